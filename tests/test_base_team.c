@@ -80,6 +80,21 @@ static void most_test(int spare, int count, int expected)
      spare, count, t.most, expected);
 }
 
+/* Begun, a loop is run by spare threads, or where there are none by who ends it. */
+static void begin_test(int spare, int count)
+{
+  struct loop_test t = {.most = 0};
+  struct spare_loop loop;
+  int early = 0;
+  team_spare_set(spare);
+  spare_begin(&loop, count, task, &t);
+  for (int turn = 0; turn < 5000 && spare > 1 && loop.next < count; turn++) usleep(1000);
+  early = (int)loop.next;
+  spare_end(&loop);
+  ok(is_done(&t, count, 1) && (spare > 1 ? early >= count : early == 0),
+     "%d spare: %d of %d tasks were begun before the end", spare, early, count);
+}
+
 static int begun; /* cores that the process began with */
 
 static void mask_look(void *same, gidx i)
@@ -148,6 +163,12 @@ int main(void)
   most_test(16, 5, 5);
   most_test(3, 60, 3);
   most_test(3, 0, 0);
+  claim_end();
+  claim_begin("a loop that was begun goes on behind its caller");
+  begin_test(1, 20);
+  begin_test(2, 1);
+  begin_test(4, 60);
+  begin_test(4, 0);
   claim_end();
   claim_begin("a team leaves cores to spare threads");
   beside_test(1, 1, 1);

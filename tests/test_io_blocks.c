@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: blocks hold the same values however they are cut; a chunk does not pass through HDF5's
- * filters, and its checksum is theirs; the last chunk ends in zeros. */
+ * Claim: blocks hold the same values however they are cut, read or written; a chunk does not pass
+ * through HDF5's filters, and its checksum is theirs; the last chunk ends in zeros. */
 #include "io_blocks.h"
+
+#include "base/num.h"
+#include "base/sha256.h"
+#include "base/team.h"
+#include "io/h5/array_write.h"
 
 enum { MAX_SUMMED = 40000 };
 
@@ -99,6 +104,132 @@ static void any_order_is_right(void)
   h5_close(&f);
 }
 
+enum { WRITTEN = 200000, OF_A_CHUNK = 1000, TOGETHER = 3 };
+
+/* Values of which some are NaNs of any bits, and as they are to be in the file. */
+static void nans_make(real *values, real *expected, int array, int turn)
+{
+  static const gidx every[] = {0, WRITTEN - 1, 40009, 7}; /* 0: none */
+  for (gidx i = 0; i < WRITTEN; i++) {
+    uint64_t bits = 0xfff0000000000001u + random_bits(9, array, (uint64_t)i) % 1000;
+    values[i] = expected[i] = random_normal(8, (uint64_t)array, (uint64_t)i);
+    if (!every[turn % 4] || i % every[turn % 4] != every[turn % 4] / 2) continue;
+    memcpy(values + i, &bits, sizeof bits);
+    expected[i] = nan_canonical();
+  }
+}
+
+/* Two arrays together in blocks, and another while they are hashed. */
+static int arrays_make(const real *const *values, int turn)
+{
+  const gidx shape = WRITTEN;
+  struct h5_array a[TOGETHER], *pair[] = {a, a + 1};
+  struct h5_part part;
+  struct h5_file f;
+  int status = h5_create(&f, "written.h5");
+  for (int i = 0; i < TOGETHER && !status; i++)
+    status = h5_array_create_chunked(&f, (const char *[]){"/a", "/b", "/c"}[i], TYPE_F64, 1, &shape,
+                                     OF_A_CHUNK, &a[i]);
+  for (gidx first = 0, n, block = 0; first < WRITTEN && !status; first += n, block++) {
+    uint64_t most = random_below(10, (uint64_t)turn, (uint64_t)block, 3) ? 5000 : WRITTEN;
+    n = 1 + (gidx)random_below(11, (uint64_t)turn, (uint64_t)block, most);
+    if (n > WRITTEN - first) n = WRITTEN - first;
+    status = h5_arrays_begin(&part, pair, 2, first, n,
+                             (const void *[]){values[0] + first, values[1] + first});
+    if (!status) status = h5_array_write(&a[2], first, n, values[2] + first);
+    if (h5_arrays_end(&part)) status = 1;
+  }
+  for (int i = 0; i < TOGETHER && !status; i++) status = h5_array_close(&a[i]);
+  return status ? status : h5_close(&f);
+}
+
+/* Are values and hash of an array as expected? */
+static int is_written(const struct h5_file *f, const char *object, const real *expected)
+{
+  static real got[WRITTEN];
+  struct h5_array a = {0};
+  struct sha256 hash;
+  unsigned char digest[SHA256_BYTES];
+  char text[SHA256_HEX], found[SHA256_HEX];
+  int wrong = h5_array_open(f, object, &a) || h5_array_read(&a, 0, WRITTEN, TYPE_F64, got) ||
+              memcmp(got, expected, sizeof got) != 0;
+  wrong = sha256_begin(&hash) || sha256_add(&hash, expected, sizeof got) ||
+          sha256_end(&hash, digest) || wrong;
+  sha256_hex(digest, text);
+  wrong = h5_read_text(f, object, "sha256", found, sizeof found) || strcmp(text, found) || wrong;
+  h5_array_close(&a);
+  return !wrong;
+}
+
+static void writes_agree(void)
+{
+  static real values[TOGETHER][WRITTEN], expected[TOGETHER][WRITTEN];
+  const real *const all[] = {values[0], values[1], values[2]};
+  claim_begin("however blocks cut what is written, the file has its values and their hash");
+  for (int turn = 0; turn < 16; turn++) {
+    struct h5_file f;
+    int right = 0;
+    team_spare_set(1 + turn / 4);
+    for (int i = 0; i < TOGETHER; i++) nans_make(values[i], expected[i], i, turn + i);
+    int status = arrays_make(all, turn);
+    if (!status) status = h5_open(&f, "written.h5");
+    for (int i = 0; i < TOGETHER && !status; i++)
+      right += is_written(&f, (const char *[]){"/a", "/b", "/c"}[i], expected[i]);
+    if (!status) h5_close(&f);
+    ok(right == TOGETHER, "turn %d, %d spare threads: %d of %d arrays", turn, team_spare(), right,
+       TOGETHER);
+  }
+  claim_end();
+  team_spare_set(1);
+}
+
+/* Give entry `at` of /a another value, past the library; the chunk's checksum is right. */
+static int value_change(gidx at)
+{
+  hsize_t start = (hsize_t)at, one = 1;
+  real value = 0.25;
+  hid_t f = H5Fopen("written.h5", H5F_ACC_RDWR, H5P_DEFAULT);
+  hid_t a = H5Dopen2(f, "/a", H5P_DEFAULT), to = H5Dget_space(a);
+  hid_t from = H5Screate_simple(1, &one, NULL);
+  int wrong = H5Sselect_hyperslab(to, H5S_SELECT_SET, &start, NULL, &one, NULL) < 0 ||
+              H5Dwrite(a, H5T_NATIVE_DOUBLE, from, to, H5P_DEFAULT, &value) < 0;
+  H5Sclose(from);
+  H5Sclose(to);
+  wrong |= H5Dclose(a) < 0 || H5Fclose(f) < 0;
+  return wrong;
+}
+
+static int whole_count(void)
+{
+  struct h5_file f;
+  int whole = 0, status = h5_open(&f, "written.h5");
+  for (int i = 0; i < TOGETHER && !status; i++) {
+    struct h5_array a = {0};
+    f.version = H5_SEALED_FROM; /* as of a file of ours */
+    status = h5_array_open(&f, (const char *[]){"/a", "/b", "/c"}[i], &a);
+    if (!status) whole += h5_array_is_whole(&a);
+    h5_array_close(&a);
+  }
+  if (!status) h5_close(&f);
+  return status ? -1 : whole;
+}
+
+static void whole_is_told(void)
+{
+  static const gidx places[] = {-1, WRITTEN - 1, 0, WRITTEN / 2};
+  claim_begin("an array with another value than those that were hashed is not whole");
+  for (int i = 0; i < LENGTH(places) * 3; i++) {
+    gidx at = places[i / 3];
+    team_spare_set(1 + i % 3);
+    if (i % 3 == 0 && at >= 0 && value_change(at)) ok(0, "cannot change a value");
+    int whole = whole_count();
+    ok(whole == TOGETHER - (at >= 0), "%d of %d arrays, value %lld changed, %d spare threads",
+       whole, TOGETHER, (long long)at, team_spare());
+  }
+  claim_end();
+  team_spare_set(1);
+}
+
 int main(void)
 {
   folder_enter();
@@ -107,6 +238,8 @@ int main(void)
   chunks_are_taken();
   last_chunk_ends_in_zeros();
   any_order_is_right();
+  writes_agree();
+  whole_is_told();
   folder_leave();
   return done_testing();
 }

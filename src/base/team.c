@@ -34,26 +34,14 @@ void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *s
   for (gidx i = 0; i < count; i++) task(self, i);
 }
 
-/* A loop under way, which lives on the stack of who runs it. */
-struct loop {
-  void (*task)(void *self, gidx i);
-  void *self;
-  gidx count;
-  _Atomic gidx next;
-  int most;            /* helpers */
-  int wanted, inside;  /* of them may still come, and are at work */
-  pthread_cond_t left; /* none is inside */
-  struct loop *after;
-};
-
 static struct {
   pthread_mutex_t mutex;
-  pthread_cond_t come; /* a loop wants a helper */
-  struct loop *first;  /* of those under way */
-  int threads, asked;  /* there are so many; the loops have room for so many */
+  pthread_cond_t come;      /* a loop wants a helper */
+  struct spare_loop *first; /* of those under way */
+  int threads, asked;       /* there are so many; the loops have room for so many */
 } helpers = {.mutex = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER};
 
-static void loop_help(struct loop *l)
+static void loop_help(struct spare_loop *l)
 {
   for (gidx i; (i = l->next++) < l->count;) l->task(l->self, i);
 }
@@ -62,7 +50,7 @@ static void *helper_main(void *unused)
 {
   pthread_mutex_lock(&helpers.mutex);
   for (;;) {
-    struct loop *l = helpers.first;
+    struct spare_loop *l = helpers.first;
     while (l && l->wanted == 0) l = l->after;
     if (!l) {
       pthread_cond_wait(&helpers.come, &helpers.mutex);
@@ -80,7 +68,7 @@ static void *helper_main(void *unused)
 
 /* With the mutex: let helpers come to a loop, new ones where there are fewer than two loops of this
  * kind take; without any it is done all the same. */
-static void loop_begin(struct loop *l)
+static void loop_begin(struct spare_loop *l)
 {
   helpers.asked += l->most;
   for (; helpers.threads < helpers.asked && helpers.threads < 2 * l->most; helpers.threads++) {
@@ -94,31 +82,45 @@ static void loop_begin(struct loop *l)
 }
 
 /* With the mutex: no helper comes any more; wait for those inside. */
-static void loop_end(struct loop *l)
+static void loop_end(struct spare_loop *l)
 {
-  struct loop **at = &helpers.first;
+  struct spare_loop **at = &helpers.first;
   while (*at != l) at = &(*at)->after;
   *at = l->after;
   helpers.asked -= l->most;
   while (l->inside > 0) pthread_cond_wait(&l->left, &helpers.mutex);
 }
 
+/* A loop with room for so many helpers, which are called. */
+static void loop_start(struct spare_loop *l, gidx most)
+{
+  l->wanted = l->most = most > 0 ? (int)most : 0;
+  if (l->most == 0) return;
+  pthread_cond_init(&l->left, NULL);
+  pthread_mutex_lock(&helpers.mutex);
+  loop_begin(l);
+  pthread_mutex_unlock(&helpers.mutex);
+}
+
+void spare_begin(struct spare_loop *l, gidx count, void (*task)(void *self, gidx i), void *self)
+{
+  *l = (struct spare_loop){.task = task, .self = self, .count = count};
+  loop_start(l, spare - 1 < count ? spare - 1 : count);
+}
+
+void spare_end(struct spare_loop *l)
+{
+  loop_help(l);
+  if (l->most == 0) return;
+  pthread_mutex_lock(&helpers.mutex);
+  loop_end(l);
+  pthread_mutex_unlock(&helpers.mutex);
+  pthread_cond_destroy(&l->left);
+}
+
 void spare_run(gidx count, void (*task)(void *self, gidx i), void *self)
 {
-  struct loop l = {.task = task, .self = self, .count = count};
-  gidx most = spare < count ? spare : count;
-  l.wanted = l.most = most > 1 ? (int)most - 1 : 0;
-  if (l.most == 0) {
-    loop_help(&l);
-    return;
-  }
-  pthread_cond_init(&l.left, NULL);
-  pthread_mutex_lock(&helpers.mutex);
-  loop_begin(&l);
-  pthread_mutex_unlock(&helpers.mutex);
-  loop_help(&l);
-  pthread_mutex_lock(&helpers.mutex);
-  loop_end(&l);
-  pthread_mutex_unlock(&helpers.mutex);
-  pthread_cond_destroy(&l.left);
+  struct spare_loop l = {.task = task, .self = self, .count = count};
+  loop_start(&l, (spare < count ? spare : count) - 1);
+  spare_end(&l);
 }

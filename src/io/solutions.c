@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "io/check.h"
+#include "io/h5/array_write.h"
 #include "io/verify.h"
 
 enum { SLACK_BYTES = 16 << 20, PIECE = 1 << 14 };
@@ -67,18 +68,32 @@ static int outcomes_write(struct solutions_output *r, const struct solution_bloc
   return OK;
 }
 
-static int block_write(void *self, const struct solution_block *block)
+/* All but the steps of rows. */
+static int rest_write(struct solutions_output *r, const struct solution_block *block)
 {
-  struct solutions_output *r = self;
-  const gidx *g = r->shape->g, *border = r->shape->border;
+  const gidx *border = r->shape->border;
   gidx first = block->first, end = first + block->count;
-  TRY(h5_array_write(&r->step_t, g[first], g[end] - g[first], block->step_t));
   TRY(h5_array_write(&r->step_b, border[first], border[end] - border[first], block->step_b));
   char *column = malloc((size_t)block->count * sizeof(real) + 1);
   CHECK(column, ERR_MEMORY, "cannot allocate %lld bytes", (long long)block->count * 8);
   int status = outcomes_write(r, block, column);
   free(column);
   return status;
+}
+
+/* The steps of rows are most of it: all else is written while they are hashed. */
+static int block_write(void *self, const struct solution_block *block)
+{
+  struct solutions_output *r = self;
+  struct h5_array *step_t = &r->step_t;
+  const void *values = block->step_t;
+  const gidx *g = r->shape->g;
+  gidx first = block->first, end = first + block->count;
+  struct h5_part steps;
+  int status = h5_arrays_begin(&steps, &step_t, 1, g[first], g[end] - g[first], &values);
+  if (!status) status = rest_write(r, block);
+  int ended = h5_arrays_end(&steps);
+  return status ? status : ended;
 }
 
 int solutions_output_create(struct solutions_output *r, const char *path,

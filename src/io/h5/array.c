@@ -234,21 +234,48 @@ int h5_array_is_hashed(const struct h5_array *a)
   return a->seal && a->seal->next == a->seal->end;
 }
 
+/* Some chunks of an array that is read from its first entry to its last. */
+struct stretch {
+  const struct h5_array *array;
+  unsigned char *bytes;
+  gidx first, count; /* entries */
+  int is_read;
+};
+
+static void stretch_read(void *self, gidx unused)
+{
+  struct stretch *s = self;
+  (void)unused;
+  s->is_read =
+      h5_chunks_read(s->array->chunks, s->array->id, s->first, s->count, s->bytes) == s->count;
+  status_clear(); /* of this thread */
+}
+
 int h5_array_is_whole(const struct h5_array *a)
 {
   if (!a->chunks || !h5_seal_hashes(a->seal)) return 0;
-  gidx n = a->shape[0], most = a->chunks->rows, width = (gidx)(a->chunks->bytes / (size_t)most);
-  unsigned char *bytes = malloc(a->chunks->bytes);
-  int is_whole = bytes != NULL;
-  for (gidx first = 0, count; is_whole && first < n; first += count) {
-    count = imin(most, n - first);
-    is_whole = h5_chunks_read(a->chunks, a->id, first, count, bytes) == count &&
-               h5_seal_read(a->seal, a->path, a->object, first * width, (size_t)(count * width),
-                            bytes) == OK;
+  gidx n = a->shape[0], chunk = (gidx)a->chunks->bytes, width = chunk / a->chunks->rows;
+  gidx most = imax(BLOCK_BYTES / chunk, 1) * a->chunks->rows;
+  unsigned char *bytes = malloc(2 * (size_t)(most * width));
+  struct stretch now = {a, bytes, 0, imin(most, n), 0}, next = now;
+  next.bytes = bytes ? bytes + most * width : NULL;
+  if (bytes && n > 0) stretch_read(&now, 0);
+  int status = OK;
+  while (!status && now.is_read &&
+         now.count > 0) { /* the next ones are read while these are hashed */
+    struct spare_loop reading;
+    next.first = now.first + now.count;
+    next.count = imin(most, n - next.first);
+    spare_begin(&reading, next.count > 0, stretch_read, &next);
+    status = h5_array_hash(a, now.first, now.count, now.bytes);
+    spare_end(&reading);
+    struct stretch last = now;
+    now = next;
+    next = last;
   }
   status_clear();
   free(bytes);
-  return is_whole && n > 0 && h5_array_is_hashed(a);
+  return !status && n > 0 && h5_array_is_hashed(a);
 }
 
 /* Open or close an array while other threads read and write entries. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Arrays being written.  Whole chunks are stored once, so that the bytes of the file do not depend
  * on the blocks: HDF5 gives each its place, in order, and threads that are spare write them there,
- * while one thread an array hashes. */
+ * while one thread an array hashes what is written, part by part. */
 #include "io/h5/array_write.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
@@ -168,8 +168,18 @@ static int extent_set(struct h5_array *a)
   return OK;
 }
 
-/* A flight has at most so many chunks of an array; what is less than this is not shared out. */
-enum { MAX_CHUNKS = 64, ALONE_BYTES = 1 << 18 };
+/* What is less than this is not shared out. */
+enum { ALONE_BYTES = 1 << 18 };
+
+static size_t entry_bytes(const struct h5_array *a)
+{
+  return (size_t)h5_entry_values(a) * h5_type_bytes(a->type);
+}
+
+static size_t chunk_bytes(const struct h5_array *a)
+{
+  return (size_t)a->chunk_rows * entry_bytes(a);
+}
 
 /* A chunk on its way to the disk. */
 struct piece {
@@ -178,7 +188,6 @@ struct piece {
   haddr_t at;
   uint32_t sum; /* its checksum */
   int error;    /* of the system; 0: none */
-  int has_nan;
 };
 
 /* The next n chunks of some arrays, in the order of the file: those of one place side by side. */
@@ -187,47 +196,19 @@ struct flight {
   const unsigned char *const *bytes; /* [count] of each array */
   int count;
   gidx n;
-  size_t unused[H5_TOGETHER]; /* bytes of the last chunk that it was filled up with */
-  struct piece *pieces;       /* [n][count]; owned */
-  struct array_hashing {
-    double seconds;
-    int status;
-  } hashing[H5_TOGETHER];
+  struct piece *pieces; /* [n][count]; owned */
 };
 
-static size_t chunk_bytes(const struct h5_array *a)
-{
-  return (size_t)(a->chunk_rows * h5_entry_values(a)) * h5_type_bytes(a->type);
-}
-
-/* Hash the chunks of array i of a flight, or write one of them. */
-static void flight_run(void *self, gidx i)
-{
-  struct flight *f = self;
-  if (i >= f->count) {
-    struct piece *p = &f->pieces[i - f->count];
-    p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
-    return;
-  }
-  struct array_hashing *h = &f->hashing[i];
-  double begun = log_seconds();
-  h->status = h5_seal_write(f->list[i]->seal, f->bytes[i],
-                            (size_t)f->n * chunk_bytes(f->list[i]) - f->unused[i]);
-  h->seconds = log_seconds() - begun;
-  if (h->status) status_clear(); /* flight_end() says it */
-}
-
-static void piece_scan(void *self, gidx i)
+static void piece_write(void *self, gidx i)
 {
   struct piece *p = (struct piece *)self + i;
-  p->has_nan = has_nan(p->array->type, p->bytes, p->array->chunk_rows * h5_entry_values(p->array));
+  p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
 }
 
-/* The tasks of a flight, shared out where it is large. */
-static void tasks_run(const struct flight *f, gidx count, void (*task)(void *self, gidx i),
-                      void *self)
+/* Tasks about so many bytes, shared out where these are many. */
+static void tasks_run(size_t bytes, gidx count, void (*task)(void *self, gidx i), void *self)
 {
-  if ((size_t)f->n * chunk_bytes(f->list[0]) >= ALONE_BYTES)
+  if (bytes >= ALONE_BYTES)
     spare_run(count, task, self);
   else
     for (gidx i = 0; i < count; i++) task(self, i);
@@ -241,7 +222,7 @@ static int flight_open(struct flight *f)
   for (gidx p = 0; p < f->n * f->count; p++) {
     const struct h5_array *a = f->list[p % f->count];
     const unsigned char *bytes = f->bytes[p % f->count];
-    f->pieces[p] = (struct piece){a, bytes + (size_t)(p / f->count) * chunk_bytes(a), 0, 0, 0, 0};
+    f->pieces[p] = (struct piece){a, bytes + (size_t)(p / f->count) * chunk_bytes(a), 0, 0, 0};
   }
   return OK;
 }
@@ -263,10 +244,8 @@ static int chunks_place(struct flight *f, gidx first)
 }
 
 /* What the threads found. */
-static int flight_end(struct flight *f)
+static int flight_end(const struct flight *f)
 {
-  struct phase *phase = f->list[0]->hashing;
-  double longest = 0;
   for (gidx p = 0; p < f->n * f->count; p++) {
     const struct piece *piece = &f->pieces[p];
     if (piece->error) {
@@ -276,13 +255,6 @@ static int flight_end(struct flight *f)
     }
     piece->array->seal->zero_chunks += piece->sum == 0;
   }
-  for (int i = 0; i < f->count; i++) {
-    struct array_hashing *h = &f->hashing[i];
-    CHECK(!h->status, h->status, "cannot hash '%s' of '%s'", f->list[i]->object, f->list[i]->path);
-    if (h->seconds > longest) longest = h->seconds;
-    if (phase) phase->work += (double)f->n * (double)chunk_bytes(f->list[i]);
-  }
-  if (phase) phase->calls++, phase->seconds += longest;
   return OK;
 }
 
@@ -293,71 +265,151 @@ static int flight_write(struct flight *f, gidx first)
   int status = chunks_place(f, first);
   pthread_mutex_unlock(&h5_one);
   TRY(status);
-  tasks_run(f, f->count + f->n * f->count, flight_run, f);
+  tasks_run((size_t)f->n * chunk_bytes(f->list[0]), f->n * f->count, piece_write, f->pieces);
   return flight_end(f);
 }
 
-/* Write n chunks from where they lie.  *has_nans <- whether there are NaNs, and nothing was
- * written: these have to be made one first. */
+/* Write n chunks of each array, which begin at entry `first`, from where they lie. */
 static int chunks_write(struct h5_array *const *list, int count, const unsigned char *const *bytes,
-                        gidx n, int *has_nans)
+                        gidx first, gidx n)
 {
   struct flight f = {.list = list, .bytes = bytes, .count = count, .n = n};
-  int status = flight_open(&f);
-  if (!status) tasks_run(&f, n * count, piece_scan, f.pieces);
-  *has_nans = 0;
-  for (gidx p = 0; p < n * count && !status; p++) *has_nans |= f.pieces[p].has_nan;
-  if (!status && !*has_nans) status = flight_write(&f, list[0]->next);
-  free(f.pieces);
-  if (status || *has_nans) return status;
-  for (int i = 0; i < count; i++) list[i]->next += n * list[i]->chunk_rows;
-  return OK;
-}
-
-/* Write the pending chunks; the last one of an array is filled up with zeros. */
-static int flush(struct h5_array *const *list, int count)
-{
-  const unsigned char *bytes[H5_TOGETHER];
-  struct flight f = {.list = list, .bytes = bytes, .count = count, .n = 1};
-  gidx entries = list[0]->n_pending, first = list[0]->next - entries;
-  if (entries == 0) return OK;
-  for (int i = 0; i < count; i++) {
-    struct h5_array *a = list[i];
-    gidx values = entries * h5_entry_values(a);
-    size_t used = (size_t)values * h5_type_bytes(a->type);
-    bytes[i] = a->pending;
-    f.unused[i] = chunk_bytes(a) - used;
-    a->n_pending = 0;
-    nan_unify(a->type, a->pending, values);
-    memset(a->pending + used, 0, f.unused[i]);
-  }
   int status = flight_open(&f);
   if (!status) status = flight_write(&f, first);
   free(f.pieces);
   return status;
 }
 
-/* Entries `done` and behind, of each array's values. */
-static void values_find(struct h5_array *const *list, int count, const void *const *values,
-                        gidx done, const unsigned char **bytes)
+/* Write the pending chunks; the last one of an array is filled up with zeros. */
+static int flush(struct h5_array *const *list, int count)
 {
-  for (int i = 0; i < count; i++)
-    bytes[i] = (const unsigned char *)values[i] +
-               (size_t)(done * h5_entry_values(list[i])) * h5_type_bytes(list[i]->type);
-}
-
-/* Add n entries to the pending chunks, and write these when they are full. */
-static int pending_add(struct h5_array *const *list, int count, const unsigned char *const *bytes,
-                       gidx n)
-{
+  const unsigned char *bytes[H5_TOGETHER];
+  gidx entries = list[0]->n_pending, first = list[0]->next - entries;
+  if (entries == 0) return OK;
   for (int i = 0; i < count; i++) {
     struct h5_array *a = list[i];
-    size_t entry = (size_t)h5_entry_values(a) * h5_type_bytes(a->type);
-    memcpy(a->pending + (size_t)a->n_pending * entry, bytes[i], (size_t)n * entry);
+    size_t used = (size_t)entries * entry_bytes(a);
+    bytes[i] = a->pending;
+    a->n_pending = 0;
+    memset(a->pending + used, 0, chunk_bytes(a) - used);
+  }
+  return chunks_write(list, count, bytes, first, 1);
+}
+
+/* What a hash took, of so many bytes. */
+static void hashing_count(struct phase *phase, double seconds, double bytes)
+{
+  if (!phase) return;
+  phase->calls++;
+  phase->seconds += seconds;
+  phase->work += bytes;
+}
+
+/* Hash what a part has of array i. */
+static void part_hash(void *self, gidx i)
+{
+  struct h5_part *p = self;
+  struct h5_array *a = p->list[i];
+  double begun = log_seconds();
+  p->hashed[i] = h5_seal_write(a->seal, p->bytes[i], (size_t)p->n * entry_bytes(a));
+  p->seconds[i] = log_seconds() - begun;
+  if (p->hashed[i]) status_clear(); /* hashing_end() says it */
+}
+
+static void hashing_begin(struct h5_part *p)
+{
+  int is_small = (size_t)p->n * entry_bytes(p->list[0]) < ALONE_BYTES;
+  for (int i = 0; i < p->count && is_small; i++) part_hash(p, i);
+  spare_begin(&p->hashing, is_small ? 0 : p->count, part_hash, p);
+  p->is_hashing = 1;
+}
+
+static int hashing_end(struct h5_part *p)
+{
+  double longest = 0, bytes = 0;
+  if (!p->is_hashing) return OK;
+  spare_end(&p->hashing);
+  p->is_hashing = 0;
+  for (int i = 0; i < p->count; i++) {
+    const struct h5_array *a = p->list[i];
+    CHECK(!p->hashed[i], p->hashed[i], "cannot hash '%s' of '%s'", a->object, a->path);
+    if (p->seconds[i] > longest) longest = p->seconds[i];
+    bytes += (double)p->n * (double)entry_bytes(a);
+  }
+  hashing_count(p->list[0]->hashing, longest, bytes);
+  return OK;
+}
+
+/* Looking for NaNs: so many entries of an array at a time. */
+struct scan {
+  const struct h5_part *part;
+  gidx some;
+  _Atomic int found;
+};
+
+static void scan_run(void *self, gidx i)
+{
+  struct scan *s = self;
+  const struct h5_part *p = s->part;
+  const struct h5_array *a = p->list[i % p->count];
+  gidx first = i / p->count * s->some, n = imin(s->some, p->n - first);
+  const unsigned char *at = p->bytes[i % p->count] + (size_t)first * entry_bytes(a);
+  if (has_nan(a->type, at, n * h5_entry_values(a))) s->found = 1;
+}
+
+static int part_has_nan(const struct h5_part *p)
+{
+  struct scan scan = {.part = p, .some = p->list[0]->chunk_rows};
+  gidx count = ceil_div(p->n, scan.some) * p->count;
+  tasks_run((size_t)p->n * entry_bytes(p->list[0]), count, scan_run, &scan);
+  return scan.found;
+}
+
+/* Add n entries of a part, from entry `done` on, to the pending chunks, and write these when they
+ * are full.  Where there are NaNs these are made one, and hashed as they are then. */
+static int pending_add(struct h5_part *p, gidx done, gidx n)
+{
+  for (int i = 0; i < p->count; i++) {
+    struct h5_array *a = p->list[i];
+    size_t entry = entry_bytes(a), bytes = (size_t)n * entry;
+    unsigned char *to = a->pending + (size_t)a->n_pending * entry;
+    memcpy(to, p->bytes[i] + (size_t)done * entry, bytes);
     a->n_pending += n;
     a->next += n;
+    if (!p->has_nan) continue;
+    double begun = log_seconds();
+    nan_unify(a->type, to, n * h5_entry_values(a));
+    TRY(h5_seal_write(a->seal, to, bytes));
+    hashing_count(a->hashing, log_seconds() - begun, (double)bytes);
   }
-  return list[0]->n_pending == list[0]->chunk_rows ? flush(list, count) : OK;
+  return p->list[0]->n_pending == p->list[0]->chunk_rows ? flush(p->list, p->count) : OK;
+}
+
+/* Write whole chunks of a part, from entry `done` on, from where they lie. */
+static int part_chunks_write(struct h5_part *p, gidx done, gidx chunks)
+{
+  const unsigned char *bytes[H5_TOGETHER];
+  for (int i = 0; i < p->count; i++)
+    bytes[i] = p->bytes[i] + (size_t)done * entry_bytes(p->list[i]);
+  TRY(chunks_write(p->list, p->count, bytes, p->list[0]->next, chunks));
+  for (int i = 0; i < p->count; i++) p->list[i]->next += chunks * p->list[i]->chunk_rows;
+  return OK;
+}
+
+/* Write a part, while it is hashed. */
+static int part_write(struct h5_part *p)
+{
+  const struct h5_array *a = p->list[0];
+  gidx some;
+  p->has_nan = part_has_nan(p);
+  if (!p->has_nan) hashing_begin(p);
+  for (gidx done = 0; done < p->n; done += some) {
+    gidx chunks = (p->n - done) / a->chunk_rows;
+    int in_place = a->n_pending == 0 && chunks > 0 && !p->has_nan && !a->grows;
+    some = in_place ? chunks * a->chunk_rows : imin(a->chunk_rows - a->n_pending, p->n - done);
+    TRY(in_place ? part_chunks_write(p, done, chunks) : pending_add(p, done, some));
+  }
+  return OK;
 }
 
 /* Can the next n entries be written to an array, together with those of another? */
@@ -373,30 +425,42 @@ static int next_check(const struct h5_array *a, const struct h5_array *other, gi
   return OK;
 }
 
-int h5_arrays_write(struct h5_array *const *list, int count, gidx first, gidx n,
+int h5_arrays_begin(struct h5_part *p, struct h5_array *const *list, int count, gidx first, gidx n,
                     const void *const *values)
 {
-  const unsigned char *bytes[H5_TOGETHER];
-  struct h5_array *a = list[0];
-  gidx copied = 0; /* until where entries are copied first, since there are NaNs */
+  enum { MAX_CHUNKS = 64 }; /* of a part */
+  const struct h5_array *a = list[0];
+  p->is_hashing = 0;
   CHECK(count <= H5_TOGETHER, ERR_INTERNAL, "%d arrays are written together", count);
   for (int i = 0; i < count; i++) TRY(next_check(list[i], a, first, n));
   if (h5_entry_values(a) == 0) {
-    a->next += n;
+    for (int i = 0; i < count; i++) list[i]->next += n;
     return OK;
   }
-  for (gidx done = 0; done < n; done = a->next - first) {
-    gidx chunks = imin((n - done) / a->chunk_rows, MAX_CHUNKS);
-    int has_nans = 0;
-    values_find(list, count, values, done, bytes);
-    if (a->n_pending == 0 && chunks > 0 && done >= copied && !a->grows) {
-      TRY(chunks_write(list, count, bytes, chunks, &has_nans));
-      if (!has_nans) continue;
-      copied = done + chunks * a->chunk_rows;
-    }
-    TRY(pending_add(list, count, bytes, imin(a->chunk_rows - a->n_pending, n - done)));
+  p->count = count;
+  memcpy(p->list, list, (size_t)count * sizeof *list);
+  for (gidx done = 0; done < n; done += p->n) {
+    TRY(hashing_end(p));
+    p->n = imin(n - done, MAX_CHUNKS * a->chunk_rows - a->n_pending);
+    for (int i = 0; i < count; i++)
+      p->bytes[i] = (const unsigned char *)values[i] + (size_t)done * entry_bytes(list[i]);
+    TRY(part_write(p));
   }
   return OK;
+}
+
+int h5_arrays_end(struct h5_part *p)
+{
+  return hashing_end(p);
+}
+
+int h5_arrays_write(struct h5_array *const *list, int count, gidx first, gidx n,
+                    const void *const *values)
+{
+  struct h5_part part;
+  int status = h5_arrays_begin(&part, list, count, first, n, values);
+  int ended = h5_arrays_end(&part);
+  return status ? status : ended;
 }
 
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
