@@ -37,37 +37,45 @@ int solve_alltoallv(struct solve *s, const struct systems_block *block)
   return comm_alltoallv(s->c, s->send, s->send_counts, s->recv, s->recv_counts, sizeof(real));
 }
 
-/* Rank 0 puts every rank's steps and outcomes in the order of the systems. */
-static void results_place(struct solve *s, struct batch_results *to)
+/* Rank 0 puts steps and outcomes, which came rank after rank, in the order of the systems. */
+static void results_place(const struct solve *s, struct batch_results *to)
 {
   const struct systems_shape *shape = s->shape;
   const struct system_batch *b = &s->batch;
-  const real *from = s->all_steps;
-  gidx next = 0;
+  const real *from_t = s->all_t, *from_b = s->all_b;
+  const struct arrow_outcome *from = s->all_outcomes;
   for (int r = 0; r < s->c->size; r++)
     for (gidx a = b->first; a < b->end; a++) {
       if (b->owner[a - b->first] != r) continue;
       gidx t = shape->g[a + 1] - shape->g[a], k = shape->border[a + 1] - shape->border[a];
-      memcpy(to->step_t + (shape->g[a] - shape->g[b->first]), from, (size_t)t * sizeof *from);
-      memcpy(to->step_b + (shape->border[a] - shape->border[b->first]), from + t,
-             (size_t)k * sizeof *from);
-      to->outcomes[a - b->first] = s->all_outcomes[next++];
-      from += t + k;
+      memcpy(to->step_t + (shape->g[a] - shape->g[b->first]), from_t, (size_t)t * sizeof(real));
+      memcpy(to->step_b + (shape->border[a] - shape->border[b->first]), from_b,
+             (size_t)k * sizeof(real));
+      to->outcomes[a - b->first] = *from++;
+      from_t += t;
+      from_b += k;
     }
 }
 
-int solve_gather(struct solve *s, struct batch_results *to)
+int solve_gather(struct solve *s, const struct arrow_job *job, struct batch_results *to)
 {
+  const struct systems_shape *shape = s->shape;
   const struct system_batch *b = &s->batch;
-  idx *counts = s->recv_counts;
-  for (int r = 0; r < s->c->size; r++) counts[r] = s->item_counts[r] = 0;
+  idx *of_t = s->recv_counts, *of_b = s->send_counts, *items = s->item_counts;
+  for (int r = 0; r < s->c->size; r++) of_t[r] = of_b[r] = items[r] = 0;
   for (gidx a = b->first; a < b->end; a++) {
     int owner = b->owner[a - b->first];
-    counts[owner] += (idx)steps_reals(s->shape, a, a + 1);
-    s->item_counts[owner]++;
+    of_t[owner] += (idx)(shape->g[a + 1] - shape->g[a]);
+    of_b[owner] += (idx)(shape->border[a + 1] - shape->border[a]);
+    items[owner]++;
   }
-  TRY(comm_gather(s->c, s->steps, counts, sizeof(real), s->all_steps));
-  TRY(comm_gather(s->c, s->outcomes, s->item_counts, sizeof *s->outcomes, s->all_outcomes));
-  if (s->c->rank == 0) results_place(s, to);
+  const real *own_t = job->count ? job->items[0].step_t : s->own_t;
+  const real *own_b = job->count ? job->items[0].step_b : s->own_b;
+  const struct comm_part parts[] = {
+      {own_t, b->stays ? to->step_t : s->all_t, of_t, sizeof(real)},
+      {own_b, b->stays ? to->step_b : s->all_b, of_b, sizeof(real)},
+      {s->outcomes, b->stays ? to->outcomes : s->all_outcomes, items, sizeof *s->outcomes}};
+  TRY(comm_gather_parts(s->c, parts, LENGTH(parts)));
+  if (s->c->rank == 0 && !b->stays) results_place(s, to);
   return OK;
 }

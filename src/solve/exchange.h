@@ -10,7 +10,8 @@
 /* Send what was read to the owners; recv <- this rank's systems, ascending. */
 int solve_alltoallv(struct solve *s, const struct systems_block *block);
 
-/* Steps and outcomes of all ranks to rank 0, in the order of the systems. */
-int solve_gather(struct solve *s, struct batch_results *to);
+/* Steps and outcomes of all ranks to rank 0, in the order of the systems.  Where these stay with
+ * who reads them, ranks' parts are one behind another, and rank 0 has its own where they belong. */
+int solve_gather(struct solve *s, const struct arrow_job *job, struct batch_results *to);
 
 #endif

@@ -41,20 +41,22 @@ static void sizes_find(struct solve *s)
   struct system_batch *b = &s->batch;
   struct batch_sizes m = {0};
   for (gidx first = s->task->first; first < shape->count; first = b->end) {
-    gidx own = 0, steps = 0, begin, end;
+    gidx own = 0, own_t = 0, own_b = 0, begin, end;
     solve_deal(s, first);
     batch_part(b, s->c->rank, &begin, &end);
     for (gidx a = first; a < b->end; a++) {
       if (b->owner[a - first] != s->c->rank) continue;
       own += systems_reals(shape, a, a + 1);
-      steps += steps_reals(shape, a, a + 1);
+      own_t += shape->g[a + 1] - shape->g[a];
+      own_b += shape->border[a + 1] - shape->border[a];
       m.largest = imax(m.largest, systems_reals(shape, a, a + 1) + steps_reals(shape, a, a + 1));
     }
     m.batches++;
     m.systems = imax(m.systems, b->end - first);
     m.read = imax(m.read, systems_reals(shape, begin, end));
     m.solve = imax(m.solve, own);
-    m.steps = imax(m.steps, steps);
+    m.own_t = imax(m.own_t, own_t);
+    m.own_b = imax(m.own_b, own_b);
     m.all_t = imax(m.all_t, shape->g[b->end] - shape->g[first]);
     m.all_b = imax(m.all_b, shape->border[b->end] - shape->border[first]);
   }
@@ -70,18 +72,23 @@ static int order_alloc(struct solve *s, struct arena *arena)
   return arena_alloc(arena, &s->order, count, sizeof *s->order);
 }
 
+/* Two arrays that are page-locked have no page in common. */
+enum { PAGE_REALS = 4096 / sizeof(real) };
+
 static int results_alloc(struct solve *s)
 {
   const struct batch_sizes *m = &s->sizes;
+  gidx place_b = m->all_t + PAGE_REALS;
   if (s->c->rank) return OK;
   for (int i = 0; i < SLOTS; i++) {
     struct batch_results *r = &s->results[i];
-    TRY(arena_alloc(&s->arena, &r->step_t, m->all_t + m->all_b, sizeof(real)));
-    r->step_b = r->step_t ? r->step_t + m->all_t : NULL;
+    TRY(arena_alloc(&s->arena, &r->step_t, place_b + m->all_b, sizeof(real)));
+    r->step_b = r->step_t ? r->step_t + place_b : NULL;
     TRY(arena_alloc(&s->arena, &r->outcomes, m->systems, sizeof *r->outcomes));
   }
   if (s->c->size == 1) return OK;
-  TRY(arena_alloc(&s->arena, &s->all_steps, m->all_t + m->all_b, sizeof(real)));
+  TRY(arena_alloc(&s->arena, &s->all_t, m->all_t + m->all_b, sizeof(real)));
+  s->all_b = s->all_t ? s->all_t + m->all_t : NULL;
   return arena_alloc(&s->arena, &s->all_outcomes, m->systems, sizeof *s->all_outcomes);
 }
 
@@ -93,7 +100,8 @@ static int arrays_alloc(struct solve *s)
   for (int i = 0; i < SLOTS; i++) TRY(arena_alloc(&s->arena, &s->read[i], m->read, sizeof(real)));
   TRY(arena_alloc(&s->arena, &s->send, several ? m->read : 0, sizeof(real)));
   TRY(arena_alloc(&s->arena, &s->recv, several ? m->solve : 0, sizeof(real)));
-  TRY(arena_alloc(&s->arena, &s->steps, several ? m->steps : 0, sizeof(real)));
+  TRY(arena_alloc(&s->arena, &s->own_t, several ? m->own_t + m->own_b : 0, sizeof(real)));
+  s->own_b = s->own_t ? s->own_t + m->own_t : NULL;
   TRY(arena_alloc(&s->arena, &s->send_counts, s->c->size, sizeof *s->send_counts));
   TRY(arena_alloc(&s->arena, &s->recv_counts, s->c->size, sizeof *s->recv_counts));
   TRY(arena_alloc(&s->arena, &s->item_counts, s->c->size, sizeof *s->item_counts));
@@ -171,11 +179,13 @@ static void array_pin(struct solve *s, real *array, gidx reals, int is_on)
 void solve_pin(struct solve *s, int is_on)
 {
   const struct batch_sizes *m = &s->sizes;
-  for (int i = 0; i < SLOTS; i++) array_pin(s, s->read[i], m->read, is_on);
-  if (s->c->size > 1)
-    array_pin(s, s->steps, m->steps, is_on);
-  else
-    for (int i = 0; i < SLOTS; i++) array_pin(s, s->results[i].step_t, m->all_t + m->all_b, is_on);
+  for (int i = 0; i < SLOTS; i++) {
+    array_pin(s, s->read[i], m->read, is_on);
+    if (s->c->rank) continue;
+    array_pin(s, s->results[i].step_t, m->own_t, is_on);
+    array_pin(s, s->results[i].step_b, m->own_b, is_on);
+  }
+  if (s->c->rank) array_pin(s, s->own_t, m->own_t + m->own_b, is_on);
 }
 
 static int arrays_open(struct solve *s)

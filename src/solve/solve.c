@@ -16,15 +16,17 @@
 #include "solve/exchange.h"
 #include "solve/layout.h"
 
-/* Fill this rank's items: where their systems stand, and where their steps go.  Returns how
- * many. */
+/* Fill this rank's items: where their systems stand, and where their steps go, one behind another;
+ * those of rank 0 are the first of a batch that stays.  Returns how many. */
 static gidx items_fill(struct solve *s, const struct systems_block *block,
                        struct batch_results *results)
 {
   const struct systems_shape *shape = s->shape;
   const struct system_batch *b = &s->batch;
   gidx count = 0;
-  real *from = s->recv, *to = s->steps;
+  int in_place = b->stays && s->c->rank == 0;
+  real *from = s->recv, *to_t = in_place ? results->step_t : s->own_t;
+  real *to_b = in_place ? results->step_b : s->own_b;
   for (gidx a = b->first; a < b->end; a++) {
     if (b->owner[a - b->first] != s->c->rank) continue;
     struct arrow_item *item = &s->items[count];
@@ -32,15 +34,11 @@ static gidx items_fill(struct solve *s, const struct systems_block *block,
     *item = (struct arrow_item){0};
     s->mine[count++] = a;
     item->system = system_view(shape, b->stays ? block : &alone, a);
-    if (s->c->size == 1) {
-      item->step_t = results->step_t + (shape->g[a] - shape->g[b->first]);
-      item->step_b = results->step_b + (shape->border[a] - shape->border[b->first]);
-      continue;
-    }
-    item->step_t = to;
-    item->step_b = to + (shape->g[a + 1] - shape->g[a]);
-    from += systems_reals(shape, a, a + 1);
-    to += steps_reals(shape, a, a + 1);
+    item->step_t = to_t;
+    item->step_b = to_b;
+    if (!b->stays) from += systems_reals(shape, a, a + 1);
+    to_t += shape->g[a + 1] - shape->g[a];
+    to_b += shape->border[a + 1] - shape->border[a];
   }
   return count;
 }
@@ -119,7 +117,7 @@ static int batch_solve(struct solve *s, const struct systems_block *block,
     return OK;
   }
   phase_begin(&phases[SOLVE_GATHER]);
-  TRY(solve_gather(s, results));
+  TRY(solve_gather(s, &job, results));
   phase_end(&phases[SOLVE_GATHER], 0);
   return OK;
 }

@@ -16,7 +16,7 @@
 struct batch_sizes {
   gidx systems, batches;
   gidx read, solve;  /* systems that the rank reads, and that it solves */
-  gidx steps;        /* of the systems that it solves */
+  gidx own_t, own_b; /* steps of the systems that it solves, of rows and of borders */
   gidx all_t, all_b; /* steps of the whole batch, of rows and of borders */
   gidx largest;      /* system that the rank solves, steps included */
 };
@@ -36,12 +36,13 @@ struct solve {
   struct work_order *order;
   real *read[SLOTS]; /* a part of a batch as it was read */
   struct systems_block block[SLOTS];
-  real *send, *recv, *steps; /* several ranks only */
+  real *send, *recv;   /* several ranks only */
+  real *own_t, *own_b; /* steps of this rank's items, where they are not among the results */
   idx *send_counts, *recv_counts, *item_counts;
   struct arrow_item *items;
   gidx *mine; /* system of each item */
   struct arrow_outcome *outcomes, *all_outcomes;
-  real *all_steps; /* rank 0 of several */
+  real *all_t, *all_b; /* rank 0 of several: steps of a batch that does not stay */
   struct batch_results results[SLOTS];
 };
 
