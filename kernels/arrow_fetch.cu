@@ -2,8 +2,8 @@
  * arrow_fetch: copies systems from page-locked arrays of the host, so that no thread of the host
  * has to pack them.
  *
- * grid    x: blocks that take turns with the systems; y: blocks that share the numbers of one;
- *         ARROW_BUS_BLOCKS at most, which keep the bus busy and leave room for those that solve
+ * grid    at most ARROW_BUS_BLOCKS, which take turns with pieces of the lot: they keep the bus busy
+ *         and leave room for blocks that solve
  * block   ARROW_BUS_THREADS
  * shared  none */
 #include "arrow_types.h"
@@ -11,20 +11,22 @@
 
 extern "C" __global__ void arrow_fetch(const __grid_constant__ struct arrow_args a)
 {
-  for (int i = blockIdx.x; i < a.count; i += gridDim.x) {
-    struct arrow_place s = a.places[i];
-    double *to = (double *)a.in + a.atoms[i].in;
-    long long n = a.atoms[i].n, d = s.d, k = s.k;
-    long long b = n * d * k, h = b + n * d * d, g = h + n * d, c = g + k * k;
-    bus_copy(
-        c + k,
-        [&](long long e) {
-          return e < b   ? s.b + e
-                 : e < h ? s.h + (e - b)
-                 : e < g ? s.g + (e - h)
-                 : e < c ? s.c + (e - g)
-                         : s.g_b + (e - c);
-        },
-        [&](long long e) { return to + e; });
-  }
+  pieces_walk(
+      &a, [&](int i) { return a.atoms[i].in; },
+      [&](int i, long long first, long long end) {
+        struct arrow_place s = a.places[i];
+        double *to = (double *)a.in + a.atoms[i].in;
+        long long n = a.atoms[i].n, d = s.d, k = s.k;
+        long long b = n * d * k, h = b + n * d * d, g = h + n * d, c = g + k * k, all = c + k;
+        bus_copy(
+            first, end < all ? end : all,
+            [&](long long e) {
+              return e < b   ? s.b + e
+                     : e < h ? s.h + (e - b)
+                     : e < g ? s.g + (e - h)
+                     : e < c ? s.c + (e - g)
+                             : s.g_b + (e - c);
+            },
+            [&](long long e) { return to + e; });
+      });
 }

@@ -8,13 +8,15 @@
 
 extern "C" __global__ void arrow_return(const __grid_constant__ struct arrow_args a)
 {
-  for (int i = blockIdx.x; i < a.count; i += gridDim.x) {
-    struct arrow_place s = a.places[i];
-    const double *from = a.out + a.atoms[i].out;
-    long long rows = (long long)a.atoms[i].n * s.d;
-    if (a.found[i].not_ok) continue;
-    bus_copy(
-        rows + s.k, [&](long long e) { return from + e; },
-        [&](long long e) { return e < rows ? s.step_t + e : s.step_b + (e - rows); });
-  }
+  pieces_walk(
+      &a, [&](int i) { return a.atoms[i].out; },
+      [&](int i, long long first, long long end) {
+        struct arrow_place s = a.places[i];
+        const double *from = a.out + a.atoms[i].out;
+        long long rows = (long long)a.atoms[i].n * s.d, all = rows + s.k;
+        if (a.found[i].not_ok) return;
+        bus_copy(
+            first, end < all ? end : all, [&](long long e) { return from + e; },
+            [&](long long e) { return e < rows ? s.step_t + e : s.step_b + (e - rows); });
+      });
 }

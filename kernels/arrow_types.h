@@ -62,7 +62,7 @@ struct arrow_place {
   double *step_t, *step_b;
   int d, k;
 };
-enum { ARROW_BUS_THREADS = 128, ARROW_BUS_BLOCKS = 128 };
+enum { ARROW_BUS_THREADS = 128, ARROW_BUS_BLOCKS = 128, ARROW_BUS_LEAST = 1024 };
 
 /* What became of a system: the determinant as a pair (N.13); not_ok: a pivot was bad or a step not
  * finite.  Of long systems zeroed before. */
@@ -298,6 +298,7 @@ struct arrow_args {
   int count;                  /* systems */
   int ahead;                  /* systems from one that begins to the one that is fetched; 0: none */
   struct arrow_layout layout; /* of arrow.cu */
+  long long numbers, piece;   /* of arrow_fetch.cu and arrow_return.cu: of the lot, of a piece */
 };
 
 #endif

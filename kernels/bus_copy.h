@@ -1,25 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copies between the device and page-locked arrays of the host, for kernels whose blocks share out
- * systems in x and the numbers of one in y. */
+ * the numbers of a lot in pieces, wherever systems begin. */
 #ifndef BUS_COPY_H
 #define BUS_COPY_H
 
-/* Copy `count` numbers of a system, number e from `from(e)` to `to(e)`.  They come over the bus, so
- * what counts is how many are on their way: a thread asks for several before it stores one. */
+#include "arrow_types.h"
+
+/* Copy numbers first .. end - 1 of a system by the threads of a block, number e from `from(e)` to
+ * `to(e)`.  They come over the bus, so what counts is how many are on their way: a thread asks for
+ * several before it stores one. */
 template <class From, class To>
-static __device__ inline void bus_copy(long long count, From from, To to)
+static __device__ inline void bus_copy(long long first, long long end, From from, To to)
 {
   enum { AHEAD = 4 };
-  long long threads = (long long)gridDim.y * blockDim.x;
-  long long e = (long long)blockIdx.y * blockDim.x + threadIdx.x;
-  for (; e < count; e += AHEAD * threads) {
+  int threads = blockDim.x;
+  for (long long e = first + threadIdx.x; e < end; e += AHEAD * threads) {
     double x[AHEAD];
 #pragma unroll
     for (int i = 0; i < AHEAD; i++)
-      if (e + i * threads < count) x[i] = *from(e + i * threads);
+      if (e + i * threads < end) x[i] = *from(e + i * threads);
 #pragma unroll
     for (int i = 0; i < AHEAD; i++)
-      if (e + i * threads < count) *to(e + i * threads) = x[i];
+      if (e + i * threads < end) *to(e + i * threads) = x[i];
+  }
+}
+
+/* The last system whose numbers begin at `at` or before; place(i) rises with i, from 0 on. */
+template <class Place>
+static __device__ inline int system_find(int count, long long at, Place place)
+{
+  int low = 0, high = count;
+  while (high - low > 1) {
+    int middle = (low + high) / 2;
+    if (place(middle) <= at)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Let the blocks take turns with the pieces of a lot: copy(i, first, end) does numbers first ..
+ * end - 1 of system i, counted from place(i), which may be more than it has. */
+template <class Place, class Copy>
+static __device__ inline void pieces_walk(const struct arrow_args *a, Place place, Copy copy)
+{
+  for (long long begin = blockIdx.x * a->piece; begin < a->numbers; begin += gridDim.x * a->piece) {
+    long long end = begin + a->piece;
+    for (int i = system_find(a->count, begin, place); i < a->count && place(i) < end; i++)
+      copy(i, begin > place(i) ? begin - place(i) : 0, end - place(i));
   }
 }
 

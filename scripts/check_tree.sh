@@ -1,6 +1,6 @@
 #!/bin/sh
-# Check that no file includes itself by way of others, that source files have headers of theirs, and
-# that make makes no script of another.
+# Check that no file includes itself by way of others, that source files have headers of theirs,
+# that no kernel is left out of what is built, and that make makes no script of another.
 # Prints TAP; part of `make check`, and can be run by hand.
 cd "${srcdir:-$(dirname "$0")/..}" || exit 99
 . scripts/tap.sh
@@ -8,6 +8,12 @@ cd "${srcdir:-$(dirname "$0")/..}" || exit 99
 sources=$(find src kernels \( -name '*.[ch]' -o -name '*.cu' \) ! -path src/config.h \
   ! -path src/cli/revision.h ! -name kernel_texts.c 2> /dev/null | LC_ALL=C sort)
 report 'there are sources to check' "$([ -n "$sources" ] || echo "none below $PWD")"
+
+# The program has the texts of kernels in it, and what is missing is seen on a GPU alone.
+report 'kernels/local.mk names every kernel and header' "$(
+  for file in kernels/*.cu kernels/*.h; do
+    grep -Eq "%D%/$(basename "$file")( |\$)" kernels/local.mk || echo "$file"
+  done)"
 
 # A file and a header that it includes, both as paths from here; kernels name theirs without one.
 # shellcheck disable=SC2086

@@ -13,7 +13,8 @@
 #include "device_how.h"
 
 static struct device gpu, cpu; /* long systems are compared with the CPU's, which is tested */
-static gidx packed, fetched;   /* kernels of jobs in memory of either kind */
+enum { WAYS = 4 };             /* page-locked are: [1] numbers, [2] steps, [3] both */
+static gidx launches[WAYS];    /* kernels of jobs */
 
 static int devices_open(void)
 {
@@ -65,41 +66,61 @@ static gidx arrays_join(struct arrow_item *items, gidx count, real *to)
   return at;
 }
 
-/* Let all steps be in `to`, those of rows, then those of borders.  Returns how many; with `to` NULL
- * nothing changes. */
-static gidx steps_join(struct arrow_item *items, gidx count, real *to)
+/* Let the steps be one behind another, those of rows in to_t, those of borders in to_b; *t, *b <-
+ * how many.  With to_t NULL nothing changes. */
+static void steps_join(struct arrow_item *items, gidx count, real *to_t, real *to_b, gidx *t,
+                       gidx *b)
 {
-  gidx at = 0;
-  for (gidx i = 0; i < count; at += items[i].system.n * items[i].system.d, i++)
-    if (to) items[i].step_t = to + at;
-  for (gidx i = 0; i < count; at += items[i].system.k, i++)
-    if (to) items[i].step_b = to + at;
+  *t = *b = 0;
+  for (gidx i = 0; i < count; i++) {
+    if (to_t) items[i].step_t = to_t + *t;
+    if (to_t) items[i].step_b = to_b + *b;
+    *t += items[i].system.n * items[i].system.d;
+    *b += items[i].system.k;
+  }
+}
+
+/* Memory of so many reals that shares no page with other, page-locked or not; the last is 1. */
+static real *pages_take(gidx reals, int is_pinned)
+{
+  size_t bytes = ((size_t)(reals + 1) * sizeof(real) + 4095) / 4096 * 4096;
+  real *at = aligned_alloc(4096, bytes);
+  at[reals] = 1;
+  if (is_pinned) host_pin(&gpu, at, (gidx)bytes);
   return at;
 }
 
-/* The same in page-locked memory, from which the GPU fetches them and where it puts steps. */
-static int pinned_differ(const struct arrow_item *items, gidx count, const struct arrow_options *o,
-                         const struct arrow_item *expected)
+/* Returns whether something was written behind it. */
+static int pages_free(real *at, gidx reals, int is_pinned)
 {
+  int is_changed = at[reals] != 1;
+  if (is_pinned) host_unpin(&gpu, at);
+  free(at);
+  return is_changed;
+}
+
+/* The same with numbers in page-locked memory, from which the GPU fetches them, or steps in such,
+ * to which it returns them, or both, in three places. */
+static int pinned_differ(const struct arrow_item *items, gidx count, const struct arrow_options *o,
+                         const struct arrow_item *expected, int numbers, int steps)
+{
+  gidx n_t, n_b, launched = gpu.counts.kernels;
   struct arrow_item *moved = malloc((size_t)count * sizeof *moved);
   memcpy(moved, items, (size_t)count * sizeof *moved);
-  gidx reals = arrays_join(moved, count, NULL), steps = steps_join(moved, count, NULL);
-  gidx launched = gpu.counts.kernels;
-  real *all = malloc((size_t)(reals + steps + 2) * sizeof *all);
+  gidx reals = arrays_join(moved, count, NULL) + 1;
+  steps_join(moved, count, NULL, NULL, &n_t, &n_b);
+  real *all = pages_take(reals, numbers), *t = pages_take(n_t, steps), *b = pages_take(n_b, steps);
   arrays_join(moved, count, all + 1); /* a multiple of 8 bytes, not of 16 */
-  steps_join(moved, count, all + 1 + reals);
-  all[1 + reals + steps] = 1;
-  host_pin(&gpu, all, (reals + steps + 2) * (gidx)sizeof *all);
+  steps_join(moved, count, t, b, &n_t, &n_b);
   int differ = run_differ(moved, count, o, expected);
-  differ += all[1 + reals + steps] != 1;
-  fetched += gpu.counts.kernels - launched;
-  host_unpin(&gpu, all);
-  free(all);
+  differ += pages_free(all, reals, numbers);
+  differ += pages_free(t, n_t, steps) + pages_free(b, n_b, steps);
+  launches[(numbers ? 1 : 0) + (steps ? 2 : 0)] += gpu.counts.kernels - launched;
   free(moved);
   return differ;
 }
 
-/* How many systems are not those of the reference, or of the CPU, in either way. */
+/* How many systems are not those of the reference, or of the CPU, in any way. */
 static int differ_count(struct arrow_item *items, gidx count, const struct arrow_options *o,
                         int by_cpu)
 {
@@ -110,8 +131,9 @@ static int differ_count(struct arrow_item *items, gidx count, const struct arrow
   int differ = by_cpu && device_arrow(&cpu, &right);
   gidx launched = gpu.counts.kernels;
   differ += run_differ(items, count, o, expected);
-  packed += gpu.counts.kernels - launched;
-  differ += pinned_differ(items, count, o, expected);
+  launches[0] += gpu.counts.kernels - launched;
+  for (int pinned = 1; pinned < WAYS; pinned++)
+    differ += pinned_differ(items, count, o, expected, pinned & 1, pinned & 2);
   for (gidx i = 0; i < count; i++) item_free_steps(expected + i);
   free(expected);
   return differ;
@@ -122,13 +144,13 @@ static void items_free(struct arrow_item *items, gidx count)
   for (gidx i = 0; i < count; i++) item_free(items + i);
 }
 
-/* What the GPU did not do itself since the last call, twice. */
+/* What the GPU did not do itself since the last call, in every way. */
 static int is_counted(gidx declined, gidx retried)
 {
   static struct device_counts before;
   struct device_counts now = gpu.counts;
-  int right =
-      now.declined - before.declined == 2 * declined && now.retried - before.retried == 2 * retried;
+  int right = now.declined - before.declined == WAYS * declined &&
+              now.retried - before.retried == WAYS * retried;
   if (!right)
     printf("# declined %lld, retried %lld\n", (long long)(now.declined - before.declined),
            (long long)(now.retried - before.retried));
@@ -410,8 +432,11 @@ int main(void)
   cancelling_test();
   extreme_test();
   lots_test();
-  ok(fetched > packed, "%lld kernels where the GPU fetches the systems, %lld elsewhere",
-     (long long)fetched, (long long)packed);
+  ok(launches[1] > launches[0] && launches[2] > launches[0] && launches[3] > launches[1] &&
+         launches[3] > launches[2],
+     "%lld kernels, %lld where systems are fetched, %lld where steps are returned, %lld of both",
+     (long long)launches[0], (long long)launches[1], (long long)launches[2],
+     (long long)launches[3]);
   ok(gpu.counts.kernels > 0 && gpu.counts.put > 0 && gpu.counts.got > 0,
      "%lld kernels, %lld bytes to and %lld from the GPU", (long long)gpu.counts.kernels,
      (long long)gpu.counts.put, (long long)gpu.counts.got);

@@ -22,6 +22,7 @@ enum {
 
 struct cuda_arrow {
   struct cuda_lot lots[PLAN_ARROW_LOTS];
+  int n_lots;        /* that a job uses */
   struct device cpu; /* opened when it is needed */
   /* Forms whose kernels are loaded, or were tried. */
   char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS], bus_loaded;
@@ -75,7 +76,8 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
   struct kernel_recipe *recipes = NULL;
   gidx capacity = 0;
   int count = 0;
-  if (s->arrow->mapping.is_on && !s->arrow->bus_loaded) {
+  const struct lot_mapping *m = &s->arrow->mapping;
+  if ((m->is_fetched || m->is_returned) && !s->arrow->bus_loaded) {
     const struct kernel_shape any = {.d = 1, .top_k = 1};
     TRY(array_reserve(&recipes, &capacity, MAX_RECIPES, sizeof *recipes));
     kernel_recipe(KERNEL_ARROW_FETCH, &any, &recipes[count++]);
@@ -127,7 +129,7 @@ static void mapping_find(struct cuda_state *s, const struct arrow_job *job)
 {
   struct lot_mapping *m = &s->arrow->mapping;
   struct span numbers = {UINTPTR_MAX, 0}, step_t = numbers, step_b = numbers;
-  m->is_on = 0;
+  *m = (struct lot_mapping){0};
   if (s->n_pins == 0) return;
   for (gidx i = 0; i < job->count; i++) {
     const struct arrow_item *item = &job->items[i];
@@ -141,15 +143,21 @@ static void mapping_find(struct cuda_state *s, const struct arrow_job *job)
     span_add(&step_t, item->step_t, a->n * d);
     span_add(&step_b, item->step_b, k);
   }
-  m->is_on = is_pinned(s, &numbers, &m->numbers) && is_pinned(s, &step_t, &m->step_t) &&
-             is_pinned(s, &step_b, &m->step_b);
+  m->is_fetched = is_pinned(s, &numbers, &m->numbers);
+  m->is_returned = is_pinned(s, &step_t, &m->step_t) && is_pinned(s, &step_b, &m->step_b);
+}
+
+static struct lot_size size_none(const struct cuda_arrow *w)
+{
+  return (struct lot_size){.is_fetched = w->mapping.is_fetched,
+                           .is_returned = w->mapping.is_returned};
 }
 
 /* *all <- the sizes of all systems that are not declined; *largest <- the room of the largest. */
 static void needs_sum(const struct cuda_arrow *w, const struct arrow_job *job, struct lot_size *all,
                       struct lot_room *largest)
 {
-  struct lot_size none = {.is_mapped = w->mapping.is_on};
+  struct lot_size none = size_none(w);
   const struct lot_need *last = NULL; /* whose room was looked at */
   *all = none;
   *largest = (struct lot_room){0, 0};
@@ -168,15 +176,27 @@ static void needs_sum(const struct cuda_arrow *w, const struct arrow_job *job, s
   }
 }
 
-/* Let lots be of about equal size, so that the first is soon on its way. */
+/* Let lots of small systems be of about equal size, so that the first is soon on its way. */
 static void room_even(struct lot_room *room, const struct lot_size *all, gidx largest)
 {
   gidx bytes = lot_room_of(all).device, lots = ceil_div(bytes, imax(room->device, 1));
   room->device = imin(room->device, bytes / imax(lots, 1) + largest);
 }
 
-/* *room <- of a lot for this job, and memory for all.  Where memory is short, lots are smaller, and
- * systems that do not fit are left to the CPU. */
+/* Memory for so many lots, or for fewer where it is short, but one. */
+static int lots_take(struct cuda_state *s, int lots, const struct lot_room *room)
+{
+  struct cuda_arrow *w = s->arrow;
+  int status = OK;
+  for (w->n_lots = 0; w->n_lots < lots && !status; w->n_lots += !status)
+    status = lot_reserve(s, &w->lots[w->n_lots], room);
+  if (status != ERR_MEMORY || w->n_lots == 0) return status;
+  status_clear();
+  return OK;
+}
+
+/* *room <- of a lot for this job, and memory for those that are used.  Where it is short, lots are
+ * fewer, then smaller, and systems that do not fit are left to the CPU. */
 static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, struct lot_room *room)
 {
   struct lot_size all;
@@ -185,14 +205,12 @@ static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, struc
   *room = lot_room_of(&all);
   int status;
   if (!job->repeats) {
-    gidx host = all.is_mapped ? PLAN_ARROW_LOT / 4 : PLAN_ARROW_LOT;
+    gidx host = all.is_fetched ? PLAN_ARROW_LOT / 4 : PLAN_ARROW_LOT;
     room->device = imin(room->device, imax(largest.device, PLAN_ARROW_LOT));
     room->host = imin(room->host, imax(largest.host, host));
   }
   for (;; room->device /= 2, room->host /= 2) {
-    int lots = lot_fits(&all, room) ? 1 : PLAN_ARROW_LOTS;
-    status = OK;
-    for (int i = 0; i < lots && !status; i++) status = lot_reserve(s, &s->arrow->lots[i], room);
+    status = lots_take(s, lot_fits(&all, room) ? 1 : PLAN_ARROW_LOTS, room);
     if (status != ERR_MEMORY || job->repeats || room->device <= LEAST_BYTES) break;
     status_clear();
   }
@@ -206,7 +224,7 @@ static int lot_fill(struct device *dev, struct cuda_lot *lot, struct arrow_job *
 {
   const struct cuda_state *s = dev->state;
   struct cuda_arrow *w = s->arrow;
-  struct lot_size none = {.is_mapped = w->mapping.is_on};
+  struct lot_size none = size_none(w);
   TRY(lot_begin(lot, job, job->count - *next, &w->mapping));
   for (; *next < job->count; ++*next) {
     const struct lot_need *need = &w->needs[*next];
@@ -231,7 +249,7 @@ static int lots_run(struct device *dev, struct arrow_job *job, const struct lot_
   gidx next = 0, failed = 0;
   int turn = 0;
   for (int i = 0; i < PLAN_ARROW_LOTS; i++) w->lots[i].job = NULL; /* after a job that failed */
-  for (; next < job->count; turn = (turn + 1) % PLAN_ARROW_LOTS) {
+  for (; next < job->count; turn = (turn + 1) % w->n_lots) {
     struct cuda_lot *lot = &w->lots[turn];
     gidx before = w->n_rest;
     TRY(lot_finish(lot, w->rest, &w->n_rest));
@@ -242,7 +260,7 @@ static int lots_run(struct device *dev, struct arrow_job *job, const struct lot_
   }
   for (int r = 0; r < job->repeats; r++) TRY(lot_measure(dev, &w->lots[0], &job->seconds[r]));
   gidx before = w->n_rest;
-  for (int i = 0; i < PLAN_ARROW_LOTS; i++, turn = (turn + 1) % PLAN_ARROW_LOTS)
+  for (int i = 0; i < w->n_lots; i++, turn = (turn + 1) % w->n_lots)
     TRY(lot_finish(&w->lots[turn], w->rest, &w->n_rest)); /* in the order of their starts */
   dev->counts.retried += failed + w->n_rest - before;
   return OK;

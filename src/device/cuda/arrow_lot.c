@@ -72,8 +72,8 @@ int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems,
   lot->job = job;
   lot->n_groups = 0;
   lot->mapping = *mapping;
-  lot->size = (struct lot_size){.is_mapped = mapping->is_on};
-  lot->longest_in = lot->longest_out = 0;
+  lot->size =
+      (struct lot_size){.is_fetched = mapping->is_fetched, .is_returned = mapping->is_returned};
   return OK;
 }
 
@@ -86,8 +86,6 @@ void lot_add(struct cuda_lot *lot, const struct lot_need *need, gidx item,
   *e = (struct lot_entry){.form = *form, .item = item};
   while (form->blocks == 1 && form->rounds == 0 && (gidx)1 << e->octave < a->n) e->octave++;
   lot->size = *with;
-  lot->longest_in = imax(lot->longest_in, need->in);
-  lot->longest_out = imax(lot->longest_out, need->out);
 }
 
 /* By how long a launch's systems may be, those with held factors as those of the largest team. */
@@ -205,7 +203,7 @@ static void tables_make(struct cuda_lot *lot)
                                      .n = (int)item->system.n,
                                      .number = (int)i,
                                      .first_unit = (int)segment};
-      if (lot->mapping.is_on) places[i] = place_of(item, &lot->mapping);
+      if (at.places < at.units) places[i] = place_of(item, &lot->mapping);
       in += lot_reals_in(&item->system);
       out += lot_reals_out(&item->system);
       segment += lot_segments(&item->system);
@@ -285,17 +283,19 @@ static int short_launch(struct device *dev, const struct cuda_lot *lot, const st
   return cuda_launch(dev, &l);
 }
 
-/* Let the device copy all systems from the caller's arrays, or their steps to such; one has at most
- * so many numbers. */
+/* Let the device copy all systems from the caller's arrays, or their steps to such: so many numbers
+ * of the lot. */
 static int bus_launch(struct device *dev, const struct cuda_lot *lot, enum kernel_name name,
-                      gidx longest)
+                      gidx numbers)
 {
+  enum { TURNS = 4 }; /* of a block, so that all end at about the same time */
   const struct lot_group all = {.count = lot->size.systems};
   struct arrow_args a = args_of(lot, &all);
-  gidx systems = imin(all.count, ARROW_BUS_BLOCKS);
-  gidx pieces = imin(ceil_div(longest + 1, 8 * ARROW_BUS_THREADS), ARROW_BUS_BLOCKS / systems);
+  a.numbers = numbers;
+  a.piece = imax(ceil_div(numbers, TURNS * ARROW_BUS_BLOCKS), ARROW_BUS_LEAST);
+  gidx blocks = imin(ceil_div(imax(numbers, 1), a.piece), ARROW_BUS_BLOCKS);
   struct cuda_launch l = {.name = name,
-                          .grid = {(unsigned)systems, (unsigned)pieces, 1},
+                          .grid = {(unsigned)blocks, 1, 1},
                           .block = {ARROW_BUS_THREADS, 1, 1},
                           .arguments = &a,
                           .stream = lot->stream};
@@ -376,7 +376,7 @@ static int systems_fetch(struct device *dev, const struct cuda_lot *lot,
                          const struct cuda_lot *last)
 {
   if (last) TRY_CU(cudaStreamWaitEvent(lot->stream, last->fetched, 0));
-  TRY(bus_launch(dev, lot, KERNEL_ARROW_FETCH, lot->longest_in));
+  TRY(bus_launch(dev, lot, KERNEL_ARROW_FETCH, lot->size.in));
   TRY_CU(cudaEventRecord(lot->fetched, lot->stream));
   return OK;
 }
@@ -388,17 +388,17 @@ int lot_start(struct device *dev, struct cuda_lot *lot, const struct cuda_lot *l
   entries_sort(lot);
   groups_make(lot);
   tables_make(lot);
-  int is_mapped = lot->mapping.is_on;
-  if (!is_mapped) spare_run(ceil_div(lot->size.systems, SYSTEMS), systems_pack_some, lot);
+  if (!lot->mapping.is_fetched)
+    spare_run(ceil_div(lot->size.systems, SYSTEMS), systems_pack_some, lot);
   TRY_CU(cudaMemcpyAsync((char *)lot->device.at + at.host_begin, lot->host,
                          (size_t)(at.found - at.host_begin), cudaMemcpyHostToDevice, lot->stream));
-  if (is_mapped) TRY(systems_fetch(dev, lot, last));
+  if (lot->mapping.is_fetched) TRY(systems_fetch(dev, lot, last));
   /* Long systems are marked by several blocks; between steps are numbers that none writes. */
   char *results = (char *)lot->device.at + at.found;
   size_t bytes = (size_t)(at.host_end - at.found);
   TRY_CU(cudaMemsetAsync(results, 0, bytes, lot->stream));
   TRY(groups_launch(dev, lot));
-  if (is_mapped) TRY(bus_launch(dev, lot, KERNEL_ARROW_RETURN, lot->longest_out));
+  if (lot->mapping.is_returned) TRY(bus_launch(dev, lot, KERNEL_ARROW_RETURN, lot->size.out));
   TRY_CU(
       cudaMemcpyAsync(host_at(lot, at.found), results, bytes, cudaMemcpyDeviceToHost, lot->stream));
   cuda_count(&dev->counts.put, at.found);
@@ -430,7 +430,7 @@ static void outcome_fill(struct arrow_item *item, const struct arrow_atom *atom,
 
 static gidx systems_at_a_time(const struct cuda_lot *lot)
 {
-  return lot->mapping.is_on ? OUTCOMES : SYSTEMS;
+  return lot->mapping.is_returned ? OUTCOMES : SYSTEMS;
 }
 
 static void systems_unpack_some(void *self, gidx part)
@@ -439,12 +439,12 @@ static void systems_unpack_some(void *self, gidx part)
   struct lot_places at = lot_places_of(&lot->size);
   const struct arrow_atom *atoms = host_at(lot, at.atoms);
   const struct arrow_found *found = host_at(lot, at.found);
-  const real *steps = host_at(lot, at.out);
+  const real *steps = lot->mapping.is_returned ? NULL : host_at(lot, at.out);
   gidx some = systems_at_a_time(lot), end = imin((part + 1) * some, lot->size.systems);
   for (gidx i = part * some; i < end; i++) {
     struct arrow_item *item = &lot->job->items[lot->entries[i].item];
     if (found[i].not_ok) continue;
-    if (!lot->mapping.is_on) steps_unpack(item, steps + atoms[i].out);
+    if (steps) steps_unpack(item, steps + atoms[i].out);
     outcome_fill(item, &atoms[i], &found[i]);
   }
 }

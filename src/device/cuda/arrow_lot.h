@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A lot of arrow systems: brought to the device, solved there, and their steps copied back, all on
- * a stream of its own, so that one lot is copied while another is solved.  Where systems and steps
- * are in page-locked memory of the caller, the device reads and writes them there; else systems are
- * packed into such memory of the lot, and steps unpacked.
+ * a stream of its own, so that one lot is copied while another is solved.  The device fetches
+ * systems from page-locked memory of the caller, and returns steps to such; other systems are
+ * packed into memory of the lot, and other steps unpacked.
  *
  * Floor: device; included by arrow*.c only. */
 #ifndef DEVICE_CUDA_ARROW_LOT_H
@@ -24,10 +24,10 @@ struct lot_group {
   idx rows;                    /* of the longest */
 };
 
-/* Does the device reach all systems of a job and their steps in the caller's memory?  So many bytes
- * from where the host does. */
+/* Does the device fetch all systems of a job from the caller's memory, and return all steps to it?
+ * It sees them so many bytes from where the host does. */
 struct lot_mapping {
-  int is_on;
+  int is_fetched, is_returned;
   ptrdiff_t numbers, step_t, step_b;
 };
 
@@ -41,7 +41,7 @@ struct cuda_lot {
   cudaEvent_t events[LOT_SIDES + 1];
   cudaEvent_t fetched; /* systems have come over the bus */
   /* Page-locked, as the device's side: systems unless they are fetched, tables, what became of
-   * them, steps. */
+   * them, steps unless they are returned. */
   char *host;
   gidx host_bytes;
   struct cuda_work device, parts;
@@ -51,7 +51,6 @@ struct cuda_lot {
   struct lot_group *groups;
   gidx entries_capacity, groups_capacity, n_groups;
   struct lot_size size;
-  gidx longest_in, longest_out; /* numbers read and written of one system */
 };
 
 int lot_open(struct cuda_lot *lot);

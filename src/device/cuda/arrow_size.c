@@ -124,13 +124,14 @@ struct lot_places lot_places_of(const struct lot_size *z)
   struct lot_places at;
   at.atoms = z->in * (gidx)sizeof(real);
   at.places = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
-  at.units = at.places + (z->is_mapped ? z->systems * (gidx)sizeof(struct arrow_place) : 0);
+  at.units = at.places +
+             (z->is_fetched || z->is_returned ? z->systems * (gidx)sizeof(struct arrow_place) : 0);
   at.found = at.units + z->units * (gidx)sizeof(struct arrow_unit);
   gidx found_end = at.found + z->systems * (gidx)sizeof(struct arrow_found);
   at.out = ceil_div(found_end, 16) * 16;
   at.end = at.out + z->out * (gidx)sizeof(real);
-  at.host_begin = z->is_mapped ? at.atoms : 0;
-  at.host_end = z->is_mapped ? found_end : at.end;
+  at.host_begin = z->is_fetched ? at.atoms : 0;
+  at.host_end = z->is_returned ? found_end : at.end;
   return at;
 }
 

@@ -28,7 +28,7 @@ struct lot_need {
 /* Numbers, systems and units of a lot. */
 struct lot_size {
   gidx in, out, systems, units;
-  int is_mapped; /* struct lot_mapping: the host's side has neither numbers nor steps */
+  int is_fetched, is_returned; /* struct lot_mapping: the host's side has no numbers, no steps */
 };
 
 /* Bytes of a lot, on the device and of its page-locked side. */
@@ -53,7 +53,7 @@ int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes);
 struct lot_size lot_with(struct lot_size size, const struct lot_need *need);
 
 /* Where the parts of a lot begin, in bytes; `out` at a multiple of 16; what the host's side has of
- * them: all, or tables and what became of systems. */
+ * them: tables, what became of systems, and what is not copied past it. */
 struct lot_places {
   gidx atoms, places, units, found, out, end;
   gidx host_begin, host_end;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Arrays being written.  Whole chunks are stored once, so that the bytes of the file do not depend
  * on the blocks: HDF5 gives each its place, in order, and threads that are spare write them there,
- * while one thread an array hashes what is written, part by part. */
+ * while one thread an array hashes.  What comes in calls of a chunk or more is hashed from where it
+ * lies, call by call; less is hashed when its chunk is full. */
 #include "io/h5/array_write.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
@@ -197,13 +198,9 @@ struct flight {
   int count;
   gidx n;
   struct piece *pieces; /* [n][count]; owned */
+  gidx skip, unhashed;  /* entries of a chunk that are hashed, and that are to be behind them */
+  struct h5_hashed hashed[H5_TOGETHER];
 };
-
-static void piece_write(void *self, gidx i)
-{
-  struct piece *p = (struct piece *)self + i;
-  p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
-}
 
 /* Tasks about so many bytes, shared out where these are many. */
 static void tasks_run(size_t bytes, gidx count, void (*task)(void *self, gidx i), void *self)
@@ -212,6 +209,48 @@ static void tasks_run(size_t bytes, gidx count, void (*task)(void *self, gidx i)
     spare_run(count, task, self);
   else
     for (gidx i = 0; i < count; i++) task(self, i);
+}
+
+/* Hash the next bytes of an array. */
+static struct h5_hashed entries_hash(const struct h5_array *a, const unsigned char *bytes, gidx n)
+{
+  double begun = log_seconds();
+  int status = h5_seal_write(a->seal, bytes, (size_t)n * entry_bytes(a));
+  if (status) status_clear(); /* of this thread: hashed_end() says it */
+  return (struct h5_hashed){status, log_seconds() - begun};
+}
+
+/* What hashing n entries of each array has come to. */
+static int hashed_end(struct h5_array *const *list, int count, gidx n,
+                      const struct h5_hashed *hashed)
+{
+  struct phase *phase = list[0]->hashing;
+  double longest = 0, bytes = 0;
+  for (int i = 0; i < count; i++) {
+    CHECK(!hashed[i].status, hashed[i].status, "cannot hash '%s' of '%s'", list[i]->object,
+          list[i]->path);
+    if (hashed[i].seconds > longest) longest = hashed[i].seconds;
+    bytes += (double)n * (double)entry_bytes(list[i]);
+  }
+  if (!phase) return OK;
+  phase->calls++;
+  phase->seconds += longest;
+  phase->work += bytes;
+  return OK;
+}
+
+/* Hash what an array of a flight has pending, or write a chunk. */
+static void flight_run(void *self, gidx i)
+{
+  struct flight *f = self;
+  int hashes = f->unhashed ? f->count : 0;
+  if (i >= hashes) {
+    struct piece *p = &f->pieces[i - hashes];
+    p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
+    return;
+  }
+  const struct h5_array *a = f->list[i];
+  f->hashed[i] = entries_hash(a, f->bytes[i] + (size_t)f->skip * entry_bytes(a), f->unhashed);
 }
 
 static int flight_open(struct flight *f)
@@ -265,79 +304,87 @@ static int flight_write(struct flight *f, gidx first)
   int status = chunks_place(f, first);
   pthread_mutex_unlock(&h5_one);
   TRY(status);
-  tasks_run((size_t)f->n * chunk_bytes(f->list[0]), f->n * f->count, piece_write, f->pieces);
+  tasks_run((size_t)f->n * chunk_bytes(f->list[0]), (f->n + (f->unhashed > 0)) * f->count,
+            flight_run, f);
   return flight_end(f);
 }
 
-/* Write n chunks of each array, which begin at entry `first`, from where they lie. */
-static int chunks_write(struct h5_array *const *list, int count, const unsigned char *const *bytes,
-                        gidx first, gidx n)
+/* Write the chunks of a flight, which begin at entry `first`, and hash what is not yet. */
+static int chunks_write(struct flight *f, gidx first)
 {
-  struct flight f = {.list = list, .bytes = bytes, .count = count, .n = n};
-  int status = flight_open(&f);
-  if (!status) status = flight_write(&f, first);
-  free(f.pieces);
-  return status;
+  int status = flight_open(f);
+  if (!status) status = flight_write(f, first);
+  free(f->pieces);
+  return !status && f->unhashed ? hashed_end(f->list, f->count, f->unhashed, f->hashed) : status;
+}
+
+/* How many of the entries that are pending, the last, are neither hashed nor being hashed. */
+static gidx unhashed_of(const struct h5_array *a)
+{
+  return imax(a->next - a->hashed, 0);
 }
 
 /* Write the pending chunks; the last one of an array is filled up with zeros. */
 static int flush(struct h5_array *const *list, int count)
 {
   const unsigned char *bytes[H5_TOGETHER];
-  gidx entries = list[0]->n_pending, first = list[0]->next - entries;
+  gidx entries = list[0]->n_pending, unhashed = unhashed_of(list[0]), skip = entries - unhashed;
+  struct flight f = {list, bytes, count, 1, NULL, skip, unhashed, {{0}}};
   if (entries == 0) return OK;
   for (int i = 0; i < count; i++) {
     struct h5_array *a = list[i];
     size_t used = (size_t)entries * entry_bytes(a);
     bytes[i] = a->pending;
     a->n_pending = 0;
+    a->hashed = imax(a->hashed, a->next);
+    nan_unify(a->type, a->pending + (size_t)skip * entry_bytes(a), unhashed * h5_entry_values(a));
     memset(a->pending + used, 0, chunk_bytes(a) - used);
   }
-  return chunks_write(list, count, bytes, first, 1);
+  return chunks_write(&f, list[0]->next - entries);
 }
 
-/* What a hash took, of so many bytes. */
-static void hashing_count(struct phase *phase, double seconds, double bytes)
+/* Hash what is pending, so that what follows can be hashed. */
+static int pending_hash(struct h5_array *const *list, int count)
 {
-  if (!phase) return;
-  phase->calls++;
-  phase->seconds += seconds;
-  phase->work += bytes;
+  struct h5_hashed hashed[H5_TOGETHER];
+  gidx n = unhashed_of(list[0]);
+  if (n == 0) return OK;
+  for (int i = 0; i < count; i++) {
+    struct h5_array *a = list[i];
+    unsigned char *bytes = a->pending + (size_t)(a->n_pending - n) * entry_bytes(a);
+    nan_unify(a->type, bytes, n * h5_entry_values(a));
+    hashed[i] = entries_hash(a, bytes, n);
+    a->hashed = a->next;
+  }
+  return hashed_end(list, count, n, hashed);
 }
 
 /* Hash what a part has of array i. */
 static void part_hash(void *self, gidx i)
 {
   struct h5_part *p = self;
-  struct h5_array *a = p->list[i];
-  double begun = log_seconds();
-  p->hashed[i] = h5_seal_write(a->seal, p->bytes[i], (size_t)p->n * entry_bytes(a));
-  p->seconds[i] = log_seconds() - begun;
-  if (p->hashed[i]) status_clear(); /* hashing_end() says it */
+  p->hashed[i] = entries_hash(p->list[i], p->bytes[i], p->n);
 }
 
-static void hashing_begin(struct h5_part *p)
+static int hashing_begin(struct h5_part *p)
 {
   int is_small = (size_t)p->n * entry_bytes(p->list[0]) < ALONE_BYTES;
-  for (int i = 0; i < p->count && is_small; i++) part_hash(p, i);
+  TRY(pending_hash(p->list, p->count));
+  for (int i = 0; i < p->count; i++) {
+    p->list[i]->hashed = p->list[i]->next + p->n;
+    if (is_small) part_hash(p, i);
+  }
   spare_begin(&p->hashing, is_small ? 0 : p->count, part_hash, p);
   p->is_hashing = 1;
+  return OK;
 }
 
 static int hashing_end(struct h5_part *p)
 {
-  double longest = 0, bytes = 0;
   if (!p->is_hashing) return OK;
   spare_end(&p->hashing);
   p->is_hashing = 0;
-  for (int i = 0; i < p->count; i++) {
-    const struct h5_array *a = p->list[i];
-    CHECK(!p->hashed[i], p->hashed[i], "cannot hash '%s' of '%s'", a->object, a->path);
-    if (p->seconds[i] > longest) longest = p->seconds[i];
-    bytes += (double)p->n * (double)entry_bytes(a);
-  }
-  hashing_count(p->list[0]->hashing, longest, bytes);
-  return OK;
+  return hashed_end(p->list, p->count, p->n, p->hashed);
 }
 
 /* Looking for NaNs: so many entries of an array at a time. */
@@ -366,21 +413,16 @@ static int part_has_nan(const struct h5_part *p)
 }
 
 /* Add n entries of a part, from entry `done` on, to the pending chunks, and write these when they
- * are full.  Where there are NaNs these are made one, and hashed as they are then. */
+ * are full. */
 static int pending_add(struct h5_part *p, gidx done, gidx n)
 {
   for (int i = 0; i < p->count; i++) {
     struct h5_array *a = p->list[i];
-    size_t entry = entry_bytes(a), bytes = (size_t)n * entry;
-    unsigned char *to = a->pending + (size_t)a->n_pending * entry;
-    memcpy(to, p->bytes[i] + (size_t)done * entry, bytes);
+    size_t entry = entry_bytes(a);
+    memcpy(a->pending + (size_t)a->n_pending * entry, p->bytes[i] + (size_t)done * entry,
+           (size_t)n * entry);
     a->n_pending += n;
     a->next += n;
-    if (!p->has_nan) continue;
-    double begun = log_seconds();
-    nan_unify(a->type, to, n * h5_entry_values(a));
-    TRY(h5_seal_write(a->seal, to, bytes));
-    hashing_count(a->hashing, log_seconds() - begun, (double)bytes);
   }
   return p->list[0]->n_pending == p->list[0]->chunk_rows ? flush(p->list, p->count) : OK;
 }
@@ -391,21 +433,23 @@ static int part_chunks_write(struct h5_part *p, gidx done, gidx chunks)
   const unsigned char *bytes[H5_TOGETHER];
   for (int i = 0; i < p->count; i++)
     bytes[i] = p->bytes[i] + (size_t)done * entry_bytes(p->list[i]);
-  TRY(chunks_write(p->list, p->count, bytes, p->list[0]->next, chunks));
+  struct flight f = {p->list, bytes, p->count, chunks, NULL, 0, 0, {{0}}};
+  TRY(chunks_write(&f, p->list[0]->next));
   for (int i = 0; i < p->count; i++) p->list[i]->next += chunks * p->list[i]->chunk_rows;
   return OK;
 }
 
-/* Write a part, while it is hashed. */
+/* Write a part.  What has a chunk and no NaNs is hashed meanwhile from where it lies; else what is
+ * pending is made ready and hashed when it is written. */
 static int part_write(struct h5_part *p)
 {
   const struct h5_array *a = p->list[0];
+  int is_plain = p->n >= a->chunk_rows && !part_has_nan(p);
   gidx some;
-  p->has_nan = part_has_nan(p);
-  if (!p->has_nan) hashing_begin(p);
+  if (is_plain) TRY(hashing_begin(p));
   for (gidx done = 0; done < p->n; done += some) {
     gidx chunks = (p->n - done) / a->chunk_rows;
-    int in_place = a->n_pending == 0 && chunks > 0 && !p->has_nan && !a->grows;
+    int in_place = a->n_pending == 0 && chunks > 0 && is_plain && !a->grows;
     some = in_place ? chunks * a->chunk_rows : imin(a->chunk_rows - a->n_pending, p->n - done);
     TRY(in_place ? part_chunks_write(p, done, chunks) : pending_add(p, done, some));
   }

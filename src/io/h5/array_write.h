@@ -22,10 +22,12 @@ struct h5_part {
   const unsigned char *bytes[H5_TOGETHER]; /* of the entries that are being written */
   int count;
   gidx n; /* entries */
-  int has_nan, is_hashing;
+  int is_hashing;
   struct spare_loop hashing;
-  double seconds[H5_TOGETHER]; /* that it took */
-  int hashed[H5_TOGETHER];     /* how it ended */
+  struct h5_hashed {
+    int status;
+    double seconds;
+  } hashed[H5_TOGETHER];
 };
 int h5_arrays_begin(struct h5_part *p, struct h5_array *const *list, int count, gidx first, gidx n,
                     const void *const *values);

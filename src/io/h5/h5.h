@@ -72,6 +72,7 @@ struct h5_array {
   gidx chunk_rows;          /* writing: entries of the first dimension in a chunk */
   int grows;                /* writing: it has as many entries as are written */
   gidx next, n_pending;     /* writing: entries given so far, and how many of them are in pending */
+  gidx hashed;              /* writing: entries that are hashed, or are being */
   unsigned char *pending;   /* writing: the chunk being filled; owned */
   const void *disk;         /* writing: by what chunks are written past HDF5 (chunks.h); reading:
                              * the same of values that are stored in one run, NULL: they are not */
