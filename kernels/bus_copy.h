@@ -25,7 +25,7 @@ static __device__ inline void bus_copy(long long first, long long end, From from
   }
 }
 
-/* The last system whose numbers begin at `at` or before; place(i) rises with i, from 0 on. */
+/* The last system whose numbers begin at `at` or before; place(i) never falls, from 0 on. */
 template <class Place>
 static __device__ inline int system_find(int count, long long at, Place place)
 {
@@ -41,7 +41,7 @@ static __device__ inline int system_find(int count, long long at, Place place)
 }
 
 /* Let the blocks take turns with the pieces of a lot: copy(i, first, end) does numbers first ..
- * end - 1 of system i, counted from place(i), which may be more than it has. */
+ * end - 1 of system i, counted from place(i), of which it may have fewer, or none. */
 template <class Place, class Copy>
 static __device__ inline void pieces_walk(const struct arrow_args *a, Place place, Copy copy)
 {

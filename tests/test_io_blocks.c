@@ -119,44 +119,65 @@ static void nans_make(real *values, real *expected, int array, int turn)
   }
 }
 
-/* Two arrays together in blocks, and another while they are hashed. */
-static int arrays_make(const real *const *values, int turn)
+static const char *const written[TOGETHER] = {"/a", "/b", "/c"};
+static const gidx widths[TOGETHER] = {1, 2, 1}; /* values of an entry */
+enum { ENTRIES = WRITTEN / 2 };
+
+/* How an array has its length: it is made for it, for more and truncated, or grows. */
+enum length { EXACT, TRUNCATED, GROWING, LENGTHS };
+
+static int arrays_create(const struct h5_file *f, enum length length, struct h5_array *a)
 {
-  const gidx shape = WRITTEN;
-  struct h5_array a[TOGETHER], *pair[] = {a, a + 1};
+  gidx shape[] = {length == EXACT ? ENTRIES : length == TRUNCATED ? 2 * ENTRIES : H5_GROWS, 0};
+  int status = OK;
+  for (int i = 0; i < TOGETHER && !status; i++) {
+    shape[1] = widths[i];
+    status = h5_array_create_chunked(f, written[i], TYPE_F64, widths[i] > 1 ? 2 : 1, shape,
+                                     OF_A_CHUNK, &a[i]);
+  }
+  return status;
+}
+
+/* Two arrays together in blocks, and another while they are hashed. */
+static int arrays_make(const real *const *values, int turn, enum length length)
+{
+  struct h5_array a[TOGETHER] = {0}, *pair[] = {a, a + 1};
   struct h5_part part;
   struct h5_file f;
   int status = h5_create(&f, "written.h5");
-  for (int i = 0; i < TOGETHER && !status; i++)
-    status = h5_array_create_chunked(&f, (const char *[]){"/a", "/b", "/c"}[i], TYPE_F64, 1, &shape,
-                                     OF_A_CHUNK, &a[i]);
-  for (gidx first = 0, n, block = 0; first < WRITTEN && !status; first += n, block++) {
-    uint64_t most = random_below(10, (uint64_t)turn, (uint64_t)block, 3) ? 5000 : WRITTEN;
+  if (!status) status = arrays_create(&f, length, a);
+  for (gidx first = 0, n, block = 0; first < ENTRIES && !status; first += n, block++) {
+    uint64_t most = random_below(10, (uint64_t)turn, (uint64_t)block, 3) ? 5000 : ENTRIES;
     n = 1 + (gidx)random_below(11, (uint64_t)turn, (uint64_t)block, most);
-    if (n > WRITTEN - first) n = WRITTEN - first;
-    status = h5_arrays_begin(&part, pair, 2, first, n,
-                             (const void *[]){values[0] + first, values[1] + first});
-    if (!status) status = h5_array_write(&a[2], first, n, values[2] + first);
+    if (n > ENTRIES - first) n = ENTRIES - first;
+    const void *of_pair[] = {values[0] + first * widths[0], values[1] + first * widths[1]};
+    status = h5_arrays_begin(&part, pair, 2, first, n, of_pair);
+    if (!status) status = h5_array_write(&a[2], first, n, values[2] + first * widths[2]);
     if (h5_arrays_end(&part)) status = 1;
   }
-  for (int i = 0; i < TOGETHER && !status; i++) status = h5_array_close(&a[i]);
+  for (int i = 0; i < TOGETHER && !status; i++) {
+    if (length == TRUNCATED) status = h5_array_truncate(&a[i]);
+    if (!status) status = h5_array_close(&a[i]);
+  }
   return status ? status : h5_close(&f);
 }
 
-/* Are values and hash of an array as expected? */
-static int is_written(const struct h5_file *f, const char *object, const real *expected)
+/* Are values and hash of array i as expected? */
+static int is_written(const struct h5_file *f, int i, const real *expected)
 {
   static real got[WRITTEN];
+  size_t bytes = (size_t)(ENTRIES * widths[i]) * sizeof *got;
   struct h5_array a = {0};
   struct sha256 hash;
   unsigned char digest[SHA256_BYTES];
   char text[SHA256_HEX], found[SHA256_HEX];
-  int wrong = h5_array_open(f, object, &a) || h5_array_read(&a, 0, WRITTEN, TYPE_F64, got) ||
-              memcmp(got, expected, sizeof got) != 0;
-  wrong = sha256_begin(&hash) || sha256_add(&hash, expected, sizeof got) ||
-          sha256_end(&hash, digest) || wrong;
+  int wrong = h5_array_open(f, written[i], &a) || a.shape[0] != ENTRIES ||
+              h5_array_read(&a, 0, ENTRIES, TYPE_F64, got) || memcmp(got, expected, bytes) != 0;
+  wrong = sha256_begin(&hash) || sha256_add(&hash, expected, bytes) || sha256_end(&hash, digest) ||
+          wrong;
   sha256_hex(digest, text);
-  wrong = h5_read_text(f, object, "sha256", found, sizeof found) || strcmp(text, found) || wrong;
+  wrong =
+      h5_read_text(f, written[i], "sha256", found, sizeof found) || strcmp(text, found) || wrong;
   h5_array_close(&a);
   return !wrong;
 }
@@ -166,15 +187,14 @@ static void writes_agree(void)
   static real values[TOGETHER][WRITTEN], expected[TOGETHER][WRITTEN];
   const real *const all[] = {values[0], values[1], values[2]};
   claim_begin("however blocks cut what is written, the file has its values and their hash");
-  for (int turn = 0; turn < 16; turn++) {
+  for (int turn = 0; turn < 16 * LENGTHS; turn++) {
     struct h5_file f;
     int right = 0;
-    team_spare_set(1 + turn / 4);
+    team_spare_set(1 + turn / 4 % 4);
     for (int i = 0; i < TOGETHER; i++) nans_make(values[i], expected[i], i, turn + i);
-    int status = arrays_make(all, turn);
+    int status = arrays_make(all, turn, turn / 16);
     if (!status) status = h5_open(&f, "written.h5");
-    for (int i = 0; i < TOGETHER && !status; i++)
-      right += is_written(&f, (const char *[]){"/a", "/b", "/c"}[i], expected[i]);
+    for (int i = 0; i < TOGETHER && !status; i++) right += is_written(&f, i, expected[i]);
     if (!status) h5_close(&f);
     ok(right == TOGETHER, "turn %d, %d spare threads: %d of %d arrays", turn, team_spare(), right,
        TOGETHER);
@@ -206,7 +226,7 @@ static int whole_count(void)
   for (int i = 0; i < TOGETHER && !status; i++) {
     struct h5_array a = {0};
     f.version = H5_SEALED_FROM; /* as of a file of ours */
-    status = h5_array_open(&f, (const char *[]){"/a", "/b", "/c"}[i], &a);
+    status = h5_array_open(&f, written[i], &a);
     if (!status) whole += h5_array_is_whole(&a);
     h5_array_close(&a);
   }
@@ -216,7 +236,7 @@ static int whole_count(void)
 
 static void whole_is_told(void)
 {
-  static const gidx places[] = {-1, WRITTEN - 1, 0, WRITTEN / 2};
+  static const gidx places[] = {-1, ENTRIES - 1, 0, ENTRIES / 2};
   claim_begin("an array with another value than those that were hashed is not whole");
   for (int i = 0; i < LENGTH(places) * 3; i++) {
     gidx at = places[i / 3];

@@ -72,8 +72,8 @@ static int order_alloc(struct solve *s, struct arena *arena)
   return arena_alloc(arena, &s->order, count, sizeof *s->order);
 }
 
-/* Two arrays that are page-locked have no page in common. */
-enum { PAGE_REALS = 4096 / sizeof(real) };
+/* Two arrays that are page-locked have no page in common, of 64 KiB at most. */
+enum { PAGE_REALS = (64 << 10) / sizeof(real) };
 
 static int results_alloc(struct solve *s)
 {
@@ -185,7 +185,7 @@ void solve_pin(struct solve *s, int is_on)
     array_pin(s, s->results[i].step_t, m->own_t, is_on);
     array_pin(s, s->results[i].step_b, m->own_b, is_on);
   }
-  if (s->c->rank) array_pin(s, s->own_t, m->own_t + m->own_b, is_on);
+  if (s->c->size > 1) array_pin(s, s->own_t, m->own_t + m->own_b, is_on);
 }
 
 static int arrays_open(struct solve *s)

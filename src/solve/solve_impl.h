@@ -40,9 +40,10 @@ struct solve {
   real *own_t, *own_b; /* steps of this rank's items, where they are not among the results */
   idx *send_counts, *recv_counts, *item_counts;
   struct arrow_item *items;
-  gidx *mine; /* system of each item */
-  struct arrow_outcome *outcomes, *all_outcomes;
-  real *all_t, *all_b; /* rank 0 of several: steps of a batch that does not stay */
+  gidx *mine;                     /* system of each item */
+  struct arrow_outcome *outcomes; /* of this rank's items */
+  struct arrow_outcome *all_outcomes;
+  real *all_t, *all_b; /* rank 0 of several: outcomes and steps of a batch that does not stay */
   struct batch_results results[SLOTS];
 };
 

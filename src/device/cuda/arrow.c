@@ -176,21 +176,24 @@ static void needs_sum(const struct cuda_arrow *w, const struct arrow_job *job, s
   }
 }
 
-/* Let lots of small systems be of about equal size, so that the first is soon on its way. */
+/* Let lots be of about equal size, as far as systems allow it, so that the first is soon on its
+ * way. */
 static void room_even(struct lot_room *room, const struct lot_size *all, gidx largest)
 {
   gidx bytes = lot_room_of(all).device, lots = ceil_div(bytes, imax(room->device, 1));
   room->device = imin(room->device, bytes / imax(lots, 1) + largest);
 }
 
-/* Memory for so many lots, or for fewer where it is short, but one. */
+/* Memory for so many lots, or for fewer where it is short, at least one; others keep none then. */
 static int lots_take(struct cuda_state *s, int lots, const struct lot_room *room)
 {
   struct cuda_arrow *w = s->arrow;
   int status = OK;
   for (w->n_lots = 0; w->n_lots < lots && !status; w->n_lots += !status)
     status = lot_reserve(s, &w->lots[w->n_lots], room);
-  if (status != ERR_MEMORY || w->n_lots == 0) return status;
+  if (status != ERR_MEMORY) return status;
+  for (int i = w->n_lots; i < PLAN_ARROW_LOTS; i++) lot_release(&w->lots[i]);
+  if (w->n_lots == 0) return status;
   status_clear();
   return OK;
 }

@@ -24,12 +24,19 @@ int lot_open(struct cuda_lot *lot)
   return OK;
 }
 
-void lot_close(struct cuda_lot *lot)
+void lot_release(struct cuda_lot *lot)
 {
-  if (lot->stream) cudaStreamSynchronize(lot->stream);
   if (lot->host) cudaFreeHost(lot->host);
+  lot->host = NULL;
+  lot->host_bytes = 0;
   cuda_release(&lot->device);
   cuda_release(&lot->parts);
+}
+
+void lot_close(struct cuda_lot *lot)
+{
+  if (lot->stream) lot_wait(lot);
+  lot_release(lot);
   if (lot->stream) cudaStreamDestroy(lot->stream);
   for (int i = 0; i < LOT_SIDES; i++)
     if (lot->sides[i]) cudaStreamDestroy(lot->sides[i]);
@@ -466,6 +473,8 @@ int lot_finish(struct cuda_lot *lot, gidx *failed, gidx *count)
 void lot_wait(struct cuda_lot *lot)
 {
   if (cudaStreamSynchronize(lot->stream)) cudaGetLastError(); /* what failed first is told */
+  for (int i = 0; i < LOT_SIDES; i++)
+    if (lot->sides[i] && cudaStreamSynchronize(lot->sides[i])) cudaGetLastError();
 }
 
 int lot_measure(struct device *dev, struct cuda_lot *lot, double *seconds)

@@ -56,8 +56,9 @@ struct cuda_lot {
 int lot_open(struct cuda_lot *lot);
 void lot_close(struct cuda_lot *lot);
 
-/* Let a lot have so many bytes; ERR_MEMORY. */
+/* Let a lot have so many bytes; ERR_MEMORY.  Let one that is not under way have none. */
 int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, const struct lot_room *room);
+void lot_release(struct cuda_lot *lot);
 
 /* Begin an empty lot for at most `systems` of a job; add one, so that the lot's size is `with` it;
  * send all to the device and back, the systems behind those of the last lot that was started, or

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Arrays being written.  Whole chunks are stored once, so that the bytes of the file do not depend
  * on the blocks: HDF5 gives each its place, in order, and threads that are spare write them there,
- * while one thread an array hashes.  What comes in calls of a chunk or more is hashed from where it
- * lies, call by call; less is hashed when its chunk is full. */
+ * while one thread an array hashes.  What comes in parts of a chunk or more, and has no NaNs, is
+ * hashed from where it lies; all else when its chunk is full, or before such a part. */
 #include "io/h5/array_write.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
@@ -464,7 +464,7 @@ static int next_check(const struct h5_array *a, const struct h5_array *other, gi
         "entries %lld + %lld of '%s' are written, but %lld is next of %lld", (long long)first,
         (long long)n, a->object, (long long)a->next, (long long)a->shape[0]);
   CHECK(a->chunk_rows == other->chunk_rows && a->n_pending == other->n_pending &&
-            a->grows == other->grows,
+            a->hashed == other->hashed && a->grows == other->grows,
         ERR_INTERNAL, "'%s' and '%s' are not written together", a->object, other->object);
   return OK;
 }
