@@ -261,8 +261,8 @@ int h5_array_is_whole(const struct h5_array *a)
   next.bytes = bytes ? bytes + most * width : NULL;
   if (bytes && n > 0) stretch_read(&now, 0);
   int status = OK;
-  while (!status && now.is_read &&
-         now.count > 0) { /* the next ones are read while these are hashed */
+  /* The next ones are read while these are hashed. */
+  while (!status && now.is_read && now.count > 0) {
     struct spare_loop reading;
     next.first = now.first + now.count;
     next.count = imin(most, n - next.first);
