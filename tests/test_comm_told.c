@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: which process of a machine this is, and whether others may be at work while MPI starts, is
- * known before that from the launcher's variables, and where these do not tell, nothing is assumed.
- */
+ * known before that from the launcher's variables, and where these do not tell, nothing is assumed;
+ * processes of which MPI knows too few are refused. */
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "comm/comm.h"
+#include "comm/launcher.h"
 #include "tap.h"
 
 static const char *const launchers[] = {"OMPI_COMM_WORLD_RANK",
@@ -18,6 +20,10 @@ static const char *const launchers[] = {"OMPI_COMM_WORLD_RANK",
                                         "SLURM_STEP_ID",
                                         "SLURM_PROCID",
                                         "SLURM_LOCALID",
+                                        "SLURM_STEP_NUM_TASKS",
+                                        "SLURM_NTASKS",
+                                        "PMI_SIZE",
+                                        "OMPI_COMM_WORLD_SIZE",
                                         "OMPI_MCA_pml"};
 
 /* As if these, "NAME=value", were all that a launcher had set. */
@@ -28,6 +34,37 @@ static void launched(const char *first, const char *second)
   for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) unsetenv(launchers[i]);
   for (int i = 0; i < 2; i++)
     if (given[i]) putenv(strcpy(kept[i], given[i]));
+}
+
+/* Does launcher_check() refuse so many ranks, and say these words? */
+static int refuses(int ranks, const char *who, const char *variable)
+{
+  status_clear();
+  return launcher_check(ranks) == ERR_USAGE && strstr(status_message(), who) &&
+         strstr(status_message(), variable);
+}
+
+static void check_sizes(void)
+{
+  launched(NULL, NULL);
+  ok(launcher_check(1) == OK, "one process that nobody launched");
+  launched("SLURM_NTASKS=4", "SLURM_PROCID=0");
+  ok(launcher_check(1) == OK && launcher_size() == -1, "one process in an allocation of four");
+  launched("SLURM_STEP_NUM_TASKS=4", "SLURM_STEP_ID=0");
+  ok(launcher_check(4) == OK, "four tasks of a step, which MPI knows");
+  ok(refuses(1, "srun started 4", "SLURM_STEP_NUM_TASKS"), "four of which it knows one");
+  ok(refuses(2, "MPI knows of 2", "srun --mpi=pmix"), "four of which it knows those of a node");
+  ok(launcher_check(6) == OK, "a job in several parts, of which one has four");
+  launched("SLURM_STEP_NUM_TASKS=4", NULL);
+  ok(launcher_check(1) == OK, "a number without a step");
+  launched("SLURM_STEP_NUM_TASKS=1", "SLURM_STEP_ID=0");
+  ok(launcher_check(1) == OK, "a step of one task");
+  launched("PMI_SIZE=3", NULL);
+  ok(refuses(1, "PMI", "PMI_SIZE") && launcher_check(3) == OK, "a launcher with PMI");
+  launched("OMPI_COMM_WORLD_SIZE=2", NULL);
+  ok(refuses(1, "Open MPI", "OMPI_COMM_WORLD_SIZE"), "mpirun of another MPI");
+  launched("OMPI_COMM_WORLD_SIZE=2", "PMI_SIZE=8");
+  ok(launcher_check(2) == OK && launcher_check(8) == OK, "a launcher in a task of another");
 }
 
 static int has_network(void)
@@ -46,19 +83,20 @@ int main(void)
   comm_library(library, sizeof library);
   int quiet = strncmp(library, "Open MPI", 8) == 0 && !has_network();
   launched(NULL, NULL);
-  ok(comm_local_rank_told() == 0, "a process that nobody launched is the first");
+  ok(launcher_local_rank() == 0, "a process that nobody launched is the first");
   ok(comm_start_is_quiet() == quiet, "others may be at work where there is no fast network");
   launched("OMPI_MCA_pml=ucx", NULL);
   ok(!comm_start_is_quiet(), "but not if one is asked for");
   launched("OMPI_COMM_WORLD_RANK=5", "OMPI_COMM_WORLD_LOCAL_RANK=1");
-  ok(comm_local_rank_told() == 1 && comm_rank_told() == 5, "mpirun tells which it is");
+  ok(launcher_local_rank() == 1 && launcher_rank() == 5, "mpirun tells which it is");
   launched("OMPI_COMM_WORLD_RANK=5", "OMPI_MCA_pml=ob1");
   ok(comm_start_is_quiet() == quiet, "and may be told to do without fast networks");
   launched("OMPI_COMM_WORLD_RANK=5", "OMPI_MCA_pml=cm");
   ok(!comm_start_is_quiet(), "or to take one");
   launched("PMIX_RANK=3", "SLURM_LOCALID=0");
-  ok(comm_local_rank_told() == -1, "a number that another launcher may have left is not taken");
+  ok(launcher_local_rank() == -1, "a number that another launcher may have left is not taken");
   launched("SLURM_STEP_ID=0", NULL);
-  ok(comm_local_rank_told() == -1, "nor is a step of Slurm the first by itself");
+  ok(launcher_local_rank() == -1, "nor is a step of Slurm the first by itself");
+  check_sizes();
   return done_testing();
 }

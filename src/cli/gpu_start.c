@@ -10,6 +10,7 @@
 #include "base/environment.h"
 #include "base/status.h"
 #include "base/watchdog.h"
+#include "comm/launcher.h"
 
 static pthread_t thread;
 static int is_begun;
@@ -38,7 +39,7 @@ static int is_wanted(const struct run *run)
 
 void gpu_start_begin(const struct run *run)
 {
-  options.local_rank = comm_local_rank_told();
+  options.local_rank = launcher_local_rank();
   if (options.local_rank < 0 || !is_wanted(run)) return;
   if (!environment_is_shared() || !comm_start_is_quiet()) return;
   is_begun = cores_thread_begin(&thread, start, NULL) == 0;

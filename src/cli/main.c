@@ -19,6 +19,7 @@
 #include "cli/process.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
+#include "comm/launcher.h"
 #include "io/input_file.h"
 
 enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks */
@@ -109,7 +110,7 @@ static void library_exit(int status, void *unused)
 /* A command without MPI that was started several times at once stands in its own way. */
 static void serial_tell(const struct run *run, int status)
 {
-  int size = comm_size_told();
+  int size = launcher_size();
   if (status == ERR_CREATE && !run->command->parallel && size > 1)
     fprintf(stderr,
             "sagitta %s: this command is serial, and was started %d times: start it once, "
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
   strftime(run.started, sizeof run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
   log_setup(LOG_NORMAL, 0);
   snprintf(run.title, sizeof run.title, "sagitta %.32s", name);
-  watchdog_name(run.title, comm_rank_told());
+  watchdog_name(run.title, launcher_rank());
   if (process_begin(argc, argv)) {
     fprintf(stderr, "%s: %s\n", run.title, status_message());
     return ERR_INTERNAL;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/watchdog.h"
+#include "comm/launcher.h"
 #include "comm/mpi_impl.h"
 
 /* A pause grows with the time waited so far, to a tenth of it, between these limits. */
@@ -27,23 +28,13 @@ int mpi_fail(int error, const char *file, int line)
   return status_fail(ERR_COMM, file, line, "MPI failed: %s", text);
 }
 
-/* Is this a rank that no launcher started? */
-static int is_singleton(void)
-{
-  static const char *const launchers[] = {
-      "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_FD", "PMI_PORT", "SLURM_STEP_ID"};
-  for (int i = 0; i < LENGTH(launchers); i++)
-    if (getenv(launchers[i])) return 0;
-  return 1;
-}
-
 /* A singleton does without three services of Open MPI 4, unless the user's environment asks for
  * them: a daemon, which has hung at its own end; a session folder, which all singletons of a user
  * would share and remove from under each other; and the search for fast networks, which takes
  * 0.2 s. */
 static void singleton_prepare(void)
 {
-  if (!is_singleton()) return;
+  if (!launcher_is_none()) return;
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
   setenv("OMPI_MCA_pml", "ob1", 0);
@@ -58,29 +49,6 @@ static int node_count(struct comm *c)
   TRY_MPI(MPI_Comm_size(node, &c->local_size));
   TRY_MPI(MPI_Comm_free(&node));
   return OK;
-}
-
-int comm_rank_told(void)
-{
-  static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                      "SLURM_PROCID"};
-  for (int i = 0; i < LENGTH(names); i++)
-    if (getenv(names[i])) return atoi(getenv(names[i]));
-  return -1;
-}
-
-int comm_size_told(void)
-{
-  static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-  for (int i = 0; i < LENGTH(names); i++)
-    if (getenv(names[i])) return atoi(getenv(names[i]));
-  return -1;
-}
-
-int comm_local_rank_told(void)
-{
-  const char *rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-  return rank ? atoi(rank) : is_singleton() ? 0 : -1;
 }
 
 /* Devices of networks for which Open MPI takes UCX or libfabric. */
@@ -191,6 +159,7 @@ int comm_open(struct comm *c)
   status = ranks_connect(c);
   watchdog_end(step);
   TRY(status);
+  TRY(launcher_check(c->size));
   return signs_start(c);
 }
 

@@ -31,13 +31,6 @@ struct comm {
   struct comm *whole;         /* borrowed: of comm_alone(), all ranks; NULL elsewhere */
 };
 
-/* The rank that the launcher told this process, -1 where none did.  Not collective. */
-int comm_rank_told(void);
-/* The same of how many processes it started. */
-int comm_size_told(void);
-/* The same of the rank among the processes of this machine: as mpirun of Open MPI tells it, 0 where
- * nobody launched this process, else -1. */
-int comm_local_rank_told(void);
 /* May other threads be at work while MPI starts?  UCX and libfabric, which it takes for fast
  * networks, write into the code of mmap() and others then, whoever is in it.  1 for Open MPI where
  * there is none, nor asked for.  Not collective. */
@@ -50,7 +43,8 @@ void comm_library(char *text, size_t capacity);
 void comm_gpus_library(char *text, size_t capacity);
 
 /* Start MPI and make a communicator of all ranks.  Only the thread that opens it may use it.  From
- * here on, this rank gives signs of life and expects the peer's.  Collective. */
+ * here on, this rank gives signs of life and expects the peer's.  ERR_USAGE where these are fewer
+ * ranks than the launcher started (comm/launcher.h).  Collective. */
 int comm_open(struct comm *c);
 /* Wait for all ranks, then end the signs and MPI.  Collective; does nothing before comm_open(). */
 int comm_close(struct comm *c);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Launchers are told apart by their variables.  One that was started by another inherits the
+ * variables of that one, too. */
+#include "comm/launcher.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+
+/* Who says how many processes it started, the one closest to them first. */
+static const struct {
+  const char *variable, *who;
+  const char *needed; /* only together with this variable; NULL: alone */
+} sizes[] = {
+    {"OMPI_COMM_WORLD_SIZE", "mpirun of Open MPI", NULL},
+    {"PMI_SIZE", "a launcher with PMI", NULL},
+    {"SLURM_STEP_NUM_TASKS", "srun", "SLURM_STEP_ID"},
+};
+
+int launcher_is_none(void)
+{
+  static const char *const names[] = {
+      "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_FD", "PMI_PORT", "SLURM_STEP_ID"};
+  for (int i = 0; i < LENGTH(names); i++)
+    if (getenv(names[i])) return 0;
+  return 1;
+}
+
+int launcher_rank(void)
+{
+  static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                      "SLURM_PROCID"};
+  for (int i = 0; i < LENGTH(names); i++)
+    if (getenv(names[i])) return atoi(getenv(names[i]));
+  return -1;
+}
+
+/* What the i-th of them says, -1: nothing. */
+static int size_said(int i)
+{
+  const char *value = getenv(sizes[i].variable), *needed = sizes[i].needed;
+  return value && (!needed || getenv(needed)) ? atoi(value) : -1;
+}
+
+int launcher_size(void)
+{
+  for (int i = 0; i < LENGTH(sizes); i++)
+    if (size_said(i) > 0) return size_said(i);
+  return -1;
+}
+
+int launcher_local_rank(void)
+{
+  const char *rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  return rank ? atoi(rank) : launcher_is_none() ? 0 : -1;
+}
+
+/* mpirun in a step of srun says another number than srun: one that MPI agrees with is enough.  MPI
+ * may know of more than are said, of jobs in several parts. */
+int launcher_check(int ranks)
+{
+  int alone = -1;
+  for (int i = LENGTH(sizes) - 1; i >= 0; i--) {
+    if (size_said(i) == ranks) return OK;
+    if (size_said(i) > ranks) alone = i;
+  }
+  CHECK(alone < 0, ERR_USAGE,
+        "%s started %d processes (%s), and MPI knows of %d: each would do the whole job; start "
+        "them with mpirun of the MPI that sagitta was built with, or with srun --mpi=pmix",
+        sizes[alone].who, size_said(alone), sizes[alone].variable, ranks);
+  return OK;
+}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: processes that were started together, of which MPI knows one, each end with 2 and say how
+to start them; none writes a result.  One process of an allocation or of a step runs."""
+import os
+import subprocess
+import tempfile
+
+import numpy as np
+
+from jobs import environment
+from tap import SAGITTA, claim, done_testing, ok, sagitta
+
+STEP = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_ID": "0"}
+SERIAL = "inspect", "verify", "diff", "import", "pack"  # without MPI
+LAUNCHERS = STEP, {"PMI_SIZE": "4"}, {"OMPI_COMM_WORLD_SIZE": "4"}
+TOLD = "started 4 processes", "MPI knows of 1", "srun --mpi=pmix"
+
+
+def process(words, **more):
+    return subprocess.Popen([SAGITTA, *map(str, words)], text=True, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, env=environment(**more))
+
+
+def encode(folder, out):
+    return ("encode", "--rows", f"{folder}/rows.npy", "--dictionary", f"{folder}/atoms.npy",
+            "--top-s", 2, "--threads", 1, "--force", "--output", f"{folder}/{out}")
+
+
+def check_refused(folder, name, words, more):
+    job = process(words, **more)
+    text = job.communicate(timeout=60)[1]
+    ok(job.returncode == 2 and all(word in text for word in TOLD) and len(text.splitlines()) < 3,
+       f"{name} {sorted(more)[0]}: exit {job.returncode}, {text}")
+
+
+@claim("tasks of srun that MPI does not know of, all at once, end without a result")
+def check_step(folder):
+    jobs = [process(encode(folder, "srun"), **STEP, SLURM_PROCID=str(i)) for i in range(4)]
+    for i, job in enumerate(jobs):
+        text = job.communicate(timeout=60)[1]
+        ok(job.returncode == 2 and "srun started 4" in text, f"task {i}: {job.returncode} {text}")
+    ok(not os.path.exists(f"{folder}/srun"), "nothing is written")
+
+
+@claim("every command with MPI does so, whatever launched it")
+def check_commands(folder):
+    names = sagitta("--list-options").stdout.split()
+    ok(len(names) > 20, f"{len(names)} commands")
+    for name in names:
+        if name in SERIAL:
+            continue
+        words = {"bench": [name, "route", "--n-rows", 8, "--atoms", 8, "--columns", 4],
+                 "evaluate": [name]}.get(name, [name, "--output", f"{folder}/{name}"])
+        check_refused(folder, name, words, STEP)
+        ok(not os.path.exists(f"{folder}/{name}"), f"{name} writes nothing")
+    for more in LAUNCHERS:
+        check_refused(folder, "encode", encode(folder, "other"), more)
+
+
+@claim("one process of an allocation, of a step, or of a script in a step runs")
+def check_alone(folder):
+    alone = ({"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_PROCID": "0"},
+             {**STEP, "SLURM_STEP_NUM_TASKS": "1"})
+    for i, more in enumerate(alone):
+        job = process(encode(folder, f"alone-{i}"), **more)
+        text = job.communicate(timeout=60)[1]
+        ok(job.returncode == 0, f"{sorted(more)}: {job.returncode} {text}")
+    os.environ.update(STEP)
+    done = sagitta(*encode(folder, "inside"), ranks=2)
+    ok(done.returncode == 0, f"mpirun in a step: {done.returncode} {done.stderr[-400:]}")
+
+
+def main():
+    rng = np.random.default_rng(3)
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(f"{folder}/rows.npy", rng.standard_normal((60, 8)).astype("f4"))
+        atoms = rng.standard_normal((12, 8))
+        np.save(f"{folder}/atoms.npy",
+                (atoms / np.linalg.norm(atoms, axis=1)[:, None]).astype("f4"))
+        check_step(folder)
+        check_commands(folder)
+        check_alone(folder)
+    done_testing()
+
+
+main()
