@@ -11,7 +11,7 @@ import h5py
 from seal import reseal
 from tap import claim, done_testing, ok, sagitta
 
-WRITER = "0.0.7"
+WRITER, NUMERICS = "0.0.7", 3
 
 
 def mark(path, numerics):
@@ -76,15 +76,15 @@ def check_resume(p):
             if not os.path.exists(f"{made}/{file}"):
                 ok(file == "state.h5", f"{words[0]} wrote {file}")
                 continue
-            for numerics in None, 3.0, 3, "text":
+            for numerics in None, 4.0, 4, "text":
                 place = shutil.copytree(made, p.at(f"{words[0]}-{file}-{numerics!r}"))
                 mark(f"{place}/{file}", numerics)
-                number = {None: "1", "text": "no number"}.get(numerics, "3")
+                number = {None: "1", "text": "no number"}.get(numerics, "4")
                 p.refused([*words, "--output", place, "--resume"], f"{place}/{file}", place, code,
-                          f"(numerics {number}, here 2): go on with that one" +
+                          f"(numerics {number}, here {NUMERICS}): go on with that one" +
                           ("; with --force, and not --resume, it is replaced" if code == 73 else
                            ", or begin again, with --force and not --resume"))
-        mark(f"{made}/{files[0]}", 2)  # an integer, as h5py writes it
+        mark(f"{made}/{files[0]}", NUMERICS)  # an integer, as h5py writes it
         p.need(*words, "--output", made, "--resume")
 
 
@@ -110,7 +110,7 @@ def check_merge(p):
     p.need("merge", part, "--output", p.at("merged"))
     mark(part, None)
     p.refused(["merge", part, "--output", p.at("out")], part, p.folder, 65,
-              "(numerics 1, here 2): merge with that one, or make this part again")
+              f"(numerics 1, here {NUMERICS}): merge with that one, or make this part again")
 
 
 if __name__ == "__main__":

@@ -104,7 +104,8 @@ static int cosine_compute(struct encode *e)
   if (e->task->encoder) TRY(comm_agree(e->c, atoms_place(e)));
   TRY(shard_cosine(&e->shard, e->c, &e->group, &e->device, e->block,
                    &e->result->metrics.max_decoder_cosine));
-  phase_end(phase, (double)k * e->d * e->shard.held * e->d * e->p);
+  int signs = e->device.nonnegative ? 2 : 1; /* each is routed for */
+  phase_end(phase, signs * (double)k * e->d * e->shard.held * e->d * e->p);
   return OK;
 }
 

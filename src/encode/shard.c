@@ -225,7 +225,7 @@ static int slice_gather(const struct shard *t, struct comm *c, idx tile, idx low
 }
 
 /* Route the slice over this rank's tiles; *max <- the largest score, if that is larger. */
-static int slice_route(const struct shard *t, struct device *device, struct slice *s, float *max)
+static int slice_score(const struct shard *t, struct device *device, struct slice *s, float *max)
 {
   struct route_job job = {.rows = &s->vectors, .n = s->n, .top_k = 1, .lists = &s->lists};
   job.excluded = (struct exclusions){s->atom, 1, 1};
@@ -238,6 +238,17 @@ static int slice_route(const struct shard *t, struct device *device, struct slic
     if (score > *max) *max = score;
   }
   return OK;
+}
+
+/* The same of either sign: a device for nonnegative codes chooses by positive parts (N.2), and the
+ * score of -x is that of x with the other sign, to the bit. */
+static int slice_route(const struct shard *t, struct device *device, struct slice *s, float *max)
+{
+  TRY(slice_score(t, device, s, max));
+  if (!device->nonnegative) return OK;
+  float *vectors = s->vectors.host;
+  for (gidx i = 0; i < (gidx)s->n * t->p; i++) vectors[i] = -vectors[i];
+  return slice_score(t, device, s, max);
 }
 
 int shard_cosine(const struct shard *t, struct comm *c, struct comm *group, struct device *device,

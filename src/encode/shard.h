@@ -54,10 +54,11 @@ int shard_put(struct shard *t, struct comm *c, struct comm *like, int status,
 int shard_place(const struct shard *t, struct device *device);
 void shard_free(struct shard *t, struct device *device); /* while the device is open */
 
-/* The largest |cosine| of two different atoms: every atom is routed over all others (for frames,
- * the largest norm of a vector's projection).  rows: how many to route at a time.  The ranks of a
- * group have all tiles together; groups, of equal size and one after another in c, share out the
- * atoms to route.  Collective; *cosine is set on every rank, NaN for fewer than two atoms. */
+/* The largest |cosine| of two different atoms, whatever the signs of codes: every atom is routed
+ * over all others (for frames, the largest norm of a vector's projection).  rows: how many to route
+ * at a time.  The ranks of a group have all tiles together; groups, of equal size and one after
+ * another in c, share out the atoms to route.  Collective; *cosine is set on every rank, NaN for
+ * fewer than two atoms. */
 int shard_cosine(const struct shard *t, struct comm *c, struct comm *group, struct device *device,
                  idx rows, real *cosine);
 
