@@ -32,6 +32,8 @@ libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c %D%/model/partners.h %D%/model/partners.c \
+  %D%/model/assignment.h %D%/model/assignment_impl.h %D%/model/assignment.c \
+  %D%/model/assignment_first.h %D%/model/assignment_first.c \
   %D%/model/top.h %D%/model/top.c \
   %D%/model/screen.h %D%/model/screen.c \
   %D%/model/codes.h %D%/model/codes.c %D%/model/encoder.h %D%/model/encoder.c \

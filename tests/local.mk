@@ -5,7 +5,7 @@ LONG_TESTS = %D%/test_kernels %D%/test_train %D%/test_attribution %D%/test_io_ho
   %D%/test_imported %D%/test_device_codes %D%/test_attribute_pieces
 OTHER_TESTS = \
   %D%/ref_petsc_arrow \
-  %D%/test_arrow_reference \
+  %D%/test_arrow_reference %D%/test_assignment \
   %D%/test_attention %D%/test_device_attention %D%/test_functions %D%/test_pool %D%/test_pieces \
   %D%/test_atoms_load \
   %D%/test_base_block_tree \

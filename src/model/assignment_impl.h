@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * An assignment from inside: what its solvers and the rule for ties work on.
+ *
+ * Floor: model.
+ *
+ * The cost of a pair is minus its score as an integer.  Duals u and v prove a matching optimal:
+ *     u_i + v_j <= cost_ij of all pairs, with equality for those that are matched,
+ *     v_j <= 0, and v_j = 0 of columns without a row, if there are any. */
+#ifndef MODEL_ASSIGNMENT_IMPL_H
+#define MODEL_ASSIGNMENT_IMPL_H
+
+#include "base/memory.h"
+
+struct assignment {
+  idx k, l;            /* 0 < k <= l */
+  const float *scores; /* [k][l] finite */
+  real scale;          /* a power of two; |score| scale <= 2^40 */
+  int threads;
+  gidx *u, *v; /* [k], [l] */
+  idx *match;  /* [k] column of each row, -1: none yet */
+  idx *owner;  /* [l] row of each column, -1: none */
+  struct arena *arena;
+};
+
+/* The cost of row i and column j: an integer, of ties the even one. */
+static inline gidx assignment_cost(const struct assignment *a, idx i, idx j)
+{
+  const real round = 0x1.8p52; /* adding it leaves no room for a fraction */
+  return -(gidx)((real)a->scores[(gidx)i * a->l + j] * a->scale + round - round);
+}
+
+#endif
