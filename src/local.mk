@@ -25,6 +25,7 @@ libsagitta_a_SOURCES += \
   %D%/base/environment.h %D%/base/environment.c \
   %D%/base/file_facts.h %D%/base/file_facts.c \
   %D%/base/options.h %D%/base/options.c \
+  %D%/base/options_write.h %D%/base/options_write.c \
   %D%/base/options_deck.h %D%/base/options_deck.c
 
 # model: arrays, and the reference form of every formula

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/log.h"
 #include "base/options_deck.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/types.h"
 
-enum { KEY_BASE = 1000, MAX_ROWS = 80 };
+enum { KEY_BASE = 1000, MAX_ROWS = 80, ALIAS_BASE = KEY_BASE + MAX_ROWS };
 
 struct given {
   const struct option_row *row;
@@ -28,13 +28,16 @@ struct parse {
   const struct option_set *set;
   char *values;
   const char **positional;
+  char has_old[MAX_ROWS];  /* of each row: was it given by its alias? */
+  char has_line[MAX_ROWS]; /* and has the deck a line of it? */
   int n_positional, n_given, status;
   struct given *given; /* [n_given] kept for the program's life */
 };
 
-/* The row at a position, counted through all tables, and the offset of the struct that its table
- * describes; NULL past the end. */
-static const struct option_row *row_at(const struct option_set *set, int position, size_t *offset)
+/* The command line that was read last. */
+static struct parse parsed;
+
+const struct option_row *options_row(const struct option_set *set, int position, size_t *offset)
 {
   for (int t = 0; t < set->count; t++) {
     if (position < set->tables[t].count) {
@@ -46,12 +49,18 @@ static const struct option_row *row_at(const struct option_set *set, int positio
   return NULL;
 }
 
+static int is_named(const struct option_row *row, const char *name)
+{
+  return strcmp(row->key, name) == 0 || (row->alias && strcmp(row->alias, name) == 0);
+}
+
+/* The row of a key or an old name. */
 static const struct option_row *row_find(const struct option_set *set, const char *key,
                                          size_t *offset)
 {
   const struct option_row *row;
-  for (int i = 0; (row = row_at(set, i, offset)); i++)
-    if (strcmp(row->key, key) == 0) return row;
+  for (int i = 0; (row = options_row(set, i, offset)); i++)
+    if (is_named(row, key)) return row;
   return NULL;
 }
 
@@ -81,7 +90,7 @@ static const char *key_nearest(const struct option_set *set, const char *key)
   size_t offset;
   const struct option_row *row;
   if (is_letter) return best ? best : "help";
-  for (int i = 0; (row = row_at(set, i, &offset)); i++) {
+  for (int i = 0; (row = options_row(set, i, &offset)); i++) {
     int here = text_distance(key, row->key);
     if (here < min) {
       min = here;
@@ -166,6 +175,23 @@ static int value_set(const struct option_row *row, char *target, const char *tex
   return OK;
 }
 
+/* The position of a row. */
+static int position_of(const struct option_set *set, const struct option_row *wanted)
+{
+  size_t offset;
+  int i = 0;
+  while (options_row(set, i, &offset) != wanted) i++;
+  return i;
+}
+
+void options_log_old(void)
+{
+  size_t offset;
+  const struct option_row *row;
+  for (int i = 0; (row = options_row(parsed.set, i, &offset)); i++)
+    if (parsed.has_old[i]) log_info("option  '%s' is an old name of '%s'", row->alias, row->key);
+}
+
 /* What deck_parse() calls for each line of a deck. */
 static int line_take(void *self, const struct deck_entry *e)
 {
@@ -178,7 +204,12 @@ static int line_take(void *self, const struct deck_entry *e)
   CHECK(row, ERR_USAGE, "%s: unknown key '%s', the nearest is '%s'", e->where, e->key, nearest);
   CHECK(!e->earlier || row->type == OPTION_TEXTS, ERR_USAGE, "%s: '%s' is set already in line %d",
         e->where, e->key, e->earlier);
-  int status = value_set(row, p->values + offset + row->offset, e->value, e->earlier);
+  int position = position_of(p->set, row), is_more = p->has_line[position];
+  CHECK(e->earlier || !is_more || row->type == OPTION_TEXTS, ERR_USAGE,
+        "%s: '%s' is set already: '%s' is its old name", e->where, row->key, row->alias);
+  p->has_line[position] = 1;
+  if (strcmp(e->key, row->key) != 0) p->has_old[position] = 1;
+  int status = value_set(row, p->values + offset + row->offset, e->value, is_more);
   if (status) {
     char message[1024];
     snprintf(message, sizeof message, "%s: %s", e->where, status_message());
@@ -248,8 +279,10 @@ static error_t argument_seen(int key, char *text, struct argp_state *state)
 {
   struct parse *p = state->input;
   size_t offset = 0;
-  if (key >= KEY_BASE && key < KEY_BASE + MAX_ROWS) {
-    const struct option_row *row = row_at(p->set, key - KEY_BASE, &offset);
+  if (key >= KEY_BASE && key < ALIAS_BASE + MAX_ROWS) {
+    int position = (key - KEY_BASE) % MAX_ROWS;
+    const struct option_row *row = options_row(p->set, position, &offset);
+    if (key >= ALIAS_BASE) p->has_old[position] = 1;
     for (int i = 0; i < p->n_given; i++)
       if (p->given[i].row == row && row->type != OPTION_TEXTS) {
         p->status =
@@ -274,12 +307,14 @@ static error_t argument_seen(int key, char *text, struct argp_state *state)
 
 static char *help_text(const struct option_row *row)
 {
-  char text[512];
-  if (row->standard && row->type != OPTION_FLAG)
-    snprintf(text, sizeof text, "%s (default: %s)", row->help, row->standard);
-  else
-    snprintf(text, sizeof text, "%s", row->help);
-  return strdup(text);
+  int has_standard = row->standard && row->type != OPTION_FLAG;
+  size_t capacity = strlen(row->help) + (has_standard ? strlen(row->standard) : 0) + 32;
+  char *text = malloc(capacity);
+  if (text && has_standard)
+    snprintf(text, capacity, "%s (default: %s)", row->help, row->standard);
+  else if (text)
+    snprintf(text, capacity, "%s", row->help);
+  return text;
 }
 
 /* Write the tables in argp's form, a titled header before each group. */
@@ -298,6 +333,12 @@ static void argp_rows(const struct option_set *set, struct argp_option *out)
                                       .arg = value,
                                       .doc = help_text(row),
                                       .group = t + 1};
+      if (row->alias)
+        out[n++] = (struct argp_option){.name = row->alias,
+                                        .key = ALIAS_BASE + position,
+                                        .arg = value,
+                                        .flags = OPTION_HIDDEN,
+                                        .group = t + 1};
     }
   }
   out[n++] =
@@ -311,7 +352,7 @@ static int defaults_set(const struct option_set *set, char *values)
 {
   size_t offset;
   const struct option_row *row;
-  for (int i = 0; (row = row_at(set, i, &offset)); i++)
+  for (int i = 0; (row = options_row(set, i, &offset)); i++)
     if (row->standard) TRY(value_set(row, values + offset + row->offset, row->standard, 0));
   return OK;
 }
@@ -331,9 +372,6 @@ static int help_give(const struct argp *argp, const struct option_set *set, int 
   }
   return OK;
 }
-
-/* The command line that was read last. */
-static struct parse parsed;
 
 /* Set what the command line gives. */
 static int given_set(const struct parse *p)
@@ -373,6 +411,7 @@ static int force_win(const struct parse *p)
 
 int options_deck(const char *name, const char *text, size_t length)
 {
+  memset(parsed.has_line, 0, sizeof parsed.has_line);
   TRY(deck_parse(name, text, length, line_take, &parsed));
   TRY(given_set(&parsed));
   return force_win(&parsed);
@@ -381,7 +420,7 @@ int options_deck(const char *name, const char *text, size_t length)
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional)
 {
-  static struct argp_option rows[MAX_ROWS + 16];
+  static struct argp_option rows[2 * MAX_ROWS + 16];
   struct parse *p = &parsed;
   *p = (struct parse){.set = set, .values = values, .positional = positional};
   argp_rows(set, rows);
@@ -400,105 +439,6 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
         set->arguments, set->command);
   TRY(defaults_set(set, values));
   return given_set(p);
-}
-
-/* Was a number without a default left out? */
-static int is_left_out(const struct option_row *row, const char *target)
-{
-  idx small;
-  memcpy(&small, target, sizeof small);
-  return row->type == OPTION_INT && !row->standard && row->min > 0 && small == 0;
-}
-
-/* A line for each line of the text: one, unless the option was given again. */
-static void texts_write(const struct option_row *row, const char *text, FILE *out)
-{
-  char *copy = strdup(text), *rest = copy;
-  for (char *line; copy && (line = strsep(&rest, "\n"));) {
-    fprintf(out, "%s = ", row->key);
-    deck_value_write(line, out);
-    fputc('\n', out);
-  }
-  free(copy);
-}
-
-static void value_write(const struct option_row *row, const char *target, FILE *out)
-{
-  if (is_left_out(row, target)) return;
-  int flag;
-  idx small;
-  gidx wide;
-  real value;
-  const char *text;
-  if (row->type == OPTION_FLAG) {
-    memcpy(&flag, target, sizeof flag);
-    fprintf(out, "%s = %s\n", row->key, flag ? "yes" : "no");
-  } else if (row->type == OPTION_INT) {
-    memcpy(&small, target, sizeof small);
-    fprintf(out, "%s = %d\n", row->key, small);
-  } else if (row->type == OPTION_LONG) {
-    memcpy(&wide, target, sizeof wide);
-    fprintf(out, "%s = %lld\n", row->key, (long long)wide);
-  } else if (row->type == OPTION_REAL) {
-    memcpy(&value, target, sizeof value);
-    fprintf(out, "%s = %.17g\n", row->key, value);
-  } else {
-    memcpy(&text, target, sizeof text);
-    if (text) texts_write(row, text, out);
-  }
-}
-
-void options_write(const struct option_set *set, const void *values, FILE *out)
-{
-  fprintf(out, "# %s\n", set->command);
-  for (int t = 0; t < set->count; t++) {
-    const struct option_table *table = &set->tables[t];
-    fprintf(out, "\n# %s\n", table->title);
-    for (int i = 0; i < table->count; i++)
-      value_write(&table->rows[i], (const char *)values + table->offset + table->rows[i].offset,
-                  out);
-  }
-}
-
-static void value_tell(const struct option_row *row, const char *target, struct json *out)
-{
-  int flag;
-  idx small;
-  gidx wide;
-  real value;
-  const char *text;
-  if (is_left_out(row, target)) return;
-  if (row->type == OPTION_FLAG) {
-    memcpy(&flag, target, sizeof flag);
-    json_flag(out, row->key, flag);
-  } else if (row->type == OPTION_INT) {
-    memcpy(&small, target, sizeof small);
-    json_long(out, row->key, small);
-  } else if (row->type == OPTION_LONG) {
-    memcpy(&wide, target, sizeof wide);
-    json_long(out, row->key, wide);
-  } else if (row->type == OPTION_REAL) {
-    memcpy(&value, target, sizeof value);
-    json_real(out, row->key, value);
-  } else {
-    memcpy(&text, target, sizeof text);
-    if (text) json_text(out, row->key, text);
-  }
-}
-
-void options_json(const struct option_set *set, const void *values, struct json *out)
-{
-  size_t offset;
-  const struct option_row *row;
-  for (int i = 0; (row = row_at(set, i, &offset)); i++)
-    value_tell(row, (const char *)values + offset + row->offset, out);
-}
-
-void options_list(const struct option_set *set, FILE *out)
-{
-  size_t offset;
-  const struct option_row *row;
-  for (int i = 0; (row = row_at(set, i, &offset)); i++) fprintf(out, "--%s\n", row->key);
 }
 
 const void *options_value(const struct option_set *set, const void *values, const char *key)

@@ -10,7 +10,6 @@
 #define BASE_OPTIONS_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 enum option_type {
   OPTION_FLAG,   /* int, 0 or 1; deck: yes or no */
@@ -22,6 +21,21 @@ enum option_type {
   OPTION_CHOICE, /* const char *, one of the words of `choices` */
 };
 
+/* What the value of an option may change.  A row without one counts as OPTION_BITS. */
+enum option_effect {
+  OPTION_UNMARKED, /* a mistake, which fails to compile: see option_row */
+  OPTION_BITS,     /* a value in a result: the same in a run that is resumed */
+  OPTION_EXTENT,   /* how far a job goes, such as --sweeps: it may differ on resuming */
+  OPTION_RUN,      /* where, how fast, how it is reported: it may differ */
+};
+enum option_flag {
+  OPTION_PER_RANK = 1, /* may differ among ranks */
+  OPTION_INPUT = 2,    /* names files that are read: what counts is their contents */
+  OPTION_OUTPUT = 4,   /* names a place that is written */
+};
+
+/* A row of a table: {"key", type, offset, "default", min, max, choices, metavar, help,
+ * .effect = ...}, and .flags and .alias where it has them. */
 struct option_row {
   const char *key; /* long option and deck key */
   int type;
@@ -31,6 +45,9 @@ struct option_row {
   const char *choices;  /* words separated by '|' */
   const char *metavar;  /* what --help calls the value: ATOMS */
   const char *help;     /* and what it says about it */
+  enum option_effect effect;
+  unsigned flags;    /* of enum option_flag */
+  const char *alias; /* an old name, which is taken too; NULL: none */
 };
 
 /* A titled group of options that describes a struct at `offset` of the command's options. */
@@ -67,21 +84,17 @@ const char *options_deck_of(const struct option_set *set, const char *const *pos
  * `resume = yes` of a deck a no. */
 int options_deck(const char *name, const char *text, size_t length);
 
-/* Write a deck that repeats the run: every option that has a value, in the groups of the tables.  A
- * number without a default that was not given is 0, out of its range, and has none. */
-void options_write(const struct option_set *set, const void *values, FILE *out);
+/* A line of the log for each old name that was given, on the command line or in the deck. */
+void options_log_old(void);
 
-struct json;
-/* The same values as entries of an object that is being written (json.h), in their types. */
-void options_json(const struct option_set *set, const void *values, struct json *out);
+/* The row at a position, counted through all tables, and the offset of the struct that its table
+ * describes; NULL past the end. */
+const struct option_row *options_row(const struct option_set *set, int position, size_t *offset);
 
 /* Is it one of the keys? */
 int options_has(const struct option_set *set, const char *key);
 
 /* The value of a key in the struct that options_parse() filled; NULL if it is not a key. */
 const void *options_value(const struct option_set *set, const void *values, const char *key);
-
-/* Print every key, one a line, preceded by "--": for shell completion. */
-void options_list(const struct option_set *set, FILE *out);
 
 #endif

@@ -9,15 +9,13 @@
 
 #include "base/fingerprint.h"
 #include "base/options_deck.h"
+#include "base/options_write.h"
 #include "base/status.h"
 #include "cli/revision.h"
 #include "config.h"
 #include "io/input_file.h"
 
 enum { MAX_LINES = 1 << 16 }; /* bytes of a text that is compared */
-
-/* Options that differ where the cores of ranks do; no bit and no exchange depends on them. */
-static const char *const own_options[] = {"threads", "cpu-variant"};
 
 /* Rank 0 reads the deck, and every rank applies it.  Collective; the status is this rank's. */
 static int deck_share(struct run *run, const char *name)
@@ -108,39 +106,16 @@ static int lines_agree(struct comm *c, const char *text)
   return comm_agree(c, own ? OK : lines_fail(c->rank, text, first));
 }
 
-/* Is the line about one of own_options? */
-static int is_own(const char *line)
-{
-  for (int i = 0; i < LENGTH(own_options); i++)
-    if (key_same(line, own_options[i])) return 1;
-  return 0;
-}
-
-/* Remove the lines about own_options. */
-static void own_remove(char *text)
-{
-  char *to = text;
-  for (const char *line = text, *next; *line; line = next) {
-    next = line_next(line);
-    size_t length = (size_t)(next - line);
-    if (is_own(line)) continue;
-    memmove(to, line, length);
-    to += length;
-  }
-  *to = '\0';
-}
-
 /* text[MAX_LINES] <- the options that have to be the same. */
 static int options_text(const struct run *run, char *text)
 {
   FILE *memory = fmemopen(text, MAX_LINES, "w");
   CHECK(memory, ERR_MEMORY, "cannot allocate a text of options");
-  options_write(run->command->options, run->options, memory);
+  options_lines(run->command->options, run->options, OPTION_PER_RANK, memory);
   int full = fclose(memory) != 0;
   text[MAX_LINES - 1] = '\0';
   CHECK(!full && strlen(text) < MAX_LINES - 1, ERR_USAGE, "the options have more than %d bytes",
         MAX_LINES);
-  own_remove(text);
   return OK;
 }
 

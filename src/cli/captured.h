@@ -15,7 +15,8 @@
   {                                                                                                \
     "capture", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE",                                      \
         "in place of --rows: queries, keys and values of attention, of which rows are computed "   \
-        "as `sagitta harvest` does, each time that they are read"                                  \
+        "as `sagitta harvest` does, each time that they are read",                                 \
+        .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 
 struct captured {

@@ -30,13 +30,15 @@ struct assemble_options {
 
 static const struct option_row assemble_rows[] = {
     {"directions", OPTION_INT, AT(directions), "4", 0, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions in which a frame may move: the border has so many times the frame's vectors"},
+     "directions in which a frame may move: the border has so many times the frame's vectors",
+     .effect = OPTION_BITS},
     SHARE_OPTION(AT(share)),
     RESUME_OPTION(AT(resume)),
     MAX_SECONDS_OPTION(AT(max_seconds), "a batch of systems"),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed by the whole job and how the rows are split, and do "
-     "nothing: neither --output nor what --resume would find is looked at"},
+     "nothing: neither --output nor what --resume would find is looked at",
+     .effect = OPTION_RUN},
 };
 
 static const struct option_table tables[] = {

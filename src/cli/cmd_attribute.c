@@ -28,24 +28,28 @@ struct attribute_options {
 
 static const struct option_row input_rows[] = {
     {"supports", OPTION_TEXT, AT(supports), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "supports of `sagitta encode` or `route` (default path: /supports)"},
+     "supports of `sagitta encode` or `route` (default path: /supports)", .effect = OPTION_BITS,
+     .flags = OPTION_INPUT},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "the dictionary (K, P) that the rows were encoded with (default path: /atoms)"},
+     "the dictionary (K, P) that the rows were encoded with (default path: /atoms)",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"capture", OPTION_TEXT, AT(capture), NULL, 0, 0, NULL, "FILE",
-     "the capture whose rows were encoded: queries, keys and values of attention"},
+     "the capture whose rows were encoded: queries, keys and values of attention",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"normalize", OPTION_FLAG, AT(normalize), "no", 0, 1, NULL, NULL,
-     "scale the atoms to unit norm first, where encode did"},
+     "scale the atoms to unit norm first, where encode did", .effect = OPTION_BITS},
 };
 
 static const struct option_row list_rows[] = {
     {"top", OPTION_INT, AT(top), "10", 1, MAX_TOP_ROWS, NULL, "COUNT",
-     "contributions of each row and atom that are kept"},
+     "contributions of each row and atom that are kept", .effect = OPTION_BITS},
 };
 
 static const struct option_row speed_rows[] = {
     {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows that the ranks handle at a time; 0: as many as pay"},
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+     "rows that the ranks handle at a time; 0: as many as pay", .effect = OPTION_RUN},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),

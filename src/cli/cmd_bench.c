@@ -27,12 +27,15 @@ struct bench_options {
 
 static const struct option_row common_rows[] = {
     {"repeats", OPTION_INT, AT(common.repeats), "5", 1, 1000, NULL, "COUNT",
-     "runs to take the median of"},
-    {"threads", OPTION_INT, AT(common.threads), "1", 1, 4096, NULL, "COUNT", "threads"},
+     "runs to take the median of", .effect = OPTION_RUN},
+    {"threads", OPTION_INT, AT(common.threads), "1", 1, 4096, NULL, "COUNT", "threads",
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     CPU_VARIANT_OPTION(AT(common.cpu_variant), "instruction set"),
-    {"device", OPTION_CHOICE, AT(common.device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes"},
+    {"device", OPTION_CHOICE, AT(common.device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes",
+     .effect = OPTION_RUN},
     {"kernels", OPTION_TEXT, AT(common.kernels), NULL, 0, 0, NULL, "FOLDER",
-     "take GPU kernels from here instead of those built in"},
+     "take GPU kernels from here instead of those built in", .effect = OPTION_RUN,
+     .flags = OPTION_INPUT},
 };
 
 static const struct option_table tables[] = {

@@ -24,11 +24,13 @@ struct color_options {
 
 static const struct option_row input_rows[] = {
     {"supports", OPTION_TEXT, AT(supports), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "supports, a CSR matrix as encode, scipy or AnnData write it (default path: /supports)"},
+     "supports, a CSR matrix as encode, scipy or AnnData write it (default path: /supports)",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_row speed_rows[] = {
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
 };
 
 static const struct option_table tables[] = {

@@ -29,17 +29,20 @@ struct compare_options {
 
 static const struct option_row input_rows[] = {
     {"dictionary", OPTION_TEXT, AT(name[0]), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "A, the first dictionary (K, P), as the first argument is (default path: /atoms)"},
+     "A, the first dictionary (K, P), as the first argument is (default path: /atoms)",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"other", OPTION_TEXT, AT(name[1]), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "B, the second dictionary (L, P), as the second argument is"},
+     "B, the second dictionary (L, P), as the second argument is", .effect = OPTION_BITS,
+     .flags = OPTION_INPUT},
     {"normalize", OPTION_FLAG, AT(normalize), "no", 0, 1, NULL, NULL,
-     "scale all atoms to unit norm first"},
+     "scale all atoms to unit norm first", .effect = OPTION_BITS},
     {"above", OPTION_REAL, AT(above), "0.9", 0, 1, NULL, "COSINE",
-     "atoms are partners if their cosine is above this"},
+     "atoms are partners if their cosine is above this", .effect = OPTION_BITS},
 };
 
 static const struct option_row speed_rows[] = {
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     CPU_VARIANT_OPTION(AT(variant), "instruction set of the CPU's loops"),
 };
 

@@ -45,43 +45,51 @@ static const struct option_row input_rows[] = {
     {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
      "encode rows FIRST to END - 1 alone, multiples of 4096 or the end of the rows: the result is "
      "a "
-     "part, and `sagitta merge` makes the whole of all parts"},
+     "part, and `sagitta merge` makes the whole of all parts",
+     .effect = OPTION_BITS},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them is "
-     "subtracted from the rows"},
+     "subtracted from the rows",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"center", OPTION_FLAG, AT(center), "no", 0, 1, NULL, NULL,
-     "subtract the rows' column means first, for a dictionary that brings no mean"},
+     "subtract the rows' column means first, for a dictionary that brings no mean",
+     .effect = OPTION_BITS},
     {"normalize", OPTION_FLAG, AT(normalize), "no", 0, 1, NULL, NULL,
-     "scale the atoms to unit norm instead of refusing those that are not"},
+     "scale the atoms to unit norm instead of refusing those that are not", .effect = OPTION_BITS},
 };
 
 static const struct option_row route_rows[] = {
     {"top-s", OPTION_INT, AT(top_s), NULL, 1, MAX_TOP_S, NULL, "ATOMS",
      "atoms for each row (default: as many as the dictionary was fitted with, 32 where it does not "
-     "say)"},
+     "say)",
+     .effect = OPTION_BITS},
     {"rounds", OPTION_INT, AT(rounds), NULL, 1, MAX_TOP_S, NULL, "COUNT",
      "rounds of routing: later ones route what the codes so far leave over; more of them explain "
      "more and take longer, as many as --top-s are orthogonal matching pursuit (default: as many "
-     "as the dictionary was fitted with, 1 where it does not say)"},
+     "as the dictionary was fitted with, 1 where it does not say)",
+     .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
      "may codes be negative?  nonnegative: the largest positive scores choose; auto: as the "
-     "dictionary says, signed where it says nothing"},
+     "dictionary says, signed where it says nothing",
+     .effect = OPTION_BITS},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
-     "compute the largest decoder cosine of dictionaries up to this size"},
+     "compute the largest decoder cosine of dictionaries up to this size", .effect = OPTION_BITS},
     RESUME_OPTION(AT(resume)),
     MAX_SECONDS_OPTION(AT(max_seconds), "a block"),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed by the whole job and how the work is split, and do "
-     "nothing: neither --output nor what --resume would find is looked at"},
+     "nothing: neither --output nor what --resume would find is looked at",
+     .effect = OPTION_RUN},
 };
 
 static const struct option_row codes_rows[] = {
     {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
      "take the codes that the encoder of an imported autoencoder gives, and solve none: FILE, in "
      "the place of --dictionary, is what `sagitta import` made; rows have as many atoms as that "
-     "encoder gives them"},
+     "encoder gives them",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"rho", OPTION_REAL, AT(rho), "0", 0, 1e30, NULL, "PENALTY",
-     "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2"},
+     "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS},
 };
 
 static const struct option_table encode_tables[] = {

@@ -33,14 +33,17 @@ static const struct option_row input_rows[] = {
     {"codes", OPTION_TEXTS, AT(codes), NULL, 0, 0, NULL, "FILE[:/GROUP]",
      "codes as a CSR matrix, as encode, SciPy or AnnData write it (default group: /supports); "
      "given "
-     "again, up to four times, they stand side by side"},
+     "again, up to four times, they stand side by side",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "the decoder of these codes, of any norm (default path: /atoms); what is added to each "
-     "reconstruction is /mean beside the codes, as encode writes it, or else beside the decoder"},
+     "reconstruction is /mean beside the codes, as encode writes it, or else beside the decoder",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_row speed_rows[] = {
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
 };
 
 static const struct option_table tables[] = {

@@ -32,19 +32,23 @@ struct export_options {
 
 static const struct option_row input_rows[] = {
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE",
-     "the dictionary.h5, or a folder that has one, as the argument is"},
+     "the dictionary.h5, or a folder that has one, as the argument is", .effect = OPTION_BITS,
+     .flags = OPTION_INPUT},
     ROWS_OPTION(AT(rows)),
 };
 
 static const struct option_row form_rows[] = {
     {"to", OPTION_CHOICE, AT(to), "safetensors", 0, 0, EXPORT_FORMS, NULL,
-     "what is written: atoms and mean, in one file or two; or the folder of an autoencoder"},
+     "what is written: atoms and mean, in one file or two; or the folder of an autoencoder",
+     .effect = OPTION_BITS},
     {"top-s", OPTION_INT, AT(top_s), "0", 0, MAX_TOP_S, NULL, "ATOMS",
-     "atoms a row that the other program is to take; 0: as the dictionary says"},
+     "atoms a row that the other program is to take; 0: as the dictionary says",
+     .effect = OPTION_BITS},
 };
 
 static const struct option_row compute_options[] = {
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
 };
 

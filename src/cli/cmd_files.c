@@ -31,24 +31,29 @@ struct inspect_options {
 
 static const struct option_row atom_rows[] = {
     {"atom", OPTION_TEXT, AT(atom), NULL, 0, 0, NULL, "ATOM",
-     "show this atom of a folder with dictionary.h5 and supports.h5, instead of its files"},
+     "show this atom of a folder with dictionary.h5 and supports.h5, instead of its files",
+     .effect = OPTION_BITS},
     {"top", OPTION_INT, AT(top), "8", 1, 1000, NULL, "COUNT",
-     "of an atom: how many of its nearest atoms and strongest rows"},
+     "of an atom: how many of its nearest atoms and strongest rows", .effect = OPTION_BITS},
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE",
      "of an atom: the rows that were encoded, an HDF5 file that has their tokens as /token, and "
      "stretches of text as /window; they are shown around each row; default: the file of rows that "
-     "the run was given, if it is there and has tokens"},
+     "the run was given, if it is there and has tokens",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"vocabulary", OPTION_TEXT, AT(vocabulary), NULL, 0, 0, NULL, "FILE",
-     "of an atom: a text whose line i, counted from 0, is token i; without it tokens are numbers"},
+     "of an atom: a text whose line i, counted from 0, is token i; without it tokens are numbers",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"attribution", OPTION_TEXT, AT(attribution), NULL, 0, 0, NULL, "FILE",
      "of an atom: the attribution.h5 that `sagitta attribute` made of these supports; each of the "
      "strongest rows is shown with the positions and heads that contribute most; default: that in "
-     "the folder, if it is there"},
+     "the folder, if it is there",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"capture", OPTION_TEXT, AT(capture), NULL, 0, 0, NULL, "FILE",
      "of an atom: the capture that was explained, whose tokens are shown; default: the one that "
-     "`sagitta attribute` was given, if it is there"},
+     "`sagitta attribute` was given, if it is there",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"sources", OPTION_INT, AT(sources), "4", 1, 1024, NULL, "COUNT",
-     "of an atom: contributions that are shown of each row"},
+     "of an atom: contributions that are shown of each row", .effect = OPTION_BITS},
 };
 
 static const struct option_table inspect_tables[] = {

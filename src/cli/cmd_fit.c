@@ -27,72 +27,84 @@ static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     CAPTURE_OPTION(AT(capture)),
     {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "rows to judge by, instead of some of --rows; of several files as --rows"},
+     "rows to judge by, instead of some of --rows; of several files as --rows",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the fit "
-     "never sees them, and is judged by them; 0: none, then the fitted rows judge themselves"},
+     "never sees them, and is judged by them; 0: none, then the fitted rows judge themselves",
+     .effect = OPTION_BITS},
     {"uncentered", OPTION_FLAG, AT(uncentered), "no", 0, 1, NULL, NULL,
-     "do not subtract the rows' column means first"},
+     "do not subtract the rows' column means first", .effect = OPTION_BITS},
 };
 
 static const struct option_row fit_rows[] = {
     {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT",
-     "atoms of the dictionary: features to learn"},
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "atoms for each row"},
+     "atoms of the dictionary: features to learn", .effect = OPTION_BITS},
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "atoms for each row",
+     .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "nonnegative", 0, 0, "nonnegative|signed", NULL,
-     "may codes be negative?"},
+     "may codes be negative?", .effect = OPTION_BITS},
     {"rounds", OPTION_INT, AT(rounds), "8", 1, MAX_TOP_S, NULL, "COUNT",
-     "rounds of routing: later ones route what the codes so far leave over"},
+     "rounds of routing: later ones route what the codes so far leave over", .effect = OPTION_BITS},
     {"rho", OPTION_REAL, AT(rho), "0.1", 0, 1e30, NULL, "PENALTY",
-     "ridge penalty on the codes while fitting; the final codes have none"},
+     "ridge penalty on the codes while fitting; the final codes have none", .effect = OPTION_BITS},
     {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint", NULL,
      "how a sweep moves the atoms: each by its own system, or all at once by the normal equations; "
-     "auto: all at once where --atoms squared is at most 16 times the codes of all rows"},
+     "auto: all at once where --atoms squared is at most 16 times the codes of all rows",
+     .effect = OPTION_BITS},
     {"passes", OPTION_INT, AT(passes), "4", 1, 1000, NULL, "COUNT",
-     "passes over the atoms in a joint update"},
+     "passes over the atoms in a joint update", .effect = OPTION_BITS},
     {"directions", OPTION_INT, AT(directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions in which an atom may move in a sweep of --update atoms"},
+     "directions in which an atom may move in a sweep of --update atoms", .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(relaxation), "0", 0, 1.99, NULL, "FACTOR",
      "how far atoms go of the way that a sweep moves them: beyond 1, fewer sweeps reach the same; "
      "0: 1.5 where --rho is at most 0.1, else 1; it is 1 after a sweep that explained less of the "
-     "fitted rows, and with --minibatch"},
+     "fitted rows, and with --minibatch",
+     .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(revive_share), "0.05", 0, 1, NULL, "SHARE",
      "of the atoms, that a sweep may replace because no row uses them, or another atom is almost "
-     "the same: by the rows that are described worst"},
+     "the same: by the rows that are described worst",
+     .effect = OPTION_BITS},
     {"twin-cosine", OPTION_REAL, AT(twin_cosine), "0.95", 0.5, 1, NULL, "COSINE",
      "atoms are almost the same if their cosine is above this; then the one with fewer rows is "
-     "replaced; 1: none is"},
+     "replaced; 1: none is",
+     .effect = OPTION_BITS},
     {"minibatch", OPTION_TEXT, AT(minibatch), "auto", 0, 0, NULL, "ROWS",
      "hold so many of the fitted rows in memory at a time: a sweep is an update by one such part, "
      "and earlier parts count less and less; none or 0: all of them, and where they do not fit the "
      "message names a number that does; auto: all where they fit, else that number, which the log "
-     "then says, and on which the atoms depend; with --update atoms none"},
+     "then says, and on which the atoms depend; with --update atoms none",
+     .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
-     "another number draws another start, and other rows to hold out"},
+     "another number draws another start, and other rows to hold out", .effect = OPTION_BITS},
 };
 
 static const struct option_row end_rows[] = {
     {"tolerance", OPTION_REAL, AT(tolerance), "0.0001", 0, 1, NULL, "GAIN",
      "end when the explained variance of the held-out rows gains less in five sweeps; with "
-     "--minibatch, in five passes over the rows"},
+     "--minibatch, in five passes over the rows",
+     .effect = OPTION_EXTENT},
     {"sweeps", OPTION_LONG, AT(sweeps), "100", 0, 1 << 20, NULL, "COUNT",
-     "sweeps at most; with --minibatch, passes over the rows"},
+     "sweeps at most; with --minibatch, passes over the rows", .effect = OPTION_EXTENT},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "begin no sweep that would end later than this after the start; 0: no limit"},
+     "begin no sweep that would end later than this after the start; 0: no limit",
+     .effect = OPTION_EXTENT},
 };
 
 static const struct option_row speed_rows[] = {
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
-     "threads in a rank; 0: the rank's share of the cores"},
+     "threads in a rank; 0: the rank's share of the cores", .effect = OPTION_RUN,
+     .flags = OPTION_PER_RANK},
     DEVICE_OPTION(AT(device)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on from what an earlier run with the same rows and options left at --output: the bytes "
-     "are those of one run; without one, begin anew"},
+     "are those of one run; without one, begin anew",
+     .effect = OPTION_RUN},
     SAVE_SECONDS_OPTION(AT(save_seconds)),
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
-     "compute the largest decoder cosine of dictionaries up to this size"},
+     "compute the largest decoder cosine of dictionaries up to this size", .effect = OPTION_BITS},
 };
 
 static const struct option_table tables[] = {

@@ -26,17 +26,20 @@ struct harvest_options {
 static const struct option_row input_rows[] = {
     {"capture", OPTION_TEXT, AT(capture), NULL, 0, 0, NULL, "FILE",
      "HDF5 file with /q (N, H, D) and /k, /v (positions, heads, D), or a paged pool /kv, in "
-     "float16, bfloat16 or float32"},
+     "float16, bfloat16 or float32",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_row speed_rows[] = {
     {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows that the ranks handle at a time; 0: as many as pay"},
+     "rows that the ranks handle at a time; 0: as many as pay", .effect = OPTION_RUN},
     {"cut", OPTION_CHOICE, AT(cut), "auto", 0, 0, "auto|queries|positions", NULL,
      "what the ranks share out; positions, in shards of 1,024, is for few queries over long "
      "sequences; auto takes it where a rank would have fewer than 64 queries and can have two "
-     "shards"},
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+     "shards",
+     .effect = OPTION_RUN},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),

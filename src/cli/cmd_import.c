@@ -26,7 +26,7 @@ struct import_options {
 
 static const struct option_row input_rows[] = {
     {"from", OPTION_TEXT, offsetof(struct import_options, from), NULL, 0, 0, NULL, "FOLDER",
-     "the folder, as the argument is"},
+     "the folder, as the argument is", .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_table tables[] = {

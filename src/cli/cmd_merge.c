@@ -27,7 +27,8 @@ struct merge_options {
 
 static const struct option_row input_rows[] = {
     {"parts", OPTION_TEXTS, offsetof(struct merge_options, parts), NULL, 0, 0, NULL, "FILE",
-     "parts, as arguments are: files, patterns in quotes, or @LIST; in any order"},
+     "parts, as arguments are: files, patterns in quotes, or @LIST; in any order",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_table tables[] = {

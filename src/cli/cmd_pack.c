@@ -25,11 +25,13 @@ struct pack_options {
 static const struct option_row input_rows[] = {
     {"capture", OPTION_TEXTS, AT(capture), NULL, 0, 0, NULL, "FILE",
      "captures with /token, the token of each position; of several "
-     "files: " ROWS_SHARDS},
+     "files: " ROWS_SHARDS,
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_row pool_rows[] = {
-    {"size", OPTION_INT, AT(size), "16", 1, 65536, NULL, "POSITIONS", "positions of a block"},
+    {"size", OPTION_INT, AT(size), "16", 1, 65536, NULL, "POSITIONS", "positions of a block",
+     .effect = OPTION_BITS},
 };
 
 static const struct option_table tables[] = {

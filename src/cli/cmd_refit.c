@@ -24,27 +24,32 @@
 
 static const struct option_row refit_rows[] = {
     {"sweeps", OPTION_INT, AT(sweeps), "1", 1, 1 << 20, NULL, "COUNT",
-     "sweeps over all atoms; with --resume those of the earlier run count, and may not be more"},
+     "sweeps over all atoms; with --resume those of the earlier run count, and may not be more",
+     .effect = OPTION_EXTENT},
     {"directions", OPTION_INT, AT(directions), "4", 1, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions in which a frame may move in a sweep"},
+     "directions in which a frame may move in a sweep", .effect = OPTION_BITS},
     {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,
-     "route all rows again after each sweep, in as many rounds as the supports were"},
+     "route all rows again after each sweep, in as many rounds as the supports were",
+     .effect = OPTION_BITS},
     {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "rows that the refit does not see: say what each sweep's atoms explain of them; of several "
-     "files as --rows"},
+     "files as --rows",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     DEVICE_OPTION(AT(device)),
     SHARE_OPTION(AT(share)),
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on from what a run that was stopped left in --output, with the inputs and options of its "
-     "start; any number of ranks gives the same bits"},
+     "start; any number of ranks gives the same bits",
+     .effect = OPTION_RUN},
     MAX_SECONDS_OPTION(AT(max_seconds), "some atoms of a sweep"),
     SAVE_SECONDS_OPTION(AT(save_seconds)),
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
-     "compute the largest decoder cosine of dictionaries up to this size"},
+     "compute the largest decoder cosine of dictionaries up to this size", .effect = OPTION_BITS},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed by the whole job and how the rows are split, and do "
-     "nothing: neither --output nor what --resume would find is looked at"},
+     "nothing: neither --output nor what --resume would find is looked at",
+     .effect = OPTION_RUN},
 };
 
 static const struct option_table tables[] = {

@@ -30,15 +30,17 @@ static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     {"center", OPTION_FLAG, AT(center), "no", 0, 1, NULL, NULL,
      "subtract the rows' column means first, and store them as /mean: `sagitta encode` then "
-     "subtracts them too"},
+     "subtracts them too",
+     .effect = OPTION_BITS},
 };
 
 static const struct option_row seed_rows[] = {
-    {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT", "atoms to make"},
+    {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT", "atoms to make",
+     .effect = OPTION_BITS},
     {"frame", OPTION_INT, AT(frame), "1", 1, MAX_FRAME, NULL, "VECTORS",
-     "orthonormal vectors an atom has, each from a row of its own"},
+     "orthonormal vectors an atom has, each from a row of its own", .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
-     "another number draws other rows"},
+     "another number draws other rows", .effect = OPTION_BITS},
 };
 
 static const struct option_table tables[] = {

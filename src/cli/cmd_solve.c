@@ -34,16 +34,19 @@ static const struct option_row input_rows[] = {
     {"systems", OPTION_TEXT, AT(systems), NULL, 0, 0, NULL, "FILE",
      "arrow systems, as doc/formats.md has them: from `sagitta assemble`, `sagitta synth "
      "--systems` "
-     "or another program"},
+     "or another program",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"ridge-t", OPTION_REAL, AT(ridge_t), "0", 0, 1e300, NULL, "RIDGE",
-     "added to the diagonal of every row block"},
+     "added to the diagonal of every row block", .effect = OPTION_BITS},
     {"ridge-b", OPTION_REAL, AT(ridge_b), "0", 0, 1e300, NULL, "RIDGE",
-     "added to the diagonal of every border"},
+     "added to the diagonal of every border", .effect = OPTION_BITS},
     {"escalate", OPTION_FLAG, AT(escalate), "no", 0, 1, NULL, NULL,
      "try a system that fails again with larger ridges, ten times larger each time, at most 22 "
-     "times"},
+     "times",
+     .effect = OPTION_BITS},
     {"strict", OPTION_FLAG, AT(strict), "no", 0, 1, NULL, NULL,
-     "exit 1 when a system failed; exit 65, without a result, when one is not finite"},
+     "exit 1 when a system failed; exit 65, without a result, when one is not finite",
+     .effect = OPTION_RUN},
 };
 
 static const struct option_row end_rows[] = {
@@ -53,14 +56,16 @@ static const struct option_row end_rows[] = {
 
 static const struct option_row speed_rows[] = {
     {"batch", OPTION_LONG, AT(batch), "0", 0, 0x1p40, NULL, "ROWS",
-     "rows held at a time, at least one system; 0: as many as pay"},
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+     "rows held at a time, at least one system; 0: as many as pay", .effect = OPTION_RUN},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set; baseline takes the loops of avx2"),
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed by the whole job, and do nothing: neither --output nor "
-     "what --resume would find is looked at"},
+     "what --resume would find is looked at",
+     .effect = OPTION_RUN},
 };
 
 static const struct option_table tables[] = {

@@ -36,43 +36,48 @@ struct synth_options {
 static const struct option_row data_rows[] = {
     {"kind", OPTION_CHOICE, AT(kind), "planted", 0, 0, "planted|trig", NULL,
      "planted: sparse sums of random atoms and noise; trig: the fixture of sines and cosines, full "
-     "of ties"},
+     "of ties",
+     .effect = OPTION_BITS},
     {"n-rows", OPTION_LONG, AT(n_rows), "0", 0, 0x1p40, NULL, "COUNT",
-     "rows; 0: 8192 planted, 512 trig"},
+     "rows; 0: 8192 planted, 512 trig", .effect = OPTION_BITS},
     {"atoms", OPTION_INT, AT(atoms), "0", 0, 1 << 30, NULL, "COUNT",
-     "atoms; 0: 1024 planted, 4096 trig"},
+     "atoms; 0: 1024 planted, 4096 trig", .effect = OPTION_BITS},
     {"columns", OPTION_INT, AT(columns), "0", 0, 1 << 24, NULL, "COUNT",
-     "columns; 0: 64 planted, 48 trig"},
+     "columns; 0: 64 planted, 48 trig", .effect = OPTION_BITS},
 };
 
 static const struct option_row planted_rows[] = {
     {"top-s", OPTION_INT, AT(top_s), STANDARD_TOP_S, 1, MAX_TOP_S, NULL, "ATOMS",
-     "distinct atoms that make a row"},
+     "distinct atoms that make a row", .effect = OPTION_BITS},
     {"frame", OPTION_INT, AT(frame), "1", 1, MAX_FRAME, NULL, "VECTORS",
-     "orthonormal vectors an atom has, with a code each"},
+     "orthonormal vectors an atom has, with a code each", .effect = OPTION_BITS},
     {"frequencies", OPTION_CHOICE, AT(frequencies), "even", 0, 0, "even|zipf", NULL,
-     "how often atoms are chosen: all alike, or atom a about as often as 1/(a+1)"},
+     "how often atoms are chosen: all alike, or atom a about as often as 1/(a+1)",
+     .effect = OPTION_BITS},
     {"noise", OPTION_REAL, AT(noise), STANDARD_NOISE, 0, 1e6, NULL, "SIGMA",
      "standard deviation of the noise in each column; atoms have norm 1, codes a size of 0.5 to "
-     "1.5"},
+     "1.5",
+     .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
-     "another number makes other data"},
+     "another number makes other data", .effect = OPTION_BITS},
     {"start-cosine", OPTION_REAL, AT(start_cosine), "0", 0, 1, NULL, "COSINE",
-     "also write start.h5, whose vectors have this cosine to the planted ones; 0: do not"},
+     "also write start.h5, whose vectors have this cosine to the planted ones; 0: do not",
+     .effect = OPTION_BITS},
 };
 
 static const struct option_row place_rows[] = {
     {"output", OPTION_TEXT, offsetof(struct output_options, output), NULL, 0, 0, NULL, "FOLDER",
-     "where the files go (created)"},
+     "where the files go (created)", .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"force", OPTION_FLAG, offsetof(struct output_options, force), "no", 0, 1, NULL, NULL,
-     "replace files that are there"},
+     "replace files that are there", .effect = OPTION_RUN},
 };
 
 static const struct option_row run_rows[] = {
     {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows or atoms made at a time; 0: as many as pay; changes no bit"},
+     "rows or atoms made at a time; 0: as many as pay; changes no bit", .effect = OPTION_RUN},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory and disk needed, and do nothing: --output is not looked at"},
+     "print the memory and disk needed, and do nothing: --output is not looked at",
+     .effect = OPTION_RUN},
 };
 
 static const struct option_table tables[] = {

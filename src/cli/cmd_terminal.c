@@ -36,26 +36,31 @@ struct terminal_options {
 
 static const struct option_row direction_rows[] = {
     {"directions", OPTION_INT, AT(directions), "4", 1, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions an atom may move in, as in refit"},
+     "directions an atom may move in, as in refit", .effect = OPTION_BITS},
 };
 
 static const struct option_row report_rows[] = {
     {"evidence", OPTION_CHOICE, AT(evidence), "exact", 0, 0, "exact|slq", NULL,
-     "form and factor S, or estimate log|S| by stochastic Lanczos quadrature without forming it"},
+     "form and factor S, or estimate log|S| by stochastic Lanczos quadrature without forming it",
+     .effect = OPTION_BITS},
     {"cross", OPTION_INT, AT(cross), "100", 0, 1 << 20, NULL, "PAIRS",
-     "strongest cross-atom covariance blocks to keep"},
+     "strongest cross-atom covariance blocks to keep", .effect = OPTION_BITS},
     {"spectrum", OPTION_CHOICE, AT(spectrum), "full", 0, 0, "full|inertia|none", NULL,
-     "what LAPACK is to say about S: eigenvalues and weak directions, their signs alone, nothing"},
+     "what LAPACK is to say about S: eigenvalues and weak directions, their signs alone, nothing",
+     .effect = OPTION_BITS},
     {"weak", OPTION_REAL, AT(weak), "1e-8", 0, 1, NULL, "PART",
-     "a direction whose stiffness is at most this part of the largest is undetermined"},
+     "a direction whose stiffness is at most this part of the largest is undetermined",
+     .effect = OPTION_BITS},
     {"duplicate", OPTION_REAL, AT(duplicate), "0.99", 0, 1, NULL, "COSINE",
-     "atoms with at least this cosine are near duplicates"},
+     "atoms with at least this cosine are near duplicates", .effect = OPTION_BITS},
     {"dump-artifact", OPTION_TEXT, AT(dump), NULL, 0, 0, NULL, "FILE",
-     "write the bytes that artifact_sha256 is of to FILE, those of each atom to FILE.atoms"},
+     "write the bytes that artifact_sha256 is of to FILE, those of each atom to FILE.atoms",
+     .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"strict", OPTION_FLAG, AT(strict), "no", 0, 1, NULL, NULL,
-     "exit 1 when S is not positive definite, or the estimate did not converge"},
+     "exit 1 when S is not positive definite, or the estimate did not converge",
+     .effect = OPTION_RUN},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory needed, and do nothing: --output is not looked at"},
+     "print the memory needed, and do nothing: --output is not looked at", .effect = OPTION_RUN},
 };
 
 static const struct option_row device_rows[] = {
@@ -65,11 +70,11 @@ static const struct option_row device_rows[] = {
 
 static const struct option_row memory_rows[] = {
     {"panel", OPTION_INT, AT(panel), "256", DENSE_MIN_PANEL, DENSE_MAX_PANEL, NULL, "COLUMNS",
-     "columns of S factored at a time, on a CPU"},
+     "columns of S factored at a time, on a CPU", .effect = OPTION_RUN},
     {"workspace", OPTION_INT, AT(workspace), "1024", 1, 1 << 24, NULL, "MIB",
-     "memory beside S for rows, packed panels, Lanczos vectors"},
+     "memory beside S for rows, packed panels, Lanczos vectors", .effect = OPTION_RUN},
     {"memory-limit", OPTION_INT, AT(memory), "0", 0, 1 << 24, NULL, "MIB",
-     "memory that the ranks of a machine may use; 0: what it has left"},
+     "memory that the ranks of a machine may use; 0: what it has left", .effect = OPTION_RUN},
 };
 
 static const struct option_table tables[] = {

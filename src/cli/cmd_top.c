@@ -23,11 +23,13 @@ struct top_options {
 static const struct option_row input_rows[] = {
     {"supports", OPTION_TEXT, AT(supports), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "supports with codes, a CSR matrix as encode, scipy or AnnData write it (default path: "
-     "/supports)"},
+     "/supports)",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_row list_rows[] = {
-    {"rows", OPTION_INT, AT(rows), "10", 1, MAX_TOP_ROWS, NULL, "COUNT", "rows of each atom"},
+    {"rows", OPTION_INT, AT(rows), "10", 1, MAX_TOP_ROWS, NULL, "COUNT", "rows of each atom",
+     .effect = OPTION_BITS},
 };
 
 static const struct option_table tables[] = {

@@ -24,68 +24,82 @@
 static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "rows to judge by, instead of some of --rows; of several files as --rows"},
+     "rows to judge by, instead of some of --rows; of several files as --rows",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the "
-     "training never sees them, and is judged by them; 0: none"},
+     "training never sees them, and is judged by them; 0: none",
+     .effect = OPTION_BITS},
     {"uncentered", OPTION_FLAG, AT(uncentered), "no", 0, 1, NULL, NULL,
-     "do not subtract the rows' column means first"},
+     "do not subtract the rows' column means first", .effect = OPTION_BITS},
 };
 
 static const struct option_row model_rows[] = {
     {"atoms", OPTION_INT, AT(atoms), "0", 0, 1 << 30, NULL, "COUNT",
-     "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has"},
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "codes a row has at most"},
+     "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has",
+     .effect = OPTION_BITS},
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "codes a row has at most",
+     .effect = OPTION_BITS},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms of this dictionary, as from `sagitta fit`, its mean, or without one "
      "with "
      "rows as they are, and its encoder if it is of the kind that is trained here, topk of rows "
-     "less the mean with unit atoms; else the encoder begins tied to the atoms"},
+     "less the mean with unit atoms; else the encoder begins tied to the atoms",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "the same, and the atoms stay: the result is an encoder for them"},
+     "the same, and the atoms stay: the result is an encoder for them", .effect = OPTION_BITS,
+     .flags = OPTION_INPUT},
     {"aux-atoms", OPTION_INT, AT(aux_atoms), "256", 0, 1 << 20, NULL, "COUNT",
-     "dead atoms that are taught what a row's codes leave over, at most; 0: none"},
-    {"aux-weight", OPTION_REAL, AT(aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT", "of that loss"},
+     "dead atoms that are taught what a row's codes leave over, at most; 0: none",
+     .effect = OPTION_BITS},
+    {"aux-weight", OPTION_REAL, AT(aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT", "of that loss",
+     .effect = OPTION_BITS},
     {"dead-rows", OPTION_LONG, AT(dead_rows), "0", 0, 0x1p53, NULL, "ROWS",
-     "an atom is dead when none of so many rows used it; 0: an epoch of them"},
+     "an atom is dead when none of so many rows used it; 0: an epoch of them",
+     .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
-     "another number draws another start, another order of the rows, and others to hold out"},
+     "another number draws another start, another order of the rows, and others to hold out",
+     .effect = OPTION_BITS},
 };
 
 static const struct option_row descent_rows[] = {
     {"batch", OPTION_INT, AT(batch), "256", 1, 1 << 24, NULL, "ROWS",
-     "rows of a step: a part of the result, and what ranks share out"},
+     "rows of a step: a part of the result, and what ranks share out", .effect = OPTION_BITS},
     {"epochs", OPTION_LONG, AT(epochs), "10", 0, 1 << 20, NULL, "COUNT",
-     "times that every row is seen"},
+     "times that every row is seen", .effect = OPTION_BITS},
     {"steps", OPTION_LONG, AT(steps), "0", 0, 1ll << 40, NULL, "COUNT",
-     "so many steps instead; 0: as --epochs says"},
+     "so many steps instead; 0: as --epochs says", .effect = OPTION_BITS},
     {"lr", OPTION_REAL, AT(lr), "0", 0, 1e38, NULL, "RATE",
-     "learning rate of Adam; 0: 0.128 over the root of --atoms"},
+     "learning rate of Adam; 0: 0.128 over the root of --atoms", .effect = OPTION_BITS},
     {"warm-up", OPTION_REAL, AT(warm_up), "0.05", 0, 1, NULL, "SHARE",
-     "of the steps, the first ones, in which the rate rises"},
+     "of the steps, the first ones, in which the rate rises", .effect = OPTION_BITS},
     {"decay", OPTION_REAL, AT(decay), "0.5", 0, 1, NULL, "SHARE",
-     "of the steps, the last ones, in which the rate falls to 0"},
+     "of the steps, the last ones, in which the rate falls to 0", .effect = OPTION_BITS},
     {"precision", OPTION_CHOICE, AT(precision), "f32", 0, 0, "f32|bf16|f16|tf32", NULL,
      "of the scores in a step: f32 in an order of its own, the same everywhere, or rounded "
-     "operands and sums of a GPU's matrix unit, the same on GPUs of one kind"},
+     "operands and sums of a GPU's matrix unit, the same on GPUs of one kind",
+     .effect = OPTION_BITS},
     {"every", OPTION_LONG, AT(every), "0", 0, 1ll << 40, NULL, "STEPS",
-     "steps between two looks at the held-out rows; 0: an epoch"},
+     "steps between two looks at the held-out rows; 0: an epoch", .effect = OPTION_BITS},
 };
 
 static const struct option_row speed_rows[] = {
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     DEVICE_OPTION(AT(device)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     KERNELS_OPTION(AT(kernels)),
     RESUME_OPTION(AT(resume)),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
      "save the state when so many have passed since it was saved, as when the job is asked to "
-     "stop: a job that is killed loses no more, and a step"},
+     "stop: a job that is killed loses no more, and a step",
+     .effect = OPTION_RUN},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
      "stop at the end of a step when so many have passed since the start, as when a signal asks "
      "for "
      "it, but not before a run has done 16 steps, or a second of them where they are long: "
-     "--resume goes on; 0: no limit"},
+     "--resume goes on; 0: no limit",
+     .effect = OPTION_EXTENT},
 };
 
 static const struct option_table tables[] = {

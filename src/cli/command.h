@@ -75,7 +75,8 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
     "rows", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                                \
         "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 "                        \
         "(default path: /rows), .npy or .safetensors; of several files, one after "                \
-        "another: " ROWS_SHARDS                                                                    \
+        "another: " ROWS_SHARDS,                                                                   \
+        .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 #define ROWS_SHARDS "'acts/*.h5' in quotes, @LIST with a name a line, or the option again"
 
@@ -88,7 +89,8 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
   {                                                                                                \
     "filter", OPTION_CHOICE, offset, "auto", 0, 0, "auto|on|off", NULL,                            \
         "route by way of the certified filter: coarse products prove which atoms cannot matter, "  \
-        "exact scores decide; auto: where that is faster"                                          \
+        "exact scores decide; auto: where that is faster",                                         \
+        .effect = OPTION_RUN                                                                       \
   }
 
 /* The rows of --device and --kernels, whose values are at offsets. */
@@ -96,12 +98,14 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
   {                                                                                                \
     "device", OPTION_CHOICE, offset, "auto", 0, 0, "auto|cpu|cuda", NULL,                          \
         "what computes; auto takes a GPU for jobs that are large enough to gain, cuda ends with "  \
-        "exit code 69 where there is none"                                                         \
+        "exit code 69 where there is none",                                                        \
+        .effect = OPTION_RUN                                                                       \
   }
 #define KERNELS_OPTION(offset)                                                                     \
   {                                                                                                \
     "kernels", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FOLDER",                                    \
-        "take GPU kernels from here instead of those built in, for work on them"                   \
+        "take GPU kernels from here instead of those built in, for work on them",                  \
+        .effect = OPTION_RUN, .flags = OPTION_INPUT                                                \
   }
 
 /* The rows of --resume and --max-seconds, whose values are at offsets, of a job whose safe points
@@ -111,13 +115,15 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
         "go on from what a run with the same inputs and options left at --output that was "        \
         "stopped: the bytes are those of one run; without one, begin anew; where it is complete, " \
-        "leave it and end with 0"                                                                  \
+        "leave it and end with 0",                                                                 \
+        .effect = OPTION_RUN                                                                       \
   }
 #define MAX_SECONDS_OPTION(offset, what)                                                           \
   {                                                                                                \
     "max-seconds", OPTION_REAL, offset, "0", 0, 1e9, NULL, "SECONDS",                              \
         "stop at the end of " what " when so many have passed since the start, as when a signal "  \
-        "asks for it: --resume goes on; 0: no limit"                                               \
+        "asks for it: --resume goes on; 0: no limit",                                              \
+        .effect = OPTION_EXTENT                                                                    \
   }
 
 /* What a command that can stop says of signals in its --help. */
@@ -128,7 +134,8 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
 /* The row of --cpu-variant, whose value is at an offset. */
 #define CPU_VARIANT_OPTION(offset, help)                                                           \
   {                                                                                                \
-    "cpu-variant", OPTION_CHOICE, offset, "auto", 0, 0, CPU_VARIANTS, NULL, help                   \
+    "cpu-variant", OPTION_CHOICE, offset, "auto", 0, 0, CPU_VARIANTS, NULL, help,                  \
+        .effect = OPTION_RUN, .flags = OPTION_PER_RANK                                             \
   }
 
 /* The files that a run reads, each FILE or FILE:/PATH, or NULL. */

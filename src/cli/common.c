@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/options_write.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/watchdog.h"
@@ -20,45 +21,51 @@
 
 const struct option_row general_rows[GENERAL_ROWS] = {
     {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
-     "warnings and errors only"},
+     "warnings and errors only", .effect = OPTION_RUN},
     {"verbose", OPTION_FLAG, offsetof(struct general_options, verbose), "no", 0, 1, NULL, NULL,
-     "details too, and where an error came from"},
+     "details too, and where an error came from", .effect = OPTION_RUN},
     {"json", OPTION_FLAG, offsetof(struct general_options, json), "no", 0, 1, NULL, NULL,
-     "print what the command finds as one JSON object, and nothing else, to standard output"},
+     "print what the command finds as one JSON object, and nothing else, to standard output",
+     .effect = OPTION_RUN},
     {"deadline", OPTION_REAL, offsetof(struct general_options, deadline), "300", 0.1, 1e6, NULL,
      "SECONDS",
      "give up (exit 74) when opening, reading or writing a block takes longer, or (exit 76) when a "
-     "rank shows no sign of life for so long"},
+     "rank shows no sign of life for so long",
+     .effect = OPTION_RUN},
 };
 
 #define FORCE_OPTION                                                                               \
   {                                                                                                \
     "force", OPTION_FLAG, offsetof(struct output_options, force), "no", 0, 1, NULL, NULL,          \
-        "replace results that are there"                                                           \
+        "replace results that are there", .effect = OPTION_RUN                                     \
   }
 const struct option_row output_rows[OUTPUT_ROWS] = {
     {"output", OPTION_TEXT, offsetof(struct output_options, output), NULL, 0, 0, NULL, "PLACE",
-     "a folder for the results (created), or one file when it ends in .h5"},
+     "a folder for the results (created), or one file when it ends in .h5", .effect = OPTION_RUN,
+     .flags = OPTION_OUTPUT},
     FORCE_OPTION,
 };
 const struct option_row folder_rows[OUTPUT_ROWS] = {
     {"output", OPTION_TEXT, offsetof(struct output_options, output), NULL, 0, 0, NULL, "FOLDER",
-     "a folder for the results (created)"},
+     "a folder for the results (created)", .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     FORCE_OPTION,
 };
 
 const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"tile", OPTION_INT, offsetof(struct compute_options, tile), "0", 0, 1 << 24, NULL, "ATOMS",
      "atoms in a tile; tiles go round-robin to the ranks of a group; 0: what gives them equal "
-     "work"},
+     "work",
+     .effect = OPTION_RUN},
     {"block", OPTION_INT, offsetof(struct compute_options, block), "0", 0, 1 << 20, NULL, "ROWS",
      "rows that a group of ranks handles at a time, multiples of 4096 where there are several; 0: "
-     "as many as pay, up to 4096, or 16384 where a GPU may be used"},
+     "as many as pay, up to 4096, or 16384 where a GPU may be used",
+     .effect = OPTION_RUN},
     {"grid", OPTION_TEXT, offsetof(struct compute_options, grid), "auto", 0, 0, NULL, "RxA",
      "ranks form R groups of A: a group shares out the atoms, and the groups the rows; auto: as "
-     "many groups as memory lets hold the dictionary, and as rows are enough for"},
+     "many groups as memory lets hold the dictionary, and as rows are enough for",
+     .effect = OPTION_RUN},
     {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
-     THREADS_HELP},
+     THREADS_HELP, .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     CPU_VARIANT_OPTION(offsetof(struct compute_options, cpu_variant),
                        "instruction set of the CPU's loops"),
     FILTER_OPTION(offsetof(struct compute_options, filter)),

@@ -33,7 +33,8 @@ extern const struct option_row fit_compute_rows[];
   {                                                                                                \
     "share", OPTION_CHOICE, offset, "auto", 0, 0, SHARE_CHOICES, NULL,                             \
         "hold the atoms once a node, in memory that its ranks share: auto where it can be had, "   \
-        "no: every rank has its own; never a bit of the result"                                    \
+        "no: every rank has its own; never a bit of the result",                                   \
+        .effect = OPTION_RUN                                                                       \
   }
 enum { FIT_COMPUTE_ROWS = 2 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/options_write.h"
 #include "base/stack.h"
 #include "base/status.h"
 #include "base/stop.h"
@@ -185,6 +186,7 @@ static int run_open(struct run *run, void *options, const char **arguments)
   if (!status) watchdog_deadline_set(general->deadline);
   log_begin(run);
   TRY(status);
+  options_log_old();
   return run->command->parallel ? threads_open(&run->comm, &run->cores) : OK;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/options_write.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "cli/about.h"

@@ -20,7 +20,8 @@
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
         "save a sweep that is in work when so many have passed, as when the job is asked to stop " \
         "in it, and when coding its rows may take a tenth of them: a job that is killed loses no " \
-        "more steps; 0: never. On a GPU sweeps are short, and only whole ones are saved"           \
+        "more steps; 0: never. On a GPU sweeps are short, and only whole ones are saved",          \
+        .effect = OPTION_RUN                                                                       \
   }
 
 struct sweep_files {

@@ -24,18 +24,21 @@ const struct option_row verify_dense_rows[VERIFY_DENSE_ROWS] = {
     {"dense", OPTION_FLAG, AT(dense), "no", 0, 1, NULL, NULL,
      "compute what the decoder side of `train` does with few codes a row, and again with dense "
      "matrices that have zeros in the other places, and compare all bits: of the codes and atoms "
-     "of a folder, or without FILE of shapes that are built in"},
+     "of a folder, or without FILE of shapes that are built in",
+     .effect = OPTION_BITS},
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "with --dense: the rows of these codes, whose errors are what gradients are made of; default: "
      "the sums of atoms take their place; of a folder without codes, as of `train`, rows of which "
-     "its encoder finds them"},
+     "its encoder finds them",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "with --dense: the atoms of these codes, where the folder has none, as of `encode`"},
+     "with --dense: the atoms of these codes, where the folder has none, as of `encode`",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
-     "with --dense: threads; 0: one for each core"},
+     "with --dense: threads; 0: one for each core", .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     CPU_VARIANT_OPTION(AT(cpu_variant), "with --dense: instruction set of the CPU's loops"),
     {"device", OPTION_CHOICE, AT(device), "cpu", 0, 0, "cpu|cuda", NULL,
-     "with --dense: what computes"},
+     "with --dense: what computes", .effect = OPTION_RUN},
     KERNELS_OPTION(AT(kernels)),
 };
 

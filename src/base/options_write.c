@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One walk over the rows of a set; a value is printed by its type. */
+#include "base/options_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options_deck.h"
+#include "base/types.h"
+
+/* Was a number without a default left out? */
+static int is_left_out(const struct option_row *row, const char *target)
+{
+  idx small;
+  memcpy(&small, target, sizeof small);
+  return row->type == OPTION_INT && !row->standard && row->min > 0 && small == 0;
+}
+
+/* A line for each line of the text: one, unless the option was given again. */
+static void texts_write(const struct option_row *row, const char *text, FILE *out)
+{
+  char *copy = strdup(text), *rest = copy;
+  for (char *line; copy && (line = strsep(&rest, "\n"));) {
+    fprintf(out, "%s = ", row->key);
+    deck_value_write(line, out);
+    fputc('\n', out);
+  }
+  free(copy);
+}
+
+static void value_write(const struct option_row *row, const char *target, FILE *out)
+{
+  if (is_left_out(row, target)) return;
+  int flag;
+  idx small;
+  gidx wide;
+  real value;
+  const char *text;
+  if (row->type == OPTION_FLAG) {
+    memcpy(&flag, target, sizeof flag);
+    fprintf(out, "%s = %s\n", row->key, flag ? "yes" : "no");
+  } else if (row->type == OPTION_INT) {
+    memcpy(&small, target, sizeof small);
+    fprintf(out, "%s = %d\n", row->key, small);
+  } else if (row->type == OPTION_LONG) {
+    memcpy(&wide, target, sizeof wide);
+    fprintf(out, "%s = %lld\n", row->key, (long long)wide);
+  } else if (row->type == OPTION_REAL) {
+    memcpy(&value, target, sizeof value);
+    fprintf(out, "%s = %.17g\n", row->key, value);
+  } else {
+    memcpy(&text, target, sizeof text);
+    if (text) texts_write(row, text, out);
+  }
+}
+
+void options_write(const struct option_set *set, const void *values, FILE *out)
+{
+  fprintf(out, "# %s\n", set->command);
+  for (int t = 0; t < set->count; t++) {
+    const struct option_table *table = &set->tables[t];
+    fprintf(out, "\n# %s\n", table->title);
+    for (int i = 0; i < table->count; i++)
+      value_write(&table->rows[i], (const char *)values + table->offset + table->rows[i].offset,
+                  out);
+  }
+}
+
+void options_lines(const struct option_set *set, const void *values, unsigned without, FILE *out)
+{
+  size_t offset;
+  const struct option_row *row;
+  for (int i = 0; (row = options_row(set, i, &offset)); i++)
+    if (!(row->flags & without)) value_write(row, (const char *)values + offset + row->offset, out);
+}
+
+static void value_json(const struct option_row *row, const char *target, struct json *out)
+{
+  int flag;
+  idx small;
+  gidx wide;
+  real value;
+  const char *text;
+  if (is_left_out(row, target)) return;
+  if (row->type == OPTION_FLAG) {
+    memcpy(&flag, target, sizeof flag);
+    json_flag(out, row->key, flag);
+  } else if (row->type == OPTION_INT) {
+    memcpy(&small, target, sizeof small);
+    json_long(out, row->key, small);
+  } else if (row->type == OPTION_LONG) {
+    memcpy(&wide, target, sizeof wide);
+    json_long(out, row->key, wide);
+  } else if (row->type == OPTION_REAL) {
+    memcpy(&value, target, sizeof value);
+    json_real(out, row->key, value);
+  } else {
+    memcpy(&text, target, sizeof text);
+    if (text) json_text(out, row->key, text);
+  }
+}
+
+void options_json(const struct option_set *set, const void *values, struct json *out)
+{
+  size_t offset;
+  const struct option_row *row;
+  for (int i = 0; (row = options_row(set, i, &offset)); i++)
+    value_json(row, (const char *)values + offset + row->offset, out);
+}
+
+void options_list(const struct option_set *set, FILE *out)
+{
+  size_t offset;
+  const struct option_row *row;
+  for (int i = 0; (row = options_row(set, i, &offset)); i++) fprintf(out, "--%s\n", row->key);
+}
