@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/advice.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/content.h"
@@ -209,6 +210,7 @@ static int evaluate_command(struct run *run, const void *options, const char **a
                                     .threads = threads_default(run, o->threads)};
     TRY(codes_judge(&task, &run->comm, &e->arena, &e->metrics[i]));
   }
+  for (int i = 0; i < e->count; i++) advice_metrics(&e->metrics[i], e->names[i]);
   TRY(inputs_confirm(&run->comm));
   if (!facts_wanted(run)) metrics_print(e);
   if (facts_wanted(run)) TRY(metrics_tell(run, e));

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "cli/advice.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
@@ -133,6 +134,7 @@ static int dictionary_load(struct export_job *job, const struct export_options *
                                      .atoms = atoms,
                                      .mean = d->mean,
                                      .stored = has_encoder ? &job->stored : NULL};
+  advice_top_s(job->model.top, s->k);
   job->model.top = (idx)imin(job->model.top, s->k);
   return export_plan(&job->model, &job->arena);
 }
@@ -245,6 +247,7 @@ static int model_judge(struct run *run, struct export_job *job, const struct exp
         "'--force' writes them all the same%s",
         o->to, other.explained_variance, what, own.explained_variance,
         e->form == EXPORT_SPARSIFY ? "; '--to saelens' has matching pursuit" : "");
+  advice_metrics(&own, "these rows, by Sagitta,");
   if (is_poor) log_warn("the files are written though they explain little: --force");
   return OK;
 }

@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
+#include "cli/advice.h"
 #include "cli/agreement.h"
 #include "cli/fit_sweeps.h"
 #include "cli/report.h"
@@ -293,6 +294,8 @@ static int places_open(struct fit_job *j)
     log_info("update  %s", t->update == UPDATE_JOINT
                                ? "joint: all atoms at once, by the normal equations"
                                : "atoms: each by its own system, class after class");
+  advice_shape(t->rows);
+  advice_top_s(t->top_s, t->k);
   return threads_report(j->run, j->o->threads);
 }
 
@@ -379,6 +382,7 @@ static void report(const struct fit_job *j, double seconds)
   log_info("ended after sweep %lld: %s; the best is sweep %lld", (long long)r->sweeps,
            reasons[r->end], (long long)r->best);
   if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->best.held);
+  if (r->held_rows) advice_explained(j->best.held, "the unseen rows");
   log_info("%-22s %.6g, with --rho", "fitted rows", j->best.fitted);
   if (r->held_rows == 0)
     log_warn("no rows were held out: what the fit explains of unseen rows is not known; give "

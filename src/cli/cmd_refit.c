@@ -8,6 +8,7 @@
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "cli/advice.h"
 #include "cli/agreement.h"
 #include "cli/refit_job.h"
 #include "cli/refit_sweeps.h"
@@ -298,6 +299,7 @@ static int report(struct refit_job *j, gidx resumed, double seconds)
   if (j->o->holdout) {
     log_info("%-22s %.6g", "unseen rows, before", lines[0].held_out);
     log_info("%-22s %.6g", "unseen rows", j->held);
+    advice_explained(j->held, "the unseen rows");
   }
   report_metrics(&j->metrics, 1);
   log_info("%-22s %lld accepted, %lld rejected, %lld escalated", "steps",

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/team.h"
+#include "cli/advice.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
@@ -160,6 +161,7 @@ static int seed_command(struct run *run, const void *options, const char **argum
   task_fill(o, job);
   TRY(run_begin(run, &o->output, "dictionary.h5", &(const struct run_inputs){.rows = &job->rows},
                 &job->place));
+  advice_shape(&job->rows.source);
   team_spare_set(threads_default(run, 0)); /* to read */
   TRY(mean_find(run, o, job));
   TRY(comm_agree(c, result_open(run, job)));

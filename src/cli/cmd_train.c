@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
+#include "cli/advice.h"
 #include "cli/agreement.h"
 #include "cli/content.h"
 #include "cli/report.h"
@@ -301,6 +302,7 @@ static int places_open(struct train_job *j)
   if (run->comm.rank == 0 && f->has_start)
     log_info("resume  after step %lld of '%s'", (long long)f->start.step, f->state.shown);
   if (run->comm.rank == 0 && !f->has_start) given_show(j);
+  advice_shape(&j->rows.source);
   return threads_report(run, j->o->threads);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "cli/advice.h"
 #include "cli/run_page.h"
 
 struct spread {
@@ -155,4 +156,5 @@ void report_metrics(const struct metrics *m, int has_codes)
         log_info("%-22s %.6g", row->name, value);
     }
   }
+  if (has_codes) advice_metrics(m, "these rows");
 }

@@ -33,8 +33,10 @@ static int windows_draw(struct row_split *s, const struct row_source *rows, real
   s->count += none;
   CHECK(windows > 0 && s->count * SPLIT_WINDOW < rows->n, ERR_INPUT,
         "'%s' has %lld rows: too few to hold out windows of %d and to fit the rest; give "
-        "'--holdout FILE', or '--holdout-share 0'",
-        rows->name, (long long)rows->n, SPLIT_WINDOW);
+        "'--holdout FILE', or '--holdout-share 0'%s",
+        rows->name, (long long)rows->n, SPLIT_WINDOW,
+        rows->n < rows->p ? "; or are they transposed?  A sample is a row: save them as rows.T"
+                          : "");
   TRY(arena_alloc(&s->arena, &s->window, s->count, sizeof *s->window));
   gidx at = 0;
   for (gidx w = 0; w < windows; w++)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Warnings of what is computed rightly, and may mislead: doc/mislead.md explains each.
+ *
+ * Floor: cli.  They follow from the inputs and from sums in the order of (N.0), so that they are
+ * the same on any number of ranks.  Rank 0 logs; not collective. */
+#ifndef CLI_ADVICE_H
+#define CLI_ADVICE_H
+
+#include "model/results.h"
+#include "model/rows.h"
+
+/* Rows that a dictionary is to be learned from: fewer than they have columns? */
+void advice_shape(const struct row_source *rows);
+
+/* Fewer atoms than a row is to have? */
+void advice_top_s(idx top_s, idx k);
+
+/* Is the explained variance of rows, such as "the unseen rows", below 0?  NaN: it is not known. */
+void advice_explained(real explained, const char *what);
+
+/* All that the metrics of rows say; `what` as above. */
+void advice_metrics(const struct metrics *m, const char *what);
+
+#endif

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: input that is read rightly and may mislead is warned of, with its numbers, and faultless
+input is not."""
+import os
+import tempfile
+
+import h5py
+import numpy as np
+
+from shard_files import safetensors
+from tap import claim, done_testing, fails, need, ok, sagitta
+
+N, HELD, K, P, S = 2000, 1400, 24, 12, 3
+
+
+def planted(random, n=N, p=P, k=K, s=S):
+    """(rows, atoms): sums of s unit atoms with positive codes, and a little noise."""
+    atoms = random.standard_normal((k, p))
+    atoms = (atoms / np.linalg.norm(atoms, axis=1)[:, None]).astype("f4")
+    codes = np.zeros((n, k))
+    for row in codes:
+        row[random.choice(k, s, replace=False)] = random.uniform(0.5, 2, s)
+    return (codes @ atoms + 0.02 * random.standard_normal((n, p))).astype("f4"), atoms
+
+
+class Folder:
+    def __init__(self, path):
+        self.path, self.random = path, np.random.default_rng(7)
+        rows, self.atoms = planted(self.random, N + HELD)
+        self.rows = rows[:N]
+        self.save("rows", self.rows)
+        self.save("held", rows[N:])
+        self.save("atoms", self.atoms)
+
+    def save(self, name, array):
+        np.save(f"{self.path}/{name}.npy", array)
+        return f"{self.path}/{name}.npy"
+
+    def save_codes(self):
+        """The codes of the rows by the atoms."""
+        done = sagitta("encode", "--rows", self.at("rows.npy"), "--dictionary",
+                       self.at("atoms.npy"), "--top-s", S, "--force", "--output", self.at("codes"))
+        need(done, "codes")
+        return self.at("codes/supports.h5")
+
+    def at(self, name):
+        return os.path.join(self.path, name)
+
+    def run(self, command, *words, ranks=0):
+        """The warnings of a run, which has to end well."""
+        words = words if command == "evaluate" else [*words, "--force", "--output", self.at("out")]
+        done = sagitta(command, *words, ranks=ranks)
+        need(done, f"{command} {words}")
+        return [line for line in done.stderr.splitlines() if "warning" in line]
+
+    def fit(self, rows, *words, ranks=0):
+        return self.run("fit", "--rows", rows, "--atoms", K, "--top-s", S, "--sweeps", 1, *words,
+                        ranks=ranks)
+
+    def encode(self, rows, *words, ranks=0, dictionary=None):
+        dictionary = dictionary or self.at("atoms.npy")
+        return self.run("encode", "--rows", rows, "--dictionary", dictionary, "--top-s", S, *words,
+                        ranks=ranks)
+
+
+def told(warnings, *words):
+    """Are these words in one of the warnings?"""
+    return any(all(w in line for w in words) for line in warnings)
+
+
+def explained(f, name="out/supports.h5"):
+    with h5py.File(f.at(name)) as file:
+        return file["metrics"].attrs["explained_variance"]
+
+
+@claim("faultless rows give no warning, whatever the command")
+def check_faultless(f):
+    rows, held, atoms = f.at("rows.npy"), f.at("held.npy"), f.at("atoms.npy")
+    for command, *words in (
+            ("fit", "--atoms", K, "--top-s", S, "--sweeps", 1, "--holdout", held),
+            ("train", "--atoms", K, "--top-s", S, "--epochs", 20, "--holdout", held),
+            ("seed", "--atoms", K), ("route", "--dictionary", atoms, "--top-s", S),
+            ("encode", "--dictionary", atoms, "--top-s", S)):
+        warnings = f.run(command, "--rows", rows, *words)
+        ok(not warnings, f"{command}: {warnings}")
+    codes = f.save_codes()
+    for command, *words in (
+            ("evaluate", "--codes", codes),
+            ("refit", "--supports", codes, "--sweeps", 1, "--holdout", held)):
+        warnings = f.run(command, "--rows", rows, "--dictionary", atoms, *words)
+        ok(not warnings, f"{command}: {warnings}")
+
+
+@claim("rows that may be transposed: fewer of them than columns, in any form")
+def check_transposed(f):
+    upright, _ = planted(f.random, 310, 300, 320)
+    turned = np.ascontiguousarray(upright.T)
+    safetensors(f.at("turned.safetensors"), {"rows": ("F32", turned)})
+    with h5py.File(f.at("turned.h5"), "w") as file:
+        file["rows"] = turned
+    for rows in (f.save("turned", turned), f.at("turned.safetensors"), f.at("turned.h5")):
+        for command, *words in (("fit", "--sweeps", 1), ("train", "--batch", 64), ("seed",)):
+            warnings = f.run(command, "--rows", rows, "--atoms", 8, *words)
+            ok(told(warnings, "300 rows of 310 columns", "transposed"),
+               f"{command} {rows}: {warnings}")
+    warnings = f.run("seed", "--rows", f.save("square", upright[:300]), "--atoms", 8)
+    ok(not warnings, f"as many rows as columns: {warnings}")
+    for command in ("fit", "train"):
+        done = sagitta(command, "--rows", f.save("few", turned[:40]), "--atoms", 8, "--output",
+                       f.at("none"))
+        fails(done, 65, ["40 rows", "hold out", "transposed"], f"{command}, few rows")
+
+
+@claim("more codes a row than atoms: fit, train, encode and route")
+def check_top_s(f):
+    rows, few = f.at("rows.npy"), f.save("few", f.atoms[:5])
+    for command, *words in (
+            ("fit", "--atoms", 5, "--sweeps", 1, "--holdout-share", 0),
+            ("train", "--atoms", 5, "--epochs", 1), ("encode", "--dictionary", few),
+            ("route", "--dictionary", few)):
+        for top in (6, 5):
+            warnings = f.run(command, "--rows", rows, "--top-s", top, *words)
+            is_told = told(warnings, "top-s is 6", "5 atoms")
+            ok(is_told == (top == 6), f"{command} {top}: {warnings}")
+
+
+@claim("an explained variance below 0 is said with its value: all rows, and unseen ones")
+def check_below_zero(f):
+    away = f.save("away", f.rows + np.linspace(3, 6, P, dtype="f4"))
+    rows, held = f.at("rows.npy"), f.at("held.npy")
+    with h5py.File(f.at("elsewhere.h5"), "w") as file:
+        file["atoms"], file["mean"] = f.atoms, np.full(P, 5.0)
+    for ranks in (0, 2):
+        warnings = f.encode(rows, dictionary=f.at("elsewhere.h5"), ranks=ranks)
+        ok(told(warnings, f"these rows is {explained(f):.6g}, below 0"), f"encode: {warnings}")
+    codes = f.at("out/supports.h5")
+    warnings = f.run("evaluate", "--rows", rows, "--dictionary", f.at("elsewhere.h5"), "--codes",
+                     codes)
+    ok(told(warnings, "below 0", "supports.h5"), f"evaluate: {warnings}")
+    warnings = f.fit(rows, "--holdout", away)
+    ok(told(warnings, "the unseen rows is -", "below 0"), f"fit: {warnings}")
+    codes = f.save_codes()
+    warnings = f.run("refit", "--rows", rows, "--dictionary", f.at("atoms.npy"), "--supports",
+                     codes, "--holdout", away)
+    ok(told(warnings, "the unseen rows is -", "below 0"), f"refit: {warnings}")
+    warnings = f.run("train", "--rows", rows, "--atoms", K, "--holdout", away)
+    ok(told(warnings, "of the unseen rows"), f"train: {warnings}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as path:
+        f = Folder(path)
+        check_faultless(f)
+        check_transposed(f)
+        check_top_s(f)
+        check_below_zero(f)
+    done_testing()
+
+
+main()
