@@ -4,6 +4,7 @@ roundings for every d, k and n with an edge, ill-conditioned ones too, ridges ad
 log-determinants LAPACK's; on ill-conditioned systems no worse than LAPACK against 60 digits."""
 import os
 import tempfile
+from fractions import Fraction
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -125,6 +126,78 @@ def check_ill(folder):
            f"condition {np.linalg.cond(a):.0e}: error {ours:.1e}, LAPACK's {theirs:.1e}")
 
 
+def gap_system(random, d, k, n, gaps, h_least=1.0):
+    """A border of which elimination leaves V diag(gaps) V'; without V where gaps are all equal."""
+    r = random.standard_normal((n, d, d))
+    h = r @ r.transpose(0, 2, 1) * (1 if h_least == 1 else 0) + h_least * np.eye(d)
+    if h_least < 1:
+        h += np.ones((d, d))
+    b = random.standard_normal((n, d, k))
+    v = np.linalg.qr(random.standard_normal((k, k)))[0]
+    c = np.einsum("nik,nij->kj", b, np.linalg.solve(h, b)) + v * gaps @ v.T
+    return System(h, b, random.standard_normal((n, d)), (c + c.T) / 2, random.standard_normal(k))
+
+
+def exact_step(s):
+    """By Gauss and Jordan, in rational numbers."""
+    a, r = s.dense()
+    m = [[Fraction(float(x)) for x in row] + [Fraction(float(y))] for row, y in zip(a, r)]
+    for j in range(len(m)):
+        m[j] = [x / m[j][j] for x in m[j]]
+        for i in range(len(m)):
+            if i != j and m[i][j]:
+                m[i] = [x - m[i][j] * y for x, y in zip(m[i], m[j])]
+    return np.array([float(row[-1]) for row in m])
+
+
+def idle_system(random, gap):
+    """What cancels is a column that does not move: only the logarithm has few digits."""
+    s = gap_system(random, 1, 2, 6, [1, 1])
+    s.b[:3, :, 1], s.b[3:, :, 0], s.g[3:], s.g_b[1] = 0, 0, 0, 0
+    c = np.einsum("nik,nij->kj", s.b, s.b / s.h)
+    return System(s.h, s.b, s.g, c + np.diag([1, gap]), s.g_b)
+
+
+@claim("lost_bits: what cancels in rows, border and turned directions; digits that it costs")
+def check_lost(folder):
+    random = np.random.default_rng(7)
+    one = [1.0] * 3
+    cases = [(gap_system(random, 2, 4, 5, [gap] * 4), -np.log2(gap)) for gap in
+             (1, 1e-3, 1e-6, 1e-9, 1e-12)]
+    cases += [(gap_system(random, 2, 4, 5, [*one, gap]), -np.log2(gap)) for gap in (1e-5, 1e-10)]
+    cases += [(gap_system(random, 1, 10, 12, [*one, *one, *one, 1e-8]), -np.log2(1e-8)),
+              (gap_system(random, 3, 2, 4, [1e11] * 2, h_least=1e-10), -np.log2(1e-10))]
+    cases.append((idle_system(random, 1e-9), -np.log2(1e-9)))
+    found = solve(folder, [s for s, _ in cases])
+    for (s, bits), got in zip(cases, found):
+        want, have = exact_step(s), np.concatenate([got["t"].ravel(), got["b"]])
+        error = np.linalg.norm(have - want) / np.linalg.norm(want)
+        lost = int(got["lost_bits"])
+        ok(bits - 5 <= lost <= bits + 14, f"{bits:.0f} bits or more cancel: {lost}")
+        ok(error <= 2.0 ** (lost - 53 + 8), f"{lost} bits lost: an error of {error:.1e}")
+    helped = solve(folder, [cases[4][0]], "--ridge-b", 1)[0]
+    ok(helped["lost_bits"] < 12, f"with a ridge {helped['lost_bits']} are lost")
+
+
+@claim("the warning, and of good or failed systems none")
+def check_warning(folder):
+    random = np.random.default_rng(8)
+    path, said = os.path.join(folder, "systems.h5"), "cancellation takes more than 26 of 53 bits"
+    good, bad = random_system(random, 2, 3, 9), gap_system(random, 2, 3, 9, [1e-11] * 3)
+    failing = random_system(random, 2, 3, 9)
+    failing = System(failing.h, failing.b, failing.g, -failing.c, failing.g_b)
+    for systems, wanted in (([good, good], None), ([good, failing], None),
+                            ([good, bad, good], "of 1 of the systems")):
+        write(path, systems)
+        for ranks in 0, 2:
+            done = sagitta("solve", "--systems", path, "--output", folder, "--force", "--batch", 9,
+                           ranks=ranks)
+            ok(done.returncode == 0 and (said in done.stderr) == bool(wanted)
+               and (wanted or "") in done.stderr and (not wanted or "of system 1" in done.stderr),
+               f"{ranks} ranks: {done.returncode} {done.stderr[-300:]}")
+    ok(solve(folder, [failing])[0]["lost_bits"] == 0, "a failed system loses none")
+
+
 @claim("the pair is the determinant")
 def check_pairs(folder):
     """The pair is the determinant, far beyond the range of doubles too."""
@@ -144,6 +217,8 @@ def main():
         check_triangles(folder)
         check_ill(folder)
         check_pairs(folder)
+        check_lost(folder)
+        check_warning(folder)
     done_testing()
 
 

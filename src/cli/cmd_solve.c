@@ -190,6 +190,18 @@ static void outcomes_report(const struct solve_result *r)
              (long long)r->mended);
 }
 
+/* Steps and logarithms of these have the bits of (N.7) to (N.13), but few digits of the truth. */
+static void loss_report(const struct solve_result *r)
+{
+  if (r->most_lost > 0)
+    log_info("%-28s %lld of 53 by cancellation, system %lld", "bits lost at most",
+             (long long)r->most_lost, (long long)r->most_lost_at);
+  if (r->few > 0)
+    log_warn("cancellation takes more than %d of 53 bits of %lld of the systems, %lld of system "
+             "%lld: their steps are no better (lost_bits); larger ridges leave more",
+             FEW_LOST, (long long)r->few, (long long)r->most_lost, (long long)r->most_lost_at);
+}
+
 static int finite_check(const struct solve_options *o, const struct solve_result *r)
 {
   CHECK(!o->strict || r->counts[ARROW_NOT_FINITE] == 0, ERR_INPUT,
@@ -221,6 +233,8 @@ static int entries_tell(const struct solve_state *job)
   json_end(own);
   json_long(own, "retries", r->retries);
   json_long(own, "mended", r->mended);
+  json_long(own, "few_digits", r->few);
+  json_long(own, "most_lost_bits", r->most_lost);
   page_hash_tell(own, "fingerprint", r->fingerprint);
   return OK;
 }
@@ -318,6 +332,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   TRY(report_phases(c, r->phases, SOLVE_PHASES));
   TRY(report_counts(c, &r->device_counts));
   outcomes_report(r);
+  loss_report(r);
   TRY(comm_agree(c, finite_check(o, r)));
   TRY(inputs_confirm(c));
   TRY(comm_agree(c, result_close(run, job)));

@@ -25,6 +25,7 @@ static const struct object_row object_rows[] = {
     {"/solutions/ridge_t", TYPE_F64, "B", 1, "ridge of the rows in the last try"},
     {"/solutions/ridge_beta", TYPE_F64, "B", 1, "ridge of the border in it"},
     {"/solutions/retries", TYPE_I32, "B", 1, "tries after the first"},
+    {"/solutions/lost_bits", TYPE_I32, "B", 0, "of 53, by cancellation"},
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
@@ -46,11 +47,12 @@ static const struct outcome_row {
     MEMBER("/solutions/ridge_t", ridge_t),
     MEMBER("/solutions/ridge_beta", ridge_b),
     MEMBER("/solutions/retries", retries),
+    MEMBER("/solutions/lost_bits", lost_bits),
 };
 
 gidx solutions_bytes(const struct systems_shape *s)
 {
-  double reals = (double)s->g[s->count] + (double)s->border[s->count] + 8 * (double)s->count;
+  double reals = (double)s->g[s->count] + (double)s->border[s->count] + 9 * (double)s->count;
   return (gidx)(8 * reals * (1 + 0x1p-10)) + SLACK_BYTES;
 }
 

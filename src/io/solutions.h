@@ -13,7 +13,7 @@
 
 extern const struct file_kind solutions_kind, solutions_part_kind;
 
-enum { OUTCOME_ARRAYS = 9 };
+enum { OUTCOME_ARRAYS = 10 };
 
 /* solutions.h5 being written. */
 struct solutions_output {

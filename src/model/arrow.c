@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "base/sums.h"
+#include "model/arrow_loss.h"
 
 /* A try to solve one system with certain ridges, and the arrays of the formulas. */
 struct try_work {
@@ -61,9 +62,7 @@ static real canonical(real x)
   return isnan(x) ? nan_canonical() : x;
 }
 
-/* l <- the Cholesky factor of a by (N.5) without dropping, both n x n and column-major; *pair is
- * multiplied by the pivots.  Returns the pivot that failed, or -1. */
-static idx cholesky(const real *a, idx n, real *l, struct det_pair *pair)
+idx arrow_cholesky(const real *a, idx n, real *l, struct det_pair *pair)
 {
   for (idx j = 0; j < n; j++)
     for (idx i = j; i < n; i++) {
@@ -80,8 +79,7 @@ static idx cholesky(const real *a, idx n, real *l, struct det_pair *pair)
   return -1;
 }
 
-/* x <- L^-1 x. */
-static void substitute_forward(const real *l, idx n, real *x)
+void arrow_forward(const real *l, idx n, real *x)
 {
   for (idx i = 0; i < n; i++) {
     for (idx p = 0; p < i; p++) x[i] = fma(-l[(gidx)p * n + i], x[p], x[i]);
@@ -187,11 +185,11 @@ static int row_whiten(struct try_work *w, gidx row, struct det_pair *pair)
   gidx d = s->d, k = s->k;
   memcpy(w->block, s->h + row * d * d, (size_t)(d * d) * sizeof(real));
   for (gidx m = 0; m < d; m++) w->block[m * d + m] += w->ridge_t;
-  if (cholesky(w->block, s->d, w->l, pair) >= 0) return 0;
+  if (arrow_cholesky(w->block, s->d, w->l, pair) >= 0) return 0;
   memcpy(w->u, s->g + row * d, (size_t)d * sizeof(real));
   if (k > 0) memcpy(w->y, s->b + row * d * k, (size_t)(d * k) * sizeof(real));
-  substitute_forward(w->l, s->d, w->u);
-  for (gidx j = 0; j < k; j++) substitute_forward(w->l, s->d, w->y + j * d);
+  arrow_forward(w->l, s->d, w->u);
+  for (gidx j = 0; j < k; j++) arrow_forward(w->l, s->d, w->y + j * d);
   return 1;
 }
 
@@ -249,10 +247,10 @@ static int border_solve(struct try_work *w)
       w->schur[at] = c - lane_sum_total(&w->t[at]);
     }
   w->border = det_pair_unit;
-  idx pivot = cholesky(w->schur, k, w->factor, &w->border);
+  idx pivot = arrow_cholesky(w->schur, k, w->factor, &w->border);
   if (pivot >= 0) return fail(w, ARROW_SCHUR_NOT_PD, pivot, bump_border(w->schur, s->c, k));
   for (idx j = 0; j < k; j++) w->step[j] = lane_sum_total(&w->t[(gidx)k * k + j]) - s->g_b[j];
-  substitute_forward(w->factor, k, w->step);
+  arrow_forward(w->factor, k, w->step);
   substitute_back(w->factor, k, w->step);
   return ARROW_OK;
 }

@@ -58,6 +58,7 @@ struct arrow_outcome {
   idx retries;
   struct det_pair pair; /* the determinant of the matrix with ridges, as a pair (N.13) */
   real log_det;
+  idx lost_bits; /* (N.13l), of solve alone: a device leaves it 0 */
 };
 
 /* Where the escalation of N.15 starts: what the first try adds to the ridges, and the retries that

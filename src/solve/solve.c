@@ -11,8 +11,10 @@
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "comm/buffers.h"
 #include "device/buffer.h"
+#include "model/arrow_loss.h"
 #include "solve/exchange.h"
 #include "solve/layout.h"
 
@@ -43,6 +45,14 @@ static gidx items_fill(struct solve *s, const struct systems_block *block,
   return count;
 }
 
+/* Keep the most bits that a system lost, and the lowest such system. */
+static void lost_keep(struct solve_result *result, gidx bits, gidx a)
+{
+  if (bits < result->most_lost || (bits == result->most_lost && a >= result->most_lost_at)) return;
+  result->most_lost = bits;
+  result->most_lost_at = a;
+}
+
 /* The fingerprint has steps at their places, then log-determinants. */
 void solve_count(struct solve_result *result, const struct systems_shape *shape,
                  const struct solution_block *block)
@@ -57,6 +67,8 @@ void solve_count(struct solve_result *result, const struct systems_shape *shape,
     }
     result->mended += o->status == ARROW_OK && o->retries > 0;
     result->retries += o->retries;
+    result->few += o->lost_bits > FEW_LOST;
+    lost_keep(result, o->lost_bits, a);
     result->fingerprint += fingerprint(&o->log_det, 1, sizeof(real), log_dets + a);
   }
   gidx end = first + block->count;
@@ -76,7 +88,18 @@ void solve_join(struct solve_result *result, const struct solve_result *before)
   }
   result->mended += before->mended;
   result->retries += before->retries;
+  result->few += before->few;
+  lost_keep(result, before->most_lost, before->most_lost_at);
   result->fingerprint += before->fingerprint;
+}
+
+enum { FEW_REALS = 1 << 16 }; /* for which a team takes longer than it saves */
+
+/* What a system lost: the device had no use for it. */
+static void loss_find(void *self, gidx i)
+{
+  struct arrow_item *item = (struct arrow_item *)self + i;
+  item->outcome.lost_bits = arrow_lost_bits(&item->system, &item->outcome, item->step_b);
 }
 
 static void outcomes_count(struct solve *s, gidx count)
@@ -108,6 +131,8 @@ static int batch_solve(struct solve *s, const struct systems_block *block,
              (double)steps_reals(s->shape, s->mine[i], s->mine[i] + 1);
   phase_begin(&phases[SOLVE_SOLVE]);
   TRY(comm_agree(s->c, device_arrow(&s->device, &job)));
+  int threads = reals < FEW_REALS ? 1 : team_beside(s->task->threads);
+  team_run(threads, job.count, loss_find, s->items);
   phase_end(&phases[SOLVE_SOLVE], 8 * reals);
   outcomes_count(s, job.count);
   results->first = s->batch.first;
@@ -192,14 +217,18 @@ static int result_sum(struct solve *s)
     out->first[status] = lowest;
     out->first_place[status] = place;
   }
-  gidx sums[ARROW_STATUSES + 3] = {out->mended, out->retries};
-  memcpy(sums + 2, &out->fingerprint, sizeof out->fingerprint);
-  memcpy(sums + 3, out->counts, sizeof out->counts);
+  TRY(comm_allgather_long(s->c, out->most_lost, all));
+  TRY(comm_allgather_long(s->c, out->most_lost_at, places));
+  for (int r = 0; r < s->c->size; r++) lost_keep(out, all[r], places[r]);
+  gidx sums[ARROW_STATUSES + 4] = {out->mended, out->retries, out->few};
+  memcpy(sums + 3, &out->fingerprint, sizeof out->fingerprint);
+  memcpy(sums + 4, out->counts, sizeof out->counts);
   TRY(comm_sum(s->c, sums, LENGTH(sums)));
   out->mended = sums[0];
   out->retries = sums[1];
-  memcpy(&out->fingerprint, sums + 2, sizeof out->fingerprint);
-  memcpy(out->counts, sums + 3, sizeof out->counts);
+  out->few = sums[2];
+  memcpy(&out->fingerprint, sums + 3, sizeof out->fingerprint);
+  memcpy(out->counts, sums + 4, sizeof out->counts);
   return OK;
 }
 
@@ -212,7 +241,8 @@ static void result_start(struct solve_result *out)
                  [SOLVE_SOLVE] = {.name = "solve", .unit = "GB"},
                  [SOLVE_GATHER] = {.name = "gather"},
                  [SOLVE_WRITE] = {.name = "write", .unit = "GB", .background = 1},
-                 [SOLVE_WAIT] = {.name = "wait"}}};
+                 [SOLVE_WAIT] = {.name = "wait"}},
+      .most_lost_at = INT64_MAX};
 }
 
 int solve_run(const struct solve_task *task, struct comm *c, struct solve_result *result)

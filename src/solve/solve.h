@@ -43,7 +43,10 @@ enum solve_phase {
   SOLVE_PHASES
 };
 
-enum { ARROW_STATUSES = ARROW_NOT_FINITE + 1 };
+enum {
+  ARROW_STATUSES = ARROW_NOT_FINITE + 1,
+  FEW_LOST = 26, /* of 53 bits: with more, less than half of the digits is left */
+};
 
 struct solve_result {
   gidx end; /* behind the last system that is solved: all, unless it was asked to stop */
@@ -51,6 +54,8 @@ struct solve_result {
   gidx first[ARROW_STATUSES];       /* the lowest system of each status, -1: none */
   gidx first_place[ARROW_STATUSES]; /* its failed_at */
   gidx mended, retries;             /* systems that are OK after retries; retries of all */
+  gidx few;                         /* systems that lost more than FEW_LOST bits (N.13l) */
+  gidx most_lost, most_lost_at;     /* the most bits, and the lowest system that lost them */
   gidx batches, memory;             /* memory: bytes that this rank holds */
   gidx gpu;                         /* bytes of its GPU; 0: none is used */
   uint64_t fingerprint;             /* of steps and log-determinants */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One pass over the rows for each panel of border columns, which keeps only the sums of the
+ * diagonal, and one for the border's step. */
+#include "model/arrow_loss.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/sums.h"
+
+enum { PANEL = 32 }; /* columns whose lanes stay in a first-level cache */
+
+/* The factor of a row's diagonal block, and what was lost so far. */
+struct loss {
+  const struct arrow_system *s;
+  real ridge_t, ridge_b;
+  real block[ARROW_MAX_D * ARROW_MAX_D], l[ARROW_MAX_D * ARROW_MAX_D];
+  idx bits;
+};
+
+/* `left` is what remains of `of` after sums that cancel. */
+static void loss_note(struct loss *w, real of, real left)
+{
+  int before, after;
+  if (!(of > 0) || !isfinite(of)) return;
+  frexp(of, &before);
+  frexp(left, &after);
+  idx bits = left > 0 && before - after < ARROW_BITS ? before - after : ARROW_BITS;
+  if (bits > w->bits) w->bits = bits;
+}
+
+/* L of a row, whose pivots are what is left of its diagonal. */
+static void row_factor(struct loss *w, gidx row)
+{
+  idx d = w->s->d;
+  struct det_pair unused = det_pair_unit;
+  memcpy(w->block, w->s->h + row * d * d, (size_t)(d * d) * sizeof(real));
+  for (idx m = 0; m < d; m++) w->block[m * d + m] += w->ridge_t;
+  arrow_cholesky(w->block, d, w->l, &unused);
+  for (idx m = 0; m < d; m++) loss_note(w, w->block[m * d + m], w->l[m * d + m] * w->l[m * d + m]);
+}
+
+/* lane[LANE_COUNT][PANEL] -> *sum, as (N.12) adds lanes, and segments; the lanes become 0. */
+static void segment_end(real lane[LANE_COUNT][PANEL], idx columns, int is_first, real *sum)
+{
+  for (int half = LANE_COUNT / 2; half >= 1; half /= 2)
+    for (int i = 0; i < half; i++)
+      for (idx j = 0; j < columns; j++) lane[i][j] += lane[i + half][j];
+  for (idx j = 0; j < columns; j++) sum[j] = is_first ? lane[0][j] : sum[j] + lane[0][j];
+  memset(lane, 0, LANE_COUNT * sizeof *lane);
+}
+
+/* sum[columns] <- T_jj of (N.9) for columns first .. first + columns - 1. */
+static void panel_sum(struct loss *w, idx first, idx columns, real *sum)
+{
+  const struct arrow_system *s = w->s;
+  real lane[LANE_COUNT][PANEL] = {{0}}, y[ARROW_MAX_D];
+  idx d = s->d;
+  for (gidx row = 0; row < s->n; row++) {
+    gidx at = row % LANE_SEGMENT;
+    real *own = lane[at % LANE_COUNT];
+    row_factor(w, row);
+    for (idx j = 0; j < columns; j++) {
+      memcpy(y, s->b + (row * s->k + first + j) * d, (size_t)d * sizeof *y);
+      arrow_forward(w->l, d, y);
+      for (idx m = 0; m < d; m++) own[j] = fma(y[m], y[m], own[j]);
+    }
+    if (at == LANE_SEGMENT - 1 || row == s->n - 1)
+      segment_end(lane, columns, row < LANE_SEGMENT, sum);
+  }
+}
+
+/* The diagonal of S. */
+static void diagonal_note(struct loss *w)
+{
+  const struct arrow_system *s = w->s;
+  for (idx first = 0; first < s->k; first += PANEL) {
+    idx columns = s->k - first < PANEL ? s->k - first : PANEL;
+    real sum[PANEL] = {0};
+    panel_sum(w, first, columns, sum);
+    for (idx j = 0; j < columns; j++) {
+      real c = s->c[(gidx)(first + j) * s->k + first + j] + w->ridge_b;
+      loss_note(w, c, c - sum[j]);
+    }
+  }
+}
+
+/* b'(C + ridge_b I)b. */
+static real border_form(const struct loss *w, const real *b)
+{
+  const struct arrow_system *s = w->s;
+  real sum = 0;
+  for (gidx j = 0; j < s->k; j++) {
+    real half = 0.5 * (s->c[j * s->k + j] + w->ridge_b) * b[j];
+    for (gidx i = j + 1; i < s->k; i++) half = fma(s->c[j * s->k + i], b[i], half);
+    sum = fma(2 * b[j], half, sum);
+  }
+  return sum;
+}
+
+/* S in the direction of the border's step, along which a small S shows however it is turned. */
+static void step_note(struct loss *w, const real *b)
+{
+  const struct arrow_system *s = w->s;
+  real form = border_form(w, b), left = form, q[ARROW_MAX_D];
+  idx d = s->d;
+  for (gidx row = 0; row < s->n; row++) {
+    row_factor(w, row);
+    for (idx m = 0; m < d; m++) {
+      q[m] = 0;
+      for (idx j = 0; j < s->k; j++) q[m] = fma(s->b[(row * s->k + j) * d + m], b[j], q[m]);
+    }
+    arrow_forward(w->l, d, q);
+    for (idx m = 0; m < d; m++) left = fma(-q[m], q[m], left);
+  }
+  loss_note(w, form, left);
+}
+
+idx arrow_lost_bits(const struct arrow_system *s, const struct arrow_outcome *out,
+                    const real *step_b)
+{
+  struct loss w = {.s = s, .ridge_t = out->ridge_t, .ridge_b = out->ridge_b};
+  if (out->status != ARROW_OK) return 0;
+  diagonal_note(&w);
+  step_note(&w, step_b);
+  return w.bits;
+}
