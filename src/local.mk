@@ -301,6 +301,7 @@ sagitta_SOURCES = \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c %D%/cli/gpu_start.h %D%/cli/gpu_start.c \
   %D%/cli/advice.h %D%/cli/advice.c %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
+  %D%/cli/describe.h %D%/cli/describe.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/resume.h %D%/cli/resume.c %D%/cli/numerics.h %D%/cli/numerics.c %D%/cli/content.h %D%/cli/content.c \

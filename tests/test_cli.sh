@@ -33,6 +33,7 @@ claim_begin 'usage errors exit with 2 and name the nearest option'
 fails 2 'Usage: sagitta COMMAND'
 fails 2 "unknown command 'encod', the nearest is 'encode'" encod
 fails 2 "unknown command 'verfy', the nearest is 'verify'" verfy
+fails 2 "unknown command 'encod', the nearest is 'encode'" --describe encod
 fails 2 "'--rows' is in the place of the command, which comes first" --rows a.h5
 fails 2 "unknown option '--topk', the nearest is '--top-s'" encode --topk 3
 fails 2 "unknown option '--dictionray=x', the nearest is '--dictionary'" encode --dictionray=x
@@ -150,7 +151,7 @@ completes() # EXPECTED WORDS...: the last word is completed to EXPECTED
   fi
   bash complete.bash "$source/scripts/completion/sagitta" "$sagitta" "$@" > out 2> err
   [ "$(tr '\n' ' ' < out)" = "$expected " ]
-  check $? "'$*' completes to $expected" out
+  check $? "'$*' completes to ${expected:-nothing}" out
 }
 claim_begin 'the first session of --help runs as it stands: fit, encode unseen rows, inspect'
 mkdir session && cd session || exit 99
@@ -176,6 +177,10 @@ completes '--top-s' sagitta encode --top
 completes 'a.h5' sagitta encode --rows a
 completes 'baseline' sagitta encode --cpu-variant b
 completes 'a.h5' sagitta inspect a
+completes 'cpu cuda' sagitta fit --device c
+completes 'a.h5 a.txt' sagitta encode --output a
+completes 'f16' sagitta train --precision f1
+completes '' sagitta encode --rho a
 rm a.h5 a.txt
 
 claim_begin 'options win over the deck, used.in repeats a run'
@@ -328,7 +333,8 @@ same dictionary/dictionary.h5 input.h5 'the input is as it was'
 claim_begin 'what standard output cannot take is told'
 for command in 'inspect input.h5' 'verify input.h5' 'diff input.h5 four/supports.h5' \
   'encode job.in --dry-run' --help --version \
-  --list-options '--list-options encode' 'encode --help' 'encode --usage' 'inspect --help'; do
+  --list-options '--list-options encode' --describe \
+  'encode --help' 'encode --usage' 'inspect --help'; do
   # shellcheck disable=SC2086
   "$sagitta" $command > /dev/full 2> err
   [ $? -eq 74 ] && grep -q 'cannot write to standard output: No space left' err

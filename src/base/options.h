@@ -23,7 +23,7 @@ enum option_type {
 
 /* What the value of an option may change.  A row without one counts as OPTION_BITS. */
 enum option_effect {
-  OPTION_UNMARKED, /* a mistake, which fails to compile: see option_row */
+  OPTION_UNMARKED, /* a mistake, which tests/test_describe.py finds */
   OPTION_BITS,     /* a value in a result: the same in a run that is resumed */
   OPTION_EXTENT,   /* how far a job goes, such as --sweeps: it may differ on resuming */
   OPTION_RUN,      /* where, how fast, how it is reported: it may differ */

@@ -114,3 +114,74 @@ void options_list(const struct option_set *set, FILE *out)
   const struct option_row *row;
   for (int i = 0; (row = options_row(set, i, &offset)); i++) fprintf(out, "--%s\n", row->key);
 }
+
+/* The default, in the option's type. */
+static void standard_describe(const struct option_row *row, struct json *out)
+{
+  const char *text = row->standard;
+  if (text && row->type == OPTION_FLAG)
+    json_flag(out, "default", strcmp(text, "yes") == 0);
+  else if (text && (row->type == OPTION_INT || row->type == OPTION_LONG))
+    json_long(out, "default", strtoll(text, NULL, 10));
+  else if (text && row->type == OPTION_REAL)
+    json_real(out, "default", strtod(text, NULL));
+  else
+    json_text(out, "default", text);
+}
+
+static void range_describe(const struct option_row *row, struct json *out)
+{
+  if (row->type == OPTION_INT || row->type == OPTION_LONG) {
+    json_long(out, "min", (gidx)row->min);
+    json_long(out, "max", (gidx)row->max);
+  } else if (row->type == OPTION_REAL) {
+    json_real(out, "min", row->min);
+    json_real(out, "max", row->max);
+  } else {
+    json_text(out, "min", NULL);
+    json_text(out, "max", NULL);
+  }
+}
+
+static void choices_describe(const struct option_row *row, struct json *out)
+{
+  char *copy = row->choices ? strdup(row->choices) : NULL, *rest = copy;
+  json_array(out, "choices");
+  for (char *word; copy && (word = strsep(&rest, "|"));) json_text(out, NULL, word);
+  json_end(out);
+  free(copy);
+}
+
+static void row_describe(const struct option_row *row, const char *group, struct json *out)
+{
+  static const char *const types[] = {
+      [OPTION_FLAG] = "flag",    [OPTION_INT] = "integer", [OPTION_LONG] = "integer",
+      [OPTION_REAL] = "real",    [OPTION_TEXT] = "text",   [OPTION_TEXTS] = "texts",
+      [OPTION_CHOICE] = "choice"};
+  static const char *const effects[] = {[OPTION_UNMARKED] = "unmarked",
+                                        [OPTION_BITS] = "bits",
+                                        [OPTION_EXTENT] = "extent",
+                                        [OPTION_RUN] = "run"};
+  json_object(out, NULL);
+  json_text(out, "name", row->key);
+  json_text(out, "alias", row->alias);
+  json_text(out, "group", group);
+  json_text(out, "type", types[row->type]);
+  json_text(out, "value", row->metavar);
+  standard_describe(row, out);
+  range_describe(row, out);
+  choices_describe(row, out);
+  json_text(out, "effect", effects[row->effect]);
+  json_flag(out, "per_rank", row->flags & OPTION_PER_RANK);
+  json_flag(out, "input", row->flags & OPTION_INPUT);
+  json_flag(out, "output", row->flags & OPTION_OUTPUT);
+  json_text(out, "help", row->help);
+  json_end(out);
+}
+
+void options_describe(const struct option_set *set, struct json *out)
+{
+  for (int t = 0; t < set->count; t++)
+    for (int i = 0; i < set->tables[t].count; i++)
+      row_describe(&set->tables[t].rows[i], set->tables[t].title, out);
+}

@@ -23,4 +23,7 @@ void options_json(const struct option_set *set, const void *values, struct json 
 /* Print every key, one a line, preceded by "--": for shell completion. */
 void options_list(const struct option_set *set, FILE *out);
 
+/* Write what the tables say of each option, as entries of an array that is being written. */
+void options_describe(const struct option_set *set, struct json *out);
+
 #endif

@@ -21,16 +21,21 @@ int facts_wanted(const struct run *run)
   return general->json;
 }
 
+void facts_head(struct json *j, const char *command)
+{
+  json_object(j, NULL);
+  json_text(j, "format", "sagitta facts");
+  json_long(j, "format_version", FACTS_VERSION);
+  json_text(j, "command", command);
+  json_text(j, "version", PACKAGE_VERSION);
+  json_text(j, "revision", REVISION);
+}
+
 int facts_begin(const struct run *run, struct json *j)
 {
   *j = (struct json){.out = open_memstream(&text, &bytes)};
   CHECK(j->out, ERR_MEMORY, "cannot allocate the object of '--json'");
-  json_object(j, NULL);
-  json_text(j, "format", "sagitta facts");
-  json_long(j, "format_version", FACTS_VERSION);
-  json_text(j, "command", run->command->name);
-  json_text(j, "version", PACKAGE_VERSION);
-  json_text(j, "revision", REVISION);
+  facts_head(j, run->command->name);
   return OK;
 }
 

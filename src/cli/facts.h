@@ -11,6 +11,9 @@
 /* Is the object asked for? */
 int facts_wanted(const struct run *run);
 
+/* Begin an object with what all of them have. */
+void facts_head(struct json *j, const char *command);
+
 /* Begin the object, with what all commands say; facts_end() ends it and prints it to stdout.  So a
  * command that fails between them prints nothing.  ERR_MEMORY. */
 int facts_begin(const struct run *run, struct json *j);

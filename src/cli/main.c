@@ -16,6 +16,7 @@
 #include "cli/about.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/describe.h"
 #include "cli/gpu_start.h"
 #include "cli/process.h"
 #include "cli/run_page.h"
@@ -42,11 +43,13 @@ static void usage_print(FILE *out)
           "of ranks, with the same bits.\n\nCommands:\n");
   for (int i = 0; i < LENGTH(commands); i++)
     fprintf(out, "  %-9s  %s\n", commands[i]->name, commands[i]->summary);
-  fprintf(out, "\n`sagitta COMMAND --help` explains a command.  A first session:\n\n"
-               "  mpirun -n 2 sagitta fit --rows acts.h5 --atoms 1024 --top-s 16 --output run/\n"
-               "  mpirun -n 2 sagitta encode --rows unseen.h5 --dictionary run/ --output codes/\n"
-               "  sagitta inspect codes/supports.h5\n"
-               "  sagitta inspect run/ --atom 17 --rows acts.h5\n\n");
+  fprintf(out,
+          "\n`sagitta COMMAND --help` explains a command; `sagitta --describe [COMMAND]` lists\n"
+          "options for programs, as JSON.  A first session:\n\n"
+          "  mpirun -n 2 sagitta fit --rows acts.h5 --atoms 1024 --top-s 16 --output run/\n"
+          "  mpirun -n 2 sagitta encode --rows unseen.h5 --dictionary run/ --output codes/\n"
+          "  sagitta inspect codes/supports.h5\n"
+          "  sagitta inspect run/ --atom 17 --rows acts.h5\n\n");
   fputs(status_codes_text, out);
 }
 
@@ -227,8 +230,15 @@ int main(int argc, char **argv)
     list_print(argc, argv);
     return told_end(&run);
   }
+  if (!strcmp(name, "--describe") && (argc < 3 || command_find(argv[2]))) {
+    describe_print(commands, LENGTH(commands), argc < 3 ? NULL : argv[2], stdout);
+    return told_end(&run);
+  }
   if (!run.command) {
-    if (*name == '-')
+    if (!strcmp(name, "--describe"))
+      text_print(stderr, "sagitta: unknown command '%s', the nearest is '%s'\n", argv[2],
+                 command_nearest(argv[2]));
+    else if (*name == '-')
       text_print(stderr, "sagitta: '%s' is in the place of the command, which comes first\n", name);
     else if (*name)
       text_print(stderr, "sagitta: unknown command '%s', the nearest is '%s'\n", name,

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""sagitta --describe: it has every command and option, every option is marked, and what it says of
+types, defaults and ranges is what the program takes."""
+import json
+import subprocess
+
+from tap import SAGITTA, claim, done_testing, ok
+
+ENTRIES = ("name alias group type value default min max choices effect per_rank input output "
+           "help").split()
+
+
+def sagitta(*words):
+    return subprocess.run([SAGITTA, *words], capture_output=True, text=True, check=False)
+
+
+def describe(*words):
+    return json.loads(sagitta("--describe", *words).stdout)
+
+
+COMMANDS = describe()["commands"]
+OPTIONS = [(c["name"], o) for c in COMMANDS for o in c["options"]]
+
+
+def flag_of(option, value):
+    return [f"--{option['name']}={value}"]
+
+
+@claim("all commands and options are there, once")
+def check_names():
+    listed = sagitta("--list-options").stdout.split()
+    ok([c["name"] for c in COMMANDS] == listed and len(listed) > 20, f"{listed}")
+    for c in COMMANDS:
+        keys = sagitta("--list-options", c["name"]).stdout.split()
+        names = ["--" + o["name"] for o in c["options"]]
+        ok(names == keys and len(set(names)) == len(names), f"{c['name']}: {names}")
+        ok(describe(c["name"])["commands"] == [c], f"{c['name']} alone")
+        ok(c["resumable"] == ("--resume" in names), f"{c['name']} is resumable")
+    ok(all(list(o) == ENTRIES for _, o in OPTIONS), "entries")
+
+
+@claim("every option says what it may change")
+def check_effects():
+    for command, o in OPTIONS:
+        ok(o["effect"] in ("bits", "extent", "run"),
+           f"{command} --{o['name']} has no .effect in its row: it is {o['effect']}")
+        ok(o["type"] in ("text", "texts") or not (o["input"] or o["output"]),
+           f"{command} --{o['name']} is a place, of type {o['type']}")
+        ok(o["effect"] != "bits" or not (o["output"] or o["per_rank"]),
+           f"{command} --{o['name']} differs among ranks or places, and changes no value")
+    names = {(o["name"], o["effect"]) for c, o in OPTIONS if o["name"] == "batch"}
+    ok(names == {("batch", "bits"), ("batch", "run")}, f"by the command: {names}")
+
+
+@claim("defaults are of their types, and in their ranges")
+def check_defaults():
+    kinds = {"flag": bool, "integer": int, "real": (int, float)}
+    for command, o in OPTIONS:
+        value, name = o["default"], f"{command} --{o['name']}"
+        if o["type"] == "flag":
+            ok(value is False, f"{name} is {value}")
+        if value is None:
+            continue
+        ok(isinstance(value, kinds.get(o["type"], str)), f"{name}: {value}")
+        if o["type"] in ("integer", "real"):
+            ok(o["min"] <= value <= o["max"], f"{name}: {value}")
+        if o["choices"]:
+            ok(value in o["choices"], f"{name}: {value}")
+
+
+@claim("what is outside a range, or no choice, is refused, with the range")
+def check_ranges():
+    for command, o in OPTIONS:
+        if command not in ("encode", "train", "solve"):
+            continue
+        wrong = f"{o['max'] * 2 + 1:.0f}" if o["type"] in ("integer", "real") else "neither"
+        if not o["choices"] and o["max"] is None:
+            continue
+        ran = sagitta(command, *flag_of(o, wrong))
+        ok(ran.returncode == 2 and o["name"] in ran.stderr and
+           ("not in" in ran.stderr or "not one of" in ran.stderr or "whole number" in ran.stderr),
+           f"{command} --{o['name']}={wrong}: {ran.stderr}")
+
+
+check_names()
+check_effects()
+check_defaults()
+check_ranges()
+done_testing()
