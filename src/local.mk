@@ -59,7 +59,8 @@ libsagitta_a_SOURCES += \
   %D%/model/functions.h %D%/model/functions.c %D%/model/attention.h %D%/model/attention.c \
   %D%/model/attribution.h %D%/model/attribution.c %D%/model/capture.h %D%/model/pool.h %D%/model/pool.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
-  %D%/model/synth.h %D%/model/synth.c
+  %D%/model/synth.h %D%/model/synth.c \
+  %D%/model/world.h %D%/model/world.c
 
 # device: what a rank computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
@@ -210,6 +211,7 @@ libsagitta_a_SOURCES += \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
   %D%/io/comparison.h %D%/io/comparison.c %D%/io/top.h %D%/io/top.c \
+  %D%/io/truth.h %D%/io/truth.c \
   %D%/io/attribution.h %D%/io/attribution.c \
   %D%/io/capture.h %D%/io/capture.c %D%/io/capture_output.h \
   %D%/io/capture_output.c %D%/io/artifact_dump.h %D%/io/artifact_dump.c
@@ -290,7 +292,8 @@ libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c %D%/look/top.h %D%
 # synth: data with a known answer
 libsagitta_a_SOURCES += \
   %D%/synth/synth.h %D%/synth/synth.c \
-  %D%/synth/systems.h %D%/synth/systems.c
+  %D%/synth/systems.h %D%/synth/systems.c \
+  %D%/synth/world.h %D%/synth/world.c
 
 # cli: one file a command
 bin_PROGRAMS += sagitta
@@ -304,6 +307,7 @@ sagitta_SOURCES = \
   %D%/cli/describe.h %D%/cli/describe.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
+  %D%/cli/synth_world.h %D%/cli/synth_world.c \
   %D%/cli/resume.h %D%/cli/resume.c %D%/cli/numerics.h %D%/cli/numerics.c %D%/cli/content.h %D%/cli/content.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c \

@@ -12,6 +12,7 @@
 #include "cli/facts.h"
 #include "cli/run_page.h"
 #include "cli/synth_systems.h"
+#include "cli/synth_world.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "model/dictionary.h"
@@ -27,6 +28,7 @@ struct synth_options {
   real noise, start_cosine;
   int dry_run;
   struct systems_options systems;
+  struct world_options world;
 };
 #define AT(member) offsetof(struct synth_options, member)
 
@@ -34,16 +36,17 @@ struct synth_options {
 #define STANDARD_NOISE "0.02"
 
 static const struct option_row data_rows[] = {
-    {"kind", OPTION_CHOICE, AT(kind), "planted", 0, 0, "planted|trig", NULL,
+    {"kind", OPTION_CHOICE, AT(kind), "planted", 0, 0, "planted|trig|world", NULL,
      "planted: sparse sums of random atoms and noise; trig: the fixture of sines and cosines, full "
-     "of ties",
+     "of ties; world: features that are correlated, exclusive, frequent and rare",
      .effect = OPTION_BITS},
     {"n-rows", OPTION_LONG, AT(n_rows), "0", 0, 0x1p40, NULL, "COUNT",
-     "rows; 0: 8192 planted, 512 trig", .effect = OPTION_BITS},
+     "rows; 0: 8192 planted, 512 trig, 65536 of a world", .effect = OPTION_BITS},
     {"atoms", OPTION_INT, AT(atoms), "0", 0, 1 << 30, NULL, "COUNT",
-     "atoms; 0: 1024 planted, 4096 trig", .effect = OPTION_BITS},
+     "atoms, or features; 0: 1024 planted, 4096 trig, 16384 of a world", .effect = OPTION_BITS},
     {"columns", OPTION_INT, AT(columns), "0", 0, 1 << 24, NULL, "COUNT",
-     "columns; 0: 64 planted, 48 trig", .effect = OPTION_BITS},
+     "columns; 0: 64 planted, 48 trig, of a world of 16384 features 768, of 2048 128, of 512 64",
+     .effect = OPTION_BITS},
 };
 
 static const struct option_row planted_rows[] = {
@@ -83,6 +86,7 @@ static const struct option_row run_rows[] = {
 static const struct option_table tables[] = {
     {"Data", data_rows, LENGTH(data_rows), 0},
     {"Planted data", planted_rows, LENGTH(planted_rows), 0},
+    {"A world of features", world_rows_table, WORLD_ROWS, AT(world)},
     {"Arrow systems", systems_rows, SYSTEMS_ROWS, AT(systems)},
     {"Result", place_rows, LENGTH(place_rows), AT(output)},
     {"Making", run_rows, LENGTH(run_rows), 0},
@@ -97,10 +101,15 @@ static const struct option_set synth_set = {
            "In the folder of --output: rows.h5 with /rows and, for planted data, /planted/atoms "
            "and /planted/codes, what each row is made of; dictionary.h5; start.h5 when asked for.  "
            "With --systems it is systems.h5 alone, for `sagitta solve`.  "
+           "With --kind world there is truth.h5 beside the rows: the features, and which of them "
+           "fire in each row, for `sagitta evaluate --truth`.  "
            "Every value depends on the options and its place alone, not on the number of ranks.\n\n"
            "  mpirun -n 4 sagitta synth --n-rows 100000 --atoms 4096 --output data/\n"
            "  mpirun -n 4 sagitta encode --rows data/rows.h5 \\\n"
-           "      --dictionary data/dictionary.h5 --top-s 8 --output run/",
+           "      --dictionary data/dictionary.h5 --top-s 8 --output run/\n"
+           "  sagitta synth --kind world --atoms 2048 --output world/\n"
+           "  sagitta synth --kind world --atoms 2048 --first-row 65536 --n-rows 8192 \\\n"
+           "      --output unseen/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -141,8 +150,8 @@ static struct synth_task task_of(const struct synth_options *o)
   return t;
 }
 
-/* Options that describe planted data say nothing about the fixture. */
-static int trig_check(const struct synth_options *o, const struct synth_task *t)
+/* Options that describe planted data say nothing about the fixture, nor about a world. */
+static int planted_unused(const struct synth_options *o, const struct synth_task *t)
 {
   char top_s[16], noise[32];
   snprintf(top_s, sizeof top_s, "%d", o->top_s);
@@ -155,13 +164,18 @@ static int trig_check(const struct synth_options *o, const struct synth_task *t)
       {"frame", o->frame != 1},
       {"frequencies", t->planted.zipf},
       {"noise", strcmp(noise, STANDARD_NOISE) != 0},
-      {"seed", o->seed != 0},
       {"start-cosine", o->start_cosine > 0},
+      {"seed", t->kind == SYNTH_TRIG && o->seed != 0},
   };
   for (int i = 0; i < LENGTH(planted); i++)
-    CHECK(!planted[i].given, ERR_USAGE, "'--%s' says nothing about '--kind trig', which is fixed",
-          planted[i].key);
+    CHECK(!planted[i].given, ERR_USAGE, "'--%s' says nothing about '--kind %s'%s", planted[i].key,
+          o->kind, t->kind == SYNTH_TRIG ? ", which is fixed" : "");
   return OK;
+}
+
+static int is_world(const struct synth_options *o)
+{
+  return strcmp(o->kind, "world") == 0;
 }
 
 static int options_check(const struct synth_options *o, const struct synth_task *t)
@@ -171,7 +185,9 @@ static int options_check(const struct synth_options *o, const struct synth_task 
   CHECK(length || o->dry_run, ERR_USAGE, "'--output' is missing: a folder");
   CHECK(length < 3 || strcmp(o->output.output + length - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', but several files are made: give a folder", o->output.output);
-  if (t->kind == SYNTH_TRIG) return trig_check(o, t);
+  if (is_world(o)) return planted_unused(o, t);
+  TRY(world_options_unused(&o->world, o->kind));
+  if (t->kind == SYNTH_TRIG) return planted_unused(o, t);
   CHECK(g->s <= g->k, ERR_USAGE, "'--top-s' is %d, more than the %d atoms", g->s, g->k);
   CHECK(g->d <= g->p, ERR_USAGE, "'--frame' is %d, more than the %d columns", g->d, g->p);
   CHECK(t->cosine == 0 || t->cosine == 1 || 2 * g->d <= g->p, ERR_USAGE,
@@ -363,7 +379,14 @@ static int synth_command(struct run *run, const void *options, const char **argu
   TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
   job->task = task_of(o);
   TRY(comm_agree(c, options_check(o, &job->task)));
-  if (o->systems.systems > 0)
+  const struct world_size size = {.n_rows = o->n_rows,
+                                  .seed = o->seed,
+                                  .atoms = o->atoms,
+                                  .columns = o->columns,
+                                  .block = o->block};
+  if (is_world(o))
+    TRY(world_make(run, &o->output, &o->world, &size, o->dry_run));
+  else if (o->systems.systems > 0)
     TRY(systems_make(run, &o->output, &o->systems, o->frame, o->seed, o->dry_run));
   else if (o->dry_run)
     TRY(comm_agree(c, plan_print(run, &job->task)));

@@ -20,11 +20,13 @@
 #include "io/systems.h"
 #include "io/terminal.h"
 #include "io/top.h"
+#include "io/truth.h"
 
 const struct file_kind *const file_kinds[] = {
-    &rows_kind,         &dictionary_kind,     &supports_kind, &classes_kind,     &systems_kind,
-    &solutions_kind,    &terminal_kind,       &part_kind,     &comparison_kind,  &top_kind,
-    &systems_part_kind, &solutions_part_kind, &capture_kind,  &attribution_kind, &sweep_kind,
+    &rows_kind,       &dictionary_kind,  &supports_kind,     &classes_kind,
+    &systems_kind,    &solutions_kind,   &terminal_kind,     &part_kind,
+    &comparison_kind, &top_kind,         &systems_part_kind, &solutions_part_kind,
+    &capture_kind,    &attribution_kind, &sweep_kind,        &truth_kind,
 };
 const int file_kind_count = LENGTH(file_kinds);
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta synth --kind world: rows.h5, dictionary.h5 and truth.h5 of a synthetic world.
+ *
+ * Floor: cli. */
+#ifndef CLI_SYNTH_WORLD_H
+#define CLI_SYNTH_WORLD_H
+
+#include "cli/command.h"
+
+struct world_options {
+  idx trees;
+  real most, least;
+  gidx first_row;
+};
+enum { WORLD_ROWS = 4 };
+extern const struct option_row world_rows_table[WORLD_ROWS];
+
+/* What `synth` was told beside. */
+struct world_size {
+  gidx n_rows, seed; /* 0 rows: the default */
+  idx atoms, columns, block;
+};
+
+/* ERR_USAGE: an option of a world was given for data of another kind. */
+int world_options_unused(const struct world_options *o, const char *kind);
+
+/* Make the files in the folder. */
+int world_make(struct run *run, const struct output_options *output, const struct world_options *o,
+               const struct world_size *size, int dry_run);
+
+#endif
