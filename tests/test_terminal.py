@@ -50,9 +50,10 @@ def directions(u, r, t, q):
     return np.array(kept).reshape(-1, r.shape[1])
 
 
-def joint(inputs, q):
-    """S, the rows' log det and RSS, with whole matrices."""
+def joint(inputs, q, is_free=lambda codes: np.ones(codes.shape[:2], bool)):
+    """S, the rows' log det and RSS, with whole matrices; codes that are free are unknowns."""
     x, u, indices, codes = state_read(inputs)
+    free = is_free(codes)
     k, d, _ = u.shape
     r = x - np.einsum("ijm,ijmp->ip", codes, u[indices])
     e = []
@@ -63,25 +64,26 @@ def joint(inputs, q):
     s = np.zeros((border[-1], border[-1]))
     log_det = 0
     for i, support in enumerate(indices):
+        support, t = support[free[i]], codes[i][free[i]].ravel()
         vectors = u[support].reshape(-1, u.shape[2])
         h = vectors @ vectors.T
         at = np.concatenate([np.arange(border[a], border[a + 1]) for a in support])
         wide = np.concatenate([np.repeat(e[a], d, axis=0) for a in support])
         owner = np.concatenate([j * d + np.tile(np.arange(d), len(e[a]))
                                 for j, a in enumerate(support)])
-        t = codes[i].ravel()[owner]
+        t = t[owner]
         b = vectors @ wide.T * t
         b[owner, np.arange(len(at))] -= wide @ r[i]
         c = wide @ wide.T * np.outer(t, t)
         # the same index m of two frames' codes: C couples all pairs of borders
         s[np.ix_(at, at)] += c - b.T @ np.linalg.solve(h, b)
         log_det += np.linalg.slogdet(h)[1]
-    return s, log_det, (r ** 2).sum(), border, x.size, codes.size
+    return s, log_det, (r ** 2).sum(), border, x.size, free.sum() * d
 
 
 @claim("the terminal pass has NumPy's numbers")
-def independent_check(inputs, path, name, q):
-    s, rows, rss, border, values, codes = joint(inputs, q)
+def independent_check(inputs, path, name, q, *is_free):
+    s, rows, rss, border, values, codes = joint(inputs, q, *is_free)
     with h5py.File(path) as f:
         t, run = f["terminal"], f["run/terminal"]
         n = len(s)
@@ -212,6 +214,57 @@ def real_check(folder):
     memory_check(inputs, folder)
 
 
+def nonnegative_problem(folder):
+    """A fit of nonnegative codes, some of which are 0."""
+    random = np.random.default_rng(12)
+    atoms = random.standard_normal((10, 20))
+    codes = np.zeros((400, 10))
+    for row in codes:
+        row[random.choice(10, 4, replace=False)] = random.uniform(0.05, 1.5, 4)
+    atoms /= np.linalg.norm(atoms, axis=1)[:, None]
+    start = atoms + 0.02 * random.standard_normal(atoms.shape)
+    inputs = [word for name in ("rows", "dictionary", "supports")
+              for word in (f"--{name}", f"{folder}/{name}.h5")]
+    rows = codes @ atoms + 0.3 * random.standard_normal((400, 20))
+    with h5py.File(inputs[1], "w") as f:
+        f["rows"] = (np.round(1024 * rows) / 1024).astype("f4")  # the same by any BLAS
+    with h5py.File(inputs[3], "w") as f:
+        f["atoms"] = (start / np.linalg.norm(start, axis=1)[:, None]).astype("f4")
+    for words in (["encode", *inputs[:4], "--top-s", 4, "--codes", "nonnegative", "--output",
+                   inputs[5]], ["refit", *inputs, "--sweeps", 40, "--output", f"{folder}/fit"]):
+        done = sagitta(*words)
+        ok(done.returncode == 0, f"{words[0]}: {done.stderr[-200:]}")
+    inputs[3], inputs[5] = f"{folder}/fit/dictionary.h5", f"{folder}/fit/supports.h5"
+    return inputs
+
+
+def nonnegative_check(folder):
+    """Codes at their bound 0 are no unknowns: NumPy's system without them."""
+    with claim("a fit of nonnegative codes"):
+        inputs = nonnegative_problem(folder)
+        codes = state_read(inputs)[3]
+        zeros = (codes == 0).sum()
+        ok(20 < zeros < 0.3 * codes.size, f"{zeros} of {codes.size} codes are 0")
+    partition_check(inputs, folder, "nonnegative", "--cross", 20, "--directions", 2)
+    independent_check(inputs, f"{folder}/one/terminal.h5", "nonnegative", 2,
+                      lambda codes: codes[:, :, 0] > 0)
+    estimate_check(inputs, folder)
+
+
+@claim("codes at their bound are none of the estimate's unknowns, either")
+def estimate_check(inputs, folder):
+    with h5py.File(f"{folder}/one/terminal.h5") as f:
+        exact = dict(f["terminal"].attrs)
+    done = terminal(*inputs, "--directions", 2, "--evidence", "slq", "--output", f"{folder}/slq")
+    with h5py.File(f"{folder}/slq/terminal.h5") as f:
+        got, slq = dict(f["terminal"].attrs), dict(f["run/terminal/slq"].attrs)
+    off = slq["log_det_border"] - exact["log_det_border"]
+    ok(done.returncode == 0 and abs(off) < 4 * slq["standard_error"] + 1e-9,
+       f"log|S| is off by {off:.2g}, its standard error is {slq['standard_error']:.2g}")
+    ok(all(got[name] == exact[name] for name in ("log_det_rows", "phi", "n_codes")),
+       "rows, phi and the count of codes are those of the exact pass")
+
+
 @claim("directions that are not determined are named")
 def weak_check(folder):
     """Atom 5 has tiny codes: its directions are not determined, and it is named."""
@@ -244,7 +297,10 @@ def main():
         independent_check(frames, f"{folder}/one/terminal.h5", "frames", 2)
         real_check(folder)
         weak_check(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        nonnegative_check(folder)
     done_testing()
 
 
-main()
+if __name__ == "__main__":
+    main()

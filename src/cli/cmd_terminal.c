@@ -125,6 +125,7 @@ static struct terminal_task task_of(const struct run *run, const struct terminal
                                 .atoms = &in->dictionary.source,
                                 .supports = &in->supports.source,
                                 .mean = in->mean,
+                                .nonnegative = in->supports.nonnegative,
                                 .rho = in->supports.rho,
                                 .named = in->supports.inputs,
                                 .top_s = in->supports.top_s > 0 ? in->supports.top_s : 1,

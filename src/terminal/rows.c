@@ -12,6 +12,22 @@
 
 enum { MAX_ROWS = 4096 };
 
+/* Take nonnegative codes that are 0 out of the lists of n rows: at their bound they are no unknowns
+ * (N.17).  d is 1. */
+static void bound_drop(struct terminal_rows *r, idx n)
+{
+  gidx base = r->start[0], at = base, to = 0;
+  for (idx i = 0; i < n; i++) {
+    gidx end = r->start[i + 1];
+    for (; at < end; at++) {
+      if (!(r->codes[at - base] > 0)) continue;
+      r->list[to] = r->list[at - base];
+      r->codes[to++] = r->codes[at - base];
+    }
+    r->start[i + 1] = base + to;
+  }
+}
+
 /* Read the rows of the next batch; a worker's job. */
 static int read_run(void *argument)
 {
@@ -23,6 +39,7 @@ static int read_run(void *argument)
   n = cpu_joint_fit(&r->work, r->start, n);
   TRY(t->supports->read(t->supports->self, r->start[0], r->start[n] - r->start[0], r->list, NULL,
                         r->codes));
+  if (t->nonnegative) bound_drop(r, n);
   TRY(t->rows->read(t->rows->self, r->next, n, r->x));
   r->batch = (struct joint_rows){r->next, n, r->x, r->start, r->list, r->codes};
   return OK;

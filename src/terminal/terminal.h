@@ -34,6 +34,7 @@ struct terminal_task {
   const struct support_source *supports;
   const real *mean; /* [p] subtracted from rows; NULL: none */
   real rho;
+  int nonnegative;       /* codes that are 0 are at their bound (N.17); d is 1 */
   struct identity named; /* what the codes were solved for, as far as it is known */
   idx top_s;             /* atoms a row */
   idx directions;        /* of an atom, at most */
