@@ -173,7 +173,8 @@ endif
 libsagitta_a_SOURCES += \
   %D%/io/h5/h5.h %D%/io/h5/h5_impl.h %D%/io/h5/error.h %D%/io/h5/error.c %D%/io/h5/file.c \
   %D%/io/h5/driver.h %D%/io/h5/driver.c \
-  %D%/io/h5/dataset.h %D%/io/h5/dataset.c %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
+  %D%/io/h5/dataset.h %D%/io/h5/dataset.c %D%/io/h5/filters.h %D%/io/h5/filters.c \
+  %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
   %D%/io/h5/array.c %D%/io/h5/array_write.h %D%/io/h5/array_write.c %D%/io/h5/attribute.c \
   %D%/io/h5/vlen_text.h %D%/io/h5/vlen_text.c \
   %D%/io/h5/seal.h %D%/io/h5/seal.c \

@@ -151,7 +151,7 @@ COMPILED_BY_NONE = \
 # the C tests; every command once, which test_json.py has; and files and options that are bad.
 # What is left out goes the same ways with other numbers, or skips itself there.
 COMPILED_TESTS = $(LONG_TESTS) \
-  %D%/test_import.py %D%/test_bad_input.py %D%/test_json.py %D%/test_io_inputs.py \
+  %D%/test_import.py %D%/test_bad_input.py %D%/test_json.py %D%/test_io_inputs.py %D%/test_foreign.py \
   %D%/test_harvest_faults.py %D%/test_refit_faults.py %D%/test_refit_input.py \
   %D%/test_mends.py %D%/test_capture_numbers.py %D%/test_solve_input.py \
   %D%/test_shards_input.py %D%/test_crafted.py $(OTHER_TESTS)

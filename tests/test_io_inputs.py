@@ -297,8 +297,9 @@ def check_kinds(folder):
         is_refused(path, 65, ["is empty: copy it again"], folder, f"an empty .{name}")
     for name, data, words in (
             ("h5", b"x,y\n" * 999, ["is not an HDF5 file", "HDF5, .npy and .safetensors"]),
-            ("h5", files["h5"][:99], ["is damaged, or cut: copy it again", "truncated"]),
-            ("bin", b"x" * 2048 + block[2048:-1], ["is damaged, or cut: copy it again"])):
+            ("h5", files["h5"][:99], ["is damaged, cut, or still", "copy it again", "truncated"]),
+            ("bin", b"x" * 2048 + block[2048:-1], ["is damaged, cut, or still being written: "
+                                                   "copy it again"])):
         with open(f"{folder}/other.{name}", "wb") as f:
             f.write(data)
         is_refused(f"{folder}/other.{name}", 65, words, folder, f"{data[:9]} named .{name}")

@@ -137,9 +137,14 @@ static const struct option_set diff_set = {
 static int folder_look(const char *name, int *is_folder)
 {
   struct file_facts facts;
-  const char *path = strstr(name, ":/");
-  CHECK(!path || input_is_there(name), ERR_USAGE,
-        "there is no file '%s': this command looks at whole files, leave '%s' off", name, path);
+  const char *object;
+  char *file;
+  TRY(input_split(name, &(struct input_standard){.object = "", .file = ""}, &file, &object));
+  int is_whole = !*object, length = (int)strlen(file);
+  free(file);
+  CHECK(is_whole, ERR_USAGE,
+        "there is no file '%s': this command looks at whole files, leave '%s' off", name,
+        name + length);
   TRY(file_facts_of(name, &facts));
   *is_folder = S_ISDIR(facts.mode);
   return OK;

@@ -76,19 +76,21 @@ int input_of_folder(const char *name, const char *file, char *path)
        path, *list ? list : "nothing in it", *list ? " alone" : "");
 }
 
-/* Where the path begins in FILE:/PATH, or in FILE:PATH if there is such a file; NULL: nowhere. */
+/* Where the path begins in FILE:PATH, behind the last colon before which there is a file; without
+ * any such file in FILE:/PATH, and NULL: nowhere. */
 static char *split_find(char *name)
 {
   char *split = NULL;
   if (input_is_there(name)) return NULL;
+  for (size_t at = strlen(name); at-- > 1;) {
+    if (name[at] != ':' || !name[at + 1]) continue;
+    name[at] = '\0';
+    int has_file = input_is_there(name);
+    name[at] = ':';
+    if (has_file) return name + at;
+  }
   for (char *at = strstr(name, ":/"); at; at = strstr(at + 1, ":/")) split = at;
-  if (split) return split;
-  split = strrchr(name, ':');
-  if (!split) return NULL;
-  *split = '\0';
-  int has_file = input_is_there(name);
-  *split = ':';
-  return has_file && split[1] ? split : NULL;
+  return split;
 }
 
 int input_split(const char *name, const struct input_standard *standard, char **file,

@@ -35,8 +35,8 @@ struct input_standard {
 };
 
 /* *file <- FILE of FILE:/PATH, which the caller frees; *object <- /PATH inside that allocation, or
- * the standard one.  The last ":/" splits, or the last ':' behind a name
- * that is there, unless the whole is such a name. */
+ * the standard one.  The last colon behind a name that is there splits, unless the whole is such a
+ * name; without any the last ":/" does. */
 int input_split(const char *name, const struct input_standard *standard, char **file,
                 const char **object);
 

@@ -60,7 +60,7 @@ static int type_read(struct flat_file *f, const char **at)
   return OK;
 }
 
-/* A number of a shape: digits without a sign, and without zeros in front. */
+/* A number of a shape: digits without a sign, and without zeros in front.  Python 2 wrote 600L. */
 static int size_read(const char **at, long long *size)
 {
   size_t digits = strspn(*at, "0123456789");
@@ -68,6 +68,7 @@ static int size_read(const char **at, long long *size)
   *size = strtoll(*at, NULL, 10);
   int good = digits && errno == 0 && (digits == 1 || **at != '0');
   *at += digits;
+  if (good) word_skip(at, "L");
   return good;
 }
 

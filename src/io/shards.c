@@ -83,7 +83,8 @@ static int pattern_match(const char *pattern, glob_t *found)
 }
 
 /* Add what matches a pattern, each with the path that stands behind it.  A file's name may have
- * colons itself, so the whole is tried before its part before ":/", and before the last colon. */
+ * colons itself, and so may the path, so the whole is tried, then what is before each colon, from
+ * the last one on. */
 static int pattern_add(struct shard_names *s, const char *pattern, const char *origin, int line)
 {
   char part[MAX_NAME], name[2 * MAX_NAME];
@@ -91,10 +92,7 @@ static int pattern_add(struct shard_names *s, const char *pattern, const char *o
   strcpy(part, pattern);
   glob_t found = {0};
   TRY(pattern_match(part, &found));
-  char *split = NULL;
-  for (char *at = strstr(part, ":/"); at; at = strstr(at + 1, ":/")) split = at;
-  if (!split) split = strrchr(part, ':');
-  if (!found.gl_pathc && split) {
+  for (char *split; !found.gl_pathc && (split = strrchr(part, ':'));) {
     globfree(&found);
     *split = '\0';
     TRY(pattern_match(part, &found));

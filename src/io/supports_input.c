@@ -136,6 +136,15 @@ static int length_check(const struct supports_input_state *s, const struct h5_ar
   return OK;
 }
 
+static int whole_check(const struct supports_input_state *s, const struct h5_array *a,
+                       const char *name)
+{
+  CHECK(a->type == TYPE_I32 || a->type == TYPE_I64, ERR_INPUT,
+        "'%s' of '%s' is not of whole numbers: save it as %s.astype(\"i8\")", a->object, s->file,
+        name);
+  return OK;
+}
+
 /* *stores <- whether the file stores a density for each atom, packed or not. */
 static int density_look(const struct h5_file *f, gidx k, int *stores)
 {
@@ -176,8 +185,8 @@ static int shapes_check(struct supports_input *f, const gidx *shape)
   TRY(length_check(s, &s->data, 1, entries));
   TRY(length_check(s, &s->score, 1, entries));
   TRY(length_check(s, &s->codes, 2, entries));
-  CHECK(s->indices.type == TYPE_I32, ERR_INPUT,
-        "'%s' of '%s' is not int32: save it as indices.astype(\"i4\")", s->indices.object, s->file);
+  TRY(whole_check(s, &s->indptr, "indptr"));
+  TRY(whole_check(s, &s->indices, "indices"));
   gidx d = s->codes.id ? s->codes.shape[1] : 1;
   CHECK(d >= 1 && d <= MAX_FRAME, ERR_INPUT,
         "'%s' of '%s' has blocks of %lld codes, 1 to %d are "

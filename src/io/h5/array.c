@@ -4,6 +4,7 @@
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
 #include "io/h5/driver.h"
+#include "io/h5/filters.h"
 #include "io/h5/seal.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ static int describe(const struct h5_file *f, struct h5_array *a)
       space < 0 || type < 0
           ? h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'", a->object, f->path)
           : h5_space_shape(space, a->object, LENGTH(a->shape), &a->rank, a->shape);
-  a->type = status == OK ? h5_type_of(type, &a->swap) : TYPE_OTHER;
+  a->type = status == OK ? h5_number_type(type, &a->swap) : TYPE_OTHER;
   int is_short = a->type == TYPE_I32 && H5Tget_size(type) == 2;
   hid_t native = h5_type_native(a->type);
   int is_half = a->type == TYPE_F16 || a->type == TYPE_BF16;
@@ -111,9 +112,7 @@ static int read_plain(const struct h5_array *a, gidx first, gidx count, enum h5_
   struct h5_chunks *chunks = is_stored ? a->chunks : NULL;
   input_file_read(a->input);
   herr_t done = h5_block_read(a->id, type, chunks, a->rank, start, size, out);
-  int status = done >= 0 ? OK
-                         : h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'",
-                                   a->object, a->path);
+  int status = done >= 0 ? OK : h5_read_fail(a->id, a->object, a->path);
   if (status) status = input_file_failed(a->input, status);
   H5Tclose(stored);
   uint16_t *bits = out;
@@ -165,8 +164,21 @@ void h5_to_f32(enum h5_type from, const void *in, gidx count, float *out)
     for (gidx i = 0; i < count; i++) out[i] = (float)wide[i];
 }
 
-/* Read and round to f32, through a buffer of about a megabyte. */
-static int read_converted(const struct h5_array *a, gidx first, gidx count, float *out)
+/* out <- integers of 64 bits that are to fit in 32; at: the first one's place in the array. */
+static int narrow(const struct h5_array *a, const int64_t *wide, gidx at, gidx count, int32_t *out)
+{
+  for (gidx i = 0; i < count; i++) {
+    CHECK(wide[i] >= INT32_MIN && wide[i] <= INT32_MAX, ERR_INPUT,
+          "value %lld of '%s' of '%s' is %lld: those from %d to %d are possible",
+          (long long)(at + i), a->object, a->path, (long long)wide[i], INT32_MIN, INT32_MAX);
+    out[i] = (int32_t)wide[i];
+  }
+  return OK;
+}
+
+/* Read and round to f32, or narrow to i32, through a buffer of about a megabyte. */
+static int read_converted(const struct h5_array *a, gidx first, gidx count, enum h5_type as,
+                          void *out)
 {
   gidx values = h5_entry_values(a), bytes = values * (gidx)h5_type_bytes(a->type);
   gidx rows = bytes < BLOCK_BYTES && bytes > 0 ? BLOCK_BYTES / bytes : 1;
@@ -177,7 +189,10 @@ static int read_converted(const struct h5_array *a, gidx first, gidx count, floa
   for (gidx done = 0; done < count && status == OK; done += rows) {
     gidx n = imin(rows, count - done);
     status = read_shared(a, first + done, n, a->type, buffer);
-    if (status == OK) h5_to_f32(a->type, buffer, n * values, out + done * values);
+    if (status == OK && as == TYPE_I32)
+      status = narrow(a, buffer, (first + done) * values, n * values, (idx *)out + done * values);
+    else if (status == OK)
+      h5_to_f32(a->type, buffer, n * values, (float *)out + done * values);
   }
   free(buffer);
   return status;
@@ -188,7 +203,8 @@ static int converts(enum h5_type from, enum h5_type as)
 {
   if (from == as) return from != TYPE_OTHER;
   if (as == TYPE_F32) return from == TYPE_F64 || from == TYPE_F16 || from == TYPE_BF16;
-  return (as == TYPE_F64 && from == TYPE_F32) || (as == TYPE_I64 && from == TYPE_I32);
+  return (as == TYPE_F64 && from == TYPE_F32) || (as == TYPE_I64 && from == TYPE_I32) ||
+         (as == TYPE_I32 && from == TYPE_I64);
 }
 
 int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out)
@@ -201,7 +217,8 @@ int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type
   CHECK(converts(a->type, as), ERR_INPUT, "'%s' of '%s' has a type that cannot be used here",
         a->object, a->path);
   if (count == 0 || h5_entry_values(a) == 0) return OK;
-  if (as == TYPE_F32 && a->type != TYPE_F32) return read_converted(a, first, count, out);
+  int is_shorter = (as == TYPE_F32 && a->type != TYPE_F32) || (as == TYPE_I32 && a->type != as);
+  if (is_shorter) return read_converted(a, first, count, as, out);
   return read_shared(a, first, count, as, out);
 }
 

@@ -153,7 +153,7 @@ static int numbers_read(const struct h5_file *f, const char *object, const char 
   struct attribute a;
   int swap = 0;
   TRY(attribute_open(f, object, name, &a));
-  enum h5_type type = h5_type_of(a.type, &swap);
+  enum h5_type type = h5_number_type(a.type, &swap);
   int suits = is_real ? type == TYPE_F32 || type == TYPE_F64 : type == TYPE_I32 || type == TYPE_I64;
   herr_t got = 0;
   if (suits && a.values == n)

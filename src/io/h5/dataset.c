@@ -77,6 +77,13 @@ enum h5_type h5_type_of(hid_t type, int *swap)
   }
 }
 
+enum h5_type h5_number_type(hid_t type, int *swap)
+{
+  enum h5_type own = h5_type_of(type, swap);
+  int is_whole = H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) == 8;
+  return own == TYPE_OTHER && is_whole ? TYPE_I64 : own;
+}
+
 int h5_space_shape(hid_t space, const char *object, int capacity, int *rank, gidx *shape)
 {
   hsize_t dims[H5S_MAX_RANK];

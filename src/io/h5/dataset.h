@@ -18,6 +18,9 @@ int h5_space_shape(hid_t space, const char *object, int capacity, int *rank, gid
 
 /* Our name of an HDF5 type; *swap <- whether its byte order is not the machine's. */
 enum h5_type h5_type_of(hid_t type, int *swap);
+/* The same for who reads numbers: unsigned integers of 64 bits are read as signed ones, of which
+ * HDF5 makes those that are too large the largest. */
+enum h5_type h5_number_type(hid_t type, int *swap);
 /* Size of a value, and HDF5's type of it in memory (negative for the 16-bit floats). */
 size_t h5_type_bytes(enum h5_type type);
 hid_t h5_type_native(enum h5_type type);

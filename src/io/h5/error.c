@@ -14,7 +14,7 @@
  * HDF5's own stack. */
 static _Thread_local struct cause {
   char text[256];
-  int is_system, is_memory;
+  int is_system, is_memory, is_locked;
   hid_t kind; /* of error, as HDF5 numbers them; where there is a text */
 } last_cause;
 
@@ -29,6 +29,7 @@ static herr_t cause_visit(unsigned n, const H5E_error2_t *error, void *self)
   const char *end = begin ? strchr(begin + 17, '\'') : NULL;
   cause->is_system = begin != NULL;
   cause->is_memory = strstr(error->desc, "memory allocation failed") != NULL;
+  cause->is_locked = strstr(error->desc, "unable to lock file") != NULL;
   cause->kind = error->min_num;
   if (end)
     snprintf(cause->text, sizeof cause->text, "%.*s", (int)(end - begin - 17), begin + 17);
@@ -73,6 +74,53 @@ static int code_of(const struct cause *cause, int code)
   return cause->is_system && code == ERR_INPUT ? ERR_IO : code;
 }
 
+/* HDF5's words for a structure whose version or kind it does not know, wherever it stands. */
+static int is_newer(const char *text)
+{
+  static const char *const kinds[] = {"unknown message", "unknown data",   "unknown chunk",
+                                      "unknown layout",  "unknown flag",   "unknown storage",
+                                      "unknown class",   "bad layout type"};
+  static const char *const verdicts[] = {"bad ", "wrong ", "Wrong ", "unknown ", "invalid "};
+  for (int i = 0; i < LENGTH(kinds); i++)
+    if (strstr(text, kinds[i])) return 1;
+  for (int i = 0; i < LENGTH(verdicts) && strstr(text, "version"); i++)
+    if (strstr(text, verdicts[i])) return 1;
+  return 0;
+}
+
+/* advice[capacity] <- what to do about a cause that need not be damage; 0: it is any other. */
+static int advice_find(const struct cause *cause, char *advice, size_t capacity)
+{
+  char version[32];
+  const char *text = NULL;
+  if (strstr(cause->text, "already open for write"))
+    text = "a program is writing it, or did not close it: close it there, or if none has it open, "
+           "h5clear -s FILE";
+  else if (cause->is_locked && !strcmp(cause->text, strerror(EWOULDBLOCK)))
+    text = "a program has it open for writing, and locked it: close it there, or if none has it "
+           "open, set HDF5_USE_FILE_LOCKING=FALSE";
+  else if (cause->is_locked)
+    text = "its file system refuses locks: set HDF5_USE_FILE_LOCKING=FALSE";
+  if (text) {
+    snprintf(advice, capacity, "%s", text);
+    return 1;
+  }
+  h5_library(version, sizeof version);
+  snprintf(
+      advice, capacity,
+      "a newer HDF5 than %s, which this program has, wrote it, or it is damaged: write it with "
+      "h5py.File(NAME, 'w', libver=('earliest', 'v110')), or there h5repack --high=2 OLD NEW",
+      version);
+  return is_newer(cause->text);
+}
+
+int h5_fail_has_advice(void)
+{
+  char advice[512];
+  struct cause cause = cause_find(errno);
+  return advice_find(&cause, advice, sizeof advice);
+}
+
 int h5_fail_code(int code)
 {
   struct cause cause = cause_find(errno);
@@ -93,12 +141,15 @@ int h5_fail(int code, const char *file, int line, const char *format, ...)
 {
   struct cause cause = cause_find(errno);
   last_cause = (struct cause){0};
-  char subject[1024];
+  char subject[1024], advice[512];
   va_list args;
   va_start(args, format);
   vsnprintf(subject, sizeof subject, format, args);
   va_end(args);
-  return status_fail(code_of(&cause, code), file, line, "%s: %s", subject, cause.text);
+  code = code_of(&cause, code);
+  if (code == ERR_MEMORY || !advice_find(&cause, advice, sizeof advice))
+    return status_fail(code, file, line, "%s: %s", subject, cause.text);
+  return status_fail(code, file, line, "%s: %s (%s)", subject, advice, cause.text);
 }
 
 /* A thread-safe build of HDF5 has one error stack, and one way to print it, for each thread. */

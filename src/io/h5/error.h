@@ -17,6 +17,8 @@ int h5_fail(int code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* The code that h5_fail() would give now. */
 int h5_fail_code(int code);
+/* Would h5_fail() say what to do now: is the file newer than this library, or being written? */
+int h5_fail_has_advice(void);
 
 /* What a failure of this thread that is not HDF5's own gives as its cause. */
 void h5_cause(const char *format, ...) __attribute__((format(printf, 1, 2)));

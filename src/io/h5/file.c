@@ -106,9 +106,12 @@ static int unchanged_check(const char *path, const struct file_facts *before)
 static int other_refuse(const char *path, const struct file_facts *facts)
 {
   CHECK(facts->size > 0, ERR_INPUT, "'%s' is empty: copy it again, or make it anew", path);
+  int is_explained = h5_fail_has_advice();
   TRY(format_check(path));
+  if (is_explained) return h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot open '%s'", path);
   return h5_fail(ERR_INPUT, __FILE__, __LINE__,
-                 "'%s' is damaged, or cut: copy it again, or make it anew", path);
+                 "'%s' is damaged, cut, or still being written: copy it again, or make it anew",
+                 path);
 }
 
 /* Open a file of any version. */

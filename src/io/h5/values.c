@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
+#include "io/h5/filters.h"
 #include "io/h5/seal.h"
 #include "io/h5/vlen_text.h"
 
@@ -158,8 +159,9 @@ int h5_values_next(struct h5_values *v)
   herr_t done =
       v->is_attribute ? H5Aread(v->id, type, v->block) : dataset_read(v, type, start, size);
   if (done < 0) {
-    int status =
-        h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'", v->name, v->file->path);
+    int status = v->is_attribute ? h5_fail(ERR_INPUT, __FILE__, __LINE__,
+                                           "cannot read '%s' of '%s'", v->name, v->file->path)
+                                 : h5_read_fail(v->id, v->name, v->file->path);
     return input_file_failed(v->file->input, status);
   }
   TRY(h5_seal_read(v->seal, v->file->path, v->name, v->first * (gidx)v->bytes,
