@@ -92,7 +92,7 @@ SCRIPT_TESTS = %D%/test_slurm.sh \
   %D%/test_solve.py \
   %D%/test_solve_values.py \
   %D%/test_refit_once.py %D%/test_refit_publish.py \
-  %D%/test_train_run.py %D%/test_verify_dense.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
+  %D%/test_train_run.py %D%/test_train_batch.py %D%/test_verify_dense.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
   %D%/test_fit_publish.py %D%/test_fit_gpus.py %D%/test_run_page.py \
   %D%/test_fit_use.py \
   %D%/test_identity.py %D%/test_refit_input.py \
@@ -220,7 +220,7 @@ EXTRA_DIST += %D%/soak_sizes %D%/soak_faults %D%/soak_data.py %D%/soak_disks.py 
   %D%/soak_try.py
 EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
 EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py \
-  %D%/seal.py
+  %D%/seal.py %D%/train_place.py
 %D%/fault.so: %D%/fault.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<

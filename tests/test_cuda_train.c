@@ -11,8 +11,8 @@ int main(void)
   tap_rank = c.rank;
   train_device = "cuda";
   if (gpu_present()) {
-    check_reference(&c);
-    check_resumed(&c);
+    check_reference(&c, 0);
+    check_resumed(&c, 0);
     check_judge(&c);
   }
   comm_close(&c);

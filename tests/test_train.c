@@ -123,6 +123,59 @@ static void check_scale(void)
   claim_end();
 }
 
+/* Scores of a kind, of which many are equal or are none, and the first of them; 0 ends a list. */
+static float score_of(int kind, gidx i)
+{
+  static const float odd[] = {0, -0.0f, 1e-45f, 1.17549421e-38f, -1, INFINITY, NAN, 0.5f, 3.4e38f};
+  uint64_t word = random_bits(4, 1, (uint64_t)i);
+  if (kind == 0) return (float)random_normal(4, 2, (uint64_t)i);
+  if (kind == 1) return (float)(word % 3);
+  if (kind == 2) return 1 + (float)(word % 2) * 1.1920929e-7f;
+  return odd[word % LENGTH(odd)];
+}
+
+/* The cut by counting takes what sorting takes. */
+static void cut_check(int kind, idx n, idx k, gidx most)
+{
+  struct arena arena = {0};
+  float *scores, *codes, least;
+  gidx counts[BATCH_BINS], all = (gidx)n * k, same = 1, left;
+  struct batch_cut cut = batch_cut_begin(most);
+  arena_alloc(&arena, &scores, all, sizeof *scores);
+  arena_alloc(&arena, &codes, all, sizeof *codes);
+  for (gidx i = 0; i < all; i++) scores[i] = score_of(kind, i);
+  int status = batch_select_reference(scores, n, k, most, codes, &least);
+  for (int digits = 0; cut.digits < BATCH_DIGITS && digits < 4; digits++) {
+    memset(counts, 0, sizeof counts);
+    for (gidx i = 0; i < all; i++) {
+      int bin = batch_digit(&cut, batch_key(scores[i]));
+      if (bin >= 0) counts[bin]++;
+    }
+    batch_cut_narrow(&cut, counts);
+  }
+  left = cut.left;
+  for (gidx i = 0; i < all; i++) {
+    int32_t key = batch_key(scores[i]);
+    int is_code = key && (key > cut.key || (key == cut.key && left-- > 0));
+    same &= is_code == (codes[i] != 0);
+  }
+  float value = most > 0 ? batch_cut_value(&cut) : 0;
+  ok(!status && same && cut.digits == BATCH_DIGITS && (most == 0 || value == least),
+     "kind %d, %d x %d, the first %lld: %g, not %g", kind, n, k, (long long)most, value, least);
+  arena_free(&arena);
+}
+
+static void check_cut(void)
+{
+  static const gidx most[] = {0, 1, 2, 7, 100, 699, 700, 701, 1399, 1400, 2000};
+  claim_begin("counting digits takes what sorting takes, on ties and odd numbers too");
+  for (int kind = 0; kind < 4; kind++) {
+    for (int i = 0; i < LENGTH(most); i++) cut_check(kind, 20, 70, most[i]);
+    cut_check(kind, 1, 1, 1);
+  }
+  claim_end();
+}
+
 /* A step whose codes no exchange carries is refused before anything is allocated. */
 static void check_counts(void)
 {
@@ -164,9 +217,11 @@ int main(void)
   if (c.size == 1) check_shuffle();
   if (c.size == 1) check_counts();
   if (c.size == 1) check_scale();
+  if (c.size == 1) check_cut();
   check_batches(&c);
-  check_reference(&c);
-  check_resumed(&c);
+  check_reference(&c, 1);
+  check_resumed(&c, 0);
+  check_resumed(&c, 2.5);
   check_judge(&c);
   comm_close(&c);
   return done_testing();

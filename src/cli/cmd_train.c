@@ -39,13 +39,22 @@ static const struct option_row model_rows[] = {
     {"atoms", OPTION_INT, AT(atoms), "0", 0, 1 << 30, NULL, "COUNT",
      "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has",
      .effect = OPTION_BITS},
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "codes a row has at most",
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
+     "codes a row has at most, with --selection row", .effect = OPTION_BITS},
+    {"selection", OPTION_CHOICE, AT(selection), "row", 0, 0, "row|batch", NULL,
+     "row: the --top-s most positive scores of each row are its codes; batch: the most positive "
+     "scores of a whole batch are, --l0 a row on average, and a threshold is learned that does the "
+     "same for any single row (BatchTopK)",
+     .effect = OPTION_BITS},
+    {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
+     "codes a row has on average, with --selection batch, such as 32 or 20.5; 0: as --top-s says",
      .effect = OPTION_BITS},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms of this dictionary, as from `sagitta fit`, its mean, or without one "
      "with "
      "rows as they are, and its encoder if it is of the kind that is trained here, topk of rows "
-     "less the mean with unit atoms; else the encoder begins tied to the atoms",
+     "less the mean with unit atoms, or with --selection batch batchtopk; else the encoder begins "
+     "tied to the atoms",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "the same, and the atoms stay: the result is an encoder for them", .effect = OPTION_BITS,
@@ -119,7 +128,9 @@ static const struct option_set train_set = {
         "Train a TopK autoencoder on rows: a dictionary, and an encoder that finds codes by one "
         "product."
         "\v"
-        "The codes of a row are its --top-s most positive scores (Gao and others 2024); decoder "
+        "The codes of a row are its --top-s most positive scores (Gao and others 2024), or with "
+        "--selection batch those of a whole batch are chosen together, and rows have as many as "
+        "they need (Bussmann and others 2024); decoder "
         "and encoder descend by Adam, in f32, and every sum has an order of its own, so the "
         "weights are the same bits on any number of ranks and threads, on a CPU or a GPU.  With "
         "--precision bf16 a GPU's matrix unit makes the scores of the steps, some times as fast; "
@@ -133,6 +144,7 @@ static const struct option_set train_set = {
         "or "
         "the one that follows a look at the held-out rows, with exit code 75.\n\n"
         "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 --output sae/\n"
+        "  sagitta train --rows acts.h5 --atoms 4096 --selection batch --l0 32 --output sae/\n"
         "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
         "  sagitta encode --rows more.h5 --encoder sae/ --output more/",
     .tables = tables,
@@ -149,6 +161,26 @@ static int given_read(void *self, idx first, idx count, float *out)
   return OK;
 }
 
+static int is_batch(const struct train_options *o)
+{
+  return strcmp(o->selection, "batch") == 0;
+}
+
+/* What kind of encoder is trained. */
+static const char *kind_of(const struct train_options *o)
+{
+  return encoder_names[is_batch(o) ? ENCODER_BATCHTOPK : ENCODER_TOPK];
+}
+
+/* Is it one of topk, or of batchtopk, with one threshold for all atoms? */
+static int kind_fits(const struct train_options *o, const struct encoder *e)
+{
+  if (strcmp(encoder_names[e->kind], kind_of(o)) != 0) return 0;
+  for (idx a = 1; e->threshold && a < e->k; a++)
+    if (e->threshold[a] != e->threshold[0]) return 0;
+  return !e->threshold || (e->threshold[0] >= 0 && isfinite(e->threshold[0]));
+}
+
 /* Its encoder, if it is of the kind that is trained here: another one would give other codes. */
 static int encoder_take(struct train_job *j)
 {
@@ -158,7 +190,7 @@ static int encoder_take(struct train_job *j)
   if (in->format != INPUT_H5 || strcmp(in->object, "/atoms") != 0) return OK;
   TRY(encoder_read(&in->h5, &j->arena, &j->encoder, &j->has_encoder));
   j->has_encoder &= j->encoder.has_encoder;
-  j->takes_encoder = j->has_encoder && e->kind == ENCODER_TOPK && e->centered && !e->norm;
+  j->takes_encoder = j->has_encoder && kind_fits(j->o, e) && e->centered && !e->norm;
   if (!j->takes_encoder) return OK;
   TRY(rows_check(e->weights, k, (idx)p, 0, "/encoder/weights"));
   TRY(rows_check(e->bias, 1, (idx)k, 0, "/encoder/bias"));
@@ -175,10 +207,9 @@ static void given_show(const struct train_job *j)
   log_info("start   atoms%s%s of '%s'%s", mean, j->takes_encoder ? " and encoder" : "", name,
            j->takes_encoder ? "" : "; the encoder begins tied to the atoms");
   if (j->has_encoder && !j->takes_encoder)
-    log_warn(
-        "the encoder of '%s' is not taken: it is none of the kind that is trained here, topk of "
-        "rows less the mean with unit atoms",
-        name);
+    log_warn("the encoder of '%s' is not taken: it is none of the kind that is trained here, %s of "
+             "rows less the mean with unit atoms",
+             name, kind_of(j->o));
   if (!j->dictionary.mean && !j->o->uncentered)
     log_warn("'%s' brings no mean: rows are not centred, and with '--uncentered' this is not said",
              name);
@@ -217,6 +248,11 @@ static int inputs_open(struct train_job *j)
   const char *output = o->output.output;
   size_t length = output ? strlen(output) : 0;
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  CHECK(o->l0 == 0 || is_batch(o), ERR_USAGE,
+        "'--l0' is a number of codes on average: add '--selection batch', or give '--top-s', the "
+        "number of each row");
+  CHECK(!is_batch(o) || o->steps || o->epochs, ERR_USAGE,
+        "'--selection batch' learns its threshold in steps: give '--epochs' of 1 or more");
   CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
   CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', but two files are made: give a folder", output);
@@ -226,10 +262,17 @@ static int inputs_open(struct train_job *j)
   return given_open(j);
 }
 
+/* Codes a row on average; 0: each has its own number. */
+static real l0_of(const struct train_options *o)
+{
+  return !is_batch(o) ? 0 : o->l0 > 0 ? o->l0 : o->top_s;
+}
+
 static void task_fill(struct train_job *j)
 {
   const struct train_options *o = j->o;
   int has_atoms = j->atoms != NULL;
+  int takes_threshold = j->takes_encoder && j->encoder.encoder.threshold;
   idx k = has_atoms ? j->given.k : o->atoms;
   j->task = (struct train_task){.rows = &j->rows.source,
                                 .held = o->holdout ? &j->holdout.source : NULL,
@@ -238,9 +281,11 @@ static void task_fill(struct train_job *j)
                                 .mean = j->dictionary.mean,
                                 .encoder = j->takes_encoder ? j->encoder.encoder.weights : NULL,
                                 .bias = j->encoder.encoder.bias,
+                                .threshold = takes_threshold ? *j->encoder.encoder.threshold : 0,
                                 .center = !o->uncentered,
                                 .sizes = {.k = k,
                                           .s = o->top_s,
+                                          .l0 = l0_of(o),
                                           .aux = o->aux_weight > 0 ? o->aux_atoms : 0,
                                           .aux_weight = o->aux_weight,
                                           .dead_rows = o->dead_rows,
@@ -260,19 +305,30 @@ static void task_fill(struct train_job *j)
                                 .kernels = o->kernels};
 }
 
+/* How many codes rows have. */
+static void codes_tell(const struct train_job *j, const char *form, idx s, char out[48])
+{
+  if (j->task.sizes.l0 > 0)
+    snprintf(out, 48, "l0=%.17g", j->task.sizes.l0);
+  else
+    snprintf(out, 48, "%s=%d", form, s);
+}
+
 /* All that the weights depend on, beside the rows; as the files and --resume have it. */
 static void options_tell(const struct train_job *j, char *out, size_t capacity)
 {
   const struct train_options *o = j->o;
   const struct train_task *t = &j->task;
   char held[48] = "holdout=file"; /* rows_hash says which */
+  char codes[48];
+  codes_tell(j, "top-s", o->top_s, codes);
   if (!o->holdout) snprintf(held, sizeof held, "holdout-share=%.17g", o->holdout_share);
   snprintf(out, capacity,
-           "atoms=%d top-s=%d %s=%016llx aux-atoms=%d aux-weight=%.17g dead-rows=%lld "
+           "atoms=%d %s %s=%016llx aux-atoms=%d aux-weight=%.17g dead-rows=%lld "
            "uncentered=%d %s seed=%lld batch=%d precision=%s %s=%lld lr=%.17g "
            "warm-up=%.17g "
            "decay=%.17g every=%lld",
-           t->sizes.k, o->top_s, o->fixed ? "fixed-dictionary" : "start",
+           t->sizes.k, codes, o->fixed ? "fixed-dictionary" : "start",
            (unsigned long long)j->atoms_hash, o->aux_atoms, o->aux_weight, (long long)o->dead_rows,
            o->uncentered, held, (long long)o->seed, o->batch, o->precision,
            o->steps ? "steps" : "epochs", (long long)(o->steps ? o->steps : o->epochs), t->rate,
@@ -288,7 +344,8 @@ static int places_open(struct train_job *j)
                                     .holdout = j->o->holdout ? &j->holdout : NULL};
   f->k = j->task.sizes.k;
   f->p = j->rows.source.p;
-  f->top_s = (idx)imin(j->o->top_s, f->k);
+  f->l0 = j->task.sizes.l0;
+  f->top_s = (idx)imin(f->l0 > 0 ? imin((gidx)ceil(f->l0), MAX_TOP_S) : j->o->top_s, f->k);
   f->device = j->result.device;
   f->threads = j->task.threads;
   options_tell(j, f->options, sizeof f->options);
@@ -311,9 +368,11 @@ static int end_report(struct train_job *j)
   const struct train_result *r = &j->result;
   TRY(train_points_tell(j, r->steps, 1));
   if (r->stopped) return OK;
-  log_info("train   rows=%lld held_out=%lld atoms=%d top_s=%d batch=%d steps=%lld ranks=%d "
+  char codes[48];
+  codes_tell(j, "top_s", r->top_s, codes);
+  log_info("train   rows=%lld held_out=%lld atoms=%d %s batch=%d steps=%lld ranks=%d "
            "device='%s' seconds=%.2f fingerprint=%016llx",
-           (long long)r->fitted_rows, (long long)r->held_rows, j->task.sizes.k, r->top_s,
+           (long long)r->fitted_rows, (long long)r->held_rows, j->task.sizes.k, codes,
            j->task.batch, (long long)r->steps, j->run->comm.size, r->device,
            log_seconds() - j->begun, (unsigned long long)r->fingerprint);
   if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->lines[j->count - 1].held);

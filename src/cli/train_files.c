@@ -30,7 +30,7 @@ static int options_check(const struct train_files *f, const char *path, const ch
 struct found {
   int is_complete, there, has_mean;
   struct training_record record;
-  real sums[2];
+  real sums[4];
 };
 
 static int arrays_alloc(struct train_files *f, gidx count, struct train_line **lines, real **mean)
@@ -114,6 +114,7 @@ static int start_read(struct train_files *f, struct comm *c, struct found *found
   TRY(state_send(f, c, lines, mean));
   f->state_read.error = found->sums[0];
   f->state_read.size = found->sums[1];
+  f->state_read.threshold = (struct batch_threshold){found->sums[2], found->sums[3]};
   return OK;
 }
 
@@ -124,6 +125,7 @@ int train_files_open(struct train_files *f, struct run *run, const struct output
   struct found found = {0};
   struct training_line *lines = NULL;
   int status = arena_alloc(&f->arena, &f->bias, f->k, sizeof *f->bias);
+  if (!status) status = arena_alloc(&f->arena, &f->threshold, f->k, sizeof *f->threshold);
   if (!status && c->rank == 0) status = places_find(f, output, resume, &found, &lines);
   TRY(comm_agree(c, status));
   TRY(comm_broadcast(c, &found, 1, sizeof found));
@@ -156,20 +158,27 @@ static int lines_take(struct train_files *f, const struct train_point *p)
 /* The encoder, of rows as they are. */
 static struct stored_encoder encoder_of(struct train_files *f, const struct train_point *p)
 {
-  for (idx a = 0; a < f->k; a++) f->bias[a] = ldexpf(p->state->w[TRAIN_BIAS][a], -p->scale);
+  int is_batch = f->l0 > 0;
+  enum encoder_kind kind = is_batch ? ENCODER_BATCHTOPK : ENCODER_TOPK;
+  float threshold = ldexpf(batch_threshold_value(&p->state->threshold), -p->scale);
+  for (idx a = 0; a < f->k; a++) {
+    f->bias[a] = ldexpf(p->state->w[TRAIN_BIAS][a], -p->scale);
+    f->threshold[a] = threshold;
+  }
   return (struct stored_encoder){.program = "sagitta",
-                                 .architecture = "topk",
+                                 .architecture = encoder_names[kind],
                                  .settings = "",
                                  .dtype = "F32",
-                                 .threshold_dtype = "",
+                                 .threshold_dtype = is_batch ? "F32" : "",
                                  .has_encoder = 1,
-                                 .encoder = {.kind = ENCODER_TOPK,
+                                 .encoder = {.kind = kind,
                                              .k = f->k,
                                              .p = f->p,
                                              .top = f->top_s,
                                              .centered = 1,
                                              .weights = p->state->w[TRAIN_ENCODER],
-                                             .bias = f->bias}};
+                                             .bias = f->bias,
+                                             .threshold = is_batch ? f->threshold : NULL}};
 }
 
 static int file_write(struct train_files *f, const struct run *run, const struct train_point *p,

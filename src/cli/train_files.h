@@ -15,8 +15,9 @@
 
 struct train_files {
   struct output_place dictionary, state; /* rank 0 */
-  char options[512];                     /* struct training_record */
+  char options[1024];                    /* struct training_record */
   idx k, p, top_s;
+  real l0;            /* codes a row on average, of an encoder with a threshold; 0: top_s in each */
   const char *device; /* borrowed: what computes, once it is known */
   int threads;
   int is_complete;          /* resumed: nothing is left to do */
@@ -25,7 +26,7 @@ struct train_files {
   struct train_state state_read;
   struct training_line *lines; /* [lines_max] */
   gidx lines_max;
-  float *bias;               /* [k] for rows as they are */
+  float *bias, *threshold;   /* [k] for rows as they are */
   struct matrix_output file; /* being written, on rank 0 */
   struct arena arena;
 };

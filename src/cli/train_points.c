@@ -2,6 +2,7 @@
  * A point is a line of figures, or a state that can be saved. */
 #include "cli/train_points.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,13 +25,14 @@ static void line_show(struct train_job *j, const struct train_point *p)
   const struct train_line *l = &p->lines[j->shown++];
   gidx all = j->task.steps ? j->task.steps : j->task.epochs * j->result.steps_each;
   const struct train_line *before = l > p->lines ? l - 1 : l;
-  char pace[96] = "";
+  char pace[96] = "", codes[32] = "";
   real spent = l->seconds - before->seconds, steps = (real)(l->step - before->step);
   if (spent > 0 && steps > 0 && before->seconds > 0)
     snprintf(pace, sizeof pace, ", %.0f rows/s, %.0f s left", steps * j->task.batch / spent,
              spent / steps * (real)(all - l->step));
-  log_info("step %6lld of %lld: unseen %.6f, batches %.6f, dead %lld%s", (long long)l->step,
-           (long long)all, l->held, l->fitted, (long long)l->dead, pace);
+  if (j->task.sizes.l0 > 0 && !isnan(l->l0)) snprintf(codes, sizeof codes, ", l0 %.2f", l->l0);
+  log_info("step %6lld of %lld: unseen %.6f%s, batches %.6f, dead %lld%s", (long long)l->step,
+           (long long)all, l->held, codes, l->fitted, (long long)l->dead, pace);
 }
 
 /* The lines for run.json. */
@@ -52,12 +54,14 @@ static void lines_tell(const struct train_job *j, struct json *own)
   json_array(own, "lines");
   for (gidx i = 0; i < j->count; i++) {
     const struct train_line *l = &j->lines[i];
+    int is_old = i < j->files.start.count;
     json_object(own, NULL);
     json_long(own, "step", l->step);
     json_real(own, "unseen", l->held);
     json_real(own, "batches", l->fitted);
     json_long(own, "dead", l->dead);
-    json_real(own, "seconds", i < j->files.start.count ? nan_canonical() : l->seconds);
+    if (j->task.sizes.l0 > 0) json_real(own, "l0", is_old ? nan_canonical() : l->l0);
+    json_real(own, "seconds", is_old ? nan_canonical() : l->seconds);
     json_end(own);
   }
   json_end(own);
@@ -75,7 +79,10 @@ int train_points_tell(const struct train_job *j, gidx steps, int is_end)
   json_long(own, "held_rows", r->held_rows);
   json_long(own, "columns", j->rows.source.p);
   json_long(own, "atoms", j->task.sizes.k);
-  json_long(own, "top_s", r->top_s);
+  if (j->task.sizes.l0 > 0)
+    json_real(own, "l0_target", j->task.sizes.l0);
+  else
+    json_long(own, "top_s", r->top_s);
   json_long(own, "batch", j->task.batch);
   json_text(own, "precision", j->o->precision);
   json_long(own, "steps", steps);
@@ -83,6 +90,7 @@ int train_points_tell(const struct train_job *j, gidx steps, int is_end)
   json_real(own, "unseen", last->held);
   json_real(own, "batches", last->fitted);
   json_long(own, "dead", last->dead);
+  if (j->task.sizes.l0 > 0) json_real(own, "l0", last->l0);
   if (is_end) page_hash_tell(own, "fingerprint", r->fingerprint);
   json_text(own, "end", is_end && !r->stopped ? "steps" : NULL);
   return OK;

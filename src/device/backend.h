@@ -156,6 +156,13 @@ struct backend {
   /* train.h */
   int (*train_codes)(struct device *dev, const struct train_codes_job *job);
   gidx (*train_codes_bytes)(const struct train_codes_job *job);
+  /* NULL: the backend lacks them */
+  int (*train_scores)(struct device *dev, const struct train_codes_job *job);
+  int (*train_count)(struct device *dev, const struct train_codes_job *job,
+                     const struct batch_cut *cut, gidx *counts);
+  int (*train_cut)(struct device *dev, const struct train_codes_job *job,
+                   const struct batch_cut *cut, gidx ties);
+  gidx (*train_batch_bytes)(const struct train_codes_job *job);
   int (*train_errors)(struct device *dev, const struct train_errors_job *job);
   int (*train_scale)(struct device *dev, float *values, gidx count, float factor);
   int (*train_turn)(struct device *dev, const struct train_turn_job *job);

@@ -37,6 +37,50 @@ gidx device_train_codes_bytes(const struct device *dev, const struct train_codes
   return dev->backend->train_codes_bytes(job);
 }
 
+int device_train_batch_has(const struct device *dev)
+{
+  CHECK(dev->backend && dev->backend->train_scores, ERR_DEVICE,
+        "a device of kind '%s' cannot choose the codes of a whole batch: use '--device cpu', or "
+        "'--selection row'",
+        dev->backend ? dev->backend->kind : "dry");
+  return OK;
+}
+
+static int batch_check(const struct device *dev, const struct train_codes_job *job)
+{
+  TRY(device_train_batch_has(dev));
+  TRY(sizes_check(job->n, job->p, job->k));
+  CHECK(device_train_batch_bytes(dev, job) <= job->work_bytes, ERR_INTERNAL,
+        "%lld bytes for all scores of %d rows and %d atoms", (long long)job->work_bytes, job->n,
+        job->k);
+  return OK;
+}
+
+int device_train_scores(struct device *dev, const struct train_codes_job *job)
+{
+  TRY(batch_check(dev, job));
+  return dev->backend->train_scores(dev, job);
+}
+
+int device_train_count(struct device *dev, const struct train_codes_job *job,
+                       const struct batch_cut *cut, gidx *counts)
+{
+  TRY(batch_check(dev, job));
+  return dev->backend->train_count(dev, job, cut, counts);
+}
+
+int device_train_cut(struct device *dev, const struct train_codes_job *job,
+                     const struct batch_cut *cut, gidx ties)
+{
+  TRY(batch_check(dev, job));
+  return dev->backend->train_cut(dev, job, cut, ties);
+}
+
+gidx device_train_batch_bytes(const struct device *dev, const struct train_codes_job *job)
+{
+  return dev->backend->train_batch_bytes ? dev->backend->train_batch_bytes(job) : 0;
+}
+
 int device_train_errors(struct device *dev, const struct train_errors_job *job)
 {
   TRY(device_has(dev));

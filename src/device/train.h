@@ -14,6 +14,7 @@
 #define DEVICE_TRAIN_H
 
 #include "device/device.h"
+#include "model/batch_cut.h"
 #include "model/precision.h"
 
 /* Codes of some rows, one row after another, by ascending atoms. */
@@ -39,6 +40,20 @@ int device_train_codes(struct device *dev, const struct train_codes_job *job);
 
 /* Bytes of work for a job of such sizes, precision and numbers of entries, or a smaller one. */
 gidx device_train_codes_bytes(const struct device *dev, const struct train_codes_job *job);
+
+/* Codes of a batch, whose rows several devices may have (N.46), in three steps of one job whose
+ * work, of device_train_batch_bytes(), stays as it is in between: scores of the rows; how many of
+ * them have each next digit of the cut, counts[BATCH_BINS] of the host, until all digits are known;
+ * and then live <- the scores above the cut and the first `ties` that equal it, dead <- as above.
+ * live.index and live.value have room for all of them. */
+int device_train_scores(struct device *dev, const struct train_codes_job *job);
+int device_train_count(struct device *dev, const struct train_codes_job *job,
+                       const struct batch_cut *cut, gidx *counts);
+int device_train_cut(struct device *dev, const struct train_codes_job *job,
+                     const struct batch_cut *cut, gidx ties);
+gidx device_train_batch_bytes(const struct device *dev, const struct train_codes_job *job);
+/* ERR_DEVICE unless the device has these. */
+int device_train_batch_has(const struct device *dev);
 
 /* error <- error - x; squares <- of both, chains in f64; left <- left + error. */
 struct train_errors_job {

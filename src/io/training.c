@@ -8,6 +8,7 @@
 
 #define HELD_GROUP "/held_out"
 #define HISTORY "/train/history"
+#define THRESHOLD "/train/threshold"
 
 static const struct object_row object_rows[] = {
     {HISTORY, TYPE_F64, "L T", 0, "the start and what was reached after so many steps"},
@@ -19,6 +20,7 @@ static const struct object_row object_rows[] = {
     {"/train/bias_m", TYPE_F32, "K", 0, "first moments of the bias"},
     {"/train/bias_v", TYPE_F32, "K", 0, "second moments of the bias"},
     {"/train/idle", TYPE_I64, "K", 0, "rows since a row used the atom"},
+    {THRESHOLD, TYPE_F64, "2", 0, "sum and weight of the running mean of the batches' last codes"},
     {"/train/sums", TYPE_F64, "2", 0, "squares of errors and of rows since the last line"},
 };
 const struct object_table train_objects = {object_rows, LENGTH(object_rows)};
@@ -120,6 +122,8 @@ int training_state_write(struct matrix_output *f, const struct train_state *s, i
     TRY(object_write(h5, moments[i][0], rank, shape, s->m[i]));
     TRY(object_write(h5, moments[i][1], rank, shape, s->v[i]));
   }
+  const real threshold[] = {s->threshold.sum, s->threshold.weight};
+  if (threshold[1] > 0) TRY(object_write_vector(h5, THRESHOLD, LENGTH(threshold), threshold));
   TRY(object_write_vector(h5, "/train/bias", k, s->w[TRAIN_BIAS]));
   TRY(object_write_vector(h5, "/train/idle", k, s->idle));
   return object_write_vector(h5, "/train/sums", LENGTH(sums), sums);
@@ -128,6 +132,7 @@ int training_state_write(struct matrix_output *f, const struct train_state *s, i
 static int state_read(const struct h5_file *f, const struct train_state *s, idx k, idx p,
                       real *sums, real *mean, int *has_mean)
 {
+  int has_threshold;
   TRY(array_read(f, "/atoms", k, p, TYPE_F32, s->w[TRAIN_DECODER]));
   TRY(array_read(f, "/encoder/weights", k, p, TYPE_F32, s->w[TRAIN_ENCODER]));
   TRY(array_read(f, "/train/bias", k, 0, TYPE_F32, s->w[TRAIN_BIAS]));
@@ -138,6 +143,8 @@ static int state_read(const struct h5_file *f, const struct train_state *s, idx 
   }
   TRY(array_read(f, "/train/idle", k, 0, TYPE_I64, s->idle));
   TRY(array_read(f, "/train/sums", 2, 0, TYPE_F64, sums));
+  TRY(h5_exists(f, THRESHOLD, &has_threshold));
+  if (has_threshold) TRY(array_read(f, THRESHOLD, 2, 0, TYPE_F64, sums + 2));
   TRY(h5_exists(f, "/mean", has_mean));
   return *has_mean ? array_read(f, "/mean", p, 0, TYPE_F64, mean) : OK;
 }

@@ -24,7 +24,7 @@ struct training_record {
   gidx step, count;     /* steps done, lines */
   gidx scale;           /* rows are multiplied by 2^scale */
   uint64_t unit;        /* of the matrix units that made the scores; 0: none did */
-  char options[512];    /* all that the weights depend on, "NAME=VALUE ..." */
+  char options[1024];   /* all that the weights depend on, "NAME=VALUE ..." */
   struct identity rows; /* .rows: the fitted rows */
   struct identity held; /* .rows: the held-out ones */
 };
@@ -43,8 +43,9 @@ int training_is_state(const struct h5_file *f, int *is);
 /* What else a state has: all but the decoder and the encoder's matrix, which are datasets of any
  * dictionary. */
 int training_state_write(struct matrix_output *f, const struct train_state *s, idx k, idx p);
-/* All of it, into arrays that are allocated; mean[p] too, where *has_mean.  ERR_INPUT: something is
- * missing, or has another shape. */
+/* All of it, into arrays that are allocated; mean[p] too, where *has_mean; sums[4], zeros before:
+ * error and size, and the threshold's sum and weight.  ERR_INPUT: something is missing, or has
+ * another shape. */
 int training_state_read(const char *path, const struct train_state *s, idx k, idx p, real *sums,
                         real *mean, int *has_mean);
 

@@ -141,6 +141,16 @@ static void codes_choose(struct dense_step *d, int of_dead)
   }
 }
 
+/* code[n][k] <- of the batch the most positive scores, and the threshold learns of the last. */
+static int batch_choose(struct dense_step *d)
+{
+  gidx most = batch_most(d->z->l0, d->n);
+  float least;
+  TRY(batch_select_reference(d->h, d->n, d->z->k, most, d->code, &least));
+  if (most > 0) batch_threshold_add(&d->s->threshold, least);
+  return OK;
+}
+
 /* y[n][p] <- the codes times the decoder. */
 static void codes_decode(struct dense_step *d, float *y)
 {
@@ -204,7 +214,7 @@ static void used_find(const struct dense_step *d, unsigned char *used)
     if (d->code[i] != 0) used[i % d->z->k] = 1;
 }
 
-static void step_make(struct dense_step *d, real rate, gidx t)
+static int step_make(struct dense_step *d, real rate, gidx t)
 {
   const struct train_sizes *z = d->z;
   struct train_state *s = d->s;
@@ -213,7 +223,10 @@ static void step_make(struct dense_step *d, real rate, gidx t)
   struct triad_product forward = {
       d->x, {s->w[TRAIN_ENCODER], 1, p}, s->w[TRAIN_BIAS], d->h, p, k, n, p, k};
   triad_product(&forward);
-  codes_choose(d, 0);
+  if (z->l0 > 0)
+    TRY(batch_choose(d));
+  else
+    codes_choose(d, 0);
   used_find(d, d->used);
   codes_decode(d, d->e);
   for (gidx i = 0; i < (gidx)n * p; i++) {
@@ -230,6 +243,7 @@ static void step_make(struct dense_step *d, real rate, gidx t)
   s->error += error;
   s->size += size;
   weights_move(d, rate, t);
+  return OK;
 }
 
 int train_step_reference(const struct train_sizes *z, struct train_state *s, const float *x, idx n,
@@ -238,7 +252,7 @@ int train_step_reference(const struct train_sizes *z, struct train_state *s, con
   struct arena arena = {0};
   struct dense_step d = {.z = z, .s = s, .x = x, .n = n};
   int status = step_alloc(&d, &arena);
-  if (!status) step_make(&d, rate, t);
+  if (!status) status = step_make(&d, rate, t);
   arena_free(&arena);
   return status;
 }

@@ -7,9 +7,11 @@
 
 #include "base/memory.h"
 #include "model/adam.h"
+#include "model/batch_cut.h"
 
 struct train_sizes {
   idx k, p, s;
+  real l0;         /* codes a row on average, chosen in the whole batch (N.46); 0: s in each */
   idx aux;         /* dead latents that describe what is left over, at most; 0: none */
   real aux_weight; /* of that loss */
   gidx dead_rows;  /* a latent is dead that none of so many rows used */
@@ -23,6 +25,7 @@ struct train_state {
   float *m[TRAIN_ARRAYS], *v[TRAIN_ARRAYS];
   gidx *idle;       /* [k] rows since a row used the latent */
   real error, size; /* sums of |e|^2 and of |x|^2 over the batches since they were set to 0 */
+  struct batch_threshold threshold; /* of the scores of scaled rows, where l0 is not 0 */
 };
 int train_state_alloc(struct train_state *s, struct arena *arena, idx k, idx p);
 /* Numbers of an array: k p, k p, k. */

@@ -27,6 +27,7 @@ int train_judge_alloc(struct train_judge *j, struct arena *a)
   TRY(arena_alloc(a, &j->quality, n, sizeof *j->quality));
   TRY(arena_alloc(a, &j->start, n + 1, sizeof *j->start));
   TRY(arena_alloc(a, &j->lengths, n, sizeof *j->lengths));
+  TRY(arena_alloc(a, &j->threshold, j->k, sizeof *j->threshold));
   return arena_alloc(a, &j->bias, j->k, sizeof *j->bias);
 }
 
@@ -114,8 +115,13 @@ int train_judge_read(struct train_judge *j, const real *mean)
 /* The codes of own rows. */
 static int codes_find(struct train_judge *j, const float *weights, int *finite)
 {
-  const struct encoder encoder = {
-      .kind = ENCODER_TOPK, .k = j->k, .p = j->p, .top = j->s, .centered = 1, .bias = j->bias};
+  const struct encoder encoder = {.kind = j->has_threshold ? ENCODER_BATCHTOPK : ENCODER_TOPK,
+                                  .k = j->k,
+                                  .p = j->p,
+                                  .top = j->s,
+                                  .centered = 1,
+                                  .bias = j->bias,
+                                  .threshold = j->has_threshold ? j->threshold : NULL};
   struct encoder_job job = {
       .encoder = &encoder, .rows = &j->all, .n = j->n, .lengths = j->lengths, .found = &j->found};
   TRY(device_forget(&j->device));
@@ -147,13 +153,21 @@ static int rows_judge(struct train_judge *j, const struct train_state *state)
 int train_judge_run(struct train_judge *j, const struct train_state *state, int scale,
                     real *explained)
 {
-  *explained = nan_canonical();
-  if (j->rows->n == 0) return OK;
-  for (idx a = 0; a < j->k; a++) j->bias[a] = ldexpf(state->w[TRAIN_BIAS][a], -scale);
+  float threshold = ldexpf(batch_threshold_value(&state->threshold), -scale);
+  *explained = j->l0 = nan_canonical();
+  if (j->rows->n == 0 || (j->has_threshold && state->threshold.weight == 0)) return OK;
+  for (idx a = 0; a < j->k; a++) {
+    j->bias[a] = ldexpf(state->w[TRAIN_BIAS][a], -scale);
+    j->threshold[a] = threshold;
+  }
   TRY(comm_agree_at(j->c, rows_judge(j, state), j->first));
   struct coded coded = {.n = j->n, .first = j->first, .quality = {.host = j->quality}};
   struct metrics m = {.n = j->rows->n, .p = j->p};
   TRY(coded_metrics(&coded, j->c, j->tss, &m));
   if (j->c->rank == 0) *explained = isnan(m.explained_variance) ? *explained : m.explained_variance;
-  return comm_broadcast(j->c, explained, 1, sizeof *explained);
+  real figures[] = {*explained, m.l0};
+  TRY(comm_broadcast(j->c, figures, LENGTH(figures), sizeof *figures));
+  *explained = figures[0];
+  j->l0 = figures[1];
+  return OK;
 }

@@ -17,13 +17,14 @@ struct train_judge {
   struct comm *c;                /* borrowed, as is the next */
   const struct row_source *rows; /* none: there is nothing to judge by */
   idx k, p, s;
+  int has_threshold; /* codes are the scores above the state's threshold, not s in a row */
   int threads;
   const char *variant, *kernels; /* struct device_options */
   gidx first;                    /* the first own row */
   idx n;                         /* own rows */
   float *x;                      /* [n][p] */
   struct row_quality *quality;   /* [n] */
-  float *bias;                   /* [k] */
+  float *bias, *threshold;       /* [k] */
   gidx *start;                   /* [n + 1] where the entries of a row begin in `found` */
   idx *lengths;                  /* [n] */
   struct entry_list found;
@@ -31,11 +32,12 @@ struct train_judge {
   struct device host;   /* a CPU, for qualities; none where the device is one */
   struct buffer all;    /* around x */
   real tss;             /* rank 0 */
+  real l0;              /* codes a row that were found last, on every rank */
   uint64_t hash;        /* of the rows (model/identity.h); 0: there are none */
 };
 
-/* Set c, rows, k, p, s, threads, variant and kernels first.  Arrays are the arena's; a dry one
- * counts them. */
+/* Set c, rows, k, p, s, has_threshold, threads, variant and kernels first.  Arrays are the arena's;
+ * a dry one counts them. */
 int train_judge_alloc(struct train_judge *j, struct arena *arena);
 /* What judging on a device of this kind takes of the host beside, about. */
 gidx train_judge_beside(const struct train_judge *j, const char *kind);
@@ -50,7 +52,8 @@ void train_judge_close(struct train_judge *j);
 int train_judge_read(struct train_judge *j, const real *mean);
 
 /* *explained, on every rank <- the explained variance of the rows, NaN where there are none, or a
- * score is not finite; the state is that of rows times 2^scale.  Collective, as above. */
+ * score is not finite, or the state has no threshold yet; it is that of rows times 2^scale.
+ * Collective, as above. */
 int train_judge_run(struct train_judge *j, const struct train_state *state, int scale,
                     real *explained);
 

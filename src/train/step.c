@@ -15,6 +15,7 @@
 #include "device/train.h"
 #include "device/triad.h"
 #include "train/atoms.h"
+#include "train/selection.h"
 #include "train/train.h"
 
 static const gidx ITEM = (gidx)sizeof(float);
@@ -30,8 +31,8 @@ static int lists_open(struct device *dev, struct entry_lists *l, gidx rows, gidx
 static int entries_open(struct stepper *s, struct entry_rows *e, gidx own)
 {
   if (!e->most) return OK;
-  TRY(lists_open(s->device, &e->own, own, own * e->most));
-  if (s->c->size > 1) TRY(lists_open(s->device, &e->all, s->batch, (gidx)s->batch * e->most));
+  TRY(lists_open(s->device, &e->own, own, e->own_most));
+  if (s->c->size > 1) TRY(lists_open(s->device, &e->all, s->batch, e->all_most));
   return buffer_alloc(s->device, &e->error, (gidx)s->batch * s->sizes->p * ITEM);
 }
 
@@ -52,15 +53,15 @@ static int atoms_open(struct stepper *s, gidx own)
 {
   struct device *dev = s->device;
   idx k = s->sizes->k;
-  idx of_row = (idx)imax(s->live.most, s->dead.most);
-  gidx most = (gidx)s->batch * of_row;
+  gidx most = imax(s->live.all_most, s->dead.all_most);
   const struct train_codes_job job = {.n = (idx)own,
                                       .p = s->sizes->p,
                                       .k = k,
                                       .precision = s->precision,
                                       .live = {.most = s->live.most},
                                       .dead = {.most = s->dead.most}};
-  gidx codes = device_train_codes_bytes(dev, &job);
+  gidx codes =
+      s->sizes->l0 > 0 ? device_train_batch_bytes(dev, &job) : device_train_codes_bytes(dev, &job);
   gidx turn = device_train_turn_bytes(dev, s->batch, k);
   TRY(buffer_wrap(dev, &s->idle, s->state->idle, k * (gidx)sizeof(gidx)));
   TRY(buffer_alloc_device(dev, &s->is_dead, k));
@@ -86,21 +87,36 @@ static int weights_open(struct stepper *s)
   return OK;
 }
 
+/* How many entries there may be. */
+static void entries_count(struct stepper *s, gidx own)
+{
+  const struct train_sizes *z = s->sizes;
+  gidx most = batch_most(z->l0, s->batch);
+  struct entry_rows *live = &s->live, *dead = &s->dead;
+  live->most = z->l0 > 0 ? (idx)imin(z->k, imax(most, 1)) : z->s;
+  live->own_most = z->l0 > 0 ? imin(own * z->k, most) : own * live->most;
+  live->all_most = z->l0 > 0 ? most : (gidx)s->batch * live->most;
+  dead->most = (idx)imin(z->aux, z->k);
+  dead->own_most = own * dead->most;
+  dead->all_most = (gidx)s->batch * dead->most;
+}
+
 int stepper_open(struct stepper *s)
 {
   const struct train_sizes *z = s->sizes;
   gidx own = ceil_div(s->batch, s->c->size);
   s->arena.is_dry = s->device->is_dry;
   comm_share(z->k, s->c->size, s->c->rank, &s->atom_first, &s->atoms);
-  s->live.most = z->s;
-  s->dead.most = (idx)imin(z->aux, z->k);
-  gidx most = own * imax(s->live.most, s->dead.most);
+  entries_count(s, own);
+  gidx most = imax(s->live.own_most, s->dead.own_most);
+  if (z->l0 > 0) TRY(device_train_batch_has(s->device));
   CHECK(s->c->size == 1 || most <= INT32_MAX, ERR_INPUT,
         "a rank tells the others up to %lld codes of a batch, more than one exchange carries: "
         "lower --batch, or use more ranks",
         (long long)most);
   TRY(arena_alloc(&s->arena, &s->counts, s->c->size, sizeof *s->counts));
   TRY(arena_alloc(&s->arena, &s->many, s->c->size, sizeof *s->many));
+  TRY(arena_alloc(&s->arena, &s->ties, s->c->size, sizeof *s->ties));
   TRY(arena_alloc(&s->arena, &s->known, s->batch, sizeof *s->known));
   TRY(rows_open(s, own));
   TRY(atoms_open(s, own));
@@ -174,23 +190,11 @@ int stepper_begin(struct stepper *s)
 
 static int rows_choose(struct stepper *s, int any_dead)
 {
-  const struct train_sizes *z = s->sizes;
   struct phase *codes = &s->phases[TRAIN_SCORES];
-  struct train_codes_job job = {.x = (const float *)s->x.device + s->first * z->p,
-                                .encoder = s->w[TRAIN_ENCODER].device,
-                                .bias = s->w[TRAIN_BIAS].device,
-                                .is_dead = any_dead ? s->is_dead.device : NULL,
-                                .n = (idx)s->own,
-                                .p = z->p,
-                                .k = z->k,
-                                .precision = s->precision,
-                                .live = entries_of(&s->live.own, s->live.most),
-                                .dead = entries_of(&s->dead.own, s->dead.most),
-                                .work = s->work.device,
-                                .work_bytes = s->work.bytes};
+  struct train_codes_job job = codes_job_of(s, any_dead);
   phase_begin(codes);
   TRY(device_train_codes(s->device, &job));
-  phase_end(codes, (double)s->own * z->k * z->p);
+  phase_end(codes, (double)s->own * s->sizes->k * s->sizes->p);
   return OK;
 }
 
@@ -334,13 +338,18 @@ static int weights_wait(struct stepper *s, int (*end)(struct stepper *s))
   return OK;
 }
 
-/* Own rows' codes and errors, and what these say of the codes; any_dead is the same on every
- * rank. */
+/* The scores of own rows, and their codes where each row has its own number; any_dead is the same
+ * on every rank. */
+static int rows_score(struct stepper *s, int any_dead)
+{
+  TRY(weights_wait(s, encoder_end));
+  return s->sizes->l0 > 0 ? selection_scores(s, any_dead) : rows_choose(s, any_dead);
+}
+
+/* What own rows' codes leave over, and what that says of the codes. */
 static int rows_describe(struct stepper *s, int any_dead)
 {
   struct phase *codes = &s->phases[TRAIN_CODES];
-  TRY(weights_wait(s, encoder_end));
-  TRY(rows_choose(s, any_dead));
   TRY(weights_wait(s, decoder_end));
   phase_begin(codes);
   TRY(rows_decode(s, any_dead));
@@ -420,6 +429,8 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
   real error = 0;
   s->n = n;
   comm_share(n, c->size, c->rank, &s->first, &s->own);
+  LOCALLY(c, rows_score(s, any_dead));
+  if (s->sizes->l0 > 0) TRY(selection_run(s, any_dead));
   LOCALLY(c, rows_describe(s, any_dead));
   phase_begin(share);
   TRY(rows_tell(s, t, &error));

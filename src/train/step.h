@@ -17,10 +17,11 @@ struct entry_lists {
   struct buffer start, index, value, slope; /* struct train_entries; [entries] */
 };
 struct entry_rows {
-  idx most;               /* in a row; 0: there are none */
-  struct entry_lists own; /* of own rows */
-  struct entry_lists all; /* of all rows of the batch; with one rank there are none */
-  struct buffer error;    /* [batch][p] what their decoder entries are multiplied by */
+  idx most;                /* in a row; 0: there are none */
+  gidx own_most, all_most; /* of own rows, of the batch */
+  struct entry_lists own;  /* of own rows */
+  struct entry_lists all;  /* of all rows of the batch; with one rank there are none */
+  struct buffer error;     /* [batch][p] what their decoder entries are multiplied by */
 };
 
 /* What hosts tell each other of a row: squares of its error and of itself, and how many entries of
@@ -56,6 +57,7 @@ struct stepper {
   struct buffer gradient[TRAIN_ARRAYS];                            /* of own atoms */
   struct row_known *known;                                         /* [batch] */
   idx *counts, *many;                                              /* [size] */
+  gidx *ties; /* [size] scores of each rank that equal the last code of the batch (N.46) */
   gidx encoder_turn, decoder_turn; /* of their exchanges (comm/buffers.h) */
   struct arena arena;
 };

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "comm/buffers.h"
 #include "device/tensor.h"
+#include "device/train.h"
 #include "device/triad.h"
 #include "model/split.h"
 #include "seed/mean.h"
@@ -54,10 +55,24 @@ int train_rows_split(const struct train_task *t, struct row_split *split, struct
   return OK;
 }
 
+/* Can a batch have so many codes? */
+static int selection_check(const struct train_task *t)
+{
+  real l0 = t->sizes.l0;
+  if (l0 == 0) return OK;
+  CHECK(l0 <= t->sizes.k, ERR_USAGE, "'--l0' is %.6g codes a row, and there are %d atoms: lower it",
+        l0, t->sizes.k);
+  CHECK(l0 * t->batch >= 1, ERR_USAGE,
+        "'--l0' is %.6g codes a row, so batches of %d rows would have none: raise one of them", l0,
+        t->batch);
+  return OK;
+}
+
 int train_task_check(const struct train_task *t)
 {
   struct row_split split = {0};
   struct row_source fitted, held;
+  TRY(selection_check(t));
   if (t->atoms) TRY(columns_check(t->rows, t->atoms));
   TRY(train_rows_split(t, &split, &fitted, &held));
   split_free(&split);
@@ -107,7 +122,8 @@ static int arrays_alloc(struct train *j)
                                   .rows = &j->held,
                                   .k = k,
                                   .p = p,
-                                  .s = j->sizes.s,
+                                  .s = j->sizes.l0 > 0 ? (idx)ceil(j->sizes.l0) : j->sizes.s,
+                                  .has_threshold = j->sizes.l0 > 0,
                                   .threads = t->threads,
                                   .variant = t->variant,
                                   .kernels = t->kernels};
@@ -195,6 +211,15 @@ static int device_start(struct train *j)
   TRY(device_open(&j->device, &options));
   if (t->precision != PRECISION_F32) TRY(device_tensor_has(&j->device, t->precision));
   if (!device_is_gpu(&j->device)) return OK;
+  int status = t->sizes.l0 > 0 ? device_train_batch_has(&j->device) : OK;
+  if (status == ERR_DEVICE && is_auto) {
+    log_info("no GPU is used: '--selection batch' is for CPUs alone");
+    status_clear();
+    device_close(&j->device);
+    options.kind = "cpu";
+    return device_open(&j->device, &options);
+  }
+  TRY(status);
   TRY(stepper_count(j, "cuda", &host, &gpu));
   TRY(buffer_bytes_available(&j->device, &free));
   if (gpu <= free) return OK;
@@ -254,6 +279,8 @@ static int atoms_start(struct train *j)
   if (!t->encoder) return OK;
   memcpy(j->state.w[TRAIN_ENCODER], t->encoder, (size_t)k * (size_t)p * sizeof *atoms);
   for (idx a = 0; a < k; a++) j->state.w[TRAIN_BIAS][a] = ldexpf(t->bias[a], j->batches.scale);
+  if (j->sizes.l0 > 0)
+    j->state.threshold = (struct batch_threshold){ldexpf(t->threshold, j->batches.scale), 1};
   return OK;
 }
 
@@ -298,6 +325,9 @@ static int start_take(struct train *j)
     memcpy(j->state.v[i], s->state->v[i], bytes);
   }
   memcpy(j->state.idle, s->state->idle, (size_t)j->sizes.k * sizeof *j->state.idle);
+  j->state.threshold = s->state->threshold;
+  CHECK(j->sizes.l0 == 0 || s->step == 0 || j->state.threshold.weight > 0, ERR_INPUT,
+        "the earlier run has no threshold after %lld steps", (long long)s->step);
   j->state.error = s->state->error;
   j->state.size = s->state->size;
   CHECK(s->count > 0 && s->count <= s->step / j->every + 1, ERR_INPUT,
@@ -360,6 +390,7 @@ static int line_add(struct train *j)
   phase_begin(judge);
   TRY(train_judge_run(&j->judge, s, j->batches.scale, &line->held));
   phase_end(judge, 0);
+  line->l0 = j->judge.l0;
   line->seconds = log_seconds() - j->begun;
   return comm_broadcast(j->c, &line->seconds, 1, sizeof line->seconds);
 }
@@ -487,6 +518,8 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
     result->fingerprint +=
         (uint64_t)(2 * i + 1) *
         fingerprint(j->state.w[i], train_numbers(j->sizes.k, j->sizes.p, i), sizeof(float), 0);
+  float threshold = batch_threshold_value(&j->state.threshold);
+  if (j->sizes.l0 > 0) result->fingerprint += 7 * fingerprint(&threshold, 1, sizeof threshold, 0);
   batches_close(&j->batches);
   train_judge_close(&j->judge);
   stepper_close(&j->stepper);

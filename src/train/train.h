@@ -31,6 +31,7 @@ struct train_task {
   const struct atom_source *atoms; /* to start with, d = 1; NULL: random ones */
   const real *mean;                /* [p] of these atoms; NULL: none */
   const float *encoder, *bias;     /* [k][p], [k] of them, for rows as they are; NULL: tied */
+  float threshold;                 /* of that encoder, where sizes.l0 is not 0 */
   int center;                      /* without atoms: subtract the column means of the fitted rows */
   struct train_sizes sizes;        /* p: that of the rows; dead_rows 0: one epoch */
   uint64_t seed;
@@ -51,6 +52,7 @@ struct train_line {
   gidx step;
   real fitted; /* what the batches since the last line explain, each before its step */
   real held;   /* explained variance of the held-out rows, by the encoder (N.24) */
+  real l0;     /* codes that it gives one of them, on average */
   gidx dead;
   real seconds; /* since the training began */
 };
@@ -107,7 +109,8 @@ struct train_result {
 int train_rows_split(const struct train_task *task, struct row_split *split,
                      struct row_source *fitted, struct row_source *held);
 
-/* What the shapes say before anything of their size is allocated.  Not collective.  ERR_INPUT. */
+/* What shapes and sizes say before anything of their size is allocated.  Not collective.
+ * ERR_INPUT, ERR_USAGE. */
 int train_task_check(const struct train_task *task);
 
 /* Collective; the same status on every rank.  ERR_INPUT: what train_task_check() refuses, values

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The CPU device: its buffers, and the packing of tiles into panels. */
 #include "device/cpu/cpu.h"
+#include "device/cpu/train_batch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,10 @@ const struct backend backend_cpu = {
     .adam = cpu_adam,
     .train_codes = cpu_train_codes,
     .train_codes_bytes = cpu_train_codes_bytes,
+    .train_scores = cpu_train_scores,
+    .train_count = cpu_train_count,
+    .train_cut = cpu_train_cut,
+    .train_batch_bytes = cpu_train_batch_bytes,
     .train_errors = cpu_train_errors,
     .train_scale = cpu_train_scale,
     .train_turn = cpu_train_turn,

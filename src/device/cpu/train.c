@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/train_impl.h"
 #include "model/adam.h"
 #include "model/dictionary.h"
 #include "model/train.h"
@@ -26,19 +27,23 @@ static void row_select(struct train_entries *e, const float *scores, idx k, gidx
   e->start[row + 1] = train_select(scores, k, e->most, e->index + at, e->value + at);
 }
 
-/* The codes of row `row`, whose scores are given, and those of dead latents. */
-static void row_choose(const struct train_codes_job *job, float *scores, gidx row)
+void cpu_train_dead(const struct train_codes_job *job, float *scores, gidx row)
 {
-  struct train_entries live = job->live, dead = job->dead;
-  row_select(&live, scores, job->k, row);
-  if (!job->is_dead) return;
+  struct train_entries dead = job->dead;
   for (idx a = 0; a < job->k; a++)
     if (!job->is_dead[a]) scores[a] = 0;
   row_select(&dead, scores, job->k, row);
 }
 
-/* Put the entries of rows one after another. */
-static void entries_pack(const struct train_entries *e, idx n)
+/* The codes of row `row`, whose scores are given, and those of dead latents. */
+static void row_choose(const struct train_codes_job *job, float *scores, gidx row)
+{
+  struct train_entries live = job->live;
+  row_select(&live, scores, job->k, row);
+  if (job->is_dead) cpu_train_dead(job, scores, row);
+}
+
+void cpu_train_pack(const struct train_entries *e, idx n)
 {
   e->start[0] = 0;
   for (gidx i = 0; i < n; i++) {
@@ -49,27 +54,33 @@ static void entries_pack(const struct train_entries *e, idx n)
   }
 }
 
+int cpu_train_product(struct device *dev, const struct train_codes_job *job, idx first, idx rows,
+                      float *scores)
+{
+  struct triad_product p = {job->x + (gidx)first * job->p,
+                            {job->encoder, 1, job->p},
+                            job->bias,
+                            scores,
+                            job->p,
+                            job->k,
+                            rows,
+                            job->p,
+                            job->k};
+  return cpu_triad_product(dev, PRECISION_F32, &p, NULL);
+}
+
 int cpu_train_codes(struct device *dev, const struct train_codes_job *job)
 {
   int threads = cpu_of(dev)->options.threads;
   float *scores = job->work;
   for (idx first = 0, n; first < job->n; first += n) {
     n = (idx)imin(job->n - first, PIECE);
-    struct triad_product p = {job->x + (gidx)first * job->p,
-                              {job->encoder, 1, job->p},
-                              job->bias,
-                              scores,
-                              job->p,
-                              job->k,
-                              n,
-                              job->p,
-                              job->k};
-    TRY(cpu_triad_product(dev, PRECISION_F32, &p, NULL));
+    TRY(cpu_train_product(dev, job, first, n, scores));
 #pragma omp parallel for num_threads(threads)
     for (idx i = 0; i < n; i++) row_choose(job, scores + (gidx)i * job->k, first + i);
   }
-  entries_pack(&job->live, job->n);
-  if (job->is_dead) entries_pack(&job->dead, job->n);
+  cpu_train_pack(&job->live, job->n);
+  if (job->is_dead) cpu_train_pack(&job->dead, job->n);
   return OK;
 }
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * All scores of own rows are held; threads count rows, and ties go to rows in their order. */
+#include "device/cpu/train_batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "device/cpu/cpu.h"
+#include "device/cpu/train_impl.h"
+
+/* Where the job's work has its arrays: scores[n][k], ties[n]. */
+static gidx *ties_of(const struct train_codes_job *job)
+{
+  gidx at = round_up((gidx)job->n * job->k * (gidx)sizeof(float), CACHE_LINE);
+  return (gidx *)((char *)job->work + at);
+}
+
+gidx cpu_train_batch_bytes(const struct train_codes_job *job)
+{
+  gidx scores = round_up((gidx)job->n * job->k * (gidx)sizeof(float), CACHE_LINE);
+  return scores + job->n * (gidx)sizeof(gidx);
+}
+
+int cpu_train_scores(struct device *dev, const struct train_codes_job *job)
+{
+  return job->n ? cpu_train_product(dev, job, 0, job->n, job->work) : OK;
+}
+
+int cpu_train_count(struct device *dev, const struct train_codes_job *job,
+                    const struct batch_cut *cut, gidx *counts)
+{
+  int threads = cpu_of(dev)->options.threads;
+  gidx *each;
+  TRY(struct_alloc(&each, (size_t)threads * BATCH_BINS * sizeof *each));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; t++) {
+    gidx *own = each + (gidx)t * BATCH_BINS;
+    for (gidx i = t; i < job->n; i += threads) {
+      const float *scores = (const float *)job->work + i * job->k;
+      for (idx a = 0; a < job->k; a++) {
+        int bin = batch_digit(cut, batch_key(scores[a]));
+        if (bin >= 0) own[bin]++;
+      }
+    }
+  }
+  memcpy(counts, each, BATCH_BINS * sizeof *counts);
+  for (int t = 1; t < threads; t++)
+    for (int b = 0; b < BATCH_BINS; b++) counts[b] += each[(gidx)t * BATCH_BINS + b];
+  free(each);
+  return OK;
+}
+
+/* Scores above the cut, and *ties <- those that equal it. */
+static gidx row_count(const float *scores, idx k, int32_t cut, gidx *ties)
+{
+  gidx above = 0, equal = 0;
+  for (idx a = 0; a < k; a++) {
+    int32_t key = batch_key(scores[a]);
+    above += key > cut;
+    equal += key == cut;
+  }
+  *ties = cut > 0 ? equal : 0;
+  return above;
+}
+
+/* The entries of a row: scores above the cut, and the first `ties` that equal it. */
+static void row_take(const float *scores, idx k, int32_t cut, gidx ties, idx *index, float *value)
+{
+  gidx n = 0;
+  for (idx a = 0; a < k; a++) {
+    int32_t key = batch_key(scores[a]);
+    if (key < cut || key == 0 || (key == cut && ties-- <= 0)) continue;
+    index[n] = a;
+    value[n++] = scores[a];
+  }
+}
+
+int cpu_train_cut(struct device *dev, const struct train_codes_job *job,
+                  const struct batch_cut *cut, gidx ties)
+{
+  int threads = cpu_of(dev)->options.threads;
+  const struct train_entries *live = &job->live;
+  gidx *tied = ties_of(job);
+  float *scores = job->work;
+#pragma omp parallel for num_threads(threads)
+  for (idx i = 0; i < job->n; i++)
+    live->start[i + 1] = row_count(scores + (gidx)i * job->k, job->k, cut->key, &tied[i]);
+  live->start[0] = 0;
+  for (idx i = 0; i < job->n; i++) {
+    tied[i] = imin(tied[i], ties);
+    ties -= tied[i];
+    live->start[i + 1] += live->start[i] + tied[i];
+  }
+#pragma omp parallel for num_threads(threads)
+  for (idx i = 0; i < job->n; i++) {
+    float *row = scores + (gidx)i * job->k;
+    gidx at = live->start[i];
+    row_take(row, job->k, cut->key, tied[i], live->index + at, live->value + at);
+    if (job->is_dead) cpu_train_dead(job, row, i);
+  }
+  if (job->is_dead) cpu_train_pack(&job->dead, job->n);
+  return OK;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Codes of a whole batch on a CPU (N.46), rows of the table of backend.h.
+ *
+ * Floor: device, inside of the CPU backend. */
+#ifndef DEVICE_CPU_TRAIN_BATCH_H
+#define DEVICE_CPU_TRAIN_BATCH_H
+
+#include "device/train.h"
+
+/* device/train.h says what they do. */
+int cpu_train_scores(struct device *dev, const struct train_codes_job *job);
+int cpu_train_count(struct device *dev, const struct train_codes_job *job,
+                    const struct batch_cut *cut, gidx *counts);
+int cpu_train_cut(struct device *dev, const struct train_codes_job *job,
+                  const struct batch_cut *cut, gidx ties);
+gidx cpu_train_batch_bytes(const struct train_codes_job *job);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which scores of a batch are codes (N.46): the largest positive ones over all rows and atoms, in
+ * the order of value, then row, then atom, and the threshold that a training keeps of them.
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
+ *
+ * The bits of positive floats ascend as the floats do, so the last code is found by counting, digit
+ * by digit: counts are integers, whose sums do not depend on how rows are divided. */
+#ifndef MODEL_BATCH_CUT_H
+#define MODEL_BATCH_CUT_H
+
+#include <string.h>
+
+#include "base/types.h"
+
+enum { BATCH_DIGITS = 3, BATCH_BINS = 1 << 11 };
+
+/* A score is a code if its key is greater, or equal and among the first `left` such scores by row
+ * and atom.  Key 0 means that every positive score is a code. */
+struct batch_cut {
+  int32_t key;
+  int digits; /* of the key that are known */
+  gidx left;
+};
+
+/* Codes of a batch of n rows: floor(l0 n). */
+gidx batch_most(real l0, idx n);
+
+/* Nothing is known yet, or with most = 0 everything: there are no codes. */
+struct batch_cut batch_cut_begin(gidx most);
+/* One digit more, from how many scores of all rows have each. */
+void batch_cut_narrow(struct batch_cut *cut, const gidx *counts);
+
+/* The bits of a positive score; 0 for one that is not positive. */
+static inline int32_t batch_key(float score)
+{
+  int32_t key;
+  memcpy(&key, &score, sizeof key);
+  return score > 0 ? key : 0;
+}
+
+/* The next digit of a key; -1 where those before are not the cut's, or it is no code. */
+static inline int batch_digit(const struct batch_cut *cut, int32_t key)
+{
+  static const int shifts[BATCH_DIGITS + 1] = {20, 10, 0, 0};
+  int shift = shifts[cut->digits], known = cut->digits ? shift + 10 : 31;
+  if (key == 0 || (uint32_t)key >> known != (uint32_t)cut->key >> known) return -1;
+  return (key >> shift) & (cut->digits ? 1023 : BATCH_BINS - 1);
+}
+
+/* The value of the last code. */
+float batch_cut_value(const struct batch_cut *cut);
+
+/* codes[n][k] <- the `most` first scores[n][k], else 0, by sorting; *least <- the last of them, 0
+ * where fewer are positive.  ERR_MEMORY. */
+int batch_select_reference(const float *scores, idx n, idx k, gidx most, float *codes,
+                           float *least);
+
+/* A running mean of the batches' last codes: sum and weight, both 0 at first. */
+struct batch_threshold {
+  real sum, weight;
+};
+void batch_threshold_add(struct batch_threshold *t, float least);
+/* 0 before the first batch. */
+float batch_threshold_value(const struct batch_threshold *t);
+
+#endif
