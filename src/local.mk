@@ -292,6 +292,9 @@ libsagitta_a_SOURCES += \
 # look: what a dictionary is like
 libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c %D%/look/top.h %D%/look/top.c
 
+# job: the life of a job that can be resumed, so far what names it
+libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c %D%/job/numerics.h %D%/job/numerics.c
+
 # synth: data with a known answer
 libsagitta_a_SOURCES += \
   %D%/synth/synth.h %D%/synth/synth.c \
@@ -311,7 +314,7 @@ sagitta_SOURCES = \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/synth_world.h %D%/cli/synth_world.c \
-  %D%/cli/resume.h %D%/cli/resume.c %D%/cli/numerics.h %D%/cli/numerics.c %D%/cli/content.h %D%/cli/content.c \
+  %D%/cli/resume.h %D%/cli/resume.c %D%/cli/content.h %D%/cli/content.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c \
   %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \

@@ -118,8 +118,8 @@ def check_version_1(paths):
     old = changed(paths[2], older)
     done = sagitta("color", "--supports", old, "--output", old + ".out.h5")
     ok(done.returncode == 0, f"it is read {done.stderr.strip()}")
-    code, text = verify(changed(paths[0], lambda f: f.attrs.__setitem__("format_version", 3)))
-    ok(code == 65 and "reads 1 to 2: use the Sagitta" in text, text)
+    code, text = verify(changed(paths[0], lambda f: f.attrs.__setitem__("format_version", 4)))
+    ok(code == 65 and "reads 1 to 3: use the Sagitta" in text, text)
 
 
 def holes(path, whole, chooser):

@@ -153,9 +153,9 @@ def check_changes(folder, command, changes):
         for ranks in (0, 2):
             done = sagitta(command, *words_of(folder, command, **change), "--resume", "--output",
                            out, ranks=ranks)
-            fails(done, 65, [*words, "begun otherwise"], f"{command}: {change}")
+            fails(done, 65, ["cannot resume", *words], f"{command}: {change}")
         done = sagitta(command, *words_of(folder, command, **change), "--resume", "--output", whole)
-        fails(done, 65, [*words, "is complete, and of another job"], f"{command}: {change}")
+        fails(done, 65, ["cannot resume", *words, "--force"], f"{command}: {change}")
     same(kept, result, "nothing of it has changed")
     shutil.copy(whole, f"{folder}/unmarked.h5")
     with h5py.File(f"{folder}/unmarked.h5", "r+") as f:
@@ -177,15 +177,17 @@ def check_refused(folder):
         return f"{folder}/{name}"
     other = {name: at("b") for name in ("dictionary", "supports", "classes")}
     kept = check_changes(folder, "assemble", (
-        ({"rows": at("rows.npy"), "supports": at("rows")}, ["other rows"]),
-        ({"rows": at("b"), **other}, ["other rows"]),
-        ({"supports": at("rho")}, ["other codes"]), ({"classes": at("classes.h5")},
-                                                      ["other classes"]),
-        ({"directions": 2}, ["another --directions"])))
+        ({"rows": at("rows.npy"), "supports": at("rows")},
+         ["written with rows_hash", "this run has rows_hash"]),
+        ({"rows": at("b"), **other}, ["rows_hash"]),
+        ({"supports": at("rho")}, ["codes_hash"]),
+        ({"classes": at("classes.h5")}, ["classes_hash"]),
+        ({"directions": 2}, ["written with --directions 4, this run has --directions 2"])))
     fails(sagitta("solve", "--systems", kept, "--output", at("x")), 65,
           ["has some of the systems", "--resume"], "solve does not take it for all systems")
     check_changes(folder, "solve", (
-        ({"systems": at("changed.h5")}, ["other systems"]), ({"ridge-t": 1}, ["--ridge-t"]),
+        ({"systems": at("changed.h5")}, ["systems_mark"]),
+        ({"ridge-t": 1}, ["written with --ridge-t 0", "this run has --ridge-t 1"]),
         ({"ridge-b": 1}, ["--ridge-b"])))
     words = [w for w in words_of(folder, "solve") if w != "--escalate"]
     out = at("plain-first")
@@ -195,7 +197,8 @@ def check_refused(folder):
     fails(sagitta("solve", *words, "--escalate", "--resume", "--output", out), 65, ["--escalate"],
           "solve: --escalate")
     whole = ["--resume", "--output", at("solve.h5")]
-    fails(sagitta("solve", *words, *whole), 65, ["of another job", "--escalate"], "complete")
+    fails(sagitta("solve", *words, *whole), 65,
+          ["written with --escalate, this run has no --escalate"], "complete")
 
 
 @claim("a complete result with systems that failed is one for --strict, too")

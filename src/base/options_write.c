@@ -66,6 +66,31 @@ void options_write(const struct option_set *set, const void *values, FILE *out)
   }
 }
 
+/* Fifteen digits are enough for what people type, seventeen for anything. */
+static void real_write(const struct option_row *row, real value, FILE *out)
+{
+  char text[40];
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  fprintf(out, "%s = %s\n", row->key, text);
+}
+
+void options_bits(const struct option_set *set, const void *values, FILE *out)
+{
+  size_t offset;
+  real value;
+  const struct option_row *row;
+  for (int i = 0; (row = options_row(set, i, &offset)); i++) {
+    const char *target = (const char *)values + offset + row->offset;
+    if (row->effect > OPTION_BITS || row->flags & OPTION_INPUT) continue;
+    if (row->type != OPTION_REAL) value_write(row, target, out);
+    if (row->type == OPTION_REAL) memcpy(&value, target, sizeof value);
+    if (row->type == OPTION_REAL) real_write(row, value, out);
+  }
+}
+
 void options_lines(const struct option_set *set, const void *values, unsigned without, FILE *out)
 {
   size_t offset;

@@ -17,6 +17,10 @@ void options_write(const struct option_set *set, const void *values, FILE *out);
 /* The same lines without titles, and without options that have one of these flags. */
 void options_lines(const struct option_set *set, const void *values, unsigned without, FILE *out);
 
+/* The lines of options that may change bits, but of those that name inputs; a real has as few
+ * digits as give its bits back. */
+void options_bits(const struct option_set *set, const void *values, FILE *out);
+
 /* The same values as entries of an object that is being written (json.h), in their types. */
 void options_json(const struct option_set *set, const void *values, struct json *out);
 

@@ -3,7 +3,7 @@
  * borders of its systems are known to that file alone. */
 #include "cli/assemble_output.h"
 
-#include <string.h>
+#include <stdio.h>
 
 #include "base/fingerprint.h"
 #include "base/log.h"
@@ -41,50 +41,44 @@ int assemble_output_open(struct assemble_output *o, struct run *run,
   return resume_begin(run, &o->place, inputs, o->begun, told[1], "systems");
 }
 
-/* Beside the contents of rows, dictionary and supports: what the systems depend on. */
+/* The hash of the classes, by the systems that they give. */
 static uint64_t mark_of(const struct all_systems *all)
 {
-  const struct refit_state *f = all->fit;
   const struct systems_shape *s = &all->shape;
   uint64_t sum = fingerprint(all->atom, s->count, sizeof *all->atom, 0) +
                  3 * fingerprint(all->color, s->count, sizeof *all->color, 0) +
-                 5 * fingerprint(s->row, s->count + 1, sizeof *s->row, 0) +
-                 7 * fingerprint(&f->rho, 1, sizeof f->rho, 0);
-  if (f->task->mean) sum += 9 * fingerprint(f->task->mean, f->p, sizeof *f->task->mean, 0);
-  return content_hash(sum, s->count, all->q, f->task->mean != NULL);
+                 5 * fingerprint(s->row, s->count + 1, sizeof *s->row, 0);
+  return content_hash(sum, s->count, 1, 1);
 }
 
-/* In what the earlier run's job differs; NULL: in nothing.  It has so many of all systems. */
-static const char *before_differs(const struct assemble_output *o, const struct all_systems *all,
-                                  gidx systems, gidx total)
+/* What the systems depend on beside options.  Rank 0. */
+static int identity_fill(struct identity_text *t, const struct assemble_output *o,
+                         const struct all_systems *all)
 {
-  const struct identity *was = &o->before.inputs, *is = &all->fit->inputs;
-  size_t bytes = (size_t)systems * sizeof *all->atom;
-  int same_classes = total == all->shape.count && !memcmp(o->before.atom, all->atom, bytes) &&
-                     !memcmp(o->before.color, all->color, bytes);
-  return was->rows != is->rows               ? "other rows"
-         : was->dictionary != is->dictionary ? "another dictionary"
-         : was->supports != is->supports     ? "other supports"
-         : was->codes != is->codes           ? "other codes"
-         : !same_classes                     ? "other classes"
-         : o->before.part.mark != o->mark    ? "another --directions, or other classes"
-                                             : NULL;
+  const struct refit_state *f = all->fit;
+  char rho[32];
+  snprintf(rho, sizeof rho, "%.17g", f->rho);
+  TRY(identity_text_hash(t, "rows_hash", f->inputs.rows));
+  TRY(identity_text_hash(t, "dictionary_hash", f->inputs.dictionary));
+  TRY(identity_text_hash(t, "supports_hash", f->inputs.supports));
+  TRY(identity_text_hash(t, "codes_hash", f->inputs.codes));
+  TRY(identity_text_hash(t, "mean_hash", mean_hash(f->task->mean, f->p)));
+  TRY(identity_text_input(t, "supports_rho", rho));
+  return identity_text_hash(t, "classes_hash", o->mark);
 }
 
-/* Was the earlier run for the same job? */
-static int before_check(const struct assemble_output *o, const struct all_systems *all)
+/* Is the earlier run's file of this job?  Rank 0. */
+static int before_check(struct assemble_output *o, struct run *run, const struct all_systems *all)
 {
-  const char *what = before_differs(o, all, o->begun, o->before.part.total);
-  CHECK(!what, ERR_INPUT, "'%s' was begun otherwise than it is to be gone on with: it has %s",
-        o->place.shown, what);
-  return OK;
-}
-
-static int complete_look(struct assemble_output *o, const struct all_systems *all)
-{
-  gidx count = o->before.shape.count;
   o->mark = mark_of(all);
-  TRY(complete_check(o->place.shown, before_differs(o, all, count, count)));
+  TRY(identity_fill(&run->identity, o, all));
+  if (!o->begun && !o->is_complete) return OK;
+  return identity_text_check(&run->identity, o->place.file, o->place.shown);
+}
+
+static int complete_end(struct assemble_output *o, struct run *run, const struct all_systems *all)
+{
+  TRY(before_check(o, run, all));
   systems_input_close(&o->before);
   return OK;
 }
@@ -93,14 +87,13 @@ int assemble_output_complete(struct assemble_output *o, struct run *run,
                              const struct all_systems *all)
 {
   struct comm *c = &run->comm;
-  TRY(comm_agree(c, c->rank ? OK : complete_look(o, all)));
+  TRY(comm_agree(c, c->rank ? OK : complete_end(o, run, all)));
   return complete_tell(c, o->place.shown);
 }
 
-static int output_create(struct assemble_output *o, const struct all_systems *all)
+static int output_create(struct assemble_output *o, struct run *run, const struct all_systems *all)
 {
-  o->mark = mark_of(all);
-  if (o->begun) TRY(before_check(o, all));
+  TRY(before_check(o, run, all));
   return systems_output_create(&o->file, o->place.file, &all->shape, all->atom, all->color, 1);
 }
 
@@ -115,7 +108,7 @@ static int before_copy(struct assemble_output *o)
 int assemble_output_begin(struct assemble_output *o, struct run *run, struct all_systems *all)
 {
   struct comm *c = &run->comm;
-  TRY(comm_agree(c, c->rank ? OK : output_create(o, all)));
+  TRY(comm_agree(c, c->rank ? OK : output_create(o, run, all)));
   if (!o->begun) return OK;
   TRY(all_systems_skip(all, o->before.shape.k, o->begun));
   return comm_agree(c, c->rank ? OK : before_copy(o));

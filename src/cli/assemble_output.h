@@ -16,7 +16,7 @@ struct assemble_output {
   struct output_place place;   /* on rank 0, as are the next */
   struct systems_output file;  /* its sink takes the systems behind those */
   struct systems_input before; /* of the earlier run */
-  uint64_t mark;               /* of classes, directions, mean and penalty */
+  uint64_t mark;               /* of the classes */
 };
 
 /* Claim the place, with resume find what an earlier run left, and begin used.in and run.log.

@@ -136,6 +136,7 @@ static int job_run(struct job *j)
   TRY(refit_frames_choose(&j->task, c, j->o->share));
   if (j->o->dry_run) return plan_print(j);
   const struct run_inputs inputs = fit_inputs_files(&j->inputs);
+  TRY(comm_agree(c, identity_text_begin(&j->run->identity, j->run->command->options, j->o)));
   TRY(assemble_output_open(&j->out, j->run, &j->o->output, j->o->resume, &inputs));
   stop_listen();
   TRY(threads_report(j->run, j->o->compute.threads));

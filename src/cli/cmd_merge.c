@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
-#include "cli/numerics.h"
+#include "job/numerics.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
 #include "io/inputs.h"

@@ -287,7 +287,7 @@ static int complete_end(struct run *run, const struct solve_options *o, struct s
 {
   struct comm *c = &run->comm;
   const struct solve_result *counted = &job->out.counted; /* on rank 0 */
-  TRY(solve_output_complete(&job->out, run, &job->systems, &job->task.options));
+  TRY(solve_output_complete(&job->out, run, &job->systems));
   TRY(comm_agree(c, c->rank ? OK : finite_check(o, counted)));
   return comm_agree(c, c->rank ? OK : strict_check(o, job, counted));
 }
@@ -312,6 +312,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
     job_free(job);
     return OK;
   }
+  TRY(comm_agree(c, identity_text_begin(&run->identity, run->command->options, o)));
   TRY(result_open(run, o, job));
   if (job->out.is_complete) {
     TRY(complete_end(run, o, job));

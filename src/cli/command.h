@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "io/outputs.h"
 #include "io/place.h"
+#include "job/identity.h"
 
 struct run; /* below */
 
@@ -41,15 +42,16 @@ struct run {
   struct comm comm;    /* size 1 and not open for commands that are not parallel */
   struct cores *cores; /* [comm.size] of every rank's machine; NULL when not parallel; owned */
   gidx *threads;       /* [comm.size] of every rank, after threads_report(); owned */
-  char started[32];    /* UTC, ISO 8601 */
-  char title[48];      /* "sagitta encode" */
-  int unread;          /* nobody reads what was written to stdout */
-  int stopped;         /* the job was asked to stop, and did at a safe point */
-  real max_seconds;    /* after so many since the start safe points stop it; 0: no limit */
-  char page[4096];     /* rank 0, after run_begin_at(): where run.json is to be (run_page.h) */
-  char result[4096];   /* and the result, as it was asked for */
-  char used[4096];     /* and used.in, as it is typed */
-  int has_page;        /* the command writes it itself */
+  struct identity_text identity; /* of a job that can be resumed; what it publishes has it */
+  char started[32];              /* UTC, ISO 8601 */
+  char title[48];                /* "sagitta encode" */
+  int unread;                    /* nobody reads what was written to stdout */
+  int stopped;                   /* the job was asked to stop, and did at a safe point */
+  real max_seconds;  /* after so many since the start safe points stop it; 0: no limit */
+  char page[4096];   /* rank 0, after run_begin_at(): where run.json is to be (run_page.h) */
+  char result[4096]; /* and the result, as it was asked for */
+  char used[4096];   /* and used.in, as it is typed */
+  int has_page;      /* the command writes it itself */
 };
 
 /* Options that several commands share: a struct and its table each. */

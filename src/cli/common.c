@@ -12,7 +12,7 @@
 #include "base/watchdog.h"
 #include "cli/about.h"
 #include "cli/command.h"
-#include "cli/numerics.h"
+#include "job/numerics.h"
 #include "cli/revision.h"
 #include "cli/run_page.h"
 #include "config.h"
@@ -238,11 +238,20 @@ int run_facts(const struct run *run, const char *device, int threads, struct run
   time_t now = time(NULL);
   strftime(ended, sizeof ended, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
   const struct run_fact all[] = {
-      {"version", PACKAGE_VERSION, 0}, {"revision", REVISION, 0},  {"numerics", NULL, NUMERICS},
-      {"command", words, 0},           {"options", options, 0},    {"host", host, 0},
-      {"ranks", NULL, run->comm.size}, {"threads", NULL, threads}, {"device", device, 0},
-      {"started", run->started, 0},    {"ended", ended, 0},
+      {"version", PACKAGE_VERSION, 0},
+      {"revision", REVISION, 0},
+      {"numerics", NULL, NUMERICS},
+      {"command", words, 0},
+      {"options", options, 0},
+      {"host", host, 0},
+      {"ranks", NULL, run->comm.size},
+      {"threads", NULL, threads},
+      {"device", device, 0},
+      {"started", run->started, 0},
+      {"ended", ended, 0},
+      {"identity", run->identity.text, 0},
   };
-  memcpy(facts, all, sizeof all);
-  return LENGTH(all);
+  int count = LENGTH(all) - (run->identity.text == NULL);
+  memcpy(facts, all, (size_t)count * sizeof *all);
+  return count;
 }

@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/content.h"
-#include "cli/numerics.h"
+#include "job/numerics.h"
 #include "cli/resume.h"
 #include "io/inputs.h"
 

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/watchdog.h"
-#include "cli/numerics.h"
+#include "job/numerics.h"
 #include "cli/resume.h"
 #include "io/inputs.h"
 #include "io/part.h"

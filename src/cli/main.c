@@ -263,6 +263,7 @@ int main(int argc, char **argv)
   if (status) return job_fail(&run, status);
   free(run.cores);
   free(run.threads);
+  identity_text_free(&run.identity);
   free(options);
   free(arguments);
   status = process_end(run.unread);

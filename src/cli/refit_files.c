@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "cli/atom_steps.h"
-#include "cli/numerics.h"
+#include "job/numerics.h"
 #include "cli/resume.h"
 #include "refit/state_write.h"
 

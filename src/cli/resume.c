@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "cli/numerics.h"
+#include "job/numerics.h"
 #include "io/h5/h5.h"
 #include "io/inputs.h"
 

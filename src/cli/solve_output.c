@@ -38,26 +38,11 @@ int solve_output_open(struct solve_output *f, struct run *run, const struct outp
   return resume_begin(run, &f->place, &inputs, f->begun, total, "systems");
 }
 
-/* In what the earlier run's job differs; NULL: in nothing. */
-static const char *before_differs(const struct solve_output *f, const struct arrow_options *options)
+/* Is the earlier run's file of this job?  Rank 0 has read the systems' mark by now. */
+static int before_check(struct solve_output *f, struct run *run)
 {
-  const struct arrow_options *was = &f->before.options;
-  return f->before.part.mark != f->mark         ? "other systems"
-         : was->ridge_t != options->ridge_t     ? "another --ridge-t"
-         : was->ridge_b != options->ridge_b     ? "another --ridge-b"
-         : !was->escalate != !options->escalate ? "another --escalate"
-                                                : NULL;
-}
-
-/* Was the earlier run for the same job? */
-static int before_check(const struct solve_output *f, const struct systems_shape *shape,
-                        const struct arrow_options *options)
-{
-  const char *what = f->before.part.total != shape->count ? "another number of systems"
-                                                          : before_differs(f, options);
-  CHECK(!what, ERR_INPUT, "'%s' was begun otherwise than it is to be gone on with: it has %s",
-        f->place.shown, what);
-  return OK;
+  TRY(identity_text_hash(&run->identity, "systems_mark", f->mark));
+  return identity_text_check(&run->identity, f->place.file, f->place.shown);
 }
 
 /* Solutions of the earlier run go to the file, and are counted. */
@@ -80,13 +65,13 @@ static int count_alone(void *self, const struct solution_block *block)
   return OK;
 }
 
-static int complete_look(struct solve_output *f, const struct systems_input *systems,
-                         const struct arrow_options *options)
+static int complete_count(struct solve_output *f, struct run *run,
+                          const struct systems_input *systems)
 {
   struct counting counting = {f, &systems->shape};
   const struct solution_sink sink = {&counting, count_alone};
   TRY(systems_input_mark(systems, &f->mark));
-  TRY(complete_check(f->place.shown, before_differs(f, options)));
+  TRY(before_check(f, run));
   f->before.part.systems = systems->shape.count;
   TRY(solutions_copy(&f->before, &systems->shape, &sink));
   solutions_input_close(&f->before);
@@ -94,21 +79,22 @@ static int complete_look(struct solve_output *f, const struct systems_input *sys
 }
 
 int solve_output_complete(struct solve_output *f, struct run *run,
-                          const struct systems_input *systems, const struct arrow_options *options)
+                          const struct systems_input *systems)
 {
   struct comm *c = &run->comm;
-  TRY(comm_agree(c, c->rank ? OK : complete_look(f, systems, options)));
+  TRY(comm_agree(c, c->rank ? OK : complete_count(f, run, systems)));
   return complete_tell(c, f->place.shown);
 }
 
-static int output_begin(struct solve_output *f, const struct systems_input *systems,
-                        const struct arrow_options *options)
+static int output_begin(struct solve_output *f, struct run *run,
+                        const struct systems_input *systems, const struct arrow_options *options)
 {
   const struct systems_shape *shape = &systems->shape;
   struct counting counting = {f, shape};
   const struct solution_sink sink = {&counting, counted_write};
   TRY(systems_input_mark(systems, &f->mark));
-  if (f->begun) TRY(before_check(f, shape, options));
+  if (f->begun) TRY(before_check(f, run));
+  TRY(identity_text_hash(&run->identity, "systems_mark", f->mark));
   TRY(solutions_output_create(&f->file, f->place.file, shape, options));
   if (!f->begun) return OK;
   TRY(solutions_copy(&f->before, shape, &sink));
@@ -121,7 +107,7 @@ static int output_begin(struct solve_output *f, const struct systems_input *syst
 int solve_output_begin(struct solve_output *f, struct run *run, const struct systems_input *systems,
                        const struct arrow_options *options)
 {
-  return comm_agree(&run->comm, run->comm.rank ? OK : output_begin(f, systems, options));
+  return comm_agree(&run->comm, run->comm.rank ? OK : output_begin(f, run, systems, options));
 }
 
 void solve_output_join(const struct solve_output *f, struct solve_result *result)

@@ -26,10 +26,10 @@ struct solve_output {
 int solve_output_open(struct solve_output *f, struct run *run, const struct output_options *output,
                       int resume, const char *systems, gidx total);
 
-/* Is what is complete of the same job?  ERR_INPUT says in what it differs.  f->counted, on rank 0
- * <- its outcomes.  Collective. */
+/* Is what is complete of the same job, by run->identity?  ERR_INPUT says in what it differs.
+ * f->counted, on rank 0 <- its outcomes.  Collective. */
 int solve_output_complete(struct solve_output *f, struct run *run,
-                          const struct systems_input *systems, const struct arrow_options *options);
+                          const struct systems_input *systems);
 
 /* Begin the result with what the earlier run left, if it is of the same job: ERR_INPUT.
  * Collective. */

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "cli/atom_steps.h"
-#include "cli/numerics.h"
+#include "job/numerics.h"
 #include "cli/resume.h"
 #include "io/inputs.h"
 

@@ -13,7 +13,7 @@ import typing
 import h5py
 import numpy as np
 
-VERSIONS = (1, 2)  # format_version that is understood
+VERSIONS = (1, 2, 3)  # format_version that is understood
 PAGE_VERSION = 1  # that of run.json
 HOLDERS = {  # which file of a folder has what, in the order in which they are looked at
     "supports": ("supports.h5",),

@@ -226,20 +226,28 @@ static int text_read(const struct h5_file *f, const struct attribute *a, char **
   return OK;
 }
 
+int h5_read_text_any(const struct h5_file *f, const char *object, const char *name, char **text)
+{
+  struct attribute a;
+  *text = NULL;
+  TRY(attribute_open(f, object, name, &a));
+  int is_text = H5Tget_class(a.type) == H5T_STRING && a.values == 1;
+  int status = is_text ? text_read(f, &a, text) : OK;
+  attribute_close(&a);
+  TRY(status);
+  CHECK(is_text && *text, ERR_INPUT, "attribute '%s' of '%s' of '%s' is not a text", name, object,
+        f->path);
+  return OK;
+}
+
 int h5_read_text(const struct h5_file *f, const char *object, const char *name, char *out,
                  int capacity)
 {
-  struct attribute a;
-  TRY(attribute_open(f, object, name, &a));
-  char *text = NULL;
-  int is_text = H5Tget_class(a.type) == H5T_STRING && a.values == 1;
-  int status = is_text ? text_read(f, &a, &text) : OK;
-  attribute_close(&a);
-  int fits = text && strlen(text) < (size_t)capacity;
+  char *text;
+  TRY(h5_read_text_any(f, object, name, &text));
+  int fits = strlen(text) < (size_t)capacity;
   if (fits) strcpy(out, text);
   free(text);
-  TRY(status);
-  CHECK(is_text, ERR_INPUT, "attribute '%s' of '%s' of '%s' is not a text", name, object, f->path);
   CHECK(fits, ERR_INPUT, "attribute '%s' of '%s' of '%s' is longer than %d bytes", name, object,
         f->path, capacity - 1);
   return OK;

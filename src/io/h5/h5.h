@@ -16,7 +16,7 @@
 #include "io/input_file.h"
 
 #define FORMAT_NAME "sagitta"
-enum { FORMAT_VERSION = 2, H5_SEALED_FROM = 2 }; /* this version, the first with hashes */
+enum { FORMAT_VERSION = 3, H5_SEALED_FROM = 2 }; /* this version, the first with hashes */
 
 enum h5_type { TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_OTHER };
 
@@ -153,6 +153,8 @@ int h5_attribute_is(const struct h5_file *f, const char *object, const char *nam
 /* Read an attribute.  ERR_INPUT: there is none, or it has another type or length. */
 int h5_read_text(const struct h5_file *f, const char *object, const char *name, char *out,
                  int capacity);
+/* The same of any length: the caller frees *text. */
+int h5_read_text_any(const struct h5_file *f, const char *object, const char *name, char **text);
 int h5_read_long(const struct h5_file *f, const char *object, const char *name, gidx *out);
 int h5_read_longs(const struct h5_file *f, const char *object, const char *name, int n, gidx *out);
 int h5_read_real(const struct h5_file *f, const char *object, const char *name, real *out);

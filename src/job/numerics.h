@@ -2,9 +2,9 @@
  * Which bits this program gives: files of another are not gone on with, since the result would have
  * the bits of both.
  *
- * Floor: cli. */
-#ifndef CLI_NUMERICS_H
-#define CLI_NUMERICS_H
+ * Floor: job. */
+#ifndef JOB_NUMERICS_H
+#define JOB_NUMERICS_H
 
 /* Rises when equal input gives other bits (doc/versions.md); /run of every result has it. */
 enum { NUMERICS = 3 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What /run says of who wrote a file; where it has no number, that was before there were any. */
-#include "cli/numerics.h"
+#include "job/numerics.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lines are compared by their keys, so that their order, and options that are new, do not matter
+ * more than what they say. */
+#include "job/identity.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options_write.h"
+#include "base/status.h"
+#include "io/h5/h5.h"
+#include "job/numerics.h"
+
+enum { MAX_KEY = 64 };
+
+struct line {
+  char key[MAX_KEY];
+  const char *value; /* [length] in the text */
+  int length;
+};
+
+/* Take the line at `at`; returns where the next one is, NULL: there is none. */
+static const char *line_take(const char *at, struct line *line)
+{
+  const char *equals = strstr(at, " = "), *end = at + strcspn(at, "\n");
+  if (!*at || !equals || equals > end) return NULL;
+  snprintf(line->key, sizeof line->key, "%.*s", (int)(equals - at), at);
+  line->value = equals + 3;
+  line->length = (int)(end - line->value);
+  return *end ? end + 1 : end;
+}
+
+static int line_find(const char *text, const char *key, struct line *line)
+{
+  for (const char *at = text; (at = line_take(at, line));)
+    if (strcmp(line->key, key) == 0) return 1;
+  return 0;
+}
+
+/* Texts of inputs, and of no options, have one. */
+static int is_input(const struct line *line)
+{
+  return strchr(line->key, '_') != NULL;
+}
+
+int identity_text_begin(struct identity_text *t, const struct option_set *set, const void *resolved)
+{
+  size_t bytes;
+  identity_text_free(t);
+  FILE *memory = open_memstream(&t->text, &bytes);
+  CHECK(memory, ERR_MEMORY, "cannot allocate the identity of a job");
+  fprintf(memory, "numerics = %d\n", NUMERICS);
+  options_bits(set, resolved, memory);
+  int failed = ferror(memory) != 0;
+  failed = fclose(memory) || failed;
+  CHECK(!failed, ERR_MEMORY, "cannot allocate the identity of a job");
+  return OK;
+}
+
+void identity_text_free(struct identity_text *t)
+{
+  free(t->text);
+  *t = (struct identity_text){0};
+}
+
+int identity_text_input(struct identity_text *t, const char *name, const char *value)
+{
+  struct line line;
+  char *whole;
+  const char *from = t->text, *next;
+  size_t capacity = strlen(t->text) + strlen(name) + strlen(value) + 8, used = 0;
+  CHECK(strchr(name, '_'), ERR_INTERNAL, "'%s' is no name of an input", name);
+  whole = malloc(capacity);
+  CHECK(whole, ERR_MEMORY, "cannot allocate %zu bytes", capacity);
+  for (; (next = line_take(from, &line)); from = next) {
+    if (strcmp(line.key, name) == 0) continue;
+    memcpy(whole + used, from, (size_t)(next - from));
+    used += (size_t)(next - from);
+  }
+  snprintf(whole + used, capacity - used, "%s = %s\n", name, value);
+  free(t->text);
+  t->text = whole;
+  return OK;
+}
+
+int identity_text_hash(struct identity_text *t, const char *name, uint64_t hash)
+{
+  char digits[32] = "none";
+  if (hash) snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
+  return identity_text_input(t, name, digits);
+}
+
+/* Who wrote a file without an identity? */
+static int older_fail(const struct h5_file *f)
+{
+  char version[64];
+  if (h5_read_text(f, "/run", "version", version, sizeof version)) {
+    status_clear();
+    snprintf(version, sizeof version, "of no known version");
+  }
+  FAIL(
+      ERR_INPUT,
+      "'%s' was written by Sagitta %s, format %lld, and does not say which job it is of: finish it "
+      "with that program, or begin again, with --force and not --resume",
+      f->path, version, (long long)f->version);
+}
+
+static int text_take(const struct h5_file *f, char **text)
+{
+  int there;
+  TRY(h5_exists(f, "/run", &there));
+  if (there) TRY(h5_attribute_exists(f, "/run", "identity", &there));
+  return there ? h5_read_text_any(f, "/run", "identity", text) : older_fail(f);
+}
+
+int identity_text_read(const char *path, char **text)
+{
+  struct h5_file f;
+  *text = NULL;
+  TRY(h5_open(&f, path));
+  return h5_close_after(&f, text_take(&f, text));
+}
+
+int identity_text_find(const char *text, const char *key, char *value, size_t capacity)
+{
+  struct line line;
+  if (!line_find(text, key, &line)) return 0;
+  snprintf(value, capacity, "%.*s", line.length, line.value);
+  return 1;
+}
+
+/* What a user would type; of a line that is not there NULL. */
+static void side_show(const char *key, const struct line *line, char *out, size_t capacity)
+{
+  int is_yes = line && line->length == 3 && memcmp(line->value, "yes", 3) == 0;
+  int is_no = line && line->length == 2 && memcmp(line->value, "no", 2) == 0;
+  const char *dashes = strchr(key, '_') || strcmp(key, "numerics") == 0 ? "" : "--";
+  if (!line || is_no)
+    snprintf(out, capacity, "no %s%s", dashes, key);
+  else if (is_yes)
+    snprintf(out, capacity, "%s%s", dashes, key);
+  else
+    snprintf(out, capacity, "%s%s %.*s", dashes, key, line->length, line->value);
+}
+
+/* Does the other text have this line?  An input that it does not have yet does not count. */
+static int line_differs(const struct line *line, const char *other, struct line *found, int *there)
+{
+  *there = line_find(other, line->key, found);
+  if (!*there) return !is_input(line);
+  return found->length != line->length ||
+         memcmp(found->value, line->value, (size_t)line->length) != 0;
+}
+
+int identity_text_differs(const char *was, const char *is, const char *but,
+                          struct identity_difference *d)
+{
+  struct line line, other;
+  int there;
+  for (const char *at = is; (at = line_take(at, &line));) {
+    if (but && strcmp(line.key, but) == 0) continue;
+    if (!line_differs(&line, was, &other, &there)) continue;
+    side_show(line.key, there ? &other : NULL, d->was, sizeof d->was);
+    side_show(line.key, &line, d->is, sizeof d->is);
+    return 1;
+  }
+  for (const char *at = was; (at = line_take(at, &line));) {
+    if ((but && strcmp(line.key, but) == 0) || !line_differs(&line, is, &other, &there)) continue;
+    side_show(line.key, &line, d->was, sizeof d->was);
+    side_show(line.key, NULL, d->is, sizeof d->is);
+    return 1;
+  }
+  return 0;
+}
+
+int identity_text_compare(const struct identity_text *now, const char *was, const char *shown)
+{
+  struct identity_difference d;
+  CHECK(!identity_text_differs(was, now->text, NULL, &d), ERR_INPUT,
+        "cannot resume '%s': written with %s, this run has %s; give the same, or begin again, with "
+        "--force and not --resume",
+        shown, d.was, d.is);
+  return OK;
+}
+
+int identity_text_check(const struct identity_text *now, const char *path, const char *shown)
+{
+  char *was;
+  TRY(identity_text_read(path, &was));
+  int status = identity_text_compare(now, was, shown);
+  free(was);
+  return status;
+}

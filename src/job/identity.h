@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What names a job: all that the values of its result depend on, as lines of a text.
+ *
+ * Floor: job.  Not collective.
+ *
+ * The lines, of which each has a key of its own:
+ *     numerics = 3                      of the program (numerics.h)
+ *     rho = 0.1                         an option that may change bits, as it was resolved
+ *     rows_hash = 0123456789abcdef      an input; only such keys have a '_'
+ * They are the attribute `identity` of /run of what a job publishes.  A run that goes on from it
+ * has the same lines; those of inputs count as soon as both sides have them, since some are known
+ * only when inputs have been read. */
+#ifndef JOB_IDENTITY_H
+#define JOB_IDENTITY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/options.h"
+
+struct identity_text {
+  char *text; /* owned; NULL: not begun */
+};
+
+/* Begin with the options.  resolved: an options struct of this set whose values are those that
+ * count, where 0 or `auto` was given too.  ERR_MEMORY. */
+int identity_text_begin(struct identity_text *t, const struct option_set *set,
+                        const void *resolved);
+void identity_text_free(struct identity_text *t);
+
+/* Add an input, or give it another value; its name has a '_'. */
+int identity_text_input(struct identity_text *t, const char *name, const char *value);
+int identity_text_hash(struct identity_text *t, const char *name, uint64_t hash); /* 0: none */
+
+/* *text, which the caller frees, <- that of a file.  ERR_INPUT: it has none, as those of older
+ * programs; the message says of which. */
+int identity_text_read(const char *path, char **text);
+
+/* value[capacity] <- that of a key of a text that was read; returns whether it is there. */
+int identity_text_find(const char *text, const char *key, char *value, size_t capacity);
+
+/* The first difference, each side as "--rho 0.1", "no --center" or "rows_hash 0123". */
+struct identity_difference {
+  char was[256], is[256];
+};
+/* Do two texts differ?  But for the line of an option called `but`, if that is not NULL. */
+int identity_text_differs(const char *was, const char *is, const char *but,
+                          struct identity_difference *difference);
+
+/* May a run go on from a file?  ERR_INPUT: it is of another job; the message names what differs,
+ * and both values.  shown: its name in messages. */
+int identity_text_check(const struct identity_text *now, const char *path, const char *shown);
+/* The same of a text that was read. */
+int identity_text_compare(const struct identity_text *now, const char *was, const char *shown);
+
+#endif
