@@ -193,7 +193,7 @@ libsagitta_a_SOURCES += \
   %D%/io/encoder.h %D%/io/encoder.c \
   %D%/io/tensors_write.h %D%/io/tensors_write.c %D%/io/export.h %D%/io/export.c \
   %D%/io/safetensors.h %D%/io/safetensors.c %D%/io/shards.h %D%/io/shards.c %D%/io/part.h %D%/io/part.c \
-  %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c \
+  %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c %D%/io/input_folder.h %D%/io/input_folder.c \
   %D%/io/file_names.h %D%/io/file_names.c \
   %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
   %D%/io/companions.h %D%/io/companions.c \
@@ -201,7 +201,7 @@ libsagitta_a_SOURCES += \
   %D%/io/attributes.h %D%/io/attributes.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
   %D%/io/inspect.h %D%/io/inspect.c %D%/io/inspect_tell.h %D%/io/inspect_tell.c \
-  %D%/io/run_option.h %D%/io/run_option.c %D%/io/tokens.h %D%/io/tokens.c %D%/io/sources.h %D%/io/sources.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
+  %D%/io/run_option.h %D%/io/run_option.c %D%/io/vocabulary.h %D%/io/vocabulary.c %D%/io/tokens.h %D%/io/tokens.c %D%/io/sources.h %D%/io/sources.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
   %D%/io/inspect_npy.h %D%/io/inspect_npy.c %D%/io/diff.h %D%/io/diff.c \
   %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \

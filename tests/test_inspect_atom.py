@@ -100,6 +100,55 @@ def check_tokens(p):
                                                   "--top", 500), "the first row of all")
 
 
+@claim("a vocabulary in JSON gives the words of a text, whatever they have")
+def check_words(p):
+    odd = {3: "a\n", 4: "\n\n", 17: 'q"\\', 21: "\r", 22: "\u00fc\U0001f600", 23: "}", 24: ","}
+    words, plain = [odd.get(i, word) for i, word in enumerate(p.words)], p.words
+    numbers = {word: i for i, word in enumerate(words) if word}
+    p.words = [word.replace("\n", r"\n").replace("\r", r"\r") for word in words]
+    for name, text in (("object", json.dumps(numbers)), ("lines", json.dumps(numbers, indent=1)),
+                       ("list", "\n" + json.dumps(words, ensure_ascii=False))):
+        with open(f"{p.folder}/{name}", "w", encoding="utf-8") as f:
+            f.write(text)
+        text = p.show(p.run, "--atom", 7, "--top", 40, "--rows", p.rows, "--vocabulary",
+                      f"{p.folder}/{name}")
+        found = re.findall(r"^ +(\d+) +-?[\d.e-]+ ( ?\S.*)$", text, re.M)[-40:]
+        ok(len(found) == 40, f"{len(found)} rows have tokens")
+        for row, tokens in found:
+            want = p.around(int(row), True)
+            ok(tokens == want, f"{name}, {row}: '{tokens}' '{want}'")
+    p.words = plain
+    for text, said in (('{"a": 1, "b": "c"}', "each word its number"),
+                       ('{"model": {"vocab": {"a": 0}}}', '"vocab" alone'),
+                       ('["a", 3]', "neither a list of words"), ("a\0b\n", "is not text")):
+        with open(f"{p.folder}/odd", "w", encoding="utf-8") as f:
+            f.write(text)
+        p.show(p.run, "--atom", 7, "--rows", p.rows, "--vocabulary", f"{p.folder}/odd", code=65,
+               said=said)
+
+
+@claim("a text that a word with a line feed shifts is warned of, and no other")
+def check_shifted(p):
+    look = ["inspect", p.run, "--atom", 7, "--rows", p.rows, "--vocabulary", f"{p.folder}/lines"]
+    whole = [f"word{i}" for i in range(50)]
+    for changes, empty in (({}, ""), ({49: "[last]", 0: "[PAD]"}, ""), ({12: "\\n"}, ""),
+                           ({12: "\n"}, "2 of the rows' tokens"),
+                           ({12: "x\n", 31: ";\n\n"}, "3 of the rows' tokens"),
+                           ({12: "\r"}, "1 of the rows' tokens")):
+        words = [changes.get(i, word) for i, word in enumerate(whole)]
+        with open(f"{p.folder}/lines", "w", encoding="utf-8", newline="") as f:
+            f.writelines(word + "\n" for word in words)
+        done = sagitta(*look)
+        told = [line for line in done.stderr.splitlines() if "warning" in line]
+        first = "token 13 first" if "x\n" in words else "token 12 first"
+        good = all(word in told[0] for word in (empty, first, "line feed")) if told else not empty
+        ok(done.returncode == 0 and good, f"{changes}: {told}")
+    with open(f"{p.folder}/lines", "w", encoding="utf-8") as f:
+        f.writelines(word + "\n" for word in whole[:-1])
+    done = sagitta(*look)
+    ok("rows have token 49" in done.stderr and "has 49 words" in done.stderr, done.stderr)
+
+
 @claim("tokens are those of the file that the run read, where it is there")
 def check_found(p):
     run, words = f"{p.folder}/found", ["--atom", 7, "--top", 5]
@@ -188,6 +237,8 @@ with tempfile.TemporaryDirectory() as folder:
         place = Place(folder)
     check_figures(place)
     check_tokens(place)
+    check_words(place)
+    check_shifted(place)
     check_found(place)
     check_json(place)
     check_refused(place)

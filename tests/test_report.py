@@ -120,6 +120,28 @@ def check_page(p):
     ok(f"<b>{held:.3f}</b><span>explained of unseen rows" in page, f"unseen {held}")
 
 
+@claim("a vocabulary in JSON gives the words of the text; one that a line feed shifts is warned of")
+def check_vocabulary(p):
+    words = [f"w{i}" for i in range(60)]
+    words[7], words[8] = "\n", "a\rb"
+    for name, text in (("list", json.dumps(words)), ("object", json.dumps(
+            {word: i for i, word in enumerate(words)}, indent=2)), ("text", "\n".join(words))):
+        with open(f"{p.folder}/{name}", "w", encoding="utf-8", newline="") as f:
+            f.write(text)
+        done = report(p.run, "--vocabulary", f"{p.folder}/{name}", "--output",
+                      f"{p.run}/words.html")
+        told = "warning: 2 of the rows' tokens have an empty line" in done.stderr
+        ok(done.returncode == 0 and told == (name == "text"), f"{name}: {done.stderr}")
+        found = data_in(p.page("words.html"))["words"]
+        at = 1 if name == "text" else 0
+        ok(all(word == (words[int(t) - at] if at == 0 or int(t) > 8 else word)
+               for t, word in found.items() if int(t) != 8 + at), f"{name}: {found}")
+    with open(f"{p.folder}/bad", "w", encoding="utf-8") as f:
+        f.write('["a", "b"] ]')
+    done = report(p.run, "--vocabulary", f"{p.folder}/bad")
+    ok(done.returncode and "bad'" in done.stderr, done.stderr)
+
+
 @claim("a page of what train left, with the codes that its encoder finds")
 def check_train(p):
     sae, codes = f"{p.folder}/sae", f"{p.folder}/sae-codes"
@@ -273,6 +295,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder_:
     with claim("a fit of rows that have tokens"):
         place = Place(folder_)
     check_page(place)
+    check_vocabulary(place)
     check_train(place)
     check_browser(place)
     check_many(place)

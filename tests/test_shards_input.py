@@ -29,6 +29,73 @@ def is_refused(name, code, words, what):
        f"{what}: {done.returncode} {done.stderr.strip()}")
 
 
+def order_told(*words):
+    """What a run says of the order of files; "" where it says nothing."""
+    done = sagitta(*words)
+    need(done, words)
+    return "".join(line for line in done.stderr.splitlines() if "order of their bytes" in line)
+
+
+@claim("where bytes put files in another order than their numbers a warning names both, else none")
+def check_order(folder, values):
+    for names, before in ((["p1", "p2", "p10"], ("p10", "p2")), (["p01", "p02", "p10"], None),
+                          (["a9-b1", "a9-b2", "a10-b1"], ("a10-b1", "a9-b1")),
+                          (["a1-9", "a1-10"], ("a1-10", "a1-9")),
+                          (["l2-p1", "l2-p2", "l11-p1"], ("l11-p1", "l2-p1")),
+                          (["9/x", "10/x"], ("10/x", "9/x")), (["10ab", "9cd"], None),
+                          (["2024-9", "2024-09b", "x10", "y2"], None), (["1", "01x"], None),
+                          (["99999999999999999999", "100000000000000000000"],
+                           ("100000000000000000000", "99999999999999999999"))):
+        d = tempfile.mkdtemp(dir=folder)
+        for i, name in enumerate(names):
+            os.makedirs(os.path.dirname(f"{d}/{name}"), exist_ok=True)
+            np.save(f"{d}/{name}.npy", values[40 * i:40 * i + 40])
+        depth = "*/*" if "/" in names[0] else "*"
+        told = order_told("seed", "--rows", f"{d}/{depth}.npy", "--atoms", 4, "--output",
+                          f"{d}/out")
+        places = [told.find(f"{name}.npy'") for name in before or ()]
+        ok(0 <= places[0] < places[1] if before else not told, f"{names}: {told}")
+        with open(f"{d}/out/run.log", encoding="utf-8") as f:
+            ok((told[12:] in f.read()) == bool(told) or not told, "run.log has it")
+        with open(f"{d}/list", "w", encoding="utf-8") as f:
+            f.writelines(f"{name}.npy\n" for name in names)
+        told = order_told("seed", "--rows", f"@{d}/list", "--atoms", 4, "--output", f"{d}/own")
+        ok(not told, f"{names}, in a list: {told}")
+
+
+@claim("of a folder of shards, and of a pattern without quotes, it is said what to type")
+def check_typed(folder, values):
+    d = tempfile.mkdtemp(dir=folder)
+    for end in "npy", "safetensors", "h5":
+        os.makedirs(f"{d}/{end}")
+        for i in range(3):
+            name = f"{d}/{end}/{i}.{end}"
+            if end == "npy":
+                np.save(name, values[:9])
+            elif end == "h5":
+                with h5py.File(name, "w") as f:
+                    f["rows"] = values[:9]
+            else:
+                safetensors(name, {"a": ("F32", values[:9]), "b": ("F32", values[:9])})
+        for command in ("seed", "--atoms", 3), ("fit", "--atoms", 3), ("train", "--atoms", 3):
+            done = sagitta(*command, "--rows", f"{d}/{end}/", "--output", f"{d}/out")
+            ok(done.returncode == 74 and f"all 3 are '{d}/{end}/*.{end}', in quotes" in done.stderr,
+               f"{command}, {end}: {done.stderr}")
+        names = [f"{d}/{end}/{i}.{end}" for i in range(3)]
+        for option in "--rows", "--holdout":
+            done = sagitta("fit", option, *names, "--atoms", 3, "--output", f"{d}/out")
+            ok(done.returncode == 2 and f"{option} '{d}/{end}/*.{end}'" in done.stderr and
+               "in quotes" in done.stderr, f"three files: {done.stderr}")
+            done = sagitta("fit", option, *names[:2], "--atoms", 3, "--output", f"{d}/out")
+            ok(done.returncode == 2 and "a pattern in quotes" in done.stderr,
+               f"two files, one taken for a deck: {done.stderr}")
+    done = sagitta("seed", "--rows", f"{d}/safetensors/*.safetensors", "--atoms", 3, "--output",
+                   f"{d}/out")
+    ok(done.returncode == 65 and ":NAME" in done.stderr, f"several tensors: {done.stderr}")
+    need(sagitta("seed", "--rows", f"{d}/safetensors/*.safetensors:b", "--atoms", 3, "--output",
+                 f"{d}/out"), "one tensor of each")
+
+
 @claim("patterns and lists: what they name, in which order, and what is wrong with them")
 def check_names(folder, values):
     d = f"{folder}/names"
@@ -252,7 +319,8 @@ def main():
             np.save(f"{folder}/one.npy", values)
             need(sagitta("seed", "--rows", f"{folder}/one.npy", "--atoms", 40, "--output",
                          f"{folder}/whole"), "seed")
-        for check in (check_names, check_package, check_safetensors, check_virtual):
+        for check in (check_names, check_order, check_typed, check_package,
+                      check_safetensors, check_virtual):
             check(folder, values)
     done_testing()
 

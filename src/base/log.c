@@ -18,6 +18,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a line is
 static int level, rank;
 static _Atomic int drawn; /* width of the progress line now on the terminal */
 static FILE *file;
+static char early[1 << 14]; /* lines of warnings from before there was a file, whole ones */
+static size_t early_used;
 static struct timespec origin;
 
 double log_seconds(void)
@@ -36,7 +38,22 @@ void log_setup(int new_level, int new_rank)
 
 void log_attach(FILE *opened)
 {
+  pthread_mutex_lock(&lock);
   file = opened;
+  if (file && early_used) fputs(early, file);
+  early_used = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Keep a warning for a file that is still to come, as long as there is room. */
+static void early_keep(double seconds, const char *text)
+{
+  int more =
+      snprintf(early + early_used, sizeof early - early_used, "[%10.3f] %s\n", seconds, text);
+  if (early_used + (size_t)more < sizeof early)
+    early_used += (size_t)more;
+  else
+    early[early_used] = '\0';
 }
 
 void log_close(void)
@@ -57,11 +74,14 @@ static int is_watched(void)
   return fstat(STDERR_FILENO, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-static void line_out(int to_terminal, const char *text)
+enum { TO_TERMINAL = 1, IS_WARNING = 2 };
+
+static void line_out(int how, const char *text)
 {
   pthread_mutex_lock(&lock);
   double t = log_seconds();
-  if (to_terminal) {
+  if (how & IS_WARNING && !file) early_keep(t, text);
+  if (how & TO_TERMINAL) {
     int is_step = is_watched(),
         step = is_step ? watchdog_begin(ERR_IO, "writing to stderr", NULL) : 0;
     if (drawn) fprintf(stderr, "\r%*s\r", drawn, "");
@@ -90,13 +110,13 @@ void log_failure(const char *message)
   line_out(0, text);
 }
 
-static void line_format(int to_terminal, const char *prefix, const char *format, va_list args)
+static void line_format(int how, const char *prefix, const char *format, va_list args)
 {
   char text[1024];
   int used = snprintf(text, sizeof text, "%s", prefix);
   vsnprintf(text + used, sizeof text - (size_t)used, format, args);
   text_clean(text);
-  line_out(to_terminal, text);
+  line_out(how, text);
 }
 
 void log_info(const char *format, ...)
@@ -131,7 +151,7 @@ void log_warn(const char *format, ...)
   if (rank != 0) return;
   va_list args;
   va_start(args, format);
-  line_format(1, "warning: ", format, args);
+  line_format(TO_TERMINAL | IS_WARNING, "warning: ", format, args);
   va_end(args);
 }
 

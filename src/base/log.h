@@ -15,7 +15,8 @@ enum log_level { LOG_QUIET = -1, LOG_NORMAL = 0, LOG_VERBOSE = 1 };
 /* Set what is printed, and start the clock of log_seconds() the first time. */
 void log_setup(int level, int rank);
 
-/* From here on rank 0 writes its lines to an open file too, which log_close() closes. */
+/* From here on rank 0 writes its lines to an open file too, which log_close() closes; warnings from
+ * before, as of inputs, come first. */
 void log_attach(FILE *file);
 void log_close(void);
 

@@ -274,6 +274,20 @@ static int value_check(const struct option_row *row, const char *text,
   return OK;
 }
 
+/* Is it one of the names that a shell made of a pattern?  Then say how it is written. */
+static int argument_fail(const struct parse *p, const char *text)
+{
+  const struct option_row *row = NULL;
+  for (int i = 0; i < p->n_given && !row; i++)
+    if (p->given[i].row->type == OPTION_TEXTS) row = p->given[i].row;
+  const char *slash = strrchr(text, '/'), *end = strrchr(slash ? slash : text, '.');
+  CHECK(row && end, ERR_USAGE, "unexpected argument '%s'", text);
+  FAIL(ERR_USAGE,
+       "unexpected argument '%s': options such as '--%s' take one name; of several files a pattern "
+       "in quotes, as in --%s '%.*s*%s'",
+       text, row->key, row->key, slash ? (int)(slash - text + 1) : 0, text, end);
+}
+
 /* argp's parser: keep options, with their texts, and positional arguments for options_parse(). */
 static error_t argument_seen(int key, char *text, struct argp_state *state)
 {
@@ -295,7 +309,7 @@ static error_t argument_seen(int key, char *text, struct argp_state *state)
   }
   if (key == ARGP_KEY_ARG) {
     if (p->n_positional == p->set->max_arguments) {
-      p->status = status_fail(ERR_USAGE, __FILE__, __LINE__, "unexpected argument '%s'", text);
+      p->status = argument_fail(p, text);
       return EINVAL;
     }
     p->positional[p->n_positional++] = text;

@@ -95,8 +95,8 @@ int deck_is_text(const char *bytes, size_t length)
 static int text_check(const struct deck *deck, const char *line, size_t length)
 {
   CHECK(deck_is_text(line, length), ERR_USAGE,
-        "%s:%d: this is not text: a deck has lines like `rows = acts.h5`, and data are named by "
-        "an option, as in `--rows acts.h5`",
+        "%s:%d: this is not text: a deck has lines like `rows = acts.h5`; data are named by an "
+        "option, several files by a pattern in quotes, as in `--rows 'acts/*.h5'`",
         deck->path, deck->line);
   return OK;
 }

@@ -79,6 +79,7 @@ static int inputs_open(struct job *j, const struct pack_options *o)
   j->captures = calloc(n, sizeof *j->captures);
   j->files.files = calloc(n, sizeof *j->files.files);
   CHECK(j->in && j->captures && j->files.files, ERR_MEMORY, "cannot allocate %zu captures", n);
+  shards_order_warn(&j->names);
   for (int i = 0; i < j->names.count; i++) {
     TRY(capture_input_open(&j->in[i], j->names.list[i].name));
     j->captures[i] = &j->in[i].source;

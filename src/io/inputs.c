@@ -2,11 +2,9 @@
  * The name is split at its path; one struct serves all file formats. */
 #include "io/inputs.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -16,8 +14,6 @@
 #include "io/npy.h"
 #include "io/safetensors.h"
 #include "io/schema.h"
-
-enum { NAMES_SHOWN = 8 }; /* of a folder that lacks a file */
 
 static int ends_in(const char *text, const char *end)
 {
@@ -30,50 +26,6 @@ int input_is_there(const char *path)
   int step = watchdog_begin(ERR_IO, "looking at", path), found = access(path, F_OK) == 0;
   watchdog_end(step);
   return found;
-}
-
-int input_in_folder(const char *name, const char *file, char *path)
-{
-  struct stat facts;
-  size_t length = strlen(name);
-  int step = watchdog_begin(ERR_IO, "looking at", name);
-  int is_folder = stat(name, &facts) == 0 && S_ISDIR(facts.st_mode);
-  watchdog_end(step);
-  CHECK(length + strlen(file) + 2 < MAX_NAME, ERR_INPUT, "the name '%s' is too long", name);
-  while (is_folder && length > 0 && name[length - 1] == '/') length--;
-  snprintf(path, MAX_NAME, "%.*s%s%s", (int)length, name, is_folder ? "/" : "",
-           is_folder ? file : "");
-  return OK;
-}
-
-/* list <- "used.in, supports.h5, ...": the first names of a folder. */
-static void folder_list(const char *folder, char *list, size_t capacity)
-{
-  struct dirent **names = NULL;
-  size_t used = 0;
-  int step = watchdog_begin(ERR_IO, "looking at", folder);
-  int shown = 0, count = scandir(folder, &names, NULL, alphasort);
-  watchdog_end(step);
-  list[0] = '\0';
-  for (int i = 0; i < count; i++) {
-    const char *name = names[i]->d_name;
-    if (*name != '.' && shown < NAMES_SHOWN && used < capacity)
-      used += (size_t)snprintf(list + used, capacity - used, "%s%s", shown ? ", " : "", name);
-    shown += *name != '.';
-    free(names[i]);
-  }
-  if (shown > NAMES_SHOWN && used < capacity) snprintf(list + used, capacity - used, ", ...");
-  free(names);
-}
-
-int input_of_folder(const char *name, const char *file, char *path)
-{
-  char list[1024];
-  TRY(input_in_folder(name, file, path));
-  if (!*file || strcmp(name, path) == 0 || input_is_there(path)) return OK;
-  folder_list(name, list, sizeof list);
-  FAIL(ERR_IO, "cannot open '%s': the folder has %s%s; name the file, or the folder that has it",
-       path, *list ? list : "nothing in it", *list ? " alone" : "");
 }
 
 /* Where the path begins in FILE:PATH, behind the last colon before which there is a file; without

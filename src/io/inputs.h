@@ -15,18 +15,10 @@
 #include "io/flat_file.h"
 #include "io/h5/h5.h"
 #include "io/h5/virtual.h"
-
-enum { MAX_NAME = 4096 }; /* bytes of a path */
+#include "io/input_folder.h"
 
 /* Is there a file of this name? */
 int input_is_there(const char *path);
-
-/* path[MAX_NAME] <- the input that a name leads to: the name itself, or where it is a folder, such
- * as a run's, that folder's file of this name.  ERR_INPUT: too long. */
-int input_in_folder(const char *name, const char *file, char *path);
-
-/* The same.  ERR_IO: the folder has no such file; what it has is named. */
-int input_of_folder(const char *name, const char *file, char *path);
 
 /* Where an input is when its name does not say so: the object, and a folder's file. */
 struct input_standard {

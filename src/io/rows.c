@@ -255,6 +255,7 @@ int rows_input_open(struct rows_input *f, const char *text)
   CHECK(!twice, ERR_INPUT, "rows of '%s' are there twice: name each shard once",
         twice->input->name);
   TRY(names_fill(f));
+  shards_order_warn(&f->names);
   struct row_source *s = &f->source;
   s->row_bytes /= s->n ? (double)s->n : 1;
   s->name = f->name;

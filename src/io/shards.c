@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/log.h"
 #include "base/options_deck.h"
 #include "base/status.h"
 #include "base/watchdog.h"
@@ -216,4 +217,63 @@ void shards_close(struct shard_names *s)
   free(s->files);
   free(s->texts);
   *s = (struct shard_names){0};
+}
+
+static size_t digits_of(const char *text)
+{
+  return strspn(text, "0123456789");
+}
+
+/* Do two texts differ in their numbers alone? */
+static int is_numbered_alike(const char *a, const char *b)
+{
+  for (; *a || *b; a++, b++) {
+    if (digits_of(a) && digits_of(b)) a += digits_of(a), b += digits_of(b);
+    if (*a != *b) return 0;
+    if (!*a) return 1;
+  }
+  return 1;
+}
+
+/* The order of two runs of digits as numbers of any length. */
+static int numbers_order(const char *a, size_t m, const char *b, size_t n)
+{
+  for (; m > 1 && *a == '0'; m--) a++;
+  for (; n > 1 && *b == '0'; n--) b++;
+  return m != n ? (m > n) - (m < n) : strncmp(a, b, m);
+}
+
+/* Does the first number in which two names differ, and nothing but numbers, fall? */
+static int does_fall(const char *a, const char *b)
+{
+  if (!is_numbered_alike(a, b)) return 0;
+  for (int order; *a; a++, b++) {
+    size_t m = digits_of(a), n = digits_of(b);
+    if (!m) continue;
+    order = numbers_order(a, m, b, n);
+    if (order) return order > 0;
+    a += m - 1, b += n - 1;
+  }
+  return 0;
+}
+
+static const char *file_of(const char *name)
+{
+  const char *slash = strrchr(name, '/');
+  return slash ? slash + 1 : name;
+}
+
+void shards_order_warn(const struct shard_names *s)
+{
+  for (int i = 1; i < s->count; i++) {
+    const struct shard_name *a = &s->list[i - 1], *b = &s->list[i];
+    int is_pattern = a->origin && a->origin == b->origin && a->line == b->line;
+    if (!is_pattern || !does_fall(a->name, b->name)) continue;
+    int has_files = strcmp(file_of(a->name), file_of(b->name)) != 0;
+    log_warn("the files of '%s' are in the order of their bytes, '%s' before '%s': write numbers "
+             "with zeros, or name the files in a list, @LIST",
+             a->origin, has_files ? file_of(a->name) : a->name,
+             has_files ? file_of(b->name) : b->name);
+    return;
+  }
 }

@@ -2,11 +2,11 @@
  * Few tokens are read at a time, so the hashes of whole datasets are left to `verify`. */
 #include "io/tokens.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/num.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "io/inputs.h"
@@ -77,36 +77,37 @@ int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const ch
   return OK;
 }
 
-static int lines_read(struct tokens *t, FILE *file, const char *path)
+enum { NOTED = 1 << 16, MAX_NOTED = 1 << 24 }; /* rows at a time, and in all */
+
+/* Do the rows' tokens have words? */
+static int words_check(struct tokens *t, const char *path, struct vocabulary_use *use, gidx *token)
 {
-  size_t capacity = 0;
-  gidx room = 0;
-  for (char *line = NULL; getline(&line, &capacity, file) >= 0; line = NULL, capacity = 0) {
-    line[strcspn(line, "\r\n")] = '\0';
-    if (t->n_words == room) {
-      room = 2 * room + 1024;
-      char **more = realloc(t->word, (size_t)room * sizeof *more);
-      CHECK(more, ERR_MEMORY, "cannot allocate %lld words", (long long)room);
-      t->word = more;
-    }
-    t->word[t->n_words++] = line;
+  gidx end = imin(t->n, MAX_NOTED);
+  for (gidx row = 0, n; row < end; row += n) {
+    n = imin(NOTED, end - row);
+    TRY(h5_array_read(&t->token, row, n, TYPE_I64, token));
+    TRY(vocabulary_note(use, &t->words, token, n));
   }
-  CHECK(!ferror(file), ERR_IO, "cannot read '%s': %s", path, strerror(errno));
+  vocabulary_warn(use, &t->words, path);
   return OK;
 }
 
 int tokens_name(struct tokens *t, const char *vocabulary)
 {
-  FILE *file = fopen(vocabulary, "r");
-  CHECK(file, ERR_IO, "cannot open '%s': %s", vocabulary, strerror(errno));
-  int status = lines_read(t, file, vocabulary);
-  fclose(file);
+  struct vocabulary_use use = {0};
+  TRY(vocabulary_read(&t->words, vocabulary));
+  if (!t->n) return OK; /* words are of the tokens of sources alone */
+  gidx *token = malloc(NOTED * sizeof *token);
+  CHECK(token, ERR_MEMORY, "cannot allocate %d tokens", NOTED);
+  int status = words_check(t, vocabulary, &use, token);
+  free(token);
+  free(use.seen);
   return status;
 }
 
 void tokens_word(const struct tokens *t, gidx token, int is_row, FILE *out)
 {
-  const char *word = token >= 0 && token < t->n_words ? t->word[token] : NULL;
+  const char *word = token >= 0 && token < t->words.n ? t->words.word[token] : NULL;
   if (word && !*word) word = NULL;
   int continues = word && strncmp(word, "##", 2) == 0 && word[2];
   fprintf(out, "%s%s", continues ? "" : " ", is_row ? "[" : "");
@@ -137,7 +138,6 @@ void tokens_close(struct tokens *t)
   h5_array_close(&t->window);
   h5_close(&t->file);
   free(t->path);
-  for (gidx i = 0; i < t->n_words; i++) free(t->word[i]);
-  free(t->word);
+  vocabulary_free(&t->words);
   *t = (struct tokens){0};
 }

@@ -9,14 +9,14 @@
 #include <stdio.h>
 
 #include "io/h5/h5.h"
+#include "io/vocabulary.h"
 
 struct tokens {
   gidx n; /* rows; 0: not open */
   struct h5_file file;
   char *path;                    /* owned */
   struct h5_array token, window; /* window: not open where there is none */
-  char **word;                   /* [n_words] of the vocabulary; owned */
-  gidx n_words;
+  struct vocabulary words;
 };
 
 /* Open the tokens of a file of n rows, of which supports called `name` are.  ERR_INPUT: it has
@@ -28,7 +28,7 @@ int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name);
  * of other rows, a warning says so.  ERR_MEMORY. */
 int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const char *name);
 
-/* Read a vocabulary: line i, counted from 0, is token i. */
+/* Read a vocabulary, and warn where the rows' tokens do not fit it. */
 int tokens_name(struct tokens *t, const char *vocabulary);
 
 /* Print a token, in brackets where it is a row's own: its word, or its number without a vocabulary;
