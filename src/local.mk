@@ -216,7 +216,8 @@ libsagitta_a_SOURCES += \
   %D%/io/comparison.h %D%/io/comparison.c %D%/io/top.h %D%/io/top.c \
   %D%/io/truth.h %D%/io/truth.c \
   %D%/io/attribution.h %D%/io/attribution.c \
-  %D%/io/capture.h %D%/io/capture.c %D%/io/capture_output.h \
+  %D%/io/capture.h %D%/io/capture.c %D%/io/capture_size.h %D%/io/capture_size.c \
+  %D%/io/capture_output.h \
   %D%/io/capture_output.c %D%/io/artifact_dump.h %D%/io/artifact_dump.c
 
 # encode: rows and a dictionary in, supports and codes out; also what others need of it: the shard of

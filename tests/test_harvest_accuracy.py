@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: rows of harvest are within 1e-6 max|v| (1 + max|s| / 8) of float64, and logarithms within
 (1e-6 + 1e-7 |lse|) (1 + max|s| / 8), for every type of capture and widths of heads that GPUs take,
-with CHECK_FULL=1 every one."""
+with CHECK_FULL=1 every one; where products of a score cancel, within bounds that count their sizes,
+and a warning says so."""
+import os
 import tempfile
 
 import numpy as np
 
-from capture_files import TYPES, capture_write, harvested, of_type, starts, wide
+from capture_files import TYPES, capture_write, harvested, of_type, pool_make, starts, wide
 from tap import FULL, claim, done_testing, need, ok, sagitta
 
 N, H, H_KV = 600, 4, 2
@@ -77,11 +79,86 @@ def width_check(at, d):
     print(f"# D {d}: rows at most {worst[0]:.3f}, lse {worst[1]:.3f} of the bounds", flush=True)
 
 
+def cancelling(kind, size, d):
+    """Queries and keys whose halves give scores of size**2 or so of either sign, which cancel."""
+    q, k = size * normal((N, H, d)), size * normal((N, H_KV, d))
+    q[:, :, d // 2:], k[:, :, d // 2:] = q[:, :, :d // 2], -k[:, :, :d // 2]
+    k[:, :, d // 2:] += 1e-3 * normal((N, H_KV, d - d // 2)) / size
+    return [of_type(x, kind) for x in (q, k, normal((N, H_KV, d)))]
+
+
+def terms_most(q, k, causal):
+    """The largest scale sum |q_c k_c|, of float64."""
+    q, k = (abs(wide(x).astype("f8")) for x in (q, k))
+    group = H // H_KV
+    return max((np.where(np.tri(N) > 0, q[:, h] @ k[:, h // group].T, 0) if causal else
+                q[:, h] @ k[:, h // group].T).max() for h in range(H)) / np.sqrt(q.shape[2])
+
+
+@claim("products that cancel: within the bounds of (N.27) that count them, far beyond the others")
+def cancelling_check(at):
+    beyond = 0
+    for d, kind, size, causal in ((16, "float32", 100, 1), (128, "float32", 100, 0),
+                                  (128, "float16", 30, 1), (256, "bfloat16", 100, 1),
+                                  (256, "float32", 10, 1)):
+        arrays = cancelling(kind, size, d)
+        path = capture_write(f"{at}/c.h5", dict(zip("qkv", arrays)), causal=causal)
+        need(sagitta("harvest", "--capture", path, "--output", f"{at}/rows.h5", "--force"), kind)
+        z, lse = (x.view(np.float32).astype("f8") for x in harvested(f"{at}/rows.h5"))
+        want, log, most = exact(*arrays, causal)
+        values, more = abs(wide(arrays[2])).max(), terms_most(*arrays[:2], causal)
+        more *= (min(d, 128) + -(-d // 128)) * 2.0**-24
+        off = abs(lse - log).max()
+        simple = (1e-6 + 1e-7 * abs(log).max()) * (1 + most / 8)
+        beyond = max(beyond, off / simple)
+        ok(off <= simple + more,
+           f"D {d}, {kind}: lse off by {off:.1e}, at most {simple + more:.1e}")
+        off = abs(z.reshape(want.shape) - want).max()
+        most = values * (1e-6 * (1 + most / 8) + 2 * min(1, np.expm1(2 * more)))
+        ok(off <= most, f"D {d}, {kind}: rows off by {off:.1e}, at most {most:.1e}")
+    ok(beyond > 50, f"without what cancels the bound is broken by {beyond:.0f}")
+
+
+@claim("large terms are warned of, by every command and of every form; none else, nor spare cells")
+def warning_check(at):
+    said, words = "terms of scores may reach", ("--top-s", 2, "--output")
+    large, small = cancelling("float32", 100, 64), [normal((N, x, 64)) for x in (H, H_KV, H_KV)]
+    half = [of_type(x, "bfloat16") for x in large]
+    atoms = normal((8, H * 64))
+    np.save(f"{at}/atoms.npy", atoms / np.linalg.norm(atoms, axis=1, keepdims=True))
+
+    def warns(wanted, path, *more, ranks=0):
+        out = f"{at}/{os.path.basename(path)}-out"
+        jobs = [("harvest", "--capture", path, "--output", f"{out}/h", *more)]
+        if not more:
+            jobs += [("encode", "--capture", path, "--dictionary", f"{at}/atoms.npy", *words,
+                      f"{out}/e"), ("fit", "--capture", path, "--atoms", 4, "--sweeps", 1, *words,
+                      f"{out}/f"), ("attribute", "--supports", f"{out}/e", "--dictionary",
+                      f"{at}/atoms.npy", "--capture", path, "--output", f"{out}/a")]
+        for job in jobs:
+            done = sagitta(*job, "--force", ranks=ranks)
+            ok(done.returncode == 0 and done.stderr.count(said) == wanted,
+               f"{job[0]} {path}: {done.returncode} {done.stderr[-300:]}")
+
+    for name, (q, k, v), wanted in (("large", large, 1), ("half", half, 1), ("small", small, 0)):
+        path = capture_write(f"{at}/{name}.h5", {"q": q, "k": k, "v": v})
+        warns(wanted, path)
+        warns(wanted, path, "--cut", "positions", ranks=2)
+        pool = pool_make(RANDOM, k, v, [N], 16)
+        used = {b: min(16, N - 16 * i) for i, b in enumerate(pool["kv/table"][0])}
+        for b in range(len(pool["kv/k"])):
+            pool["kv/k"][b, used.get(b, 0):] = of_type(np.array([1e9], "f4"), q.dtype.name if
+                                                       q.dtype != np.uint16 else "bfloat16")
+        warns(wanted, capture_write(f"{at}/{name}-pool.h5", {"q": q, **pool}), "--threads", 1)
+
+
 def main():
     with tempfile.TemporaryDirectory() as at:
         for d in (16, 64, 96, 128, 192, 256) if FULL else (16, 96, 256):
             with claim(f"heads of {d} columns: within the bounds"):
                 width_check(at, d)
+        cancelling_check(at)
+        warning_check(at)
     done_testing()
 
 

@@ -2,6 +2,7 @@
  * A capture stands for an input of rows that has one file and no shards. */
 #include "cli/captured.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,36 @@ int rows_or_capture_open(struct rows_input *rows, struct captured *c, const char
                          const char *capture, const struct device_options *device)
 {
   return capture ? capture_open(rows, c, capture, device) : rows_input_open(rows, name);
+}
+
+/* *largest <- the largest value of all ranks; each has c->size of them. */
+static int value_max(struct comm *c, real value, real *each, real *largest)
+{
+  TRY(comm_allgather_real(c, value, each));
+  *largest = 0;
+  for (int r = 0; r < c->size; r++) *largest = fmax(*largest, each[r]);
+  return OK;
+}
+
+enum { SEEN_BITS = 22 }; /* errors of sums of 128 terms are some 2^-22 of the size of these */
+
+int captured_report(struct comm *c, const struct capture_input *in)
+{
+  const struct attention *a = &in->source.attention;
+  struct arena arena = {0};
+  real *each, q, k = 0, largest = 0;
+  TRY(comm_agree(c, arena_alloc(&arena, &each, c->size, sizeof *each)));
+  for (idx h = 0, group = a->heads / a->kv_heads; h < a->heads; h++) {
+    if (h % group == 0) TRY(value_max(c, in->k_square[h / group], each, &k));
+    TRY(value_max(c, in->q_square[h], each, &q));
+    largest = fmax(largest, a->scale * sqrt(q) * sqrt(k));
+  }
+  arena_free(&arena);
+  if (ldexp(largest, -SEEN_BITS) > 1e-3)
+    log_warn("terms of scores may reach %.2g in size: float32 sums that cancel leave scores, and "
+             "so lse and weights, off by about %.0e (numerics.md, N.27)",
+             largest, ldexp(largest, -SEEN_BITS));
+  return OK;
 }
 
 void captured_close(struct captured *c)

@@ -37,6 +37,9 @@ int rows_or_capture_check(const char *name, const char *capture);
  * this fails.  Not collective. */
 int rows_or_capture_open(struct rows_input *rows, struct captured *c, const char *name,
                          const char *capture, const struct device_options *device);
+/* Warn where the rounding of scores may be seen in what was computed of a capture (N.27): terms of
+ * a score are at most the norms of its query and key in size.  Collective. */
+int captured_report(struct comm *c, const struct capture_input *in);
 void captured_close(struct captured *c);
 
 #endif

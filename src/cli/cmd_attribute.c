@@ -255,7 +255,7 @@ static int lists_compute(struct run *run, struct job *j)
   TRY(attribute_run(&run->comm, &j->task, &j->result));
   j->seconds = log_seconds() - begun;
   result_log(run, j);
-  return OK;
+  return captured_report(&run->comm, &j->capture);
 }
 
 static int job_run(struct job *j, struct run *run, const struct attribute_options *o)

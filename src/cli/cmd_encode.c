@@ -424,6 +424,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   team_spare_set((int)job->task.threads); /* nothing computes any more */
   TRY(encode_files_join(&job->files, run, &job->task, &job->rows.source, &job->result));
   TRY(encode_report(run, &job->files, &job->task, &job->result, log_seconds() - begun));
+  if (o->capture) TRY(captured_report(&run->comm, &job->captured.in));
   TRY(inputs_confirm(&run->comm));
   int status = run->comm.rank ? OK : encode_close(run, &job->files, &job->task, &job->result);
   TRY(comm_agree(&run->comm, status));

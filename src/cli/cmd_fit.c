@@ -450,6 +450,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
     TRY(rows_encode(j));
   }
   TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
+  if (j->o->capture) TRY(captured_report(&run->comm, &j->captured.in));
   TRY(comm_agree(&run->comm, run->comm.rank ? OK : run->stopped ? stop_report(j) : end_report(j)));
   job_free(j);
   return OK;

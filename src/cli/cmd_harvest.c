@@ -203,7 +203,7 @@ static int rows_compute(struct run *run, struct job *j, const struct harvest_opt
   TRY(harvest_run(&run->comm, &j->task, &j->result));
   j->seconds = log_seconds() - begun;
   result_log(run, j);
-  return OK;
+  return captured_report(&run->comm, &j->in);
 }
 
 static int job_run(struct job *j, struct run *run, const struct harvest_options *o)

@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "io/capture_size.h"
 #include "io/inputs.h"
 #include "io/schema.h"
 
@@ -144,6 +145,7 @@ static int table_check(const struct capture_input *c, gidx sequence, gidx blocks
   for (gidx i = 0; i < c->width; i++) {
     gidx at = sequence * c->width + i;
     idx entry = c->table[at];
+    idx used = (idx)imin(c->block, length - i * c->block);
     if (i < needed) {
       CHECK(entry >= 0 && entry < blocks, ERR_INPUT,
             "entry (%lld, %lld) of '/kv/table' of '%s' is %d, and the pool has blocks 0 .. %lld", s,
@@ -154,6 +156,7 @@ static int table_check(const struct capture_input *c, gidx sequence, gidx blocks
             s, (long long)(owner[entry] - 1 - sequence * c->width), s, (long long)i, c->path,
             entry);
       if (i >= seen) owner[entry] = at + 1;
+      if (used > c->used[entry]) c->used[entry] = used;
     } else
       CHECK(entry == -1, ERR_INPUT,
             "entry (%lld, %lld) of '/kv/table' of '%s' is %d, but the sequence ends before it: "
@@ -179,6 +182,7 @@ static int table_read(struct capture_input *c)
   gidx *owner;
   CHECK(c->k.shape[0] >= 1, ERR_INPUT, "the pool of '%s' has no blocks", c->path);
   TRY(arena_alloc(&c->arena, &owner, c->k.shape[0], sizeof *owner));
+  TRY(arena_alloc(&c->arena, &c->used, c->k.shape[0], sizeof *c->used));
   TRY(arena_alloc(&c->arena, &c->kv_start, n + 1, sizeof *c->kv_start));
   for (gidx i = 0; i < n; i++) {
     TRY(table_check(c, i, c->k.shape[0], owner));
@@ -287,7 +291,17 @@ static int attributes_read(struct capture_input *c)
 static int queries_read(void *self, gidx first, idx count, float *q)
 {
   struct capture_input *c = self;
-  return h5_array_read(&c->q, first, count, TYPE_F32, q);
+  const struct attention *a = &c->source.attention;
+  TRY(h5_array_read(&c->q, first, count, TYPE_F32, q));
+  capture_size_note(q, CAPTURE_F32, count, a->heads, a->d, c->q_square);
+  return OK;
+}
+
+/* Of keys that were read. */
+static void keys_note(struct capture_input *c, const void *k, enum capture_type type, gidx count)
+{
+  const struct attention *a = &c->source.attention;
+  capture_size_note(k, type, count, a->kv_heads, a->d, c->k_square);
 }
 
 static int plain_read(void *self, gidx sequence, gidx first, idx count, float *k, float *v)
@@ -295,6 +309,7 @@ static int plain_read(void *self, gidx sequence, gidx first, idx count, float *k
   struct capture_input *c = self;
   gidx at = c->kv_start[sequence] + first;
   TRY(h5_array_read(&c->k, at, count, TYPE_F32, k));
+  keys_note(c, k, CAPTURE_F32, count);
   return h5_array_read(&c->v, at, count, TYPE_F32, v);
 }
 
@@ -340,12 +355,24 @@ static int pool_read(void *self, gidx sequence, gidx first, idx count, float *k,
     idx block = table[p / c->block], from = (idx)(p % c->block);
     idx n = (idx)imin(c->block - from, end - p);
     TRY(cells_read(&c->k, block, from, n, c->block_k, k));
+    keys_note(c, k, CAPTURE_F32, n);
     TRY(cells_read(&c->v, block, from, n, c->block_v, v));
     k += n * wide_k;
     v += n * wide_v;
     p += n;
   }
   return OK;
+}
+
+/* The same of units; cells of a pool that no sequence has may hold anything. */
+static void cells_note(struct capture_input *c, gidx first, gidx count, const void *k)
+{
+  const struct attention *a = &c->source.attention;
+  enum capture_type type = c->source.cells.type;
+  gidx bytes = (gidx)c->block * a->kv_heads * a->d * (type == CAPTURE_F32 ? 4 : 2);
+  if (!c->used) keys_note(c, k, type, count);
+  for (gidx i = 0; c->used && i < count; i++)
+    keys_note(c, (const char *)k + i * bytes, type, c->used[first + i]);
 }
 
 static int cells_all_read(void *self, gidx first, gidx count, void *k, void *v)
@@ -355,6 +382,7 @@ static int cells_all_read(void *self, gidx first, gidx count, void *k, void *v)
   struct capture_input *c = self;
   enum h5_type as = types[c->source.cells.type];
   TRY(h5_array_read(&c->k, first, count, as, k));
+  cells_note(c, first, count, k);
   return h5_array_read(&c->v, first, count, as, v);
 }
 
@@ -389,7 +417,8 @@ static int objects_open(struct capture_input *c)
   TRY(tokens_open(c));
   c->source.positions = is_pool ? pool_read : plain_read;
   cells_describe(c, is_pool);
-  return OK;
+  TRY(arena_alloc(&c->arena, &c->q_square, c->source.attention.heads, sizeof *c->q_square));
+  return arena_alloc(&c->arena, &c->k_square, c->source.attention.kv_heads, sizeof *c->k_square);
 }
 
 int capture_input_open(struct capture_input *c, const char *name)

@@ -22,6 +22,9 @@ struct capture_input {
   gidx width;
   idx block;                /* positions in a block of the pool */
   float *block_k, *block_v; /* one block */
+  idx *used;                /* [blocks] positions that each block of the pool has at most */
+  /* [heads], [kv_heads] the largest squared norms of what was read (io/capture_size.h) */
+  real *q_square, *k_square;
 };
 /* Open a capture by name; a folder stands for its capture.h5.  capture_input_close() follows also
  * when it fails.  ERR_IO: cannot open; ERR_INPUT: an object or attribute is missing or has another
