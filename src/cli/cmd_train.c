@@ -314,25 +314,29 @@ static void codes_tell(const struct train_job *j, const char *form, idx s, char 
     snprintf(out, 48, "%s=%d", form, s);
 }
 
-/* All that the weights depend on, beside the rows; as the files and --resume have it. */
-static void options_tell(const struct train_job *j, char *out, size_t capacity)
+/* What counts where options leave it open, and of those that exclude each other nothing. */
+static struct train_options options_resolve(const struct train_job *j)
 {
-  const struct train_options *o = j->o;
   const struct train_task *t = &j->task;
-  char held[48] = "holdout=file"; /* rows_hash says which */
-  char codes[48];
-  codes_tell(j, "top-s", o->top_s, codes);
-  if (!o->holdout) snprintf(held, sizeof held, "holdout-share=%.17g", o->holdout_share);
-  snprintf(out, capacity,
-           "atoms=%d %s %s=%016llx aux-atoms=%d aux-weight=%.17g dead-rows=%lld "
-           "uncentered=%d %s seed=%lld batch=%d precision=%s %s=%lld lr=%.17g "
-           "warm-up=%.17g "
-           "decay=%.17g every=%lld",
-           t->sizes.k, codes, o->fixed ? "fixed-dictionary" : "start",
-           (unsigned long long)j->atoms_hash, o->aux_atoms, o->aux_weight, (long long)o->dead_rows,
-           o->uncentered, held, (long long)o->seed, o->batch, o->precision,
-           o->steps ? "steps" : "epochs", (long long)(o->steps ? o->steps : o->epochs), t->rate,
-           o->warm_up, o->decay, (long long)o->every);
+  struct train_options r = *j->o;
+  r.atoms = t->sizes.k;
+  r.lr = t->rate;
+  r.l0 = t->sizes.l0;
+  if (t->sizes.l0 > 0) r.top_s = 0;
+  if (r.steps) r.epochs = 0;
+  if (r.holdout) r.holdout_share = 0;
+  return r;
+}
+
+/* What the weights depend on, as far as it is known before rows are read. */
+static int identity_begin(struct train_job *j)
+{
+  struct identity_text *t = &j->run->identity;
+  const struct train_options r = options_resolve(j);
+  TRY(identity_text_begin(t, j->run->command->options, &r));
+  TRY(identity_text_hash(t, "start_hash", r.fixed ? 0 : j->atoms_hash));
+  TRY(identity_text_hash(t, "fixed_dictionary_hash", r.fixed ? j->atoms_hash : 0));
+  return identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows");
 }
 
 static int places_open(struct train_job *j)
@@ -348,7 +352,7 @@ static int places_open(struct train_job *j)
   f->top_s = (idx)imin(f->l0 > 0 ? imin((gidx)ceil(f->l0), MAX_TOP_S) : j->o->top_s, f->k);
   f->device = j->result.device;
   f->threads = j->task.threads;
-  options_tell(j, f->options, sizeof f->options);
+  TRY(comm_agree(&run->comm, identity_begin(j)));
   TRY(train_files_open(f, run, &j->o->output, j->o->resume));
   if (f->is_complete) return OK;
   if (f->has_start) {

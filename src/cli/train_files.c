@@ -9,22 +9,11 @@
 
 #include "base/num.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "base/watchdog.h"
 #include "job/numerics.h"
 #include "cli/resume.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
-
-static int options_check(const struct train_files *f, const char *path, const char *was)
-{
-  const char *then, *now;
-  if (strcmp(was, f->options) == 0) return OK;
-  int then_length = text_word_differs(was, f->options, &then);
-  int now_length = text_word_differs(f->options, was, &now);
-  FAIL(ERR_INPUT, "'%s' was begun with %.*s, not with %.*s: resume with the same options", path,
-       then_length, then, now_length, now);
-}
 
 /* What is read on rank 0; arrays follow. */
 struct found {
@@ -41,29 +30,31 @@ static int arrays_alloc(struct train_files *f, gidx count, struct train_line **l
 }
 
 /* Rank 0: find what the earlier run left. */
-static int resume_look(struct train_files *f, struct found *out, struct training_line **lines)
+static int before_find(struct train_files *f, const struct identity_text *now, struct found *out,
+                       struct training_line **lines)
 {
   if (input_is_there(f->dictionary.file)) {
     TRY(numerics_resume(f->dictionary.file));
     TRY(training_record_read(f->dictionary.file, &f->arena, &out->record, lines));
-    TRY(options_check(f, f->dictionary.shown, out->record.options));
+    TRY(identity_text_check(now, f->dictionary.file, f->dictionary.shown));
     out->is_complete = 1;
     return OK;
   }
   if (!input_is_there(f->state.file)) return OK;
   TRY(numerics_resume(f->state.file));
   TRY(training_record_read(f->state.file, &f->arena, &out->record, lines));
-  TRY(options_check(f, f->state.shown, out->record.options));
+  TRY(identity_text_check(now, f->state.file, f->state.shown));
   out->there = 1;
   return OK;
 }
 
-static int places_find(struct train_files *f, const struct output_options *output, int resume,
-                       struct found *found, struct training_line **lines)
+static int places_find(struct train_files *f, const struct run *run,
+                       const struct output_options *output, int resume, struct found *found,
+                       struct training_line **lines)
 {
   TRY(output_place(&f->dictionary, output->output, "dictionary.h5", 1));
   TRY(output_place(&f->state, output->output, "state.h5", 1));
-  if (resume) TRY(resume_look(f, found, lines));
+  if (resume) TRY(before_find(f, &run->identity, found, lines));
   if (found->there || found->is_complete) return OK;
   int is_left = input_is_there(f->state.file) && !input_is_there(f->dictionary.file);
   if (is_left && !resume && !output->force) return resume_refuse(f->state.file);
@@ -126,7 +117,7 @@ int train_files_open(struct train_files *f, struct run *run, const struct output
   struct training_line *lines = NULL;
   int status = arena_alloc(&f->arena, &f->bias, f->k, sizeof *f->bias);
   if (!status) status = arena_alloc(&f->arena, &f->threshold, f->k, sizeof *f->threshold);
-  if (!status && c->rank == 0) status = places_find(f, output, resume, &found, &lines);
+  if (!status && c->rank == 0) status = places_find(f, run, output, resume, &found, &lines);
   TRY(comm_agree(c, status));
   TRY(comm_broadcast(c, &found, 1, sizeof found));
   f->is_complete = found.is_complete;
@@ -192,7 +183,6 @@ static int file_write(struct train_files *f, const struct run *run, const struct
                                    .rows.rows = p->rows_hash,
                                    .held.rows = p->held_hash};
   struct stored_encoder encoder = encoder_of(f, p);
-  memcpy(record.options, f->options, sizeof f->options);
   TRY(lines_take(f, p));
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
   const struct h5_file *h5 = &f->file.result.h5;
@@ -206,9 +196,11 @@ static int file_write(struct train_files *f, const struct run *run, const struct
   return matrix_output_finish(&f->file, facts, run_facts(run, f->device, f->threads, facts));
 }
 
-int train_files_write(struct train_files *f, const struct run *run, const struct train_point *p,
+int train_files_write(struct train_files *f, struct run *run, const struct train_point *p,
                       int is_end)
 {
+  TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
+  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
   if (!is_end) return file_write(f, run, p, f->state.file, 0);
   TRY(file_write(f, run, p, f->dictionary.file, 1));
   int step = watchdog_begin(ERR_IO, "removing", f->state.file);

@@ -31,14 +31,14 @@ struct train_files {
   struct arena arena;
 };
 
-/* Claim the places; files has options, k, p, top_s.  With resume read what is there: ERR_INPUT when
- * it is of other options.  Collective. */
+/* Claim the places; files has k, p, top_s.  With resume read what is there: ERR_INPUT when it is of
+ * another job than run->identity.  Collective. */
 int train_files_open(struct train_files *files, struct run *run,
                      const struct output_options *output, int resume);
 void train_files_free(struct train_files *files);
 
 /* Write what was reached: state.h5, or at the end dictionary.h5.  Rank 0 alone. */
-int train_files_write(struct train_files *files, const struct run *run,
-                      const struct train_point *point, int is_end);
+int train_files_write(struct train_files *files, struct run *run, const struct train_point *point,
+                      int is_end);
 
 #endif

@@ -36,7 +36,6 @@ int training_record_write(struct matrix_output *f, const struct training_record 
   gidx table[] = {record->count, TRAINING_COLUMNS};
   TRY(object_write(h5, HISTORY, 2, table, lines));
   TRY(h5_attribute_text(h5, HISTORY, "columns", columns));
-  TRY(h5_attribute_text(h5, HISTORY, "options", record->options));
   TRY(h5_attribute_long(h5, HISTORY, "steps", record->step));
   TRY(h5_attribute_long(h5, HISTORY, "scale", record->scale));
   if (record->unit) TRY(h5_attribute_long(h5, HISTORY, "matrix_unit", (gidx)record->unit));
@@ -79,7 +78,6 @@ static int record_read(const struct h5_file *f, struct arena *arena, struct trai
   gidx unit = 0;
   TRY(h5_exists(f, HISTORY, &there));
   CHECK(there, ERR_INPUT, "'%s' was not written by train, so it cannot be resumed", f->path);
-  TRY(h5_read_text(f, HISTORY, "options", record->options, sizeof record->options));
   TRY(h5_read_long(f, HISTORY, "steps", &record->step));
   TRY(h5_read_long(f, HISTORY, "scale", &record->scale));
   CHECK(record->step >= 0 && record->scale > -1000 && record->scale < 1000, ERR_INPUT,
