@@ -61,7 +61,8 @@ libsagitta_a_SOURCES += \
   %D%/model/attribution.h %D%/model/attribution.c %D%/model/capture.h %D%/model/pool.h %D%/model/pool.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
   %D%/model/synth.h %D%/model/synth.c \
-  %D%/model/world.h %D%/model/world.c
+  %D%/model/world.h %D%/model/world.c %D%/model/recovery.h %D%/model/recovery.c \
+  %D%/model/probe.h %D%/model/probe.c %D%/model/logistic.h %D%/model/logistic.c
 
 # device: what a rank computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
@@ -214,7 +215,7 @@ libsagitta_a_SOURCES += \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
   %D%/io/comparison.h %D%/io/comparison.c %D%/io/top.h %D%/io/top.c \
-  %D%/io/truth.h %D%/io/truth.c \
+  %D%/io/truth.h %D%/io/truth.c %D%/io/labels.h %D%/io/labels.c \
   %D%/io/attribution.h %D%/io/attribution.c \
   %D%/io/capture.h %D%/io/capture.c %D%/io/capture_size.h %D%/io/capture_size.c \
   %D%/io/capture_output.h \
@@ -291,7 +292,8 @@ libsagitta_a_SOURCES += \
   %D%/terminal/lapack.h %D%/terminal/lapack.c
 
 # look: what a dictionary is like
-libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c %D%/look/top.h %D%/look/top.c
+libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c %D%/look/top.h %D%/look/top.c \
+  %D%/look/recovery.h %D%/look/recovery.c %D%/look/probing.h %D%/look/probing.c
 
 # job: the life of a job that can be resumed, so far what names it
 libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c %D%/job/numerics.h %D%/job/numerics.c
@@ -313,6 +315,7 @@ sagitta_SOURCES = \
   %D%/cli/advice.h %D%/cli/advice.c %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
   %D%/cli/describe.h %D%/cli/describe.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
+  %D%/cli/evaluate_features.h %D%/cli/evaluate_features.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/synth_world.h %D%/cli/synth_world.c \
   %D%/cli/resume.h %D%/cli/resume.c %D%/cli/content.h %D%/cli/content.c \

@@ -11,6 +11,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/content.h"
+#include "cli/evaluate_features.h"
 #include "cli/facts.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
@@ -22,7 +23,7 @@
 
 struct evaluate_options {
   struct general_options general;
-  const char *rows, *codes, *dictionary;
+  const char *rows, *codes, *dictionary, *truth, *labels;
   idx threads;
 };
 #define AT(member) offsetof(struct evaluate_options, member)
@@ -42,6 +43,17 @@ static const struct option_row input_rows[] = {
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
+static const struct option_row feature_rows[] = {
+    {"truth", OPTION_TEXT, AT(truth), NULL, 0, 0, NULL, "FILE",
+     "truth.h5 of `sagitta synth --kind world`, or its folder: also print how well atoms find its "
+     "features",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "a whole number for each row, such as its token (default path: /token): also print how well "
+     "single atoms tell the 300 most frequent labels of a row, of the row before and behind",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+};
+
 static const struct option_row speed_rows[] = {
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
      .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
@@ -49,6 +61,7 @@ static const struct option_row speed_rows[] = {
 
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Features", feature_rows, LENGTH(feature_rows), 0},
     {"Speed, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
@@ -63,8 +76,17 @@ static const struct option_set evaluate_set = {
         "stored.  Codes that are given several times have one dictionary.  Codes of `sagitta` name "
         "the rows and the dictionary that they are of, and others are refused.  One rank "
         "computes.\n\n"
+        "Explained variance says how well rows are described, not what is found.  With --truth "
+        "each atom stands for the known feature with the largest absolute cosine: truth_f1 is the "
+        "mean over all atoms of F1 of \"its code is not 0\" for \"the feature fires\", "
+        "truth_uniqueness the share of different features.  With --labels the atom and threshold "
+        "with the best F1 for a label on the first half of the rows are judged on the second: "
+        "label_f1 is the mean over labels.  label_f1_fires takes any code above 0 in the place of "
+        "the threshold, label_f1_logistic_5 a logistic regression on the five best atoms.\n\n"
         "  sagitta evaluate --rows unseen.npy --dictionary sae/ --codes theirs.h5 \\\n"
-        "      --codes run/",
+        "      --codes run/\n"
+        "  sagitta evaluate --rows world/rows.h5 --dictionary fit/ --codes codes/ \\\n"
+        "      --truth world/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -77,6 +99,8 @@ struct evaluate {
   struct dictionary_input dictionary;
   struct supports_input codes[MAX_CODES];
   struct metrics metrics[MAX_CODES];
+  struct feature_inputs features;
+  struct feature_measures measures[MAX_CODES];
   char *names[MAX_CODES];
   int count;
   float *atoms;
@@ -113,6 +137,9 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: the decoder of the codes");
   TRY(rows_input_open(&e->rows, o->rows));
   TRY(dictionary_input_open(&e->dictionary, o->dictionary));
+  e->features.truth_name = o->truth;
+  e->features.labels_name = o->labels;
+  TRY(features_open(&e->features, &e->rows.source));
   const struct atom_source *s = &e->dictionary.source;
   TRY(columns_check(&e->rows.source, s));
   TRY(arena_alloc(&e->arena, &e->atoms, (gidx)s->k * s->d * s->p, sizeof *e->atoms));
@@ -182,10 +209,29 @@ static int metrics_tell(const struct run *run, const struct evaluate *e)
     json_object(&j, NULL);
     json_text(&j, "codes", e->codes[i].source.name);
     page_metrics_tell(&e->metrics[i], 1, &j);
+    features_json(&e->features, &e->measures[i], &j);
     json_end(&j);
   }
   json_end(&j);
   return facts_end(&j);
+}
+
+/* Fill in the metrics of one set of codes. */
+static int codes_evaluate(struct run *run, struct evaluate *e, int i, int threads)
+{
+  const struct atom_source *s = &e->dictionary.source;
+  const real *mean;
+  TRY(supports_mean_find(&e->codes[i], s->name, e->dictionary.mean, s->p, &mean));
+  const struct judge_task task = {.rows = &e->rows.source,
+                                  .supports = &e->codes[i].source,
+                                  .mean = mean,
+                                  .atoms = e->atoms,
+                                  .k = s->k,
+                                  .d = s->d,
+                                  .p = s->p,
+                                  .threads = threads};
+  TRY(codes_judge(&task, &run->comm, &e->arena, &e->metrics[i]));
+  return features_measure(&e->features, &e->codes[i].source, threads, &e->measures[i]);
 }
 
 static int evaluate_command(struct run *run, const void *options, const char **arguments)
@@ -196,25 +242,16 @@ static int evaluate_command(struct run *run, const void *options, const char **a
   TRY(comm_agree(&run->comm, struct_alloc(&e, sizeof *e)));
   TRY(inputs_agree(&run->comm, inputs_open(run, e, o)));
   TRY(identities_check(&run->comm, e));
-  for (int i = 0; i < e->count; i++) {
-    const struct atom_source *s = &e->dictionary.source;
-    const real *mean;
-    TRY(supports_mean_find(&e->codes[i], s->name, e->dictionary.mean, s->p, &mean));
-    const struct judge_task task = {.rows = &e->rows.source,
-                                    .supports = &e->codes[i].source,
-                                    .mean = mean,
-                                    .atoms = e->atoms,
-                                    .k = s->k,
-                                    .d = s->d,
-                                    .p = s->p,
-                                    .threads = threads_default(run, o->threads)};
-    TRY(codes_judge(&task, &run->comm, &e->arena, &e->metrics[i]));
-  }
+  int threads = threads_default(run, o->threads);
+  TRY(features_compare(&e->features, &run->comm, &e->dictionary.source, threads));
+  for (int i = 0; i < e->count; i++) TRY(codes_evaluate(run, e, i, threads));
   for (int i = 0; i < e->count; i++) advice_metrics(&e->metrics[i], e->names[i]);
   TRY(inputs_confirm(&run->comm));
   if (!facts_wanted(run)) metrics_print(e);
+  if (!facts_wanted(run)) features_print(&e->features, e->measures, e->count);
   if (facts_wanted(run)) TRY(metrics_tell(run, e));
   for (int i = 0; i < e->count; i++) supports_input_close(&e->codes[i]);
+  features_close(&e->features);
   dictionary_input_close(&e->dictionary);
   rows_input_close(&e->rows);
   arena_free(&e->arena);

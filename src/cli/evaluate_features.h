@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta evaluate --truth and --labels: what atoms find, beside how well they describe.
+ *
+ * Floor: cli.  One rank. */
+#ifndef CLI_EVALUATE_FEATURES_H
+#define CLI_EVALUATE_FEATURES_H
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "comm/comm.h"
+#include "io/dictionary.h"
+#include "io/supports_input.h"
+#include "look/compare.h"
+#include "look/probing.h"
+#include "look/recovery.h"
+#include "model/rows.h"
+
+enum { LABEL_SERIES = 3 }; /* a row's own label, that of the row before, and behind */
+
+/* The inputs, and what was found of the dictionary. */
+struct feature_inputs {
+  const char *truth_name, *labels_name; /* NULL: not given; borrowed */
+  char *truth_path, *features_path;     /* FILE:/truth and FILE:/truth/features; owned */
+  struct supports_input truth;
+  struct dictionary_input features;
+  struct compare_result compared; /* the decoder's atoms beside the features */
+  gidx *labels;                   /* [n] */
+  struct arena arena;
+};
+/* What was found of one set of codes. */
+struct feature_measures {
+  struct recovery recovery;
+  struct probing_result probing[LABEL_SERIES];
+};
+
+/* Open --truth and --labels, where they are given, of n rows called `rows`.  features_close()
+ * follows also when it fails.  ERR_IO, ERR_INPUT: not of these rows, or not of p columns. */
+int features_open(struct feature_inputs *f, const struct row_source *rows);
+void features_close(struct feature_inputs *f);
+
+/* Compare the decoder with the true features.  c: of one rank. */
+int features_compare(struct feature_inputs *f, struct comm *c, const struct atom_source *decoder,
+                     int threads);
+
+/* Measure one set of codes. */
+int features_measure(const struct feature_inputs *f, const struct support_source *codes,
+                     int threads, struct feature_measures *m);
+
+/* A line for each figure, with a column for each of `count` sets of codes; the same as entries. */
+void features_print(const struct feature_inputs *f, const struct feature_measures *m, int count);
+void features_json(const struct feature_inputs *f, const struct feature_measures *m,
+                   struct json *j);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Labels of rows: a whole number for each, such as its token.
+ *
+ * Floor: io.  Not collective. */
+#ifndef IO_LABELS_H
+#define IO_LABELS_H
+
+#include "base/memory.h"
+#include "base/types.h"
+
+/* *labels <- [n] of FILE[:/PATH], an HDF5 dataset of int32 or int64 (default path: /token), in the
+ * arena.  ERR_IO: cannot open; ERR_INPUT: no such dataset, not of whole numbers, not one for each
+ * row of `rows`, a name for messages, or a negative one. */
+int labels_read(const char *name, gidx n, const char *rows, struct arena *arena, gidx **labels);
+
+#endif
