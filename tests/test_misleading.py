@@ -7,6 +7,7 @@ import tempfile
 import h5py
 import numpy as np
 
+from capture_files import pool_make
 from shard_files import safetensors
 from tap import claim, done_testing, fails, need, ok, sagitta
 
@@ -111,6 +112,86 @@ def check_transposed(f):
         fails(done, 65, ["40 rows", "hold out", "transposed"], f"{command}, few rows")
 
 
+def unwritten_cases(f):
+    """name: (layout and fill of a dataset of the rows, what is written, what is told)."""
+    half = P // 2
+    return {"end": ({"chunks": (64, P)}, [np.s_[:700]], "1296 of the 2000 rows", "704 to 1999"),
+            "hole": ({"chunks": (50, P)}, [np.s_[:300], np.s_[450:]], "150 of", "300 to 449"),
+            "fill": ({"chunks": (100, P), "fillvalue": 7}, [np.s_[:1999]], "", ""),
+            "filled": ({"chunks": (100, P), "fillvalue": 7}, [np.s_[100:]], "100 of", "0 to 99"),
+            "columns": ({"chunks": (500, half)}, [np.s_[:, :half], np.s_[:500, half:]], "1500 of",
+                        "500 to 1999"),
+            "gzip": ({"chunks": (300, P), "compression": "gzip"}, [np.s_[:1500]], "500 of",
+                     "1500 to 1999"),
+            "sums": ({"chunks": (300, P), "fletcher32": True}, [np.s_[:1500]], "500 of", "1500"),
+            "all": ({"chunks": (300, P)}, [], "2000 of", "0 to 1999"),
+            "run": ({}, [], "2000 of", "0 to 1999"), "whole": ({}, [np.s_[:]], "", ""),
+            "chunks": ({"chunks": (300, P)}, [np.s_[:]], "", ""),
+            "zeros": ({"chunks": (300, P)}, [np.s_[:], 0], "", "")}
+
+
+@claim("entries that were never written are counted, those of zeros that were are not")
+def check_unwritten(f):
+    def told_of(path):
+        warnings = f.run("seed", "--rows", path, "--atoms", 3)
+        return [line for line in warnings if "never written" in line]
+
+    for name, (layout, written, count, place) in unwritten_cases(f).items():
+        path = f.at(f"unwritten-{name}.h5")
+        with h5py.File(path, "w", libver=("earliest", "v110")) as file:
+            d = file.create_dataset("rows", (N, P), "f4", **layout)
+            for part in written:
+                d[part if part != 0 else np.s_[300:900]] = 0 if part == 0 else f.rows[part]
+        if name in ("all", "run"):  # seed has nothing to draw from
+            continue
+        warnings = told_of(path)
+        ok(told(warnings, count, place) if count else not warnings, f"{name}: {warnings}")
+        ok(len(warnings) <= 1, f"{name}, once: {warnings}")
+    for name in "all", "run":
+        warnings = f.encode(f.at(f"unwritten-{name}.h5"))
+        ok(told(warnings, "2000 of the 2000 rows", "0 to 1999"), f"{name}: {warnings}")
+    with h5py.File(f.at("sources.h5"), "w", libver=("earliest", "v110")) as file:
+        layout = h5py.VirtualLayout((2 * N, P), "f4")
+        for i, name in enumerate(("hole", "chunks")):
+            layout[N * i:N * (i + 1)] = h5py.VirtualSource(f"unwritten-{name}.h5", "rows", (N, P))
+        file.create_virtual_dataset("rows", layout)
+    warnings = told_of(f.at("sources.h5"))
+    ok(told(warnings, "unwritten-hole.h5", "150 of"), f"a source of a virtual one: {warnings}")
+
+
+@claim("so are those of any other input: means, codes, captures; empty blocks of a pool may be")
+def check_unwritten_inputs(f):
+    def partly(file, name, values, rows, count):
+        d = file.create_dataset(name, values.shape, values.dtype,
+                                chunks=(rows, *values.shape[1:]))
+        d[:count] = values[:count]
+        return d
+
+    old = ("earliest", "v110")
+    with h5py.File(f.at("mean.h5"), "w", libver=old) as file:
+        file["atoms"] = f.atoms
+        file.create_dataset("mean", (P,), "f8", chunks=(P,))
+    warnings = f.encode(f.at("rows.npy"), dictionary=f.at("mean.h5"))
+    ok(told(warnings, "mean.h5:/mean", "never written"), f"a mean: {warnings}")
+    random, n = np.random.default_rng(5), 96
+    q, k, v = (random.standard_normal((n, 1, 8)).astype("f4") for _ in range(3))
+    for name in "q", "k", "v":
+        with h5py.File(f.at("capture.h5"), "w", libver=old) as file:
+            for other, values in ("q", q), ("k", k), ("v", v):
+                partly(file, other, values, 32, 64 if other == name else n)
+            file.attrs["causal"] = 1
+        warnings = f.run("harvest", "--capture", f.at("capture.h5"))
+        ok(told(warnings, f"capture.h5:/{name}'", "32 of the 96", "64 to 95"),
+           f"{name}: {warnings}")
+    pool = pool_make(random, k, v, [n], 16, order=range(9))
+    with h5py.File(f.at("pool.h5"), "w", libver=old) as file:
+        file["q"], file.attrs["causal"] = q, 1
+        for name, values in pool.items():
+            partly(file, name, values, 1, 6)
+    warnings = f.run("harvest", "--capture", f.at("pool.h5"))
+    ok(not told(warnings, "never written"), f"blocks of a pool: {warnings}")
+
+
 @claim("more codes a row than atoms: fit, train, encode and route")
 def check_top_s(f):
     rows, few = f.at("rows.npy"), f.save("few", f.atoms[:5])
@@ -152,6 +233,8 @@ def main():
         f = Folder(path)
         check_faultless(f)
         check_transposed(f)
+        check_unwritten(f)
+        check_unwritten_inputs(f)
         check_top_s(f)
         check_below_zero(f)
     done_testing()

@@ -98,6 +98,11 @@ static void line_out(int how, const char *text)
   pthread_mutex_unlock(&lock);
 }
 
+int log_is_shown(void)
+{
+  return rank == 0;
+}
+
 int log_verbose(void)
 {
   return level >= LOG_VERBOSE;

@@ -20,6 +20,9 @@ void log_setup(int level, int rank);
 void log_attach(FILE *file);
 void log_close(void);
 
+/* Does this rank print lines of the log? */
+int log_is_shown(void);
+
 /* 1 with --verbose. */
 int log_verbose(void);
 

@@ -6,6 +6,7 @@
 #include "io/h5/driver.h"
 #include "io/h5/filters.h"
 #include "io/h5/seal.h"
+#include "io/h5/unwritten.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -84,6 +85,7 @@ int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *
   if (status == OK) run_find(dataset, a);
   if (status == OK) input_file_array(f->input, object, a->type, a->rank, a->shape);
   if (status == OK) status = seal_open(f, a);
+  if (status == OK && !a->seal) h5_unwritten_warn(a);
   if (status == OK) return OK;
   h5_array_close(a);
   return status_pass(status, __FILE__, __LINE__);
