@@ -189,7 +189,7 @@ libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/input_file.h %D%/io/input_file.c \
   %D%/io/flat_file.h %D%/io/flat_file.c %D%/io/npy.h %D%/io/npy.c %D%/io/npz.h %D%/io/npz.c \
-  %D%/io/settings.h %D%/io/settings.c \
+  %D%/io/autoencoder_settings.h %D%/io/autoencoder_settings.c %D%/io/settings.h %D%/io/settings.c \
   %D%/io/autoencoder.h %D%/io/autoencoder.c \
   %D%/io/encoder.h %D%/io/encoder.c \
   %D%/io/tensors_write.h %D%/io/tensors_write.c %D%/io/export.h %D%/io/export.c \

@@ -111,11 +111,11 @@ SCRIPT_TESTS = %D%/test_slurm.sh \
   %D%/test_faithfulness.py %D%/test_write_rows.py \
   %D%/test_cli.sh \
   %D%/test_fingerprints.sh \
-  %D%/test_seed.py %D%/test_import.py %D%/test_export.py %D%/test_evaluate.py %D%/test_encoder.py %D%/test_encoder_peer.py \
+  %D%/test_seed.py %D%/test_import.py %D%/test_import_settings.py %D%/test_export.py %D%/test_evaluate.py %D%/test_encoder.py %D%/test_encoder_peer.py \
   %D%/test_synth.py %D%/test_world.py %D%/test_features.py \
   %D%/test_agreement.py %D%/test_launchers.py \
   %D%/test_changing_inputs.py \
-  %D%/test_independent.py %D%/test_decoder_cosine.py \
+  %D%/test_independent.py %D%/test_foreign.py %D%/test_decoder_cosine.py \
   %D%/test_io_inputs.py \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py \
   %D%/test_stop.py %D%/test_progress.py \
@@ -151,7 +151,7 @@ COMPILED_BY_NONE = \
 # the C tests; every command once, which test_json.py has; and files and options that are bad.
 # What is left out goes the same ways with other numbers, or skips itself there.
 COMPILED_TESTS = $(LONG_TESTS) \
-  %D%/test_import.py %D%/test_bad_input.py %D%/test_json.py %D%/test_io_inputs.py %D%/test_foreign.py \
+  %D%/test_import.py %D%/test_import_settings.py %D%/test_bad_input.py %D%/test_json.py %D%/test_io_inputs.py %D%/test_foreign.py \
   %D%/test_harvest_faults.py %D%/test_refit_faults.py %D%/test_refit_input.py \
   %D%/test_mends.py %D%/test_capture_numbers.py %D%/test_solve_input.py \
   %D%/test_shards_input.py %D%/test_crafted.py $(OTHER_TESTS)

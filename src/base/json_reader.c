@@ -102,3 +102,35 @@ int json_key(struct json_reader *r, char **key)
   JSON_GOOD(r, json_sign(r, ':'), "there is no colon behind a key");
   return OK;
 }
+
+int json_keys_add(struct json_keys *k, const char *key)
+{
+  if (k->count == k->capacity) {
+    gidx capacity = 2 * k->capacity + 16;
+    const char **list = realloc(k->list, (size_t)capacity * sizeof *list);
+    CHECK(list, ERR_MEMORY, "cannot allocate %lld names", (long long)capacity);
+    k->list = list;
+    k->capacity = capacity;
+  }
+  k->list[k->count++] = key;
+  return OK;
+}
+
+static int key_order(const void *a, const void *b)
+{
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char *json_keys_twice(struct json_keys *k)
+{
+  if (k->count > 0) qsort(k->list, (size_t)k->count, sizeof *k->list, key_order);
+  for (gidx i = 1; i < k->count; i++)
+    if (!strcmp(k->list[i - 1], k->list[i])) return k->list[i];
+  return NULL;
+}
+
+void json_keys_free(struct json_keys *k)
+{
+  free(k->list);
+  *k = (struct json_keys){0};
+}

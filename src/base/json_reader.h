@@ -31,4 +31,14 @@ int json_number(struct json_reader *r, gidx *number);
 /* A key, and the colon behind it. */
 int json_key(struct json_reader *r, char **key);
 
+/* Names that are to stand once: readers of JSON differ in which of two they take. */
+struct json_keys {
+  const char **list; /* [count], borrowed names; the list is owned */
+  gidx count, capacity;
+};
+int json_keys_add(struct json_keys *k, const char *key);
+/* A name that is there twice, NULL: none.  Sorts them. */
+const char *json_keys_twice(struct json_keys *k);
+void json_keys_free(struct json_keys *k);
+
 #endif

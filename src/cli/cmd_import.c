@@ -48,6 +48,9 @@ static const struct option_set import_set = {
            "dictionary, all with the bits that they have.  Where the decoder's norms are not 1, "
            "the atoms are divided by them, and the decoder is kept too: `sagitta export` gives "
            "back the autoencoder.\n\n"
+           "Settings with which the other program makes other codes are refused by name, and of "
+           "those that are not known there is a warning; the factor of activation_scaler.json is "
+           "folded into the weights.\n\n"
            "A single argument that ends in .in is a deck.\n\n"
            "  sagitta import sae/ --output dict/\n"
            "  sagitta encode --rows acts.h5 --encoder dict/ --output own/\n"
@@ -201,6 +204,11 @@ static void import_report(const struct import *m)
            a->has_encoder ? encoder_names[e->kind] : "none", e->top, m->least, m->most);
   log_info("mean    the decoder's bias is the mean: it is subtracted from rows that are encoded%s",
            !a->has_encoder || e->centered ? "" : ", but not from those of the imported encoder");
+  if (a->factor != 1)
+    log_info(
+        "factor  activations times %g, as '%s' says: it is folded into encoder, decoder and mean, "
+        "in float32",
+        a->factor, a->scaler_path);
   if (!m->is_scaled) return;
   log_info("scaled  atoms are the decoder divided by its norms%s; export undoes it",
            !a->has_encoder ? ""
@@ -223,8 +231,9 @@ static int import_command(struct run *run, const void *options, const char **arg
   TRY(struct_alloc(&m, sizeof *m));
   TRY(folder_choose(o, run, arguments, &o->from));
   TRY(inputs_agree(&run->comm, source_open(m, o->from)));
-  const char *settings = m->source.settings_path;
-  const struct run_inputs inputs = {.name = {m->source.weights_path, *settings ? settings : NULL}};
+  const char *settings = m->source.settings_path, *scaler = m->source.scaler_path;
+  const struct run_inputs inputs = {
+      .name = {m->source.weights_path, *settings ? settings : NULL, *scaler ? scaler : NULL}};
   TRY(run_begin(run, &o->output, "dictionary.h5", &inputs, &m->place));
   import_report(m);
   TRY(inputs_confirm(&run->comm));

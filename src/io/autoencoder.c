@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "io/autoencoder_settings.h"
 #include "io/inputs.h"
 #include "io/npz.h"
 
@@ -125,46 +126,10 @@ static int files_find(struct autoencoder *a, const char *folder, int *which)
   return OK;
 }
 
-/* What is refused, since it is more than atoms, a mean and codes. */
-static int settings_check(const struct autoencoder *a)
-{
-  static const struct {
-    const char *name, *mend;
-  } refused[] = {
-      {"transcode", "it predicts other values than its rows: import an autoencoder"},
-      {"skip_connection", "it adds a linear map of the row: import an autoencoder without one"},
-      {"finetuning_scaling_factor", "multiply W_dec by it, and set it to false"},
-  };
-  const struct settings *s = &a->settings;
-  for (int i = 0; i < LENGTH(refused); i++)
-    CHECK(!settings_true(s, refused[i].name), ERR_INPUT, "'%s' says %s: %s", a->settings_path,
-          refused[i].name, refused[i].mend);
-  const char *scaling = settings_find(s, "normalize_activations");
-  int is_plain =
-      !scaling || !strcmp(scaling, "none") || !strcmp(scaling, "expected_average_only_in");
-  CHECK(is_plain, ERR_INPUT,
-        "'%s' says normalize_activations %s, which the files do not hold: normalise the rows that "
-        "way yourself, write \"none\" there, and encode those rows",
-        a->settings_path, scaling);
-  return OK;
-}
-
-/* The class as the settings say it; older SAELens has no topk, or no class. */
-static const char *architecture_find(const struct settings *s, int which)
-{
-  if (!programs[which].settings) return "jumprelu";
-  const char *name = settings_find(s, programs[which].class_key);
-  if (which == 1) return name ? name : "topk"; /* older ones knew no other */
-  if (which != 0) return name;
-  const char *activation = settings_find(s, "activation_fn");
-  if (!activation) activation = settings_find(s, "activation_fn_str");
-  return activation && !strcmp(activation, "topk") ? "topk" : name ? name : "standard";
-}
-
 /* The form of a class.  One that is not known has its decoder where others of its program do. */
 static int form_find(struct autoencoder *a, int which, struct form *form)
 {
-  a->architecture = architecture_find(&a->settings, which);
+  TRY(autoencoder_class_find(&a->settings, a->program, &a->architecture));
   CHECK(a->architecture, ERR_INPUT, "'%s' has no '%s', which says what the tensors mean",
         a->settings_path, programs[which].class_key);
   for (int i = 0; i < LENGTH(forms); i++)
@@ -293,7 +258,7 @@ static int shape_find(struct autoencoder *a, const struct form *form)
 /* Compare with what the settings say, where they do. */
 static int shape_check(const struct autoencoder *a)
 {
-  static const char *const columns[] = {"d_in", "trainer.activation_dim"};
+  static const char *const columns[] = {"d_in", "trainer.activation_dim", "d_out"};
   static const char *const atoms[] = {"d_sae", "num_latents", "trainer.dict_size"};
   for (int i = 0; i < LENGTH(columns) + LENGTH(atoms); i++) {
     const char *name = i < LENGTH(columns) ? columns[i] : atoms[i - LENGTH(columns)];
@@ -302,6 +267,32 @@ static int shape_check(const struct autoencoder *a)
     CHECK(!says || says == is, ERR_INPUT,
           "'%s' says %s %lld, the tensors of '%s' have %lld: the files are not of one autoencoder",
           a->settings_path, name, (long long)says, a->weights_path, (long long)is);
+  }
+  return OK;
+}
+
+/* Is a tensor one of those of a class?  AutoEncoderTopK keeps a threshold that it does not use. */
+static int is_of_form(const struct form *form, const char *name)
+{
+  const char *const names[] = {form->decoder, form->mean, form->weights, form->bias,
+                               form->threshold};
+  for (int i = 0; i < LENGTH(names); i++)
+    if (names[i] && !strcmp(names[i], name)) return 1;
+  return !strcmp(form->architecture, "AutoEncoderTopK") && !strcmp(name, "threshold");
+}
+
+/* Refuse tensors that no form knows: what they compute is left out.  Whole numbers count steps and
+ * codes. */
+static int tensors_check(const struct autoencoder *a, const struct form *form)
+{
+  for (gidx i = 0; i < a->tensors.count; i++) {
+    const struct tensor *t = &a->tensors.list[i];
+    int is_float = *t->dtype == 'F' || *t->dtype == 'B' ? strcmp(t->dtype, "BOOL") != 0 : 0;
+    int has_form = form->kind >= 0 || a->pursues, adds = strstr(t->name, "skip") != NULL;
+    CHECK(!is_float || is_of_form(form, t->name) || !(has_form || adds), ERR_INPUT,
+          "'%s' has '%s', which a '%s' of %s has not: it computes what a dictionary and an encoder "
+          "do not, or predicts other values than its rows",
+          a->weights_path, t->name, a->architecture, a->program);
   }
   return OK;
 }
@@ -325,35 +316,59 @@ static int threshold_read(struct autoencoder *a, const char *name)
   return OK;
 }
 
-/* Codes of a row, of those that take so many. */
-static int top_check(const struct autoencoder *a, int which, gidx top)
+/* *top <- codes of a row, of those that take so many; two names may say it. */
+static int top_find(const struct autoencoder *a, const char *key, int is_needed, gidx *top)
 {
-  const char *key = programs[which].top_key, *other = "activation_fn_kwargs.k";
-  int is_said = settings_find(&a->settings, key) != NULL;
-  int is_other = !is_said && settings_find(&a->settings, other);
-  CHECK(is_said || is_other, ERR_INPUT, "'%s' has no '%s': how many codes a row has",
-        a->settings_path, key);
-  if (is_other) key = other;
-  CHECK(top > 0, ERR_INPUT, "'%s' of '%s' is 0: a row has one code or more", key, a->settings_path);
-  CHECK(top <= a->encoder.k, ERR_INPUT, "'%s' of '%s' is %lld, and '%s' has %d atoms", key,
-        a->settings_path, (long long)top, a->weights_path, a->encoder.k);
+  const char *const names[] = {key, "activation_fn_kwargs.k", "max_iterations"};
+  const char *from = NULL;
+  for (int i = 0; i < (a->pursues ? 3 : 2); i++) {
+    gidx value = -1;
+    if (names[i]) TRY(settings_long(&a->settings, names[i], &value));
+    CHECK(value < 0 || !from || value == *top || i > 1 || !is_needed, ERR_INPUT,
+          "'%s' says %s %lld and %s %lld: leave the right one", a->settings_path, from,
+          (long long)*top, names[i], (long long)value);
+    if (value < 0 || from) continue;
+    from = names[i];
+    *top = value;
+  }
+  if (!is_needed) return OK;
+  CHECK(from, ERR_INPUT, "'%s' has no '%s': how many codes a row has", a->settings_path, key);
+  CHECK(*top > 0, ERR_INPUT, "'%s' of '%s' is 0: a row has one code or more", from,
+        a->settings_path);
+  CHECK(*top <= a->encoder.k, ERR_INPUT, "'%s' of '%s' is %lld, and '%s' has %d atoms", from,
+        a->settings_path, (long long)*top, a->weights_path, a->encoder.k);
+  return OK;
+}
+
+/* AutoEncoderTopK keeps its k beside the weights too, and takes that one. */
+static int top_compare(const struct autoencoder *a, gidx top)
+{
+  const struct tensor *t = tensor_find(&a->tensors, "k");
+  unsigned char bytes[8] = {0};
+  int is_long = t && !strcmp(t->dtype, "I64"),
+      is_whole = is_long || (t && !strcmp(t->dtype, "I32"));
+  if (!is_whole || t->end - t->begin != (is_long ? 8 : 4)) return OK;
+  TRY(flat_bytes(&a->file, a->file.values + t->begin, is_long ? 8 : 4, bytes));
+  uint64_t k = 0;
+  for (int i = 7; i >= 0; i--) k = k << 8 | bytes[i];
+  CHECK(k == (uint64_t)top, ERR_INPUT,
+        "'%s' says k %lld, the tensor 'k' of '%s' %llu: leave the right one", a->settings_path,
+        (long long)top, a->weights_path, (unsigned long long)k);
   return OK;
 }
 
 static int encoder_read(struct autoencoder *a, const struct form *form, int which)
 {
   struct encoder *e = &a->encoder;
-  const char *input = settings_find(&a->settings, "apply_b_dec_to_input");
   gidx top = 0;
-  e->centered = which == 0 && input ? !strcmp(input, "true") : form->centered;
-  if (programs[which].top_key) TRY(settings_long(&a->settings, programs[which].top_key, &top));
-  if (!top) TRY(settings_long(&a->settings, "activation_fn_kwargs.k", &top));
-  if (!top && a->pursues) TRY(settings_long(&a->settings, "max_iterations", &top));
+  e->centered = form->centered;
+  if (which == 0) TRY(settings_flag(&a->settings, "apply_b_dec_to_input", &e->centered));
+  TRY(top_find(a, programs[which].top_key, form->kind == ENCODER_TOPK, &top));
+  if (form->kind == ENCODER_TOPK) TRY(top_compare(a, top));
   e->top = (idx)imin(top, e->k);
   if (form->kind < 0) return OK;
   e->kind = (enum encoder_kind)form->kind;
-  e->rescaled = settings_true(&a->settings, "rescale_acts_by_decoder_norm");
-  if (e->kind == ENCODER_TOPK) TRY(top_check(a, which, top));
+  TRY(settings_flag(&a->settings, "rescale_acts_by_decoder_norm", &e->rescaled));
   TRY(matrix_read(a, form->weights, form->weights_turned, &a->weights));
   TRY(vector_read(a, form->bias, e->k, &a->bias));
   if (form->threshold) TRY(threshold_read(a, form->threshold));
@@ -364,6 +379,34 @@ static int encoder_read(struct autoencoder *a, const struct form *form, int whic
   return OK;
 }
 
+/* Multiply n values by a factor, in f64, rounded once. */
+static void values_scale(float *values, gidx n, double factor)
+{
+  for (gidx i = 0; values && i < n; i++) values[i] = (float)((double)values[i] * factor);
+}
+
+/* Fold the factor of the activations in, as SAELens does at the end of a training: the encoder then
+ * takes activations as they are, and the decoder gives such. */
+static int factor_fold(struct autoencoder *a, const char *folder)
+{
+  gidx k = a->encoder.k, p = a->encoder.p;
+  TRY(autoencoder_factor_find(&a->settings, a->program, folder, a->scaler_path, &a->scaler,
+                              &a->factor));
+  if (a->factor == 1) return OK;
+  CHECK(
+      !a->pursues, ERR_INPUT,
+      "'%s' says scaling_factor %g, which matching pursuit has not: import it without, and encode "
+      "rows that were multiplied by it",
+      a->scaler_path, a->factor);
+  values_scale(a->weights, k * p, a->factor);
+  values_scale(a->decoder, k * p, 1 / a->factor);
+  values_scale(a->mean, p, 1 / a->factor);
+  TRY(settings_replace(&a->settings, "normalize_activations", "none"));
+  TRY(settings_replace(&a->settings, "dtype", "float32"));
+  strcpy(a->dtype, "F32");
+  return OK;
+}
+
 int autoencoder_open(struct autoencoder *a, const char *folder)
 {
   struct form form = {0};
@@ -371,24 +414,27 @@ int autoencoder_open(struct autoencoder *a, const char *folder)
   *a = (struct autoencoder){0};
   TRY(files_find(a, folder, &which));
   if (programs[which].settings) TRY(settings_open(&a->settings, a->settings_path));
-  TRY(settings_check(a));
+  if (a->settings.whole) TRY(autoencoder_settings_check(&a->settings, a->program));
   const char *end = strrchr(a->weights_path, '.');
   int is_npz = end && !strcmp(end, ".npz");
   TRY((is_npz ? npz_open : tensors_open)(&a->file, &a->tensors, a->weights_path));
   TRY(form_find(a, which, &form));
   a->pursues = !strcmp(a->architecture, "matching_pursuit");
+  TRY(tensors_check(a, &form));
   TRY(shape_find(a, &form));
   TRY(matrix_read(a, form.decoder, form.decoder_turned, &a->decoder));
   TRY(vector_read(a, form.mean, a->encoder.p, &a->mean));
   TRY(shape_check(a));
-  return encoder_read(a, &form, which);
+  TRY(encoder_read(a, &form, which));
+  return factor_fold(a, folder);
 }
 
 int autoencoder_close(struct autoencoder *a)
 {
-  int status = settings_close(&a->settings), closed = flat_close(&a->file);
+  int status = settings_close(&a->settings), scaler = settings_close(&a->scaler);
+  int closed = flat_close(&a->file);
   tensors_free(&a->tensors);
   arena_free(&a->arena);
   *a = (struct autoencoder){0};
-  return status ? status : closed;
+  return status ? status : scaler ? scaler : closed;
 }

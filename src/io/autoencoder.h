@@ -15,7 +15,9 @@ struct autoencoder {
   const char *program;      /* "saelens", "sparsify", "dictionary_learning", "gemma_scope" */
   const char *architecture; /* as its settings have it */
   char settings_path[4096], weights_path[4096]; /* the first "" where there is no such file */
-  struct settings settings;
+  char scaler_path[4096];                       /* of the factor, as the two before */
+  double factor; /* of activations, which is folded into weights, decoder and mean; 1: none */
+  struct settings settings, scaler;
   struct flat_file file; /* of the weights */
   struct tensor_table tensors;
   char dtype[8];                     /* of its values: F32, F16 or BF16 */

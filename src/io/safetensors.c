@@ -32,7 +32,7 @@ static int numbers_read(struct json_reader *r, int most, int capacity, gidx *num
 }
 
 /* Texts by name, which say nothing that is needed. */
-static int metadata_read(struct json_reader *r)
+static int metadata_read(struct json_reader *r, struct tensor_table *t)
 {
   char *key, *text;
   JSON_GOOD(r, json_sign(r, '{'), "__metadata__ is no object");
@@ -40,6 +40,7 @@ static int metadata_read(struct json_reader *r)
   do {
     TRY(json_key(r, &key));
     TRY(json_string(r, &text));
+    TRY(json_keys_add(&t->notes, key));
   } while (json_sign(r, ','));
   JSON_GOOD(r, json_sign(r, '}'), "__metadata__ does not end");
   return OK;
@@ -102,7 +103,7 @@ static int header_parse(struct json_reader *r, struct tensor_table *t)
       continue;
     }
     JSON_GOOD(r, !metadata++, "__metadata__ is there twice");
-    TRY(metadata_read(r));
+    TRY(metadata_read(r, t));
   } while (json_sign(r, ','));
   JSON_GOOD(r, json_sign(r, '}'), "it does not end");
   json_blanks(r);
@@ -110,22 +111,13 @@ static int header_parse(struct json_reader *r, struct tensor_table *t)
   return OK;
 }
 
-static int name_order(const void *a, const void *b)
+static int names_check(struct tensor_table *t, const char *path)
 {
-  return strcmp((*(const struct tensor *const *)a)->name, (*(const struct tensor *const *)b)->name);
-}
-
-static int names_check(const struct tensor_table *t, const char *path)
-{
-  const struct tensor **list = malloc(((size_t)t->count + 1) * sizeof *list);
-  CHECK(list, ERR_MEMORY, "cannot allocate %lld tensors", (long long)t->count);
-  for (gidx i = 0; i < t->count; i++) list[i] = &t->list[i];
-  qsort(list, (size_t)t->count, sizeof *list, name_order);
-  gidx i = 1;
-  while (i < t->count && strcmp(list[i - 1]->name, list[i]->name) != 0) i++;
-  const char *twice = i < t->count ? list[i]->name : NULL;
-  free(list);
+  for (gidx i = 0; i < t->count; i++) TRY(json_keys_add(&t->names, t->list[i].name));
+  const char *twice = json_keys_twice(&t->names), *note = json_keys_twice(&t->notes);
   CHECK(!twice, ERR_INPUT, "the header of '%s' is damaged: it has '%s' twice", path, twice);
+  CHECK(!note, ERR_INPUT, "the header of '%s' is damaged: its __metadata__ has '%s' twice", path,
+        note);
   return OK;
 }
 
@@ -221,6 +213,8 @@ void tensors_free(struct tensor_table *t)
 {
   free(t->list);
   free(t->header);
+  json_keys_free(&t->names);
+  json_keys_free(&t->notes);
   *t = (struct tensor_table){0};
 }
 

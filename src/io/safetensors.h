@@ -6,6 +6,7 @@
 #ifndef IO_SAFETENSORS_H
 #define IO_SAFETENSORS_H
 
+#include "base/json_reader.h"
 #include "io/flat_file.h"
 
 struct tensor {
@@ -17,7 +18,8 @@ struct tensor {
 struct tensor_table {
   struct tensor *list; /* [count], in the order of the file's bytes; owned */
   gidx count, capacity;
-  char *header; /* names point into it; owned */
+  char *header;                  /* names point into it; owned */
+  struct json_keys names, notes; /* of tensors, and of texts about them */
 };
 
 /* Open a file and read its header.  flat_close() and tensors_free() follow also when it fails.
