@@ -54,7 +54,7 @@ libsagitta_a_SOURCES += \
   %D%/model/relax.h %D%/model/relax.c %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c \
   %D%/model/triad.h %D%/model/triad.c %D%/model/precision.h %D%/model/precision.c %D%/model/adam.h %D%/model/adam.c \
   %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/batch_cut.h %D%/model/batch_cut.c \
-  %D%/model/train.h %D%/model/train.c \
+  %D%/model/nested.h %D%/model/nested.c %D%/model/train.h %D%/model/train.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
   %D%/model/functions.h %D%/model/functions.c %D%/model/attention.h %D%/model/attention.c \
@@ -75,6 +75,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu/normal.c \
   %D%/device/triad.h %D%/device/triad.c %D%/device/tensor.h %D%/device/tensor.c %D%/device/cpu/triad_loops.h %D%/device/cpu/triad_body.h \
   %D%/device/cpu/triad.c %D%/device/cpu/train.c %D%/device/cpu/train_impl.h \
+  %D%/device/cpu/train_nested.h %D%/device/cpu/train_nested.c \
   %D%/device/cpu/train_batch.h %D%/device/cpu/train_batch.c %D%/device/train.h %D%/device/train.c \
   %D%/device/backend.h %D%/device/operations.c %D%/device/attention.c \
   %D%/device/cpu/isa.h %D%/device/cpu/variants.c %D%/device/cpu/isa_portable.c \
@@ -279,6 +280,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/train/batches.h %D%/train/batches.c %D%/train/step.h %D%/train/step.c \
   %D%/train/atoms.h %D%/train/atoms.c %D%/train/selection.h %D%/train/selection.c \
+  %D%/train/widths.h %D%/train/widths.c \
   %D%/train/judge.h %D%/train/judge.c %D%/train/train.h %D%/train/train.c
 
 # terminal: the joint system on one rank

@@ -32,11 +32,32 @@ def check_ranks(p):
     need(sagitta("verify", p.at("stop", "state.h5")), "verify a state")
     with h5py.File(p.at("stop", "state.h5")) as f:
         ok(f["train/threshold"][1] > 0, "a state has its threshold")
-    fails(p.train("stop", "--resume", "--l0", 2), 65, ["l0=2.5", "l0=2"], "another number")
-    fails(p.train("stop", "--resume", "--selection", "row", "--l0", 0), 65, ["l0=2.5", "top-s=3"],
-          "another selection")
+    fails(p.train("stop", "--resume", "--l0", 2), 65, ["--l0 2.5", "--l0 2;"], "another number")
+    fails(p.train("stop", "--resume", "--selection", "row", "--l0", 0), 65,
+          ["--selection batch", "--selection row"], "another selection")
     need(p.train("stop", "--resume", ranks=3), "resumed")
     same(p.result("one"), p.result("stop"), "resumed")
+
+
+@claim("nested widths too are the same bytes on any number of ranks, resumed or not")
+def check_nested(p):
+    row = ["--selection", "row", "--l0", 0]
+    for name, words in ("nest", ["--nested", "4,11,30"]), ("nestrow", ["--nested", "1,30", *row]):
+        need(p.train(name, *words), name)
+        for ranks, threads in (2, 1), (3, 2), (5, 1):
+            out = f"{name}{ranks}"
+            need(p.train(out, "--threads", threads, *words, ranks=ranks), out)
+            same(p.result(name), p.result(out), out)
+        part = p.words(name + "part", *words, "--max-seconds", 1e-9)
+        fails(sagitta(*part), 75, ["--resume"], "stopped after some steps")
+        fails(p.train(name + "part", *words, "--nested", "5,30", "--resume"), 65,
+              ["has --nested 5,30"], "other widths")
+        need(p.train(name + "part", *words, "--resume", ranks=2), "resumed")
+        same(p.result(name), p.result(name + "part"), "resumed")
+    ok(p.history("nest")[-1, 1] > 0.4, f"{p.history('nest')}")
+    need(p.train("whole", "--nested", 30), "one width")
+    with h5py.File(p.result("one")) as f, h5py.File(p.result("whole")) as g:
+        ok((f["atoms"][...] == g["atoms"][...]).all(), "one width is none")
 
 
 @claim("the history has what rows explain, and run.json how many codes unseen ones have")
@@ -138,6 +159,14 @@ def check_refused(p):
             (2, ["batches of 200", "raise one"], ["--l0", 0.004]),
             (2, ["--selection batch", "--top-s"], ["--selection", "row"]),
             (2, ["'--epochs' of 1"], ["--epochs", 0]),
+            (2, ["the last size has to be 30"], ["--nested", "4,11"]),
+            (2, ["11 follows 11", "rise"], ["--nested", "11,11,30"]),
+            (2, ["4 follows 11", "rise"], ["--nested", "11,4,30"]),
+            (2, ["commas", "128,512,30"], ["--nested", "4;30"]),
+            (2, ["commas"], ["--nested", "4,,30"]), (2, ["commas"], ["--nested", "4,30,"]),
+            (2, ["commas"], ["--nested", "-4,30"]), (2, ["commas"], ["--nested", "0,30"]),
+            (2, ["commas"], ["--nested", "4, 30"]), (2, ["empty"], ["--nested", ""]),
+            (2, ["more than 16"], ["--nested", ",".join(map(str, [*range(1, 17), 30]))]),
             (2, ["row|batch"], ["--selection", "sometimes"]),
             (2, ["l0"], ["--l0", -1])):
         fails(p.train("refused", *words), code, said, f"{words}")
@@ -154,6 +183,7 @@ if __name__ == "__main__":
         Place.more = ["--selection", "batch", "--l0", 2.5]
         place = Place(folder)
         check_ranks(place)
+        check_nested(place)
         check_told(place)
         check_used(place)
         check_exchanged(place)

@@ -191,6 +191,7 @@ struct problem {
   int is_fixed, has_dead;
   real l0;     /* 0: s codes in each row */
   gidx period; /* of the rows; 0: all are different */
+  const char *nested;
 };
 
 static void problem_check(struct comm *c, const struct problem *q)
@@ -204,6 +205,7 @@ static void problem_check(struct comm *c, const struct problem *q)
   gidx dead = 0;
   task.sizes.is_fixed = q->is_fixed;
   task.sizes.l0 = q->l0;
+  ok(!q->nested || !nested_read(q->nested, q->k, &task.sizes.nested), "%s", status_message());
   rows_period = q->period;
   reference_run(&task, &made, &wanted, &arena, &dead);
   for (task.threads = 1; task.threads <= 3; task.threads += 2) {
@@ -212,9 +214,9 @@ static void problem_check(struct comm *c, const struct problem *q)
     const struct train_sink sink = {&kept, point_keep, 1e9, {stop_asked, stop_told, &kept}};
     int status = train_run(&task, c, &sink, &result);
     ok(!status && same_state(&kept.state, &wanted, q->k, q->p),
-       "%lld rows of %d, %d atoms, batches of %d, l0 %g, %d threads, %lld dead: %s",
-       (long long)q->n, q->p, q->k, q->batch, q->l0, task.threads, (long long)dead,
-       status_message());
+       "%lld rows of %d, %d atoms (%s), batches of %d, l0 %g, %d threads, %lld dead: %s",
+       (long long)q->n, q->p, q->k, q->nested ? q->nested : "all", q->batch, q->l0, task.threads,
+       (long long)dead, status_message());
     gidx all = q->n + imin(q->n, SHIFT_ROWS) + pools_rows(&task, q->n, &arena);
     ok(status || c->size > 1 || made.read == all, "%lld rows were read, not %lld",
        (long long)made.read, (long long)all);
@@ -237,17 +239,30 @@ static void problems_check(struct comm *c, const struct problem *problems, int c
 static void check_reference(struct comm *c, int has_batches)
 {
   static const struct problem rows[] = {
-      {700, 24, 40, 4, 96, 20, 0, 1, 0, 0},   {700, 24, 40, 4, 96, 12, 1, 1, 0, 0},
-      {5000, 5, 33, 1, 2600, 9, 0, 0, 0, 0},  {130, 7, 2, 1, 1, 40, 0, 1, 0, 0},
-      {200, 3, 20, 20, 200, 5, 0, 0, 0, 0},   {3000, 70, 300, 32, 1500, 6, 0, 0, 0, 0},
-      {40000, 3, 5, 1, 7000, 14, 0, 0, 0, 0}, {190, 9, 24, 3, 24, 200, 0, 1, 0, 0},
+      {700, 24, 40, 4, 96, 20, 0, 1, 0, 0, NULL},   {700, 24, 40, 4, 96, 12, 1, 1, 0, 0, NULL},
+      {5000, 5, 33, 1, 2600, 9, 0, 0, 0, 0, NULL},  {130, 7, 2, 1, 1, 40, 0, 1, 0, 0, NULL},
+      {200, 3, 20, 20, 200, 5, 0, 0, 0, 0, NULL},   {3000, 70, 300, 32, 1500, 6, 0, 0, 0, 0, NULL},
+      {40000, 3, 5, 1, 7000, 14, 0, 0, 0, 0, NULL}, {190, 9, 24, 3, 24, 200, 0, 1, 0, 0, NULL},
   };
   static const struct problem batches[] = {
-      {700, 24, 40, 4, 96, 20, 0, 0, 4, 0},       {700, 24, 40, 4, 96, 12, 1, 0, 3.7, 0},
-      {5000, 5, 33, 1, 2600, 9, 0, 0, 1.5, 0},    {131, 7, 9, 1, 2, 140, 0, 1, 0.5, 0},
-      {200, 3, 20, 20, 200, 5, 0, 0, 20, 0},      {3000, 70, 300, 32, 1500, 6, 0, 0, 31.4, 0},
-      {190, 9, 24, 3, 24, 200, 0, 1, 1 / 12., 0}, {700, 24, 40, 4, 96, 20, 0, 0, 2.3, 5},
-      {300, 4, 9, 1, 90, 30, 0, 0, 0.7, 2},
+      {700, 24, 40, 4, 96, 20, 0, 0, 4, 0, NULL},
+      {700, 24, 40, 4, 96, 12, 1, 0, 3.7, 0, NULL},
+      {5000, 5, 33, 1, 2600, 9, 0, 0, 1.5, 0, NULL},
+      {131, 7, 9, 1, 2, 140, 0, 1, 0.5, 0, NULL},
+      {200, 3, 20, 20, 200, 5, 0, 0, 20, 0, NULL},
+      {3000, 70, 300, 32, 1500, 6, 0, 0, 31.4, 0, NULL},
+      {190, 9, 24, 3, 24, 200, 0, 1, 1 / 12., 0, NULL},
+      {700, 24, 40, 4, 96, 20, 0, 0, 2.3, 5, NULL},
+      {300, 4, 9, 1, 90, 30, 0, 0, 0.7, 2, NULL},
+  };
+  static const struct problem nested[] = {
+      {700, 24, 40, 4, 96, 20, 0, 1, 0, 0, "3,17,40"},
+      {700, 24, 40, 4, 96, 12, 1, 1, 0, 0, "1,40"},
+      {5000, 5, 33, 1, 2600, 9, 0, 0, 1.5, 0, "1,2,3,33"},
+      {130, 7, 2, 1, 1, 40, 0, 1, 0, 0, "1,2"},
+      {200, 3, 20, 20, 200, 5, 0, 0, 20, 0, "19,20"},
+      {190, 9, 24, 3, 24, 200, 0, 1, 3, 0, "24"},
+      {190, 9, 24, 3, 24, 200, 0, 1, 2.5, 0, "1,3,5,7,9,11,13,15,17,18,19,20,21,22,23,24"},
   };
   claim_begin("training has the bits of the plain loops");
   problems_check(c, rows, LENGTH(rows));
@@ -255,6 +270,9 @@ static void check_reference(struct comm *c, int has_batches)
   if (!has_batches) return;
   claim_begin("with codes chosen over whole batches, too");
   problems_check(c, batches, LENGTH(batches));
+  claim_end();
+  claim_begin("with nested widths, too");
+  problems_check(c, nested, LENGTH(nested));
   claim_end();
 }
 

@@ -39,15 +39,19 @@ static const struct option_row model_rows[] = {
     {"atoms", OPTION_INT, AT(atoms), "0", 0, 1 << 30, NULL, "COUNT",
      "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has",
      .effect = OPTION_BITS},
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
-     "codes a row has at most, with --selection row", .effect = OPTION_BITS},
     {"selection", OPTION_CHOICE, AT(selection), "row", 0, 0, "row|batch", NULL,
      "row: the --top-s most positive scores of each row are its codes; batch: the most positive "
      "scores of a whole batch are, --l0 a row on average, and a threshold is learned that does the "
      "same for any single row (BatchTopK)",
      .effect = OPTION_BITS},
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
+     "codes a row has at most, with --selection row", .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "codes a row has on average, with --selection batch, such as 32 or 20.5; 0: as --top-s says",
+     .effect = OPTION_BITS},
+    {"nested", OPTION_TEXT, AT(nested), NULL, 0, 0, NULL, "SIZES",
+     "nested widths, such as 128,512,4096, the last one --atoms (Matryoshka): the first 128 atoms "
+     "alone describe rows, as do the first 512, and all; errors are added up",
      .effect = OPTION_BITS},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms of this dictionary, as from `sagitta fit`, its mean, or without one "
@@ -130,7 +134,8 @@ static const struct option_set train_set = {
         "\v"
         "The codes of a row are its --top-s most positive scores (Gao and others 2024), or with "
         "--selection batch those of a whole batch are chosen together, and rows have as many as "
-        "they need (Bussmann and others 2024); decoder "
+        "they need (Bussmann and others 2024); with --nested the first atoms alone describe rows, "
+        "too, so that they become the most general ones (Bussmann and others 2025); decoder "
         "and encoder descend by Adam, in f32, and every sum has an order of its own, so the "
         "weights are the same bits on any number of ranks and threads, on a CPU or a GPU.  With "
         "--precision bf16 a GPU's matrix unit makes the scores of the steps, some times as fast; "
@@ -144,7 +149,8 @@ static const struct option_set train_set = {
         "or "
         "the one that follows a look at the held-out rows, with exit code 75.\n\n"
         "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 --output sae/\n"
-        "  sagitta train --rows acts.h5 --atoms 4096 --selection batch --l0 32 --output sae/\n"
+        "  sagitta train --rows acts.h5 --atoms 4096 --selection batch --l0 32 "
+        "--nested 128,512,4096 --output sae/\n"
         "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
         "  sagitta encode --rows more.h5 --encoder sae/ --output more/",
     .tables = tables,
@@ -268,7 +274,7 @@ static real l0_of(const struct train_options *o)
   return !is_batch(o) ? 0 : o->l0 > 0 ? o->l0 : o->top_s;
 }
 
-static void task_fill(struct train_job *j)
+static int task_fill(struct train_job *j)
 {
   const struct train_options *o = j->o;
   int has_atoms = j->atoms != NULL;
@@ -303,6 +309,9 @@ static void task_fill(struct train_job *j)
                                 .variant = o->cpu_variant,
                                 .device = o->device,
                                 .kernels = o->kernels};
+  if (o->nested) TRY(nested_read(o->nested, k, &j->task.sizes.nested));
+  nested_text(&j->task.sizes.nested, j->nested);
+  return OK;
 }
 
 /* How many codes rows have. */
@@ -322,6 +331,7 @@ static struct train_options options_resolve(const struct train_job *j)
   r.atoms = t->sizes.k;
   r.lr = t->rate;
   r.l0 = t->sizes.l0;
+  r.nested = *j->nested ? j->nested : NULL;
   if (t->sizes.l0 > 0) r.top_s = 0;
   if (r.steps) r.epochs = 0;
   if (r.holdout) r.holdout_share = 0;
@@ -442,7 +452,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   j->run = run;
   j->o = options;
   TRY(inputs_agree(&run->comm, inputs_open(j)));
-  task_fill(j);
+  TRY(comm_agree(&run->comm, task_fill(j)));
   TRY(comm_agree(&run->comm, train_task_check(&j->task)));
   TRY(places_open(j));
   if (j->files.is_complete) {

@@ -17,8 +17,8 @@
 struct train_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *holdout, *start, *fixed, *selection, *precision, *cpu_variant, *device,
-      *kernels;
+  const char *rows, *holdout, *start, *fixed, *selection, *nested, *precision, *cpu_variant,
+      *device, *kernels;
   idx atoms, top_s, aux_atoms, threads, batch;
   int uncentered, resume;
   real l0, holdout_share, aux_weight, lr, warm_up, decay, max_seconds, save_seconds;
@@ -37,6 +37,7 @@ struct train_job {
   int has_encoder, takes_encoder;
   uint64_t atoms_hash; /* with the mean, and with the encoder where it is taken */
   struct train_task task;
+  char nested[256]; /* its widths, written in one way */
   struct train_sink sink;
   struct train_result result;
   struct train_files files;

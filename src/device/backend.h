@@ -163,6 +163,10 @@ struct backend {
   int (*train_cut)(struct device *dev, const struct train_codes_job *job,
                    const struct batch_cut *cut, gidx ties);
   gidx (*train_batch_bytes)(const struct train_codes_job *job);
+  int (*train_blocks)(struct device *dev, const struct train_blocks_job *job); /* NULL as above */
+  int (*train_suffix)(struct device *dev, float *errors, gidx n, int blocks, idx p);
+  int (*train_block_get)(struct device *dev, const float *errors, gidx n, int blocks, int block,
+                         idx p, float *to);
   int (*train_errors)(struct device *dev, const struct train_errors_job *job);
   int (*train_scale)(struct device *dev, float *values, gidx count, float factor);
   int (*train_turn)(struct device *dev, const struct train_turn_job *job);

@@ -81,10 +81,43 @@ gidx device_train_batch_bytes(const struct device *dev, const struct train_codes
   return dev->backend->train_batch_bytes ? dev->backend->train_batch_bytes(job) : 0;
 }
 
+int device_train_nested_has(const struct device *dev)
+{
+  CHECK(dev->backend && dev->backend->train_blocks, ERR_DEVICE,
+        "a device of kind '%s' cannot train nested widths: use '--device cpu', or leave out "
+        "'--nested'",
+        dev->backend ? dev->backend->kind : "dry");
+  return OK;
+}
+
+int device_train_blocks(struct device *dev, const struct train_blocks_job *job)
+{
+  TRY(device_train_nested_has(dev));
+  TRY(sizes_check(job->n, 1, job->k));
+  return dev->backend->train_blocks(dev, job);
+}
+
+int device_train_suffix(struct device *dev, float *errors, gidx n, int blocks, idx p)
+{
+  TRY(device_train_nested_has(dev));
+  TRY(sizes_check(n, p, blocks));
+  return n ? dev->backend->train_suffix(dev, errors, n, blocks, p) : OK;
+}
+
+int device_train_block_get(struct device *dev, const float *errors, gidx n, int blocks, int block,
+                           idx p, float *to)
+{
+  TRY(device_train_nested_has(dev));
+  TRY(sizes_check(n, p, blocks));
+  CHECK(block >= 0 && block < blocks, ERR_INTERNAL, "block %d of %d", block, blocks);
+  return n ? dev->backend->train_block_get(dev, errors, n, blocks, block, p, to) : OK;
+}
+
 int device_train_errors(struct device *dev, const struct train_errors_job *job)
 {
   TRY(device_has(dev));
   TRY(sizes_check(job->n, job->p, 1));
+  if (job->blocks > 1) TRY(device_train_nested_has(dev));
   return job->n ? dev->backend->train_errors(dev, job) : OK;
 }
 

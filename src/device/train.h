@@ -15,6 +15,7 @@
 
 #include "device/device.h"
 #include "model/batch_cut.h"
+#include "model/nested.h"
 #include "model/precision.h"
 
 /* Codes of some rows, one row after another, by ascending atoms. */
@@ -55,13 +56,31 @@ gidx device_train_batch_bytes(const struct device *dev, const struct train_codes
 /* ERR_DEVICE unless the device has these. */
 int device_train_batch_has(const struct device *dev);
 
-/* error <- error - x; squares <- of both, chains in f64; left <- left + error. */
+/* Nested widths (N.47).  start <- where the entries of each block of a row begin, of 2 blocks or
+ * more. */
+struct train_blocks_job {
+  const struct train_entries *entries; /* of rows 0 .. n - 1 */
+  const struct nested *nested;
+  idx n, k;
+  gidx *start; /* [n blocks + 1] */
+};
+int device_train_blocks(struct device *dev, const struct train_blocks_job *job);
+/* errors[n][blocks][p] <- nested_suffix() of each row; to[n][p] <- those of a block. */
+int device_train_suffix(struct device *dev, float *errors, gidx n, int blocks, idx p);
+int device_train_block_get(struct device *dev, const float *errors, gidx n, int blocks, int block,
+                           idx p, float *to);
+/* ERR_DEVICE unless the device has these, and device_train_errors() of several blocks. */
+int device_train_nested_has(const struct device *dev);
+
+/* error <- error - x, of several blocks nested_errors(); squares <- of that of all codes and of x,
+ * chains in f64; left <- left + that error. */
 struct train_errors_job {
-  float *error;   /* [n][p] what the codes give, on entry */
+  float *error;   /* [n][blocks][p] what the codes give, on entry */
   const float *x; /* [n][p] */
   float *left;    /* [n][p] what the codes of the dead give; NULL: there are none */
   real *squares;  /* [n][2] of error and of x */
   idx n, p;
+  int blocks; /* 0: one */
 };
 int device_train_errors(struct device *dev, const struct train_errors_job *job);
 

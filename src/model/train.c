@@ -95,12 +95,14 @@ float train_aux_factor(real weight, real error)
 
 /* Arrays of a step with dense matrices. */
 struct dense_step {
-  const struct train_sizes *z;
+  const struct train_sizes *sizes;
   struct train_state *s;
   const float *x, *ones;
   idx n;
   float *h, *code, *dh;          /* [n][k] */
   float *e, *g;                  /* [n][p] */
+  float *z;                      /* [n][blocks][p] of each block (N.47) */
+  float *of_block;               /* [n][k] the codes of one */
   float *gradient[TRAIN_ARRAYS]; /* as the arrays are */
   unsigned char *used;           /* [k] */
   idx *atoms;                    /* [k] */
@@ -109,13 +111,15 @@ struct dense_step {
 
 static int step_alloc(struct dense_step *d, struct arena *a)
 {
-  idx k = d->z->k, p = d->z->p, n = d->n;
+  idx k = d->sizes->k, p = d->sizes->p, n = d->n;
   float *ones;
   TRY(arena_alloc(a, &d->h, (gidx)n * k, sizeof(float)));
   TRY(arena_alloc(a, &d->code, (gidx)n * k, sizeof(float)));
   TRY(arena_alloc(a, &d->dh, (gidx)n * k, sizeof(float)));
   TRY(arena_alloc(a, &d->e, (gidx)n * p, sizeof(float)));
   TRY(arena_alloc(a, &d->g, (gidx)n * p, sizeof(float)));
+  TRY(arena_alloc(a, &d->z, (gidx)n * p * nested_blocks(&d->sizes->nested), sizeof(float)));
+  TRY(arena_alloc(a, &d->of_block, (gidx)n * k, sizeof(float)));
   for (int i = 0; i < TRAIN_ARRAYS; i++)
     TRY(arena_alloc(a, &d->gradient[i], train_numbers(k, p, i), sizeof(float)));
   TRY(arena_alloc(a, &d->used, k, 1));
@@ -130,13 +134,13 @@ static int step_alloc(struct dense_step *d, struct arena *a)
 /* code[n][k] <- of each row the most positive scores of all, or of the dead. */
 static void codes_choose(struct dense_step *d, int of_dead)
 {
-  idx k = d->z->k;
+  idx k = d->sizes->k;
   memset(d->code, 0, (size_t)d->n * (size_t)k * sizeof *d->code);
   for (idx i = 0; i < d->n; i++) {
     float *h = d->h + (gidx)i * k;
     for (idx a = 0; a < k && of_dead; a++)
-      if (d->s->idle[a] < d->z->dead_rows) h[a] = 0;
-    idx m = train_select(h, k, of_dead ? d->z->aux : d->z->s, d->atoms, d->codes);
+      if (d->s->idle[a] < d->sizes->dead_rows) h[a] = 0;
+    idx m = train_select(h, k, of_dead ? d->sizes->aux : d->sizes->s, d->atoms, d->codes);
     for (idx j = 0; j < m; j++) d->code[(gidx)i * k + d->atoms[j]] = d->codes[j];
   }
 }
@@ -144,41 +148,40 @@ static void codes_choose(struct dense_step *d, int of_dead)
 /* code[n][k] <- of the batch the most positive scores, and the threshold learns of the last. */
 static int batch_choose(struct dense_step *d)
 {
-  gidx most = batch_most(d->z->l0, d->n);
+  gidx most = batch_most(d->sizes->l0, d->n);
   float least;
-  TRY(batch_select_reference(d->h, d->n, d->z->k, most, d->code, &least));
+  TRY(batch_select_reference(d->h, d->n, d->sizes->k, most, d->code, &least));
   if (most > 0) batch_threshold_add(&d->s->threshold, least);
   return OK;
 }
 
-/* y[n][p] <- the codes times the decoder. */
-static void codes_decode(struct dense_step *d, float *y)
+/* y[n][p] <- these codes times the decoder, rows of y at a stride. */
+static void codes_decode(struct dense_step *d, const float *code, float *y, gidx stride)
 {
-  idx k = d->z->k, p = d->z->p;
-  struct triad_product product = {d->code, {d->s->w[TRAIN_DECODER], p, 1}, NULL, y, k, p, d->n, k,
+  idx k = d->sizes->k, p = d->sizes->p;
+  struct triad_product product = {code, {d->s->w[TRAIN_DECODER], p, 1}, NULL, y, k, stride, d->n, k,
                                   p};
   triad_product(&product);
 }
 
-/* Add what g says of the codes to the gradients. */
-static void gradients_add(struct dense_step *d)
+/* Add what g, of rows at a stride, says of these codes to the gradients. */
+static void gradients_add(struct dense_step *d, const float *code, const float *g, gidx stride)
 {
-  idx k = d->z->k, p = d->z->p, n = d->n;
-  struct triad_product back = {d->g, {d->s->w[TRAIN_DECODER], 1, p}, NULL, d->dh, p, k, n, p, k};
+  idx k = d->sizes->k, p = d->sizes->p, n = d->n;
+  struct triad_product back = {g, {d->s->w[TRAIN_DECODER], 1, p}, NULL, d->dh, stride, k, n, p, k};
   triad_product(&back);
   for (gidx i = 0; i < (gidx)n * k; i++)
-    if (d->code[i] == 0) d->dh[i] = 0;
-  const struct triad_gradient all[] = {
-      {d->code, d->g, d->gradient[TRAIN_DECODER], k, p, p, n, k, p},
-      {d->dh, d->x, d->gradient[TRAIN_ENCODER], k, p, p, n, k, p},
-      {d->dh, d->ones, d->gradient[TRAIN_BIAS], k, 1, 1, n, k, 1}};
+    if (code[i] == 0) d->dh[i] = 0;
+  const struct triad_gradient all[] = {{code, g, d->gradient[TRAIN_DECODER], k, stride, p, n, k, p},
+                                       {d->dh, d->x, d->gradient[TRAIN_ENCODER], k, p, p, n, k, p},
+                                       {d->dh, d->ones, d->gradient[TRAIN_BIAS], k, 1, 1, n, k, 1}};
   for (int i = 0; i < TRAIN_ARRAYS; i++) triad_gradient(&all[i]);
 }
 
 /* Move all, or all but the decoder. */
 static void weights_move(struct dense_step *d, real rate, gidx t)
 {
-  const struct train_sizes *z = d->z;
+  const struct train_sizes *z = d->sizes;
   struct train_state *s = d->s;
   const struct adam_rates rates = adam_rates(rate, t);
   for (gidx a = 0; a < z->k; a++)
@@ -200,23 +203,55 @@ static int is_any_dead(const struct train_sizes *z, const struct train_state *s)
 /* The dead describe what is left over: g <- factor (y + e). */
 static void dead_add(struct dense_step *d, real error)
 {
-  float factor = train_aux_factor(d->z->aux_weight, error);
+  float factor = train_aux_factor(d->sizes->aux_weight, error);
   codes_choose(d, 1);
-  codes_decode(d, d->g);
-  for (gidx i = 0; i < (gidx)d->n * d->z->p; i++) d->g[i] = factor * (d->g[i] + d->e[i]);
-  gradients_add(d);
+  codes_decode(d, d->code, d->g, d->sizes->p);
+  for (gidx i = 0; i < (gidx)d->n * d->sizes->p; i++) d->g[i] = factor * (d->g[i] + d->e[i]);
+  gradients_add(d, d->code, d->g, d->sizes->p);
+}
+
+/* of_block[n][k] <- the codes of a block. */
+static void block_take(struct dense_step *d, int block)
+{
+  idx k = d->sizes->k, first, end;
+  nested_block(&d->sizes->nested, k, block, &first, &end);
+  memset(d->of_block, 0, (size_t)d->n * (size_t)k * sizeof *d->of_block);
+  for (gidx i = 0; i < (gidx)d->n * k; i++)
+    if (i % k >= first && i % k < end) d->of_block[i] = d->code[i];
+}
+
+/* e <- the error of all codes, and what those of each width say. */
+static void codes_learn(struct dense_step *d)
+{
+  idx p = d->sizes->p, n = d->n;
+  int blocks = nested_blocks(&d->sizes->nested);
+  gidx row = (gidx)blocks * p;
+  for (int b = 0; b < blocks; b++) {
+    block_take(d, b);
+    codes_decode(d, d->of_block, d->z + (gidx)b * p, row);
+  }
+  for (idx i = 0; i < n; i++) {
+    nested_errors(d->z + i * row, d->x + (gidx)i * p, blocks, p);
+    memcpy(d->e + (gidx)i * p, d->z + (i + 1) * row - p, (size_t)p * sizeof *d->e);
+  }
+  for (gidx i = 0; i < n * row; i++) d->z[i] *= train_error_factor(n, p);
+  for (idx i = 0; i < n; i++) nested_suffix(d->z + i * row, blocks, p);
+  for (int b = 0; b < blocks; b++) {
+    block_take(d, b);
+    gradients_add(d, d->of_block, d->z + (gidx)b * p, row);
+  }
 }
 
 /* used[k] <- has a row a code of the atom? */
 static void used_find(const struct dense_step *d, unsigned char *used)
 {
-  for (gidx i = 0; i < (gidx)d->n * d->z->k; i++)
-    if (d->code[i] != 0) used[i % d->z->k] = 1;
+  for (gidx i = 0; i < (gidx)d->n * d->sizes->k; i++)
+    if (d->code[i] != 0) used[i % d->sizes->k] = 1;
 }
 
 static int step_make(struct dense_step *d, real rate, gidx t)
 {
-  const struct train_sizes *z = d->z;
+  const struct train_sizes *z = d->sizes;
   struct train_state *s = d->s;
   idx k = z->k, p = z->p, n = d->n;
   real error = 0, size = 0;
@@ -228,16 +263,11 @@ static int step_make(struct dense_step *d, real rate, gidx t)
   else
     codes_choose(d, 0);
   used_find(d, d->used);
-  codes_decode(d, d->e);
-  for (gidx i = 0; i < (gidx)n * p; i++) {
-    d->e[i] -= d->x[i];
-    d->g[i] = train_error_factor(n, p) * d->e[i];
-  }
+  codes_learn(d);
   for (idx i = 0; i < n; i++) {
     error += train_square(d->e + (gidx)i * p, p);
     size += train_square(d->x + (gidx)i * p, p);
   }
-  gradients_add(d);
   if (is_any_dead(z, s) && error > 0) dead_add(d, error);
   for (idx a = 0; a < k; a++) s->idle[a] = d->used[a] ? 0 : s->idle[a] + n;
   s->error += error;
@@ -250,7 +280,7 @@ int train_step_reference(const struct train_sizes *z, struct train_state *s, con
                          real rate, gidx t)
 {
   struct arena arena = {0};
-  struct dense_step d = {.z = z, .s = s, .x = x, .n = n};
+  struct dense_step d = {.sizes = z, .s = s, .x = x, .n = n};
   int status = step_alloc(&d, &arena);
   if (!status) status = step_make(&d, rate, t);
   arena_free(&arena);

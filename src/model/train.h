@@ -8,14 +8,16 @@
 #include "base/memory.h"
 #include "model/adam.h"
 #include "model/batch_cut.h"
+#include "model/nested.h"
 
 struct train_sizes {
   idx k, p, s;
-  real l0;         /* codes a row on average, chosen in the whole batch (N.46); 0: s in each */
-  idx aux;         /* dead latents that describe what is left over, at most; 0: none */
-  real aux_weight; /* of that loss */
-  gidx dead_rows;  /* a latent is dead that none of so many rows used */
-  int is_fixed;    /* the decoder stays as it is */
+  real l0;              /* codes a row on average, chosen in the whole batch (N.46); 0: s in each */
+  idx aux;              /* dead latents that describe what is left over, at most; 0: none */
+  real aux_weight;      /* of that loss */
+  struct nested nested; /* widths that have to describe rows, the last one K */
+  gidx dead_rows;       /* a latent is dead that none of so many rows used */
+  int is_fixed;         /* the decoder stays as it is */
 };
 
 /* Decoder, encoder and bias, each with two moments; arrays are the arena's. */

@@ -7,6 +7,7 @@
 #include "comm/buffers.h"
 #include "device/train.h"
 #include "device/triad.h"
+#include "train/widths.h"
 
 static const gidx ITEM = (gidx)sizeof(float);
 
@@ -69,13 +70,12 @@ static int entries_turn(struct stepper *s, const struct entry_rows *e)
 static int gradients_add(struct stepper *s, const struct entry_rows *e)
 {
   idx p = s->sizes->p;
-  const float *values[] = {s->code.device, s->slope.device, s->slope.device};
-  const float *matrices[] = {e->error.device, s->x.device, s->ones.device};
+  const float *matrices[] = {NULL, s->x.device, s->ones.device};
   TRY(entries_turn(s, e));
-  for (int i = 0; i < TRAIN_ARRAYS; i++) {
-    if (i == TRAIN_DECODER && s->sizes->is_fixed) continue;
-    struct triad_lists lists = {s->atoms,  s->begin.device, s->row.device,
-                                values[i], matrices[i],     i == TRAIN_BIAS ? 1 : p};
+  TRY(widths_gradients(s, e));
+  for (int i = TRAIN_ENCODER; i < TRAIN_ARRAYS; i++) {
+    struct triad_lists lists = {s->atoms,        s->begin.device, s->row.device,
+                                s->slope.device, matrices[i],     i == TRAIN_BIAS ? 1 : p};
     TRY(device_triad_sparse_gradient(s->device, &lists, s->gradient[i].device));
   }
   return OK;

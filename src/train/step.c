@@ -17,6 +17,7 @@
 #include "train/atoms.h"
 #include "train/selection.h"
 #include "train/train.h"
+#include "train/widths.h"
 
 static const gidx ITEM = (gidx)sizeof(float);
 
@@ -33,7 +34,8 @@ static int entries_open(struct stepper *s, struct entry_rows *e, gidx own)
   if (!e->most) return OK;
   TRY(lists_open(s->device, &e->own, own, e->own_most));
   if (s->c->size > 1) TRY(lists_open(s->device, &e->all, s->batch, e->all_most));
-  return buffer_alloc(s->device, &e->error, (gidx)s->batch * s->sizes->p * ITEM);
+  gidx row = (gidx)e->blocks * s->sizes->p * ITEM;
+  return buffer_alloc(s->device, &e->error, s->batch * row);
 }
 
 /* The batch and its entries. */
@@ -45,6 +47,7 @@ static int rows_open(struct stepper *s, gidx own)
   TRY(buffer_alloc(dev, &s->ones, batch * ITEM));
   TRY(entries_open(s, &s->live, own));
   TRY(entries_open(s, &s->dead, own));
+  TRY(widths_open(s, own));
   return buffer_alloc(dev, &s->squares, 2 * batch * (gidx)sizeof(real));
 }
 
@@ -93,6 +96,8 @@ static void entries_count(struct stepper *s, gidx own)
   const struct train_sizes *z = s->sizes;
   gidx most = batch_most(z->l0, s->batch);
   struct entry_rows *live = &s->live, *dead = &s->dead;
+  live->blocks = nested_blocks(&z->nested);
+  dead->blocks = 1;
   live->most = z->l0 > 0 ? (idx)imin(z->k, imax(most, 1)) : z->s;
   live->own_most = z->l0 > 0 ? imin(own * z->k, most) : own * live->most;
   live->all_most = z->l0 > 0 ? most : (gidx)s->batch * live->most;
@@ -136,7 +141,8 @@ void stepper_bytes(const struct stepper *s, gidx *host, gidx *gpu)
 
 gidx stepper_message(const struct stepper *s)
 {
-  return imax(s->sizes->k, s->batch) * s->sizes->p * ITEM;
+  gidx vectors = imax(s->sizes->k, (gidx)s->batch * nested_blocks(&s->sizes->nested));
+  return vectors * s->sizes->p * ITEM;
 }
 
 static void lists_close(struct device *dev, struct entry_lists *l)
@@ -161,6 +167,7 @@ void stepper_close(struct stepper *s)
     buffer_free(s->device, &s->v[i]);
     buffer_free(s->device, &s->gradient[i]);
   }
+  widths_close(s);
   arena_free(&s->arena);
 }
 
@@ -198,44 +205,33 @@ static int rows_choose(struct stepper *s, int any_dead)
   return OK;
 }
 
-static struct triad_lists lists_of(const struct stepper *s, const struct entry_rows *e)
-{
-  return (struct triad_lists){s->own,
-                              e->own.start.device,
-                              e->own.index.device,
-                              e->own.value.device,
-                              s->w[TRAIN_DECODER].device,
-                              s->sizes->p};
-}
-
-/* Where own rows begin in the errors. */
-static float *own_error(const struct stepper *s, const struct entry_rows *e)
-{
-  return (float *)e->error.device + s->first * s->sizes->p;
-}
-
 /* What codes leave over of own rows, and what the dead would leave over of that. */
 static int rows_decode(struct stepper *s, int any_dead)
 {
-  struct triad_lists live = lists_of(s, &s->live), dead = lists_of(s, &s->dead);
-  struct train_errors_job job = {.error = own_error(s, &s->live),
+  struct triad_lists lists;
+  struct train_errors_job job = {.error = widths_error(s, &s->live),
                                  .x = (const float *)s->x.device + s->first * s->sizes->p,
-                                 .left = any_dead ? own_error(s, &s->dead) : NULL,
+                                 .left = any_dead ? widths_error(s, &s->dead) : NULL,
                                  .squares = (real *)s->squares.device + 2 * s->first,
                                  .n = (idx)s->own,
-                                 .p = s->sizes->p};
-  TRY(device_triad_sparse(s->device, &live, job.error));
-  if (any_dead) TRY(device_triad_sparse(s->device, &dead, job.left));
+                                 .p = s->sizes->p,
+                                 .blocks = s->live.blocks};
+  TRY(widths_lists(s, &s->live, &lists));
+  TRY(device_triad_sparse(s->device, &lists, job.error));
+  if (any_dead) {
+    TRY(widths_lists(s, &s->dead, &lists));
+    TRY(device_triad_sparse(s->device, &lists, job.left));
+  }
   return device_train_errors(s->device, &job);
 }
 
 /* Scale the errors of own rows, and find what they say of the codes. */
 static int slopes_find(struct stepper *s, const struct entry_rows *e, float factor)
 {
-  struct triad_lists lists = lists_of(s, e);
-  float *error = own_error(s, e);
-  TRY(device_train_scale(s->device, error, s->own * s->sizes->p, factor));
-  return device_triad_dots(s->device, &lists, error, e->own.slope.device);
+  struct triad_lists lists;
+  TRY(widths_lists(s, e, &lists));
+  TRY(widths_scale(s, e, factor));
+  return device_triad_dots(s->device, &lists, widths_error(s, e), e->own.slope.device);
 }
 
 /* Bring to the host where the entries of own rows begin. */
@@ -306,7 +302,7 @@ static int rows_tell(struct stepper *s, gidx t, real *error)
  * dead. */
 static int entries_share(struct stepper *s, struct entry_rows *e, int is_dead, gidx *turn)
 {
-  size_t row = (size_t)(s->sizes->p * ITEM);
+  size_t row = (size_t)(e->blocks * s->sizes->p * ITEM);
   struct entry_lists *own = &e->own, *all = &e->all;
   gidx *start = all->start.host;
   start[0] = 0;

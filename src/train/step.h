@@ -21,7 +21,8 @@ struct entry_rows {
   gidx own_most, all_most; /* of own rows, of the batch */
   struct entry_lists own;  /* of own rows */
   struct entry_lists all;  /* of all rows of the batch; with one rank there are none */
-  struct buffer error;     /* [batch][p] what their decoder entries are multiplied by */
+  int blocks;              /* of a row: nested widths (N.47), of which the dead have one */
+  struct buffer error;     /* [batch][blocks][p] what their decoder entries are multiplied by */
 };
 
 /* What hosts tell each other of a row: squares of its error and of itself, and how many entries of
@@ -52,6 +53,7 @@ struct stepper {
   int any_dead;                      /* before the step */
   struct buffer begin;               /* [own atoms + 2] where an atom's entries begin in the next */
   struct buffer row, code, slope;    /* [batch most] */
+  struct buffer block_start, block_error; /* [own blocks + 1], [batch][p] of several blocks */
   struct buffer work;
   struct buffer w[TRAIN_ARRAYS], m[TRAIN_ARRAYS], v[TRAIN_ARRAYS]; /* around the state's */
   struct buffer gradient[TRAIN_ARRAYS];                            /* of own atoms */

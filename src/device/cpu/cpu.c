@@ -2,6 +2,7 @@
  * The CPU device: its buffers, and the packing of tiles into panels. */
 #include "device/cpu/cpu.h"
 #include "device/cpu/train_batch.h"
+#include "device/cpu/train_nested.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,9 @@ const struct backend backend_cpu = {
     .train_count = cpu_train_count,
     .train_cut = cpu_train_cut,
     .train_batch_bytes = cpu_train_batch_bytes,
+    .train_blocks = cpu_train_blocks,
+    .train_suffix = cpu_train_suffix,
+    .train_block_get = cpu_train_block_get,
     .train_errors = cpu_train_errors,
     .train_scale = cpu_train_scale,
     .train_turn = cpu_train_turn,

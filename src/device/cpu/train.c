@@ -88,9 +88,10 @@ int cpu_train_errors(struct device *dev, const struct train_errors_job *job)
 {
 #pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
   for (idx i = 0; i < job->n; i++) {
+    int blocks = job->blocks ? job->blocks : 1;
     gidx at = (gidx)i * job->p;
-    float *e = job->error + at;
-    for (idx c = 0; c < job->p; c++) e[c] -= job->x[at + c];
+    float *all = job->error + at * blocks, *e = all + (gidx)(blocks - 1) * job->p;
+    nested_errors(all, job->x + at, blocks, job->p);
     for (idx c = 0; c < job->p && job->left; c++) job->left[at + c] += e[c];
     job->squares[2 * (gidx)i] = train_square(e, job->p);
     job->squares[2 * (gidx)i + 1] = train_square(job->x + at, job->p);
