@@ -207,10 +207,12 @@ def check_refused(place):
     cases = (
         ("other rows", "mean", [], dict(rows="other.npy"), "the fitted rows of"),
         ("other rows, not centred", "joint", [], dict(rows="other.npy"), "begun with other rows"),
-        ("another rho", "joint", ["--rho", 0.2], {}, "begun with rho="),
+        ("another rho", "joint", ["--rho", 0.2], {},
+         "written with --rho 0.1, this run has --rho 0.2"),
         ("a larger tolerance", "joint", ["--tolerance", 1], {}, "ends after sweep 5, and"),
-        ("another seed", "joint", ["--seed", 4], {}, "begun with seed=0, not with seed=4"),
-        ("other parts", "parts", ["--minibatch", 800], {}, "minibatch=1500, not with minibatch=8"),
+        ("another seed", "joint", ["--seed", 4], {}, "--seed 0, this run has --seed 4"),
+        ("other parts", "parts", ["--minibatch", 800], {},
+         "--minibatch 1500, this run has --minibatch 800"),
     )
     for text, kind, words, more, told in cases:
         begun = place.begin("joint-7", kind, 7) if "tolerance" in text else f"{kind}-2"
@@ -222,7 +224,7 @@ def check_refused(place):
     out = place.copy("joint-2", "refused")
     shutil.copy(place.at("parts-2", "state.h5"), out)
     done = place.fit("refused", "joint", 4, "--resume")
-    ok(done.returncode == 65 and "state.h5' was begun with" in done.stderr,
+    ok(done.returncode == 65 and "state.h5': written with --minibatch" in done.stderr,
        f"the state of other options: exit {done.returncode} {done.stderr[-300:]}")
     place.copy("parts-2", "refused")
     with h5py.File(place.at("refused", "state.h5"), "r+") as f:

@@ -196,17 +196,17 @@ def check_resume(d):
         placed = np.sort(f["class_atoms"][...])
         g["class_atoms"], g["class_offsets"] = placed, np.arange(len(placed) + 1)
     cases = (
-        ("other rows", 65, "other rows", d.fit(rows=d.other_rows, codes=other), ()),
-        ("another dictionary", 65, "other dictionary",
+        ("other rows", 65, "rows_hash", d.fit(rows=d.other_rows, codes=other), ()),
+        ("another dictionary", 65, "dictionary_hash",
          d.fit(start=d.other_start, codes=other_start), ()),
-        ("other supports", 65, "other supports", d.fit(codes=wide), ()),
-        ("another code", 65, "other codes", d.fit(codes=changed), ()),
-        ("another rho", 65, "rho 0", d.fit(codes=rho), ()),
-        ("codes without signs", 65, "can be negative", d.fit(codes=signs), ()),
+        ("other supports", 65, "supports_hash", d.fit(codes=wide), ()),
+        ("another code", 65, "codes_hash", d.fit(codes=changed), ()),
+        ("another rho", 65, "supports_rho 0.25", d.fit(codes=rho), ()),
+        ("codes without signs", 65, "codes_sign any", d.fit(codes=signs), ()),
         ("other classes", 65, "other classes", d.words, ("--classes", d.at("single.h5"))),
-        ("other directions", 2, "--directions 4", d.words, ("--directions", 2)),
-        ("--reroute", 2, "--reroute", d.words, ("--reroute",)),
-        ("another limit", 2, "--cosine-limit 65536", d.words, ("--cosine-limit", 7)))
+        ("other directions", 65, "--directions 2", d.words, ("--directions", 2)),
+        ("--reroute", 65, "no --reroute, this run has --reroute", d.words, ("--reroute",)),
+        ("another limit", 65, "--cosine-limit 65536", d.words, ("--cosine-limit", 7)))
     for text, code, word, words, more in cases:
         # Two sweeps are done: one is left, or none.
         for ranks, sweeps in ((0, 3), (0, 2), *([(3, 3)] if text == "other rows" else [])):

@@ -98,12 +98,3 @@ void text_print(FILE *out, const char *format, ...)
   fprintf(out, "%.*s%s%.*s", (int)before, "\n\n\n\n", begin, (int)after, "\n\n\n\n");
   free(text);
 }
-
-int text_word_differs(const char *a, const char *b, const char **at)
-{
-  size_t same = 0, word = 0;
-  for (; a[same] && a[same] == b[same]; same++)
-    if (a[same] == ' ') word = same + 1;
-  *at = a + word;
-  return (int)strcspn(a + word, " ");
-}

@@ -24,8 +24,4 @@ int text_is_clean(const char *text);
 /* fprintf() of a text that is cleaned, but for line ends at its beginning and end. */
 void text_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* *at <- the first word of a that differs in b, both "NAME=VALUE ..." with a blank between words;
- * returns its length. */
-int text_word_differs(const char *a, const char *b, const char **at);
-
 #endif

@@ -218,20 +218,30 @@ static void task_fill(struct fit_job *j)
                               .filter = o->filter};
 }
 
-/* All that the atoms depend on, beside the rows; as dictionary.h5 and --resume have it. */
-static void options_tell(const struct fit_job *j, char *out, size_t capacity)
+/* What counts where options leave it open, and of those that exclude each other nothing. */
+static struct fit_options options_resolve(const struct fit_job *j)
 {
-  const struct fit_options *o = j->o;
   const struct fit_task *t = &j->task;
+  struct fit_options r = j->settled;
   int joint = t->update == UPDATE_JOINT;
-  snprintf(out, capacity,
-           "atoms=%d top-s=%d rounds=%d codes=%s rho=%.17g uncentered=%d holdout-share=%.17g "
-           "seed=%lld revive-share=%.17g twin-cosine=%.17g relaxation=%.17g update=%s %s=%d "
-           "minibatch=%lld",
-           t->k, o->top_s, t->rounds, o->codes, o->rho, o->uncentered,
-           o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->revive_share, o->twin_cosine,
-           t->relaxation, joint ? "joint" : "atoms", joint ? "passes" : "directions",
-           joint ? t->passes : t->directions, (long long)t->minibatch);
+  r.update = joint ? "joint" : "atoms";
+  r.relaxation = t->relaxation;
+  r.rounds = t->rounds;
+  if (joint)
+    r.directions = 0;
+  else
+    r.passes = 0;
+  if (r.holdout) r.holdout_share = 0;
+  return r;
+}
+
+/* What the atoms depend on, as far as it is known before rows are read. */
+static int identity_begin(struct fit_job *j)
+{
+  struct identity_text *t = &j->run->identity;
+  const struct fit_options r = options_resolve(j);
+  TRY(identity_text_begin(t, j->run->command->options, &r));
+  return identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows");
 }
 
 /* Begin run.json: of a run that goes on with another it has that one's lines.  Rank 0. */
@@ -278,7 +288,7 @@ static int places_open(struct fit_job *j)
   files->rounds = t->rounds;
   files->device = j->result.device;
   files->top_s = (idx)imin(t->top_s, t->k);
-  options_tell(j, files->options, sizeof files->options);
+  TRY(comm_agree(&j->run->comm, identity_begin(j)));
   TRY(fit_files_open(files, j->run, &j->o->output, j->o->resume));
   if (files->has_start) t->start = &files->start;
   TRY(comm_agree(&j->run->comm, j->run->comm.rank ? OK : page_open(j)));

@@ -226,6 +226,7 @@ static int job_open(struct refit_job *j)
   const struct fit_start wanted = {
       .directions = o->directions, .reroute = o->reroute, .cosine_limit = o->cosine_limit};
   TRY(comm_agree(j->c, options_check(o)));
+  TRY(comm_agree(j->c, identity_text_begin(&j->run->identity, j->run->command->options, o)));
   TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, o->sweeps, &wanted));
   TRY(inputs_agree(j->c, inputs_open(j)));
   TRY(job_begin(j));
@@ -235,6 +236,7 @@ static int job_open(struct refit_job *j)
   TRY(alone_plan(j));
   if (!j->rows->whole) TRY(memory_plan(j));
   TRY(refit_state_load(&j->state, &j->task, j->rows));
+  TRY(comm_agree(j->c, refit_identity_fill(&j->run->identity, &j->inputs, &j->state)));
   int status = arena_alloc(&j->arena, &j->steps, j->state.k, sizeof *j->steps);
   if (!status) status = arena_alloc(&j->arena, &j->density, j->state.k, sizeof *j->density);
   TRY(comm_agree(j->c, status));

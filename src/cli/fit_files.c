@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "base/watchdog.h"
 #include "job/numerics.h"
 #include "cli/resume.h"
@@ -32,14 +31,9 @@ static int former_look(struct fit_files *f, const char *path, struct former *for
   return former->there ? fit_record_read(path, &f->arena, &former->record, &former->lines) : OK;
 }
 
-static int options_check(const struct fit_files *f, const struct former *former)
+static int job_check(const struct fit_files *f, const struct former *former)
 {
-  const char *was = former->record.options, *is = f->options, *then, *now;
-  if (strcmp(was, is) == 0) return OK;
-  int then_length = text_word_differs(was, is, &then),
-      now_length = text_word_differs(is, was, &now);
-  FAIL(ERR_INPUT, "'%s' was begun with %.*s, not with %.*s: resume with the same options",
-       former->path, then_length, then, now_length, now);
+  return identity_text_check(&f->sweep.run->identity, former->path, former->path);
 }
 
 /* Are the lines of one file the first ones of the other, and the rows the same? */
@@ -137,10 +131,10 @@ static int resume_look(struct fit_files *f, struct found *out)
   if (!d.there) return OK;
   TRY(numerics_resume(d.path));
   TRY(former_look(f, f->state.file, &s));
-  TRY(options_check(f, &d));
+  TRY(job_check(f, &d));
   if (s.there) {
     TRY(numerics_resume(s.path));
-    TRY(options_check(f, &s));
+    TRY(job_check(f, &s));
     TRY(pair_check(&d, &s));
   }
   if (s.there && s.record.sweeps >= d.record.sweeps) return found_read(f, &s, &d, out);
@@ -150,11 +144,17 @@ static int resume_look(struct fit_files *f, struct found *out)
   return found_read(f, &d, &d, out);
 }
 
-/* The number after a name in what a record says; -1: it does not say. */
-static gidx option_of(const char *options, const char *name)
+/* *minibatch <- of the run that left a file. */
+static int minibatch_read(const char *path, gidx *minibatch)
 {
-  const char *at = strstr(options, name);
-  return at ? strtoll(at + strlen(name), NULL, 10) : -1;
+  char *text, value[32];
+  TRY(numerics_resume(path));
+  TRY(identity_text_read(path, &text));
+  int there = identity_text_find(text, "minibatch", value, sizeof value);
+  free(text);
+  CHECK(there, ERR_INPUT, "'%s' was not written by fit, so it cannot be resumed", path);
+  *minibatch = strtoll(value, NULL, 10); /* "none" is 0 */
+  return OK;
 }
 
 static int places_claim(struct fit_files *f, const struct output_options *output, int resume,
@@ -167,7 +167,7 @@ static int places_claim(struct fit_files *f, const struct output_options *output
   TRY(output_place(&f->state, place, "state.h5", 1));
   TRY(sweep_files_claim(&f->sweep, output, resume));
   if (resume) TRY(former_look(f, f->dictionary.file, &former));
-  if (former.there) *minibatch = option_of(former.record.options, " minibatch=");
+  if (former.there) TRY(minibatch_read(f->dictionary.file, minibatch));
   return OK;
 }
 
@@ -235,7 +235,6 @@ static int lines_take(struct fit_files *f, const struct fit_sweep *s)
                                   .top_s = f->top_s,
                                   .rows.rows = s->point.rows_hash,
                                   .held.rows = s->point.held_hash};
-  memcpy(f->record.options, f->options, sizeof f->options);
   return OK;
 }
 
@@ -290,6 +289,7 @@ int fit_files_open(struct fit_files *f, struct run *run, const struct output_opt
 
 void fit_files_free(struct fit_files *f)
 {
+  sweep_files_free(&f->sweep);
   arena_free(&f->arena);
   *f = (struct fit_files){0};
 }

@@ -21,7 +21,6 @@
 struct fit_files {
   struct output_place dictionary, state, supports; /* rank 0 */
   struct sweep_files sweep;                        /* what there is of the sweep in work */
-  char options[512];                               /* struct fit_record */
   idx k, p;
   int nonnegative, has_parts; /* has_parts: state.h5 has the sums of what was fitted */
   idx rounds, top_s;
@@ -37,11 +36,11 @@ struct fit_files {
 };
 
 /* Claim the places, first of all.  With resume *minibatch <- that of the run that is there, which
- * files->options have to say too; -1: there is none.  Collective. */
+ * its identity has; -1: there is none.  Collective. */
 int fit_files_claim(struct fit_files *files, struct run *run, const struct output_options *output,
                     int resume, gidx *minibatch);
-/* Then files has options, k, p, nonnegative and has_parts.  With resume read what is there:
- * ERR_INPUT when it is of other options, or the two files are not of one fit.  Collective. */
+/* Then files has k, p, nonnegative and has_parts.  With resume read what is there: ERR_INPUT when
+ * it is of another job than run->identity, or the two files are not of one fit.  Collective. */
 int fit_files_open(struct fit_files *files, struct run *run, const struct output_options *output,
                    int resume);
 void fit_files_free(struct fit_files *files);

@@ -49,6 +49,14 @@ static void line_show(const struct fit_job *j, const struct fit_sweep *s)
            l->move, pace);
 }
 
+/* What is published from here on names the rows. */
+static int inputs_name(struct fit_job *j, uint64_t rows, uint64_t held)
+{
+  struct identity_text *t = &j->run->identity;
+  TRY(identity_text_hash(t, "rows_hash", rows));
+  return identity_text_hash(t, "held_out_hash", held);
+}
+
 /* What fit_run() calls after each sweep.  The list of inputs, and how long writing took, are the
  * worker's while it publishes. */
 static int sweep_take(void *self, const struct fit_sweep *s)
@@ -58,6 +66,7 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   if (c->rank == 0) line_show(j, s);
   TRY(fit_publisher_wait(&j->publisher));
   j->written = j->result.phases[FIT_WRITE];
+  TRY(comm_agree(c, inputs_name(j, s->point.rows_hash, s->point.held_hash)));
   TRY(inputs_confirm(c));
   sweep_note(j, &s->point, s->best);
   j->page.seconds = log_seconds() - j->begun;
@@ -72,38 +81,26 @@ static int stop_look(void *self, int *stop)
   return run_safe_point(j->run, j->files.dictionary.shown, stop);
 }
 
-static struct sweep_facts within_facts(const struct fit_job *j, const struct fit_within *now)
+static struct sweep_facts within_facts(const struct fit_within *now)
 {
-  struct sweep_facts facts = {
+  return (struct sweep_facts){
       .sweeps = now->sweep,
       .classes = now->classes,
       .start = {.inputs.rows = now->rows_hash, .held.rows = now->held_hash}};
-  memcpy(facts.options, j->files.options, sizeof facts.options);
-  return facts;
-}
-
-/* Rank 0 knows what is done. */
-static void sweep_over(struct fit_job *j)
-{
-  const struct fit_record *record = &j->files.record;
-  struct sweep_facts done = {
-      .sweeps = record->sweeps,
-      .start = {.inputs.rows = record->rows.rows, .held.rows = record->held.rows}};
-  memcpy(done.options, record->options, sizeof done.options);
-  if (j->run->comm.rank == 0) sweep_files_over(&j->files.sweep, &done);
 }
 
 /* What fit_run() calls where a sweep begins that may be left, and then inside it. */
 static int within_begin(void *self, const struct fit_within *now, struct sweep_start *start)
 {
   struct fit_job *j = self;
-  const struct sweep_facts facts = within_facts(j, now);
+  const struct sweep_facts facts = within_facts(now);
   struct sweep_files *files = &j->files.sweep;
   files->k = j->task.k;
   files->d = j->task.d;
   files->p = j->rows.source.p;
   files->seconds = j->o->save_seconds;
   files->there = files->there && j->files.has_start; /* else it is about to be removed */
+  TRY(inputs_name(j, now->rows_hash, now->held_hash));
   return sweep_files_begin(files, &facts, now->atoms, start);
 }
 
@@ -111,7 +108,7 @@ static int within_look(void *self, const struct fit_within *now, const struct sw
                        int *stop)
 {
   struct fit_job *j = self;
-  const struct sweep_facts facts = within_facts(j, now);
+  const struct sweep_facts facts = within_facts(now);
   uint64_t asked;
   TRY(sweep_files_ask(&j->files.sweep, at, &asked));
   if (!asked) return OK;
@@ -157,6 +154,6 @@ int fit_sweeps_run(struct fit_job *j)
   fit_publisher_close(&j->publisher);
   TRY(status);
   TRY(inputs_confirm(&j->run->comm));
-  if (!j->run->stopped) sweep_over(j);
+  if (!j->run->stopped) sweep_files_over(&j->files.sweep, j->files.record.sweeps);
   return OK;
 }

@@ -21,24 +21,26 @@ static int is_file(const char *path)
   return is_there;
 }
 
-/* Rank 0: read how far an earlier run came, and check that it had the same options. */
-static int resume_look(struct refit_files *f, gidx sweeps, const struct fit_start *wanted)
+int refit_files_check(const struct refit_files *f)
 {
-  const struct fit_start *was = &f->facts.start;
+  char why[1024];
+  const char *mend = sweep_files_mend(&f->sweep);
+  int status =
+      identity_text_check(&f->sweep.run->identity, f->dictionary.file, f->dictionary.shown);
+  if (status != ERR_INPUT || !*mend) return status;
+  snprintf(why, sizeof why, "%s%s", status_message(), mend);
+  return status_set(status, why);
+}
+
+/* Rank 0: read how far an earlier run of this job came. */
+static int before_find(struct refit_files *f, gidx sweeps)
+{
   f->has_dictionary = is_file(f->dictionary.file);
   f->has_supports = f->has_dictionary && is_file(f->supports.file);
   if (!f->has_dictionary) return OK;
   TRY(numerics_resume(f->dictionary.file));
+  TRY(refit_files_check(f));
   TRY(fit_read(f->dictionary.file, &f->arena, &f->facts, &f->lines));
-  CHECK(was->directions == wanted->directions && was->reroute == wanted->reroute &&
-            was->cosine_limit == wanted->cosine_limit,
-        ERR_USAGE,
-        "'%s' was made with '--directions %lld --cosine-limit %lld%s', not with '--directions %lld "
-        "--cosine-limit %lld%s': resume with the same%s",
-        f->dictionary.file, (long long)was->directions, (long long)was->cosine_limit,
-        was->reroute ? " --reroute" : "", (long long)wanted->directions,
-        (long long)wanted->cosine_limit, wanted->reroute ? " --reroute" : "",
-        sweep_files_mend(&f->sweep));
   CHECK(f->facts.sweeps <= sweeps, ERR_USAGE,
         "'%s' has %lld sweeps, and '--sweeps' asks for %lld: resume with as many or more, or begin "
         "again with --force and not --resume",
@@ -58,7 +60,7 @@ static int stopped_look(struct refit_files *f, gidx sweeps)
 }
 
 static int places_look(struct refit_files *f, const struct output_options *output, int resume,
-                       gidx sweeps, const struct fit_start *wanted)
+                       gidx sweeps)
 {
   const char *place = output->output;
   size_t length = place ? strlen(place) : 0;
@@ -68,7 +70,7 @@ static int places_look(struct refit_files *f, const struct output_options *outpu
   TRY(output_place(&f->dictionary, place, "dictionary.h5", 1));
   TRY(output_place(&f->supports, place, "supports.h5", 1));
   TRY(sweep_files_claim(&f->sweep, output, resume));
-  if (resume) TRY(resume_look(f, sweeps, wanted));
+  if (resume) TRY(before_find(f, sweeps));
   if (f->has_dictionary) return OK;
   CHECK(!resume || output->force || !is_file(f->supports.file), ERR_CREATE,
         "'%s' is there, but not '%s', from which --resume goes on: bring that one back, or begin "
@@ -97,7 +99,7 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
   f->facts.start = *wanted;
   f->sweep.run = run;
   f->sweep.shown = f->dictionary.shown;
-  int status = c->rank ? OK : places_look(f, output, resume, sweeps, wanted);
+  int status = c->rank ? OK : places_look(f, output, resume, sweeps);
   if (!status) status = lines_alloc(f, sweeps);
   TRY(comm_agree(c, status));
   memcpy(f->dictionary_path, f->dictionary.shown, sizeof f->dictionary_path);
@@ -112,6 +114,7 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
 
 void refit_files_free(struct refit_files *f)
 {
+  sweep_files_free(&f->sweep);
   arena_free(&f->arena);
   memset(f, 0, sizeof *f);
 }

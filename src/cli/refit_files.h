@@ -40,6 +40,9 @@ int refit_files_open(struct refit_files *files, struct run *run,
                      const struct output_options *output, int resume, gidx sweeps,
                      const struct fit_start *wanted);
 void refit_files_free(struct refit_files *files);
+/* Is the dictionary that is there of this job, as far as run->identity says now?  ERR_INPUT.  Rank
+ * 0 alone. */
+int refit_files_check(const struct refit_files *files);
 
 /* Publish what a sweep gave.  Collective. */
 struct refit_result {

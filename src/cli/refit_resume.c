@@ -31,22 +31,21 @@ static int hash_check(const struct refit_files *files, const char *what, uint64_
   return OK;
 }
 
-/* Was the earlier run begun with these inputs? */
-static int start_check(const struct refit_files *files, const struct fit_inputs *in,
-                       const struct refit_state *state)
+int refit_identity_fill(struct identity_text *t, const struct fit_inputs *in,
+                        const struct refit_state *state)
 {
-  const struct fit_start *was = &files->facts.start;
-  const struct identity *then = &was->inputs, *now = &state->inputs;
-  const char *file = files->dictionary_path, *supports = in->supports.source.name;
-  TRY(hash_check(files, "rows", then->rows, in->rows.source.name, now->rows));
-  TRY(hash_check(files, "dictionary", then->dictionary, in->dictionary.source.name,
-                 now->dictionary));
-  TRY(hash_check(files, "supports", then->supports, supports, now->supports));
-  TRY(hash_check(files, "codes", then->codes, supports, now->codes));
-  CHECK(was->rho == in->supports.rho && was->rounds == in->supports.rounds, ERR_INPUT,
-        "'%s' was begun with supports of rho %g and %lld rounds, those of '%s' have rho %g and %d",
-        file, was->rho, (long long)was->rounds, supports, in->supports.rho, in->supports.rounds);
-  return OK;
+  const struct identity *is = &state->inputs;
+  char rho[32], rounds[32];
+  snprintf(rho, sizeof rho, "%.17g", in->supports.rho);
+  snprintf(rounds, sizeof rounds, "%d", in->supports.rounds);
+  TRY(identity_text_hash(t, "rows_hash", is->rows));
+  TRY(identity_text_hash(t, "dictionary_hash", is->dictionary));
+  TRY(identity_text_hash(t, "supports_hash", is->supports));
+  TRY(identity_text_hash(t, "codes_hash", is->codes));
+  TRY(identity_text_hash(t, "mean_hash", mean_hash(in->mean, state->p)));
+  TRY(identity_text_input(t, "codes_sign", in->supports.nonnegative ? "nonnegative" : "any"));
+  TRY(identity_text_input(t, "supports_rho", rho));
+  return identity_text_input(t, "supports_rounds", rounds);
 }
 
 /* Open what the earlier run left, and see whether the two files name each other. */
@@ -71,22 +70,6 @@ static int former_open(struct refit_former *former, const struct refit_files *fi
   return OK;
 }
 
-/* Did the earlier run subtract the same mean, and keep codes from being negative as well? */
-static int kind_check(const struct refit_former *former, const struct fit_inputs *inputs)
-{
-  const struct atom_source *atoms = &former->dictionary.source;
-  const real *was = former->dictionary.mean, *is = inputs->mean;
-  int same = atoms->p == inputs->rows.source.p && !was == !is &&
-             (!was || memcmp(was, is, (size_t)atoms->p * sizeof *is) == 0);
-  CHECK(same, ERR_INPUT, "'%s' was begun with another mean than that of '%s' and '%s'", atoms->name,
-        inputs->dictionary.source.name, inputs->supports.source.name);
-  CHECK(former->dictionary.nonnegative == inputs->supports.nonnegative, ERR_INPUT,
-        "'%s' was begun with codes that %s be negative, those of '%s' %s", atoms->name,
-        former->dictionary.nonnegative ? "cannot" : "can", inputs->supports.source.name,
-        inputs->supports.nonnegative ? "cannot" : "can");
-  return OK;
-}
-
 static int contents_check(const char *file, const struct identity *wanted,
                           const struct identity *found)
 {
@@ -99,13 +82,12 @@ static int contents_check(const char *file, const struct identity *wanted,
 }
 
 int refit_resume(struct refit_former *former, const struct refit_files *files,
-                 const struct fit_inputs *inputs, struct refit_state *state)
+                 struct refit_state *state)
 {
   struct comm *c = &files->sweep.run->comm;
   struct identity found;
-  TRY(comm_agree(c, start_check(files, inputs, state)));
+  TRY(comm_agree(c, c->rank ? OK : refit_files_check(files)));
   TRY(inputs_agree(c, former_open(former, files)));
-  TRY(comm_agree(c, kind_check(former, inputs)));
   TRY(comm_broadcast(c, &former->has_supports, 1, sizeof former->has_supports));
   if (files->has_supports && !former->has_supports)
     log_warn("'%s' is not used: the supports of sweep %lld of '%s' are made again",

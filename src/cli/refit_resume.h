@@ -20,7 +20,10 @@ struct refit_former {
  * former->has_supports is 0 its supports are still those of the inputs, and have to be made again
  * from the frames.  ERR_INPUT names what is not as the earlier run had it.  Collective. */
 int refit_resume(struct refit_former *former, const struct refit_files *files,
-                 const struct fit_inputs *inputs, struct refit_state *state);
+                 struct refit_state *state);
+/* What a job depends on beside its options, once inputs are loaded; refit_resume() compares it. */
+int refit_identity_fill(struct identity_text *t, const struct fit_inputs *inputs,
+                        const struct refit_state *state);
 void refit_former_close(struct refit_former *former);
 
 /* What a run begins with, as far as it is known after the inputs were loaded: all but classes and

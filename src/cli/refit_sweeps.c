@@ -233,19 +233,9 @@ static int steps_look(void *self, const struct sweep_point *at, int *stop)
   return OK;
 }
 
-/* What the steps depend on beside what struct fit_start has. */
-static void options_tell(const struct refit_job *j, char *out, size_t capacity)
-{
-  const struct fit_inputs *in = &j->inputs;
-  snprintf(out, capacity, "nonnegative=%d mean=%016llx", in->supports.nonnegative != 0,
-           (unsigned long long)mean_hash(in->mean, j->state.p));
-}
-
 void refit_sweeps_over(struct refit_job *j)
 {
-  struct sweep_facts done = {.sweeps = j->files.facts.sweeps, .start = j->files.facts.start};
-  options_tell(j, done.options, sizeof done.options);
-  sweep_files_over(&j->files.sweep, &done);
+  sweep_files_over(&j->files.sweep, j->files.facts.sweeps);
 }
 
 /* What sweep comes next, and what a run that is resumed has done of it. */
@@ -261,7 +251,7 @@ static int sweep_find(struct refit_job *j)
   j->in_work = (struct sweep_facts){.sweeps = facts->sweeps, .start = facts->start};
   j->in_work.classes = classes_hash(j->classes.color, f->k);
   if (facts->sweeps) j->in_work.contents = facts->contents;
-  options_tell(j, j->in_work.options, sizeof j->in_work.options);
+  TRY(identity_text_hash(&j->run->identity, "held_out_hash", facts->start.held.rows));
   if (j->resident.is_on) return OK; /* which makes a whole sweep in the time that reading takes */
   if (files->there) TRY(refit_frames_table(f));
   return sweep_files_begin(files, &j->in_work, f->table, &j->begun);
@@ -312,7 +302,7 @@ int refit_job_resume(struct refit_job *j)
 {
   real is = 0;
   uint64_t hash = j->judge.hash, held = j->files.facts.start.held.rows;
-  TRY(refit_resume(&j->former, &j->files, &j->inputs, &j->state));
+  TRY(refit_resume(&j->former, &j->files, &j->state));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
   TRY(held_judge(j));
   if (j->run->stopped) return OK;

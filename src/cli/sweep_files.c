@@ -3,6 +3,7 @@
 #include "cli/sweep_files.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,6 +28,12 @@ int sweep_files_claim(struct sweep_files *f, const struct output_options *output
   if (!resume) return OK;
   int status = numerics_resume(f->place.file);
   if (status == ERR_INPUT) { /* it may be of a sweep that is over */
+    snprintf(f->why, sizeof f->why, "%s", status_message());
+    status_clear();
+    status = OK;
+  }
+  if (!status && !*f->why) status = identity_text_read(f->place.file, &f->identity);
+  if (status == ERR_INPUT) { /* it has none, or it may be of a sweep that is over */
     snprintf(f->why, sizeof f->why, "%s", status_message());
     status_clear();
     status = OK;
@@ -70,6 +77,24 @@ static int sweep_take(void *self, real *frames, struct atom_step *steps)
   return OK;
 }
 
+/* Does the sweep begin with what the files beside it have? */
+static int state_check(const struct sweep_files *f, const struct sweep_facts *now,
+                       const struct sweep_facts *then)
+{
+  const struct identity *is = &now->contents, *was = &then->contents;
+  CHECK(now->classes == then->classes, ERR_INPUT,
+        "'sweep.h5' beside '%s' is of a run with other classes: classes_hash %016llx, not %016llx; "
+        "resume with the same, or remove it",
+        f->shown, (unsigned long long)then->classes, (unsigned long long)now->classes);
+  CHECK(is->dictionary == was->dictionary && is->supports == was->supports &&
+            is->codes == was->codes,
+        ERR_INPUT,
+        "'sweep.h5' beside '%s' is of another dictionary.h5 or supports.h5: dictionary_hash "
+        "%016llx, not %016llx; bring those back, or remove it",
+        f->shown, (unsigned long long)was->dictionary, (unsigned long long)is->dictionary);
+  return OK;
+}
+
 int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, const float *before,
                       struct sweep_start *start)
 {
@@ -85,10 +110,9 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
     return OK;
   }
   CHECK(!*f->why, ERR_INPUT, "%s", f->why);
-  const char *what = sweep_difference(now, then);
-  CHECK(!what, ERR_INPUT,
-        "'sweep.h5' beside '%s' is of a run with other %s: resume with the same, or remove it",
-        f->shown, what);
+  if (f->run->comm.rank == 0)
+    TRY(identity_text_compare(&f->run->identity, f->identity, "sweep.h5"));
+  TRY(state_check(f, now, then));
   CHECK(then->atoms >= 0 && then->atoms <= f->k, ERR_INPUT, "'sweep.h5' says %lld of %d atoms",
         (long long)then->atoms, f->k);
   log_info("resumed inside sweep %lld, behind %lld of its atoms", (long long)then->sweeps + 1,
@@ -155,14 +179,19 @@ void sweep_files_end(struct sweep_files *f)
   watchdog_end(step);
 }
 
-void sweep_files_over(struct sweep_files *f, const struct sweep_facts *done)
+void sweep_files_over(struct sweep_files *f, gidx sweeps)
 {
-  struct sweep_facts then = f->found;
-  if (!f->there || then.sweeps >= done->sweeps) return;
-  then.contents = done->contents; /* these are of each sweep */
-  then.classes = done->classes;
-  if (sweep_difference(done, &then)) return;
+  const struct sweep_facts *then = &f->found;
+  struct identity_difference d;
+  if (f->run->comm.rank || !f->there || !f->identity || then->sweeps >= sweeps) return;
+  if (identity_text_differs(f->identity, f->run->identity.text, NULL, &d)) return;
   log_info("removed '%s', of sweep %lld, which is done", f->place.shown,
-           (long long)then.sweeps + 1);
+           (long long)then->sweeps + 1);
   sweep_files_end(f);
+}
+
+void sweep_files_free(struct sweep_files *f)
+{
+  free(f->identity);
+  f->identity = NULL;
 }

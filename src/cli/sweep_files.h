@@ -31,6 +31,7 @@ struct sweep_files {
   real seconds;              /* of --save-seconds */
   struct output_place place; /* rank 0 */
   int there;                 /* on every rank, as are the next two: an earlier run left one */
+  char *identity;            /* rank 0: its text, owned; NULL: none */
   char why[1024];            /* not empty: it is of a program with other bits, as this says */
   struct sweep_facts found;
   double saved;              /* when, or when the sweep began */
@@ -64,8 +65,9 @@ int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
 
 /* The sweep is published: what there is of it is removed.  Not collective. */
 void sweep_files_end(struct sweep_files *f);
-/* The job ends behind so many sweeps as `done` says: a file of one of them, which a run that was
- * killed between the two left, is removed, too; not one of another run.  Not collective. */
-void sweep_files_over(struct sweep_files *f, const struct sweep_facts *done);
+/* The job ends behind so many sweeps: a file of one of them, which a run that was killed between
+ * the two left, is removed, too; not one of another run.  Not collective. */
+void sweep_files_over(struct sweep_files *f, gidx sweeps);
+void sweep_files_free(struct sweep_files *f);
 
 #endif

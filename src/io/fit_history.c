@@ -139,7 +139,6 @@ int fit_record_write(struct matrix_output *f, const struct fit_record *record,
   TRY(h5_attribute_long(h5, "/", "best_sweep", record->best));
   TRY(h5_attribute_long(h5, "/", "rounds", record->rounds));
   TRY(h5_attribute_long(h5, "/", "top_s", record->top_s));
-  TRY(h5_attribute_text(h5, "/fit/history", "options", record->options));
   TRY(identity_write(h5, INPUTS_GROUP, &record->rows));
   return identity_write(h5, HELD_GROUP, &record->held);
 }
@@ -148,9 +147,8 @@ static int record_read(const struct h5_file *f, struct arena *arena, struct fit_
                        struct history_line **lines)
 {
   int there;
-  TRY(h5_attribute_exists(f, "/fit/history", "options", &there));
+  TRY(h5_attribute_exists(f, "/", "best_sweep", &there));
   CHECK(there, ERR_INPUT, "'%s' was not written by fit, so it cannot be resumed", f->path);
-  TRY(h5_read_text(f, "/fit/history", "options", record->options, sizeof record->options));
   TRY(h5_read_long(f, "/", "sweeps", &record->sweeps));
   TRY(h5_read_long(f, "/", "best_sweep", &record->best));
   TRY(identity_read(f, INPUTS_GROUP, &record->rows));

@@ -63,7 +63,6 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
 struct fit_record {
   gidx sweeps, best;    /* the last sweep, and the best one until then */
   gidx rounds, top_s;   /* of routing, and atoms a row */
-  char options[512];    /* all that the atoms depend on, "NAME=VALUE ..." */
   struct identity rows; /* .rows: the fitted rows that were in memory */
   struct identity held; /* .rows: the held-out ones */
 };

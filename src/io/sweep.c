@@ -40,7 +40,6 @@ static int facts_write(const struct h5_file *h5, const struct sweep_facts *facts
   TRY(h5_attribute_long(h5, "/", "sweeps", facts->sweeps));
   TRY(h5_attribute_long(h5, SWEEP_GROUP, "atoms_done", facts->atoms));
   TRY(h5_attribute_long(h5, SWEEP_GROUP, "classes_hash", (gidx)facts->classes));
-  TRY(h5_attribute_text(h5, SWEEP_GROUP, "options", facts->options));
   TRY(fit_start_write(h5, &facts->start));
   return identity_write(h5, CONTENTS_GROUP, &facts->contents);
 }
@@ -64,7 +63,6 @@ static int facts_read(const struct h5_file *h5, struct sweep_facts *facts)
   TRY(h5_read_long(h5, SWEEP_GROUP, "atoms_done", &facts->atoms));
   TRY(h5_read_long(h5, SWEEP_GROUP, "classes_hash", &classes));
   facts->classes = (uint64_t)classes;
-  TRY(h5_read_text(h5, SWEEP_GROUP, "options", facts->options, sizeof facts->options));
   TRY(fit_start_read(h5, &facts->start));
   return identity_read(h5, CONTENTS_GROUP, &facts->contents);
 }
@@ -107,33 +105,6 @@ int sweep_read(const char *path, struct arena *arena, idx k, idx d, idx p, real 
   struct h5_file f;
   TRY(h5_open(&f, path));
   return h5_close_after(&f, all_read(&f, arena, k, d, p, frames, atoms));
-}
-
-const char *sweep_difference(const struct sweep_facts *a, const struct sweep_facts *b)
-{
-  const struct fit_start *s = &a->start, *t = &b->start;
-  const struct identity *x = &s->inputs, *y = &t->inputs;
-  const struct {
-    int same;
-    const char *what;
-  } all[] = {
-      {s->directions == t->directions, "--directions"},
-      {s->reroute == t->reroute, "--reroute"},
-      {s->cosine_limit == t->cosine_limit, "--cosine-limit"},
-      {strcmp(a->options, b->options) == 0, "options, signs of codes or another mean"},
-      {x->rows == y->rows, "rows"},
-      {x->dictionary == y->dictionary, "dictionary"},
-      {x->supports == y->supports && x->codes == y->codes, "supports"},
-      {s->rho == t->rho && s->rounds == t->rounds && s->top_s == t->top_s, "supports"},
-      {s->held.rows == t->held.rows, "held-out rows"},
-      {a->contents.dictionary == b->contents.dictionary, "dictionary.h5"},
-      {a->contents.supports == b->contents.supports && a->contents.codes == b->contents.codes,
-       "supports.h5"},
-      {a->classes == b->classes, "classes"},
-  };
-  for (int i = 0; i < LENGTH(all); i++)
-    if (!all[i].same) return all[i].what;
-  return NULL;
 }
 
 /* A foreign file may have such an array, of which nothing is promised. */

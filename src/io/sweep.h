@@ -19,7 +19,6 @@ struct sweep_facts {
   uint64_t classes;         /* their hash */
   struct fit_start start;   /* of fit: its rows and those that it is judged by alone */
   struct identity contents; /* of refit: what the sweep began with; 0: the inputs */
-  char options[512];        /* of fit, as struct fit_record has them; of refit, what else counts */
 };
 
 /* Begin the file of k frames of d vectors of p columns. */
@@ -34,9 +33,5 @@ int sweep_facts_read(const char *path, struct sweep_facts *facts);
  * ERR_INPUT: they have other shapes, or are no numbers. */
 int sweep_read(const char *path, struct arena *arena, idx k, idx d, idx p, real *frames,
                struct fit_atoms *atoms);
-
-/* What two sweeps differ in, as a name; NULL: they are one sweep of one run, but that one may be
- * further than the other. */
-const char *sweep_difference(const struct sweep_facts *a, const struct sweep_facts *b);
 
 #endif

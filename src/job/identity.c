@@ -71,6 +71,9 @@ int identity_text_input(struct identity_text *t, const char *name, const char *v
   const char *from = t->text, *next;
   size_t capacity = strlen(t->text) + strlen(name) + strlen(value) + 8, used = 0;
   CHECK(strchr(name, '_'), ERR_INTERNAL, "'%s' is no name of an input", name);
+  if (line_find(t->text, name, &line) && line.length == (int)strlen(value) &&
+      memcmp(line.value, value, strlen(value)) == 0)
+    return OK; /* another thread may be writing it */
   whole = malloc(capacity);
   CHECK(whole, ERR_MEMORY, "cannot allocate %zu bytes", capacity);
   for (; (next = line_take(from, &line)); from = next) {
