@@ -35,6 +35,9 @@ libsagitta_a_SOURCES += \
   %D%/model/route.h %D%/model/route.c %D%/model/partners.h %D%/model/partners.c \
   %D%/model/assignment.h %D%/model/assignment_impl.h %D%/model/assignment.c \
   %D%/model/assignment_first.h %D%/model/assignment_first.c \
+  %D%/model/assignment_lists.h %D%/model/assignment_lists.c \
+  %D%/model/assignment_paths.h %D%/model/assignment_paths.c \
+  %D%/model/assignment_sparse.h %D%/model/assignment_sparse.c \
   %D%/model/top.h %D%/model/top.c \
   %D%/model/screen.h %D%/model/screen.c \
   %D%/model/codes.h %D%/model/codes.c %D%/model/encoder.h %D%/model/encoder.c \

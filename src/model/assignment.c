@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "model/assignment_first.h"
+#include "model/assignment_sparse.h"
 
 enum { SCORE_BITS = 40 };
 
@@ -163,5 +164,5 @@ int assignment_reference(idx k, idx l, const float *scores, idx *match)
 
 int assignment_solve(idx k, idx l, const float *scores, int threads, idx *match)
 {
-  return assignment_run(k, l, scores, threads, paths_solve, match);
+  return assignment_run(k, l, scores, threads, assignment_sparse, match);
 }
