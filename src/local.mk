@@ -33,6 +33,7 @@ libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c %D%/model/partners.h %D%/model/partners.c \
+  %D%/model/pairs.h %D%/model/pairs.c \
   %D%/model/assignment.h %D%/model/assignment_impl.h %D%/model/assignment.c \
   %D%/model/assignment_first.h %D%/model/assignment_first.c \
   %D%/model/assignment_lists.h %D%/model/assignment_lists.c \
@@ -218,7 +219,8 @@ libsagitta_a_SOURCES += \
   %D%/io/systems_part.h %D%/io/systems_part.c \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
-  %D%/io/comparison.h %D%/io/comparison.c %D%/io/top.h %D%/io/top.c \
+  %D%/io/comparison.h %D%/io/comparison.c %D%/io/density.h %D%/io/density.c \
+  %D%/io/top.h %D%/io/top.c \
   %D%/io/truth.h %D%/io/truth.c %D%/io/labels.h %D%/io/labels.c \
   %D%/io/attribution.h %D%/io/attribution.c \
   %D%/io/capture.h %D%/io/capture.c %D%/io/capture_size.h %D%/io/capture_size.c \
@@ -297,7 +299,8 @@ libsagitta_a_SOURCES += \
   %D%/terminal/lapack.h %D%/terminal/lapack.c
 
 # look: what a dictionary is like
-libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c %D%/look/top.h %D%/look/top.c \
+libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
+  %D%/look/pairs.h %D%/look/pairs.c %D%/look/top.h %D%/look/top.c \
   %D%/look/recovery.h %D%/look/recovery.c %D%/look/probing.h %D%/look/probing.c
 
 # job: the life of a job that can be resumed, so far what names it

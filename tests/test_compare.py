@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: compare finds for every atom the nearest one of the other dictionary, ties and signs as
-(N.22) says, with the same bits on any number of ranks and threads; and says what cannot be
-compared."""
+(N.22) says, and pairs atoms as SciPy does, with the same bits on any number of ranks and threads;
+and says what cannot be compared."""
 import json
 import os
 import shutil
@@ -11,7 +11,12 @@ import h5py
 import numpy as np
 
 from seal import reseal, wrong_seals
-from tap import claim, done_testing, ok, sagitta
+from tap import claim, done_testing, ok, sagitta, skip
+
+try:
+    from scipy.optimize import linear_sum_assignment
+except ImportError:
+    linear_sum_assignment = None
 
 P = 24
 ABOVE = 0.9
@@ -44,6 +49,23 @@ def chain(cosine):
     for value in np.abs(cosine.astype("f8")):
         total += value
     return total / len(cosine)
+
+
+def pair_scores(a, b, nonnegative):
+    """(N.22p): what pairs are chosen by, in f32."""
+    return scores(a, b) if nonnegative else np.abs(scores(a, b))
+
+
+def integers(s):
+    """(N.22a)"""
+    return np.rint(np.ldexp(s.astype("f8"), 40 - np.frexp(np.abs(s).max())[1])).astype("i8")
+
+
+def chain_mean(values):
+    total = 0.0
+    for value in values.astype("f8"):
+        total += value
+    return total / len(values) if len(values) else np.nan
 
 
 class Place:
@@ -115,6 +137,85 @@ def check_partition(p):
     ok(sagitta("diff", p.at("signed"), p.at("again")).returncode == 0, "used.in repeats the run")
 
 
+def pairs_check(f, name, a, b, nonnegative):
+    """Returns the columns of the rows that have one, and their cosines."""
+    s, match = pair_scores(a, b, nonnegative), f["pairs/match"][:]
+    rows = np.flatnonzero(match >= 0)
+    cosine = s[rows, match[rows]]
+    ok(len(rows) == min(s.shape) == len(set(match[rows])), f"{name}: one to one")
+    ok(f["pairs/cosine"][:][rows].tobytes() == cosine.tobytes(), f"{name}: bits of cosines")
+    at = f["pairs"].attrs
+    ok(at["mean_cosine"] == chain_mean(cosine), f"{name}: {at['mean_cosine']}")
+    ok(at["above_07"] == np.mean(cosine.astype("f8") > 0.7) and
+       at["above_09"] == np.mean(cosine.astype("f8") > 0.9), f"{name}: shares")
+    q = integers(s)
+    best = linear_sum_assignment(q.astype("f8"), maximize=True)
+    ok(q[best].sum() == q[rows, match[rows]].sum(), f"{name}: the sum of SciPy")
+    return match
+
+
+@claim("pairs have the sum that SciPy finds, and of equal ones the first are taken")
+def check_pairs(p):
+    if linear_sum_assignment is None:
+        skip("no SciPy")
+        return
+    for sign, a, b in (("signed", p.a, p.b), ("nonnegative", p.a, p.b), ("turned", p.b, p.a)):
+        with h5py.File(p.at(f"{sign}/comparison.h5")) as f:
+            match = pairs_check(f, sign, a, b, sign == "nonnegative")
+        ok((match[5] == 3) if sign == "turned" else (match[3] == 5), f"{sign}: the first of equals")
+    rng = np.random.default_rng(4)
+    for k, l in (1, 1), (1, 90), (600, 600), (90, 600):
+        a, b = unit(rng, k), unit(rng, l)
+        np.save(p.at("some.npy"), a), np.save(p.at("others.npy"), b)
+        p.run(p.at("some.npy"), p.at("others.npy"), "--output", p.at("random"), "--force")
+        with h5py.File(p.at("random/comparison.h5")) as f:
+            match = pairs_check(f, f"{k} x {l}", a, b, False)
+        best = linear_sum_assignment(pair_scores(a, b, False).astype("f8"), maximize=True)[1]
+        ok((match == best).all(), f"{k} x {l}: the pairs of SciPy")
+    p.run(p.at("some.npy"), p.at("others.npy"), "--output", p.at("random"), "--force", "--pairs",
+          "no")
+    with h5py.File(p.at("random/comparison.h5")) as f:
+        ok("pairs" not in f, "--pairs no leaves them out")
+    ok("pairs" not in json.loads(p.run(p.at("some.npy"), p.at("others.npy"), "--json", "--pairs",
+                                       "no").stdout), "and the object has none")
+
+
+@claim("quarters are those of the atoms that rows have most and least often")
+def check_quarters(p):
+    os.mkdir(p.at("run"))
+    shutil.copy(p.at("a-signed.h5"), p.at("run/dictionary.h5"))
+    rng = np.random.default_rng(8)
+    rows = rng.standard_normal((3000, P)) * np.linspace(0.2, 2, P)
+    np.save(p.at("rows.npy"), rows.astype("f4"))
+    done = sagitta("encode", "--rows", p.at("rows.npy"), "--dictionary", p.at("run"), "--top-s", 3,
+                   "--output", p.at("run"))
+    ok(done.returncode == 0, done.stderr)
+    for other, atoms in ("b", p.b), ("a", p.a):
+        done = p.run(p.at("run"), p.at(f"{other}-signed.h5"), "--output", p.at("quarters"),
+                     "--force", ranks=2)
+        with h5py.File(p.at("run/supports.h5")) as f:
+            density = f["metrics/density"][:]
+        with h5py.File(p.at("quarters/comparison.h5")) as g:
+            match, cosine = g["pairs/match"][:], g["pairs/cosine"][:]
+            at = dict(g["pairs"].attrs)
+            ok((g["pairs/density"][:] == density).all() and len(set(density)) > 4, "density")
+        order = np.argsort(-density, kind="stable")
+        for name, part in (("most", order[:375]), ("least", order[-375:])):
+            mean = chain_mean(cosine[[i for i in part if match[i] >= 0]])
+            ok(at[f"{name}_frequent_quarter"] == mean, f"{other}: {name} frequent {mean}")
+        ok(f"{at['most_frequent_quarter']:.6f}" in done.stdout, done.stdout)
+    ok(sagitta("verify", p.at("quarters")).returncode == 0, "verified")
+    turned = p.run(p.at("a-signed.h5"), p.at("run"))
+    ok("no quarters by frequency" in turned.stdout, "the quarters are A's")
+    shutil.copy(p.at("b-signed.h5"), p.at("run/dictionary.h5"))
+    p.run(p.at("run"), p.at("a-signed.h5"))
+    with h5py.File(p.at("run/dictionary.h5"), "r+") as f:
+        del f["atoms"]
+        f["atoms"] = p.a[::-1]
+    ok("no quarters" in p.run(p.at("run"), p.at("b-signed.h5"), ranks=2,
+                              said="is of another dictionary").stdout, "counts of other atoms")
+
+
 @claim("the page has the figures, the loneliest atoms first")
 def check_page(p):
     text = p.run(p.at("b-signed.h5"), p.at("a-signed.h5")).stdout
@@ -128,6 +229,13 @@ def check_page(p):
     ok(page["command"] == "compare" and page["mutual"] == 3 and page["above"] == ABOVE and
        page["nonnegative"] is False and first["mean_max_cosine"] == chain(cosine) and
        first["atoms"] == len(p.b) and page["second"]["matched"] == 3, f"{str(page)[:300]}")
+    with h5py.File(p.at("turned/comparison.h5")) as f:
+        at = f["pairs"].attrs
+        ok(page["pairs"] == {"count": len(p.b), "pw_mcc": at["mean_cosine"],
+                             "above_07": at["above_07"], "above_09": at["above_09"],
+                             "most_frequent_quarter": None, "least_frequent_quarter": None},
+           f"{page['pairs']}")
+        ok(f"{at['mean_cosine']:.6f}" in text and "no quarters by frequency" in text, text)
     ok([(e["atom"], e["cosine"]) for e in first["alone"]] ==
        [(a, float(cosine[a])) for a in sorted(alone)], "all that are alone")
     text = p.run(p.at("a-signed.h5"), p.at("a-signed.h5")).stdout
@@ -157,14 +265,20 @@ def check_verify(p):
     for object_name, name, value, said in (
             ("second", "nearest", 5000, "is not in 0 .. 1499"), ("first", "cosine", 1.5, "is 1.5"),
             ("first", "cosine", 0.95, "its cosines give"), ("/", "mutual", 2, "its lists give 3"),
-            ("second", "matched", 3, "its cosines give")):
+            ("second", "matched", 3, "its cosines give"),
+            ("pairs", "match", 37, "is not in 0 .. 36"), ("pairs", "match", 5, "the same match, 5"),
+            ("pairs", "match", -1, "has 36 pairs of 1500 and 37"),
+            ("pairs", "cosine", 1.5, "is 1.5"), ("pairs", "cosine", 0.25, "says mean_cosine"),
+            ("pairs", "above_09", 0.5, "says above_09")):
         path = shutil.copy(good, p.at("spoilt.h5"))
         with h5py.File(path, "r+") as f:
             entry = f[object_name]
-            if name in ("nearest", "cosine"):
+            if object_name == "pairs" and name in ("match", "cosine"):
+                entry[name][entry["match"][:].argmax() if value != 5 else 4] = value
+            elif name in ("nearest", "cosine"):
                 entry[name][2] = value
             else:
-                entry.attrs.modify(name, np.int64(value))
+                entry.attrs.modify(name, type(entry.attrs[name])(value))
             reseal(f)
         done = sagitta("verify", path)
         ok(done.returncode == 65 and said in done.stderr, f"{object_name} {name}: {done.stderr}")
@@ -173,6 +287,8 @@ def check_verify(p):
 with tempfile.TemporaryDirectory() as folder:
     place = Place(folder)
     check_values(place)
+    check_pairs(place)
+    check_quarters(place)
     check_partition(place)
     check_page(place)
     check_refused(place)

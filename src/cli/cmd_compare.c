@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -13,14 +14,17 @@
 #include "cli/facts.h"
 #include "cli/threads.h"
 #include "io/comparison.h"
+#include "io/density.h"
 #include "io/dictionary.h"
 #include "look/compare.h"
+#include "look/pairs.h"
 
 struct compare_options {
   struct general_options general;
   struct output_options output;
   const char *name[2];
   real above;
+  const char *pairs;
   int normalize;
   idx threads;
   const char *variant;
@@ -38,6 +42,9 @@ static const struct option_row input_rows[] = {
      "scale all atoms to unit norm first", .effect = OPTION_BITS},
     {"above", OPTION_REAL, AT(above), "0.9", 0, 1, NULL, "COSINE",
      "atoms are partners if their cosine is above this", .effect = OPTION_BITS},
+    {"pairs", OPTION_CHOICE, AT(pairs), "yes", 0, 0, "yes|no", "WORD",
+     "pair atoms one to one, which takes 4 K L bytes of memory, or leave that out",
+     .effect = OPTION_BITS},
 };
 
 static const struct option_row speed_rows[] = {
@@ -60,7 +67,10 @@ static const struct option_set compare_set = {
            "\v"
            "It says the mean of the largest cosines both ways, how many atoms have a partner, a "
            "cosine above --above, and which have none, the loneliest first.  Of two dictionaries "
-           "for nonnegative codes the cosine counts with its sign, else by its size.  With "
+           "for nonnegative codes the cosine counts with its sign, else by its size.  Then it "
+           "pairs atoms one to one, so that the sum of cosines is the largest, and says their "
+           "mean (PW-MCC), the shares above 0.7 and 0.9, and the means of the quarters of A's "
+           "atoms that rows have most and least often, where supports.h5 lies beside A.  With "
            "--output all of it is in comparison.h5.\n\n"
            "A single argument that ends in .in is a deck.\n\n"
            "  sagitta compare one/ other/\n"
@@ -76,6 +86,9 @@ struct job {
   struct dictionary_input in[2];
   struct compare_task task;
   struct compare_result result;
+  struct density density; /* of A's atoms */
+  struct pairs pairs;     /* k 0: not sought */
+  struct arena arena;     /* of the two */
   struct output_place place;
 };
 
@@ -100,7 +113,8 @@ static int inputs_open(struct job *j, struct compare_options *o, const char *con
     TRY(dictionary_input_open(&j->in[i], o->name[i]));
     j->task.atoms[i] = &j->in[i].source;
   }
-  return OK;
+  if (!strcmp(o->pairs, "no")) return OK;
+  return density_open(j->in[0].file, j->in[0].source.k, &j->arena, &j->density);
 }
 
 /* The atoms of one dictionary that have no partner, the loneliest first. */
@@ -113,6 +127,20 @@ static void lonely_print(const struct partners *p, char name, real above)
   for (idx i = 0; i < count; i++)
     printf("%s %d (%.3f)", i ? "," : "", worst[i], (double)p->cosine[worst[i]]);
   printf("%s\n", p->k - p->matched > count ? ", ..." : "");
+}
+
+static void pairs_print(const struct pairs *p)
+{
+  printf("%d atoms of A and B, one to one, with the largest sum of cosines\n", p->count);
+  printf("%-22s %10.6f\n", "pw_mcc", p->mean);
+  printf("%-22s %10.4f\n", "  above 0.7", (double)p->low / p->count);
+  printf("%-22s %10.4f\n", "  above 0.9", (double)p->high / p->count);
+  if (p->density) {
+    printf("%-22s %10.6f\n", "  most frequent of A", p->frequent);
+    printf("%-22s %10.6f\n\n", "  least frequent of A", p->rare);
+  } else {
+    printf("  no quarters by frequency: beside A is no supports.h5 that was encoded with it\n\n");
+  }
 }
 
 static void report_print(const struct job *j)
@@ -129,6 +157,7 @@ static void report_print(const struct job *j)
   printf("%-22s %10.4f %10.4f\n", "  of all atoms", (double)r->of[0].matched / r->of[0].k,
          (double)r->of[1].matched / r->of[1].k);
   printf("%-22s %10lld\n\n", "  each other's nearest", (long long)r->mutual);
+  if (j->pairs.k) pairs_print(&j->pairs);
   for (int i = 0; i < 2; i++) lonely_print(&r->of[i], "AB"[i], above);
 }
 
@@ -153,6 +182,18 @@ static void side_tell(const struct job *j, int i, struct json *out)
   json_end(out);
 }
 
+static void pairs_tell(const struct pairs *p, struct json *out)
+{
+  json_object(out, "pairs");
+  json_long(out, "count", p->count);
+  json_real(out, "pw_mcc", p->mean);
+  json_real(out, "above_07", (real)p->low / p->count);
+  json_real(out, "above_09", (real)p->high / p->count);
+  json_real(out, "most_frequent_quarter", p->frequent);
+  json_real(out, "least_frequent_quarter", p->rare);
+  json_end(out);
+}
+
 static int report_tell(const struct run *run, const struct job *j)
 {
   struct json out;
@@ -162,6 +203,7 @@ static int report_tell(const struct run *run, const struct job *j)
   json_real(&out, "above", j->task.above);
   json_long(&out, "mutual", j->result.mutual);
   for (int i = 0; i < 2; i++) side_tell(j, i, &out);
+  if (j->pairs.k) pairs_tell(&j->pairs, &out);
   return facts_end(&out);
 }
 
@@ -174,8 +216,31 @@ static int result_write(const struct run *run, const struct job *j)
                                .hash = {r->hash[0], r->hash[1]},
                                .nonnegative = j->task.nonnegative,
                                .above = j->task.above,
-                               .mutual = r->mutual};
+                               .mutual = r->mutual,
+                               .pairs = j->pairs.k ? &j->pairs : NULL};
   return comparison_write(j->place.file, &c, facts, run_facts(run, "cpu", j->task.threads, facts));
+}
+
+/* Counts of other atoms than these are none.  Collective. */
+static int pairs_run(struct job *j, struct comm *c)
+{
+  struct pairs *p = &j->pairs;
+  double begun = log_seconds();
+  idx k = j->in[0].source.k, *order = NULL;
+  p->l = j->in[1].source.k;
+  p->density = j->density.dictionary == j->result.hash[0] ? j->density.rows : NULL;
+  if (j->density.rows && !p->density)
+    log_warn("the supports.h5 beside '%s' is of another dictionary, and says nothing of its atoms",
+             j->in[0].file);
+  int status = arena_alloc(&j->arena, &p->match, k, sizeof *p->match);
+  if (!status) status = arena_alloc(&j->arena, &p->cosine, k, sizeof *p->cosine);
+  if (!status) status = arena_alloc(&j->arena, &order, k, sizeof *order);
+  TRY(comm_agree(c, status));
+  p->k = k;
+  TRY(pairs_find(c, &j->task, p));
+  pairs_count(p, order);
+  log_info("pairs   count=%d pw_mcc=%.6f seconds=%.2f", p->count, p->mean, log_seconds() - begun);
+  return OK;
 }
 
 static int job_run(struct job *j, struct run *run, struct compare_options *o,
@@ -196,6 +261,7 @@ static int job_run(struct job *j, struct run *run, struct compare_options *o,
   log_info("compare atoms=%d,%d columns=%d ranks=%d seconds=%.2f fingerprint=%016llx",
            j->in[0].source.k, j->in[1].source.k, j->in[0].source.p, c->size, log_seconds() - begun,
            (unsigned long long)j->result.fingerprint);
+  if (!strcmp(o->pairs, "yes")) TRY(pairs_run(j, c));
   TRY(inputs_confirm(c));
   if (o->output.output) {
     TRY(comm_agree(c, result_write(run, j)));
@@ -213,6 +279,7 @@ static int compare_command(struct run *run, const void *options, const char **ar
   TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   TRY(job_run(j, run, (struct compare_options *)options, run->deck ? none : arguments));
   compare_free(&j->result);
+  arena_free(&j->arena);
   for (int i = 0; i < 2; i++) dictionary_input_close(&j->in[i]);
   free(j);
   return OK;

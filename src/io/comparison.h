@@ -7,6 +7,7 @@
 
 #include "io/outputs.h"
 #include "io/schema.h"
+#include "model/pairs.h"
 #include "model/partners.h"
 
 extern const struct file_kind comparison_kind;
@@ -18,6 +19,7 @@ struct comparison {
   int nonnegative; /* cosines count with their sign */
   real above;
   gidx mutual;
+  const struct pairs *pairs; /* NULL: they were not sought */
 };
 /* Write and publish. */
 int comparison_write(const char *path, const struct comparison *c, const struct run_fact *facts,
