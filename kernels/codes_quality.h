@@ -92,7 +92,7 @@ static __device__ inline void quality_write(const struct codes_row *r, double *s
   }
   double dot = __shfl_sync(FULL_WARP, sum, 1), row = __shfl_sync(FULL_WARP, sum, 2);
   double fit = __shfl_sync(FULL_WARP, sum, 3), norms = sqrt(row) * sqrt(fit);
-  struct code_quality q = {sum, norms > 0 ? dot / norms : 0, atoms_count(r, d)};
+  struct code_quality q = {sum, norms > 0 ? dot / norms : 0, atoms_count(r, d), row};
   if (lane == 0) *out = q;
 }
 

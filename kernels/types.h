@@ -131,6 +131,7 @@ struct encoder_args {
 struct code_quality {
   double error, cosine;
   long long nonzero;
+  double square;
 };
 
 /* As struct codes_job of device/codes.h. */

@@ -47,7 +47,7 @@ libsagitta_a_SOURCES += \
   %D%/model/artifact.h %D%/model/artifact.c \
   %D%/model/arrow.h %D%/model/arrow.c %D%/model/arrow_loss.h %D%/model/arrow_loss.c \
   %D%/model/systems.h %D%/model/systems.c \
-  %D%/model/results.h %D%/model/results.c %D%/model/part.h %D%/model/part.c \
+  %D%/model/norms.h %D%/model/norms.c %D%/model/results.h %D%/model/results.c %D%/model/part.h %D%/model/part.c \
   %D%/model/state.h %D%/model/state.c \
   %D%/model/directions.h %D%/model/directions.c \
   %D%/model/assembly.h %D%/model/assembly.c \

@@ -2,6 +2,8 @@
 """Claim: input that is read rightly and may mislead is warned of, with its numbers, and faultless
 input is not."""
 import os
+import re
+import shutil
 import tempfile
 
 import h5py
@@ -228,6 +230,105 @@ def check_below_zero(f):
     ok(told(warnings, "of the unseen rows"), f"train: {warnings}")
 
 
+def massive_of(f, share, times, name="massive", n=N):
+    """The rows, of which a share has so many times the norm; what NumPy says of them."""
+    rows = np.resize(f.rows, (n, P))
+    at = f.random.choice(n, max(1, round(share * n)), replace=False)
+    direction = f.random.standard_normal(P) / np.sqrt(P) * np.linalg.norm(f.rows, axis=1).mean()
+    rows[at] = times * direction + rows[at]
+    return f.save(name, rows.astype("f4")), rows.astype("f4").astype("f8"), at
+
+
+def share_told(warnings):
+    """(massive rows, all rows, their share) of the first warning of them; None: there is none."""
+    for line in warnings:
+        found = re.search(r", (\d+) of (\d+) are massive.* with ([\d.e-]+) of all squares", line)
+        if found:
+            return int(found[1]), int(found[2]), float(found[3])
+    return None
+
+
+@claim("a few massive rows: how many, and their share of the squares, as NumPy says")
+def check_massive(f):
+    for share, times, is_told in ((0.01, 300, 1), (0.01, 20, 1), (0.08, 40, 1), (1 / N, 2000, 1),
+                                  (0.001, 60, 1), (0.01, 3, 0), (0.5, 300, 0), (1, 300, 0)):
+        path, rows, at = massive_of(f, share, times)
+        warnings = f.encode(path)
+        square = (rows ** 2).sum(1)
+        want = (len(at), N, square[at].sum() / square.sum())
+        found = share_told(warnings)
+        ok((found is not None and found[:2] == want[:2] and abs(found[2] - want[2]) < 1e-4)
+           if is_told else found is None, f"{share} of {times} times: {found} {want}")
+
+
+@claim("they are told by every command, of held-out rows too, on any number of ranks, and in parts")
+def check_massive_commands(f):
+    path, _, at = massive_of(f, 0.02, 100)
+    codes = f.at("out/supports.h5")
+    several, _, several_at = massive_of(f, 0.01, 50, "several", 9000)
+    alone = share_told(f.encode(several))
+    ok(alone and alone[:2] == (len(several_at), 9000), f"one rank: {alone}")
+    for words in (["--grid", "1x3"], ["--grid", "3x1"], ["--center"]):
+        found = share_told(f.encode(several, *words, ranks=3))
+        ok(found and (found == alone or words == ["--center"]), f"3 ranks, {words}: {found}")
+    f.encode(path)
+    words = ("--rows", path, "--dictionary", f.at("atoms.npy"))
+    ok(share_told(f.run("evaluate", *words, "--codes", codes)), "evaluate")
+    supports = shutil.copy(codes, f.at("codes-of-massive.h5"))
+    for ranks in 0, 2:
+        ok(share_told(f.run("refit", *words, "--supports", supports, ranks=ranks)), "refit")
+    ok(share_told(f.run("refit", "--rows", f.at("rows.npy"), "--dictionary", f.at("atoms.npy"),
+                        "--supports", f.save_codes(), "--holdout", path)), "refit, held-out rows")
+    learn = ("--atoms", K, "--top-s", S)
+    for command, more in (("fit", ("--sweeps", 1)), ("train", ("--epochs", 1))):
+        for ranks in 0, 2:
+            warnings = f.run(command, "--rows", several, *learn, *more, ranks=ranks)
+            ok(share_told(warnings), f"{command}: {warnings}")
+        warnings = f.run(command, "--rows", f.at("rows.npy"), *learn, *more, "--holdout", path)
+        ok(told(warnings, "of the held-out rows, ", f"{len(at)} of {N} are massive"),
+           f"{command}, held-out rows: {warnings}")
+    ok(share_told(f.run("seed", "--rows", path, "--atoms", K, "--center")), "seed")
+    parts = []
+    for span in "0:4096", "4096:8192", "8192:":
+        parts.append(f.at(f"part-{span.replace(':', '-')}.h5"))
+        need(sagitta("encode", "--rows", several, "--dictionary", f.at("atoms.npy"), "--top-s", S,
+                     "--row-range", span, "--output", parts[-1]), span)
+    ok(share_told(f.run("merge", *parts)) == alone, "merge")
+
+
+@claim("a missing mean is told with its share of the squares, where little is explained")
+def check_mean(f):
+    for add, is_told in ((4, 1), (1, 1), (-0.9, 1), (0, 0)):
+        away = f.save("away", (f.rows + np.linspace(0.8, 1.2, P) * add).astype("f4"))
+        rows = np.load(away).astype("f8")
+        share = (rows.mean(0) ** 2).sum() * N / (rows ** 2).sum()
+        for command in "encode", "route":
+            warnings = f.run(command, "--rows", away, "--dictionary", f.at("atoms.npy"), "--top-s",
+                             S)
+            line = [w for w in warnings if "brings no mean" in w]
+            ok(bool(line) == bool(is_told), f"{command}, {add}: {warnings}")
+            if line and command == "encode":
+                found = float(re.search(r"has ([\d.]+) of their squares", line[0])[1])
+                ok(abs(found - share) < 1e-3 and "--center" in line[0], f"{found}, not {share}")
+    away = f.save("away", f.rows + np.float32(2))
+    f.encode(away)
+    words = ("--rows", away, "--dictionary", f.at("atoms.npy"))
+    codes = shutil.copy(f.at("out/supports.h5"), f.at("codes-of-away.h5"))
+    ok(told(f.run("evaluate", *words, "--codes", codes), "brings no mean"), "evaluate")
+    ok(told(f.run("refit", *words, "--supports", codes), "brings no mean"), "refit")
+    ok(not told(f.encode(away, "--center"), "mean"), "--center")
+    tensors = f.at("atoms.safetensors")
+    safetensors(tensors, {"atoms": ("F32", f.atoms)})
+    with h5py.File(f.at("atoms.h5"), "w") as file:
+        file["atoms"] = f.atoms
+    for dictionary in tensors, f.at("atoms.h5"):
+        ok(told(f.encode(away, dictionary=dictionary), "brings no mean"), dictionary)
+    f.fit(away, "--uncentered", "--holdout", f.at("held.npy"))
+    shutil.copytree(f.at("out"), f.at("uncentered"))
+    ok(not told(f.encode(away, dictionary=f.at("uncentered")), "brings no mean"),
+       "a dictionary that was fitted without one")
+
+
 def main():
     with tempfile.TemporaryDirectory() as path:
         f = Folder(path)
@@ -237,6 +338,9 @@ def main():
         check_unwritten_inputs(f)
         check_top_s(f)
         check_below_zero(f)
+        check_massive(f)
+        check_massive_commands(f)
+        check_mean(f)
     done_testing()
 
 

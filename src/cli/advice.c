@@ -2,7 +2,11 @@
  * One function for each warning: its condition, and what to do. */
 #include "cli/advice.h"
 
+#include <stdlib.h>
+
 #include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
 
 void advice_shape(const struct row_source *rows)
 {
@@ -28,5 +32,38 @@ void advice_explained(real explained, const char *what)
 
 void advice_metrics(const struct metrics *m, const char *what)
 {
+  norms_warn(&m->massive, what);
   advice_explained(m->explained_variance, what);
+}
+
+void advice_mean(const struct metrics *m, const char *atoms, const char *mend)
+{
+  static const real MUCH = 0.5, WELL = 0.9;
+  if (!(m->mean_share > MUCH) || m->explained_variance > WELL) return;
+  log_warn("'%s' brings no mean, and that of the rows has %.4g of their squares: %s", atoms,
+           m->mean_share, mend);
+}
+
+/* *share <- that of the mean of x[n][p] in its squares. */
+static void share_find(const float *x, idx n, idx p, real *mean, real *share)
+{
+  real squares = 0, of_mean = 0;
+  rows_shift(x, n, p, mean);
+  for (gidx i = 0; i < (gidx)n * p; i++) squares += (real)x[i] * x[i];
+  for (idx c = 0; c < p; c++) of_mean += mean[c] * mean[c];
+  *share = squares > 0 ? (real)n * of_mean / squares : 0;
+}
+
+void advice_first_mean(const struct row_source *rows, const char *atoms, const char *mend)
+{
+  struct metrics m = {.explained_variance = nan_canonical()};
+  idx n = (idx)imin(rows->n, SHIFT_ROWS), p = rows->p;
+  float *x = malloc((size_t)n * (size_t)p * sizeof *x + 1);
+  real *mean = malloc((size_t)p * sizeof *mean);
+  int status = x && mean ? rows->read(rows->self, 0, n, x) : OK;
+  if (x && mean && !status) share_find(x, n, p, mean, &m.mean_share);
+  if (status) status_clear();
+  advice_mean(&m, atoms, mend);
+  free(x);
+  free(mean);
 }

@@ -21,4 +21,11 @@ void advice_explained(real explained, const char *what);
 /* All that the metrics of rows say; `what` as above. */
 void advice_metrics(const struct metrics *m, const char *what);
 
+/* Of rows that no mean was subtracted from: has their own more than half of their squares, and is
+ * less than 0.9 of them explained?  mend: what to do. */
+void advice_mean(const struct metrics *m, const char *atoms, const char *mend);
+/* The same by the first rows alone, where codes are not solved.  On rank 0, which reads them; what
+ * cannot be read says nothing here. */
+void advice_first_mean(const struct row_source *rows, const char *atoms, const char *mend);
+
 #endif

@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "base/sums.h"
 #include "base/team.h"
+#include "cli/advice.h"
 #include "cli/agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
@@ -395,6 +396,19 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   return OK;
 }
 
+/* Is a mean missing?  A dictionary that was fitted without one, and an encoder, want none. */
+static void mean_advise(const struct run *run, const struct encode_options *o,
+                        const struct encode_state *job)
+{
+  static const char mend[] = "subtract it by --center";
+  const struct encode_task *t = &job->task;
+  if (run->comm.rank || t->mean || o->encoder || job->dictionary.rounds) return;
+  if (t->codes)
+    advice_mean(&job->result.metrics, job->dictionary.file, mend);
+  else if (o->rows)
+    advice_first_mean(t->rows, job->dictionary.file, mend);
+}
+
 static int encode_command(struct run *run, const void *options, const char **arguments)
 {
   const struct encode_options *o = options;
@@ -425,6 +439,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   TRY(encode_files_join(&job->files, run, &job->task, &job->rows.source, &job->result));
   TRY(encode_report(run, &job->files, &job->task, &job->result, log_seconds() - begun));
   if (o->capture) TRY(captured_report(&run->comm, &job->captured.in));
+  mean_advise(run, o, job);
   TRY(inputs_confirm(&run->comm));
   int status = run->comm.rank ? OK : encode_close(run, &job->files, &job->task, &job->result);
   TRY(comm_agree(&run->comm, status));

@@ -231,6 +231,8 @@ static int codes_evaluate(struct run *run, struct evaluate *e, int i, int thread
                                   .p = s->p,
                                   .threads = threads};
   TRY(codes_judge(&task, &run->comm, &e->arena, &e->metrics[i]));
+  if (!mean && !e->dictionary.rounds)
+    advice_mean(&e->metrics[i], e->dictionary.file, "is /mean missing beside codes or atoms?");
   return features_measure(&e->features, &e->codes[i].source, threads, &e->measures[i]);
 }
 
@@ -245,7 +247,11 @@ static int evaluate_command(struct run *run, const void *options, const char **a
   int threads = threads_default(run, o->threads);
   TRY(features_compare(&e->features, &run->comm, &e->dictionary.source, threads));
   for (int i = 0; i < e->count; i++) TRY(codes_evaluate(run, e, i, threads));
-  for (int i = 0; i < e->count; i++) advice_metrics(&e->metrics[i], e->names[i]);
+  for (int i = 0; i < e->count; i++) {
+    char what[MAX_NAME + 32];
+    snprintf(what, sizeof what, "these rows, by '%s',", e->names[i]);
+    advice_metrics(&e->metrics[i], what);
+  }
   TRY(inputs_confirm(&run->comm));
   if (!facts_wanted(run)) metrics_print(e);
   if (!facts_wanted(run)) features_print(&e->features, e->measures, e->count);

@@ -220,6 +220,18 @@ static int coder_prepare(struct refit_job *j)
   return judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->rows);
 }
 
+/* Are the rows such that their metrics mislead? */
+static int rows_advise(const struct refit_job *j)
+{
+  const struct refit_state *f = &j->state;
+  const struct dictionary_input *d = &j->inputs.dictionary;
+  struct metrics m = {.explained_variance = j->inputs.supports.explained_variance};
+  TRY(refit_norms(j->rows, f->total, f->x, f->p, j->tss, "these rows", &m));
+  if (!j->task.mean && !d->rounds)
+    advice_mean(&m, d->file, "encode with --center, and refit with /mean beside the atoms");
+  return OK;
+}
+
 static int job_open(struct refit_job *j)
 {
   const struct refit_options *o = j->o;
@@ -241,6 +253,7 @@ static int job_open(struct refit_job *j)
   if (!status) status = arena_alloc(&j->arena, &j->density, j->state.k, sizeof *j->density);
   TRY(comm_agree(j->c, status));
   TRY(refit_tss(j->rows, j->state.total, j->state.x, j->state.p, &j->tss));
+  TRY(rows_advise(j));
   return coder_prepare(j);
 }
 

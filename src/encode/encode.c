@@ -152,6 +152,7 @@ static int part_fill(struct encode *e)
   part->fingerprint = e->result->fingerprint;
   part->nonzero = e->statistics.nonzero;
   part->codes = e->statistics.codes;
+  part->norms = t->codes ? e->statistics.norms : NULL;
   part->max_cosine = t->max_cosine;
   if (!t->codes || e->c->rank) return OK;
   real *shift;

@@ -140,6 +140,7 @@ static int blocks_judge(struct forward *f, struct comm *c, struct metrics *m)
   }
   TRY(statistics_finish(&f->statistics, c, &part.sums));
   part.shift = shift;
+  part.norms = f->statistics.norms;
   part.nonzero = f->statistics.nonzero;
   part.codes = f->statistics.codes;
   return part_metrics(m, &part);

@@ -89,6 +89,7 @@ static int blocks_judge(struct judge *j, struct comm *c, struct arena *arena, st
   part.nonzero = j->statistics.nonzero;
   part.codes = j->statistics.codes;
   part.shift = shift;
+  part.norms = j->statistics.norms;
   TRY(part_metrics(m, &part));
   metrics_density(m, j->density, t->rows->n, t->k);
   m->max_decoder_cosine = nan_canonical();

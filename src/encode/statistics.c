@@ -24,6 +24,7 @@ int statistics_init(struct statistics *s, struct arena *arena, const struct comm
   TRY(arena_alloc(arena, &s->chain, 2 * count, sizeof *s->chain));
   if (!is_root) return OK;
   TRY(arena_alloc(arena, &s->joined, part_width(p), sizeof *s->joined));
+  TRY(arena_alloc(arena, &s->norms, 1, sizeof *s->norms));
   return block_tree_init(&s->tree, arena, part_width(p), first_block, ceil_div(n, ROW_BLOCK));
 }
 
@@ -117,6 +118,7 @@ void statistics_join(struct statistics *s, const struct row_quality *quality, id
     s->joined[2 * s->p] += quality[i].error;
     s->joined[2 * s->p + 1] += quality[i].cosine;
     s->nonzero += quality[i].nonzero;
+    norms_add(s->norms, quality[i].square);
     if (is_end(s, ++s->judged)) block_push(s, chains, block++);
   }
 }

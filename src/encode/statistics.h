@@ -28,6 +28,7 @@ struct statistics {
   struct block_tree tree; /* of [2 p + 2] */
   gidx judged;            /* rows */
   gidx nonzero;
+  struct norms *norms;
   struct code_counts codes; /* of this rank's rows */
 };
 

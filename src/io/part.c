@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/block_tree.h"
@@ -21,6 +22,7 @@ enum { BLOCK_ENTRIES = 1 << 18 };
 static const struct object_row object_rows[] = {
     {"/part/shift", TYPE_F64, "P", 0, "subtracted from columns in the sums"},
     {"/part/sums", TYPE_F64, "nodes W", 0, "sums over runs of rows, for the whole's metrics"},
+    {"/part/norms", TYPE_I64, "bins 3", 0, "rows by their squared norms: bin, rows, sum"},
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
@@ -41,6 +43,17 @@ static const struct {
     {"codes_zero", offsetof(struct encode_part, codes.zero)},
 };
 
+static int norms_write(const struct h5_file *f, const struct norms *norms)
+{
+  gidx shape[] = {norms_used(norms), 3};
+  gidx *packed = malloc((size_t)shape[0] * 3 * sizeof *packed);
+  CHECK(packed, ERR_MEMORY, "cannot allocate %lld bins", (long long)shape[0]);
+  norms_pack(norms, packed);
+  int status = object_write(f, "/part/norms", LENGTH(shape), shape, packed);
+  free(packed);
+  return status;
+}
+
 int part_write(const struct h5_file *f, const struct encode_part *part)
 {
   const struct part_sums *sums = &part->sums;
@@ -55,7 +68,7 @@ int part_write(const struct h5_file *f, const struct encode_part *part)
   if (!part->shift) return OK;
   TRY(object_write_vector(f, "/part/shift", part->p, part->shift));
   TRY(object_write(f, "/part/sums", LENGTH(shape), shape, sums->values));
-  return OK;
+  return part->norms ? norms_write(f, part->norms) : OK;
 }
 
 static int numbers_read(const struct h5_file *f, struct encode_part *part)
@@ -102,11 +115,35 @@ static int reals_read(const struct h5_file *f, const char *object, gidx n, gidx 
   return status;
 }
 
+/* The norms of the rows of a part, if it knows them. */
+static int norms_read(const struct h5_file *f, struct encode_part *part, struct arena *arena)
+{
+  struct h5_array a = {0};
+  struct norms *norms;
+  gidx *packed = NULL;
+  int there, fits = 0;
+  TRY(h5_exists(f, "/part/norms", &there));
+  if (!there) return OK;
+  TRY(arena_alloc(arena, &norms, 1, sizeof *norms));
+  int status = h5_array_open(f, "/part/norms", &a);
+  if (!status) fits = a.rank == 2 && a.type == TYPE_I64 && a.shape[1] == 3 && a.shape[0] > 0;
+  if (fits) status = arena_alloc(arena, &packed, 3 * a.shape[0], sizeof *packed);
+  if (fits && !status) status = h5_array_read(&a, 0, a.shape[0], TYPE_I64, packed);
+  if (fits && !status) fits = norms_unpack(norms, packed, a.shape[0]);
+  h5_array_close(&a);
+  TRY(status);
+  CHECK(fits && norms_massive(norms).all == part->n, ERR_INPUT,
+        "'/part/norms' of '%s' is not of %lld rows", f->path, (long long)part->n);
+  part->norms = norms;
+  return OK;
+}
+
 static int sums_read(const struct h5_file *f, struct encode_part *part, struct arena *arena)
 {
   real *shift;
   TRY(reals_read(f, "/part/shift", 0, part->p, arena, &shift));
   part->shift = shift;
+  TRY(norms_read(f, part, arena));
   return reals_read(f, "/part/sums", part->sums.nodes, part_width(part->p), arena,
                     &part->sums.values);
 }

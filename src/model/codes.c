@@ -222,6 +222,7 @@ struct row_quality quality_reference(const float *row, const float *const *vecto
   }
   real norms = sqrt(row_norm) * sqrt(fit_norm);
   q.cosine = norms > 0 ? dot / norms : 0;
+  q.square = row_norm;
   for (idx a = 0; a < m; a++) {
     int any = 0;
     for (idx k = 0; k < d; k++) any |= codes[a * d + k] != 0;

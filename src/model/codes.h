@@ -22,6 +22,7 @@ struct row_quality {
   real error;   /* sum over columns of e^2, e = x - sum of codes as stored, fma in support order */
   real cosine;  /* of the row and its reconstruction; 0 where either is 0 */
   gidx nonzero; /* support atoms with a code block that is not 0 */
+  real square;  /* sum over columns of x^2, fma */
 };
 
 /* Reals of workspace of the two functions below. */

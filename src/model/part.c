@@ -38,6 +38,20 @@ static int sums_join(const struct encode_part *const *parts, int count, struct a
   return OK;
 }
 
+/* The norms of all parts; NULL where one does not know its. */
+static int norms_of(const struct encode_part *const *parts, int count, struct arena *arena,
+                    const struct norms **out)
+{
+  struct norms *all;
+  *out = NULL;
+  for (int i = 0; i < count; i++)
+    if (!parts[i]->norms) return OK;
+  TRY(arena_alloc(arena, &all, 1, sizeof *all));
+  for (int i = 0; i < count; i++) norms_join(all, parts[i]->norms);
+  *out = all;
+  return OK;
+}
+
 int part_join(const struct encode_part *const *parts, int count, struct arena *arena,
               struct encode_part *whole)
 {
@@ -53,6 +67,7 @@ int part_join(const struct encode_part *const *parts, int count, struct arena *a
     whole->codes.zero += part->codes.zero;
     whole->sums.count += part->sums.count;
   }
+  TRY(norms_of(parts, count, arena, &whole->norms));
   return whole->shift ? sums_join(parts, count, arena, &whole->sums) : OK;
 }
 
@@ -81,6 +96,7 @@ int part_metrics(struct metrics *m, const struct encode_part *part)
     m->p = p;
     metrics_fit(m, total[2 * p], tss, total[2 * p + 1], part->nonzero);
     metrics_codes(m, &part->codes);
+    metrics_rows(m, part->norms, tss);
   }
   arena_free(&arena);
   return status;

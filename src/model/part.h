@@ -31,6 +31,7 @@ struct encode_part {
   idx max_cosine;           /* the option: the part that has row 0 computes the cosine */
   const real *shift;        /* [p] k; borrowed; NULL: no codes were solved, and there are no sums */
   struct part_sums sums;
+  const struct norms *norms; /* of its rows; borrowed; NULL: not known */
 };
 
 /* *whole <- the parts, which follow each other, as one; its sums live in the arena. */

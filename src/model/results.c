@@ -2,6 +2,7 @@
  * The metrics table: names and formulas exist here once, for the file and for the report. */
 #include "model/results.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -75,6 +76,13 @@ void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonze
   m->mean_squared_error = m->n ? rss / ((real)m->n * m->p) : nan;
   m->mean_cosine = m->n ? cosines / (real)m->n : nan;
   m->l0 = m->n ? (real)nonzero / (real)m->n : nan;
+}
+
+void metrics_rows(struct metrics *m, const struct norms *norms, real tss)
+{
+  real total = norms ? norms_total(norms) : 0;
+  m->mean_share = total > 0 ? fmax(0, 1 - tss / total) : nan_canonical();
+  m->massive = norms ? norms_massive(norms) : (struct massive_rows){0};
 }
 
 void codes_count(struct code_counts *c, const float *codes, gidx count)

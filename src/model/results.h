@@ -5,7 +5,7 @@
 #ifndef MODEL_RESULTS_H
 #define MODEL_RESULTS_H
 
-#include "base/types.h"
+#include "model/norms.h"
 
 /* Supports of n consecutive rows in selection order: s atoms each, or with `start` up to s, row i
  * having entries start[i] .. start[i + 1] - 1 of the arrays. */
@@ -35,6 +35,10 @@ struct metrics {
   gidx dead_atoms;
   real density_above_1pct, density_above_10pct; /* shares of the atoms */
   real max_decoder_cosine;
+  /* Of the rows as they are described, beside the table of metrics: the share of their squares that
+   * their mean has, and massive rows (norms.h).  NaN, and rows 0 of 0, where not computed. */
+  real mean_share;
+  struct massive_rows massive;
   const gidx *density; /* [k] rows in whose support the atom is; borrowed */
   gidx
       density_histogram[DENSITY_BINS]; /* atoms in no row, then by decade of density from 1e-9 up */
@@ -57,6 +61,9 @@ void metrics_density(struct metrics *m, const gidx *density, gidx n, idx k);
 /* Fill in those that follow from sums over rows: of squared errors, of squares about the column
  * means, of cosines, and of atoms whose code is not 0. */
 void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonzero);
+
+/* Fill in what the norms of the rows say; tss as above.  NULL: nothing. */
+void metrics_rows(struct metrics *m, const struct norms *norms, real tss);
 
 /* Codes, of frames their entries, by sign. */
 struct code_counts {

@@ -2,6 +2,7 @@
  * Own sum blocks are joined as far as they go, rank 0 completes the tree. */
 #include "refit/sums.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/block_tree.h"
@@ -120,6 +121,23 @@ int refit_tss(struct comm *c, gidx total, const float *x, idx p, real *tss)
   for (idx i = 0; i < p && total; i++)
     *tss += w.total[p + i] - w.total[i] * w.total[i] / (real)total;
   arena_free(&w.arena);
+  return OK;
+}
+
+int refit_norms(struct comm *c, gidx total, const float *x, idx p, real tss, const char *what,
+                struct metrics *m)
+{
+  gidx first, n = refit_rows_share(total, c->size, c->rank, &first);
+  struct norms *norms = calloc(1, sizeof *norms);
+  int status = norms ? OK : status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate norms");
+  if (norms) norms_rows(norms, x, n, p, NULL);
+  TRY(comm_agree(c, status));
+  status = comm_sum(c, norms->count, NORM_BINS);
+  if (!status) status = comm_sum(c, norms->sum, NORM_BINS);
+  if (!status) metrics_rows(m, norms, tss);
+  free(norms);
+  TRY(status);
+  norms_warn(&m->massive, what);
   return OK;
 }
 

@@ -5,6 +5,7 @@
 #ifndef REFIT_SUMS_H
 #define REFIT_SUMS_H
 
+#include "model/results.h"
 #include "refit/state.h"
 
 /* The depth of a tree (base/block_tree.h) to which a rank pushes its own sum blocks, which may
@@ -18,6 +19,11 @@ int refit_sum(struct comm *c, gidx total, const real *chains, idx width, real *o
 /* *tss, on rank 0 <- the total sum of squares of the rows about their column means; x[..][p]: own
  * rows. */
 int refit_tss(struct comm *c, gidx total, const float *x, idx p, real *tss);
+
+/* m, on rank 0 <- what the norms of the same rows say (model/norms.h), and a warning where a few of
+ * `what` are massive.  ERR_MEMORY. */
+int refit_norms(struct comm *c, gidx total, const float *x, idx p, real tss, const char *what,
+                struct metrics *m);
 
 /* *rss, on rank 0 <- the sum of squares of the residuals, which must be those of the state as
  * stored. */

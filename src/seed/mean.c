@@ -10,15 +10,17 @@
 #include "base/sums.h"
 #include "base/status.h"
 #include "model/access.h"
+#include "model/norms.h"
 
 struct mean_work {
   const struct row_source *rows;
   struct row_reader reader;
-  real *shift;  /* [p] */
-  real *chain;  /* [p] of this rank's block */
-  real *chains; /* [size][p] of a round, on rank 0 */
-  real *tree;   /* [TREE_LEVELS][p], on rank 0 */
-  gidx pushed;  /* blocks in the tree */
+  real *shift;         /* [p] */
+  real *chain;         /* [p] of this rank's block */
+  real *chains;        /* [size][p] of a round, on rank 0 */
+  real *tree;          /* [TREE_LEVELS][p], on rank 0 */
+  gidx pushed;         /* blocks in the tree */
+  struct norms *norms; /* of this rank's rows; NULL: not wanted */
 };
 
 static int work_alloc(struct mean_work *w, struct arena *arena, const struct comm *c)
@@ -59,6 +61,7 @@ static int block_chain(struct mean_work *w, gidx block, gidx stride)
     gidx next = first + count < end ? first + count : (block + stride) * ROW_BLOCK;
     gidx next_end = first + count < end ? end : imin(next + ROW_BLOCK, n);
     TRY(row_reader_take(r, first, count, next, next_end - next));
+    if (w->norms) norms_rows(w->norms, r->x, count, p, w->shift);
     for (gidx i = 0; i < count; i++)
       for (idx c = 0; c < p; c++) w->chain[c] += r->x[i * p + c] - w->shift[c];
   }
@@ -128,17 +131,39 @@ int rows_finite(struct comm *c, const struct row_source *rows)
   return comm_agree(c, status);
 }
 
-int mean_compute(struct comm *c, const struct row_source *rows, real *mean)
+static int mean_make(struct comm *c, struct mean_work *w, struct arena *arena, real *mean)
 {
+  const struct row_source *rows = w->rows;
   double begun = log_seconds();
-  struct arena arena = {0};
-  struct mean_work work = {.rows = rows};
-  int status = mean_run(c, &work, &arena, mean);
-  row_reader_close(&work.reader);
-  arena_free(&arena);
+  int status = mean_run(c, w, arena, mean);
+  row_reader_close(&w->reader);
   TRY(status);
   log_info("mean    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)rows->n,
            rows->p, log_seconds() - begun,
            (unsigned long long)fingerprint(mean, rows->p, sizeof *mean, 0));
+  if (!w->norms) return OK;
+  TRY(comm_sum(c, w->norms->count, NORM_BINS));
+  TRY(comm_sum(c, w->norms->sum, NORM_BINS));
+  const struct massive_rows massive = norms_massive(w->norms);
+  norms_warn(&massive, "these rows");
   return OK;
+}
+
+int mean_compute(struct comm *c, const struct row_source *rows, real *mean)
+{
+  struct arena arena = {0};
+  struct mean_work work = {.rows = rows};
+  int status = mean_make(c, &work, &arena, mean);
+  arena_free(&arena);
+  return status;
+}
+
+int mean_compute_warned(struct comm *c, const struct row_source *rows, real *mean)
+{
+  struct arena arena = {0};
+  struct mean_work work = {.rows = rows};
+  int status = comm_agree(c, arena_alloc(&arena, &work.norms, 1, sizeof *work.norms));
+  if (!status) status = mean_make(c, &work, &arena, mean);
+  arena_free(&arena);
+  return status;
 }

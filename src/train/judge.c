@@ -94,6 +94,7 @@ void train_judge_close(struct train_judge *j)
 int train_judge_read(struct train_judge *j, const real *mean)
 {
   uint64_t terms = 0;
+  struct metrics m;
   struct comm *c = j->c;
   if (j->rows->n == 0) return OK;
   TRY(comm_agree_at(c, refit_rows_load(j->rows, mean, j->first, j->n, j->threads, j->x, &terms),
@@ -108,6 +109,7 @@ int train_judge_read(struct train_judge *j, const real *mean)
                                          "the held-out rows of '%s' do not vary: their explained "
                                          "variance is not defined",
                                          j->rows->name)));
+  TRY(refit_norms(c, j->rows->n, j->x, j->p, j->tss, "the held-out rows", &m));
   gidx bytes = (gidx)j->n * j->p * (gidx)sizeof *j->x;
   return comm_agree(c, j->n ? device_put(&j->device, &j->all, 0, bytes) : OK);
 }

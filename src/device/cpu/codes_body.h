@@ -308,4 +308,5 @@ static void codes_quality(const float *row, const float *const *vector, idx m, i
   real norms = sqrt(row_norm) * sqrt(fit_norm);
   q->error = sum;
   q->cosine = norms > 0 ? dot / norms : 0;
+  q->square = row_norm;
 }
