@@ -115,8 +115,8 @@ def check_complete(folder):
             "center": ("encode", [*words_of(folder), "--center"]), "own": ("encode", own),
             "first": ("encode", [*words_of(folder), "--row-range", f"0:{2 * BLOCK}"]),
             "range": ("encode", [*words_of(folder), "--row-range", f"{BLOCK}:{5 * BLOCK}"])}
-    changes = {"other rows": {"rows": f"{folder}/changed.npy"}, "--top-s": {"top-s": 3},
-               "another dictionary": {"dictionary": f"{folder}/d1"}, "--codes": {
+    changes = {"all_rows_hash": {"rows": f"{folder}/changed.npy"}, "--top-s": {"top-s": 3},
+               "dictionary_hash": {"dictionary": f"{folder}/d1"}, "--codes": {
                    "codes": "nonnegative"}, "--rounds": {"rounds": 3},
                "--cosine-limit": {"cosine-limit": 5}}
     for name, (command, words) in jobs.items():
@@ -128,31 +128,33 @@ def check_complete(folder):
             left_alone(name, path, [command, *words, "--block", 900, *to], 0,
                        ["is complete: nothing is left to do"], ranks)
         if name == "range":  # a row that no sample has, and one that only the shifts have
-            changes["other rows"] = {"rows": f"{folder}/other.npy"}
-            changes["other rows at the beginning"] = {"rows": f"{folder}/early.npy"}
+            del changes["all_rows_hash"]
+            changes["rows_terms"] = {"rows": f"{folder}/other.npy"}
+            changes["shift_hash"] = {"rows": f"{folder}/early.npy"}
         for said, change in changes.items() if name in ("encode", "route", "range") else ():
             if name == "range" and said == "--cosine-limit":  # an option that parts record
                 continue
             given = [w for key, value in change.items() for w in (f"--{key}", value)]
             if command == "encode" or said != "--rounds":
                 left_alone(f"{name}: {said}", path, [command, *later_wins(*words, *given), *to],
-                           65, ["is complete, and of another job", said, "--force"])
+                           65, ["cannot resume", said, "--force"])
     to = ["--output", f"{folder}/complete-encode"]
     path = f"{to[1]}/supports.h5"
     for said, words in (("--rho", ["encode", *words_of(folder, rounds=2, rho=1)]),
-                        ("another mean", ["encode", *words_of(folder, rounds=2), "--center"]),
-                        ("codes, or none", ["route", *words_of(folder)])):
-        left_alone(said, path, [*words, *to], 65, ["of another job", said])
+                        ("--center", ["encode", *words_of(folder, rounds=2), "--center"]),
+                        ("--rounds", ["route", *words_of(folder)])):
+        left_alone(said, path, [*words, *to], 65, ["cannot resume", said])
     left_alone("another encoder", f"{folder}/complete-own/supports.h5",
                ["encode", *later_wins(*own, "--encoder", f"{folder}/own4"), "--output",
-                f"{folder}/complete-own"], 65, ["codes of another encoder"])
+                f"{folder}/complete-own"], 65, ["encoder_hash"])
     refit = f"{folder}/refit"
     need(sagitta("refit", "--rows", f"{folder}/rows.npy", "--dictionary", f"{folder}/d0",
                  "--supports", to[1], "--sweeps", 1, "--output", refit), "refit")
     left_alone("refit", f"{refit}/supports.h5",
                ["encode", *later_wins(*words_of(folder, rounds=2), "--dictionary", refit),
                 "--output", refit], 73, ["is no part", "--force"])
-    left_alone("range", path, ["encode", *jobs["range"][1], "--output", path], 73, ["or others"])
+    left_alone("range", path, ["encode", *jobs["range"][1], "--output", path], 65,
+               ["no --row-range, this run has --row-range 4096:"])
     need(sagitta("encode", *words_of(folder, rounds=2), "--resume", "--json", *to), "--json")
     need(sagitta("encode", *words_of(folder), "--resume", "--force", *to), "with --force too", 65)
     with open(path, "r+b") as f:
@@ -170,7 +172,7 @@ def check_refused(folder):
     need(sagitta("encode", *words_of(folder), "--output", out), "stopped", 75)
     kept = f"{folder}/kept.h5"
     shutil.copy(f"{out}/supports.h5", kept)
-    for change, words in (({"rows": f"{folder}/changed.npy"}, ["other rows"]),
+    for change, words in (({"rows": f"{folder}/changed.npy"}, ["rows_sample"]),
                           ({"dictionary": f"{folder}/d1"}, ["is not the dictionary"]),
                           ({"top-s": 3}, ["--top-s"]), ({"rounds": 2}, ["--rounds"]),
                           ({"rho": 1}, ["--rho"]), ({"codes": "nonnegative"}, ["--codes"]),
@@ -182,7 +184,7 @@ def check_refused(folder):
     for ranks in (0, 3):
         done = sagitta("encode", *words_of(folder, rows=f"{folder}/done.npy"), "--resume",
                        "--output", out, ranks=ranks)
-        fails(done, 65, ["reads the 4096 rows again", "other rows"], f"a row that is done, {ranks}")
+        fails(done, 65, ["reads the 4096 rows again", "rows_terms"], f"a row that is done, {ranks}")
     part = [*words_of(folder), "--block", BLOCK, "--row-range", f"{BLOCK}:", "--resume", "--output",
             f"{folder}/refused-part"]
     os.makedirs(part[-1])
@@ -190,11 +192,12 @@ def check_refused(folder):
     need(sagitta("encode", *part), "a part, stopped", 75)
     os.remove(f"{part[-1]}/STOP")
     fails(sagitta("encode", *later_wins(*part, "--rows", f"{folder}/early.npy")), 65,
-          ["other rows at the beginning of the whole"], "a row before the part")
+          ["shift_hash"], "a row before the part")
     need(sagitta("encode", *part), "a part, gone on with")
-    fails(sagitta("route", *words_of(folder), "--resume", "--output", out), 65, ["codes"], "route")
+    fails(sagitta("route", *words_of(folder), "--resume", "--output", out), 65,
+          ["no --rho"], "route")
     fails(sagitta("encode", *words_of(folder), "--center", "--resume", "--output", out), 65,
-          ["another mean"], "--center")
+          ["--center"], "--center")
     same(kept, f"{out}/supports.h5", "nothing of it has changed")
     fails(sagitta("color", "--supports", out, "--output", f"{folder}/c.h5"), 65, ["is a part"],
           "it is not taken for supports")

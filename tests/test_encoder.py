@@ -165,7 +165,8 @@ def check_parts(at):
     need(sagitta("import", folder, "--output", f"{at}/relu-other"), "another bias")
     fails(encode(at, "relu-other", "changed/x.h5", "--resume"), 65, ["encoder", "begun with"],
           "the encoder changed")
-    fails(encode(at, "topk", "changed/x.h5", "--resume"), 65, ["another encoder"], "another kind")
+    fails(encode(at, "topk", "changed/x.h5", "--resume"), 65,
+          ["--top-s 24, this run has --top-s 4"], "another kind")
 
 
 @claim("rows without a code in whole blocks: any ranks and parts, and a run that goes on")

@@ -168,9 +168,9 @@ def check_refused(folder):
     refused([a, b, f"{folder}/none.h5"], ["none.h5"], "a missing file", 74)
     refused([a, job.whole], ["whole/supports.h5' is no part"], "a whole")
     refused([a, f"{folder}/rows.npy"], ["rows.npy"], "rows")
-    others = {"another dictionary": (["--dictionary", f"{folder}/e"], {}),
-              "other rows": ([], {"--rows": f"{folder}/changed.npy"}),
-              "other rows at the beginning": ([], {"--rows": f"{folder}/begun.npy"}),
+    others = {"dictionary_hash": (["--dictionary", f"{folder}/e"], {}),
+              "rows_sample": ([], {"--rows": f"{folder}/changed.npy"}),
+              "shift_hash": ([], {"--rows": f"{folder}/begun.npy"}),
               "--top-s": (["--top-s", 3], {}), "--rounds": (["--rounds", 2], {}),
               "--rho": (["--rho", 1], {}), "--codes": (["--codes", "nonnegative"], {}),
               "--cosine-limit": (["--cosine-limit", 7], {})}
@@ -183,7 +183,8 @@ def check_refused(folder):
         refused([a, other, c], ["other.h5' does not belong to", what], what)
     need(sagitta("route", *rows, "--dictionary", f"{folder}/d", "--top-s", 2, "--row-range",
                  f"{3 * BLOCK}:{5 * BLOCK}", "--force", "--output", other), "route")
-    refused([a, other, c], ["other.h5' does not belong to", "codes, or none"], "scores alone")
+    refused([a, other, c], ["other.h5' does not belong to", "result_has scores alone"],
+            "scores alone")
     bad = f"{job.folder}/bad-part.h5"
     for place in ("supports/data", "part/sums", "metrics/density"):
         shutil.copy(b, bad)

@@ -379,6 +379,22 @@ static void job_free(struct encode_state *job)
   free(job);
 }
 
+/* The options that count, where they were left open; a part is of rows. */
+static int identity_begin(struct run *run, const struct encode_options *o,
+                          const struct encode_state *job)
+{
+  const struct encode_task *t = &job->task;
+  struct encode_options r = *o;
+  char range[64];
+  snprintf(range, sizeof range, "%lld:%lld", (long long)job->part.first,
+           (long long)(job->part.first + job->source.n));
+  if (r.row_range) r.row_range = range;
+  r.top_s = t->top_s;
+  r.rounds = t->rounds;
+  r.codes = t->nonnegative ? "nonnegative" : "signed";
+  return identity_text_begin(&run->identity, run->command->options, &r);
+}
+
 /* Claim the place of the result; where an earlier run has done some of the rows, the task is to do
  * the others. */
 static int files_open(struct run *run, const struct encode_options *o, struct encode_state *job)
@@ -423,6 +439,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
     return OK;
   }
   TRY(encode_memory_check(&job->task, &run->comm));
+  TRY(comm_agree(&run->comm, identity_begin(run, o, job)));
   TRY(files_open(run, o, job));
   stop_listen();
   TRY(threads_report(run, o->compute.threads));

@@ -132,15 +132,34 @@ static int gap_fail(const struct merge *m, gidx first, gidx end)
        (long long)first, (long long)end);
 }
 
-/* The parts are of one encoding, and each begins where the one before it ends. */
+/* All lines but the range of rows are those of the first part. */
+static int identity_compare(const char *of_first, const char *first, const char *file)
+{
+  struct identity_difference d;
+  char *text;
+  TRY(identity_text_read(file, &text));
+  int differs = identity_text_differs(of_first, text, "row-range", &d);
+  free(text);
+  CHECK(!differs, ERR_INPUT, "'%s' does not belong to '%s': it was written with %s, that with %s",
+        file, first, d.is, d.was);
+  return OK;
+}
+
+/* The parts are of one encoding, whose identity the whole has, too. */
+static int identities_check(const struct merge *m, struct identity_text *whole)
+{
+  const char *first = m->parts[0].supports.file;
+  TRY(identity_text_read(first, &whole->text));
+  for (int i = 1; i < m->count; i++)
+    TRY(identity_compare(whole->text, first, m->parts[i].supports.file));
+  identity_text_remove(whole, "row-range");
+  return OK;
+}
+
+/* Each part begins where the one before it ends. */
 static int parts_check(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
-  for (int i = 1; i < m->count; i++) {
-    const char *what = part_difference(first, &m->parts[i]);
-    CHECK(!what, ERR_INPUT, "'%s' does not belong to '%s': it has %s", m->parts[i].supports.file,
-          first->supports.file, what);
-  }
   gidx at = 0;
   for (int i = 0; i < m->count; i++) {
     const struct encode_part *part = &m->parts[i].part;
@@ -219,6 +238,7 @@ static int whole_publish(struct run *run, struct merge *m)
                                    .rounds = first->supports.rounds,
                                    .normalized = first->normalized,
                                    .inputs = m->inputs};
+  TRY(identity_text_hash(&run->identity, "all_rows_hash", m->inputs.rows));
   run_page_inputs(&m->inputs);
   TRY(entries_tell(m));
   TRY(supports_output_finish(&m->file, &ending, facts, run_facts(run, "cpu", 1, facts)));
@@ -247,6 +267,7 @@ static int merge_command(struct run *run, const void *options, const char **argu
   TRY(struct_alloc(&m, sizeof *m));
   TRY(comm_agree(&run->comm, parts_collect(o, run->deck ? none : arguments)));
   int status = parts_open(m, o->parts);
+  if (!status) status = identities_check(m, &run->identity);
   TRY(inputs_agree(&run->comm, status ? status : parts_check(m)));
   TRY(run_begin(run, &o->output, "supports.h5", &(const struct run_inputs){.rows = NULL},
                 &m->place));

@@ -82,15 +82,6 @@ int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *ter
   return terms_sum(c, own, terms);
 }
 
-int complete_check(const char *shown, const char *what)
-{
-  CHECK(!what, ERR_INPUT,
-        "'%s' is complete, and of another job: it has %s; with --force, and not --resume, it is "
-        "replaced",
-        shown, what);
-  return OK;
-}
-
 int complete_tell(struct comm *c, const char *shown)
 {
   TRY(inputs_confirm(c));

@@ -17,10 +17,6 @@ int rows_content(struct comm *c, const struct row_source *rows, gidx first, uint
 /* The same of atoms. */
 int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *terms);
 
-/* ERR_INPUT: the result that is there, whose name is shown, has `what` unlike this job; OK: what is
- * NULL.  Rank 0 alone. */
-int complete_check(const char *shown, const char *what);
-
 /* The log says that nothing is left to do, and inputs are looked at for the last time
  * (agreement.h).  shown: on rank 0.  Collective. */
 int complete_tell(struct comm *c, const char *shown);

@@ -2,7 +2,6 @@
  * What an earlier run left is copied into the new file before its first row, and closed. */
 #include "cli/encode_files.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +37,8 @@ static int before_check(struct encode_files *f)
 
 /* A part in a folder has a name of its own there, as has all that lies beside it, so that parts may
  * be made at the same time.  Rank 0. */
-static int place_take(struct encode_files *f, const struct output_options *output, int resume)
+static int place_take(struct encode_files *f, const struct run *run,
+                      const struct output_options *output, int resume)
 {
   static char name[MAX_NAME];
   int there;
@@ -51,6 +51,7 @@ static int place_take(struct encode_files *f, const struct output_options *outpu
   }
   const struct resume how = {resume, output->force, part_kind.name, f->n, before_open, &f->before};
   TRY(resume_place(&how, place, "supports.h5", &f->place, &there));
+  if (there) TRY(identity_text_check(&run->identity, f->place.file, f->place.shown));
   return there ? before_check(f) : OK;
 }
 
@@ -70,20 +71,21 @@ int encode_files_open(struct encode_files *f, struct run *run, const struct outp
                       int resume, const struct run_inputs *inputs)
 {
   struct comm *c = &run->comm;
-  TRY(comm_agree(c, c->rank ? OK : place_take(f, output, resume)));
+  TRY(comm_agree(c, c->rank ? OK : place_take(f, run, output, resume)));
   TRY(before_tell(f, c));
   if (f->is_complete) return OK;
   return resume_begin(run, &f->place, inputs, f->begun, f->n, "rows");
 }
 
 /* Rank 0: a part that is there is gone on with if it is of this dictionary. */
-static int part_take(struct encode_files *f, int resume, uint64_t dictionary)
+static int part_take(struct encode_files *f, const struct run *run, int resume, uint64_t dictionary)
 {
   struct part_input *before = &f->before;
   if (!resume || !resume_is_left(f->place.file, part_kind.name, f->n)) return OK;
   TRY(part_input_open(before, f->place.file));
   if (before->supports.inputs.dictionary == dictionary) {
     TRY(numerics_resume(f->place.file));
+    TRY(identity_text_check(&run->identity, f->place.file, f->place.shown));
     return before_check(f);
   }
   part_input_close(before);
@@ -95,7 +97,7 @@ int encode_files_resume(struct encode_files *f, struct run *run, const struct ou
 {
   struct comm *c = &run->comm;
   f->place = *place;
-  TRY(comm_agree(c, c->rank ? OK : part_take(f, resume, dictionary)));
+  TRY(comm_agree(c, c->rank ? OK : part_take(f, run, resume, dictionary)));
   TRY(before_tell(f, c));
   if (f->begun)
     log_info("resume  after %lld of %lld rows of '%s'", (long long)f->begun, (long long)f->n,
@@ -129,56 +131,22 @@ static struct supports_shape shape_of(const struct encode_task *t, gidx n)
                                  .encoder = t->encoder ? encoder_names[t->encoder->kind] : NULL};
 }
 
-/* In what the earlier run's job differs; NULL: in nothing.  Its dictionary and its encoder are
- * compared when they are there (encode.h). */
-static const char *earlier_differs(const struct encode_files *f, const struct encode_task *t,
-                                   const struct row_source *all)
-{
-  const struct part_input *before = &f->before;
-  struct part_input now = {.shape = shape_of(t, f->n),
-                           .normalized = t->normalize,
-                           .part = {.total = all->n,
-                                    .p = all->p,
-                                    .rows_sample = f->rows_sample,
-                                    .max_cosine = t->max_cosine,
-                                    .shift = f->shift}};
-  now.supports.inputs.dictionary = before->supports.inputs.dictionary;
-  now.supports.inputs.encoder = before->supports.inputs.encoder;
-  now.supports.source.has_codes = t->codes;
-  now.supports.rounds = t->rounds;
-  now.supports.nonnegative = t->nonnegative;
-  now.supports.rho = t->rho;
-  now.supports.mean = (real *)t->mean;
-  now.supports.mean_length = t->mean ? all->p : 0;
-  return part_difference(&now, before);
-}
-
-static int earlier_refuse(const struct encode_files *f, const char *what)
-{
-  CHECK(!what, ERR_INPUT, "'%s' was begun otherwise than it is to be gone on with: it has %s",
-        f->place.shown, what);
-  return OK;
-}
-
-/* A whole does not say what --cosine-limit was: only whether there was a cosine to find.  That it
- * has as many columns, the hash of its rows says. */
-static void whole_fill(struct encode_files *f, const struct encode_task *t,
+/* What a result depends on beside options, as far as it is known before rows are encoded; the
+ * dictionary and an encoder are compared when they are there (encode.h).  Rank 0. */
+static int inputs_name(struct encode_files *f, struct run *run, const struct encode_task *t,
                        const struct row_source *all)
 {
-  f->before.part.p = all->p;
-  f->before.part.max_cosine = t->max_cosine;
-}
-
-/* What complete_check() is told before inputs are read: are the options the same? */
-static const char *complete_differs(struct encode_files *f, const struct encode_task *t,
-                                    const struct row_source *all)
-{
-  idx k = t->atoms->k;
-  int has_cosine = !t->no_cosine && k > 1 && k <= t->max_cosine;
-  if (f->before.is_whole) whole_fill(f, t, all);
-  const char *what = earlier_differs(f, t, all);
-  if (what) return what;
-  return has_cosine == !isnan(f->before.max_decoder_cosine) ? NULL : "another --cosine-limit";
+  struct identity_text *id = &run->identity;
+  char shape[64];
+  snprintf(shape, sizeof shape, "%lld x %d", (long long)all->n, all->p);
+  TRY(identity_text_input(id, "rows_shape", shape));
+  TRY(identity_text_input(id, "result_has", t->codes ? "codes" : "scores alone"));
+  TRY(identity_text_input(id, "encoder_kind",
+                          t->encoder ? encoder_names[t->encoder->kind] : "none"));
+  TRY(identity_text_hash(id, "mean_hash", mean_hash(t->mean, all->p)));
+  if (f->rows_sample) TRY(identity_text_hash(id, "rows_sample", f->rows_sample));
+  if (f->shift) TRY(identity_text_hash(id, "shift_hash", mean_hash(f->shift, all->p)));
+  return OK;
 }
 
 /* Sums of the metrics are of rows less the shifts, which come from the first rows of all: those of
@@ -191,12 +159,15 @@ static int shift_find(struct encode_files *f, const struct encode_task *t,
   return encode_shift(all, t->mean, f->shift);
 }
 
-static int options_check(struct encode_files *f, const struct encode_task *t,
-                         const struct row_source *all)
+/* Is what is there of this job, as far as it is known? */
+static int job_check(struct encode_files *f, struct run *run, const struct encode_task *t,
+                     const struct row_source *all)
 {
+  if (f->is_part || f->begun) TRY(encode_sample(all, &f->rows_sample));
   TRY(shift_find(f, t, all));
-  if (f->is_part) TRY(encode_sample(all, &f->rows_sample));
-  return complete_check(f->place.shown, complete_differs(f, t, all));
+  TRY(inputs_name(f, run, t, all));
+  if (!f->begun && !f->is_complete) return OK;
+  return identity_text_check(&run->identity, f->place.file, f->place.shown);
 }
 
 /* The terms of what is there now. */
@@ -204,20 +175,32 @@ struct contents {
   uint64_t rows, atoms, weights;
 };
 
-static int contents_check(const struct encode_files *f, const struct encode_task *t,
-                          const struct row_source *all, const struct contents *is)
+static int rows_terms_check(const struct encode_files *f, gidx rows, uint64_t terms)
 {
-  const struct identity *was = &f->before.supports.inputs;
+  CHECK(
+      f->before.part.rows_terms == terms, ERR_INPUT,
+      "cannot resume '%s': written with rows_terms %016llx of %lld rows that are done, these have "
+      "%016llx; give the same, or begin again, with --force and not --resume",
+      f->place.shown, (unsigned long long)f->before.part.rows_terms, (long long)rows,
+      (unsigned long long)terms);
+  return OK;
+}
+
+/* Of a whole the file has the hashes, of a part the terms of its rows. */
+static int contents_check(const struct encode_files *f, struct run *run,
+                          const struct encode_task *t, const struct row_source *all,
+                          const struct contents *is)
+{
+  struct identity_text *id = &run->identity;
   const struct atom_source *a = t->atoms;
-  int same_rows = f->is_part ? f->before.part.rows_terms == is->rows
-                             : was->rows == content_hash(is->rows, all->n, all->p, 1);
-  uint64_t encoder = t->encoder ? encoder_hash(t->encoder, is->weights) : 0;
-  const char *what = !same_rows ? "other rows"
-                     : was->dictionary != content_hash(is->atoms, a->k, a->d, a->p)
-                         ? "another dictionary"
-                     : was->encoder != encoder ? "codes of another encoder"
-                                               : NULL;
-  return complete_check(f->place.shown, what);
+  if (f->is_part)
+    TRY(rows_terms_check(f, f->n, is->rows));
+  else
+    TRY(identity_text_hash(id, "all_rows_hash", content_hash(is->rows, all->n, all->p, 1)));
+  TRY(identity_text_hash(id, "dictionary_hash", content_hash(is->atoms, a->k, a->d, a->p)));
+  TRY(identity_text_hash(id, "encoder_hash",
+                         t->encoder ? encoder_hash(t->encoder, is->weights) : 0));
+  return identity_text_check(id, f->place.file, f->place.shown);
 }
 
 int encode_files_complete(struct encode_files *f, struct run *run, const struct encode_task *task,
@@ -225,24 +208,15 @@ int encode_files_complete(struct encode_files *f, struct run *run, const struct 
 {
   struct comm *c = &run->comm;
   struct contents is = {0};
-  TRY(comm_agree(c, c->rank ? OK : options_check(f, task, all)));
+  TRY(comm_agree(c, c->rank ? OK : job_check(f, run, task, all)));
   TRY(rows_content(c, task->rows, task->first, &is.rows));
   TRY(atoms_content(c, task->atoms, &is.atoms));
   if (task->encoder) TRY(atoms_content(c, task->weights, &is.weights));
-  TRY(comm_agree(c, c->rank ? OK : contents_check(f, task, all, &is)));
+  TRY(comm_agree(c, c->rank ? OK : contents_check(f, run, task, all, &is)));
   return complete_tell(c, f->place.shown);
 }
 
-/* Was the earlier run for the same job?  Of its rows a sample tells. */
-static int earlier_check(struct encode_files *f, const struct encode_task *t,
-                         const struct row_source *all)
-{
-  if (f->is_part || f->begun) TRY(encode_sample(all, &f->rows_sample));
-  if (f->begun) TRY(shift_find(f, t, all));
-  return earlier_refuse(f, f->begun ? earlier_differs(f, t, all) : NULL);
-}
-
-/* And all rows that it did. */
+/* Were all rows that are done these? */
 static int rows_compare(const struct encode_files *f, struct comm *c, const struct row_source *all)
 {
   struct row_part part;
@@ -252,8 +226,7 @@ static int rows_compare(const struct encode_files *f, struct comm *c, const stru
     log_info("resume  reads the %lld rows again that are done, and compares", (long long)f->begun);
   part_source(&part, all, f->first, f->begun, &done);
   TRY(rows_content(c, &done, f->first, &terms));
-  int same = c->rank > 0 || terms == f->before.part.rows_terms;
-  return comm_agree(c, earlier_refuse(f, same ? NULL : "other rows"));
+  return comm_agree(c, c->rank ? OK : rows_terms_check(f, f->begun, terms));
 }
 
 static int output_begin(struct encode_files *f, const struct encode_task *t)
@@ -273,7 +246,7 @@ int encode_files_begin(struct encode_files *f, struct run *run, const struct enc
                        const struct row_source *all)
 {
   struct comm *c = &run->comm;
-  TRY(comm_agree(c, c->rank ? OK : earlier_check(f, task, all)));
+  TRY(comm_agree(c, c->rank ? OK : job_check(f, run, task, all)));
   if (f->begun) TRY(rows_compare(f, c, all));
   return comm_agree(c, c->rank ? OK : output_begin(f, task));
 }
@@ -297,21 +270,27 @@ static int is_stopped(const struct encode_files *f, const struct encode_result *
   return result->part.n < f->n;
 }
 
-static int join(struct encode_files *f, const struct encode_task *task,
+static int join(struct encode_files *f, struct run *run, const struct encode_task *task,
                 const struct row_source *all, struct encode_result *result)
 {
+  struct identity_text *id = &run->identity;
   if (f->begun) TRY(result_join(f, task, result));
   if (is_stopped(f, result) && !f->rows_sample) TRY(encode_sample(all, &f->rows_sample));
   result->part.rows_sample = f->rows_sample;
   int is_whole = !f->is_part && !is_stopped(f, result);
   result->inputs.rows = is_whole ? content_hash(result->part.rows_terms, all->n, all->p, 1) : 0;
-  return OK;
+  if (result->part.shift)
+    TRY(identity_text_hash(id, "shift_hash", mean_hash(result->part.shift, all->p)));
+  TRY(inputs_name(f, run, task, all));
+  if (is_whole) TRY(identity_text_hash(id, "all_rows_hash", result->inputs.rows));
+  TRY(identity_text_hash(id, "dictionary_hash", result->inputs.dictionary));
+  return identity_text_hash(id, "encoder_hash", result->inputs.encoder);
 }
 
 int encode_files_join(struct encode_files *f, struct run *run, const struct encode_task *task,
                       const struct row_source *all, struct encode_result *result)
 {
-  return comm_agree(&run->comm, run->comm.rank ? OK : join(f, task, all, result));
+  return comm_agree(&run->comm, run->comm.rank ? OK : join(f, run, task, all, result));
 }
 
 int encode_files_end(struct encode_files *f, const struct encode_task *task,

@@ -273,43 +273,6 @@ void part_input_close(struct part_input *p)
   *p = (struct part_input){0};
 }
 
-static int same_reals(const real *a, const real *b, idx p)
-{
-  return !a == !b && (!a || memcmp(a, b, (size_t)p * sizeof *a) == 0);
-}
-
-const char *part_difference(const struct part_input *a, const struct part_input *b)
-{
-  const struct encode_part *x = &a->part, *y = &b->part;
-  const struct supports_input *s = &a->supports, *t = &b->supports;
-  const struct {
-    int differ;
-    const char *what;
-  } all[] = {
-      {x->total != y->total, "another number of rows in the whole"},
-      {x->p != y->p, "another number of columns"},
-      {a->shape.k != b->shape.k, "another number of atoms"},
-      {a->shape.d != b->shape.d, "frames of another size"},
-      {s->inputs.dictionary != t->inputs.dictionary, "another dictionary"},
-      {a->shape.encoder != b->shape.encoder || s->inputs.encoder != t->inputs.encoder,
-       "codes of another encoder, or of none, unlike it"},
-      {x->rows_sample != y->rows_sample, "other rows"},
-      {s->source.has_codes != t->source.has_codes, "codes, or none, unlike it"},
-      {a->shape.s != b->shape.s, "another --top-s"},
-      {s->rounds != t->rounds, "another --rounds"},
-      {s->nonnegative != t->nonnegative, "another --codes"},
-      {s->rho != t->rho, "another --rho"},
-      {a->normalized != b->normalized, "another --normalize"},
-      {x->max_cosine != y->max_cosine, "another --cosine-limit"},
-      {s->mean_length != t->mean_length || !same_reals(s->mean, t->mean, x->p), "another mean"},
-      {x->p == y->p && !same_reals(x->shift, y->shift, x->p),
-       "other rows at the beginning of the whole"},
-  };
-  for (int i = 0; i < LENGTH(all); i++)
-    if (all[i].differ) return all[i].what;
-  return NULL;
-}
-
 /* The same of rows of any length: as many at a time as have few entries. */
 static int ragged_copy(const struct part_input *p, const struct support_sink *sink, gidx first)
 {

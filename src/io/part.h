@@ -33,9 +33,6 @@ int part_input_open(struct part_input *p, const char *path);
 int part_or_whole_open(struct part_input *p, const char *path);
 void part_input_close(struct part_input *p);
 
-/* In what the job that made a part differs from another; NULL: both are of one encoding. */
-const char *part_difference(const struct part_input *a, const struct part_input *b);
-
 /* Write the supports of a part to a sink, from its row `first` on. */
 int part_copy(const struct part_input *p, const struct support_sink *sink, gidx first);
 

@@ -64,6 +64,17 @@ void identity_text_free(struct identity_text *t)
   *t = (struct identity_text){0};
 }
 
+void identity_text_remove(struct identity_text *t, const char *key)
+{
+  struct line line;
+  const char *next;
+  for (char *at = t->text; (next = line_take(at, &line)); at = t->text + (next - t->text)) {
+    if (strcmp(line.key, key) != 0) continue;
+    memmove(at, next, strlen(next) + 1);
+    return;
+  }
+}
+
 int identity_text_input(struct identity_text *t, const char *name, const char *value)
 {
   struct line line;

@@ -28,6 +28,9 @@ int identity_text_begin(struct identity_text *t, const struct option_set *set,
                         const void *resolved);
 void identity_text_free(struct identity_text *t);
 
+/* Remove the line of a key, if there is one. */
+void identity_text_remove(struct identity_text *t, const char *key);
+
 /* Add an input, or give it another value; its name has a '_'. */
 int identity_text_input(struct identity_text *t, const char *name, const char *value);
 int identity_text_hash(struct identity_text *t, const char *name, uint64_t hash); /* 0: none */
