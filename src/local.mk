@@ -285,7 +285,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/train/batches.h %D%/train/batches.c %D%/train/step.h %D%/train/step.c \
   %D%/train/atoms.h %D%/train/atoms.c %D%/train/selection.h %D%/train/selection.c \
-  %D%/train/widths.h %D%/train/widths.c \
+  %D%/train/widths.h %D%/train/widths.c %D%/train/offset.h %D%/train/offset.c \
   %D%/train/judge.h %D%/train/judge.c %D%/train/train.h %D%/train/train.c
 
 # terminal: the joint system on one rank

@@ -60,6 +60,33 @@ def check_nested(p):
         ok((f["atoms"][...] == g["atoms"][...]).all(), "one width is none")
 
 
+@claim("a bias before that is learned is the same bytes, and what encode subtracts")
+def check_learned(p):
+    words = ["--pre-bias", "learned", "--nested", "8,30"]
+    need(p.train("learned", *words), "one rank")
+    for ranks, threads in (2, 1), (3, 2), (5, 1):
+        out = f"learned{ranks}"
+        need(p.train(out, "--threads", threads, *words, ranks=ranks), out)
+        same(p.result("learned"), p.result(out), out)
+    for more in [], ["--uncentered"]:
+        whole, part = "bias" + "".join(more), "part" + "".join(more)
+        need(p.train(whole, *words, *more), whole)
+        fails(p.train(part, *words, *more, "--max-seconds", 1e-9), 75, ["--resume"], "stopped")
+        need(sagitta("verify", p.at(part, "state.h5")), "verify a state")
+        need(p.train(part, *words, *more, "--resume", ranks=2), "resumed")
+        same(p.result(whole), p.result(part), "resumed")
+        need(sagitta("encode", "--rows", p.at("held.npy"), "--encoder", p.at(whole), "--output",
+                     p.at(whole, "codes.h5")), "encode")
+        with h5py.File(p.at(whole, "codes.h5")) as f:
+            said = f["metrics"].attrs["explained_variance"]
+        ok(said == p.history(whole)[-1, 2] and said > 0.1, f"{said} {p.history(whole)[-1]}")
+    with h5py.File(p.result("one")) as f, h5py.File(p.result("learned")) as g:
+        moved = np.abs(f["mean"][...] - g["mean"][...])
+        ok(0 < moved.min() and moved.max() < 60, f"the mean moved by {moved}")
+    need(p.train("on", "--pre-bias", "learned", "--start", p.at("learned"), "--atoms", 0), "on")
+    ok(p.history("on")[0, 2] == p.history("learned")[-1, 2], f"{p.history('on')}")
+
+
 @claim("the history has what rows explain, and run.json how many codes unseen ones have")
 def check_told(p):
     done = p.train("told", "--epochs", 20, "--json")
@@ -167,6 +194,7 @@ def check_refused(p):
             (2, ["commas"], ["--nested", "-4,30"]), (2, ["commas"], ["--nested", "0,30"]),
             (2, ["commas"], ["--nested", "4, 30"]), (2, ["empty"], ["--nested", ""]),
             (2, ["more than 16"], ["--nested", ",".join(map(str, [*range(1, 17), 30]))]),
+            (2, ["mean|learned"], ["--pre-bias", "both"]),
             (2, ["row|batch"], ["--selection", "sometimes"]),
             (2, ["l0"], ["--l0", -1])):
         fails(p.train("refused", *words), code, said, f"{words}")
@@ -184,6 +212,7 @@ if __name__ == "__main__":
         place = Place(folder)
         check_ranks(place)
         check_nested(place)
+        check_learned(place)
         check_told(place)
         check_used(place)
         check_exchanged(place)

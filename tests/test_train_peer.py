@@ -13,17 +13,19 @@ from train_place import COLUMNS, rows_make
 
 ROWS, ATOMS, STEPS, RATE, AUX = 300, 24, 12, 1e-3, 0.5
 BETA1, BETA2, TINY = 0.9, 0.999, 1e-8
-PARTS = "decoder", "encoder", "bias"
+PARTS = "decoder", "encoder", "bias", "offset"
 
 
 class Peer:
     """An autoencoder in float64; every step takes all rows."""
 
-    def __init__(self, x, atoms, nested=None, l0=0.0, s=4, aux=0, dead_rows=ROWS):
+    def __init__(self, x, atoms, nested=None, l0=0.0, s=4, aux=0, dead_rows=ROWS,
+                 learns=False):
         self.scale = -math.floor(np.frexp((x.astype("f8") ** 2).mean())[1] / 2)
         self.x = x.astype("f8") * 2.0 ** self.scale
         self.w = {"decoder": atoms.astype("f8"), "encoder": atoms.astype("f8"),
-                  "bias": np.zeros(len(atoms))}
+                  "bias": np.zeros(len(atoms)), "offset": np.zeros(x.shape[1])}
+        self.learns = learns
         self.moments = {part: [np.zeros_like(w), np.zeros_like(w)] for part, w in self.w.items()}
         self.ends = nested or [len(atoms)]
         self.l0, self.s, self.aux, self.dead_rows = l0, s, aux, dead_rows
@@ -32,7 +34,10 @@ class Peer:
         self.had_dead = 0
 
     def scores(self):
-        return self.x @ self.w["encoder"].T + self.w["bias"]
+        return self.rows() @ self.w["encoder"].T + self.w["bias"]
+
+    def rows(self):
+        return self.x - self.w["offset"]
 
     def chosen(self, h, most):
         """Of each row the largest positive scores."""
@@ -57,7 +62,7 @@ class Peer:
         """Of codes with these places; left: the errors that the dead describe, which are data."""
         codes, total = np.where(mask, self.scores(), 0), 0.0
         for end in self.ends:
-            e = codes[:, :end] @ self.w["decoder"][:end] - self.x
+            e = codes[:, :end] @ self.w["decoder"][:end] - self.rows()
             total += (e ** 2).mean()
         if dead is not None:
             y = np.where(dead, self.scores(), 0) @ self.w["decoder"]
@@ -68,7 +73,8 @@ class Peer:
         codes = np.where(mask, self.scores(), 0)
         out = {part: np.zeros_like(w) for part, w in self.w.items()}
         for end in self.ends:
-            e = codes[:, :end] @ self.w["decoder"][:end] - self.x
+            e = codes[:, :end] @ self.w["decoder"][:end] - self.rows()
+            out["offset"] += 2 / e.size * e.sum(0)
             part = mask.copy()
             part[:, end:] = False
             self.add(out, codes, part, 2 / e.size * e)
@@ -81,13 +87,14 @@ class Peer:
     def add(self, out, codes, mask, g):
         slopes = np.where(mask, g @ self.w["decoder"].T, 0)
         out["decoder"] += np.where(mask, codes, 0).T @ g
-        out["encoder"] += slopes.T @ self.x
+        out["encoder"] += slopes.T @ self.rows()
+        out["offset"] -= slopes.sum(0) @ self.w["encoder"]
         out["bias"] += slopes.sum(0)
 
     def places(self):
         h = self.scores()
         mask, dead = self.active(h), None
-        left = np.where(mask, h, 0) @ self.w["decoder"] - self.x
+        left = np.where(mask, h, 0) @ self.w["decoder"] - self.rows()
         is_dead = self.idle >= self.dead_rows
         if self.aux and is_dead.any():
             dead = self.chosen(np.where(is_dead, h, 0), self.aux)
@@ -102,6 +109,8 @@ class Peer:
         g = gradients["decoder"]
         gradients["decoder"] = g - (g * d).sum(1, keepdims=True) * d
         for part, w in self.w.items():
+            if part == "offset" and not self.learns:
+                continue
             m, v = self.moments[part]
             m += (1 - BETA1) * (gradients[part] - m)
             v += (1 - BETA2) * (gradients[part] ** 2 - v)
@@ -114,6 +123,10 @@ KINDS = {"row": ({"s": 4}, ["--top-s", 4]),
          "nested": ({"s": 4, "nested": [3, 10, 24]}, ["--top-s", 4, "--nested", "3,10,24"]),
          "both": ({"l0": 2.5, "nested": [1, 8, 24]},
                   ["--selection", "batch", "--l0", 2.5, "--nested", "1,8,24"]),
+         "learned": ({"s": 4, "learns": True}, ["--top-s", 4, "--pre-bias", "learned"]),
+         "all": ({"l0": 2.5, "nested": [3, 24], "aux": 3, "learns": True},
+                 ["--selection", "batch", "--l0", 2.5, "--nested", "3,24", "--pre-bias", "learned",
+                  "--aux-atoms", 3]),
          "dead": ({"l0": 0.3, "aux": 2, "nested": [8, 24]},
                   ["--selection", "batch", "--l0", 0.3, "--nested", "8,24", "--aux-atoms", 2])}
 
@@ -169,15 +182,16 @@ def check_steps(at):
         with h5py.File(f"{out}/dictionary.h5") as f:
             mine = {"decoder": f["atoms"][...], "encoder": f["encoder/weights"][...],
                     "bias": f["encoder/bias"][...] * 2.0 ** peer.scale}
+            mine["offset"] = f["mean"][...] * 2.0 ** peer.scale if peer.learns else 0
             threshold = f["encoder/threshold"][0] if peer.l0 else 0
-        for part in PARTS:
+        for part in PARTS if peer.learns else PARTS[:3]:
             off = np.abs(mine[part] - peer.w[part])
-            moved = np.abs(peer.w[part] - (0 if part == "bias" else atoms)).mean()
+            moved = np.abs(peer.w[part] - (atoms if part.endswith("coder") else 0)).mean()
             ok(off.max() < 0.02 * moved, f"{kind}, {part}: off by {off.max()}, moved by {moved}")
         if peer.l0:
             wanted = peer.sum / peer.weight / 2.0 ** peer.scale
             ok(abs(threshold - wanted) < 1e-5 * wanted, f"{kind}: {threshold} {wanted}")
-        ok(not peer.aux or peer.had_dead > 3, f"{kind}: {peer.had_dead} steps with dead atoms")
+        ok(kind != "dead" or peer.had_dead > 3, f"{kind}: {peer.had_dead} steps with dead atoms")
 
 
 if __name__ == "__main__":

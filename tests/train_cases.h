@@ -69,6 +69,8 @@ static int point_keep(void *self, const struct train_point *point, enum train_re
     memcpy(k->state.v[i], point->state->v[i], bytes);
   }
   memcpy(k->state.idle, point->state->idle, (size_t)k->k * sizeof(gidx));
+  for (int i = 0; i < LENGTH(k->state.offset); i++)
+    memcpy(k->state.offset[i], point->state->offset[i], (size_t)k->p * sizeof(float));
   k->state.threshold = point->state->threshold;
   k->state.error = point->state->error;
   k->state.size = point->state->size;
@@ -161,6 +163,8 @@ static int same_state(const struct train_state *a, const struct train_state *b, 
 {
   int same = memcmp(a->idle, b->idle, (size_t)k * sizeof *a->idle) == 0 &&
              memcmp(&a->threshold, &b->threshold, sizeof a->threshold) == 0;
+  for (int i = 0; i < LENGTH(a->offset); i++)
+    same &= memcmp(a->offset[i], b->offset[i], (size_t)p * sizeof(float)) == 0;
   for (int i = 0; i < TRAIN_ARRAYS; i++)
     same &= memcmp(a->w[i], b->w[i], (size_t)train_numbers(k, p, i) * sizeof(float)) == 0;
   return same;
@@ -192,6 +196,7 @@ struct problem {
   real l0;     /* 0: s codes in each row */
   gidx period; /* of the rows; 0: all are different */
   const char *nested;
+  int learns_offset;
 };
 
 static void problem_check(struct comm *c, const struct problem *q)
@@ -205,6 +210,7 @@ static void problem_check(struct comm *c, const struct problem *q)
   gidx dead = 0;
   task.sizes.is_fixed = q->is_fixed;
   task.sizes.l0 = q->l0;
+  task.sizes.learns_offset = q->learns_offset;
   ok(!q->nested || !nested_read(q->nested, q->k, &task.sizes.nested), "%s", status_message());
   rows_period = q->period;
   reference_run(&task, &made, &wanted, &arena, &dead);
@@ -214,9 +220,10 @@ static void problem_check(struct comm *c, const struct problem *q)
     const struct train_sink sink = {&kept, point_keep, 1e9, {stop_asked, stop_told, &kept}};
     int status = train_run(&task, c, &sink, &result);
     ok(!status && same_state(&kept.state, &wanted, q->k, q->p),
-       "%lld rows of %d, %d atoms (%s), batches of %d, l0 %g, %d threads, %lld dead: %s",
-       (long long)q->n, q->p, q->k, q->nested ? q->nested : "all", q->batch, q->l0, task.threads,
-       (long long)dead, status_message());
+       "%lld rows of %d%s, %d atoms (%s), batches of %d, l0 %g, %d threads, %lld dead: %s",
+       (long long)q->n, q->p, q->learns_offset ? " less a bias" : "", q->k,
+       q->nested ? q->nested : "all", q->batch, q->l0, task.threads, (long long)dead,
+       status_message());
     gidx all = q->n + imin(q->n, SHIFT_ROWS) + pools_rows(&task, q->n, &arena);
     ok(status || c->size > 1 || made.read == all, "%lld rows were read, not %lld",
        (long long)made.read, (long long)all);
@@ -239,30 +246,41 @@ static void problems_check(struct comm *c, const struct problem *problems, int c
 static void check_reference(struct comm *c, int has_batches)
 {
   static const struct problem rows[] = {
-      {700, 24, 40, 4, 96, 20, 0, 1, 0, 0, NULL},   {700, 24, 40, 4, 96, 12, 1, 1, 0, 0, NULL},
-      {5000, 5, 33, 1, 2600, 9, 0, 0, 0, 0, NULL},  {130, 7, 2, 1, 1, 40, 0, 1, 0, 0, NULL},
-      {200, 3, 20, 20, 200, 5, 0, 0, 0, 0, NULL},   {3000, 70, 300, 32, 1500, 6, 0, 0, 0, 0, NULL},
-      {40000, 3, 5, 1, 7000, 14, 0, 0, 0, 0, NULL}, {190, 9, 24, 3, 24, 200, 0, 1, 0, 0, NULL},
+      {700, 24, 40, 4, 96, 20, 0, 1, 0, 0, NULL, 0},
+      {700, 24, 40, 4, 96, 12, 1, 1, 0, 0, NULL, 0},
+      {5000, 5, 33, 1, 2600, 9, 0, 0, 0, 0, NULL, 0},
+      {130, 7, 2, 1, 1, 40, 0, 1, 0, 0, NULL, 0},
+      {200, 3, 20, 20, 200, 5, 0, 0, 0, 0, NULL, 0},
+      {3000, 70, 300, 32, 1500, 6, 0, 0, 0, 0, NULL, 0},
+      {40000, 3, 5, 1, 7000, 14, 0, 0, 0, 0, NULL, 0},
+      {190, 9, 24, 3, 24, 200, 0, 1, 0, 0, NULL, 0},
   };
   static const struct problem batches[] = {
-      {700, 24, 40, 4, 96, 20, 0, 0, 4, 0, NULL},
-      {700, 24, 40, 4, 96, 12, 1, 0, 3.7, 0, NULL},
-      {5000, 5, 33, 1, 2600, 9, 0, 0, 1.5, 0, NULL},
-      {131, 7, 9, 1, 2, 140, 0, 1, 0.5, 0, NULL},
-      {200, 3, 20, 20, 200, 5, 0, 0, 20, 0, NULL},
-      {3000, 70, 300, 32, 1500, 6, 0, 0, 31.4, 0, NULL},
-      {190, 9, 24, 3, 24, 200, 0, 1, 1 / 12., 0, NULL},
-      {700, 24, 40, 4, 96, 20, 0, 0, 2.3, 5, NULL},
-      {300, 4, 9, 1, 90, 30, 0, 0, 0.7, 2, NULL},
+      {700, 24, 40, 4, 96, 20, 0, 0, 4, 0, NULL, 0},
+      {700, 24, 40, 4, 96, 12, 1, 0, 3.7, 0, NULL, 0},
+      {5000, 5, 33, 1, 2600, 9, 0, 0, 1.5, 0, NULL, 0},
+      {131, 7, 9, 1, 2, 140, 0, 1, 0.5, 0, NULL, 0},
+      {200, 3, 20, 20, 200, 5, 0, 0, 20, 0, NULL, 0},
+      {3000, 70, 300, 32, 1500, 6, 0, 0, 31.4, 0, NULL, 0},
+      {190, 9, 24, 3, 24, 200, 0, 1, 1 / 12., 0, NULL, 0},
+      {700, 24, 40, 4, 96, 20, 0, 0, 2.3, 5, NULL, 0},
+      {300, 4, 9, 1, 90, 30, 0, 0, 0.7, 2, NULL, 0},
   };
   static const struct problem nested[] = {
-      {700, 24, 40, 4, 96, 20, 0, 1, 0, 0, "3,17,40"},
-      {700, 24, 40, 4, 96, 12, 1, 1, 0, 0, "1,40"},
-      {5000, 5, 33, 1, 2600, 9, 0, 0, 1.5, 0, "1,2,3,33"},
-      {130, 7, 2, 1, 1, 40, 0, 1, 0, 0, "1,2"},
-      {200, 3, 20, 20, 200, 5, 0, 0, 20, 0, "19,20"},
-      {190, 9, 24, 3, 24, 200, 0, 1, 3, 0, "24"},
-      {190, 9, 24, 3, 24, 200, 0, 1, 2.5, 0, "1,3,5,7,9,11,13,15,17,18,19,20,21,22,23,24"},
+      {700, 24, 40, 4, 96, 20, 0, 1, 0, 0, "3,17,40", 0},
+      {700, 24, 40, 4, 96, 12, 1, 1, 0, 0, "1,40", 0},
+      {5000, 5, 33, 1, 2600, 9, 0, 0, 1.5, 0, "1,2,3,33", 0},
+      {130, 7, 2, 1, 1, 40, 0, 1, 0, 0, "1,2", 0},
+      {200, 3, 20, 20, 200, 5, 0, 0, 20, 0, "19,20", 0},
+      {190, 9, 24, 3, 24, 200, 0, 1, 3, 0, "24", 0},
+      {190, 9, 24, 3, 24, 200, 0, 1, 2.5, 0, "1,3,5,7,9,11,13,15,17,18,19,20,21,22,23,24", 0},
+  };
+  static const struct problem learned[] = {
+      {700, 24, 40, 4, 96, 20, 0, 1, 0, 0, NULL, 1},
+      {700, 24, 40, 4, 96, 12, 1, 0, 3.5, 0, "3,17,40", 1},
+      {5000, 5, 33, 1, 2600, 9, 0, 0, 1.5, 0, NULL, 1},
+      {130, 7, 2, 1, 1, 40, 0, 1, 0, 0, "1,2", 1},
+      {190, 9, 24, 3, 24, 200, 0, 1, 2.5, 0, "1,5,24", 1},
   };
   claim_begin("training has the bits of the plain loops");
   problems_check(c, rows, LENGTH(rows));
@@ -273,6 +291,9 @@ static void check_reference(struct comm *c, int has_batches)
   claim_end();
   claim_begin("with nested widths, too");
   problems_check(c, nested, LENGTH(nested));
+  claim_end();
+  claim_begin("with a bias before that is learned, too");
+  problems_check(c, learned, LENGTH(learned));
   claim_end();
 }
 
@@ -320,6 +341,7 @@ static void check_resumed(struct comm *c, real l0)
   task.held_share = 0.2;
   task.center = 1;
   task.sizes.l0 = l0;
+  task.sizes.learns_offset = l0 > 0 && train_device[1] == 'p'; /* a CPU learns it */
   int status = train_run(&task, c, &sink, &result);
   ok(!status && !result.stopped && all.point.step == 40, "asked in the last step: %s",
      status_message());

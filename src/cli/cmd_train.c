@@ -63,6 +63,10 @@ static const struct option_row model_rows[] = {
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "the same, and the atoms stay: the result is an encoder for them", .effect = OPTION_BITS,
      .flags = OPTION_INPUT},
+    {"pre-bias", OPTION_CHOICE, AT(pre_bias), "mean", 0, 0, "mean|learned", NULL,
+     "what rows lose before they are encoded, and get back after: mean: their column means, which "
+     "stay; learned: it begins there, or with --uncentered at 0, and descends like all else",
+     .effect = OPTION_BITS},
     {"aux-atoms", OPTION_INT, AT(aux_atoms), "256", 0, 1 << 20, NULL, "COUNT",
      "dead atoms that are taught what a row's codes leave over, at most; 0: none",
      .effect = OPTION_BITS},
@@ -295,7 +299,8 @@ static int task_fill(struct train_job *j)
                                           .aux = o->aux_weight > 0 ? o->aux_atoms : 0,
                                           .aux_weight = o->aux_weight,
                                           .dead_rows = o->dead_rows,
-                                          .is_fixed = o->fixed != NULL},
+                                          .is_fixed = o->fixed != NULL,
+                                          .learns_offset = strcmp(o->pre_bias, "learned") == 0},
                                 .seed = (uint64_t)o->seed,
                                 .steps = o->steps,
                                 .epochs = o->epochs,
@@ -359,6 +364,7 @@ static int places_open(struct train_job *j)
   f->k = j->task.sizes.k;
   f->p = j->rows.source.p;
   f->l0 = j->task.sizes.l0;
+  f->learns_offset = j->task.sizes.learns_offset;
   f->top_s = (idx)imin(f->l0 > 0 ? imin((gidx)ceil(f->l0), MAX_TOP_S) : j->o->top_s, f->k);
   f->device = j->result.device;
   f->threads = j->task.threads;

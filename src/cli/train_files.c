@@ -71,6 +71,8 @@ static int state_send(struct train_files *f, struct comm *c, struct train_line *
     for (int j = 0; j < LENGTH(arrays); j++) TRY(comm_broadcast(c, arrays[j], f->k, row));
   }
   TRY(comm_broadcast(c, s->idle, f->k, sizeof *s->idle));
+  for (int i = 0; i < LENGTH(s->offset); i++)
+    TRY(comm_broadcast(c, s->offset[i], f->p, sizeof(float)));
   TRY(comm_broadcast(c, mean, f->p, sizeof *mean));
   return comm_broadcast(c, lines, f->start.count, sizeof *lines);
 }
@@ -189,10 +191,11 @@ static int file_write(struct train_files *f, const struct run *run, const struct
   TRY(nonnegative_write(h5, 1));
   TRY(h5_attribute_long(h5, "/", "top_s", f->top_s));
   TRY(matrix_output_write(&f->file, 0, f->k, p->state->w[TRAIN_DECODER]));
-  if (p->mean) TRY(object_write_vector(h5, "/mean", f->p, p->mean));
+  if (p->described) TRY(object_write_vector(h5, "/mean", f->p, p->described));
   TRY(encoder_write(&f->file, &encoder));
   TRY(training_record_write(&f->file, &record, f->lines));
   if (!is_end) TRY(training_state_write(&f->file, p->state, f->k, f->p));
+  if (!is_end && f->learns_offset) TRY(training_offset_write(&f->file, p->state, p->mean, f->p));
   return matrix_output_finish(&f->file, facts, run_facts(run, f->device, f->threads, facts));
 }
 

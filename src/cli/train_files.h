@@ -17,6 +17,7 @@ struct train_files {
   struct output_place dictionary, state; /* rank 0 */
   char options[1024];                    /* struct training_record */
   idx k, p, top_s;
+  int learns_offset;  /* the state has more than the mean */
   real l0;            /* codes a row on average, of an encoder with a threshold; 0: top_s in each */
   const char *device; /* borrowed: what computes, once it is known */
   int threads;

@@ -17,8 +17,8 @@
 struct train_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *holdout, *start, *fixed, *selection, *nested, *precision, *cpu_variant,
-      *device, *kernels;
+  const char *rows, *holdout, *start, *fixed, *selection, *nested, *pre_bias, *precision,
+      *cpu_variant, *device, *kernels;
   idx atoms, top_s, aux_atoms, threads, batch;
   int uncentered, resume;
   real l0, holdout_share, aux_weight, lr, warm_up, decay, max_seconds, save_seconds;

@@ -167,6 +167,7 @@ struct backend {
   int (*train_suffix)(struct device *dev, float *errors, gidx n, int blocks, idx p);
   int (*train_block_get)(struct device *dev, const float *errors, gidx n, int blocks, int block,
                          idx p, float *to);
+  int (*train_offset)(struct device *dev, float *x, gidx n, idx p, const float *offset); /* NULL */
   int (*train_errors)(struct device *dev, const struct train_errors_job *job);
   int (*train_scale)(struct device *dev, float *values, gidx count, float factor);
   int (*train_turn)(struct device *dev, const struct train_turn_job *job);

@@ -113,6 +113,22 @@ int device_train_block_get(struct device *dev, const float *errors, gidx n, int 
   return n ? dev->backend->train_block_get(dev, errors, n, blocks, block, p, to) : OK;
 }
 
+int device_train_offset_has(const struct device *dev)
+{
+  CHECK(dev->backend && dev->backend->train_offset, ERR_DEVICE,
+        "a device of kind '%s' cannot learn a bias before the encoder: use '--device cpu', or "
+        "'--pre-bias mean'",
+        dev->backend ? dev->backend->kind : "dry");
+  return OK;
+}
+
+int device_train_offset(struct device *dev, float *x, gidx n, idx p, const float *offset)
+{
+  TRY(device_train_offset_has(dev));
+  TRY(sizes_check(n, p, 1));
+  return dev->backend->train_offset(dev, x, n, p, offset);
+}
+
 int device_train_errors(struct device *dev, const struct train_errors_job *job)
 {
   TRY(device_has(dev));

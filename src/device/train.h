@@ -72,6 +72,11 @@ int device_train_block_get(struct device *dev, const float *errors, gidx n, int 
 /* ERR_DEVICE unless the device has these, and device_train_errors() of several blocks. */
 int device_train_nested_has(const struct device *dev);
 
+/* x[n][p] <- x less the offset[p] in each row (N.48). */
+int device_train_offset(struct device *dev, float *x, gidx n, idx p, const float *offset);
+/* ERR_DEVICE unless the device has it. */
+int device_train_offset_has(const struct device *dev);
+
 /* error <- error - x, of several blocks nested_errors(); squares <- of that of all codes and of x,
  * chains in f64; left <- left + that error. */
 struct train_errors_job {

@@ -9,6 +9,7 @@
 #define HELD_GROUP "/held_out"
 #define HISTORY "/train/history"
 #define THRESHOLD "/train/threshold"
+#define OFFSET "/train/offset"
 
 static const struct object_row object_rows[] = {
     {HISTORY, TYPE_F64, "L T", 0, "the start and what was reached after so many steps"},
@@ -21,6 +22,10 @@ static const struct object_row object_rows[] = {
     {"/train/bias_v", TYPE_F32, "K", 0, "second moments of the bias"},
     {"/train/idle", TYPE_I64, "K", 0, "rows since a row used the atom"},
     {THRESHOLD, TYPE_F64, "2", 0, "sum and weight of the running mean of the batches' last codes"},
+    {"/train/mean", TYPE_F64, "P", 0, "what steps subtract from rows before they scale them"},
+    {OFFSET, TYPE_F32, "P", 0, "what was learned beside it, for scaled rows"},
+    {OFFSET "_m", TYPE_F32, "P", 0, "first moments of that"},
+    {OFFSET "_v", TYPE_F32, "P", 0, "second moments of that"},
     {"/train/sums", TYPE_F64, "2", 0, "squares of errors and of rows since the last line"},
 };
 const struct object_table train_objects = {object_rows, LENGTH(object_rows)};
@@ -127,6 +132,31 @@ int training_state_write(struct matrix_output *f, const struct train_state *s, i
   return object_write_vector(h5, "/train/sums", LENGTH(sums), sums);
 }
 
+static const char *const offsets[] = {OFFSET, OFFSET "_m", OFFSET "_v"};
+
+int training_offset_write(struct matrix_output *f, const struct train_state *s, const real *mean,
+                          idx p)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  if (mean) TRY(object_write_vector(h5, "/train/mean", p, mean));
+  for (int i = 0; i < LENGTH(offsets); i++)
+    TRY(object_write_vector(h5, offsets[i], p, s->offset[i]));
+  return OK;
+}
+
+/* The mean that steps subtract, and the offset, if one is learned. */
+static int mean_read(const struct h5_file *f, const struct train_state *s, idx p, real *mean,
+                     int *has_mean)
+{
+  int learns;
+  TRY(h5_exists(f, OFFSET, &learns));
+  const char *object = learns ? "/train/mean" : "/mean";
+  for (int i = 0; i < LENGTH(offsets) && learns; i++)
+    TRY(array_read(f, offsets[i], p, 0, TYPE_F32, s->offset[i]));
+  TRY(h5_exists(f, object, has_mean));
+  return *has_mean ? array_read(f, object, p, 0, TYPE_F64, mean) : OK;
+}
+
 static int state_read(const struct h5_file *f, const struct train_state *s, idx k, idx p,
                       real *sums, real *mean, int *has_mean)
 {
@@ -143,8 +173,7 @@ static int state_read(const struct h5_file *f, const struct train_state *s, idx 
   TRY(array_read(f, "/train/sums", 2, 0, TYPE_F64, sums));
   TRY(h5_exists(f, THRESHOLD, &has_threshold));
   if (has_threshold) TRY(array_read(f, THRESHOLD, 2, 0, TYPE_F64, sums + 2));
-  TRY(h5_exists(f, "/mean", has_mean));
-  return *has_mean ? array_read(f, "/mean", p, 0, TYPE_F64, mean) : OK;
+  return mean_read(f, s, p, mean, has_mean);
 }
 
 int training_state_read(const char *path, const struct train_state *s, idx k, idx p, real *sums,

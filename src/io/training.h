@@ -43,6 +43,10 @@ int training_is_state(const struct h5_file *f, int *is);
 /* What else a state has: all but the decoder and the encoder's matrix, which are datasets of any
  * dictionary. */
 int training_state_write(struct matrix_output *f, const struct train_state *s, idx k, idx p);
+/* What a state with a learned offset has beside: that, and the mean[p] that steps subtract, or
+ * NULL. */
+int training_offset_write(struct matrix_output *f, const struct train_state *s, const real *mean,
+                          idx p);
 /* All of it, into arrays that are allocated; mean[p] too, where *has_mean; sums[4], zeros before:
  * error and size, and the threshold's sum and weight.  ERR_INPUT: something is missing, or has
  * another shape. */

@@ -28,6 +28,8 @@ int train_state_alloc(struct train_state *s, struct arena *arena, idx k, idx p)
     TRY(arena_alloc(arena, &s->m[i], n, sizeof(float)));
     TRY(arena_alloc(arena, &s->v[i], n, sizeof(float)));
   }
+  for (int i = 0; i < LENGTH(s->offset); i++)
+    TRY(arena_alloc(arena, &s->offset[i], p, sizeof(float)));
   return arena_alloc(arena, &s->idle, k, sizeof *s->idle);
 }
 
@@ -103,6 +105,8 @@ struct dense_step {
   float *e, *g;                  /* [n][p] */
   float *z;                      /* [n][blocks][p] of each block (N.47) */
   float *of_block;               /* [n][k] the codes of one */
+  float *moved;                  /* [n][p] x less the offset */
+  float *offset;                 /* [p] its gradient */
   float *gradient[TRAIN_ARRAYS]; /* as the arrays are */
   unsigned char *used;           /* [k] */
   idx *atoms;                    /* [k] */
@@ -120,6 +124,8 @@ static int step_alloc(struct dense_step *d, struct arena *a)
   TRY(arena_alloc(a, &d->g, (gidx)n * p, sizeof(float)));
   TRY(arena_alloc(a, &d->z, (gidx)n * p * nested_blocks(&d->sizes->nested), sizeof(float)));
   TRY(arena_alloc(a, &d->of_block, (gidx)n * k, sizeof(float)));
+  TRY(arena_alloc(a, &d->moved, (gidx)n * p, sizeof(float)));
+  TRY(arena_alloc(a, &d->offset, p, sizeof(float)));
   for (int i = 0; i < TRAIN_ARRAYS; i++)
     TRY(arena_alloc(a, &d->gradient[i], train_numbers(k, p, i), sizeof(float)));
   TRY(arena_alloc(a, &d->used, k, 1));
@@ -178,12 +184,35 @@ static void gradients_add(struct dense_step *d, const float *code, const float *
   for (int i = 0; i < TRAIN_ARRAYS; i++) triad_gradient(&all[i]);
 }
 
+/* x <- it less the offset. */
+static void rows_move(struct dense_step *d)
+{
+  for (gidx i = 0; i < (gidx)d->n * d->sizes->p; i++)
+    d->moved[i] = d->x[i] - d->s->offset[0][i % d->sizes->p];
+  d->x = d->moved;
+}
+
+/* The offset's gradient: of rows as what is described, then as what is encoded. */
+static void offset_learn(struct dense_step *d)
+{
+  idx k = d->sizes->k, p = d->sizes->p;
+  gidx row = (gidx)nested_blocks(&d->sizes->nested) * p;
+  const struct triad_gradient target = {d->ones, d->z, d->offset, 1, row, p, d->n, 1, p};
+  triad_gradient(&target);
+  for (idx c = 0; c < p; c++)
+    for (idx a = 0; a < k; a++)
+      d->offset[c] =
+          fmaf(-d->gradient[TRAIN_BIAS][a], d->s->w[TRAIN_ENCODER][(gidx)a * p + c], d->offset[c]);
+}
+
 /* Move all, or all but the decoder. */
 static void weights_move(struct dense_step *d, real rate, gidx t)
 {
   const struct train_sizes *z = d->sizes;
   struct train_state *s = d->s;
   const struct adam_rates rates = adam_rates(rate, t);
+  struct adam_state offset = {s->offset[0], s->offset[1], s->offset[2], d->offset, z->p};
+  if (z->learns_offset) adam_step(&offset, &rates);
   for (gidx a = 0; a < z->k; a++)
     atom_gradient(s->w[TRAIN_DECODER] + a * z->p, z->p, d->gradient[TRAIN_DECODER] + a * z->p);
   for (int i = z->is_fixed ? TRAIN_ENCODER : TRAIN_DECODER; i < TRAIN_ARRAYS; i++) {
@@ -255,6 +284,7 @@ static int step_make(struct dense_step *d, real rate, gidx t)
   struct train_state *s = d->s;
   idx k = z->k, p = z->p, n = d->n;
   real error = 0, size = 0;
+  if (z->learns_offset) rows_move(d);
   struct triad_product forward = {
       d->x, {s->w[TRAIN_ENCODER], 1, p}, s->w[TRAIN_BIAS], d->h, p, k, n, p, k};
   triad_product(&forward);
@@ -272,6 +302,7 @@ static int step_make(struct dense_step *d, real rate, gidx t)
   for (idx a = 0; a < k; a++) s->idle[a] = d->used[a] ? 0 : s->idle[a] + n;
   s->error += error;
   s->size += size;
+  if (z->learns_offset) offset_learn(d);
   weights_move(d, rate, t);
   return OK;
 }

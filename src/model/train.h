@@ -18,6 +18,7 @@ struct train_sizes {
   struct nested nested; /* widths that have to describe rows, the last one K */
   gidx dead_rows;       /* a latent is dead that none of so many rows used */
   int is_fixed;         /* the decoder stays as it is */
+  int learns_offset;    /* of rows, beside the mean (N.48) */
 };
 
 /* Decoder, encoder and bias, each with two moments; arrays are the arena's. */
@@ -25,6 +26,7 @@ enum { TRAIN_DECODER, TRAIN_ENCODER, TRAIN_BIAS, TRAIN_ARRAYS };
 struct train_state {
   float *w[TRAIN_ARRAYS]; /* [k][p], [k][p], [k] */
   float *m[TRAIN_ARRAYS], *v[TRAIN_ARRAYS];
+  float *offset[3]; /* [p] subtracted from scaled rows, its moments; 0 where it is not learned */
   gidx *idle;       /* [k] rows since a row used the latent */
   real error, size; /* sums of |e|^2 and of |x|^2 over the batches since they were set to 0 */
   struct batch_threshold threshold; /* of the scores of scaled rows, where l0 is not 0 */

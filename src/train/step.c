@@ -15,6 +15,7 @@
 #include "device/train.h"
 #include "device/triad.h"
 #include "train/atoms.h"
+#include "train/offset.h"
 #include "train/selection.h"
 #include "train/train.h"
 #include "train/widths.h"
@@ -48,6 +49,7 @@ static int rows_open(struct stepper *s, gidx own)
   TRY(entries_open(s, &s->live, own));
   TRY(entries_open(s, &s->dead, own));
   TRY(widths_open(s, own));
+  TRY(offset_open(s));
   return buffer_alloc(dev, &s->squares, 2 * batch * (gidx)sizeof(real));
 }
 
@@ -168,6 +170,7 @@ void stepper_close(struct stepper *s)
     buffer_free(s->device, &s->gradient[i]);
   }
   widths_close(s);
+  offset_close(s);
   arena_free(&s->arena);
 }
 
@@ -339,6 +342,7 @@ static int weights_wait(struct stepper *s, int (*end)(struct stepper *s))
 static int rows_score(struct stepper *s, int any_dead)
 {
   TRY(weights_wait(s, encoder_end));
+  TRY(offset_subtract(s));
   return s->sizes->l0 > 0 ? selection_scores(s, any_dead) : rows_choose(s, any_dead);
 }
 
@@ -385,14 +389,19 @@ static int rows_share(struct stepper *s, int any_dead, real error)
   return OK;
 }
 
-/* Gradients of own atoms; their moves are on their way, the encoder's first, which may be sent
- * before the decoder's has ended.  The phase of moves goes on. */
-static int atoms_move(struct stepper *s, int any_dead, const struct adam_rates *rates)
+static int atoms_learn(struct stepper *s, int any_dead)
 {
   phase_begin(&s->phases[TRAIN_GRADIENT]);
   TRY(atoms_gradients(s, any_dead));
   TRY(device_finish(s->device));
   phase_end(&s->phases[TRAIN_GRADIENT], 0);
+  return OK;
+}
+
+/* Moves of own atoms are on their way, the encoder's first, which may be sent before the decoder's
+ * has ended.  The phase of moves goes on. */
+static int atoms_move(struct stepper *s, const struct adam_rates *rates)
+{
   phase_begin(&s->phases[TRAIN_MOVE]);
   TRY(atoms_move_encoder(s, rates));
   TRY(comm_allgather_ready(s->c, s->device));
@@ -406,10 +415,15 @@ static int atoms_step(struct stepper *s, int any_dead, const struct adam_rates *
 {
   struct comm *c = s->c;
   struct phase *move = &s->phases[TRAIN_MOVE];
-  TRY(comm_agree(c, atoms_move(s, any_dead, rates)));
+  int status = atoms_learn(s, any_dead);
+  if (s->sizes->learns_offset) {
+    TRY(comm_agree(c, status));
+    TRY(offset_move(s, rates));
+  }
+  TRY(comm_agree(c, status ? status : atoms_move(s, rates)));
   TRY(encoder_begin(s));
   TRY(decoder_begin(s));
-  int status = atoms_count_idle(s);
+  status = atoms_count_idle(s);
   s->asked = stops_asked(s->stops);
   TRY(comm_agree_flags(c, status, 0, &s->asked));
   phase_end(move, 0);

@@ -30,7 +30,8 @@ struct train {
   struct row_source fitted, held;
   struct train_sizes sizes;
   gidx steps, steps_each, every, step;
-  real *mean; /* [p]; NULL: rows are not centred */
+  real *mean;      /* [p]; NULL: rows are not centred */
+  real *described; /* [p] with the offset that was learned; without one it is the mean */
   struct batches batches;
   struct stepper stepper;
   struct train_judge judge;
@@ -111,6 +112,7 @@ static int arrays_alloc(struct train *j)
   idx k = j->sizes.k, p = j->sizes.p;
   TRY(train_state_alloc(&j->state, a, k, p));
   TRY(arena_alloc(a, &j->mean, p, sizeof *j->mean));
+  TRY(arena_alloc(a, &j->described, p, sizeof *j->described));
   TRY(arena_alloc(a, &j->lines, j->steps / j->every + 3, sizeof *j->lines));
   j->batches.c = j->c;
   j->batches.rows = &j->fitted;
@@ -213,6 +215,7 @@ static int device_start(struct train *j)
   if (!device_is_gpu(&j->device)) return OK;
   int status = t->sizes.l0 > 0 ? device_train_batch_has(&j->device) : OK;
   if (!status && nested_blocks(&t->sizes.nested) > 1) status = device_train_nested_has(&j->device);
+  if (!status && t->sizes.learns_offset) status = device_train_offset_has(&j->device);
   if (status == ERR_DEVICE && is_auto) {
     log_info("no GPU is used: %s", status_message());
     status_clear();
@@ -260,6 +263,7 @@ static int mean_find(struct train *j)
     TRY(mean_compute_warned(j->c, &j->fitted, j->mean));
   else
     j->mean = NULL;
+  if (!j->sizes.learns_offset) j->described = j->mean;
   j->batches.mean = j->mean;
   return OK;
 }
@@ -325,6 +329,8 @@ static int start_take(struct train *j)
     memcpy(j->state.m[i], s->state->m[i], bytes);
     memcpy(j->state.v[i], s->state->v[i], bytes);
   }
+  for (int i = 0; i < LENGTH(j->state.offset); i++)
+    memcpy(j->state.offset[i], s->state->offset[i], (size_t)j->sizes.p * sizeof(float));
   memcpy(j->state.idle, s->state->idle, (size_t)j->sizes.k * sizeof *j->state.idle);
   j->state.threshold = s->state->threshold;
   CHECK(j->sizes.l0 == 0 || s->step == 0 || j->state.threshold.weight > 0, ERR_INPUT,
@@ -362,6 +368,7 @@ static int point_show(struct train *j, enum train_reason why)
                                     .lines = j->lines,
                                     .state = &j->state,
                                     .mean = j->mean,
+                                    .described = j->described,
                                     .scale = j->batches.scale,
                                     .rows_hash = j->rows_hash,
                                     .held_hash = j->judge.hash,
@@ -377,6 +384,14 @@ static int point_show(struct train *j, enum train_reason why)
   return OK;
 }
 
+/* What rows lose all in all: the offset is that of scaled rows. */
+static void offset_describe(struct train *j)
+{
+  for (idx c = 0; c < j->sizes.p && j->sizes.learns_offset; c++)
+    j->described[c] =
+        (j->mean ? j->mean[c] : 0) + ldexp((real)j->state.offset[0][c], -j->batches.scale);
+}
+
 /* A line about the step that was just done. */
 static int line_add(struct train *j)
 {
@@ -389,6 +404,11 @@ static int line_add(struct train *j)
   s->error = s->size = 0;
   for (idx a = 0; a < j->sizes.k; a++) line->dead += s->idle[a] >= j->sizes.dead_rows;
   phase_begin(judge);
+  offset_describe(j);
+  if (j->sizes.learns_offset && j->step > 0) {
+    batches_rest(&j->batches);
+    TRY(train_judge_read(&j->judge, j->described));
+  }
   TRY(train_judge_run(&j->judge, s, j->batches.scale, &line->held));
   phase_end(judge, 0);
   line->l0 = j->judge.l0;
@@ -473,7 +493,8 @@ static int state_open(struct train *j)
   j->result->phases[TRAIN_JUDGE].device = j->judge.device.kind;
   TRY(batches_hash(&j->batches, &j->rows_hash));
   TRY(mean_find(j));
-  TRY(train_judge_read(&j->judge, j->mean));
+  offset_describe(j);
+  TRY(train_judge_read(&j->judge, j->described));
   if (!t->start) TRY(batches_scale(&j->batches, &j->batches.scale));
   int status = t->start ? start_take(j) : atoms_start(j);
   if (!status) status = stepper_begin(&j->stepper);
@@ -520,6 +541,8 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
         (uint64_t)(2 * i + 1) *
         fingerprint(j->state.w[i], train_numbers(j->sizes.k, j->sizes.p, i), sizeof(float), 0);
   float threshold = batch_threshold_value(&j->state.threshold);
+  if (j->sizes.learns_offset)
+    result->fingerprint += 9 * fingerprint(j->state.offset[0], j->sizes.p, sizeof(float), 0);
   if (j->sizes.l0 > 0) result->fingerprint += 7 * fingerprint(&threshold, 1, sizeof threshold, 0);
   batches_close(&j->batches);
   train_judge_close(&j->judge);

@@ -63,8 +63,9 @@ struct train_point {
   gidx count;                     /* lines so far */
   const struct train_line *lines; /* [count] */
   const struct train_state *state;
-  const real *mean;              /* [p]; NULL: rows are not centred */
-  int scale;                     /* rows are multiplied by 2^scale */
+  const real *mean;      /* [p] that steps subtract before they scale; NULL: none */
+  const real *described; /* [p] that the encoder takes: with what was learned beside; NULL: none */
+  int scale;             /* rows are multiplied by 2^scale */
   uint64_t rows_hash, held_hash; /* of the fitted rows and the held-out ones; 0: there are none */
   uint64_t unit;                 /* device_tensor_probe(); 0: scores are f32 */
 };

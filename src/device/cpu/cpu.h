@@ -102,6 +102,7 @@ int cpu_triad_dots(struct device *dev, const struct triad_lists *l, const float 
 int cpu_adam(struct device *dev, const struct adam_state *s, const struct adam_rates *rates);
 int cpu_train_codes(struct device *dev, const struct train_codes_job *job);
 gidx cpu_train_codes_bytes(const struct train_codes_job *job);
+int cpu_train_offset(struct device *dev, float *x, gidx n, idx p, const float *offset);
 int cpu_train_errors(struct device *dev, const struct train_errors_job *job);
 int cpu_train_scale(struct device *dev, float *values, gidx count, float factor);
 int cpu_train_turn(struct device *dev, const struct train_turn_job *job);

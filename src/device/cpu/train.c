@@ -84,6 +84,14 @@ int cpu_train_codes(struct device *dev, const struct train_codes_job *job)
   return OK;
 }
 
+int cpu_train_offset(struct device *dev, float *x, gidx n, idx p, const float *offset)
+{
+#pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
+  for (gidx i = 0; i < n; i++)
+    for (idx c = 0; c < p; c++) x[i * p + c] -= offset[c];
+  return OK;
+}
+
 int cpu_train_errors(struct device *dev, const struct train_errors_job *job)
 {
 #pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
