@@ -173,6 +173,45 @@ def check_hashes(folder, run):
     refused(["SHA-256"], lambda: sagitta.open(f"{folder}/other.h5", check=True).dictionary)
 
 
+@claim("explained variance takes arrays of any dimensions and types, about the means of columns")
+def check_variance():
+    random = np.random.default_rng(4)
+    x = random.normal(size=(6, 5, 4, 3)) + 5 * random.normal(size=(5, 4, 3))
+    y = x + random.normal(size=x.shape)
+    flat = x.reshape(-1, 3)
+    want = 1 - ((x - y)**2).sum() / ((flat - flat.mean(0))**2).sum()
+    for shape in (6, 5, 4, 3), (120, 3), (30, 4, 3), (1, 120, 3):
+        got = sagitta.explained_variance(x.reshape(shape), y.reshape(shape))
+        ok(abs(got - want) < 1e-12, f"{shape}: {got}, not {want}")
+    whole = [[1, 2], [3, 5]], [[1, 2], [3, 4]]
+    ok(sagitta.explained_variance(*whole) == 1 - 1 / 6.5, "lists of whole numbers")
+    half = np.array(whole, "f2")
+    ok(sagitta.explained_variance(*half) == 1 - 1 / 6.5, "float16")
+    ok(np.isnan(sagitta.explained_variance(np.ones((3, 2, 2)), np.ones((3, 2, 2)))), "equal rows")
+    refused(["(3,)", "(1, P)"], lambda: sagitta.explained_variance(np.ones(3), np.ones(3)))
+    twisted = np.ones((2, 2), "c16")
+    refused(["complex", "array"], lambda: sagitta.explained_variance(twisted, half[0]))
+    refused(["rows are no real"], lambda: sagitta.explained_variance([["a", "b"]], half[0]))
+
+
+@claim("indices and their starts may be of any whole type")
+def check_whole(folder, run):
+    want = sagitta.open(run)
+    for kind in "i8", "u8", "u4", ">i8":
+        os.makedirs(f"{folder}/{kind}")
+        shutil.copy(f"{run}/supports.h5", f"{folder}/{kind}")
+        with h5py.File(f"{folder}/{kind}/supports.h5", "r+") as f:
+            for name in "indices", "indptr":
+                values = f[f"supports/{name}"][:]
+                del f[f"supports/{name}"]
+                f[f"supports/{name}"] = values.astype(kind)
+        got = sagitta.open(f"{folder}/{kind}")
+        ok(np.array_equal(got.codes.toarray(), want.codes.toarray()), f"codes of {kind}")
+        for atom in range(0, K, 7):
+            ok(all(np.array_equal(a, b) for a, b in zip(got.top_rows(atom), want.top_rows(atom))),
+               f"top rows of {kind}")
+
+
 @claim("pip installs the package")
 def check_package(folder):
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps",
@@ -204,6 +243,8 @@ def main():
         check_without_scipy(run)
         check_errors(folder, run)
         check_hashes(folder, run)
+        check_variance()
+        check_whole(folder, run)
         check_package(folder)
     done_testing()
 

@@ -38,8 +38,10 @@ def is_tie(x, d, want, got):
     place = int(np.argmax(want != got))
     first = max(end for end in (r * S // d.rounds for r in range(d.rounds)) if end <= place)
     chosen = d.W_dec[want[:first]]
-    codes = d._codes((chosen @ chosen.T)[None], (chosen @ torch.from_numpy(x))[None])[0]
-    residual = x - (codes @ chosen).numpy()
+    residual = x
+    if first:
+        codes = d._codes((chosen @ chosen.T)[None], (chosen @ torch.from_numpy(x))[None])[0]
+        residual = x - (codes @ chosen).numpy()
     a, b = (d.W_dec[atoms[place]].numpy() for atoms in (want, got))
     score = np.array([residual @ a, residual @ b])
     score = np.maximum(score, 0) if d.codes == "nonnegative" else np.abs(score)
@@ -112,6 +114,58 @@ def check_types(folder, x):
     ok(torch.equal(state.encode(x), flat), "a state_dict comes back")
 
 
+@claim("explained variance takes tensors of any type and device, with a gradient or without")
+def check_variance():
+    x = torch.randn(40, 3, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(2)) + 2
+    for dtype in torch.bfloat16, torch.float16, torch.float32, torch.float64:
+        a, b = x.to(dtype), (x * 0.75).to(dtype)
+        rows, described = (t.double().numpy().reshape(-1, 8) for t in (a, b))
+        want = 1 - ((rows - described)**2).sum() / ((rows - rows.mean(0))**2).sum()
+        for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
+            for mixed in b, b.double(), b.clone().requires_grad_(), described.reshape(b.shape):
+                mixed = mixed.to(device) if torch.is_tensor(mixed) else mixed
+                got = sagitta.explained_variance(a.to(device), mixed)
+                ok(abs(got - want) < 1e-12, f"{dtype}, {type(mixed)}: {got}, not {want}")
+    refused(["complex"], lambda: sagitta.explained_variance(x.to(torch.complex64), x))
+
+
+@claim("decode is linear, and codes follow their rows while no atom changes")
+def check_gradient():
+    random = np.random.default_rng(6)
+    atoms = random.normal(size=(20, 12))
+    atoms /= np.linalg.norm(atoms, axis=1)[:, None]
+    rows, g = random.normal(size=(7, 12)), random.normal(size=(7, 20))
+    for kind in "signed", "nonnegative":
+        for rounds, rho in (1, 0), (3, 0.25):
+            d = Dictionary(torch.tensor(atoms), random.normal(size=12), top_s=5, rounds=rounds,
+                           codes=kind, rho=rho, block=3)
+            x = torch.tensor(rows).requires_grad_()
+            codes = d.encode(x)
+            with torch.no_grad():
+                ok(torch.equal(codes, d.encode(x)), f"{kind}: the bits without a gradient")
+            (codes * torch.tensor(g)).sum().backward()
+            for i in range(len(rows)):
+                chosen = np.flatnonzero(codes[i].detach().numpy())
+                v = atoms[chosen]  # the codes are (V V' + rho I)^-1 V x
+                want = v.T @ np.linalg.solve(v @ v.T + rho * np.eye(len(v)), g[i, chosen])
+                far = abs(x.grad[i].numpy() - want).max()
+                ok(far < 1e-6, f"{kind}, {rounds} rounds: row {i} is {far:.1e} away")
+    c = torch.tensor(g).requires_grad_()
+    d.decode(c).backward(torch.tensor(rows))
+    ok(np.allclose(c.grad.numpy(), rows @ atoms.T), "of decode")
+    x = torch.tensor(rows).requires_grad_()
+    d(x).sum().backward()
+    ok(x.grad.shape == x.shape and x.grad.abs().sum() > 0, "of both")
+    half = Dictionary(torch.tensor(atoms), top_s=5).to(torch.bfloat16)
+    c = torch.tensor(g).to(torch.bfloat16).requires_grad_()
+    half.decode(c).sum().backward()
+    ok(c.grad is not None and c.grad.dtype == torch.bfloat16, "in bfloat16")
+    ok(not d.decode(torch.tensor(g)).requires_grad, "none where none is asked for")
+    ok(not any(p.requires_grad for p in d.parameters()), "atoms have none")
+    mean = torch.zeros(12, requires_grad=True)
+    ok(not Dictionary(torch.tensor(atoms), mean).mean.requires_grad, "the mean has none")
+
+
 @claim("equal atoms, rows of zeros and few atoms are as (N.2) and (N.3) say")
 def check_corners():
     atoms = torch.eye(6)[[0, 1, 1, 2, 3, 4]]
@@ -181,6 +235,8 @@ def main():
             check_encoding(folder, x, kind, 4, 0.5)
         check_types(folder, x)
         check_corners()
+        check_variance()
+        check_gradient()
         check_errors(folder)
     done_testing()
 

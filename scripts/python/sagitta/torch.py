@@ -58,7 +58,7 @@ class Dictionary(torch.nn.Module):
                         "be at least 0, the others at least 1")
         self.W_dec = torch.nn.Parameter(atoms.clone(), requires_grad=False)
         self._check_norms()
-        mean = torch.zeros(atoms.shape[1]) if mean is None else torch.as_tensor(mean)
+        mean = torch.zeros(atoms.shape[1]) if mean is None else torch.as_tensor(mean).detach()
         if mean.shape != (atoms.shape[1],):
             raise Error(f"the mean has shape {tuple(mean.shape)}, atoms have {atoms.shape[1]} "
                         "columns: give one number a column")
@@ -181,27 +181,39 @@ class Dictionary(torch.nn.Module):
             first = end
         return atoms, codes
 
-    @torch.no_grad()
+    def _follow(self, x, atoms, codes):
+        """The same codes with their gradient by x: on the support of a row, and where codes are not
+        0, they are linear in it (N.5)."""
+        vectors, inside = self.W_dec[atoms].double(), codes != 0
+        l = least_squares.factor(vectors @ vectors.mT, inside, self.rho)[0]
+        again = least_squares.solve(l, inside, (vectors @ x.double()[:, :, None])[:, :, 0])
+        return codes + (again - again.detach())
+
+    def _part(self, x):
+        with torch.no_grad():
+            atoms, codes = self._support(x)
+        is_followed = torch.is_grad_enabled() and x.requires_grad
+        return atoms, self._follow(x, atoms, codes) if is_followed else codes
+
     def support(self, x):
-        """(atoms, codes), each (..., s), in the order in which atoms were chosen."""
+        """(atoms, codes), each (..., s), in the order in which atoms were chosen.  Codes have the
+        gradient by x that they have while no atom changes."""
         x = self._numbers("x", x)
         rows = self._centred(x).reshape(-1, x.shape[-1])
-        parts = [self._support(part) for part in rows.split(self.block)] if len(rows) else [
+        parts = [self._part(part) for part in rows.split(self.block)] if len(rows) else [
             (rows.new_empty(0, self.top_s, dtype=torch.int64), rows.new_empty(0, self.top_s))]
         shape = (*x.shape[:-1], self.top_s)
         atoms, codes = (torch.cat(arrays).reshape(shape) for arrays in zip(*parts))
         return atoms, codes.to(torch.promote_types(self.dtype, torch.float32))
 
-    @torch.no_grad()
     def encode(self, x):
-        """(..., K): the codes of x, 0 outside of its support."""
+        """(..., K): the codes of x, 0 outside of its support; their gradient as in support()."""
         atoms, codes = self.support(x)
         out = torch.zeros(*atoms.shape[:-1], len(self.W_dec), dtype=self.dtype, device=self.device)
         return out.scatter_(-1, atoms, codes.to(self.dtype))
 
-    @torch.no_grad()
     def decode(self, codes):
-        """(..., P): what codes describe, mean included."""
+        """(..., P): what codes describe, mean included; linear in them."""
         codes = self._numbers("codes", codes)
         if not codes.ndim or codes.shape[-1] != len(self.W_dec):
             raise Error(f"codes have shape {tuple(codes.shape)}, there are {len(self.W_dec)} "
