@@ -4,18 +4,21 @@
  * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Of kind stall
  * the n-th read does not fail, but takes STALL_SECONDS, of stall-open and so on the n-th call of
  * that kind, of stall-any that of any kind; of kind stop-init, stop-dup and stop-finalize the
- * process is stopped at that call of MPI; of kind jump the wall clock is a day ahead from the n-th
+ * process is stopped at that call of MPI, of stop-inside and kill-inside stopped or killed n
+ * microseconds after MPI_Finalize() began, of stop-exit stopped when it exits; of kind jump the wall clock is a day ahead from the n-th
  * look at it on; of kind linger the n-th long read takes a little time, and the end of the process
  * more; of kind late the n-th look at the clock by another thread than the first does; of kind wake
  * the n-th waiting of such a thread for something to do, and the end of the process more; of the
  * kinds of change_names the file is changed at the n-th read of it, just before; of kind gate the
  * n-th call of any kind makes the file FAULT_GATE and waits until it is gone; of kind signal the
- * process gets FAULT_SIGNAL at it.  With
+ * process gets FAULT_SIGNAL at it; of kind interrupt every second call fails with EINTR; of kinds
+ * own-thread and omp-thread the n-th thread of the program or of OpenMP is not started.  With
  * FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
  * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
  * FAULT_TAKES=N signal N is taken while MPI begins, as a library that it loads may do. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -41,7 +44,7 @@ void fault_arm(const char *kind, long n, int lasting);
 
 enum { STALL_SECONDS = 30, LINGER_MICROSECONDS = 300000, LONG_READ = 30000 };
 enum { LATE_MICROSECONDS = 10000, LOOK_MICROSECONDS = 1000 };
-enum { DAY = 86400 };
+enum { DAY = 86400, MAX_FRAMES = 24, NEAR_FRAMES = 2 };
 enum kind {
   NONE,
   WRITE,
@@ -70,15 +73,22 @@ enum kind {
   STOP_INIT,
   STOP_DUP,
   STOP_FINALIZE,
+  STOP_INSIDE,
+  KILL_INSIDE,
+  STOP_EXIT,
+  INTERRUPT,
+  OWN_THREAD,
+  OMP_THREAD,
   KINDS,
   CHANGE
 };
 static const char *const kinds[KINDS] = {
-    "none",        "write",        "read",         "stall",       "linger",       "late",
-    "wake",        "fsync",        "rename",       "memory",      "own-memory",   "jump",
-    "stall-open",  "stall-stat",   "stall-write",  "stall-fsync", "stall-rename", "stall-close",
-    "stall-flush", "stall-unlink", "stall-any",    "gate",        "signal",       "open",
-    "stop-init",   "stop-dup",     "stop-finalize"};
+    "none",        "write",        "read",          "stall",       "linger",       "late",
+    "wake",        "fsync",        "rename",        "memory",      "own-memory",   "jump",
+    "stall-open",  "stall-stat",   "stall-write",   "stall-fsync", "stall-rename", "stall-close",
+    "stall-flush", "stall-unlink", "stall-any",     "gate",        "signal",       "open",
+    "stop-init",   "stop-dup",     "stop-finalize", "stop-inside", "kill-inside",  "stop-exit",
+    "interrupt",   "own-thread",   "omp-thread"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -102,7 +112,8 @@ static int program_find(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /* From here on the n-th call (from 1) of a kind fails: open, write, read, fsync, rename, memory, or
- * own-memory, which is memory asked for by the program and not by a library.  "" disarms. */
+ * own-memory, which is memory asked for by the program and not by a library, or by the C library in
+ * a call of the program that only copies or formats.  "" disarms. */
 void fault_arm(const char *kind, long n, int lasting)
 {
   left = n;
@@ -128,12 +139,6 @@ __attribute__((constructor)) static void arm_from_environment(void)
   memcpy(kind, text, (size_t)(colon - text));
   fault_arm(kind, atol(colon + 1), strchr(colon, '+') != NULL);
   first = left;
-}
-
-/* With FAULT_COUNT in the environment: how many calls there were. */
-__attribute__((destructor)) static void calls_tell(void)
-{
-  if (getenv("FAULT_COUNT")) fprintf(stderr, "fault calls=%ld\n", first - left);
 }
 
 static int fails(enum kind kind)
@@ -162,6 +167,19 @@ static int is_named(int file)
   return is_path_named(path);
 }
 
+static int is_own(const void *caller)
+{
+  return (uintptr_t)caller >= begin && (uintptr_t)caller < end;
+}
+
+/* Every second call is interrupted by a signal, as it may be on a file system in user space. */
+static int is_interrupted(int is_counted)
+{
+  if (armed != INTERRUPT || !is_counted || left-- % 2) return 0;
+  errno = EINTR;
+  return 1;
+}
+
 /* What is said on stdout and stderr, and what MPI's processes say to each other, does not count. */
 static int is_regular(int file)
 {
@@ -178,6 +196,15 @@ static void fault_tell(void)
   int length = snprintf(text, sizeof text, "fault at %lld.%03ld\n", (long long)now.tv_sec,
                         now.tv_nsec / 1000000);
   syscall(SYS_write, STDERR_FILENO, text, length);
+}
+
+/* With FAULT_COUNT in the environment: how many calls there were. */
+__attribute__((destructor)) static void calls_tell(void)
+{
+  if (getenv("FAULT_COUNT")) fprintf(stderr, "fault calls=%ld\n", first - left);
+  if (armed != STOP_EXIT) return;
+  fault_tell();
+  raise(SIGSTOP);
 }
 
 /* Make the gate, and wait until another program takes it away. */
@@ -222,6 +249,7 @@ static void stall_file(enum kind kind, int file)
 
 ssize_t write(int file, const void *bytes, size_t count)
 {
+  if (armed == INTERRUPT && is_interrupted(is_regular(file))) return -1;
   if (armed != WRITE || !is_regular(file) || !fails(WRITE))
     return syscall(SYS_write, file, bytes, count);
   errno = ENOSPC;
@@ -231,6 +259,7 @@ ssize_t write(int file, const void *bytes, size_t count)
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t at)
 {
   stall_file(STALL_WRITE, file);
+  if (armed == INTERRUPT && is_interrupted(is_regular(file))) return -1;
   if (armed != WRITE || !is_named(file) || !fails(WRITE))
     return syscall(SYS_pwrite64, file, bytes, count, at);
   errno = ENOSPC;
@@ -268,6 +297,7 @@ static void file_change(int file)
 
 static int read_fails(int file, size_t count)
 {
+  if (armed == INTERRUPT) return is_interrupted(is_regular(file));
   if (armed != READ && armed != STALL && armed != LINGER && armed != CHANGE && !is_any()) return 0;
   if (!is_regular(file)) return 0;
   if (fails(CHANGE)) file_change(file);
@@ -322,6 +352,23 @@ int pthread_cond_wait(pthread_cond_t *restrict change, pthread_mutex_t *restrict
   return error;
 }
 
+/* own-thread: of the program; omp-thread: of a library that has omp in its name. */
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
+                   void *(*run)(void *), void *restrict argument)
+{
+  static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  Dl_info caller = {0};
+  if (armed == OWN_THREAD || armed == OMP_THREAD) dladdr(__builtin_return_address(0), &caller);
+  const char *name = caller.dli_fname ? strrchr(caller.dli_fname, '/') : NULL;
+  if ((is_own(__builtin_return_address(0)) && fails(OWN_THREAD)) ||
+      (name && strstr(name, "omp") && fails(OMP_THREAD)))
+    return EAGAIN;
+  if (!next)
+    next = NEXT(int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *),
+                "pthread_create");
+  return next(thread, attributes, run, argument);
+}
+
 static void stop(enum kind kind)
 {
   if (!fails(kind)) return;
@@ -348,9 +395,26 @@ int MPI_Comm_dup(void *from, void **to)
   return NEXT(int (*)(void *, void **), "MPI_Comm_dup")(from, to);
 }
 
+static void *later(void *number)
+{
+  usleep((useconds_t)first);
+  fault_tell();
+  kill(getpid(), (int)(intptr_t)number);
+  return NULL;
+}
+
+/* first: microseconds. */
+static void inside(void)
+{
+  pthread_t thread;
+  int number = armed == STOP_INSIDE ? SIGSTOP : armed == KILL_INSIDE ? SIGKILL : 0;
+  if (number) pthread_create(&thread, NULL, later, (void *)(intptr_t)number);
+}
+
 int MPI_Finalize(void)
 {
   stop(STOP_FINALIZE);
+  inside();
   return NEXT(int (*)(void), "MPI_Finalize")();
 }
 
@@ -361,6 +425,7 @@ int open(const char *path, int flags, ...)
   int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, int) : 0;
   va_end(more);
   stall_path(STALL_OPEN, path);
+  if (armed == INTERRUPT && is_interrupted(getenv("FAULT_IN") && is_path_named(path))) return -1;
   if (armed == OPEN && is_path_named(path) && fails(OPEN)) {
     errno = EIO;
     return -1;
@@ -465,6 +530,7 @@ int ftruncate64(int file, off_t size)
 int fsync(int file)
 {
   stall_file(STALL_FSYNC, file);
+  if (armed == INTERRUPT && is_interrupted(is_regular(file))) return -1;
   if (armed != FSYNC || !is_named(file) || !fails(FSYNC)) return (int)syscall(SYS_fsync, file);
   errno = EIO;
   return -1;
@@ -479,11 +545,37 @@ int rename(const char *from, const char *to)
   return -1;
 }
 
+/* With FAULT_PATHS=FILE in the environment: a line for each allocation of kind own-memory, with its
+ * number, a hash of the last calls of the program that led to it, and one of all. */
+static void path_note(void)
+{
+  static _Thread_local int is_noting; /* the first backtrace() allocates */
+  const char *list = getenv("FAULT_PATHS");
+  void *frames[MAX_FRAMES];
+  char line[64];
+  if (!list || is_noting) return;
+  is_noting = 1;
+  uint64_t hash = 1469598103934665603U, near = 0;
+  int depth = backtrace(frames, MAX_FRAMES), own = 0;
+  for (int i = 0; i < depth; i++) {
+    if (!is_own(frames[i])) continue;
+    hash = (hash ^ ((uintptr_t)frames[i] - begin)) * 1099511628211U;
+    if (++own <= NEAR_FRAMES) near = hash;
+  }
+  int length = snprintf(line, sizeof line, "%ld %016llx %016llx\n", first - left,
+                        (unsigned long long)near, (unsigned long long)hash);
+  long file = syscall(SYS_openat, AT_FDCWD, list, O_WRONLY | O_CREAT | O_APPEND, 0666);
+  syscall(SYS_write, file, line, length);
+  syscall(SYS_close, file);
+  is_noting = 0;
+}
+
 /* caller: where the program or library goes on after the call. */
 static int memory_fails(const void *caller)
 {
-  uintptr_t at = (uintptr_t)caller;
-  int failing = fails(MEMORY) || (at >= begin && at < end && fails(OWN_MEMORY));
+  int is_noted = armed == OWN_MEMORY && is_own(caller);
+  int failing = fails(MEMORY) || (is_noted && fails(OWN_MEMORY));
+  if (is_noted) path_note();
   if (failing) errno = ENOMEM;
   return failing;
 }
@@ -507,4 +599,36 @@ int posix_memalign(void **at, size_t align, size_t size)
 {
   *at = memory_fails(__builtin_return_address(0)) ? NULL : __libc_memalign(align, size);
   return *at ? 0 : ENOMEM;
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+  return memory_fails(__builtin_return_address(0)) ? NULL : __libc_memalign(align, size);
+}
+
+/* What allocates for the program. */
+char *strdup(const char *text)
+{
+  size_t bytes = strlen(text) + 1;
+  char *copy = memory_fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
+  return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+int vasprintf(char **restrict text, const char *restrict format, va_list arguments)
+{
+  if (memory_fails(__builtin_return_address(0))) return -1;
+  return NEXT(int (*)(char **, const char *, va_list), "vasprintf")(text, format, arguments);
+}
+
+FILE *open_memstream(char **text, size_t *bytes)
+{
+  if (memory_fails(__builtin_return_address(0))) return NULL;
+  return NEXT(FILE * (*)(char **, size_t *), "open_memstream")(text, bytes);
+}
+
+char *realpath(const char *restrict path, char *restrict out)
+{
+  if (!out && memory_fails(__builtin_return_address(0))) return NULL;
+  return ((char *(*)(const char *, char *))(uintptr_t)dlvsym(RTLD_NEXT, "realpath", "GLIBC_2.3"))(
+      path, out);
 }

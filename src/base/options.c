@@ -332,7 +332,7 @@ static char *help_text(const struct option_row *row)
 }
 
 /* Write the tables in argp's form, a titled header before each group. */
-static void argp_rows(const struct option_set *set, struct argp_option *out)
+static int argp_rows(const struct option_set *set, struct argp_option *out)
 {
   int n = 0, position = 0;
   for (int t = 0; t < set->count; t++) {
@@ -347,6 +347,7 @@ static void argp_rows(const struct option_set *set, struct argp_option *out)
                                       .arg = value,
                                       .doc = help_text(row),
                                       .group = t + 1};
+      CHECK(out[n - 1].doc, ERR_MEMORY, "cannot allocate the texts of options");
       if (row->alias)
         out[n++] = (struct argp_option){.name = row->alias,
                                         .key = ALIAS_BASE + position,
@@ -360,6 +361,7 @@ static void argp_rows(const struct option_set *set, struct argp_option *out)
   out[n++] = (struct argp_option){
       .name = "usage", .key = KEY_BASE - 1, .doc = "give a short usage message", .group = -1};
   out[n] = (struct argp_option){0};
+  return OK;
 }
 
 static int defaults_set(const struct option_set *set, char *values)
@@ -437,7 +439,7 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   static struct argp_option rows[2 * MAX_ROWS + 16];
   struct parse *p = &parsed;
   *p = (struct parse){.set = set, .values = values, .positional = positional};
-  argp_rows(set, rows);
+  TRY(argp_rows(set, rows));
   struct argp argp = {
       .options = rows, .parser = argument_seen, .args_doc = set->arguments, .doc = set->doc};
   TRY(help_give(&argp, set, argc, argv));

@@ -75,8 +75,10 @@ static int key_remember(struct deck *deck, const char *key, int *earlier)
   if (*earlier) return OK;
   CHECK(deck->n_keys < MAX_KEYS, ERR_USAGE, "%s:%d: more than %d keys", deck->path, deck->line,
         MAX_KEYS);
+  char *kept = strdup(key);
+  CHECK(kept, ERR_MEMORY, "cannot allocate the keys of '%s'", deck->path);
   deck->lines[deck->n_keys] = deck->line;
-  deck->keys[deck->n_keys++] = strdup(key);
+  deck->keys[deck->n_keys++] = kept;
   return OK;
 }
 
@@ -116,6 +118,7 @@ static int line_read(struct deck *deck, char *line, int (*entry)(void *, const s
   char where[512];
   snprintf(where, sizeof where, "%s:%d", deck->path, deck->line);
   struct deck_entry e = {where, key, strdup(value), 0};
+  CHECK(e.value, ERR_MEMORY, "cannot allocate the values of '%s'", deck->path);
   TRY(key_remember(deck, key, &e.earlier));
   TRY(entry(self, &e));
   return OK;
@@ -185,15 +188,14 @@ int deck_parse(const char *path, const char *text, size_t length,
   return status;
 }
 
-void deck_value_write(const char *value, FILE *out)
+void deck_value_write(const char *value, size_t length, FILE *out)
 {
-  size_t length = strlen(value);
   int blank = isspace((unsigned char)value[0]) || isspace((unsigned char)value[length - 1]);
-  if (!blank && value[0] != '"' && !strchr(value, '#')) {
-    fputs(value, out);
+  if (!blank && value[0] != '"' && !memchr(value, '#', length)) {
+    fwrite(value, 1, length, out);
     return;
   }
   fputc('"', out);
-  for (; *value; value++) fputs(*value == '"' ? "\"\"" : (char[2]){*value}, out);
+  for (size_t i = 0; i < length; i++) fputs(value[i] == '"' ? "\"\"" : (char[2]){value[i]}, out);
   fputc('"', out);
 }

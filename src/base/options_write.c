@@ -19,13 +19,11 @@ static int is_left_out(const struct option_row *row, const char *target)
 /* A line for each line of the text: one, unless the option was given again. */
 static void texts_write(const struct option_row *row, const char *text, FILE *out)
 {
-  char *copy = strdup(text), *rest = copy;
-  for (char *line; copy && (line = strsep(&rest, "\n"));) {
+  for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
     fprintf(out, "%s = ", row->key);
-    deck_value_write(line, out);
+    deck_value_write(line, strcspn(line, "\n"), out);
     fputc('\n', out);
   }
-  free(copy);
 }
 
 static void value_write(const struct option_row *row, const char *target, FILE *out)

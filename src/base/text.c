@@ -86,15 +86,22 @@ int text_is_clean(const char *text)
 void text_print(FILE *out, const char *format, ...)
 {
   va_list args;
-  char *text = NULL;
+  char few[4096], *many = NULL, *text = few;
   va_start(args, format);
-  int length = vasprintf(&text, format, args);
+  int length = vsnprintf(few, sizeof few, format, args);
   va_end(args);
-  if (length < 0) return;
+  if (length >= (int)sizeof few) { /* without memory for it, its beginning */
+    va_start(args, format);
+    length = vasprintf(&many, format, args);
+    va_end(args);
+    if (length < 0) many = NULL;
+    text = many ? many : few;
+  }
+  if (length < 0) length = (int)strlen(few);
   char *begin = text + strspn(text, "\n"), *end = text + length;
   while (end > begin && end[-1] == '\n') *--end = '\0';
   text_clean(begin);
   size_t before = (size_t)(begin - text), after = (size_t)(text + length - end);
   fprintf(out, "%.*s%s%.*s", (int)before, "\n\n\n\n", begin, (int)after, "\n\n\n\n");
-  free(text);
+  free(many);
 }

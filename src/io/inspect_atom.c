@@ -249,8 +249,12 @@ static int row_tell(struct atom_page *w, gidx row, struct json *j)
   size_t bytes = 0;
   struct source_list list;
   FILE *memory = has_words(w) ? open_memstream(&text, &bytes) : NULL;
+  CHECK(memory || !has_words(w), ERR_MEMORY, "cannot allocate the words of row %lld",
+        (long long)row);
   int status = memory ? words_print(w, row, memory) : OK;
-  if (memory) fclose(memory);
+  if (memory && fclose(memory) && !status)
+    status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate the words of row %lld",
+                         (long long)row);
   if (text) json_text(j, "tokens", text + strspn(text, " "));
   free(text);
   TRY(status);

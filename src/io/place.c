@@ -77,7 +77,8 @@ static int path_resolve(const char *path, char *out)
   char folder[4096];
   path_folder(path, folder);
   char *resolved = realpath(folder, NULL);
-  CHECK(resolved, ERR_CREATE, "cannot create '%s': %s", path, strerror(errno));
+  CHECK(resolved, errno == ENOMEM ? ERR_MEMORY : ERR_CREATE, "cannot create '%s': %s", path,
+        strerror(errno));
   int length =
       snprintf(out, 4096, "%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, name_of(path));
   free(resolved);

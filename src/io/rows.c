@@ -110,6 +110,7 @@ static int source_path(const struct input_array *all, const struct h5_source *so
   char *found = realpath(path, NULL);
   int error = errno;
   char *below = found ? realpath(folder, NULL) : NULL;
+  if (found && !below) error = errno;
   watchdog_end(step);
   size_t depth = below ? strlen(below) : 0;
   if (depth == 1) depth = 0; /* the root */
@@ -117,8 +118,8 @@ static int source_path(const struct input_array *all, const struct h5_source *so
   int there = found && below;
   free(found);
   free(below);
-  CHECK(there, ERR_IO, "cannot open '%s', a source of the virtual '%s': %s", path, all->name,
-        strerror(error));
+  CHECK(there, error == ENOMEM ? ERR_MEMORY : ERR_IO,
+        "cannot open '%s', a source of the virtual '%s': %s", path, all->name, strerror(error));
   CHECK(is_below, ERR_INPUT,
         "'%s', a source of the virtual '%s', is not in the folder of that file or below, and not "
         "followed: name the files themselves in a list, as --rows @LIST",

@@ -155,7 +155,7 @@ static int word_make(struct sources *s, const struct source_list *l, gidx sequen
   FILE *memory = open_memstream(text, &bytes);
   CHECK(memory, ERR_MEMORY, "cannot allocate a word");
   tokens_word(l->words, token, 0, memory);
-  fclose(memory);
+  CHECK(fclose(memory) == 0, ERR_MEMORY, "cannot allocate a word");
   return OK;
 }
 

@@ -200,9 +200,11 @@ static int frames_propose(struct steps *s)
   return OK;
 }
 
-/* A rank that has failed lets its members be, or the others would try them for ever. */
+/* A rank that has failed lets its members be, or the others would try them for ever.  Where its own
+ * memory is what failed, no member was begun, and the next exchange tells the others. */
 static void own_give_up(struct steps *s)
 {
+  if (!s->own_verdict) return;
   for (idx i = 0; i < s->b->mine; i++) {
     struct proposal *to = own_proposal(s, i);
     if (s->own_verdict[i] == PENDING) to->verdict = s->own_verdict[i] = GIVEN_UP;

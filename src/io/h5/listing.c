@@ -37,12 +37,15 @@ static int entry_add(struct h5_listing *list, const char *path, enum h5_entry_ki
 {
   CHECK(list->count < MAX_OBJECTS, ERR_INPUT, "more than %d objects", MAX_OBJECTS);
   TRY(grow(&list->entries, list->count, &list->capacity, sizeof *list->entries));
-  struct h5_entry *e = &list->entries[list->count];
-  *e = (struct h5_entry){.path = strdup(path), .kind = kind};
-  if (target) e->target = strdup(target);
-  list->count++;
-  CHECK(e->path && (!target || e->target), ERR_MEMORY, "cannot allocate a name");
-  return OK;
+  struct h5_entry e = {.path = strdup(path), .kind = kind};
+  if (target) e.target = strdup(target);
+  if (e.path && (e.target || !target)) {
+    list->entries[list->count++] = e;
+    return OK;
+  }
+  free(e.path);
+  free(e.target);
+  FAIL(ERR_MEMORY, "cannot allocate a name");
 }
 
 static int by_path(const void *a, const void *b)

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: an allocation of the program that fails, whichever it is, ends a command with 71 and one
+message, or changes nothing of its result; the result of an earlier run stays as it is, and no
+unfinished file is left.  One allocation after another fails: of those that the same two calls
+lead to the first; with CHECK_FULL=1 of each command the first of each way from main, with EVERY=1
+all, for an hour.  ONLY=encode,fit takes these cases.  Allocations of libraries are left out: MPI
+and HDF5 end the program by themselves where theirs fail."""
+import filecmp
+import itertools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+import h5py
+import numpy as np
+
+from exchange_files import FOLDERS, MADE
+from jobs import FAULTS, environment
+from tap import FULL, SAGITTA, claim, done_testing, ok, sagitta, skip_all
+
+BESIDE = re.compile(r"(^|\.)(used|run)(\.failed)?\.(in|log|json)$")
+CRASHES = signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE
+SAE = next(f for f in FOLDERS if f.startswith("saelens") and "jump" in f)
+EVERY = os.environ.get("EVERY", "0") not in ("", "0")
+D = "--rows in/rows.h5 --dictionary in/start.h5"
+S = D + " --supports in/supports.h5"
+FIT = "fit --rows in/rows.h5 --atoms 8 --top-s 3 --sweeps 1"
+# What runs; those that write have --output out --force behind them.
+WRITERS = {
+    "synth": "synth --n-rows 60 --atoms 12 --columns 16 --top-s 3 --start-cosine 0.8",
+    "systems": "synth --systems 5 --system-rows 16 --mixed --frame 2",
+    "seed": "seed --rows in/rows.h5 --atoms 12 --center",
+    "encode": f"encode {D} --top-s 3 --rounds 2",
+    "deck": "encode in/encode.in --top-s 3",
+    "npy": "encode --rows in/rows.npy --dictionary in/atoms.npy --top-s 3 --filter on",
+    "shards": "encode --rows in/part-*.npy --dictionary in/start.h5 --top-s 3 --center",
+    "part": f"encode {D} --top-s 3 --row-range 0:",
+    "captured": "encode --capture in/capture.h5 --dictionary in/eye.npy --top-s 2",
+    "encoder": "encode --encoder in/sae --rows in/wide.npy",
+    "route": f"route {D} --top-s 3",
+    "merge": "merge in/part.h5",
+    "color": "color --supports in/supports.h5",
+    "assemble": f"assemble {S} --directions 2",
+    "solve": "solve --systems in/systems.h5 --escalate",
+    "refit": f"refit {S} --sweeps 1",
+    "reroute": f"refit {S} --sweeps 1 --reroute",
+    "fit": FIT,
+    "minibatch": f"{FIT} --minibatch 64",
+    "atoms": f"{FIT} --update atoms --holdout in/held.npy",
+    "train": "train --rows in/rows.h5 --holdout in/held.npy --atoms 12 --top-s 3 --epochs 1 --batch 50",
+    "terminal": f"terminal {S} --directions 2 --cross 4",
+    "slq": f"terminal {S} --directions 2 --evidence slq",
+    "compare": "compare in/start.h5 in/dictionary.h5",
+    "top": "top --supports in/supports.h5",
+    "harvest": "harvest --capture in/capture.h5",
+    "pack": "pack --capture in/prompts.h5",
+    "attribute": "attribute --capture in/capture.h5 --dictionary in/eye.npy --supports "
+                 "in/captured/supports.h5",
+    "import": f"import {os.path.abspath(MADE)}/{SAE}",
+    "export": "export in/sae --to saelens --rows in/wide.npy",
+}
+READERS = {
+    "evaluate": f"evaluate {D} --codes in/supports.h5",
+    "inspect": "inspect in",
+    "inspect --atom": "inspect in/run --atom 2 --rows in/tokens.h5 --vocabulary in/words.txt",
+    "verify": "verify in",
+    "dense": "verify --dense in/run",
+    "diff": "diff in/supports.h5 in/supports.h5",
+    "bench": "bench route --n-rows 20 --atoms 16 --columns 8 --repeats 1",
+    "dry": f"encode {D} --top-s 3 --dry-run",
+    "help": "fit --help",
+}
+
+
+def program(words, where, **more):
+    return subprocess.run([SAGITTA, *words], cwd=where, text=True, capture_output=True,
+                          stdin=subprocess.DEVNULL, timeout=100,
+                          env=environment(CUDA_VISIBLE_DEVICES="-1", OMP_NUM_THREADS="1", **more))
+
+
+def need(where, words, output):
+    done = program([*words.split(), "--output", output], where)
+    if not ok(done.returncode == 0, f"{words}: {done.returncode} {done.stderr[-300:]}"):
+        sys.exit(1)
+
+
+def captures_make(here, rng):
+    for name, more in ("capture", {}), ("prompts", {"q_start": np.array([0, 20, 40])}):
+        with h5py.File(f"{here}/in/{name}.h5", "w") as f:
+            for key in "qkv":
+                f[key] = rng.standard_normal((40, 2, 4)).astype("f4")
+            for key, value in more.items():
+                f[key] = value
+                f["token"] = np.ones(40, np.int32)
+            f.attrs["causal"] = 1
+    np.save(f"{here}/in/eye.npy", np.eye(8, dtype="f4"))
+    need(here, "encode --capture in/capture.h5 --dictionary in/eye.npy --top-s 2", "in/captured")
+
+
+def inputs_make(here, seed):
+    """Everything that a command reads, in here/in."""
+    rng = np.random.default_rng(seed)
+    need(here, f"synth --n-rows 150 --atoms 12 --columns 16 --top-s 3 --start-cosine 0.8 --noise "
+         f"0.1 --seed {seed}", "in")
+    need(here, f"synth --systems 6 --system-rows 12 --seed {seed}", "in")
+    with h5py.File(f"{here}/in/rows.h5") as f, h5py.File(f"{here}/in/start.h5") as g:
+        rows, atoms = f["rows"][:], g["atoms"][:]
+    for name, values in {"rows": rows, "atoms": atoms, "held": rows[::3] + 1, "part-0": rows[:70],
+                         "part-1": rows[70:]}.items():
+        np.save(f"{here}/in/{name}.npy", values)
+    need(here, f"encode {D} --top-s 3", "in/supports.h5")
+    need(here, f"encode {D} --top-s 3 --row-range 0:", "in/part.h5")
+    need(here, f"encode {D} --top-s 3", "in/run")
+    shutil.copy(f"{here}/in/start.h5", f"{here}/in/run/dictionary.h5")
+    need(here, "top --supports in/supports.h5", "in/run")
+    with h5py.File(f"{here}/in/tokens.h5", "w") as f:
+        f["rows"], f["token"] = rows, np.arange(len(rows), dtype="i4") % 9
+    with open(f"{here}/in/words.txt", "w") as words:
+        words.writelines(f" word{i}\n" for i in range(9))
+    captures_make(here, rng)
+    need(here, WRITERS["import"], "in/sae")
+    with h5py.File(f"{here}/in/sae/dictionary.h5") as f:
+        np.save(f"{here}/in/wide.npy", rng.standard_normal((40, f["atoms"].shape[1])).astype("f4"))
+    with open(f"{here}/in/encode.in", "w") as deck:
+        deck.write("rows = in/rows.h5\ndictionary = \"in/start.h5\"  # atoms\nthreads = 1\n")
+
+
+def results_of(folder):
+    """{path: bytes} of what is a result below a folder."""
+    found = {}
+    for at, _, names in os.walk(folder):
+        for name in names:
+            if not BESIDE.search(name):
+                path = os.path.join(at, name)
+                with open(path, "rb") as f:
+                    found[os.path.relpath(path, folder)] = f.read()
+    return found
+
+
+def difference(text, wanted):
+    """The first line that is another, "" if there is none."""
+    lines = itertools.zip_longest(text.splitlines(), wanted.splitlines())
+    return next((f"prints '{a}' for '{b}'" for a, b in lines if a != b), "")
+
+
+class Case:
+    def __init__(self, folder, name, words, writes):
+        self.folder, self.name, self.writes = folder, name, writes
+        self.states = []  # folders with what may be there after a run
+        self.words = words.split() + (["--quiet", "--force", "--output", "out"] if writes else [])
+
+    def place(self, n):
+        """A folder for one run, with the inputs and the result of an earlier run on others."""
+        where = f"{self.folder}/try/{self.name}-{n}"
+        os.makedirs(where)
+        os.symlink(f"{self.folder}/a/in", f"{where}/in")
+        if self.writes and n != "new":
+            shutil.copytree(self.old, f"{where}/out")
+        return where
+
+    def prepare(self):
+        """What it gives without a fault; the numbers of the allocations, by the way to them."""
+        if self.writes:
+            self.old = f"{self.folder}/old/{self.name}"
+            need(f"{self.folder}/b", " ".join(self.words[:-3]), self.old)
+            self.before = results_of(self.old)
+            if self.words[0] == "fit":  # what fit publishes before the first one
+                self.states.append(f"{self.folder}/old/{self.name}-start")
+                need(f"{self.folder}/a", " ".join(self.words[:-3]).replace("sweeps 1", "sweeps 0"),
+                     self.states[0])
+        self.new = self.place("new")
+        self.states.append(f"{self.new}/out")
+        paths = f"{self.folder}/{self.name}.paths"
+        done = program(self.words, self.new, LD_PRELOAD=FAULTS, FAULT="own-memory:1000000000",
+                       FAULT_PATHS=paths)
+        ok(done.returncode == 0, f"{self.name}: {done.returncode} {done.stderr[-300:]}")
+        self.said = done.stdout
+        with open(paths) as f:
+            self.ways = [line.split() for line in f]
+
+    def is_new(self, path, name):
+        """Is the file what the run gives, or gave on its way?  Codes of an earlier dictionary are
+        taken away when fit puts another there."""
+        if self.words[0] == "fit" and name == "supports.h5" and not os.path.exists(path):
+            return True
+        for state in self.states:
+            if not os.path.exists(path) or not os.path.exists(f"{state}/{name}"):
+                if os.path.exists(path) == os.path.exists(f"{state}/{name}"):
+                    return True
+            elif not name.endswith(".h5"):
+                return filecmp.cmp(path, f"{state}/{name}", shallow=False)
+            elif program(["diff", path, f"{state}/{name}"], self.folder).returncode == 0:
+                return True
+        return False
+
+    def judge(self, where, done):
+        """What is wrong, "" if nothing is."""
+        messages = [line for line in done.stderr.splitlines() if line.startswith("sagitta")]
+        if done.returncode not in (0, 71):
+            return f"exit {done.returncode} {done.stderr[-200:]}"
+        if done.returncode and len(messages) != 1:
+            return f"says {done.stderr[-300:]}"
+        if not self.writes:
+            varies = done.returncode or self.name in ("bench", "dry", "help")
+            return "" if varies else difference(done.stdout, self.said)
+        there = results_of(f"{where}/out")
+        for name in sorted(set(there) | set(self.before)):
+            is_old = done.returncode and there.get(name) == self.before.get(name)
+            if not is_old and not self.is_new(f"{where}/out/{name}", name):
+                return f"exit {done.returncode}, and {name} is neither the old nor the new one"
+        return ""
+
+    def fail(self, n):
+        """Let the n-th allocation fail."""
+        where = self.place(n)
+        done = program(self.words, where, LD_PRELOAD=FAULTS, FAULT=f"own-memory:{n}")
+        wrong = self.judge(where, done)
+        shutil.rmtree(where)
+        return done.returncode, wrong
+
+
+def check(case, seen, pool):
+    with claim(f"{case.name}: each allocation fails once"):
+        case.prepare()
+        seen = set() if FULL else seen
+        numbers = [int(n) for n, near, way in case.ways if EVERY or not (
+            (way if FULL else near) in seen or seen.add(way if FULL else near))]
+        ok(len(case.ways) > 3, f"{len(case.ways)} allocations")
+        ends = list(pool.map(case.fail, numbers))
+        for n, (_, wrong) in zip(numbers, ends):
+            ok(not wrong, f"{' '.join(case.words)}: allocation {n}: {wrong}")
+        shutil.rmtree(case.new)
+    print(f"# {case.name}: {len(case.ways)} allocations, {len(numbers)} failed, "
+          f"{sum(code == 71 for code, _ in ends)} ended it", flush=True)
+
+
+def main():
+    if os.environ.get("SANITIZED"):
+        skip_all("the sanitizers come first among what is preloaded")
+    cases = [*((n, w, True) for n, w in WRITERS.items()), *((n, w, False) for n, w in READERS.items())]
+    only = os.environ.get("ONLY", "").split(",")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(3) as pool:
+        for i, version in enumerate("ab"):
+            os.makedirs(f"{folder}/{version}")
+            inputs_make(f"{folder}/{version}", i)
+        names = {case[0].split()[0] for case in cases}
+        commands = set(sagitta("--list-options").stdout.split())
+        used = {words.split()[0] for _, words, _ in cases}
+        ok(used == commands, f"every command has its turn: {commands ^ used} {len(names)}")
+        seen = set()
+        for name, words, writes in cases:
+            if only == [""] or name in only:
+                check(Case(folder, name, words, writes), seen, pool)
+    done_testing()
+
+
+main()
