@@ -14,7 +14,7 @@ import numpy as np
 
 from jobs import (FAULTS, environment, job_end, job_ranks, job_start, kill_all,
                   wait_for_temporary)
-from tap import SAGITTA, claim, done_testing, launch, ok, sagitta, skip_all
+from tap import FULL, SAGITTA, claim, done_testing, launch, ok, sagitta, skip_all
 
 DEADLINE = 3  # seconds; MPI has to start in it, on a busy machine
 SLACK = 3  # seconds more than the deadline and two: mpirun's own end, on a busy machine
@@ -168,6 +168,28 @@ def check_mpi(folder, pool):
         ok(there == (["supports.h5"] if fault == "stop-finalize" else []), f"left: {there}")
 
 
+@claim("a rank that stops in MPI_Finalize or behind it ends the job, one that is killed there too")
+def check_end_of_job(folder, pool):
+    """Others have mostly ended by then: the stopped rank itself is woken, says so and ends."""
+    moments = (1, 3000, 10000, 30000) if FULL else (1, 10000)
+    cases = [(f"{how}-inside:{n}", rank) for how in ("stop", "kill") for n in moments
+             for rank in (0, 1)] + [("stop-exit:1", rank) for rank in (0, 1)]
+
+    def one(case):
+        fault, rank = case
+        return hung(encode(folder, f"{fault}-{rank}", "--deadline", DEADLINE, "--quiet"), ranks=2,
+                    FAULT=fault, FAULT_RANK=str(rank))
+
+    for (fault, rank), done in zip(cases, pool.map(one, cases)):
+        if "kill" in fault:
+            got, said, spent = done
+            ok(got not in (0, None) and spent < DEADLINE + 2 + SLACK, f"{fault} {rank}: {done}")
+        else:
+            check_end(f"{fault} of rank {rank}", done, 76, SLOW)
+        there = left(folder, f"{fault}-{rank}")
+        ok(there == ["supports.h5"], f"{fault} of rank {rank} leaves {there}")
+
+
 def long_job(folder, out, rounds):
     return ["encode", "--rows", f"{folder}/long/rows.h5", "--dictionary",
             f"{folder}/long/dictionary.h5", "--top-s", max(16, rounds), "--rounds", rounds,
@@ -257,6 +279,7 @@ def main():
         check_calls(folder, pool)
         check_commands(folder, pool)
         check_mpi(folder, pool)
+        check_end_of_job(folder, pool)
         check_clock(folder, leap)
         check_suspended(pause)
         check_limit(folder)

@@ -20,6 +20,9 @@ enum { MAX_STEPS = 64, STACK_BYTES = 1 << 18, LOOKS_A_DEADLINE = 5, MAX_TURN = 2
 #define MAX_PERIOD 0.1
 #define GRACE 1.0
 #define TURN 0.3
+/* Seconds after the deadline: a stopped rank is woken, after its peers could speak; and killed. */
+#define WAKE_AFTER 1.2
+#define KILL_AFTER 1.9
 
 /* A free slot has the code OK. */
 struct step {
@@ -37,6 +40,12 @@ static void (*unfinished_discard)(void);
 static int leave_code; /* not OK: the process is ending by itself, since leave_begun */
 static double leave_begun;
 static char message[2048];
+/* While ranks end: wakes this process where it was stopped, and kills it where that does not help. */
+enum { WAKE, KILL, ALARMS };
+static timer_t alarms[ALARMS];
+static int are_armed;
+static char stopped[256]; /* what is said then; its length */
+static size_t stopped_length;
 static _Atomic int is_said;
 static _Thread_local int is_unwatched;
 
@@ -106,6 +115,28 @@ static void steps_look(void)
     if (steps[i].code && now - steps[i].begun > deadline + period() + turn) process_end(&steps[i]);
 }
 
+/* Both ring only where nobody sets them again, because this process is stopped.  The peers may say
+ * first what they wait for. */
+static void alarms_set(void)
+{
+  const double after[ALARMS] = {deadline + WAKE_AFTER, deadline + KILL_AFTER};
+  for (int i = 0; i < ALARMS; i++) {
+    struct itimerspec time = {
+        .it_value = {(time_t)after[i], (long)((after[i] - (double)(time_t)after[i]) * 1e9)}};
+    timer_settime(alarms[i], 0, &time, NULL);
+  }
+}
+
+/* SIGCONT of the alarm, and not that of a person who lets the process go on. */
+static void woken(int number, siginfo_t *facts, void *context)
+{
+  (void)number, (void)context;
+  if (facts->si_code != SI_TIMER) return;
+  ssize_t written = write(STDERR_FILENO, stopped, stopped_length);
+  (void)written;
+  _exit(ERR_COMM);
+}
+
 static void *watchdog_main(void *argument)
 {
   (void)argument;
@@ -117,6 +148,7 @@ static void *watchdog_main(void *argument)
     pthread_mutex_lock(&lock);
     now += passed < 2 * period() ? passed : 2 * period(); /* else this process did not run */
     steps_look();
+    if (are_armed && passed < deadline) alarms_set(); /* else one may ring now, and would not */
     pthread_mutex_unlock(&lock);
   }
   return NULL;
@@ -182,6 +214,31 @@ void watchdog_end(int step)
   if (step == MAX_STEPS) return;
   pthread_mutex_lock(&lock);
   steps[step].code = OK;
+  pthread_mutex_unlock(&lock);
+}
+
+/* A stopped process cannot look at a clock, but the kernel's timers run on, and SIGCONT and SIGKILL
+ * reach it. */
+void watchdog_ending(void)
+{
+  struct sigaction action = {.sa_sigaction = woken, .sa_flags = SA_SIGINFO | SA_RESTART};
+  struct sigevent wake = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+  struct sigevent kill = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+  char rank[32] = "";
+  sigemptyset(&action.sa_mask);
+  pthread_mutex_lock(&lock);
+  if (who_rank >= 0) snprintf(rank, sizeof rank, "rank %d: ", who_rank);
+  snprintf(stopped, sizeof stopped,
+           "%s%s: this rank was stopped while the job ended, for longer than the deadline of %g "
+           "seconds; what the job writes is complete\n",
+           rank, who, deadline);
+  stopped_length = strlen(stopped);
+  if (!are_armed && sigaction(SIGCONT, &action, NULL) == 0 &&
+      timer_create(CLOCK_MONOTONIC, &wake, &alarms[WAKE]) == 0 &&
+      timer_create(CLOCK_MONOTONIC, &kill, &alarms[KILL]) == 0) {
+    are_armed = 1;
+    alarms_set();
+  }
   pthread_mutex_unlock(&lock);
 }
 

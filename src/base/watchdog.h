@@ -36,6 +36,11 @@ double watchdog_period(void);
 int watchdog_begin(int code, const char *what, const char *subject);
 void watchdog_end(int step);
 
+/* From here on this process does no more than end together with others, which may not wait for it:
+ * where it is stopped (SIGSTOP) for longer than the deadline it is woken and ends with ERR_COMM and
+ * a message, or is killed.  Until it has ended, a suspension of the whole job counts, too. */
+void watchdog_ending(void);
+
 /* The caller says why the process ends and ends it; where it cannot within a second, because that
  * blocks too, the watchdog does.  Called again, another second begins.  Does not return when the
  * watchdog has already begun to. */

@@ -206,6 +206,7 @@ int comm_close(struct comm *c)
 {
   struct comm_state *s = c->state;
   if (!s) return OK;
+  if (c->size > 1) watchdog_ending();
   if (c->size > 1) POST(MPI_Ibarrier(s->world, &request_));
   int step = watchdog_begin(ERR_COMM, "waiting for all ranks to end", NULL);
   int status = mpi_end(s);
