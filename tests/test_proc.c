@@ -33,6 +33,21 @@ static void is_left(gidx want, const char *what)
   ok(left == want, "%s: %lld bytes are left, not %lld", what, (long long)left, (long long)want);
 }
 
+static void pids_check(void)
+{
+  claim_begin("processes and threads");
+  put("proc/self/cgroup", "0::/many/step\n");
+  ok(proc_pids(root) == -1, "no files: no limit");
+  put("sys/fs/cgroup/many/step/pids.max", "max\n");
+  ok(proc_pids(root) == -1, "max: no limit");
+  put("sys/fs/cgroup/many/pids.max", "77\n");
+  ok(proc_pids(root) == 77, "that of the group above: %lld", (long long)proc_pids(root));
+  put("proc/self/cgroup", "3:pids:/many\n");
+  put("sys/fs/cgroup/pids/many/pids.max", "55\n");
+  ok(proc_pids(root) == 55, "version 1: %lld", (long long)proc_pids(root));
+  claim_end();
+}
+
 static void version_2_check(void)
 {
   claim_begin("version 2: memory and time");
@@ -91,6 +106,7 @@ int main(void)
 {
   char command[64];
   if (!ok(mkdtemp(root) != NULL, "a folder for the files of a kernel")) return done_testing();
+  pids_check();
   version_2_check();
   version_1_check();
   ok(memory_share(2) <= proc_memory(""), /* half, since others use memory meanwhile */

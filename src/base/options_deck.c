@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file_facts.h"
+#include "base/retry.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 
@@ -156,7 +157,7 @@ static int file_read(int file, const char *path, char *text, size_t *length)
 
 int deck_read(const char *path, char *text, size_t *length)
 {
-  int step = watchdog_begin(ERR_IO, "opening", path), file = open(path, O_RDONLY | O_CLOEXEC);
+  int step = watchdog_begin(ERR_IO, "opening", path), file = retry_open(path, O_RDONLY | O_CLOEXEC);
   watchdog_end(step);
   CHECK(file >= 0, ERR_IO, "cannot open deck '%s': %s", path, strerror(errno));
   int status = file_read(file, path, text, length);

@@ -124,3 +124,15 @@ gidx proc_memory(const char *root)
       fmin(groups_walk(root, "", memory_look), groups_walk(root, "memory", memory_look_1));
   return left < 0x1p62 ? (gidx)left : INT64_MAX; /* version 1 says 2^63 less a page for no limit */
 }
+
+static double pids_look(const char *folder)
+{
+  gidx most = group_number(folder, "pids.max", "");
+  return most < 0 ? INFINITY : (double)most;
+}
+
+gidx proc_pids(const char *root)
+{
+  double most = fmin(groups_walk(root, "", pids_look), groups_walk(root, "pids", pids_look));
+  return most < 0x1p62 ? (gidx)most : -1;
+}

@@ -16,7 +16,7 @@ enum status {
   ERR_INPUT = 65,    /* content of an input */
   ERR_DEVICE = 69,   /* required device or instruction set not available */
   ERR_INTERNAL = 70, /* a broken invariant of our own */
-  ERR_MEMORY = 71,   /* out of memory */
+  ERR_MEMORY = 71,   /* out of memory, or of threads */
   ERR_CREATE = 73,   /* output cannot be created */
   ERR_IO = 74,       /* open, read or write failed, or took longer than the deadline */
   ERR_STOPPED = 75,  /* no failure: the job was asked to stop, and can go on later */

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 enum { MAX_STEPS = 64, STACK_BYTES = 1 << 18, LOOKS_A_DEADLINE = 5, MAX_TURN = 2 };
 /* Seconds: between two looks, at most; to say the last words; and by which a rank lets the one
@@ -157,8 +158,7 @@ static void *watchdog_main(void *argument)
 int watchdog_start(void)
 {
   int error = thread_start(watchdog_main);
-  CHECK(!error, ERR_INTERNAL, "cannot start the thread of the watchdog: %s", strerror(error));
-  return OK;
+  return error ? thread_fail("the thread of the watchdog", error) : OK;
 }
 
 void watchdog_deadline_set(double seconds)

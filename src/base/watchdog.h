@@ -14,7 +14,7 @@
 #ifndef BASE_WATCHDOG_H
 #define BASE_WATCHDOG_H
 
-/* Start the thread; at the begin of main, once.  ERR_INTERNAL when there is no thread. */
+/* Start the thread; at the begin of main, once.  ERR_MEMORY when there is no thread. */
 int watchdog_start(void);
 
 /* Seconds that a step may take: 300, or what was set last. */

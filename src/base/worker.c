@@ -9,6 +9,7 @@
 
 #include "base/cores.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 struct worker_state {
   pthread_t thread;
@@ -53,7 +54,7 @@ int worker_open(struct worker *w)
   if (error) {
     free(s);
     w->state = NULL;
-    FAIL(ERR_INTERNAL, "cannot start a thread: %s", strerror(error));
+    return thread_fail("a thread that works beside", error);
   }
   return OK;
 }

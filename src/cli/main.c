@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "base/watchdog.h"
 #include "cli/about.h"
 #include "cli/agreement.h"
@@ -106,7 +107,10 @@ static void library_exit(int status, void *unused)
   (void)unused;
   if (status != ERR_ANSWER || leaving) return;
   result_discard();
-  fprintf(stderr, "sagitta: a library ended the program, for lack of threads or memory\n");
+  char limits[256];
+  thread_limits(limits, sizeof limits);
+  fprintf(stderr, "sagitta: a library ended the program, for lack of threads or memory; %s\n",
+          limits);
   fflush(NULL);
   _exit(ERR_MEMORY);
 }
@@ -214,9 +218,10 @@ int main(int argc, char **argv)
   log_setup(LOG_NORMAL, 0);
   snprintf(run.title, sizeof run.title, "sagitta %.32s", name);
   watchdog_name(run.title, launcher_rank());
-  if (process_begin(argc, argv)) {
+  int status = process_begin(argc, argv);
+  if (status) {
     fprintf(stderr, "%s: %s\n", run.title, status_message());
-    return ERR_INTERNAL;
+    return status;
   }
   if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
     usage_print(stdout);
@@ -253,7 +258,7 @@ int main(int argc, char **argv)
     return ERR_MEMORY;
   }
   on_exit(library_exit, NULL);
-  int status = run_open(&run, options, arguments);
+  status = run_open(&run, options, arguments);
   if (!status) status = run.command->run(&run, options, arguments);
   stop_listen_end();
   if (!status || status == ERR_ANSWER) run_page_end(&run);

@@ -8,7 +8,7 @@
 
 /* Make sure of three standard streams, so that no file of ours takes the place of one; let writes
  * beyond a limit fail (EFBIG) instead of ending the process; start the watchdog, with the deadline
- * of the command line.  Commands that only print die of SIGPIPE, like any filter.  ERR_INTERNAL
+ * of the command line.  Commands that only print die of SIGPIPE, like any filter.  ERR_MEMORY
  * when there is no thread for the watchdog. */
 int process_begin(int argc, char **argv);
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "base/types.h"
 #include "base/watchdog.h"
 
@@ -90,8 +91,8 @@ int watch_start(struct watch *w)
   pthread_mutex_init(&w->lock, NULL);
   pthread_cond_init(&w->wake, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  CHECK(pthread_create(&w->thread, NULL, watch_main, w) == 0, ERR_INTERNAL,
-        "cannot start the thread that watches the peers");
+  int error = pthread_create(&w->thread, NULL, watch_main, w);
+  if (error) return thread_fail("the thread that watches the peers", error);
   w->is_running = 1;
   return OK;
 }

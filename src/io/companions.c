@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/retry.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "io/temporary.h"
@@ -31,7 +32,7 @@ static FILE *log_append(const char *path)
 {
   struct stat facts;
   int step = watchdog_begin(ERR_IO, "opening", path);
-  int file = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  int file = retry_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   watchdog_end(step);
   if (file < 0) return NULL;
   FILE *log = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) ? fdopen(file, "a") : NULL;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "base/retry.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 
@@ -21,7 +22,7 @@ int flat_open(struct flat_file *f, const char *path)
   *f = (struct flat_file){.path = path};
   TRY(file_facts_of(path, &facts));
   CHECK(S_ISREG(facts.mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
-  int step = watchdog_begin(ERR_IO, "opening", path), file = open(path, O_RDONLY | O_CLOEXEC);
+  int step = watchdog_begin(ERR_IO, "opening", path), file = retry_open(path, O_RDONLY | O_CLOEXEC);
   watchdog_end(step);
   CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   f->file = file + 1;
@@ -50,9 +51,8 @@ int flat_bytes(const struct flat_file *f, gidx at, size_t bytes, void *out)
   for (size_t done = 0; done < bytes;) {
     size_t part = bytes - done < STEP_BYTES ? bytes - done : STEP_BYTES;
     int step = watchdog_begin(ERR_IO, "reading", f->path);
-    ssize_t got = pread(f->file - 1, (char *)out + done, part, (off_t)at + (off_t)done);
+    ssize_t got = retry_pread(f->file - 1, (char *)out + done, part, (off_t)at + (off_t)done);
     watchdog_end(step);
-    if (got < 0 && errno == EINTR) continue;
     CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", f->path, strerror(errno));
     if (got == 0) return input_file_failed(f->input, end_fail(f, at + (gidx)done));
     done += (size_t)got;

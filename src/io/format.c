@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/retry.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 
@@ -61,7 +62,8 @@ static int signature_find(int file)
 {
   static const char signature[] = "\x89HDF\r\n\x1a\n";
   char found[sizeof signature - 1];
-  for (off_t at = 0; pread(file, found, sizeof found, at) == sizeof found; at = at ? 2 * at : 512)
+  for (off_t at = 0; retry_pread(file, found, sizeof found, at) == sizeof found;
+       at = at ? 2 * at : 512)
     if (memcmp(found, signature, sizeof found) == 0) return 1;
   return 0;
 }
@@ -71,8 +73,8 @@ static ssize_t head_read(const char *path, struct head *h)
 {
   *h = (struct head){{0}, 0};
   int step = watchdog_begin(ERR_IO, "reading", path);
-  int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  ssize_t got = file < 0 ? -1 : pread(file, h->bytes, sizeof h->bytes, 0);
+  int file = retry_open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ssize_t got = file < 0 ? -1 : retry_pread(file, h->bytes, sizeof h->bytes, 0);
   int error = errno;
   if (got > 0) h->is_hdf5 = signature_find(file);
   if (file >= 0) close(file);

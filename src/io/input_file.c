@@ -11,6 +11,7 @@
 
 #include "base/fingerprint.h"
 #include "base/num.h"
+#include "base/retry.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 
@@ -106,9 +107,8 @@ static int bytes_hash(const struct input_file *f, off_t at, uint64_t *hash)
   size_t size = 0;
   while (size < sizeof bytes) {
     int step = watchdog_begin(ERR_IO, "reading", f->path);
-    ssize_t got = pread(f->descriptor, bytes + size, sizeof bytes - size, at + (off_t)size);
+    ssize_t got = retry_pread(f->descriptor, bytes + size, sizeof bytes - size, at + (off_t)size);
     watchdog_end(step);
-    if (got < 0 && errno == EINTR) continue;
     CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", f->path, strerror(errno));
     if (got == 0) break;
     size += (size_t)got;

@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/retry.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "io/companions.h"
@@ -60,8 +61,8 @@ static int facts_write(const struct h5_file *f, const struct run_fact *facts, in
 static int sync_path(const char *path, int flags)
 {
   int step = watchdog_begin(ERR_IO, "bringing to the disk", path);
-  int file = open(path, O_RDONLY | O_CLOEXEC | flags);
-  int error = file >= 0 && fsync(file) == 0 ? 0 : errno;
+  int file = retry_open(path, O_RDONLY | O_CLOEXEC | flags);
+  int error = file >= 0 && retry_fsync(file) == 0 ? 0 : errno;
   if (file >= 0) close(file);
   watchdog_end(step);
   CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(error));

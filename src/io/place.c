@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/retry.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/watchdog.h"
@@ -99,7 +100,7 @@ static int lock_is_current(int lock, const char *path)
 static int lock_take(const char *path, const char *what, int *out)
 {
   for (int i = 0; i < LOCK_TRIES; i++) {
-    int lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    int lock = retry_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     CHECK(lock >= 0, ERR_CREATE, "cannot lock '%s' by '%s': %s", what, path, strerror(errno));
     struct stat facts;
     int is_ours = fstat(lock, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0;

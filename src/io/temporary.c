@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/retry.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 
@@ -100,7 +101,7 @@ int temporary_create(struct temporary *t, const char *path, const char *failed, 
   snprintf(t->name, sizeof t->name, "%.4064s.%0*llx.tmp", path, DIGITS, (unsigned long long)bits);
   TRY(slot_take(t->name, failed, &t->slot));
   int step = watchdog_begin(ERR_IO, "opening", t->name);
-  int file = open(t->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  int file = retry_open(t->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
   int error = errno;
   if (file >= 0 && !out) close(file);
   watchdog_end(step);
@@ -115,7 +116,7 @@ int temporary_create(struct temporary *t, const char *path, const char *failed, 
 int temporary_close(const struct temporary *t, FILE *file)
 {
   int step = watchdog_begin(ERR_IO, "bringing to the disk", t->name);
-  int error = fflush(file) == 0 && fsync(fileno(file)) == 0 ? 0 : errno;
+  int error = fflush(file) == 0 && retry_fsync(fileno(file)) == 0 ? 0 : errno;
   if (fclose(file) && !error) error = errno;
   watchdog_end(step);
   CHECK(!error, ERR_IO, "cannot write '%s': %s", t->name, strerror(error));

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/retry.h"
 #include "base/watchdog.h"
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
@@ -68,7 +69,7 @@ static H5FD_t *disk_open(const char *path, unsigned flags, hid_t list, haddr_t m
   }
   memcpy(f->path, path, length);
   int step = watchdog_begin(ERR_IO, "opening", f->path);
-  f->file = open(path, disk_flags(flags), 0666);
+  f->file = retry_open(path, disk_flags(flags));
   int failed = f->file < 0 || fstat(f->file, &facts);
   watchdog_end(step);
   if (failed) {
@@ -137,23 +138,19 @@ static herr_t disk_handle(H5FD_t *base, hid_t list, void **handle)
   return 0;
 }
 
-/* A step: at most so many bytes; EINTR is tried again. */
+/* A step: at most so many bytes. */
 static ssize_t block_read(const struct disk_file *f, void *to, size_t bytes, haddr_t at)
 {
-  ssize_t got;
   int step = watchdog_begin(ERR_IO, "reading", f->path);
-  do got = pread(f->file, to, bytes < STEP_BYTES ? bytes : STEP_BYTES, (off_t)at);
-  while (got < 0 && errno == EINTR);
+  ssize_t got = retry_pread(f->file, to, bytes < STEP_BYTES ? bytes : STEP_BYTES, (off_t)at);
   watchdog_end(step);
   return got;
 }
 
 static ssize_t block_write(const struct disk_file *f, const void *from, size_t bytes, haddr_t at)
 {
-  ssize_t put;
   int step = watchdog_begin(ERR_IO, "writing", f->path);
-  do put = pwrite(f->file, from, bytes < STEP_BYTES ? bytes : STEP_BYTES, (off_t)at);
-  while (put < 0 && errno == EINTR);
+  ssize_t put = retry_pwrite(f->file, from, bytes < STEP_BYTES ? bytes : STEP_BYTES, (off_t)at);
   watchdog_end(step);
   return put;
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/retry.h"
 #include "base/watchdog.h"
 #include "config.h"
 #include "io/format.h"
@@ -93,7 +94,7 @@ static void newer_tell(const struct h5_file *f, char *why, int capacity)
 static int unchanged_check(const char *path, const struct file_facts *before)
 {
   int step = watchdog_begin(ERR_IO, "opening", path);
-  int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), error = errno;
+  int file = retry_open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), error = errno;
   int status = file < 0 ? OK : file_facts_check(file, path, before);
   if (file >= 0) close(file);
   watchdog_end(step);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/retry.h"
 #include "base/watchdog.h"
 
 enum { HEAP_HEADER = 16 }; /* bytes before a collection, and before each object in it */
@@ -80,7 +81,7 @@ static int bytes_read(const struct heap *heap, uint64_t at, void *out, size_t by
 {
   for (size_t done = 0; done < bytes;) {
     int step = watchdog_begin(ERR_IO, "reading", heap->path);
-    ssize_t got = pread(heap->file, (char *)out + done, bytes - done, (off_t)(at + done));
+    ssize_t got = retry_pread(heap->file, (char *)out + done, bytes - done, (off_t)(at + done));
     watchdog_end(step);
     CHECK(got > 0, ERR_IO, "cannot read '%s' at byte %llu", heap->path,
           (unsigned long long)(at + done));

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One loop each. */
+#include "base/retry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+int retry_open(const char *path, int flags)
+{
+  int file;
+  do file = open(path, flags, 0666);
+  while (file < 0 && errno == EINTR);
+  return file;
+}
+
+ssize_t retry_pread(int file, void *out, size_t bytes, off_t at)
+{
+  ssize_t got;
+  do got = pread(file, out, bytes, at);
+  while (got < 0 && errno == EINTR);
+  return got;
+}
+
+ssize_t retry_pwrite(int file, const void *bytes, size_t count, off_t at)
+{
+  ssize_t put;
+  do put = pwrite(file, bytes, count, at);
+  while (put < 0 && errno == EINTR);
+  return put;
+}
+
+int retry_fsync(int file)
+{
+  int failed;
+  do failed = fsync(file);
+  while (failed && errno == EINTR);
+  return failed;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * System calls that are made again where a signal came between (EINTR): on file systems over a
+ * network or in user space it may, whatever SA_RESTART says.  Else they are those of POSIX.
+ *
+ * Floor: base. */
+#ifndef BASE_RETRY_H
+#define BASE_RETRY_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* A new file has the mode 0666, less the umask. */
+int retry_open(const char *path, int flags);
+ssize_t retry_pread(int file, void *out, size_t bytes, off_t at);
+ssize_t retry_pwrite(int file, const void *bytes, size_t count, off_t at);
+int retry_fsync(int file);
+
+#endif
