@@ -242,7 +242,8 @@ def check(case, seen, pool):
 def main():
     if os.environ.get("SANITIZED"):
         skip_all("the sanitizers come first among what is preloaded")
-    cases = [*((n, w, True) for n, w in WRITERS.items()), *((n, w, False) for n, w in READERS.items())]
+    cases = [*((name, words, True) for name, words in WRITERS.items()),
+             *((name, words, False) for name, words in READERS.items())]
     only = os.environ.get("ONLY", "").split(",")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(3) as pool:
         for i, version in enumerate("ab"):
