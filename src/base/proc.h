@@ -21,7 +21,7 @@ double proc_quota(const char *root);
  * counts, but not the cache of files, which the kernel drops first.  INT64_MAX: no limit. */
 gidx proc_memory(const char *root);
 
-/* How many processes and threads the groups may have, of version 2 and of version 1; -1: no limit. */
+/* Processes and threads that the groups may have, of version 2 and of version 1; -1: no limit. */
 gidx proc_pids(const char *root);
 
 #endif

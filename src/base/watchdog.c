@@ -41,7 +41,7 @@ static void (*unfinished_discard)(void);
 static int leave_code; /* not OK: the process is ending by itself, since leave_begun */
 static double leave_begun;
 static char message[2048];
-/* While ranks end: wakes this process where it was stopped, and kills it where that does not help. */
+/* While ranks end: wakes this process where it was stopped, and kills it where it is again. */
 enum { WAKE, KILL, ALARMS };
 static timer_t alarms[ALARMS];
 static int are_armed;
