@@ -5,8 +5,8 @@
  * the n-th read does not fail, but takes STALL_SECONDS, of stall-open and so on the n-th call of
  * that kind, of stall-any that of any kind; of kind stop-init, stop-dup and stop-finalize the
  * process is stopped at that call of MPI, of stop-inside and kill-inside stopped or killed n
- * microseconds after MPI_Finalize() began, of stop-exit stopped when it exits; of kind jump the wall clock is a day ahead from the n-th
- * look at it on; of kind linger the n-th long read takes a little time, and the end of the process
+ * microseconds after MPI_Finalize() began, of stop-exit stopped when it exits; of kind jump the wall
+ * clock is a day ahead from the n-th look at it on; of kind linger the n-th long read takes a little time, and the end of the process
  * more; of kind late the n-th look at the clock by another thread than the first does; of kind wake
  * the n-th waiting of such a thread for something to do, and the end of the process more; of the
  * kinds of change_names the file is changed at the n-th read of it, just before; of kind gate the

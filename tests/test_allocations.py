@@ -52,7 +52,8 @@ WRITERS = {
     "fit": FIT,
     "minibatch": f"{FIT} --minibatch 64",
     "atoms": f"{FIT} --update atoms --holdout in/held.npy",
-    "train": "train --rows in/rows.h5 --holdout in/held.npy --atoms 12 --top-s 3 --epochs 1 --batch 50",
+    "train": "train --rows in/rows.h5 --holdout in/held.npy --atoms 12 --top-s 3 --epochs 1 "
+             "--batch 50",
     "terminal": f"terminal {S} --directions 2 --cross 4",
     "slq": f"terminal {S} --directions 2 --evidence slq",
     "compare": "compare in/start.h5 in/dictionary.h5",

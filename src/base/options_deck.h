@@ -31,8 +31,8 @@ int deck_parse(const char *path, const char *text, size_t length,
 /* Are these bytes text, as all of a deck must be?  A file of data is not. */
 int deck_is_text(const char *bytes, size_t length);
 
-/* Write a value, text of so many bytes, so that deck_parse() gives it back: in quotes where it needs
- * them. */
+/* Write a value, text of so many bytes, so that deck_parse() gives it back: in quotes where it
+ * needs them. */
 void deck_value_write(const char *value, size_t length, FILE *out);
 
 #endif
