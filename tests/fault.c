@@ -5,17 +5,18 @@
  * the n-th read does not fail, but takes STALL_SECONDS, of stall-open and so on the n-th call of
  * that kind, of stall-any that of any kind; of kind stop-init, stop-dup and stop-finalize the
  * process is stopped at that call of MPI, of stop-inside and kill-inside stopped or killed n
- * microseconds after MPI_Finalize() began, of stop-exit stopped when it exits; of kind jump the wall
- * clock is a day ahead from the n-th look at it on; of kind linger the n-th long read takes a little time, and the end of the process
- * more; of kind late the n-th look at the clock by another thread than the first does; of kind wake
- * the n-th waiting of such a thread for something to do, and the end of the process more; of the
- * kinds of change_names the file is changed at the n-th read of it, just before; of kind gate the
- * n-th call of any kind makes the file FAULT_GATE and waits until it is gone; of kind signal the
- * process gets FAULT_SIGNAL at it; of kind interrupt every second call fails with EINTR; of kinds
- * own-thread and omp-thread the n-th thread of the program or of OpenMP is not started.  With
- * FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
- * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
- * FAULT_TAKES=N signal N is taken while MPI begins, as a library that it loads may do. */
+ * microseconds after MPI_Finalize() began, of stop-exit stopped when it exits; of kind jump the
+ * wall clock is a day ahead from the n-th look at it on; of kind linger the n-th long read takes a
+ * little time, and the end of the process more; of kind late the n-th look at the clock by another
+ * thread than the first does; of kind wake the n-th waiting of such a thread for something to do,
+ * and the end of the process more; of the kinds of change_names the file is changed at the n-th
+ * read of it, just before; of kind gate the n-th call of any kind makes the file FAULT_GATE and
+ * waits until it is gone; of kind signal the process gets FAULT_SIGNAL at it; of kind interrupt
+ * every second call fails with EINTR; of kinds own-thread and omp-thread the n-th thread of the
+ * program or of OpenMP is not started.  With FAULT_OF=NAME only files whose path ends in NAME
+ * count, where * stands for anything, with FAULT_IN=FOLDER only those whose path has it; with
+ * FAULT_RANK=R only rank R has the fault.  With FAULT_TAKES=N signal N is taken while MPI begins,
+ * as a library that it loads may do. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
