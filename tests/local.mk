@@ -100,7 +100,7 @@ SCRIPT_TESTS = %D%/test_slurm.sh \
   %D%/test_bad_input.py %D%/test_misleading.py \
   %D%/test_crafted.py \
   %D%/test_terminal.py \
-  %D%/test_describe.py %D%/test_json.py %D%/test_newer.py %D%/test_numerics.py %D%/test_mends.py \
+  %D%/test_describe.py %D%/test_resume_options.py %D%/test_json.py %D%/test_newer.py %D%/test_numerics.py %D%/test_mends.py \
   %D%/test_compare.py %D%/test_top.py %D%/test_inspect_atom.py %D%/test_report.py \
   %D%/test_places.py \
   %D%/test_terminal_faults.py \
