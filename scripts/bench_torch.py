@@ -57,7 +57,7 @@ def sagitta_support(program, rows, atoms, top_s):
     with tempfile.TemporaryDirectory() as folder:
         at = {name: os.path.join(folder, name + ".h5") for name in ("rows", "atoms", "out")}
         for name, array in (("rows", rows), ("atoms", atoms)):
-            with h5py.File(at[name], "w") as f:
+            with h5py.File(at[name], "w", libver=("earliest", "v110")) as f:
                 f[name] = array.cpu().numpy()
         subprocess.run([program, "route", "--rows", at["rows"], "--dictionary", at["atoms"],
             "--top-s", str(top_s), "--device", "cuda", "--cosine-limit", "0", "--quiet",

@@ -12,7 +12,27 @@ SHOWN = 20  # failed checks that a claim names
 FULL = os.environ.get("CHECK_FULL", "0") not in ("", "0")  # all combinations and the large sizes
 _count = _failed = 0
 _claim = None
+OLD = ("earliest", "v110")  # the form of HDF5 files that every HDF5 from 1.10 on reads
 _sessions = tempfile.TemporaryDirectory(dir=os.environ.get("OMPI_MCA_orte_tmpdir_base"))
+
+
+def _write_old():
+    """Files that a test writes are for a program whose HDF5 may be older than that of h5py, and the
+    newer one's own form is another: they are written in the old one unless a test asks for more."""
+    try:
+        import h5py
+    except ImportError:
+        return
+
+    class File(h5py.File):
+        def __init__(self, name, mode="r", driver=None, libver=None, **more):
+            super().__init__(name, mode, driver, libver or OLD, **more)
+    h5py.File = File
+    print(f"# {sys.executable}: h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}, which "
+          "writes for HDF5 1.10", flush=True)
+
+
+_write_old()
 
 
 def _line(good, text):

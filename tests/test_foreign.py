@@ -9,10 +9,9 @@ import h5py
 import numpy as np
 
 from shard_files import safetensors
-from tap import claim, done_testing, fails, need, ok, sagitta, same
+from tap import OLD, claim, done_testing, fails, need, ok, sagitta, same
 
 N, P, K = 300, 12, 30
-OLD = ("earliest", "v110")  # what HDF5 from 1.10 on reads
 NEWER = ["a newer HDF5", "libver=('earliest', 'v110')", "h5repack --high=2"]
 
 

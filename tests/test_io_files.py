@@ -363,7 +363,7 @@ def check_hostile(folder):
         f["rows"] = np.ones((5, 2), "f4")
     for name, words, write in hostile_files(folder):
         path = f"{folder}/{name}.h5"
-        with h5py.File(path, "w", libver="latest") as f:
+        with h5py.File(path, "w", libver=("v110", "v110")) as f:
             write(f)
         for verb, *more in (("inspect",), ("verify",), ("diff", path), ("rows", f"{folder}/out")):
             done = tool(verb, path, *more, memory=MEMORY)

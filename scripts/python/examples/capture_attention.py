@@ -58,7 +58,7 @@ def capture_write(path, tokens, parts):
     arrays = dict(zip(["q", "k", "v", "context"], parts))
     arrays |= {"q_start": np.arange(len(tokens) + 1) * tokens.shape[1],
                "token": tokens.reshape(-1).astype("i4")}
-    with h5py.File(path, "x") as f:
+    with h5py.File(path, "x", libver=("earliest", "v110")) as f:  # any HDF5 from 1.10 on reads it
         for name, part in arrays.items():
             chunk = (min(tokens.shape[1], len(part)),) + part.shape[1:]
             f.create_dataset(name, data=part, chunks=chunk, fletcher32=True, track_times=False)

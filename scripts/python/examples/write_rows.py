@@ -122,7 +122,7 @@ def file_write(path, o, tokens, rows):
     first = o.first // o.window
     arrays = {"rows": rows.astype("f2"), "token": tokens[:, 1:-1].reshape(-1).astype("i4"),
               "window": np.repeat(np.arange(first, first + len(tokens), dtype="i4"), o.window)}
-    with h5py.File(path, "x") as f:
+    with h5py.File(path, "x", libver=("earliest", "v110")) as f:  # any HDF5 from 1.10 on reads it
         for name, part in arrays.items():
             chunk = (min(1024, len(part)),) + part.shape[1:]
             f.create_dataset(name, data=part, chunks=chunk, fletcher32=True, track_times=False)
