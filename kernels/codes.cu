@@ -80,18 +80,12 @@ static __device__ inline void row_keep(const struct codes_args *a, long long row
   __syncwarp();
 }
 
-/* The rank test and the factor, one for both without rho. */
+/* The factor, with rho, of what its rank test keeps, and y. */
 static __device__ inline void row_factor(struct solving *w)
 {
-  int first = w->r.rank == w->r.factor;
-#pragma unroll 1
-  for (int turn = first; turn < 2 && w->r.old < w->r.count; turn++) {
-    w->panels = turn ? w->r.factor : w->r.rank;
-    if (ONE) w->tile = w->panels;
-    w->test = first || !turn;
-    w->solve = turn;
-    factor(w);
-  }
+  w->panels = w->r.factor;
+  w->test = w->solve = 1;
+  if (w->r.old < w->r.count) factor(w);
 }
 
 static __device__ inline void row_write(const struct codes_args *a, long long row, char *shared)

@@ -15,10 +15,10 @@
 
 enum { EIGHT = 8 }; /* columns that a lane works on before its row moves on */
 
-/* A row in work: for the rank test, or for the factor of what was kept. */
+/* A row in work. */
 struct solving {
   struct codes_row r;
-  double *panels;  /* of either */
+  double *panels;  /* being factored */
   double *tile;    /* shared, [WARP][CODES_PITCH]: the diagonal one in work */
   unsigned *kept;  /* shared: a bit a vector */
   int test, solve; /* solve: y too */
@@ -135,7 +135,7 @@ static __device__ inline void row_load(const struct solving *w, struct tile_row 
   for (int j = 0; j < WARP; j++) l->t[j] = j < end ? from[NONNEGATIVE && ONE ? j : j * PITCH] : 0;
   if (!l->same || !there) return;
   l->b = r->solved[v];
-  if (l->is_new) l->norm = ONE && !NONNEGATIVE ? from[lane * PITCH] : r->norms[v];
+  if (l->is_new) l->norm = ONE && !NONNEGATIVE ? r->rank[lane * PITCH + lane] : r->norms[v];
 #pragma unroll
   for (int j = 0; j < WARP; j++)
     if (NONNEGATIVE && ONE && j == lane) l->t[j] = l->norm + w->rho;

@@ -19,7 +19,7 @@ struct codes_row {
   const float *atoms;    /* of codes_args */
   int p, old, count;     /* vectors solved before, and in all */
   int chunks;            /* of the latter */
-  double *factor, *rank; /* panels; of the rank test, factor itself when rho is 0 */
+  double *factor, *rank; /* panels; without rho, factor itself when rho is 0 */
   double *norms;         /* [count] squared, of new vectors; not for ONE unless NONNEGATIVE */
   double *solved;        /* [count] x . vector, then y, then the codes */
   int *place;            /* [count] shared: a vector's number in atoms */

@@ -98,7 +98,7 @@ HOST_DEVICE int codes_panel_start(int q)
   return WARP * WARP / 2 * q * (q + 1);
 }
 
-/* A row's state: panels of the factor, those of the rank test if rho > 0, y, norms, kept sets. */
+/* A row's state: panels of the factor, those without rho if rho > 0, y, norms, kept sets. */
 HOST_DEVICE long long codes_state_bytes(int max_vectors, double rho)
 {
   int chunks = codes_chunks(max_vectors);

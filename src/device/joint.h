@@ -47,8 +47,7 @@ enum { JOINT_MAX_BATCH = 8192 };
 /* How many of n rows that begin at start[n + 1] fit a batch. */
 idx cpu_joint_fit(const struct joint_work *w, const gidx *start, idx n);
 
-/* Make the batch and add it to the sums.  ERR_INPUT names the first row that is not positive
- * definite. */
+/* Make the batch and add it to the sums. */
 int joint_batch(struct joint_work *w, const struct joint_rows *rows, struct joint_sums *sums);
 
 /* Before the first batch: S[border][stride] <- 0 below, E'E above the diagonal. */

@@ -64,7 +64,7 @@ struct normal {
 
 enum { NORMAL_VECTORS = 3, NONNEGATIVE_VECTORS = 5 }; /* of M reals, of the two functions below */
 
-/* Set up the equations (N.4) and the rank test (N.5); returns the rest of the work space. */
+/* Set up the equations (N.4); returns the rest of the work space. */
 static real *normal_make(struct normal *n, const float *row, const float *const *vector, idx big_m,
                          idx p, real rho, real *work)
 {
@@ -77,9 +77,15 @@ static real *normal_make(struct normal *n, const float *row, const float *const 
     for (idx j = 0; j <= i; j++) n->g[i * m + j] = n->g[j * m + i] = gram(vector[i], vector[j], p);
     n->b[i] = gram(vector[i], row, p);
   }
-  for (idx j = 0; j < big_m; j++)
-    n->kept[j] = factor_column(n->g, n->l, n->kept, big_m, j, 0, DROP_TOLERANCE * n->g[j * m + j]);
   return n->kept + m;
+}
+
+/* Factor what has pivots, with rho on the diagonal, that are large enough; the rest is dropped. */
+static void rank_test(struct normal *n, real rho)
+{
+  for (idx j = 0; j < n->m; j++)
+    n->kept[j] =
+        factor_column(n->g, n->l, n->kept, n->m, j, rho, DROP_TOLERANCE * n->g[(gidx)j * n->m + j]);
 }
 
 gidx codes_work(idx big_m)
@@ -92,9 +98,7 @@ void codes_reference(const float *row, const float *const *vector, idx big_m, id
 {
   struct normal n;
   normal_make(&n, row, vector, big_m, p, rho, work);
-  if (rho > 0)
-    for (idx j = 0; j < big_m; j++)
-      if (n.kept[j] != 0) factor_column(n.g, n.l, n.kept, big_m, j, rho, 0);
+  rank_test(&n, rho);
   substitute(n.l, n.kept, n.b, big_m, n.y, codes);
 }
 
@@ -176,6 +180,7 @@ void codes_nonnegative_reference(const float *row, const float *const *vector, i
   size_t bytes = (size_t)big_m * sizeof(real);
   real *in = normal_make(&n, row, vector, big_m, p, rho, work);
   real *refused = in + m, *try_in = refused + m, *x = try_in + m, *z = x + m, *try_x = codes;
+  rank_test(&n, 0);
   memcpy(in, n.kept, bytes);
   memset(x, 0, bytes);
   memset(refused, 0, bytes);

@@ -111,40 +111,31 @@ static int row_alloc(struct row_work *w, idx atoms, idx width)
   return arena_alloc(&w->arena, &w->y, m * width, sizeof(real));
 }
 
-/* Factor the Gram matrix of some vectors.  With test, vectors 0 .. count - 1 without rho: those
- * whose pivot is large enough (N.5) are put on the list `kept`.  Otherwise the vectors on the list,
- * with rho: -1 is returned at a bad pivot.  Returns the number of vectors on the list. */
-static idx row_factor(struct row_work *w, idx count, int test)
+/* Factor the Gram matrix with rho; the vectors whose pivot is large enough (N.5) are put on the
+ * list `kept`, of which w->m becomes the length. */
+static void row_factor(struct row_work *w)
 {
   idx M = w->big_m, m = 0;
-  for (idx c = 0; c < count; c++) {
-    idx v = test ? c : w->kept[c];
+  for (idx v = 0; v < M; v++) {
     for (idx i = 0; i <= m; i++) {
       idx u = i < m ? w->kept[i] : v;
       real acc = w->g[(gidx)v * M + u];
-      if (i == m && !test) acc += w->j->rho;
+      if (i == m) acc += w->j->rho;
       for (idx k = 0; k < i; k++) acc = fma(-w->l[(gidx)m * M + k], w->l[(gidx)i * M + k], acc);
-      if (i < m) {
+      if (i < m)
         w->l[(gidx)m * M + i] = acc / w->l[(gidx)i * M + i];
-        continue;
-      }
-      w->pivot[m] = acc;
-      w->l[(gidx)m * M + m] = sqrt(acc);
-      real min = test ? DROP_TOLERANCE * w->g[(gidx)v * M + v] : 0;
-      if (acc > min && isfinite(acc)) {
-        w->kept[m++] = v;
-        break;
-      }
-      if (!test) return -1;
-      break;
+      else
+        w->pivot[m] = acc;
     }
+    if (!(w->pivot[m] > DROP_TOLERANCE * w->g[(gidx)v * M + v]) || !isfinite(w->pivot[m])) continue;
+    w->l[(gidx)m * M + m] = sqrt(w->pivot[m]);
+    w->kept[m++] = v;
   }
-  return m;
+  w->m = m;
 }
 
 /* Find the row's vectors, its residual, and the factor of its diagonal block. */
-static int row_begin(struct row_work *w, const float *x, const idx *atoms, const float *codes,
-                     gidx row)
+static void row_begin(struct row_work *w, const float *x, const idx *atoms, const float *codes)
 {
   const struct joint *j = w->j;
   for (idx v = 0; v < w->big_m; v++)
@@ -157,10 +148,7 @@ static int row_begin(struct row_work *w, const float *x, const idx *atoms, const
   for (idx u = 0; u < w->big_m; u++)
     for (idx v = 0; v < w->big_m; v++)
       w->g[(gidx)u * w->big_m + v] = chain_floats(w->vector[u], w->vector[v], j->p);
-  w->m = row_factor(w, w->big_m, 1);
-  CHECK(row_factor(w, w->m, 0) == w->m, ERR_INPUT,
-        "row %lld: the block of its codes is not positive definite", (long long)row);
-  return OK;
+  row_factor(w);
 }
 
 /* List the borders of the atoms that have a kept vector. */
@@ -223,7 +211,7 @@ static int row_run(struct row_work *w, const struct joint_rows *rows, idx i, rea
   for (gidx a = 0; a < length; a++)
     width += (j->direction[atoms[a] + 1] - j->direction[atoms[a]]) * j->d;
   TRY(row_alloc(w, (idx)length, width));
-  TRY(row_begin(w, rows->x + (gidx)i * j->p, atoms, codes, rows->first + i));
+  row_begin(w, rows->x + (gidx)i * j->p, atoms, codes);
   row_borders(w, atoms);
   for (idx c = 0; c < w->width; c++) row_column(w, codes, c);
   row_add(w, codes, s, stride);

@@ -62,8 +62,7 @@ void joint_sums_init(struct joint_sums *s);
 int joint_phi(const struct joint_sums *sums, gidx n, idx p, idx border, real *phi);
 
 /* Reference: add rows to the lower triangle of S [border][stride], column-major, and to the sums.
- * ERR_INPUT names the first row whose diagonal block is not positive definite.  It allocates for
- * itself. */
+ * It allocates for itself. */
 int joint_reference(const struct joint *j, const struct joint_rows *rows, real *s, gidx stride,
                     struct joint_sums *sums);
 

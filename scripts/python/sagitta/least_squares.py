@@ -35,11 +35,8 @@ def solve(l, inside, b):
 
 
 def signed(g, b, rho):
-    """(N.5): which vectors are kept does not depend on rho."""
-    l, kept = factor(g, torch.ones_like(b, dtype=torch.bool))
-    if rho > 0:
-        l = factor(g, kept, rho)[0]
-    return solve(l, kept, b)
+    """(N.5)."""
+    return solve(*factor(g, torch.ones_like(b, dtype=torch.bool), rho), b)
 
 
 def settle(g, b, rho, inside, x):

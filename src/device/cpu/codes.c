@@ -18,9 +18,9 @@ enum {
 
 /* The parts of a row's state for at most M vectors. */
 struct row_state {
-  real *rank;   /* [M (M + 1) / 2] factor of the kept vectors' Gram matrix */
-  real *factor; /* the same with rho on its diagonal, rank itself when rho is 0; of nonnegative
-                 * codes, in its place, the Gram matrix, packed by rows */
+  real *rank;   /* [M (M + 1) / 2] factor of the kept vectors' Gram matrix, rho on its diagonal
+                 * unless codes are nonnegative */
+  real *factor; /* rank itself; of nonnegative codes the Gram matrix, packed by rows */
   real *y;      /* [M] forward substitution with factor; of nonnegative codes b */
   idx *kept;    /* [M] */
 };
@@ -29,7 +29,7 @@ struct row_state {
 struct codes_work {
   const float **vector; /* [M] */
   const float **padded; /* [M + 7 + CODES_CHUNK] gram_job's */
-  real *g, *g_rho;      /* [M + 7 + CODES_CHUNK][CODES_CHUNK] */
+  real *g;              /* [M + 7 + CODES_CHUNK][CODES_CHUNK] */
   real *b;              /* [CODES_CHUNK] */
   real *pack;           /* gram_job's */
   real *codes, *back;   /* [M], [M + OVERRUN] */
@@ -94,7 +94,6 @@ static int work_alloc(struct arena *arena, const struct codes_plan *plan, struct
   TRY(arena_alloc(arena, &w->vector, m, sizeof *w->vector));
   TRY(arena_alloc(arena, &w->padded, padded, sizeof *w->padded));
   TRY(arena_alloc(arena, &w->g, padded * CODES_CHUNK, sizeof(real)));
-  TRY(arena_alloc(arena, &w->g_rho, plan->job->rho > 0 ? padded * CODES_CHUNK : 0, sizeof(real)));
   TRY(arena_alloc(arena, &w->b, CODES_CHUNK, sizeof(real)));
   TRY(arena_alloc(arena, &w->pack, pack, sizeof(real)));
   TRY(arena_alloc(arena, &w->codes, m, sizeof(real)));
@@ -149,38 +148,26 @@ static void chunk_keep(const struct codes_work *w, const struct row_state *s, id
   }
 }
 
-/* Append rows old .. old + count - 1 to the factors of a row's state, and to y. */
+/* Append rows old .. old + count - 1 to the factor of a row's state, and to y. */
 static void chunk_solve(const struct codes_plan *plan, struct codes_work *w,
                         const struct row_state *s, const float *row, idx old, idx count)
 {
   const struct codes_loops *loops = plan->device->codes;
-  real rho = plan->job->rho;
   idx first = blocks_fill(w, w->vector, old, 0);
   idx blocks = blocks_fill(w, w->vector + old, count, first);
   struct gram_job gram = {w->padded, row,  blocks, first, plan->device->options.p,
                           w->g,      w->b, w->pack};
   int nonnegative = plan->device->options.nonnegative;
   loops->gram(&gram);
-  if (nonnegative)
-    chunk_keep(w, s, old, count);
-  else if (rho > 0)
-    memcpy(w->g_rho, w->g, (size_t)blocks * GRAM_BLOCK * CODES_CHUNK * sizeof(real));
-  struct factor_job job = {.old = old,
-                           .count = count,
-                           .test = 1,
-                           .a = w->g,
-                           .b = w->b,
-                           .l = s->rank,
-                           .y = rho > 0 || nonnegative ? NULL : s->y,
-                           .kept = s->kept};
-  loops->factor(&job);
-  if (!(rho > 0) || nonnegative) return;
-  job.test = 0;
-  job.rho = rho;
-  job.a = w->g_rho;
-  job.l = s->factor;
-  job.y = s->y;
-  loops->factor(&job);
+  if (nonnegative) chunk_keep(w, s, old, count);
+  loops->factor(&(struct factor_job){.old = old,
+                                     .count = count,
+                                     .rho = nonnegative ? 0 : plan->job->rho,
+                                     .a = w->g,
+                                     .b = w->b,
+                                     .l = s->rank,
+                                     .y = nonnegative ? NULL : s->y,
+                                     .kept = s->kept});
 }
 
 /* w->codes <- the nonnegative codes of a row. */
@@ -227,7 +214,7 @@ static void row_solve(const struct codes_plan *plan, struct codes_work *w, idx i
   const float *row = (const float *)job->rows->device + at;
   void *state = job->state ? (char *)job->state->device + i * plan->state_bytes : w->state;
   int nonnegative = plan->device->options.nonnegative;
-  struct row_state s = state_view(state, job->max_m * d, job->rho > 0 || nonnegative);
+  struct row_state s = state_view(state, job->max_m * d, nonnegative);
   vectors_find(plan, i, w->vector);
   if (i + 1 < job->n) vectors_prefetch(plan, i + 1);
   for (idx old = job->m_old * d; old < m; old += CODES_CHUNK)

@@ -183,11 +183,9 @@ static void codes_column_drop(const struct factor_job *f, idx j)
 static int codes_column_keep(const struct factor_job *f, idx j)
 {
   real *diagonal = codes_chunk_column(f, j) + (j - f->old), min = DROP_TOLERANCE * *diagonal;
-  if (!f->test && !f->kept[j]) return 0;
   *diagonal += f->rho;
   codes_column_reduce(f, j);
-  if (f->test) f->kept[j] = *diagonal > min;
-  return f->kept[j];
+  return f->kept[j] = *diagonal > min;
 }
 
 static void codes_factor(const struct factor_job *f)

@@ -25,13 +25,12 @@ struct gram_job {
 /* Rows old .. old + count - 1 of a factor, packed by rows (N.5). */
 struct factor_job {
   idx old, count; /* count <= CODES_CHUNK */
-  int test;       /* rank test, else all that are kept */
   real rho;
   real *a;   /* [..][CODES_CHUNK] gram_job's g; overwritten */
   real *b;   /* [CODES_CHUNK] overwritten */
   real *l;   /* row i begins at i (i + 1) / 2; rows before old are read */
   real *y;   /* [old + count]; NULL: not wanted */
-  idx *kept; /* [old + count] written by the rank test */
+  idx *kept; /* [old + count] what the rank test keeps; before old it is read */
 };
 
 /* The nonnegative problem of a row of m vectors (N.5n).  stride: m rounded up to a multiple of

@@ -170,16 +170,10 @@ static idx dense_factor(const real *g, idx big_m, real rho, idx *kept, real *l, 
 {
   idx m = 0;
   for (idx v = 0; v < big_m; v++) {
-    pivot[m] = dense_factor_row(g, big_m, 0, kept, m, v, l);
+    pivot[m] = dense_factor_row(g, big_m, rho, kept, m, v, l);
     if (!(pivot[m] > DROP_TOLERANCE * g[(gidx)v * big_m + v] && isfinite(pivot[m]))) continue;
     l[m + m * (gidx)big_m] = sqrt(pivot[m]);
     kept[m++] = v;
-  }
-  if (!(rho > 0)) return m;
-  for (idx i = 0; i < m; i++) {
-    pivot[i] = dense_factor_row(g, big_m, rho, kept, i, kept[i], l);
-    if (!(pivot[i] > 0 && isfinite(pivot[i]))) return -1;
-    l[i + i * (gidx)big_m] = sqrt(pivot[i]);
   }
   return m;
 }

@@ -52,8 +52,8 @@ struct dense_loops {
   void (*widen)(const float *const *vector, idx m, idx p, real *packed);
   /* out[i] <- fma(ee[i / d * stride], t[i] t_b, s[i]), i < count */
   void (*corner)(const struct dense_corner *c);
-  /* N.5 on g[M][M]: rank test, then the factor of the kept with rho, column-major [m][stride M];
-   * returns m, or -1 when a pivot is bad */
+  /* N.5 on g[M][M]: the factor with rho of what its rank test keeps, column-major [m][stride M];
+   * returns m */
   idx (*factor)(const real *g, idx big_m, real rho, idx *kept, real *l, real *pivot);
   /* eight vectors side by side, x[n][8]: y <- y + A x for the rows and columns border[width] of a
    * matrix a[width][width], a chain a row; out[8] <- chains of x y; y <- fma(-s[8], x, y) */

@@ -170,18 +170,16 @@ static int batch_reserve(struct joint_state *s, const struct joint_rows *rows)
 int cpu_joint_batch(struct joint_work *w, const struct joint_rows *rows, struct joint_sums *sums)
 {
   struct joint_state *s = w->state;
-  idx bad = rows->n, next = 0;
+  idx next = 0;
   TRY(batch_reserve(s, rows));
-#pragma omp parallel for num_threads(s->threads) schedule(static, 1) reduction(min : bad)
+#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
   for (int t = 0; t < s->threads; t++)
     for (idx i = 0;;) {
 #pragma omp atomic capture
       i = next++;
       if (i >= rows->n) break;
-      if (!joint_row_make(s, s->space + t, rows, i) && i < bad) bad = i;
+      joint_row_make(s, s->space + t, rows, i);
     }
-  CHECK(bad == rows->n, ERR_INPUT, "row %lld: the block of its codes is not positive definite",
-        (long long)(rows->first + bad));
   for (idx i = 0; i < rows->n; i++) {
     const struct row_place *place = &s->rows[i];
     for (idx l = 0; l < place->m; l++)

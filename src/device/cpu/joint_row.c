@@ -118,7 +118,8 @@ static void border_solve(const struct joint_state *s, const struct row_space *w,
   }
 }
 
-int joint_row_make(struct joint_state *s, struct row_space *w, const struct joint_rows *rows, idx i)
+void joint_row_make(struct joint_state *s, struct row_space *w, const struct joint_rows *rows,
+                    idx i)
 {
   const struct joint *j = s->j;
   struct row_place *place = &s->rows[i];
@@ -132,7 +133,6 @@ int joint_row_make(struct joint_state *s, struct row_space *w, const struct join
   s->error[i] = error;
   gram_make(s, w, big_m);
   place->m = s->loops->factor(w->g, big_m, j->rho, w->kept, w->l, s->pivot + place->vector);
-  if (place->m < 0) return 0;
   place->count = atoms_order(w, atoms, place->m, j->d);
   borders_place(s, place, w, atoms, codes, i);
   for (idx l = 0; l < place->m; l++)
@@ -140,7 +140,6 @@ int joint_row_make(struct joint_state *s, struct row_space *w, const struct join
       s->y[place->y + (gidx)l * place->padded + c] = 0;
   for (idx a = 0; a < place->count; a++) atom_columns(s, w, place, a, atoms[w->order[a]], big_m, i);
   border_solve(s, w, place, big_m);
-  return 1;
 }
 
 struct joint_row joint_row_of(const struct joint_state *s, idx i)

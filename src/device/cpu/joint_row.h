@@ -27,10 +27,9 @@ struct row_space {
   real *c;              /* [max_k][max_padded + DENSE_MAX_LANES] of the assembly */
 };
 
-/* Make row i of the batch by one thread: its kept vectors, borders, codes and Y = L^-1 B.  Returns
- * 0 when its block is not positive definite. */
-int joint_row_make(struct joint_state *s, struct row_space *w, const struct joint_rows *rows,
-                   idx i);
+/* Make row i of the batch by one thread: its kept vectors, borders, codes and Y = L^-1 B. */
+void joint_row_make(struct joint_state *s, struct row_space *w, const struct joint_rows *rows,
+                    idx i);
 
 /* The atoms of the batch's row i, ascending: their borders stand side by side in its Y. */
 struct joint_row {

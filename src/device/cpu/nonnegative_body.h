@@ -33,7 +33,6 @@ static void nonnegative_solve(const struct nonnegative_job *n, idx *in, real *z)
     nonnegative_pack(n, old, count);
     codes_factor(&(struct factor_job){.old = old,
                                       .count = count,
-                                      .test = 1,
                                       .rho = n->rho,
                                       .a = w->a,
                                       .b = w->b,
