@@ -115,7 +115,7 @@ SCRIPT_TESTS = %D%/test_slurm.sh \
   %D%/test_synth.py %D%/test_world.py %D%/test_features.py \
   %D%/test_agreement.py %D%/test_launchers.py %D%/test_allocations.py %D%/test_interrupts.py \
   %D%/test_changing_inputs.py \
-  %D%/test_independent.py %D%/test_foreign.py %D%/test_decoder_cosine.py %D%/test_penalty.py \
+  %D%/test_independent.py %D%/test_foreign.py %D%/test_decoder_cosine.py %D%/test_penalty.py %D%/test_frame_sizes.py \
   %D%/test_io_inputs.py \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py \
   %D%/test_stop.py %D%/test_progress.py \

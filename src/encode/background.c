@@ -61,6 +61,7 @@ struct counting {
   struct counted {
     uint64_t fingerprint;
     struct code_counts codes;
+    gidx tiny;
   } of[MAX_PARTS];
 };
 
@@ -68,6 +69,20 @@ static void density_count(const struct counting *c)
 {
   gidx *density = c->e->result->density, entries = (gidx)c->b->n * c->b->s;
   for (gidx i = 0; i < entries; i++) density[c->b->atoms[i]]++;
+}
+
+/* A gate is the square of a score: of lower ones it is below the normal numbers (N.2). */
+#define TINY_SCORE 0x1p-63f
+
+/* Is this a row with codes whose frames all have such gates, so that their order is chance? */
+static int row_is_tiny(const struct support_block *b, gidx row)
+{
+  const float *score = b->score + row * b->s, *codes = b->codes + row * b->s * b->d;
+  int any = 0;
+  for (idx j = 0; j < b->s; j++)
+    if (!(score[j] < TINY_SCORE)) return 0;
+  for (idx v = 0; v < b->s * b->d; v++) any |= codes[v] != 0;
+  return any;
 }
 
 static void part_count(struct counting *c, gidx part)
@@ -82,6 +97,8 @@ static void part_count(struct counting *c, gidx part)
   const float *codes = b->codes + begin * b->d;
   of->fingerprint += 5 * fingerprint(codes, count * b->d, 4, at * b->d);
   codes_count(&of->codes, codes, count * b->d);
+  gidx end = b->n * (part + 1) / c->parts;
+  for (; b->d > 1 && row < end; row++) of->tiny += row_is_tiny(b, row);
 }
 
 /* Sums whose order matters are one thread's. */
@@ -106,6 +123,7 @@ static void results_count(struct encode *e, const struct support_block *b, idx q
   for (gidx i = 0; i < c.parts; i++) {
     const struct code_counts *codes = &c.of[i].codes;
     e->result->fingerprint += c.of[i].fingerprint;
+    e->result->tiny += c.of[i].tiny;
     e->statistics.codes.all += codes->all;
     e->statistics.codes.negative += codes->negative;
     e->statistics.codes.zero += codes->zero;

@@ -203,9 +203,13 @@ static int result_finish(struct encode *e)
   struct metrics *m = &e->result->metrics;
   struct phase *phase = &e->result->phases[PHASE_GATHER];
   phase_begin(phase);
-  gidx sum = (gidx)e->result->fingerprint;
-  TRY(comm_sum(e->c, &sum, 1));
-  e->result->fingerprint = (uint64_t)sum;
+  gidx sums[] = {(gidx)e->result->fingerprint, e->result->tiny};
+  TRY(comm_sum(e->c, sums, LENGTH(sums)));
+  e->result->fingerprint = (uint64_t)sums[0];
+  if (sums[1] > 0)
+    log_warn("%lld rows are so small that the gates of their frames underflow: their atoms are "
+             "no choice; multiply all rows by a power of two",
+             (long long)sums[1]);
   TRY(rows_name(e));
   e->result->rows = e->end;
   TRY(comm_sum(e->c, e->result->density, e->shard.tiling.k));
