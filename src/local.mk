@@ -220,6 +220,7 @@ libsagitta_a_SOURCES += \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
   %D%/io/comparison.h %D%/io/comparison.c %D%/io/density.h %D%/io/density.c \
+  %D%/io/stability.h %D%/io/stability.c \
   %D%/io/top.h %D%/io/top.c \
   %D%/io/truth.h %D%/io/truth.c %D%/io/labels.h %D%/io/labels.c \
   %D%/io/attribution.h %D%/io/attribution.c \
@@ -320,6 +321,7 @@ sagitta_SOURCES = \
   %D%/cli/agreement.h %D%/cli/agreement.c \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c %D%/cli/gpu_start.h %D%/cli/gpu_start.c \
+  %D%/cli/stable_atoms.h %D%/cli/stable_atoms.c \
   %D%/cli/advice.h %D%/cli/advice.c %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
   %D%/cli/describe.h %D%/cli/describe.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \

@@ -193,6 +193,60 @@ def check_refusals(at):
     return own, other
 
 
+@claim("--stable writes the atoms that another fit found again, and says which")
+def check_stable(at):
+    fit, other = f"{at}/fit", f"{at}/fit-1"
+    need(sagitta("fit", "--rows", f"{at}/fitted.npy", "--atoms", 256, "--top-s", 16, "--sweeps", 2,
+                 "--seed", 1, "--output", other), "another seed")
+    for a, b, out in (fit, other, "compared"), (other, fit, "turned"):
+        need(sagitta("compare", a, b, "--output", f"{at}/{out}"), out)
+    with h5py.File(f"{at}/compared/comparison.h5") as f:
+        cosine = f["pairs/cosine"][:].astype("f8")
+    least = float(np.sort(cosine)[-40])  # an atom that is just stable enough
+    words = ("--comparison", f"{at}/compared", "--stable", repr(least))
+    done = sagitta("export", fit, *words, "--output", f"{at}/st", "--json")
+    need(done, "stable")
+    numbers = json.load(open(f"{at}/st/run.json"))["numbers"]
+    ok(numbers == np.flatnonzero(cosine >= least).tolist() and len(numbers) == 40, f"{numbers}")
+    ok(json.loads(done.stdout)["numbers"] == numbers and "atoms=40 of=256" in done.stderr, "told")
+    with h5py.File(f"{fit}/dictionary.h5") as f:
+        kept = f["atoms"][:][numbers]
+    ok(raw(f"{at}/st/dictionary.safetensors")["atoms"][1].tobytes() == kept.tobytes(), "bits")
+    done = sagitta("seed", "--rows", f"{at}/fitted.npy", "--atoms", 256, "--output", f"{at}/third")
+    need(done, "a third dictionary")
+    need(sagitta("compare", fit, f"{at}/third", "--output", f"{at}/compared-3"), "of it")
+    with h5py.File(f"{at}/compared-3/comparison.h5") as f:
+        third = f["pairs/cosine"][:].astype("f8")
+    done = sagitta("export", fit, "--comparison", f"{at}/compared-3", *words, "--output",
+                   f"{at}/st3", "--json")
+    both = np.flatnonzero(np.maximum(cosine, third) >= least).tolist()
+    ok(json.loads(done.stdout)["numbers"] == both, f"the larger of two: {done.stderr}")
+    need(sagitta("export", f"{at}/st3/used.in", "--output", f"{at}/st4"), "used.in")
+    ok(json.load(open(f"{at}/st4/run.json"))["numbers"] == both, "used.in repeats it")
+    rows = ("--rows", f"{at}/unseen.npy")
+    done = sagitta("export", fit, *words, "--to", "saelens", *rows, "--force", "--output",
+                   f"{at}/st-sae")
+    need(done, "saelens")
+    codes = sagitta("encode", *rows, "--dictionary", f"{at}/st/dictionary.safetensors", "--top-s",
+                    16, "--codes", "nonnegative", "--rounds", 8, "--output",
+                    f"{at}/st-codes", "--json")
+    need(codes, "codes of the stable atoms")
+    error = abs(json.loads(codes.stdout)["metrics"]["explained_variance"] - judged(done)[0])
+    ok(error < DIGITS, f"judged by the stable atoms alone: off by {error}")
+    for more, code, said in (
+            (words[:2], 2, "'--stable' and '--comparison' go together"), (words[2:], 2, "together"),
+            (("--comparison", f"{at}/turned", *words[2:]), 65, "compares another dictionary than"),
+            (("--comparison", f"{at}/fit/dictionary.h5", *words[2:]), 65, "/pairs/cosine"),
+            (("--comparison", f"{at}/fitted.npy", *words[2:]), 65, "is not the comparison.h5"),
+            ((*words[:2], "--stable", 1), 65, "the largest is")):
+        done = sagitta("export", fit, *more, "--output", f"{at}/y")
+        ok(done.returncode == code and said in done.stderr, f"{more}: {done.stderr}")
+    done = sagitta("export", f"{at}/seed", *words, "--output", f"{at}/y")
+    ok(done.returncode == 65 and "of 256 atoms, and this one has 40" in done.stderr, done.stderr)
+    done = sagitta("export", f"{at}/{FOLDERS[0]}", *words, "--output", f"{at}/y")
+    ok(done.returncode == 65 and "an encoder of its own" in done.stderr, done.stderr)
+
+
 @claim("the packages load what is written, and compute what the log says, to 1e-6")
 def check_packages(at):
     python = os.environ.get("PEER_PYTHON", sys.executable)
@@ -219,5 +273,6 @@ if __name__ == "__main__":
         check_across(folder)
         check_plain(folder)
         check_refusals(folder)
+        check_stable(folder)
         check_packages(folder)
     done_testing()

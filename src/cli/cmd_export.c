@@ -13,6 +13,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
+#include "cli/stable_atoms.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "encode/forward.h"
@@ -26,7 +27,8 @@
 struct export_options {
   struct general_options general;
   struct output_options output;
-  const char *dictionary, *to, *rows, *cpu_variant;
+  const char *dictionary, *to, *rows, *comparison, *cpu_variant;
+  real stable;
   idx top_s, threads;
 };
 #define AT(member) offsetof(struct export_options, member)
@@ -36,9 +38,16 @@ static const struct option_row input_rows[] = {
      "the dictionary.h5, or a folder that has one, as the argument is", .effect = OPTION_BITS,
      .flags = OPTION_INPUT},
     ROWS_OPTION(AT(rows)),
+    {"comparison", OPTION_TEXTS, AT(comparison), NULL, 0, 0, NULL, "FILE",
+     "for --stable: comparison.h5 of `sagitta compare` with this dictionary and that of another "
+     "seed; of several, with the option again, the largest cosine of an atom counts",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_row form_rows[] = {
+    {"stable", OPTION_REAL, AT(stable), "0", 0, 1, NULL, "COSINE",
+     "only the atoms whose pair in --comparison has at least this cosine; 0: all",
+     .effect = OPTION_BITS},
     {"to", OPTION_CHOICE, AT(to), "safetensors", 0, 0, EXPORT_FORMS, NULL,
      "what is written: atoms and mean, in one file or two; or the folder of an autoencoder",
      .effect = OPTION_BITS},
@@ -75,7 +84,11 @@ static const struct option_set export_set = {
         "--rows the log says how much of these rows the other program would explain from the "
         "files; where it leaves more than twice as much unexplained as the dictionary does, "
         "nothing is written without --force.\n\n"
+        "With --stable 0.9 only atoms are written that other fits found again, by the pairs of "
+        "--comparison; run.json says which, as `numbers`.\n\n"
         "A single argument that ends in .in is a deck.\n\n"
+        "  sagitta compare fit/ other-seed/ --output compared/\n"
+        "  sagitta export fit/ --comparison compared/ --stable 0.9 --output stable/\n"
         "  sagitta export fit/ --to saelens --rows unseen.npy --output sae/",
     .tables = tables,
     .count = LENGTH(tables),
@@ -88,6 +101,8 @@ struct export_job {
   struct rows_input rows;
   struct dictionary_input dictionary;
   struct stored_encoder stored;
+  struct stable_atoms stable;
+  struct atom_source source; /* of the atoms that are written */
   struct export_model model;
   struct output_place place;
   char rest[4096];
@@ -123,19 +138,28 @@ static int dictionary_load(struct export_job *job, const struct export_options *
   TRY(atoms_check(atoms, s->k, s->d, s->p, 0, s->name));
   if (d->input->format == INPUT_H5)
     TRY(encoder_read(&d->input->h5, &job->arena, &job->stored, &has_encoder));
+  job->source = *s;
+  CHECK(!o->comparison || !has_encoder, ERR_INPUT,
+        "'%s' has an encoder of its own, for all of its atoms: '--stable' takes dictionaries "
+        "without one",
+        d->file);
+  if (o->comparison) {
+    TRY(stable_atoms_take(&job->stable, s, atoms, o->comparison, o->stable, &job->arena));
+    job->source = stable_atoms_source(&job->stable, s);
+  }
   static const char *const names[] = {"safetensors", "npy", "saelens", "sparsify"};
   int form = 0;
   while (strcmp(names[form], o->to) != 0) form++;
   job->model = (struct export_model){.form = (enum export_form)form,
-                                     .k = s->k,
+                                     .k = job->source.k,
                                      .d = s->d,
                                      .p = s->p,
                                      .top = o->top_s ? o->top_s : d->top_s,
                                      .atoms = atoms,
                                      .mean = d->mean,
                                      .stored = has_encoder ? &job->stored : NULL};
-  advice_top_s(job->model.top, s->k);
-  job->model.top = (idx)imin(job->model.top, s->k);
+  advice_top_s(job->model.top, job->source.k);
+  job->model.top = (idx)imin(job->model.top, job->source.k);
   return export_plan(&job->model, &job->arena);
 }
 
@@ -150,6 +174,8 @@ static int inputs_open(struct run *run, struct export_job *job, struct export_op
   CHECK(!argument || !o->dictionary, ERR_USAGE, "the dictionary is given twice, as '%s' and '%s'",
         o->dictionary, argument);
   if (argument) o->dictionary = argument;
+  CHECK(!o->comparison == !(o->stable > 0), ERR_USAGE,
+        "'--stable' and '--comparison' go together, as in: --comparison compared/ --stable 0.9");
   CHECK(output, ERR_USAGE, "'--output' is missing: a folder, as in: --output sae/");
   CHECK(strlen(output) < 3 || strcmp(output + strlen(output) - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', and has to be a folder", output);
@@ -175,12 +201,12 @@ static int own_judge(struct run *run, struct export_job *job, const struct expor
   idx top = (idx)imin(job->model.top ? job->model.top : 32, MAX_TOP_S);
   job->sink = (struct support_sink){NULL, nothing_write};
   struct encode_task task = {.rows = &job->rows.source,
-                             .atoms = &d->source,
+                             .atoms = &job->source,
                              .mean = d->mean,
                              .sink = &job->sink,
-                             .top_s = (idx)imin(top, d->source.k),
+                             .top_s = (idx)imin(top, job->source.k),
                              .rounds = (idx)imax(imin(d->rounds, top), 1),
-                             .tile = d->source.k,
+                             .tile = job->source.k,
                              .threads = threads_default(run, o->threads),
                              .device = "cpu",
                              .variant = o->cpu_variant,
@@ -277,6 +303,7 @@ static int entries_tell(const struct export_job *job, const char *to, const char
   json_text(own, "dtype", e->dtype);
   json_flag(own, "as_imported", e->as_it_was);
   json_long(own, "rounded", e->rounded);
+  stable_atoms_tell(&job->stable, own);
   if (job->is_judged) judged_tell(job, own);
   return OK;
 }
