@@ -1,6 +1,7 @@
 # Pages for people, one sentence per line.  Man pages are made by scripts/local.mk.
 dist_doc_DATA += \
   %D%/tutorial.md \
+  %D%/mislead.md \
   %D%/design.md \
   %D%/numerics.md \
   %D%/determinism.md \

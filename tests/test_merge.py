@@ -206,6 +206,41 @@ def check_refused(folder):
     fails(done, 73, ["would replace an input"], "a part is not replaced")
 
 
+@claim("files that differ in rows that no part read are warned of; --rows refuses parts of them")
+def check_unread(folder):
+    rows, differing = f"{folder}/rows.npy", f"{folder}/differing.npy"
+    values = np.load(rows)
+    values[[BLOCK + 700, 4 * BLOCK + 9]] += 1  # neither the first ones nor of the 64
+    np.save(differing, values)
+    for command in "encode", "route":
+        job = Job(folder, f"unread-{command}", command, "--rows", rows, "--dictionary",
+                  f"{folder}/d", "--top-s", 2)
+        a, b = job.parts([0, 3 * BLOCK, N])
+        job.options = ["--rows", differing, *job.options[2:]]
+        need(job.part(3 * BLOCK, N, output=f"{job.folder}/other.h5"), "a part of the other")
+        other = f"{job.folder}/other.h5"
+        for names, told in (([a, b], False), ([a, other], True)):
+            done = job.merge(*names, "--force", output="merged.h5")
+            need(done, f"{command}: {names}")
+            ok(("differ in size or time" in done.stderr) == told, f"{names}: {done.stderr}")
+        for name in rows, differing:
+            for ranks in 0, 2:
+                fails(job.merge(a, other, "--rows", name, output="bad.h5", ranks=ranks), 65,
+                      ["not all of the rows of", os.path.basename(name)], f"--rows {name}")
+        done = job.merge(a, b, "--rows", rows, output="good.h5", ranks=2)
+        need(done, "--rows of the same")
+        ok("differ" not in done.stderr, done.stderr)
+        is_same(job.whole, f"{job.folder}/good.h5", "with --rows")
+        copy = shutil.copy(rows, f"{folder}/copy.npy")  # of another time
+        job.options = ["--rows", copy, *job.options[2:]]
+        need(job.part(3 * BLOCK, N, output=f"{job.folder}/copy.h5"), "a part of a copy")
+        done = job.merge(a, f"{job.folder}/copy.h5", "--rows", copy, output="of-copy.h5")
+        need(done, "a copy")
+        ok("differ" not in done.stderr, f"--rows settles it: {done.stderr}")
+        fails(job.merge(a, b, "--rows", f"{folder}/short.npy", output="bad.h5"), 65,
+              [f"{BLOCK + 5} rows of {P} columns"], "--rows of another size")
+
+
 @claim("a deck repeats a merge, and parts from shards are parts of the same whole")
 def check_repeat(folder):
     rows = np.load(f"{folder}/rows.npy")
@@ -230,7 +265,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         with claim("inputs are made"):
             inputs_make(folder)
-        for check in (check_bytes, check_part, check_refused, check_repeat):
+        for check in (check_bytes, check_part, check_refused, check_unread, check_repeat):
             check(folder)
     done_testing()
 

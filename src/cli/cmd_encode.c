@@ -405,6 +405,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->first = job->part.first;
   f->n = job->source.n;
   f->is_part = o->row_range != NULL;
+  if (run->comm.rank == 0) f->rows_files = rows_input_mark(&job->rows);
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
   run->max_seconds = o->max_seconds;
   task->stops = run_stops(&job->stops, run, f->place.shown);

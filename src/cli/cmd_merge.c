@@ -11,24 +11,30 @@
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/content.h"
 #include "job/numerics.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
 #include "io/inputs.h"
 #include "io/part.h"
+#include "io/rows.h"
 #include "io/shards.h"
 #include "io/supports.h"
 
 struct merge_options {
   struct general_options general;
   struct output_options output;
-  const char *parts;
+  const char *parts, *rows;
 };
 
 static const struct option_row input_rows[] = {
     {"parts", OPTION_TEXTS, offsetof(struct merge_options, parts), NULL, 0, 0, NULL, "FILE",
      "parts, as arguments are: files, patterns in quotes, or @LIST; in any order",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"rows", OPTION_TEXTS, offsetof(struct merge_options, rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "read all rows, as `encode` does, and refuse parts of others; without it the sizes and times "
+     "of the parts' files are compared, and 64 rows",
+     .effect = OPTION_RUN, .flags = OPTION_INPUT},
 };
 
 static const struct option_table tables[] = {
@@ -58,6 +64,7 @@ static const struct option_set merge_set = {
 /* The state of the job; struct run says why it is on the heap. */
 struct merge {
   struct shard_names names;
+  struct rows_input rows;   /* with --rows */
   struct part_input *parts; /* [count], once all are open in the order of their rows */
   int count;
   struct output_place place;
@@ -177,6 +184,41 @@ static int parts_check(const struct merge *m)
   return OK;
 }
 
+/* Were the parts' files of rows the same, as far as their sizes and times say? */
+static void files_compare(const struct merge *m)
+{
+  const struct part_input *first = &m->parts[0];
+  for (int i = 1; i < m->count; i++) {
+    uint64_t a = first->part.rows_files, b = m->parts[i].part.rows_files;
+    if (!a || !b || a == b) continue;
+    log_warn("the files of rows of '%s' and '%s' differ in size or time: were they the same?  "
+             "--rows FILE compares all rows",
+             first->supports.file, m->parts[i].supports.file);
+    return;
+  }
+}
+
+/* With --rows: are the parts of these?  Collective. */
+static int rows_compare(const struct run *run, const struct merge *m)
+{
+  const struct row_source *rows = &m->rows.source;
+  uint64_t are = 0, were = 0;
+  if (!m->rows.count) {
+    files_compare(m);
+    return OK;
+  }
+  for (int i = 0; i < m->count; i++) were += m->parts[i].part.rows_terms;
+  int fits = rows->n == m->parts[0].part.total && rows->p == m->parts[0].part.p;
+  CHECK(fits, ERR_INPUT, "'%s' has %lld rows of %d columns, the parts are of %lld of %d",
+        rows->name, (long long)rows->n, rows->p, (long long)m->parts[0].part.total,
+        m->parts[0].part.p);
+  TRY(rows_content((struct comm *)&run->comm, rows, 0, &are));
+  CHECK(are == were, ERR_INPUT,
+        "the parts are not all of the rows of '%s': make those again whose rows have changed",
+        rows->name);
+  return OK;
+}
+
 /* What the whole has beside its supports, from what the parts have. */
 static int metrics_join(struct merge *m)
 {
@@ -268,15 +310,18 @@ static int merge_command(struct run *run, const void *options, const char **argu
   TRY(comm_agree(&run->comm, parts_collect(o, run->deck ? none : arguments)));
   int status = parts_open(m, o->parts);
   if (!status) status = identities_check(m, &run->identity);
+  if (!status && o->rows) status = rows_input_open(&m->rows, o->rows);
   TRY(inputs_agree(&run->comm, status ? status : parts_check(m)));
-  TRY(run_begin(run, &o->output, "supports.h5", &(const struct run_inputs){.rows = NULL},
-                &m->place));
+  const struct run_inputs inputs = {.rows = o->rows ? &m->rows : NULL};
+  TRY(run_begin(run, &o->output, "supports.h5", &inputs, &m->place));
+  TRY(rows_compare(run, m));
   int is_root = run->comm.rank == 0;
   TRY(comm_agree(&run->comm, is_root ? place_check(m) : OK));
   TRY(comm_agree(&run->comm, is_root ? parts_copy(m) : OK));
   TRY(inputs_confirm(&run->comm));
   TRY(comm_agree(&run->comm, is_root ? whole_publish(run, m) : OK));
   for (int i = 0; i < m->count; i++) part_input_close(&m->parts[i]);
+  rows_input_close(&m->rows);
   shards_close(&m->names);
   arena_free(&m->arena);
   free(m->parts);

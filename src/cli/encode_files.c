@@ -277,6 +277,7 @@ static int join(struct encode_files *f, struct run *run, const struct encode_tas
   if (f->begun) TRY(result_join(f, task, result));
   if (is_stopped(f, result) && !f->rows_sample) TRY(encode_sample(all, &f->rows_sample));
   result->part.rows_sample = f->rows_sample;
+  result->part.rows_files = f->is_part ? f->rows_files : 0;
   int is_whole = !f->is_part && !is_stopped(f, result);
   result->inputs.rows = is_whole ? content_hash(result->part.rows_terms, all->n, all->p, 1) : 0;
   if (result->part.shift)

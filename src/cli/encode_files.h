@@ -23,6 +23,7 @@ struct encode_files {
   struct supports_output file;
   struct part_input before; /* of the earlier run */
   uint64_t rows_sample;     /* 0: not known yet */
+  uint64_t rows_files;      /* of a part: rows_input_mark(), set by the caller */
   real *shift;              /* [p] of the metrics, as before->part has it; NULL: that has none */
 };
 

@@ -54,6 +54,8 @@ static int norms_write(const struct h5_file *f, const struct norms *norms)
   return status;
 }
 
+static const char files_mark[] = "rows_files";
+
 int part_write(const struct h5_file *f, const struct encode_part *part)
 {
   const struct part_sums *sums = &part->sums;
@@ -63,6 +65,7 @@ int part_write(const struct h5_file *f, const struct encode_part *part)
     memcpy(&number, (const char *)part + number_rows[i].offset, sizeof number);
     TRY(h5_attribute_long(f, "/part", number_rows[i].name, number));
   }
+  if (part->rows_files) TRY(h5_attribute_long(f, "/part", files_mark, (gidx)part->rows_files));
   TRY(h5_attribute_long(f, "/part", "columns", part->p));
   TRY(h5_attribute_long(f, "/part", "cosine_limit", part->max_cosine));
   if (!part->shift) return OK;
@@ -78,6 +81,10 @@ static int numbers_read(const struct h5_file *f, struct encode_part *part)
     TRY(h5_read_long(f, "/part", number_rows[i].name, &number));
     memcpy((char *)part + number_rows[i].offset, &number, sizeof number);
   }
+  int has_mark;
+  TRY(h5_attribute_exists(f, "/part", files_mark, &has_mark));
+  if (has_mark) TRY(h5_read_long(f, "/part", files_mark, &number));
+  part->rows_files = has_mark ? (uint64_t)number : 0;
   TRY(h5_read_long(f, "/part", "columns", &columns));
   TRY(h5_read_long(f, "/part", "cosine_limit", &limit));
   gidx first = part->first, end = first + part->n, total = part->total;

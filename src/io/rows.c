@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_facts.h"
+#include "base/fingerprint.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "base/watchdog.h"
@@ -268,6 +270,21 @@ int rows_input_open(struct rows_input *f, const char *text)
     if (input_array_unit(f->shards[i].input) != s->unit) s->unit = 0;
   s->place = f->count > 1 ? row_place : NULL;
   return OK;
+}
+
+uint64_t rows_input_mark(const struct rows_input *f)
+{
+  uint64_t mark = 1;
+  for (int i = 0; i < f->n_files; i++) {
+    struct file_facts facts;
+    if (file_facts_of(f->files[i], &facts)) {
+      status_clear();
+      return 0;
+    }
+    const gidx numbers[] = {facts.size, facts.modified.tv_sec, facts.modified.tv_nsec};
+    mark += fingerprint(numbers, LENGTH(numbers), sizeof *numbers, (gidx)i * LENGTH(numbers));
+  }
+  return mark;
 }
 
 void rows_input_close(struct rows_input *f)

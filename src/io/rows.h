@@ -34,6 +34,9 @@ struct rows_input {
  * folder or below.  ERR_IO: cannot open; ERR_INPUT: no such dataset, wrong rank (not 2), type or
  * shape (no columns, or not those of the first shard), the same rows twice, damaged. */
 int rows_input_open(struct rows_input *f, const char *text);
+/* A mark of the sizes and times of all its files: jobs that read the same files have the same one.
+ * 0: the system does not tell. */
+uint64_t rows_input_mark(const struct rows_input *f);
 void rows_input_close(struct rows_input *f);
 /* ERR_INPUT when both have rows of one dataset; option_a, option_b are for the message. */
 int rows_inputs_disjoint(const struct rows_input *a, const char *option_a,

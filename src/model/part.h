@@ -25,6 +25,7 @@ struct encode_part {
   idx p;
   uint64_t rows_terms;  /* of its rows, by their places in the whole (model/identity.h) */
   uint64_t rows_sample; /* a hash of rows of the whole, by rows_sample() */
+  uint64_t rows_files;  /* a mark of their files' sizes and times; 0: not known */
   uint64_t fingerprint;
   gidx nonzero;             /* support atoms whose code is not 0 */
   struct code_counts codes; /* of all codes */
