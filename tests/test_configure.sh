@@ -1,0 +1,54 @@
+#!/bin/sh
+# configure refuses a launcher of another MPI than that of the headers, and says what to set; it
+# takes one of the same, and one that it does not know, such as srun.
+source=$(cd "${srcdir:-.}" && pwd)
+build=$(cd "${builddir:-.}" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+. "$source/scripts/tap.sh"
+if [ ! -x "$build/config.status" ] || [ -f "$source/config.status" ]; then
+  echo '1..0 # SKIP no configuration beside the sources to repeat'
+  exit 0
+fi
+
+# A launcher that says these words of itself.
+launcher() # NAME WORDS
+{
+  printf '#!/bin/sh\necho "%s"\n' "$2" > "$work/$1"
+  chmod +x "$work/$1"
+}
+launcher openmpi 'mpirun (Open MPI) 4.1.4'
+launcher mpich 'HYDRA build details:'
+launcher other 'slurm 23.11'
+
+# Configure with a launcher, up to HDF5, of which there is no such flavour.
+configured() # NAME
+{
+  mkdir -p "$work/$1.build"
+  (cd "$work/$1.build" && eval "'$source/configure'" "$("$build/config.status" --config)" \
+    "MPIEXEC='$work/$1'" --with-hdf5=no-such-hdf5) > "$work/$1.log" 2>&1
+  grep 'headers and launcher are of one MPI' "$work/$1.log" | tail -n 1 | sed 's/^/# /'
+}
+refused() # NAME
+{
+  grep -q 'the headers are those of .*, and the launcher .* set MPIEXEC' "$work/$1.log"
+}
+
+claim_begin 'a launcher of another MPI is refused, with what to set'
+configured openmpi
+configured mpich
+refused openmpi && one=1 || one=0
+refused mpich && two=1 || two=0
+[ $((one + two)) -eq 1 ]
+claim_check $? "of Open MPI and MPICH one: $one and $two"
+refused mpich && taken=openmpi || taken=mpich
+grep -q 'no-such-hdf5' "$work/$taken.log"
+claim_check $? "$taken is taken, and the next step is reached"
+
+claim_begin 'a launcher that is not known is taken'
+configured other
+! refused other && grep -q 'no-such-hdf5' "$work/other.log"
+claim_check $? 'srun'
+claim_end
+echo "1..$count"
+exit $status
