@@ -80,7 +80,7 @@ OTHER_TESTS += \
 %C%_ref_petsc_schur_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_schur_LDADD = $(LDADD) $(PETSC_LIBS)
 EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
-SCRIPT_TESTS = %D%/test_slurm.sh %D%/test_configure.sh \
+SCRIPT_TESTS = %D%/test_slurm.sh %D%/test_batch_scripts.sh %D%/test_configure.sh \
   %D%/test_stops.py %D%/test_sweep_resume.py %D%/test_partition.py %D%/test_memory.py \
   %D%/test_refit_planted.py %D%/test_grid.py %D%/test_harvest_bits.py %D%/test_encode_resume.py \
   %D%/test_systems_resume.py %D%/test_harvest_pipeline.py %D%/test_attribute.py %D%/test_fit.py \
@@ -147,7 +147,7 @@ COMPILED_BY_NONE = \
   %D%/test_kernels %D%/test_plot.py %D%/test_python.py %D%/test_python_torch.py \
   %D%/test_python_bench.py %D%/test_write_rows.py \
   %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_slurm.sh \
-  %D%/test_configure.sh
+  %D%/test_batch_scripts.sh %D%/test_configure.sh
 # What runs through the C code, and through what it does when something fails, for the sanitizers:
 # the C tests; every command once, which test_json.py has; and files and options that are bad.
 # What is left out goes the same ways with other numbers, or skips itself there.

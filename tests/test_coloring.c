@@ -155,6 +155,14 @@ int main(void)
     ok(status == OK, "status %d: %s", status, status_message());
     claim_end();
   }
+  gidx bytes;
+  claim_begin("more than can be coloured");
+  status_clear();
+  ok(coloring_bytes(10, (gidx)1 << 32, &bytes) == ERR_INPUT &&
+         strstr(status_message(), "more ranks") && strstr(status_message(), "--minibatch"),
+     "the message says what to do: %s", status_message());
+  ok(coloring_bytes(10, 100, &bytes) == OK && bytes > 0, "few entries");
+  claim_end();
   int status = done_testing();
   return comm_close(&c) || status;
 }

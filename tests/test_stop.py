@@ -19,6 +19,7 @@ from jobs import (FAULTS, faulty, heeds, job_end, job_ranks, job_ranks_alive, jo
 from tap import SAGITTA, claim, done_testing, fails, need, ok, sagitta, same, skip
 
 N, P = 4 * 4096, 16
+READS = range(9, 24)  # calls for a file of rows, of which one is for the mean of the first
 
 
 class Jobs:
@@ -165,11 +166,50 @@ def check_whole(jobs):
         fails(done, 73, ["is there already: add --force"], f"{command}, a damaged file")
 
 
+def held_stop(words, out, gate, read, by):
+    """Hold a job for a second at a read of its rows, and ask it to stop then."""
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    job = job_start(*words, "--output", out, LD_PRELOAD=FAULTS, FAULT=f"gate:{read}",
+                    FAULT_OF="many.npy", FAULT_GATE=gate)
+    ok(wait_for(gate), f"{words[0]} reads its rows")
+    time.sleep(1)
+    if by == "signal":
+        os.kill(job.pid, signal.SIGUSR1)
+    else:
+        open(f"{out}/STOP", "w").close()
+    os.remove(gate)
+    return job_end(job, 100)
+
+
+@claim("a stop while the mean of many rows is taken is answered, where that takes long")
+def check_mean(jobs):
+    """The job waits at a read of the first rows for a second, so that all seem to take minutes."""
+    many, gate = jobs.at("many.npy"), jobs.at("gate")
+    np.save(many, np.random.default_rng(3).random((100 * 4096, 4), "f4"))
+    np.save(jobs.at("few.npy"), np.eye(4, dtype="f4"))
+    rows = ["--rows", many, "--threads", 1]
+    cases = {"fit": ["--atoms", 3, "--top-s", 1, "--sweeps", 1],
+             "encode": ["--center", "--dictionary", jobs.at("few.npy"), "--top-s", 1]}
+    for command, words in cases.items():
+        words, out = [command, *rows, *words], jobs.at(f"mean-{command}")
+        for by in "signal", "file":
+            for read in READS:
+                code, text = held_stop(words, out, gate, read, by)
+                if "while the mean of the rows was taken" in text:
+                    break
+            ok(code == 75 and "while the mean of the rows was taken" in text,
+               f"{command}, {by}: {code} {text[-300:]}")
+            left = [f for f in os.listdir(out) if f.endswith((".h5", ".tmp"))]
+            ok(not left, f"{command}, {by}: {left}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         with claim("inputs are made, and jobs that are not stopped"):
             jobs = Jobs(folder)
-        for check in check_first, check_mpirun, check_last, check_ends, check_whole:
+        for check in check_first, check_mpirun, check_last, check_ends, check_whole, \
+                check_mean:
             check(jobs)
     done_testing()
 

@@ -46,7 +46,7 @@ static const struct option_row input_rows[] = {
     {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
      "encode rows FIRST to END - 1 alone, multiples of 4096 or the end of the rows: the result is "
      "a "
-     "part, and `sagitta merge` makes the whole of all parts",
+     "part, and `sagitta merge` makes the whole of all parts; one beyond the rows does nothing",
      .effect = OPTION_BITS},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them is "
@@ -362,7 +362,8 @@ static int mean_find(struct run *run, const struct encode_options *o, struct enc
   real *mean = NULL;
   if (!o->center) return OK;
   TRY(comm_agree(&run->comm, arena_alloc(&job->arena, &mean, job->rows.source.p, sizeof *mean)));
-  TRY(mean_compute(&run->comm, &job->rows.source, mean));
+  const struct stops wishes = run_wishes(&job->stops, run, job->files.place.shown);
+  TRY(mean_compute(&run->comm, &job->rows.source, &wishes, mean));
   job->task.mean = mean;
   return OK;
 }
@@ -433,6 +434,12 @@ static int encode_command(struct run *run, const void *options, const char **arg
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&job, sizeof *job)));
   TRY(inputs_agree(&run->comm, inputs_open(run, job, o)));
+  if (o->row_range && job->source.n == 0 && job->rows.source.n > 0) {
+    log_info("'%s' has %lld rows, and '--row-range' is %s: this task is to spare, nothing is done",
+             job->rows.source.name, (long long)job->rows.source.n, o->row_range);
+    job_free(job);
+    return OK;
+  }
   TRY(task_fill(run, o, job));
   if (o->dry_run) {
     TRY(comm_agree(&run->comm, encode_plan_print(run, &job->task)));

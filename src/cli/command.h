@@ -171,6 +171,8 @@ struct run_stops {
   const char *shown;
 };
 struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown);
+/* Signals and the file alone, where a limit of time would let no run get further. */
+struct stops run_wishes(struct run_stops *stops, struct run *run, const char *shown);
 
 /* Fill the facts of /run: version, revision, numerics, command, options, host, ranks, threads,
  * device, start and end.  Returns how many there are; their texts are valid until the next call. */

@@ -163,14 +163,19 @@ static void stop_file(const char *shown, char *file, size_t capacity)
 
 enum { BY_SIGNAL = 1, BY_FILE = 2 };
 
-uint64_t run_stop_asked(const struct run *run, const char *shown)
+static uint64_t run_wish_asked(const struct run *run, const char *shown)
 {
   char file[4096 + 8];
-  if (run->max_seconds > 0 && log_seconds() >= run->max_seconds) stop_ask("--max-seconds");
   uint64_t asked = stop_signal() ? BY_SIGNAL : 0;
   if (run->comm.rank) return asked;
   stop_file(shown, file, sizeof file);
   return asked | (access(file, F_OK) ? 0 : BY_FILE);
+}
+
+uint64_t run_stop_asked(const struct run *run, const char *shown)
+{
+  if (run->max_seconds > 0 && log_seconds() >= run->max_seconds) stop_ask("--max-seconds");
+  return run_wish_asked(run, shown);
 }
 
 enum { MAX_TYPED = 400 }; /* bytes of a name */
@@ -211,6 +216,18 @@ static void run_ends(void *self, uint64_t asked)
 {
   const struct run_stops *s = self;
   run_stopped(s->run, s->shown, asked);
+}
+
+static uint64_t wish_asked(void *self)
+{
+  const struct run_stops *s = self;
+  return run_wish_asked(s->run, s->shown);
+}
+
+struct stops run_wishes(struct run_stops *stops, struct run *run, const char *shown)
+{
+  *stops = (struct run_stops){run, shown};
+  return (struct stops){wish_asked, run_ends, stops};
 }
 
 struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown)

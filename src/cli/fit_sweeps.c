@@ -136,8 +136,13 @@ int fit_sweeps_run(struct fit_job *j)
 {
   const struct fit_point *start = j->task.start;
   struct phase *phases = j->result.phases, *wait = &phases[FIT_SHOW];
-  j->sink = (struct fit_sink){
-      j, sweep_take, stop_look, within_begin, within_look, {coding_asked, coding_stopped, j}};
+  j->sink = (struct fit_sink){j,
+                              sweep_take,
+                              stop_look,
+                              within_begin,
+                              within_look,
+                              {coding_asked, coding_stopped, j},
+                              run_wishes(&j->stops, j->run, j->files.dictionary.shown)};
   if (start) sweep_note(j, start, fit_best(start->lines, start->sweep));
   j->publisher = (struct fit_publisher){.run = j->run,
                                         .files = &j->files,

@@ -33,6 +33,11 @@ int row_range_parse(const char *text, const struct row_source *rows, gidx *first
 {
   gidx n = rows->n;
   TRY(numbers_read(text, n, first, end));
+  int is_spare = *first >= n && *first % ROW_BLOCK == 0 && text[strlen(text) - 1] != ':';
+  if (is_spare && strtoll(strchr(text, ':') + 1, NULL, 10) > *first) {
+    *first = *end = n;
+    return OK;
+  }
   CHECK(*first < n, ERR_USAGE, "'--row-range' is %s, '%s' has %lld rows", text, rows->name,
         (long long)n);
   gidx from = imin(multiple_nearest(*first), (n - 1) / ROW_BLOCK * ROW_BLOCK);

@@ -160,5 +160,9 @@ static void stop_show(void *self, uint64_t asked)
 
 void train_points_sink(struct train_job *j)
 {
-  j->sink = (struct train_sink){j, point_take, j->o->save_seconds, {stop_asked, stop_show, j}};
+  j->sink = (struct train_sink){j,
+                                point_take,
+                                j->o->save_seconds,
+                                {stop_asked, stop_show, j},
+                                run_wishes(&j->wishes, j->run, j->files.dictionary.shown)};
 }

@@ -109,6 +109,7 @@ struct fit_sink {
   int (*within)(void *self, const struct fit_within *now, const struct sweep_point *at, int *stop);
   struct stops coding; /* asked while rows are routed and coded: what is done since the last call of
                         * sweep() or within() is then lost */
+  struct stops reading; /* asked while the rows are read for their mean: all is then lost */
 };
 
 /* Routing, codes and copies are those of the fitted and of the held-out rows together. */

@@ -65,8 +65,9 @@ static int coloring_alloc(struct coloring *w, idx k, gidx entries)
 {
   struct arena *a = &w->arena;
   CHECK(k <= (idx)VALUE && entries <= UINT32_MAX, ERR_INPUT,
-        "%d atoms with %lld entries on a rank are more than can be coloured: give more ranks", k,
-        (long long)entries);
+        "%d atoms with %lld entries on a rank are more than can be coloured: give more ranks, or "
+        "let fit take fewer rows at a time, as with '--update joint --minibatch 1000000'",
+        k, (long long)entries);
   w->lot = LOT;
   while (w->lot > LOT_LEAST && w->lot * words_of((gidx)k + w->lot) * 8 > LOT_BYTES) w->lot /= 2;
   TRY(arena_alloc(a, &w->order, k, sizeof *w->order));

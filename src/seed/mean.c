@@ -12,8 +12,12 @@
 #include "model/access.h"
 #include "model/norms.h"
 
+enum { PATIENCE = 20 }; /* seconds that a stop waits for the end of the pass */
+
 struct mean_work {
   const struct row_source *rows;
+  const struct stops *stops;
+  double begun; /* seconds: the pass */
   struct row_reader reader;
   real *shift;         /* [p] */
   real *chain;         /* [p] of this rank's block */
@@ -68,12 +72,25 @@ static int block_chain(struct mean_work *w, gidx block, gidx stride)
   return OK;
 }
 
+/* What asks this rank to stop, where what is left takes longer than who asks may wait. */
+static uint64_t stop_asked(const struct mean_work *w, gidx done, gidx blocks)
+{
+  double spent = log_seconds() - w->begun;
+  double left = done ? spent * (double)(blocks - done) / (double)done : 0;
+  return left > PATIENCE ? stops_asked(w->stops) : 0;
+}
+
 /* Add sum blocks first .. first + size - 1, one a rank.  The lowest rank that fails has the lowest
  * row.  Collective. */
 static int round_add(struct comm *c, struct mean_work *w, gidx first, gidx blocks, idx *counts)
 {
   gidx mine = first + c->rank;
-  TRY(comm_agree(c, mine < blocks ? block_chain(w, mine, c->size) : OK));
+  uint64_t asked = stop_asked(w, first, blocks);
+  TRY(comm_agree_flags(c, mine < blocks ? block_chain(w, mine, c->size) : OK, 0, &asked));
+  if (asked)
+    return comm_agree(c, status_fail(ERR_STOPPED, __FILE__, __LINE__,
+                                     "stopped as asked, while the mean of the rows was taken: "
+                                     "nothing of this run is saved, and --resume begins there"));
   for (int r = 0; r < c->size; r++) counts[r] = first + r < blocks;
   TRY(comm_gather(c, w->chain, counts, (size_t)w->rows->p * sizeof(real), w->chains));
   for (int r = 0; c->rank == 0 && r < c->size && counts[r]; r++)
@@ -99,6 +116,7 @@ static int mean_run(struct comm *c, struct mean_work *w, struct arena *arena, re
   TRY(comm_broadcast(c, w->shift, p, sizeof *w->shift));
   struct progress progress;
   progress_start(&progress, "mean", "rows", n);
+  w->begun = log_seconds();
   for (gidx first = 0; first < blocks; first += c->size) {
     TRY(round_add(c, w, first, blocks, counts));
     progress_show(&progress, imin((first + c->size) * ROW_BLOCK, n));
@@ -149,19 +167,21 @@ static int mean_make(struct comm *c, struct mean_work *w, struct arena *arena, r
   return OK;
 }
 
-int mean_compute(struct comm *c, const struct row_source *rows, real *mean)
+int mean_compute(struct comm *c, const struct row_source *rows, const struct stops *stops,
+                 real *mean)
 {
   struct arena arena = {0};
-  struct mean_work work = {.rows = rows};
+  struct mean_work work = {.rows = rows, .stops = stops};
   int status = mean_make(c, &work, &arena, mean);
   arena_free(&arena);
   return status;
 }
 
-int mean_compute_warned(struct comm *c, const struct row_source *rows, real *mean)
+int mean_compute_warned(struct comm *c, const struct row_source *rows, const struct stops *stops,
+                        real *mean)
 {
   struct arena arena = {0};
-  struct mean_work work = {.rows = rows};
+  struct mean_work work = {.rows = rows, .stops = stops};
   int status = comm_agree(c, arena_alloc(&arena, &work.norms, 1, sizeof *work.norms));
   if (!status) status = mean_make(c, &work, &arena, mean);
   arena_free(&arena);

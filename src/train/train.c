@@ -260,7 +260,7 @@ static int mean_find(struct train *j)
   if (given)
     memcpy(j->mean, given, bytes);
   else if (!t->atoms && !t->start && t->center)
-    TRY(mean_compute_warned(j->c, &j->fitted, j->mean));
+    TRY(mean_compute_warned(j->c, &j->fitted, &j->sink->reading, j->mean));
   else
     j->mean = NULL;
   if (!j->sizes.learns_offset) j->described = j->mean;

@@ -1,0 +1,68 @@
+#!/bin/sh
+# The Slurm templates run a job again that was stopped (75), and one that lost a rank (76) up to ten
+# times; no other: with an mpirun and an scontrol of the test, and no Slurm.
+source=$(cd "${srcdir:-.}" && pwd)
+sagitta=$(cd "${builddir:-.}" && pwd)/sagitta
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+. "$source/scripts/tap.sh"
+
+# What these two are called with is noted; mpirun ends with $CODE, or runs the command.
+mkdir "$work/bin"
+cat > "$work/bin/mpirun" <<'EOF'
+#!/bin/sh
+[ -z "$CODE" ] || exit "$CODE"
+shift 2
+exec "$@"
+EOF
+printf '#!/bin/sh\necho "$@" >> "%s/told"\n' "$work" > "$work/bin/scontrol"
+chmod +x "$work/bin/mpirun" "$work/bin/scontrol"
+
+# Run a template as restart number RESTARTS; 0 when it asked to be run again.
+again() # CODE RESTARTS TEMPLATE ARGUMENTS...
+{
+  code=$1 restarts=$2 template=$3
+  shift 3
+  rm -f "$work/told"
+  env PATH="$work/bin:$PATH" CODE="$code" SLURM_RESTART_COUNT="$restarts" SLURM_JOB_ID=17 \
+    SLURM_NTASKS=1 SLURM_JOB_NODELIST=here SLURM_ARRAY_TASK_ID="${TASK:-0}" SAGITTA="$sagitta" \
+    bash "$source/scripts/slurm/$template" "$@" > "$work/log" 2>&1
+  ended=$?
+  [ "$(cat "$work/told" 2> /dev/null)" = 'requeue 17' ]
+}
+
+for template in job.sbatch encode_array.sbatch encode_gpu.sbatch; do
+  claim_begin "$template: who is run again"
+  again 75 3 $template; claim_check $? 'a job that was stopped'
+  again 75 30 $template; claim_check $? 'however often'
+  again 76 0 $template; claim_check $? 'a job that lost a rank'
+  again 76 9 $template; claim_check $? 'nine times'
+  claim_check "$([ "$ended" -eq 76 ]; echo $?)" "the exit code stays: $ended"
+  for code in 0 2 65 71 74; do
+    ! again $code 0 $template; claim_check $? "not after $code"
+  done
+  ! again 76 10 $template; claim_check $? 'not for ever'
+done
+
+claim_begin 'a task of an array beyond the rows ends well'
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+cd "$work" || exit 99
+"$sagitta" synth --n-rows 5000 --columns 8 --atoms 16 --output made --quiet
+printf 'rows = made/rows.h5\ndictionary = made/dictionary.h5\ntop-s = 2\n' > encode.in
+for TASK in 0 1 2; do
+  ! again '' 0 encode_array.sbatch encode.in 4096 parts/
+  claim_check "$ended" "task $TASK ends with $ended: $(tail -n 2 "$work/log")"
+done
+grep -q 'has 5000 rows, and .--row-range. is 8192:12288: this task is to spare' "$work/log"
+claim_check $? "the last one says so: $(tail -n 2 "$work/log")"
+[ "$(find parts -name 'part-*.h5' | wc -l)" -eq 2 ]
+claim_check $? "two parts: $(ls parts)"
+"$sagitta" merge 'parts/part-*.h5' --output whole --quiet
+claim_check $? 'which are the whole'
+for range in 8192: 8000:12288 12288:8192; do
+  "$sagitta" encode encode.in --row-range $range --output other > "$work/log" 2>&1
+  claim_check "$([ $? -eq 2 ]; echo $?)" "$range is refused: $(tail -n 1 "$work/log")"
+done
+claim_end
+echo "1..$count"
+exit $status
