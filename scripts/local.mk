@@ -76,8 +76,10 @@ sagitta.so: $(sagitta_OBJECTS) $(sagitta_DEPENDENCIES)
 CLEANFILES += sagitta.so
 
 # Floors, form, tree and names are tests like the others.
-TESTS += %D%/check_floors.sh %D%/check_format.sh %D%/check_tree.sh %D%/check_names.py
-EXTRA_DIST += %D%/check_floors.sh %D%/check_format.sh %D%/check_tree.sh %D%/check_names.py \
+TESTS += %D%/check_floors.sh %D%/check_format.sh %D%/check_tree.sh %D%/check_house.sh \
+  %D%/check_names.py
+EXTRA_DIST += %D%/check_floors.sh %D%/check_format.sh %D%/check_tree.sh %D%/check_house.sh \
+  %D%/check_names.py \
   %D%/headless.txt %D%/tap.sh %D%/pre-commit.sample
 
 format:

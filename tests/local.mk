@@ -143,7 +143,8 @@ EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_
   %D%/test_shard %D%/test_synth_blocks
 # What is the same whatever compiled the program: kernels are NVRTC's, scripts are no one's.
 COMPILED_BY_NONE = \
-  scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_names.py \
+  scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_house.sh \
+  scripts/check_names.py \
   %D%/test_kernels %D%/test_plot.py %D%/test_python.py %D%/test_python_torch.py \
   %D%/test_python_bench.py %D%/test_write_rows.py \
   %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_slurm.sh \
@@ -261,7 +262,8 @@ PY_LOG_DRIVER = $(LOG_DRIVER)
 
 # What fits between two edits: under 90 s on two cores, with `make -j4 check-fast`.
 FAST_TESTS = \
-  scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_names.py \
+  scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_house.sh \
+  scripts/check_names.py \
   %D%/test_arrow_reference %D%/test_artifact %D%/test_base_block_tree %D%/test_base_memory \
   %D%/test_base_order %D%/test_base_progress %D%/test_base_team %D%/test_base_environment \
   %D%/test_device_codes %D%/test_device_joint %D%/test_device_ops \

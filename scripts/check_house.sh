@@ -1,0 +1,72 @@
+#!/bin/sh
+# Count what rebuilding the house is to make fewer, and check that no count has risen.
+# Prints TAP, each count with its ceiling; part of `make check`, and can be run by hand.
+# A change that lowers a count lowers its ceiling here, too; of what grows with most changes the
+# ceiling has some room.
+cd "${srcdir:-$(dirname "$0")/..}" || exit 99
+. scripts/tap.sh
+
+sources=$(find src kernels \( -name '*.[ch]' -o -name '*.cu' \) ! -path src/config.h \
+  ! -path src/cli/revision.h ! -name kernel_texts.c 2> /dev/null | LC_ALL=C sort)
+report 'there are sources to count in' "$([ -n "$sources" ] || echo "none below $PWD")"
+
+at_most() # CEILING COUNT WHAT
+{
+  report "$3: $2, at most $1" "$([ "$2" -le "$1" ] || echo "$2 is more than $1")"
+}
+
+uses() # PATTERN FILES...: how often an extended regular expression is there
+{
+  pattern=$1
+  shift
+  cat "$@" | grep -oE -- "$pattern" | wc -l
+}
+
+lines() # FILES...: those that are there
+{
+  cat "$@" 2> /dev/null | wc -l
+}
+
+long() # FILE: lines, which are sentences, of more than 30 words
+{
+  awk '/^[|`#]/ || /^ *```/ { next } NF > 30' "$1" | wc -l
+}
+
+outside=$(printf '%s\n' "$sources" | grep -v '^src/comm/')
+cli=src/cli
+# One option table: what a job depends on is its identity, and in no text of fixed length.
+# shellcheck disable=SC2086
+at_most 0 "$(uses '\<options_tell\>' $sources)" 'options_tell in src'
+# shellcheck disable=SC2086
+at_most 0 "$(uses 'options\[512\]' $sources)" 'options[512] in src'
+at_most 4900 "$(lines src/job/*.[ch] $cli/resume.[ch] $cli/agreement.[ch] $cli/run_page.[ch] \
+  $cli/facts.[ch] $cli/common.c $cli/content.[ch] $cli/sweep_files.[ch] $cli/atom_steps.[ch] \
+  $cli/encode_files.[ch] $cli/solve_output.[ch] $cli/assemble_output.[ch] $cli/fit_files.[ch] \
+  $cli/fit_publisher.[ch] $cli/fit_page.[ch] $cli/fit_sweeps.[ch] $cli/refit_files.[ch] \
+  $cli/refit_publisher.[ch] $cli/refit_resume.[ch] $cli/refit_sweeps.[ch] $cli/train_files.[ch] \
+  $cli/train_points.[ch])" 'lines of the life of a job that can be resumed'
+# The failure protocol of comm, and who knows it.
+# shellcheck disable=SC2086
+at_most 34 "$(uses '\<LOCALLY\>' $outside)" 'LOCALLY outside src/comm'
+# shellcheck disable=SC2086
+at_most 32 "$(uses '\<(comm|c|rows|alone|world)(->|\.)(failed|agreed|met|whole)\>' $outside)" \
+  'states of communicators that others read or write'
+# What is to be cut.
+at_most 130 "$(find src/cli -name '*.[ch]' ! -name revision.h | wc -l)" 'files of src/cli'
+# shellcheck disable=SC2086
+at_most 1 "$(uses '^int setenv\(' $sources)" 'functions of the C library that are ours'
+at_most 1500 "$(lines src/io/autoencoder.[ch] src/io/settings.[ch] src/io/export.[ch] \
+  src/io/tensors_write.[ch] src/io/npz.[ch])" 'lines of import and export in C'
+# Names that are not those of the field.
+words='turns?|places?|tells?|told|look|held|judges?|coder|lots?|pages?|walk|decks?|seal|intake'
+words="$words|former|forget|bring|revive|twins?|share|partners?|companions?|mend"
+# shellcheck disable=SC2086
+at_most 510 "$(cat $sources | grep -oE '\<[A-Za-z0-9_]+\>' | grep '_' | LC_ALL=C sort -u |
+  grep -cE "(^|_)($words)(_|\$)")" 'identifiers with words of our own'
+# English.
+at_most 12 "$(long README.md)" 'sentences of README.md over 30 words'
+at_most 100 "$(long doc/design.md)" 'sentences of doc/design.md over 30 words'
+at_most 50 "$(uses '\<(goes|go|going|went|gone) on\>' README.md doc/*.md)" '"goes on" in documents'
+at_most 1500 "$(lines doc/bench.md)" 'lines of doc/bench.md'
+echo "1..$count"
+exit $status
