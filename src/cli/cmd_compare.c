@@ -182,7 +182,7 @@ static void side_tell(const struct job *j, int i, struct json *out)
   json_end(out);
 }
 
-static void pairs_tell(const struct pairs *p, struct json *out)
+static void pairs_json(const struct pairs *p, struct json *out)
 {
   json_object(out, "pairs");
   json_long(out, "count", p->count);
@@ -203,7 +203,7 @@ static int report_tell(const struct run *run, const struct job *j)
   json_real(&out, "above", j->task.above);
   json_long(&out, "mutual", j->result.mutual);
   for (int i = 0; i < 2; i++) side_tell(j, i, &out);
-  if (j->pairs.k) pairs_tell(&j->pairs, &out);
+  if (j->pairs.k) pairs_json(&j->pairs, &out);
   return facts_end(&out);
 }
 

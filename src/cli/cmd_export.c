@@ -303,7 +303,7 @@ static int entries_tell(const struct export_job *job, const char *to, const char
   json_text(own, "dtype", e->dtype);
   json_flag(own, "as_imported", e->as_it_was);
   json_long(own, "rounded", e->rounded);
-  stable_atoms_tell(&job->stable, own);
+  stable_atoms_json(&job->stable, own);
   if (job->is_judged) judged_tell(job, own);
   return OK;
 }

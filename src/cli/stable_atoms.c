@@ -81,7 +81,7 @@ struct atom_source stable_atoms_source(struct stable_atoms *s, const struct atom
       .k = s->count, .d = 1, .p = s->p, .name = whole->name, .self = s, .read = kept_read};
 }
 
-void stable_atoms_tell(const struct stable_atoms *s, struct json *j)
+void stable_atoms_json(const struct stable_atoms *s, struct json *j)
 {
   if (!s->count) return;
   json_array(j, "numbers");

@@ -23,6 +23,6 @@ int stable_atoms_take(struct stable_atoms *s, const struct atom_source *source, 
 /* They alone as a dictionary; s stays where it is while it is read. */
 struct atom_source stable_atoms_source(struct stable_atoms *s, const struct atom_source *whole);
 /* Entries that say which they are; nothing where all were taken. */
-void stable_atoms_tell(const struct stable_atoms *s, struct json *j);
+void stable_atoms_json(const struct stable_atoms *s, struct json *j);
 
 #endif

@@ -159,7 +159,7 @@ static int pairs_read(const struct verify *v, struct arena *arena, struct pairs 
   return vector_read(v->file, "/pairs/density", p->k, TYPE_I64, p->density);
 }
 
-/* No atom has two partners, and min(K, L) have one. */
+/* No two atoms have the same match, and min(K, L) have one. */
 static int pairs_check(const struct pairs *p, struct arena *arena)
 {
   idx *owner, count = 0;
