@@ -10,7 +10,7 @@
 
 void advice_shape(const struct row_source *rows)
 {
-  if (rows->n >= rows->p) return;
+  if (rows->n == 0 || rows->n >= rows->p) return; /* no rows are refused */
   log_warn("'%s' has %lld rows of %d columns, fewer rows than columns: are they transposed?  A "
            "sample is a row: then save them as rows.T",
            rows->name, (long long)rows->n, rows->p);
