@@ -33,7 +33,7 @@ fitted() # NAME OPTIONS: codes and atoms of a fit of real rows
   check fit-"$1" fit --rows real.npy --holdout-share 0.3 --atoms 64 --top-s 3 --rounds 2 \
     --tolerance 0 --twin-cosine 0.6 $2
   judge fit-"$1"-dictionary \
-    "$(run inspect "fit-$1-out/supports.h5" | sed -n 's/.*dictionary_hash  *//p')"
+    "$(run inspect "fit-$1-out/supports.h5" | sed -n 's/^ *dictionary_hash  *\([0-9a-f]*\)$/\1/p')"
 }
 
 run synth --kind trig --output trig
