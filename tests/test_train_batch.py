@@ -5,13 +5,15 @@ own; and it refuses what it should."""
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 
 import h5py
 import numpy as np
 
 from seal import reseal
-from tap import claim, done_testing, fails, need, ok, sagitta, same
+from tap import SOURCE, claim, done_testing, fails, need, ok, sagitta, same
 from train_place import ATOMS, Place, rows_make
 
 
@@ -126,6 +128,13 @@ def check_used(p):
     ok("l0" in done.stdout, done.stdout)
     shutil.copy(p.result("told"), p.at("codes"))
     need(sagitta("inspect", p.at("codes"), "--atom", 3), "inspect an atom")
+    done = subprocess.run([sys.executable, f"{SOURCE}/scripts/report", p.at("told"), "--codes",
+                           p.at("codes"), "--output", p.at("page.html")], capture_output=True,
+                          text=True)
+    need(done, "the page")
+    with open(p.at("page.html"), encoding="utf-8") as f:
+        page = f.read()
+    ok("by the batchtopk encoder" in page and f"<b>{told['l0']:.3g}</b>" in page, page[:2000])
     random = np.random.default_rng(6)
     np.save(p.at("many.npy"), rows_make(random, 5000))
     words = ["encode", "--rows", p.at("many.npy"), "--encoder", p.at("told")]
