@@ -56,7 +56,7 @@ man_pages = doc/man/sagitta.1 doc/man/sagitta-fit.1 doc/man/sagitta-train.1 \
   doc/man/sagitta-encode.1 doc/man/sagitta-route.1 \
   doc/man/sagitta-merge.1 \
   doc/man/sagitta-harvest.1 doc/man/sagitta-pack.1 doc/man/sagitta-attribute.1 doc/man/sagitta-seed.1 doc/man/sagitta-import.1 doc/man/sagitta-export.1 \
-  doc/man/sagitta-evaluate.1 doc/man/sagitta-synth.1 doc/man/sagitta-compare.1 \
+  doc/man/sagitta-evaluate.1 doc/man/sagitta-synth.1 doc/man/sagitta-compare.1 doc/man/sagitta-detect.1 \
   doc/man/sagitta-top.1 doc/man/sagitta-inspect.1 \
   doc/man/sagitta-color.1 doc/man/sagitta-assemble.1 doc/man/sagitta-solve.1 \
   doc/man/sagitta-refit.1 doc/man/sagitta-terminal.1 \

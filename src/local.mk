@@ -66,7 +66,7 @@ libsagitta_a_SOURCES += \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
   %D%/model/synth.h %D%/model/synth.c \
   %D%/model/world.h %D%/model/world.c %D%/model/recovery.h %D%/model/recovery.c \
-  %D%/model/probe.h %D%/model/probe.c %D%/model/logistic.h %D%/model/logistic.c
+  %D%/model/eigen.h %D%/model/eigen.c %D%/model/detector.h %D%/model/detector.c %D%/model/probe.h %D%/model/probe.c %D%/model/logistic.h %D%/model/logistic.c
 
 # device: what a rank computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
@@ -302,7 +302,8 @@ libsagitta_a_SOURCES += \
 # look: what a dictionary is like
 libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
   %D%/look/pairs.h %D%/look/pairs.c %D%/look/top.h %D%/look/top.c \
-  %D%/look/recovery.h %D%/look/recovery.c %D%/look/probing.h %D%/look/probing.c
+  %D%/look/recovery.h %D%/look/recovery.c %D%/look/probing.h %D%/look/probing.c \
+  %D%/look/probing_scores.h %D%/look/probing_scores.c %D%/look/detect.h %D%/look/detect.c
 
 # job: the life of a job that can be resumed, so far what names it
 libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c %D%/job/numerics.h %D%/job/numerics.c
@@ -342,7 +343,7 @@ sagitta_SOURCES = \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/refit_publisher.h %D%/cli/refit_publisher.c \
   %D%/cli/refit_job.h %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \
-  %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_top.c \
+  %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_detect.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
   %D%/cli/bench_harvest.h %D%/cli/bench_harvest.c \
   %D%/cli/bench_update.h %D%/cli/bench_update.c \

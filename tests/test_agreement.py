@@ -37,6 +37,8 @@ COMMANDS = {
     "solve": (["--systems", "systems.h5"], ("systems.h5",)),
     "top": (["--supports", "supports.h5"], ("supports.h5",)),
     "compare": (["--dictionary", "dictionary.h5", "--other", "dictionary.h5"], ("dictionary.h5",)),
+    "detect": (["--rows", "rows.h5", "--dictionary", "dictionary.h5", "--codes", "supports.h5"],
+               ("rows.h5", "dictionary.h5", "supports.h5")),
     "terminal": (FIT, ("dictionary.h5",)),
 }
 

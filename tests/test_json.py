@@ -464,6 +464,8 @@ def check_documents(p):
     p.tell("inspect", p.fit, "--atom", 3)
     p.tell("synth", "--n-rows", 7, "--output", p.at("plain"))
     p.tell("compare", p.dictionary, p.dictionary)
+    p.tell("detect", "--rows", p.rows, "--dictionary", p.dictionary, "--codes", p.run, "--output",
+           p.at("detect"))
     p.tell("diff", p.run + "/dictionary.h5", p.fit + "/dictionary.h5", code=1)
     examples = re.findall(r"^`sagitta (\w+)([^\n]*) --json`\n\n```json\n(.*?)\n```$", text,
                           re.M | re.S)

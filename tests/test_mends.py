@@ -210,7 +210,6 @@ def check_shapes(p):
     p.encode(["3 dimensions", "x.reshape(-1, COLUMNS)"],
              rows=p.array("batch.npy", p.x.reshape(6, 10, P)))
     p.encode(["<i4", "astype('f4')"], rows=p.array("int.npy", p.x.astype("i4")))
-    p.evaluate(["is not int32", "indices.astype"], codes=p.csr("long.h5", p.dense, kind="i8"))
 
 
 @claim("norms that are not 1, and values that are no numbers")

@@ -23,7 +23,7 @@
 
 struct evaluate_options {
   struct general_options general;
-  const char *rows, *codes, *dictionary, *truth, *labels;
+  const char *rows, *codes, *dictionary, *truth, *labels, *encoder;
   idx threads;
 };
 #define AT(member) offsetof(struct evaluate_options, member)
@@ -51,6 +51,10 @@ static const struct option_row feature_rows[] = {
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "a whole number for each row, such as its token (default path: /token): also print how well "
      "single atoms tell the 300 most frequent labels of a row, of the row before and behind",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
+     "a dictionary with an encoder, as detect, train and import write it: also print how well its "
+     "scores tell the labels, before any selection",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
@@ -139,6 +143,7 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   TRY(dictionary_input_open(&e->dictionary, o->dictionary));
   e->features.truth_name = o->truth;
   e->features.labels_name = o->labels;
+  e->features.encoder_name = o->encoder;
   TRY(features_open(&e->features, &e->rows.source));
   const struct atom_source *s = &e->dictionary.source;
   TRY(columns_check(&e->rows.source, s));
@@ -213,6 +218,7 @@ static int metrics_tell(const struct run *run, const struct evaluate *e)
     json_end(&j);
   }
   json_end(&j);
+  features_encoder_json(&e->features, &j);
   return facts_end(&j);
 }
 
@@ -246,6 +252,7 @@ static int evaluate_command(struct run *run, const void *options, const char **a
   TRY(identities_check(&run->comm, e));
   int threads = threads_default(run, o->threads);
   TRY(features_compare(&e->features, &run->comm, &e->dictionary.source, threads));
+  TRY(features_probe(&e->features, &e->rows.source, threads));
   for (int i = 0; i < e->count; i++) TRY(codes_evaluate(run, e, i, threads));
   for (int i = 0; i < e->count; i++) {
     char what[MAX_NAME + 32];

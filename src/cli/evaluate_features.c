@@ -11,6 +11,7 @@
 #include "io/inputs.h"
 #include "io/labels.h"
 #include "io/truth.h"
+#include "look/probing_scores.h"
 
 /* A figure of struct feature_measures. */
 struct figure {
@@ -19,6 +20,7 @@ struct figure {
 };
 
 static const struct figure truth_figures[] = {
+    {"truth_mcc", offsetof(struct feature_measures, mcc)},
     {"truth_f1", offsetof(struct feature_measures, recovery.f1)},
     {"truth_precision", offsetof(struct feature_measures, recovery.precision)},
     {"truth_recall", offsetof(struct feature_measures, recovery.recall)},
@@ -34,9 +36,10 @@ static const struct figure label_figures[] = {
 };
 /* Row i is probed for the label of row i + shift. */
 static const struct {
-  const char *name;
+  const char *name, *shown; /* in JSON, and in the text */
   int shift;
-} series[LABEL_SERIES] = {{"label", 0}, {"label_before", -1}, {"label_behind", 1}};
+} series[LABEL_SERIES] = {
+    {"label", "label", 0}, {"label_before", "before", -1}, {"label_behind", "behind", 1}};
 
 static real value_of(const void *values, const struct figure *figure)
 {
@@ -75,8 +78,26 @@ static int truth_open(struct feature_inputs *f, const struct row_source *rows)
   return OK;
 }
 
+/* The encoder's matrix is read whole. */
+static int encoder_open(struct feature_inputs *f, const struct row_source *rows)
+{
+  struct encoder *e = &f->encoder.stored.encoder;
+  float *weights;
+  TRY(dictionary_input_open(&f->encoder_file, f->encoder_name));
+  TRY(encoder_input_open(&f->encoder, &f->encoder_file));
+  TRY(columns_check(rows, &f->encoder_file.source));
+  TRY(arena_alloc(&f->arena, &weights, (gidx)e->k * e->p, sizeof *weights));
+  TRY(f->encoder.weights.read(f->encoder.weights.self, 0, e->k, weights));
+  TRY(rows_check(weights, e->k, e->p, 0, f->encoder.weights.name));
+  e->weights = weights;
+  return OK;
+}
+
 int features_open(struct feature_inputs *f, const struct row_source *rows)
 {
+  CHECK(!f->encoder_name || f->labels_name, ERR_USAGE,
+        "'--encoder' is judged by labels: give '--labels' too");
+  if (f->encoder_name) TRY(encoder_open(f, rows));
   if (f->truth_name) TRY(truth_open(f, rows));
   if (f->labels_name) TRY(labels_read(f->labels_name, rows->n, rows->name, &f->arena, &f->labels));
   return OK;
@@ -86,6 +107,10 @@ void features_close(struct feature_inputs *f)
 {
   if (f->truth_path) supports_input_close(&f->truth);
   if (f->features_path) dictionary_input_close(&f->features);
+  if (f->encoder_name) {
+    encoder_input_close(&f->encoder);
+    dictionary_input_close(&f->encoder_file);
+  }
   free(f->truth_path);
   free(f->features_path);
   compare_free(&f->compared);
@@ -100,7 +125,30 @@ int features_compare(struct feature_inputs *f, struct comm *c, const struct atom
                                     .above = 0.9,
                                     .threads = threads,
                                     .variant = "auto"};
-  return f->truth_name ? compare_dictionaries(c, &task, &f->compared) : OK;
+  idx *order;
+  if (!f->truth_name) return OK;
+  TRY(compare_dictionaries(c, &task, &f->compared));
+  f->pairs = (struct pairs){.k = decoder->k, .l = f->features.source.k};
+  TRY(arena_alloc(&f->arena, &f->pairs.match, decoder->k, sizeof *f->pairs.match));
+  TRY(arena_alloc(&f->arena, &f->pairs.cosine, decoder->k, sizeof *f->pairs.cosine));
+  TRY(arena_alloc(&f->arena, &order, decoder->k, sizeof *order));
+  TRY(pairs_find(c, &task, &f->pairs));
+  pairs_count(&f->pairs, order);
+  return OK;
+}
+
+int features_probe(struct feature_inputs *f, const struct row_source *rows, int threads)
+{
+  struct probe_series all[LABEL_SERIES];
+  const struct encoder *e = &f->encoder.stored.encoder;
+  const struct probing_scores_task task = {.rows = rows,
+                                           .encoder = e,
+                                           .mean = e->centered ? f->encoder_file.mean : NULL,
+                                           .threads = threads};
+  if (!f->encoder_name) return OK;
+  for (int s = 0; s < LABEL_SERIES; s++)
+    TRY(probe_series_init(&all[s], f->labels, rows->n, series[s].shift, &f->arena));
+  return probing_scores(&task, all, LABEL_SERIES, f->encoder_f1);
 }
 
 int features_measure(const struct feature_inputs *f, const struct support_source *codes,
@@ -112,6 +160,7 @@ int features_measure(const struct feature_inputs *f, const struct support_source
     const struct recovery_task task = {
         .codes = codes, .truth = &f->truth.source, .nearest = f->compared.of[0].nearest};
     TRY(recovery_run(&task, &m->recovery));
+    m->mcc = f->pairs.mean;
   }
   if (!f->labels) return OK;
   status = probing_open(&probing, codes, threads);
@@ -140,10 +189,26 @@ void features_print(const struct feature_inputs *f, const struct feature_measure
     figure_print("", &truth_figures[i], m, count);
   for (int s = 0; f->labels && s < LABEL_SERIES; s++) {
     char prefix[32];
-    snprintf(prefix, sizeof prefix, "%s_", series[s].name);
+    snprintf(prefix, sizeof prefix, "%s_", series[s].shown);
     for (int i = 0; i < LENGTH(label_figures); i++)
       figure_print(prefix, &label_figures[i], &m->probing[s], count);
   }
+  for (int s = 0; f->encoder_name && s < LABEL_SERIES; s++)
+    printf("encoder_%s_f1%*s %14.9g\n", series[s].shown, (int)(11 - strlen(series[s].shown)), "",
+           f->encoder_f1[s]);
+}
+
+void features_encoder_json(const struct feature_inputs *f, struct json *j)
+{
+  if (!f->encoder_name) return;
+  json_object(j, "encoder");
+  json_text(j, "name", f->encoder_file.source.name);
+  for (int s = 0; s < LABEL_SERIES; s++) {
+    char name[32];
+    snprintf(name, sizeof name, "%s_f1", series[s].name);
+    json_real(j, name, f->encoder_f1[s]);
+  }
+  json_end(j);
 }
 
 void features_json(const struct feature_inputs *f, const struct feature_measures *m, struct json *j)

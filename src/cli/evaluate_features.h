@@ -9,8 +9,9 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "io/dictionary.h"
+#include "io/encoder.h"
 #include "io/supports_input.h"
-#include "look/compare.h"
+#include "look/pairs.h"
 #include "look/probing.h"
 #include "look/recovery.h"
 #include "model/rows.h"
@@ -19,16 +20,21 @@ enum { LABEL_SERIES = 3 }; /* a row's own label, that of the row before, and beh
 
 /* The inputs, and what was found of the dictionary. */
 struct feature_inputs {
-  const char *truth_name, *labels_name; /* NULL: not given; borrowed */
-  char *truth_path, *features_path;     /* FILE:/truth and FILE:/truth/features; owned */
+  const char *truth_name, *labels_name, *encoder_name; /* NULL: not given; borrowed */
+  char *truth_path, *features_path; /* FILE:/truth and FILE:/truth/features; owned */
   struct supports_input truth;
   struct dictionary_input features;
   struct compare_result compared; /* the decoder's atoms beside the features */
-  gidx *labels;                   /* [n] */
+  struct pairs pairs;             /* of them one to one */
+  struct dictionary_input encoder_file;
+  struct encoder_input encoder;
+  real encoder_f1[LABEL_SERIES]; /* of the encoder's scores */
+  gidx *labels;                  /* [n] */
   struct arena arena;
 };
 /* What was found of one set of codes. */
 struct feature_measures {
+  real mcc; /* of the dictionary, the same of all codes */
   struct recovery recovery;
   struct probing_result probing[LABEL_SERIES];
 };
@@ -42,13 +48,18 @@ void features_close(struct feature_inputs *f);
 int features_compare(struct feature_inputs *f, struct comm *c, const struct atom_source *decoder,
                      int threads);
 
+/* Probe the scores of --encoder, where it is given. */
+int features_probe(struct feature_inputs *f, const struct row_source *rows, int threads);
+
 /* Measure one set of codes. */
 int features_measure(const struct feature_inputs *f, const struct support_source *codes,
                      int threads, struct feature_measures *m);
 
-/* A line for each figure, with a column for each of `count` sets of codes; the same as entries. */
+/* A line for each figure, with a column for each of `count` sets of codes, and lines of the
+ * encoder; the same as entries of one set, and of the encoder. */
 void features_print(const struct feature_inputs *f, const struct feature_measures *m, int count);
 void features_json(const struct feature_inputs *f, const struct feature_measures *m,
                    struct json *j);
+void features_encoder_json(const struct feature_inputs *f, struct json *j);
 
 #endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta detect: rows, a dictionary and codes -> the dictionary with a detector for each atom. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "cli/agreement.h"
+#include "cli/command.h"
+#include "cli/content.h"
+#include "cli/run_page.h"
+#include "cli/threads.h"
+#include "io/dictionary.h"
+#include "io/encoder.h"
+#include "io/rows.h"
+#include "io/supports_input.h"
+#include "look/detect.h"
+
+struct detect_options {
+  struct general_options general;
+  struct output_options output;
+  const char *rows, *dictionary, *codes;
+  idx threads;
+};
+#define AT(member) offsetof(struct detect_options, member)
+
+static const struct option_row input_rows[] = {
+    ROWS_OPTION(AT(rows)),
+    {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "dictionary of atoms (K, P) (default path: /atoms)", .effect = OPTION_BITS,
+     .flags = OPTION_INPUT},
+    {"codes", OPTION_TEXT, AT(codes), NULL, 0, 0, NULL, "FILE[:/GROUP]",
+     "codes of these rows with this dictionary, as a CSR matrix (default group: /supports): an "
+     "atom's threshold is where its detector agrees best with them",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+};
+
+static const struct option_row speed_rows[] = {
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Speed, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
+};
+
+static const struct option_set detect_set = {
+    .command = "sagitta detect",
+    .arguments = "[DECK]",
+    .doc = "Give each atom of a dictionary a detector: one linear score of a row, and a threshold."
+           "\v"
+           "An atom says how a row is composed; whether the atom's feature is there is told better "
+           "by a linear score that is corrected for what rows have in common: the atom multiplied "
+           "by the inverse square root of the rows' covariance.  Scores have variance 1, so that a "
+           "threshold is in standard deviations.  The threshold is the one with which \"the "
+           "detector fires\" agrees best, by F1, with \"the atom has a code\".\n\n"
+           "The result is a dictionary.h5 with the same atoms, whose encoder the detectors are: "
+           "`sagitta encode --encoder` gives the scores above the thresholds, without solving "
+           "anything, `sagitta export` writes a JumpReLU autoencoder, `sagitta evaluate --labels "
+           "--encoder` says how well the scores tell labels.\n\n"
+           "  sagitta fit --rows acts.h5 --atoms 4096 --top-s 4 --output fit/\n"
+           "  sagitta detect --rows acts.h5 --dictionary fit/ --codes fit/ --output detectors/\n"
+           "  sagitta encode --rows more.h5 --encoder detectors/ --output fires/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 1,
+    .has_deck = 1,
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct detect_job {
+  struct rows_input rows;
+  struct dictionary_input dictionary;
+  struct supports_input codes;
+  struct detect_task task;
+  struct detect_result result;
+  struct output_place path;
+  struct matrix_output file; /* rank 0, as is the next */
+  float *atoms, *bias;
+  struct arena arena;
+};
+
+static int inputs_open(struct detect_job *j, const struct detect_options *o)
+{
+  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  CHECK(o->dictionary, ERR_USAGE,
+        "'--dictionary' is missing: a dictionary, or the folder of a fit");
+  CHECK(o->codes, ERR_USAGE, "'--codes' is missing: what encode, or fit, wrote of these rows");
+  CHECK(o->output.output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
+  TRY(rows_input_open(&j->rows, o->rows));
+  TRY(dictionary_input_open(&j->dictionary, o->dictionary));
+  TRY(supports_input_open(&j->codes, o->codes));
+  CHECK(j->codes.source.has_codes, ERR_INPUT,
+        "'%s' has scores and no codes: make them with `sagitta encode`", j->codes.source.name);
+  j->task = (struct detect_task){.rows = &j->rows.source,
+                                 .atoms = &j->dictionary.source,
+                                 .codes = &j->codes.source,
+                                 .mean = j->dictionary.mean};
+  return detect_check(&j->task);
+}
+
+/* Are the codes of these rows and atoms, where they say of which they are?  Collective. */
+static int identities_check(struct detect_job *j, struct comm *c)
+{
+  const struct identity *named = &j->codes.inputs;
+  const struct row_source *rows = &j->rows.source;
+  const struct atom_source *atoms = &j->dictionary.source;
+  const char *name = j->codes.source.name;
+  uint64_t terms;
+  if (named->rows) {
+    TRY(rows_content(c, rows, 0, &terms));
+    TRY(identity_rows_check(name, named->rows, rows->name,
+                            content_hash(terms, rows->n, rows->p, 1)));
+  }
+  if (!named->dictionary) return OK;
+  TRY(atoms_content(c, atoms, &terms));
+  return identity_dictionary_check(name, named->dictionary, atoms->name,
+                                   content_hash(terms, atoms->k, atoms->d, atoms->p));
+}
+
+/* The atoms that go into the result, read before inputs are looked at for the last time; rank 0. */
+static int atoms_read(struct detect_job *j)
+{
+  const struct atom_source *s = &j->dictionary.source;
+  TRY(arena_alloc(&j->arena, &j->atoms, (gidx)s->k * s->p, sizeof *j->atoms));
+  TRY(arena_alloc(&j->arena, &j->bias, s->k, sizeof *j->bias));
+  return s->read(s->self, 0, s->k, j->atoms);
+}
+
+static int result_write(struct run *run, struct detect_job *j)
+{
+  const struct detect_result *r = &j->result;
+  const struct atom_source *s = &j->dictionary.source;
+  struct run_fact facts[MAX_FACTS];
+  if (run->comm.rank) return OK;
+  const struct stored_encoder stored = {.program = "sagitta",
+                                        .architecture = "jumprelu",
+                                        .settings = "",
+                                        .dtype = "F32",
+                                        .threshold_dtype = "F32",
+                                        .has_encoder = 1,
+                                        .encoder = {.kind = ENCODER_JUMPRELU,
+                                                    .k = s->k,
+                                                    .p = s->p,
+                                                    .centered = 1,
+                                                    .weights = r->weights,
+                                                    .bias = j->bias,
+                                                    .threshold = r->threshold}};
+  TRY(dictionary_output_create(&j->file, j->path.file, s->k, 1, s->p));
+  TRY(matrix_output_write(&j->file, 0, s->k, j->atoms));
+  if (j->dictionary.mean)
+    TRY(object_write_vector(&j->file.result.h5, "/mean", s->p, j->dictionary.mean));
+  TRY(nonnegative_write(&j->file.result.h5, j->dictionary.nonnegative));
+  TRY(encoder_write(&j->file, &stored));
+  return matrix_output_finish(&j->file, facts, run_facts(run, "cpu", j->task.threads, facts));
+}
+
+/* What run.json says; rank 0. */
+static int summary_json(const struct detect_job *j)
+{
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "rows", j->rows.source.n);
+  json_long(own, "threshold_rows", j->result.rows);
+  json_long(own, "atoms", j->dictionary.source.k);
+  json_long(own, "silent", j->result.silent);
+  json_real(own, "mean_f1", j->result.mean_f1);
+  return OK;
+}
+
+static int job_run(struct run *run, struct detect_job *j, const struct detect_options *o)
+{
+  struct comm *c = &run->comm;
+  const struct detect_result *r = &j->result;
+  const struct run_inputs inputs = {.name = {j->dictionary.file, j->codes.file}, .rows = &j->rows};
+  TRY(run_begin(run, &o->output, "dictionary.h5", &inputs, &j->path));
+  TRY(threads_report(run, o->threads));
+  j->task.threads = threads_default(run, o->threads);
+  double begun = log_seconds();
+  TRY(comm_agree(c, identities_check(j, c)));
+  TRY(detect_run(&j->task, c, &j->result));
+  log_info("detect  rows=%lld atoms=%d threshold_rows=%lld silent=%lld mean_f1=%.6g seconds=%.2f",
+           (long long)j->rows.source.n, j->dictionary.source.k, (long long)r->rows,
+           (long long)r->silent, r->mean_f1, log_seconds() - begun);
+  TRY(comm_agree(c, c->rank ? OK : atoms_read(j)));
+  TRY(inputs_confirm(c));
+  TRY(comm_agree(c, result_write(run, j)));
+  TRY(comm_agree(c, c->rank ? OK : summary_json(j)));
+  log_info("wrote   %s", j->path.shown);
+  return OK;
+}
+
+static int detect_command(struct run *run, const void *options, const char **arguments)
+{
+  const struct detect_options *o = options;
+  struct detect_job *j;
+  (void)arguments;
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
+  TRY(inputs_agree(&run->comm, inputs_open(j, o)));
+  TRY(job_run(run, j, o));
+  detect_free(&j->result);
+  supports_input_close(&j->codes);
+  dictionary_input_close(&j->dictionary);
+  rows_input_close(&j->rows);
+  arena_free(&j->arena);
+  free(j);
+  return OK;
+}
+
+const struct command command_detect = {"detect",    "a detector and a threshold for each atom",
+                                       &detect_set, sizeof(struct detect_options),
+                                       1,           detect_command};

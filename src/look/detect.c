@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Counts are whole numbers and lists are sorted, so that it does not matter which rank had a
+ * row. */
+#include "look/detect.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/sums.h"
+#include "base/team.h"
+#include "model/detector.h"
+
+enum { STRIPE = 16 }; /* columns of the covariance that a thread adds at a time */
+
+/* The score of an atom in a row in which it has a code. */
+struct fired {
+  idx atom;
+  float score;
+};
+
+struct detect {
+  const struct detect_task *task;
+  struct comm *c;
+  struct detect_result *result;
+  idx k, p;
+  gidx blocks;             /* sum blocks of all rows */
+  float *x;                /* [ROW_BLOCK][p] */
+  idx n;                   /* rows of the block at hand */
+  real *chain, *chains;    /* [p][p] of a block; on rank 0 [size][p][p] */
+  real *tree;              /* [levels][p][p], on rank 0 */
+  gidx pushed;             /* blocks in the tree */
+  real *root;              /* [p][p] */
+  float *atoms;            /* [most][p] of this rank */
+  float *tiles;            /* [tiles][p][DETECTOR_TILE] all detectors */
+  idx *counts;             /* [size] */
+  struct fired *own, *all; /* of this rank; of all, by atom, the largest score first */
+  gidx n_own, own_capacity, n_all;
+  gidx *start;  /* [k + 1] where the list of each atom begins */
+  float *fires; /* [n_all] their scores alone */
+  gidx *begins; /* [n_all] as struct detector_threshold has them */
+  struct arena arena;
+};
+
+int detect_check(const struct detect_task *t)
+{
+  CHECK(t->atoms->d == 1, ERR_INPUT,
+        "'%s' has frames of %d vectors: detectors are of atoms that are one vector each",
+        t->atoms->name, t->atoms->d);
+  TRY(columns_check(t->rows, t->atoms));
+  CHECK(t->codes->n == t->rows->n, ERR_INPUT,
+        "'%s' has the codes of %lld rows, '%s' has %lld: give the rows that were encoded",
+        t->codes->name, (long long)t->codes->n, t->rows->name, (long long)t->rows->n);
+  CHECK(t->codes->k == t->atoms->k, ERR_INPUT,
+        "'%s' has codes of %d atoms, '%s' has %d: give the dictionary of these codes",
+        t->codes->name, t->codes->k, t->atoms->name, t->atoms->k);
+  CHECK(t->rows->n > 1, ERR_INPUT, "'%s' has %lld rows: a detector tells rows apart", t->rows->name,
+        (long long)t->rows->n);
+  return OK;
+}
+
+static int detect_alloc(struct detect *d)
+{
+  gidx square = (gidx)d->p * d->p, levels = 1;
+  int is_first = d->c->rank == 0;
+  while (((gidx)1 << levels) <= d->blocks) levels++;
+  struct arena *a = &d->arena;
+  TRY(arena_alloc(a, &d->x, (gidx)ROW_BLOCK * d->p, sizeof *d->x));
+  TRY(arena_alloc(a, &d->chain, square, sizeof *d->chain));
+  TRY(arena_alloc(a, &d->chains, is_first ? square * d->c->size : 0, sizeof *d->chains));
+  TRY(arena_alloc(a, &d->tree, is_first ? square * levels : 0, sizeof *d->tree));
+  TRY(arena_alloc(a, &d->root, square, sizeof *d->root));
+  TRY(arena_alloc(a, &d->counts, d->c->size, sizeof *d->counts));
+  gidx tiles = ceil_div(d->k, DETECTOR_TILE) * DETECTOR_TILE * d->p;
+  TRY(arena_alloc(a, &d->tiles, tiles, sizeof *d->tiles));
+  TRY(arena_alloc(a, &d->start, (gidx)d->k + 1, sizeof *d->start));
+  TRY(arena_alloc(a, &d->atoms, ceil_div(d->k, d->c->size) * d->p, sizeof *d->atoms));
+  a = &d->result->arena;
+  TRY(arena_alloc(a, &d->result->weights, (gidx)d->k * d->p, sizeof *d->result->weights));
+  TRY(arena_alloc(a, &d->result->threshold, d->k, sizeof *d->result->threshold));
+  return arena_alloc(a, &d->result->f1, d->k, sizeof *d->result->f1);
+}
+
+/* Read a sum block, less the mean. */
+static int block_read(struct detect *d, gidx block)
+{
+  const struct row_source *rows = d->task->rows;
+  gidx first = block * ROW_BLOCK;
+  d->n = (idx)imin(ROW_BLOCK, rows->n - first);
+  TRY(rows->read(rows->self, first, d->n, d->x));
+  TRY(rows_source_check(rows, d->x, first, d->n));
+  rows_center(d->x, d->n, d->p, d->task->mean);
+  return OK;
+}
+
+static void stripe_add(void *self, gidx stripe)
+{
+  struct detect *d = self;
+  idx first = (idx)stripe * STRIPE, count = (idx)imin(STRIPE, d->p - first);
+  covariance_add(d->x, d->n, d->p, first, count, d->chain + (gidx)first * d->p);
+}
+
+/* The chains of a sum block. */
+static int block_add(struct detect *d, gidx block)
+{
+  TRY(block_read(d, block));
+  memset(d->chain, 0, (size_t)d->p * (size_t)d->p * sizeof *d->chain);
+  team_run(d->task->threads, ceil_div(d->p, STRIPE), stripe_add, d);
+  return OK;
+}
+
+/* The sum of products over all rows, by (N.0), on rank 0 in d->chain.  Collective. */
+static int products_sum(struct detect *d)
+{
+  struct comm *c = d->c;
+  gidx square = (gidx)d->p * d->p;
+  struct progress progress;
+  progress_start(&progress, "covariance", "rows", d->task->rows->n);
+  for (gidx first = 0; first < d->blocks; first += c->size) {
+    gidx mine = first + c->rank;
+    TRY(comm_agree(c, mine < d->blocks ? block_add(d, mine) : OK));
+    for (int r = 0; r < c->size; r++) d->counts[r] = first + r < d->blocks;
+    TRY(comm_gather(c, d->chain, d->counts, (size_t)square * sizeof(real), d->chains));
+    for (int r = 0; c->rank == 0 && r < c->size && d->counts[r]; r++)
+      block_sum_push(d->tree, &d->pushed, (idx)square, d->chains + r * square);
+    progress_show(&progress, imin((first + c->size) * ROW_BLOCK, d->task->rows->n));
+  }
+  if (c->rank == 0) block_sum_total(d->tree, d->pushed, (idx)square, d->chain);
+  return OK;
+}
+
+/* d->root, from the sums; rank 0. */
+static int root_find(struct detect *d)
+{
+  gidx square = (gidx)d->p * d->p;
+  if (d->c->rank) return OK;
+  for (gidx i = 0; i < square; i++) d->chain[i] /= (real)d->task->rows->n;
+  return whitening_find(d->p, d->chain, d->task->threads, &d->arena, d->root);
+}
+
+/* Own atoms become detectors, in their place among all. */
+struct makers {
+  const struct detect *d;
+  float *out;
+};
+
+static void atom_make(void *self, gidx i)
+{
+  const struct makers *m = self;
+  detector_make(m->d->root, m->d->p, m->d->atoms + i * m->d->p, m->out + i * m->d->p);
+}
+
+static int weights_make(struct detect *d)
+{
+  struct comm *c = d->c;
+  const struct atom_source *atoms = d->task->atoms;
+  gidx first, count, other;
+  for (int r = 0; r < c->size; r++) {
+    comm_share(d->k, c->size, r, &other, &count);
+    d->counts[r] = (idx)count;
+  }
+  comm_share(d->k, c->size, c->rank, &first, &count);
+  TRY(comm_agree(c, atoms->read(atoms->self, (idx)first, (idx)count, d->atoms)));
+  struct makers makers = {d, d->result->weights + first * d->p};
+  team_run(d->task->threads, count, atom_make, &makers);
+  return comm_allgather(c, makers.out, d->counts, (size_t)d->p * sizeof(float), d->result->weights);
+}
+
+/* The i-th of the sum blocks by which thresholds are chosen. */
+static gidx sample_block(const struct detect *d, gidx i)
+{
+  return i * d->blocks / imin(d->blocks, DETECT_BLOCKS);
+}
+
+static float score_of(const struct detect *d, idx row, idx atom)
+{
+  const float *x = d->x + (gidx)row * d->p, *e = d->result->weights + (gidx)atom * d->p;
+  float sum = 0;
+  for (idx c = 0; c < d->p; c++) sum += x[c] * e[c];
+  return sum;
+}
+
+/* Add the scores of atoms that have a code above 0 in the block at hand. */
+static int block_fired(struct detect *d, gidx block)
+{
+  struct supports s = {0};
+  int status = supports_load(&s, d->task->codes, block * ROW_BLOCK, d->n, 1);
+  gidx entries = status ? 0 : s.view.start[d->n];
+  if (d->n_own + entries > d->own_capacity) {
+    d->own_capacity = 2 * d->own_capacity + entries;
+    struct fired *more = realloc(d->own, (size_t)d->own_capacity * sizeof *more);
+    if (more) d->own = more;
+    if (!more)
+      status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate %lld bytes",
+                           (long long)d->own_capacity * (long long)sizeof *more);
+  }
+  for (idx i = 0; i < d->n && !status; i++)
+    for (gidx e = s.view.start[i]; e < s.view.start[i + 1]; e++)
+      if (s.codes[e] > 0)
+        d->own[d->n_own++] = (struct fired){s.view.atoms[e], score_of(d, i, s.view.atoms[e])};
+  supports_free(&s);
+  return status;
+}
+
+static int by_atom(const void *a, const void *b)
+{
+  const struct fired *x = a, *y = b;
+  if (x->atom != y->atom) return x->atom < y->atom ? -1 : 1;
+  return x->score != y->score ? (x->score < y->score ? 1 : -1) : 0;
+}
+
+static int lists_alloc(struct detect *d)
+{
+  TRY(arena_alloc(&d->arena, &d->all, d->n_all, sizeof *d->all));
+  TRY(arena_alloc(&d->arena, &d->fires, d->n_all, sizeof *d->fires));
+  return arena_alloc(&d->arena, &d->begins, d->n_all, sizeof *d->begins);
+}
+
+/* The lists of all ranks, by atom.  Collective. */
+static int lists_join(struct detect *d)
+{
+  struct comm *c = d->c;
+  gidx *each;
+  int status = arena_alloc(&d->arena, &each, c->size, sizeof *each);
+  TRY(comm_agree(c, status));
+  TRY(comm_allgather_long(c, d->n_own, each));
+  for (int r = 0; r < c->size && !status; d->n_all += each[r++])
+    status = comm_count(each[r], &d->counts[r]);
+  if (!status) status = lists_alloc(d);
+  TRY(comm_agree(c, status));
+  TRY(comm_allgather(c, d->own, d->counts, sizeof *d->own, d->all));
+  qsort(d->all, (size_t)d->n_all, sizeof *d->all, by_atom);
+  for (gidx i = 0; i < d->n_all; i++) {
+    d->fires[i] = d->all[i].score;
+    d->start[d->all[i].atom + 1]++;
+  }
+  for (idx a = 0; a < d->k; a++) d->start[a + 1] += d->start[a];
+  return OK;
+}
+
+/* d->tiles <- the detectors again, DETECTOR_TILE of them side by side; what is left over is 0. */
+static void tiles_fill(struct detect *d)
+{
+  for (idx a = 0; a < d->k; a++) {
+    float *tile = d->tiles + (gidx)(a / DETECTOR_TILE) * DETECTOR_TILE * d->p;
+    for (idx c = 0; c < d->p; c++)
+      tile[(gidx)c * DETECTOR_TILE + a % DETECTOR_TILE] = d->result->weights[(gidx)a * d->p + c];
+  }
+}
+
+/* Count the scores of a tile of atoms in the block at hand. */
+static void tile_count(void *self, gidx task)
+{
+  enum { ROWS = 64 };
+  struct detect *d = self;
+  idx first = (idx)task * DETECTOR_TILE, count = (idx)imin(DETECTOR_TILE, d->k - first);
+  float scores[ROWS * DETECTOR_TILE];
+  if (d->start[first] == d->start[first + count]) return;
+  for (idx row = 0; row < d->n; row += ROWS) {
+    idx rows = (idx)imin(ROWS, d->n - row);
+    detector_scores(d->x + (gidx)row * d->p, rows, d->p,
+                    d->tiles + (gidx)task * DETECTOR_TILE * d->p, scores);
+    for (idx i = 0; i < rows; i++)
+      for (idx j = 0; j < count; j++) {
+        gidx begin = d->start[first + j], n = d->start[first + j + 1] - begin;
+        gidx at = detector_position(d->fires + begin, n, scores[i * DETECTOR_TILE + j]);
+        if (at < n) d->begins[begin + at]++;
+      }
+  }
+}
+
+/* Go through this rank's sample: first for the lists, then for the counts. */
+static int sample_walk(struct detect *d, int counts)
+{
+  gidx most = imin(d->blocks, DETECT_BLOCKS);
+  for (gidx i = d->c->rank; i < most; i += d->c->size) {
+    TRY(block_read(d, sample_block(d, i)));
+    if (!counts) TRY(block_fired(d, sample_block(d, i)));
+    if (!counts) d->result->rows += d->n;
+    if (counts) team_run(d->task->threads, ceil_div(d->k, DETECTOR_TILE), tile_count, d);
+  }
+  return OK;
+}
+
+static void thresholds_find(struct detect *d)
+{
+  struct detect_result *r = d->result;
+  idx told = 0;
+  for (idx a = 0; a < d->k; a++) {
+    gidx begin = d->start[a], n = d->start[a + 1] - begin;
+    struct detector_threshold t = detector_threshold_find(d->fires + begin, n, d->begins + begin);
+    r->threshold[a] = t.least;
+    r->f1[a] = t.hits ? 2 * (real)t.hits / (real)(t.said + n) : 0;
+    r->silent += n == 0;
+    told += n > 0;
+    r->mean_f1 += r->f1[a];
+  }
+  r->mean_f1 = told ? r->mean_f1 / told : nan_canonical();
+}
+
+static int detect_all(struct detect *d)
+{
+  struct comm *c = d->c;
+  TRY(comm_agree(c, detect_alloc(d)));
+  TRY(products_sum(d));
+  TRY(comm_agree(c, root_find(d)));
+  TRY(comm_broadcast(c, d->root, (gidx)d->p * d->p, sizeof *d->root));
+  TRY(weights_make(d));
+  tiles_fill(d);
+  TRY(comm_agree(c, sample_walk(d, 0)));
+  TRY(comm_sum(c, &d->result->rows, 1));
+  TRY(lists_join(d));
+  TRY(comm_agree(c, sample_walk(d, 1)));
+  TRY(comm_sum(c, d->begins, d->n_all));
+  thresholds_find(d);
+  return OK;
+}
+
+int detect_run(const struct detect_task *task, struct comm *c, struct detect_result *result)
+{
+  struct detect *d = NULL;
+  memset(result, 0, sizeof *result);
+  TRY(comm_agree(c, struct_alloc(&d, sizeof *d)));
+  *d = (struct detect){.task = task,
+                       .c = c,
+                       .result = result,
+                       .k = task->atoms->k,
+                       .p = task->atoms->p,
+                       .blocks = ceil_div(task->rows->n, ROW_BLOCK)};
+  int status = detect_all(d);
+  free(d->own);
+  arena_free(&d->arena);
+  free(d);
+  return status;
+}
+
+void detect_free(struct detect_result *result)
+{
+  arena_free(&result->arena);
+}

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: detect's detectors are the atoms by the inverse square root of the covariance, its
+thresholds those with the best F1 for the atoms' codes; the same bits on any number of ranks and
+threads; encode, export and evaluate take them; what does not belong together is refused."""
+import json
+import os
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import SOURCE, claim, done_testing, fails, ok, sagitta
+
+ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+NEXT = os.path.join(SOURCE, "input", "minilm-l3-kjv-next.h5")
+
+NEVER = np.finfo("f4").max
+
+
+def run(*words, **more):
+    done = sagitta(*words, **more)
+    ok(done.returncode == 0, f"{words[0]}: {done.stderr[-400:]}")
+    return done
+
+
+def dense(path):
+    with h5py.File(path) as f:
+        g = f["supports"]
+        n, k = g.attrs["shape"]
+        codes = np.zeros((n, k), np.float32)
+        row = np.repeat(np.arange(n), np.diff(g["indptr"][:]))
+        codes[row, g["indices"][:]] = g["data"][:]
+    return codes
+
+
+class Detectors:
+    def __init__(self, folder):
+        with h5py.File(os.path.join(folder, "dictionary.h5")) as f:
+            self.atoms, self.mean = f["atoms"][:], f["mean"][:] if "mean" in f else None
+            self.weights = f["encoder/weights"][:]
+            self.threshold = f["encoder/threshold"][:]
+            self.bias = f["encoder/bias"][:]
+
+
+def centered(path, mean):
+    if path.endswith(".npy"):
+        rows = np.load(path)
+    else:
+        with h5py.File(path) as f:
+            rows = f["rows"][:].astype(np.float32)
+    return rows if mean is None else (rows.astype("f8") - mean).astype(np.float32)
+
+
+def whitened(x, atoms):
+    """The detectors by NumPy's eigh."""
+    s = x.astype("f8").T @ x.astype("f8") / len(x)
+    values, vectors = np.linalg.eigh(s)
+    values = np.maximum(values, 1e-4 * values.max())
+    return atoms.astype("f8") @ (vectors / np.sqrt(values)) @ vectors.T
+
+
+def chains(x, weights):
+    """The scores, a product and a sum at a time in f32."""
+    out = np.zeros((len(x), len(weights)), np.float32)
+    for c in range(x.shape[1]):
+        out += x[:, c, None] * weights[None, :, c]
+    return out
+
+
+def best_threshold(scores, fires):
+    """(threshold, F1) by brute force: of equal F1 the larger threshold; none: the largest
+    number."""
+    best, most = NEVER, 0.0
+    for t in np.unique(scores[fires & (scores > 0)])[::-1]:
+        said = scores >= t
+        value = 2 * (said & fires).sum() / (said.sum() + fires.sum())
+        if value > most:
+            best, most = np.nextafter(np.float32(t), np.float32(-np.inf)), value
+    return best, most
+
+
+def check_values(folder, rows, codes, sample=None):
+    d = Detectors(folder)
+    x = centered(rows, d.mean)
+    want = whitened(x, d.atoms)
+    error = np.abs(d.weights - want).max() / np.abs(want).max()
+    ok(error < 1e-6, f"{folder}: detectors are NumPy's to {error:.1e}")
+    if sample is not None:
+        x, codes = x[sample], codes[sample]
+    scores = chains(x, d.weights)
+    found = [best_threshold(scores[:, a], codes[:, a] > 0) for a in range(len(d.atoms))]
+    ok(np.array_equal(d.threshold, np.float32([t for t, _ in found])), f"{folder}: thresholds")
+    ok((d.bias == 0).all(), f"{folder}: no bias")
+    told = (codes > 0).any(0)
+    return d, np.mean([f for (_, f), t in zip(found, told) if t])
+
+
+@claim("real rows: detectors and thresholds, on 1, 2, 3 and 5 ranks, and any threads")
+def check_real(at):
+    run("seed", "--rows", ROWS, "--atoms", 40, "--center", "--output", f"{at}/d")
+    run("encode", "--rows", ROWS, "--dictionary", f"{at}/d", "--top-s", 3, "--codes",
+        "nonnegative", "--output", f"{at}/a")
+    words = ("detect", "--rows", ROWS, "--dictionary", f"{at}/d", "--codes", f"{at}/a")
+    done = run(*words, "--output", f"{at}/one", "--json")
+    d, mean_f1 = check_values(f"{at}/one", ROWS, dense(f"{at}/a/supports.h5"))
+    said = json.loads(done.stdout) if done.stdout else {}
+    ok(abs(said.get("mean_f1", 0) - mean_f1) < 1e-12, f"mean F1 {mean_f1}: {said}")
+    for ranks, threads in ((1, 3), (2, 1), (3, 1), (5, 1)):
+        run(*words, "--output", f"{at}/{ranks}", "--threads", threads, ranks=ranks)
+        ok(run("diff", f"{at}/one", f"{at}/{ranks}").stdout == "", f"{ranks} ranks")
+    ok(run("verify", f"{at}/one").returncode == 0, "verify")
+    run("encode", "--rows", NEXT, "--encoder", f"{at}/one", "--output", f"{at}/fires")
+    scores = chains(centered(NEXT, d.mean), d.weights)
+    ok(np.array_equal(dense(f"{at}/fires/supports.h5"),
+                      np.where(scores > d.threshold, scores, 0)), "encode gives what fires")
+    run("export", f"{at}/one", "--to", "saelens", "--output", f"{at}/sae")
+    ok(os.path.exists(f"{at}/sae/cfg.json") and
+       json.load(open(f"{at}/sae/cfg.json"))["architecture"] == "jumprelu", "export is JumpReLU")
+    run("import", f"{at}/sae", "--output", f"{at}/back")
+    run("encode", "--rows", NEXT, "--encoder", f"{at}/back", "--output", f"{at}/again")
+    a, b = dense(f"{at}/fires/supports.h5"), dense(f"{at}/again/supports.h5")
+    ok(((a > 0) == (b > 0)).mean() > 0.9999, "and comes back")
+
+
+@claim("more rows than thresholds are chosen by: sum blocks spread over all")
+def check_sample(at):
+    rng = np.random.default_rng(3)
+    n = 4096 * 19 + 5
+    atoms = rng.normal(size=(5, 6)).astype("f4")
+    atoms /= np.linalg.norm(atoms, axis=1)[:, None]
+    np.save(f"{at}/atoms.npy", atoms)
+    codes = (rng.random((n, 5)) < 0.1) * rng.random((n, 5))
+    np.save(f"{at}/rows.npy", (codes @ atoms + 0.1 * rng.normal(size=(n, 6))).astype("f4"))
+    run("encode", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy", "--top-s", 2,
+        "--codes", "nonnegative", "--output", f"{at}/a")
+    words = ("detect", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy", "--codes",
+             f"{at}/a")
+    run(*words, "--output", f"{at}/one")
+    run(*words, "--output", f"{at}/two", ranks=3)
+    ok(run("diff", f"{at}/one", f"{at}/two").stdout == "", "three ranks")
+    chosen = [i * 20 // 16 for i in range(16)]
+    sample = np.concatenate([np.arange(b * 4096, min((b + 1) * 4096, n)) for b in chosen])
+    check_values(f"{at}/one", f"{at}/rows.npy", dense(f"{at}/a/supports.h5"), sample)
+
+
+@claim("few rows, an atom that never fires, columns that are always 0")
+def check_corners(at):
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(9, 4)).astype("f4")
+    rows[:, 3] = 0
+    np.save(f"{at}/rows.npy", rows)
+    np.save(f"{at}/atoms.npy", np.eye(4, dtype="f4"))
+    codes = np.maximum(rows, 0)
+    codes[:, 2] = 0
+    with h5py.File(f"{at}/codes.h5", "w") as f:
+        g = f.create_group("supports")
+        where = [np.nonzero(r)[0] for r in codes]
+        g["indptr"] = np.cumsum([0] + [len(w) for w in where])
+        g["indices"] = np.concatenate(where).astype("i4")
+        g["data"] = np.concatenate([codes[i, w] for i, w in enumerate(where)])
+        g.attrs["shape"] = codes.shape
+    run("detect", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy", "--codes",
+        f"{at}/codes.h5", "--output", f"{at}/d", ranks=3)
+    d, _ = check_values(f"{at}/d", f"{at}/rows.npy", codes)
+    ok((d.threshold[2:] == NEVER).all() and (d.threshold[:2] < NEVER).all(), f"{d.threshold}")
+    run("verify", f"{at}/d")
+
+
+def f1(hits, said, true):
+    return 2 * hits / (said + true) if hits else 0.0
+
+
+@claim("evaluate --encoder probes all scores, as brute force does")
+def check_probing(at):
+    rng = np.random.default_rng(6)
+    n, k, p = 240, 21, 8
+    rows = rng.integers(-3, 4, (n, p)).astype("f4")
+    labels = (rows[:, 0] + 3).astype("i4") + rng.integers(0, 2, n).astype("i4")
+    np.save(f"{at}/rows.npy", rows)
+    with h5py.File(f"{at}/y.h5", "w") as f:
+        f["token"] = labels
+    np.save(f"{at}/atoms.npy", rng.integers(-1, 2, (k, p)).astype("f4"))
+    run("encode", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy", "--normalize",
+        "--top-s", 2, "--codes", "nonnegative", "--output", f"{at}/a")
+    atoms = np.load(f"{at}/atoms.npy")
+    np.save(f"{at}/unit.npy", atoms / np.linalg.norm(atoms, axis=1, keepdims=True))
+    run("detect", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/unit.npy", "--codes",
+        f"{at}/a", "--output", f"{at}/d")
+    d = Detectors(f"{at}/d")
+    scores, half = chains(rows, d.weights), n // 2
+    values, counts = np.unique(labels, return_counts=True)
+    judged = []
+    for label in values:
+        y, best = labels == label, (0.0, 0, 0.0)
+        for a in range(k):
+            s = scores[:half, a]
+            for t in np.unique(s)[::-1]:
+                value = f1((y[:half] & (s >= t)).sum(), (s >= t).sum(), y[:half].sum())
+                best = max(best, (value, -a, t), key=lambda b: b[:2])
+        said = scores[half:, -best[1]] >= best[2]
+        judged.append(f1((said & y[half:]).sum(), said.sum(), y[half:].sum()))
+    words = ("evaluate", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/unit.npy", "--codes",
+             f"{at}/a", "--labels", f"{at}/y.h5", "--encoder", f"{at}/d")
+    got = json.loads(run(*words, "--json").stdout)["encoder"]
+    ok(abs(got["label_f1"] - np.mean(judged)) < 1e-12, f"{got} {np.mean(judged)}")
+    again = json.loads(run(*words, "--json", "--threads", 3).stdout)["encoder"]
+    ok(got == again, "three threads")
+    fails(sagitta(*words[:7], "--encoder", f"{at}/d"), 2, ("give '--labels' too",), "no labels")
+    fails(sagitta(*words[:9], "--encoder", f"{at}/unit.npy"), 65, ("has no encoder",), "no encoder")
+
+
+@claim("what does not belong together is refused")
+def check_refused(at):
+    rng = np.random.default_rng(1)
+    np.save(f"{at}/rows.npy", rng.normal(size=(20, 4)).astype("f4"))
+    np.save(f"{at}/other.npy", rng.normal(size=(20, 4)).astype("f4"))
+    np.save(f"{at}/few.npy", rng.normal(size=(19, 4)).astype("f4"))
+    np.save(f"{at}/wide.npy", rng.normal(size=(20, 5)).astype("f4"))
+    np.save(f"{at}/same.npy", np.zeros((20, 4), "f4"))
+    np.save(f"{at}/atoms.npy", np.eye(4, dtype="f4"))
+    np.save(f"{at}/three.npy", np.eye(4, dtype="f4")[:3])
+    np.save(f"{at}/frames.npy", np.zeros((4, 2, 4), "f4") + np.eye(2, 4, dtype="f4"))
+    for name in ("rows", "same"):
+        run("encode", "--rows", f"{at}/{name}.npy", "--dictionary", f"{at}/atoms.npy", "--top-s", 2,
+            "--output", f"{at}/{name}")
+    run("route", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy", "--top-s", 2,
+        "--output", f"{at}/routed")
+    for rows, atoms, codes, code, text in (
+            ("few", "atoms", "rows", 65, "has 19: give the rows that were encoded"),
+            ("wide", "atoms", "rows", 65, "columns"),
+            ("other", "atoms", "rows", 65, "rows"),
+            ("rows", "three", "rows", 65, "give the dictionary of these codes"),
+            ("rows", "frames", "rows", 65, "detectors are of atoms that are one vector each"),
+            ("same", "atoms", "same", 65, "all rows are the same"),
+            ("rows", "atoms", "routed", 65, "has scores and no codes")):
+        for ranks in (0, 2):
+            done = sagitta("detect", "--rows", f"{at}/{rows}.npy", "--dictionary",
+                           f"{at}/{atoms}.npy", "--codes", f"{at}/{codes}", "--output", f"{at}/o",
+                           ranks=ranks)
+            fails(done, code, (text,), f"{rows}, {atoms}, {codes}")
+        ok(not os.path.exists(f"{at}/o/dictionary.h5"), "nothing is left")
+    for left in ("--rows", "--dictionary", "--codes", "--output"):
+        words = {"--rows": f"{at}/rows.npy", "--dictionary": f"{at}/atoms.npy", "--codes":
+                 f"{at}/rows", "--output": f"{at}/o"}
+        del words[left]
+        done = sagitta("detect", *[w for pair in words.items() for w in pair])
+        fails(done, 2, (f"'{left}' is missing",), f"no {left}")
+
+
+def main():
+    for check in (check_real, check_sample, check_corners, check_probing, check_refused):
+        with tempfile.TemporaryDirectory() as at:
+            check(at)
+    done_testing()
+
+
+main()
