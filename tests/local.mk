@@ -218,7 +218,7 @@ check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapac
   %D%/fault_window.so
 CLEANFILES += $(check_DATA)
 # Thousands of faults, for half an hour and not for make check.
-EXTRA_DIST += %D%/soak_sizes %D%/soak_faults %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py %D%/soak_settings.py \
+EXTRA_DIST += %D%/soak_sizes %D%/soak_faults %D%/soak_rows.py %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py %D%/soak_settings.py \
   %D%/soak_try.py
 EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
 EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py \

@@ -28,6 +28,29 @@ def disk(t):
     t.judge_again(command, words)
 
 
+def memory(t):
+    """One allocation of the program fails, on one rank or on one of two."""
+    command, ranks = any_command(t), 2 if t.random.random() < 0.2 else 0
+    words, before = begin(t, command)
+    n = 1 + int(t.random.random() * t.count(command, "own-memory", "", command.words))
+    fault = dict(FAULT=f"own-memory:{n}", FAULT_OF="")
+    t.say(f"{command.name}: allocation {n} fails, ranks {ranks}")
+    if ranks:  # mpirun itself is not to be preloaded
+        fault.update(LD_PRELOAD=t.options.fault, FAULT_RANK=str(t.random.randrange(ranks)))
+        launch = ["-n", str(ranks), *(w for k, v in fault.items() for w in ("-x", f"{k}={v}")),
+                  t.options.sagitta, *words]
+        done = t.end(t.start([], launch=launch))
+    else:
+        done = t.run(words, preload=fault)
+    if done.code and "in MPI_Init" in done.text:  # setenv() has failed, and MPI ends the program
+        t.find(REFUSED, "MPI has no memory")
+        return t.judge_again(command, words)
+    t.judge(command, done, t.data.states("a", command.name), before, either=True, one=not ranks)
+    if done.code not in (0, 71):
+        t.find(WRONG, f"{done.told()} is not for want of memory")
+    return t.judge_again(command, words)
+
+
 def stall(t):
     """A call for a file never returns."""
     command = any_command(t)
