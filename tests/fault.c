@@ -58,6 +58,7 @@ enum kind {
   RENAME,
   MEMORY,
   OWN_MEMORY,
+  OWN_ALL,
   JUMP,
   STALL_OPEN,
   STALL_STAT,
@@ -84,12 +85,12 @@ enum kind {
   CHANGE
 };
 static const char *const kinds[KINDS] = {
-    "none",        "write",        "read",          "stall",       "linger",       "late",
-    "wake",        "fsync",        "rename",        "memory",      "own-memory",   "jump",
-    "stall-open",  "stall-stat",   "stall-write",   "stall-fsync", "stall-rename", "stall-close",
-    "stall-flush", "stall-unlink", "stall-any",     "gate",        "signal",       "open",
-    "stop-init",   "stop-dup",     "stop-finalize", "stop-inside", "kill-inside",  "stop-exit",
-    "interrupt",   "own-thread",   "omp-thread"};
+    "none",        "write",       "read",         "stall",         "linger",      "late",
+    "wake",        "fsync",       "rename",       "memory",        "own-memory",  "own-all",
+    "jump",        "stall-open",  "stall-stat",   "stall-write",   "stall-fsync", "stall-rename",
+    "stall-close", "stall-flush", "stall-unlink", "stall-any",     "gate",        "signal",
+    "open",        "stop-init",   "stop-dup",     "stop-finalize", "stop-inside", "kill-inside",
+    "stop-exit",   "interrupt",   "own-thread",   "omp-thread"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -113,8 +114,8 @@ static int program_find(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /* From here on the n-th call (from 1) of a kind fails: open, write, read, fsync, rename, memory, or
- * own-memory, which is memory asked for by the program and not by a library, or by the C library in
- * a call of the program that only copies or formats.  "" disarms. */
+ * own-memory, which is memory asked for by the program and not by a library, or own-all, with that
+ * which the C library needs to copy or format for the program.  "" disarms. */
 void fault_arm(const char *kind, long n, int lasting)
 {
   left = n;
@@ -546,7 +547,7 @@ int rename(const char *from, const char *to)
   return -1;
 }
 
-/* With FAULT_PATHS=FILE in the environment: a line for each allocation of kind own-memory, with its
+/* With FAULT_PATHS=FILE in the environment: a line for each allocation of kind own-all, with its
  * number, a hash of the last calls of the program that led to it, and one of all. */
 static void path_note(void)
 {
@@ -574,11 +575,17 @@ static void path_note(void)
 /* caller: where the program or library goes on after the call. */
 static int memory_fails(const void *caller)
 {
-  int is_noted = armed == OWN_MEMORY && is_own(caller);
-  int failing = fails(MEMORY) || (is_noted && fails(OWN_MEMORY));
-  if (is_noted) path_note();
+  int own = is_own(caller);
+  int failing = fails(MEMORY) || (own && (fails(OWN_MEMORY) || fails(OWN_ALL)));
+  if (own && armed == OWN_ALL) path_note();
   if (failing) errno = ENOMEM;
   return failing;
+}
+
+/* The same of what allocates for the program, to copy or to format. */
+static int copy_fails(const void *caller)
+{
+  return armed == OWN_ALL && memory_fails(caller);
 }
 
 void *malloc(size_t size)
@@ -611,25 +618,25 @@ void *aligned_alloc(size_t align, size_t size)
 char *strdup(const char *text)
 {
   size_t bytes = strlen(text) + 1;
-  char *copy = memory_fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
+  char *copy = copy_fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
   return copy ? memcpy(copy, text, bytes) : NULL;
 }
 
 int vasprintf(char **restrict text, const char *restrict format, va_list arguments)
 {
-  if (memory_fails(__builtin_return_address(0))) return -1;
+  if (copy_fails(__builtin_return_address(0))) return -1;
   return NEXT(int (*)(char **, const char *, va_list), "vasprintf")(text, format, arguments);
 }
 
 FILE *open_memstream(char **text, size_t *bytes)
 {
-  if (memory_fails(__builtin_return_address(0))) return NULL;
+  if (copy_fails(__builtin_return_address(0))) return NULL;
   return NEXT(FILE * (*)(char **, size_t *), "open_memstream")(text, bytes);
 }
 
 char *realpath(const char *restrict path, char *restrict out)
 {
-  if (!out && memory_fails(__builtin_return_address(0))) return NULL;
+  if (!out && copy_fails(__builtin_return_address(0))) return NULL;
   return ((char *(*)(const char *, char *))(uintptr_t)dlvsym(RTLD_NEXT, "realpath", "GLIBC_2.3"))(
       path, out);
 }

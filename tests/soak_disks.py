@@ -32,8 +32,8 @@ def memory(t):
     """One allocation of the program fails, on one rank or on one of two."""
     command, ranks = any_command(t), 2 if t.random.random() < 0.2 else 0
     words, before = begin(t, command)
-    n = 1 + int(t.random.random() * t.count(command, "own-memory", "", command.words))
-    fault = dict(FAULT=f"own-memory:{n}", FAULT_OF="")
+    n = 1 + int(t.random.random() * t.count(command, "own-all", "", command.words))
+    fault = dict(FAULT=f"own-all:{n}", FAULT_OF="")
     t.say(f"{command.name}: allocation {n} fails, ranks {ranks}")
     if ranks:  # mpirun itself is not to be preloaded
         fault.update(LD_PRELOAD=t.options.fault, FAULT_RANK=str(t.random.randrange(ranks)))

@@ -177,7 +177,7 @@ class Case:
         self.new = self.place("new")
         self.states.append(f"{self.new}/out")
         paths = f"{self.folder}/{self.name}.paths"
-        done = program(self.words, self.new, LD_PRELOAD=FAULTS, FAULT="own-memory:1000000000",
+        done = program(self.words, self.new, LD_PRELOAD=FAULTS, FAULT="own-all:1000000000",
                        FAULT_PATHS=paths)
         ok(done.returncode == 0, f"{self.name}: {done.returncode} {done.stderr[-300:]}")
         self.said = done.stdout
@@ -219,7 +219,7 @@ class Case:
     def fail(self, n):
         """Let the n-th allocation fail."""
         where = self.place(n)
-        done = program(self.words, where, LD_PRELOAD=FAULTS, FAULT=f"own-memory:{n}")
+        done = program(self.words, where, LD_PRELOAD=FAULTS, FAULT=f"own-all:{n}")
         wrong = self.judge(where, done)
         shutil.rmtree(where)
         return done.returncode, wrong
