@@ -13,7 +13,7 @@ import numpy as np
 
 from tap import FULL, claim, done_testing, need, ok, sagitta
 
-N, P, K, D, BLOCK = 6000, 8, 40, 2, 4096
+N, P, K, BLOCK = 6000, 8, 40, 4096
 # What no other value has to be tried of: they say where the result goes, or that there is to be
 # none, or what is asked for, or limit or stop the job.
 LEFT_OUT = {"output", "resume", "dry-run", "deadline", "kernels"}
