@@ -58,6 +58,7 @@ WRITERS = {
     "slq": f"terminal {S} --directions 2 --evidence slq",
     "compare": "compare in/start.h5 in/dictionary.h5",
     "top": "top --supports in/supports.h5",
+    "detect": f"detect {D} --codes in/supports.h5",
     "harvest": "harvest --capture in/capture.h5",
     "pack": "pack --capture in/prompts.h5",
     "attribute": "attribute --capture in/capture.h5 --dictionary in/eye.npy --supports "
