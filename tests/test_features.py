@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: evaluate --truth and --labels say what NumPy and scikit-learn make of the same codes; what
-does not belong together is refused."""
+"""Claim: evaluate --truth and --labels say what NumPy and scikit-learn make of the same codes; fit
+--encode-s encodes with more atoms than it fits with; what does not belong together is refused."""
 import json
 import os
 import tempfile
@@ -208,6 +208,32 @@ def check_logistic(at):
     ok(evaluated(*words, "--threads", 3)[0]["label"] == got, "three threads")
 
 
+@claim("fit --encode-s: the same atoms, codes of more, which encode takes too")
+def check_encode_s(at):
+    words = ("fit", "--rows", ROWS, "--holdout", NEXT, "--atoms", 40, "--top-s", 2, "--sweeps", 2)
+    run(*words, "--output", f"{at}/plain")
+    run(*words, "--encode-s", 9, "--output", f"{at}/more")
+    done = sagitta(*words, "--encode-s", 9, "--output", f"{at}/three", "--json", ranks=3)
+    ok(sagitta("diff", f"{at}/more", f"{at}/three").returncode == 0, "three ranks")
+    page = json.loads(done.stdout)
+    with h5py.File(f"{at}/plain/dictionary.h5") as a, h5py.File(f"{at}/more/dictionary.h5") as b:
+        ok(a["atoms"][:].tobytes() == b["atoms"][:].tobytes(), "the same atoms")
+        ok((b.attrs["top_s"], b.attrs["rounds"]) == (9, 8), "what encode takes")
+    run("encode", "--rows", ROWS, "--dictionary", f"{at}/more", "--output", f"{at}/again")
+    run("encode", "--rows", NEXT, "--dictionary", f"{at}/more", "--output", f"{at}/next")
+    ok(np.array_equal(dense(f"{at}/more/supports.h5"), dense(f"{at}/again/supports.h5")),
+       "supports.h5 is what encode gives")
+    with h5py.File(f"{at}/next/supports.h5") as f:
+        explained = f["metrics"].attrs["explained_variance"]
+    ok(page["unseen_encoded"] == explained and page["encode_s"] == 9 and page["top_s"] == 2,
+       f"unseen rows with nine atoms: {page['unseen_encoded']} {explained}")
+    fails(sagitta(*words, "--encode-s", 1, "--output", f"{at}/few"), 2,
+          ("'--encode-s' is 1, less than the 2 of '--top-s'",), "fewer than fitted")
+    run(*words, "--encode-s", 9, "--output", f"{at}/more", "--resume")
+    fails(sagitta(*words, "--encode-s", 8, "--output", f"{at}/more", "--resume"), 65,
+          ("--encode-s 9", "--encode-s 8"), "resumed with another number")
+
+
 @claim("what does not belong together is refused")
 def check_refused(at):
     rng = np.random.default_rng(1)
@@ -240,7 +266,7 @@ def check_refused(at):
 
 
 def main():
-    for check in (check_truth, check_labels, check_logistic, check_refused):
+    for check in (check_truth, check_labels, check_logistic, check_encode_s, check_refused):
         with tempfile.TemporaryDirectory() as at:
             check(at)
     done_testing()

@@ -217,7 +217,7 @@ static void problem_check(struct comm *c, const struct problem *q)
   for (task.threads = 1; task.threads <= 3; task.threads += 2) {
     struct kept kept = {.stop_at = -1, .k = q->k, .p = q->p};
     made.read = 0;
-    const struct train_sink sink = {&kept, point_keep, 1e9, {stop_asked, stop_told, &kept}};
+    const struct train_sink sink = {&kept, point_keep, 1e9, {stop_asked, stop_told, &kept}, {0}};
     int status = train_run(&task, c, &sink, &result);
     ok(!status && same_state(&kept.state, &wanted, q->k, q->p),
        "%lld rows of %d%s, %d atoms (%s), batches of %d, l0 %g, %d threads, %lld dead: %s",
@@ -306,8 +306,8 @@ static void resumed_check(struct comm *c, struct train_task *task, const struct 
   struct kept part = {.stop_at = stop_at, .asks = c->rank == c->size - 1, .k = all->k, .p = all->p};
   struct kept rest = {.stop_at = -1, .k = all->k, .p = all->p};
   real every = stop_at % 2 ? 0 : 1e9;
-  const struct train_sink first = {&part, point_keep, every, {stop_asked, stop_told, &part}};
-  const struct train_sink last = {&rest, point_keep, 1e9, {stop_asked, stop_told, &rest}};
+  const struct train_sink first = {&part, point_keep, every, {stop_asked, stop_told, &part}, {0}};
+  const struct train_sink last = {&rest, point_keep, 1e9, {stop_asked, stop_told, &rest}, {0}};
   task->start = NULL;
   int status = train_run(task, c, &first, &result);
   ok(part.states == (every > 0 ? 1 : stop_at + 1), "%lld states after %lld steps",
@@ -337,7 +337,7 @@ static void check_resumed(struct comm *c, real l0)
   struct train_task task = task_of(&rows, 30, 3, 64, 40);
   struct train_result result;
   struct kept all = {.stop_at = 40, .asks = 1, .k = 30, .p = 12};
-  const struct train_sink sink = {&all, point_keep, 1e9, {stop_asked, stop_told, &all}};
+  const struct train_sink sink = {&all, point_keep, 1e9, {stop_asked, stop_told, &all}, {0}};
   task.held_share = 0.2;
   task.center = 1;
   task.sizes.l0 = l0;

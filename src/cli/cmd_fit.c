@@ -41,7 +41,12 @@ static const struct option_row input_rows[] = {
 static const struct option_row fit_rows[] = {
     {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT",
      "atoms of the dictionary: features to learn", .effect = OPTION_BITS},
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "atoms for each row",
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
+     "atoms for each row while atoms are fitted: fewer make atoms that another seed finds again",
+     .effect = OPTION_BITS},
+    {"encode-s", OPTION_INT, AT(encode_s), "0", 0, MAX_TOP_S, NULL, "ATOMS",
+     "atoms for each row in supports.h5, and in `encode` with this dictionary, by as many --rounds "
+     "as they allow: more explain more; 0: --top-s",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "nonnegative", 0, 0, "nonnegative|signed", NULL,
      "may codes be negative?", .effect = OPTION_BITS},
@@ -167,6 +172,10 @@ static int inputs_open(struct fit_job *j)
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
   CHECK(!o->relaxation || o->relaxation >= 1, ERR_USAGE,
         "'--relaxation' is %g: give 0, to leave it to fit, or 1 to 1.99", o->relaxation);
+  CHECK(!o->encode_s || o->encode_s >= o->top_s, ERR_USAGE,
+        "'--encode-s' is %d, less than the %d of '--top-s': rows are encoded with as many atoms as "
+        "they are fitted with, or more",
+        o->encode_s, o->top_s);
   TRY(fit_parts_parse(&j->parts, o->minibatch));
   CHECK(j->parts.rows <= 0 || strcmp(o->update, "atoms"), ERR_USAGE,
         "'--minibatch' has no '--update atoms'");
@@ -218,6 +227,17 @@ static void task_fill(struct fit_job *j)
                               .filter = o->filter};
 }
 
+/* Atoms a row in supports.h5, no more than there are, and rounds of routing. */
+static idx encode_width(const struct fit_options *o)
+{
+  return (idx)imin(o->encode_s ? o->encode_s : o->top_s, o->atoms);
+}
+
+static idx encode_rounds(const struct fit_options *o)
+{
+  return (idx)imin(o->rounds, encode_width(o));
+}
+
 /* What counts where options leave it open, and of those that exclude each other nothing. */
 static struct fit_options options_resolve(const struct fit_job *j)
 {
@@ -227,6 +247,7 @@ static struct fit_options options_resolve(const struct fit_job *j)
   r.update = joint ? "joint" : "atoms";
   r.relaxation = t->relaxation;
   r.rounds = t->rounds;
+  r.encode_s = encode_width(j->o);
   if (joint)
     r.directions = 0;
   else
@@ -285,9 +306,9 @@ static int places_open(struct fit_job *j)
   files->p = j->rows.source.p;
   files->nonnegative = t->nonnegative;
   files->has_parts = t->minibatch > 0 && t->minibatch < j->fitted;
-  files->rounds = t->rounds;
+  files->rounds = encode_rounds(j->o);
   files->device = j->result.device;
-  files->top_s = (idx)imin(t->top_s, t->k);
+  files->top_s = encode_width(j->o);
   TRY(comm_agree(&j->run->comm, identity_begin(j)));
   TRY(fit_files_open(files, j->run, &j->o->output, j->o->resume));
   if (files->has_start) t->start = &files->start;
@@ -335,8 +356,8 @@ static void encode_fill(struct fit_job *j)
                                    .atoms = &j->source,
                                    .mean = t->center ? j->mean : NULL,
                                    .sink = &j->supports.file.sink,
-                                   .top_s = j->result.top_s,
-                                   .rounds = t->rounds,
+                                   .top_s = encode_width(j->o),
+                                   .rounds = encode_rounds(j->o),
                                    .threads = t->threads,
                                    .device = t->device,
                                    .variant = t->variant,
@@ -345,6 +366,40 @@ static void encode_fill(struct fit_job *j)
                                    .nonnegative = t->nonnegative,
                                    .max_cosine = j->o->cosine_limit};
   j->encode.stops = run_stops(&j->stops, j->run, j->files.dictionary.shown);
+}
+
+static int block_drop(void *self, const struct support_block *block)
+{
+  (void)self;
+  (void)block;
+  return OK;
+}
+
+/* What the held-out rows say of as many atoms a row as rows are encoded with.  Collective. */
+static int held_out_encode(struct fit_job *j)
+{
+  static const struct support_sink nowhere = {NULL, block_drop};
+  const struct fit_task *t = &j->task;
+  const struct split_task task = {t->rows, t->held, t->held_share, FIT_HELD_MOST, t->seed};
+  struct comm *c = &j->run->comm;
+  struct row_split split = {0};
+  struct row_source fitted, held_out = {0};
+  struct encode_result result = {0};
+  char reason[128];
+  j->held_out_explained = nan_canonical();
+  if (!j->o->encode_s || j->result.held_rows == 0) return OK;
+  int status = comm_agree(c, split_open(&split, &task, &fitted, &held_out));
+  encode_fill(j);
+  j->encode.rows = &held_out;
+  j->encode.sink = &nowhere;
+  j->encode.no_cosine = 1;
+  j->encode.stops = (struct stops){0};
+  if (!status) status = encode_grid_choose(&j->encode, c, reason, sizeof reason);
+  if (!status) status = encode_run(&j->encode, c, &result);
+  if (!status && c->rank == 0) j->held_out_explained = result.metrics.explained_variance;
+  encode_free(&result);
+  split_free(&split);
+  return status;
 }
 
 static int supports_end(struct fit_job *j)
@@ -392,6 +447,8 @@ static void report(const struct fit_job *j, double seconds)
   log_info("ended after sweep %lld: %s; the best is sweep %lld", (long long)r->sweeps,
            reasons[r->end], (long long)r->best);
   if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->best.held);
+  if (!isnan(j->held_out_explained))
+    log_info("%-22s %.6g, with %d atoms a row", "", j->held_out_explained, encode_width(j->o));
   if (r->held_rows) advice_explained(j->best.held, "the unseen rows");
   log_info("%-22s %.6g, with --rho", "fitted rows", j->best.fitted);
   if (r->held_rows == 0)
@@ -414,6 +471,8 @@ static void report(const struct fit_job *j, double seconds)
 static int end_report(struct fit_job *j)
 {
   j->page.encoded = &j->encoded;
+  j->page.encode_s = encode_width(j->o);
+  j->page.held_out_encoded = j->held_out_explained;
   j->page.seconds = log_seconds() - j->begun;
   fit_page_write(&j->page);
   report(j, j->page.seconds);
@@ -457,6 +516,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(fit_sweeps_run(j));
   if (!run->stopped) {
     TRY(fit_files_end(&j->files, run, j->task.center ? j->mean : NULL, j->task.threads));
+    TRY(held_out_encode(j));
     TRY(rows_encode(j));
   }
   TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));

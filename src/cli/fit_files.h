@@ -23,11 +23,11 @@ struct fit_files {
   struct sweep_files sweep;                        /* what there is of the sweep in work */
   idx k, p;
   int nonnegative, has_parts; /* has_parts: state.h5 has the sums of what was fitted */
-  idx rounds, top_s;
-  const char *device;     /* borrowed: what computes, once it is known */
-  int has_start;          /* resumed: there is something to go on from */
-  struct fit_point start; /* on every rank */
-  float *best;            /* [k][p] the best atoms so far */
+  idx rounds, top_s;          /* that rows are encoded with */
+  const char *device;         /* borrowed: what computes, once it is known */
+  int has_start;              /* resumed: there is something to go on from */
+  struct fit_point start;     /* on every rank */
+  float *best;                /* [k][p] the best atoms so far */
   struct fit_record record;
   struct history_line *lines; /* [lines_max] */
   gidx lines_max;

@@ -21,7 +21,7 @@ struct fit_options {
   struct general_options general;
   struct output_options output;
   const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter;
-  idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
+  idx atoms, top_s, encode_s, rounds, directions, passes, threads, cosine_limit;
   int uncentered, resume;
   real holdout_share, rho, tolerance, max_seconds, save_seconds, relaxation, revive_share,
       twin_cosine;
@@ -56,6 +56,7 @@ struct fit_job {
   struct atom_source source;
   struct encode_task encode;
   struct encode_result encoded;
+  real held_out_explained; /* with --encode-s atoms a row; NaN: not asked for, or no such rows */
 };
 
 #endif

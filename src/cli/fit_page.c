@@ -106,6 +106,8 @@ static void end_tell(const struct fit_page *p, struct json *j)
   json_real(j, "seconds", p->seconds);
   json_text(j, "end", p->encoded ? ends[p->result->end] : NULL);
   if (!p->encoded) return;
+  json_long(j, "encode_s", p->encode_s);
+  json_real(j, "unseen_encoded", p->held_out_encoded);
   page_metrics_tell(&p->encoded->metrics, 1, j);
   page_hash_tell(j, "fingerprint", p->encoded->fingerprint);
 }

@@ -19,6 +19,8 @@ struct fit_page {
   const char *rows, *holdout;          /* names of the inputs; holdout may be NULL */
   double seconds;                      /* since the fit began */
   const struct encode_result *encoded; /* of all rows; NULL until the fit has ended */
+  idx encode_s;                        /* atoms a row of these */
+  real held_out_encoded;               /* what as many explain of the held-out rows, or NaN */
   struct fit_line *lines;              /* [lines_max] */
   gidx lines_max, sweep, best;
   gidx first; /* sweep after which this run began, -1: it began with the start */
