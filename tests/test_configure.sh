@@ -26,7 +26,7 @@ configured() # NAME
 {
   mkdir -p "$work/$1.build"
   (cd "$work/$1.build" && eval "'$source/configure'" "$("$build/config.status" --config)" \
-    "MPIEXEC='$work/$1'" --with-hdf5=no-such-hdf5) > "$work/$1.log" 2>&1
+    "MPIEXEC='$work/$1'" "--srcdir='$source'" --with-hdf5=no-such-hdf5) > "$work/$1.log" 2>&1
   grep 'headers and launcher are of one MPI' "$work/$1.log" | tail -n 1 | sed 's/^/# /'
 }
 refused() # NAME

@@ -223,6 +223,12 @@ def check_refused(at):
     for name in ("rows", "same"):
         run("encode", "--rows", f"{at}/{name}.npy", "--dictionary", f"{at}/atoms.npy", "--top-s", 2,
             "--output", f"{at}/{name}")
+    np.save(f"{at}/long.npy", 2 * np.eye(4, dtype="f4"))
+    np.save(f"{at}/tiny.npy", (np.load(f"{at}/rows.npy") * 1e-39).astype("f4"))
+    run("encode", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/long.npy", "--normalize",
+        "--top-s", 2, "--output", f"{at}/long")
+    run("encode", "--rows", f"{at}/tiny.npy", "--dictionary", f"{at}/atoms.npy", "--top-s", 2,
+        "--output", f"{at}/tiny")
     run("route", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy", "--top-s", 2,
         "--output", f"{at}/routed")
     for rows, atoms, codes, code, text in (
@@ -232,6 +238,8 @@ def check_refused(at):
             ("rows", "three", "rows", 65, "give the dictionary of these codes"),
             ("rows", "frames", "rows", 65, "detectors are of atoms that are one vector each"),
             ("same", "atoms", "same", 65, "all rows are the same"),
+            ("rows", "long", "long", 65, "norm"),
+            ("tiny", "atoms", "tiny", 65, "is not finite in float32"),
             ("rows", "atoms", "routed", 65, "has scores and no codes")):
         for ranks in (0, 2):
             done = sagitta("detect", "--rows", f"{at}/{rows}.npy", "--dictionary",

@@ -90,6 +90,9 @@ def check_truth(at):
             seen, bound = one["truth"][key], 1e-6 if key == "mcc" else 1e-12
             ok(abs(seen - value) < bound, f"{name}: {key} {seen} {value}")
     ok(got == evaluated(*words, f"{at}/unseen/truth.h5", "--threads", 3), "a file, three threads")
+    run("synth", "--kind", "world", "--atoms", 200, "--columns", 24, "--trees", 2, "--n-rows", 700,
+        "--output", f"{at}/others")
+    fails(sagitta("evaluate", *words, f"{at}/others"), 65, ("rows_hash",), "the truth of others")
     itself = evaluated("--rows", f"{at}/unseen/rows.h5", "--dictionary",
                        f"{at}/unseen/truth.h5:/truth/features", "--codes",
                        f"{at}/unseen/truth.h5:/truth", "--truth", f"{at}/unseen")
@@ -232,6 +235,8 @@ def check_encode_s(at):
     run(*words, "--encode-s", 9, "--output", f"{at}/more", "--resume")
     fails(sagitta(*words, "--encode-s", 8, "--output", f"{at}/more", "--resume"), 65,
           ("--encode-s 9", "--encode-s 8"), "resumed with another number")
+    fails(sagitta(*words, "--encode-s", 9, "--rounds", 4, "--output", f"{at}/more", "--resume"), 65,
+          ("--rounds 8", "--rounds 4"), "resumed with other rounds of encoding")
 
 
 @claim("what does not belong together is refused")

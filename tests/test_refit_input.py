@@ -178,7 +178,7 @@ def check_output(f):
     done = sagitta("refit", *good, "--output", out)
     ok(done.returncode == 73 and "--force" in done.stderr, "results that are there: exit 73")
     done = sagitta("refit", *good, "--output", out, "--resume", "--directions", 2)
-    ok(done.returncode == 2 and "--directions 4" in done.stderr, "resumed otherwise: exit 2")
+    ok(done.returncode == 65 and "--directions 4" in done.stderr, "resumed otherwise: exit 65")
     done = sagitta("refit", *good, "--output", out, "--resume")
     ok(done.returncode == 0 and "nothing is left" in done.stderr, "resumed with nothing left to do")
     need(sagitta("refit", *good, "--output", out, "--resume", "--sweeps", 2))

@@ -23,7 +23,8 @@ VALUES = {"minibatch": 1500, "row-range": f"0:{BLOCK}", "grid": "1x1", "device":
           "every": 7, "aux-atoms": 1, "rounds": 2, "lr": 0.05, "l0": 2.5, "relaxation": 1.25,
           "update": "atoms", "revive-share": 0, "twin-cosine": 1, "warm-up": 0.25, "decay": 0.25,
           "save-seconds": 0, "holdout-share": 0.2, "ridge-t": 1, "ridge-b": 1, "dead-rows": 300,
-          "block": 900, "batch": 90, "nested": "20,40"}
+          "block": 900, "batch": 90, "nested": "20,40",
+          "encode-s": 5}
 # Bits that a small job need not show, with the reason.
 SILENT = {"uncentered": "the start brings a mean, or rows have one that is 0"}
 DESCRIBED = {c["name"]: c for c in json.loads(sagitta("--describe").stdout)["commands"]}

@@ -96,11 +96,11 @@ static int inputs_open(struct detect_job *j, const struct detect_options *o)
   TRY(supports_input_open(&j->codes, o->codes));
   CHECK(j->codes.source.has_codes, ERR_INPUT,
         "'%s' has scores and no codes: make them with `sagitta encode`", j->codes.source.name);
-  j->task = (struct detect_task){.rows = &j->rows.source,
-                                 .atoms = &j->dictionary.source,
-                                 .codes = &j->codes.source,
-                                 .mean = j->dictionary.mean};
-  return detect_check(&j->task);
+  j->task = (struct detect_task){
+      .rows = &j->rows.source, .atoms = &j->dictionary.source, .codes = &j->codes.source};
+  TRY(detect_check(&j->task));
+  return supports_mean_find(&j->codes, j->dictionary.source.name, j->dictionary.mean,
+                            j->rows.source.p, &j->task.mean);
 }
 
 /* Are the codes of these rows and atoms, where they say of which they are?  Collective. */
@@ -152,8 +152,7 @@ static int result_write(struct run *run, struct detect_job *j)
                                                     .threshold = r->threshold}};
   TRY(dictionary_output_create(&j->file, j->path.file, s->k, 1, s->p));
   TRY(matrix_output_write(&j->file, 0, s->k, j->atoms));
-  if (j->dictionary.mean)
-    TRY(object_write_vector(&j->file.result.h5, "/mean", s->p, j->dictionary.mean));
+  if (j->task.mean) TRY(object_write_vector(&j->file.result.h5, "/mean", s->p, j->task.mean));
   TRY(nonnegative_write(&j->file.result.h5, j->dictionary.nonnegative));
   TRY(encoder_write(&j->file, &stored));
   return matrix_output_finish(&j->file, facts, run_facts(run, "cpu", j->task.threads, facts));

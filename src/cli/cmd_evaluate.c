@@ -161,16 +161,19 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   return OK;
 }
 
-/* Are all codes that name their rows and their dictionary of these? */
+/* Are truth, and all codes, that name their rows and their dictionary of these? */
 static int identities_check(struct comm *c, const struct evaluate *e)
 {
   const struct row_source *rows = &e->rows.source;
   const struct atom_source *s = &e->dictionary.source;
   uint64_t terms = 0;
-  int is_named = 0;
+  const struct support_source *truth = &e->features.truth.source;
+  uint64_t truth_rows = e->features.truth_of.rows;
+  int is_named = truth_rows != 0;
   for (int i = 0; i < e->count; i++) is_named |= e->codes[i].inputs.rows != 0;
   if (is_named) TRY(rows_content(c, rows, 0, &terms));
   uint64_t of_rows = content_hash(terms, rows->n, rows->p, 1);
+  if (truth_rows) TRY(identity_rows_check(truth->name, truth_rows, rows->name, of_rows));
   terms = items_terms(e->atoms, s->k, (gidx)s->d * s->p, 0);
   uint64_t of_atoms = content_hash(terms, s->k, s->d, s->p);
   for (int i = 0; i < e->count; i++) {

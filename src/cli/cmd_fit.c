@@ -246,7 +246,7 @@ static struct fit_options options_resolve(const struct fit_job *j)
   int joint = t->update == UPDATE_JOINT;
   r.update = joint ? "joint" : "atoms";
   r.relaxation = t->relaxation;
-  r.rounds = t->rounds;
+  r.rounds = encode_rounds(j->o); /* those of the fit are as many, or --top-s */
   r.encode_s = encode_width(j->o);
   if (joint)
     r.directions = 0;

@@ -63,6 +63,7 @@ static int truth_open(struct feature_inputs *f, const struct row_source *rows)
   TRY(path_join(file, TRUTH_GROUP, &f->truth_path));
   TRY(path_join(file, TRUTH_FEATURES, &f->features_path));
   TRY(supports_input_open(&f->truth, f->truth_path));
+  TRY(identity_read(supports_input_file(&f->truth), INPUTS_GROUP, &f->truth_of));
   TRY(dictionary_input_open(&f->features, f->features_path));
   const struct support_source *truth = &f->truth.source;
   const struct atom_source *features = &f->features.source;

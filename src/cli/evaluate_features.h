@@ -23,6 +23,7 @@ struct feature_inputs {
   const char *truth_name, *labels_name, *encoder_name; /* NULL: not given; borrowed */
   char *truth_path, *features_path; /* FILE:/truth and FILE:/truth/features; owned */
   struct supports_input truth;
+  struct identity truth_of; /* the rows that it names */
   struct dictionary_input features;
   struct compare_result compared; /* the decoder's atoms beside the features */
   struct pairs pairs;             /* of them one to one */

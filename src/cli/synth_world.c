@@ -97,6 +97,9 @@ static int task_check(const struct world_task *t)
         "'--columns' is missing: a world of %d features has no usual number of columns, as one of "
         "16384 (768), 2048 (128) and 512 (64) has",
         t->world.f);
+  CHECK(t->n <= INT64_MAX / t->world.f - t->first, ERR_USAGE,
+        "'--first-row' is %lld and '--n-rows' %lld: with %d features a world has at most %lld rows",
+        (long long)t->first, (long long)t->n, t->world.f, (long long)(INT64_MAX / t->world.f));
   return world_check(&t->world);
 }
 
@@ -145,7 +148,7 @@ static int files_end(const struct run *run, struct world_run *r)
   struct run_fact facts[MAX_FACTS];
   int count = run_facts(run, "cpu", 1, facts);
   TRY(matrix_output_finish(&r->dictionary_file, facts, count));
-  TRY(truth_output_finish(&r->truth_file, facts, count));
+  TRY(truth_output_finish(&r->truth_file, r->job.rows_hash, facts, count));
   return matrix_output_finish(&r->rows_file, facts, count);
 }
 

@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "io/check.h"
+#include "io/identity.h"
 #include "model/rows.h"
 
 enum { CHUNK_VALUES = 1 << 18, SLACK_BYTES = 8 << 20, LIKELY_ENTRIES = 64, PIECE = 1 << 16 };
@@ -69,11 +70,14 @@ int truth_output_create(struct truth_output *t, const char *path, const struct w
   return h5_array_write(&t->indptr, 0, 1, &zero);
 }
 
-int truth_output_finish(struct truth_output *t, const struct run_fact *facts, int n_facts)
+int truth_output_finish(struct truth_output *t, uint64_t rows_hash, const struct run_fact *facts,
+                        int n_facts)
 {
+  const struct identity rows = {.rows = rows_hash};
   TRY(h5_array_close(&t->indptr));
   TRY(h5_array_close(&t->indices));
   TRY(h5_array_close(&t->data));
+  TRY(identity_write(&t->result.h5, INPUTS_GROUP, &rows));
   return result_publish(&t->result, facts, n_facts);
 }
 

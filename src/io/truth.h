@@ -26,7 +26,8 @@ struct truth_output {
 /* Create truth.h5 for n rows of a world, whose vectors[f][p] are written at once. */
 int truth_output_create(struct truth_output *t, const char *path, const struct world *w, gidx n,
                         const float *vectors);
-/* Publish. */
-int truth_output_finish(struct truth_output *t, const struct run_fact *facts, int n_facts);
+/* Publish; rows_hash: of the rows that it is the truth of (model/identity.h). */
+int truth_output_finish(struct truth_output *t, uint64_t rows_hash, const struct run_fact *facts,
+                        int n_facts);
 
 #endif

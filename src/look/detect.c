@@ -14,7 +14,9 @@
 #include "base/team.h"
 #include "model/detector.h"
 
-enum { STRIPE = 16 }; /* columns of the covariance that a thread adds at a time */
+/* Columns of the covariance that a thread adds at a time; of rows at most, so that their square is
+ * an idx. */
+enum { STRIPE = 16, COLUMNS_MOST = 1 << 15 };
 
 /* The score of an atom in a row in which it has a code. */
 struct fired {
@@ -54,9 +56,12 @@ int detect_check(const struct detect_task *t)
   CHECK(t->codes->n == t->rows->n, ERR_INPUT,
         "'%s' has the codes of %lld rows, '%s' has %lld: give the rows that were encoded",
         t->codes->name, (long long)t->codes->n, t->rows->name, (long long)t->rows->n);
-  CHECK(t->codes->k == t->atoms->k, ERR_INPUT,
+  CHECK(t->codes->k == t->atoms->k && t->codes->d == 1, ERR_INPUT,
         "'%s' has codes of %d atoms, '%s' has %d: give the dictionary of these codes",
         t->codes->name, t->codes->k, t->atoms->name, t->atoms->k);
+  CHECK(t->rows->p <= COLUMNS_MOST, ERR_INPUT,
+        "'%s' has %d columns: detectors take rows of at most %d", t->rows->name, t->rows->p,
+        COLUMNS_MOST);
   CHECK(t->rows->n > 1, ERR_INPUT, "'%s' has %lld rows: a detector tells rows apart", t->rows->name,
         (long long)t->rows->n);
   return OK;
@@ -122,8 +127,8 @@ static int products_sum(struct detect *d)
   for (gidx first = 0; first < d->blocks; first += c->size) {
     gidx mine = first + c->rank;
     TRY(comm_agree(c, mine < d->blocks ? block_add(d, mine) : OK));
-    for (int r = 0; r < c->size; r++) d->counts[r] = first + r < d->blocks;
-    TRY(comm_gather(c, d->chain, d->counts, (size_t)square * sizeof(real), d->chains));
+    for (int r = 0; r < c->size; r++) d->counts[r] = first + r < d->blocks ? d->p : 0;
+    TRY(comm_gather(c, d->chain, d->counts, (size_t)d->p * sizeof(real), d->chains));
     for (int r = 0; c->rank == 0 && r < c->size && d->counts[r]; r++)
       block_sum_push(d->tree, &d->pushed, (idx)square, d->chains + r * square);
     progress_show(&progress, imin((first + c->size) * ROW_BLOCK, d->task->rows->n));
@@ -153,6 +158,16 @@ static void atom_make(void *self, gidx i)
   detector_make(m->d->root, m->d->p, m->d->atoms + i * m->d->p, m->out + i * m->d->p);
 }
 
+/* Rows of tiny numbers have a root beyond f32. */
+static int weights_check(const float *weights, gidx first, gidx count, idx p)
+{
+  for (gidx i = 0; i < count * p; i++)
+    CHECK(isfinite(weights[i]), ERR_INPUT,
+          "the detector of atom %lld is not finite in float32: multiply the rows by a power of two",
+          (long long)(first + i / p));
+  return OK;
+}
+
 static int weights_make(struct detect *d)
 {
   struct comm *c = d->c;
@@ -163,9 +178,12 @@ static int weights_make(struct detect *d)
     d->counts[r] = (idx)count;
   }
   comm_share(d->k, c->size, c->rank, &first, &count);
-  TRY(comm_agree(c, atoms->read(atoms->self, (idx)first, (idx)count, d->atoms)));
+  int status = atoms->read(atoms->self, (idx)first, (idx)count, d->atoms);
+  if (!status) status = atoms_check(d->atoms, (idx)count, 1, d->p, (idx)first, atoms->name);
+  TRY(comm_agree(c, status));
   struct makers makers = {d, d->result->weights + first * d->p};
   team_run(d->task->threads, count, atom_make, &makers);
+  TRY(comm_agree(c, weights_check(makers.out, first, count, d->p)));
   return comm_allgather(c, makers.out, d->counts, (size_t)d->p * sizeof(float), d->result->weights);
 }
 
@@ -183,6 +201,15 @@ static float score_of(const struct detect *d, idx row, idx atom)
   return sum;
 }
 
+static int fired_add(struct detect *d, gidx first, idx row, idx atom)
+{
+  float score = score_of(d, row, atom);
+  CHECK(isfinite(score), ERR_INPUT, "the score of row %lld and atom %d is not finite in float32",
+        (long long)(first + row), atom);
+  d->own[d->n_own++] = (struct fired){atom, score};
+  return OK;
+}
+
 /* Add the scores of atoms that have a code above 0 in the block at hand. */
 static int block_fired(struct detect *d, gidx block)
 {
@@ -198,9 +225,8 @@ static int block_fired(struct detect *d, gidx block)
                            (long long)d->own_capacity * (long long)sizeof *more);
   }
   for (idx i = 0; i < d->n && !status; i++)
-    for (gidx e = s.view.start[i]; e < s.view.start[i + 1]; e++)
-      if (s.codes[e] > 0)
-        d->own[d->n_own++] = (struct fired){s.view.atoms[e], score_of(d, i, s.view.atoms[e])};
+    for (gidx e = s.view.start[i]; e < s.view.start[i + 1] && !status; e++)
+      if (s.codes[e] > 0) status = fired_add(d, block * ROW_BLOCK, i, s.view.atoms[e]);
   supports_free(&s);
   return status;
 }

@@ -43,7 +43,7 @@ static int matrix_alloc(struct scoring *w, gidx k, gidx l)
   gidx bytes = k * l * (gidx)sizeof(float), needed = k > l ? 2 * bytes : bytes;
   CHECK(needed <= memory_available(), ERR_MEMORY,
         "the cosines of %lld x %lld pairs of atoms take %.1f GB, of which %.1f GB are free\n"
-        "give rank 0 more memory, or compare without pairs: --pairs no",
+        "give rank 0 more memory, or, of compare, leave the pairs out: --pairs no",
         (long long)k, (long long)l, 1e-9 * (double)needed, 1e-9 * (double)memory_available());
   return arena_alloc(&w->arena, &w->all, k * l, sizeof *w->all);
 }

@@ -168,8 +168,9 @@ static int scoring_run(struct scoring *s, real *f1)
         probe_choice_merge(&s->choices[i][c], &s->choices[i][(gidx)run * m + c]);
     for (idx c = 0; c < m; c++) {
       label_judge(s, i, c, &b);
-      f1[i] += s->scores[i][c] / m;
+      f1[i] += s->scores[i][c];
     }
+    if (m) f1[i] /= m;
   }
   arena_free(&b.arena);
   TRY(status);

@@ -14,7 +14,7 @@ static int block_count(const struct recovery_task *t, gidx first, gidx n, struct
   const gidx *a = codes->view.start, *b = truth->view.start;
   for (gidx i = 0; i < n; i++)
     recovery_count(counts, a[i + 1] - a[i], codes->view.atoms + a[i], codes->codes + a[i],
-                   b[i + 1] - b[i], truth->view.atoms + b[i]);
+                   b[i + 1] - b[i], truth->view.atoms + b[i], truth->codes + b[i]);
   return OK;
 }
 

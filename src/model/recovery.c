@@ -14,11 +14,12 @@ int recovery_init(struct recovery_counts *r, idx k, idx f, struct arena *arena)
 }
 
 void recovery_count(struct recovery_counts *r, gidx codes, const idx *atoms, const float *code,
-                    gidx features, const idx *feature)
+                    gidx features, const idx *feature, const float *magnitude)
 {
   gidx row = ++r->rows;
-  r->entries += features;
   for (gidx i = 0; i < features; i++) {
+    if (!(magnitude[i] > 0)) continue;
+    r->entries++;
     r->active[feature[i]]++;
     r->stamp[feature[i]] = row;
   }

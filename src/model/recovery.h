@@ -30,9 +30,9 @@ struct recovery {
 /* Allocate; nearest is set by the caller. */
 int recovery_init(struct recovery_counts *r, idx k, idx f, struct arena *arena);
 
-/* Count a row with so many codes and features. */
+/* Count a row with so many codes and features, which fire where their magnitude is above 0. */
 void recovery_count(struct recovery_counts *r, gidx codes, const idx *atoms, const float *code,
-                    gidx features, const idx *feature);
+                    gidx features, const idx *feature, const float *magnitude);
 
 /* stamp is used up. */
 void recovery_finish(const struct recovery_counts *r, struct recovery *out);

@@ -46,9 +46,9 @@ int world_check(const struct world *w)
 /* First feature of a level; level WORLD_LEVELS + 1 begins behind all trees. */
 static idx level_begin(const struct world *w, int level)
 {
-  idx begin = 0, count = w->trees;
+  gidx begin = 0, count = w->trees;
   for (int l = 0; l < level; l++, count *= WORLD_CHILDREN) begin += count;
-  return begin;
+  return (idx)begin;
 }
 
 /* The level of a feature; WORLD_LEVELS + 1: outside of all trees. */

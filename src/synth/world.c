@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "model/access.h"
+#include "model/identity.h"
 
 enum { GRAM_TILE = 16 }; /* rows of the Gram matrix that stay in a core's cache */
 
@@ -182,8 +183,8 @@ int world_rows(struct world_job *j, const struct matrix_sink *rows,
 {
   const struct world_task *t = j->task;
   struct progress progress;
-  gidx sum = 0, first;
-  uint64_t mark = 0;
+  gidx sums[2], first;
+  uint64_t mark = 0, terms = 0;
   progress_start(&progress, "rows", "rows", t->n);
   for (gidx at = 0; at < t->n; at += t->block) {
     idx n = (idx)imin(t->block, t->n - at);
@@ -192,12 +193,16 @@ int world_rows(struct world_job *j, const struct matrix_sink *rows,
     TRY(comm_agree(j->c, part_make(j, t->first + at + first, count)));
     mark += fingerprint(j->mine.rows, count * (gidx)t->world.p, sizeof *j->mine.rows,
                         (at + first) * t->world.p);
+    terms += items_terms(j->mine.rows, count, t->world.p, at + first);
     TRY(parts_gather(j));
     TRY(comm_agree(j->c, block_write(j, at, n, rows, truth)));
     progress_show(&progress, at + n);
   }
-  memcpy(&sum, &mark, sizeof sum);
-  TRY(comm_sum(j->c, &sum, 1));
-  memcpy(&j->fingerprint, &sum, sizeof sum);
+  memcpy(&sums[0], &mark, sizeof mark);
+  memcpy(&sums[1], &terms, sizeof terms);
+  TRY(comm_sum(j->c, sums, 2));
+  memcpy(&j->fingerprint, &sums[0], sizeof mark);
+  memcpy(&terms, &sums[1], sizeof terms);
+  j->rows_hash = content_hash(terms, t->n, t->world.p, 1);
   return OK;
 }

@@ -43,6 +43,7 @@ struct world_job {
   float *row_codes;            /* [f] */
   struct world_part mine, all; /* `all` on rank 0 */
   gidx fired;                  /* entries of all rows; the same on every rank */
+  uint64_t rows_hash;          /* of the rows (model/identity.h); the same on every rank */
   uint64_t fingerprint;        /* of the rows; the same on every rank */
 };
 

@@ -360,9 +360,18 @@ static int weights_check(const struct train *j)
   return OK;
 }
 
+/* What rows lose all in all: the offset is that of scaled rows. */
+static void offset_describe(struct train *j)
+{
+  for (idx c = 0; c < j->sizes.p && j->sizes.learns_offset; c++)
+    j->described[c] =
+        (j->mean ? j->mean[c] : 0) + ldexp((real)j->state.offset[0][c], -j->batches.scale);
+}
+
 /* Hand over what is reached. */
 static int point_show(struct train *j, enum train_reason why)
 {
+  offset_describe(j);
   const struct train_point point = {.step = j->step,
                                     .count = j->count,
                                     .lines = j->lines,
@@ -382,14 +391,6 @@ static int point_show(struct train *j, enum train_reason why)
   phase_end(write, 0);
   if (why == TRAIN_STATE) j->saved = log_seconds();
   return OK;
-}
-
-/* What rows lose all in all: the offset is that of scaled rows. */
-static void offset_describe(struct train *j)
-{
-  for (idx c = 0; c < j->sizes.p && j->sizes.learns_offset; c++)
-    j->described[c] =
-        (j->mean ? j->mean[c] : 0) + ldexp((real)j->state.offset[0][c], -j->batches.scale);
 }
 
 /* A line about the step that was just done. */

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What dictionaries find, beside what they explain: fits with several numbers of atoms a row, all
+encoded with one, and TopK autoencoders in PyTorch beside them.
+
+usage: scripts/bench_features.py --rows FILE [options] BUILD > features.jsonl
+
+FILE is HDF5, with /rows and /token; the first --fit-rows rows are fitted, all that follow are
+unseen.  BUILD is the folder with the program.  For each number of --top-s two seeds are fitted, and
+a line of JSON says of the first, and of both:
+
+  explained      explained variance of the unseen rows, with --encode-s atoms a row
+  pw_mcc, above  mean cosine of the atoms of both seeds, one to one, and the share above 0.9
+  label          F1 of an atom's code and a threshold for the unseen rows' tokens (N.33)
+  detector       the same of an atom's detector; of an autoencoder, of its encoder's scores
+  seconds        of the first fit, from file to dictionary
+
+A table of them goes to standard error."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import h5py
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+COLUMNS = ("name", "l0", "explained", "pw_mcc", "above", "label", "detector", "seconds")
+
+
+def options_read():
+    flags = argparse.ArgumentParser(description=__doc__,
+                                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = flags.add_argument
+    add("build", metavar="BUILD")
+    add("--rows", required=True, help="FILE.h5 with /rows and /token")
+    add("--fit-rows", type=int, default=24576)
+    add("--atoms", type=int, default=1024)
+    add("--top-s", default="16,8,4", help="atoms a row of each fit")
+    add("--encode-s", type=int, default=16, help="atoms a row of what is judged")
+    add("--sweeps", type=int, default=40)
+    add("--epochs", type=int, default=51, help="of the autoencoders; 0: none")
+    add("--device", default="auto", help="of sagitta")
+    add("--torch-device", default="cuda", help="of the autoencoders")
+    return flags.parse_args()
+
+
+def rows_split(o, folder):
+    """fit.h5 and unseen.h5."""
+    with h5py.File(o.rows) as f:
+        for name, part in (("fit", slice(0, o.fit_rows)), ("unseen", slice(o.fit_rows, None))):
+            with h5py.File(f"{folder}/{name}.h5", "w", libver=("earliest", "v110")) as out:
+                out["rows"], out["token"] = f["rows"][part], f["token"][part].astype("i4")
+
+
+def run(o, *words, seconds=None):
+    """What a command prints as JSON."""
+    begun = time.time()
+    done = subprocess.run([os.path.join(o.build, "sagitta"), *map(str, words), "--json", "--quiet"],
+                          capture_output=True, text=True, check=False)
+    if seconds is not None:
+        seconds.append(time.time() - begun)
+    if done.returncode:
+        sys.exit(f"sagitta {' '.join(map(str, words))}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def judged(o, folder, dictionary, codes, encoder):
+    """The figures of the unseen rows."""
+    page = run(o, "evaluate", "--rows", f"{folder}/unseen.h5", "--dictionary", dictionary,
+               "--codes", codes, "--labels", f"{folder}/unseen.h5", "--encoder", encoder)
+    one = page["evaluated"][0]
+    return {"l0": one["metrics"]["l0"], "explained": one["metrics"]["explained_variance"],
+            "label": one["label"]["f1"], "detector": page["encoder"]["label_f1"]}
+
+
+def shown(o, folder, name, first, other, codes, encoder, seconds):
+    pairs = run(o, "compare", first, other)["pairs"]
+    line = {"name": name, "atoms": o.atoms, **judged(o, folder, first, codes, encoder),
+            "pw_mcc": pairs["pw_mcc"], "above": pairs["above_09"], "seconds": seconds}
+    print(json.dumps(line), flush=True)
+    return line
+
+
+def fits(o, folder, top_s):
+    seconds, at = [], f"{folder}/fit{top_s}"
+    for seed in (0, 1):
+        run(o, "fit", "--rows", f"{folder}/fit.h5", "--atoms", o.atoms, "--top-s", top_s,
+            "--encode-s", max(o.encode_s, top_s), "--sweeps", o.sweeps, "--seed", seed, "--device",
+            o.device, "--output", f"{at}-{seed}", seconds=seconds)
+    run(o, "encode", "--rows", f"{folder}/unseen.h5", "--dictionary", f"{at}-0", "--output",
+        f"{at}-codes")
+    run(o, "detect", "--rows", f"{folder}/fit.h5", "--dictionary", f"{at}-0", "--codes", f"{at}-0",
+        "--output", f"{at}-detectors")
+    return shown(o, folder, f"fit {top_s} @{max(o.encode_s, top_s)}", f"{at}-0", f"{at}-1",
+                 f"{at}-codes", f"{at}-detectors", seconds[0])
+
+
+def autoencoders(o, folder):
+    seconds, at = [], f"{folder}/topk"
+    for seed in (0, 1):
+        begun = time.time()
+        subprocess.run([sys.executable, f"{HERE}/bench_sae.py", "--rows", o.rows, "--fit-rows",
+                        str(o.fit_rows), "--atoms", str(o.atoms), "--top-s", str(o.encode_s),
+                        "--peer", "topk", "--epochs", str(o.epochs), "--every", str(o.epochs),
+                        "--seed", str(seed), "--device", o.torch_device, "--save",
+                        f"{at}-{seed}"], check=True, stdout=subprocess.DEVNULL)
+        seconds.append(time.time() - begun)
+        run(o, "import", f"{at}-{seed}", "--output", f"{at}-{seed}-dictionary")
+    run(o, "encode", "--rows", f"{folder}/unseen.h5", "--encoder", f"{at}-0-dictionary", "--output",
+        f"{at}-codes")
+    return shown(o, folder, f"TopK {o.encode_s}", f"{at}-0-dictionary", f"{at}-1-dictionary",
+                 f"{at}-codes", f"{at}-0-dictionary", seconds[0])
+
+
+def main():
+    o = options_read()
+    with tempfile.TemporaryDirectory() as folder:
+        rows_split(o, folder)
+        lines = [fits(o, folder, int(s)) for s in o.top_s.split(",")]
+        if o.epochs:
+            lines.append(autoencoders(o, folder))
+    print("".join(f"{c:>12}" for c in COLUMNS), file=sys.stderr)
+    for line in lines:
+        print("".join(f"{v:>12.4f}" if isinstance(v, float) else f"{v:>12}"
+                      for v in (line[c] for c in COLUMNS)), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
