@@ -48,7 +48,7 @@ static void lines(const struct values *v, unsigned without, char *text, size_t c
 static void names_try(void)
 {
   struct values v = {0};
-  char *both[] = {"test", "--lines", "3", "--rows=4"};
+  char *both[] = {"test", "--lines", "3", "--rows=4", NULL};
   const char deck[] = "called = deck  # old\nlines = 5\n", twice[] = "lines = 5\nrows = 6\n";
   ok(parse(both, 3, &v) == OK && v.rows == 3, "an old name sets the option");
   ok(parse(both, 4, &v) == ERR_USAGE && strstr(status_message(), "'--rows' is given twice"),
@@ -66,7 +66,7 @@ static void names_try(void)
 static void lines_try(void)
 {
   struct values v = {0};
-  char *given[] = {"test", "--threads=2", "--called", "x"}, text[256];
+  char *given[] = {"test", "--threads=2", "--called", "x", NULL}, text[256];
   ok(parse(given, 4, &v) == OK, "options are read");
   lines(&v, 0, text, sizeof text);
   ok(strcmp(text, "rows = 7\nthreads = 2\nname = x\n") == 0, "lines have the names of today: %s",

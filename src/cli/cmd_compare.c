@@ -106,6 +106,17 @@ static int names_take(struct compare_options *o, const char *const *arguments)
   return OK;
 }
 
+/* How often atoms of A have rows is known where its supports.h5 can be read. */
+static int density_find(struct job *j)
+{
+  int status = density_open(j->in[0].file, j->in[0].source.k, &j->arena, &j->density);
+  if (status != ERR_INPUT && status != ERR_IO) return status;
+  log_warn("the quarters by frequency are left out: %s", status_message());
+  status_clear();
+  j->density.rows = NULL;
+  return OK;
+}
+
 static int inputs_open(struct job *j, struct compare_options *o, const char *const *arguments)
 {
   TRY(names_take(o, arguments));
@@ -114,7 +125,7 @@ static int inputs_open(struct job *j, struct compare_options *o, const char *con
     j->task.atoms[i] = &j->in[i].source;
   }
   if (!strcmp(o->pairs, "no")) return OK;
-  return density_open(j->in[0].file, j->in[0].source.k, &j->arena, &j->density);
+  return density_find(j);
 }
 
 /* The atoms of one dictionary that have no partner, the loneliest first. */

@@ -389,7 +389,10 @@ static int identity_begin(struct run *run, const struct encode_options *o,
   char range[64];
   snprintf(range, sizeof range, "%lld:%lld", (long long)job->part.first,
            (long long)(job->part.first + job->source.n));
-  if (r.row_range) r.row_range = range;
+  if (r.row_range)
+    r.row_range = range; /* a part stores the limit too */
+  else
+    r.cosine_limit = cosine_limit_resolved(r.cosine_limit, t->atoms->k);
   r.top_s = t->top_s;
   r.rounds = t->rounds;
   r.codes = t->nonnegative ? "nonnegative" : "signed";

@@ -248,6 +248,7 @@ static struct fit_options options_resolve(const struct fit_job *j)
   r.relaxation = t->relaxation;
   r.rounds = encode_rounds(j->o); /* those of the fit are as many, or --top-s */
   r.encode_s = encode_width(j->o);
+  r.cosine_limit = cosine_limit_resolved(r.cosine_limit, t->k);
   if (joint)
     r.directions = 0;
   else

@@ -11,6 +11,7 @@
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/attributes.h"
+#include "io/part.h"
 
 struct diff {
   const struct h5_file *a, *b;
@@ -168,7 +169,8 @@ typedef int visit_pair(struct diff *d, const char *object, const struct h5_entry
 
 /* Visit the pairs of two sorted lists until a difference; an entry that only one list has is one.
  * object: NULL for lists of objects, of which /run is left out, else the object of the
- * attributes, of which hashes in files of ours are, since what they are of is compared. */
+ * attributes, of which hashes in files of ours are, since what they are of is compared, and marks
+ * of files that were read. */
 static int lists_merge_by_path(struct diff *d, const char *object, const struct h5_listing *a,
                                const struct h5_listing *b, visit_pair *visit)
 {
@@ -179,7 +181,8 @@ static int lists_merge_by_path(struct diff *d, const char *object, const struct 
                 : j == b->count ? -1
                                 : strcmp(a->entries[i].path, b->entries[j].path);
     const struct h5_entry *one = order <= 0 ? &a->entries[i] : &b->entries[j];
-    int skipped = object ? hashes && hash_names(one->path) : path_is_run(one->path);
+    int names_hash = object && (hash_names(one->path) || part_is_mark(one->path));
+    int skipped = object ? hashes && names_hash : path_is_run(one->path);
     if (order && !skipped)
       only_differs(d, object, one->path, order < 0);
     else if (!skipped)

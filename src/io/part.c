@@ -56,6 +56,11 @@ static int norms_write(const struct h5_file *f, const struct norms *norms)
 
 static const char files_mark[] = "rows_files";
 
+int part_is_mark(const char *attribute)
+{
+  return strcmp(attribute, files_mark) == 0;
+}
+
 int part_write(const struct h5_file *f, const struct encode_part *part)
 {
   const struct part_sums *sums = &part->sums;

@@ -14,6 +14,8 @@ extern const struct file_kind part_kind;
 
 /* Write /part. */
 int part_write(const struct h5_file *f, const struct encode_part *part);
+/* Is this attribute a mark of files, which says nothing of values? */
+int part_is_mark(const char *attribute);
 
 /* A part that is open, and what it says. */
 struct part_input {

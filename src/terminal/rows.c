@@ -14,18 +14,23 @@ enum { MAX_ROWS = 4096 };
 
 /* Take nonnegative codes that are 0 out of the lists of n rows: at their bound they are no unknowns
  * (N.17).  d is 1. */
-static void bound_drop(struct terminal_rows *r, idx n)
+static int bound_drop(struct terminal_rows *r, idx n)
 {
   gidx base = r->start[0], at = base, to = 0;
   for (idx i = 0; i < n; i++) {
     gidx end = r->start[i + 1];
     for (; at < end; at++) {
-      if (!(r->codes[at - base] > 0)) continue;
+      float code = r->codes[at - base];
+      CHECK(code >= 0, ERR_INPUT,
+            "row %lld has the code %g, and its file says that codes are nonnegative",
+            (long long)(r->next + i), (double)code);
+      if (code == 0) continue;
       r->list[to] = r->list[at - base];
       r->codes[to++] = r->codes[at - base];
     }
     r->start[i + 1] = base + to;
   }
+  return OK;
 }
 
 /* Read the rows of the next batch; a worker's job. */
@@ -39,7 +44,7 @@ static int read_run(void *argument)
   n = cpu_joint_fit(&r->work, r->start, n);
   TRY(t->supports->read(t->supports->self, r->start[0], r->start[n] - r->start[0], r->list, NULL,
                         r->codes));
-  if (t->nonnegative) bound_drop(r, n);
+  if (t->nonnegative) TRY(bound_drop(r, n));
   TRY(t->rows->read(t->rows->self, r->next, n, r->x));
   r->batch = (struct joint_rows){r->next, n, r->x, r->start, r->list, r->codes};
   return OK;

@@ -72,8 +72,7 @@ static int is_new(const struct h5_array *a)
 {
   static uint64_t told[MAX_TOLD];
   static int count;
-  uint64_t mark = fingerprint(a->path, (gidx)strlen(a->path), 1, 0) +
-                  3 * fingerprint(a->object, (gidx)strlen(a->object), 1, 0);
+  uint64_t mark = hash64(a->path, strlen(a->path)) + 3 * hash64(a->object, strlen(a->object));
   for (int i = 0; i < count; i++)
     if (told[i] == mark) return 0;
   if (count < MAX_TOLD) told[count++] = mark;
