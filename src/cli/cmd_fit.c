@@ -12,6 +12,7 @@
 #include "base/stop.h"
 #include "cli/advice.h"
 #include "cli/agreement.h"
+#include "cli/encode_plan.h"
 #include "cli/fit_sweeps.h"
 #include "cli/report.h"
 #include "cli/threads.h"

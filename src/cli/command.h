@@ -140,10 +140,6 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
         .effect = OPTION_RUN, .flags = OPTION_PER_RANK                                             \
   }
 
-/* A --cosine-limit as it counts for k atoms: of those that let their cosine be computed all are the
- * same. */
-idx cosine_limit_resolved(idx limit, idx k);
-
 /* The files that a run reads, each FILE or FILE:/PATH, or NULL. */
 enum { MAX_INPUTS = 5 };
 struct rows_input;

@@ -272,9 +272,3 @@ int run_facts(const struct run *run, const char *device, int threads, struct run
   memcpy(facts, all, (size_t)count * sizeof *all);
   return count;
 }
-
-idx cosine_limit_resolved(idx limit, idx k)
-{
-  enum { STANDARD = 65536 };
-  return limit < k ? limit : k > STANDARD ? k : STANDARD;
-}

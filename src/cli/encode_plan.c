@@ -76,3 +76,9 @@ int encode_plan_print(const struct run *run, const struct encode_task *t)
          t->encoder && t->top_s == t->atoms->k ? ", and 12 bytes for each code" : "");
   return OK;
 }
+
+idx cosine_limit_resolved(idx limit, idx k)
+{
+  enum { STANDARD = 65536 };
+  return limit < k ? limit : k > STANDARD ? k : STANDARD;
+}

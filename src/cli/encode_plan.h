@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What --dry-run of encode and route says.
+ * What --dry-run of encode and route says, and what of their options counts.
  *
  * Floor: cli. */
 #ifndef CLI_ENCODE_PLAN_H
@@ -11,5 +11,9 @@
 /* Print how the work is split, and the memory and disk that it needs, as lines or, with --json, as
  * facts.  Rank 0 does. */
 int encode_plan_print(const struct run *run, const struct encode_task *task);
+
+/* A --cosine-limit as it counts for k atoms: of those that let their cosine be computed all are the
+ * same. */
+idx cosine_limit_resolved(idx limit, idx k);
 
 #endif
