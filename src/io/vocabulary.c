@@ -158,9 +158,17 @@ int vocabulary_note(struct vocabulary_use *u, const struct vocabulary *v, const 
   return OK;
 }
 
+/* Has it words for few of its tokens, by design?  Then an empty line is no word that was torn. */
+static int is_sparse(const struct vocabulary *v)
+{
+  gidx empty = 0;
+  for (gidx i = 0; i < v->n; i++) empty += !v->word[i] || !*v->word[i];
+  return 2 * empty > v->n;
+}
+
 void vocabulary_warn(const struct vocabulary_use *u, const struct vocabulary *v, const char *path)
 {
-  if (u->empty && v->is_text)
+  if (u->empty && v->is_text && !is_sparse(v))
     log_warn("%lld of the rows' tokens have an empty line in '%s', token %lld first: a word that "
              "is a line feed takes two lines, and shifts all behind it; write it as \\n, or give "
              "the words in JSON",

@@ -28,7 +28,8 @@ struct vocabulary_use {
 /* Note tokens token[count]. */
 int vocabulary_note(struct vocabulary_use *u, const struct vocabulary *v, const gidx *token,
                     gidx count);
-/* Warn of lines that are empty where rows have the token, and of tokens behind the last word. */
+/* Warn of lines that are empty where rows have the token, unless most lines are, and of tokens
+ * behind the last word. */
 void vocabulary_warn(const struct vocabulary_use *u, const struct vocabulary *v, const char *path);
 
 #endif
