@@ -122,6 +122,23 @@ def check_real(at):
     ok(((a > 0) == (b > 0)).mean() > 0.9999, "and comes back")
 
 
+@claim("of a fit: encode solves as many codes with the same atoms, and fires without that bound")
+def check_fit(at):
+    run("fit", "--rows", NEXT, "--atoms", 30, "--top-s", 2, "--encode-s", 5, "--sweeps", 1,
+        "--output", f"{at}/f")
+    run("detect", "--rows", NEXT, "--dictionary", f"{at}/f", "--codes", f"{at}/f", "--output",
+        f"{at}/d")
+    for name in "fd":
+        run("encode", "--rows", NEXT, "--dictionary", f"{at}/{name}", "--output", f"{at}/{name}5")
+    a, b = dense(f"{at}/f5/supports.h5"), dense(f"{at}/d5/supports.h5")
+    ok(np.array_equal(a, b) and (a > 0).sum(1).max() == 5, "five codes a row, the same")
+    d = Detectors(f"{at}/d")
+    run("encode", "--rows", NEXT, "--encoder", f"{at}/d", "--output", f"{at}/fires")
+    scores = chains(centered(NEXT, d.mean), d.weights)
+    ok(np.array_equal(dense(f"{at}/fires/supports.h5"),
+                      np.where(scores > d.threshold, scores, 0)), "all that fire")
+
+
 @claim("more rows than thresholds are chosen by: sum blocks spread over all")
 def check_sample(at):
     rng = np.random.default_rng(3)
@@ -256,7 +273,7 @@ def check_refused(at):
 
 
 def main():
-    for check in (check_real, check_sample, check_corners, check_probing, check_refused):
+    for check in (check_real, check_fit, check_sample, check_corners, check_probing, check_refused):
         with tempfile.TemporaryDirectory() as at:
             check(at)
     done_testing()

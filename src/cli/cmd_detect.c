@@ -154,6 +154,10 @@ static int result_write(struct run *run, struct detect_job *j)
   TRY(matrix_output_write(&j->file, 0, s->k, j->atoms));
   if (j->task.mean) TRY(object_write_vector(&j->file.result.h5, "/mean", s->p, j->task.mean));
   TRY(nonnegative_write(&j->file.result.h5, j->dictionary.nonnegative));
+  if (j->dictionary.top_s)
+    TRY(h5_attribute_long(&j->file.result.h5, "/", "top_s", j->dictionary.top_s));
+  if (j->dictionary.rounds)
+    TRY(h5_attribute_long(&j->file.result.h5, "/", "rounds", j->dictionary.rounds));
   TRY(encoder_write(&j->file, &stored));
   return matrix_output_finish(&j->file, facts, run_facts(run, "cpu", j->task.threads, facts));
 }

@@ -320,7 +320,7 @@ static int task_fill(struct train_job *j)
 }
 
 /* How many codes rows have. */
-static void codes_tell(const struct train_job *j, const char *form, idx s, char out[48])
+static void codes_format(const struct train_job *j, const char *form, idx s, char out[48])
 {
   if (j->task.sizes.l0 > 0)
     snprintf(out, 48, "l0=%.17g", j->task.sizes.l0);
@@ -389,7 +389,7 @@ static int end_report(struct train_job *j)
   TRY(train_points_tell(j, r->steps, 1));
   if (r->stopped) return OK;
   char codes[48];
-  codes_tell(j, "top_s", r->top_s, codes);
+  codes_format(j, "top_s", r->top_s, codes);
   log_info("train   rows=%lld held_out=%lld atoms=%d %s batch=%d steps=%lld ranks=%d "
            "device='%s' seconds=%.2f fingerprint=%016llx",
            (long long)r->fitted_rows, (long long)r->held_rows, j->task.sizes.k, codes,
