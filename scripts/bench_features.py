@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What dictionaries find, beside what they explain: fits with several numbers of atoms a row, all
-encoded with one, and TopK autoencoders in PyTorch beside them.
+encoded with one, and autoencoders in PyTorch beside them.
 
 usage: scripts/bench_features.py --rows FILE [options] BUILD > features.jsonl
 
@@ -38,10 +38,13 @@ def options_read():
     add("--rows", required=True, help="FILE.h5 with /rows and /token")
     add("--fit-rows", type=int, default=24576)
     add("--atoms", type=int, default=1024)
-    add("--top-s", default="16,8,4", help="atoms a row of each fit")
+    add("--top-s", default="16,8,4", help="atoms a row of each fit; '': no fit")
     add("--encode-s", type=int, default=16, help="atoms a row of what is judged")
     add("--sweeps", type=int, default=40)
+    add("--peers", default="topk,batchtopk,matryoshka", help="autoencoders (bench_sae.py)")
     add("--epochs", type=int, default=51, help="of the autoencoders; 0: none")
+    add("--batch", type=int, default=256, help="rows of their steps")
+    add("--lr", type=float, default=0, help="their learning rate; 0: 0.128 / sqrt(atoms)")
     add("--device", default="auto", help="of sagitta")
     add("--torch-device", default="cuda", help="of the autoencoders")
     return flags.parse_args()
@@ -98,20 +101,21 @@ def fits(o, folder, top_s):
                  f"{at}-codes", f"{at}-detectors", seconds[0])
 
 
-def autoencoders(o, folder):
-    seconds, at = [], f"{folder}/topk"
+def autoencoder(o, folder, peer):
+    seconds, at = [], f"{folder}/{peer}"
     for seed in (0, 1):
         begun = time.time()
         subprocess.run([sys.executable, f"{HERE}/bench_sae.py", "--rows", o.rows, "--fit-rows",
                         str(o.fit_rows), "--atoms", str(o.atoms), "--top-s", str(o.encode_s),
-                        "--peer", "topk", "--epochs", str(o.epochs), "--every", str(o.epochs),
-                        "--seed", str(seed), "--device", o.torch_device, "--save",
-                        f"{at}-{seed}"], check=True, stdout=subprocess.DEVNULL)
+                        "--peer", peer, "--epochs", str(o.epochs), "--every", str(o.epochs),
+                        "--batch", str(o.batch), "--lr", str(o.lr), "--seed", str(seed), "--device",
+                        o.torch_device, "--save", f"{at}-{seed}"],
+                       check=True, stdout=subprocess.DEVNULL)
         seconds.append(time.time() - begun)
         run(o, "import", f"{at}-{seed}", "--output", f"{at}-{seed}-dictionary")
     run(o, "encode", "--rows", f"{folder}/unseen.h5", "--encoder", f"{at}-0-dictionary", "--output",
         f"{at}-codes")
-    return shown(o, folder, f"TopK {o.encode_s}", f"{at}-0-dictionary", f"{at}-1-dictionary",
+    return shown(o, folder, f"{peer} {o.encode_s}", f"{at}-0-dictionary", f"{at}-1-dictionary",
                  f"{at}-codes", f"{at}-0-dictionary", seconds[0])
 
 
@@ -119,9 +123,9 @@ def main():
     o = options_read()
     with tempfile.TemporaryDirectory() as folder:
         rows_split(o, folder)
-        lines = [fits(o, folder, int(s)) for s in o.top_s.split(",")]
+        lines = [fits(o, folder, int(s)) for s in o.top_s.split(",") if s]
         if o.epochs:
-            lines.append(autoencoders(o, folder))
+            lines += [autoencoder(o, folder, peer) for peer in o.peers.split(",")]
     print("".join(f"{c:>12}" for c in COLUMNS), file=sys.stderr)
     for line in lines:
         print("".join(f"{v:>12.4f}" if isinstance(v, float) else f"{v:>12}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two autoencoders in PyTorch beside `sagitta fit`: how much of unseen rows they explain after how
+"""Autoencoders in PyTorch beside `sagitta fit`: how much of unseen rows they explain after how
 many seconds.
 
 usage: scripts/bench_sae.py --rows FILE[:/NAME] [options] > peers.jsonl
@@ -8,6 +8,10 @@ usage: scripts/bench_sae.py --rows FILE[:/NAME] [options] > peers.jsonl
 topk  Gao et al. 2024 (arXiv 2406.04093): the s largest latents, never negative; decoder of unit
       norm, whose gradient along itself is taken away; a bias before; Adam, linear warm-up and
       decay; an auxiliary loss by which latents that are dead describe what is left over.
+batchtopk   Bussmann et al. 2024 (arXiv 2412.06410): the largest scores of the batch, --top-s a row
+            on average, and the threshold of a running mean for unseen rows; else as topk.
+matryoshka  Bussmann et al. 2025 (arXiv 2503.17547): the same; the first --nested atoms alone have
+            to describe rows, too.
 mp    matching pursuit (arXiv 2506.03093): s steps, each of which takes the atom that fits the
       residual best; one dictionary of unit norm for both directions; the same training.
 
@@ -17,8 +21,9 @@ variance is 1 - RSS / TSS, TSS about the column means of the same rows (doc/nume
 `seconds` begin when the rows are on the device and have all that follows in them; `training` is the
 same without the time that these lines take; `since_start` begins with the process.
 
---save FOLDER leaves the trained TopK autoencoder as sparsify does (cfg.json, sae.safetensors), for
-`sagitta import`; its rows are not scaled."""
+--save FOLDER leaves the trained autoencoder for `sagitta import`, of rows that are not scaled: topk
+as sparsify does (cfg.json, sae.safetensors), batchtopk and matryoshka as SAELens does, a
+jumprelu."""
 import time
 
 START = time.perf_counter()  # before PyTorch, whose import takes seconds
@@ -26,8 +31,9 @@ START = time.perf_counter()  # before PyTorch, whose import takes seconds
 import argparse  # noqa: E402
 import json  # noqa: E402
 import math  # noqa: E402
-import os  # noqa: E402
 import sys  # noqa: E402
+
+from sae_peers import PEERS, Pursuit, save  # noqa: E402
 
 BLOCK = 8192  # rows that are judged at a time
 
@@ -40,7 +46,7 @@ def options_read():
     add("--fit-rows", type=int, default=24576, help="the rest is unseen")
     add("--atoms", type=int, default=4096)
     add("--top-s", type=int, default=32)
-    add("--peer", choices=("topk", "mp", "both"), default="both")
+    add("--peer", choices=(*PEERS, "both"), default="both")
     add("--epochs", type=int, default=51)
     add("--batch", type=int, default=256, help="rows a step")
     add("--lr", type=float, default=0, help="0: 0.128 / sqrt(atoms)")
@@ -51,12 +57,14 @@ def options_read():
     add("--dead-rows", type=int, default=0, help="a latent is dead that none of so many rows took; "
         "0: one epoch")
     add("--start", choices=("best", "rows", "random"), default="best", help="atoms at the start; "
-        "best: random for topk, rows for mp")
+        "best: random, but rows for mp")
+    add("--nested", default="", help="of matryoshka: widths, such as 128,512,4096, the last one "
+        "--atoms; default: a 32nd, an eighth, all")
     add("--every", type=int, default=1, help="epochs between two lines")
     add("--seed", type=int, default=0)
     add("--device", default="cuda")
     add("--precision", choices=("fp32", "tf32"), default="tf32", help="of products on a GPU")
-    add("--save", metavar="FOLDER", help="for the trained TopK autoencoder")
+    add("--save", metavar="FOLDER", help="for the trained autoencoder, not of mp")
     return flags.parse_args()
 
 
@@ -82,98 +90,6 @@ def share_of(step, steps, warm_up, decay):
     up = (step + 1) / max(1, warm_up * steps)
     down = (steps - step) / max(1, decay * steps)
     return min(1.0, up, down)
-
-
-class Peer:
-    """A dictionary of unit atoms and a bias before; step by step trained on scaled rows."""
-
-    def __init__(self, torch, rows, o):
-        self.torch, self.o = torch, o
-        self.bias = rows.mean(0).clone().requires_grad_()
-        atoms = torch.randn(o.atoms, rows.shape[1], device=rows.device)
-        if o.start == "rows" or o.start == "best" and self.from_rows:
-            picked = torch.randperm(len(rows), device=rows.device)[:o.atoms]
-            atoms[:len(picked)] = rows[picked] - rows.mean(0)
-        self.atoms = torch.nn.functional.normalize(atoms, dim=1).requires_grad_()
-        self.idle = torch.zeros(o.atoms, dtype=torch.int64, device=rows.device)
-
-    def used(self, chosen, codes):
-        """Count rows since an atom was last taken."""
-        fired = self.torch.zeros_like(self.idle)
-        fired.scatter_add_(0, chosen.reshape(-1), (codes.detach() != 0).long().reshape(-1))
-        self.idle = self.torch.where(fired > 0, 0, self.idle + len(chosen))
-
-    def dead(self):
-        return self.idle >= self.o.dead_rows
-
-    def dead_loss(self, scores, left):
-        """How badly the dead describe what is left over, next to its own size."""
-        torch, dead = self.torch, self.dead()
-        k = min(self.o.k_aux, int(dead.sum()))
-        if not k:
-            return 0.0
-        top = torch.topk(scores.masked_fill(~dead, -math.inf), k, dim=1)
-        codes = torch.zeros_like(scores).scatter(1, top.indices, torch.relu(top.values))
-        return self.o.aux * ((codes @ self.atoms - left) ** 2).mean() / (left ** 2).mean()
-
-    def before_step(self):
-        """What of the gradient would only change an atom's length goes."""
-        grad, atoms = self.atoms.grad, self.atoms.detach()
-        grad -= (grad * atoms).sum(1, keepdim=True) * atoms
-
-    def after_step(self):
-        with self.torch.no_grad():
-            self.atoms /= self.atoms.norm(dim=1, keepdim=True)
-
-
-class TopK(Peer):
-    from_rows = False
-
-    def __init__(self, torch, rows, o):
-        super().__init__(torch, rows, o)
-        self.encoder = self.atoms.detach().clone().requires_grad_()
-        self.shift = torch.zeros(o.atoms, device=rows.device).requires_grad_()
-
-    def parameters(self):
-        return [self.atoms, self.bias, self.encoder, self.shift]
-
-    def describe(self, x):
-        scores = (x - self.bias) @ self.encoder.T + self.shift
-        top = self.torch.topk(scores, self.o.top_s, dim=1)
-        codes = self.torch.relu(top.values)
-        dense = self.torch.zeros_like(scores).scatter(1, top.indices, codes)
-        return dense @ self.atoms + self.bias, top.indices, codes, scores
-
-    def loss(self, x):
-        y, chosen, codes, scores = self.describe(x)
-        self.used(chosen, codes)
-        return ((y - x) ** 2).mean() + self.dead_loss(scores, (x - y).detach())
-
-
-class Pursuit(Peer):
-    from_rows = True
-
-    def parameters(self):
-        return [self.atoms, self.bias]
-
-    def describe(self, x):
-        left = x - self.bias
-        chosen, codes = [], []
-        for _ in range(self.o.top_s):
-            with self.torch.no_grad():
-                best = (left @ self.atoms.T).argmax(1)
-            atom = self.atoms[best]
-            code = (left * atom).sum(1, keepdim=True)
-            left = left - code * atom
-            chosen.append(best)
-            codes.append(code)
-        return x - left, self.torch.stack(chosen, 1), self.torch.cat(codes, 1), None
-
-    def loss(self, x):
-        y, chosen, codes, _ = self.describe(x)
-        self.used(chosen, codes)
-        left = (x - y).detach()
-        return ((y - x) ** 2).mean() + self.dead_loss(left @ self.atoms.T, left)
 
 
 class Clock:
@@ -242,34 +158,19 @@ def train(torch, kind, name, fitted, unseen, o):
             rate.step()
         if epoch % o.every == 0 or epoch == o.epochs:
             line_print(name, epoch, clock, peer, fitted, unseen)
-    if o.save and kind is TopK:
+    if o.save and kind is not Pursuit:
         save(peer, scale.item(), o.save)
 
 
-def save(peer, scale, folder):
-    """The autoencoder of rows that are not scaled, as sparsify saves its own."""
-    values = {"W_dec": peer.atoms, "b_dec": scale * peer.bias, "encoder.bias": scale * peer.shift,
-              "encoder.weight": peer.encoder}
-    values = {name: value.detach().cpu().numpy().astype("<f4") for name, value in values.items()}
-    header, end = {}, 0
-    for name, value in values.items():
-        header[name] = dict(dtype="F32", shape=value.shape, data_offsets=[end, end + value.nbytes])
-        end += value.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "sae.safetensors"), "wb") as f:
-        f.write(len(text).to_bytes(8, "little") + text)
-        for value in values.values():
-            f.write(value.tobytes())
-    k, p = peer.atoms.shape
-    with open(os.path.join(folder, "cfg.json"), "w") as f:
-        json.dump(dict(activation="topk", expansion_factor=-(-k // p), normalize_decoder=True,
-                       num_latents=k, k=peer.o.top_s, multi_topk=False, skip_connection=False,
-                       transcode=False, d_in=p), f)
-
-
-PEERS = {"topk": (TopK, "TopK autoencoder"), "mp": (Pursuit, "matching-pursuit autoencoder")}
+def nested_of(o):
+    """The widths that have to describe rows."""
+    if o.peer != "matryoshka":
+        return [o.atoms]
+    widths = [int(w) for w in o.nested.split(",")] if o.nested else [o.atoms // 32, o.atoms // 8,
+                                                                     o.atoms]
+    if widths[-1] != o.atoms or sorted(set(widths)) != widths or widths[0] < 1:
+        sys.exit("bench_sae: --nested rises, and ends at --atoms")
+    return widths
 
 
 def main():
@@ -280,14 +181,15 @@ def main():
     o.dead_rows = o.dead_rows or o.fit_rows
     if o.top_s > o.atoms:
         sys.exit("bench_sae: --top-s is larger than --atoms")
-    if o.save and o.peer == "mp":
-        sys.exit("bench_sae: --save is for --peer topk or both")
+    if o.save and o.peer in ("mp", "both"):
+        sys.exit("bench_sae: --save is for one autoencoder that has an encoder")
+    o.nested = nested_of(o)
     torch.backends.cuda.matmul.allow_tf32 = o.precision == "tf32"
     rows = rows.to(o.device)
     name = torch.cuda.get_device_name() if o.device.startswith("cuda") else "CPU"
     print(json.dumps(dict(setup=dict(vars(o), torch=torch.__version__, device_name=name,
                                      n_rows=len(rows), columns=rows.shape[1]))), flush=True)
-    for key in PEERS if o.peer == "both" else (o.peer,):
+    for key in ("topk", "mp") if o.peer == "both" else (o.peer,):
         kind, label = PEERS[key]
         train(torch, kind, label, rows[:o.fit_rows], rows[o.fit_rows:], o)
 
