@@ -33,7 +33,7 @@ libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c %D%/model/partners.h %D%/model/partners.c \
-  %D%/model/pairs.h %D%/model/pairs.c \
+  %D%/model/pairs.h %D%/model/pairs.c %D%/model/stability.h %D%/model/stability.c \
   %D%/model/assignment.h %D%/model/assignment_impl.h %D%/model/assignment.c \
   %D%/model/assignment_first.h %D%/model/assignment_first.c \
   %D%/model/assignment_lists.h %D%/model/assignment_lists.c \
@@ -220,7 +220,8 @@ libsagitta_a_SOURCES += \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
   %D%/io/comparison.h %D%/io/comparison.c %D%/io/density.h %D%/io/density.c \
-  %D%/io/stability.h %D%/io/stability.c \
+  %D%/io/stability.h %D%/io/stability.c %D%/io/seeds.h %D%/io/seeds.c \
+  %D%/io/stable_atoms.h %D%/io/stable_atoms.c \
   %D%/io/top.h %D%/io/top.c \
   %D%/io/truth.h %D%/io/truth.c %D%/io/labels.h %D%/io/labels.c \
   %D%/io/attribution.h %D%/io/attribution.c \
@@ -280,7 +281,7 @@ libsagitta_a_SOURCES += \
   %D%/fit/revive.h %D%/fit/revive.c %D%/fit/update.h %D%/fit/update.c \
   %D%/fit/fit_impl.h %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
   %D%/fit/sweep.h %D%/fit/sweep.c %D%/fit/sweep_end.h %D%/fit/sweep_end.c \
-  %D%/fit/fit.h %D%/fit/fit.c
+  %D%/fit/quiet.h %D%/fit/quiet.c %D%/fit/fit.h %D%/fit/fit.c
 
 # train: an autoencoder by stochastic gradient descent
 libsagitta_a_SOURCES += \
@@ -322,7 +323,7 @@ sagitta_SOURCES = \
   %D%/cli/agreement.h %D%/cli/agreement.c \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c %D%/cli/gpu_start.h %D%/cli/gpu_start.c \
-  %D%/cli/stable_atoms.h %D%/cli/stable_atoms.c \
+  %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c \
   %D%/cli/advice.h %D%/cli/advice.c %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
   %D%/cli/describe.h %D%/cli/describe.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \

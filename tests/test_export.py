@@ -234,7 +234,8 @@ def check_stable(at):
     error = abs(json.loads(codes.stdout)["metrics"]["explained_variance"] - judged(done)[0])
     ok(error < DIGITS, f"judged by the stable atoms alone: off by {error}")
     for more, code, said in (
-            (words[:2], 2, "'--stable' and '--comparison' go together"), (words[2:], 2, "together"),
+            (words[:2], 2, "'--comparison' is for '--stable'"),
+            (words[2:], 65, "does not say how stable its atoms are: fit with '--seeds 3'"),
             (("--comparison", f"{at}/turned", *words[2:]), 65, "compares another dictionary than"),
             (("--comparison", f"{at}/fit/dictionary.h5", *words[2:]), 65, "/pairs/cosine"),
             (("--comparison", f"{at}/fitted.npy", *words[2:]), 65, "is not the comparison.h5"),

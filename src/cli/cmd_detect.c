@@ -14,6 +14,7 @@
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/rows.h"
+#include "io/seeds.h"
 #include "io/supports_input.h"
 #include "look/detect.h"
 
@@ -78,6 +79,7 @@ struct detect_job {
   struct supports_input codes;
   struct detect_task task;
   struct detect_result result;
+  struct seeds_record seeds; /* of the dictionary, whose atoms stay */
   struct output_place path;
   struct matrix_output file; /* rank 0, as is the next */
   float *atoms, *bias;
@@ -93,6 +95,8 @@ static int inputs_open(struct detect_job *j, const struct detect_options *o)
   CHECK(o->output.output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
   TRY(rows_input_open(&j->rows, o->rows));
   TRY(dictionary_input_open(&j->dictionary, o->dictionary));
+  if (j->dictionary.input->format == INPUT_H5)
+    TRY(seeds_read(&j->dictionary.input->h5, j->dictionary.source.k, &j->arena, &j->seeds));
   TRY(supports_input_open(&j->codes, o->codes));
   CHECK(j->codes.source.has_codes, ERR_INPUT,
         "'%s' has scores and no codes: make them with `sagitta encode`", j->codes.source.name);
@@ -159,6 +163,7 @@ static int result_write(struct run *run, struct detect_job *j)
   if (j->dictionary.rounds)
     TRY(h5_attribute_long(&j->file.result.h5, "/", "rounds", j->dictionary.rounds));
   TRY(encoder_write(&j->file, &stored));
+  TRY(seeds_write(&j->file.result.h5, &j->seeds));
   return matrix_output_finish(&j->file, facts, run_facts(run, "cpu", j->task.threads, facts));
 }
 

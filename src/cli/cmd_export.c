@@ -13,7 +13,6 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
-#include "cli/stable_atoms.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "encode/forward.h"
@@ -21,6 +20,8 @@
 #include "io/dictionary.h"
 #include "io/export.h"
 #include "io/rows.h"
+#include "io/seeds.h"
+#include "io/stable_atoms.h"
 #include "io/training.h"
 #include "model/route.h"
 
@@ -46,7 +47,8 @@ static const struct option_row input_rows[] = {
 
 static const struct option_row form_rows[] = {
     {"stable", OPTION_REAL, AT(stable), "0", 0, 1, NULL, "COSINE",
-     "only the atoms whose pair in --comparison has at least this cosine; 0: all",
+     "only the atoms that other seeds found again with at least this cosine: by /stability of the "
+     "dictionary, from `sagitta fit --seeds 3`, or by the pairs of --comparison; 0: all",
      .effect = OPTION_BITS},
     {"to", OPTION_CHOICE, AT(to), "safetensors", 0, 0, EXPORT_FORMS, NULL,
      "what is written: atoms and mean, in one file or two; or the folder of an autoencoder",
@@ -84,9 +86,11 @@ static const struct option_set export_set = {
         "--rows the log says how much of these rows the other program would explain from the "
         "files; where it leaves more than twice as much unexplained as the dictionary does, "
         "nothing is written without --force.\n\n"
-        "With --stable 0.9 only atoms are written that other fits found again, by the pairs of "
-        "--comparison; run.json says which, as `numbers`.\n\n"
+        "With --stable 0.9 only atoms are written that other fits found again, as the dictionary "
+        "of `sagitta fit --seeds 3` says, or the pairs of --comparison; run.json says which, as "
+        "`numbers`.\n\n"
         "A single argument that ends in .in is a deck.\n\n"
+        "  sagitta export fit/ --stable 0.9 --output stable/\n"
         "  sagitta compare fit/ other-seed/ --output compared/\n"
         "  sagitta export fit/ --comparison compared/ --stable 0.9 --output stable/\n"
         "  sagitta export fit/ --to saelens --rows unseen.npy --output sae/",
@@ -124,6 +128,28 @@ static int state_warn(const struct dictionary_input *d)
   return OK;
 }
 
+/* Of the atoms, those that were found again. */
+static int stable_load(struct export_job *job, const struct export_options *o, float *atoms)
+{
+  const struct dictionary_input *d = &job->dictionary;
+  const struct atom_source *s = &d->source;
+  struct seeds_record seeds = {0};
+  float *best;
+  TRY(arena_alloc(&job->arena, &best, s->k, sizeof *best));
+  if (o->comparison)
+    TRY(stable_atoms_compare(s, atoms, o->comparison, &job->arena, best));
+  else if (d->input->format == INPUT_H5)
+    TRY(seeds_read(&d->input->h5, s->k, &job->arena, &seeds));
+  CHECK(o->comparison || seeds.stability, ERR_INPUT,
+        "'%s' does not say how stable its atoms are: fit with '--seeds 3', or `sagitta compare` it "
+        "with the fit of another seed, and give '--comparison'",
+        d->file);
+  TRY(stable_atoms_take(&job->stable, s, atoms, o->comparison ? best : seeds.stability, o->stable,
+                        &job->arena));
+  job->source = stable_atoms_source(&job->stable, s);
+  return OK;
+}
+
 /* Atoms, and what an import left beside them, into memory. */
 static int dictionary_load(struct export_job *job, const struct export_options *o)
 {
@@ -139,14 +165,11 @@ static int dictionary_load(struct export_job *job, const struct export_options *
   if (d->input->format == INPUT_H5)
     TRY(encoder_read(&d->input->h5, &job->arena, &job->stored, &has_encoder));
   job->source = *s;
-  CHECK(!o->comparison || !has_encoder, ERR_INPUT,
+  CHECK(!(o->stable > 0) || !has_encoder, ERR_INPUT,
         "'%s' has an encoder of its own, for all of its atoms: '--stable' takes dictionaries "
         "without one",
         d->file);
-  if (o->comparison) {
-    TRY(stable_atoms_take(&job->stable, s, atoms, o->comparison, o->stable, &job->arena));
-    job->source = stable_atoms_source(&job->stable, s);
-  }
+  if (o->stable > 0) TRY(stable_load(job, o, atoms));
   static const char *const names[] = {"safetensors", "npy", "saelens", "sparsify"};
   int form = 0;
   while (strcmp(names[form], o->to) != 0) form++;
@@ -174,8 +197,8 @@ static int inputs_open(struct run *run, struct export_job *job, struct export_op
   CHECK(!argument || !o->dictionary, ERR_USAGE, "the dictionary is given twice, as '%s' and '%s'",
         o->dictionary, argument);
   if (argument) o->dictionary = argument;
-  CHECK(!o->comparison == !(o->stable > 0), ERR_USAGE,
-        "'--stable' and '--comparison' go together, as in: --comparison compared/ --stable 0.9");
+  CHECK(!o->comparison || o->stable > 0, ERR_USAGE,
+        "'--comparison' is for '--stable', as in: --comparison compared/ --stable 0.9");
   CHECK(output, ERR_USAGE, "'--output' is missing: a folder, as in: --output sae/");
   CHECK(strlen(output) < 3 || strcmp(output + strlen(output) - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', and has to be a folder", output);

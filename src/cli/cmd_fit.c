@@ -13,6 +13,7 @@
 #include "cli/advice.h"
 #include "cli/agreement.h"
 #include "cli/encode_plan.h"
+#include "cli/fit_seeds.h"
 #include "cli/fit_sweeps.h"
 #include "cli/report.h"
 #include "cli/threads.h"
@@ -84,6 +85,10 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out", .effect = OPTION_BITS},
+    {"seeds", OPTION_INT, AT(seeds), "1", 1, SEEDS_MOST, NULL, "COUNT",
+     "fit so many seeds, --seed and those that follow, one after another: the first is the result, "
+     "the others say how stable each of its atoms is; 2 or 3 tell most",
+     .effect = OPTION_BITS},
 };
 
 static const struct option_row end_rows[] = {
@@ -135,11 +140,17 @@ static const struct option_set fit_set = {
         "result.  There is no learning rate, and the bytes of the result depend on the rows and "
         "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
         "machine got to.\n\n"
+        "With --seeds 3 the fits of two more seeds follow, whose atoms are paired with those of "
+        "the "
+        "first, one to one: how near the pair of an atom is says how stable it is, as /stability "
+        "of dictionary.h5; `inspect` and the log sum it up, `export --stable 0.9` takes the atoms "
+        "that were found again.\n\n"
         "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
         "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
         "all rows.  " STOP_SIGNALS
         ", or a file called STOP in that folder, end the job after the sweep in work, or while it "
-        "routes and codes rows, which --resume then does again, with --update atoms between two "
+        "routes and codes rows, or fits another seed, which --resume then does again, with "
+        "--update atoms between two "
         "atoms, which sweep.h5 then has, or after a block of the rows that are encoded at the "
         "end, with exit code 75.\n\n"
         "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
@@ -329,6 +340,7 @@ static int places_open(struct fit_job *j)
                                : "atoms: each by its own system, class after class");
   advice_shape(t->rows);
   advice_top_s(t->top_s, t->k);
+  TRY(fit_seeds_open(j));
   return threads_report(j->run, j->o->threads);
 }
 
@@ -453,6 +465,7 @@ static void report(const struct fit_job *j, double seconds)
     log_info("%-22s %.6g, with %d atoms a row", "", j->held_out_explained, encode_width(j->o));
   if (r->held_rows) advice_explained(j->best.held, "the unseen rows");
   log_info("%-22s %.6g, with --rho", "fitted rows", j->best.fitted);
+  fit_seeds_log(j);
   if (r->held_rows == 0)
     log_warn("no rows were held out: what the fit explains of unseen rows is not known; give "
              "--holdout or --holdout-share, or encode others");
@@ -472,6 +485,8 @@ static void report(const struct fit_job *j, double seconds)
 /* The fit has ended, and all is written. */
 static int end_report(struct fit_job *j)
 {
+  TRY(fit_seeds_count(j));
+  j->page.stable = &j->stable;
   j->page.encoded = &j->encoded;
   j->page.encode_s = encode_width(j->o);
   j->page.held_out_encoded = j->held_out_explained;
@@ -517,7 +532,9 @@ static int fit_command(struct run *run, const void *options, const char **argume
   stop_listen();
   TRY(fit_sweeps_run(j));
   if (!run->stopped) {
-    TRY(fit_files_end(&j->files, run, j->task.center ? j->mean : NULL, j->task.threads));
+    TRY(fit_seeds_run(j));
+  }
+  if (!run->stopped) {
     TRY(held_out_encode(j));
     TRY(rows_encode(j));
   }

@@ -31,11 +31,6 @@ static int former_look(struct fit_files *f, const char *path, struct former *for
   return former->there ? fit_record_read(path, &f->arena, &former->record, &former->lines) : OK;
 }
 
-static int job_check(const struct fit_files *f, const struct former *former)
-{
-  return identity_text_check(&f->sweep.run->identity, former->path, former->path);
-}
-
 /* Are the lines of one file the first ones of the other, and the rows the same? */
 static int pair_check(const struct former *dictionary, const struct former *state)
 {
@@ -131,10 +126,10 @@ static int resume_look(struct fit_files *f, struct found *out)
   if (!d.there) return OK;
   TRY(numerics_resume(d.path));
   TRY(former_look(f, f->state.file, &s));
-  TRY(job_check(f, &d));
+  TRY(identity_text_check(&f->sweep.run->identity, d.path, d.path));
   if (s.there) {
     TRY(numerics_resume(s.path));
-    TRY(job_check(f, &s));
+    TRY(identity_text_check(&f->sweep.run->identity, s.path, s.path));
     TRY(pair_check(&d, &s));
   }
   if (s.there && s.record.sweeps >= d.record.sweeps) return found_read(f, &s, &d, out);
@@ -306,6 +301,7 @@ static int atoms_write(struct fit_files *f, const struct run *run, const char *p
   if (mean) TRY(object_write_vector(&f->file.result.h5, "/mean", f->p, mean));
   TRY(fit_record_write(&f->file, &f->record, f->lines));
   if (sums) TRY(fit_sums_write(&f->file, sums));
+  if (f->seeds) TRY(seeds_write(&f->file.result.h5, f->seeds));
   return matrix_output_finish(&f->file, facts, run_facts(run, f->device, threads, facts));
 }
 
@@ -346,7 +342,7 @@ int fit_files_write(struct fit_files *f, const struct run *run, const struct fit
 int fit_files_end(struct fit_files *f, struct run *run, const real *mean, int threads)
 {
   struct comm *c = &run->comm;
-  int whole = f->record.best == f->record.sweeps || c->rank || !f->lines;
+  int whole = (f->record.best == f->record.sweeps && !f->seeds) || c->rank || !f->lines;
   return comm_agree(
       c, whole ? OK : atoms_write(f, run, f->dictionary.file, f->best, mean, NULL, threads));
 }

@@ -16,12 +16,14 @@
 #include "encode/encode.h"
 #include "fit/fit.h"
 #include "io/rows.h"
+#include "io/seeds.h"
+#include "model/stability.h"
 
 struct fit_options {
   struct general_options general;
   struct output_options output;
   const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter;
-  idx atoms, top_s, encode_s, rounds, directions, passes, threads, cosine_limit;
+  idx atoms, top_s, encode_s, rounds, directions, passes, threads, cosine_limit, seeds;
   int uncentered, resume;
   real holdout_share, rho, tolerance, max_seconds, save_seconds, relaxation, revive_share,
       twin_cosine;
@@ -56,7 +58,11 @@ struct fit_job {
   struct atom_source source;
   struct encode_task encode;
   struct encode_result encoded;
-  real held_out_explained; /* with --encode-s atoms a row; NaN: not asked for, or no such rows */
+  struct seeds_record seeds; /* of other seeds; wanted 0: none */
+  struct stability stable;   /* what they say; seeds 0: nothing */
+  float *other;              /* [k][p] the atoms of another seed, and */
+  real *mean_of_other;       /* [p] their mean */
+  real held_out_explained;   /* with --encode-s atoms a row; NaN: not asked for, or no such rows */
 };
 
 #endif

@@ -108,6 +108,7 @@ static void end_tell(const struct fit_page *p, struct json *j)
   if (!p->encoded) return;
   json_long(j, "encode_s", p->encode_s);
   json_real(j, "unseen_encoded", p->held_out_encoded);
+  stability_json(p->stable, j);
   page_metrics_tell(&p->encoded->metrics, 1, j);
   page_hash_tell(j, "fingerprint", p->encoded->fingerprint);
 }

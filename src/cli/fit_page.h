@@ -10,6 +10,7 @@
 #include "encode/encode.h"
 #include "cli/fit_parts.h"
 #include "fit/fit.h"
+#include "io/seeds.h"
 
 struct fit_page {
   const struct run *run; /* borrowed, as are the next; filled in by the caller */
@@ -19,6 +20,7 @@ struct fit_page {
   const char *rows, *holdout;          /* names of the inputs; holdout may be NULL */
   double seconds;                      /* since the fit began */
   const struct encode_result *encoded; /* of all rows; NULL until the fit has ended */
+  const struct stability *stable;      /* seeds 0: no other seeds were fitted */
   idx encode_s;                        /* atoms a row of these */
   real held_out_encoded;               /* what as many explain of the held-out rows, or NaN */
   struct fit_line *lines;              /* [lines_max] */

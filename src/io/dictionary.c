@@ -11,6 +11,7 @@
 #include "io/fit_history.h"
 #include "io/mean.h"
 #include "io/safetensors.h"
+#include "io/seeds.h"
 #include "io/training.h"
 #include "io/check.h"
 #include "model/rows.h"
@@ -180,10 +181,14 @@ static int file_check(struct verify *v)
   }
   if (has_mean) TRY(mean_check(v));
   if (has_atoms && v->is_ours) TRY(encoder_check(v));
+  if (has_atoms && v->is_ours) TRY(seeds_check(v));
   return OK;
 }
 
 const struct file_kind dictionary_kind = {
-    "dictionary", {&objects, &mean_objects, &fit_objects, &encoder_objects, &train_objects},
-    file_check,   NULL,
-    NULL,         NULL};
+    "dictionary",
+    {&objects, &mean_objects, &fit_objects, &encoder_objects, &train_objects, &seeds_objects},
+    file_check,
+    NULL,
+    seeds_show,
+    seeds_tell};

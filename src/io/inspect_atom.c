@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "io/dictionary.h"
 #include "io/inputs.h"
+#include "io/seeds.h"
 #include "io/sources.h"
 #include "io/supports_input.h"
 #include "io/tokens.h"
@@ -28,9 +29,10 @@ struct atom_page {
   const struct atom_request *request;
   struct dictionary_input dictionary;
   struct supports_input supports;
-  struct entry *nearest; /* [count] */
-  struct top_rows top;   /* of this atom alone */
-  float *codes;          /* [n_codes] those that are not 0; owned */
+  struct seeds_record seeds; /* stability NULL: it is not known */
+  struct entry *nearest;     /* [count] */
+  struct top_rows top;       /* of this atom alone */
+  float *codes;              /* [n_codes] those that are not 0; owned */
   gidx n_codes, capacity, density;
   struct tokens tokens; /* its file may be closed: then it has words alone */
   struct sources_names names;
@@ -187,6 +189,18 @@ static void nearest_print(const struct atom_page *w, FILE *out)
   fputc('\n', out);
 }
 
+/* The stability of the atom, and its pair in each other seed. */
+static void stability_print(const struct atom_page *w, FILE *out)
+{
+  const struct seeds_record *s = &w->seeds;
+  if (!s->stability) return;
+  fprintf(out, "%-12s%.4f, the largest cosine with its pair in %d other seeds:", "stability",
+          (double)s->stability[w->request->atom], s->done);
+  for (idx r = 0; r < s->done; r++)
+    fprintf(out, "%s %.4f", r ? "," : "", (double)s->cosine[(gidx)r * s->k + w->request->atom]);
+  fputc('\n', out);
+}
+
 static int has_words(const struct atom_page *w)
 {
   return w->tokens.n || w->sources.has_tokens;
@@ -239,6 +253,7 @@ static int page_print(struct atom_page *w, FILE *out)
   fprintf(out, "%-12s%lld of %lld rows, %.4g %%\n", "density", (long long)w->density,
           (long long)s->n, s->n ? 100.0 * (double)w->density / (double)s->n : 0);
   codes_print(w, out);
+  stability_print(w, out);
   nearest_print(w, out);
   return rows_print(w, out);
 }
@@ -288,6 +303,7 @@ static int page_tell(struct atom_page *w, struct json *j)
   for (int i = 0; i < LENGTH(quantiles) && w->n_codes; i++)
     json_real(j, quantiles[i].key, quantile(w, quantiles[i].share));
   json_end(j);
+  if (w->seeds.stability) json_real(j, "stability", w->seeds.stability[w->request->atom]);
   json_array(j, "nearest");
   for (idx i = 0; i < w->request->count && w->nearest[i].atom >= 0; i++) {
     json_object(j, NULL);
@@ -325,6 +341,7 @@ static int inputs_open(struct atom_page *w)
   const struct atom_request *q = w->request;
   TRY(folder_check(q->folder));
   TRY(dictionary_input_open(&w->dictionary, q->folder));
+  TRY(seeds_read(&w->dictionary.input->h5, w->dictionary.source.k, &w->arena, &w->seeds));
   TRY(supports_input_open(&w->supports, q->folder));
   const struct support_source *s = &w->supports.source;
   idx k = w->dictionary.source.k;

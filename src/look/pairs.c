@@ -37,14 +37,20 @@ static int atoms_fetch(struct scoring *w, int side, idx first, idx n)
   return atoms_check(w->rows, n, 1, s->p, first, s->name);
 }
 
-static int matrix_alloc(struct scoring *w, gidx k, gidx l)
+int pairs_memory_check(gidx k, gidx l)
 {
-  if (w->c->rank) return OK;
   gidx bytes = k * l * (gidx)sizeof(float), needed = k > l ? 2 * bytes : bytes;
   CHECK(needed <= memory_available(), ERR_MEMORY,
         "the cosines of %lld x %lld pairs of atoms take %.1f GB, of which %.1f GB are free\n"
-        "give rank 0 more memory, or, of compare, leave the pairs out: --pairs no",
+        "give rank 0 more memory, or leave the pairs out: compare by --pairs no, fit by --seeds 1",
         (long long)k, (long long)l, 1e-9 * (double)needed, 1e-9 * (double)memory_available());
+  return OK;
+}
+
+static int matrix_alloc(struct scoring *w, gidx k, gidx l)
+{
+  if (w->c->rank) return OK;
+  TRY(pairs_memory_check(k, l));
   return arena_alloc(&w->arena, &w->all, k * l, sizeof *w->all);
 }
 

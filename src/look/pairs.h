@@ -12,6 +12,9 @@
 #include "look/compare.h"
 #include "model/pairs.h"
 
+/* Has rank 0, which calls it, room for the cosines of k and l atoms?  ERR_MEMORY: it has not. */
+int pairs_memory_check(gidx k, gidx l);
+
 /* p->match and p->cosine, of p->k and p->l atoms, are filled in on every rank.  The dictionaries
  * were compared before.  ERR_MEMORY: rank 0 has no room for the cosines.  Collective; the same
  * status on every rank. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The hash of all atoms says whether the comparison is of them. */
-#include "cli/stable_atoms.h"
+#include "io/stable_atoms.h"
 
 #include <string.h>
 
@@ -26,10 +26,12 @@ static int comparison_add(const struct atom_source *source, uint64_t hash, const
   return OK;
 }
 
-/* The same of a list with a name a line. */
-static int comparisons_read(const struct atom_source *source, const float *atoms, const char *names,
-                            struct arena *arena, float *best)
+int stable_atoms_compare(const struct atom_source *source, const float *atoms, const char *names,
+                         struct arena *arena, float *best)
 {
+  CHECK(source->d == 1, ERR_INPUT, "'%s' has frames of %d vectors, and these are not compared",
+        source->name, source->d);
+  for (idx i = 0; i < source->k; i++) best[i] = 0; /* an atom without a pair has none */
   uint64_t hash =
       content_hash(items_terms(atoms, source->k, source->p, 0), source->k, 1, source->p);
   for (const char *at = names, *end; *at; at = *end ? end + 1 : end) {
@@ -44,19 +46,15 @@ static int comparisons_read(const struct atom_source *source, const float *atoms
 }
 
 int stable_atoms_take(struct stable_atoms *s, const struct atom_source *source, float *atoms,
-                      const char *comparisons, real least, struct arena *arena)
+                      const float *stability, real least, struct arena *arena)
 {
-  float *best, most = -1;
+  float most = -1;
   size_t bytes = (size_t)source->p * sizeof *atoms;
-  CHECK(source->d == 1, ERR_INPUT, "'%s' has frames of %d vectors, and these are not compared",
-        source->name, source->d);
   *s = (struct stable_atoms){.atoms = atoms, .p = source->p};
-  TRY(arena_alloc(arena, &best, source->k, sizeof *best));
   TRY(arena_alloc(arena, &s->number, source->k, sizeof *s->number));
-  TRY(comparisons_read(source, atoms, comparisons, arena, best));
   for (idx i = 0; i < source->k; i++) {
-    if (best[i] > most) most = best[i];
-    if ((real)best[i] < least) continue;
+    if (stability[i] > most) most = stability[i];
+    if ((real)stability[i] < least) continue;
     memmove(atoms + (gidx)s->count * s->p, atoms + (gidx)i * s->p, bytes);
     s->number[s->count++] = i;
   }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Each fit takes the seed that follows; its atoms are paired with those of the first one. */
+#include "cli/fit_seeds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/agreement.h"
+#include "fit/quiet.h"
+#include "look/pairs.h"
+
+/* How far each of the fits goes, as options say it: of other extents atoms are others. */
+static void extent_make(const struct fit_options *o, char *text, size_t capacity)
+{
+  snprintf(text, capacity, "sweeps %lld, tolerance %.17g, max-seconds %.17g", (long long)o->sweeps,
+           o->tolerance, o->max_seconds);
+}
+
+/* *found <- what dictionary.h5 says of the same seeds, fitted as far as they are to be now.
+ * Rank 0. */
+static int record_find(struct fit_job *j, struct seeds_record *found)
+{
+  const struct seeds_record *r = &j->seeds;
+  struct h5_file f;
+  TRY(h5_open(&f, j->files.dictionary.file));
+  TRY(h5_close_after(&f, seeds_read(&f, r->k, &j->arena, found)));
+  int same =
+      found->wanted == r->wanted && found->first == r->first && !strcmp(found->extent, r->extent);
+  if (!same) found->done = 0;
+  return OK;
+}
+
+static int record_open(struct fit_job *j)
+{
+  struct seeds_record *r = &j->seeds, found = {0};
+  TRY(arena_alloc(&j->arena, &r->cosine, (gidx)r->wanted * r->k, sizeof *r->cosine));
+  TRY(arena_alloc(&j->arena, &j->other, (gidx)r->k * j->rows.source.p, sizeof *j->other));
+  TRY(arena_alloc(&j->arena, &j->mean_of_other, j->rows.source.p, sizeof *j->mean_of_other));
+  TRY(arena_alloc(&j->arena, &j->stable.best, r->k, sizeof *j->stable.best));
+  j->stable = (struct stability){
+      .k = r->k, .seeds = r->wanted, .cosine = r->cosine, .best = j->stable.best};
+  if (j->run->comm.rank) return OK;
+  TRY(pairs_memory_check(r->k, r->k));
+  if (!j->files.has_start) return OK;
+  TRY(record_find(j, &found));
+  r->done = found.done;
+  if (r->done) memcpy(r->cosine, found.cosine, (size_t)r->done * (size_t)r->k * sizeof *r->cosine);
+  return OK;
+}
+
+int fit_seeds_open(struct fit_job *j)
+{
+  const struct fit_options *o = j->o;
+  struct comm *c = &j->run->comm;
+  struct fit_task *t = &j->task;
+  j->seeds = (struct seeds_record){.k = t->k, .wanted = o->seeds - 1, .first = o->seed + 1};
+  if (!j->seeds.wanted) return OK;
+  extent_make(o, j->seeds.extent, sizeof j->seeds.extent);
+  TRY(comm_agree(c, record_open(j)));
+  TRY(comm_broadcast(c, &j->seeds.done, 1, sizeof j->seeds.done));
+  if (!j->seeds.done) return OK;
+  log_info("resume  behind %d of %d other seeds", j->seeds.done, j->seeds.wanted);
+  if (t->max_seconds > 0) t->sweeps = t->start->sweep; /* it had ended by the clock */
+  return OK;
+}
+
+static int best_read(void *self, idx first, idx count, float *out)
+{
+  const struct fit_job *j = self;
+  gidx p = j->rows.source.p;
+  memcpy(out, j->files.best + first * p, (size_t)(count * p) * sizeof *out);
+  return OK;
+}
+
+static int other_read(void *self, idx first, idx count, float *out)
+{
+  const struct fit_job *j = self;
+  gidx p = j->rows.source.p;
+  memcpy(out, j->other + first * p, (size_t)(count * p) * sizeof *out);
+  return OK;
+}
+
+/* The cosines of the atoms and their pairs in the fit that has ended; *mean <- their mean.
+ * Collective. */
+static int seed_compare(struct fit_job *j, real *mean)
+{
+  struct seeds_record *r = &j->seeds;
+  struct arena arena = {0};
+  struct atom_source own = {.k = r->k, .d = 1, .p = j->rows.source.p, .name = "the fit"};
+  own.self = j;
+  own.read = best_read;
+  struct atom_source other = own;
+  other.name = "the fit of another seed";
+  other.read = other_read;
+  struct compare_task task = {.atoms = {&own, &other},
+                              .nonnegative = j->task.nonnegative,
+                              .threads = j->task.threads,
+                              .variant = j->task.variant};
+  struct pairs p = {.k = r->k, .l = r->k, .cosine = r->cosine + (gidx)r->done * r->k};
+  idx *order = NULL;
+  int status = arena_alloc(&arena, &p.match, r->k, sizeof *p.match);
+  if (!status) status = arena_alloc(&arena, &order, r->k, sizeof *order);
+  TRY(comm_agree(&j->run->comm, status));
+  TRY(pairs_find(&j->run->comm, &task, &p));
+  pairs_count(&p, order);
+  *mean = p.mean;
+  arena_free(&arena);
+  return OK;
+}
+
+/* Fit the next seed and compare it, unless that is stopped.  Collective. */
+static int seed_run(struct fit_job *j)
+{
+  struct seeds_record *r = &j->seeds;
+  struct fit_task task = j->task;
+  char name[40];
+  double begun = log_seconds();
+  real mean = 0;
+  task.seed = (uint64_t)r->first + (uint64_t)r->done;
+  task.sweeps = j->o->sweeps;
+  task.start = NULL;
+  snprintf(name, sizeof name, "seed %llu", (unsigned long long)task.seed);
+  struct fit_quiet quiet = {.name = name,
+                            .atoms = j->other,
+                            .mean = j->mean_of_other,
+                            .stops = run_stops(&j->stops, j->run, j->files.dictionary.shown)};
+  TRY(fit_quiet_run(&task, &j->run->comm, &quiet));
+  if (quiet.end == FIT_STOPPED) return OK;
+  TRY(seed_compare(j, &mean));
+  log_info("seed    %llu, %d of %d others: sweeps=%lld best=%lld unseen=%.6f pw_mcc=%.6f "
+           "seconds=%.2f",
+           (unsigned long long)task.seed, r->done + 1, r->wanted, (long long)quiet.sweeps,
+           (long long)quiet.best.sweep, quiet.best.held, mean, log_seconds() - begun);
+  r->done++;
+  return OK;
+}
+
+/* dictionary.h5 <- what is known of other seeds.  Collective. */
+static int record_write(struct fit_job *j)
+{
+  struct seeds_record *r = &j->seeds;
+  if (r->done && r->done == r->wanted) {
+    stability_best(&j->stable);
+    r->stability = j->stable.best;
+  }
+  j->files.seeds = r->done ? r : NULL;
+  return fit_files_end(&j->files, j->run, j->task.center ? j->mean : NULL, j->task.threads);
+}
+
+int fit_seeds_run(struct fit_job *j)
+{
+  struct seeds_record *r = &j->seeds;
+  const struct fit_point *start = j->task.start;
+  int is_other = !start || fit_best(start->lines, start->sweep) != j->result.best;
+  if (is_other) r->done = 0; /* what an earlier run left was of other atoms */
+  if (!r->done) TRY(record_write(j));
+  while (r->done < r->wanted && !j->run->stopped) {
+    TRY(seed_run(j));
+    if (j->run->stopped) break;
+    TRY(inputs_confirm(&j->run->comm));
+    TRY(record_write(j));
+  }
+  return OK;
+}
+
+int fit_seeds_count(struct fit_job *j)
+{
+  struct stability *s = &j->stable;
+  idx *order, *match;
+  if (!s->seeds) return OK;
+  stability_best(s);
+  TRY(arena_alloc(&j->arena, &order, s->k, sizeof *order));
+  TRY(arena_alloc(&j->arena, &match, s->k, sizeof *match));
+  s->density = j->encoded.density;
+  stability_count(s, order, match);
+  return OK;
+}
+
+void fit_seeds_log(const struct fit_job *j)
+{
+  const struct stability *s = &j->stable;
+  if (!s->seeds) return;
+  log_info("%-22s %.6g, of pairs above 0.7 %.4f, above 0.9 %.4f, by %d other seeds", "pw_mcc",
+           s->pw_mcc, s->low, s->high, s->seeds);
+  log_info("%-22s %.6g and %.6g, of the most and the least frequent quarter", "", s->frequent,
+           s->rare);
+  log_info("%-22s %.4f of the atoms above 0.7, %.4f above 0.9", "stability", s->found_low,
+           s->found_high);
+}
