@@ -331,7 +331,7 @@ static __device__ inline int try_judge(struct step *s, int turn)
 /* Solve and try until a step is taken or there is no next try. */
 static __device__ inline void step_take(struct step *s, struct step_found *found)
 {
-  double addition = 0;
+  struct ridges addition = {0, 0};
 #pragma unroll 1
   for (int turn = 0;;) {
     system_solve(s, &addition, found);
@@ -343,10 +343,8 @@ static __device__ inline void step_take(struct step *s, struct step_found *found
       if (found->accepted) return;
       turn++;
     }
-    double most = diagonal_most(s), first = most > 0 ? 1e-3 * most : 1;
-    double next = addition > 0 ? 10 * addition : first;
-    if (found->retries + 1 > MAX_RETRIES || !is_finite(next)) return;
-    addition = next;
+    struct ridges unit = units_find(s), first = {1e-3 * unit.t, 1e-3 * unit.b};
+    if (found->retries + 1 > MAX_RETRIES || !ridges_raise(&addition, first)) return;
     found->retries++;
   }
 }

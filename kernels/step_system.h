@@ -38,10 +38,58 @@ static __device__ inline double block_entry(const struct step *s, double ridge, 
   return i == j ? h + s->a.rho + ridge : h;
 }
 
-/* Suggested addition to a diagonal block (N.14). */
-static __device__ inline double block_bump(const struct step *s, double ridge)
+/* Additions to the ridges of rows and border, or their units; as struct ridges of the model. */
+struct ridges {
+  double t, b;
+};
+
+/* The largest size of a coupling of any row, for all threads. */
+static __device__ __noinline__ double coupling_most(struct step *s)
 {
-  double least = __longlong_as_double(0x7ff0000000000000LL), most = 1;
+  double most = 0;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < s->n; i += THREADS) {
+    const double *values = values_of(s, i);
+#pragma unroll 1
+    for (int j = 0; j < s->kept; j++) {
+      double ue[D], er = __ldcg(values + 2 * D + j);
+      for (int m = 0; m < D; m++) ue[m] = s->ue[j * D + m];
+      for (int l = 0; l < D; l++) {
+        double t = __ldcg(values + l);
+        for (int m = 0; m < D; m++)
+          most = fmax(most, fabs(l == m ? fma(ue[m], t, -er) : ue[m] * t));
+      }
+    }
+  }
+  __syncthreads();
+  s->total[threadIdx.x] = most;
+  __syncthreads();
+#pragma unroll 1
+  for (int i = 0; i < THREADS; i++) most = fmax(most, s->total[i]);
+  __syncthreads();
+  return most;
+}
+
+/* The units of the blocks (N.14).  All threads call it. */
+static __device__ inline struct ridges units_find(struct step *s)
+{
+  struct ridges u = {0, 0};
+  for (int m = 0; m < D; m++) u.t = fmax(u.t, fabs(s->uu[m * D + m] + s->a.rho));
+#pragma unroll 1
+  for (int j = 0; j < border_of(s); j++) u.b = fmax(u.b, fabs(s->diagonal[j]));
+  if (u.t > 0 && u.b > 0) return u;
+  double coupling = coupling_most(s);
+  if (!(u.t > 0) && u.b > 0) u.t = coupling * coupling / u.b;
+  if (!(u.t > 0)) u.t = 1;
+  if (!(u.b > 0)) u.b = coupling * coupling / u.t;
+  if (!(u.b > 0)) u.b = 1;
+  return u;
+}
+
+/* Suggested addition to a diagonal block (N.14). */
+static __device__ inline double block_bump(const struct step *s, double ridge, double unit)
+{
+  double least = __longlong_as_double(0x7ff0000000000000LL), most = unit;
   for (int i = 0; i < D; i++) {
     double others = 0, all = 0;
     for (int j = 0; j < D; j++) {
@@ -170,21 +218,11 @@ static __device__ inline void pairs_join(struct step *s)
   s->scalar[PAIR_E] = __longlong_as_double(rows.e);
 }
 
-/* The largest diagonal entry of C. */
-static __device__ inline double diagonal_most(const struct step *s)
-{
-  double most = 0;
-#pragma unroll 1
-  for (int j = 0; j < border_of(s); j++)
-    if (fabs(s->diagonal[j]) > most) most = fabs(s->diagonal[j]);
-  return most;
-}
-
-/* Suggested addition to the border (N.15). */
-static __device__ inline double border_bump(const struct step *s)
+/* Suggested addition to the border (N.14). */
+static __device__ inline double border_bump(const struct step *s, double unit)
 {
   int k = border_of(s), pitch = k + 2;
-  double least = __longlong_as_double(0x7ff0000000000000LL), most = diagonal_most(s);
+  double least = __longlong_as_double(0x7ff0000000000000LL);
 #pragma unroll 1
   for (int i = 0; i < k; i++) {
     double others = 0;
@@ -194,7 +232,7 @@ static __device__ inline double border_bump(const struct step *s)
     double gap = s->whole[i * pitch + i] - others;
     if (gap < least) least = gap;
   }
-  return (least < 0 ? -least : 0) + (most > 0 ? 1e-3 * most : 1);
+  return (least < 0 ? -least : 0) + 1e-3 * unit;
 }
 
 /* Does a thread's number say so?  For all threads. */
@@ -208,7 +246,8 @@ static __device__ inline double scalar_share(struct step *s, int at, double valu
 }
 
 /* Solve with these ridges; *bump <- what to add to them where that fails. */
-static __device__ __noinline__ int system_try(struct step *shared, double ridge, double *bump)
+static __device__ __noinline__ int system_try(struct step *shared, struct ridges ridge,
+                                              struct ridges *bump)
 {
   struct step *s = step_shared(shared);
   int bad = 0, is_first = threadIdx.x == 0;
@@ -216,7 +255,7 @@ static __device__ __noinline__ int system_try(struct step *shared, double ridge,
   for (int e = threadIdx.x; e < D * D; e += THREADS)
     bad |= !is_finite(s->uu[e] + (e % (D + 1) == 0 ? s->a.rho : 0));
   int finite = !__syncthreads_or(bad);
-  bad = is_first && finite ? block_factor(s, ridge) : 0;
+  bad = is_first && finite ? block_factor(s, ridge.t) : 0;
   int failed = __syncthreads_or(bad);
   if (failed) { /* what is not finite is looked for first: the sums need a factor */
 #pragma unroll 1
@@ -228,36 +267,51 @@ static __device__ __noinline__ int system_try(struct step *shared, double ridge,
   finite = finite && (lanes_are_shared(s) ? lanes_share(s) : rows_reduce(s));
   if (!finite) return STATUS_NOT_FINITE;
   totals_place(s);
-  if (!border_make(s, ridge)) return STATUS_NOT_FINITE;
+  if (!border_make(s, ridge.b)) return STATUS_NOT_FINITE;
   if (failed) {
-    *bump = scalar_share(s, BUMP, is_first ? block_bump(s, ridge) : 0, is_first);
+    struct ridges unit = units_find(s);
+    double own = scalar_share(s, BUMP, is_first ? block_bump(s, ridge.t, unit.t) : 0, is_first);
+    *bump = {own, own / unit.t * unit.b};
     return STATUS_ROW;
   }
   blocks_pair(s);
   bad = threadIdx.x < WARP ? border_solve(s) : 0;
   if (__syncthreads_or(bad)) {
-    *bump = scalar_share(s, BUMP, is_first ? border_bump(s) : 0, is_first);
+    struct ridges unit = units_find(s);
+    double own = scalar_share(s, BUMP, is_first ? border_bump(s, unit.b) : 0, is_first);
+    *bump = {own / unit.b * unit.t, own};
     return STATUS_SCHUR;
   }
   if (is_first) pairs_join(s);
   return STATUS_OK;
 }
 
+static __device__ inline int is_zero(struct ridges addition)
+{
+  return addition.t == 0 && addition.b == 0;
+}
+
+/* *addition <- first where it is 0, else ten times as much; returns whether it may be tried. */
+static __device__ inline int ridges_raise(struct ridges *addition, struct ridges first)
+{
+  struct ridges next = is_zero(*addition) ? first : ridges{10 * addition->t, 10 * addition->b};
+  if (!is_finite(next.t) || !is_finite(next.b)) return 0;
+  *addition = next;
+  return 1;
+}
+
 /* Larger and larger ridges until it is solved or nothing helps (N.15); *addition is what the first
  * try adds, found->retries what was retried before. */
-static __device__ inline void system_solve(struct step *s, double *addition,
+static __device__ inline void system_solve(struct step *s, struct ridges *addition,
                                            struct step_found *found)
 {
 #pragma unroll 1
   for (;; found->retries++) {
-    double bump = 0;
-    int is_first = *addition == 0;
-    found->ridge = *addition;
+    struct ridges bump = {0, 0};
+    found->ridge = addition->t;
     found->status = system_try(s, *addition, &bump);
     if (found->status == STATUS_OK || found->status == STATUS_NOT_FINITE) return;
-    double next = is_first ? bump : 10 * *addition;
-    if (found->retries >= MAX_RETRIES || !is_finite(next)) return;
-    *addition = next;
+    if (found->retries >= MAX_RETRIES || !ridges_raise(addition, bump)) return;
   }
 }
 

@@ -45,7 +45,7 @@ libsagitta_a_SOURCES += \
   %D%/model/dense.h %D%/model/dense.c \
   %D%/model/joint.h %D%/model/joint.c \
   %D%/model/artifact.h %D%/model/artifact.c \
-  %D%/model/arrow.h %D%/model/arrow.c %D%/model/arrow_loss.h %D%/model/arrow_loss.c \
+  %D%/model/ridges.h %D%/model/ridges.c %D%/model/arrow.h %D%/model/arrow.c %D%/model/arrow_loss.h %D%/model/arrow_loss.c \
   %D%/model/systems.h %D%/model/systems.c \
   %D%/model/norms.h %D%/model/norms.c %D%/model/results.h %D%/model/results.c %D%/model/part.h %D%/model/part.c \
   %D%/model/state.h %D%/model/state.c \

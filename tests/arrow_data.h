@@ -184,7 +184,7 @@ __attribute__((unused)) static int item_same(const struct arrow_item *a, const s
   return x->status == y->status && x->failed_at == y->failed_at && x->retries == y->retries &&
          x->pair.e == y->pair.e && same_bits(&x->suggested_bump, &y->suggested_bump, 1) &&
          same_bits(&x->ridge_t, &y->ridge_t, 1) && same_bits(&x->ridge_b, &y->ridge_b, 1) &&
-         same_bits(&x->addition, &y->addition, 1) && same_bits(&x->pair.m, &y->pair.m, 1) &&
+         same_bits(&x->addition.t, &y->addition.t, 2) && same_bits(&x->pair.m, &y->pair.m, 1) &&
          same_bits(&x->log_det, &y->log_det, 1) &&
          same_bits(a->step_t, b->step_t, a->system.n * a->system.d) &&
          same_bits(a->step_b, b->step_b, a->system.k);

@@ -8,7 +8,8 @@
  *   1  rows and codes that have nothing to do with each other
  *   2  rows that the codes describe exactly: no direction is left
  *   3  as 0, with codes of 0, a row that is not finite, frames that are not orthonormal, and one of
- *      zeros */
+ *      zeros
+ *   4  as 1, times 2^-12, so that rows and border have unlike units */
 #ifndef TESTS_DEVICE_STEPS_H
 #define TESTS_DEVICE_STEPS_H
 
@@ -116,8 +117,8 @@ static void values_fill(struct steps_problem *c)
   }
   for (idx i = 0; i < z.n; i++)
     for (idx q = 0; q < z.p; q++) {
-      real x = z.kind == 1 ? random_normal(7, 4, (uint64_t)((gidx)i * z.p + q)) : 0;
-      for (gidx e = (gidx)i * z.s; e < (gidx)(i + 1) * z.s && z.kind != 1; e++)
+      real x = z.kind == 1 || z.kind == 4 ? random_normal(7, 4, (uint64_t)((gidx)i * z.p + q)) : 0;
+      for (gidx e = (gidx)i * z.s; e < (gidx)(i + 1) * z.s && z.kind != 1 && z.kind != 4; e++)
         for (idx m = 0; m < z.d; m++)
           x = fma(c->frames[c->slots[e] * frame + m * z.p + q], c->codes[e * z.d + m], x);
       c->x[(gidx)i * z.p + q] = (float)x;
@@ -136,6 +137,12 @@ static void values_spoil(struct steps_problem *c)
   c->x[(gidx)(c->z.n / 2) * c->z.p] = INFINITY;
   for (gidx i = 0; i < frame; i++) c->frames[i] *= 3;
   if (c->z.k > 3) memset(c->frames + 3 * frame, 0, (size_t)frame * sizeof *c->frames);
+}
+
+static void values_shrink(struct steps_problem *c)
+{
+  for (gidx e = 0; e < (gidx)c->z.n * c->z.s * c->z.d; e++) c->codes[e] *= 0x1p-12f;
+  for (gidx i = 0; i < (gidx)c->z.n * c->z.p; i++) c->x[i] *= 0x1p-12f;
 }
 
 static void residuals_answer(struct steps_problem *c)
@@ -173,7 +180,7 @@ static int atom_answer(struct steps_problem *c, idx atom)
   int status = step_reference(&view, z.directions, frame, codes, residual, &out);
   for (gidx i = 0; i < n; i++)
     memcpy(c->t + c->entry[first + i] * z.d, codes + i * z.d, (size_t)z.d * sizeof *codes);
-  c->results[atom] = (struct step_result){.ridge = out.arrow.ridge_b,
+  c->results[atom] = (struct step_result){.ridge = out.arrow.ridge_t,
                                           .pair = out.arrow.pair,
                                           .accepted = out.accepted,
                                           .status = out.arrow.status,
@@ -403,6 +410,7 @@ static void steps_run(struct steps_shape z, const struct how *how)
   entries_list(&c);
   values_fill(&c);
   if (z.kind == 3) values_spoil(&c);
+  if (z.kind == 4) values_shrink(&c);
   if (ok(classes_make(&c) == OK && steps_answer(&c) == OK, "the reference: %s", status_message()))
     steps_side_check(&c, how);
   classes_free(&c.classes);

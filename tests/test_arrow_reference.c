@@ -231,7 +231,7 @@ static void start_test(void)
   int differ = 0;
   for (int kind = 0; kind < 5; kind++) {
     struct arrow_item item = item_make(3, 4, 50, kind, kind);
-    item.start = (struct arrow_start){.addition = 1e-7, .retries = 18};
+    item.start = (struct arrow_start){.addition = {1e-7, 1e-5}, .retries = 18};
     differ += differ_count(&item, 1, &o);
     item_free(&item);
   }

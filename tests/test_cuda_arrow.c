@@ -411,7 +411,7 @@ static void lots_test(void)
   int differ = differ_count(items, count, &plain, 1);
   ok(differ == 0, "%d systems: %d differ", count, differ);
   for (int i = 0; i < count; i++) /* as a refit begins again */
-    items[i].start = (struct arrow_start){i % 3 * 0.5, i % 3};
+    items[i].start = (struct arrow_start){{i % 3 * 0.5, i % 3 * 0.25}, i % 3};
   differ = differ_count(items, count, &plain, 1);
   ok(differ == 0, "from a start that is not the first: %d differ", differ);
   items_free(items, count);

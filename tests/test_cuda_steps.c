@@ -45,6 +45,8 @@ static void check_steps(const struct how *how)
       {9000, 2, 30, 1, 4, 3, 1, 0, 0.1, 4000},
       {30, 2, 4, 8, 45, 2, 1, 0, 0.1, 0},
       {300, 1, 2, 1, FAR_COLUMNS, FAR_DIRECTIONS, 1, 0, 0.1, 4000},
+      {40, 3, 7, 1, 8, 4, 4, 0, 0, 4090},
+      {60, 3, 9, 3, 7, 5, 4, 0, 0.01, 100},
       /* large ones */
       {33000, 3, 25, 1, 3, 2, 1, 0, 0.1, 0},
       {5000, 4, 200, 1, 96, 4, 0, 0, 0.1, 0},
@@ -64,7 +66,7 @@ static void check_steps(const struct how *how)
       {20000, 8, 400, 1, 64, 1, 0, 0, 0.1, 0},
       {3000, 2, 900, 1, 9, 1, 1, 1, 0.1, 4000}, /* a block an atom */
   };
-  enum { SMALL_SHAPES = 13 };
+  enum { SMALL_SHAPES = 15 };
   claim_begin("%s: a sweep of steps has the reference's bits", how->kind);
   const char *one = getenv("SHAPE"); /* its number: for tools that are slower still */
   for (int i = 0; i < (is_small() ? SMALL_SHAPES : LENGTH(shapes)); i++)

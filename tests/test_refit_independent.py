@@ -136,21 +136,22 @@ def step(U, r, t):
     E = directions(U, r, t)
     H, B, g = U @ U + RHO, np.outer(t, E @ U) - r @ E.T, RHO * t - r @ U
     C, h = (E @ E.T) * (t @ t), -(r.T @ t) @ E.T
-    before, ridge = np.sum(r * r) + RHO * np.sum(t * t), 0
+    before, unit, ridge = np.sum(r * r) + RHO * np.sum(t * t), np.abs(np.diag(C)).max(), 0
     for _ in range(23):
-        Sx = C + ridge * np.eye(Q) - B.T @ B / (H + ridge)
+        rows = ridge * H / unit  # the same ridge in the unit of the rows
+        Sx = C + ridge * np.eye(Q) - B.T @ B / (H + rows)
         if np.linalg.eigvalsh(Sx)[0] > 0:
-            new = U + np.linalg.solve(Sx, B.T @ g / (H + ridge) - h) @ E
+            new = U + np.linalg.solve(Sx, B.T @ g / (H + rows) - h) @ E
             new /= np.linalg.norm(new)
             back = r + np.outer(t, U)
             code = back @ new / (new @ new + RHO)
             left = back - np.outer(code, new)
             if np.sum(left * left) + RHO * np.sum(code * code) <= before:
                 return new, left, code
-            first = 1e-3 * np.abs(np.diag(C)).max()
+            first = 1e-3 * unit
         else:
             off = np.sum(np.abs(Sx), 1) - np.abs(np.diag(Sx))
-            first = max(0, -np.min(np.diag(Sx) - off)) + 1e-3 * np.abs(np.diag(C)).max()
+            first = max(0, -np.min(np.diag(Sx) - off)) + 1e-3 * unit
         ridge = 10 * ridge if ridge else first
     return U, r, t
 

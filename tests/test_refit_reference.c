@@ -172,8 +172,8 @@ static int rises_check(struct refit_state *f, const struct classes *classes, idx
     real max = 0, ridge;
     const struct arrow_system *s = a.system + i;
     if (s->k > 0 && f->d == 1) {
-      for (idx j = 0; j < s->k; j++) max = fmax(max, fabs(s->c[(gidx)j * s->k + j]));
-      ridge = max > 0 ? 1e-3 * max : 1;
+      for (idx j = 0; j < s->n; j++) max = fmax(max, fabs(s->h[j]));
+      ridge = 1e-3 * max;
       for (int r = 1; r < ARROW_MAX_RETRIES; r++) ridge = 10 * ridge;
       good &= ridge == steps[b.mine_first + i].ridge;
     }

@@ -118,15 +118,93 @@ def check_escalation(folder):
     one, two = solutions(solve(folder, "e", path, "--force"), [s, flat])
     bump = 2 + 1024 * 2.0**-26 * 5
     ok(one["suggested_bump"] == bump and one["retries"] == 0, f"bump {one['suggested_bump']}")
-    ok(two["status"] == 2 and two["suggested_bump"] == 2, "C = 0: deficit 1 and 1 for max |C|")
+    ok(two["status"] == 2 and two["suggested_bump"] == 1 + 1e-3,
+       "C = 0: deficit 1, and its unit is that of B' B / H")
     one, two = solutions(solve(folder, "e", path, "--force", "--escalate", "--ridge-t", 0.25),
                          [s, flat])
     first = 1.75 + 1024 * 2.0**-26 * 5.25
     ok(one["status"] == 0 and one["retries"] == 1 and one["ridge_t"] == 0.25 + first
-       and one["ridge_beta"] == first, f"mended by {one['ridge_t']} in {one['retries']} try")
+       and one["ridge_beta"] == first / 2, f"mended by {one['ridge_t']} in {one['retries']} try")
     a = h[0] + one["ridge_t"] * np.eye(2)
     ok(np.allclose(one["t"][0], -np.linalg.solve(a, np.ones(2)), rtol=1e-13),
        "the steps are those of the larger ridge")
+
+
+def units(s):
+    """Of rows and border, (N.14)."""
+    h, c = (abs(np.einsum("...ii->...i", x)).max(initial=0) for x in (s.h, s.c))
+    b = abs(s.b).max(initial=0)
+    h = h or (b * b / c if c else 0) or 1.0
+    return h, c or b * b / h or 1.0
+
+
+def escalated(s):
+    """(status, retries, ridges, steps) by (N.14) and (N.15) in plain arithmetic."""
+    unit, ridges = units(s), None
+    for retries in range(23):
+        now = s.ridged(*(ridges or (0, 0)))
+        bad = [i for i in range(s.n) if np.linalg.eigvalsh(now.h[i])[0] <= 0]
+        schur = None if bad else now.c - sum(b.T @ np.linalg.solve(h, b)
+                                             for h, b in zip(now.h, now.b))
+        if not bad and np.linalg.eigvalsh(schur)[0] > 0:
+            return retries, ridges, np.linalg.solve(*now.dense())
+        a = now.h[bad[0]] if bad else schur
+        off = abs(a).sum(1) - abs(np.diag(a))
+        bump = max(0, -(np.diag(a) - off).min())
+        bump += 2.0**-16 * max(unit[0], abs(a).sum(1).max()) if bad else 1e-3 * unit[1]
+        first = (bump, bump / unit[0] * unit[1]) if bad else (bump / unit[1] * unit[0], bump)
+        ridges = tuple(10 * r for r in ridges) if ridges else first
+    return None
+
+
+def failing_systems():
+    """Rows or borders that are not positive definite, by little and by much; C = 0; H = 0."""
+    random = np.random.default_rng(14)
+    systems = []
+    for i in range(24):
+        d, k, n = 1 + i % 3, 1 + i % 5, (1, 7, 40)[i % 3]
+        s = random_system(random, d, k, n)
+        if i % 4 == 0:
+            s.h[n // 2] -= random.uniform(1, 4) * abs(s.h[n // 2]).sum() * np.eye(d)
+        elif i % 4 == 1:
+            s.c -= random.uniform(1, 4) * np.diag(s.c).max() * np.eye(k)
+        elif i % 4 == 2:
+            s.c *= 0 if i % 8 == 2 else 1e-6
+        else:
+            s.h *= 0 if i % 8 == 3 else -1
+        systems.append(s)
+    return systems
+
+
+def in_units(s, t, b):
+    """The system whose steps are 2^t and 2^b times those of s."""
+    t, b = 2.0**-t, 2.0**-b
+    return System(s.h * t * t, s.b * t * b, s.g * t, s.c * b * b, s.g_b * b)
+
+
+@claim("each ridge has the unit of its own block")
+def check_units(folder):
+    systems, path, wanted = failing_systems(), os.path.join(folder, "u.h5"), None
+    for t, b in ((0, 0), (0, -8), (3, 0), (-40, 25), (11, 130), (-90, -90)):
+        scaled = [in_units(s, t, b) for s in systems]
+        write(path, scaled)
+        found = solutions(solve(folder, "u", path, "--force", "--escalate"), scaled)
+        back = [(one["status"], one["retries"], one["ridge_t"] * 4.0**t,
+                 one["ridge_beta"] * 4.0**b, (one["t"] * 2.0**-t).tobytes(),
+                 (one["b"] * 2.0**-b).tobytes()) for one in found]
+        wanted = wanted or back
+        ok(back == wanted, f"rows in units of 2^{t}, borders of 2^{b}: the same steps, to the bit")
+    ok(all(one[0] == 0 and one[1] > 0 for one in wanted),
+       f"all needed ridges: {[int(one[1]) for one in wanted]} retries")
+    worst = 0
+    for s, one in zip(systems, wanted):
+        retries, ridges, x = escalated(s)
+        ridges = ridges or (0, 0)
+        t, b = (np.frombuffer(step) for step in one[4:])
+        worst = max(worst, abs(np.concatenate([t, b]) - x).max() / abs(x).max(),
+                    *(abs(r / one[2 + i] - 1) for i, r in enumerate(ridges)))
+        ok(retries == one[1], f"{retries} retries, {one[1]} made")
+    ok(worst < 1e-9, f"ridges and steps are NumPy's, to {worst:.1e}")
 
 
 @claim("--strict exits with 1 or refuses")
@@ -157,6 +235,7 @@ def main():
         check_shares(folder)
         check_neighbours(folder)
         check_escalation(folder)
+        check_units(folder)
         check_strict(folder)
     done_testing()
 

@@ -13,7 +13,7 @@
 
 /* What became of an atom. */
 struct step_result {
-  real ridge;           /* added to both diagonals in the last solve */
+  real ridge;           /* of the rows in the last solve; the border's is in proportion (N.15) */
   struct det_pair pair; /* of the determinant of the last solve; of no meaning where that failed */
   int accepted;
   int status; /* of the last solve, enum arrow_status */

@@ -17,7 +17,7 @@ static const struct object_row object_rows[] = {
     {"/fit/accepted", TYPE_I32, "K", 0, "1: the last sweep's step was accepted"},
     {"/fit/status", TYPE_I32, "K", 0, "of the last sweep's last solve"},
     {"/fit/retries", TYPE_I32, "K", 0, "its retries with larger ridges"},
-    {"/fit/ridge", TYPE_F64, "K", 0, "the ridge that it ended with"},
+    {"/fit/ridge", TYPE_F64, "K", 0, "the ridge of the rows that it ended with"},
     {"/fit/log_det_hessian", TYPE_F64, "K", 0, "log determinant of its system"},
     {"/fit/log_det_mantissa", TYPE_F64, "K", 0, "the determinant as a pair"},
     {"/fit/log_det_exponent", TYPE_I64, "K", 0, "the determinant as a pair"},

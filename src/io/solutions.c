@@ -21,7 +21,7 @@ static const struct object_row object_rows[] = {
     {"/solutions/log_det_exponent", TYPE_I64, "B", 1, "its e"},
     {"/solutions/status", TYPE_I32, "B", 1, "0 ok, 1 row, 2 border, 3 not finite"},
     {"/solutions/failed_at", TYPE_I64, "B", 1, "row, pivot or entry; -1 where ok"},
-    {"/solutions/suggested_bump", TYPE_F64, "B", 1, "what to add to the ridges"},
+    {"/solutions/suggested_bump", TYPE_F64, "B", 1, "what to add to the ridge of what failed"},
     {"/solutions/ridge_t", TYPE_F64, "B", 1, "ridge of the rows in the last try"},
     {"/solutions/ridge_beta", TYPE_F64, "B", 1, "ridge of the border in it"},
     {"/solutions/retries", TYPE_I32, "B", 1, "tries after the first"},

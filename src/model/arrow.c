@@ -117,10 +117,10 @@ static real deficit(const real *a, idx n)
   return min < 0 ? -min : 0;
 }
 
-/* Suggested addition to a diagonal block (N.14). */
-static real bump_row(const real *a, idx n)
+/* Suggested addition to a diagonal block (N.14), of blocks of this unit. */
+static real bump_row(const real *a, idx n, real unit)
 {
-  real max = 1;
+  real max = unit;
   for (idx i = 0; i < n; i++) {
     real sum = 0;
     for (idx j = 0; j < n; j++) sum += fabs(symmetric(a, n, i, j));
@@ -129,13 +129,10 @@ static real bump_row(const real *a, idx n)
   return deficit(a, n) + 1024 * 0x1p-26 * max;
 }
 
-/* Suggested addition to the border (N.15). */
-static real bump_border(const real *schur, const real *c, idx k)
+/* Suggested addition to the border (N.14). */
+static real bump_border(const real *schur, idx k, real unit)
 {
-  real max = 0;
-  for (idx j = 0; j < k; j++)
-    if (fabs(c[(gidx)j * k + j]) > max) max = fabs(c[(gidx)j * k + j]);
-  return deficit(schur, k) + (max > 0 ? 1e-3 * max : 1);
+  return deficit(schur, k) + 1e-3 * unit;
 }
 
 /* Record a failure; returns its status. */
@@ -227,7 +224,7 @@ static int rows_reduce(struct try_work *w)
     if (i == 0)
       for (int a = 0; a < LANE_COUNT; a++) lane[a] = det_pair_unit;
     if (!row_whiten(w, row, &lane[i % LANE_COUNT]))
-      return fail(w, ARROW_ROW_NOT_PD, row, bump_row(w->block, w->s->d));
+      return fail(w, ARROW_ROW_NOT_PD, row, bump_row(w->block, w->s->d, ridges_units(w->s).t));
     row_add(w, row);
     if (i == LANE_SEGMENT - 1 || row == w->s->n - 1)
       w->rows = det_pair_times(w->rows, pairs_fold(lane));
@@ -248,7 +245,8 @@ static int border_solve(struct try_work *w)
     }
   w->border = det_pair_unit;
   idx pivot = arrow_cholesky(w->schur, k, w->factor, &w->border);
-  if (pivot >= 0) return fail(w, ARROW_SCHUR_NOT_PD, pivot, bump_border(w->schur, s->c, k));
+  if (pivot >= 0)
+    return fail(w, ARROW_SCHUR_NOT_PD, pivot, bump_border(w->schur, k, ridges_units(s).b));
   for (idx j = 0; j < k; j++) w->step[j] = lane_sum_total(&w->t[(gidx)k * k + j]) - s->g_b[j];
   arrow_forward(w->factor, k, w->step);
   substitute_back(w->factor, k, w->step);
@@ -279,19 +277,29 @@ static int system_try(struct try_work *w)
   return status ? status : border_solve(w);
 }
 
+/* Additions from the bump of a system that failed in its first try. */
+static struct ridges first_addition(const struct try_work *w)
+{
+  struct ridges unit = ridges_units(w->s);
+  real bump = w->out->suggested_bump;
+  return w->out->status == ARROW_ROW_NOT_PD ? ridges_of_row(unit, bump)
+                                            : ridges_of_border(unit, bump);
+}
+
 /* Try with larger ridges until it succeeds or nothing helps (N.15). */
 static void escalate(struct try_work *w, const struct arrow_options *o, struct arrow_start start)
 {
   struct arrow_outcome *out = w->out;
   out->addition = start.addition;
   for (out->retries = start.retries;; out->retries++) {
-    int is_first = out->addition == 0;
-    out->ridge_t = w->ridge_t = is_first ? o->ridge_t : o->ridge_t + out->addition;
-    out->ridge_b = w->ridge_b = is_first ? o->ridge_b : o->ridge_b + out->addition;
+    struct ridges base = {o->ridge_t, o->ridge_b}, now = ridges_add(base, out->addition);
+    out->ridge_t = w->ridge_t = now.t;
+    out->ridge_b = w->ridge_b = now.b;
     int status = system_try(w);
     if (status == ARROW_OK || status == ARROW_NOT_FINITE || !o->escalate) return;
-    real next = is_first ? out->suggested_bump : 10 * out->addition;
-    if (out->retries >= ARROW_MAX_RETRIES || !isfinite(next)) return;
+    int is_first = ridges_are_zero(out->addition);
+    struct ridges next = is_first ? first_addition(w) : ridges_next(out->addition);
+    if (out->retries >= ARROW_MAX_RETRIES || !ridges_are_finite(next)) return;
     out->addition = next;
   }
 }

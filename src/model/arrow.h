@@ -18,6 +18,7 @@
 
 #include "base/det_pair.h"
 #include "base/types.h"
+#include "model/ridges.h"
 
 enum {
   ARROW_MAX_D = 8,         /* d is 1 .. this */
@@ -50,11 +51,11 @@ enum arrow_status {
 /* What became of a system.  Of one that failed, all steps are +0, log_det is NaN and pair (NaN,
  * 0). */
 struct arrow_outcome {
-  int status;            /* of the last try */
-  gidx failed_at;        /* -1 where OK */
-  real suggested_bump;   /* what to add to the ridges (N.14, N.15); 0 where OK or not finite */
-  real ridge_t, ridge_b; /* of the last try */
-  real addition;         /* what N.15 added to the ridges in the last try; 0 in the first */
+  int status;             /* of the last try */
+  gidx failed_at;         /* -1 where OK */
+  real suggested_bump;    /* for the ridge of what failed (N.14); 0 where OK or not finite */
+  real ridge_t, ridge_b;  /* of the last try */
+  struct ridges addition; /* what N.15 added to the ridges in the last try; 0 in the first */
   idx retries;
   struct det_pair pair; /* the determinant of the matrix with ridges, as a pair (N.13) */
   real log_det;
@@ -62,10 +63,10 @@ struct arrow_outcome {
 };
 
 /* Where the escalation of N.15 starts: what the first try adds to the ridges, and the retries that
- * were made before it.  All 0 for a system that was not tried yet.  After a try with addition a > 0
- * the next one has fl(10 a), whatever failed. */
+ * were made before it.  All 0 for a system that was not tried yet.  After a try with additions
+ * the next one has ten times as much, whatever failed. */
 struct arrow_start {
-  real addition;
+  struct ridges addition;
   idx retries;
 };
 

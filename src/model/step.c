@@ -87,12 +87,10 @@ real step_row(const struct row_move *move, const real *r, const real *t_old, rea
 int step_retry(const struct arrow_system *s, const struct arrow_outcome *last,
                struct arrow_start *next)
 {
-  real max = 0;
-  for (idx i = 0; i < s->k; i++) max = fmax(max, fabs(s->c[(gidx)i * s->k + i]));
-  real first = max > 0 ? 1e-3 * max : 1;
-  next->addition = last->addition > 0 ? 10 * last->addition : first;
+  int is_first = ridges_are_zero(last->addition);
+  next->addition = is_first ? ridges_of_rise(ridges_units(s)) : ridges_next(last->addition);
   next->retries = last->retries + 1;
-  return next->retries <= ARROW_MAX_RETRIES && isfinite(next->addition);
+  return next->retries <= ARROW_MAX_RETRIES && ridges_are_finite(next->addition);
 }
 
 /* An atom's system, and what one try gives. */

@@ -40,9 +40,9 @@ struct row_move {
 real step_row(const struct row_move *move, const real *r, const real *t_old, real *t_new,
               real *r_new);
 
-/* *next <- where the next try of a rejected step starts: with ten times the last addition to the
- * ridges, or, when there was none, with 1e-3 of the largest diagonal entry of C (1 when that is 0).
- * Returns 0 when there is no next try. */
+/* *next <- where the next try of a rejected step starts: with ten times the last additions to the
+ * ridges, or, when there were none, with 1e-3 of each block's unit.  Returns 0 when there is no
+ * next try. */
 int step_retry(const struct arrow_system *s, const struct arrow_outcome *last,
                struct arrow_start *next);
 

@@ -27,7 +27,7 @@ struct atom_step {
   int accepted;
   int status; /* of the last solve, enum arrow_status */
   idx retries;
-  real ridge;           /* added to both diagonals in the last solve */
+  real ridge;           /* of the rows in the last solve; the border's is in proportion (N.15) */
   struct det_pair pair; /* of the determinant of the last solve */
   real log_det;
 };

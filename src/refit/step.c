@@ -115,7 +115,7 @@ static void frame_propose(void *self, gidx i)
   to->verdict = s->own_verdict[i];
   to->step = (struct atom_step){.status = o->status,
                                 .retries = o->retries,
-                                .ridge = o->ridge_b,
+                                .ridge = o->ridge_t,
                                 .pair = o->pair,
                                 .log_det = o->log_det};
   /* Where the new vectors depend on each other there is no frame to try; that counts as a step that

@@ -12,19 +12,32 @@ enum {
   LONG_ROWS = 8192,      /* the threads share a system of so many rows */
 };
 
+/* What is added to the ridges of a system that failed. */
+static struct ridges next_addition(const struct attempt *a, struct ridges addition)
+{
+  const struct arrow_outcome *out = &a->item->outcome;
+  struct ridges unit;
+  if (!ridges_are_zero(addition)) return ridges_next(addition);
+  unit = ridges_units(&a->item->system);
+  return out->status == ARROW_ROW_NOT_PD ? ridges_of_row(unit, out->suggested_bump)
+                                         : ridges_of_border(unit, out->suggested_bump);
+}
+
 /* Solve one system, and again with larger ridges while it fails and that is wanted (N.15). */
 static void item_solve(struct attempt *a, const struct arrow_options *o)
 {
   struct arrow_outcome *out = &a->item->outcome;
-  real addition = a->item->start.addition;
+  struct ridges addition = a->item->start.addition, base = {o->ridge_t, o->ridge_b};
   idx retries = a->item->start.retries;
   for (;; retries++) {
-    a->ridge_t = addition > 0 ? o->ridge_t + addition : o->ridge_t;
-    a->ridge_b = addition > 0 ? o->ridge_b + addition : o->ridge_b;
+    struct ridges now = ridges_add(base, addition);
+    a->ridge_t = now.t;
+    a->ridge_b = now.b;
     attempt_solve(a);
     int is_final = out->status == ARROW_OK || out->status == ARROW_NOT_FINITE;
-    real next = addition > 0 ? 10 * addition : out->suggested_bump;
-    if (is_final || !o->escalate || retries >= ARROW_MAX_RETRIES || !isfinite(next)) break;
+    if (is_final || !o->escalate || retries >= ARROW_MAX_RETRIES) break;
+    struct ridges next = next_addition(a, addition);
+    if (!ridges_are_finite(next)) break;
     addition = next;
   }
   out->ridge_t = a->ridge_t;

@@ -71,7 +71,7 @@ void attempt_fail_row(const struct attempt *a)
     arrow_row_factor(d, l, pivot);
     for (idx j = 0; j < d; j++)
       if (!is_good(pivot[j])) {
-        fail(&a->item->outcome, ARROW_ROW_NOT_PD, row, arrow_bump_row(block, d));
+        fail(&a->item->outcome, ARROW_ROW_NOT_PD, row, arrow_bump_row(block, d, ridges_units(s).t));
         return;
       }
   }
@@ -81,7 +81,7 @@ void attempt_fail_border(const struct attempt *a, idx at)
 {
   const struct arrow_system *s = &a->item->system;
   fail(&a->item->outcome, ARROW_SCHUR_NOT_PD, at,
-       arrow_bump_border(a->workers->schur, stride_of(s->k), s->c, s->k));
+       arrow_bump_border(a->workers->schur, stride_of(s->k), s->k, ridges_units(s).b));
 }
 
 int attempt_fail_entry(const struct attempt *a)

@@ -86,23 +86,19 @@ BODY double arrow_deficit(const double *a, int n, int stride, double *max_sum)
   return worst;
 }
 
-/* What (N.14) suggests for a diagonal block, ridge included: d x d, column-major. */
-BODY double arrow_bump_row(const double *a, int d)
+/* What (N.14) suggests for a diagonal block, ridge included: d x d, column-major; unit: of the
+ * system's. */
+BODY double arrow_bump_row(const double *a, int d, double unit)
 {
-  double largest = 1;
+  double largest = unit;
   double lacks = arrow_deficit(a, d, d, &largest);
   return lacks + 0x1p-16 * largest;
 }
 
-/* What (N.15) starts from for a border: its Schur complement, and C without its ridge. */
-BODY double arrow_bump_border(const double *schur, int stride, const double *c, int k)
+/* ... and for a border, from its Schur complement and the unit of C. */
+BODY double arrow_bump_border(const double *schur, int stride, int k, double unit)
 {
-  double largest = 0;
-  for (int j = 0; j < k; j++) {
-    double size = arrow_size(c[(long long)j * k + j]);
-    if (size > largest) largest = size;
-  }
-  return arrow_deficit(schur, k, stride, (double *)0) + (largest > 0 ? 1e-3 * largest : 1.0);
+  return arrow_deficit(schur, k, stride, (double *)0) + 1e-3 * unit;
 }
 
 #endif

@@ -202,11 +202,11 @@ static void tables_make(struct cuda_lot *lot)
     const struct lot_group *group = &lot->groups[g];
     for (gidx end = i + group->count; i < end; i++) {
       const struct arrow_item *item = &lot->job->items[lot->entries[i].item];
-      real addition = item->start.addition;
+      struct ridges now = ridges_add((struct ridges){o->ridge_t, o->ridge_b}, item->start.addition);
       atoms[i] = (struct arrow_atom){.in = in,
                                      .out = out,
-                                     .ridge_t = addition > 0 ? o->ridge_t + addition : o->ridge_t,
-                                     .ridge_b = addition > 0 ? o->ridge_b + addition : o->ridge_b,
+                                     .ridge_t = now.t,
+                                     .ridge_b = now.b,
                                      .n = (int)item->system.n,
                                      .number = (int)i,
                                      .first_unit = (int)segment};
