@@ -30,9 +30,11 @@ seen.first = lines();
 heads[3].click(); seen.largest = lines();
 heads[3].click(); seen.smallest = lines();
 heads[1].click(); seen.density = lines();
+if (heads.length > 6) { heads[5].click(); seen.stable = lines(); }
 seen.number = type('17'); seen.word = type('WORD5'); seen.none = type('nothing'); type('');
 heads[0].click(); click(3);
 seen.title = document.querySelector('#atom b').textContent;
+seen.numbers = document.querySelector('#atom .numbers').textContent;
 seen.code = [...document.querySelectorAll('#atom .code')].map(e => e.textContent);
 seen.here = [...document.querySelectorAll('#atom mark.here')].map(e => e.textContent);
 seen.words = [...document.querySelectorAll('#atom .words')].map(e => e.textContent);
@@ -72,7 +74,7 @@ class Place:
             f.write("\n".join(f"word{i}</script>" if i % 9 == 0 else f"##word{i}" if i % 7 == 0
                               else f"word{i}" if i != 40 else "" for i in range(60)))
         done = sagitta("fit", "--rows", self.rows, "--atoms", K, "--top-s", 3, "--sweeps", 4,
-                       "--output", self.run)
+                       "--seeds", 2, "--output", self.run)
         ok(done.returncode == 0, done.stderr[-300:])
         with h5py.File(f"{self.run}/supports.h5") as f:
             g = f["supports"]
@@ -118,6 +120,67 @@ def check_page(p):
         held = f["fit/history"][int(f.attrs["best_sweep"]), 2]
     ok([n[0][0] for n in data["near"]] == cosine.argmax(axis=1).tolist(), "nearest atoms")
     ok(f"<b>{held:.3f}</b><span>explained of unseen rows" in page, f"unseen {held}")
+
+
+def found_on(page):
+    """Figures of the section, by their names."""
+    part = page.split("<h2>What is found</h2>")[1].split("</section>")[0]
+    return {name: value for value, name in re.findall("<b>(.*?)</b><span>(.*?)</span>", part)}
+
+
+@claim("what other seeds, compare and evaluate say is on it, if it is of this dictionary")
+def check_found(p):
+    with h5py.File(f"{p.run}/dictionary.h5") as f:
+        stability, cosine = f["stability"][:], f["seeds/cosine"][:].astype("f8")
+    page = p.page()
+    ok(np.allclose(data_in(page)["stability"], stability, atol=5e-5), "a column of the atoms")
+    order = np.argsort(-p.density, kind="stable")
+    found = {"PW-MCC, by 1 other seed": f"{cosine.mean():.3f}",
+             "of pairs above 0.7": f"{100 * (cosine > 0.7).mean():.1f} %",
+             "of pairs above 0.9": f"{100 * (cosine > 0.9).mean():.1f} %",
+             "the most frequent quarter": f"{cosine[0, order[:K // 4]].mean():.3f}",
+             "the least frequent quarter": f"{cosine[0, order[-(K // 4):]].mean():.3f}"}
+    ok(found_on(page) == found and "the largest of 1 other seed;" in page, f"{found_on(page)}")
+    other, alone = f"{p.folder}/other-seed", f"{p.folder}/alone"
+    need(sagitta("fit", "--rows", p.rows, "--atoms", K, "--top-s", 3, "--sweeps", 4, "--seed", 1,
+                 "--output", other), "another seed")
+    need(sagitta("compare", p.run, other, "--output", f"{p.folder}/compared"), "compare")
+    need(sagitta("compare", other, p.run, "--output", f"{p.folder}/turned"), "turned")
+    done = sagitta("evaluate", "--rows", p.rows, "--dictionary", p.run, "--codes", p.run,
+                   "--labels", p.rows, "--json")
+    need(done, "evaluate")
+    label = json.loads(done.stdout)["evaluated"][0]["label"]["f1"]
+    with open(f"{p.folder}/evaluated.json", "w", encoding="utf-8") as f:
+        f.write(done.stdout)
+    shutil.copytree(p.run, alone)
+    with h5py.File(f"{alone}/dictionary.h5", "r+") as f:
+        del f["stability"], f["seeds"]
+    need(report(alone), "nothing known")
+    with open(f"{alone}/report.html", encoding="utf-8") as f:
+        page = f.read()
+    ok("What is found" not in page and data_in(page)["stability"] is None, "then nothing is said")
+    for place in f"{p.folder}/compared/comparison.h5", f"{p.folder}/evaluated.json":
+        shutil.copy(place, alone)
+    need(report(alone), "both beside it")
+    with open(f"{alone}/report.html", encoding="utf-8") as f:
+        page = f.read()
+    found["PW-MCC, by comparison"] = found.pop("PW-MCC, by 1 other seed")
+    found["label F1, by one atom"] = f"{label:.3f}"
+    seen = found_on(page)
+    ok(all(seen.get(name) == value for name, value in found.items()), f"{seen} {found}")
+    ok(data_in(page)["stability"] == data_in(p.page())["stability"], "the same pairs")
+    for words, said in ((["--comparison", f"{p.folder}/turned"], "is of another dictionary"),
+                        (["--comparison", p.rows], p.rows),
+                        (["--evaluated", f"{p.folder}/vocab.txt"], "vocab.txt")):
+        done = report(p.run, *words)
+        ok(done.returncode and said in done.stderr and "Traceback" not in done.stderr,
+           f"{words}: {done.stderr[-300:]}")
+    done = report(other, "--evaluated", f"{p.folder}/evaluated.json")
+    ok(done.returncode and "is of another dictionary" in done.stderr, done.stderr)
+    shutil.copy(f"{p.folder}/evaluated.json", other)
+    done = report(other)
+    ok(done.returncode == 0 and "is left out: it is of another dictionary" in done.stderr,
+       done.stderr)
 
 
 @claim("a vocabulary in JSON gives the words of the text; one that a line feed shifts is warned of")
@@ -200,6 +263,9 @@ def check_browser(p):
     ok(seen["smallest"] == sorted(range(K), key=lambda a: (data["largest"][a], a))[:part],
        "and rising after a second click")
     ok(seen["density"] == sorted(range(K), key=lambda a: (-p.density[a], a))[:part], "by density")
+    stable = data["stability"]
+    ok(seen["stable"] == sorted(range(K), key=lambda a: (-stable[a], a))[:part], "by stability")
+    ok(f"{stable[3]:.3f}stability" in seen["numbers"], f"of the atom: {seen['numbers']}")
     ok(seen["number"] == [17] and seen["none"] == [], f"17 finds {seen['number']}")
     named = [a for a in range(K) if any(p.token[row] == 5 for row, *_ in data["rows"][a])]
     ok(seen["word"] and set(seen["word"]) & set(named), f"word5 finds {seen['word']} of {named}")
@@ -218,7 +284,7 @@ def check_browser(p):
     ok(seen["near"] == f"Atom {near}" and seen["next"] == f"Atom {min(near + 1, K - 1)}",
        f"the nearest atom {seen['near']}, then the line below {seen['next']}")
     ok(seen["theme"][0] != seen["theme"][1], f"colours {seen['theme']}")
-    ok(seen["pictures"] == 4, f"{seen['pictures']} pictures")
+    ok(seen["pictures"] == 5, f"{seen['pictures']} pictures")
     return None
 
 
@@ -295,6 +361,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder_:
     with claim("a fit of rows that have tokens"):
         place = Place(folder_)
     check_page(place)
+    check_found(place)
     check_vocabulary(place)
     check_train(place)
     check_browser(place)

@@ -108,6 +108,7 @@ struct evaluate {
   char *names[MAX_CODES];
   int count;
   float *atoms;
+  uint64_t hash; /* of the dictionary */
   struct arena arena;
 };
 
@@ -162,7 +163,7 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
 }
 
 /* Are truth, and all codes, that name their rows and their dictionary of these? */
-static int identities_check(struct comm *c, const struct evaluate *e)
+static int identities_check(struct comm *c, struct evaluate *e)
 {
   const struct row_source *rows = &e->rows.source;
   const struct atom_source *s = &e->dictionary.source;
@@ -175,12 +176,12 @@ static int identities_check(struct comm *c, const struct evaluate *e)
   uint64_t of_rows = content_hash(terms, rows->n, rows->p, 1);
   if (truth_rows) TRY(identity_rows_check(truth->name, truth_rows, rows->name, of_rows));
   terms = items_terms(e->atoms, s->k, (gidx)s->d * s->p, 0);
-  uint64_t of_atoms = content_hash(terms, s->k, s->d, s->p);
+  e->hash = content_hash(terms, s->k, s->d, s->p);
   for (int i = 0; i < e->count; i++) {
     const char *name = e->codes[i].source.name;
     const struct identity *named = &e->codes[i].inputs;
     TRY(identity_rows_check(name, named->rows, rows->name, of_rows));
-    TRY(identity_dictionary_check(name, named->dictionary, s->name, of_atoms));
+    TRY(identity_dictionary_check(name, named->dictionary, s->name, e->hash));
   }
   return OK;
 }
@@ -209,6 +210,7 @@ static int metrics_tell(const struct run *run, const struct evaluate *e)
   struct json j;
   TRY(facts_begin(run, &j));
   json_text(&j, "dictionary", e->dictionary.source.name);
+  page_hash_tell(&j, "dictionary_hash", e->hash);
   json_long(&j, "rows", e->rows.source.n);
   json_long(&j, "columns", e->rows.source.p);
   json_long(&j, "atoms", e->dictionary.source.k);
