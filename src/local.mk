@@ -127,6 +127,9 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
   %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/tensor.h %D%/device/cuda/tensor.c \
   %D%/device/cuda/tensor_map.h %D%/device/cuda/tensor_map.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
+  %D%/device/cuda/train_codes.h %D%/device/cuda/train_codes.c \
+  %D%/device/cuda/train_batch.h %D%/device/cuda/train_batch.c \
+  %D%/device/cuda/train_nested.h %D%/device/cuda/train_nested.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
   %D%/device/cuda/arrow_size.h %D%/device/cuda/arrow_size.c \
   %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
