@@ -172,7 +172,7 @@ libsagitta_a_SOURCES += %D%/device/cpu/lanczos.c
 
 # comm: what ranks say to each other
 libsagitta_a_SOURCES += \
-  %D%/comm/shared.h %D%/comm/shared.c %D%/comm/comm.h %D%/comm/comm_impl.h %D%/comm/mpi_impl.h %D%/comm/comm.c %D%/comm/collectives.c \
+  %D%/comm/shared.h %D%/comm/shared.c %D%/comm/comm.h %D%/comm/comm_impl.h %D%/comm/mpi_impl.h %D%/comm/comm.c %D%/comm/collectives.c %D%/comm/failure.h %D%/comm/failure.c \
   %D%/comm/launcher.h %D%/comm/launcher.c %D%/comm/watch.h %D%/comm/watch.c %D%/comm/nccl.h %D%/comm/buffers.h %D%/comm/buffers.c
 if NCCL
 libsagitta_a_SOURCES += %D%/comm/nccl.c

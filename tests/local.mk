@@ -20,6 +20,7 @@ OTHER_TESTS = \
   %D%/test_comm_shared \
   %D%/test_comm_told \
   %D%/test_comm_verbs \
+  %D%/test_comm_failure \
   %D%/test_cores \
   %D%/test_cuda_attention \
   %D%/test_cuda_attribution \
@@ -184,7 +185,7 @@ COMPUTED_MORE = %D%/test_solve.py %D%/test_synth.py
 SAME_C = %D%/test_io_hostile %D%/test_io_faults
 COMPUTED_LESS = %D%/test_attribute_pieces %D%/test_pieces %D%/test_turns %D%/test_rows_load \
   %D%/test_atoms_load \
-  %D%/test_comm_verbs %D%/test_comm_counts %D%/test_comm_gpu %D%/test_comm_shared \
+  %D%/test_comm_verbs %D%/test_comm_failure %D%/test_comm_counts %D%/test_comm_gpu %D%/test_comm_shared \
   %D%/test_comm_told \
   %D%/test_coloring %D%/test_layout %D%/test_proc %D%/test_refit_layout %D%/test_refit_shared \
   %D%/test_shard %D%/test_pool %D%/test_base_memory %D%/test_base_progress %D%/test_base_team \

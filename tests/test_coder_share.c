@@ -40,6 +40,7 @@ static void check_failure(const struct how *how)
   if (!status) status = coder_run(&w, &s->coded, 0, s->n, 0);
   ok(status == ERR_INPUT && strstr(status_message(), "row 139 and atom"), "%s: %d, %s", how->kind,
      status, status_message());
+  comm_recover(sharing);
   status_clear();
   coded_close(&w, &s->coded);
   coder_unshare(&w);

@@ -105,6 +105,7 @@ static int test_looker(struct comm *c, const struct made *m, struct support_view
   ok(status == (wanted->count ? ERR_DEVICE : OK), "%s: a looker that fails: status %d", m->name,
      status);
   classes_free(&found);
+  comm_recover(c);
   status_clear();
   return OK;
 }

@@ -228,22 +228,30 @@ static void test_sums(struct comm *c)
   ok(!status && word == 77, "broadcast");
 }
 
+/* The failure that all ranks know is no more. */
+static void state_clear(struct comm *c)
+{
+  comm_recover(c);
+  status_clear();
+}
+
 static void test_agree(struct comm *c)
 {
-  ok(comm_agree(c, OK) == OK && !c->agreed, "all fine");
+  ok(comm_agree(c, OK) == OK && !comm_failure_is_common(c), "all fine");
   int last = c->rank == c->size - 1;
   int status = last ? status_fail(ERR_INPUT, __FILE__, __LINE__, "rank %d fails", c->rank) : OK;
   status = comm_agree(c, status);
   char want[32];
   snprintf(want, sizeof want, "rank %d fails", c->size - 1);
-  ok(status == ERR_INPUT && c->agreed && !strcmp(status_message(), want), "one fails, all know");
-  status_clear();
+  ok(status == ERR_INPUT && comm_failure_is_common(c) && !strcmp(status_message(), want),
+     "one fails, all know");
+  state_clear(c);
   status = status_fail(c->rank ? ERR_IO : ERR_MEMORY, __FILE__, __LINE__, "rank %d", c->rank);
   status = comm_agree_at(c, status, -c->rank);
   snprintf(want, sizeof want, "rank %d", c->size - 1);
   ok(status == (c->size > 1 ? ERR_IO : ERR_MEMORY) && !strcmp(status_message(), want),
      "all fail, the smallest key is told");
-  status_clear();
+  state_clear(c);
 }
 
 /* One of the operations that carry a failure; `out`, which they would change, is a number each. */
@@ -270,17 +278,18 @@ static void test_local_failure(struct comm *c)
     gidx out[MOST], was[MOST];
     char want[32];
     for (int i = 0; i < MOST; i++) out[i] = was[i] = 1000 * c->rank + i;
-    LOCALLY(c, OK);
+    comm_record(c, OK);
     if (c->rank == failing) {
-      LOCALLY(c, status_fail(ERR_MEMORY, __FILE__, __LINE__, "verb %d", verb));
-      LOCALLY(c, status_fail(ERR_IO, __FILE__, __LINE__, "it goes on"));
+      comm_record(c, status_fail(ERR_MEMORY, __FILE__, __LINE__, "verb %d", verb));
+      comm_record(c, status_fail(ERR_IO, __FILE__, __LINE__, "it goes on"));
     }
     snprintf(want, sizeof want, "verb %d", verb);
     int status = verb_call(c, verb, out);
-    all_know &= status == ERR_MEMORY && c->agreed && !strcmp(status_message(), want);
+    all_know &=
+        status == ERR_MEMORY && comm_failure_is_common(c) && !strcmp(status_message(), want);
     none_moved &= !memcmp(out, was, sizeof out);
-    status_clear();
-    works &= verb_call(c, verb, out) == OK && !c->failed;
+    state_clear(c);
+    works &= verb_call(c, verb, out) == OK && !comm_failure(c);
   }
   ok(all_know, "all ranks learn of the first failure of one");
   ok(none_moved, "nothing is moved then");
@@ -295,15 +304,15 @@ static void test_met(struct comm *c)
   for (int verb = 0; verb < 3; verb++) { /* allgather, gather, alltoallv */
     gidx out[32];
     for (int i = 0; i < 32; i++) out[i] = 1000 * c->rank + i;
-    c->met = 1;
+    comm_lockstep_begin(c);
     if (c->rank == failing)
-      LOCALLY(c, status_fail(ERR_MEMORY, __FILE__, __LINE__, "rank %d fails", failing));
+      comm_record(c, status_fail(ERR_MEMORY, __FILE__, __LINE__, "rank %d fails", failing));
     if (parts) moved &= verb_call(c, verb, out) == OK;
     for (int r = 0; r < c->size && parts && (verb != 1 || c->rank == 0); r++)
       moved &= out[verb == 2 ? 16 + r : r] == 1000 * r + (verb == 2 ? c->rank : r);
-    known &= comm_agree(c, OK) == ERR_MEMORY && !c->failed;
-    status_clear();
-    c->met = 0;
+    comm_lockstep_end(c);
+    known &= comm_agree(c, OK) == ERR_MEMORY && comm_failure_is_common(c);
+    state_clear(c);
   }
   ok(moved, "all moves as if none had failed");
   ok(known, "and the next agreement tells");
@@ -332,7 +341,8 @@ static void test_split(struct comm *c)
   ok(status == (odd ? ERR_INPUT : OK), "a failure is known to its part");
   status = comm_agree(c, status);
   ok(status == (c->size > 1 ? ERR_INPUT : OK), "and then to all");
-  status_clear();
+  state_clear(&part);
+  state_clear(c);
   double before = c->bytes, own = part.bytes;
   ok(comm_unite(c, &part) == OK && c->bytes == before + own && !part.state, "unite");
   ok(comm_unite(c, &part) == OK, "nothing to unite");
@@ -356,14 +366,14 @@ static void test_alone(struct comm *c)
   ok(!comm_agree_flags(&part, OK, 0, &flags) && flags == ((uint64_t)1 << c->size) - 1, "flags");
   snprintf(want, sizeof want, "rank %d fails", c->size - 1);
   for (int turn = 0; turn < 3; turn++) {
-    if (last) LOCALLY(&part, status_fail(ERR_INPUT, __FILE__, __LINE__, "%s", want));
+    if (last) comm_record(&part, status_fail(ERR_INPUT, __FILE__, __LINE__, "%s", want));
     int status = turn == 0   ? comm_agree(&part, OK)
                  : turn == 1 ? comm_sum(&part, &sum, 1)
                              : comm_broadcast(&part, &told, 1, sizeof told);
-    ok(status == ERR_INPUT && c->agreed && !strcmp(status_message(), want),
+    ok(status == ERR_INPUT && comm_failure_is_common(c) && !strcmp(status_message(), want),
        "a failure of one is known to all, turn %d: %s", turn, status_message());
-    ok(!part.failed && !c->failed, "and is over");
-    status_clear();
+    state_clear(&part);
+    ok(!comm_failure(&part) && !comm_failure(c), "and is over");
   }
   ok(comm_unite(c, &part) == OK && !part.state, "unite");
   claim_end();

@@ -186,6 +186,7 @@ static void check_overflow(struct comm *c, const struct encoder *e)
   ok(status == ERR_INPUT && strstr(status_message(), "row 4105") &&
          strstr(status_message(), "atom 8"),
      "%d %s", status, status ? status_message() : "");
+  comm_recover(c);
   status_clear();
   rows[(ROW_BLOCK + 9) * P] = rows[(ROW_BLOCK + 12) * P] = before;
 }
@@ -201,7 +202,7 @@ static void check_sink(struct comm *c, const struct encoder *e)
     ok(status == ERR_IO && strstr(status_message(), "the sink is full"), "sink at %lld: %d",
        (long long)at[i], status);
     status_clear();
-    c->agreed = 0;
+    comm_recover(c);
   }
   got.fails_at = 0;
 }

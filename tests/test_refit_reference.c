@@ -196,15 +196,16 @@ static int failure_check(struct refit_state *f, const struct classes *classes, i
     struct batch_systems a;
     int fails = c->rank == c->size - 1;
     TRY(atom_batch_make(&b, f, classes->atoms, (idx)classes->start[1]));
-    c->met = 1;
-    if (fails && !later) c->failed = status_fail(ERR_MEMORY, __FILE__, __LINE__, "as asked");
+    comm_lockstep_begin(c);
+    if (fails && !later) comm_record(c, status_fail(ERR_MEMORY, __FILE__, __LINE__, "as asked"));
     TRY(batch_systems_make(&a, f, &b, q));
-    if (fails && later) c->failed = status_fail(ERR_MEMORY, __FILE__, __LINE__, "as asked");
+    if (fails && later) comm_record(c, status_fail(ERR_MEMORY, __FILE__, __LINE__, "as asked"));
     TRY(atom_batch_step(f, &b, &a, &phases[REFIT_SOLVE], &phases[REFIT_MOVE], steps));
-    c->met = 0;
+    comm_lockstep_end(c);
     int status = comm_agree(c, OK);
     ok(status == ERR_MEMORY && strstr(status_message(), "as asked"), "a rank that fails: %s",
        status_message());
+    comm_recover(c);
     status_clear();
     batch_systems_free(&a);
     atom_batch_free(&b);

@@ -116,6 +116,7 @@ static void test_failure(struct comm *c)
   int failed = synth_rows(&s, &(const struct matrix_sink){NULL, sink_fails}, NULL);
   ok(!status && failed == ERR_IO && strstr(status_message(), "full at row 4"),
      "a failing sink fails every rank: %s", status_message());
+  comm_recover(c);
   status_clear();
   synth_close(&s);
 }

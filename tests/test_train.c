@@ -89,6 +89,7 @@ static void batches_check(struct comm *c, gidx n, idx batch, int broken, int res
                     : status == OK;
   ok(same && told, "%lld rows, batches of %d%s%s: %s", (long long)n, batch,
      broken ? ", one window cannot be read" : "", rests ? ", with rests" : "", text);
+  comm_recover(c);
   status_clear();
   batches_close(&b);
   buffer_free(&device, &x);

@@ -426,6 +426,7 @@ static void judge_check(struct comm *c, gidx n, idx p, idx k, idx s, int threads
   ok(!status && equal, "%lld rows of %d, %d of %d atoms, %d threads%s: %s", (long long)n, p, s, k,
      threads, is_wild ? ", a score that is not finite" : "", status_message());
   train_judge_close(&j);
+  comm_recover(c);
   status_clear();
   arena_free(&arena);
 }

@@ -100,7 +100,7 @@ static int task_complete(struct refit_job *j)
       o->reroute || o->holdout || (j->rows->size == 1 && strcmp(o->device, "cpu") != 0);
   j->task.max_cosine = o->cosine_limit;
   j->task.shares = 0;
-  return j->rows->whole ? OK : refit_frames_choose(&j->task, j->c, o->share);
+  return comm_is_alone(j->rows) ? OK : refit_frames_choose(&j->task, j->c, o->share);
 }
 
 /* The held-out rows of this rank. */
@@ -188,7 +188,7 @@ static int plan_print(struct refit_job *j)
   TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   TRY(alone_plan(j));
-  if (!j->rows->whole) TRY(task_complete(j));
+  if (!comm_is_alone(j->rows)) TRY(task_complete(j));
   struct supports_shape shape = {.n = s->n,
                                  .k = s->k,
                                  .s = refit_task_support(&j->task),
@@ -214,7 +214,8 @@ static int coder_prepare(struct refit_job *j)
   if (!wanted && (j->rows->size > 1 || !strcmp(o->device, "cpu"))) return OK;
   struct coder_shape shape = coder_shape_of(j, &j->state);
   TRY(comm_agree(j->c, coder_open(&j->coder, &shape)));
-  TRY(j->rows->whole ? coder_share(&j->coder, j->c) : comm_devices_report(j->c, &j->coder.device));
+  TRY(comm_is_alone(j->rows) ? coder_share(&j->coder, j->c)
+                             : comm_devices_report(j->c, &j->coder.device));
   if (!wanted && !strcmp(j->coder.device.kind, "cpu")) coder_close(&j->coder);
   if (!o->holdout) return OK;
   return judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->rows);
@@ -246,7 +247,7 @@ static int job_open(struct refit_job *j)
   TRY(threads_report(j->run, o->compute.threads));
   j->task.filter = o->filter;
   TRY(alone_plan(j));
-  if (!j->rows->whole) TRY(memory_plan(j));
+  if (!comm_is_alone(j->rows)) TRY(memory_plan(j));
   TRY(refit_state_load(&j->state, &j->task, j->rows));
   TRY(comm_agree(j->c, refit_identity_fill(&j->run->identity, &j->inputs, &j->state)));
   int status = arena_alloc(&j->arena, &j->steps, j->state.k, sizeof *j->steps);

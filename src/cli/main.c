@@ -136,11 +136,11 @@ static int job_fail(struct run *run, int status)
     if (!status) return ERR_ANSWER;
   }
   if (status == ERR_INPUT) status = input_files_failed(status);
-  int speaks = !run->comm.agreed || run->comm.rank == 0;
+  int is_common = comm_failure_is_common(&run->comm), speaks = !is_common || run->comm.rank == 0;
   if (!speaks) speaker_wait();
   watchdog_leave(status);
   if (speaks) { /* first: what comes later may take longer than a process that leaves is given */
-    if (run->comm.size > 1 && !run->comm.agreed) fprintf(stderr, "rank %d: ", run->comm.rank);
+    if (run->comm.size > 1 && !is_common) fprintf(stderr, "rank %d: ", run->comm.rank);
     fprintf(stderr, "sagitta %s: %s\n", run->command->name, status_message());
     if (log_verbose()) fputs(status_trace(), stderr);
     serial_tell(run, status);

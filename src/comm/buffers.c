@@ -113,6 +113,7 @@ int comm_devices_open(struct comm *c, struct comm *group, struct device *dev, gi
     log_info("GPUs exchange through the host: %s",
              can_join ? status_message() : "not every rank has one of its own");
     status_clear();
+    comm_recover(group);
     status = OK;
   }
   return group == c ? status : comm_agree(c, status);
@@ -141,10 +142,10 @@ static int buffer_allgather(struct comm *c, struct device *dev, struct buffer *b
                             size_t unit, gidx first, gidx all)
 {
   gidx count = counts[c->rank] * (gidx)unit;
-  LOCALLY(c, device_get(dev, b, first, count));
+  if (!comm_failure(c)) comm_record(c, device_get(dev, b, first, count));
   TRY(comm_allgather(c, (char *)b->host + first, counts, unit, b->host));
-  LOCALLY(c, device_put(dev, b, 0, first));
-  LOCALLY(c, device_put(dev, b, first + count, all - first - count));
+  if (!comm_failure(c)) comm_record(c, device_put(dev, b, 0, first));
+  if (!comm_failure(c)) comm_record(c, device_put(dev, b, first + count, all - first - count));
   return OK;
 }
 
@@ -152,9 +153,9 @@ static int buffer_allgather(struct comm *c, struct device *dev, struct buffer *b
 static int parts_allgather(struct comm *c, struct device *dev, const struct comm_exchange *part,
                            gidx count, gidx sum)
 {
-  LOCALLY(c, device_get(dev, part->own, 0, count));
+  if (!comm_failure(c)) comm_record(c, device_get(dev, part->own, 0, count));
   TRY(comm_allgather(c, part->own->host, part->counts, part->unit, part->all->host));
-  LOCALLY(c, device_put(dev, part->all, 0, sum));
+  if (!comm_failure(c)) comm_record(c, device_put(dev, part->all, 0, sum));
   return OK;
 }
 
@@ -246,11 +247,12 @@ int comm_alltoallv_buffer(struct comm *c, struct device *dev, struct buffer *min
   if (c->gpus) {
     TRY(gpus_move(c, dev, mine, send_counts, theirs, recv_counts, unit, bytes,
                   &all)); /* as above */
-    if (with_host) LOCALLY(c, device_get(dev, theirs, 0, all));
+    if (with_host)
+      if (!comm_failure(c)) comm_record(c, device_get(dev, theirs, 0, all));
     return OK;
   }
   all = counts_to_bytes(c, recv_counts, unit, bytes, &first);
   TRY(comm_alltoallv(c, mine->host, send_counts, theirs->host, recv_counts, unit));
-  LOCALLY(c, device_put(dev, theirs, 0, all));
+  if (!comm_failure(c)) comm_record(c, device_put(dev, theirs, 0, all));
   return OK;
 }

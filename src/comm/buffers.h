@@ -22,7 +22,7 @@ int comm_devices_report(struct comm *c, const struct device *dev);
 void comm_devices_close(struct comm *c);
 
 /* As comm_allgather(), on the device side of a buffer.  Each rank's own items must already be at
- * their place in the buffer.  What fails here on one rank alone, the others learn as of LOCALLY,
+ * their place in the buffer.  What fails here on one rank alone is recorded (comm_record()),
  * whether ranks wait for each other or not; so too below.  Collective. */
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                           size_t unit);

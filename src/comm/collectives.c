@@ -10,7 +10,6 @@
 #include "comm/mpi_impl.h"
 
 enum { MAX_SUM = 1 << 24 };            /* values that are joined at a time */
-enum { MESSAGE_LENGTH = 2048 };        /* of a failure that is made common */
 enum { PARTS_TAG = 1, MAX_PARTS = 8 }; /* of gathered parts */
 
 gidx comm_most = INT_MAX;
@@ -22,24 +21,6 @@ int comm_count(gidx n, idx *out)
         (long long)n, INT_MAX);
   *out = (idx)n;
   return OK;
-}
-
-/* Wait for all ranks, and learn whether one has failed.  status: of what an operation needs; where
- * ranks do not wait, nobody else looks, and it ends the job. */
-static int ranks_meet(struct comm *c, int status)
-{
-  if (c->whole) {
-    LOCALLY(c, status);
-    LOCALLY(c->whole, c->failed);
-    c->failed = OK;
-    return ranks_meet(c->whole, OK);
-  }
-  if (c->met && c->size > 1) return status;
-  LOCALLY(c, status);
-  int failed = c->failed != OK;
-  if (c->size > 1)
-    POST(MPI_Iallreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, c->state->world, &request_));
-  return failed ? comm_agree(c, OK) : OK;
 }
 
 /* *type <- an MPI datatype of `unit` bytes, so that counts are items and stay below 2^31. */
@@ -64,9 +45,9 @@ static void unit_free(struct comm *c, MPI_Datatype *type)
 /* *total <- the sum of the counts, which a rank that has failed may not have, unless it goes on. */
 static int counts_add(const struct comm *c, const idx *counts, gidx *total)
 {
-  int goes_on = !c->failed || (c->met && c->size > 1);
+  int proceeds = comm_proceeds(c);
   *total = 0;
-  for (int r = 0; r < c->size && goes_on; r++) {
+  for (int r = 0; r < c->size && proceeds; r++) {
     CHECK(counts[r] >= 0, ERR_INTERNAL, "rank %d has %d items", r, counts[r]);
     *total += counts[r];
   }
@@ -112,7 +93,7 @@ static int parts_allgather(struct comm *c, const idx *counts, gidx total, size_t
 int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all)
 {
   gidx total = 0, first = 0;
-  TRY(ranks_meet(c, counts_add(c, counts, &total)));
+  TRY(comm_meet(c, counts_add(c, counts, &total)));
   for (int r = 0; r < c->rank; r++) first += counts[r];
   char *place = (char *)all + (size_t)first * unit;
   if (mine != place) memcpy(place, mine, (size_t)counts[c->rank] * unit);
@@ -188,6 +169,7 @@ int comm_gather_parts(struct comm *c, const struct comm_part *parts, int count)
   double begun = log_seconds(), bytes;
   MPI_Request request;
   CHECK(count <= MAX_PARTS, ERR_INTERNAL, "%d parts", count);
+  TRY(comm_check(c));
   if (c->rank == 0) {
     for (int i = 0; i < count; i++)
       if (parts[i].mine != parts[i].all)
@@ -204,7 +186,7 @@ int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit
 {
   const struct comm_part part = {mine, all, counts, unit};
   gidx total = 0;
-  TRY(ranks_meet(c, counts_add(c, counts, &total)));
+  TRY(comm_meet(c, counts_add(c, counts, &total)));
   return comm_gather_parts(c, &part, 1);
 }
 
@@ -266,7 +248,7 @@ int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, voi
   gidx sent = 0, total = 0;
   int status = counts_add(c, send_counts, &sent);
   if (!status) status = counts_add(c, recv_counts, &total);
-  TRY(ranks_meet(c, status));
+  TRY(comm_meet(c, status));
   double bytes = (double)unit * (double)(sent + total);
   if (c->size == 1)
     memcpy(theirs, mine, (size_t)send_counts[0] * unit);
@@ -279,12 +261,8 @@ int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, voi
 
 int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
 {
-  if (c->whole) {
-    LOCALLY(c->whole, c->failed);
-    c->failed = OK;
-    return comm_broadcast(c->whole, items, count, unit);
-  }
-  TRY(ranks_meet(c, OK));
+  if (comm_is_alone(c)) return comm_broadcast(comm_whole(c), items, count, unit);
+  TRY(comm_meet(c, OK));
   if (c->size == 1 || count == 0) return OK;
   MPI_Datatype type;
   TRY(unit_type(c, unit, &type));
@@ -301,7 +279,7 @@ int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
 /* Values of 64 bits become what they are together. */
 static int values_join(struct comm *c, void *values, gidx count, MPI_Datatype type, MPI_Op op)
 {
-  TRY(ranks_meet(c, OK));
+  TRY(comm_meet(c, OK));
   if (c->size == 1) return OK;
   gidx most = imin(MAX_SUM, comm_most);
   for (gidx first = 0; first < count; first += most) {
@@ -326,60 +304,14 @@ int comm_or(struct comm *c, uint64_t *words, gidx count)
 
 int comm_allgather_long(struct comm *c, gidx value, gidx *values)
 {
+  TRY(comm_check(c));
   POST(MPI_Iallgather(&value, 1, MPI_INT64_T, values, 1, MPI_INT64_T, c->state->world, &request_));
   return OK;
 }
 
 int comm_allgather_real(struct comm *c, double value, double *values)
 {
+  TRY(comm_check(c));
   POST(MPI_Iallgather(&value, 1, MPI_DOUBLE, values, 1, MPI_DOUBLE, c->state->world, &request_));
   return OK;
-}
-
-/* A status, the key by which the ranks choose among failures, and flags: three numbers. */
-struct keyed_status {
-  gidx code, key, flags;
-};
-
-/* The rank of the failure with the smallest key, the lowest such rank; -1: none failed. */
-static int failed_rank(const struct keyed_status *all, int size)
-{
-  int worst = -1;
-  for (int r = 0; r < size; r++)
-    if (all[r].code && (worst < 0 || all[r].key < all[worst].key)) worst = r;
-  return worst;
-}
-
-int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags)
-{
-  if (!status) status = c->failed;
-  c->failed = OK;
-  if (c->whole) return comm_agree_flags(c->whole, status, key, flags);
-  if (c->size == 1) {
-    c->agreed = status != OK;
-    return status;
-  }
-  struct keyed_status mine = {status, key, (gidx)*flags},
-                      *all = (struct keyed_status *)comm_work(c);
-  POST(MPI_Iallgather(&mine, 3, MPI_INT64_T, all, 3, MPI_INT64_T, c->state->world, &request_));
-  for (int r = 0; r < c->size; r++) *flags |= (uint64_t)all[r].flags;
-  int worst = failed_rank(all, c->size), code = worst < 0 ? OK : (int)all[worst].code;
-  if (worst < 0) return OK;
-  char message[MESSAGE_LENGTH];
-  strncpy(message, status_message(), sizeof message - 1);
-  message[sizeof message - 1] = '\0';
-  POST(MPI_Ibcast(message, sizeof message, MPI_CHAR, worst, c->state->world, &request_));
-  c->agreed = 1;
-  return status_set(code, message);
-}
-
-int comm_agree_at(struct comm *c, int status, gidx key)
-{
-  uint64_t none = 0;
-  return comm_agree_flags(c, status, key, &none);
-}
-
-int comm_agree(struct comm *c, int status)
-{
-  return comm_agree_at(c, status, 0);
 }

@@ -184,7 +184,7 @@ int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes)
     pthread_mutex_lock(s->mpi);
     int error = MPI_Test(request, &done, MPI_STATUS_IGNORE);
     pthread_mutex_unlock(s->mpi);
-    TRY_MPI(error);
+    if (error) return comm_lose(c, mpi_fail(error, __FILE__, __LINE__));
     if (done) break;
     comm_pause(turn);
     if (bytes == 0 || (turn <= SPINS && log_seconds() > until)) turn++;
@@ -245,6 +245,7 @@ int comm_split(struct comm *c, int number, struct comm *part)
   *part = (struct comm){.size = 1, .local_rank = c->local_rank, .local_size = c->local_size};
   TRY(comm_agree(c, part_alloc(part, c->size)));
   part->state->mpi = c->state->mpi;
+  comm_failure_part(part, c, 0);
   POST(MPI_Ibarrier(c->state->world, &request_));
   int step = watchdog_begin(ERR_COMM, "dividing the ranks", NULL);
   int status = ranks_split(c, number, part);
@@ -255,7 +256,7 @@ int comm_split(struct comm *c, int number, struct comm *part)
 int comm_alone(struct comm *c, struct comm *part)
 {
   TRY(comm_split(c, c->rank, part));
-  part->whole = c;
+  comm_failure_part(part, c, 1);
   return OK;
 }
 

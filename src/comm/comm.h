@@ -11,24 +11,24 @@
  *
  * Arrays travel as items of `unit` < 2^31 bytes, of which a rank sends fewer than 2^31 to another
  * in a call, and a broadcast or a sum any number: what is more than MPI counts goes in parts.
- * No floating-point sum is ever made here (doc/determinism.md). */
+ * No floating-point sum is ever made here (doc/determinism.md).
+ *
+ * What operations do where a rank has failed is in comm/failure.h. */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
 
 #include "base/types.h"
+#include "comm/failure.h"
 
 struct comm {
   int rank, size;
-  int local_rank, local_size; /* among the ranks of this node */
-  int agreed;                 /* the present failure is known to every rank */
-  int failed;                 /* a failure of this rank that the others will learn; OK: none */
-  int met;                    /* set by the caller, see LOCALLY */
-  double seconds;             /* spent waiting for other ranks */
-  double bytes;               /* received from other ranks */
-  gidx calls;                 /* of MPI's and NCCL's collective operations, and gathers below */
-  struct comm_state *state;   /* owned */
-  struct comm_gpus *gpus;     /* owned; NULL: GPUs are not joined */
-  struct comm *whole;         /* borrowed: of comm_alone(), all ranks; NULL elsewhere */
+  int local_rank, local_size;  /* among the ranks of this node */
+  double seconds;              /* spent waiting for other ranks */
+  double bytes;                /* received from other ranks */
+  gidx calls;                  /* of MPI's and NCCL's collective operations, and gathers below */
+  struct comm_state *state;    /* owned */
+  struct comm_gpus *gpus;      /* owned; NULL: GPUs are not joined */
+  struct comm_failure failure; /* of failure.c alone */
 };
 
 /* May other threads be at work while MPI starts?  UCX and libfabric, which it takes for fast
@@ -59,6 +59,8 @@ int comm_unite(struct comm *c, struct comm *part);
  * broadcast from rank 0 of c.  So ranks do not part ways where one fails, or is asked to stop.  As
  * comm_split(). */
 int comm_alone(struct comm *c, struct comm *part);
+int comm_is_alone(const struct comm *c); /* not collective */
+struct comm *comm_whole(struct comm *c); /* of comm_alone() all ranks, else c; not collective */
 /* End the job on all ranks with this exit code.  Not collective; does not return. */
 void comm_abort(struct comm *c, int code);
 
@@ -70,28 +72,6 @@ void comm_share(gidx n, int size, int rank, gidx *first, gidx *count);
  * collective. */
 int comm_count(gidx n, idx *out);
 
-/* Do something of this rank alone, unless an earlier such step failed.  The others learn of a
- * failure at the next operation below, which returns it on every rank and moves nothing: agreeing
- * on a status costs no exchange of its own.  Not collective.
- *
- * An operation first waits for all ranks, which is an exchange, too.  Where c->met is set they come
- * at about the same time: the operations then move at once what there is, from a rank that failed
- * as well, and the next agreement returns the failure.  So all counts must be right in any case. */
-#define LOCALLY(c, call)                                                                           \
-  do {                                                                                             \
-    if (!(c)->failed) (c)->failed = (call);                                                        \
-  } while (0)
-
-/* The same of memory that operations need.  Where ranks do not wait it is sought after a failure,
- * too, and its own failure ends the job, since nobody goes on without. */
-#define LOCALLY_NEEDED(c, call)                                                                    \
-  do {                                                                                             \
-    if ((c)->met && (c)->size > 1)                                                                 \
-      TRY(call);                                                                                   \
-    else                                                                                           \
-      LOCALLY(c, call);                                                                            \
-  } while (0)
-
 /* all[sum of counts] <- mine[counts[rank]] of every rank, in rank order, on every rank.
  * counts[size] is the same everywhere; mine may be its own place in all.  Collective. */
 int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
@@ -99,7 +79,7 @@ int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t u
 /* The same on rank 0 alone; all may be NULL elsewhere.  Collective. */
 int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
 
-/* Several such arrays in one message a rank, as if c->met were set.  Collective. */
+/* Several such arrays in one message a rank, as in lockstep.  Collective. */
 struct comm_part {
   const void *mine; /* [counts[rank]] */
   void *all;        /* [sum of counts] on rank 0 */
@@ -123,19 +103,9 @@ int comm_sum(struct comm *c, gidx *values, gidx count);
 /* words[count] <- the bits that some rank has, on every rank.  Collective. */
 int comm_or(struct comm *c, uint64_t *words, gidx count);
 
-/* values[size] <- the value of every rank, in rank order, on every rank.  No rank may have failed
- * LOCALLY.  Collective. */
+/* values[size] <- the value of every rank, in rank order, on every rank; as in lockstep.
+ * Collective. */
 int comm_allgather_long(struct comm *c, gidx value, gidx *values);
 int comm_allgather_real(struct comm *c, double value, double *values);
-
-/* Make a status common, or what failed LOCALLY.  Returns OK on every rank if all are OK; else every
- * rank returns the code and takes over the message of one failure, that with the smallest key, of
- * equal keys that of the lowest rank.  Collective: every rank must reach it before any of them
- * branches on its status, or the others wait for one that has gone. */
-int comm_agree_at(struct comm *c, int status, gidx key);
-/* The same, and *flags <- the bits that some rank has, which are told at no cost. */
-int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags);
-/* With equal keys: the failure of the lowest rank. */
-int comm_agree(struct comm *c, int status);
 
 #endif

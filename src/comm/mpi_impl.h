@@ -64,7 +64,7 @@ int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes);
     pthread_mutex_lock(c->state->mpi);                                                             \
     int error_ = (call);                                                                           \
     pthread_mutex_unlock(c->state->mpi);                                                           \
-    TRY_MPI(error_);                                                                               \
+    if (error_) return comm_lose(c, mpi_fail(error_, __FILE__, __LINE__));                         \
     TRY(mpi_wait(c, &request_, begun_, bytes));                                                    \
   } while (0)
 #define POST(call) POST_BYTES(0, call)

@@ -14,20 +14,6 @@ static void round_next(struct encode *e, struct block_in_flight *b)
     b->entries_end = round_end(e->s, e->task->rounds, ++b->round);
 }
 
-void failure_hold(struct encode *e, int status, gidx key)
-{
-  if (e->held || !status) return;
-  e->held = status;
-  e->held_key = key;
-}
-
-int step_hold(struct encode *e, int status)
-{
-  if (status && !e->group.agreed) return status;
-  failure_hold(e, status, LATE);
-  return OK;
-}
-
 /* This rank's part of the next turn. */
 static void block_place(struct encode *e, struct block_in_flight *b)
 {
@@ -119,12 +105,11 @@ uint64_t encode_stop_asked(const struct encode *e)
 int block_prepare(struct encode *e, struct block_in_flight *b)
 {
   int ends = b->turn_n > 0 && is_last(e, b), begins = b->turn_n == 0 || ends;
-  if (b->turn_n > 0 && !e->held) TRY(step_hold(e, block_advance(e, b)));
-  failure_hold(e, e->group.failed, LATE);
-  e->group.failed = OK;
-  if (begins && !e->held) failure_hold(e, files_wait(e), LATE);
+  if (b->turn_n > 0 && !comm_failure_is_common(&e->group))
+    TRY(comm_defer(&e->group, block_advance(e, b)));
+  if (begins && !comm_failure(e->c)) comm_record(e->c, files_wait(e));
   uint64_t asked = begins ? encode_stop_asked(e) : 0;
-  TRY(comm_agree_flags(e->c, e->held, e->held_key, &asked));
+  TRY(comm_agree_flags(e->c, OK, 0, &asked));
   if (ends) TRY(block_finish(e, b));
   if (!begins) return OK;
   if (asked) {
@@ -132,6 +117,6 @@ int block_prepare(struct encode *e, struct block_in_flight *b)
     e->task->stops.stopped(e->task->stops.self, asked);
   }
   TRY(files_start(e)); /* it fails only where the program is wrong */
-  if (e->next < e->end) TRY(step_hold(e, block_begin(e, b)));
+  if (e->next < e->end) TRY(comm_defer(&e->group, block_begin(e, b)));
   return OK;
 }

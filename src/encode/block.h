@@ -52,12 +52,4 @@ int block_prepare(struct encode *e, struct block_in_flight *b);
  * Not collective. */
 uint64_t encode_stop_asked(const struct encode *e);
 
-/* Hold a failure for the next block_prepare().  Of those of one pass the one with the smallest key
- * is told: routing has rows, and all others come LATE. */
-#define LATE ((gidx)1 << 62)
-void failure_hold(struct encode *e, int status, gidx key);
-/* The same of a step; but one that the others of the group do not know, who may wait for this rank,
- * is returned and ends the job. */
-int step_hold(struct encode *e, int status);
-
 #endif

@@ -64,25 +64,23 @@ static int blocks_run(struct encode *e)
   progress_start(&progress, e->task->codes ? "encode" : "route", "rows", before + e->end);
   progress.before = before;
   TRY(comm_agree(e->c, files_start(e)));
-  e->group.met = 1; /* with an agreement in each pass, and steps of one length between them */
+  comm_lockstep_begin(&e->group); /* an agreement in each pass, steps of one length between them */
   while (e->next < e->end || b->turn_n > 0 || other->turn_n > 0) {
     TRY(block_prepare(e, b));
     TRY(background_start(e, other));
-    int is_routed = b->n > 0 && !e->held && !step_route(e, b);
+    int is_routed = b->n > 0 && !comm_failure_is_common(&e->group) && !step_route(e, b);
     int status = background_wait(e); /* of this rank alone: the group goes on until it agrees */
     if (!status) status = encode_confirm_look(e);
-    if (is_routed) TRY(step_hold(e, step_alltoallv(e, b)));
-    LOCALLY(&e->group, status);
+    if (is_routed) TRY(comm_defer(&e->group, step_alltoallv(e, b)));
+    if (!comm_failure(&e->group)) comm_record(&e->group, status);
     progress_show(&progress, before + e->finished_rows);
     struct block_in_flight *swap = b;
     b = other;
     other = swap;
   }
-  e->group.met = 0;
-  failure_hold(e, e->group.failed, LATE);
-  e->group.failed = OK;
-  if (!e->held) failure_hold(e, files_wait(e), LATE);
-  return comm_agree_at(e->c, e->held, e->held_key);
+  comm_lockstep_end(&e->group);
+  if (!comm_failure(e->c)) comm_record(e->c, files_wait(e));
+  return comm_agree(e->c, OK);
 }
 
 /* The atoms take the place of the encoder's matrix on the device. */

@@ -58,8 +58,6 @@ struct encode {
   uint64_t terms[ROW_BUFFERS];   /* of the rows that each buffer was read with */
   gidx finished_rows;            /* of blocks whose results have left */
   struct support_block finished; /* on rank 0, to be written; n = 0: nothing */
-  int held;                      /* a failure of this rank's group that is not known to all yet, */
-  gidx held_key;                 /* and by what it is chosen among those of a pass */
 };
 
 /* The rows of which those of a task are a part, or all. */

@@ -214,7 +214,7 @@ static int names_exchange(struct atom_table *table, struct comm *c, int *failed)
   const idx *from = table->fetched + table->used;
   idx *to = table->names;
   for (int r = 0; r < c->size; r++) {
-    *to++ = c->failed != OK;
+    *to++ = comm_failure(c) != OK;
     memcpy(to, from, (size_t)table->counts[r] * sizeof *to);
     to += table->counts[r];
     from += table->counts[r]++;
@@ -243,12 +243,12 @@ static int request_exchange(struct shard *t, struct atom_table *table, struct co
   idx *counts = table->counts;
   TRY(comm_alltoallv(c, counts, table->ones, table->asked, table->ones, sizeof *counts));
   for (int r = 0; r < c->size; r++) asked += table->asked[r];
-  LOCALLY(c, outgoing_ready(t, c, device, asked, &held));
+  if (!comm_failure(c)) comm_record(c, outgoing_ready(t, c, device, asked, &held));
   TRY(names_exchange(table, c, &failed));
   if (failed) return comm_agree(c, OK);
   for (gidx i = 0; i < asked; i++) table->theirs[i] = tiling_slot(&t->tiling, table->theirs[i]);
-  LOCALLY(c, asked_gather(t, device, &held, table->theirs, asked));
-  LOCALLY(c, comm_buffer_ready(c, device, &t->outgoing, asked * unit));
+  if (!comm_failure(c)) comm_record(c, asked_gather(t, device, &held, table->theirs, asked));
+  if (!comm_failure(c)) comm_record(c, comm_buffer_ready(c, device, &t->outgoing, asked * unit));
   struct buffer end = buffer_from(&table->atoms, at);
   return comm_alltoallv_buffer(c, device, &t->outgoing, table->asked, &end, counts, (size_t)unit,
                                0);
@@ -278,14 +278,15 @@ static int missing_fetch(struct shard *t, struct atom_table *table, struct comm 
                          struct device *device, const struct atom_request *w)
 {
   static const struct atom_request nothing = {0};
-  if (c->failed) w = &nothing; /* whose atoms may be anything */
+  if (comm_failure(c)) w = &nothing; /* whose atoms may be anything */
   gidx fresh = request_count(t, table, w);
-  LOCALLY(c, table_grow(table, c, device, table->used + fresh, atom_bytes(t)));
+  if (!comm_failure(c))
+    comm_record(c, table_grow(table, c, device, table->used + fresh, atom_bytes(t)));
   request_place(t, table, w);
   if (c->size > 1)
     TRY(request_exchange(t, table, c, device));
-  else
-    LOCALLY(
+  else if (!comm_failure(c))
+    comm_record(
         c, host_gather(t, device, table->fetched + table->used, fresh, &table->atoms, table->used));
   table->used += (idx)fresh;
   return OK;
@@ -295,7 +296,7 @@ int table_fetch(struct shard *t, struct atom_table *table, struct comm *c, struc
                 const struct atom_request *w)
 {
   struct buffer held;
-  LOCALLY(c, held_view(t, device, &held));
+  if (!comm_failure(c)) comm_record(c, held_view(t, device, &held));
   if (c->size > 1) return missing_fetch(t, table, c, device, w);
   struct atom_request all = *w; /* earlier slots too: they are wrong once from_host is set */
   all.from = 0;

@@ -43,7 +43,7 @@ int fetch_dry(struct shard *t, struct atom_table *tables, int count, const struc
               struct device *device, gidx asked);
 
 /* Bring the atoms that are requested and not in the table.  It takes three exchanges among several
- * ranks, which come to it together (c->met of comm/comm.h), also those that failed LOCALLY; what
+ * ranks, which come to it in lockstep (comm/failure.h), also those where a failure is PENDING; what
  * fails here on one alone is left to the next agreement.  Collective. */
 int table_fetch(struct shard *t, struct atom_table *table, struct comm *c, struct device *device,
                 const struct atom_request *w);

@@ -393,7 +393,7 @@ static int turn_finish(struct encode *e, gidx turn_first, idx turn_n)
 static int turn_run(struct encode *e, gidx turn_first, idx turn_n)
 {
   struct imported *m = &e->imported;
-  gidx share_first, share, key = LATE;
+  gidx share_first, share, key = COMM_NO_KEY;
   encode_rank_share(e, turn_n, e->c->rank, &share_first, &share);
   m->first = turn_first + share_first;
   m->n = (idx)share;
@@ -412,7 +412,7 @@ int imported_run(struct encode *e)
   progress.before = before;
   while (e->next < e->end) {
     uint64_t asked = encode_stop_asked(e);
-    TRY(comm_agree_flags(e->c, status, LATE, &asked));
+    TRY(comm_agree_flags(e->c, status, COMM_NO_KEY, &asked));
     if (asked) {
       e->end = e->next;
       e->task->stops.stopped(e->task->stops.self, asked);

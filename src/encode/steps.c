@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Each step measures itself.  All run on the main thread, in the same order on every rank, and what
- * fails on one rank alone is LOCALLY of its group: the others go on with what it has until the
- * agreement behind the routing, or that of all ranks in block_prepare(). */
+ * fails on one rank alone is recorded in its group (comm/failure.h): the others go on with what it
+ * has until the agreement behind the routing, or that of all ranks in block_prepare(). */
 #include "encode/steps.h"
 
 #include "base/status.h"
@@ -29,6 +29,16 @@ int step_allgather(struct encode *e, struct block_in_flight *b, struct buffer *r
   return OK;
 }
 
+/* A score is not finite: of several the lowest row is told. */
+static void bad_score_record(struct encode *e, const struct block_in_flight *b, gidx row, idx atom)
+{
+  gidx key = ((b->first - b->turn_first + row) << 31) + atom;
+  int status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                           "the %s of row %lld and atom %d is not a finite float32 number",
+                           e->d == 1 ? "score" : "gate", (long long)(b->first + row), atom);
+  comm_record_at(&e->group, status, key);
+}
+
 int step_route(struct encode *e, struct block_in_flight *b)
 {
   struct phase *phase = &e->result->phases[PHASE_ROUTE];
@@ -38,22 +48,14 @@ int step_route(struct encode *e, struct block_in_flight *b)
                           .top_k = b->entries_end - b->entries_begin,
                           .excluded = {b->chosen, b->entries_begin, e->s},
                           .lists = &b->lists};
-  int status = OK;
-  gidx key = -1;
-  LOCALLY(&e->group, device_route(&e->device, &job));
+  if (!comm_failure(&e->group)) comm_record(&e->group, device_route(&e->device, &job));
   gidx bytes = (gidx)b->n * job.top_k * (gidx)sizeof(struct entry);
-  LOCALLY(&e->group, comm_buffer_ready(&e->group, &e->device, &b->lists, bytes));
-  if (!e->group.failed && job.bad.row >= 0) {
-    key = ((b->first - b->turn_first + job.bad.row) << 31) + job.bad.atom;
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__,
-                         "the %s of row %lld and atom %d is not a finite float32 number",
-                         e->d == 1 ? "score" : "gate", (long long)(b->first + job.bad.row),
-                         job.bad.atom);
-  }
+  if (!comm_failure(&e->group))
+    comm_record(&e->group, comm_buffer_ready(&e->group, &e->device, &b->lists, bytes));
+  if (!comm_failure(&e->group) && job.bad.row >= 0)
+    bad_score_record(e, b, job.bad.row, job.bad.atom);
   phase_end(phase, (double)b->n * e->shard.held * e->d * e->p);
-  status = comm_agree_at(&e->group, status, key);
-  failure_hold(e, status, key < 0 ? LATE : key);
-  return status;
+  return comm_agree(&e->group, OK);
 }
 
 int step_alltoallv(struct encode *e, struct block_in_flight *b)
@@ -122,7 +124,7 @@ void step_codes(struct encode *e, struct block_in_flight *b, int last)
 {
   struct phase *phase = &e->result->phases[PHASE_CODES];
   phase_begin(phase);
-  LOCALLY(&e->group, codes_solve(e, b, last));
+  if (!comm_failure(&e->group)) comm_record(&e->group, codes_solve(e, b, last));
   double old = (double)b->solved * e->d, new = (double)b->entries_end * e->d;
   b->solved = b->entries_end;
   phase_end(phase, (double)b->mine * e->p * ((new *new - old *old) / 2 + 3 * new));

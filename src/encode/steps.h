@@ -2,8 +2,8 @@
  * The steps of a block: what it asks of the device and of other ranks.
  *
  * Floor: encode.  All but one are collective, and count in the phases of the result.  What they
- * return is common to the group, or ends the job; what failed on one rank alone waits in
- * e->group.failed. */
+ * return is common to the group, or ends the job; what failed on one rank alone is PENDING in the
+ * group (comm/failure.h). */
 #ifndef ENCODE_STEPS_H
 #define ENCODE_STEPS_H
 

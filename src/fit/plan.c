@@ -116,6 +116,7 @@ static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
   gidx *all;
   snprintf(why, capacity, "%s", status_message());
   status_clear();
+  comm_recover(f->c);
   int status = arena_alloc(&f->arena, &all, f->c->size, sizeof *all);
   if (!status) status = parts_find(f, rows);
   TRY(comm_agree(f->c, status));
@@ -124,15 +125,20 @@ static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
   return OK;
 }
 
+static int minibatch_advise(const char *why, gidx rows)
+{
+  CHECK(rows == 0, ERR_MEMORY, "%s; '--update joint --minibatch %lld' holds so many at a time", why,
+        (long long)rows);
+  FAIL(ERR_MEMORY, "%s; no '--minibatch' fits either: lower --atoms, or hold out fewer rows", why);
+}
+
 /* The job does not fit into memory; which parts would?  Collective; ERR_MEMORY. */
 static int memory_fail(struct fit *f)
 {
   char why[1024];
   gidx rows = 0;
   TRY(parts_agree(f, &rows, why, sizeof why));
-  CHECK(rows == 0, ERR_MEMORY, "%s; '--update joint --minibatch %lld' holds so many at a time", why,
-        (long long)rows);
-  FAIL(ERR_MEMORY, "%s; no '--minibatch' fits either: lower --atoms, or hold out fewer rows", why);
+  return comm_agree(f->c, minibatch_advise(why, rows));
 }
 
 static int coder_warm_run(void *shape)
@@ -197,7 +203,7 @@ static int alone_plan(struct fit *f)
 int fit_state_plan(struct fit *f)
 {
   if (may_be_alone(f)) TRY(alone_plan(f));
-  int status = f->c->whole ? OK : memory_plan(f);
+  int status = comm_is_alone(f->c) ? OK : memory_plan(f);
   if (status == ERR_MEMORY) return memory_fail(f);
   TRY(status);
   return comm_agree(f->c, warmer_start(f));

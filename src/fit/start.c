@@ -170,7 +170,8 @@ int fit_part_load(struct fit *f, gidx part)
   if (!f->coder.device.backend) {
     worker_close(&f->warmer);
     TRY(comm_agree(f->c, coder_open(&f->coder, &f->shape)));
-    TRY(f->c->whole ? coder_share(&f->coder, f->all) : comm_devices_report(f->c, &f->coder.device));
+    TRY(comm_is_alone(f->c) ? coder_share(&f->coder, f->all)
+                            : comm_devices_report(f->c, &f->coder.device));
     snprintf(f->result->device, sizeof f->result->device, "%s %s", f->coder.device.kind,
              f->coder.device.variant);
   }

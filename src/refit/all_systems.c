@@ -268,7 +268,7 @@ static int part_make(struct all_systems *a, gidx first, idx count, struct worker
   struct refit_state *f = a->fit;
   struct part part = {.first = first};
   const idx *atoms = a->atom + first;
-  LOCALLY(f->c, atom_batch_make(&part.batch, f, atoms, count));
+  if (!comm_failure(f->c)) comm_record(f->c, atom_batch_make(&part.batch, f, atoms, count));
   TRY(batch_systems_make(&part.systems, f, &part.batch, a->q));
   arena_free(&part.systems.directions);
   TRY(comm_agree(f->c, part_alloc(&part)));

@@ -235,7 +235,8 @@ int atom_batch_rows_to_owner(const struct atom_batch *b, const struct refit_stat
                              const real *values, idx width, real *out)
 {
   struct rows_received received = {0};
-  LOCALLY_NEEDED(f->c, rows_received_open(&received, b, f, width));
+  if (comm_proceeds(f->c))
+    TRY(comm_record_needed(f->c, rows_received_open(&received, b, f, width)));
   TRY(rows_received_take(&received, b, f, values, width, out));
   rows_received_close(&received);
   return OK;

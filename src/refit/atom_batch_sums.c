@@ -151,7 +151,7 @@ int batch_sums_to_owner(struct batch_sums *s, const real *values, idx width, con
   s->tree.width = width;
   /* Who has failed, but has memory, has counts too, and sends what there is. */
   int status = s->is_open ? sums_prepare(s, values) : OK;
-  LOCALLY(c, status);
+  if (!comm_failure(c)) comm_record(c, status);
   TRY(comm_alltoallv(c, s->out, s->send, s->in, s->receive, unit));
   for (idx i = 0; i < b->mine; i++)
     if (is_active(s, b->mine_first + i)) member_complete(s, out + (gidx)i * width);

@@ -168,12 +168,12 @@ int batch_systems_make(struct batch_systems *a, struct refit_state *f, const str
 {
   struct work w = {.a = a, .f = f, .b = b, .width = row_width(f, q)};
   *a = (struct batch_systems){.q = q};
-  LOCALLY_NEEDED(f->c, members_alloc(a, f, b));
+  if (comm_proceeds(f->c)) TRY(comm_record_needed(f->c, members_alloc(a, f, b)));
   TRY(directions_find(f, b, q, a->e, a->kept));
-  LOCALLY_NEEDED(f->c, work_alloc(&w));
-  LOCALLY_NEEDED(f->c, systems_alloc(a, f, b));
-  LOCALLY(f->c, rows_products(&w));
-  LOCALLY(f->c, rows_objectives(&w));
+  if (comm_proceeds(f->c)) TRY(comm_record_needed(f->c, work_alloc(&w)));
+  if (comm_proceeds(f->c)) TRY(comm_record_needed(f->c, systems_alloc(a, f, b)));
+  if (!comm_failure(f->c)) comm_record(f->c, rows_products(&w));
+  if (!comm_failure(f->c)) comm_record(f->c, rows_objectives(&w));
   TRY(atom_batch_rows_to_owner(b, f, w.values, w.width, w.gathered));
   team_run(f->task->threads, b->mine, system_fill, &w);
   arena_free(&w.arena);

@@ -272,7 +272,7 @@ static int lot_color(struct coloring *w, struct comm *c)
   w->words = words_of((gidx)w->count + w->n);
   gidx words = w->n * set_words(w);
   if (w->looker) {
-    LOCALLY(c, lot_look(w));
+    if (!comm_failure(c)) comm_record(c, lot_look(w));
   } else {
     memset(w->sets, 0, (size_t)words * sizeof *w->sets);
     team_run(w->threads, w->n, atom_look, w);

@@ -130,7 +130,7 @@ static int next_sums(struct search *s)
 static int candidates_offer(struct search *s, idx count, const idx *active)
 {
   TRY(batch_sums_to_owner(&s->sums, s->chains, count * s->f->p, active, s->candidate));
-  LOCALLY(s->f->c, candidates_keep(s, count));
+  if (!comm_failure(s->f->c)) comm_record(s->f->c, candidates_keep(s, count));
   return OK;
 }
 
@@ -174,7 +174,7 @@ static int directions_run(struct search *s)
   for (idx j = 0; j < s->q && any; j++) {
     TRY(direction_allgather(s, j, &any, &more));
     if (!more) continue;
-    LOCALLY(s->f->c, next_sums(s));
+    if (!comm_failure(s->f->c)) comm_record(s->f->c, next_sums(s));
     TRY(candidates_offer(s, 1, s->active));
   }
   return OK;
@@ -183,21 +183,21 @@ static int directions_run(struct search *s)
 static int search_run(struct search *s)
 {
   struct comm *c = s->f->c;
-  LOCALLY(c, first_sums(s));
+  if (!comm_failure(c)) comm_record(c, first_sums(s));
   TRY(candidates_offer(s, s->f->d, NULL));
-  int met = c->met;
-  c->met = 1;
-  int status = directions_run(s);
-  c->met = met;
-  return status;
+  comm_lockstep_begin(c);
+  TRY(directions_run(s));
+  comm_lockstep_end(c);
+  return OK;
 }
 
 int directions_find(struct refit_state *f, const struct atom_batch *b, idx q, real *e, idx *kept)
 {
   struct search s = {.f = f, .b = b, .q = q, .e = e, .kept = kept, .sums = {.b = b, .f = f}};
   if (kept) memset(kept, 0, (size_t)b->count * sizeof *kept);
-  LOCALLY_NEEDED(f->c, search_alloc(&s));
-  LOCALLY_NEEDED(f->c, batch_sums_open(&s.sums, b, f, f->d * f->p));
+  if (comm_proceeds(f->c)) TRY(comm_record_needed(f->c, search_alloc(&s)));
+  if (comm_proceeds(f->c))
+    TRY(comm_record_needed(f->c, batch_sums_open(&s.sums, b, f, f->d * f->p)));
   TRY(search_run(&s));
   batch_sums_close(&s.sums);
   arena_free(&s.arena);

@@ -11,7 +11,7 @@
 
 /* e[b->count][q][p] <- the directions of each member, kept[b->count] how many; on every rank, in
  * the batch's order of members.  The state's residuals must be those of its codes.  Collective; a
- * failure of this rank may be left to the next exchange (LOCALLY of comm/comm.h). */
+ * failure of this rank may be left to the next exchange (comm/failure.h). */
 int directions_find(struct refit_state *f, const struct atom_batch *b, idx q, real *e, idx *kept);
 
 /* *bytes <- what that takes at most while it runs: its allocations, run dry.  Not collective. */

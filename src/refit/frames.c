@@ -38,7 +38,7 @@ int refit_frames_choose(struct refit_task *task, struct comm *c, const char *how
   log_warn("each rank holds the atoms itself, because the ranks of a node cannot share them: %s",
            status_message());
   status_clear();
-  c->agreed = 0; /* what fails from here on is another failure */
+  comm_recover(c);
   return OK;
 }
 

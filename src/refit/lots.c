@@ -17,7 +17,8 @@ int lots_run(const struct lots *l, struct comm *c, int status, gidx key, int *st
     idx count = (idx)imin(l->n - done, l->each);
     if (!status && count > 0) status = l->run(l->self, done, count);
     /* What ranks that share lots have not agreed on ends the job: the others wait for this one. */
-    if (status && c->whole && !c->whole->agreed) return status_pass(status, __FILE__, __LINE__);
+    if (status && comm_is_alone(c) && !comm_failure_is_common(c))
+      return status_pass(status, __FILE__, __LINE__);
     done += count;
     told = (!status && done < l->n ? MORE : 0) | stops_asked(l->stops);
     TRY(comm_agree_flags(c, OK, 0, &told));

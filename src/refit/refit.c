@@ -46,8 +46,9 @@ static int batch_refit(struct refit_state *f, const idx *atoms, idx count, idx q
   struct arena arena = {0};
   struct atom_step *now = NULL;
   phase_begin(&phases[REFIT_BATCH]);
-  LOCALLY_NEEDED(f->c, arena_alloc(&arena, &now, count, sizeof *now));
-  LOCALLY_NEEDED(f->c, atom_batch_make(&b, f, atoms, count));
+  if (comm_proceeds(f->c))
+    TRY(comm_record_needed(f->c, arena_alloc(&arena, &now, count, sizeof *now)));
+  if (comm_proceeds(f->c)) TRY(comm_record_needed(f->c, atom_batch_make(&b, f, atoms, count)));
   phase_end(&phases[REFIT_BATCH], 0);
   phase_begin(&phases[REFIT_ASSEMBLE]);
   TRY(batch_systems_make(&a, f, &b, q));
@@ -99,14 +100,9 @@ static int sweep_look(struct sweep *w, double after, int *stop)
 {
   const struct sweep_watch *watch = &w->task->watch;
   const struct sweep_point at = {w->done, w->f->frames, w->steps, after};
-  struct comm *c = w->f->c;
-  int met = c->met;
-  TRY(comm_agree(c, OK));
+  TRY(comm_agree(w->f->c, OK));
   TRY(refit_frames_sync(w->f));
-  c->met = 0;
-  if (watch->look) TRY(watch->look(watch->self, &at, stop));
-  c->met = met;
-  return OK;
+  return watch->look ? watch->look(watch->self, &at, stop) : OK;
 }
 
 /* The next batch; *stop: it is to be the last. */
@@ -114,7 +110,11 @@ static int batch_next(struct sweep *w, const idx *atoms, idx count, int *stop)
 {
   TRY(batch_refit(w->f, atoms, count, w->task->q, w->phases, w->steps, w->counts));
   w->done += count;
-  return is_due(w, atoms, count) ? sweep_look(w, 0, stop) : OK;
+  if (!is_due(w, atoms, count)) return OK;
+  comm_lockstep_end(w->f->c); /* who looks takes time */
+  TRY(sweep_look(w, 0, stop));
+  comm_lockstep_begin(w->f->c);
+  return OK;
 }
 
 /* Residuals as the sweep begins, then all that another run has done of it. */
@@ -162,9 +162,8 @@ int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct pha
   *counts = (struct sweep_counts){0};
   *stopped = 0;
   TRY(sweep_begin(&w));
-  f->c->met = 1; /* from one batch to the next; sweep_look() says what failed */
-  int status = batches_run(&w, stopped);
-  f->c->met = 0;
-  TRY(status);
+  comm_lockstep_begin(f->c); /* from one batch to the next; sweep_look() says what failed */
+  TRY(batches_run(&w, stopped));
+  comm_lockstep_end(f->c);
   return *stopped ? comm_agree(f->c, OK) : sweep_look(&w, task->after, stopped);
 }

@@ -113,7 +113,8 @@ int resident_fits(const struct refit_state *f, const struct coder_shape *shape, 
   if (status) status_clear();
   if (status || !device_is_gpu(&dry) || bytes == INT64_MAX) return 0;
   const struct steps_job job = sizes_of(f, q);
-  gidx steps = device_steps_bytes(&dry, &job), ranks = f->c->whole ? f->c->whole->size : 1;
+  gidx steps = device_steps_bytes(&dry, &job),
+       ranks = comm_is_alone(f->c) ? comm_whole(f->c)->size : 1;
   gidx all = dry.planned_device + steps + steps_message_bytes(&job, (int)ranks);
   return steps > 0 && all <= bytes - bytes / 32;
 }
@@ -123,7 +124,7 @@ int resident_agree(struct comm *c, int can, struct comm **alone)
   struct comm *ended = *alone;
   uint64_t lacks = !can;
   status_clear();
-  c->agreed = 0; /* what does not fit so may fit otherwise */
+  comm_recover(c); /* what does not fit so may fit otherwise */
   TRY(comm_or(c, &lacks, 1));
   if (!lacks) {
     log_info("rows    every rank has all: it codes its share, and takes its share of steps where a "

@@ -40,7 +40,7 @@ static int block_gather(const struct refit_state *f, struct block_out *o, gidx b
 /* Is it this rank that writes? */
 static int is_writer(const struct refit_state *f)
 {
-  return (f->c->whole ? f->c->whole : f->c)->rank == 0;
+  return comm_whole(f->c)->rank == 0;
 }
 
 static int blocks_write(const struct refit_state *f, const struct support_sink *sink,

@@ -222,7 +222,7 @@ static int frames_keep(struct steps *s)
   const struct atom_batch *b = s->b;
   gidx frame = (gidx)f->d * f->p;
   TRY(refit_frames_sync(f));
-  for (idx m = 0; m < b->count && !f->c->failed; m++) {
+  for (idx m = 0; m < b->count && !comm_failure(f->c); m++) {
     idx own = b->atom[m] - f->own_first;
     if (s->verdict[m] != ACCEPTED || own < 0 || own >= f->own_count) continue;
     memcpy(f->frames + b->atom[m] * frame, proposal_of(s, m)->frame, (size_t)frame * sizeof(real));
@@ -236,8 +236,8 @@ static int round_propose(struct steps *s, int *any)
 {
   struct comm *c = s->f->c;
   phase_begin(s->solving);
-  LOCALLY(c, frames_propose(s));
-  if (c->failed) own_give_up(s);
+  if (!comm_failure(c)) comm_record(c, frames_propose(s));
+  if (comm_failure(c)) own_give_up(s);
   TRY(atom_batch_allgather(s->b, c, s->own, s->unit, s->all));
   *any = 0;
   for (idx m = 0; m < s->b->count; m++) {
@@ -260,17 +260,16 @@ static int round_decide(struct steps *s, int *any)
 {
   struct refit_state *f = s->f;
   const struct atom_batch *b = s->b;
-  int met = f->c->met;
   phase_begin(s->moving);
-  LOCALLY(f->c, frames_try(s));
-  f->c->met = 1; /* as all were when frames were proposed; there is memory for all that follows */
+  if (!comm_failure(f->c)) comm_record(f->c, frames_try(s));
+  comm_lockstep_begin(f->c); /* since frames were proposed; all that follows has memory */
   TRY(rows_received_take(&s->received, b, f, s->objective, 1, s->gathered));
   own_decide(s);
   TRY(atom_batch_allgather(b, f->c, s->own_verdict, sizeof(idx), s->verdict));
-  f->c->met = met;
+  comm_lockstep_end(f->c);
   *any = 0;
   for (idx m = 0; m < b->count; m++) *any |= s->verdict[m] == PENDING;
-  LOCALLY(f->c, accepted_keep(s));
+  if (!comm_failure(f->c)) comm_record(f->c, accepted_keep(s));
   if (!*any) TRY(frames_keep(s));
   phase_end(s->moving, 0);
   return OK;
@@ -282,8 +281,8 @@ int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
 {
   struct steps s = {.f = f, .b = b, .a = a, .solving = solving, .moving = moving};
   int any = 1;
-  LOCALLY_NEEDED(f->c, steps_alloc(&s));
-  LOCALLY_NEEDED(f->c, rows_received_open(&s.received, b, f, 1));
+  if (comm_proceeds(f->c)) TRY(comm_record_needed(f->c, steps_alloc(&s)));
+  if (comm_proceeds(f->c)) TRY(comm_record_needed(f->c, rows_received_open(&s.received, b, f, 1)));
   while (any) {
     TRY(round_propose(&s, &any));
     if (any) TRY(round_decide(&s, &any));

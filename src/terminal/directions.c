@@ -39,8 +39,8 @@ static int batch_find(struct terminal *w, const idx *atoms, idx count, idx *kept
   struct batch_directions d = {0};
   const struct atom_batch *b = &d.batch;
   idx q = w->t->directions;
-  LOCALLY(w->c, atom_batch_make(&d.batch, f, atoms, count));
-  LOCALLY(w->c, batch_alloc(&d, f, q));
+  if (!comm_failure(w->c)) comm_record(w->c, atom_batch_make(&d.batch, f, atoms, count));
+  if (!comm_failure(w->c)) comm_record(w->c, batch_alloc(&d, f, q));
   TRY(directions_find(f, b, q, d.e, d.kept));
   for (idx m = 0; m < count; m++) {
     kept[b->atom[m]] = d.kept[m];

@@ -44,7 +44,7 @@ static int cut_find(struct stepper *s, const struct train_codes_job *job, struct
   gidx own[BATCH_BINS] = {0}, all[BATCH_BINS];
   *tied = 0;
   while (cut->digits < BATCH_DIGITS) {
-    LOCALLY(s->c, device_train_count(s->device, job, cut, own));
+    if (!comm_failure(s->c)) comm_record(s->c, device_train_count(s->device, job, cut, own));
     memcpy(all, own, sizeof all);
     TRY(comm_sum(s->c, all, BATCH_BINS));
     int last = cut->digits == BATCH_DIGITS - 1;
@@ -76,7 +76,7 @@ int selection_run(struct stepper *s, int any_dead)
   phase_begin(codes);
   TRY(cut_find(s, &job, &cut, &tied));
   TRY(ties_share(s, &cut, tied, &ties));
-  LOCALLY(s->c, device_train_cut(s->device, &job, &cut, ties));
+  if (!comm_failure(s->c)) comm_record(s->c, device_train_cut(s->device, &job, &cut, ties));
   if (is_any) batch_threshold_add(&s->state->threshold, batch_cut_value(&cut));
   phase_end(codes, 0);
   return OK;

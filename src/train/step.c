@@ -385,9 +385,11 @@ static int rows_share(struct stepper *s, int any_dead, real error)
   if (any_dead) TRY(comm_agree(c, dead_describe(s, error)));
   phase_begin(share);
   if (many && any_dead) TRY(entries_share(s, &s->dead, 1, &turn));
-  LOCALLY(c, atoms_clear(s));
-  if (many) LOCALLY(c, starts_put(s, &s->live));
-  if (many && any_dead) LOCALLY(c, starts_put(s, &s->dead));
+  if (!comm_failure(c)) comm_record(c, atoms_clear(s));
+  if (many)
+    if (!comm_failure(c)) comm_record(c, starts_put(s, &s->live));
+  if (many && any_dead)
+    if (!comm_failure(c)) comm_record(c, starts_put(s, &s->dead));
   TRY(comm_allgather_end(c, s->device, turn));
   phase_end(share, 0);
   return OK;
@@ -443,9 +445,9 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
   real error = 0;
   s->n = n;
   comm_share(n, c->size, c->rank, &s->first, &s->own);
-  LOCALLY(c, rows_score(s, any_dead));
+  if (!comm_failure(c)) comm_record(c, rows_score(s, any_dead));
   if (s->sizes->l0 > 0) TRY(selection_run(s, any_dead));
-  LOCALLY(c, rows_describe(s, any_dead));
+  if (!comm_failure(c)) comm_record(c, rows_describe(s, any_dead));
   phase_begin(share);
   TRY(rows_tell(s, t, &error));
   phase_end(share, 0);
