@@ -53,10 +53,10 @@ struct train_widen_args {
 
 /* struct train_errors_job of device/train.h. */
 struct train_errors_args {
-  float *error, *left; /* [n] of p numbers, the former at a stride */
+  float *error, *left;
   const float *x;
   double *squares;
-  long long n, stride;
+  long long n;
   int p;
 };
 

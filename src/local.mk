@@ -127,9 +127,6 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
   %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/tensor.h %D%/device/cuda/tensor.c \
   %D%/device/cuda/tensor_map.h %D%/device/cuda/tensor_map.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
-  %D%/device/cuda/train_codes.h %D%/device/cuda/train_codes.c \
-  %D%/device/cuda/train_batch.h %D%/device/cuda/train_batch.c \
-  %D%/device/cuda/train_nested.h %D%/device/cuda/train_nested.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
   %D%/device/cuda/arrow_size.h %D%/device/cuda/arrow_size.c \
   %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
@@ -224,7 +221,8 @@ libsagitta_a_SOURCES += \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
   %D%/io/comparison.h %D%/io/comparison.c %D%/io/density.h %D%/io/density.c \
   %D%/io/stability.h %D%/io/stability.c %D%/io/seeds.h %D%/io/seeds.c \
-  %D%/io/stable_atoms.h %D%/io/stable_atoms.c \
+  %D%/io/stable_atoms.h %D%/io/stable_atoms.c %D%/io/row_range.h %D%/io/row_range.c \
+  %D%/io/fit_extra.h %D%/io/fit_extra.c \
   %D%/io/top.h %D%/io/top.c \
   %D%/io/truth.h %D%/io/truth.c %D%/io/labels.h %D%/io/labels.c \
   %D%/io/attribution.h %D%/io/attribution.c \
@@ -239,7 +237,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/layout.h %D%/encode/layout.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
   %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
-  %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/scores.h %D%/encode/scores.c \
+  %D%/encode/imported.h %D%/encode/imported.c %D%/encode/scores.h %D%/encode/scores.c \
   %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
   %D%/encode/statistics.h %D%/encode/statistics.c
 
@@ -326,7 +324,7 @@ sagitta_SOURCES = \
   %D%/cli/agreement.h %D%/cli/agreement.c \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c %D%/cli/gpu_start.h %D%/cli/gpu_start.c \
-  %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c \
+  %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c %D%/cli/fit_detectors.h %D%/cli/fit_detectors.c \
   %D%/cli/advice.h %D%/cli/advice.c %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
   %D%/cli/describe.h %D%/cli/describe.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
@@ -336,7 +334,7 @@ sagitta_SOURCES = \
   %D%/cli/resume.h %D%/cli/resume.c %D%/cli/content.h %D%/cli/content.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c \
-  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
+  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/atom_steps.h %D%/cli/atom_steps.c %D%/cli/sweep_files.h %D%/cli/sweep_files.c \

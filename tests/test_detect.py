@@ -4,6 +4,7 @@ thresholds those with the best F1 for the atoms' codes; the same bits on any num
 threads; encode, export and evaluate take them; what does not belong together is refused."""
 import json
 import os
+import resource
 import tempfile
 
 import h5py
@@ -137,6 +138,63 @@ def check_fit(at):
     scores = chains(centered(NEXT, d.mean), d.weights)
     ok(np.array_equal(dense(f"{at}/fires/supports.h5"),
                       np.where(scores > d.threshold, scores, 0)), "all that fire")
+
+
+@claim("fit --detectors and encode --detect are what detect and encode --encoder make")
+def check_own(at):
+    words = ("fit", "--rows", NEXT, "--atoms", 30, "--top-s", 2, "--encode-s", 5, "--sweeps", 1,
+             "--detectors")
+    run(*words, "--seeds", 2, "--output", f"{at}/f")
+    run("detect", "--rows", NEXT, "--dictionary", f"{at}/f", "--codes", f"{at}/f", "--output",
+        f"{at}/d")
+    own, other = Detectors(f"{at}/f"), Detectors(f"{at}/d")
+    ok(own.weights.tobytes() == other.weights.tobytes() and
+       own.threshold.tobytes() == other.threshold.tobytes(), "as detect makes them")
+    run(*words, "--seeds", 2, "--output", f"{at}/three", ranks=3)
+    ok(run("diff", f"{at}/f", f"{at}/three").stdout == "", "three ranks")
+    run(*words, "--seeds", 2, "--output", f"{at}/three", "--resume")
+    ok(run("diff", f"{at}/f", f"{at}/three").stdout == "", "resumed when all is done")
+    os.remove(f"{at}/three/supports.h5")
+    run(*words, "--seeds", 2, "--output", f"{at}/three", "--resume")
+    ok(run("diff", f"{at}/f", f"{at}/three").stdout == "", "resumed without its codes")
+    fails(sagitta(*[w for w in words if w != "--detectors"], "--seeds", 2, "--output",
+                  f"{at}/three", "--resume"), 65, ("--detectors",), "resumed without detectors")
+    run("encode", "--rows", NEXT, "--encoder", f"{at}/f", "--output", f"{at}/fires")
+    run("encode", "--rows", NEXT, "--dictionary", f"{at}/f", "--detect", "--output", f"{at}/own")
+    ok(run("diff", f"{at}/fires", f"{at}/own").stdout == "", "the same as --encoder")
+    run("encode", f"{at}/own/used.in", "--output", f"{at}/again")
+    ok(run("diff", f"{at}/fires", f"{at}/again").stdout == "", "used.in repeats it")
+    run("encode", "--rows", NEXT, "--dictionary", f"{at}/f", "--output", f"{at}/solved")
+    ok(np.array_equal(dense(f"{at}/solved/supports.h5"), dense(f"{at}/f/supports.h5")),
+       "without --detect codes are solved")
+    run("train", "--rows", NEXT, "--atoms", 20, "--top-s", 2, "--epochs", 1, "--output", f"{at}/t")
+    for more, text in ((("--dictionary", f"{at}/t"), "has no detectors, which '--detect' takes"),
+                       (("--encoder", f"{at}/f"), "does not go with '--encoder'"),
+                       ((), "'--dictionary' is missing"),
+                       (("--dictionary", f"{at}/f", "--top-s", 3), "'--top-s' does not go")):
+        fails(sagitta("encode", "--rows", NEXT, "--detect", *more, "--output", f"{at}/no"), 2,
+              (text,), f"refused: {more}")
+
+
+@claim("memory that is not there is said before any work")
+def check_memory(at):
+    rng = np.random.default_rng(2)
+    p, limit = 4096, 900 << 20  # a square of f64 takes 134 MB, and there are seven
+    np.save(f"{at}/rows.npy", rng.normal(size=(40, p)).astype("f4"))
+    run("seed", "--rows", f"{at}/rows.npy", "--atoms", 4, "--output", f"{at}/s")
+    run("encode", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/s", "--top-s", 2, "--codes",
+        "nonnegative", "--output", f"{at}/a")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    try:
+        for words in (("detect", "--dictionary", f"{at}/s", "--codes", f"{at}/a"),
+                      ("fit", "--atoms", 4, "--top-s", 2, "--detectors", "--holdout-share", 0)):
+            done = sagitta(*words, "--rows", f"{at}/rows.npy", "--threads", 1, "--output",
+                           f"{at}/{words[0]}")
+            fails(done, 71, ("detectors of 4 atoms and 4096 columns take", "are present"), words[0])
+            ok("covariance" not in done.stderr and "sweep" not in done.stderr, "before any work")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @claim("more rows than thresholds are chosen by: sum blocks spread over all")
@@ -273,7 +331,8 @@ def check_refused(at):
 
 
 def main():
-    for check in (check_real, check_fit, check_sample, check_corners, check_probing, check_refused):
+    for check in (check_real, check_fit, check_own, check_memory, check_sample, check_corners,
+                  check_probing, check_refused):
         with tempfile.TemporaryDirectory() as at:
             check(at)
     done_testing()

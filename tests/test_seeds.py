@@ -201,9 +201,9 @@ def check_used(p):
 
 @claim("what cannot be is refused")
 def check_refused(p):
-    for words, code, said in ((("--seeds", 0), 2, "'--seeds'"), (("--seeds", 1001), 2, "'--seeds'"),
-                              (("--seeds", "many"), 2, "'--seeds'")):
-        fails(p.fit("no", *words), code, (said,), f"refused: {words}")
+    for count, said in ((0, "'seeds' is 0, not in 1 .. 1000"), (1001, "not in 1 .. 1000"),
+                        ("many", "'many' of 'seeds' is not a whole number")):
+        fails(p.fit("no", "--seeds", count), 2, (said,), f"refused: {count}")
     need(p.fit("one", "--seeds", 1), "one seed")
     same(p.at("nonnegative-one"), p.at("one"), "one seed is the default")
 

@@ -5,7 +5,6 @@
  * RUN: np=1 3, full=1 2 3 */
 #include "train/batches.h"
 #include "train/step.h"
-#include "device_train.h"
 #include "train_cases.h"
 
 enum { MOST = 40000 };
@@ -210,8 +209,6 @@ static void check_counts(void)
   claim_end();
 }
 
-static const struct how how_cpu = {.kind = "cpu", .variant = "auto", .threads = 3};
-
 int main(void)
 {
   struct comm c;
@@ -223,8 +220,7 @@ int main(void)
   if (c.size == 1) check_scale();
   if (c.size == 1) check_cut();
   check_batches(&c);
-  if (c.size == 1) check_train_operations(&how_cpu);
-  check_reference(&c);
+  check_reference(&c, 1);
   check_resumed(&c, 0);
   check_resumed(&c, 2.5);
   check_judge(&c);

@@ -82,7 +82,7 @@ struct detect_job {
   struct seeds_record seeds; /* of the dictionary, whose atoms stay */
   struct output_place path;
   struct matrix_output file; /* rank 0, as is the next */
-  float *atoms, *bias;
+  float *atoms;
   struct arena arena;
 };
 
@@ -131,7 +131,6 @@ static int atoms_read(struct detect_job *j)
 {
   const struct atom_source *s = &j->dictionary.source;
   TRY(arena_alloc(&j->arena, &j->atoms, (gidx)s->k * s->p, sizeof *j->atoms));
-  TRY(arena_alloc(&j->arena, &j->bias, s->k, sizeof *j->bias));
   return s->read(s->self, 0, s->k, j->atoms);
 }
 
@@ -141,19 +140,7 @@ static int result_write(struct run *run, struct detect_job *j)
   const struct atom_source *s = &j->dictionary.source;
   struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
-  const struct stored_encoder stored = {.program = "sagitta",
-                                        .architecture = "jumprelu",
-                                        .settings = "",
-                                        .dtype = "F32",
-                                        .threshold_dtype = "F32",
-                                        .has_encoder = 1,
-                                        .encoder = {.kind = ENCODER_JUMPRELU,
-                                                    .k = s->k,
-                                                    .p = s->p,
-                                                    .centered = 1,
-                                                    .weights = r->weights,
-                                                    .bias = j->bias,
-                                                    .threshold = r->threshold}};
+  const struct detectors detectors = {s->k, s->p, r->weights, r->threshold};
   TRY(dictionary_output_create(&j->file, j->path.file, s->k, 1, s->p));
   TRY(matrix_output_write(&j->file, 0, s->k, j->atoms));
   if (j->task.mean) TRY(object_write_vector(&j->file.result.h5, "/mean", s->p, j->task.mean));
@@ -162,7 +149,7 @@ static int result_write(struct run *run, struct detect_job *j)
     TRY(h5_attribute_long(&j->file.result.h5, "/", "top_s", j->dictionary.top_s));
   if (j->dictionary.rounds)
     TRY(h5_attribute_long(&j->file.result.h5, "/", "rounds", j->dictionary.rounds));
-  TRY(encoder_write(&j->file, &stored));
+  TRY(detectors_write(&j->file, &detectors));
   TRY(seeds_write(&j->file.result.h5, &j->seeds));
   return matrix_output_finish(&j->file, facts, run_facts(run, "cpu", j->task.threads, facts));
 }
@@ -189,6 +176,7 @@ static int job_run(struct run *run, struct detect_job *j, const struct detect_op
   TRY(threads_report(run, o->threads));
   j->task.threads = threads_default(run, o->threads);
   double begun = log_seconds();
+  TRY(detect_memory_check(&j->task, c));
   TRY(comm_agree(c, identities_check(j, c)));
   TRY(detect_run(&j->task, c, &j->result));
   log_info("detect  rows=%lld atoms=%d threshold_rows=%lld silent=%lld mean_f1=%.6g seconds=%.2f",

@@ -19,11 +19,11 @@
 #include "cli/encode_plan.h"
 #include "cli/encode_report.h"
 #include "cli/grid.h"
-#include "cli/row_range.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
+#include "io/row_range.h"
 #include "io/rows.h"
 #include "model/route.h"
 #include "model/split.h"
@@ -35,7 +35,7 @@ struct encode_options {
   struct compute_options compute;
   const char *rows, *capture, *row_range, *dictionary, *encoder, *codes;
   idx top_s, rounds, cosine_limit;
-  int center, normalize, resume, dry_run;
+  int center, normalize, resume, dry_run, detect;
   real rho, max_seconds;
 };
 #define AT(member) offsetof(struct encode_options, member)
@@ -69,10 +69,9 @@ static const struct option_row route_rows[] = {
      "more and take longer, as many as --top-s are orthogonal matching pursuit (default: as many "
      "as the dictionary was fitted with, 1 where it does not say)",
      .effect = OPTION_BITS},
-    {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative|own", NULL,
+    {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
      "may codes be negative?  nonnegative: the largest positive scores choose; auto: as the "
-     "dictionary says, signed where it says nothing.  With --encoder: own: its own codes; signed, "
-     "nonnegative: solved on its supports; auto: own, and solved after `refit --keep-supports`",
+     "dictionary says, signed where it says nothing",
      .effect = OPTION_BITS},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size", .effect = OPTION_BITS},
@@ -86,11 +85,14 @@ static const struct option_row route_rows[] = {
 
 static const struct option_row codes_rows[] = {
     {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
-     "take the supports that the encoder of an autoencoder gives, and by themselves its codes, "
-     "too: "
-     "FILE, in the place of --dictionary, is what `sagitta train` or `import` made; rows have as "
-     "many atoms as that encoder gives them, and --codes can have their codes solved",
+     "take the codes that the encoder of an imported autoencoder gives, and solve none: FILE, in "
+     "the place of --dictionary, is what `sagitta import` made; rows have as many atoms as that "
+     "encoder gives them",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
+     "take the scores above their thresholds of the detectors of --dictionary, from `sagitta fit "
+     "--detectors` or `sagitta detect`: what fires, and nothing is solved; the same as --encoder",
+     .effect = OPTION_BITS},
     {"rho", OPTION_REAL, AT(rho), "0", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS},
 };
@@ -123,8 +125,7 @@ static const struct option_set encode_set = {
         "number of ranks, tiles, blocks or threads.\n\n"
         "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, jumprelu "
         "or batchtopk), for `sagitta evaluate` to set beside others; each rank, or its GPU, holds "
-        "the whole of it and takes rows.  --codes nonnegative or signed then solves the best codes "
-        "on the supports that the encoder chose.\n\n"
+        "the whole of it and takes rows.\n\n"
         "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
         "`sagitta merge` then makes the same bytes of their parts.\n\n" STOP_SIGNALS
         ", --max-seconds and a file STOP beside the result stop the job at the end of "
@@ -161,6 +162,7 @@ struct encode_state {
   struct captured captured; /* with --capture */
   struct dictionary_input dictionary;
   struct encoder_input encoder; /* with --encoder */
+  int detects;                  /* --detect was given, which is --encoder from then on */
   struct encode_task task;
   struct row_part part; /* with --row-range: those rows, as a source */
   struct row_source source;
@@ -181,6 +183,8 @@ static int encoder_options_check(const struct encode_options *o)
       {o->dictionary != NULL, "dictionary", "the encoder's file has its atoms"},
       {o->top_s > 0, "top-s", "the encoder says how many atoms a row has"},
       {o->rounds > 0, "rounds", "an encoder has none"},
+      {strcmp(o->codes, "auto") != 0, "codes", "an encoder's are nonnegative"},
+      {o->rho > 0, "rho", "nothing is solved"},
       {o->normalize, "normalize", "the atoms of an import have unit norm"},
       {o->center, "center", "the mean of an import is subtracted where its encoder wants it"},
       {strcmp(o->compute.grid, "auto") != 0, "grid", "each rank holds the encoder and takes rows"},
@@ -191,11 +195,30 @@ static int encoder_options_check(const struct encode_options *o)
   return OK;
 }
 
-/* Are codes solved on the supports of the encoder? */
-static int encoder_solves(const struct encode_options *o, const struct encode_state *job)
+/* --detect names the encoder by the dictionary. */
+static int detect_take(struct encode_state *job, struct encode_options *o)
 {
-  int is_auto = strcmp(o->codes, "auto") == 0;
-  return is_auto ? job->encoder.stored.solved : strcmp(o->codes, "own") != 0;
+  if (!o->detect) return OK;
+  CHECK(!o->encoder, ERR_USAGE,
+        "'--detect' does not go with '--encoder': it takes the detectors of '--dictionary'");
+  CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: whose detectors '--detect' takes");
+  job->detects = 1;
+  o->encoder = o->dictionary;
+  o->dictionary = NULL;
+  o->detect = 0;
+  return OK;
+}
+
+static int detectors_check(const struct encode_state *job)
+{
+  int there;
+  if (!job->detects) return OK;
+  TRY(detectors_there(&job->dictionary, &there));
+  CHECK(there, ERR_USAGE,
+        "'%s' has no detectors, which '--detect' takes: `sagitta fit --detectors` or `sagitta "
+        "detect` makes a dictionary that has them",
+        job->dictionary.file);
+  return OK;
 }
 
 /* Open the dictionary, with --encoder one that has an encoder. */
@@ -204,9 +227,6 @@ static int dictionary_open(struct encode_state *job, const struct encode_options
   char path[MAX_NAME];
   if (!o->encoder) {
     CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta seed`");
-    CHECK(strcmp(o->codes, "own") != 0, ERR_USAGE,
-          "'--codes' is own, which an encoder has: give it as '--encoder', in the place of "
-          "'--dictionary'");
     return dictionary_input_open(&job->dictionary, o->dictionary);
   }
   TRY(encoder_options_check(o));
@@ -220,11 +240,8 @@ static int dictionary_open(struct encode_state *job, const struct encode_options
         "folder that it is in, and 'dict/' is what '--encoder' takes",
         path);
   TRY(dictionary_input_open(&job->dictionary, o->encoder));
-  TRY(encoder_input_open(&job->encoder, &job->dictionary));
-  CHECK(o->rho == 0 || encoder_solves(o, job), ERR_USAGE,
-        "'--rho' does not go with the codes of an encoder, of which nothing is solved: leave it "
-        "out, or have '--codes nonnegative' or 'signed' solve them");
-  return OK;
+  TRY(detectors_check(job));
+  return encoder_input_open(&job->encoder, &job->dictionary);
 }
 
 static int inputs_open(const struct run *run, struct encode_state *job,
@@ -304,21 +321,16 @@ static int grid_fill(struct run *run, const struct compute_options *o, struct en
   return OK;
 }
 
-/* Let the supports be those of the encoder, and the codes its own or solved; the log says which it
- * is. */
-static void encoder_fill(const struct run *run, const struct encode_options *o,
-                         struct encode_state *job)
+/* Let the codes be those of the encoder; the log says which it is. */
+static void encoder_fill(const struct run *run, struct encode_state *job)
 {
   const struct stored_encoder *s = &job->encoder.stored;
   const struct encoder *e = &s->encoder;
   struct encode_task *t = &job->task;
-  int is_auto = strcmp(o->codes, "auto") == 0, is_signed = strcmp(o->codes, "signed") == 0;
   t->encoder = e;
   t->weights = &job->encoder.weights;
   t->top_s = e->kind == ENCODER_TOPK ? e->top : e->k;
-  t->rounds = 1;
-  t->solves = encoder_solves(o, job);
-  t->nonnegative = !t->solves || (is_auto ? job->dictionary.nonnegative : !is_signed);
+  t->rounds = t->nonnegative = 1;
   if (run->comm.rank) return;
   if (e->kind == ENCODER_TOPK)
     log_info("encoder %s of %s %s: up to %d atoms a row", encoder_names[e->kind], s->program,
@@ -326,9 +338,6 @@ static void encoder_fill(const struct run *run, const struct encode_options *o,
   else
     log_info("encoder %s of %s %s: rows have any number of atoms", encoder_names[e->kind],
              s->program, s->architecture);
-  if (t->solves)
-    log_info("codes   solved on the supports of the encoder, %s",
-             t->nonnegative ? "nonnegative" : "of either sign");
 }
 
 /* Fill the task from options and inputs; warn where the dictionary was made for other options. */
@@ -361,7 +370,7 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
                                .max_cosine = o->cosine_limit,
                                .no_cosine = job->part.first > 0};
   if (o->encoder) {
-    encoder_fill(run, o, job);
+    encoder_fill(run, job);
     return grid_fill(run, &o->compute, task);
   }
   if (task->top_s < job->top_s)
@@ -419,7 +428,6 @@ static int identity_begin(struct run *run, const struct encode_options *o,
   r.top_s = t->top_s;
   r.rounds = t->rounds;
   r.codes = t->nonnegative ? "nonnegative" : "signed";
-  if (t->encoder && !t->solves) r.codes = "own";
   return identity_text_begin(&run->identity, run->command->options, &r);
 }
 
@@ -460,6 +468,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   struct encode_state *job;
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&job, sizeof *job)));
+  TRY(comm_agree(&run->comm, detect_take(job, (struct encode_options *)options)));
   TRY(inputs_agree(&run->comm, inputs_open(run, job, o)));
   if (o->row_range && job->source.n == 0 && job->rows.source.n > 0) {
     log_info("'%s' has %lld rows, and '--row-range' is %s: this task is to spare, nothing is done",

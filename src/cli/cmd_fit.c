@@ -13,6 +13,7 @@
 #include "cli/advice.h"
 #include "cli/agreement.h"
 #include "cli/encode_plan.h"
+#include "cli/fit_detectors.h"
 #include "cli/fit_seeds.h"
 #include "cli/fit_sweeps.h"
 #include "cli/report.h"
@@ -88,6 +89,10 @@ static const struct option_row fit_rows[] = {
     {"seeds", OPTION_INT, AT(seeds), "1", 1, SEEDS_MOST, NULL, "COUNT",
      "fit so many seeds, --seed and those that follow, one after another: the first is the result, "
      "the others say how stable each of its atoms is; 2 or 3 tell most",
+     .effect = OPTION_BITS},
+    {"detectors", OPTION_FLAG, AT(detectors), "no", 0, 1, NULL, NULL,
+     "give each atom a detector too, a linear score of a row and a threshold, as `sagitta detect` "
+     "does: `encode --detect` then says which atoms fire, and solves nothing",
      .effect = OPTION_BITS},
 };
 
@@ -312,6 +317,7 @@ static int places_open(struct fit_job *j)
   struct fit_files *files = &j->files;
   struct fit_task *t = &j->task;
   gidx earlier;
+  files->extra = &j->extra;
   TRY(fit_files_claim(files, j->run, &j->o->output, j->o->resume, &earlier));
   TRY(parts_settle(j, earlier));
   t->update = fit_update_choose(t, (idx)imin(t->top_s, t->k));
@@ -341,6 +347,7 @@ static int places_open(struct fit_job *j)
   advice_shape(t->rows);
   advice_top_s(t->top_s, t->k);
   TRY(fit_seeds_open(j));
+  TRY(fit_detectors_check(j));
   return threads_report(j->run, j->o->threads);
 }
 
@@ -505,6 +512,7 @@ static int stop_report(struct fit_job *j)
 
 static void job_free(struct fit_job *j)
 {
+  detect_free(&j->detected);
   encode_free(&j->encoded);
   encode_files_free(&j->supports);
   rows_input_close(&j->rows);
@@ -537,6 +545,9 @@ static int fit_command(struct run *run, const void *options, const char **argume
   if (!run->stopped) {
     TRY(held_out_encode(j));
     TRY(rows_encode(j));
+  }
+  if (!run->stopped) {
+    TRY(fit_detectors_run(j));
   }
   TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
   if (j->o->capture) TRY(captured_report(&run->comm, &j->captured.in));

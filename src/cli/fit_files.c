@@ -301,7 +301,7 @@ static int atoms_write(struct fit_files *f, const struct run *run, const char *p
   if (mean) TRY(object_write_vector(&f->file.result.h5, "/mean", f->p, mean));
   TRY(fit_record_write(&f->file, &f->record, f->lines));
   if (sums) TRY(fit_sums_write(&f->file, sums));
-  if (f->seeds) TRY(seeds_write(&f->file.result.h5, f->seeds));
+  TRY(fit_extra_write(&f->file, f->extra));
   return matrix_output_finish(&f->file, facts, run_facts(run, f->device, threads, facts));
 }
 
@@ -342,7 +342,8 @@ int fit_files_write(struct fit_files *f, const struct run *run, const struct fit
 int fit_files_end(struct fit_files *f, struct run *run, const real *mean, int threads)
 {
   struct comm *c = &run->comm;
-  int whole = (f->record.best == f->record.sweeps && !f->seeds) || c->rank || !f->lines;
-  return comm_agree(
-      c, whole ? OK : atoms_write(f, run, f->dictionary.file, f->best, mean, NULL, threads));
+  int whole = f->record.best == f->record.sweeps && !fit_extra_is_there(f->extra);
+  return comm_agree(c, whole || c->rank || !f->lines
+                           ? OK
+                           : atoms_write(f, run, f->dictionary.file, f->best, mean, NULL, threads));
 }

@@ -17,7 +17,7 @@
 #include "fit/fit.h"
 #include "io/dictionary.h"
 #include "io/fit_history.h"
-#include "io/seeds.h"
+#include "io/fit_extra.h"
 
 struct fit_files {
   struct output_place dictionary, state, supports; /* rank 0 */
@@ -30,8 +30,8 @@ struct fit_files {
   struct fit_point start;     /* on every rank */
   float *best;                /* [k][p] the best atoms so far */
   struct fit_record record;
-  const struct seeds_record *seeds; /* borrowed; NULL: none */
-  struct history_line *lines;       /* [lines_max] */
+  struct fit_extra *extra;    /* borrowed */
+  struct history_line *lines; /* [lines_max] */
   gidx lines_max;
   struct matrix_output file; /* being written, on rank 0 */
   struct arena arena;

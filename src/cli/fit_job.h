@@ -16,7 +16,7 @@
 #include "encode/encode.h"
 #include "fit/fit.h"
 #include "io/rows.h"
-#include "io/seeds.h"
+#include "look/detect.h"
 #include "model/stability.h"
 
 struct fit_options {
@@ -24,7 +24,7 @@ struct fit_options {
   struct output_options output;
   const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter;
   idx atoms, top_s, encode_s, rounds, directions, passes, threads, cosine_limit, seeds;
-  int uncentered, resume;
+  int uncentered, resume, detectors;
   real holdout_share, rho, tolerance, max_seconds, save_seconds, relaxation, revive_share,
       twin_cosine;
   gidx sweeps, seed;
@@ -58,6 +58,8 @@ struct fit_job {
   struct atom_source source;
   struct encode_task encode;
   struct encode_result encoded;
+  struct fit_extra extra; /* what dictionary.h5 gets at the end */
+  struct detect_result detected;
   struct seeds_record seeds; /* of other seeds; wanted 0: none */
   struct stability stable;   /* what they say; seeds 0: nothing */
   float *other;              /* [k][p] the atoms of another seed, and */

@@ -137,15 +137,21 @@ static int seed_run(struct fit_job *j)
   return OK;
 }
 
-/* dictionary.h5 <- what is known of other seeds.  Collective. */
-static int record_write(struct fit_job *j)
+/* What is written from here on has what is known of other seeds. */
+static void record_take(struct fit_job *j)
 {
   struct seeds_record *r = &j->seeds;
   if (r->done && r->done == r->wanted) {
     stability_best(&j->stable);
     r->stability = j->stable.best;
   }
-  j->files.seeds = r->done ? r : NULL;
+  j->extra.seeds = r->done ? r : NULL;
+}
+
+/* dictionary.h5 <- all of it.  Collective. */
+static int record_write(struct fit_job *j)
+{
+  record_take(j);
   return fit_files_end(&j->files, j->run, j->task.center ? j->mean : NULL, j->task.threads);
 }
 
@@ -155,6 +161,7 @@ int fit_seeds_run(struct fit_job *j)
   const struct fit_point *start = j->task.start;
   int is_other = !start || fit_best(start->lines, start->sweep) != j->result.best;
   if (is_other) r->done = 0; /* what an earlier run left was of other atoms */
+  record_take(j);
   if (!r->done) TRY(record_write(j));
   while (r->done < r->wanted && !j->run->stopped) {
     TRY(seed_run(j));

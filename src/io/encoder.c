@@ -50,11 +50,51 @@ int encoder_write(struct matrix_output *f, const struct stored_encoder *s)
   TRY(h5_attribute_text(h5, GROUP, "kind", encoder_names[e->kind]));
   TRY(h5_attribute_long(h5, GROUP, "centered", e->centered));
   TRY(h5_attribute_long(h5, GROUP, "rescaled", e->rescaled));
-  if (s->solved) TRY(h5_attribute_long(h5, GROUP, "solved", 1));
   if (e->threshold) TRY(h5_attribute_text(h5, GROUP, "threshold_dtype", s->threshold_dtype));
   TRY(matrix_write(h5, GROUP "/weights", e, e->weights));
   TRY(vector_write(h5, GROUP "/bias", e->k, e->bias));
   return vector_write(h5, GROUP "/threshold", e->k, e->threshold);
+}
+
+/* What they are called; other encoders of ours have other architectures. */
+#define DETECTORS_PROGRAM "sagitta"
+#define DETECTORS_ARCHITECTURE "jumprelu"
+
+int detectors_there(const struct dictionary_input *d, int *there)
+{
+  const struct h5_file *f = &d->input->h5;
+  int ours = 0, kind = 0;
+  *there = 0;
+  if (d->input->format != INPUT_H5) return OK;
+  TRY(h5_exists(f, GROUP "/weights", there));
+  if (!*there) return OK;
+  TRY(h5_attribute_is(f, GROUP, "program", DETECTORS_PROGRAM, &ours));
+  TRY(h5_attribute_is(f, GROUP, "architecture", DETECTORS_ARCHITECTURE, &kind));
+  *there = ours && kind;
+  return OK;
+}
+
+int detectors_write(struct matrix_output *f, const struct detectors *d)
+{
+  struct arena arena = {0};
+  float *bias;
+  TRY(arena_alloc(&arena, &bias, d->k, sizeof *bias));
+  const struct stored_encoder stored = {.program = DETECTORS_PROGRAM,
+                                        .architecture = DETECTORS_ARCHITECTURE,
+                                        .settings = "",
+                                        .dtype = "F32",
+                                        .threshold_dtype = "F32",
+                                        .has_encoder = 1,
+                                        .encoder = {.kind = ENCODER_JUMPRELU,
+                                                    .k = d->k,
+                                                    .p = d->p,
+                                                    .centered = 1,
+                                                    .weights = d->weights,
+                                                    .bias = bias,
+                                                    .threshold = d->threshold}};
+  int status = encoder_write(f, &stored);
+  arena_free(&arena);
+  return status;
 }
 
 /* *out <- a text, "" where there is none. */
@@ -151,7 +191,6 @@ static int facts_read(const struct h5_file *f, struct arena *arena, struct store
   s->encoder = (struct encoder){.k = (idx)k, .p = (idx)p, .top = (idx)imin(top, k)};
   TRY(values_read(f, GROUP "/norm", k, 0, arena, &s->encoder.norm));
   TRY(h5_attribute_exists(f, GROUP, "kind", &s->has_encoder));
-  TRY(h5_attribute_exists(f, GROUP, "solved", &s->solved));
   if (!s->has_encoder) return OK;
   TRY(kind_read(f, &s->encoder));
   return vectors_read(f, arena, &s->encoder);

@@ -19,13 +19,21 @@ struct stored_encoder {
       *settings;                       /* whose it was, and its settings, a text in JSON */
   const char *dtype, *threshold_dtype; /* F32, F16, BF16; the second "" without any */
   int has_encoder;                     /* else the next has only k, p and top */
-  int solved; /* it gives the supports, and codes are solved on them (N.24k): atoms were refitted */
   struct encoder encoder;
   const float *decoder; /* [k][p]; NULL: the atoms have its bits */
 };
 
 /* Add it to a dictionary that is being written. */
 int encoder_write(struct matrix_output *f, const struct stored_encoder *e);
+
+/* Detectors (N.36), as an encoder of our own: weights[k][p], and a row fires above threshold[k]. */
+struct detectors {
+  idx k, p;
+  const float *weights, *threshold;
+};
+int detectors_write(struct matrix_output *f, const struct detectors *d);
+/* *there <- whether a dictionary that is open has them. */
+int detectors_there(const struct dictionary_input *dictionary, int *there);
 
 /* *there <- whether a dictionary has one; and then *e <- it, into the arena.  ERR_INPUT. */
 int encoder_read(const struct h5_file *f, struct arena *arena, struct stored_encoder *e,

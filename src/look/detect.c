@@ -327,6 +327,41 @@ static void thresholds_find(struct detect *d)
   r->mean_f1 = told ? r->mean_f1 / told : nan_canonical();
 }
 
+/* Lists of the rows by which thresholds are chosen, all of which every rank joins. */
+static gidx lists_bytes(const struct detect_task *t)
+{
+  gidx rows = imin(t->rows->n, (gidx)DETECT_BLOCKS * ROW_BLOCK);
+  gidx entries = (gidx)((real)t->codes->entries * (real)rows / (real)t->rows->n);
+  return entries * (gidx)(3 * sizeof(struct fired) + sizeof(float) + sizeof(gidx));
+}
+
+/* Has this rank room?  The job's own allocations, run dry. */
+static int room_check(const struct detect_task *t, struct comm *c)
+{
+  struct detect_result result = {.arena.is_dry = 1};
+  struct detect d = {.task = t,
+                     .c = c,
+                     .result = &result,
+                     .k = t->atoms->k,
+                     .p = t->atoms->p,
+                     .blocks = ceil_div(t->rows->n, ROW_BLOCK),
+                     .arena.is_dry = 1};
+  gidx present = memory_share(c->local_size);
+  TRY(detect_alloc(&d));
+  if (c->rank == 0) TRY(whitening_find(d.p, NULL, t->threads, &d.arena, NULL));
+  gidx needed = (gidx)d.arena.bytes + (gidx)result.arena.bytes + lists_bytes(t);
+  CHECK(needed <= present, ERR_MEMORY,
+        "detectors of %d atoms and %d columns take %lld bytes on rank %d, %lld are present: start "
+        "fewer ranks on a machine",
+        d.k, d.p, (long long)needed, c->rank, (long long)present);
+  return OK;
+}
+
+int detect_memory_check(const struct detect_task *task, struct comm *c)
+{
+  return comm_agree(c, room_check(task, c));
+}
+
 static int detect_all(struct detect *d)
 {
   struct comm *c = d->c;

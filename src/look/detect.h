@@ -37,6 +37,10 @@ struct detect_result { /* the same on every rank */
 /* ERR_INPUT: frames, or rows, atoms and codes that do not fit each other.  Not collective. */
 int detect_check(const struct detect_task *task);
 
+/* For a task that passed, of which only shapes are used: ERR_MEMORY, with the numbers, where a rank
+ * has no room for it.  Collective. */
+int detect_memory_check(const struct detect_task *task, struct comm *c);
+
 /* For a task that passed.  ERR_INPUT: rows that are not finite or all the same, or codes that are
  * not as they should be; ERR_MEMORY.  Collective; the same status on every rank.  detect_free()
  * follows also when it fails. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Two numbers are read, and compared with the nearest that are allowed. */
-#include "cli/row_range.h"
+#include "io/row_range.h"
 
 #include <stdlib.h>
 #include <string.h>

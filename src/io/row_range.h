@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which rows of all a job encodes: --row-range.
  *
- * Floor: cli. */
-#ifndef CLI_ROW_RANGE_H
-#define CLI_ROW_RANGE_H
+ * Floor: io. */
+#ifndef IO_ROW_RANGE_H
+#define IO_ROW_RANGE_H
 
 #include "model/rows.h"
 
