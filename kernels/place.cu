@@ -4,8 +4,15 @@
  * grid    any number of blocks
  * block   any number of threads, an entry each in turn
  * shared  none
- * sums    none; the root of a gate is rounded once */
+ * sums    none; the root of a gate is rounded once, and its product with a power of two where that
+ *         is below the normal numbers */
 #include "types.h"
+
+static __device__ inline float score_of(float gate, int power)
+{
+  double unit = __hiloint2double((1023 - power) << 20, 0);
+  return __double2float_rn(__dmul_rn((double)__fsqrt_rn(gate), unit));
+}
 
 extern "C" __global__ void place(const __grid_constant__ struct place_args a)
 {
@@ -14,6 +21,6 @@ extern "C" __global__ void place(const __grid_constant__ struct place_args a)
     struct candidate c = a.lists[i];
     long long to = i / a.top_k * a.s + a.at + i % a.top_k;
     a.atoms[to] = c.atom;
-    a.score[to] = a.gates ? __fsqrt_rn(c.value) : c.value;
+    a.score[to] = a.gates ? score_of(c.value, a.power ? a.power[i / a.top_k] : 0) : c.value;
   }
 }

@@ -20,6 +20,8 @@ enum {
   GATHER_BLOCKS = 1 << 14,
   PLACE_THREADS = 256,
   PLACE_BLOCKS = 1 << 14,
+  FRAME_ROWS_WARPS = 8, /* rows a block of frame_rows, in turn */
+  FRAME_ROWS_BLOCKS = 1 << 12,
   INTAKE_WARPS = 8, /* rows a block of intake, in turn */
   INTAKE_BLOCKS = 1 << 10,
   COLUMN_THREADS = 64,  /* columns a block of column_sums */
@@ -51,7 +53,16 @@ struct place_args {
   float *score;                  /* [..][s] */
   long long entries;             /* of all lists */
   int top_k, at, s;
-  int gates; /* values are gates: scores are their roots */
+  int gates;        /* values are gates: scores are their roots */
+  const int *power; /* [n] rows were routed times 2^power; 0: as they are */
+};
+
+/* Rows of frames, times 2^power each (N.2). */
+struct frame_rows_args {
+  const float *rows; /* [n][p] */
+  float *out;        /* [n][p] written; 0: power is written in its place */
+  int *power;        /* [n] */
+  int n, p;
 };
 
 /* What rows that came to the device are found to be. */

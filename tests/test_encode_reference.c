@@ -59,7 +59,7 @@ static int write_block(void *self, const struct support_block *b)
   return OK;
 }
 
-/* Orthonormal frames; atom 5 is atom 2 again, row 1 is zero, row 3 an atom. */
+/* Orthonormal frames; atom 5 is atom 2 again, row 1 is zero, row 3 an atom, 5 small, 7 large. */
 static void values_fill(struct problem *q)
 {
   const struct setting *is = &q->is;
@@ -77,6 +77,8 @@ static void values_fill(struct problem *q)
     q->mean[c] = 0.01 * random_normal(1, 3, (uint64_t)c);
     if (is->n > 1) q->rows[is->p + c] = 0;
     if (is->n > 3) q->rows[3 * is->p + c] = 2 * q->atoms[2 * each + c];
+    if (is->n > 7) q->rows[5 * is->p + c] *= 0x1p-90f;
+    if (is->n > 7) q->rows[7 * is->p + c] *= 0x1p70f;
   }
   free(frame);
 }
@@ -133,7 +135,8 @@ static void row_expect(const struct problem *q, const float *x, const idx *names
     route_reference(&route, list, &bad);
     for (idx j = have; j < now; j++) {
       want->atoms[j] = list[j - have].atom;
-      want->score[j] = entry_score(list[j - have], is->d);
+      want->score[j] =
+          entry_score(list[j - have], is->d, is->d > 1 ? route_power(residual, is->p) : 0);
       for (idx m = 0; m < is->d; m++)
         vector[j * is->d + m] = q->atoms + ((gidx)want->atoms[j] * is->d + m) * is->p;
     }

@@ -71,7 +71,7 @@ def check_steps(folder):
         rows, start = planted(random, frame)
         np.save(os.path.join(folder, "start.npy"), start)
         wanted = None
-        for power in (0, 8, -30):
+        for power in (0, 8, -80):
             path, place = (os.path.join(folder, f"{text}{power}{end}") for end in (".npy", ""))
             np.save(path, rows * np.float32(2.0**power))
             command(place, path, os.path.join(folder, "start.npy"), words)

@@ -31,6 +31,8 @@ struct route_job {
   struct exclusions excluded;  /* atoms not to be chosen; count 0: none */
   const struct buffer *chosen; /* the same on the device side; NULL: only the host has them */
   struct buffer *lists;        /* [n][top_k] struct entry, written */
+  struct buffer *power;        /* [n] idx, written on both sides: rows of frames are routed times
+                                * 2^power (N.2); NULL: as they are */
   struct bad_score bad;        /* written: the lowest score that is not finite, or row -1 */
   int scores_only; /* for measuring, GPU alone: nothing is chosen, lists are undefined */
 };
@@ -40,8 +42,9 @@ int device_route(struct device *dev, struct route_job *job);
 struct place_job {
   const struct buffer *lists; /* [n][top_k] struct entry */
   idx n, top_k, at, s;
-  struct buffer *atoms; /* [n][s] idx */
-  struct buffer *score; /* [n][s] float */
+  struct buffer *atoms;       /* [n][s] idx */
+  struct buffer *score;       /* [n][s] float */
+  const struct buffer *power; /* of the job that made the lists of frames; NULL where it had none */
 };
 int device_place(struct device *dev, const struct place_job *job);
 

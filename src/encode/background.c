@@ -32,6 +32,7 @@ static void part_merge(void *self, gidx part)
   int size = e->group.size;
   idx top_k = b->entries_end - b->entries_begin;
   const struct entry *lists = size > 1 ? b->received.host : b->lists.host;
+  const idx *power = e->d > 1 ? (const idx *)b->power.host + b->mine_first : NULL;
   struct entry merged[MAX_TOP_S];
   gidx end = b->mine * (part + 1) / m->parts;
   for (gidx i = b->mine * part / m->parts; i < end; i++) {
@@ -39,7 +40,7 @@ static void part_merge(void *self, gidx part)
     lists_merge(lists + i * top_k, size, (gidx)b->mine * top_k, top_k, merged);
     for (idx j = 0; j < top_k; j++) {
       b->atoms[at + j] = merged[j].atom;
-      b->score[at + j] = entry_score(merged[j], e->d);
+      b->score[at + j] = entry_score(merged[j], e->d, power ? power[i] : 0);
     }
   }
 }
@@ -71,16 +72,13 @@ static void density_count(const struct counting *c)
   for (gidx i = 0; i < entries; i++) density[c->b->atoms[i]]++;
 }
 
-/* A gate is the square of a score: of lower ones it is below the normal numbers (N.2). */
-#define TINY_SCORE 0x1p-63f
-
-/* Is this a row with codes whose frames all have such gates, so that their order is chance? */
+/* Is this a row with codes all of whose gates are 0, so that the order of its frames is chance? */
 static int row_is_tiny(const struct support_block *b, gidx row)
 {
   const float *score = b->score + row * b->s, *codes = b->codes + row * b->s * b->d;
   int any = 0;
   for (idx j = 0; j < b->s; j++)
-    if (!(score[j] < TINY_SCORE)) return 0;
+    if (score[j] != 0) return 0;
   for (idx v = 0; v < b->s * b->d; v++) any |= codes[v] != 0;
   return any;
 }

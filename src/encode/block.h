@@ -31,6 +31,7 @@ struct block_in_flight {
   struct buffer *rows;      /* borrowed: float [block][p] all rows of the block */
   struct buffer residual;   /* float [block][p], rounds > 1 */
   struct buffer lists;      /* struct entry [block][top_k] over this rank's tiles */
+  struct buffer power;      /* idx [block] of the round's rows of frames (N.2) */
   struct buffer received;   /* struct entry [size][share][top_k], size > 1 */
   struct buffer slot;       /* idx [share][s] places of supports in the table */
   struct buffer state;      /* [share] blocks of device_codes_state_bytes(), rounds > 1 */

@@ -205,8 +205,8 @@ static int result_finish(struct encode *e)
   TRY(comm_sum(e->c, sums, LENGTH(sums)));
   e->result->fingerprint = (uint64_t)sums[0];
   if (sums[1] > 0)
-    log_warn("%lld rows are so small that the gates of their frames underflow: their atoms are "
-             "no choice; multiply all rows by a power of two",
+    log_warn("%lld rows have codes, but what their frames see of them is so small a part that its "
+             "squares underflow: their atoms are no choice",
              (long long)sums[1]);
   TRY(rows_name(e));
   e->result->rows = e->end;

@@ -103,7 +103,7 @@ struct encode_result {
   struct metrics metrics;  /* on rank 0 */
   gidx *density;           /* [K] */
   uint64_t fingerprint;    /* of supports, scores and codes */
-  gidx tiny;               /* rows with codes, of whose frames no gate has all its digits (N.2) */
+  gidx tiny;               /* rows with codes, of whose frames all gates are 0 (N.2) */
   struct identity inputs;  /* dictionary, and rows unless they are a part */
   struct encode_part part; /* what is needed to join parts, on rank 0 */
   struct phase phases[ENCODE_PHASES];

@@ -75,6 +75,7 @@ static int supports_alloc(struct encode *e, struct block_in_flight *b)
   gidx share = max_share(e), s = e->s, entries = e->block * s, entry = sizeof(struct entry);
   gidx out = e->c->rank == 0 ? max_turn(e) * s : 0;
   TRY(buffer_alloc(dev, &b->lists, entries * entry));
+  if (e->d > 1) TRY(buffer_alloc(dev, &b->power, e->block * (gidx)sizeof(idx)));
   if (size > 1) TRY(buffer_alloc(dev, &b->received, size * share * s * entry));
   TRY(buffer_alloc(dev, &b->slot, share * s * (gidx)sizeof(idx)));
   TRY(arena_alloc(a, &b->shares, e->c->size, sizeof *b->shares));
@@ -175,7 +176,8 @@ void buffers_free(struct encode *e)
   for (int i = 0; i < ROW_BUFFERS; i++) buffer_free(&e->device, &e->rows[i]);
   for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) {
     struct block_in_flight *b = &e->in_flight[i];
-    struct buffer *const own[] = {&b->lists, &b->received, &b->slot, &b->residual, &b->state};
+    struct buffer *const own[] = {&b->lists, &b->power,    &b->received,
+                                  &b->slot,  &b->residual, &b->state};
     for (int j = 0; j < LENGTH(own); j++) buffer_free(&e->device, own[j]);
     table_free(&e->tables[i], &e->device);
   }

@@ -234,7 +234,7 @@ static int slice_score(const struct shard *t, struct device *device, struct slic
   TRY(device_get(device, &s->lists, 0, s->n * (gidx)sizeof(struct entry)));
   const struct entry *lists = s->lists.host;
   for (idx i = 0; i < s->n; i++) {
-    float score = lists[i].atom < 0 ? 0 : fabsf(entry_score(lists[i], t->d));
+    float score = lists[i].atom < 0 ? 0 : fabsf(entry_score(lists[i], t->d, 0));
     if (score > *max) *max = score;
   }
   return OK;

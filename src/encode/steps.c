@@ -47,7 +47,8 @@ int step_route(struct encode *e, struct block_in_flight *b)
                           .n = b->n,
                           .top_k = b->entries_end - b->entries_begin,
                           .excluded = {b->chosen, b->entries_begin, e->s},
-                          .lists = &b->lists};
+                          .lists = &b->lists,
+                          .power = e->d > 1 ? &b->power : NULL};
   if (!comm_failure(&e->group)) comm_record(&e->group, device_route(&e->device, &job));
   gidx bytes = (gidx)b->n * job.top_k * (gidx)sizeof(struct entry);
   if (!comm_failure(&e->group))

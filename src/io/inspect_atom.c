@@ -185,7 +185,7 @@ static void nearest_print(const struct atom_page *w, FILE *out)
   fprintf(out, "%-12s", "nearest");
   for (idx i = 0; i < w->request->count && w->nearest[i].atom >= 0; i++, separator = ", ")
     fprintf(out, "%s%d (%.3f)", separator, w->nearest[i].atom,
-            (double)entry_score(w->nearest[i], w->dictionary.source.d));
+            (double)entry_score(w->nearest[i], w->dictionary.source.d, 0));
   fputc('\n', out);
 }
 
@@ -308,7 +308,7 @@ static int page_tell(struct atom_page *w, struct json *j)
   for (idx i = 0; i < w->request->count && w->nearest[i].atom >= 0; i++) {
     json_object(j, NULL);
     json_long(j, "atom", w->nearest[i].atom);
-    json_real(j, "cosine", entry_score(w->nearest[i], w->dictionary.source.d));
+    json_real(j, "cosine", entry_score(w->nearest[i], w->dictionary.source.d, 0));
     json_end(j);
   }
   json_end(j);

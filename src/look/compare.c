@@ -71,7 +71,7 @@ static int slice_find(struct pass *w, idx first, idx n, struct partners *out)
     struct entry best;
     lists_merge(w->all + i, w->c->size, n, 1, &best);
     out->nearest[first + i] = best.atom;
-    out->cosine[first + i] = entry_score(best, 1);
+    out->cosine[first + i] = entry_score(best, 1, 0);
   }
   return OK;
 }

@@ -3,7 +3,10 @@
 #include "model/route.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/status.h"
 
 float route_score(const float *row, const float *vector, idx p)
 {
@@ -18,6 +21,25 @@ float route_score(const float *row, const float *vector, idx p)
 float route_positive(float score)
 {
   return isfinite(score) && !(score > 0) ? 0 : score;
+}
+
+/* Below, squares of what is 2^-24 of the row would lose digits; from the second on a gate may be
+ * beyond float32, and is with the third where its score is. */
+static const float SMALL = 0x1p-39f, LARGE = 0x1p54f;
+enum { LARGE_POWER = -64 };
+
+int route_power(const float *row, idx p)
+{
+  float max = 0;
+  for (idx c = 0; c < p; c++) max = fabsf(row[c]) > max ? fabsf(row[c]) : max;
+  if (max == 0 || (max >= SMALL && max < LARGE)) return 0;
+  return max < 1 ? -ilogbf(max) : LARGE_POWER;
+}
+
+void route_scale(const float *row, int power, idx p, float *out)
+{
+  double unit = ldexp(1, power);
+  for (idx c = 0; c < p; c++) out[c] = (float)(row[c] * unit);
 }
 
 float route_value(const float *row, const float *frame, idx d, idx p)
@@ -39,9 +61,9 @@ int entry_before(struct entry a, struct entry b)
   return x > y || (x == y && a.atom < b.atom);
 }
 
-float entry_score(struct entry e, idx d)
+float entry_score(struct entry e, idx d, int power)
 {
-  return d == 1 ? e.value : sqrtf(e.value);
+  return d == 1 ? e.value : (float)(sqrtf(e.value) * ldexp(1, -power));
 }
 
 idx round_end(idx top_s, idx rounds, idx r)
@@ -65,23 +87,35 @@ static void list_insert(struct entry *list, idx top_k, struct entry e)
   if (at < top_k) list[at] = e;
 }
 
-void route_reference(const struct route_reference *r, struct entry *lists, struct bad_score *bad)
+/* Route row i, which stands in x. */
+static void row_route(const struct route_reference *r, idx i, const float *x, struct entry *list,
+                      struct bad_score *bad)
 {
-  for (idx i = 0; i < r->n; i++) {
-    struct entry *list = lists + (gidx)i * r->top_k;
-    for (idx j = 0; j < r->top_k; j++) list[j] = ENTRY_NONE;
-    for (idx a = 0; a < r->count; a++) {
-      const float *frame = r->atoms + (gidx)a * r->d * r->p;
-      struct entry e = {route_value(r->rows + (gidx)i * r->p, frame, r->d, r->p), r->atom_of[a]};
-      if (r->nonnegative) e.value = route_positive(e.value);
-      if (!isfinite(e.value)) {
-        if (bad->row < 0 || i < bad->row || (i == bad->row && e.atom < bad->atom))
-          *bad = (struct bad_score){i, e.atom};
-        continue;
-      }
-      if (!is_excluded(&r->excluded, i, e.atom)) list_insert(list, r->top_k, e);
+  for (idx j = 0; j < r->top_k; j++) list[j] = ENTRY_NONE;
+  for (idx a = 0; a < r->count; a++) {
+    const float *frame = r->atoms + (gidx)a * r->d * r->p;
+    struct entry e = {route_value(x, frame, r->d, r->p), r->atom_of[a]};
+    if (r->nonnegative) e.value = route_positive(e.value);
+    if (!isfinite(e.value)) {
+      if (bad->row < 0 || i < bad->row || (i == bad->row && e.atom < bad->atom))
+        *bad = (struct bad_score){i, e.atom};
+      continue;
     }
+    if (!is_excluded(&r->excluded, i, e.atom)) list_insert(list, r->top_k, e);
   }
+}
+
+int route_reference(const struct route_reference *r, struct entry *lists, struct bad_score *bad)
+{
+  float *x = malloc((size_t)r->p * sizeof *x);
+  CHECK(x, ERR_MEMORY, "cannot allocate a row of %d", r->p);
+  for (idx i = 0; i < r->n; i++) {
+    const float *row = r->rows + (gidx)i * r->p;
+    route_scale(row, r->d > 1 ? route_power(row, r->p) : 0, r->p, x);
+    row_route(r, i, x, lists + (gidx)i * r->top_k, bad);
+  }
+  free(x);
+  return OK;
 }
 
 void lists_merge(const struct entry *lists, idx parts, gidx stride, idx top_k, struct entry *out)

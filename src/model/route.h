@@ -13,7 +13,8 @@
 enum { MAX_TOP_S = 256 };
 
 /* One atom of a list.  value is the signed score for d = 1, or its positive part, and the gate, the
- * squared norm of the scores, for frames; the order needs nothing else. */
+ * squared norm of the scores, for frames, of the row times its power of two; the order needs no
+ * more. */
 struct entry {
   float value;
   idx atom; /* global; -1: none */
@@ -32,16 +33,22 @@ float route_score(const float *row, const float *vector, idx p);
  * is not finite stays as it is. */
 float route_positive(float score);
 
-/* The value of a row and a frame[d][p]: the score for d = 1, else the gate, squares summed in
- * order. */
+/* The power of two of a row of frames (N.2), with which squares of scores are in range: 0 for most
+ * rows.  out[p] <- row 2^power, rounded once. */
+int route_power(const float *row, idx p);
+void route_scale(const float *row, int power, idx p, float *out);
+
+/* The value of a row, times its power of two, and a frame[d][p]: the score for d = 1, else the
+ * gate, squares summed in order. */
 float route_value(const float *row, const float *frame, idx d, idx p);
 
 /* Does a come before b (N.2)?  The order is strict and total over distinct atoms, ENTRY_NONE
  * last. */
 int entry_before(struct entry a, struct entry b);
 
-/* The stored score of an entry: the signed score for d = 1, else fl32(sqrt(gate)). */
-float entry_score(struct entry e, idx d);
+/* The stored score of an entry: the signed score for d = 1, else fl32(sqrt(gate)), times 2^-power,
+ * the row's. */
+float entry_score(struct entry e, idx d, int power);
 
 /* How many positions of a support the first r of `rounds` rounds have filled (N.3r): round r = 1,
  * 2, ..  fills round_end(r - 1) .. round_end(r) - 1. */
@@ -55,7 +62,7 @@ struct exclusions {
 
 /* Reference of (N.1) to (N.3): lists[n][top_k] <- those of rows[n][p] over atoms[count][d][p],
  * whose global numbers are atom_of[count].  *bad is set when something is not finite, and never
- * reset. */
+ * reset.  ERR_MEMORY. */
 struct route_reference {
   idx n, p, d, top_k, count;
   int nonnegative; /* d = 1 */
@@ -63,7 +70,7 @@ struct route_reference {
   const idx *atom_of;
   struct exclusions excluded;
 };
-void route_reference(const struct route_reference *r, struct entry *lists, struct bad_score *bad);
+int route_reference(const struct route_reference *r, struct entry *lists, struct bad_score *bad);
 
 /* Merge parts >= 1 lists of top_k entries into out[top_k]; list i is at lists + i * stride. */
 void lists_merge(const struct entry *lists, idx parts, gidx stride, idx top_k, struct entry *out);

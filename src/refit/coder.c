@@ -53,6 +53,7 @@ static int pieces_alloc(struct coder *w)
   gidx piece = gpu ? imax(PIECE_BYTES / (row + state), 1) : CPU_PIECE;
   w->piece = (idx)imax(imin(piece, imin(c->rows, INT32_MAX)), 1);
   TRY(buffer_alloc_device(&w->device, &w->lists, w->piece * ceil_div(c->s, c->rounds) * list));
+  if (c->d > 1) TRY(buffer_alloc(&w->device, &w->power, w->piece * (gidx)sizeof(idx)));
   TRY(buffer_alloc(&w->device, &w->near, imin(w->piece, c->k) * (gidx)sizeof(idx)));
   TRY(buffer_alloc(&w->device, &w->score, imin(w->piece, c->k) * (gidx)sizeof(float)));
   if (c->rounds == 1) return OK;
@@ -109,7 +110,7 @@ void coder_unshare(struct coder *w)
 
 void coder_close(struct coder *w)
 {
-  struct buffer *const buffers[] = {&w->atoms, &w->lists, &w->residual,
+  struct buffer *const buffers[] = {&w->atoms, &w->lists, &w->power, &w->residual,
                                     &w->state, &w->near,  &w->score};
   for (int i = 0; i < LENGTH(buffers); i++) buffer_free(&w->device, buffers[i]);
   device_close(&w->device);
@@ -270,8 +271,10 @@ static int round_route(struct coder *w, const struct coded *rows, struct piece *
                           .top_k = now - have,
                           .excluded = {t->atoms.host, have, c->s},
                           .chosen = &t->atoms,
-                          .lists = &w->lists};
-  struct place_job place = {&w->lists, t->n, now - have, have, c->s, &t->atoms, &t->score};
+                          .lists = &w->lists,
+                          .power = c->d > 1 ? &w->power : NULL};
+  struct place_job place = {&w->lists, t->n,      now - have, have,
+                            c->s,      &t->atoms, &t->score,  job.power};
   phase_begin(&w->route);
   TRY(device_route(&w->device, &job));
   CHECK(job.bad.row < 0, ERR_INPUT, "the %s of row %lld and atom %d is not a finite float32 number",
@@ -289,7 +292,7 @@ static int piece_nearest(struct coder *w, const struct buffer *table, idx first,
   struct buffer rows = buffer_from(table, first, (size_t)w->shape.p * sizeof(float));
   struct route_job job = {
       .rows = &rows, .n = count, .top_k = 1, .excluded = {own, 1, 1}, .lists = &w->lists};
-  struct place_job place = {&w->lists, count, 1, 0, 1, &w->near, &w->score};
+  struct place_job place = {&w->lists, count, 1, 0, 1, &w->near, &w->score, NULL};
   for (idx i = 0; i < count; i++) own[i] = first + i;
   TRY(device_route(&w->device, &job));
   TRY(device_place(&w->device, &place));

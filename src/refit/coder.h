@@ -29,7 +29,7 @@ struct coder {
   float *table;         /* [k][d][p], borrowed: the dictionary */
   idx piece;            /* rows at a time */
   struct buffer atoms;  /* the table on a device that does not keep it as it was put */
-  struct buffer lists, residual, state;
+  struct buffer lists, power, residual, state;
   struct buffer near, score;       /* of a piece of the atoms */
   struct phase route, codes, copy; /* so far; copies are of tables to the device and results back */
   struct comm *share;              /* borrowed; NULL: rows are this rank's */

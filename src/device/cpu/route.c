@@ -214,18 +214,51 @@ int cpu_route_exact(struct device *dev, struct route_job *job)
 int cpu_place(struct device *dev, const struct place_job *job)
 {
   const struct entry *lists = job->lists->device;
+  const idx *power = job->power ? job->power->device : NULL;
   for (gidx i = 0; i < job->n; i++)
     for (idx j = 0; j < job->top_k; j++) {
       struct entry e = lists[i * job->top_k + j];
       gidx to = i * job->s + job->at + j;
       ((idx *)job->atoms->device)[to] = e.atom;
-      ((float *)job->score->device)[to] = entry_score(e, dev->d);
+      ((float *)job->score->device)[to] = entry_score(e, dev->d, power ? power[i] : 0);
     }
   return OK;
 }
 
-int cpu_route(struct device *dev, struct route_job *job)
+/* The rows of frames of a job, times their powers of two where one is not 0. */
+static int rows_scale(struct device *dev, const struct route_job *job, struct arena *arena,
+                      struct buffer *rows)
 {
   const struct cpu_state *s = cpu_of(dev);
-  return s->screen.is_on ? screen_route(dev, job) : cpu_route_exact(dev, job);
+  idx p = s->options.p, *power = job->power->device, any = 0;
+  const float *from = job->rows->device;
+  float *to;
+  *rows = *job->rows;
+#pragma omp parallel for num_threads(s->options.threads) reduction(| : any)
+  for (idx i = 0; i < job->n; i++) any |= power[i] = route_power(from + (gidx)i * p, p);
+  if (!any) return OK;
+  TRY(arena_alloc(arena, &to, (gidx)job->n * p, sizeof *to));
+#pragma omp parallel for num_threads(s->options.threads)
+  for (idx i = 0; i < job->n; i++) route_scale(from + (gidx)i * p, power[i], p, to + (gidx)i * p);
+  *rows = host_buffer(to);
+  return OK;
+}
+
+static int rows_route(struct device *dev, struct route_job *job)
+{
+  return cpu_of(dev)->screen.is_on ? screen_route(dev, job) : cpu_route_exact(dev, job);
+}
+
+int cpu_route(struct device *dev, struct route_job *job)
+{
+  struct arena arena = {0};
+  struct route_job part = *job;
+  struct buffer rows;
+  if (dev->d == 1 || !job->power) return rows_route(dev, job);
+  part.rows = &rows;
+  int status = rows_scale(dev, job, &arena, &rows);
+  if (!status) status = rows_route(dev, &part);
+  job->bad = part.bad;
+  arena_free(&arena);
+  return status;
 }

@@ -75,7 +75,7 @@ static int rows_pack(const struct route_launch *t, const struct route_args *a)
 {
   const struct cuda_state *s = t->dev->state;
   idx padded = a->row_tiles * ROUTE_ROWS, p = s->options.p;
-  struct pack_args args = {.in = (const float *)t->job->rows->device + (gidx)t->first * p,
+  struct pack_args args = {.in = t->rows + (gidx)t->first * p,
                            .row_of = t->row_of,
                            .out = s->work.rows.at,
                            .count = t->n,

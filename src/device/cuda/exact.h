@@ -11,6 +11,7 @@
 struct route_launch {
   struct device *dev;
   struct route_job *job;
+  const float *rows; /* the job's, on the device, or those times their powers of two */
   struct kernel_shape shape;
   struct route_form form;
   idx first, n;           /* rows of the job */

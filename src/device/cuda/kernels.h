@@ -51,6 +51,7 @@ enum {
 #define KERNEL_TABLE(X)                                                                            \
   X(GATHER, gather, 0, 0)                                                                          \
   X(PLACE, place, 0, 0)                                                                            \
+  X(FRAME_ROWS, frame_rows, 0, 0)                                                                  \
   X(INTAKE, intake, 0, 0)                                                                          \
   X(COLUMN_SUMS, column_sums, 0, 0)                                                                \
   X(PACK, pack, 0, 0)                                                                              \

@@ -96,6 +96,45 @@ static int windows_route(struct route_launch *t, struct entry *both)
   return cuda_finish(s);
 }
 
+/* May rows have powers of two? */
+static int scales(const struct route_launch *t)
+{
+  return t->dev->d > 1 && t->job->power;
+}
+
+static int frame_rows_launch(struct device *dev, struct frame_rows_args *a)
+{
+  struct cuda_launch launch = {.name = KERNEL_FRAME_ROWS, .arguments = a};
+  gidx blocks = imin(ceil_div(a->n, FRAME_ROWS_WARPS), FRAME_ROWS_BLOCKS);
+  launch.grid = (dim3){(unsigned)blocks, 1, 1};
+  launch.block = (dim3){FRAME_ROWS_WARPS * WARP, 1, 1};
+  return cuda_launch(dev, &launch);
+}
+
+/* The powers of two of rows of frames (N.2), on both sides; where one is not 0, the rows times
+ * theirs. */
+static int rows_scale(struct route_launch *t)
+{
+  struct cuda_state *s = t->dev->state;
+  const struct route_job *job = t->job;
+  gidx values = (gidx)job->n * s->options.p, bytes = job->n * (gidx)sizeof(idx);
+  struct frame_rows_args a = {
+      .rows = t->rows, .power = job->power->device, .n = job->n, .p = s->options.p};
+  const idx *power = job->power->host;
+  idx any = 0;
+  TRY(frame_rows_launch(t->dev, &a));
+  TRY_CU(
+      cudaMemcpyAsync(job->power->host, a.power, (size_t)bytes, cudaMemcpyDeviceToHost, s->stream));
+  cuda_count(&t->dev->counts.got, bytes);
+  TRY(cuda_finish(s));
+  for (idx i = 0; i < job->n; i++) any |= power[i];
+  if (!any) return OK;
+  TRY(cuda_reserve(s, &s->work.scaled, values * (gidx)sizeof(float)));
+  a.out = s->work.scaled.at;
+  t->rows = a.out;
+  return frame_rows_launch(t->dev, &a);
+}
+
 /* The whole job from the start; with the whole share on the device lists are made in place. */
 static int job_route(struct device *dev, void *argument)
 {
@@ -104,6 +143,8 @@ static int job_route(struct device *dev, void *argument)
   struct route_job *job = t->job;
   t->slot = 0;
   job->bad = (struct bad_score){-1, -1};
+  t->rows = job->rows->device;
+  if (scales(t)) TRY(rows_scale(t));
   if (s->plan.window >= dev->atoms) {
     TRY(window_bring(t));
     return window_route(t, job->lists->device);
@@ -143,7 +184,8 @@ int cuda_route(struct device *dev, struct route_job *job)
                                   .top_k = job->top_k};
   t.form = route_form_of(s->sizes.bulk, s->options.d, job->top_k);
   if (dev->atoms == 0) return lists_clear(dev, job);
-  return cuda_with_memory(dev, 0, job_route_counted, &t);
+  gidx scaled = scales(&t) ? (gidx)job->n * s->options.p * (gidx)sizeof(float) : 0;
+  return cuda_with_memory(dev, scaled, job_route_counted, &t);
 }
 
 int cuda_place(struct device *dev, const struct place_job *job)
@@ -156,7 +198,8 @@ int cuda_place(struct device *dev, const struct place_job *job)
                          .top_k = job->top_k,
                          .at = job->at,
                          .s = job->s,
-                         .gates = dev->d > 1};
+                         .gates = dev->d > 1,
+                         .power = job->power ? job->power->device : NULL};
   struct cuda_launch launch = {.name = KERNEL_PLACE, .arguments = &a};
   launch.grid = (dim3){(unsigned)imin(ceil_div(entries, PLACE_THREADS), PLACE_BLOCKS), 1, 1};
   launch.block = (dim3){PLACE_THREADS, 1, 1};
