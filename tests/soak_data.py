@@ -19,6 +19,8 @@ COMMANDS = {
     # name: words, results, and where a step may end earlier the command that ends there
     "synth": ("synth --n-rows 60 --atoms 12 --columns 16 --top-s 3 --start-cosine 0.8",
               "rows.h5 dictionary.h5 start.h5"),
+    "synth-world": ("synth --kind world --n-rows 80 --atoms 24 --columns 12",
+                    "rows.h5 dictionary.h5 truth.h5"),
     "synth-systems": ("synth --systems 5 --system-rows 16 --mixed --frame 2", "systems.h5"),
     "seed": ("seed --rows in/rows.h5 --atoms 12 --center", "dictionary.h5"),
     "seed-many": ("seed --rows in/many.h5 --atoms 12 --center", "dictionary.h5"),
@@ -73,6 +75,17 @@ COMMANDS = {
               "--sweeps 1 --threads 1", "dictionary.h5 state.h5 supports.h5", "fit-0"),
     "fit-0": ("fit --rows in/rows.h5 --holdout in/held.h5 --atoms 8 --top-s 3 --rounds 2 "
               "--sweeps 0 --threads 1", "dictionary.h5 state.h5 supports.h5"),
+    "train": ("train --rows in/rows.h5 --holdout in/held.h5 --atoms 12 --top-s 3 --epochs 2 "
+              "--batch 32 --threads 1", "dictionary.h5"),
+    "detect": ("detect --rows in/rows.h5 --dictionary in/start.h5 --codes in/supports.h5 "
+               "--threads 1", "dictionary.h5"),
+    "top": ("top --supports in/supports.h5", "top.h5"),
+    "compare": ("compare in/start.h5 in/dictionary.h5", "comparison.h5"),
+    "harvest": ("harvest --capture in/capture.h5 --threads 1", "rows.h5"),
+    "pack": ("pack --capture in/prompts.h5", "capture.h5"),
+    "attribute": ("attribute --capture in/capture.h5 --dictionary in/eye.npy --supports "
+                  "in/captured.h5 --threads 1", "attribution.h5"),
+    "merge": ("merge in/part-0.h5 in/part-1.h5", "supports.h5"),
     "terminal": ("terminal --rows in/rows.h5 --dictionary in/start.h5 --supports in/supports.h5 "
                  "--directions 2 --cross 4 --threads 1", "terminal.h5"),
     "terminal-dump": ("terminal --rows in/rows.h5 --dictionary in/start.h5 --supports "
@@ -84,7 +97,8 @@ COMMANDS = {
                         "in/supports2.h5 --directions 1 --cross 4 --threads 1", "terminal.h5"),
 }
 SHOWN = "terminal.h5", "solutions.h5", "refitted.h5"  # what only verify, inspect and diff read
-FOREIGN = "rows.npy", "atoms.npy", "plain.h5", "real.h5", "atoms-real.h5"  # without checksums
+FOREIGN = ("rows.npy", "atoms.npy", "plain.h5", "real.h5", "atoms-real.h5", "capture.h5",
+           "prompts.h5", "eye.npy")  # without checksums
 
 
 class Command:
@@ -92,6 +106,8 @@ class Command:
         self.name, self.words, self.results = name, (words + JOB).split(), results.split()
         self.inputs = sorted(set(re.findall(r"\bin/(\S+)", words)))
         self.steps = steps.split()
+        # compare takes how many rows have an atom from the supports beside its dictionary.
+        self.beside = ["supports.h5"] if name == "compare" else []
 
 
 class Data:
@@ -109,8 +125,8 @@ class Data:
 
     def call(self, words, where):
         done = subprocess.run([self.program, *words.split()], cwd=where, env=self.environment,
-                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                              timeout=100)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, timeout=100)
         if done.returncode:
             raise SystemExit(f"cannot prepare: {words}: {done.stderr}")
 
@@ -133,6 +149,10 @@ class Data:
                          ("two/start", "start2"), ("mixed/systems", "mixed")):
             os.rename(f"{here}/{old}.h5", f"{here}/in/{new}.h5")
         self.make_foreign(here, seed)
+        self.make_captures(here, seed)
+        for i, part in enumerate(("0:4096", "4096:")):
+            self.call("encode --rows in/many.h5 --dictionary in/start.h5 --top-s 2 --threads 1 "
+                      f"--row-range {part} --quiet --output in/part-{i}.h5", here)
         for name, new in (("seed", "seeded"), ("encode", "supports"), ("route", "routed"),
                           ("encode-frames", "supports2"), ("color", "classes"),
                           ("assemble", "systems"), ("solve", "solutions"),
@@ -162,6 +182,19 @@ class Data:
         atoms = real[:64].astype(float)
         with h5py.File(f"{here}/in/atoms-real.h5", "w") as f:
             f["atoms"] = (atoms / np.linalg.norm(atoms, axis=1)[:, None]).astype("f4")
+
+    def make_captures(self, here, seed):
+        rng = np.random.default_rng(seed)
+        for name, more in ("capture", {}), ("prompts", {"q_start": np.array([0, 20, 40])}):
+            with h5py.File(f"{here}/in/{name}.h5", "w") as f:
+                for key in "qkv":
+                    f[key] = rng.standard_normal((40, 2, 4)).astype("f4")
+                for key, value in more.items():
+                    f[key], f["token"] = value, np.arange(40, dtype="i4") % 20
+                f.attrs["causal"] = 1
+        np.save(f"{here}/in/eye.npy", np.roll(np.eye(8, dtype="f4"), seed, 1))
+        self.call("encode --capture in/capture.h5 --dictionary in/eye.npy --top-s 2 --quiet "
+                  "--output in/captured.h5", here)
 
     def run(self, version, name):
         """The command's results without a fault, kept in done/."""

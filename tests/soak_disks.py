@@ -7,7 +7,7 @@ import shutil
 import time
 
 from soak_data import contents_of, results_of
-from soak_jobs import STEADY, any_command, begin
+from soak_jobs import SERIAL, STEADY, any_command, begin
 from soak_try import FORGETS, HARMLESS, HUNG, REFUSED, WRONG, changed
 
 FAULTS = "open", "read", "read", "write", "write", "fsync", "rename", "own-memory"
@@ -23,14 +23,25 @@ def disk(t):
     lasting = "+" * (t.random.random() < 0.5)
     t.say(f"{command.name}: {fault} {n}{lasting} of '{of}' fails")
     done = t.run(words, preload=dict(FAULT=f"{fault}:{n}{lasting}", FAULT_OF=of))
+    if is_of_mpi(t, done):
+        return t.judge_again(command, words)
     t.judge(command, done, t.data.states("a", command.name), before,
             either=fault in ("fsync", "write", "rename", "own-memory"))
-    t.judge_again(command, words)
+    return t.judge_again(command, words)
+
+
+def is_of_mpi(t, done):
+    """Did setenv() fail, so that MPI could not begin, and ended the program?"""
+    is_so = bool(done.code) and "in MPI_Init" in done.text
+    if is_so:
+        t.find(REFUSED, "MPI has no memory")
+    return is_so
 
 
 def memory(t):
     """One allocation of the program fails, on one rank or on one of two."""
-    command, ranks = any_command(t), 2 if t.random.random() < 0.2 else 0
+    ranks = 2 if t.random.random() < 0.2 else 0
+    command = any_command(t, *SERIAL) if ranks else any_command(t)
     words, before = begin(t, command)
     n = 1 + int(t.random.random() * t.count(command, "own-all", "", command.words))
     fault = dict(FAULT=f"own-all:{n}", FAULT_OF="")
@@ -42,10 +53,10 @@ def memory(t):
         done = t.end(t.start([], launch=launch))
     else:
         done = t.run(words, preload=fault)
-    if done.code and "in MPI_Init" in done.text:  # setenv() has failed, and MPI ends the program
-        t.find(REFUSED, "MPI has no memory")
+    if is_of_mpi(t, done):
         return t.judge_again(command, words)
-    t.judge(command, done, t.data.states("a", command.name), before, either=True, one=not ranks)
+    t.judge(command, done, t.data.states("a", command.name), before, either=True, one=not ranks,
+            litter="MPI_ABORT" in done.text)
     if done.code not in (0, 71):
         t.find(WRONG, f"{done.told()} is not for want of memory")
     return t.judge_again(command, words)
@@ -167,6 +178,7 @@ def full(t):
     command = any_command(t)
     words, before = begin(t, command)
     way = t.random.choice(("disk", "size", "size", "stack", "omp"))
+    way = "size" if way == "disk" and not t.options.may_mount else way
     files = (t.data.at("a", f"done/{command.name}/{n}") for n in command.results)
     most = sum(os.path.getsize(file) for file in files if os.path.exists(file))
     room = int(t.random.uniform(0, 1.4) * most)

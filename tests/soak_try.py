@@ -72,7 +72,7 @@ class Try:
     def __init__(self, data, number, options, folder):
         self.data, self.number, self.options, self.folder = data, number, options, folder
         self.random = random.Random(f"{options.seed} {number}")
-        self.did, self.verdicts, self.longest, self.jobs = [], [], 0.0, []
+        self.did, self.verdicts, self.longest, self.jobs, self.crashes = [], [], 0.0, [], 0
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(f"{folder}/in")
         os.makedirs(f"{folder}/t")
@@ -84,7 +84,7 @@ class Try:
     # What a try is made of.
 
     def take(self, command, version="a", to="in"):
-        for name in command.inputs:
+        for name in [*command.inputs, *command.beside]:
             self.put(self.data.at(version, f"in/{name}"), f"{to}/{name}")
 
     def put(self, source, name):
@@ -165,7 +165,9 @@ class Try:
             self.say("mpirun crashed at its end")  # Open MPI's fault: see doc/reliability.md
             code = int(told[1])
             text = text[:text.index("*** Process received signal")]
-        return Done(code, text, spent, set(left.values()))
+        done = Done(code, text, spent, set(left.values()))
+        self.crashes += done.crashed()
+        return done
 
     def run(self, words, **more):
         return self.end(self.start(words, **more))
@@ -219,10 +221,11 @@ class Try:
                 now[name], allowed[-1][name])
             self.find(WRONG, f"{name} {text}")
 
-    def judge(self, command, done, states, before=None, killed=False, either=False, one=True):
+    def judge(self, command, done, states, before=None, killed=False, either=False, one=True,
+              litter=False):
         """The usual: a command that ended by itself.  states: contents that its results have one
         after another; before: those before the job; killed: a signal of the try's ended it; either:
-        it may fail when its result is published already."""
+        it may fail when its result is published; litter: mpirun killed some of its ranks."""
         before = before or {name: None for name in command.results}
         self.check_placed()
         if done.code is None:
@@ -236,7 +239,7 @@ class Try:
             states = [{**states[0], "state.h5": None, "supports.h5": None}, *states]
         self.check_results(command, states[-1:] if done.code == 0 else
                            [before, *states] if many else [before])
-        self.check_litter(command.results, killed)
+        self.check_litter(command.results, killed or litter)
         return self.find(REFUSED if done.code else HARMLESS, done.told() if done.code else "")
 
     def check_refusal(self, command, done, one):
