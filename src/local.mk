@@ -334,7 +334,7 @@ sagitta_SOURCES = \
   %D%/cli/resume.h %D%/cli/resume.c %D%/cli/content.h %D%/cli/content.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c \
-  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
+  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/atom_steps.h %D%/cli/atom_steps.c %D%/cli/sweep_files.h %D%/cli/sweep_files.c \
@@ -358,5 +358,4 @@ sagitta_SOURCES = \
   %D%/cli/cmd_bench.c %D%/cli/bench_route.h %D%/cli/bench_route.c \
   %D%/cli/bench_arrow.h %D%/cli/bench_arrow.c %D%/cli/bench_arrow_peer.c \
   %D%/cli/bench_arrow_petsc.c \
-  %D%/cli/bench_peer.h %D%/cli/bench_peer.c \
-  %D%/cli/bench_median.h %D%/cli/bench_median.c
+  %D%/cli/bench_peer.h %D%/cli/bench_peer.c

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: encode and route that are stopped, by a signal, a file or a limit of time, end with 75 and
-leave a part; resumed on any number of ranks they give the bytes of a run that was never stopped;
-what was begun otherwise is not gone on with, and what is complete is left as it is."""
+leave a part; those that are killed leave what --save-seconds saved last; resumed on any number of
+ranks they give the bytes of a run that was never stopped, and so does one that saves.  What was
+begun otherwise is not gone on with, and what is complete is left as it is."""
 import os
 import random
 import shutil
@@ -102,6 +103,57 @@ def left_alone(name, path, words, code, said, ranks=0):
     after = {f: (os.stat(f"{folder}/{f}").st_mtime_ns, os.stat(f"{folder}/{f}").st_size)
              for f in os.listdir(folder) if not f.endswith(".lock")}
     ok(before == after, f"{name}: {before} {after}")
+
+
+def saved_count(out):
+    with open(f"{out}/run.log") as f:
+        return sum("] saved " in line for line in f)
+
+
+@claim("saved after every sum block: the bytes of a run that saves nothing")
+def check_saves(folder):
+    need(sagitta("train", "--rows", f"{folder}/rows.npy", "--fixed-dictionary", f"{folder}/d0",
+                 "--uncentered", "--top-s", 3, "--steps", 3, "--output", f"{folder}/own"), "train")
+    own = ["--rows", f"{folder}/rows.npy", "--encoder", f"{folder}/own"]
+    frames = [*words_of(folder), "--row-range", f"{BLOCK}:{5 * BLOCK}"]
+    for i, (command, words, saves) in enumerate((
+            ("encode", [*words_of(folder, rounds=2), "--center"], 6),
+            ("route", words_of(folder), 6), ("encode", own, 6), ("encode", frames, 3))):
+        plain, out = f"{folder}/plain{i}.h5", f"{folder}/saves{i}"
+        need(sagitta(command, *words, "--save-seconds", 0, "--output", plain), "plain")
+        for ranks in (0, 3) if i == 0 or FULL else (0,):
+            grid = [] if "--encoder" in words else ["--grid", f"1x{ranks or 1}"]
+            done = sagitta(command, *words, "--block", 1000, "--save-seconds", 1e-9, "--force",
+                           *grid, "--output", out, ranks=ranks)
+            need(done, f"saves {i}")
+            name = "part-000000000004096.h5" if words is frames else "supports.h5"
+            same(plain, f"{out}/{name}", f"saves {i} on {ranks}")
+            log = f"{out}/part-000000000004096.h5" if words is frames else out
+            if words is not frames:
+                ok(saved_count(log) == saves, f"{saved_count(log)} saves, {saves} are right")
+
+
+@claim("killed by SIGKILL it goes on from what was saved: the bytes of one run")
+def check_killed(folder):
+    words, plain = words_of(folder, rounds=4), f"{folder}/kept-plain.h5"
+    need(sagitta("encode", *words, "--output", plain), "plain")
+    for trial, ranks in enumerate((0, 2, 3) if FULL else (0, 2)):
+        out = f"{folder}/killed{trial}"
+        result, to = f"{out}/supports.h5", ["--save-seconds", 1e-9, "--output", out]
+        job = job_start("encode", *words, "--block", 256, "--grid", f"1x{ranks or 1}", *to,
+                        ranks=ranks)
+        wait_until(lambda: os.path.exists(result) or job.poll() is not None)
+        for pid in job_ranks(job)[-1:] if ranks else [job.pid]:
+            os.kill(pid, signal.SIGKILL)
+        job_end(job, 60)
+        rows = rows_done(result)
+        ok(rows and rows % BLOCK == 0 and rows < N, f"{rows} rows were saved")
+        need(sagitta("verify", result), "what was saved is whole")
+        fails(sagitta("encode", *words, "--output", out), 73, ["--resume"], "it is not replaced")
+        done = sagitta("encode", *words, "--resume", "--output", out, ranks=3 - trial)
+        need(done, "resumed")
+        ok(f"resume  after {rows} of {N} rows" in done.stderr, f"it goes on: {done.stderr[:400]}")
+        same(plain, result, f"killed, on {ranks} and then {3 - trial} ranks")
 
 
 @claim("a complete result of the same job is left as it is, with 0; of another job it is refused")
@@ -246,7 +298,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         with claim("inputs are made"):
             inputs_make(folder)
-        for check in (check_steps, check_limit, check_complete, check_refused, check_moments):
+        for check in (check_steps, check_limit, check_saves, check_killed, check_complete,
+                      check_refused, check_moments):
             check(folder)
     done_testing()
 

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/bench_median.h"
+#include "cli/bench_peer.h"
 #include "device/arrow.h"
 #include "device/buffer.h"
 #include "model/synth_systems.h"

@@ -13,7 +13,6 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_median.h"
 #include "cli/bench_peer.h"
 #include "device/dense.h"
 

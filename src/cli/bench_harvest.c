@@ -14,7 +14,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_median.h"
+#include "cli/bench_peer.h"
 #include "device/attention.h"
 
 #define AT(member) offsetof(struct bench_harvest_options, member)

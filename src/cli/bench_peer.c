@@ -4,9 +4,22 @@
 #include "cli/bench_peer.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+
+static int double_compare(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double median(double *values, int count)
+{
+  qsort(values, (size_t)count, sizeof *values, double_compare);
+  return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
 
 /* cblas_sgemm of the standard C interface; row major is 101, plain 111, transposed 112. */
 typedef void sgemm_call(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,

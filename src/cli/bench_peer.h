@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Peers in benchmarks, from OpenBLAS: of routing a dense product, of the terminal pass a Cholesky
- * factor.
+ * What benchmarks share: the median of their runs, and peers from OpenBLAS: of routing a dense
+ * product, of the terminal pass a Cholesky factor.
  *
  * Floor: cli. */
 #ifndef CLI_BENCH_PEER_H
 #define CLI_BENCH_PEER_H
 
 #include "base/types.h"
+
+/* The median of values[count], count >= 1, which are sorted. */
+double median(double *values, int count);
 
 enum { PEER_ROWS = 512 };
 

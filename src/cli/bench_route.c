@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_median.h"
 #include "cli/bench_peer.h"
 #include "device/codes.h"
 #include "device/route.h"

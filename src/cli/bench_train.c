@@ -11,7 +11,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_median.h"
+#include "cli/bench_peer.h"
 #include "comm/buffers.h"
 #include "train/step.h"
 #include "train/train.h"

@@ -11,7 +11,6 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_median.h"
 #include "cli/bench_peer.h"
 #include "device/tensor.h"
 

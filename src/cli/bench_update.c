@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_median.h"
+#include "cli/bench_peer.h"
 #include "device/normal.h"
 
 enum { PASSES = 4, MAX_REPEATS = 1000 };

@@ -18,6 +18,7 @@
 #include "cli/encode_files.h"
 #include "cli/encode_plan.h"
 #include "cli/encode_report.h"
+#include "cli/encode_saves.h"
 #include "cli/grid.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
@@ -36,7 +37,7 @@ struct encode_options {
   const char *rows, *capture, *row_range, *dictionary, *encoder, *codes;
   idx top_s, rounds, cosine_limit;
   int center, normalize, resume, dry_run, detect;
-  real rho, max_seconds;
+  real rho, max_seconds, save_seconds;
 };
 #define AT(member) offsetof(struct encode_options, member)
 
@@ -77,6 +78,10 @@ static const struct option_row route_rows[] = {
      "compute the largest decoder cosine of dictionaries up to this size", .effect = OPTION_BITS},
     RESUME_OPTION(AT(resume)),
     MAX_SECONDS_OPTION(AT(max_seconds), "a block"),
+    {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
+     "save what is done when so many have passed, later where a save takes more than a tenth of "
+     "them: a job that is killed goes on from there, with --resume; 0: never",
+     .effect = OPTION_RUN},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed by the whole job and how the work is split, and do "
      "nothing: neither --output nor what --resume would find is looked at",
@@ -131,7 +136,7 @@ static const struct option_set encode_set = {
         ", --max-seconds and a file STOP beside the result stop the job at the end of "
         "a block: its result is then a part that has the first rows, its exit code 75, and "
         "--resume goes on with the others, when it has read those again and found them the "
-        "same.\n\n"
+        "same.  A job that is killed leaves the part that --save-seconds saved last.\n\n"
         "A deck is a text file of `top-s = 32` lines; options win over it.\n\n"
         "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
         "      --top-s 32 --output run/\n"
@@ -169,6 +174,7 @@ struct encode_state {
   idx top_s, rounds; /* that are wanted */
   struct encode_files files;
   struct run_stops stops;
+  struct encode_saves saves;
   struct encode_result result;
   struct arena arena; /* of the mean */
 };
@@ -444,7 +450,15 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   if (run->comm.rank == 0) f->rows_files = rows_input_mark(&job->rows);
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
   run->max_seconds = o->max_seconds;
-  task->stops = run_stops(&job->stops, run, f->place.shown);
+  job->saves = (struct encode_saves){.run = run,
+                                     .shown = f->place.shown,
+                                     .files = f,
+                                     .task = task,
+                                     .all = &job->rows.source,
+                                     .part = &job->part,
+                                     .source = &job->source,
+                                     .seconds = o->save_seconds};
+  task->stops = encode_saves_stops(&job->saves);
   encode_files_rest(f, task, &job->rows.source, &job->part, &job->source);
   return OK;
 }
@@ -495,7 +509,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   }
   TRY(encode_files_begin(&job->files, run, &job->task, &job->rows.source));
   double begun = log_seconds();
-  TRY(encode_run(&job->task, &run->comm, &job->result));
+  TRY(encode_saves_run(&job->saves, &job->result));
   team_spare_set((int)job->task.threads); /* nothing computes any more */
   TRY(encode_files_join(&job->files, run, &job->task, &job->rows.source, &job->result));
   TRY(encode_report(run, &job->files, &job->task, &job->result, log_seconds() - begun));

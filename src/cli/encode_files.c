@@ -55,8 +55,7 @@ static int place_take(struct encode_files *f, const struct run *run,
   return there ? before_check(f) : OK;
 }
 
-/* What rank 0 has found goes to all. */
-static int before_tell(struct encode_files *f, struct comm *c)
+int encode_files_tell(struct encode_files *f, struct comm *c)
 {
   gidx told[] = {f->begun, (gidx)f->dictionary, (gidx)f->encoder, f->is_complete};
   TRY(comm_broadcast(c, told, LENGTH(told), sizeof *told));
@@ -72,7 +71,7 @@ int encode_files_open(struct encode_files *f, struct run *run, const struct outp
 {
   struct comm *c = &run->comm;
   TRY(comm_agree(c, c->rank ? OK : place_take(f, run, output, resume)));
-  TRY(before_tell(f, c));
+  TRY(encode_files_tell(f, c));
   if (f->is_complete) return OK;
   return resume_begin(run, &f->place, inputs, f->begun, f->n, "rows");
 }
@@ -98,7 +97,7 @@ int encode_files_resume(struct encode_files *f, struct run *run, const struct ou
   struct comm *c = &run->comm;
   f->place = *place;
   TRY(comm_agree(c, c->rank ? OK : part_take(f, run, resume, dictionary)));
-  TRY(before_tell(f, c));
+  TRY(encode_files_tell(f, c));
   if (f->begun)
     log_info("resume  after %lld of %lld rows of '%s'", (long long)f->begun, (long long)f->n,
              f->place.shown);
@@ -229,7 +228,7 @@ static int rows_compare(const struct encode_files *f, struct comm *c, const stru
   return comm_agree(c, c->rank ? OK : rows_terms_check(f, f->begun, terms));
 }
 
-static int output_begin(struct encode_files *f, const struct encode_task *t)
+int encode_files_output(struct encode_files *f, const struct encode_task *t)
 {
   struct supports_shape shape = shape_of(t, f->n);
   if (f->is_part)
@@ -248,7 +247,7 @@ int encode_files_begin(struct encode_files *f, struct run *run, const struct enc
   struct comm *c = &run->comm;
   TRY(comm_agree(c, c->rank ? OK : job_check(f, run, task, all)));
   if (f->begun) TRY(rows_compare(f, c, all));
-  return comm_agree(c, c->rank ? OK : output_begin(f, task));
+  return comm_agree(c, c->rank ? OK : encode_files_output(f, task));
 }
 
 static int result_join(struct encode_files *f, const struct encode_task *t,

@@ -13,13 +13,12 @@
 #include "model/split.h"
 
 struct encode_files {
-  gidx first, n;       /* rows of the result among all, set by the caller */
-  int is_part;         /* set by the caller: it is a part also when it is done */
-  gidx begun;          /* how many of them an earlier run has done; on every rank, as is the next */
-  uint64_t dictionary; /* the hash of that run's dictionary; 0: there was none */
-  uint64_t encoder;    /* and of its encoder */
-  int is_complete;     /* that run has done all of them; then nothing is begun */
-  struct output_place place; /* on rank 0, as are the next */
+  gidx first, n; /* rows of the result among all, set by the caller */
+  int is_part;   /* set by the caller: it is a part also when it is done */
+  gidx begun;    /* how many of them an earlier run has done; on every rank, as is the next */
+  uint64_t dictionary, encoder; /* the hashes of that run's; 0: there was none */
+  int is_complete;              /* that run has done all of them; then nothing is begun */
+  struct output_place place;    /* on rank 0, as are the next */
   struct supports_output file;
   struct part_input before; /* of the earlier run */
   uint64_t rows_sample;     /* 0: not known yet */
@@ -56,6 +55,10 @@ int encode_files_begin(struct encode_files *f, struct run *run, const struct enc
 /* Let the result of the rows that were encoded be that of all rows so far.  Collective. */
 int encode_files_join(struct encode_files *f, struct run *run, const struct encode_task *task,
                       const struct row_source *all, struct encode_result *result);
+
+/* Steps of these for encode_saves.h: rank 0 tells what it found; it begins with the open part. */
+int encode_files_tell(struct encode_files *f, struct comm *c);
+int encode_files_output(struct encode_files *f, const struct encode_task *task);
 
 /* Publish.  Rank 0 alone. */
 int encode_files_end(struct encode_files *f, const struct encode_task *task,

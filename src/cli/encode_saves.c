@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The part that a save publishes is read again and copied into the next file, as --resume does it;
+ * since that takes longer the more there is, saves become rarer, to take a tenth of the time. */
+#include "cli/encode_saves.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "cli/agreement.h"
+#include "cli/encode_report.h"
+#include "cli/run_page.h"
+
+enum { BY_TIME = 1 << 16 }; /* beside the bits of run_stop_asked() */
+/* Between two saves, in times that the last one took; but no more of --save-seconds than MOST. */
+static const double WORK = 9, MOST = 20;
+
+static uint64_t saves_asked(void *self)
+{
+  const struct encode_saves *s = self;
+  uint64_t by_time = s->seconds > 0 && log_seconds() >= s->due ? BY_TIME : 0;
+  return run_stop_asked(s->run, s->shown) | by_time;
+}
+
+static void saves_stopped(void *self, uint64_t asked)
+{
+  struct encode_saves *s = self;
+  s->is_asked = asked == BY_TIME;
+  if (!s->is_asked) run_stopped(s->run, s->shown, asked);
+}
+
+struct stops encode_saves_stops(struct encode_saves *s)
+{
+  return (struct stops){saves_asked, saves_stopped, s};
+}
+
+/* What was counted before is counted with the rest. */
+static void counts_join(struct encode_saves *s, struct encode_result *r)
+{
+  for (int i = 0; i < ENCODE_PHASES; i++) {
+    r->phases[i].calls += s->phases[i].calls;
+    r->phases[i].seconds += s->phases[i].seconds;
+    r->phases[i].work += s->phases[i].work;
+  }
+  r->counts.kernels += s->counts.kernels;
+  r->counts.put += s->counts.put;
+  r->counts.got += s->counts.got;
+  for (int i = 0; i < SCREEN_PATHS; i++) r->filter.rows[i] += s->filter.rows[i];
+  for (int i = 0; i < SCREEN_STAGES; i++) r->filter.seconds[i] += s->filter.seconds[i];
+  r->filter.candidates += s->filter.candidates;
+  r->filter.max = imax(r->filter.max, s->filter.max);
+  r->rows += s->rows;
+  memcpy(s->phases, r->phases, sizeof s->phases);
+  s->counts = r->counts;
+  s->filter = r->filter;
+  s->rows = r->rows;
+}
+
+/* Publish what there is, as a stop does. */
+static int part_publish(struct encode_saves *s, struct encode_result *r)
+{
+  struct comm *c = &s->run->comm;
+  TRY(encode_files_join(s->files, s->run, s->task, s->all, r));
+  TRY(inputs_confirm(c));
+  TRY(comm_agree(c, c->rank ? OK : encode_close(s->run, s->files, s->task, r)));
+  if (c->rank == 0) run_page_now(s->run);
+  return OK;
+}
+
+/* Rank 0: the part is what the next file begins with. */
+static int part_take(struct encode_files *f)
+{
+  part_input_close(&f->before);
+  TRY(part_input_open(&f->before, f->place.file));
+  f->begun = f->before.part.n;
+  f->dictionary = f->before.supports.inputs.dictionary;
+  f->encoder = f->before.supports.inputs.encoder;
+  return OK;
+}
+
+static int part_go_on(struct encode_saves *s)
+{
+  struct encode_files *f = s->files;
+  struct comm *c = &s->run->comm;
+  TRY(comm_agree(c, c->rank ? OK : part_take(f)));
+  TRY(encode_files_tell(f, c));
+  encode_files_rest(f, s->task, s->all, s->part, s->source);
+  TRY(comm_agree(c, c->rank ? OK : encode_files_output(f, s->task)));
+  if (c->rank == 0)
+    log_info("saved   %lld of %lld rows of '%s'", (long long)f->begun, (long long)f->n, s->shown);
+  return OK;
+}
+
+/* The rows, the dictionary and the device are opened again for what follows: that is part of what a
+ * save takes. */
+static int save(struct encode_saves *s, struct encode_result *r)
+{
+  double begun = log_seconds(), opening = r->phases[PHASE_OPEN].seconds / (s->saves + 1);
+  TRY(part_publish(s, r));
+  encode_free(r);
+  TRY(part_go_on(s));
+  s->saves++;
+  s->is_asked = 0;
+  double took = log_seconds() - begun + opening, pause = s->seconds;
+  if (WORK * took > pause) pause = WORK * took < MOST * pause ? WORK * took : MOST * pause;
+  s->due = log_seconds() + opening + pause;
+  return OK;
+}
+
+int encode_saves_run(struct encode_saves *s, struct encode_result *result)
+{
+  s->due = log_seconds() + s->seconds;
+  for (;;) {
+    TRY(encode_run(s->task, &s->run->comm, result));
+    counts_join(s, result);
+    if (!s->is_asked) return OK;
+    TRY(save(s, result));
+  }
+}

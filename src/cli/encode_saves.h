@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Saving what encode and route have done every so often: a job that is killed loses what came after
+ * the last save, and --resume goes on from there.
+ *
+ * Floor: cli.
+ *
+ * A save is a stop after which the same process goes on: it leaves the same part, a whole number of
+ * sum blocks, and what follows has the bits of a run that was never stopped. */
+#ifndef CLI_ENCODE_SAVES_H
+#define CLI_ENCODE_SAVES_H
+
+#include "cli/encode_files.h"
+
+struct encode_saves {
+  struct run *run;   /* borrowed, as are the next; set by the caller */
+  const char *shown; /* rank 0: the result, for run_stop_asked() */
+  struct encode_files *files;
+  struct encode_task *task;
+  const struct row_source *all; /* all rows; what is left of them is *source */
+  struct row_part *part;
+  struct row_source *source;
+  real seconds; /* of --save-seconds; 0: never */
+  double due;   /* when the next save is */
+  int is_asked; /* on every rank: the job ends to be saved */
+  int saves;    /* so far */
+  gidx rows;    /* of the runs before each save, as are the next */
+  struct phase phases[ENCODE_PHASES];
+  struct device_counts counts;
+  struct screen_counts filter;
+};
+
+/* What task->stops is to be: it asks for saves too. */
+struct stops encode_saves_stops(struct encode_saves *s);
+
+/* Encode what is wanted of the rows, or until the job is asked to stop.  The result is that of the
+ * rows since the last save, its phases and counts are of all.  Collective. */
+int encode_saves_run(struct encode_saves *s, struct encode_result *result);
+
+#endif
