@@ -18,7 +18,7 @@ static __device__ inline void tile_subtract(const struct train_errors_args *t,
     float e = __fsub_rn(error->at[v][threadIdx.x], x->at[v][threadIdx.x]);
     error->at[v][threadIdx.x] = e;
     if (at < 0) continue;
-    t->error[at] = e;
+    t->error[at + (first + v) * (t->stride - t->p)] = e;
     if (t->left) t->left[at] = __fadd_rn(t->left[at], e);
   }
 }
@@ -28,11 +28,12 @@ extern "C" __global__ void __launch_bounds__(WARP)
 {
   __shared__ struct vector_tile error[2], x[2];
   long long first = (long long)blockIdx.x * TRAIN_VECTORS, row = first + threadIdx.x;
+  const struct vectors errors = {t.error, t.n, t.stride, t.p}, rows = {t.x, t.n, t.p, t.p};
   double of_error = 0, of_row = 0;
   for (int column = -WARP, now = 1; column < t.p; column += WARP, now ^= 1) {
     if (column + WARP < t.p) {
-      tile_order(&error[now ^ 1], t.error, first, t.n, column + WARP, t.p);
-      tile_order(&x[now ^ 1], t.x, first, t.n, column + WARP, t.p);
+      tile_order(&error[now ^ 1], &errors, first, column + WARP);
+      tile_order(&x[now ^ 1], &rows, first, column + WARP);
       async_commit();
     }
     if (column < 0) continue;

@@ -12,10 +12,11 @@ extern "C" __global__ void __launch_bounds__(WARP)
 {
   __shared__ struct vector_tile atom[2];
   long long first = (long long)blockIdx.x * TRAIN_VECTORS;
+  const struct vectors atoms = {t.vectors, t.count, t.p, t.p};
   double square = 0;
   for (int column = -WARP, now = 1; column < t.p; column += WARP, now ^= 1) {
     if (column + WARP < t.p) {
-      tile_order(&atom[now ^ 1], t.vectors, first, t.count, column + WARP, t.p);
+      tile_order(&atom[now ^ 1], &atoms, first, column + WARP);
       async_commit();
     }
     if (column < 0) continue;

@@ -12,11 +12,13 @@ extern "C" __global__ void __launch_bounds__(WARP)
 {
   __shared__ struct vector_tile gradient[2], atom[2];
   long long first = (long long)blockIdx.x * TRAIN_VECTORS;
+  const struct vectors gradients = {t.vectors, t.count, t.p, t.p};
+  const struct vectors atoms = {t.atoms, t.count, t.p, t.p};
   double along = 0;
   for (int column = -WARP, now = 1; column < t.p; column += WARP, now ^= 1) {
     if (column + WARP < t.p) {
-      tile_order(&gradient[now ^ 1], t.vectors, first, t.count, column + WARP, t.p);
-      tile_order(&atom[now ^ 1], t.atoms, first, t.count, column + WARP, t.p);
+      tile_order(&gradient[now ^ 1], &gradients, first, column + WARP);
+      tile_order(&atom[now ^ 1], &atoms, first, column + WARP);
       async_commit();
     }
     if (column < 0) continue;

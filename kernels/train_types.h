@@ -53,10 +53,10 @@ struct train_widen_args {
 
 /* struct train_errors_job of device/train.h. */
 struct train_errors_args {
-  float *error, *left;
+  float *error, *left; /* [n] of p numbers, the former at a stride */
   const float *x;
   double *squares;
-  long long n;
+  long long n, stride;
   int p;
 };
 

@@ -19,6 +19,13 @@ struct vector_tile {
   float at[TRAIN_VECTORS][PITCH];
 };
 
+/* Vectors of p numbers, from one to the next `stride`. */
+struct vectors {
+  const float *at;
+  long long count, stride;
+  int p;
+};
+
 /* The place of this lane's column in vector v; -1 where there is none. */
 static __device__ inline long long place_of(long long v, long long count, int column, int p)
 {
@@ -26,14 +33,21 @@ static __device__ inline long long place_of(long long v, long long count, int co
   return v < count && column < p ? v * p + column : -1;
 }
 
+/* The same where vectors are at a stride. */
+static __device__ inline long long strided_of(const struct vectors *of, long long v, int column)
+{
+  column += threadIdx.x;
+  return v < of->count && column < of->p ? v * of->stride + column : -1;
+}
+
 /* Columns `column` .. of vectors `first` .. are on their way, zeros beyond. */
-static __device__ inline void tile_order(struct vector_tile *t, const float *from, long long first,
-                                         long long count, int column, int p)
+static __device__ inline void tile_order(struct vector_tile *t, const struct vectors *from,
+                                         long long first, int column)
 {
 #pragma unroll 16
   for (int v = 0; v < TRAIN_VECTORS; v++) {
-    long long at = place_of(first + v, count, column, p);
-    async_copy4_or_zeros(&t->at[v][threadIdx.x], from + (at >= 0 ? at : 0), at >= 0);
+    long long at = strided_of(from, first + v, column);
+    async_copy4_or_zeros(&t->at[v][threadIdx.x], from->at + (at >= 0 ? at : 0), at >= 0);
   }
 }
 

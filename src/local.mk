@@ -127,6 +127,9 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
   %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/tensor.h %D%/device/cuda/tensor.c \
   %D%/device/cuda/tensor_map.h %D%/device/cuda/tensor_map.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
+  %D%/device/cuda/train_codes.h %D%/device/cuda/train_codes.c \
+  %D%/device/cuda/train_batch.h %D%/device/cuda/train_batch.c \
+  %D%/device/cuda/train_nested.h %D%/device/cuda/train_nested.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
   %D%/device/cuda/arrow_size.h %D%/device/cuda/arrow_size.c \
   %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
@@ -237,7 +240,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/layout.h %D%/encode/layout.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
   %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
-  %D%/encode/imported.h %D%/encode/imported.c %D%/encode/scores.h %D%/encode/scores.c \
+  %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/scores.h %D%/encode/scores.c \
   %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
   %D%/encode/statistics.h %D%/encode/statistics.c
 

@@ -78,8 +78,15 @@ static int supports_dump(char **words)
 {
   struct made_supports m;
   const real mean[3] = {0.5, -1, 2};
-  struct supports_shape shape = {
-      atoi(words[1]), atoi(words[2]), atoi(words[3]), atoi(words[4]), 3, atoi(words[5]), 0, NULL};
+  struct supports_shape shape = {atoi(words[1]),
+                                 atoi(words[2]),
+                                 atoi(words[3]),
+                                 atoi(words[4]),
+                                 3,
+                                 atoi(words[5]),
+                                 0,
+                                 NULL,
+                                 0};
   supports_make(&m, shape, atoi(words[6]));
   int status = supports_write(&m, words[0], atoi(words[7]), mean);
   supports_unmake(&m);

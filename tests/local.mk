@@ -45,7 +45,7 @@ OTHER_TESTS = \
   %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
-  %D%/test_device_triad %D%/test_precision \
+  %D%/test_device_triad %D%/test_precision %D%/test_ragged \
   %D%/test_dictionary %D%/test_eigen \
   %D%/test_half %D%/test_forward \
   %D%/test_encode_reference \
@@ -113,7 +113,7 @@ SCRIPT_TESTS = %D%/test_slurm.sh %D%/test_batch_scripts.sh %D%/test_configure.sh
   %D%/test_faithfulness.py %D%/test_write_rows.py \
   %D%/test_cli.sh \
   %D%/test_fingerprints.sh \
-  %D%/test_seed.py %D%/test_import.py %D%/test_import_settings.py %D%/test_export.py %D%/test_evaluate.py %D%/test_encoder.py %D%/test_encoder_peer.py \
+  %D%/test_seed.py %D%/test_import.py %D%/test_import_settings.py %D%/test_export.py %D%/test_evaluate.py %D%/test_encoder.py %D%/test_encoder_solved.py %D%/test_encoder_peer.py \
   %D%/test_synth.py %D%/test_world.py %D%/test_features.py %D%/test_seeds.py %D%/test_detect.py \
   %D%/test_agreement.py %D%/test_launchers.py %D%/test_allocations.py %D%/test_interrupts.py \
   %D%/test_changing_inputs.py \
@@ -206,7 +206,7 @@ check-emulated:
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/attention_data.h %D%/attend_problem.h %D%/pieces_made.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
-  %D%/device_triad.h %D%/triad_case.h %D%/triad_oracle.h %D%/train_cases.h \
+  %D%/device_triad.h %D%/triad_case.h %D%/triad_oracle.h %D%/train_cases.h %D%/device_train.h \
   %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py %D%/capture_files.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: training on a GPU has the bits of the plain loops with dense matrices: every problem of
- * the CPU's test, on several ranks too.
+ * the CPU's test, and each operation, on several ranks too.
  * RUN: np=1 2 */
+#include "device_train.h"
 #include "train_cases.h"
 
 int main(void)
@@ -11,8 +12,10 @@ int main(void)
   tap_rank = c.rank;
   train_device = "cuda";
   if (gpu_present()) {
-    check_reference(&c, 0);
+    if (c.size == 1) check_train_operations(&how_cuda);
+    check_reference(&c);
     check_resumed(&c, 0);
+    check_resumed(&c, 2.5);
     check_judge(&c);
   }
   comm_close(&c);

@@ -278,8 +278,7 @@ def check_promises(at):
 @claim("options that make no sense with an encoder, and files without one, are refused")
 def check_errors(at):
     for words, said in ((("--dictionary", f"{at}/relu"), "--dictionary"), (("--top-s", 3), "--top"),
-                        (("--rounds", 2), "--rounds"), (("--codes", "signed"), "--codes"),
-                        (("--rho", 0.1), "--rho"), (("--normalize",), "--normalize"),
+                        (("--rounds", 2), "--rounds"), (("--normalize",), "--normalize"),
                         (("--center",), "--center"), (("--grid", "1x1"), "--grid")):
         fails(encode(at, "relu", "e.h5", *words), 2, [f"'{said}", "'--encoder'", "leave it out"],
               f"{words}")

@@ -5,6 +5,7 @@
  * RUN: np=1 3, full=1 2 3 */
 #include "train/batches.h"
 #include "train/step.h"
+#include "device_train.h"
 #include "train_cases.h"
 
 enum { MOST = 40000 };
@@ -209,6 +210,8 @@ static void check_counts(void)
   claim_end();
 }
 
+static const struct how how_cpu = {.kind = "cpu", .variant = "auto", .threads = 3};
+
 int main(void)
 {
   struct comm c;
@@ -220,7 +223,8 @@ int main(void)
   if (c.size == 1) check_scale();
   if (c.size == 1) check_cut();
   check_batches(&c);
-  check_reference(&c, 1);
+  if (c.size == 1) check_train_operations(&how_cpu);
+  check_reference(&c);
   check_resumed(&c, 0);
   check_resumed(&c, 2.5);
   check_judge(&c);

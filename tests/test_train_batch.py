@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta train --selection batch` writes the same bytes on any number of ranks and
-threads, resumed or not; every command takes its encoder, whose rows have numbers of codes of their
-own; and it refuses what it should."""
+threads, resumed or not, on CPUs and GPUs; every command takes its encoder, whose rows have numbers
+of codes of their own; and it refuses what it should."""
 import json
 import os
 import shutil
@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from seal import reseal
-from tap import SOURCE, claim, done_testing, fails, need, ok, sagitta, same
+from tap import SOURCE, claim, done_testing, fails, gpu_present, need, ok, sagitta, same
 from train_place import ATOMS, Place, rows_make
 
 
@@ -215,6 +215,32 @@ def check_refused(p):
         ok((f["encoder/threshold"][...] == 0).all(), "all positive scores are codes")
 
 
+@claim("GPUs write the bytes of CPUs, on any number of ranks, stopped on one and resumed on the "
+       "other")
+def check_gpu(p):
+    if not gpu_present():
+        return
+    row, nested = ["--selection", "row", "--l0", 0], ["--nested", "4,11,30"]
+    learned = ["--pre-bias", "learned"]
+    for i, words in enumerate(([], nested, [*nested, *row], learned, [*learned, *nested],
+                               [*learned, *row], ["--l0", 0.005], ["--l0", ATOMS])):
+        words = [*words, "--epochs", 2]
+        need(p.train(f"cpu{i}", *words, "--device", "cpu"), f"{words}")
+        for ranks in 0, 2, 3:
+            out = f"gpu{i}r{ranks}"
+            need(p.train(out, *words, "--device", "cuda", ranks=ranks), out)
+            same(p.result(f"cpu{i}"), p.result(out), f"{words}, {ranks} ranks")
+    words = [*learned, *nested, "--epochs", 2]
+    for here, there in ("cpu", "cuda"), ("cuda", "cpu"):
+        out = "from" + here
+        fails(p.train(out, *words, "--device", here, "--max-seconds", 1e-9), 75, ["--resume"], out)
+        need(p.train(out, *words, "--device", there, "--resume", ranks=2), out)
+        same(p.result("cpu4"), p.result(out), f"begun on {here}")
+    for ranks in 0, 2:
+        need(p.train(f"unit{ranks}", *words, "--precision", "bf16", ranks=ranks), f"{ranks} ranks")
+    same(p.result("unit0"), p.result("unit2"), "scores of the matrix unit")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         Place.more = ["--selection", "batch", "--l0", 2.5]
@@ -227,4 +253,5 @@ if __name__ == "__main__":
         check_exchanged(place)
         check_start(place)
         check_refused(place)
+        check_gpu(place)
     done_testing()

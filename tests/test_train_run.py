@@ -307,6 +307,15 @@ def check_warned(p):
            warned == bool(said), f"{words}: {done.returncode} {done.stderr[-700:]}")
 
 
+@claim("GPUs write the bytes of CPUs, on any number of ranks")
+def check_gpu(p):
+    if not gpu_present():
+        return
+    for ranks in 0, 2:
+        need(p.train(f"gpu{ranks}", "--device", "cuda", ranks=ranks), f"{ranks} ranks")
+        same(p.result("one"), p.result(f"gpu{ranks}"), f"{ranks} ranks")
+
+
 @claim("scores of a matrix unit give the same bytes on any number of ranks, resumed too")
 def check_units(p):
     if not gpu_present():
@@ -369,5 +378,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_refused(place)
     check_told(place)
     check_warned(place)
+    check_gpu(place)
     check_units(place)
 done_testing()

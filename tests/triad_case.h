@@ -93,7 +93,7 @@ static inline struct triad_gradient triad_gradient_of(const struct triad_case *c
 }
 
 /* The same operations with arrays of the host, whichever side the device computes on. */
-enum { MAX_SIDES = 8 };
+enum { MAX_SIDES = 12 };
 struct triad_side {
   struct device *dev;
   struct buffer all[MAX_SIDES];

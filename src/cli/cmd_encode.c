@@ -70,9 +70,10 @@ static const struct option_row route_rows[] = {
      "more and take longer, as many as --top-s are orthogonal matching pursuit (default: as many "
      "as the dictionary was fitted with, 1 where it does not say)",
      .effect = OPTION_BITS},
-    {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
+    {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative|own", NULL,
      "may codes be negative?  nonnegative: the largest positive scores choose; auto: as the "
-     "dictionary says, signed where it says nothing",
+     "dictionary says, signed where it says nothing.  With --encoder: own: its own codes; signed, "
+     "nonnegative: solved on its supports; auto: own, and solved after `refit --keep-supports`",
      .effect = OPTION_BITS},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size", .effect = OPTION_BITS},
@@ -90,9 +91,10 @@ static const struct option_row route_rows[] = {
 
 static const struct option_row codes_rows[] = {
     {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
-     "take the codes that the encoder of an imported autoencoder gives, and solve none: FILE, in "
-     "the place of --dictionary, is what `sagitta import` made; rows have as many atoms as that "
-     "encoder gives them",
+     "take the supports that the encoder of an autoencoder gives, and by themselves its codes, "
+     "too: "
+     "FILE, in the place of --dictionary, is what `sagitta train` or `import` made; rows have as "
+     "many atoms as that encoder gives them, and --codes can have their codes solved",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
      "take the scores above their thresholds of the detectors of --dictionary, from `sagitta fit "
@@ -130,7 +132,8 @@ static const struct option_set encode_set = {
         "number of ranks, tiles, blocks or threads.\n\n"
         "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, jumprelu "
         "or batchtopk), for `sagitta evaluate` to set beside others; each rank, or its GPU, holds "
-        "the whole of it and takes rows.\n\n"
+        "the whole of it and takes rows.  --codes nonnegative or signed then solves the best codes "
+        "on the supports that the encoder chose.\n\n"
         "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
         "`sagitta merge` then makes the same bytes of their parts.\n\n" STOP_SIGNALS
         ", --max-seconds and a file STOP beside the result stop the job at the end of "
@@ -189,8 +192,6 @@ static int encoder_options_check(const struct encode_options *o)
       {o->dictionary != NULL, "dictionary", "the encoder's file has its atoms"},
       {o->top_s > 0, "top-s", "the encoder says how many atoms a row has"},
       {o->rounds > 0, "rounds", "an encoder has none"},
-      {strcmp(o->codes, "auto") != 0, "codes", "an encoder's are nonnegative"},
-      {o->rho > 0, "rho", "nothing is solved"},
       {o->normalize, "normalize", "the atoms of an import have unit norm"},
       {o->center, "center", "the mean of an import is subtracted where its encoder wants it"},
       {strcmp(o->compute.grid, "auto") != 0, "grid", "each rank holds the encoder and takes rows"},
@@ -199,6 +200,13 @@ static int encoder_options_check(const struct encode_options *o)
     CHECK(!all[i].given, ERR_USAGE, "'--%s' does not go with '--encoder': %s; leave it out",
           all[i].option, all[i].mend);
   return OK;
+}
+
+/* Are codes solved on the supports of the encoder? */
+static int encoder_solves(const struct encode_options *o, const struct encode_state *job)
+{
+  int is_auto = strcmp(o->codes, "auto") == 0;
+  return is_auto ? job->encoder.stored.solved : strcmp(o->codes, "own") != 0;
 }
 
 /* --detect names the encoder by the dictionary. */
@@ -233,6 +241,9 @@ static int dictionary_open(struct encode_state *job, const struct encode_options
   char path[MAX_NAME];
   if (!o->encoder) {
     CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta seed`");
+    CHECK(strcmp(o->codes, "own") != 0, ERR_USAGE,
+          "'--codes' is own, which an encoder has: give it as '--encoder', in the place of "
+          "'--dictionary'");
     return dictionary_input_open(&job->dictionary, o->dictionary);
   }
   TRY(encoder_options_check(o));
@@ -247,7 +258,11 @@ static int dictionary_open(struct encode_state *job, const struct encode_options
         path);
   TRY(dictionary_input_open(&job->dictionary, o->encoder));
   TRY(detectors_check(job));
-  return encoder_input_open(&job->encoder, &job->dictionary);
+  TRY(encoder_input_open(&job->encoder, &job->dictionary));
+  CHECK(o->rho == 0 || encoder_solves(o, job), ERR_USAGE,
+        "'--rho' does not go with the codes of an encoder, of which nothing is solved: leave it "
+        "out, or have '--codes nonnegative' or 'signed' solve them");
+  return OK;
 }
 
 static int inputs_open(const struct run *run, struct encode_state *job,
@@ -327,16 +342,21 @@ static int grid_fill(struct run *run, const struct compute_options *o, struct en
   return OK;
 }
 
-/* Let the codes be those of the encoder; the log says which it is. */
-static void encoder_fill(const struct run *run, struct encode_state *job)
+/* Let the supports be those of the encoder, and the codes its own or solved; the log says which it
+ * is. */
+static void encoder_fill(const struct run *run, const struct encode_options *o,
+                         struct encode_state *job)
 {
   const struct stored_encoder *s = &job->encoder.stored;
   const struct encoder *e = &s->encoder;
   struct encode_task *t = &job->task;
+  int is_auto = strcmp(o->codes, "auto") == 0, is_signed = strcmp(o->codes, "signed") == 0;
   t->encoder = e;
   t->weights = &job->encoder.weights;
   t->top_s = e->kind == ENCODER_TOPK ? e->top : e->k;
-  t->rounds = t->nonnegative = 1;
+  t->rounds = 1;
+  t->solves = encoder_solves(o, job);
+  t->nonnegative = !t->solves || (is_auto ? job->dictionary.nonnegative : !is_signed);
   if (run->comm.rank) return;
   if (e->kind == ENCODER_TOPK)
     log_info("encoder %s of %s %s: up to %d atoms a row", encoder_names[e->kind], s->program,
@@ -344,6 +364,9 @@ static void encoder_fill(const struct run *run, struct encode_state *job)
   else
     log_info("encoder %s of %s %s: rows have any number of atoms", encoder_names[e->kind],
              s->program, s->architecture);
+  if (t->solves)
+    log_info("codes   solved on the supports of the encoder, %s",
+             t->nonnegative ? "nonnegative" : "of either sign");
 }
 
 /* Fill the task from options and inputs; warn where the dictionary was made for other options. */
@@ -376,7 +399,7 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
                                .max_cosine = o->cosine_limit,
                                .no_cosine = job->part.first > 0};
   if (o->encoder) {
-    encoder_fill(run, job);
+    encoder_fill(run, o, job);
     return grid_fill(run, &o->compute, task);
   }
   if (task->top_s < job->top_s)
@@ -434,6 +457,7 @@ static int identity_begin(struct run *run, const struct encode_options *o,
   r.top_s = t->top_s;
   r.rounds = t->rounds;
   r.codes = t->nonnegative ? "nonnegative" : "signed";
+  if (t->encoder && !t->solves) r.codes = "own";
   return identity_text_begin(&run->identity, run->command->options, &r);
 }
 

@@ -127,7 +127,8 @@ static struct supports_shape shape_of(const struct encode_task *t, gidx n)
                                  .p = t->rows->p,
                                  .has_codes = t->codes,
                                  .nonnegative = t->nonnegative,
-                                 .encoder = t->encoder ? encoder_names[t->encoder->kind] : NULL};
+                                 .encoder = t->encoder ? encoder_names[t->encoder->kind] : NULL,
+                                 .solved = t->solves};
 }
 
 /* What a result depends on beside options, as far as it is known before rows are encoded; the

@@ -156,18 +156,18 @@ struct backend {
   /* train.h */
   int (*train_codes)(struct device *dev, const struct train_codes_job *job);
   gidx (*train_codes_bytes)(const struct train_codes_job *job);
-  /* NULL: the backend lacks them */
   int (*train_scores)(struct device *dev, const struct train_codes_job *job);
   int (*train_count)(struct device *dev, const struct train_codes_job *job,
                      const struct batch_cut *cut, gidx *counts);
   int (*train_cut)(struct device *dev, const struct train_codes_job *job,
                    const struct batch_cut *cut, gidx ties);
   gidx (*train_batch_bytes)(const struct train_codes_job *job);
-  int (*train_blocks)(struct device *dev, const struct train_blocks_job *job); /* NULL as above */
+  int (*train_blocks)(struct device *dev, const struct train_blocks_job *job);
   int (*train_suffix)(struct device *dev, float *errors, gidx n, int blocks, idx p);
   int (*train_block_get)(struct device *dev, const float *errors, gidx n, int blocks, int block,
                          idx p, float *to);
-  int (*train_offset)(struct device *dev, float *x, gidx n, idx p, const float *offset); /* NULL */
+  int (*train_offset)(struct device *dev, float *x, gidx n, idx p, const float *offset);
+  int (*train_sums)(struct device *dev, const float *rows, gidx n, gidx stride, idx p, float *to);
   int (*train_errors)(struct device *dev, const struct train_errors_job *job);
   int (*train_scale)(struct device *dev, float *values, gidx count, float factor);
   int (*train_turn)(struct device *dev, const struct train_turn_job *job);

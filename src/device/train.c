@@ -37,18 +37,9 @@ gidx device_train_codes_bytes(const struct device *dev, const struct train_codes
   return dev->backend->train_codes_bytes(job);
 }
 
-int device_train_batch_has(const struct device *dev)
-{
-  CHECK(dev->backend && dev->backend->train_scores, ERR_DEVICE,
-        "a device of kind '%s' cannot choose the codes of a whole batch: use '--device cpu', or "
-        "'--selection row'",
-        dev->backend ? dev->backend->kind : "dry");
-  return OK;
-}
-
 static int batch_check(const struct device *dev, const struct train_codes_job *job)
 {
-  TRY(device_train_batch_has(dev));
+  TRY(device_has(dev));
   TRY(sizes_check(job->n, job->p, job->k));
   CHECK(device_train_batch_bytes(dev, job) <= job->work_bytes, ERR_INTERNAL,
         "%lld bytes for all scores of %d rows and %d atoms", (long long)job->work_bytes, job->n,
@@ -59,6 +50,7 @@ static int batch_check(const struct device *dev, const struct train_codes_job *j
 int device_train_scores(struct device *dev, const struct train_codes_job *job)
 {
   TRY(batch_check(dev, job));
+  if (job->precision != PRECISION_F32) TRY(device_tensor_has(dev, job->precision));
   return dev->backend->train_scores(dev, job);
 }
 
@@ -78,28 +70,19 @@ int device_train_cut(struct device *dev, const struct train_codes_job *job,
 
 gidx device_train_batch_bytes(const struct device *dev, const struct train_codes_job *job)
 {
-  return dev->backend->train_batch_bytes ? dev->backend->train_batch_bytes(job) : 0;
-}
-
-int device_train_nested_has(const struct device *dev)
-{
-  CHECK(dev->backend && dev->backend->train_blocks, ERR_DEVICE,
-        "a device of kind '%s' cannot train nested widths: use '--device cpu', or leave out "
-        "'--nested'",
-        dev->backend ? dev->backend->kind : "dry");
-  return OK;
+  return dev->backend->train_batch_bytes(job);
 }
 
 int device_train_blocks(struct device *dev, const struct train_blocks_job *job)
 {
-  TRY(device_train_nested_has(dev));
+  TRY(device_has(dev));
   TRY(sizes_check(job->n, 1, job->k));
   return dev->backend->train_blocks(dev, job);
 }
 
 int device_train_suffix(struct device *dev, float *errors, gidx n, int blocks, idx p)
 {
-  TRY(device_train_nested_has(dev));
+  TRY(device_has(dev));
   TRY(sizes_check(n, p, blocks));
   return n ? dev->backend->train_suffix(dev, errors, n, blocks, p) : OK;
 }
@@ -107,33 +90,31 @@ int device_train_suffix(struct device *dev, float *errors, gidx n, int blocks, i
 int device_train_block_get(struct device *dev, const float *errors, gidx n, int blocks, int block,
                            idx p, float *to)
 {
-  TRY(device_train_nested_has(dev));
+  TRY(device_has(dev));
   TRY(sizes_check(n, p, blocks));
   CHECK(block >= 0 && block < blocks, ERR_INTERNAL, "block %d of %d", block, blocks);
   return n ? dev->backend->train_block_get(dev, errors, n, blocks, block, p, to) : OK;
 }
 
-int device_train_offset_has(const struct device *dev)
-{
-  CHECK(dev->backend && dev->backend->train_offset, ERR_DEVICE,
-        "a device of kind '%s' cannot learn a bias before the encoder: use '--device cpu', or "
-        "'--pre-bias mean'",
-        dev->backend ? dev->backend->kind : "dry");
-  return OK;
-}
-
 int device_train_offset(struct device *dev, float *x, gidx n, idx p, const float *offset)
 {
-  TRY(device_train_offset_has(dev));
+  TRY(device_has(dev));
   TRY(sizes_check(n, p, 1));
   return dev->backend->train_offset(dev, x, n, p, offset);
+}
+
+int device_train_sums(struct device *dev, const float *rows, gidx n, gidx stride, idx p, float *to)
+{
+  TRY(device_has(dev));
+  TRY(sizes_check(n, p, 1));
+  CHECK(stride >= p, ERR_INTERNAL, "rows of %d columns at a stride of %lld", p, (long long)stride);
+  return dev->backend->train_sums(dev, rows, n, stride, p, to);
 }
 
 int device_train_errors(struct device *dev, const struct train_errors_job *job)
 {
   TRY(device_has(dev));
   TRY(sizes_check(job->n, job->p, 1));
-  if (job->blocks > 1) TRY(device_train_nested_has(dev));
   return job->n ? dev->backend->train_errors(dev, job) : OK;
 }
 

@@ -5,8 +5,8 @@
  * Floor: device.  They have the bits of model/train.c for any backend, number of threads and
  * variant.
  *
- * On a GPU what says nothing to the host (errors, scale, turn, tangent, normalize) may return
- * before it has ended: what is asked of the device later waits for it, device_get() too.
+ * On a GPU what says nothing to the host (all but codes, count and idle) may return before it has
+ * ended: what is asked of the device later waits for it, device_get() too.
  *
  * Pointers are to the device's side, but for those that are said to be the host's.  Not collective.
  * ERR_DEVICE where the backend lacks them; ERR_INTERNAL: a dimension that is not positive. */
@@ -53,8 +53,6 @@ int device_train_count(struct device *dev, const struct train_codes_job *job,
 int device_train_cut(struct device *dev, const struct train_codes_job *job,
                      const struct batch_cut *cut, gidx ties);
 gidx device_train_batch_bytes(const struct device *dev, const struct train_codes_job *job);
-/* ERR_DEVICE unless the device has these. */
-int device_train_batch_has(const struct device *dev);
 
 /* Nested widths (N.47).  start <- where the entries of each block of a row begin, of 2 blocks or
  * more. */
@@ -69,13 +67,11 @@ int device_train_blocks(struct device *dev, const struct train_blocks_job *job);
 int device_train_suffix(struct device *dev, float *errors, gidx n, int blocks, idx p);
 int device_train_block_get(struct device *dev, const float *errors, gidx n, int blocks, int block,
                            idx p, float *to);
-/* ERR_DEVICE unless the device has these, and device_train_errors() of several blocks. */
-int device_train_nested_has(const struct device *dev);
 
-/* x[n][p] <- x less the offset[p] in each row (N.48). */
+/* x[n][p] <- x less the offset[p] in each row; to[p] <- 1'rows by (N.41), of n rows at a stride
+ * (N.48). */
 int device_train_offset(struct device *dev, float *x, gidx n, idx p, const float *offset);
-/* ERR_DEVICE unless the device has it. */
-int device_train_offset_has(const struct device *dev);
+int device_train_sums(struct device *dev, const float *rows, gidx n, gidx stride, idx p, float *to);
 
 /* error <- error - x, of several blocks nested_errors(); squares <- of that of all codes and of x,
  * chains in f64; left <- left + that error. */

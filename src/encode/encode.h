@@ -38,11 +38,12 @@ struct encode_task {
   const struct atom_source *atoms;
   const real *mean;                /* [p] subtracted from rows; NULL: none */
   const struct support_sink *sink; /* used on rank 0 */
-  /* Codes are those of an imported encoder (N.24); NULL: rows are routed, and codes solved.  Its
+  /* Supports are those of an imported encoder (N.24); NULL: rows are routed, and codes solved.  Its
    * matrix comes from a source, its weights are NULL.  Then groups are as many as ranks, rounds is
    * 1, codes is 1, and rows have up to top_s atoms, K at most. */
   const struct encoder *encoder;
   const struct atom_source *weights;
+  int solves; /* with an encoder: codes are solved on its supports (N.24k), not its own */
   uint64_t encoder_hash; /* that it has to have; 0: any */
   idx top_s;             /* 1 .. min(MAX_TOP_S, K) */
   idx rounds;            /* >= 1 */

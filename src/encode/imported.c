@@ -57,6 +57,19 @@ static int rows_alloc(struct encode *e)
   return OK;
 }
 
+/* Where codes are solved: the atoms on the device, and what rows are solved with.  The host has the
+ * atoms already (shard.h), which here are counted alone. */
+static int solving_alloc(struct encode *e)
+{
+  struct imported *m = &e->imported;
+  gidx table = (gidx)e->task->atoms->k * e->p * (gidx)sizeof(float);
+  if (!e->task->solves) return OK;
+  if (e->device.is_dry) TRY(buffer_wrap(&e->device, &m->table, NULL, table));
+  TRY(ragged_open(&m->ragged, &e->device, e->p, e->block));
+  e->arena.bytes += m->ragged.arena.bytes;
+  return OK;
+}
+
 int imported_alloc(struct encode *e, struct encode_memory *memory)
 {
   const struct encode_task *t = e->task;
@@ -69,6 +82,7 @@ int imported_alloc(struct encode *e, struct encode_memory *memory)
   memory->rows = encode_bytes_held(e) - start;
   start += memory->rows;
   TRY(results_alloc(e));
+  TRY(solving_alloc(e));
   memory->codes = encode_bytes_held(e) - start;
   return OK;
 }
@@ -124,6 +138,16 @@ static int host_open(struct encode *e)
   return is_cpu ? OK : device_open(&e->imported.host, &options);
 }
 
+/* The atoms to the device, to solve codes with. */
+static int table_put(struct encode *e)
+{
+  struct imported *m = &e->imported;
+  gidx bytes = (gidx)e->task->atoms->k * e->p * (gidx)sizeof(float);
+  if (!e->task->solves) return OK;
+  TRY(buffer_wrap(&e->device, &m->table, e->shard.atoms, bytes));
+  return device_put(&e->device, &m->table, 0, bytes);
+}
+
 int imported_share_out(struct encode *e, int status)
 {
   struct imported *m = &e->imported;
@@ -138,6 +162,7 @@ int imported_share_out(struct encode *e, int status)
                      m->weights));
   status = device_put_tile(&e->device, m->weights, e->task->atoms->k, 0);
   if (!status) status = host_open(e);
+  if (!status) status = table_put(e);
   TRY(comm_agree(e->c, status));
   return encoder_name(e);
 }
@@ -147,6 +172,8 @@ void imported_free(struct encode *e)
   struct imported *m = &e->imported;
   entries_free(&m->mine);
   entries_free(&m->theirs);
+  ragged_close(&m->ragged);
+  buffer_free(&e->device, &m->table);
   buffer_free(&e->device, &m->rows);
   device_close(&m->host);
 }
@@ -171,6 +198,26 @@ static int supports_find(struct encode *e, gidx *key)
   m->start[0] = 0;
   for (idx i = 0; i < m->n; i++) m->start[i + 1] = m->start[i] + m->lengths[i];
   return OK;
+}
+
+/* Solve the codes of this rank's rows on these supports (N.24k). */
+static int codes_solve(struct encode *e, gidx *key)
+{
+  struct imported *m = &e->imported;
+  const struct ragged_job job = {.n = m->n,
+                                 .x = m->x,
+                                 .start = m->start,
+                                 .atoms = m->mine.atoms,
+                                 .codes = m->mine.codes,
+                                 .table = &m->table,
+                                 .rho = e->task->rho};
+  idx longest = ragged_long(&job);
+  gidx row = e->task->first + m->first + longest;
+  if (longest >= 0) *key = row << 31;
+  CHECK(longest < 0, ERR_INPUT,
+        "row %lld has %lld atoms, and codes are solved on %d at most: '--codes own' solves none",
+        (long long)row, (long long)(m->start[longest + 1] - m->start[longest]), RAGGED_MOST);
+  return ragged_solve(&m->ragged, &job);
 }
 
 /* Read this rank's rows, with their hash and column sums. */
@@ -212,12 +259,13 @@ static void entries_count(struct encode *e)
   codes_count(&e->statistics.codes, l->codes, l->n);
 }
 
-/* How good the codes of this rank's rows are. */
-static int rows_judge(struct encode *e)
+/* Solve the codes of this rank's rows, if so wanted, and say how good they are. */
+static int rows_judge(struct encode *e, gidx *key)
 {
   struct imported *m = &e->imported;
   struct phase *phase = &e->result->phases[PHASE_CODES];
   phase_begin(phase);
+  if (e->task->solves) TRY(codes_solve(e, key));
   struct device *host = m->host.backend ? &m->host : &e->device;
   TRY(device_quality(host, &(struct quality_job){.n = m->n,
                                                  .rows = m->x,
@@ -242,7 +290,7 @@ static int rows_describe(struct encode *e, gidx *key)
   int status = supports_find(e, key);
   phase_end(phase, (double)m->n * t->atoms->k * e->p);
   TRY(status);
-  TRY(rows_judge(e));
+  TRY(rows_judge(e, key));
   phase_begin(&e->result->phases[PHASE_METRICS]);
   entries_count(e);
   phase_end(&e->result->phases[PHASE_METRICS], 0);

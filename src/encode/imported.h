@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes of an imported encoder (N.24) in the place of routing: no rounds, nothing is solved, and
- * rows have as many atoms as the encoder gives them.
+ * Supports of an imported encoder (N.24) in the place of routing: no rounds, and rows have as many
+ * atoms as the encoder gives them.  Their codes are its own, or solved (N.24k).
  *
  * Floor: encode; included by src/encode only.
  *
@@ -12,13 +12,17 @@
 
 #include "encode/encode.h"
 #include "device/encoder.h"
+#include "encode/ragged.h"
 #include "model/codes.h"
 
 struct encode;
 
 struct imported {
-  float *weights;              /* [k][p], which the device has too */
-  struct buffer rows;          /* float [block][p] those of the encoder: raw or x */
+  float *weights;      /* [k][p], which the device has too */
+  struct buffer rows;  /* float [block][p] those of the encoder: raw or x */
+  struct buffer table; /* float [k][p] the atoms, and what they are solved with; where codes
+                                * are */
+  struct ragged ragged;
   float *raw, *x;              /* [block][p] this rank's rows, and less the mean */
   struct device host;          /* a CPU, for qualities; none where e->device is one */
   gidx *start;                 /* [block + 1] where their entries begin in `mine` */

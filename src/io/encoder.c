@@ -50,6 +50,7 @@ int encoder_write(struct matrix_output *f, const struct stored_encoder *s)
   TRY(h5_attribute_text(h5, GROUP, "kind", encoder_names[e->kind]));
   TRY(h5_attribute_long(h5, GROUP, "centered", e->centered));
   TRY(h5_attribute_long(h5, GROUP, "rescaled", e->rescaled));
+  if (s->solved) TRY(h5_attribute_long(h5, GROUP, "solved", 1));
   if (e->threshold) TRY(h5_attribute_text(h5, GROUP, "threshold_dtype", s->threshold_dtype));
   TRY(matrix_write(h5, GROUP "/weights", e, e->weights));
   TRY(vector_write(h5, GROUP "/bias", e->k, e->bias));
@@ -191,6 +192,7 @@ static int facts_read(const struct h5_file *f, struct arena *arena, struct store
   s->encoder = (struct encoder){.k = (idx)k, .p = (idx)p, .top = (idx)imin(top, k)};
   TRY(values_read(f, GROUP "/norm", k, 0, arena, &s->encoder.norm));
   TRY(h5_attribute_exists(f, GROUP, "kind", &s->has_encoder));
+  TRY(h5_attribute_exists(f, GROUP, "solved", &s->solved));
   if (!s->has_encoder) return OK;
   TRY(kind_read(f, &s->encoder));
   return vectors_read(f, arena, &s->encoder);

@@ -19,6 +19,7 @@ struct stored_encoder {
       *settings;                       /* whose it was, and its settings, a text in JSON */
   const char *dtype, *threshold_dtype; /* F32, F16, BF16; the second "" without any */
   int has_encoder;                     /* else the next has only k, p and top */
+  int solved; /* it gives the supports, and codes are solved on them (N.24k): atoms were refitted */
   struct encoder encoder;
   const float *decoder; /* [k][p]; NULL: the atoms have its bits */
 };

@@ -261,7 +261,8 @@ static int part_open(struct part_input *p, const char *path, int may_be_whole)
                                      .p = p->part.p,
                                      .has_codes = s->source.has_codes,
                                      .nonnegative = s->nonnegative,
-                                     .encoder = s->encoder};
+                                     .encoder = s->encoder,
+                                     .solved = s->solved};
   TRY(h5_attribute_exists(f, "/", "normalized", &p->normalized));
   TRY(h5_read_real(f, "/metrics", "max_decoder_cosine", &p->max_decoder_cosine));
   TRY(identity_read(f, INPUTS_GROUP, &s->inputs)); /* of a scaled dictionary too */

@@ -131,6 +131,7 @@ static int attributes_write(const struct h5_file *h5, const struct supports_shap
   TRY(h5_attribute_long(h5, "/", "codes", shape->has_codes != 0));
   TRY(nonnegative_write(h5, shape->nonnegative));
   if (shape->encoder) TRY(h5_attribute_text(h5, "/", "encoder", shape->encoder));
+  if (shape->solved) TRY(h5_attribute_long(h5, "/", "solved", 1));
   TRY(h5_attribute_text(h5, "/supports", "encoding-type", "csr_matrix"));
   TRY(h5_attribute_text(h5, "/supports", "encoding-version", "0.1.0"));
   TRY(h5_attribute_longs(h5, "/supports", "shape", 2, size));

@@ -23,8 +23,9 @@ struct supports_shape {
   idx k, s, d, p;
   int has_codes; /* codes are solved, not only scores known */
   int nonnegative;
-  const char *encoder; /* kind of the imported encoder whose codes they are, of encoder_names[]:
+  const char *encoder; /* kind of the imported encoder whose supports they are, of encoder_names[]:
                         * rows have up to s atoms; NULL: none, they have s */
+  int solved;          /* with an encoder: codes are solved (N.24k), not its own */
 };
 
 /* supports.h5 being written. */

@@ -241,6 +241,7 @@ static int facts_read(struct supports_input *f)
     TRY(h5_read_real(h5, "/metrics", "explained_variance", &f->explained_variance));
   TRY(nonnegative_read(h5, &f->nonnegative));
   TRY(supports_encoder_read(h5, &f->encoder));
+  TRY(h5_attribute_exists(h5, "/", "solved", &f->solved));
   CHECK(!f->nonnegative || frame == 1, ERR_INPUT,
         "'%s' says that codes are nonnegative, and that atoms are frames of %lld", f->state->file,
         (long long)frame);

@@ -14,10 +14,11 @@ struct supports_input {
   struct support_source source;
   const char *file;    /* borrowed: the name without /group */
   idx top_s, rounds;   /* as the file says; of a foreign file -1 and 1 */
-  const char *encoder; /* as in supports_shape (supports.h) */
-  int nonnegative;     /* as the file says: codes are at least 0; 0 when it does not say */
-  real rho;            /* penalty with which the codes were solved; 0 when the file does not say */
-  real *mean;          /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
+  const char *encoder; /* as in supports_shape (supports.h), as is the next */
+  int solved;
+  int nonnegative; /* as the file says: codes are at least 0; 0 when it does not say */
+  real rho;        /* penalty with which the codes were solved; 0 when the file does not say */
+  real *mean;      /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
   gidx mean_length;
   gidx sweeps;                        /* of refit so far */
   struct identity inputs;             /* that the codes were solved for, where the file says it;

@@ -39,13 +39,21 @@ static inline int32_t batch_key(float score)
   return score > 0 ? key : 0;
 }
 
+/* The next digit of a key has bits shift .. known - 1 of it. */
+static inline void batch_bits(const struct batch_cut *cut, int *shift, int *known)
+{
+  static const int shifts[BATCH_DIGITS + 1] = {20, 10, 0, 0};
+  *shift = shifts[cut->digits];
+  *known = cut->digits ? *shift + 10 : 31;
+}
+
 /* The next digit of a key; -1 where those before are not the cut's, or it is no code. */
 static inline int batch_digit(const struct batch_cut *cut, int32_t key)
 {
-  static const int shifts[BATCH_DIGITS + 1] = {20, 10, 0, 0};
-  int shift = shifts[cut->digits], known = cut->digits ? shift + 10 : 31;
+  int shift, known;
+  batch_bits(cut, &shift, &known);
   if (key == 0 || (uint32_t)key >> known != (uint32_t)cut->key >> known) return -1;
-  return (key >> shift) & (cut->digits ? 1023 : BATCH_BINS - 1);
+  return (key >> shift) & ((1 << (known - shift)) - 1);
 }
 
 /* The value of the last code. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Its gradient is that of the rows as targets, less what the encoder's biases hand back: the latter
- * are gathered from the owners of the atoms.  A CPU alone has it, so arrays have one side. */
+ * are gathered from the owners of the atoms. */
 #include "train/offset.h"
 
+#include "base/num.h"
 #include "base/status.h"
+#include "comm/buffers.h"
 #include "device/train.h"
 #include "device/triad.h"
 
@@ -13,27 +15,50 @@ int offset_open(struct stepper *s)
 {
   const struct train_sizes *z = s->sizes;
   if (!z->learns_offset) return OK;
-  TRY(device_train_offset_has(s->device));
+  for (int i = 0; i < LENGTH(s->offset); i++)
+    TRY(buffer_wrap(s->device, &s->offset[i], s->state->offset[i], z->p * ITEM));
   TRY(buffer_alloc(s->device, &s->handed, z->k * ITEM));
-  TRY(buffer_alloc(s->device, &s->target, z->p * ITEM));
-  return buffer_alloc(s->device, &s->offset_gradient, z->p * ITEM);
+  TRY(buffer_alloc_device(s->device, &s->target, z->p * ITEM));
+  return buffer_alloc_device(s->device, &s->offset_gradient, z->p * ITEM);
 }
 
 void offset_close(struct stepper *s)
 {
+  for (int i = 0; i < LENGTH(s->offset); i++) buffer_free(s->device, &s->offset[i]);
   buffer_free(s->device, &s->handed);
   buffer_free(s->device, &s->target);
   buffer_free(s->device, &s->offset_gradient);
+}
+
+int offset_begin(struct stepper *s)
+{
+  for (int i = 0; i < LENGTH(s->offset); i++)
+    TRY(device_put(s->device, &s->offset[i], 0, s->offset[i].bytes));
+  return OK;
+}
+
+int offset_fetch(struct stepper *s)
+{
+  for (int i = 0; i < LENGTH(s->offset); i++)
+    TRY(device_get(s->device, &s->offset[i], 0, s->offset[i].bytes));
+  return OK;
 }
 
 int offset_subtract(struct stepper *s)
 {
   const struct train_sizes *z = s->sizes;
   if (!z->learns_offset) return OK;
-  return device_train_offset(s->device, s->x.device, s->n, z->p, s->state->offset[0]);
+  return device_train_offset(s->device, s->x.device, s->n, z->p, s->offset[0].device);
 }
 
-/* handed <- what each atom's bias learned, of all atoms. */
+int offset_prepare(struct stepper *s)
+{
+  const struct gather_job own = {
+      &s->gradient[TRAIN_BIAS], NULL, s->atoms, ITEM, &s->handed, s->atom_first};
+  return s->sizes->learns_offset ? device_gather(s->device, &own) : OK;
+}
+
+/* handed <- what the biases of all atoms learned. */
 static int biases_gather(struct stepper *s)
 {
   gidx first, count;
@@ -41,16 +66,12 @@ static int biases_gather(struct stepper *s)
     comm_share(s->sizes->k, s->c->size, r, &first, &count);
     s->counts[r] = (idx)count;
   }
-  return comm_allgather(s->c, s->gradient[TRAIN_BIAS].device, s->counts, sizeof(float),
-                        s->handed.host);
+  return comm_allgather_buffer(s->c, s->device, &s->handed, s->counts, (size_t)ITEM);
 }
 
 static int gradient_find(struct stepper *s)
 {
   const struct train_sizes *z = s->sizes;
-  gidx row = (gidx)s->live.blocks * z->p;
-  const struct triad_gradient target = {
-      s->ones.device, s->live.error.device, s->target.device, 1, row, z->p, s->n, 1, z->p};
   const struct triad_product all = {s->handed.device,
                                     {s->w[TRAIN_ENCODER].device, z->p, 1},
                                     s->target.device,
@@ -60,16 +81,16 @@ static int gradient_find(struct stepper *s)
                                     1,
                                     z->k,
                                     z->p};
-  TRY(device_clear(s->device, &s->target, 0, s->target.bytes));
-  TRY(device_triad_gradient(s->device, PRECISION_F32, &target, NULL));
+  gidx row = (gidx)s->live.blocks * z->p;
+  TRY(device_train_sums(s->device, s->live.error.device, s->n, row, z->p, s->target.device));
   TRY(device_train_scale(s->device, s->handed.device, z->k, -1));
   return device_triad_product(s->device, PRECISION_F32, &all, NULL);
 }
 
 static int offset_step(struct stepper *s, const struct adam_rates *rates)
 {
-  float *const *state = s->state->offset;
-  struct adam_state a = {state[0], state[1], state[2], s->offset_gradient.device, s->sizes->p};
+  struct adam_state a = {s->offset[0].device, s->offset[1].device, s->offset[2].device,
+                         s->offset_gradient.device, s->sizes->p};
   TRY(gradient_find(s));
   return device_adam(s->device, &a, rates);
 }

@@ -8,11 +8,17 @@
 #include "model/adam.h"
 #include "train/step.h"
 
-/* ERR_DEVICE: the device lacks what it takes.  Not collective, as the next two. */
+/* Not collective, as all here but the last. */
 int offset_open(struct stepper *s);
 void offset_close(struct stepper *s);
+/* To the device from the host, where steps begin; to the host, with its moments. */
+int offset_begin(struct stepper *s);
+int offset_fetch(struct stepper *s);
 /* Subtract it from all rows of the batch. */
 int offset_subtract(struct stepper *s);
+
+/* Keep what own atoms' biases learned, among those of all. */
+int offset_prepare(struct stepper *s);
 
 /* Move it by the gradients that all own atoms have, before the encoder moves.  Collective; the same
  * status on every rank. */

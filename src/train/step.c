@@ -116,7 +116,9 @@ int stepper_open(struct stepper *s)
   comm_share(z->k, s->c->size, s->c->rank, &s->atom_first, &s->atoms);
   entries_count(s, own);
   gidx most = imax(s->live.own_most, s->dead.own_most);
-  if (z->l0 > 0) TRY(device_train_batch_has(s->device));
+  CHECK(!device_is_gpu(s->device) || imax(s->live.all_most, s->dead.all_most) <= INT32_MAX,
+        ERR_INPUT, "a batch has up to %lld codes, more than a GPU sorts: lower --batch",
+        (long long)imax(s->live.all_most, s->dead.all_most));
   CHECK(s->c->size == 1 || most <= INT32_MAX, ERR_INPUT,
         "a rank tells the others up to %lld codes of a batch, more than one exchange carries: "
         "lower --batch, or use more ranks",
@@ -136,6 +138,7 @@ void stepper_bytes(const struct stepper *s, gidx *host, gidx *gpu)
   const struct device *dev = s->device;
   gidx wrapped = z->k * (gidx)sizeof(gidx);
   for (int i = 0; i < TRAIN_ARRAYS; i++) wrapped += 3 * train_numbers(z->k, z->p, i) * ITEM;
+  if (z->learns_offset) wrapped += LENGTH(s->offset) * z->p * ITEM;
   int is_gpu = device_is_gpu(dev);
   *host = (gidx)s->arena.bytes + (is_gpu ? dev->planned_host : dev->planned_device - wrapped);
   *gpu = is_gpu ? dev->planned_device : 0;
@@ -195,6 +198,7 @@ int stepper_begin(struct stepper *s)
     TRY(whole_put(s->device, &s->m[i]));
     TRY(whole_put(s->device, &s->v[i]));
   }
+  TRY(offset_begin(s));
   return atoms_begin_idle(s);
 }
 
@@ -419,7 +423,7 @@ static int atoms_step(struct stepper *s, int any_dead, const struct adam_rates *
   struct phase *move = &s->phases[TRAIN_MOVE];
   int status = atoms_learn(s, any_dead);
   if (s->sizes->learns_offset) {
-    TRY(comm_agree(c, status));
+    TRY(comm_agree(c, status ? status : offset_prepare(s)));
     TRY(offset_move(s, rates));
   }
   TRY(comm_agree(c, status ? status : atoms_move(s, rates)));
@@ -457,6 +461,7 @@ int stepper_fetch(struct stepper *s)
   TRY(encoder_end(s));
   TRY(decoder_end(s));
   for (int i = 0; i < TRAIN_ARRAYS; i++) TRY(whole_get(s->device, &s->w[i]));
+  TRY(offset_fetch(s));
   return whole_get(s->device, &s->idle);
 }
 

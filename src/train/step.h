@@ -54,7 +54,8 @@ struct stepper {
   struct buffer begin;               /* [own atoms + 2] where an atom's entries begin in the next */
   struct buffer row, code, slope;    /* [batch most] */
   struct buffer block_start, block_error; /* [own blocks + 1], [batch][p] of several blocks */
-  struct buffer handed, target, offset_gradient; /* [k], [p], [p] of the offset (N.48) */
+  struct buffer offset[3];                /* around the state's, where it is learned (N.48) */
+  struct buffer handed, target, offset_gradient; /* [k], [p], [p] of it */
   struct buffer work;
   struct buffer w[TRAIN_ARRAYS], m[TRAIN_ARRAYS], v[TRAIN_ARRAYS]; /* around the state's */
   struct buffer gradient[TRAIN_ARRAYS];                            /* of own atoms */

@@ -213,17 +213,6 @@ static int device_start(struct train *j)
   TRY(device_open(&j->device, &options));
   if (t->precision != PRECISION_F32) TRY(device_tensor_has(&j->device, t->precision));
   if (!device_is_gpu(&j->device)) return OK;
-  int status = t->sizes.l0 > 0 ? device_train_batch_has(&j->device) : OK;
-  if (!status && nested_blocks(&t->sizes.nested) > 1) status = device_train_nested_has(&j->device);
-  if (!status && t->sizes.learns_offset) status = device_train_offset_has(&j->device);
-  if (status == ERR_DEVICE && is_auto) {
-    log_info("no GPU is used: %s", status_message());
-    status_clear();
-    device_close(&j->device);
-    options.kind = "cpu";
-    return device_open(&j->device, &options);
-  }
-  TRY(status);
   TRY(stepper_count(j, "cuda", &host, &gpu));
   TRY(buffer_bytes_available(&j->device, &free));
   if (gpu <= free) return OK;

@@ -16,7 +16,6 @@ int widths_open(struct stepper *s, gidx own)
 {
   gidx starts = own * s->live.blocks + 1;
   if (s->live.blocks == 1) return OK;
-  TRY(device_train_nested_has(s->device));
   TRY(buffer_alloc_device(s->device, &s->block_start, starts * (gidx)sizeof(gidx)));
   return buffer_alloc_device(s->device, &s->block_error, (gidx)s->batch * s->sizes->p * ITEM);
 }

@@ -246,6 +246,7 @@ const struct backend backend_cpu = {
     .train_suffix = cpu_train_suffix,
     .train_block_get = cpu_train_block_get,
     .train_offset = cpu_train_offset,
+    .train_sums = cpu_train_sums,
     .train_errors = cpu_train_errors,
     .train_scale = cpu_train_scale,
     .train_turn = cpu_train_turn,

@@ -103,6 +103,7 @@ int cpu_adam(struct device *dev, const struct adam_state *s, const struct adam_r
 int cpu_train_codes(struct device *dev, const struct train_codes_job *job);
 gidx cpu_train_codes_bytes(const struct train_codes_job *job);
 int cpu_train_offset(struct device *dev, float *x, gidx n, idx p, const float *offset);
+int cpu_train_sums(struct device *dev, const float *rows, gidx n, gidx stride, idx p, float *to);
 int cpu_train_errors(struct device *dev, const struct train_errors_job *job);
 int cpu_train_scale(struct device *dev, float *values, gidx count, float factor);
 int cpu_train_turn(struct device *dev, const struct train_turn_job *job);

@@ -2,6 +2,7 @@
  * A step of training on the CPU: threads take rows, then atoms. */
 #include "device/train.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -13,7 +14,10 @@
 #include "model/train.h"
 #include "model/triad.h"
 
-enum { PIECE = 512 }; /* rows whose scores are held at a time */
+enum {
+  PIECE = 512, /* rows whose scores are held at a time */
+  SUMS = 64    /* columns whose sums a thread has at a time */
+};
 
 gidx cpu_train_codes_bytes(const struct train_codes_job *job)
 {
@@ -89,6 +93,23 @@ int cpu_train_offset(struct device *dev, float *x, gidx n, idx p, const float *o
 #pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
   for (gidx i = 0; i < n; i++)
     for (idx c = 0; c < p; c++) x[i * p + c] -= offset[c];
+  return OK;
+}
+
+int cpu_train_sums(struct device *dev, const float *rows, gidx n, gidx stride, idx p, float *to)
+{
+#pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
+  for (idx first = 0; first < p; first += SUMS) {
+    idx count = (idx)imin(p - first, SUMS);
+    real all[SUMS] = {0};
+    for (gidx begin = 0; begin < n; begin += TRIAD_CHUNK) {
+      float sum[SUMS] = {0};
+      for (gidx i = begin; i < imin(begin + TRIAD_CHUNK, n); i++)
+        for (idx c = 0; c < count; c++) sum[c] += rows[i * stride + first + c];
+      for (idx c = 0; c < count; c++) all[c] += sum[c];
+    }
+    for (idx c = 0; c < count; c++) to[first + c] = isnan(all[c]) ? triad_nan() : (float)all[c];
+  }
   return OK;
 }
 

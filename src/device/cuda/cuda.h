@@ -18,6 +18,9 @@
  *     normal                the normal equations of all atoms, and their descent
  *     joint                 the matrix S of all rows
  *     dense                 large dense matrices
+ *     train                 what steps of training do beside codes
+ *     train_batch train_nested  codes of whole batches; nested widths, and a bias before
+ *     train_codes           codes of rows
  *     triad                 products, gradients and steps of training
  *     tensor    tensor_map  the same by the matrix unit; maps of matrices for bulk copies
  *     arrow                 arrow systems, and those that the CPU solves

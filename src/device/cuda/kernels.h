@@ -108,6 +108,15 @@ enum {
   X(TRAIN_IDLE, train_idle, 0, 0)                                                                  \
   X(TRAIN_TANGENT, train_tangent, 0, 0)                                                            \
   X(TRAIN_NORMALIZE, train_normalize, 0, 0)                                                        \
+  X(TRAIN_OFFSET, train_offset, 0, 0)                                                              \
+  X(BATCH_COUNT, batch_count, 0, 0)                                                                \
+  X(BATCH_ROWS, batch_rows, 0, 0)                                                                  \
+  X(BATCH_STARTS, batch_starts, 0, 0)                                                              \
+  X(BATCH_COMPACT, batch_compact, 0, 0)                                                            \
+  X(BATCH_SUMS, batch_sums, 0, 0)                                                                  \
+  X(NESTED_STARTS, nested_starts, 0, 0)                                                            \
+  X(NESTED_ERRORS, nested_errors, 0, 0)                                                            \
+  X(NESTED_SUFFIX, nested_suffix, 0, 0)                                                            \
   X(JOINT_ADD, joint_add, 1, 0)                                                                    \
   X(ARROW_FETCH, arrow_fetch, 0, 0)                                                                \
   X(ARROW_RETURN, arrow_return, 0, 0)                                                              \

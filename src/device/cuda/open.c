@@ -22,6 +22,9 @@
 #include "device/cuda/steps.h"
 #include "device/cuda/tensor.h"
 #include "device/cuda/train.h"
+#include "device/cuda/train_batch.h"
+#include "device/cuda/train_codes.h"
+#include "device/cuda/train_nested.h"
 #include "device/cuda/triad.h"
 #include "device/cuda/upload.h"
 
@@ -251,6 +254,15 @@ const struct backend backend_cuda = {
     .tensor_gradient_bytes = cuda_tensor_gradient_bytes,
     .train_codes = cuda_train_codes,
     .train_codes_bytes = cuda_train_codes_bytes,
+    .train_scores = cuda_train_scores,
+    .train_count = cuda_train_count,
+    .train_cut = cuda_train_cut,
+    .train_batch_bytes = cuda_train_batch_bytes,
+    .train_blocks = cuda_train_blocks,
+    .train_suffix = cuda_train_suffix,
+    .train_block_get = cuda_train_block_get,
+    .train_offset = cuda_train_offset,
+    .train_sums = cuda_train_sums,
     .train_errors = cuda_train_errors,
     .train_scale = cuda_train_scale,
     .train_turn_bytes = cuda_train_turn_bytes,

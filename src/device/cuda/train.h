@@ -7,8 +7,6 @@
 
 #include "device/train.h"
 
-int cuda_train_codes(struct device *dev, const struct train_codes_job *job);
-gidx cuda_train_codes_bytes(const struct train_codes_job *job);
 int cuda_train_errors(struct device *dev, const struct train_errors_job *job);
 int cuda_train_scale(struct device *dev, float *values, gidx count, float factor);
 int cuda_train_turn(struct device *dev, const struct train_turn_job *job);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * nested_errors: what the codes of each block give of a row becomes the errors of the widths, but
+ * of the last one the sum alone, which train_errors goes on with (N.47).
+ *
+ * grid    any number of blocks
+ * block   BATCH_THREADS: a number of a row a thread
+ * shared  none
+ * sums    over blocks, ascending, in f32 */
+#include "batch_types.h"
+
+extern "C" __global__ void __launch_bounds__(BATCH_THREADS)
+    nested_errors(const __grid_constant__ struct nested_errors_args a)
+{
+  long long all = a.n * a.p, step = (long long)gridDim.x * BATCH_THREADS;
+  for (long long i = (long long)blockIdx.x * BATCH_THREADS + threadIdx.x; i < all; i += step) {
+    long long row = i / a.p;
+    float *z = a.errors + row * a.blocks * a.p + (i - row * a.p);
+    float x = a.x[i], y = z[0];
+    for (int b = 0; b < a.blocks; b++, z += a.p) {
+      if (b > 0) y = __fadd_rn(z[0], y);
+      z[0] = b < a.blocks - 1 ? __fsub_rn(y, x) : y;
+    }
+  }
+}
