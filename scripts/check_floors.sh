@@ -57,7 +57,9 @@ floors terminal refit $below
 floors fit refit encode seed $below
 # shellcheck disable=SC2086
 floors train refit encode seed $below
-jobs="fit train terminal refit look solve seed synth harvest encode"
+# shellcheck disable=SC2086
+floors find train refit encode seed $below
+jobs="find fit train terminal refit look solve seed synth harvest encode"
 # shellcheck disable=SC2086
 floors cli job $jobs io comm device model base
 floors kernels
@@ -82,6 +84,6 @@ report 'OpenMP pragmas stay on the device floor and in base/team.c' \
 report 'every folder of src is a floor' \
   "$(find src -mindepth 1 -maxdepth 1 -type d ! -name .deps |
     grep -vE '/(base|model|device|comm|io|encode|harvest|seed|solve|synth)$' |
-    grep -vE '/(refit|look|terminal|fit|train|job|cli)$')"
+    grep -vE '/(refit|look|terminal|find|fit|train|job|cli)$')"
 echo "1..$count"
 exit $status

@@ -58,7 +58,8 @@ libsagitta_a_SOURCES += \
   %D%/model/relax.h %D%/model/relax.c %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c \
   %D%/model/triad.h %D%/model/triad.c %D%/model/precision.h %D%/model/precision.c %D%/model/adam.h %D%/model/adam.c \
   %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/batch_cut.h %D%/model/batch_cut.c \
-  %D%/model/nested.h %D%/model/nested.c %D%/model/train.h %D%/model/train.c \
+  %D%/model/nested.h %D%/model/nested.c %D%/model/find.h %D%/model/find.c \
+  %D%/model/find_update.h %D%/model/find_update.c %D%/model/find_plan.h %D%/model/find_plan.c %D%/model/train.h %D%/model/train.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
   %D%/model/functions.h %D%/model/functions.c %D%/model/attention.h %D%/model/attention.c \
@@ -240,7 +241,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/layout.h %D%/encode/layout.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
   %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
-  %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/scores.h %D%/encode/scores.c \
+  %D%/encode/active.h %D%/encode/active.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/scores.h %D%/encode/scores.c \
   %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
   %D%/encode/statistics.h %D%/encode/statistics.c
 
@@ -290,9 +291,15 @@ libsagitta_a_SOURCES += \
 # train: an autoencoder by stochastic gradient descent
 libsagitta_a_SOURCES += \
   %D%/train/batches.h %D%/train/batches.c %D%/train/step.h %D%/train/step.c \
-  %D%/train/atoms.h %D%/train/atoms.c %D%/train/selection.h %D%/train/selection.c \
+  %D%/train/atoms.h %D%/train/atoms.c %D%/train/selection.h %D%/train/selection.c %D%/train/cut.h %D%/train/cut.c \
   %D%/train/widths.h %D%/train/widths.c %D%/train/offset.h %D%/train/offset.c \
   %D%/train/judge.h %D%/train/judge.c %D%/train/train.h %D%/train/train.c
+
+# find: atoms that fire where the features of rows do
+libsagitta_a_SOURCES += \
+  %D%/find/find_impl.h %D%/find/open.h %D%/find/open.c %D%/find/batch.h %D%/find/batch.c \
+  %D%/find/sums.h %D%/find/sums.c %D%/find/move.h %D%/find/move.c %D%/find/renew.h %D%/find/renew.c \
+  %D%/find/judge.h %D%/find/judge.c %D%/find/find.h %D%/find/find.c
 
 # terminal: the joint system on one rank
 libsagitta_a_SOURCES += \

@@ -45,7 +45,7 @@ OTHER_TESTS = \
   %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
-  %D%/test_device_triad %D%/test_precision %D%/test_ragged \
+  %D%/test_device_triad %D%/test_find_codes %D%/test_find_run %D%/test_precision %D%/test_ragged \
   %D%/test_dictionary %D%/test_eigen \
   %D%/test_half %D%/test_forward \
   %D%/test_encode_reference \

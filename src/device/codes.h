@@ -18,10 +18,12 @@ struct codes_job {
   idx n;
   idx m_old, m_new, max_m; /* support atoms a row */
   real rho;
-  idx first;                  /* this job's rows begin at row first of rows and of residual */
-  const struct buffer *rows;  /* [..][p] float: the rows themselves, not residuals */
-  const struct buffer *atoms; /* [..][d][p] float: table of atoms */
-  const struct buffer *slot;  /* [n][max_m] idx: place in the table of each support atom */
+  idx first;                   /* this job's rows begin at row first of rows and of residual */
+  const struct buffer *rows;   /* [..][p] float: the rows themselves, not residuals */
+  const struct buffer *atoms;  /* [..][d][p] float: table of atoms */
+  const struct buffer *slot;   /* [n][max_m] idx: place in the table of each support atom */
+  const struct buffer *toward; /* [..] float: of each atom of the table, what rho draws its code to
+                                * (N.50), of nonnegative codes alone; NULL: 0.  A CPU has it */
   struct buffer *state;
   struct buffer *residual; /* [..][p] float, by unrounded codes; NULL: not wanted */
   struct buffer *codes;    /* [n][m_new][d] float, rounded once; NULL: not wanted */

@@ -52,6 +52,17 @@ int device_train_count(struct device *dev, const struct train_codes_job *job,
                        const struct batch_cut *cut, gidx *counts);
 int device_train_cut(struct device *dev, const struct train_codes_job *job,
                      const struct batch_cut *cut, gidx ties);
+/* Between the first and the second: the scores h of what is left of the rows, job.x, become what
+ * each atom would have without its own code: find_raise() of model/find.h (N.51). */
+struct train_raise {
+  const struct train_entries *entries; /* the codes of these rows; NULL: they have none */
+  int relative;                        /* scores count by the size of what is left */
+  real floor;
+};
+int device_train_raise(struct device *dev, const struct train_codes_job *job,
+                       const struct train_raise *raise);
+/* ERR_DEVICE unless the device has it. */
+int device_train_raise_has(const struct device *dev);
 gidx device_train_batch_bytes(const struct device *dev, const struct train_codes_job *job);
 
 /* Nested widths (N.47).  start <- where the entries of each block of a row begin, of 2 blocks or

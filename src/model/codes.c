@@ -175,11 +175,18 @@ static idx set_next(const struct normal *n, const real *in, const real *refused,
 void codes_nonnegative_reference(const float *row, const float *const *vector, idx big_m, idx p,
                                  real rho, real *codes, real *work)
 {
+  codes_toward_reference(row, vector, big_m, p, rho, NULL, codes, work);
+}
+
+void codes_toward_reference(const float *row, const float *const *vector, idx big_m, idx p,
+                            real rho, const real *toward, real *codes, real *work)
+{
   struct normal n;
   gidx m = big_m;
   size_t bytes = (size_t)big_m * sizeof(real);
   real *in = normal_make(&n, row, vector, big_m, p, rho, work);
   real *refused = in + m, *try_in = refused + m, *x = try_in + m, *z = x + m, *try_x = codes;
+  for (idx j = 0; j < m && toward; j++) n.b[j] = fma(rho, toward[j], n.b[j]);
   rank_test(&n, 0);
   memcpy(in, n.kept, bytes);
   memset(x, 0, bytes);

@@ -36,6 +36,11 @@ void codes_reference(const float *row, const float *const *vector, idx big_m, id
 void codes_nonnegative_reference(const float *row, const float *const *vector, idx big_m, idx p,
                                  real rho, real *codes, real *work);
 
+/* The same of codes that are drawn to toward[M] in the place of 0 (N.50): the penalty is
+ * 1/2 rho |c - toward|^2.  NULL: to 0. */
+void codes_toward_reference(const float *row, const float *const *vector, idx big_m, idx p,
+                            real rho, const real *toward, real *codes, real *work);
+
 /* Reference of the residual of (N.3r): out[p] <- fl32(x - sum_j codes_j vector_j), by fma in
  * support order. */
 void residual_reference(const float *row, const float *const *vector, idx big_m, idx p,

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ranks add up how many scores have each digit, and so all know the same cut; scores that equal it
- * go to ranks in their order, which is that of rows. */
+ * The device counts own scores, and all ranks agree on the cut (cut.h). */
 #include "train/selection.h"
 
-#include <string.h>
-
-#include "base/num.h"
 #include "base/status.h"
 #include "train/atoms.h"
+#include "train/cut.h"
 #include "train/train.h"
 
 struct train_codes_job codes_job_of(const struct stepper *s, int any_dead)
@@ -37,45 +34,28 @@ int selection_scores(struct stepper *s, int any_dead)
   return OK;
 }
 
-/* *cut <- that of all ranks' scores; *tied <- own scores that equal it. */
-static int cut_find(struct stepper *s, const struct train_codes_job *job, struct batch_cut *cut,
-                    gidx *tied)
-{
-  gidx own[BATCH_BINS] = {0}, all[BATCH_BINS];
-  *tied = 0;
-  while (cut->digits < BATCH_DIGITS) {
-    if (!comm_failure(s->c)) comm_record(s->c, device_train_count(s->device, job, cut, own));
-    memcpy(all, own, sizeof all);
-    TRY(comm_sum(s->c, all, BATCH_BINS));
-    int last = cut->digits == BATCH_DIGITS - 1;
-    batch_cut_narrow(cut, all);
-    if (last && cut->key > 0) *tied = own[cut->key & 1023];
-  }
-  return OK;
-}
+struct counting {
+  struct device *device;
+  const struct train_codes_job *job;
+};
 
-/* *ties <- how many of own scores that equal the cut are codes. */
-static int ties_share(struct stepper *s, const struct batch_cut *cut, gidx tied, gidx *ties)
+static int scores_count(void *self, const struct batch_cut *cut, gidx *counts)
 {
-  gidx left = cut->left;
-  memset(s->ties, 0, (size_t)s->c->size * sizeof *s->ties);
-  s->ties[s->c->rank] = tied;
-  if (s->c->size > 1) TRY(comm_sum(s->c, s->ties, s->c->size));
-  for (int r = 0; r < s->c->rank; r++) left -= imin(left, s->ties[r]);
-  *ties = imin(left, tied);
-  return OK;
+  struct counting *c = self;
+  return device_train_count(c->device, c->job, cut, counts);
 }
 
 int selection_run(struct stepper *s, int any_dead)
 {
   struct phase *codes = &s->phases[TRAIN_CODES];
-  gidx tied, ties = 0;
+  gidx ties = 0;
   struct train_codes_job job = codes_job_of(s, any_dead);
   struct batch_cut cut = batch_cut_begin(batch_most(s->sizes->l0, s->n));
+  struct counting counting = {s->device, &job};
+  const struct cut_task task = {s->c, &counting, scores_count, s->ties};
   int is_any = cut.digits == 0;
   phase_begin(codes);
-  TRY(cut_find(s, &job, &cut, &tied));
-  TRY(ties_share(s, &cut, tied, &ties));
+  TRY(cut_agree(&task, &cut, &ties));
   if (!comm_failure(s->c)) comm_record(s->c, device_train_cut(s->device, &job, &cut, ties));
   if (is_any) batch_threshold_add(&s->state->threshold, batch_cut_value(&cut));
   phase_end(codes, 0);

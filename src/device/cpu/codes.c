@@ -148,10 +148,22 @@ static void chunk_keep(const struct codes_work *w, const struct row_state *s, id
   }
 }
 
-/* Append rows old .. old + count - 1 to the factor of a row's state, and to y. */
-static void chunk_solve(const struct codes_plan *plan, struct codes_work *w,
-                        const struct row_state *s, const float *row, idx old, idx count)
+/* b of row i's vectors old .. old + count - 1, whose codes are drawn to a mean. */
+static void chunk_draw(const struct codes_plan *plan, struct codes_work *w, idx i, idx old,
+                       idx count)
 {
+  const struct codes_job *job = plan->job;
+  const idx *slot = (const idx *)job->slot->device + (gidx)i * job->max_m + old;
+  const float *toward = job->toward->device;
+  for (idx j = 0; j < count; j++) w->b[j] = fma(job->rho, (real)toward[slot[j]], w->b[j]);
+}
+
+/* Append rows old .. old + count - 1 to the factor of row i's state, and to y. */
+static void chunk_solve(const struct codes_plan *plan, struct codes_work *w,
+                        const struct row_state *s, idx i, idx old, idx count)
+{
+  const float *row = (const float *)plan->job->rows->device +
+                     (gidx)(plan->job->first + i) * plan->device->options.p;
   const struct codes_loops *loops = plan->device->codes;
   idx first = blocks_fill(w, w->vector, old, 0);
   idx blocks = blocks_fill(w, w->vector + old, count, first);
@@ -159,6 +171,7 @@ static void chunk_solve(const struct codes_plan *plan, struct codes_work *w,
                           w->g,      w->b, w->pack};
   int nonnegative = plan->device->options.nonnegative;
   loops->gram(&gram);
+  if (plan->job->toward) chunk_draw(plan, w, i, old, count);
   if (nonnegative) chunk_keep(w, s, old, count);
   loops->factor(&(struct factor_job){.old = old,
                                      .count = count,
@@ -218,7 +231,7 @@ static void row_solve(const struct codes_plan *plan, struct codes_work *w, idx i
   vectors_find(plan, i, w->vector);
   if (i + 1 < job->n) vectors_prefetch(plan, i + 1);
   for (idx old = job->m_old * d; old < m; old += CODES_CHUNK)
-    chunk_solve(plan, w, &s, row, old, m - old < CODES_CHUNK ? m - old : CODES_CHUNK);
+    chunk_solve(plan, w, &s, i, old, m - old < CODES_CHUNK ? m - old : CODES_CHUNK);
   if (nonnegative)
     nonnegative_find(plan, w, &s, m);
   else

@@ -242,6 +242,7 @@ const struct backend backend_cpu = {
     .train_count = cpu_train_count,
     .train_cut = cpu_train_cut,
     .train_batch_bytes = cpu_train_batch_bytes,
+    .train_raise = cpu_train_raise,
     .train_blocks = cpu_train_blocks,
     .train_suffix = cpu_train_suffix,
     .train_block_get = cpu_train_block_get,

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/train_impl.h"
+#include "model/find.h"
 
 /* Where the job's work has its arrays: scores[n][k], ties[n]. */
 static gidx *ties_of(const struct train_codes_job *job)
@@ -27,6 +28,27 @@ gidx cpu_train_batch_bytes(const struct train_codes_job *job)
 int cpu_train_scores(struct device *dev, const struct train_codes_job *job)
 {
   return job->n ? cpu_train_product(dev, job, 0, job->n, job->work) : OK;
+}
+
+int cpu_train_raise(struct device *dev, const struct train_codes_job *job,
+                    const struct train_raise *raise)
+{
+  const struct train_entries *e = raise->entries;
+#pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
+  for (idx i = 0; i < job->n; i++) {
+    struct find_raise row = {.k = job->k,
+                             .p = job->p,
+                             .left = job->x + (gidx)i * job->p,
+                             .relative = raise->relative,
+                             .floor = raise->floor};
+    if (e) {
+      row.n = (idx)(e->start[i + 1] - e->start[i]);
+      row.index = e->index + e->start[i];
+      row.code = e->value + e->start[i];
+    }
+    find_raise(&row, (float *)job->work + (gidx)i * job->k);
+  }
+  return OK;
 }
 
 int cpu_train_count(struct device *dev, const struct train_codes_job *job,

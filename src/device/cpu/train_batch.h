@@ -13,6 +13,8 @@ int cpu_train_count(struct device *dev, const struct train_codes_job *job,
                     const struct batch_cut *cut, gidx *counts);
 int cpu_train_cut(struct device *dev, const struct train_codes_job *job,
                   const struct batch_cut *cut, gidx ties);
+int cpu_train_raise(struct device *dev, const struct train_codes_job *job,
+                    const struct train_raise *raise);
 gidx cpu_train_batch_bytes(const struct train_codes_job *job);
 
 #endif

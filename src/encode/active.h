@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Codes of rows on their active atoms: those whose scores are above a cut (N.49), solved (N.50),
+ * and chosen again by what each row says of an atom when the others are described (N.51).
+ *
+ * Floor: encode.  Not collective: a rank's own rows, on its device.
+ *
+ * In between a caller finds the cut of a whole batch, or knows it: so rows have any number of
+ * atoms, ACTIVE_MOST at most. */
+#ifndef ENCODE_ACTIVE_H
+#define ENCODE_ACTIVE_H
+
+#include "base/memory.h"
+#include "device/device.h"
+#include "device/train.h"
+#include "model/find.h"
+
+struct active {
+  struct device *device; /* borrowed; d = 1, nonnegative */
+  idx most_k, p;         /* atoms and rows at most, set by the caller, as is the next */
+  idx most_n;
+  gidx entries; /* of all rows at most */
+  int relative; /* struct find_raise, set by the caller, as is the next */
+  real floor;
+  idx k; /* atoms at hand */
+  idx n; /* rows at hand; those of x from row `first` on */
+  const struct buffer *x;
+  gidx first;
+  gidx *start;         /* [n + 1] the host's: where the entries of a row begin in the next three, */
+  idx *index;          /* by ascending atoms */
+  float *score;        /* that chose the atom */
+  float *code;         /* 0 < code, once they are solved */
+  idx *order, *place;  /* [n] rows by length, and where each is among these */
+  struct buffer atoms; /* [most_k + 1][p] the last one is 0 */
+  struct buffer toward;              /* [most_k + 1] */
+  struct buffer bias;                /* [most_k] 0 */
+  struct buffer starts, list, value; /* struct train_entries */
+  struct buffer sorted, residual;    /* [most_n][p] */
+  struct buffer slot, codes;         /* [ACTIVE_ROWS][ACTIVE_MOST] */
+  struct buffer work;
+  struct arena arena;
+};
+
+/* Set device, most_k, p, most_n and entries first.  A dry device and arena count memory.
+ * ERR_DEVICE where the device lacks an operation; ERR_MEMORY. */
+int active_open(struct active *a);
+void active_close(struct active *a);
+
+/* The atoms are these k, and codes are drawn to toward[k], NULL: to 0. */
+int active_atoms(struct active *a, const float *atoms, idx k, const float *toward);
+
+/* Rows first .. first + n - 1 of x[..][p] are at hand, and scored. */
+int active_score(struct active *a, const struct buffer *x, gidx first, idx n);
+/* counts[BATCH_BINS] <- how many scores have each next digit of a cut. */
+int active_count(struct active *a, const struct batch_cut *cut, gidx *counts);
+/* Entries are the scores above the cut and the first `ties` that equal it. */
+int active_cut(struct active *a, const struct batch_cut *cut, gidx ties);
+/* Solve their codes with the penalty rho; those of 0 are no entries any more. */
+int active_solve(struct active *a, real rho);
+/* Score the rows again: each atom by what all others leave over.  Follows active_solve(). */
+int active_again(struct active *a);
+
+/* All of this for rows of a dictionary that is known, by its thresholds. */
+int active_encode(struct active *a, const struct buffer *x, gidx first, idx n,
+                  const struct found_encoder *by);
+
+#endif

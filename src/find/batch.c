@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Every rank's device has all rows of a batch and codes its own; codes go to all ranks. */
+#include "find/batch.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "device/train.h"
+#include "model/find_update.h"
+#include "train/cut.h"
+
+int batch_atoms(struct finder *f)
+{
+  return active_atoms(&f->active, f->atoms, f->k, f->means);
+}
+
+int batch_read(struct finder *f, gidx number)
+{
+  struct phase *read = &f->result->phases[FIND_READ];
+  gidx epoch, first;
+  find_plan_batch(&f->plan, number, &epoch, &first, &f->codes.n);
+  f->taken = 0;
+  f->is_coded = 0;
+  phase_begin(read);
+  TRY(batches_take(&f->batches, epoch, first, f->codes.n, &f->x));
+  if (!comm_failure(f->c))
+    comm_record(f->c,
+                device_train_offset(&f->device, f->x.device, f->codes.n, f->p, f->offset.device));
+  phase_end(read, 0);
+  return OK;
+}
+
+/* Own rows' weights to all. */
+static int weights_share(struct finder *f)
+{
+  struct active *a = &f->active;
+  real *weight = f->codes.weight;
+  gidx first, own;
+  comm_share(f->codes.n, f->c->size, f->c->rank, &first, &own);
+  const real *squares = f->squares.host;
+  for (gidx i = 0; i < own; i++)
+    weight[first + i] = find_weight(squares[2 * a->place[i] + 1], f->square);
+  return comm_allgather(f->c, weight + first, f->counts, sizeof *weight, weight);
+}
+
+/* The squares of what is left of own rows, in their order by length; `sorted` is work by now. */
+static int squares_find(struct finder *f)
+{
+  struct active *a = &f->active;
+  const struct train_errors_job job = {.error = a->sorted.device,
+                                       .x = a->residual.device,
+                                       .squares = f->squares.device,
+                                       .n = a->n,
+                                       .p = f->p};
+  if (a->n) TRY(device_train_errors(&f->device, &job));
+  return device_get(&f->device, &f->squares, 0, 2 * a->n * (gidx)sizeof(real));
+}
+
+static int scores_count(void *self, const struct batch_cut *cut, gidx *counts)
+{
+  struct finder *f = self;
+  return active_count(&f->active, cut, counts);
+}
+
+/* The scores of own rows, the first time or again. */
+static int rows_score(struct finder *f, int look)
+{
+  struct phase *scores = &f->result->phases[FIND_SCORES];
+  gidx first, own;
+  comm_share(f->codes.n, f->c->size, f->c->rank, &first, &own);
+  phase_begin(scores);
+  TRY(look ? active_again(&f->active) : active_score(&f->active, &f->x, first, (idx)own));
+  phase_end(scores, (double)own * f->k * f->p);
+  return OK;
+}
+
+/* Choose the active atoms of all ranks' rows, and solve their codes. */
+static int rows_choose(struct finder *f, const struct batch_choice *choice, int look)
+{
+  struct phase *choose = &f->result->phases[FIND_CHOOSE], *codes = &f->result->phases[FIND_CODES];
+  struct batch_cut cut = batch_cut_begin(batch_most(choice->l0, f->codes.n));
+  const struct cut_task task = {f->c, f, scores_count, f->ties};
+  gidx ties;
+  phase_begin(choose);
+  TRY(cut_agree(&task, &cut, &ties));
+  if (!comm_failure(f->c)) comm_record(f->c, active_cut(&f->active, &cut, ties));
+  phase_end(choose, 0);
+  choice->threshold[look] = batch_cut_value(&cut);
+  phase_begin(codes);
+  if (!comm_failure(f->c)) comm_record(f->c, active_solve(&f->active, choice->rho));
+  phase_end(codes, 0);
+  return OK;
+}
+
+/* The codes of all ranks' rows to all. */
+int codes_share(struct finder *f, int with_weights)
+{
+  struct batch_codes *b = &f->codes;
+  const struct active *a = &f->active;
+  struct comm *c = f->c;
+  gidx first, own;
+  for (int r = 0; r < c->size; r++) {
+    comm_share(b->n, c->size, r, &first, &own);
+    f->counts[r] = (idx)own;
+  }
+  comm_share(b->n, c->size, c->rank, &first, &own);
+  for (gidx i = 0; i < own; i++) b->lengths[first + i] = (idx)(a->start[i + 1] - a->start[i]);
+  TRY(comm_allgather(c, b->lengths + first, f->counts, sizeof *b->lengths, b->lengths));
+  if (with_weights) TRY(weights_share(f));
+  b->start[0] = 0;
+  for (idx i = 0; i < b->n; i++) b->start[i + 1] = b->start[i] + b->lengths[i];
+  for (int r = 0; r < c->size; r++) {
+    comm_share(b->n, c->size, r, &first, &own);
+    f->counts[r] = (idx)(b->start[first + own] - b->start[first]);
+  }
+  TRY(comm_allgather(c, a->index, f->counts, sizeof *b->index, b->index));
+  return comm_allgather(c, a->code, f->counts, sizeof *b->code, b->code);
+}
+
+int batch_code(struct finder *f, const struct batch_choice *choice)
+{
+  struct phase *share = &f->result->phases[FIND_SHARE];
+  for (int look = 0; look <= choice->looks; look++) {
+    if (!comm_failure(f->c)) comm_record(f->c, rows_score(f, look));
+    TRY(rows_choose(f, choice, look));
+  }
+  phase_begin(share);
+  if (!comm_failure(f->c)) comm_record(f->c, squares_find(f));
+  TRY(codes_share(f, 1));
+  f->is_coded = 1;
+  phase_end(share, 0);
+  return OK;
+}

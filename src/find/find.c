@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Updates, with a look at the held-out rows when a stage ends. */
+#include "find/find.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "comm/buffers.h"
+#include "find/batch.h"
+#include "find/judge.h"
+#include "find/move.h"
+#include "find/open.h"
+#include "find/renew.h"
+#include "find/sums.h"
+#include "model/access.h"
+#include "seed/mean.h"
+
+static const struct phase phase_names[FIND_PHASES] = {
+    [FIND_START] = {.name = "start"},   [FIND_READ] = {.name = "read"},
+    [FIND_SCORES] = {"scores", "GMAC"}, [FIND_CHOOSE] = {.name = "choose"},
+    [FIND_CODES] = {.name = "codes"},   [FIND_SHARE] = {.name = "share"},
+    [FIND_SUMS] = {.name = "sums"},     [FIND_MOVE] = {.name = "move"},
+    [FIND_JUDGE] = {.name = "judge"},   [FIND_WRITE] = {.name = "write"},
+};
+
+/* Among what asks to stop: that a state is due. */
+static const uint64_t SAVE = UINT64_C(1) << 63;
+
+static int mean_find(struct finder *f)
+{
+  const struct find_point *start = f->task->start;
+  size_t bytes = (size_t)f->p * sizeof *f->mean;
+  const real *given = start ? start->mean : NULL;
+  if (given)
+    memcpy(f->mean, given, bytes);
+  else if (!start && f->task->center)
+    TRY(mean_compute_warned(f->c, &f->fitted, &f->sink->reading, f->mean));
+  else
+    f->mean = NULL;
+  f->batches.mean = f->mean;
+  memset(f->described, 0, bytes);
+  if (f->mean) memcpy(f->described, f->mean, bytes);
+  return OK;
+}
+
+/* The mean square of the first rows, less the mean. */
+static int square_find(struct finder *f)
+{
+  const struct row_source *rows = &f->fitted;
+  idx n = (idx)imin(rows->n, SHUFFLE_ROWS), p = f->p;
+  float *x = f->batches.pool.host;
+  real sum = 0;
+  int status =
+      f->c->rank ? OK : rows_access(&f->batches.worker, (struct rows_access){rows, 0, n, x});
+  TRY(comm_agree(f->c, status));
+  if (f->c->rank == 0) {
+    rows_center(x, n, p, f->mean);
+    for (gidx i = 0; i < (gidx)n * p; i++) sum = fma(x[i], x[i], sum);
+    f->square = sum / n;
+  }
+  return comm_broadcast(f->c, &f->square, 1, sizeof f->square);
+}
+
+/* Go on from what an earlier run left. */
+static int start_take(struct finder *f)
+{
+  const struct find_point *s = f->task->start;
+  gidx p = f->p;
+  CHECK(s->rows_hash == f->rows_hash, ERR_INPUT,
+        "the earlier run was begun with other rows than those of '%s': rows_hash %016llx, not "
+        "%016llx; resume with the same",
+        f->task->rows->name, (unsigned long long)s->rows_hash, (unsigned long long)f->rows_hash);
+  CHECK(s->held_hash == f->judge.hash, ERR_INPUT,
+        "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
+        "resume with the same",
+        (unsigned long long)s->held_hash, (unsigned long long)f->judge.hash);
+  CHECK(s->update >= 0 && s->update <= f->result->all && s->k >= 1 && s->k <= f->plan.k &&
+            s->count >= 0 && s->count <= s->update,
+        ERR_INPUT, "the earlier run did %lld updates of %lld, has %d atoms of %d, and %lld lines",
+        (long long)s->update, (long long)f->result->all, s->k, f->plan.k, (long long)s->count);
+  memcpy(f->atoms, s->atoms, (size_t)(s->k * p) * sizeof *f->atoms);
+  memcpy(f->means, s->means, (size_t)s->k * sizeof *f->means);
+  memcpy(f->firing, s->firing, (size_t)s->k * sizeof *f->firing);
+  memcpy(f->offset.host, s->offset, (size_t)p * sizeof(float));
+  memcpy(f->described, s->described, (size_t)p * sizeof *f->described);
+  memcpy(f->lines, s->lines, (size_t)s->count * sizeof *f->lines);
+  f->count = s->count;
+  f->fired_rows = s->fired_rows;
+  f->replaced = s->replaced;
+  f->k = s->k;
+  f->update = s->update;
+  return device_put(&f->device, &f->offset, 0, p * (gidx)sizeof(float));
+}
+
+/* The first atoms are rows of the first batch. */
+static int start_make(struct finder *f)
+{
+  TRY(batch_read(f, 0));
+  return atoms_grow(f, find_plan_step(&f->plan, 0).k);
+}
+
+static int state_open(struct finder *f)
+{
+  TRY(batches_hash(&f->batches, &f->rows_hash));
+  TRY(mean_find(f));
+  TRY(square_find(f));
+  TRY(judge_read(f));
+  f->encoder = (struct found_encoder){.looks = f->task->recipe.end_looks,
+                                      .relative = f->task->recipe.relative,
+                                      .floor = f->task->recipe.floor * f->square};
+  f->active.floor = f->encoder.floor;
+  return f->task->start ? comm_agree(f->c, start_take(f)) : start_make(f);
+}
+
+static int point_show(struct finder *f, enum find_reason why)
+{
+  const struct find_point point = {.update = f->update,
+                                   .count = f->count,
+                                   .lines = f->lines,
+                                   .k = f->k,
+                                   .atoms = f->atoms,
+                                   .means = f->means,
+                                   .firing = f->firing,
+                                   .fired_rows = f->fired_rows,
+                                   .replaced = f->replaced,
+                                   .encoder = f->encoder,
+                                   .mean = f->mean,
+                                   .offset = f->offset.host,
+                                   .described = f->described,
+                                   .rows_hash = f->rows_hash,
+                                   .held_hash = f->judge.hash};
+  struct phase *write = &f->result->phases[FIND_WRITE];
+  if (why != FIND_LINE) batches_rest(&f->batches); /* files have one user at a time */
+  phase_begin(write);
+  TRY(f->sink->point(f->sink->self, &point, why));
+  phase_end(write, 0);
+  if (why == FIND_STATE) f->saved = log_seconds();
+  return OK;
+}
+
+/* The thresholds by which rows are described: the cuts of the first batch. */
+static int thresholds_find(struct finder *f)
+{
+  real share = sqrt((real)f->k / f->plan.k);
+  const struct batch_choice choice = {
+      .l0 = f->plan.l0 * share, .looks = f->encoder.looks, .threshold = f->encoder.threshold};
+  TRY(batch_read(f, 0));
+  if (!comm_failure(f->c)) comm_record(f->c, batch_atoms(f));
+  return batch_code(f, &choice);
+}
+
+/* A line about the update that was just done, of which `step` says what it was. */
+static int line_add(struct finder *f, const struct find_step *step)
+{
+  struct find_line *line = &f->lines[f->count];
+  idx k = f->k;
+  *line = (struct find_line){
+      .update = f->update, .atoms = step->k, .l0 = step->l0, .replaced = f->replaced};
+  for (idx a = 0; a < step->k; a++) line->dead += f->firing[a] == 0;
+  f->k = step->k; /* those that are new are not judged */
+  TRY(thresholds_find(f));
+  TRY(judge_run(f));
+  f->k = k;
+  f->replaced = 0;
+  line->held = f->judge.explained;
+  line->held_l0 = f->judge.l0;
+  line->seconds = log_seconds() - f->begun;
+  f->count++;
+  return comm_broadcast(f->c, &line->seconds, 1, sizeof line->seconds);
+}
+
+static uint64_t update_asked(struct finder *f)
+{
+  int is_due = f->c->rank == 0 && log_seconds() - f->saved >= f->sink->save_seconds;
+  return stops_asked(&f->sink->stops) | (is_due ? SAVE : 0);
+}
+
+/* Add the codes of the update's batches up; *asked <- what asks to stop, which leaves it. */
+static int batches_add(struct finder *f, const struct find_step *step, uint64_t *asked)
+{
+  struct phase *sums = &f->result->phases[FIND_SUMS];
+  float threshold[FIND_LOOKS + 1];
+  const struct batch_choice choice = {.l0 = step->l0,
+                                      .rho = step->is_whole ? f->task->recipe.rho : 0,
+                                      .looks = f->task->recipe.looks,
+                                      .threshold = threshold};
+  if (!comm_failure(f->c)) comm_record(f->c, batch_atoms(f));
+  if (!comm_failure(f->c)) comm_record(f->c, sums_clear(f));
+  for (gidx b = 0; b < step->batches; b++) {
+    *asked = b ? stops_asked(&f->sink->stops) : *asked;
+    TRY(comm_agree_flags(f->c, OK, 0, asked));
+    if (*asked & ~SAVE) return OK;
+    TRY(batch_read(f, step->first + b));
+    TRY(batch_code(f, &choice));
+    phase_begin(sums);
+    if (!comm_failure(f->c)) comm_record(f->c, sums_add(f));
+    phase_end(sums, 0);
+  }
+  return OK;
+}
+
+static int update_run(struct finder *f, const struct find_step *step, uint64_t *asked)
+{
+  TRY(batches_add(f, step, asked));
+  if (*asked & ~SAVE) return OK;
+  TRY(atoms_move(f));
+  if (step->replaces) TRY(atoms_replace(f));
+  f->update++;
+  if (f->update < f->result->all) TRY(atoms_grow(f, find_plan_step(&f->plan, f->update).k));
+  return comm_agree(f->c, OK);
+}
+
+/* The last updates have a line each, of a stage the last. */
+static int line_is_due(const struct finder *f, const struct find_step *step)
+{
+  gidx left = f->result->all - f->update;
+  return left < f->plan.last || find_plan_step(&f->plan, f->update).k > step->k;
+}
+
+static int updates_run(struct finder *f)
+{
+  struct progress progress;
+  gidx all = f->result->all;
+  f->saved = log_seconds();
+  progress_start(&progress, "find", "updates", all);
+  progress.before = f->update;
+  while (f->update < all) {
+    struct find_step step = find_plan_step(&f->plan, f->update);
+    uint64_t asked = update_asked(f);
+    TRY(update_run(f, &step, &asked));
+    if (asked & ~SAVE) {
+      f->result->stopped = 1;
+      f->sink->stops.stopped(f->sink->stops.self, asked & ~SAVE);
+      return point_show(f, FIND_STATE);
+    }
+    progress_show(&progress, f->update);
+    if (line_is_due(f, &step)) {
+      TRY(line_add(f, &step));
+      TRY(point_show(f, f->update == all ? FIND_END : FIND_LINE));
+    }
+    if (asked && f->update < all) TRY(point_show(f, FIND_STATE));
+  }
+  return OK;
+}
+
+static int finder_run(struct finder *f)
+{
+  struct phase *start = &f->result->phases[FIND_START];
+  phase_begin(start);
+  TRY(comm_agree(f->c, finder_open(f)));
+  TRY(comm_devices_open(f->c, f->c, &f->device, (gidx)f->plan.batch * f->p * (gidx)sizeof(float)));
+  TRY(state_open(f));
+  phase_end(start, 0);
+  TRY(updates_run(f));
+  f->result->updates = f->update;
+  comm_devices_close(f->c);
+  return OK;
+}
+
+int find_run(const struct find_task *task, struct comm *c, const struct find_sink *sink,
+             struct find_result *result)
+{
+  struct finder *f; /* on the heap: struct run of cli/command.h says why */
+  *result = (struct find_result){0};
+  TRY(comm_agree(c, struct_alloc(&f, sizeof *f)));
+  f->task = task;
+  f->c = c;
+  f->sink = sink;
+  f->result = result;
+  f->begun = log_seconds();
+  memcpy(result->phases, phase_names, sizeof phase_names);
+  TRY(finder_run(f));
+  finder_close(f);
+  free(f);
+  return OK;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Finding features: from rows to atoms that fire where the features of the rows do (N.49 - N.57).
+ *
+ * Floor: find.  Knows no files: rows come from a source, and what is reached goes to a sink.
+ *
+ * The dictionary grows in stages.  An update chooses the active atoms of some rows by a cut of the
+ * whole batch, solves their codes, leaves each atom out once to choose again, and moves all atoms,
+ * block after block of falling frequency.  Ranks share out the rows of a batch, then the atoms and
+ * columns of the sums, so that none is ever divided: the atoms are the same bits on any number of
+ * ranks. */
+#ifndef FIND_FIND_H
+#define FIND_FIND_H
+
+#include "base/phase.h"
+#include "base/stop.h"
+#include "comm/comm.h"
+#include "model/find.h"
+#include "model/find_plan.h"
+#include "model/rows.h"
+
+enum { FIND_HELD_MOST = 65536 }; /* rows, about, that are held out at most */
+
+/* What is done with the rows; the defaults are those of find_recipe(). */
+struct find_recipe {
+  struct find_plan plan; /* rows, stages and batches are filled in by find_run() */
+  int looks;             /* how often atoms are chosen again in an update, and in the end */
+  int end_looks;
+  int relative; /* scores count by the size of what is left of a row, */
+  real floor;   /* which is no less than this share of the rows' mean square */
+  real rho;     /* what draws codes to the means of their atoms, in updates of all rows */
+  real ridge;   /* what holds atoms where they are */
+  struct find_blocks blocks; /* atoms move block after block; count 0: all at once */
+  real twin;                 /* cosine above which the rarer of two atoms is replaced */
+};
+struct find_recipe find_recipe(idx k, real l0);
+
+struct find_point;
+
+struct find_task {
+  const struct row_source *rows;
+  const struct row_source *held; /* rows to judge by; NULL: windows of `rows` are held out */
+  real held_share;               /* of the windows, for that; 0: nothing is held out */
+  int center;                    /* subtract the column means of the fitted rows */
+  struct find_recipe recipe;
+  uint64_t seed;
+  gidx beside; /* bytes that the caller holds, for the memory check */
+  idx threads;
+  const char *variant, *device, *kernels; /* struct device_options */
+  const struct find_point *start;         /* go on from here; NULL: begin anew */
+};
+
+/* What was reached after so many updates; NaN where there are no such rows. */
+struct find_line {
+  gidx update;
+  idx atoms;
+  real l0;       /* active atoms a row, as the plan says */
+  gidx dead;     /* atoms that no row of the update had */
+  gidx replaced; /* twins and dead atoms, since the line before */
+  real held;     /* explained variance of the held-out rows, by the thresholds at hand */
+  real held_l0;  /* their codes a row */
+  real seconds;  /* since the work began */
+};
+
+/* All that the work needs to go on after an update, beside its rows and options. */
+struct find_point {
+  gidx update;
+  gidx count;                    /* lines so far */
+  const struct find_line *lines; /* [count] */
+  idx k;                         /* atoms so far */
+  const float *atoms;            /* [K][p] the first k; by falling frequency */
+  const float *means;            /* [K] of their codes */
+  const gidx *firing;            /* [K] rows of the last update that had each */
+  gidx fired_rows;               /* of how many */
+  struct found_encoder encoder;  /* by which rows are described now */
+  const real *mean;              /* [p]; NULL: rows are not centred */
+  const float *offset;           /* [p] what rows lose beside it */
+  const real *described;         /* [p] both */
+  gidx replaced;                 /* since the last line */
+  uint64_t rows_hash, held_hash; /* of the fitted rows and the held-out ones; 0: there are none */
+};
+
+enum find_reason { FIND_LINE, FIND_STATE, FIND_END };
+
+/* What is handed over, valid during the call, on every rank. */
+struct find_sink {
+  void *self;
+  int (*point)(void *self, const struct find_point *point, enum find_reason why); /* collective */
+  real save_seconds;    /* after the last state, and the update in work, another one follows */
+  struct stops stops;   /* asked before each batch: what is done of the update is then lost */
+  struct stops reading; /* asked while the rows are read for their mean: all is then lost */
+};
+
+enum find_phase {
+  FIND_START, /* rows looked at, mean, held-out rows read */
+  FIND_READ,  /* pools of rows */
+  FIND_SCORES,
+  FIND_CHOOSE, /* the cut of a batch */
+  FIND_CODES,
+  FIND_SHARE, /* what ranks tell each other of codes */
+  FIND_SUMS,
+  FIND_MOVE, /* atoms, and those that are replaced */
+  FIND_JUDGE,
+  FIND_WRITE, /* the sink */
+  FIND_PHASES
+};
+
+struct find_result {
+  gidx updates, all; /* done, of how many */
+  gidx fitted_rows, held_rows;
+  int stopped;
+  char device[280];
+  struct phase phases[FIND_PHASES];
+};
+
+/* What shapes and sizes say before anything of their size is allocated.  Not collective.
+ * ERR_INPUT, ERR_USAGE. */
+int find_task_check(const struct find_task *task);
+
+/* Collective; the same status on every rank.  ERR_INPUT: what find_task_check() refuses, values
+ * that are not finite, rows that do not vary, or a start that does not fit the rows; ERR_DEVICE;
+ * ERR_MEMORY before any work. */
+int find_run(const struct find_task *task, struct comm *c, const struct find_sink *sink,
+             struct find_result *result);
+
+#endif

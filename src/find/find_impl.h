@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The state of finding features, which its files share.
+ *
+ * Floor: find; included by src/find only.
+ *
+ * To read the job from top to bottom: find.c (the loop over updates), open.c (rows and memory),
+ * batch.c (rows become codes), sums.c (codes become sums), move.c (sums become atoms), renew.c
+ * (atoms that are new), judge.c (held-out rows). */
+#ifndef FIND_FIND_IMPL_H
+#define FIND_FIND_IMPL_H
+
+#include "base/memory.h"
+#include "device/dense.h"
+#include "encode/active.h"
+#include "find/find.h"
+#include "model/split.h"
+#include "model/shuffle.h"
+#include "train/batches.h"
+
+enum {
+  SUM_ROWS = 512,
+  SUM_MOST = ACTIVE_MOST + 1
+}; /* rows that are added at a time, and entries */
+
+/* Codes of all rows of a batch, on every rank. */
+struct batch_codes {
+  idx n;
+  gidx *start; /* [n + 1] */
+  idx *index;  /* [entries] */
+  float *code;
+  idx *lengths; /* [batch] work */
+  real *weight; /* [n] how much a row counts (N.52) */
+  gidx most;    /* entries at most */
+};
+
+/* Sums of an update, of all atoms and the intercept behind them: own rows of the Gram matrix, own
+ * columns of the target. */
+struct find_shares {
+  idx first, count;                  /* atoms */
+  idx begin, end;                    /* columns */
+  struct buffer gram, target;        /* [k + 1][k + 1], [k + 1][end - begin] real */
+  struct buffer slots, codes, work;  /* [SUM_ROWS][SUM_MOST] */
+  struct buffer moved;               /* [k][end - begin] real */
+  struct buffer panel, square, half; /* [widest block][k], [..][..], [..][end - begin] real */
+  struct dense dense;
+  real *gathered, *all; /* [k][p] */
+  real *intercept;      /* [p] */
+  real *pivot;          /* [widest block] */
+};
+
+/* Rows to judge by: each rank holds its sum blocks. */
+struct find_judge {
+  struct row_source rows; /* n = 0: there are none */
+  gidx first;
+  idx n;
+  float *x; /* [n][p] */
+  struct buffer all;
+  gidx *start;
+  idx *index;
+  float *code; /* [entries] of a piece */
+  struct row_quality *quality;
+  real tss, explained, l0;
+  uint64_t hash;
+};
+
+struct finder {
+  const struct find_task *task;
+  struct comm *c;
+  const struct find_sink *sink;
+  struct find_result *result;
+  struct find_plan plan;
+  struct find_blocks blocks; /* that atoms move in, one after another */
+  struct row_split split;
+  struct row_source fitted;
+  struct row_part sample; /* of the fitted rows, to judge by where none are held out */
+  struct batches batches;
+  struct device device;
+  struct active active;
+  struct batch_codes codes;
+  struct find_shares sums;
+  struct find_judge judge;
+  struct buffer x; /* [batch][p] all rows of a batch, on every rank */
+  idx p, k;        /* columns; atoms so far */
+  idx widest;      /* atoms of a block at most */
+  gidx update;
+  float *atoms, *before;  /* [K][p] */
+  float *means;           /* [K] */
+  gidx *firing, *ordered; /* [K] */
+  real *code_sums;        /* [K] */
+  idx *order;             /* [K] */
+  unsigned char *renew;   /* [K] */
+  float *fresh;           /* [K][p] new atoms */
+  real *wide;             /* [p] */
+  struct buffer row;      /* [p] */
+  struct buffer squares;  /* [own rows][2] real */
+  struct buffer offset;   /* [p] what rows lose beside the mean */
+  real *described;        /* [p] the mean, and that */
+  int is_coded;           /* the batch at hand is, and what is left of its rows is known */
+  gidx fired_rows, taken; /* rows of the batch that became atoms already */
+  gidx replaced;
+  struct found_encoder encoder;
+  real square; /* mean square of the first rows, less the mean */
+  real *mean;  /* [p]; NULL: rows are not centred */
+  struct find_line *lines;
+  gidx count;
+  idx *counts, *more; /* [size] */
+  gidx *ties;         /* [size] */
+  uint64_t rows_hash;
+  double begun, saved;
+  struct arena arena;
+};
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rows are read once; each rank codes its sum blocks, piece by piece, with the operations of a
+ * batch. */
+#include "find/judge.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "device/codes.h"
+#include "model/identity.h"
+#include "refit/coder.h"
+#include "refit/state.h"
+#include "refit/sums.h"
+
+enum { SAMPLE = 8192 }; /* fitted rows that judge where none are held out */
+
+int judge_alloc(struct finder *f)
+{
+  struct find_judge *j = &f->judge;
+  struct arena *a = &f->arena;
+  if (j->rows.n == 0) part_source(&f->sample, &f->fitted, 0, imin(f->fitted.n, SAMPLE), &j->rows);
+  gidx n = refit_rows_share(j->rows.n, f->c->size, f->c->rank, &j->first);
+  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank to judge by are too many", (long long)n);
+  j->n = (idx)n;
+  TRY(arena_alloc(a, &j->x, imax(n, 1) * f->p, sizeof *j->x));
+  TRY(arena_alloc(a, &j->quality, n, sizeof *j->quality));
+  return buffer_wrap(&f->device, &j->all, j->x, imax(n, 1) * f->p * (gidx)sizeof *j->x);
+}
+
+void judge_close(struct finder *f)
+{
+  buffer_free(&f->device, &f->judge.all);
+}
+
+int judge_read(struct finder *f)
+{
+  struct find_judge *j = &f->judge;
+  struct comm *c = f->c;
+  uint64_t terms = 0;
+  gidx bytes = (gidx)j->n * f->p * (gidx)sizeof *j->x;
+  TRY(comm_agree_at(
+      c, refit_rows_load(&j->rows, f->described, j->first, j->n, f->task->threads, j->x, &terms),
+      j->first));
+  gidx sum = (gidx)terms;
+  TRY(comm_sum(c, &sum, 1));
+  j->hash = content_hash((uint64_t)sum, j->rows.n, f->p, 1);
+  TRY(refit_tss(c, j->rows.n, j->x, f->p, &j->tss));
+  int varies = c->rank || j->tss > 0;
+  TRY(comm_agree(c, varies ? OK
+                           : status_fail(ERR_INPUT, __FILE__, __LINE__,
+                                         "the held-out rows of '%s' do not vary: their explained "
+                                         "variance is not defined",
+                                         j->rows.name)));
+  return comm_agree(c, j->n ? device_put(&f->device, &j->all, 0, bytes) : OK);
+}
+
+/* The quality of own rows first .. first + n - 1. */
+static int piece_judge(struct finder *f, idx first, idx n)
+{
+  struct find_judge *j = &f->judge;
+  struct active *a = &f->active;
+  TRY(active_encode(a, &j->all, first, n, &f->encoder));
+  return device_quality(&f->device, &(struct quality_job){.n = n,
+                                                          .rows = j->x + (gidx)first * f->p,
+                                                          .atoms = f->atoms,
+                                                          .start = a->start,
+                                                          .support = a->index,
+                                                          .codes = a->code,
+                                                          .quality = j->quality + first});
+}
+
+static int rows_judge(struct finder *f)
+{
+  struct active *a = &f->active;
+  TRY(active_atoms(a, f->atoms, f->k, NULL));
+  idx most = (idx)imin(a->most_n, imax(a->entries / f->k, 1)), n;
+  for (idx i = 0; i < f->judge.n; i += n) {
+    n = (idx)imin(most, f->judge.n - i);
+    TRY(piece_judge(f, i, n));
+  }
+  return OK;
+}
+
+int judge_run(struct finder *f)
+{
+  struct find_judge *j = &f->judge;
+  struct phase *judge = &f->result->phases[FIND_JUDGE];
+  phase_begin(judge);
+  f->is_coded = 0;
+  batches_rest(&f->batches); /* files have one user at a time */
+  TRY(judge_read(f));
+  TRY(comm_agree_at(f->c, rows_judge(f), j->first));
+  struct coded coded = {.n = j->n, .first = j->first, .quality = {.host = j->quality}};
+  struct metrics m = {.n = j->rows.n, .p = f->p};
+  TRY(coded_metrics(&coded, f->c, j->tss, &m));
+  real figures[] = {isnan(m.explained_variance) ? nan_canonical() : m.explained_variance, m.l0};
+  TRY(comm_broadcast(f->c, figures, LENGTH(figures), sizeof *figures));
+  j->explained = figures[0];
+  j->l0 = figures[1];
+  phase_end(judge, 0);
+  return OK;
+}

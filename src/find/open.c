@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Everything is allocated before any row is read; on a dry device and arena first, which count. */
+#include "find/open.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "device/triad.h"
+#include "find/judge.h"
+#include "find/sums.h"
+
+struct find_recipe find_recipe(idx k, real l0)
+{
+  return (struct find_recipe){.plan = {.k = k,
+                                       .l0 = l0,
+                                       .each = 4,
+                                       .last = 8,
+                                       .part = 65536,
+                                       .batch = 16384,
+                                       .first_share = 2.4,
+                                       .end_share = 1,
+                                       .settled = 0.8},
+                              .looks = 2,
+                              .end_looks = 3,
+                              .relative = 1,
+                              .floor = 0.1,
+                              .ridge = 1,
+                              .twin = 0.6};
+}
+
+/* The rows that are fitted, and those that judge. */
+static int rows_split(const struct find_task *t, struct row_split *split, struct row_source *fitted,
+                      struct row_source *held)
+{
+  const struct split_task task = {t->rows, t->held, t->held_share, FIND_HELD_MOST, t->seed};
+  const struct find_plan *plan = &t->recipe.plan;
+  TRY(split_open(split, &task, fitted, held));
+  CHECK(fitted->n >= plan->k, ERR_INPUT,
+        "'%s' has %lld rows to fit, fewer than %d atoms: lower --atoms, or give more rows",
+        t->rows->name, (long long)fitted->n, plan->k);
+  CHECK(plan->l0 <= plan->k, ERR_USAGE,
+        "'--l0' is %.6g active atoms a row, and there are %d atoms: lower it", plan->l0, plan->k);
+  CHECK(plan->l0 * (real)fitted->n >= 1, ERR_USAGE,
+        "'--l0' is %.6g active atoms a row, so that %lld rows would have none: raise it", plan->l0,
+        (long long)fitted->n);
+  return OK;
+}
+
+int find_task_check(const struct find_task *task)
+{
+  struct row_split split = {0};
+  struct row_source fitted, held;
+  TRY(rows_split(task, &split, &fitted, &held));
+  split_free(&split);
+  return OK;
+}
+
+/* The widest of the blocks that atoms move in. */
+static idx widest_block(const struct find_blocks *blocks)
+{
+  idx widest = 0;
+  for (int b = 0; b < blocks->count; b++)
+    widest = (idx)imax(widest, blocks->end[b] - (b ? blocks->end[b - 1] : 0));
+  return widest;
+}
+
+static int sizes_find(struct finder *f)
+{
+  const struct find_task *t = f->task;
+  struct find_plan *plan = &f->plan;
+  TRY(rows_split(t, &f->split, &f->fitted, &f->judge.rows));
+  f->result->fitted_rows = f->fitted.n;
+  f->result->held_rows = f->judge.rows.n;
+  f->p = t->rows->p;
+  *plan = t->recipe.plan;
+  plan->rows = f->fitted.n;
+  plan->batch = (idx)imin(plan->batch, plan->rows);
+  find_plan_fill(plan);
+  f->blocks = t->recipe.blocks;
+  if (!f->blocks.count) f->blocks = (struct find_blocks){1, {plan->k}};
+  f->widest = widest_block(&f->blocks);
+  f->result->all = find_plan_updates(plan);
+  return OK;
+}
+
+/* Entries that a batch has at most. */
+static gidx entries_most(const struct finder *f)
+{
+  const struct find_plan *plan = &f->plan;
+  gidx most = plan->k;
+  for (gidx u = 0; u <= f->result->all; u++) {
+    struct find_step step = find_plan_step(plan, u);
+    most = imax(most, batch_most(fmax(step.l0, plan->l0), plan->batch));
+  }
+  return most;
+}
+
+static struct device_options options_of(const struct finder *f, const char *kind)
+{
+  const struct find_task *t = f->task;
+  return (struct device_options){.p = f->p,
+                                 .d = 1,
+                                 .nonnegative = 1,
+                                 .threads = t->threads,
+                                 .variant = t->variant,
+                                 .kind = kind,
+                                 .work =
+                                     (real)f->result->all * (real)f->plan.part * f->plan.k * f->p,
+                                 .local_rank = f->c->local_rank,
+                                 .kernels = t->kernels};
+}
+
+/* On a GPU, if it has all operations. */
+static int device_start(struct finder *f)
+{
+  int is_auto = strcmp(f->task->device, "auto") == 0;
+  struct device_options options = options_of(f, f->task->device);
+  TRY(device_open(&f->device, &options));
+  if (!device_is_gpu(&f->device)) return OK;
+  int status = device_train_raise_has(&f->device);
+  if (status != ERR_DEVICE || !is_auto) return status;
+  log_info("no GPU is used: %s", status_message());
+  status_clear();
+  device_close(&f->device);
+  options.kind = "cpu";
+  return device_open(&f->device, &options);
+}
+
+static int vectors_alloc(struct finder *f)
+{
+  struct arena *a = &f->arena;
+  gidx k = f->plan.k, p = f->p, size = f->c->size;
+  TRY(arena_alloc(a, &f->atoms, k * p, sizeof *f->atoms));
+  TRY(arena_alloc(a, &f->before, k * p, sizeof *f->before));
+  TRY(arena_alloc(a, &f->fresh, k * p, sizeof *f->fresh));
+  TRY(arena_alloc(a, &f->means, k, sizeof *f->means));
+  TRY(arena_alloc(a, &f->firing, k, sizeof *f->firing));
+  TRY(arena_alloc(a, &f->ordered, k, sizeof *f->ordered));
+  TRY(arena_alloc(a, &f->code_sums, k, sizeof *f->code_sums));
+  TRY(arena_alloc(a, &f->order, k, sizeof *f->order));
+  TRY(arena_alloc(a, &f->renew, k, sizeof *f->renew));
+  TRY(arena_alloc(a, &f->wide, p, sizeof *f->wide));
+  TRY(arena_alloc(a, &f->mean, p, sizeof *f->mean));
+  TRY(arena_alloc(a, &f->described, p, sizeof *f->described));
+  TRY(arena_alloc(a, &f->lines, f->result->all + 3, sizeof *f->lines));
+  TRY(arena_alloc(a, &f->counts, size, sizeof *f->counts));
+  return arena_alloc(a, &f->ties, size, sizeof *f->ties);
+}
+
+static int codes_alloc(struct finder *f)
+{
+  struct batch_codes *b = &f->codes;
+  struct arena *a = &f->arena;
+  gidx batch = imax(f->plan.batch, 1);
+  b->most = entries_most(f);
+  TRY(arena_alloc(a, &b->start, batch + 1, sizeof *b->start));
+  TRY(arena_alloc(a, &b->lengths, batch, sizeof *b->lengths));
+  TRY(arena_alloc(a, &b->index, b->most, sizeof *b->index));
+  TRY(arena_alloc(a, &b->weight, batch, sizeof *b->weight));
+  return arena_alloc(a, &b->code, b->most, sizeof *b->code);
+}
+
+/* All arrays and buffers, but those of dense work. */
+static int arrays_alloc(struct finder *f)
+{
+  gidx first, own, item = (gidx)sizeof(float);
+  TRY(vectors_alloc(f));
+  TRY(codes_alloc(f));
+  comm_share(f->plan.batch, f->c->size, 0, &first, &own);
+  f->active = (struct active){.device = &f->device,
+                              .most_k = f->plan.k,
+                              .p = f->p,
+                              .most_n = (idx)imax(own, 1),
+                              .entries = f->codes.most,
+                              .relative = f->task->recipe.relative};
+  f->active.arena.is_dry = f->arena.is_dry;
+  TRY(active_open(&f->active));
+  TRY(sums_open(f));
+  TRY(judge_alloc(f));
+  TRY(buffer_alloc_device(&f->device, &f->x, (gidx)f->plan.batch * f->p * item));
+  TRY(buffer_alloc(&f->device, &f->row, f->p * item));
+  TRY(buffer_alloc(&f->device, &f->offset, f->p * item));
+  TRY(buffer_alloc(&f->device, &f->squares, 2 * imax(own, 1) * (gidx)sizeof(real)));
+  f->batches.c = f->c;
+  f->batches.rows = &f->fitted;
+  f->batches.last_epoch = INT64_MAX; /* one pool too many may be read */
+  TRY(batches_alloc(&f->batches, &f->arena, f->task->seed));
+  return batches_buffers(&f->batches, &f->device);
+}
+
+static idx dense_rows(const struct finder *f)
+{
+  return (idx)imax(f->p, f->widest);
+}
+
+static int memory_check(struct finder *f)
+{
+  const struct find_task *t = f->task;
+  struct finder dry = {.task = t, .c = f->c, .result = f->result, .plan = f->plan};
+  gidx forms, present = memory_share(f->c->local_size);
+  struct device_options options = options_of(f, f->device.kind);
+  dry.fitted = f->fitted;
+  dry.judge.rows = f->judge.rows;
+  dry.p = f->p;
+  dry.widest = f->widest;
+  dry.blocks = f->blocks;
+  dry.arena.is_dry = 1;
+  device_open_dry(&dry.device, &options, &forms);
+  TRY(arrays_alloc(&dry));
+  gidx bytes = (gidx)dry.arena.bytes + (gidx)dry.active.arena.bytes + dry.device.planned_host +
+               cpu_dense_bytes(t->threads, DENSE_MAX_PANEL, dense_rows(f)) +
+               cpu_triad_bytes(t->threads, f->p) + t->beside;
+  CHECK(bytes <= present, ERR_MEMORY,
+        "finding takes %.1f MB a rank, and %.1f MB are left: lower --atoms, or use fewer ranks a "
+        "machine",
+        1e-6 * (double)bytes, 1e-6 * (double)present);
+  return OK;
+}
+
+int finder_open(struct finder *f)
+{
+  TRY(sizes_find(f));
+  TRY(device_start(f));
+  TRY(memory_check(f));
+  TRY(arrays_alloc(f));
+  TRY(dense_open(&f->sums.dense, &f->device, DENSE_MAX_PANEL, dense_rows(f)));
+  TRY(batches_open(&f->batches));
+  snprintf(f->result->device, sizeof f->result->device, "%s %s", f->device.kind, f->device.variant);
+  return OK;
+}
+
+void finder_close(struct finder *f)
+{
+  batches_close(&f->batches);
+  judge_close(f);
+  sums_close(f);
+  active_close(&f->active);
+  buffer_free(&f->device, &f->x);
+  buffer_free(&f->device, &f->row);
+  buffer_free(&f->device, &f->offset);
+  buffer_free(&f->device, &f->squares);
+  device_close(&f->device);
+  split_free(&f->split);
+  arena_free(&f->arena);
+}

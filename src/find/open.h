@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rows, device and memory of a search, before anything is read.
+ *
+ * Floor: find; included by src/find only. */
+#ifndef FIND_OPEN_H
+#define FIND_OPEN_H
+
+#include "find/find_impl.h"
+
+/* ERR_MEMORY.  Not collective.  finder_close() is safe on a zeroed struct. */
+int finder_open(struct finder *f);
+void finder_close(struct finder *f);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * New atoms are what is left of rows of the batch at hand, in their order, which is that of a
+ * shuffle, scaled to norm 1; where rows are too few, random vectors. */
+#include "find/renew.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "find/batch.h"
+
+enum { DEAD_MOST = 1 }; /* rows of an update that a dead atom has at most */
+static const uint64_t RANDOM_ATOMS = 0x7466;
+static const gidx ITEM = (gidx)sizeof(float);
+
+/* What is left of own rows first .. first + n - 1 of the batch, scaled; an atom of zeros where
+ * nothing is. */
+static int left_get(struct finder *f, gidx first, gidx n, float *out)
+{
+  struct active *a = &f->active;
+  gidx unit = f->p * ITEM, own_first, own;
+  comm_share(f->codes.n, f->c->size, f->c->rank, &own_first, &own);
+  for (gidx i = 0; i < n; i++) {
+    gidx row = first + i;
+    struct gather_job job = {&f->x, NULL, 1, unit, &f->row, 0};
+    idx name = (idx)row;
+    if (f->is_coded) {
+      job.from = &a->residual;
+      name = a->place[row - own_first];
+    }
+    job.names = &name;
+    TRY(device_gather(&f->device, &job));
+    TRY(device_get(&f->device, &f->row, 0, unit));
+    const float *left = f->row.host;
+    for (idx c = 0; c < f->p; c++) f->wide[c] = left[c];
+    memset(out + i * f->p, 0, (size_t)unit);
+    find_scale(f->wide, f->p, out + i * f->p);
+  }
+  return OK;
+}
+
+static int is_atom(const float *atom, idx p)
+{
+  for (idx c = 0; c < p; c++)
+    if (atom[c] != 0) return 1;
+  return 0;
+}
+
+static void atom_draw(const struct finder *f, gidx number, float *atom)
+{
+  for (idx c = 0; c < f->p; c++)
+    f->wide[c] = random_normal(f->task->seed, RANDOM_ATOMS,
+                               (uint64_t)((f->update * f->plan.k + number) * f->p + c));
+  find_scale(f->wide, f->p, atom);
+}
+
+/* fresh[need][p] <- new atoms, from the rows that none was taken from yet. */
+static int atoms_make(struct finder *f, idx need)
+{
+  struct comm *c = f->c;
+  gidx begin = f->taken, end = imin(f->codes.n, begin + need), first = 0, count = 0;
+  for (int r = 0; r < c->size; r++) {
+    gidx own_first, own;
+    comm_share(f->codes.n, c->size, r, &own_first, &own);
+    gidx from = imin(imax(begin, own_first), end), to = imax(imin(end, own_first + own), from);
+    f->counts[r] = (idx)(to - from);
+    if (r == c->rank) first = from, count = to - from;
+  }
+  float *own = f->fresh + (first - begin) * f->p;
+  if (!comm_failure(c)) comm_record(c, left_get(f, first, count, own));
+  TRY(comm_allgather(c, own, f->counts, (size_t)(f->p * ITEM), f->fresh));
+  for (gidx i = 0; i < need; i++) {
+    float *atom = f->fresh + i * f->p;
+    if (i >= end - begin || !is_atom(atom, f->p)) atom_draw(f, i, atom);
+  }
+  f->taken = end;
+  return OK;
+}
+
+static void atom_begin(struct finder *f, idx atom, const float *from)
+{
+  memcpy(f->atoms + (gidx)atom * f->p, from, (size_t)(f->p * ITEM));
+  f->means[atom] = 0;
+  f->firing[atom] = 0;
+}
+
+int atoms_grow(struct finder *f, idx k)
+{
+  idx need = k - f->k;
+  if (need <= 0) return OK;
+  TRY(atoms_make(f, need));
+  for (idx i = 0; i < need; i++) atom_begin(f, f->k + i, f->fresh + (gidx)i * f->p);
+  f->k = k;
+  return OK;
+}
+
+/* Mark the twins among atoms first .. first + n - 1, which ranks share out as rows of a batch: an
+ * atom of which one that is more frequent, and stays, is almost the same. */
+static int twins_mark(struct finder *f, idx first, idx n)
+{
+  struct active *a = &f->active;
+  struct batch_cut cut = find_cut_at((float)f->task->recipe.twin);
+  gidx own_first, own;
+  f->codes.n = n;
+  comm_share(n, f->c->size, f->c->rank, &own_first, &own);
+  if (!comm_failure(f->c))
+    comm_record(f->c, active_score(a, &a->atoms, first + own_first, (idx)own));
+  if (!comm_failure(f->c)) comm_record(f->c, active_cut(a, &cut, 0));
+  TRY(codes_share(f, 0));
+  for (idx i = 0; i < n; i++)
+    for (gidx e = f->codes.start[i]; e < f->codes.start[i + 1]; e++) {
+      idx other = f->codes.index[e];
+      if (other < first + i && !f->renew[other]) f->renew[first + i] = 1;
+    }
+  return OK;
+}
+
+static int twins_find(struct finder *f)
+{
+  struct active *a = &f->active;
+  idx n, rows = f->codes.n, most = (idx)imin(f->plan.batch, imax(f->codes.most / f->k, 1));
+  int relative = a->relative, status = OK;
+  if (!comm_failure(f->c)) comm_record(f->c, active_atoms(a, f->atoms, f->k, NULL));
+  a->relative = 0;
+  for (idx at = 0; at < f->k && !status; at += n) {
+    n = (idx)imin(most, f->k - at);
+    status = twins_mark(f, at, n);
+  }
+  a->relative = relative;
+  f->codes.n = rows;
+  return status;
+}
+
+int atoms_replace(struct finder *f)
+{
+  struct phase *move = &f->result->phases[FIND_MOVE];
+  idx need = 0, i = 0;
+  phase_begin(move);
+  memset(f->renew, 0, (size_t)f->k);
+  if (f->task->recipe.twin < 1) TRY(twins_find(f));
+  for (idx a = 0; a < f->k; a++) need += f->renew[a] |= f->firing[a] <= DEAD_MOST;
+  if (need) TRY(atoms_make(f, need));
+  for (idx a = 0; a < f->k; a++)
+    if (f->renew[a]) atom_begin(f, a, f->fresh + (gidx)i++ * f->p);
+  f->replaced += need;
+  phase_end(move, 0);
+  return OK;
+}

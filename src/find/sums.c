@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rows have a number of atoms each, and the operation wants one for all: codes of 0, which add
+ * nothing, fill up. */
+#include "find/sums.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "device/normal.h"
+
+static const gidx REAL = (gidx)sizeof(real);
+
+/* What the moves of atoms take. */
+static int moves_open(struct finder *f, gidx columns)
+{
+  struct find_shares *s = &f->sums;
+  struct device *dev = &f->device;
+  gidx k = f->plan.k, widest = f->widest;
+  TRY(buffer_alloc(dev, &s->moved, k * columns * REAL));
+  TRY(buffer_alloc(dev, &s->panel, widest * k * REAL));
+  TRY(buffer_alloc(dev, &s->square, widest * widest * REAL));
+  TRY(buffer_alloc_device(dev, &s->half, widest * columns * REAL));
+  TRY(arena_alloc(&f->arena, &s->gathered, k * f->p, sizeof *s->gathered));
+  TRY(arena_alloc(&f->arena, &s->all, k * f->p, sizeof *s->all));
+  TRY(arena_alloc(&f->arena, &s->intercept, f->p, sizeof *s->intercept));
+  return arena_alloc(&f->arena, &s->pivot, widest, sizeof *s->pivot);
+}
+
+int sums_open(struct finder *f)
+{
+  struct find_shares *s = &f->sums;
+  struct device *dev = &f->device;
+  gidx k = f->plan.k + 1, columns, first, slots = (gidx)SUM_ROWS * SUM_MOST;
+  comm_share(f->p, f->c->size, f->c->rank, &first, &columns);
+  s->begin = (idx)first;
+  s->end = (idx)(first + columns);
+  TRY(buffer_alloc(dev, &s->gram, k * k * REAL));
+  TRY(buffer_alloc(dev, &s->target, k * columns * REAL));
+  TRY(buffer_alloc(dev, &s->slots, slots * (gidx)sizeof(idx)));
+  TRY(buffer_alloc(dev, &s->codes, slots * (gidx)sizeof(float)));
+  TRY(buffer_alloc_device(
+      dev, &s->work, device_normal_bytes(dev, SUM_ROWS, SUM_MOST, (idx)k, (idx)imax(columns, 1))));
+  return moves_open(f, columns);
+}
+
+void sums_close(struct finder *f)
+{
+  struct find_shares *s = &f->sums;
+  struct buffer *const all[] = {&s->gram,  &s->target, &s->slots,  &s->codes, &s->work,
+                                &s->moved, &s->panel,  &s->square, &s->half};
+  dense_close(&s->dense);
+  for (int i = 0; i < LENGTH(all); i++) buffer_free(&f->device, all[i]);
+}
+
+int sums_clear(struct finder *f)
+{
+  struct find_shares *s = &f->sums;
+  gidx k = f->k + 1, first, count;
+  comm_share(k, f->c->size, f->c->rank, &first, &count);
+  s->first = (idx)first;
+  s->count = (idx)count;
+  memset(f->firing, 0, (size_t)f->k * sizeof *f->firing);
+  memset(f->code_sums, 0, (size_t)f->k * sizeof *f->code_sums);
+  f->fired_rows = 0;
+  TRY(device_clear(&f->device, &s->gram, 0, k * k * REAL));
+  return device_clear(&f->device, &s->target, 0, k * (s->end - s->begin) * REAL);
+}
+
+/* A row's entries, the intercept, and behind them the first atoms that it does not have. */
+static void slots_fill(const struct finder *f, idx row, idx m, idx *slot)
+{
+  const struct batch_codes *b = &f->codes;
+  idx n = b->lengths[row], next = 0, at = 0;
+  memcpy(slot, b->index + b->start[row], (size_t)n * sizeof *slot);
+  slot[n] = f->k;
+  for (idx j = n + 1; j < m; next++) {
+    while (at < n && slot[at] < next) at++;
+    if (at == n || slot[at] != next) slot[j++] = next;
+  }
+}
+
+/* Their codes, times a factor of the row. */
+static void codes_fill(const struct finder *f, idx row, idx m, real factor, float *code)
+{
+  const struct batch_codes *b = &f->codes;
+  idx n = b->lengths[row];
+  const float *from = b->code + b->start[row];
+  for (idx j = 0; j < n; j++) code[j] = (float)(factor * (real)from[j]);
+  code[n] = (float)factor;
+  for (idx j = n + 1; j < m; j++) code[j] = 0;
+}
+
+/* Add to the rows of the Gram matrix, or to the columns of the target. */
+static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
+{
+  struct find_shares *s = &f->sums;
+  const real *weight = f->codes.weight + first;
+  const struct buffer x = {.device = (float *)f->x.device + (gidx)first * f->p};
+  struct normal_job job = {.n = n,
+                           .s = m,
+                           .p = f->p,
+                           .k = f->k + 1,
+                           .slots = &s->slots,
+                           .codes = &s->codes,
+                           .x = &x,
+                           .gram = &s->gram,
+                           .target = &s->target,
+                           .work = &s->work};
+  if (is_target) {
+    job.begin = s->begin;
+    job.end = s->end;
+  } else {
+    job.first = s->first;
+    job.count = s->count;
+  }
+  for (idx i = 0; i < n; i++)
+    codes_fill(f, first + i, m, is_target ? weight[i] : sqrt(weight[i]),
+               (float *)s->codes.host + (gidx)i * m);
+  TRY(device_put(&f->device, &s->codes, 0, (gidx)n * m * (gidx)sizeof(float)));
+  return device_normal_add(&f->device, &job);
+}
+
+/* Rows first .. first + n - 1 of the batch: in the matrix they count by the root of their weights
+ * on either side, in the target by all of it. */
+static int rows_add(struct finder *f, idx first, idx n)
+{
+  struct find_shares *s = &f->sums;
+  idx m = 0;
+  for (idx i = first; i < first + n; i++) m = (idx)imax(m, f->codes.lengths[i]);
+  m++;
+  for (idx i = 0; i < n; i++) slots_fill(f, first + i, m, (idx *)s->slots.host + (gidx)i * m);
+  TRY(device_put(&f->device, &s->slots, 0, (gidx)n * m * (gidx)sizeof(idx)));
+  TRY(codes_add(f, first, n, m, 0));
+  return codes_add(f, first, n, m, 1);
+}
+
+int sums_add(struct finder *f)
+{
+  const struct batch_codes *b = &f->codes;
+  for (gidx e = 0; e < b->start[b->n]; e++) {
+    f->firing[b->index[e]]++;
+    f->code_sums[b->index[e]] += b->code[e];
+  }
+  f->fired_rows += b->n;
+  for (idx i = 0; i < b->n; i += SUM_ROWS) TRY(rows_add(f, i, (idx)imin(SUM_ROWS, b->n - i)));
+  return OK;
+}

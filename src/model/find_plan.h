@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The course of finding features: how many atoms there are in each update, how many are active in a
+ * row, over which rows (N.53).
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
+#ifndef MODEL_FIND_PLAN_H
+#define MODEL_FIND_PLAN_H
+
+#include "model/find_update.h"
+
+struct find_plan {
+  gidx rows;                   /* that are fitted */
+  idx k;                       /* atoms at the end */
+  real l0;                     /* active atoms a row, on average, at the end */
+  int each;                    /* updates of a stage */
+  int last;                    /* more of them in the last stage */
+  int whole;                   /* of these the last ones, each over all rows */
+  gidx part;                   /* rows of the others, about */
+  idx batch;                   /* rows whose codes are chosen together, about */
+  real first_share, end_share; /* of l0, from the one to the other */
+  real settled;                /* share of the updates after which no atom is replaced */
+  struct find_blocks stages;   /* atoms of each stage */
+  gidx batches;                /* of all rows */
+};
+
+/* One update. */
+struct find_step {
+  idx k;        /* atoms */
+  real l0;      /* active atoms a row */
+  gidx batches; /* in a row */
+  gidx first;   /* number of the first, of all that were ever taken */
+  int is_whole; /* it is over all rows, and codes are drawn to the means */
+  int replaces; /* twins and dead atoms are replaced */
+};
+
+/* Fill in stages and batches from the rest. */
+void find_plan_fill(struct find_plan *plan);
+gidx find_plan_updates(const struct find_plan *plan);
+struct find_step find_plan_step(const struct find_plan *plan, gidx update);
+
+/* Rows first .. first + count - 1 of an epoch are batch `number`, counted from 0 through all
+ * epochs: an epoch has plan->batches of them, as even as can be. */
+void find_plan_batch(const struct find_plan *plan, gidx number, gidx *epoch, gidx *first,
+                     idx *count);
+
+#endif
