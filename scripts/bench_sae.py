@@ -16,10 +16,11 @@ mp    matching pursuit (arXiv 2506.03093): s steps, each of which takes the atom
       residual best; one dictionary of unit norm for both directions; the same training.
 
 The first --fit-rows rows are fitted, all that follow are unseen.  A line of JSON after every
---every epochs: name, epoch, seconds, training, since_start, unseen, fitted, dead.  Explained
-variance is 1 - RSS / TSS, TSS about the column means of the same rows (doc/numerics.md, section 7).
-`seconds` begin when the rows are on the device and have all that follows in them; `training` is the
-same without the time that these lines take; `since_start` begins with the process.
+--every epochs: name, epoch, seconds, training, since_start, unseen, l0 (codes a row of the unseen),
+fitted, dead.  Explained variance is 1 - RSS / TSS, TSS about the column means of the same rows
+(doc/numerics.md, section 7).  `seconds` begin when the rows are on the device and have all that
+follows in them; `training` is the same without the time that these lines take; `since_start` begins
+with the process.
 
 --save FOLDER leaves the trained autoencoder for `sagitta import`, of rows that are not scaled: topk
 as sparsify does (cfg.json, sae.safetensors), batchtopk and matryoshka as SAELens does, a
@@ -112,21 +113,25 @@ class Clock:
 
 
 def judge(torch, peer, rows):
-    """Explained variance, summed in float64."""
+    """Explained variance, summed in float64, and codes a row."""
     rss = torch.zeros((), dtype=torch.float64, device=rows.device)
+    used = torch.zeros((), dtype=torch.int64, device=rows.device)
     with torch.no_grad():
         for at in range(0, len(rows), BLOCK):
             x = rows[at:at + BLOCK]
-            rss += ((peer.describe(x)[0].double() - x.double()) ** 2).sum()
-    return explained(rss, rows.double())
+            y, _, codes, _ = peer.describe(x)
+            rss += ((y.double() - x.double()) ** 2).sum()
+            used += (codes != 0).sum()
+    return explained(rss, rows.double()), int(used) / len(rows)
 
 
 def line_print(name, epoch, clock, peer, fitted, unseen):
     at, out = clock.now(), clock.out
 
     def look():
-        return dict(unseen=judge(peer.torch, peer, unseen) if len(unseen) else None,
-                    fitted=judge(peer.torch, peer, fitted), dead=int(peer.dead().sum()))
+        of_unseen, l0 = judge(peer.torch, peer, unseen) if len(unseen) else (None, None)
+        return dict(unseen=of_unseen, l0=l0, fitted=judge(peer.torch, peer, fitted)[0],
+                    dead=int(peer.dead().sum()))
 
     said = clock.leave_out(look)
     print(json.dumps(dict(name=name, epoch=epoch, seconds=at - clock.begun,
