@@ -4,8 +4,8 @@
  * grid    any number of blocks
  * block   BATCH_THREADS: a warp a row
  * shared  none */
+#include "batch_key.h"
 #include "batch_types.h"
-#include "warp.h"
 
 enum { COMPACT_UNROLLED = 4 };
 
@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(BATCH_THREADS)
       for (int u = 0; u < COMPACT_UNROLLED; u++) score[u] = scores[first + u * WARP + lane];
 #pragma unroll
       for (int u = 0; u < COMPACT_UNROLLED; u++) {
-        int key = __float_as_int(score[u]);
+        int key = batch_key(score[u]);
         unsigned tied = __ballot_sync(FULL_WARP, key == a.key);
         int kept = key > a.key || (key == a.key && lanes_before(tied) < ties);
         unsigned mask = __ballot_sync(FULL_WARP, kept);

@@ -6,8 +6,8 @@
  * shared  static: counts of the block
  *
  * Counts are integers, so their order changes nothing. */
+#include "batch_key.h"
 #include "batch_types.h"
-#include "warp.h"
 
 enum { COUNT_UNROLLED = 4 };
 
@@ -25,8 +25,7 @@ extern "C" __global__ void __launch_bounds__(BATCH_THREADS)
     for (int first = 0; first < a.stride; first += COUNT_UNROLLED * WARP) {
       int key[COUNT_UNROLLED];
 #pragma unroll
-      for (int u = 0; u < COUNT_UNROLLED; u++)
-        key[u] = __float_as_int(scores[first + u * WARP + lane]);
+      for (int u = 0; u < COUNT_UNROLLED; u++) key[u] = batch_key(scores[first + u * WARP + lane]);
 #pragma unroll
       for (int u = 0; u < COUNT_UNROLLED; u++)
         if (key[u] > 0 && (long long)key[u] >> a.known == a.prefix)

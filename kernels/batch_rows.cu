@@ -7,8 +7,8 @@
  * shared  none
  *
  * A cut of 0 is equalled by no code. */
+#include "batch_key.h"
 #include "batch_types.h"
-#include "warp.h"
 
 extern "C" __global__ void __launch_bounds__(BATCH_THREADS)
     batch_rows(const __grid_constant__ struct batch_cut_args a)
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(BATCH_THREADS)
     int above = 0, equal = 0;
 #pragma unroll 4
     for (int i = lane; i < a.stride; i += WARP) {
-      int key = __float_as_int(scores[i]);
+      int key = batch_key(scores[i]);
       above += key > a.key;
       equal += key == a.key;
     }

@@ -14,13 +14,15 @@ enum {
   NESTED_MOST_BLOCKS = 16, /* NESTED_MOST of model/nested.h */
   SUMS_ROWS = 1024,        /* TRIAD_CHUNK of model/triad.h */
   SUMS_AHEAD = 32,         /* rows that a thread of batch_sums loads at a time */
-  SUMS_WARPS = 8           /* chunks of rows at a time */
+  SUMS_WARPS = 8,          /* chunks of rows at a time */
+  RAISE_ATOMS = 2048,      /* of a row at a time */
+  RAISE_BLOCKS = 1 << 14
 };
 
 /* How many scores have each next digit: bits shift .. known - 1 of those keys whose bits from
  * `known` on are `prefix`. */
 struct batch_count_args {
-  const float *scores; /* [n][stride], none negative, stride a multiple of 128 */
+  const float *scores; /* [n][stride], 0 beyond the atoms, stride a multiple of 128 */
   long long n;
   int stride;
   int shift, known, prefix;
@@ -37,6 +39,21 @@ struct batch_cut_args {
   long long *start;   /* [n + 1] */
   int *index;
   float *value;
+};
+
+/* struct train_raise of device/train.h: scores become what each atom would have without its own
+ * code. */
+struct batch_raise_args {
+  float *scores;     /* [n][stride] */
+  const float *rows; /* [n][p] what is left of rows */
+  long long n;
+  int k, stride, p;
+  int relative;
+  double floor;
+  double *squares;        /* [n] of rows, where relative */
+  const long long *start; /* [n + 1] entries of the rows; 0: they have none */
+  const int *index;
+  const float *code;
 };
 
 /* struct train_blocks_job of device/train.h. */

@@ -23,8 +23,8 @@ kernel_files = \
   %D%/train_types.h %D%/train_vectors.h %D%/train_select.cu %D%/train_pack.cu %D%/train_mask.cu %D%/train_widen.cu %D%/train_errors.cu \
   %D%/train_scale.cu %D%/train_count.cu %D%/train_place.cu %D%/train_used.cu %D%/train_idle.cu \
   %D%/train_tangent.cu %D%/train_normalize.cu %D%/train_offset.cu \
-  %D%/batch_types.h %D%/batch_count.cu %D%/batch_rows.cu %D%/batch_starts.cu %D%/batch_compact.cu \
-  %D%/batch_sums.cu %D%/nested_starts.cu %D%/nested_errors.cu %D%/nested_suffix.cu \
+  %D%/batch_types.h %D%/batch_key.h %D%/batch_count.cu %D%/batch_rows.cu %D%/batch_starts.cu %D%/batch_compact.cu \
+  %D%/batch_sums.cu %D%/batch_squares.cu %D%/batch_raise.cu %D%/nested_starts.cu %D%/nested_errors.cu %D%/nested_suffix.cu \
   %D%/attention_types.h %D%/functions.h %D%/walk.h %D%/attention_stages.h %D%/attention_tile.cu %D%/attention_few.cu \
   %D%/attribution_types.h %D%/attribution.cu \
   %D%/joint_types.h %D%/joint_add.cu %D%/pair.h \

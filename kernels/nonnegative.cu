@@ -61,12 +61,23 @@ static __device__ inline void products_join(const struct codes_args *a, long lon
   }
 }
 
+/* Codes are drawn to those of their atoms (N.50). */
+static __device__ inline void products_draw(const struct codes_args *a, const struct solving *w,
+                                            const struct set_arrays *n)
+{
+#pragma unroll 1
+  for (int v = threadIdx.x; v < w->r.count; v += WARP)
+    n->b[v] = fma(a->rho, (double)a->toward[w->r.place[v]], n->b[v]);
+  __syncwarp();
+}
+
 static __device__ inline void row_solve(const struct codes_args *a, long long row, char *shared)
 {
   struct codes_state s = state_of(a, row);
   struct set_arrays n = arrays_of(a, shared);
   struct solving w = solving_of(a, row, shared, &n, &s);
   w.r.old = 0;
+  if (a->toward) products_draw(a, &w, &n);
   set_search(&w, &n, s.factor, a->rho);
 }
 

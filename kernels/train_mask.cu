@@ -10,6 +10,10 @@ extern "C" __global__ void __launch_bounds__(TRAIN_THREADS)
     train_mask(const __grid_constant__ struct train_mask_args t)
 {
   int a = blockIdx.x * TRAIN_THREADS + threadIdx.x;
-  if (a >= t.k || t.is_dead[a]) return;
-  for (long long row = blockIdx.y; row < t.n; row += gridDim.y) t.values[row * t.stride + a] = 0;
+  int is_dead = a < t.k && t.is_dead[a];
+  if (a >= t.k || (is_dead && !t.are_signed)) return;
+  for (long long row = blockIdx.y; row < t.n; row += gridDim.y) {
+    float *value = &t.values[row * t.stride + a];
+    *value = is_dead && *value > 0 ? *value : 0;
+  }
 }

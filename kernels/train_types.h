@@ -42,6 +42,7 @@ struct train_mask_args {
   const unsigned char *is_dead; /* [k] */
   long long n;
   int k, stride;
+  int are_signed; /* scores of the dead may be negative, or none: these become 0, too */
 };
 
 /* wide[count] <- base + narrow[count]. */

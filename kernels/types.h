@@ -147,9 +147,10 @@ struct code_quality {
 
 /* As struct codes_job of device/codes.h. */
 struct codes_args {
-  const float *rows;  /* [n][p] */
-  const float *atoms; /* [..][d][p] */
-  const int *slot;    /* [n][max_m] place in atoms of each support atom */
+  const float *rows;   /* [n][p] */
+  const float *atoms;  /* [..][d][p] */
+  const int *slot;     /* [n][max_m] place in atoms of each support atom */
+  const float *toward; /* [..] of nonnegative codes: what rho draws those of each atom to; 0: 0 */
   int n, p, d;
   int m_old, m_new, max_m;
   double rho;

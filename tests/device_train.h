@@ -5,6 +5,7 @@
 #define TESTS_DEVICE_TRAIN_H
 
 #include "device/train.h"
+#include "model/find.h"
 #include "model/train.h"
 #include "model/triad.h"
 #include "triad_case.h"
@@ -39,8 +40,11 @@ struct batch_problem {
   int kind;
   idx n, k, aux; /* aux: codes of dead atoms a row, at most; 0: none is dead */
   gidx most;
-  float *scores, *encoder, *bias; /* [n][k], [k][k], [k] */
-  unsigned char *is_dead;         /* [k] */
+  enum { RAISE_NONE, RAISE_CODES, RAISE_SIZES, RAISE_BOTH } raise; /* scores (N.51), sizes (N.49) */
+  float *rows, *encoder, *bias;                                    /* [n][k], [k][k], [k] */
+  float *scores;                                                   /* [n][k] of the rows, raised */
+  struct train_entries codes_of;                                   /* where these are */
+  unsigned char *is_dead;                                          /* [k] */
   struct train_entries live, dead;
   float *codes; /* [n][k] wanted */
   struct arena arena;
@@ -53,18 +57,56 @@ static int entries_alloc(struct arena *a, struct train_entries *e, idx n, gidx r
   return arena_alloc(a, &e->value, room + 1, sizeof *e->value);
 }
 
+/* Rows with codes of some atoms, by ascending atoms; some have none. */
+static int nested_entries(struct arena *a, struct train_entries *e, idx n, idx k)
+{
+  TRY(entries_alloc(a, e, n, (gidx)n * k));
+  e->most = k;
+  for (idx i = 0; i < n; i++) {
+    gidx at = e->start[i];
+    for (idx j = 0; j < k; j++)
+      if (random_below(6, 5, (uint64_t)((gidx)i * k + j), 9) < (uint64_t)(i % 4)) {
+        e->index[at] = j;
+        e->value[at] = fabsf((float)random_normal(6, 4, (uint64_t)at));
+        at++;
+      }
+    e->start[i + 1] = at;
+  }
+  return OK;
+}
+
+/* The scores of a row, as part_raise() has them. */
+static void scores_raise(struct batch_problem *b, idx row)
+{
+  const struct train_entries *e = &b->codes_of;
+  struct find_raise to = {.k = b->k,
+                          .p = b->k,
+                          .left = b->rows + (gidx)row * b->k,
+                          .relative = b->raise != RAISE_CODES,
+                          .floor = 0.5};
+  if (b->raise != RAISE_SIZES) {
+    to.n = (idx)(e->start[row + 1] - e->start[row]);
+    to.index = e->index + e->start[row];
+    to.code = e->value + e->start[row];
+  }
+  find_raise(&to, b->scores + (gidx)row * b->k);
+}
+
 static int batch_make_problem(struct batch_problem *b)
 {
   struct arena *a = &b->arena;
   gidx all = (gidx)b->n * b->k;
+  TRY(arena_alloc(a, &b->rows, all + 1, sizeof *b->rows));
   TRY(arena_alloc(a, &b->scores, all + 1, sizeof *b->scores));
+  TRY(nested_entries(a, &b->codes_of, b->n, b->k));
   TRY(arena_alloc(a, &b->codes, all + 1, sizeof *b->codes));
   TRY(arena_alloc(a, &b->encoder, (gidx)b->k * b->k, sizeof *b->encoder));
   TRY(arena_alloc(a, &b->bias, b->k, sizeof *b->bias));
   TRY(arena_alloc(a, &b->is_dead, b->k, 1));
   TRY(entries_alloc(a, &b->live, b->n, imin(all, b->most)));
   TRY(entries_alloc(a, &b->dead, b->n, (gidx)b->n * b->aux));
-  for (gidx i = 0; i < all; i++) b->scores[i] = batch_score(b->kind, i);
+  for (gidx i = 0; i < all; i++) b->scores[i] = b->rows[i] = batch_score(b->kind, i);
+  for (idx i = 0; i < b->n && b->raise; i++) scores_raise(b, i);
   for (idx i = 0; i < b->k; i++) b->encoder[(gidx)i * b->k + i] = 1;
   for (idx i = 0; i < b->k; i++) b->is_dead[i] = random_below(6, 3, (uint64_t)i, 3) == 0;
   return OK;
@@ -89,6 +131,25 @@ static void entries_put(struct triad_side *s, const struct train_entries *host, 
   on->value = side_put(s, host->value, (room + 1) * (gidx)sizeof *host->value);
 }
 
+/* Scores of the rows as if they were what codes leave over, or by their sizes. */
+static int part_raise(struct batch_part *p, struct device *dev)
+{
+  const struct train_entries *e = &p->of->codes_of;
+  struct triad_side s = {.dev = dev};
+  struct train_entries own = {.most = e->most}, on;
+  const struct train_raise raise = {.entries = p->of->raise == RAISE_SIZES ? NULL : &on,
+                                    .relative = p->of->raise != RAISE_CODES,
+                                    .floor = 0.5};
+  gidx first = e->start[p->first];
+  TRY(entries_alloc(&p->of->arena, &own, p->n, 0));
+  for (idx i = 0; i <= p->n; i++) own.start[i] = e->start[p->first + i] - first;
+  own.index = e->index + first;
+  own.value = e->value + first;
+  entries_put(&s, &own, p->n, own.start[p->n], &on);
+  if (!s.status) s.status = device_train_raise(dev, &p->job, &raise);
+  return side_end(&s, 0);
+}
+
 static int part_open(struct batch_part *p, struct device *dev)
 {
   const struct batch_problem *b = p->of;
@@ -100,7 +161,7 @@ static int part_open(struct batch_part *p, struct device *dev)
   p->live.most = (idx)imin(b->k, imax(b->most, 1));
   p->dead.most = b->aux;
   p->job = (struct train_codes_job){.n = p->n, .p = b->k, .k = b->k};
-  p->job.x = side_put(s, b->scores + (gidx)p->first * b->k, ((gidx)p->n * b->k + 1) * item);
+  p->job.x = side_put(s, b->rows + (gidx)p->first * b->k, ((gidx)p->n * b->k + 1) * item);
   p->job.encoder = side_put(s, b->encoder, (gidx)b->k * b->k * item);
   p->job.bias = side_put(s, b->bias, b->k * item);
   p->job.is_dead = side_put(s, b->aux ? b->is_dead : NULL, b->k);
@@ -110,7 +171,8 @@ static int part_open(struct batch_part *p, struct device *dev)
   p->job.work = side_work(s, imax(p->job.work_bytes, 1));
   entries_put(s, &p->live, p->n, room, &p->job.live);
   entries_put(s, &p->dead, p->n, (gidx)p->n * b->aux, &p->job.dead);
-  return s->status ? s->status : device_train_scores(dev, &p->job);
+  if (!s->status) s->status = device_train_scores(dev, &p->job);
+  return !s->status && b->raise ? part_raise(p, dev) : s->status;
 }
 
 /* The cut of all parts, digit by digit; of each how many scores equal it. */
@@ -198,8 +260,8 @@ static void batch_check(struct device *dev, struct batch_problem *b, int count)
     if (!status) same &= part_same(&parts[i], dense, atoms, codes);
   }
   ok(!status && same && (b->most == 0 || batch_cut_value(&cut) == least),
-     "kind %d, %d rows in %d parts, %d atoms, the first %lld, %d of the dead: %s", b->kind, b->n,
-     count, b->k, (long long)b->most, b->aux, status_message());
+     "kind %d, raised %d, %d rows in %d parts, %d atoms, the first %lld, %d of the dead: %s",
+     b->kind, b->raise, b->n, count, b->k, (long long)b->most, b->aux, status_message());
   status_clear();
   arena_free(&b->arena);
 }
@@ -216,27 +278,11 @@ static void check_batch_codes(struct device *dev)
       for (int m = 0; m < LENGTH(most); m++) {
         struct batch_problem b = {.kind = kind, .n = shapes[i].n, .k = shapes[i].k};
         b.most = most[m];
+        b.raise = (m + kind) % 4;
         b.aux = (idx)imin(m % 3 * 4, b.k);
         batch_check(dev, &b, 1 + m % 4);
       }
     }
-}
-
-/* Rows with codes of some atoms, by ascending atoms; some have none. */
-static int nested_entries(struct arena *a, struct train_entries *e, idx n, idx k)
-{
-  TRY(entries_alloc(a, e, n, (gidx)n * k));
-  e->most = k;
-  for (idx i = 0; i < n; i++) {
-    gidx at = e->start[i];
-    for (idx j = 0; j < k; j++)
-      if (random_below(6, 5, (uint64_t)((gidx)i * k + j), 9) < (uint64_t)(i % 4)) {
-        e->index[at] = j;
-        e->value[at++] = 1;
-      }
-    e->start[i + 1] = at;
-  }
-  return OK;
 }
 
 static int blocks_same(const struct train_blocks_job *j)

@@ -34,7 +34,7 @@ OTHER_TESTS = \
   %D%/test_cuda_dense_triad \
   %D%/test_cuda_tensor \
   %D%/test_cuda_stored \
-  %D%/test_cuda_train \
+  %D%/test_cuda_train %D%/test_cuda_find_codes %D%/test_cuda_find_run \
   %D%/test_cuda_joint \
   %D%/test_cuda_normal \
   %D%/test_cuda_steps \
@@ -207,6 +207,7 @@ EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/attention_data.h %D%/attend_problem.h %D%/pieces_made.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
   %D%/device_triad.h %D%/triad_case.h %D%/triad_oracle.h %D%/train_cases.h %D%/device_train.h \
+  %D%/find_codes_cases.h %D%/find_run_cases.h \
   %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py %D%/capture_files.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \

@@ -23,7 +23,7 @@ struct codes_job {
   const struct buffer *atoms;  /* [..][d][p] float: table of atoms */
   const struct buffer *slot;   /* [n][max_m] idx: place in the table of each support atom */
   const struct buffer *toward; /* [..] float: of each atom of the table, what rho draws its code to
-                                * (N.50), of nonnegative codes alone; NULL: 0.  A CPU has it */
+                                * (N.50), of nonnegative codes alone; NULL: 0 */
   struct buffer *state;
   struct buffer *residual; /* [..][p] float, by unrounded codes; NULL: not wanted */
   struct buffer *codes;    /* [n][m_new][d] float, rounded once; NULL: not wanted */

@@ -70,8 +70,6 @@ gidx device_codes_state_bytes(const struct device *dev, idx max_m, real rho)
 int device_codes(struct device *dev, const struct codes_job *job)
 {
   CHECK_HAS(dev, codes);
-  CHECK(!job->toward || !device_is_gpu(dev), ERR_DEVICE,
-        "a device of kind '%s' has no codes that are drawn to a mean", dev->kind);
   CHECK(!job->toward || dev->nonnegative, ERR_INTERNAL, "signed codes that are drawn to a mean");
   CHECK(job->state || job->m_old == 0, ERR_INTERNAL, "codes of %d old atoms without their state",
         job->m_old);

@@ -98,6 +98,7 @@ static struct codes_args args_make(struct device *dev, const struct codes_job *j
   return (struct codes_args){.rows = (const float *)job->rows->device + at,
                              .atoms = job->atoms->device,
                              .slot = job->slot->device,
+                             .toward = device_side(job->toward),
                              .n = job->n,
                              .p = s->options.p,
                              .d = s->options.d,

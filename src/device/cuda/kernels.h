@@ -110,6 +110,8 @@ enum {
   X(TRAIN_NORMALIZE, train_normalize, 0, 0)                                                        \
   X(TRAIN_OFFSET, train_offset, 0, 0)                                                              \
   X(BATCH_COUNT, batch_count, 0, 0)                                                                \
+  X(BATCH_SQUARES, batch_squares, 0, 0)                                                            \
+  X(BATCH_RAISE, batch_raise, 0, 0)                                                                \
   X(BATCH_ROWS, batch_rows, 0, 0)                                                                  \
   X(BATCH_STARTS, batch_starts, 0, 0)                                                              \
   X(BATCH_COMPACT, batch_compact, 0, 0)                                                            \

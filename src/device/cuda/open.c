@@ -258,6 +258,7 @@ const struct backend backend_cuda = {
     .train_count = cuda_train_count,
     .train_cut = cuda_train_cut,
     .train_batch_bytes = cuda_train_batch_bytes,
+    .train_raise = cuda_train_raise,
     .train_blocks = cuda_train_blocks,
     .train_suffix = cuda_train_suffix,
     .train_block_get = cuda_train_block_get,

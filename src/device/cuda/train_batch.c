@@ -14,6 +14,7 @@ _Static_assert((int)BATCH_MOST_BINS == (int)BATCH_BINS, "the kernel counts as ma
 struct batch_work {
   struct train_piece piece;   /* of all rows, and the entries of the dead */
   unsigned long long *counts; /* [BATCH_BINS] */
+  double *squares;            /* [n] */
   int *above, *equal;         /* [n] */
 };
 
@@ -21,9 +22,13 @@ struct batch_work {
 static gidx work_lay(const struct train_codes_job *job, char *work, struct batch_work *w)
 {
   gidx at = cuda_train_lay(job, job->n, job->dead.most, work, &w->piece);
+  w->piece.maxima = NULL;
   gidx rows = round_up(job->n * (gidx)sizeof(int), 256);
+  gidx squares = round_up(job->n * (gidx)sizeof *w->squares, 256);
   w->counts = (unsigned long long *)(work + at);
   at += BATCH_BINS * (gidx)sizeof *w->counts;
+  w->squares = (double *)(work + at);
+  at += squares;
   w->above = (int *)(work + at);
   w->equal = (int *)(work + at + rows);
   return at + 2 * rows;
@@ -52,6 +57,37 @@ static int rows_launch(struct device *dev, enum kernel_name name, gidx rows, voi
       .block = {BATCH_THREADS, 1, 1},
       .arguments = arguments};
   return cuda_launch(dev, &l);
+}
+
+int cuda_train_raise(struct device *dev, const struct train_codes_job *job,
+                     const struct train_raise *raise)
+{
+  const struct train_entries *e = raise->entries;
+  struct batch_work w;
+  work_lay(job, job->work, &w);
+  struct batch_raise_args a = {.scores = w.piece.scores,
+                               .rows = job->x,
+                               .n = job->n,
+                               .k = job->k,
+                               .stride = cuda_train_select(job, &w.piece).stride,
+                               .p = job->p,
+                               .relative = raise->relative,
+                               .floor = raise->floor,
+                               .squares = w.squares,
+                               .start = e ? (const long long *)e->start : NULL,
+                               .index = e ? e->index : NULL,
+                               .code = e ? e->value : NULL};
+  struct cuda_launch squares = {.name = KERNEL_BATCH_SQUARES,
+                                .grid = {(unsigned)ceil_div(job->n, TRAIN_VECTORS), 1, 1},
+                                .block = {WARP, 1, 1},
+                                .arguments = &a};
+  struct cuda_launch scores = {.name = KERNEL_BATCH_RAISE,
+                               .grid = {(unsigned)imin(job->n, RAISE_BLOCKS), 1, 1},
+                               .block = {BATCH_THREADS, 1, 1},
+                               .arguments = &a};
+  if (!job->n) return OK;
+  if (a.relative) TRY(cuda_launch(dev, &squares));
+  return cuda_launch(dev, &scores);
 }
 
 int cuda_train_count(struct device *dev, const struct train_codes_job *job,

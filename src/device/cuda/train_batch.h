@@ -13,6 +13,8 @@ int cuda_train_count(struct device *dev, const struct train_codes_job *job,
                      const struct batch_cut *cut, gidx *counts);
 int cuda_train_cut(struct device *dev, const struct train_codes_job *job,
                    const struct batch_cut *cut, gidx ties);
+int cuda_train_raise(struct device *dev, const struct train_codes_job *job,
+                     const struct train_raise *raise);
 gidx cuda_train_batch_bytes(const struct train_codes_job *job);
 
 #endif

@@ -163,9 +163,9 @@ int cuda_train_score(struct device *dev, const struct train_codes_job *job, idx 
   int small = cuda_triad_small(s, n, job->k), is_f32 = job->precision == PRECISION_F32;
   a->group = is_f32 ? triad_group(triad_product_form(small)) : TENSOR_GROUP;
   a->groups = (int)ceil_div(job->k, a->group);
-  a->maxima = w->maxima;
   struct triad_args product = product_of(job, n);
   product.a += (gidx)first * job->p;
+  a->maxima = w->maxima;
   product.c = w->scores;
   product.c_row = a->stride;
   product.maxima = w->maxima;
@@ -180,7 +180,7 @@ int cuda_train_score(struct device *dev, const struct train_codes_job *job, idx 
 int cuda_train_mask(struct device *dev, const struct train_codes_job *job, float *scores,
                     struct train_select_args *a)
 {
-  struct train_mask_args m = {scores, job->is_dead, a->n, job->k, a->stride};
+  struct train_mask_args m = {scores, job->is_dead, a->n, job->k, a->stride, !a->maxima};
   struct cuda_launch l = {
       .name = KERNEL_TRAIN_MASK,
       .grid = {(unsigned)ceil_div(job->k, TRAIN_THREADS), (unsigned)imin(a->n, TRAIN_BLOCKS), 1},

@@ -27,7 +27,8 @@ gidx cuda_train_lay(const struct train_codes_job *job, gidx rows, gidx most, cha
 struct train_select_args cuda_train_select(const struct train_codes_job *job,
                                            const struct train_piece *w);
 
-/* Scores of a->n rows from `first` on, those that are no code 0, and the maxima of their groups. */
+/* Scores of a->n rows from `first` on, those that are no code 0, and the maxima of their groups;
+ * without room for maxima scores as they are. */
 int cuda_train_score(struct device *dev, const struct train_codes_job *job, idx first,
                      const struct train_piece *w, struct train_select_args *a);
 /* The scores of the dead alone are left, and what was known of groups is not true any more. */

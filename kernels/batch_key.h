@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The key of a score, whose order is that of scores: batch_key() of model/batch_cut.h.
+ *
+ * Floor: kernels. */
+#ifndef BATCH_KEY_H
+#define BATCH_KEY_H
+
+#include "warp.h"
+
+static __device__ inline int batch_key(float score)
+{
+  return score > 0 ? __float_as_int(score) : 0;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * batch_raise: scores of what a description leaves of rows become what each atom would have without
+ * its own code (N.51), or count by the size of rows (N.49).
+ *
+ * grid    any number of blocks
+ * block   BATCH_THREADS: a row
+ * shared  static: which entry of the row each atom has, of RAISE_ATOMS at a time */
+#include "batch_types.h"
+#include "warp.h"
+
+/* The score h of an atom with code c; s: the squares of what is left. */
+static __device__ inline float score_raise(const struct batch_raise_args *a, double s, float h,
+                                           float c)
+{
+  if (!a->relative) return __fadd_rn(h, c);
+  double own = (double)c, with = (double)h;
+  double without = fmax(fma(own, own, fma(2 * own, with, s)), 0.0);
+  return (float)__ddiv_rn(with + own, __dsqrt_rn(without + a->floor));
+}
+
+/* entry[RAISE_ATOMS] <- which entry of the row has each atom from `first` on, -1: none. */
+static __device__ inline void entries_find(const struct batch_raise_args *a, long long row,
+                                           int first, int *entry)
+{
+  int thread = threadIdx.x;
+  for (int i = thread; i < RAISE_ATOMS; i += BATCH_THREADS) entry[i] = -1;
+  __syncthreads();
+  if (!a->start) return;
+  long long begin = a->start[row];
+  int count = (int)(a->start[row + 1] - begin);
+  for (int e = thread; e < count; e += BATCH_THREADS) {
+    int at = a->index[begin + e] - first;
+    if (at >= 0 && at < RAISE_ATOMS) entry[at] = e;
+  }
+  __syncthreads();
+}
+
+extern "C" __global__ void __launch_bounds__(BATCH_THREADS)
+    batch_raise(const __grid_constant__ struct batch_raise_args a)
+{
+  __shared__ int entry[RAISE_ATOMS];
+  for (long long row = blockIdx.x; row < a.n; row += gridDim.x) {
+    const float *code = a.start ? a.code + a.start[row] : 0;
+    float *scores = a.scores + row * a.stride;
+    double s = a.relative ? a.squares[row] : 0, per = 1;
+    if (a.relative) per = __ddiv_rn(1.0, __dsqrt_rn(s + a.floor));
+    for (int first = 0; first < a.k; first += RAISE_ATOMS) {
+      entries_find(&a, row, first, entry);
+      int end = a.k - first < RAISE_ATOMS ? a.k - first : RAISE_ATOMS;
+      for (int i = threadIdx.x; i < end; i += BATCH_THREADS) {
+        float h = scores[first + i];
+        if (entry[i] >= 0)
+          scores[first + i] = score_raise(&a, s, h, code[entry[i]]);
+        else if (a.relative)
+          scores[first + i] = (float)(per * (double)h);
+      }
+      __syncthreads();
+    }
+  }
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What finding features is checked with on any device, against the plain loops: in stages, with
+ * twins and dead atoms replaced, in blocks and all at once; stopped and gone on with, too. */
+#ifndef TESTS_FIND_RUN_CASES_H
+#define TESTS_FIND_RUN_CASES_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "find/find.h"
+#include "model/shuffle.h"
+#include "device_how.h"
+
+enum { MOST_K = 40, MOST_P = 16, MOST_LINES = 64, FEATURES = 60 };
+
+struct made {
+  gidx n;
+  idx p;
+  float features[FEATURES][MOST_P];
+};
+
+/* Few features of many, the first ones more often; some rows are zero. */
+static void row_make(const struct made *m, gidx row, float *out)
+{
+  memset(out, 0, (size_t)m->p * sizeof *out);
+  if (row % 50 == 7) return;
+  for (uint64_t j = 0; j < FEATURES; j++) {
+    if (random_below(3, j, (uint64_t)row, 12 + 4 * j) != 0) continue;
+    float size = 2 + 0.5f * (float)random_normal(4, j, (uint64_t)row);
+    for (idx c = 0; c < m->p; c++) out[c] += size * m->features[j][c];
+  }
+  for (idx c = 0; c < m->p; c++)
+    out[c] += 0.05f * (float)random_normal(5, 1, (uint64_t)(row * m->p + c)) + 0.3f;
+}
+
+static int rows_make(void *self, gidx first, idx count, float *out)
+{
+  const struct made *m = self;
+  for (gidx i = 0; i < count; i++) row_make(m, first + i, out + i * m->p);
+  return OK;
+}
+
+static void made_open(struct made *m, gidx n, idx p)
+{
+  real wide[MOST_P];
+  *m = (struct made){.n = n, .p = p};
+  for (int j = 0; j < FEATURES; j++) {
+    for (idx c = 0; c < p; c++) wide[c] = random_normal(9, (uint64_t)j, (uint64_t)c);
+    find_scale(wide, p, m->features[j]);
+  }
+}
+
+/* What is reached, and what is gone on from. */
+struct kept {
+  struct find_point point;
+  float atoms[MOST_K * MOST_P], means[MOST_K], offset[MOST_P];
+  gidx firing[MOST_K];
+  real described[MOST_P], mean[MOST_P];
+  struct find_line lines[MOST_LINES];
+  gidx stop_at, looks; /* stop_at: -1: never */
+  int asks, ends;
+};
+
+static idx columns; /* of the rows at hand */
+
+static int point_keep(void *self, const struct find_point *p, enum find_reason why)
+{
+  struct kept *k = self;
+  size_t atoms = (size_t)p->k, vector = (size_t)columns;
+  k->point = *p;
+  memcpy(k->atoms, p->atoms, atoms * vector * sizeof *k->atoms);
+  memcpy(k->means, p->means, atoms * sizeof *k->means);
+  memcpy(k->firing, p->firing, atoms * sizeof *k->firing);
+  memcpy(k->offset, p->offset, vector * sizeof *k->offset);
+  memcpy(k->described, p->described, vector * sizeof *k->described);
+  memcpy(k->lines, p->lines, (size_t)p->count * sizeof *k->lines);
+  if (p->mean) memcpy(k->mean, p->mean, vector * sizeof *k->mean);
+  k->point.mean = p->mean ? k->mean : NULL;
+  k->point.atoms = k->atoms;
+  k->point.means = k->means;
+  k->point.firing = k->firing;
+  k->point.offset = k->offset;
+  k->point.described = k->described;
+  k->point.lines = k->lines;
+  k->ends += why == FIND_END;
+  return OK;
+}
+
+static uint64_t stop_asked(void *self)
+{
+  struct kept *k = self;
+  return k->stop_at >= 0 && k->asks && k->looks++ == k->stop_at;
+}
+
+static void stop_told(void *self, uint64_t asked)
+{
+  (void)self, (void)asked;
+}
+
+/* The fit by plain loops. */
+struct plain {
+  const struct find_recipe *recipe;
+  struct find_plan plan;
+  const struct made *made;
+  struct shuffle shuffle;
+  idx n, k, p;
+  float *y, *left, *codes; /* [batch][p], and [batch][k] */
+  float atoms[MOST_K * MOST_P], means[MOST_K], offset[MOST_P];
+  gidx firing[MOST_K], replaced;
+  real code_sums[MOST_K], square, mean[MOST_P], *weights;
+  real gram[(MOST_K + 1) * (MOST_K + 1)], target[(MOST_K + 1) * MOST_P];
+  gidx rows, taken;
+  int center;
+  struct arena arena;
+};
+
+/* The row at a position of an epoch, less the mean and the offset. */
+static void row_take(struct plain *q, gidx epoch, gidx position, float *y)
+{
+  idx skip, n = 0;
+  gidx row = 0;
+  shuffle_take(&q->shuffle, epoch, position, &skip);
+  idx left = q->shuffle.at[skip];
+  for (idx w = 0; w < shuffle_windows(&q->shuffle); w++, left -= n) {
+    shuffle_window(&q->shuffle, w, &row, &n);
+    if (left < n) break;
+  }
+  row_make(q->made, row + left, y);
+  rows_center(y, 1, q->p, q->center ? q->mean : NULL);
+  for (idx c = 0; c < q->p; c++) y[c] -= q->offset[c];
+}
+
+static void plain_read(struct plain *q, gidx number)
+{
+  gidx epoch, first;
+  find_plan_batch(&q->plan, number, &epoch, &first, &q->n);
+  for (idx i = 0; i < q->n; i++) row_take(q, epoch, first + i, q->y + (gidx)i * q->p);
+  q->taken = 0;
+}
+
+static struct find_rows rows_of(const struct plain *q, real rho)
+{
+  return (struct find_rows){.n = q->n,
+                            .k = q->k,
+                            .p = q->p,
+                            .x = q->y,
+                            .atoms = q->atoms,
+                            .toward = q->means,
+                            .rho = rho,
+                            .relative = q->recipe->relative,
+                            .floor = q->recipe->floor * q->square};
+}
+
+static int plain_code(struct plain *q, real l0, real rho, int looks, float *threshold)
+{
+  const struct find_rows rows = rows_of(q, rho);
+  return find_batch_reference(&rows, l0, looks, q->codes, q->left, threshold);
+}
+
+/* Add the batch at hand. */
+static void plain_add(struct plain *q)
+{
+  for (idx i = 0; i < q->n; i++) {
+    real left = 0;
+    for (idx c = 0; c < q->p; c++) {
+      real e = q->left[(gidx)i * q->p + c];
+      left = fma(e, e, left);
+    }
+    q->weights[i] = find_weight(left, q->square);
+    for (idx a = 0; a < q->k; a++) {
+      float code = q->codes[(gidx)i * q->k + a];
+      q->firing[a] += code > 0;
+      if (code > 0) q->code_sums[a] += code;
+    }
+  }
+  find_sums_reference(q->y, q->codes, q->weights, q->n, q->k, q->p, q->gram, q->target);
+  q->rows += q->n;
+}
+
+/* A new atom: what is left of the next row of the batch. */
+static void atom_make(struct plain *q, const float *rows, idx number, gidx update, gidx end,
+                      float *atom)
+{
+  real wide[MOST_P];
+  gidx row = q->taken + number;
+  int there = 0;
+  memset(atom, 0, (size_t)q->p * sizeof *atom);
+  for (idx c = 0; row < end && c < q->p; c++) wide[c] = rows[row * q->p + c];
+  if (row < end) find_scale(wide, q->p, atom);
+  for (idx c = 0; c < q->p; c++) there |= atom[c] != 0;
+  if (there) return;
+  for (idx c = 0; c < q->p; c++)
+    wide[c] = random_normal(5, 0x7466, (uint64_t)((update * q->plan.k + number) * q->p + c));
+  find_scale(wide, q->p, atom);
+}
+
+static void plain_renew(struct plain *q, const unsigned char *renew, const float *rows, gidx update)
+{
+  idx made = 0;
+  for (idx a = 0; a < q->k; a++) made += renew[a];
+  gidx end = imin(q->n, q->taken + made);
+  made = 0;
+  for (idx a = 0; a < q->k; a++) {
+    if (!renew[a]) continue;
+    atom_make(q, rows, made++, update, end, q->atoms + (gidx)a * q->p);
+    q->means[a] = 0;
+    q->firing[a] = 0;
+  }
+  q->taken = end;
+}
+
+static void plain_grow(struct plain *q, idx k, const float *rows, gidx update)
+{
+  unsigned char renew[MOST_K] = {0};
+  for (idx a = q->k; a < k; a++) renew[a] = 1;
+  q->k = k;
+  plain_renew(q, renew, rows, update);
+}
+
+static void plain_replace(struct plain *q, gidx update)
+{
+  unsigned char renew[MOST_K] = {0};
+  for (idx a = 0; a < q->k; a++)
+    for (idx b = 0; b < a && !renew[a]; b++) {
+      float cosine = find_score(q->atoms + (gidx)a * q->p, q->atoms + (gidx)b * q->p, q->p);
+      renew[a] = !renew[b] && cosine > (float)q->recipe->twin;
+    }
+  for (idx a = 0; a < q->k; a++) renew[a] |= q->firing[a] <= 1;
+  for (idx a = 0; a < q->k; a++) q->replaced += renew[a];
+  plain_renew(q, renew, q->left, update);
+}
+
+static int plain_move(struct plain *q)
+{
+  idx order[MOST_K];
+  real moved[MOST_K * MOST_P];
+  float before[MOST_K * MOST_P];
+  gidx firing[MOST_K];
+  struct find_blocks blocks = q->recipe->blocks, one = {1, {q->k}};
+  for (int b = 0; b < blocks.count; b++)
+    if (blocks.end[b] >= q->k) blocks.end[b] = q->k, blocks.count = b + 1;
+  const struct find_sums sums = {q->k, q->p, q->gram, q->target, q->rows, q->recipe->ridge};
+  memcpy(before, q->atoms, sizeof before);
+  memcpy(firing, q->firing, sizeof firing);
+  TRY(find_order(firing, q->k, order));
+  TRY(find_update_reference(&sums, blocks.count ? &blocks : &one, order, before, moved, q->offset));
+  for (idx i = 0; i < q->k; i++) {
+    gidx a = order[i], p = q->p;
+    memcpy(q->atoms + i * p, before + a * p, (size_t)p * sizeof *before);
+    if (firing[a]) find_scale(moved + i * p, q->p, q->atoms + i * p);
+    q->means[i] = firing[a] ? (float)(q->code_sums[a] / (real)firing[a]) : 0;
+    q->firing[i] = firing[a];
+  }
+  return OK;
+}
+
+static int plain_update(struct plain *q, gidx update)
+{
+  const struct find_step step = find_plan_step(&q->plan, update);
+  float threshold[FIND_LOOKS + 1];
+  memset(q->gram, 0, sizeof q->gram);
+  memset(q->target, 0, sizeof q->target);
+  memset(q->firing, 0, sizeof q->firing);
+  memset(q->code_sums, 0, sizeof q->code_sums);
+  q->rows = 0;
+  for (gidx b = 0; b < step.batches; b++) {
+    plain_read(q, step.first + b);
+    real rho = step.is_whole ? q->recipe->rho : 0;
+    TRY(plain_code(q, step.l0, rho, q->recipe->looks, threshold));
+    plain_add(q);
+  }
+  TRY(plain_move(q));
+  if (step.replaces) plain_replace(q, update);
+  if (update + 1 < find_plan_updates(&q->plan))
+    plain_grow(q, find_plan_step(&q->plan, update + 1).k, q->left, update + 1);
+  return OK;
+}
+
+/* The mean, and the mean square, of the first rows. */
+static void plain_begin(struct plain *q)
+{
+  float x[MOST_P];
+  gidx n = imin(q->made->n, SHUFFLE_ROWS);
+  for (gidx i = 0; i < n; i++) {
+    row_make(q->made, i, x);
+    rows_center(x, 1, q->p, q->center ? q->mean : NULL);
+    for (idx c = 0; c < q->p; c++) q->square = fma(x[c], x[c], q->square);
+  }
+  q->square /= (real)n;
+}
+
+static int plain_run(struct plain *q, float *threshold)
+{
+  const struct find_plan *plan = &q->plan;
+  gidx batch = plan->batch;
+  TRY(arena_alloc(&q->arena, &q->y, batch * q->p, sizeof(float)));
+  TRY(arena_alloc(&q->arena, &q->left, batch * q->p, sizeof(float)));
+  TRY(arena_alloc(&q->arena, &q->codes, batch * plan->k, sizeof(float)));
+  TRY(arena_alloc(&q->arena, &q->weights, batch, sizeof(real)));
+  TRY(shuffle_init(&q->shuffle, &q->arena, q->made->n, 5));
+  plain_begin(q);
+  plain_read(q, 0);
+  plain_grow(q, find_plan_step(plan, 0).k, q->y, 0);
+  for (gidx u = 0; u < find_plan_updates(plan); u++) TRY(plain_update(q, u));
+  plain_read(q, 0);
+  return plain_code(q, plan->l0, 0, q->recipe->end_looks, threshold);
+}
+
+struct shape {
+  gidx n;
+  idx k, p, batch;
+  real l0, rho, twin;
+  int whole, center, blocks;
+};
+
+static const char *find_device; /* "cpu" or "cuda" */
+
+static struct find_task task_of(const struct shape *s, const struct row_source *rows)
+{
+  struct find_task task = {.rows = rows,
+                           .center = s->center,
+                           .recipe = find_recipe(s->k, s->l0),
+                           .seed = 5,
+                           .threads = 1,
+                           .variant = "auto",
+                           .device = find_device};
+  struct find_recipe *r = &task.recipe;
+  r->plan.batch = s->batch;
+  r->plan.part = 2 * s->batch;
+  r->plan.each = 2;
+  r->plan.last = 4;
+  r->plan.whole = s->whole;
+  r->rho = s->rho;
+  r->twin = s->twin;
+  for (int b = 0; b < s->blocks; b++) r->blocks.end[r->blocks.count++] = (b + 1) * s->k / s->blocks;
+  return task;
+}
+
+static int is_equal(const struct kept *k, const struct plain *q)
+{
+  size_t atoms = (size_t)q->k, p = (size_t)q->p;
+  return k->point.k == q->k && !memcmp(k->atoms, q->atoms, atoms * p * sizeof(float)) &&
+         !memcmp(k->means, q->means, atoms * sizeof(float)) &&
+         !memcmp(k->firing, q->firing, atoms * sizeof(gidx)) &&
+         !memcmp(k->offset, q->offset, p * sizeof(float));
+}
+
+/* Run it to the end, or until it is asked to stop, and then on. */
+static int task_run(const struct find_task *task, struct comm *c, struct kept *k, gidx stop_at)
+{
+  struct find_result result;
+  struct find_task more = *task;
+  const struct find_sink sink = {
+      .self = k, .point = point_keep, .save_seconds = 1e9, .stops = {stop_asked, stop_told, k}};
+  k->stop_at = stop_at;
+  k->asks = c->rank == c->size - 1;
+  TRY(find_run(task, c, &sink, &result));
+  if (stop_at < 0) return OK;
+  static struct kept before;
+  before = *k;
+  before.point.atoms = before.atoms;
+  before.point.means = before.means;
+  before.point.firing = before.firing;
+  before.point.offset = before.offset;
+  before.point.described = before.described;
+  before.point.lines = before.lines;
+  if (before.point.mean) before.point.mean = before.mean;
+  more.start = &before.point;
+  k->stop_at = -1;
+  return result.stopped ? find_run(&more, c, &sink, &result) : OK;
+}
+
+static void shape_check(struct comm *c, const struct shape *s)
+{
+  static struct made made;
+  static struct kept kept;
+  static struct plain q;
+  float threshold[FIND_LOOKS + 1];
+  made_open(&made, s->n, s->p);
+  const struct row_source rows = {
+      .n = s->n, .p = s->p, .name = "rows", .self = &made, .read = rows_make};
+  struct find_task task = task_of(s, &rows);
+  columns = s->p;
+  q = (struct plain){.recipe = &task.recipe, .plan = task.recipe.plan, .made = &made, .p = s->p};
+  q.plan.rows = s->n;
+  q.plan.batch = (idx)imin(q.plan.batch, s->n);
+  q.center = s->center;
+  find_plan_fill(&q.plan);
+  for (int run = 0; run < 3; run++) {
+    kept = (struct kept){0};
+    task.threads = 1 + run % 2;
+    int status = task_run(&task, c, &kept, run == 2 ? 5 : -1);
+    ok(!status && kept.ends == 1, "%lld rows, %d atoms: %s", (long long)s->n, s->k,
+       status ? status_message() : "done");
+    if (status) return;
+    memcpy(q.mean, kept.mean, sizeof q.mean);
+    if (!run) status = plain_run(&q, threshold);
+    ok(!status && is_equal(&kept, &q), "atoms: %lld rows, %d atoms, %d columns, run %d",
+       (long long)s->n, s->k, s->p, run);
+    ok(!memcmp(kept.point.encoder.threshold, threshold,
+               (size_t)(task.recipe.end_looks + 1) * sizeof *threshold),
+       "thresholds: %lld rows, %d atoms, run %d", (long long)s->n, s->k, run);
+  }
+  ok(s->twin == 1 || q.replaced > 0, "%lld atoms were replaced", (long long)q.replaced);
+  arena_free(&q.arena);
+}
+
+static void check_find(struct comm *c)
+{
+  static const struct shape shapes[] = {
+      {3000, 24, 10, 500, 3, 0, 0.6, 0, 0, 0}, {1000, 40, 16, 300, 2.5, 0, 0.8, 1, 1, 0},
+      {700, 12, 5, 1000, 2, 1, 0.9, 2, 0, 0},  {1500, 30, 8, 400, 3, 0.5, 0.7, 1, 1, 3},
+      {60, 3, 2, 16, 1, 0, 1, 0, 0, 0},
+  };
+  claim_begin("atoms, offset and thresholds are those of the plain loops");
+  for (int i = 0; i < LENGTH(shapes); i++) shape_check(c, &shapes[i]);
+  claim_end();
+}
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: on a GPU codes of rows on their active atoms have the bits of the plain loops: every
+ * problem of the CPU's test. */
+#include "find_codes_cases.h"
+
+int main(void)
+{
+  if (gpu_present()) check_active(&how_cuda);
+  return done_testing();
+}
