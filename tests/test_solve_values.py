@@ -158,6 +158,15 @@ def idle_system(random, gap):
     return System(s.h, s.b, s.g, c + np.diag([1, gap]), s.g_b)
 
 
+def turned_system(random, k, gap):
+    """What cancels is a direction that is no column's, and none of the step's."""
+    s = gap_system(random, 2, k, 7, np.ones(k))
+    v = random.standard_normal(k)
+    v /= np.linalg.norm(v)
+    c = s.c - (1 - gap) * np.outer(v, v)
+    return System(s.h, s.b, 0 * s.g, (c + c.T) / 2, s.g_b - v * (v @ s.g_b))
+
+
 @claim("lost_bits: what cancels in rows, border and turned directions; digits that it costs")
 def check_lost(folder):
     random = np.random.default_rng(7)
@@ -168,6 +177,8 @@ def check_lost(folder):
     cases += [(gap_system(random, 1, 10, 12, [*one, *one, *one, 1e-8]), -np.log2(1e-8)),
               (gap_system(random, 3, 2, 4, [1e11] * 2, h_least=1e-10), -np.log2(1e-10))]
     cases.append((idle_system(random, 1e-9), -np.log2(1e-9)))
+    cases += [(turned_system(random, k, gap), -np.log2(gap)) for k in (3, 9) for gap in
+              (1e-9, 1e-12)]
     found = solve(folder, [s for s, _ in cases])
     for (s, bits), got in zip(cases, found):
         want, have = exact_step(s), np.concatenate([got["t"].ravel(), got["b"]])

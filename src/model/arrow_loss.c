@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One pass over the rows for each panel of border columns, which keeps only the sums of the
- * diagonal, and one for the border's step. */
+ * diagonal, and one for the border's step.  Where determinants say that many bits may be lost in
+ * other directions, S is made once more. */
 #include "model/arrow_loss.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/sums.h"
 
-enum { PANEL = 32 }; /* columns whose lanes stay in a first-level cache */
+enum { MANY_BITS = 26 }; /* from which on S is made: so many are warned of */
+enum { PANEL = 32 };     /* columns whose lanes stay in a first-level cache */
 
 /* The factor of a row's diagonal block, and what was lost so far. */
 struct loss {
   const struct arrow_system *s;
   real ridge_t, ridge_b;
   real block[ARROW_MAX_D * ARROW_MAX_D], l[ARROW_MAX_D * ARROW_MAX_D];
+  struct det_pair rows, diagonal; /* products of the rows' pivots, and of S_jj */
   idx bits;
 };
 
@@ -33,10 +37,9 @@ static void loss_note(struct loss *w, real of, real left)
 static void row_factor(struct loss *w, gidx row)
 {
   idx d = w->s->d;
-  struct det_pair unused = det_pair_unit;
   memcpy(w->block, w->s->h + row * d * d, (size_t)(d * d) * sizeof(real));
   for (idx m = 0; m < d; m++) w->block[m * d + m] += w->ridge_t;
-  arrow_cholesky(w->block, d, w->l, &unused);
+  arrow_cholesky(w->block, d, w->l, &w->rows);
   for (idx m = 0; m < d; m++) loss_note(w, w->block[m * d + m], w->l[m * d + m] * w->l[m * d + m]);
 }
 
@@ -81,6 +84,7 @@ static void diagonal_note(struct loss *w)
     for (idx j = 0; j < columns; j++) {
       real c = s->c[(gidx)(first + j) * s->k + first + j] + w->ridge_b;
       loss_note(w, c, c - sum[j]);
+      if (c - sum[j] > 0) w->diagonal = det_pair_pivot(w->diagonal, c - sum[j]);
     }
   }
 }
@@ -104,6 +108,7 @@ static void step_note(struct loss *w, const real *b)
   const struct arrow_system *s = w->s;
   real form = border_form(w, b), left = form, q[ARROW_MAX_D];
   idx d = s->d;
+  w->rows = det_pair_unit;
   for (gidx row = 0; row < s->n; row++) {
     row_factor(w, row);
     for (idx m = 0; m < d; m++) {
@@ -116,12 +121,56 @@ static void step_note(struct loss *w, const real *b)
   loss_note(w, form, left);
 }
 
+/* schur[k][k] <- S, its lower triangle, column-major, by products and sums alone: where the library
+ * has to make up for an instruction fma takes ten times as long. */
+static void schur_make(struct loss *w, real *schur)
+{
+  const struct arrow_system *s = w->s;
+  gidx d = s->d, k = s->k;
+  real x[ARROW_MAX_D], y[ARROW_MAX_D][ARROW_MAX_BORDER];
+  memcpy(schur, s->c, (size_t)(k * k) * sizeof *schur);
+  for (gidx j = 0; j < k; j++) schur[j * k + j] += w->ridge_b;
+  for (gidx row = 0; row < s->n; row++) {
+    row_factor(w, row);
+    for (gidx j = 0; j < k; j++) {
+      memcpy(x, s->b + (row * k + j) * d, (size_t)d * sizeof *x);
+      arrow_forward(w->l, s->d, x);
+      for (gidx m = 0; m < d; m++) y[m][j] = x[m];
+    }
+    for (gidx j = 0; j < k; j++)
+      for (gidx m = 0; m < d; m++)
+        for (gidx i = j; i < k; i++) schur[j * k + i] -= y[m][i] * y[m][j];
+  }
+}
+
+/* The pivots of S, in which a direction shows that neither its diagonal nor the step knows.  The
+ * product of S_jj / pivot is that of S_jj over the determinant, and no factor is less than 1. */
+static int pivots_note(struct loss *w, const struct arrow_outcome *out)
+{
+  const struct arrow_system *s = w->s;
+  gidx k = s->k, lost = w->diagonal.e - (out->pair.e - w->rows.e);
+  struct det_pair unused = det_pair_unit;
+  if (w->bits + lost <= MANY_BITS) return 1;
+  real *schur = malloc(2 * (size_t)(k * k) * sizeof *schur), *l = schur + k * k;
+  if (!schur) return 0;
+  schur_make(w, schur);
+  idx bad = arrow_cholesky(schur, s->k, l, &unused);
+  for (gidx j = 0; j < k; j++) {
+    real left = bad < 0 || j < bad ? l[j * k + j] * l[j * k + j] : 0;
+    loss_note(w, s->c[j * k + j] + w->ridge_b, left);
+  }
+  free(schur);
+  return 1;
+}
+
 idx arrow_lost_bits(const struct arrow_system *s, const struct arrow_outcome *out,
                     const real *step_b)
 {
   struct loss w = {.s = s, .ridge_t = out->ridge_t, .ridge_b = out->ridge_b};
+  w.rows = w.diagonal = det_pair_unit;
   if (out->status != ARROW_OK) return 0;
   diagonal_note(&w);
   step_note(&w, step_b);
+  if (s->k > 0 && !pivots_note(&w, out)) return -1;
   return w.bits;
 }

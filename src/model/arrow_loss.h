@@ -9,8 +9,8 @@
 
 enum { ARROW_BITS = 53 }; /* of a number; who loses so many has none left */
 
-/* The bits of a solved system; out: its outcome, step_b[k]: the border's step.  0 where it failed.
- * Not collective. */
+/* The bits of a solved system; out: its outcome, step_b[k]: the border's step.  0 where it failed,
+ * -1 where there is no memory for a border of k x k.  Not collective. */
 idx arrow_lost_bits(const struct arrow_system *s, const struct arrow_outcome *out,
                     const real *step_b);
 

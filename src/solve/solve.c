@@ -102,6 +102,14 @@ static void loss_find(void *self, gidx i)
   item->outcome.lost_bits = arrow_lost_bits(&item->system, &item->outcome, item->step_b);
 }
 
+static int losses_check(const struct arrow_item *items, gidx count)
+{
+  for (gidx i = 0; i < count; i++)
+    CHECK(items[i].outcome.lost_bits >= 0, ERR_MEMORY, "cannot allocate a border of %d columns",
+          items[i].system.k);
+  return OK;
+}
+
 static void outcomes_count(struct solve *s, gidx count)
 {
   for (gidx i = 0; i < count; i++) {
@@ -130,9 +138,11 @@ static int batch_solve(struct solve *s, const struct systems_block *block,
     reals += (double)systems_reals(s->shape, s->mine[i], s->mine[i] + 1) +
              (double)steps_reals(s->shape, s->mine[i], s->mine[i] + 1);
   phase_begin(&phases[SOLVE_SOLVE]);
-  TRY(comm_agree(s->c, device_arrow(&s->device, &job)));
   int threads = reals < FEW_REALS ? 1 : team_beside(s->task->threads);
-  team_run(threads, job.count, loss_find, s->items);
+  int status = device_arrow(&s->device, &job);
+  if (!status) team_run(threads, job.count, loss_find, s->items);
+  if (!status) status = losses_check(s->items, job.count);
+  TRY(comm_agree(s->c, status));
   phase_end(&phases[SOLVE_SOLVE], 8 * reals);
   outcomes_count(s, job.count);
   results->first = s->batch.first;
