@@ -41,9 +41,12 @@ def options_read():
     add("--top-s", default="16,8,4", help="atoms a row of each fit; '': no fit")
     add("--encode-s", type=int, default=16, help="atoms a row of what is judged")
     add("--sweeps", type=int, default=40)
+    add("--detect-l0", type=float, default=0, help="detectors are an encoder that is trained for "
+        "the atoms, with so many a row; 0: those of `sagitta detect`")
+    add("--detect-epochs", type=int, default=2, help="of that training")
     add("--peers", default="topk,batchtopk,matryoshka", help="autoencoders (bench_sae.py)")
     add("--epochs", type=int, default=51, help="of the autoencoders; 0: none")
-    add("--batch", type=int, default=256, help="rows of their steps")
+    add("--batch", type=int, default=256, help="rows of their steps, and of trained detectors'")
     add("--lr", type=float, default=0, help="their learning rate; 0: 0.128 / sqrt(atoms)")
     add("--device", default="auto", help="of sagitta")
     add("--torch-device", default="cuda", help="of the autoencoders")
@@ -95,8 +98,13 @@ def fits(o, folder, top_s):
             o.device, "--output", f"{at}-{seed}", seconds=seconds)
     run(o, "encode", "--rows", f"{folder}/unseen.h5", "--dictionary", f"{at}-0", "--output",
         f"{at}-codes")
-    run(o, "detect", "--rows", f"{folder}/fit.h5", "--dictionary", f"{at}-0", "--codes", f"{at}-0",
-        "--output", f"{at}-detectors")
+    if o.detect_l0:
+        run(o, "train", "--rows", f"{folder}/fit.h5", "--fixed-dictionary", f"{at}-0",
+            "--selection", "batch", "--l0", o.detect_l0, "--batch", o.batch, "--epochs",
+            o.detect_epochs, "--device", o.device, "--output", f"{at}-detectors")
+    else:
+        run(o, "detect", "--rows", f"{folder}/fit.h5", "--dictionary", f"{at}-0", "--codes",
+            f"{at}-0", "--output", f"{at}-detectors")
     return shown(o, folder, f"fit {top_s} @{max(o.encode_s, top_s)}", f"{at}-0", f"{at}-1",
                  f"{at}-codes", f"{at}-detectors", seconds[0])
 
