@@ -39,8 +39,9 @@ cli=src/cli
 at_most 0 "$(uses '\<options_tell\>' $sources)" 'options_tell in src'
 # shellcheck disable=SC2086
 at_most 0 "$(uses 'options\[512\]' $sources)" 'options[512] in src'
-at_most 4900 "$(lines src/job/*.[ch] $cli/resume.[ch] $cli/agreement.[ch] $cli/run_page.[ch] \
-  $cli/facts.[ch] $cli/common.c $cli/content.[ch] $cli/sweep_files.[ch] $cli/atom_steps.[ch] \
+# Without run.h, which was a part of command.h.
+at_most 4895 "$(lines $(ls src/job/*.[ch] | grep -v /run.h) $cli/run_page.[ch] \
+  $cli/facts.[ch] $cli/common.c $cli/sweep_files.[ch] $cli/atom_steps.[ch] \
   $cli/encode_files.[ch] $cli/solve_output.[ch] $cli/assemble_output.[ch] $cli/fit_files.[ch] \
   $cli/fit_publisher.[ch] $cli/fit_page.[ch] $cli/fit_sweeps.[ch] $cli/refit_files.[ch] \
   $cli/refit_publisher.[ch] $cli/refit_resume.[ch] $cli/refit_sweeps.[ch] $cli/train_files.[ch] \

@@ -317,8 +317,10 @@ libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
   %D%/look/recovery.h %D%/look/recovery.c %D%/look/probing.h %D%/look/probing.c \
   %D%/look/probing_scores.h %D%/look/probing_scores.c %D%/look/detect.h %D%/look/detect.c
 
-# job: the life of a job that can be resumed, so far what names it
-libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c %D%/job/numerics.h %D%/job/numerics.c
+# job: the life of a job that can be resumed
+libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c %D%/job/numerics.h %D%/job/numerics.c \
+  %D%/job/run.h %D%/job/run.c %D%/job/agreement.h %D%/job/agreement.c \
+  %D%/job/job.h %D%/job/job.c %D%/job/content.h %D%/job/content.c
 
 # synth: data with a known answer
 libsagitta_a_SOURCES += \
@@ -331,7 +333,6 @@ bin_PROGRAMS += sagitta
 sagitta_SOURCES = \
   %D%/cli/main.c %D%/cli/process.h %D%/cli/process.c \
   %D%/cli/command.h %D%/cli/common.c \
-  %D%/cli/agreement.h %D%/cli/agreement.c \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c %D%/cli/gpu_start.h %D%/cli/gpu_start.c \
   %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c %D%/cli/fit_detectors.h %D%/cli/fit_detectors.c \
@@ -341,7 +342,6 @@ sagitta_SOURCES = \
   %D%/cli/evaluate_features.h %D%/cli/evaluate_features.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/synth_world.h %D%/cli/synth_world.c \
-  %D%/cli/resume.h %D%/cli/resume.c %D%/cli/content.h %D%/cli/content.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c \
   %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \

@@ -51,7 +51,7 @@ const char *about_job(void)
   return text;
 }
 
-void about_log(void)
+static void about_log(void)
 {
   struct about a;
   const char *job = about_job();
@@ -59,3 +59,5 @@ void about_log(void)
   log_info("version %s %s: %s, HDF5 %s, CUDA %s, NCCL %s%s%s", PACKAGE_VERSION, REVISION, a.mpi,
            a.hdf5, a.cuda, a.nccl, job ? "; job " : "", job ? job : "");
 }
+
+const struct program about_program = {PACKAGE_VERSION, REVISION, about_log};

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#include "job/run.h"
+
 /* What is linked, by name; a build without CUDA or NCCL has "none" there. */
 struct about {
   char compiler[96], mpi[96], hdf5[32], cuda[32], nccl[32];
@@ -16,8 +18,8 @@ void about_find(struct about *about);
 /* sagitta --version: the version in the first line, then a line for each of the others. */
 void about_print(FILE *out);
 
-/* One line of the log: version, revision, libraries, and the job. */
-void about_log(void);
+/* Its log() writes a line: version, revision, libraries, and the job. */
+extern const struct program about_program;
 
 /* The number of the job, of its task in an array and of its restart, "1234_7" or "1234 restart 1",
  * as Slurm says it, or as PBS or LSF do; NULL outside a job.  Valid until the next call. */

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/stop.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/assemble_output.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
@@ -69,7 +69,7 @@ static const struct option_set assemble_set = {
 };
 
 /* One job, from command line to report. */
-struct job {
+struct assemble_state {
   struct run *run;
   struct comm *c;
   const struct assemble_options *o;
@@ -79,11 +79,10 @@ struct job {
   struct classes classes;
   struct all_systems all;
   struct assemble_output out;
-  struct run_stops stops;
   uint64_t fingerprint;
 };
 
-static int plan_print(struct job *j)
+static int plan_print(struct assemble_state *j)
 {
   const struct refit_task *t = &j->task;
   idx directions = j->o->directions, d = t->atoms->d;
@@ -96,24 +95,7 @@ static int plan_print(struct job *j)
   return fit_plan_print(j->run, &plan);
 }
 
-static int result_write(struct job *j)
-{
-  struct comm *c = j->c;
-  struct all_systems *all = &j->all;
-  struct run_fact facts[MAX_FACTS];
-  char device[64];
-  j->run->max_seconds = j->o->max_seconds;
-  all->stops = run_stops(&j->stops, j->run, j->out.place.shown);
-  TRY(assemble_output_begin(&j->out, j->run, all));
-  TRY(all_systems_write(all, &j->out.file.sink, &j->fingerprint));
-  snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
-  int n = run_facts(j->run, device, j->task.threads, facts);
-  run_page_inputs(&j->state.inputs);
-  TRY(inputs_confirm(c));
-  return comm_agree(c, c->rank ? OK : assemble_output_end(&j->out, all, &j->fingerprint, facts, n));
-}
-
-static int entries_tell(const struct job *j)
+static int entries_tell(const struct assemble_state *j)
 {
   const struct systems_shape *s = &j->all.shape;
   struct json *own;
@@ -126,7 +108,19 @@ static int entries_tell(const struct job *j)
   return OK;
 }
 
-static int job_run(struct job *j)
+/* Rank 0 publishes. */
+static int result_close(void *self)
+{
+  struct assemble_state *j = self;
+  struct run_fact facts[MAX_FACTS];
+  char device[64];
+  snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
+  int n = run_facts(j->run, device, j->task.threads, facts);
+  TRY(assemble_output_end(&j->out, &j->fingerprint, facts, n));
+  return entries_tell(j);
+}
+
+static int job_run(struct assemble_state *j)
 {
   struct comm *c = j->c;
   double begun = log_seconds();
@@ -145,21 +139,26 @@ static int job_run(struct job *j)
   TRY(comm_agree(c, refit_state_residuals(&j->state)));
   TRY(fit_inputs_classes(&j->inputs, &j->state, NULL, &j->classes));
   TRY(all_systems_open(&j->all, &j->state, &j->classes, j->o->directions));
-  if (j->out.is_complete) return assemble_output_complete(&j->out, j->run, &j->all);
-  TRY(result_write(j));
-  TRY(comm_agree(c, c->rank ? OK : entries_tell(j)));
+  j->out.all = &j->all;
+  if (j->out.job.is_complete) return job_complete(&j->out.job);
+  j->run->max_seconds = j->o->max_seconds;
+  j->all.stops = job_stops(&j->out.job);
+  TRY(job_begin(&j->out.job));
+  TRY(all_systems_write(&j->all, &j->out.file.sink, &j->fingerprint));
+  run_page_inputs(&j->state.inputs);
+  TRY(job_finish(&j->out.job, result_close, j));
   log_info("assemble systems=%lld rows=%lld classes=%d ranks=%d device=cpu/%s seconds=%.2f "
            "fingerprint=%016llx",
            (long long)j->all.end, (long long)j->all.shape.row[j->all.end], j->classes.count,
            c->size, j->state.device.variant, log_seconds() - begun,
            (unsigned long long)j->fingerprint);
-  log_info("wrote   %s", j->out.place.shown);
+  log_info("wrote   %s", j->out.job.place.shown);
   return OK;
 }
 
 static int assemble_command(struct run *run, const void *options, const char **arguments)
 {
-  struct job *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
+  struct assemble_state *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
   (void)arguments;
   CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);
   j->run = run;

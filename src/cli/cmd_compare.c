@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/command.h"
 #include "cli/facts.h"
 #include "cli/threads.h"

@@ -12,7 +12,7 @@
 #include "base/sums.h"
 #include "base/team.h"
 #include "cli/advice.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
 #include "cli/encode_files.h"
@@ -423,7 +423,7 @@ static int mean_find(struct run *run, const struct encode_options *o, struct enc
   real *mean = NULL;
   if (!o->center) return OK;
   TRY(comm_agree(&run->comm, arena_alloc(&job->arena, &mean, job->rows.source.p, sizeof *mean)));
-  const struct stops wishes = run_wishes(&job->stops, run, job->files.place.shown);
+  const struct stops wishes = run_wishes(&job->stops, run, job->files.job.place.shown);
   TRY(mean_compute(&run->comm, &job->rows.source, &wishes, mean));
   job->task.mean = mean;
   return OK;
@@ -475,7 +475,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
   run->max_seconds = o->max_seconds;
   job->saves = (struct encode_saves){.run = run,
-                                     .shown = f->place.shown,
+                                     .shown = f->job.place.shown,
                                      .files = f,
                                      .task = task,
                                      .all = &job->rows.source,
@@ -498,6 +498,13 @@ static void mean_advise(const struct run *run, const struct encode_options *o,
     advice_mean(&job->result.metrics, job->dictionary.file, mend);
   else if (o->rows)
     advice_first_mean(t->rows, job->dictionary.file, mend);
+}
+
+/* Rank 0 publishes. */
+static int result_close(void *self)
+{
+  struct encode_state *job = self;
+  return encode_close(&job->files, &job->result);
 }
 
 static int encode_command(struct run *run, const void *options, const char **arguments)
@@ -526,23 +533,21 @@ static int encode_command(struct run *run, const void *options, const char **arg
   stop_listen();
   TRY(threads_report(run, o->compute.threads));
   TRY(mean_find(run, o, job));
-  if (job->files.is_complete) {
-    TRY(encode_files_complete(&job->files, run, &job->task, &job->rows.source));
+  if (job->files.job.is_complete) {
+    TRY(job_complete(&job->files.job));
     job_free(job);
     return OK;
   }
-  TRY(encode_files_begin(&job->files, run, &job->task, &job->rows.source));
+  TRY(job_begin(&job->files.job));
   double begun = log_seconds();
   TRY(encode_saves_run(&job->saves, &job->result));
   team_spare_set((int)job->task.threads); /* nothing computes any more */
-  TRY(encode_files_join(&job->files, run, &job->task, &job->rows.source, &job->result));
+  TRY(encode_files_join(&job->files, &job->result));
   TRY(encode_report(run, &job->files, &job->task, &job->result, log_seconds() - begun));
   if (o->capture) TRY(captured_report(&run->comm, &job->captured.in));
   mean_advise(run, o, job);
-  TRY(inputs_confirm(&run->comm));
-  int status = run->comm.rank ? OK : encode_close(run, &job->files, &job->task, &job->result);
-  TRY(comm_agree(&run->comm, status));
-  log_info("wrote   %s", job->files.place.shown);
+  TRY(job_finish(&job->files.job, result_close, job));
+  log_info("wrote   %s", job->files.job.place.shown);
   job_free(job);
   return OK;
 }

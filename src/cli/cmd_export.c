@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/advice.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"

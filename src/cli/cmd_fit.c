@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "cli/advice.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/encode_plan.h"
 #include "cli/fit_detectors.h"
 #include "cli/fit_seeds.h"
@@ -423,10 +423,11 @@ static int held_out_encode(struct fit_job *j)
   return status;
 }
 
-static int supports_end(struct fit_job *j)
+static int supports_end(void *self)
 {
+  struct fit_job *j = self;
   struct run_fact facts[MAX_FACTS];
-  return encode_files_end(&j->supports, &j->encode, &j->encoded, facts, facts_of(j, facts));
+  return encode_files_end(&j->supports, &j->encoded, facts, facts_of(j, facts));
 }
 
 /* Encode all rows with the best dictionary, without penalty, into supports.h5, or those that an
@@ -445,11 +446,10 @@ static int rows_encode(struct fit_job *j)
   TRY(encode_files_resume(f, run, &j->files.supports, j->files.has_start, best));
   encode_files_rest(f, &j->encode, rows, &j->part, &j->rest);
   TRY(encode_grid_choose(&j->encode, c, reason, sizeof reason));
-  TRY(encode_files_begin(f, run, &j->encode, rows));
+  TRY(job_begin(&f->job));
   TRY(encode_run(&j->encode, c, &j->encoded));
-  TRY(encode_files_join(f, run, &j->encode, rows, &j->encoded));
-  TRY(inputs_confirm(c));
-  return comm_agree(c, c->rank ? OK : supports_end(j));
+  TRY(encode_files_join(f, &j->encoded));
+  return job_finish(&f->job, supports_end, j);
 }
 
 static void report(const struct fit_job *j, double seconds)

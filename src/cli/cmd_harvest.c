@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
 #include "cli/run_page.h"

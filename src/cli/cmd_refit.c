@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/advice.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/refit_job.h"
 #include "cli/refit_sweeps.h"
 #include "cli/report.h"
@@ -320,8 +320,8 @@ static int report(struct refit_job *j, gidx resumed, double seconds)
   report_metrics(&j->metrics, 1);
   log_info("%-22s %lld accepted, %lld rejected, %lld escalated", "steps",
            (long long)j->all.accepted, (long long)j->all.rejected, (long long)j->all.escalated);
-  log_info("wrote   %s", j->files.dictionary_path);
-  log_info("wrote   %s", j->files.supports_path);
+  log_info("wrote   %s", j->files.dictionary.shown);
+  log_info("wrote   %s", j->files.supports.shown);
   return OK;
 }
 

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/team.h"
 #include "cli/advice.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"

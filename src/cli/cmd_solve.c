@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/stop.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/command.h"
 #include "cli/facts.h"
 #include "cli/report.h"
@@ -99,11 +99,11 @@ static const struct option_set solve_set = {
 
 /* The state of the job; struct run says why it is on the heap. */
 struct solve_state {
-  char path[MAX_NAME]; /* of the systems */
+  const struct run *run; /* borrowed */
+  char path[MAX_NAME];   /* of the systems */
   struct systems_input systems;
   struct solve_task task;
   struct solve_output out;
-  struct run_stops stops;
   struct solve_result result;
 };
 
@@ -239,12 +239,14 @@ static int entries_tell(const struct solve_state *job)
   return OK;
 }
 
-static int result_close(const struct run *run, struct solve_state *job)
+/* Rank 0 publishes. */
+static int result_close(void *self)
 {
+  struct solve_state *job = self;
+  const struct run *run = job->run;
   struct run_fact facts[MAX_FACTS];
   const struct device_counts *counts = &job->result.device_counts;
   char device[300];
-  if (run->comm.rank) return OK;
   snprintf(device, sizeof device, "%s %s", job->result.device, job->result.variant);
   int n = run_facts(run, device, job->task.threads, facts);
   facts[n++] = (struct run_fact){"kernels", NULL, (double)counts->kernels};
@@ -254,7 +256,7 @@ static int result_close(const struct run *run, struct solve_state *job)
   facts[n++] = (struct run_fact){"systems_retried", NULL, (double)counts->retried};
   run_page_inputs(&job->systems.inputs);
   TRY(entries_tell(job));
-  return solve_output_end(&job->out, &job->systems, &job->result, facts, n);
+  return solve_output_end(&job->out, &job->result, facts, n);
 }
 
 /* Claim the place of the result, and begin it with what an earlier run has solved. */
@@ -262,14 +264,16 @@ static int result_open(struct run *run, const struct solve_options *o, struct so
 {
   struct solve_output *f = &job->out;
   struct solve_task *t = &job->task;
-  TRY(solve_output_open(f, run, &o->output, o->resume, job->path, t->systems->shape->count));
-  if (f->is_complete) return OK;
+  f->systems = &job->systems;
+  f->options = &t->options;
+  TRY(solve_output_open(f, run, &o->output, o->resume, job->path));
+  if (f->job.is_complete) return OK;
   stop_listen();
   TRY(threads_report(run, o->threads));
-  TRY(solve_output_begin(f, run, &job->systems, &t->options));
-  t->first = f->begun;
+  TRY(job_begin(&f->job));
+  t->first = f->job.done;
   run->max_seconds = o->max_seconds;
-  t->stops = run_stops(&job->stops, run, f->place.shown);
+  t->stops = job_stops(&f->job);
   return OK;
 }
 
@@ -287,7 +291,7 @@ static int complete_end(struct run *run, const struct solve_options *o, struct s
 {
   struct comm *c = &run->comm;
   const struct solve_result *counted = &job->out.counted; /* on rank 0 */
-  TRY(solve_output_complete(&job->out, run, &job->systems));
+  TRY(job_complete(&job->out.job));
   TRY(comm_agree(c, c->rank ? OK : finite_check(o, counted)));
   return comm_agree(c, c->rank ? OK : strict_check(o, job, counted));
 }
@@ -305,6 +309,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   struct solve_state *job;
   (void)arguments;
   TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
+  job->run = run;
   TRY(inputs_agree(c, systems_ready(job, o)));
   task_fill(run, o, job);
   if (o->dry_run) {
@@ -314,7 +319,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   }
   TRY(comm_agree(c, identity_text_begin(&run->identity, run->command->options, o)));
   TRY(result_open(run, o, job));
-  if (job->out.is_complete) {
+  if (job->out.job.is_complete) {
     TRY(complete_end(run, o, job));
     job_free(job);
     return OK;
@@ -335,9 +340,8 @@ static int solve_command(struct run *run, const void *options, const char **argu
   outcomes_report(r);
   loss_report(r);
   TRY(comm_agree(c, finite_check(o, r)));
-  TRY(inputs_confirm(c));
-  TRY(comm_agree(c, result_close(run, job)));
-  log_info("wrote   %s", job->out.place.shown);
+  TRY(job_finish(&job->out.job, result_close, job));
+  log_info("wrote   %s", job->out.job.place.shown);
   if (!run->stopped) TRY(comm_agree(c, strict_check(o, job, r)));
   job_free(job);
   return OK;

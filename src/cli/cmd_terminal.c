@@ -8,7 +8,7 @@
 #include "base/num.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/command.h"
 #include "cli/facts.h"
 #include "cli/fit_inputs.h"

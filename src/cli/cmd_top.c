@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
 #include "io/supports_input.h"

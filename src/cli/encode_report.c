@@ -39,9 +39,10 @@ static int entries_tell(const struct encode_task *t, const struct encode_result 
   return OK;
 }
 
-int encode_close(const struct run *run, struct encode_files *files, const struct encode_task *t,
-                 const struct encode_result *result)
+int encode_close(struct encode_files *files, const struct encode_result *result)
 {
+  const struct run *run = files->job.run;
+  const struct encode_task *t = files->task;
   TRY(entries_tell(t, result));
   const gidx *rows = result->filter.rows;
   struct run_fact facts[MAX_FACTS];
@@ -60,7 +61,7 @@ int encode_close(const struct run *run, struct encode_files *files, const struct
   facts[n++] = (struct run_fact){"rows_left_small", NULL, (double)rows[SCREEN_SMALL]};
   facts[n++] = (struct run_fact){"candidates", NULL, (double)result->filter.candidates};
   run_page_inputs(&result->inputs);
-  return encode_files_end(files, t, result, facts, n);
+  return encode_files_end(files, result, facts, n);
 }
 
 /* What the hashes of the result took; nothing where it was not written. */

@@ -6,6 +6,7 @@
 #define CLI_ENCODE_REPORT_H
 
 #include "cli/encode_files.h"
+#include "cli/command.h"
 
 /* The summary line, and the tables of phases, GPUs, filter and metrics, after so many seconds.
  * Counts of *result become those of all ranks.  Collective. */
@@ -13,7 +14,6 @@ int encode_report(struct run *run, const struct encode_files *files, const struc
                   struct encode_result *result, double seconds);
 
 /* Publish the result with where it ran and what was counted, and tell run.json.  Rank 0 alone. */
-int encode_close(const struct run *run, struct encode_files *files, const struct encode_task *task,
-                 const struct encode_result *result);
+int encode_close(struct encode_files *files, const struct encode_result *result);
 
 #endif

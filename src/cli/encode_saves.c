@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/agreement.h"
 #include "cli/encode_report.h"
 #include "cli/run_page.h"
 
@@ -58,13 +57,11 @@ static void counts_join(struct encode_saves *s, struct encode_result *r)
 }
 
 /* Publish what there is, as a stop does. */
-static int part_publish(struct encode_saves *s, struct encode_result *r)
+static int part_publish(void *self)
 {
-  struct comm *c = &s->run->comm;
-  TRY(encode_files_join(s->files, s->run, s->task, s->all, r));
-  TRY(inputs_confirm(c));
-  TRY(comm_agree(c, c->rank ? OK : encode_close(s->run, s->files, s->task, r)));
-  if (c->rank == 0) run_page_now(s->run);
+  const struct encode_saves *s = self;
+  TRY(encode_close(s->files, s->result));
+  run_page_now(s->run);
   return OK;
 }
 
@@ -72,10 +69,8 @@ static int part_publish(struct encode_saves *s, struct encode_result *r)
 static int part_take(struct encode_files *f)
 {
   part_input_close(&f->before);
-  TRY(part_input_open(&f->before, f->place.file));
-  f->begun = f->before.part.n;
-  f->dictionary = f->before.supports.inputs.dictionary;
-  f->encoder = f->before.supports.inputs.encoder;
+  TRY(part_input_open(&f->before, f->job.place.file));
+  encode_files_before(f);
   return OK;
 }
 
@@ -84,11 +79,12 @@ static int part_go_on(struct encode_saves *s)
   struct encode_files *f = s->files;
   struct comm *c = &s->run->comm;
   TRY(comm_agree(c, c->rank ? OK : part_take(f)));
-  TRY(encode_files_tell(f, c));
+  TRY(job_distribute(&f->job));
   encode_files_rest(f, s->task, s->all, s->part, s->source);
-  TRY(comm_agree(c, c->rank ? OK : encode_files_output(f, s->task)));
+  TRY(comm_agree(c, c->rank ? OK : encode_files_output(f)));
   if (c->rank == 0)
-    log_info("saved   %lld of %lld rows of '%s'", (long long)f->begun, (long long)f->n, s->shown);
+    log_info("saved   %lld of %lld rows of '%s'", (long long)f->job.done, (long long)f->n,
+             s->shown);
   return OK;
 }
 
@@ -97,7 +93,9 @@ static int part_go_on(struct encode_saves *s)
 static int save(struct encode_saves *s, struct encode_result *r)
 {
   double begun = log_seconds(), opening = r->phases[PHASE_OPEN].seconds / (s->saves + 1);
-  TRY(part_publish(s, r));
+  TRY(encode_files_join(s->files, r));
+  s->result = r;
+  TRY(job_finish(&s->files->job, part_publish, s));
   encode_free(r);
   TRY(part_go_on(s));
   s->saves++;

@@ -19,11 +19,12 @@ struct encode_saves {
   const struct row_source *all; /* all rows; what is left of them is *source */
   struct row_part *part;
   struct row_source *source;
-  real seconds; /* of --save-seconds; 0: never */
-  double due;   /* when the next save is */
-  int is_asked; /* on every rank: the job ends to be saved */
-  int saves;    /* so far */
-  gidx rows;    /* of the runs before each save, as are the next */
+  real seconds;                       /* of --save-seconds; 0: never */
+  double due;                         /* when the next save is */
+  int is_asked;                       /* on every rank: the job ends to be saved */
+  const struct encode_result *result; /* that is saved */
+  int saves;                          /* so far */
+  gidx rows;                          /* of the runs before each save, as are the next */
   struct phase phases[ENCODE_PHASES];
   struct device_counts counts;
   struct screen_counts filter;

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "io/supports_input.h"
 #include "look/detect.h"
 

@@ -4,14 +4,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "base/watchdog.h"
 #include "job/numerics.h"
-#include "cli/resume.h"
+#include "job/job.h"
 #include "io/inputs.h"
 #include "io/part.h"
 
@@ -25,9 +23,7 @@ struct former {
 
 static int former_look(struct fit_files *f, const char *path, struct former *former)
 {
-  int step = watchdog_begin(ERR_IO, "looking at", path);
-  *former = (struct former){.path = path, .there = access(path, F_OK) == 0};
-  watchdog_end(step);
+  *former = (struct former){.path = path, .there = input_is_there(path)};
   return former->there ? fit_record_read(path, &f->arena, &former->record, &former->lines) : OK;
 }
 
@@ -124,11 +120,9 @@ static int resume_look(struct fit_files *f, struct found *out)
   *out = (struct found){0};
   TRY(former_look(f, f->dictionary.file, &d));
   if (!d.there) return OK;
-  TRY(numerics_resume(d.path));
-  TRY(former_look(f, f->state.file, &s));
   TRY(identity_text_check(&f->sweep.run->identity, d.path, d.path));
+  TRY(former_look(f, f->state.file, &s));
   if (s.there) {
-    TRY(numerics_resume(s.path));
     TRY(identity_text_check(&f->sweep.run->identity, s.path, s.path));
     TRY(pair_check(&d, &s));
   }
@@ -183,11 +177,11 @@ int fit_files_claim(struct fit_files *f, struct run *run, const struct output_op
 static int stopped_look(struct fit_files *f)
 {
   struct former former;
-  int is_part = resume_is_left(f->supports.file, part_kind.name, 0);
+  int is_part = job_part_is_left(f->supports.file, part_kind.name, 0);
   if (input_is_there(f->supports.file) && !is_part) return OK;
   int status = former_look(f, f->dictionary.file, &former);
   status_clear();
-  return !status && former.there ? resume_refuse(former.path) : OK;
+  return !status && former.there ? job_part_refuse(former.path) : OK;
 }
 
 static int places_find(struct fit_files *f, const struct output_options *output, int resume,
@@ -305,15 +299,6 @@ static int atoms_write(struct fit_files *f, const struct run *run, const char *p
   return matrix_output_finish(&f->file, facts, run_facts(run, f->device, threads, facts));
 }
 
-/* Remove what an earlier run left, and a new dictionary.h5 makes false; that it is not there is no
- * failure. */
-static void stale_remove(const char *path)
-{
-  int step = watchdog_begin(ERR_IO, "removing", path);
-  unlink(path);
-  watchdog_end(step);
-}
-
 int fit_files_take(struct fit_files *f, const struct fit_sweep *s)
 {
   if (s->best == s->point.sweep)
@@ -333,9 +318,9 @@ int fit_files_write(struct fit_files *f, const struct run *run, const struct fit
   if (!is_best) sweep_files_end(&f->sweep);
   if (!is_best) return OK;
   TRY(atoms_write(f, run, f->dictionary.file, point->atoms, point->mean, NULL, threads));
-  stale_remove(f->supports.file);
+  output_remove(f->supports.file);
   sweep_files_end(&f->sweep);
-  if (!point->gram) stale_remove(f->state.file);
+  if (!point->gram) output_remove(f->state.file);
   return OK;
 }
 

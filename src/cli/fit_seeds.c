@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "fit/quiet.h"
 #include "look/pairs.h"
 

@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 
 /* What is told at the end. */
 static void sweep_note(struct fit_job *j, const struct fit_point *at, gidx best)

@@ -15,7 +15,7 @@
 #include "base/thread.h"
 #include "base/watchdog.h"
 #include "cli/about.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/command.h"
 #include "cli/describe.h"
 #include "cli/gpu_start.h"
@@ -209,7 +209,10 @@ static int run_close(struct run *run)
 
 int main(int argc, char **argv)
 {
-  struct run run = {.argc = argc - 1, .argv = argv + 1, .comm = {.size = 1, .local_size = 1}};
+  struct run run = {.program = &about_program,
+                    .argc = argc - 1,
+                    .argv = argv + 1,
+                    .comm = {.size = 1, .local_size = 1}};
   const char *name = argc > 1 ? argv[1] : "";
   run.command = command_find(name);
   signals_heed(&run);

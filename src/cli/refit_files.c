@@ -4,22 +4,14 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/status.h"
-#include "base/watchdog.h"
+#include "io/inputs.h"
 #include "cli/atom_steps.h"
 #include "job/numerics.h"
-#include "cli/resume.h"
+#include "job/job.h"
 #include "refit/state_write.h"
-
-static int is_file(const char *path)
-{
-  int step = watchdog_begin(ERR_IO, "looking at", path), is_there = access(path, F_OK) == 0;
-  watchdog_end(step);
-  return is_there;
-}
 
 int refit_files_check(const struct refit_files *f)
 {
@@ -35,8 +27,8 @@ int refit_files_check(const struct refit_files *f)
 /* Rank 0: read how far an earlier run of this job came. */
 static int before_find(struct refit_files *f, gidx sweeps)
 {
-  f->has_dictionary = is_file(f->dictionary.file);
-  f->has_supports = f->has_dictionary && is_file(f->supports.file);
+  f->has_dictionary = input_is_there(f->dictionary.file);
+  f->has_supports = f->has_dictionary && input_is_there(f->supports.file);
   if (!f->has_dictionary) return OK;
   TRY(numerics_resume(f->dictionary.file));
   TRY(refit_files_check(f));
@@ -53,10 +45,10 @@ static int stopped_look(struct refit_files *f, gidx sweeps)
 {
   struct fit_facts was;
   struct history_line *lines;
-  if (!is_file(f->dictionary.file)) return OK;
+  if (!input_is_there(f->dictionary.file)) return OK;
   int status = fit_read(f->dictionary.file, &f->arena, &was, &lines);
   status_clear();
-  return !status && was.sweeps < sweeps ? resume_refuse(f->dictionary.file) : OK;
+  return !status && was.sweeps < sweeps ? job_part_refuse(f->dictionary.file) : OK;
 }
 
 static int places_look(struct refit_files *f, const struct output_options *output, int resume,
@@ -72,7 +64,7 @@ static int places_look(struct refit_files *f, const struct output_options *outpu
   TRY(sweep_files_claim(&f->sweep, output, resume));
   if (resume) TRY(before_find(f, sweeps));
   if (f->has_dictionary) return OK;
-  CHECK(!resume || output->force || !is_file(f->supports.file), ERR_CREATE,
+  CHECK(!resume || output->force || !input_is_there(f->supports.file), ERR_CREATE,
         "'%s' is there, but not '%s', from which --resume goes on: bring that one back, or begin "
         "again, with --force and not --resume",
         f->supports.shown, f->dictionary.shown);
@@ -102,10 +94,8 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
   int status = c->rank ? OK : places_look(f, output, resume, sweeps);
   if (!status) status = lines_alloc(f, sweeps);
   TRY(comm_agree(c, status));
-  memcpy(f->dictionary_path, f->dictionary.shown, sizeof f->dictionary_path);
-  memcpy(f->supports_path, f->supports.shown, sizeof f->supports_path);
-  TRY(comm_broadcast(c, f->dictionary_path, sizeof f->dictionary_path, 1));
-  TRY(comm_broadcast(c, f->supports_path, sizeof f->supports_path, 1));
+  TRY(comm_broadcast(c, &f->dictionary, 1, sizeof f->dictionary));
+  TRY(comm_broadcast(c, &f->supports, 1, sizeof f->supports));
   TRY(comm_broadcast(c, &f->has_dictionary, 1, sizeof f->has_dictionary));
   TRY(comm_broadcast(c, &f->has_supports, 1, sizeof f->has_supports));
   TRY(comm_broadcast(c, &f->facts, 1, sizeof f->facts));

@@ -20,12 +20,11 @@
 #include "refit/refit.h"
 
 struct refit_files {
-  struct output_place dictionary, supports;        /* on rank 0 */
-  char dictionary_path[4096], supports_path[4096]; /* on every rank */
-  int has_dictionary, has_supports;                /* resumed: these files are there */
-  struct sweep_files sweep;                        /* and this one */
-  struct fit_facts facts;                          /* sweeps done so far: 0 for a fresh run */
-  struct history_line *lines;                      /* on rank 0: the start, then a line a sweep */
+  struct output_place dictionary, supports; /* on every rank */
+  int has_dictionary, has_supports;         /* resumed: these files are there */
+  struct sweep_files sweep;                 /* and this one */
+  struct fit_facts facts;                   /* sweeps done so far: 0 for a fresh run */
+  struct history_line *lines;               /* on rank 0: the start, then a line a sweep */
   struct arena arena;
   /* Being written, on rank 0. */
   struct matrix_output dictionary_file;

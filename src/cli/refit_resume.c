@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 
 void refit_start_note(struct fit_start *start, const struct fit_inputs *inputs,
                       const struct refit_state *state)
@@ -26,7 +26,7 @@ static int hash_check(const struct refit_files *files, const char *what, uint64_
   CHECK(was == is, ERR_INPUT,
         "'%s' was begun with other %s than '%s': %s_hash %016llx, not %016llx; resume with the "
         "same%s",
-        files->dictionary_path, what, name, what, (unsigned long long)was, (unsigned long long)is,
+        files->dictionary.shown, what, name, what, (unsigned long long)was, (unsigned long long)is,
         sweep_files_mend(&files->sweep));
   return OK;
 }
@@ -34,14 +34,10 @@ static int hash_check(const struct refit_files *files, const char *what, uint64_
 int refit_identity_fill(struct identity_text *t, const struct fit_inputs *in,
                         const struct refit_state *state)
 {
-  const struct identity *is = &state->inputs;
   char rho[32], rounds[32];
   snprintf(rho, sizeof rho, "%.17g", in->supports.rho);
   snprintf(rounds, sizeof rounds, "%d", in->supports.rounds);
-  TRY(identity_text_hash(t, "rows_hash", is->rows));
-  TRY(identity_text_hash(t, "dictionary_hash", is->dictionary));
-  TRY(identity_text_hash(t, "supports_hash", is->supports));
-  TRY(identity_text_hash(t, "codes_hash", is->codes));
+  TRY(identity_text_contents(t, &state->inputs));
   TRY(identity_text_hash(t, "mean_hash", mean_hash(in->mean, state->p)));
   TRY(identity_text_input(t, "codes_sign", in->supports.nonnegative ? "nonnegative" : "any"));
   TRY(identity_text_input(t, "supports_rho", rho));
@@ -53,9 +49,9 @@ static int former_open(struct refit_former *former, const struct refit_files *fi
 {
   const struct identity *wanted = &files->facts.contents;
   const struct supports_input *s = &former->supports;
-  TRY(dictionary_input_open(&former->dictionary, files->dictionary_path));
+  TRY(dictionary_input_open(&former->dictionary, files->dictionary.shown));
   if (!files->has_supports) return OK;
-  int status = supports_input_open(&former->supports, files->supports_path);
+  int status = supports_input_open(&former->supports, files->supports.shown);
   if (status == ERR_INPUT) { /* it may be of a newer program, and is not replaced */
     char why[1024];
     snprintf(why, sizeof why, "%s", status_message());
@@ -91,10 +87,10 @@ int refit_resume(struct refit_former *former, const struct refit_files *files,
   TRY(comm_broadcast(c, &former->has_supports, 1, sizeof former->has_supports));
   if (files->has_supports && !former->has_supports)
     log_warn("'%s' is not used: the supports of sweep %lld of '%s' are made again",
-             files->supports_path, (long long)files->facts.sweeps, files->dictionary_path);
+             files->supports.shown, (long long)files->facts.sweeps, files->dictionary.shown);
   TRY(refit_state_replace(state, &former->dictionary.source,
                           former->has_supports ? &former->supports.source : NULL, &found));
-  return comm_agree(c, contents_check(files->dictionary_path, &files->facts.contents, &found));
+  return comm_agree(c, contents_check(files->dictionary.shown, &files->facts.contents, &found));
 }
 
 void refit_former_close(struct refit_former *former)
@@ -110,7 +106,7 @@ int refit_contents_check(const struct refit_files *files, const struct refit_sta
   CHECK(was->supports == is->supports && was->codes == is->codes, ERR_INPUT,
         "the supports made again from '%s' are not those that it names: codes_hash %016llx, not "
         "%016llx",
-        files->dictionary_path, (unsigned long long)is->codes, (unsigned long long)was->codes);
+        files->dictionary.shown, (unsigned long long)is->codes, (unsigned long long)was->codes);
   return OK;
 }
 

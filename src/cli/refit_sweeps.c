@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/team.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "cli/run_page.h"
 #include "model/directions.h"
 #include "model/identity.h"
@@ -309,9 +309,9 @@ int refit_job_resume(struct refit_job *j)
   CHECK(hash == held, ERR_INPUT,
         "'%s' was judged by other held-out rows: rows_hash %016llx, not %016llx; resume with the "
         "same '--holdout'",
-        j->files.dictionary_path, (unsigned long long)held, (unsigned long long)hash);
+        j->files.dictionary.shown, (unsigned long long)held, (unsigned long long)hash);
   if (j->former.has_supports)
-    return state_judge(j, j->files.supports_path, j->former.supports.explained_variance, &is);
+    return state_judge(j, j->files.supports.shown, j->former.supports.explained_variance, &is);
   TRY(state_finish(j, j->o->reroute));
   if (j->run->stopped) return OK;
   TRY(comm_agree(j->c, refit_contents_check(&j->files, &j->state)));

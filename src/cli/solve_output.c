@@ -3,111 +3,79 @@
  * closed. */
 #include "cli/solve_output.h"
 
-#include "base/num.h"
 #include "base/status.h"
-#include "cli/content.h"
-#include "cli/resume.h"
 
 static int before_open(void *self, const char *path)
 {
-  return solutions_input_open(self, path);
+  struct solve_output *f = self;
+  return solutions_input_open(&f->before, path);
 }
 
-static int place_take(struct solve_output *f, const struct output_options *output, int resume)
+static int find(void *self, struct job *job)
 {
-  const struct resume how = {resume, output->force, solutions_part_kind.name,
-                             0,      before_open,   &f->before};
-  int there;
-  TRY(resume_place(&how, output->output, "solutions.h5", &f->place, &there));
-  f->begun = there ? f->before.part.systems : 0;
-  f->is_complete = there && f->begun == 0;
+  const struct solve_output *f = self;
+  job->done = f->before.part.systems;
+  job->is_complete = job->done == 0;
   return OK;
 }
 
-int solve_output_open(struct solve_output *f, struct run *run, const struct output_options *output,
-                      int resume, const char *systems, gidx total)
+static int identify(void *self, struct identity_text *identity)
 {
-  struct comm *c = &run->comm;
-  const struct run_inputs inputs = {.name = {systems}};
-  TRY(comm_agree(c, c->rank ? OK : place_take(f, output, resume)));
-  gidx told[] = {f->begun, f->is_complete};
-  TRY(comm_broadcast(c, told, LENGTH(told), sizeof *told));
-  f->begun = told[0];
-  f->is_complete = told[1] != 0;
-  if (f->is_complete) return OK;
-  return resume_begin(run, &f->place, &inputs, f->begun, total, "systems");
+  struct solve_output *f = self;
+  TRY(systems_input_mark(f->systems, &f->mark));
+  return identity_text_hash(identity, "systems_mark", f->mark);
 }
-
-/* Is the earlier run's file of this job?  Rank 0 has read the systems' mark by now. */
-static int before_check(struct solve_output *f, struct run *run)
-{
-  TRY(identity_text_hash(&run->identity, "systems_mark", f->mark));
-  return identity_text_check(&run->identity, f->place.file, f->place.shown);
-}
-
-/* Solutions of the earlier run go to the file, and are counted. */
-struct counting {
-  struct solve_output *f;
-  const struct systems_shape *shape;
-};
 
 static int counted_write(void *self, const struct solution_block *block)
 {
-  const struct counting *c = self;
-  solve_count(&c->f->counted, c->shape, block);
-  return c->f->file.sink.write(c->f->file.sink.self, block);
+  struct solve_output *f = self;
+  solve_count(&f->counted, &f->systems->shape, block);
+  return f->file.sink.write ? f->file.sink.write(f->file.sink.self, block) : OK;
 }
 
-static int count_alone(void *self, const struct solution_block *block)
+/* Solutions of the earlier run are counted, and go to the file, if there is one. */
+static int before_copy(struct solve_output *f)
 {
-  const struct counting *c = self;
-  solve_count(&c->f->counted, c->shape, block);
-  return OK;
-}
-
-static int complete_count(struct solve_output *f, struct run *run,
-                          const struct systems_input *systems)
-{
-  struct counting counting = {f, &systems->shape};
-  const struct solution_sink sink = {&counting, count_alone};
-  TRY(systems_input_mark(systems, &f->mark));
-  TRY(before_check(f, run));
-  f->before.part.systems = systems->shape.count;
-  TRY(solutions_copy(&f->before, &systems->shape, &sink));
+  TRY(solutions_copy(&f->before, &f->systems->shape, &(struct solution_sink){f, counted_write}));
   solutions_input_close(&f->before);
   return OK;
 }
 
-int solve_output_complete(struct solve_output *f, struct run *run,
-                          const struct systems_input *systems)
+static int complete(void *self, struct comm *c)
 {
-  struct comm *c = &run->comm;
-  TRY(comm_agree(c, c->rank ? OK : complete_count(f, run, systems)));
-  return complete_tell(c, f->place.shown);
+  struct solve_output *f = self;
+  f->before.part.systems = f->systems->shape.count;
+  return comm_agree(c, c->rank ? OK : before_copy(f));
 }
 
-static int output_begin(struct solve_output *f, struct run *run,
-                        const struct systems_input *systems, const struct arrow_options *options)
+static int output_begin(struct solve_output *f)
 {
-  const struct systems_shape *shape = &systems->shape;
-  struct counting counting = {f, shape};
-  const struct solution_sink sink = {&counting, counted_write};
-  TRY(systems_input_mark(systems, &f->mark));
-  if (f->begun) TRY(before_check(f, run));
-  TRY(identity_text_hash(&run->identity, "systems_mark", f->mark));
-  TRY(solutions_output_create(&f->file, f->place.file, shape, options));
-  if (!f->begun) return OK;
-  TRY(solutions_copy(&f->before, shape, &sink));
-  solutions_input_close(&f->before);
+  TRY(solutions_output_create(&f->file, f->job.place.file, &f->systems->shape, f->options));
+  if (!f->job.done) return OK;
+  TRY(before_copy(f));
   CHECK(f->counted.fingerprint == f->before.part.fingerprint, ERR_INPUT,
-        "the solutions of '%s' are not those that were written", f->place.shown);
+        "the solutions of '%s' are not those that were written", f->job.place.shown);
   return OK;
 }
 
-int solve_output_begin(struct solve_output *f, struct run *run, const struct systems_input *systems,
-                       const struct arrow_options *options)
+static int begin(void *self, struct comm *c)
 {
-  return comm_agree(&run->comm, run->comm.rank ? OK : output_begin(f, run, systems, options));
+  return comm_agree(c, c->rank ? OK : output_begin(self));
+}
+
+int solve_output_open(struct solve_output *f, struct run *run, const struct output_options *output,
+                      int resume, const char *systems)
+{
+  static const struct job_type type = {.unit = "systems",
+                                       .file = "solutions.h5",
+                                       .part = &solutions_part_kind,
+                                       .open = before_open,
+                                       .find = find,
+                                       .identify = identify,
+                                       .complete = complete,
+                                       .begin = begin};
+  f->job = (struct job){.run = run, .type = &type, .self = f, .total = f->systems->shape.count};
+  return job_open(&f->job, output, resume, &(const struct run_inputs){.name = {systems}});
 }
 
 void solve_output_join(const struct solve_output *f, struct solve_result *result)
@@ -115,12 +83,12 @@ void solve_output_join(const struct solve_output *f, struct solve_result *result
   solve_join(result, &f->counted);
 }
 
-int solve_output_end(struct solve_output *f, const struct systems_input *systems,
-                     const struct solve_result *result, const struct run_fact *facts, int n_facts)
+int solve_output_end(struct solve_output *f, const struct solve_result *result,
+                     const struct run_fact *facts, int n_facts)
 {
   const struct systems_part part = {.systems = result->end,
-                                    .total = systems->shape.count,
+                                    .total = f->systems->shape.count,
                                     .mark = f->mark,
                                     .fingerprint = result->fingerprint};
-  return solutions_output_finish(&f->file, &systems->inputs, &part, facts, n_facts);
+  return solutions_output_finish(&f->file, &f->systems->inputs, &part, facts, n_facts);
 }

@@ -6,39 +6,29 @@
 #ifndef CLI_SOLVE_OUTPUT_H
 #define CLI_SOLVE_OUTPUT_H
 
-#include "cli/command.h"
 #include "io/solutions.h"
 #include "io/systems.h"
+#include "job/job.h"
 #include "solve/solve.h"
 
 struct solve_output {
-  gidx begun;                    /* systems that an earlier run has solved; on every rank */
-  int is_complete;               /* that run has solved all; then nothing is begun */
-  struct output_place place;     /* on rank 0, as are the next */
-  struct solutions_output file;  /* its sink takes the systems behind those */
-  struct solutions_input before; /* of the earlier run */
-  struct solve_result counted;   /* its outcomes */
+  struct job job;                      /* opened by the next */
+  const struct systems_input *systems; /* borrowed, as is the next; set by the caller */
+  const struct arrow_options *options;
+  /* On rank 0. */
+  struct solutions_output file;  /* its sink takes the systems behind those of the earlier run */
+  struct solutions_input before; /* of that run */
+  struct solve_result counted;   /* its outcomes, after job_begin() or job_complete() */
   uint64_t mark;                 /* of the systems */
 };
 
-/* Claim the place, with resume find what an earlier run left, and begin used.in and run.log.
- * ERR_CREATE: there is something else.  Collective. */
+/* Open the job, whose inputs are the systems.  Collective. */
 int solve_output_open(struct solve_output *f, struct run *run, const struct output_options *output,
-                      int resume, const char *systems, gidx total);
-
-/* Is what is complete of the same job, by run->identity?  ERR_INPUT says in what it differs.
- * f->counted, on rank 0 <- its outcomes.  Collective. */
-int solve_output_complete(struct solve_output *f, struct run *run,
-                          const struct systems_input *systems);
-
-/* Begin the result with what the earlier run left, if it is of the same job: ERR_INPUT.
- * Collective. */
-int solve_output_begin(struct solve_output *f, struct run *run, const struct systems_input *systems,
-                       const struct arrow_options *options);
+                      int resume, const char *systems);
 
 /* Add what the earlier run counted to the result of this one, and publish.  Rank 0 alone. */
 void solve_output_join(const struct solve_output *f, struct solve_result *result);
-int solve_output_end(struct solve_output *f, const struct systems_input *systems,
-                     const struct solve_result *result, const struct run_fact *facts, int n_facts);
+int solve_output_end(struct solve_output *f, const struct solve_result *result,
+                     const struct run_fact *facts, int n_facts);
 
 #endif

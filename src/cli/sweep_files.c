@@ -5,15 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "base/watchdog.h"
 #include "cli/atom_steps.h"
 #include "job/numerics.h"
-#include "cli/resume.h"
+#include "job/job.h"
 #include "io/inputs.h"
 
 /* Beside the bits of run_stop_asked(). */
@@ -23,16 +21,11 @@ int sweep_files_claim(struct sweep_files *f, const struct output_options *output
 {
   TRY(output_place(&f->place, output->output, "sweep.h5", 1));
   if (!input_is_there(f->place.file)) return OK;
-  if (!resume && !output->force) return resume_refuse(f->place.file);
+  if (!resume && !output->force) return job_part_refuse(f->place.file);
   f->there = resume;
   if (!resume) return OK;
   int status = numerics_resume(f->place.file);
-  if (status == ERR_INPUT) { /* it may be of a sweep that is over */
-    snprintf(f->why, sizeof f->why, "%s", status_message());
-    status_clear();
-    status = OK;
-  }
-  if (!status && !*f->why) status = identity_text_read(f->place.file, &f->identity);
+  if (!status) status = identity_text_read(f->place.file, &f->identity);
   if (status == ERR_INPUT) { /* it has none, or it may be of a sweep that is over */
     snprintf(f->why, sizeof f->why, "%s", status_message());
     status_clear();
@@ -173,10 +166,7 @@ int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
 
 void sweep_files_end(struct sweep_files *f)
 {
-  if (f->run->comm.rank) return;
-  int step = watchdog_begin(ERR_IO, "removing", f->place.file);
-  unlink(f->place.file);
-  watchdog_end(step);
+  if (f->run->comm.rank == 0) output_remove(f->place.file);
 }
 
 void sweep_files_over(struct sweep_files *f, gidx sweeps)

@@ -5,13 +5,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/num.h"
 #include "base/status.h"
-#include "base/watchdog.h"
-#include "job/numerics.h"
-#include "cli/resume.h"
+#include "job/job.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
 
@@ -34,16 +31,14 @@ static int before_find(struct train_files *f, const struct identity_text *now, s
                        struct training_line **lines)
 {
   if (input_is_there(f->dictionary.file)) {
-    TRY(numerics_resume(f->dictionary.file));
-    TRY(training_record_read(f->dictionary.file, &f->arena, &out->record, lines));
     TRY(identity_text_check(now, f->dictionary.file, f->dictionary.shown));
+    TRY(training_record_read(f->dictionary.file, &f->arena, &out->record, lines));
     out->is_complete = 1;
     return OK;
   }
   if (!input_is_there(f->state.file)) return OK;
-  TRY(numerics_resume(f->state.file));
-  TRY(training_record_read(f->state.file, &f->arena, &out->record, lines));
   TRY(identity_text_check(now, f->state.file, f->state.shown));
+  TRY(training_record_read(f->state.file, &f->arena, &out->record, lines));
   out->there = 1;
   return OK;
 }
@@ -57,7 +52,7 @@ static int places_find(struct train_files *f, const struct run *run,
   if (resume) TRY(before_find(f, &run->identity, found, lines));
   if (found->there || found->is_complete) return OK;
   int is_left = input_is_there(f->state.file) && !input_is_there(f->dictionary.file);
-  if (is_left && !resume && !output->force) return resume_refuse(f->state.file);
+  if (is_left && !resume && !output->force) return job_part_refuse(f->state.file);
   TRY(output_check_free(f->dictionary.file, output->force));
   return output_check_free(f->state.file, output->force);
 }
@@ -206,8 +201,6 @@ int train_files_write(struct train_files *f, struct run *run, const struct train
   TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
   if (!is_end) return file_write(f, run, p, f->state.file, 0);
   TRY(file_write(f, run, p, f->dictionary.file, 1));
-  int step = watchdog_begin(ERR_IO, "removing", f->state.file);
-  unlink(f->state.file); /* that it is not there is no failure */
-  watchdog_end(step);
+  output_remove(f->state.file);
   return OK;
 }

@@ -11,8 +11,8 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
-#include "cli/agreement.h"
-#include "cli/content.h"
+#include "job/agreement.h"
+#include "job/content.h"
 #include "cli/run_page.h"
 
 /* Between two looks for a file called STOP, at least; and how long a run goes on however late it

@@ -297,3 +297,10 @@ void outputs_release(void)
   n_claims = 0;
   watchdog_end(step);
 }
+
+void output_remove(const char *path)
+{
+  int step = watchdog_begin(ERR_IO, "removing", path);
+  unlink(path);
+  watchdog_end(step);
+}

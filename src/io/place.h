@@ -38,6 +38,9 @@ int outputs_check_inputs(const char *const *inputs, int count, const char *deck)
 /* Warn of files that runs which were killed left behind of those that are claimed. */
 void outputs_warn_leftovers(void);
 
+/* Remove a result that another makes false; that it is not there is no failure. */
+void output_remove(const char *path);
+
 /* The job is done: what is not complete is removed, and the locks are given back.  Before any rank
  * may end. */
 void outputs_release(void);

@@ -105,6 +105,14 @@ int identity_text_hash(struct identity_text *t, const char *name, uint64_t hash)
   return identity_text_input(t, name, digits);
 }
 
+int identity_text_contents(struct identity_text *t, const struct identity *of)
+{
+  TRY(identity_text_hash(t, "rows_hash", of->rows));
+  TRY(identity_text_hash(t, "dictionary_hash", of->dictionary));
+  TRY(identity_text_hash(t, "supports_hash", of->supports));
+  return identity_text_hash(t, "codes_hash", of->codes);
+}
+
 /* Who wrote a file without an identity? */
 static int older_fail(const struct h5_file *f)
 {
@@ -201,6 +209,7 @@ int identity_text_compare(const struct identity_text *now, const char *was, cons
 int identity_text_check(const struct identity_text *now, const char *path, const char *shown)
 {
   char *was;
+  TRY(numerics_resume(path));
   TRY(identity_text_read(path, &was));
   int status = identity_text_compare(now, was, shown);
   free(was);

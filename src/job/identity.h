@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/options.h"
+#include "model/identity.h"
 
 struct identity_text {
   char *text; /* owned; NULL: not begun */
@@ -34,6 +35,8 @@ void identity_text_remove(struct identity_text *t, const char *key);
 /* Add an input, or give it another value; its name has a '_'. */
 int identity_text_input(struct identity_text *t, const char *name, const char *value);
 int identity_text_hash(struct identity_text *t, const char *name, uint64_t hash); /* 0: none */
+/* Those of rows, a dictionary, supports and codes. */
+int identity_text_contents(struct identity_text *t, const struct identity *of);
 
 /* *text, which the caller frees, <- that of a file.  ERR_INPUT: it has none, as those of older
  * programs; the message says of which. */
@@ -50,8 +53,8 @@ struct identity_difference {
 int identity_text_differs(const char *was, const char *is, const char *but,
                           struct identity_difference *difference);
 
-/* May a run go on from a file?  ERR_INPUT: it is of another job; the message names what differs,
- * and both values.  shown: its name in messages. */
+/* May a run go on from a file?  ERR_INPUT: it is of a program with other bits, or of another job;
+ * the message names what differs, and both values.  shown: its name in messages. */
 int identity_text_check(const struct identity_text *now, const char *path, const char *shown);
 /* The same of a text that was read. */
 int identity_text_compare(const struct identity_text *now, const char *was, const char *shown);

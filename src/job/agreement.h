@@ -2,11 +2,11 @@
  * What ranks agree on before work begins, and before a result is published: what they were told,
  * and which inputs they see.
  *
- * Floor: cli. */
-#ifndef CLI_AGREEMENT_H
-#define CLI_AGREEMENT_H
+ * Floor: job. */
+#ifndef JOB_AGREEMENT_H
+#define JOB_AGREEMENT_H
 
-#include "cli/command.h"
+#include "job/run.h"
 
 /* Apply the deck, which rank 0 alone reads, since it alone has a standard input, and check that all
  * ranks run the same program with the same options, but for those of speed alone.  status is that

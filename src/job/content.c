@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Each rank reads its share piece by piece; terms are added, so that no order matters. */
-#include "cli/content.h"
+#include "job/content.h"
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
-#include "cli/agreement.h"
+#include "job/agreement.h"
 #include "model/access.h"
 #include "model/identity.h"
 

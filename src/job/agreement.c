@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Texts and files are compared by hashes, which every rank gathers; only where these differ is more
  * said.  What ranks gather has one size, whatever they were told. */
-#include "cli/agreement.h"
+#include "job/agreement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,6 @@
 #include "base/options_deck.h"
 #include "base/options_write.h"
 #include "base/status.h"
-#include "cli/revision.h"
-#include "config.h"
 #include "io/input_file.h"
 
 enum { MAX_LINES = 1 << 16 }; /* bytes of a text that is compared */
@@ -123,8 +121,9 @@ int options_agree(struct run *run, const char **arguments, int status)
 {
   static char text[MAX_LINES];
   const char *deck = options_deck_of(run->command->options, arguments);
-  snprintf(text, sizeof text, "program = sagitta %s %s\ncommand = %s\n%s%s%s", PACKAGE_VERSION,
-           REVISION, run->command->name, deck ? "deck = " : "", deck ? deck : "", deck ? "\n" : "");
+  snprintf(text, sizeof text, "program = sagitta %s %s\ncommand = %s\n%s%s%s",
+           run->program->version, run->program->revision, run->command->name, deck ? "deck = " : "",
+           deck ? deck : "", deck ? "\n" : "");
   TRY(comm_agree(&run->comm, status));
   TRY(lines_agree(&run->comm, text));
   if (deck) status = deck_share(run, deck);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hashes of inputs that are read for nothing else: is a result that is there of these?
  *
- * Floor: cli. */
-#ifndef CLI_CONTENT_H
-#define CLI_CONTENT_H
+ * Floor: job. */
+#ifndef JOB_CONTENT_H
+#define JOB_CONTENT_H
 
 #include "comm/comm.h"
 #include "model/dictionary.h"

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The order of a job's steps, which no command has to know; rank 0 handles the files. */
+#include "job/job.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "io/h5/h5.h"
+#include "io/inputs.h"
+#include "job/agreement.h"
+#include "job/content.h"
+#include "job/numerics.h"
+
+int job_part_refuse(const char *path)
+{
+  FAIL(ERR_CREATE,
+       "'%s' is there already, of a job that stopped: add --resume to go on with it, or --force to "
+       "begin again",
+       path);
+}
+
+static int part_look(const struct h5_file *f, const char *kind, gidx whole, int *is_left)
+{
+  gidx rows = 0;
+  TRY(h5_attribute_is(f, "/", "kind", kind, is_left));
+  if (*is_left && whole) TRY(h5_read_long(f, "/part", "rows", &rows));
+  *is_left = *is_left && (!whole || rows < whole);
+  return OK;
+}
+
+int job_part_is_left(const char *path, const char *kind, gidx whole)
+{
+  struct h5_file f = {0};
+  int is = 0, status = input_is_there(path) ? h5_open(&f, path) : ERR_IO;
+  if (!status) status = part_look(&f, kind, whole, &is);
+  h5_close(&f);
+  status_clear();
+  return !status && is;
+}
+
+/* Open what is there already. */
+static int before_open(struct job *job)
+{
+  const struct output_place *place = &job->place;
+  char reason[2048];
+  int status = job->type->open(job->self, place->file);
+  if (!status) status = numerics_part(place->file);
+  snprintf(reason, sizeof reason, "%s", status_message());
+  if (status) status_clear();
+  CHECK(!status, status == ERR_INPUT ? ERR_CREATE : status,
+        "cannot go on with '%s': %s; with --force, and not --resume, it is replaced", place->shown,
+        reason);
+  return job->type->find(job->self, job);
+}
+
+static int place_claim(struct job *job, const struct output_options *output)
+{
+  const struct output_place *place = &job->place;
+  const struct job_type *type = job->type;
+  CHECK(output->output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
+  TRY(output_place(&job->place, output->output, type->file, 1));
+  if (!output->force && !job->resume) {
+    if (job_part_is_left(place->file, type->part->name, type->has_rows ? job->total : 0))
+      return job_part_refuse(place->file);
+    TRY(output_check_free(place->file, 0));
+  }
+  return job->resume && input_is_there(place->file) ? before_open(job) : OK;
+}
+
+int job_distribute(struct job *job)
+{
+  struct comm *c = &job->run->comm;
+  gidx found[] = {job->done, job->is_complete, job->total};
+  TRY(comm_broadcast(c, found, LENGTH(found), sizeof *found));
+  job->done = found[0];
+  job->is_complete = found[1] != 0;
+  job->total = found[2];
+  return job->type->distribute ? job->type->distribute(job->self, c) : OK;
+}
+
+int job_open(struct job *job, const struct output_options *output, int resume,
+             const struct run_inputs *inputs)
+{
+  struct comm *c = &job->run->comm;
+  job->resume = resume;
+  TRY(comm_agree(c, c->rank ? OK : place_claim(job, output)));
+  TRY(job_distribute(job));
+  if (job->is_complete) return OK;
+  TRY(run_begin_at(job->run, &job->place, inputs, job->done > 0));
+  if (c->rank == 0 && job->done)
+    log_info("resume  after %lld of %lld %s of '%s'", (long long)job->done, (long long)job->total,
+             job->type->unit, job->place.shown);
+  return OK;
+}
+
+int job_check(const struct job *job)
+{
+  struct identity_text *identity = &job->run->identity;
+  TRY(job->type->identify(job->self, identity));
+  if (!job->done && !job->is_complete) return OK;
+  return identity_text_check(identity, job->place.file, job->place.shown);
+}
+
+int job_complete(struct job *job)
+{
+  struct comm *c = &job->run->comm;
+  TRY(comm_agree(c, c->rank ? OK : job_check(job)));
+  if (job->type->complete) TRY(job->type->complete(job->self, c));
+  return complete_tell(c, job->place.shown);
+}
+
+int job_begin(struct job *job)
+{
+  struct comm *c = &job->run->comm;
+  TRY(comm_agree(c, c->rank ? OK : job_check(job)));
+  return job->type->begin(job->self, c);
+}
+
+struct stops job_stops(struct job *job)
+{
+  return run_stops(&job->stops, job->run, job->place.shown);
+}
+
+int job_finish(struct job *job, int (*publish)(void *self), void *self)
+{
+  struct comm *c = &job->run->comm;
+  TRY(inputs_confirm(c));
+  return comm_agree(c, c->rank ? OK : publish(self));
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The life of a job that can be resumed.
+ *
+ * Floor: job.  Knows io, comm, model, base; no algorithm, no command.
+ *
+ *   job_open() --- nothing is left to do ---> job_complete()
+ *       `--- job_begin() --- the algorithm, which polls job_stops() ---> job_finish()
+ *
+ * What job_finish() publishes is the result, or where the job was asked to stop what there is of
+ * it, from which the same command goes on with --resume.  Functions are collective, with one status
+ * on all ranks, unless a comment says otherwise.  After any failure what was published last is in
+ * place. */
+#ifndef JOB_JOB_H
+#define JOB_JOB_H
+
+#include "io/place.h"
+#include "job/run.h"
+
+struct job;
+
+/* What a command supplies; self is the job's.  Functions without a communicator run on rank 0. */
+struct job_type {
+  const char *unit;             /* of what is done, for the log: "rows" */
+  const char *file;             /* where --output is a folder */
+  const struct file_kind *part; /* of what a stopped job leaves in its place */
+  int has_rows;                 /* a part says in /part/rows how many units it has */
+  /* Open what an earlier run left.  ERR_INPUT: it is nothing of this kind. */
+  int (*open)(void *self, const char *path);
+  /* How far did it come?  job->done or is_complete. */
+  int (*find)(void *self, struct job *job);
+  int (*distribute)(void *self, struct comm *c); /* what else it says goes to all ranks; or NULL */
+  /* Add the inputs to run->identity, as far as they are known. */
+  int (*identify)(void *self, struct identity_text *identity);
+  /* It is complete, and of this job as far as identify() says: look at it. */
+  int (*complete)(void *self, struct comm *c);
+  /* Begin the result with what it has. */
+  int (*begin)(void *self, struct comm *c);
+};
+
+struct job {
+  /* Set by the caller; borrowed but for the last. */
+  struct run *run;
+  const struct job_type *type;
+  void *self;
+  gidx total; /* units of all, 0: not known yet */
+  /* After job_open(), on every rank: */
+  gidx done;       /* units that the earlier run has done; 0: there was none, or nothing of use */
+  int is_complete; /* it has done all: nothing is begun */
+  int resume;      /* as asked for */
+  struct output_place place; /* rank 0 */
+  struct run_stops stops;
+};
+
+/* Claim the place, find what an earlier run left, and unless that is complete begin used.in and
+ * run.log.  ERR_CREATE: there is something else. */
+int job_open(struct job *job, const struct output_options *output, int resume,
+             const struct run_inputs *inputs);
+/* What rank 0 has found goes to all: a part of job_open(). */
+int job_distribute(struct job *job);
+/* Is what is there of this job, as far as inputs are known?  ERR_INPUT.  Rank 0 alone. */
+int job_check(const struct job *job);
+int job_complete(struct job *job);
+int job_begin(struct job *job);
+/* What asks the job to stop, for an algorithm.  Not collective. */
+struct stops job_stops(struct job *job);
+/* Look at the inputs for the last time, then let rank 0 publish(self). */
+int job_finish(struct job *job, int (*publish)(void *self), void *self);
+
+/* Is the file what a stopped job left: a part of this kind, of fewer rows than `whole`, if that is
+ * not 0?  0 where it cannot be read.  Then ERR_CREATE says what to do.  Not collective. */
+int job_part_is_left(const char *path, const char *kind, gidx whole);
+int job_part_refuse(const char *path);
+
+#endif

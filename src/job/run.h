@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One run of a command: what main knows of it, the files beside its result, and what asks it to
+ * stop.
+ *
+ * Floor: job. */
+#ifndef JOB_RUN_H
+#define JOB_RUN_H
+
+#include "base/cores.h"
+#include "base/options.h"
+#include "base/stop.h"
+#include "base/types.h"
+#include "comm/comm.h"
+#include "io/outputs.h"
+#include "io/place.h"
+#include "job/identity.h"
+
+struct run; /* below */
+
+struct command {
+  const char *name, *summary;
+  const struct option_set *options;
+  size_t options_bytes; /* of the command's options struct */
+  int parallel;         /* uses MPI */
+  /* Do the job.  options points to the command's options struct; arguments are followed by NULL. */
+  int (*run)(struct run *run, const void *options, const char **arguments);
+};
+
+/* Which program this is: its version, and log(), which writes a line of it. */
+struct program {
+  const char *version, *revision;
+  void (*log)(void);
+};
+
+/* What main hands to a command.
+ *
+ * A command keeps the state of its job in one struct on the heap (struct_alloc() of base/memory.h),
+ * and so do the jobs that it calls.  The struct is freed when all went well, and left alone when a
+ * failure ends the job: a worker thread that is at work while another rank fails may use it until
+ * main has ended the program.  So such state is never on the stack of a function that returns an
+ * error. */
+struct run {
+  const struct program *program;
+  const struct command *command;
+  const void *options;
+  int argc;
+  char **argv;
+  const char *deck;    /* NULL: none */
+  struct comm comm;    /* size 1 and not open for commands that are not parallel */
+  struct cores *cores; /* [comm.size] of every rank's machine; NULL when not parallel; owned */
+  gidx *threads;       /* [comm.size] of every rank, after threads_report(); owned */
+  struct identity_text identity; /* of a job that can be resumed; what it publishes has it */
+  char started[32];              /* UTC, ISO 8601 */
+  char title[48];                /* "sagitta encode" */
+  int unread;                    /* nobody reads what was written to stdout */
+  int stopped;                   /* the job was asked to stop, and did at a safe point */
+  real max_seconds;  /* after so many since the start safe points stop it; 0: no limit */
+  char page[4096];   /* rank 0, after run_begin_at(): where run.json is to be (run_page.h) */
+  char result[4096]; /* and the result, as it was asked for */
+  char used[4096];   /* and used.in, as it is typed */
+  int has_page;      /* the command writes it itself */
+};
+
+struct output_options {
+  const char *output;
+  int force;
+};
+
+/* The files that a run reads, each FILE or FILE:/PATH, or NULL. */
+enum { MAX_INPUTS = 5 };
+struct rows_input;
+struct run_inputs {
+  const char *name[MAX_INPUTS];
+  const struct rows_input *rows, *holdout; /* their files too; NULL: none */
+};
+/* Begin a result called `name`: rank 0 accepts the place or refuses it, checks that no output of
+ * the run is one of its inputs, and begins used.in and run.log.  place is filled on rank 0.
+ * Collective. */
+int run_begin(struct run *run, const struct output_options *output, const char *name,
+              const struct run_inputs *inputs, struct output_place *place);
+/* The same in a place that rank 0 has; appends: to the log of the run that this one resumes.
+ * Collective. */
+int run_begin_at(struct run *run, const struct output_place *place, const struct run_inputs *inputs,
+                 int appends);
+
+/* A safe point of a job whose results so far are published: is it asked to stop, by a signal to any
+ * rank (base/stop.h), by the time, or by a file called STOP beside `shown`, which rank 0 has?  Then
+ * the log says so, run->stopped is set, and main ends with ERR_STOPPED.  Collective. */
+int run_safe_point(struct run *run, const char *shown, int *stop);
+/* The same in two steps, between which ranks tell each other: what asks this rank, as bits; and the
+ * bits of all, if there are any.  Not collective. */
+uint64_t run_stop_asked(const struct run *run, const char *shown);
+void run_stopped(struct run *run, const char *shown, uint64_t asked);
+/* The same for a job to call.  What stops points to is borrowed. */
+struct run_stops {
+  struct run *run;
+  const char *shown;
+};
+struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown);
+/* Signals and the file alone, where a limit of time would let no run get further. */
+struct stops run_wishes(struct run_stops *stops, struct run *run, const char *shown);
+
+#endif
