@@ -33,7 +33,7 @@ libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c %D%/model/partners.h %D%/model/partners.c \
-  %D%/model/pairs.h %D%/model/pairs.c %D%/model/stability.h %D%/model/stability.c \
+  %D%/model/pairs.h %D%/model/pairs.c %D%/model/stability.h %D%/model/stability.c %D%/model/choice.h %D%/model/choice.c \
   %D%/model/assignment.h %D%/model/assignment_impl.h %D%/model/assignment.c \
   %D%/model/assignment_first.h %D%/model/assignment_first.c \
   %D%/model/assignment_lists.h %D%/model/assignment_lists.c \
@@ -313,7 +313,7 @@ libsagitta_a_SOURCES += \
 
 # look: what a dictionary is like
 libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
-  %D%/look/pairs.h %D%/look/pairs.c %D%/look/top.h %D%/look/top.c \
+  %D%/look/pairs.h %D%/look/pairs.c %D%/look/kept_codes.h %D%/look/kept_codes.c %D%/look/top.h %D%/look/top.c \
   %D%/look/recovery.h %D%/look/recovery.c %D%/look/probing.h %D%/look/probing.c \
   %D%/look/probing_scores.h %D%/look/probing_scores.c %D%/look/detect.h %D%/look/detect.c
 
@@ -335,7 +335,7 @@ sagitta_SOURCES = \
   %D%/cli/command.h %D%/cli/common.c \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c %D%/cli/gpu_start.h %D%/cli/gpu_start.c \
-  %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c %D%/cli/fit_detectors.h %D%/cli/fit_detectors.c \
+  %D%/cli/fit_choose.h %D%/cli/fit_choose.c %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c %D%/cli/fit_detectors.h %D%/cli/fit_detectors.c \
   %D%/cli/advice.h %D%/cli/advice.c %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
   %D%/cli/describe.h %D%/cli/describe.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \

@@ -13,12 +13,14 @@
 #include "cli/advice.h"
 #include "job/agreement.h"
 #include "cli/encode_plan.h"
+#include "cli/fit_choose.h"
 #include "cli/fit_detectors.h"
 #include "cli/fit_seeds.h"
 #include "cli/fit_sweeps.h"
 #include "cli/report.h"
 #include "cli/threads.h"
 #include "io/dictionary.h"
+#include "io/labels.h"
 #include "io/supports.h"
 #include "model/directions.h"
 #include "model/identity.h"
@@ -44,9 +46,17 @@ static const struct option_row input_rows[] = {
 static const struct option_row fit_rows[] = {
     {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT",
      "atoms of the dictionary: features to learn", .effect = OPTION_BITS},
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
-     "atoms for each row while atoms are fitted: fewer make atoms that another seed finds again",
+    {"top-s", OPTION_TEXT, AT(top_s_text), "32", 0, 0, NULL, "ATOMS",
+     "atoms for each row while atoms are fitted, 1 to 256: fewer make atoms that another seed "
+     "finds "
+     "again; auto: --encode-s, a half, a quarter or an eighth of it, and the log says why: the one "
+     "on whose atoms two halves of the rows agree most, of those that explain nearly as much as "
+     "any, and tell --labels as well",
      .effect = OPTION_BITS},
+    {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "for --top-s auto: a whole number for each of --rows, such as its token (default path: "
+     "/token), which atoms are to tell",
+     .effect = OPTION_RUN, .flags = OPTION_INPUT},
     {"encode-s", OPTION_INT, AT(encode_s), "0", 0, MAX_TOP_S, NULL, "ATOMS",
      "atoms for each row in supports.h5, and in `encode` with this dictionary, by as many --rounds "
      "as they allow: more explain more; 0: --top-s",
@@ -174,6 +184,7 @@ static int inputs_open(struct fit_job *j)
   const char *output = o->output.output;
   size_t length = output ? strlen(output) : 0;
   TRY(rows_or_capture_check(o->rows, o->capture));
+  TRY(fit_top_s_parse((struct fit_options *)o));
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
   CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
   CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
@@ -185,6 +196,8 @@ static int inputs_open(struct fit_job *j)
                                           .kind = o->device,
                                           .local_rank = j->run->comm.local_rank};
   TRY(rows_or_capture_open(&j->rows, &j->captured, o->rows, o->capture, &harvests));
+  if (o->labels)
+    TRY(labels_read(o->labels, j->rows.source.n, j->rows.source.name, &j->arena, &j->labels));
   if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
   CHECK(!o->relaxation || o->relaxation >= 1, ERR_USAGE,
@@ -222,7 +235,7 @@ static void task_fill(struct fit_job *j)
                               .held_share = o->holdout_share,
                               .k = o->atoms,
                               .d = 1,
-                              .top_s = o->top_s,
+                              .top_s = o->top_s ? o->top_s : o->encode_s,
                               .rounds = (idx)imin(o->rounds, imin(o->top_s, o->atoms)),
                               .center = !o->uncentered,
                               .nonnegative = strcmp(o->codes, "nonnegative") == 0,
@@ -319,6 +332,7 @@ static int places_open(struct fit_job *j)
   gidx earlier;
   files->extra = &j->extra;
   TRY(fit_files_claim(files, j->run, &j->o->output, j->o->resume, &earlier));
+  TRY(fit_top_s_choose(j));
   TRY(parts_settle(j, earlier));
   t->update = fit_update_choose(t, (idx)imin(t->top_s, t->k));
   files->k = t->k;
@@ -339,6 +353,7 @@ static int places_open(struct fit_job *j)
              files->start.sweep < t->sweeps
                  ? ""
                  : ": no sweep is left of --sweeps, and rows are only encoded again");
+  if (j->run->comm.rank == 0) fit_top_s_log(j);
   if (j->run->comm.rank == 0) fit_parts_log(&j->parts);
   if (j->run->comm.rank == 0)
     log_info("update  %s", t->update == UPDATE_JOINT

@@ -7,9 +7,8 @@
 
 #include "cli/fit_job.h"
 
-/* Before any work: can there be detectors, and is there memory for them?  Collective. */
+/* Before any work: can there be some, and is there memory for them?  Collective. */
 int fit_detectors_check(struct fit_job *j);
-
 /* supports.h5 is there: make them, and write dictionary.h5 again with them.  Collective. */
 int fit_detectors_run(struct fit_job *j);
 

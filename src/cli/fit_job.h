@@ -17,12 +17,14 @@
 #include "fit/fit.h"
 #include "io/rows.h"
 #include "look/detect.h"
+#include "model/choice.h"
 #include "model/stability.h"
 
 struct fit_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter;
+  const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter,
+      *top_s_text, *labels; /* top_s 0: auto, until it is chosen */
   idx atoms, top_s, encode_s, rounds, directions, passes, threads, cosine_limit, seeds;
   int uncentered, resume, detectors;
   real holdout_share, rho, tolerance, max_seconds, save_seconds, relaxation, revive_share,
@@ -58,6 +60,9 @@ struct fit_job {
   struct atom_source source;
   struct encode_task encode;
   struct encode_result encoded;
+  struct candidate candidate[CHOICE_MOST]; /* of --top-s auto */
+  int candidates, chosen;
+  gidx *labels;           /* [n] of --labels; NULL: none */
   struct fit_extra extra; /* what dictionary.h5 gets at the end */
   struct detect_result detected;
   struct seeds_record seeds; /* of other seeds; wanted 0: none */

@@ -35,12 +35,11 @@ static int sweep_publish(void *argument)
 static int sweep_copy(struct fit_publisher *p, const struct fit_sweep *s)
 {
   gidx bytes = fit_publisher_bytes(p->files->k, p->files->p);
-  int is_best = s->best == s->point.sweep;
   p->sweep = *s;
   p->sweep.point.lines = NULL; /* of fit_files */
   p->sweep.point.mean = p->mean;
   p->sweep.point.atoms = p->files->best;
-  if (is_best) return OK;
+  if (s->best == s->point.sweep) return OK;
   if (!p->atoms) p->atoms = memory_zeroed((size_t)bytes);
   CHECK(p->atoms, ERR_MEMORY, "cannot allocate %lld bytes for a copy of the atoms",
         (long long)bytes);

@@ -191,4 +191,4 @@ const struct file_kind dictionary_kind = {
     file_check,
     NULL,
     seeds_show,
-    seeds_tell};
+    seeds_json};

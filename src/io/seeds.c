@@ -160,7 +160,7 @@ void stability_json(const struct stability *s, struct json *j)
   json_end(j);
 }
 
-int seeds_tell(const struct h5_file *f, struct json *j)
+int seeds_json(const struct h5_file *f, struct json *j)
 {
   struct arena arena = {0};
   struct stability s;

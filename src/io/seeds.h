@@ -36,7 +36,7 @@ int seeds_read(const struct h5_file *f, idx k, struct arena *arena, struct seeds
 struct verify;
 int seeds_check(const struct verify *v);
 int seeds_show(const struct h5_file *f, FILE *out, const char **group);
-int seeds_tell(const struct h5_file *f, struct json *j);
+int seeds_json(const struct h5_file *f, struct json *j);
 /* The entry "stability"; none for NULL, or without seeds. */
 void stability_json(const struct stability *s, struct json *j);
 

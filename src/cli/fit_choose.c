@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Candidates are fitted on both halves of the rows; rows of the second, which the fit of the first
+ * has not seen, judge it. */
+#include "cli/fit_choose.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/sums.h"
+#include "fit/quiet.h"
+#include "io/inputs.h"
+#include "look/kept_codes.h"
+#include "look/pairs.h"
+#include "look/probing.h"
+#include "model/route.h"
+
+enum { CHOOSING_SWEEPS = 20, CHOOSING_ROWS = 16384 /* that judge */ };
+
+int fit_top_s_parse(struct fit_options *o)
+{
+  const char *text = o->top_s_text;
+  char *end;
+  int is_auto = !strcmp(text, "auto");
+  long number = is_auto ? 0 : strtol(text, &end, 10);
+  CHECK(is_auto || (isdigit((unsigned char)*text) && !*end), ERR_USAGE,
+        "'%s' of 'top-s' is not a whole number: give one, or auto", text);
+  CHECK(is_auto || (number >= 1 && number <= MAX_TOP_S), ERR_USAGE,
+        "'top-s' is %ld, not in 1 .. %d", number, MAX_TOP_S);
+  o->top_s = (idx)number;
+  CHECK(!is_auto || o->encode_s, ERR_USAGE,
+        "'--top-s auto' chooses among parts of '--encode-s': give how many atoms a row is encoded "
+        "with, such as 32");
+  CHECK(is_auto || !o->labels, ERR_USAGE,
+        "'--labels' is for '--top-s auto', which chooses by them");
+  return OK;
+}
+
+/* The two halves, and what is found with a candidate; struct run says why it is on the heap. */
+struct choosing {
+  struct fit_job *j;
+  struct row_part half[2], unseen_part;
+  struct row_source rows[2], unseen; /* the second: of the second half */
+  float *atoms[2];                   /* [k][p] fitted on each */
+  real *mean[2];                     /* [p] */
+  struct kept_codes kept;            /* rank 0, with labels */
+  struct encode_task encode;
+  struct encode_result encoded;
+  struct arena arena;
+};
+
+static int nothing_write(void *self, const struct support_block *block)
+{
+  (void)self;
+  (void)block;
+  return OK;
+}
+
+/* The first half is of whole sum blocks where there are two. */
+static int halves_open(struct choosing *w)
+{
+  const struct fit_job *j = w->j;
+  const struct row_source *all = &j->rows.source;
+  gidx middle = all->n / 2, k = j->task.k;
+  if (middle >= ROW_BLOCK) middle -= middle % ROW_BLOCK;
+  CHECK(middle >= k, ERR_INPUT,
+        "'--top-s auto' fits %lld atoms on half of the %lld rows: give more rows, or a number",
+        (long long)k, (long long)all->n);
+  part_source(&w->half[0], all, 0, middle, &w->rows[0]);
+  part_source(&w->half[1], all, middle, all->n - middle, &w->rows[1]);
+  part_source(&w->unseen_part, all, middle, imin(all->n - middle, CHOOSING_ROWS), &w->unseen);
+  for (int h = 0; h < 2; h++) {
+    TRY(arena_alloc(&w->arena, &w->atoms[h], k * all->p, sizeof *w->atoms[h]));
+    TRY(arena_alloc(&w->arena, &w->mean[h], all->p, sizeof *w->mean[h]));
+  }
+  return j->run->comm.rank ? OK : pairs_memory_check(k, k);
+}
+
+static int half_fit(struct choosing *w, idx top_s, int half)
+{
+  const struct fit_job *j = w->j;
+  char name[64], why[1024];
+  struct fit_task task = j->task;
+  struct fit_quiet quiet = {.name = name, .atoms = w->atoms[half], .mean = w->mean[half]};
+  task.rows = &w->rows[half];
+  task.held = NULL;
+  task.held_share = 0;
+  task.top_s = top_s;
+  task.rounds = (idx)imin(j->o->rounds, imin(top_s, task.k));
+  task.seed += (uint64_t)half;
+  task.sweeps = imin(task.sweeps, CHOOSING_SWEEPS);
+  task.max_seconds = 0;
+  task.minibatch = j->parts.rows;
+  if (task.minibatch < 0)
+    TRY(fit_parts_choose(&task, &j->run->comm, &task.minibatch, why, sizeof why));
+  snprintf(name, sizeof name, "top-s %d, half %d", top_s, half + 1);
+  return fit_quiet_run(&task, &j->run->comm, &quiet);
+}
+
+static int own_read(void *self, idx first, idx count, float *out)
+{
+  const struct choosing *w = self;
+  gidx p = w->rows[0].p;
+  memcpy(out, w->atoms[0] + first * p, (size_t)(count * p) * sizeof *out);
+  return OK;
+}
+
+static int other_read(void *self, idx first, idx count, float *out)
+{
+  const struct choosing *w = self;
+  gidx p = w->rows[0].p;
+  memcpy(out, w->atoms[1] + first * p, (size_t)(count * p) * sizeof *out);
+  return OK;
+}
+
+static struct atom_source source_of(struct choosing *w, int half)
+{
+  return (struct atom_source){.k = w->j->task.k,
+                              .d = 1,
+                              .p = w->rows[0].p,
+                              .name = half ? "the second half" : "the first half",
+                              .self = w,
+                              .read = half ? other_read : own_read};
+}
+
+static int halves_compare(struct choosing *w, real *pw_mcc)
+{
+  const struct fit_task *t = &w->j->task;
+  struct comm *c = &w->j->run->comm;
+  const struct atom_source own = source_of(w, 0), other = source_of(w, 1);
+  const struct compare_task task = {.atoms = {&own, &other},
+                                    .nonnegative = t->nonnegative,
+                                    .threads = t->threads,
+                                    .variant = t->variant};
+  struct arena arena = {0};
+  struct pairs p = {.k = t->k, .l = t->k};
+  idx *order = NULL;
+  int status = arena_alloc(&arena, &p.match, p.k, sizeof *p.match);
+  if (!status) status = arena_alloc(&arena, &p.cosine, p.k, sizeof *p.cosine);
+  if (!status) status = arena_alloc(&arena, &order, p.k, sizeof *order);
+  TRY(comm_agree(c, status));
+  TRY(pairs_find(c, &task, &p));
+  pairs_count(&p, order);
+  *pw_mcc = p.mean;
+  arena_free(&arena);
+  return OK;
+}
+
+/* How well single atoms tell the labels of the rows that judge.  Rank 0. */
+static int labels_probe(struct choosing *w, real *f1)
+{
+  struct probing p;
+  struct probing_result result;
+  gidx first = w->rows[0].n;
+  int status = probing_open(&p, &w->kept.source, w->j->task.threads);
+  if (!status) status = probing_run(&p, w->j->labels + first, 0, &result);
+  if (!status) *f1 = result.threshold;
+  probing_close(&p);
+  return status;
+}
+
+/* Encode the rows that judge with the atoms of the first half. */
+static int unseen_encode(struct choosing *w, struct candidate *found)
+{
+  static const struct support_sink nowhere = {NULL, nothing_write};
+  const struct fit_job *j = w->j;
+  const struct fit_task *t = &j->task;
+  struct comm *c = &j->run->comm;
+  struct atom_source own = source_of(w, 0);
+  char reason[128];
+  int keeps = j->labels && c->rank == 0, status = OK;
+  idx s = (idx)imin(j->o->encode_s, t->k);
+  if (keeps) status = kept_codes_open(&w->kept, w->unseen.n, s, t->k);
+  TRY(comm_agree(c, status));
+  w->encode = (struct encode_task){.rows = &w->unseen,
+                                   .atoms = &own,
+                                   .mean = t->center ? w->mean[0] : NULL,
+                                   .sink = keeps ? &w->kept.sink : &nowhere,
+                                   .top_s = s,
+                                   .rounds = (idx)imin(j->o->rounds, s),
+                                   .threads = t->threads,
+                                   .device = t->device,
+                                   .variant = t->variant,
+                                   .filter = t->filter,
+                                   .codes = 1,
+                                   .nonnegative = t->nonnegative,
+                                   .no_cosine = 1};
+  TRY(encode_grid_choose(&w->encode, c, reason, sizeof reason));
+  TRY(encode_run(&w->encode, c, &w->encoded));
+  found->explained = w->encoded.metrics.explained_variance;
+  found->f1 = nan_canonical();
+  if (keeps) status = labels_probe(w, &found->f1);
+  encode_free(&w->encoded);
+  kept_codes_close(&w->kept);
+  return comm_agree(c, status);
+}
+
+static int candidate_measure(struct choosing *w, struct candidate *found)
+{
+  for (int half = 0; half < 2; half++) TRY(half_fit(w, found->top_s, half));
+  TRY(halves_compare(w, &found->pw_mcc));
+  TRY(unseen_encode(w, found));
+  return comm_broadcast(&w->j->run->comm, found, 1, sizeof *found);
+}
+
+/* What an earlier run chose, 0: there is none.  Rank 0. */
+static int earlier_read(const struct fit_job *j, idx *top_s)
+{
+  char *text, value[32];
+  *top_s = 0;
+  if (!j->o->resume || !input_is_there(j->files.dictionary.file)) return OK;
+  TRY(identity_text_read(j->files.dictionary.file, &text));
+  if (identity_text_find(text, "top-s", value, sizeof value)) *top_s = (idx)strtol(value, NULL, 10);
+  free(text);
+  return OK;
+}
+
+static int candidates_measure(struct fit_job *j)
+{
+  struct comm *c = &j->run->comm;
+  struct choosing *w;
+  TRY(comm_agree(c, struct_alloc(&w, sizeof *w)));
+  w->j = j;
+  TRY(comm_agree(c, halves_open(w)));
+  j->candidates = candidates_make((idx)imin(j->o->encode_s, j->task.k), j->candidate);
+  for (int i = 0; i < j->candidates; i++) TRY(candidate_measure(w, &j->candidate[i]));
+  arena_free(&w->arena);
+  free(w);
+  return OK;
+}
+
+int fit_top_s_choose(struct fit_job *j)
+{
+  struct comm *c = &j->run->comm;
+  struct fit_options *o = (struct fit_options *)j->o;
+  static char text[12]; /* options outlive the job */
+  if (o->top_s) return OK;
+  TRY(comm_agree(c, c->rank ? OK : earlier_read(j, &o->top_s)));
+  TRY(comm_broadcast(c, &o->top_s, 1, sizeof o->top_s));
+  if (!o->top_s) {
+    TRY(candidates_measure(j));
+    j->chosen = candidate_choose(j->candidate, j->candidates);
+    o->top_s = j->candidate[j->chosen].top_s;
+  }
+  snprintf(text, sizeof text, "%d", o->top_s);
+  o->top_s_text = text;
+  j->task.top_s = o->top_s;
+  j->task.rounds = (idx)imin(o->rounds, imin(o->top_s, o->atoms));
+  return OK;
+}
+
+static const char *why_not(const struct candidate *c)
+{
+  return !c->explains ? ", explains too little" : !c->tells ? ", tells labels worse" : "";
+}
+
+void fit_top_s_log(const struct fit_job *j)
+{
+  for (int i = 0; i < j->candidates; i++) {
+    const struct candidate *c = &j->candidate[i];
+    char label[32] = "";
+    if (!isnan(c->f1)) snprintf(label, sizeof label, " label_f1=%.4f", c->f1);
+    log_info("choose  top-s %d: pw_mcc=%.4f explained=%.4f%s%s", c->top_s, c->pw_mcc, c->explained,
+             label, i == j->chosen ? ", chosen" : why_not(c));
+  }
+  if (j->candidates)
+    log_info("choose  --top-s %d: on its atoms two halves of the rows agree most, of those that, "
+             "with %d atoms a row, leave at most a fifth more unexplained than the best",
+             j->o->top_s, (int)imin(j->o->encode_s, j->task.k));
+}
