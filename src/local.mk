@@ -55,7 +55,7 @@ libsagitta_a_SOURCES += \
   %D%/model/classes.h %D%/model/classes.c \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h %D%/model/identity.h %D%/model/identity.c \
-  %D%/model/relax.h %D%/model/relax.c %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c \
+  %D%/model/relax.h %D%/model/relax.c %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c %D%/model/kept.h %D%/model/kept.c \
   %D%/model/triad.h %D%/model/triad.c %D%/model/precision.h %D%/model/precision.c %D%/model/adam.h %D%/model/adam.c \
   %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/batch_cut.h %D%/model/batch_cut.c \
   %D%/model/nested.h %D%/model/nested.c %D%/model/find.h %D%/model/find.c \
@@ -241,7 +241,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/layout.h %D%/encode/layout.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
   %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
-  %D%/encode/active.h %D%/encode/active.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/scores.h %D%/encode/scores.c \
+  %D%/encode/active.h %D%/encode/active.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/grid.h %D%/encode/grid.c %D%/encode/scores.h %D%/encode/scores.c \
   %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
   %D%/encode/statistics.h %D%/encode/statistics.c
 
@@ -284,6 +284,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/fit/judge.h %D%/fit/judge.c \
   %D%/fit/revive.h %D%/fit/revive.c %D%/fit/update.h %D%/fit/update.c \
+  %D%/fit/kept.h %D%/fit/kept.c %D%/fit/kept_moves.h %D%/fit/kept_moves.c \
   %D%/fit/fit_impl.h %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
   %D%/fit/sweep.h %D%/fit/sweep.c %D%/fit/sweep_end.h %D%/fit/sweep_end.c \
   %D%/fit/quiet.h %D%/fit/quiet.c %D%/fit/fit.h %D%/fit/fit.c
@@ -344,7 +345,7 @@ sagitta_SOURCES = \
   %D%/cli/synth_world.h %D%/cli/synth_world.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c \
-  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
+  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/atom_steps.h %D%/cli/atom_steps.c %D%/cli/sweep_files.h %D%/cli/sweep_files.c \
@@ -368,4 +369,5 @@ sagitta_SOURCES = \
   %D%/cli/cmd_bench.c %D%/cli/bench_route.h %D%/cli/bench_route.c \
   %D%/cli/bench_arrow.h %D%/cli/bench_arrow.c %D%/cli/bench_arrow_peer.c \
   %D%/cli/bench_arrow_petsc.c \
-  %D%/cli/bench_peer.h %D%/cli/bench_peer.c
+  %D%/cli/bench_peer.h %D%/cli/bench_peer.c \
+  %D%/cli/keep.h %D%/cli/keep.c

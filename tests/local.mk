@@ -45,7 +45,7 @@ OTHER_TESTS = \
   %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
-  %D%/test_device_triad %D%/test_find_codes %D%/test_find_run %D%/test_precision %D%/test_ragged \
+  %D%/test_device_triad %D%/test_find_codes %D%/test_find_run %D%/test_precision %D%/test_ragged %D%/test_kept \
   %D%/test_dictionary %D%/test_eigen \
   %D%/test_half %D%/test_forward \
   %D%/test_encode_reference \
@@ -115,6 +115,7 @@ SCRIPT_TESTS = %D%/test_slurm.sh %D%/test_batch_scripts.sh %D%/test_configure.sh
   %D%/test_fingerprints.sh \
   %D%/test_seed.py %D%/test_import.py %D%/test_import_settings.py %D%/test_export.py %D%/test_evaluate.py %D%/test_encoder.py %D%/test_encoder_solved.py %D%/test_encoder_peer.py \
   %D%/test_synth.py %D%/test_world.py %D%/test_features.py %D%/test_seeds.py %D%/test_top_s.py %D%/test_detect.py \
+  %D%/test_keep_supports.py \
   %D%/test_agreement.py %D%/test_launchers.py %D%/test_allocations.py %D%/test_interrupts.py \
   %D%/test_changing_inputs.py \
   %D%/test_independent.py %D%/test_foreign.py %D%/test_decoder_cosine.py %D%/test_penalty.py %D%/test_frame_sizes.py \

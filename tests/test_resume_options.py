@@ -24,7 +24,7 @@ VALUES = {"minibatch": 1500, "row-range": f"0:{BLOCK}", "grid": "1x1", "device":
           "update": "atoms", "revive-share": 0, "twin-cosine": 1, "warm-up": 0.25, "decay": 0.25,
           "save-seconds": 0, "holdout-share": 0.2, "ridge-t": 1, "ridge-b": 1, "dead-rows": 300,
           "block": 900, "batch": 90, "nested": "20,40",
-          "encode-s": 5, "top-s": 2}
+          "encode-s": 5, "top-s": 2, "codes": "nonnegative"}
 # Bits that a small job need not show, with the reason.
 SILENT = {"uncentered": "the start brings a mean, or rows have one that is 0"}
 DESCRIBED = {c["name"]: c for c in json.loads(sagitta("--describe").stdout)["commands"]}
@@ -201,6 +201,8 @@ def made(folder):
                      seed, "--noise", 0.1, "--output", at(out)), "synth")
         need(sagitta("encode", "--rows", at(out), "--dictionary", at(out), "--top-s", 3,
                      "--output", at(out)), "encode")
+        need(sagitta("encode", "--rows", at(out), "--dictionary", at(out), "--top-s", 3, "--codes",
+                     "nonnegative", "--output", at(f"{out}/positive.h5")), "encode")
         need(sagitta("color", "--supports", at(out), "--output", at(out)), "color")
         need(sagitta("assemble", "--rows", at(out), "--dictionary", at(out), "--supports", at(out),
                      "--classes", at(out), "--output", at(out)), "assemble")
@@ -234,7 +236,13 @@ def jobs_of(at):
         "assemble": [Job("assemble", "assemble", ["systems.h5"],
                          {**start, "classes": at("a/classes.h5"), "directions": 2}, starts)],
         "refit": [Job("refit", "refit", both, {**start, **held, "sweeps": 2, "directions": 2},
-                      {**starts, **helds})],
+                      {**starts, **helds}),
+                  Job("refit-keep", "refit", both,
+                      {**start, "supports": at("a/positive.h5"), "codes": "nonnegative",
+                       "sweeps": 2, "keep-supports": True},
+                      {**starts, "supports": (at("copy/positive.h5"), at("b/positive.h5"))}),
+                  Job("refit-kept", "refit", both, {**start, "sweeps": 2, "keep-supports": True},
+                      {})],
         "fit": [Job("fit-joint", "fit", both, {**fit, "update": "joint", "passes": 2}, other),
                 Job("fit-atoms", "fit", both, {**fit, **held, "update": "atoms", "directions": 1},
                     {**other, **helds})],

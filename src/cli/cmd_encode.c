@@ -19,9 +19,9 @@
 #include "cli/encode_plan.h"
 #include "cli/encode_report.h"
 #include "cli/encode_saves.h"
-#include "cli/grid.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
+#include "encode/grid.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/row_range.h"
@@ -238,7 +238,6 @@ static int detectors_check(const struct encode_state *job)
 /* Open the dictionary, with --encoder one that has an encoder. */
 static int dictionary_open(struct encode_state *job, const struct encode_options *o)
 {
-  char path[MAX_NAME];
   if (!o->encoder) {
     CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta seed`");
     CHECK(strcmp(o->codes, "own") != 0, ERR_USAGE,
@@ -247,16 +246,7 @@ static int dictionary_open(struct encode_state *job, const struct encode_options
     return dictionary_input_open(&job->dictionary, o->dictionary);
   }
   TRY(encoder_options_check(o));
-  TRY(input_in_folder(o->encoder, "dictionary.h5", path));
-  CHECK(strcmp(path, o->encoder) == 0 || input_is_there(path), ERR_INPUT,
-        "'%s' has no dictionary.h5: of an autoencoder's folder `sagitta import %s --output dict/` "
-        "makes it, and 'dict/' is what '--encoder' takes",
-        o->encoder, o->encoder);
-  CHECK(input_format_of(path) != INPUT_SAFETENSORS, ERR_INPUT,
-        "'%s' has an autoencoder's weights alone: `sagitta import FOLDER --output dict/` reads the "
-        "folder that it is in, and 'dict/' is what '--encoder' takes",
-        path);
-  TRY(dictionary_input_open(&job->dictionary, o->encoder));
+  TRY(encoder_dictionary_open(&job->dictionary, o->encoder));
   TRY(detectors_check(job));
   TRY(encoder_input_open(&job->encoder, &job->dictionary));
   CHECK(o->rho == 0 || encoder_solves(o, job), ERR_USAGE,

@@ -9,13 +9,14 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/advice.h"
-#include "job/agreement.h"
+#include "cli/keep.h"
 #include "cli/refit_job.h"
 #include "cli/refit_sweeps.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
 #include "comm/buffers.h"
+#include "job/agreement.h"
 #include "model/directions.h"
 #include "refit/frames.h"
 #include "refit/sums.h"
@@ -24,6 +25,19 @@
 #define AT(member) offsetof(struct refit_options, member)
 
 static const struct option_row refit_rows[] = {
+    {"keep-supports", OPTION_FLAG, AT(keep), "no", 0, 1, NULL, NULL,
+     "rows keep the atoms that they have, also those whose code becomes 0, and may have any "
+     "number; "
+     "all atoms move at once, by the normal equations, and codes are solved again",
+     .effect = OPTION_BITS},
+    {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
+     "in the place of --dictionary and --supports: what `sagitta train` or `import` made, whose "
+     "encoder gives the supports that are kept; dictionary.h5 has it, too",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
+     "with --keep-supports, may codes be negative?  auto: as the supports say, nonnegative for an "
+     "encoder's",
+     .effect = OPTION_BITS},
     {"sweeps", OPTION_INT, AT(sweeps), "1", 1, 1 << 20, NULL, "COUNT",
      "sweeps over all atoms; with --resume those of the earlier run count, and may not be more",
      .effect = OPTION_EXTENT},
@@ -76,7 +90,13 @@ static const struct option_set refit_set = {
            "work, which sweep.h5 then has for --resume, with exit code 75; routing and coding rows "
            "at its end is then done again.\n\n"
            "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-           "      --supports run/supports.h5 --sweeps 5 --output refit/",
+           "      --supports run/supports.h5 --sweeps 5 --output refit/\n\n"
+           "With --keep-supports or --encoder nothing is routed: the best codes on the supports of "
+           "an autoencoder, and the best atoms for them.  dictionary.h5 has the encoder, so that "
+           "`encode --encoder` gives other rows its supports, and codes that are solved.\n\n"
+           "  sagitta refit --rows acts.h5 --encoder sae/ --holdout unseen.h5 --sweeps 4 \\\n"
+           "      --output better/\n"
+           "  sagitta encode --rows unseen.h5 --encoder better/ --output codes/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -351,6 +371,8 @@ static int job_run(struct refit_job *j)
 
 static int refit_command(struct run *run, const void *options, const char **arguments)
 {
+  TRY(comm_agree(&run->comm, keep_options_check(options)));
+  if (keep_is_wanted(options)) return keep_command(run, options);
   struct refit_job *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
   (void)arguments;
   CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);

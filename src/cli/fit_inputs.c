@@ -45,7 +45,8 @@ static int lengths_check(const struct supports_input *s)
   CHECK(
       !s->encoder || source->entries == source->n * s->top_s, ERR_INPUT,
       "'%s' has codes of an imported encoder, %s, with %.4g atoms a row on average, and every row "
-      "needs as many: encode again with '--dictionary' in the place of '--encoder'",
+      "needs as many: `sagitta refit --keep-supports` takes any, else encode with '--dictionary' "
+      "in the place of '--encoder'",
       source->name, s->encoder, (real)source->entries / (real)imax(source->n, 1));
   return OK;
 }

@@ -25,6 +25,8 @@ struct refit_options {
   int reroute, resume, dry_run;
   real max_seconds, save_seconds;
   const char *filter, *holdout, *device, *share;
+  int keep; /* --keep-supports (keep.h) */
+  const char *encoder, *codes;
 };
 struct refit_job {
   struct run *run;

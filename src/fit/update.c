@@ -42,10 +42,19 @@ static int buffers_alloc(struct update *u, gidx columns)
   TRY(buffer_alloc(dev, &u->atoms, values));
   TRY(buffer_alloc(dev, &u->diagonal, k * (gidx)sizeof(real)));
   TRY(buffer_alloc(dev, &u->forget, k));
-  if (many) TRY(block_alloc(u));
-  idx rows = (idx)imin(f->total, many ? ROW_BLOCK : INT32_MAX);
+  if (many || u->is_ragged) TRY(block_alloc(u));
+  idx rows = (idx)imin(f->total, many || u->is_ragged ? ROW_BLOCK : INT32_MAX);
   return buffer_alloc_device(dev, &u->work,
                              device_normal_bytes(dev, rows, f->s, f->k, (idx)columns));
+}
+
+/* Where a sum block is padded. */
+static int ragged_alloc(struct update *u)
+{
+  gidx entries = (gidx)ROW_BLOCK * u->f->s;
+  TRY(arena_alloc(&u->arena, &u->padded, entries, sizeof *u->padded));
+  TRY(arena_alloc(&u->arena, &u->padded_codes, entries, sizeof *u->padded_codes));
+  return arena_alloc(&u->arena, &u->stamp, u->f->k, sizeof *u->stamp);
 }
 
 static int update_alloc(struct update *u)
@@ -60,16 +69,29 @@ static int update_alloc(struct update *u)
   u->begin = (idx)first;
   u->end = (idx)(first + columns);
   TRY(buffers_alloc(u, columns));
+  if (u->is_ragged) TRY(ragged_alloc(u));
   TRY(arena_alloc(&u->arena, &u->gathered, many ? k * f->p : 0, sizeof *u->gathered));
   TRY(arena_alloc(&u->arena, &u->before, k * f->p, sizeof *u->before));
   return arena_alloc(&u->arena, &u->counts, f->c->size, sizeof *u->counts);
 }
 
-int update_plan(const struct refit_state *f, struct device *dev, int is_lent, gidx *bytes)
+static int plan(const struct refit_state *f, struct device *dev, int is_ragged, gidx *bytes)
 {
-  struct update dry = {.f = (struct refit_state *)f, .device = dev, .arena.is_dry = 1};
+  struct update dry = {
+      .f = (struct refit_state *)f, .device = dev, .is_ragged = is_ragged, .arena.is_dry = 1};
   TRY(update_alloc(&dry));
   *bytes = (gidx)dry.arena.bytes;
+  return OK;
+}
+
+int update_plan_ragged(const struct refit_state *f, struct device *dev, gidx *bytes)
+{
+  return plan(f, dev, 1, bytes);
+}
+
+int update_plan(const struct refit_state *f, struct device *dev, int is_lent, gidx *bytes)
+{
+  TRY(plan(f, dev, 0, bytes));
   int is_gpu = dev->kind && !strcmp(dev->kind, "cuda");
   if (is_lent && is_gpu && f->c->size == 1)
     *bytes += (gidx)f->k * (f->k + f->p) * (gidx)sizeof(real);
@@ -94,6 +116,12 @@ int update_open(struct update *u, struct refit_state *f, struct device *device)
   return update_alloc(u);
 }
 
+int update_open_ragged(struct update *u, struct refit_state *f, struct device *device)
+{
+  *u = (struct update){.f = f, .device = device, .is_ragged = 1};
+  return update_alloc(u);
+}
+
 void update_free(struct update *u)
 {
   struct buffer *const all[] = {&u->gram, &u->target, &u->atoms, &u->diagonal, &u->forget,
@@ -113,12 +141,12 @@ static int block_send(struct update *u, int owner, const void *mine, gidx n, siz
   return comm_allgather(u->f->c, mine, u->counts, unit, out);
 }
 
-/* Add n rows from `row` on. */
-static int rows_add(struct update *u, const struct update_rows *rows, gidx row, idx n)
+/* Add n rows from `row` on, of s atoms each. */
+static int rows_add(struct update *u, const struct update_rows *rows, gidx row, idx n, idx s)
 {
   const struct refit_state *f = u->f;
   struct normal_job job = {.n = n,
-                           .s = f->s,
+                           .s = s,
                            .p = f->p,
                            .k = f->k,
                            .row = row,
@@ -136,14 +164,14 @@ static int rows_add(struct update *u, const struct update_rows *rows, gidx row, 
 }
 
 /* The block that has come goes to the device, and is added. */
-static int block_take(struct update *u, idx n)
+static int block_take(struct update *u, idx n, gidx s)
 {
   const struct update_rows block = {&u->slots, &u->codes, &u->rows};
-  gidx s = u->f->s, p = u->f->p;
+  gidx p = u->f->p;
   TRY(device_put(u->device, &u->slots, 0, n * s * (gidx)sizeof(idx)));
   TRY(device_put(u->device, &u->codes, 0, n * s * (gidx)sizeof(float)));
   TRY(device_put(u->device, &u->rows, 0, n * p * (gidx)sizeof(float)));
-  return rows_add(u, &block, 0, n);
+  return rows_add(u, &block, 0, n, (idx)s);
 }
 
 /* The n rows of `owner` that begin at global row `first` go past all ranks. */
@@ -157,7 +185,41 @@ static int block_add(struct update *u, const struct update_rows *rows, int owner
   TRY(block_send(u, owner, slots, n, (size_t)f->s * sizeof *slots, u->slots.host));
   TRY(block_send(u, owner, codes, n, (size_t)f->s * sizeof *codes, u->codes.host));
   TRY(block_send(u, owner, x, n, (size_t)f->p * sizeof *x, u->rows.host));
-  return comm_agree(f->c, block_take(u, n));
+  return comm_agree(f->c, block_take(u, n, f->s));
+}
+
+/* A row of the block is filled up with atoms that it does not have, with codes of 0. */
+static void row_pad(struct update *u, const struct update_ragged *rows, gidx row, idx i, idx s)
+{
+  idx m = (idx)(rows->start[row + 1] - rows->start[row]), spare = 0;
+  idx *slots = u->padded + (gidx)i * s;
+  float *codes = u->padded_codes + (gidx)i * s;
+  memcpy(slots, rows->atoms + rows->start[row], (size_t)m * sizeof *slots);
+  memcpy(codes, rows->codes + rows->start[row], (size_t)m * sizeof *codes);
+  for (idx j = 0; j < m; j++) u->stamp[slots[j]] = i + 1;
+  for (idx j = m; j < s; j++) {
+    while (u->stamp[spare] == i + 1) spare++;
+    slots[j] = spare++;
+    codes[j] = 0;
+  }
+}
+
+/* A sum block of `owner`, padded to s atoms a row, goes past all ranks. */
+static int block_add_ragged(struct update *u, const struct update_ragged *rows, int owner,
+                            gidx first, idx n)
+{
+  const struct refit_state *f = u->f;
+  idx s = rows->longest[first / ROW_BLOCK];
+  int mine = f->c->rank == owner;
+  gidx at = mine ? first - f->first : 0;
+  memset(u->stamp, 0, (size_t)f->k * sizeof *u->stamp);
+  for (idx i = 0; i < n && mine; i++) row_pad(u, rows, at + i, i, s);
+  if (s == 0) return OK;
+  size_t width = (size_t)s * sizeof(idx);
+  TRY(block_send(u, owner, u->padded, n, width, u->slots.host));
+  TRY(block_send(u, owner, u->padded_codes, n, width, u->codes.host));
+  TRY(block_send(u, owner, rows->x + at * f->p, n, (size_t)f->p * sizeof(float), u->rows.host));
+  return comm_agree(f->c, block_take(u, n, s));
 }
 
 static int sums_decay(struct update *u, real beta)
@@ -171,11 +233,23 @@ int update_add(struct update *u, const struct update_rows *rows, real beta)
 {
   const struct refit_state *f = u->f;
   TRY(comm_agree(f->c, sums_decay(u, beta)));
-  if (f->c->size == 1) return rows_add(u, rows, 0, f->n);
+  if (f->c->size == 1) return rows_add(u, rows, 0, f->n, f->s);
   for (int owner = 0; owner < f->c->size; owner++) {
     gidx first, n = refit_rows_share(f->total, f->c->size, owner, &first);
     for (gidx i = 0; i < n; i += ROW_BLOCK)
       TRY(block_add(u, rows, owner, first + i, (idx)imin(ROW_BLOCK, n - i)));
+  }
+  return OK;
+}
+
+int update_add_ragged(struct update *u, const struct update_ragged *rows)
+{
+  const struct refit_state *f = u->f;
+  TRY(comm_agree(f->c, sums_decay(u, 0)));
+  for (int owner = 0; owner < f->c->size; owner++) {
+    gidx first, n = refit_rows_share(f->total, f->c->size, owner, &first);
+    for (gidx i = 0; i < n; i += ROW_BLOCK)
+      TRY(block_add_ragged(u, rows, owner, first + i, (idx)imin(ROW_BLOCK, n - i)));
   }
   return OK;
 }

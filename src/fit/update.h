@@ -35,7 +35,11 @@ struct update {
   real *before;                /* [k][p] atoms before they moved; then lent */
   real *lent_gram,
       *lent_target; /* where the buffers have no host sides; NULL until they are lent */
-  /* A sum block on its way past all ranks; empty on one rank: */
+  int is_ragged;    /* rows come by sum blocks, padded to the longest of theirs */
+  idx *padded;      /* [ROW_BLOCK][s] of such a block, as is the next */
+  float *padded_codes;
+  idx *stamp; /* [k] 1 + the row of the block that last had the atom */
+  /* A sum block on its way past all ranks; empty on one rank unless it is ragged: */
   struct buffer slots; /* [ROW_BLOCK][s] idx */
   struct buffer codes; /* [ROW_BLOCK][s] float */
   struct buffer rows;  /* [ROW_BLOCK][p] float */
@@ -51,6 +55,18 @@ void update_free(struct update *u);
 /* Add rows, those of the state, with their codes; what was added before is multiplied by beta
  * first.  Collective; the same status on every rank. */
 int update_add(struct update *u, const struct update_rows *rows, real beta);
+
+/* The same of rows whose supports differ in length, all of the host: what was added before is gone.
+ * update_open_ragged() is for these alone; the state's s is the length of the longest row. */
+struct update_ragged {
+  const gidx *start;  /* [n + 1] */
+  const idx *atoms;   /* entries */
+  const float *codes; /* entries */
+  const float *x;     /* [n][p] */
+  const idx *longest; /* [sum blocks of all ranks] of each the length of its longest row */
+};
+int update_open_ragged(struct update *u, struct refit_state *f, struct device *device);
+int update_add_ragged(struct update *u, const struct update_ragged *rows);
 
 /* Make atoms of the sums: passes of the descent, then unit norm.  Frames on every rank; those
  * without codes stay.  steps[k] <- accepted for atoms with codes, nothing else.  Collective; the
@@ -69,6 +85,8 @@ int update_put(struct update *u, const real *gram, const real *target);
  * has the kind of the one to come or none.  is_lent: update_get() or update_put() is called.  On
  * the CPU the two together are what is taken, with cpu_normal_beside().  Not collective. */
 int update_plan(const struct refit_state *f, struct device *dev, int is_lent, gidx *bytes);
+
+int update_plan_ragged(const struct refit_state *f, struct device *dev, gidx *bytes);
 
 /* A batch_bytes_of: what an update takes on the CPU. */
 int update_bytes(const struct refit_state *f, const struct atom_batch *b, idx q, gidx *bytes);

@@ -269,6 +269,21 @@ int encoder_input_open(struct encoder_input *e, const struct dictionary_input *d
   return OK;
 }
 
+int encoder_dictionary_open(struct dictionary_input *d, const char *name)
+{
+  char path[4096];
+  TRY(input_in_folder(name, "dictionary.h5", path));
+  CHECK(strcmp(path, name) == 0 || input_is_there(path), ERR_INPUT,
+        "'%s' has no dictionary.h5: of an autoencoder's folder `sagitta import %s --output dict/` "
+        "makes it, and 'dict/' is what '--encoder' takes",
+        name, name);
+  CHECK(input_format_of(path) != INPUT_SAFETENSORS, ERR_INPUT,
+        "'%s' has an autoencoder's weights alone: `sagitta import FOLDER --output dict/` reads the "
+        "folder that it is in, and 'dict/' is what '--encoder' takes",
+        path);
+  return dictionary_input_open(d, name);
+}
+
 void encoder_input_close(struct encoder_input *e)
 {
   h5_array_close(&e->array);

@@ -53,6 +53,9 @@ struct encoder_input {
 /* Open that of a dictionary, which stays open for longer.  ERR_INPUT: it has none, with what to do;
  * its numbers are damaged.  encoder_input_close() follows also when it fails. */
 int encoder_input_open(struct encoder_input *e, const struct dictionary_input *dictionary);
+/* The dictionary of an encoder that is named: a message says what to do with an autoencoder's own
+ * folder. */
+int encoder_dictionary_open(struct dictionary_input *d, const char *name);
 void encoder_input_close(struct encoder_input *e);
 
 /* The encoder's kind of which this is the name, -1 where there is none (model/encoder.h). */

@@ -40,17 +40,24 @@ gidx refit_atom_rows(const struct refit_state *f, idx atom)
   return rows;
 }
 
+int refit_shapes_check(const struct row_source *rows, const struct atom_source *atoms,
+                       const struct support_source *s)
+{
+  TRY(columns_check(rows, atoms));
+  CHECK(s->n == rows->n, ERR_INPUT, "'%s' has supports of %lld rows, '%s' has %lld rows", s->name,
+        (long long)s->n, rows->name, (long long)rows->n);
+  CHECK(s->k == atoms->k, ERR_INPUT, "'%s' is about %d atoms, '%s' has %d", s->name, s->k,
+        atoms->name, atoms->k);
+  CHECK(s->has_codes, ERR_INPUT, "'%s' has no codes: make them with `sagitta encode`", s->name);
+  CHECK(s->d == atoms->d, ERR_INPUT, "'%s' has %d codes an atom, '%s' has frames of %d vectors",
+        s->name, s->d, atoms->name, atoms->d);
+  return OK;
+}
+
 int refit_task_check(const struct refit_task *t)
 {
   const struct support_source *s = t->supports;
-  TRY(columns_check(t->rows, t->atoms));
-  CHECK(s->n == t->rows->n, ERR_INPUT, "'%s' has supports of %lld rows, '%s' has %lld rows",
-        s->name, (long long)s->n, t->rows->name, (long long)t->rows->n);
-  CHECK(s->k == t->atoms->k, ERR_INPUT, "'%s' is about %d atoms, '%s' has %d", s->name, s->k,
-        t->atoms->name, t->atoms->k);
-  CHECK(s->has_codes, ERR_INPUT, "'%s' has no codes: make them with `sagitta encode`", s->name);
-  CHECK(s->d == t->atoms->d, ERR_INPUT, "'%s' has %d codes an atom, '%s' has frames of %d vectors",
-        s->name, s->d, t->atoms->name, t->atoms->d);
+  TRY(refit_shapes_check(t->rows, t->atoms, s));
   CHECK(s->n == 0 || s->entries % s->n == 0, ERR_INPUT,
         "'%s' has %lld entries in %lld rows: every row is to have as many atoms", s->name,
         (long long)s->entries, (long long)s->n);

@@ -81,7 +81,10 @@ gidx refit_atom_rows(const struct refit_state *f, idx atom);
 int refit_rows_load(const struct row_source *rows, const real *mean, gidx first, gidx n,
                     int threads, float *x, uint64_t *terms);
 
-/* ERR_INPUT when the sources' shapes do not fit together.  Not collective. */
+/* ERR_INPUT when the sources' shapes do not fit together; the first lets rows differ in length.
+ * Not collective. */
+int refit_shapes_check(const struct row_source *rows, const struct atom_source *atoms,
+                       const struct support_source *supports);
 int refit_task_check(const struct refit_task *task);
 
 /* Set the sizes alone, checked; nothing is read or allocated.  ERR_INPUT, ERR_MEMORY.  Not

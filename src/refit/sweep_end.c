@@ -115,29 +115,29 @@ static void rows_take(void *self, gidx piece)
 /* Read the table as a source of atoms, for the decoder cosine. */
 static int table_read(void *self, idx first, idx count, float *out)
 {
-  const struct sweep_end *w = self;
-  gidx frame = (gidx)w->f->d * w->f->p;
-  memcpy(out, w->table + first * frame, (size_t)(count * frame) * sizeof *out);
+  const struct table_cosine *t = self;
+  gidx frame = (gidx)t->d * t->p;
+  memcpy(out, t->table + first * frame, (size_t)(count * frame) * sizeof *out);
   return OK;
 }
 
-/* The largest cosine of two atoms: the dictionary is dealt out as encode does. */
-static int cosine_find(struct sweep_end *w, real *cosine)
+/* The dictionary is dealt out as encode does. */
+int refit_table_cosine(struct comm *c, const struct table_cosine *t, real *cosine)
 {
-  struct refit_state *f = w->f;
+  struct table_cosine table = *t;
   struct atom_source source = {
-      .k = f->k, .d = f->d, .p = f->p, .name = f->task->atoms->name, .self = w, .read = table_read};
-  struct tiling tiling = {f->k, tile_width_default(f->k, f->c->size), f->c->size};
-  struct device_options options = {.p = f->p,
-                                   .d = f->d,
-                                   .max_atoms = tiling_held(&tiling, f->c->rank),
-                                   .threads = f->task->threads,
-                                   .variant = f->task->variant};
+      .k = t->k, .d = t->d, .p = t->p, .name = t->name, .self = &table, .read = table_read};
+  struct tiling tiling = {t->k, tile_width_default(t->k, c->size), c->size};
+  struct device_options options = {.p = t->p,
+                                   .d = t->d,
+                                   .max_atoms = tiling_held(&tiling, c->rank),
+                                   .threads = t->threads,
+                                   .variant = t->variant};
   struct device device = {0};
   struct shard tiles;
-  TRY(comm_agree(f->c, device_open(&device, &options)));
-  TRY(shard_load(&tiles, f->c, &source, tiling.width, 0, &device));
-  TRY(shard_cosine(&tiles, f->c, f->c, &device, 1024, cosine));
+  TRY(comm_agree(c, device_open(&device, &options)));
+  TRY(shard_load(&tiles, c, &source, tiling.width, 0, &device));
+  TRY(shard_cosine(&tiles, c, c, &device, 1024, cosine));
   shard_free(&tiles, &device);
   device_close(&device);
   return OK;
@@ -151,7 +151,9 @@ static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct met
   TRY(comm_sum(f->c, counts, LENGTH(counts)));
   *m = (struct metrics){.n = f->total, .p = f->p, .k = f->k};
   m->max_decoder_cosine = nan_canonical();
-  if (f->k <= w->options->max_cosine) TRY(cosine_find(w, &m->max_decoder_cosine));
+  const struct table_cosine table = {
+      w->table, f->k, f->d, f->p, f->task->threads, f->task->variant, f->task->atoms->name};
+  if (f->k <= w->options->max_cosine) TRY(refit_table_cosine(f->c, &table, &m->max_decoder_cosine));
   for (idx a = 0; a < f->k; a++) density[a] = refit_atom_rows(f, a);
   metrics_density(m, density, f->total, f->k);
   TRY(coded_metrics(w->rows, f->c, tss, m));

@@ -30,6 +30,14 @@ struct sweep_end_options {
 int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *options, gidx *density,
                     real tss, struct metrics *metrics, int *stopped);
 
+/* *cosine <- the largest of two atoms of a table that every rank has.  Collective. */
+struct table_cosine {
+  const float *table; /* [k][d][p] */
+  idx k, d, p, threads;
+  const char *variant, *name;
+};
+int refit_table_cosine(struct comm *c, const struct table_cosine *t, real *cosine);
+
 /* The shape of a coder for the rows of a state, one of so many rounds. */
 struct coder_shape refit_coder_shape(const struct refit_state *f, idx rounds, const char *device);
 

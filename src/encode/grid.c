@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Two numbers and an x between them. */
-#include "cli/grid.h"
+#include "encode/grid.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Reference of a refit on supports that stay: codes of rows on supports of any length (N.24k), and
+ * the update of all atoms by them (N.20k).
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
+#ifndef MODEL_KEPT_H
+#define MODEL_KEPT_H
+
+#include "base/types.h"
+
+struct kept_model {
+  idx n, k, p;
+  const float *x;    /* [n][p] */
+  const gidx *start; /* [n + 1] where the entries of each row begin */
+  const idx *atoms;  /* entries: supports */
+  int nonnegative;
+  real rho;
+};
+
+/* codes[entries] <- those for table[k][p], rounded.  ERR_MEMORY. */
+int kept_codes_reference(const struct kept_model *m, const float *table, float *codes);
+
+/* table[k][p] moves by codes[entries], in so many passes, and is rounded.  ERR_MEMORY. */
+int kept_atoms_reference(const struct kept_model *m, const float *codes, idx passes, float *table);
+
+#endif
