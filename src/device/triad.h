@@ -21,7 +21,8 @@ int device_triad_product_check(const struct triad_product *p);
 int device_triad_gradient_check(const struct triad_gradient *g);
 
 /* Products and gradients; but for f32 by the matrix unit of a GPU (tensor.h).  `work` is on the
- * device's side, of so many bytes, which may be 0. */
+ * device's side, of so many bytes, which may be 0; NULL: a GPU has room of its own, which no plan
+ * counts, for what is small. */
 int device_triad_product(struct device *dev, enum precision precision,
                          const struct triad_product *p, void *work);
 int device_triad_gradient(struct device *dev, enum precision precision,

@@ -68,7 +68,7 @@ struct cuda_work {
   gidx bytes;
 };
 
-/* Every workspace; all of them are in the plan's ledger, but for the last two. */
+/* Every workspace; all of them are in the plan's ledger, but for the last three. */
 struct cuda_works {
   struct cuda_work packed, atom_of, staging; /* the window, see struct cuda_plan */
   struct cuda_work frames, f16, norms;       /* the same for the filter */
@@ -79,6 +79,7 @@ struct cuda_works {
   struct cuda_work out;                      /* lists of all rows, of one window */
   struct cuda_work states;                   /* of codes */
   struct cuda_work names;                    /* of what is gathered */
+  struct cuda_work triad;                    /* of products and gradients that bring none */
   struct cuda_work scaled;                   /* rows of frames, where one has a power of two */
 };
 enum { CUDA_WORKS = sizeof(struct cuda_works) / sizeof(struct cuda_work) };

@@ -62,7 +62,8 @@ static gidx bytes_outstanding(const struct cuda_state *s)
 {
   gidx held = 0;
   for (int i = 0; i < CUDA_WORKS; i++)
-    if (&s->works[i] != &s->work.names && &s->works[i] != &s->work.scaled)
+    if (&s->works[i] != &s->work.names && &s->works[i] != &s->work.scaled &&
+        &s->works[i] != &s->work.triad)
       held += s->works[i].bytes;
   return imax(s->plan.total - held, 0);
 }

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/load.h"
+#include "device/cuda/memory.h"
 #include "device/cuda/tensor.h"
 #include "triad_types.h"
 
@@ -227,10 +228,21 @@ gidx cuda_triad_product_bytes(const struct device *dev, enum precision precision
   return cuda_triad_rows_bytes(&a) + cuda_triad_columns_bytes(&a) + product_teams_bytes(dev, &a);
 }
 
+/* Work that the caller does not bring. */
+static int work_find(struct device *dev, gidx bytes, void **work)
+{
+  struct cuda_state *s = dev->state;
+  if (*work || !bytes) return OK;
+  TRY(cuda_reserve(s, &s->work.triad, bytes));
+  *work = s->work.triad.at;
+  return OK;
+}
+
 int cuda_triad_product(struct device *dev, enum precision precision, const struct triad_product *p,
                        void *work)
 {
   struct triad_args a = triad_product_args(p);
+  TRY(work_find(dev, cuda_triad_product_bytes(dev, precision, p), &work));
   if (precision != PRECISION_F32)
     return cuda_tensor_product(dev, precision, p, (struct tensor_stored){0}, work);
   char *columns = (char *)work + cuda_triad_rows_bytes(&a);
@@ -330,6 +342,7 @@ int cuda_triad_gradient(struct device *dev, enum precision precision,
                         const struct triad_gradient *g, void *work)
 {
   struct triad_args a = triad_gradient_args(g);
+  TRY(work_find(dev, cuda_triad_gradient_bytes(dev, precision, g), &work));
   if (precision != PRECISION_F32)
     return cuda_tensor_gradient(dev, precision, g, (struct tensor_stored){0}, work);
   if (parts_bytes(dev, &a)) return gradient_parts(dev, &a, work);
