@@ -15,8 +15,9 @@ from tap import FULL, claim, done_testing, need, ok, sagitta
 
 N, P, K, BLOCK = 6000, 8, 40, 4096
 # What no other value has to be tried of: they say where the result goes, or that there is to be
-# none, or what is asked for, or limit or stop the job.
-LEFT_OUT = {"output", "resume", "dry-run", "deadline", "kernels"}
+# none, or what is asked for, or limit or stop the job, or go with --top-s auto, which then is a
+# number.
+LEFT_OUT = {"output", "resume", "dry-run", "deadline", "kernels", "labels"}
 # Values to try, where the next number or the next word would be refused or would say the same.
 VALUES = {"minibatch": 1500, "row-range": f"0:{BLOCK}", "grid": "1x1", "device": "cpu",
           "cpu-variant": "baseline", "precision": "bf16", "cosine-limit": 5, "atoms": 39,
@@ -26,7 +27,8 @@ VALUES = {"minibatch": 1500, "row-range": f"0:{BLOCK}", "grid": "1x1", "device":
           "block": 900, "batch": 90, "nested": "20,40",
           "encode-s": 5, "top-s": 2, "codes": "nonnegative"}
 # Bits that a small job need not show, with the reason.
-SILENT = {"uncentered": "the start brings a mean, or rows have one that is 0"}
+SILENT = {"uncentered": "the start brings a mean, or rows have one that is 0",
+          "detect": "it is --encoder of the same file from then on, which has its own jobs"}
 DESCRIBED = {c["name"]: c for c in json.loads(sagitta("--describe").stdout)["commands"]}
 
 
