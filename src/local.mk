@@ -47,7 +47,7 @@ libsagitta_a_SOURCES += \
   %D%/model/artifact.h %D%/model/artifact.c \
   %D%/model/ridges.h %D%/model/ridges.c %D%/model/arrow.h %D%/model/arrow.c %D%/model/arrow_loss.h %D%/model/arrow_loss.c \
   %D%/model/systems.h %D%/model/systems.c \
-  %D%/model/norms.h %D%/model/norms.c %D%/model/results.h %D%/model/results.c %D%/model/part.h %D%/model/part.c \
+  %D%/model/kept_rows.h %D%/model/kept_rows.c %D%/model/norms.h %D%/model/norms.c %D%/model/results.h %D%/model/results.c %D%/model/part.h %D%/model/part.c \
   %D%/model/state.h %D%/model/state.c \
   %D%/model/directions.h %D%/model/directions.c \
   %D%/model/assembly.h %D%/model/assembly.c \
@@ -249,7 +249,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/seed/seed.h %D%/seed/seed.c \
   %D%/seed/draw.h %D%/seed/draw.c \
-  %D%/seed/mean.h %D%/seed/mean.c
+  %D%/seed/mean.h %D%/seed/mean.c %D%/seed/outliers.h %D%/seed/outliers.c
 
 # harvest: rows from attention
 libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest_impl.h %D%/harvest/harvest.c %D%/harvest/held.h %D%/harvest/held.c %D%/harvest/pieces.h %D%/harvest/pieces.c %D%/harvest/positions.h %D%/harvest/positions.c \

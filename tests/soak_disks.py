@@ -191,9 +191,19 @@ def full(t):
         done = t.run(words, OMP_STACKSIZE=t.random.choice(("1E", "100000G", "x", "0", "8E9")))
     else:
         kind, least = ((resource.RLIMIT_FSIZE, room) if way == "size" else
-                       (resource.RLIMIT_STACK, t.random.choice((64, 128, 512)) << 10))
+                       (resource.RLIMIT_STACK, t.random.choice(stacks_of(t)) << 10))
         done = t.run(words, limits=lambda: resource.setrlimit(kind, (least, least)))
     t.judge(command, done, t.data.states("a", command.name), before, either=True)
+
+
+def stacks_of(t):
+    """KiB of stacks with which the program, and what it is linked with, begins: the loader and
+    libraries of GPUs may need more than the program can look at."""
+    if not hasattr(t.data, "stacks"):
+        t.data.stacks = [kib for kib in (64, 128, 512, 4096) if not t.run(
+            ["--version"], limits=lambda kib=kib: resource.setrlimit(
+                resource.RLIMIT_STACK, (kib << 10, kib << 10))).crashed()]
+    return t.data.stacks
 
 
 def small_disk(t, words, room):

@@ -35,7 +35,7 @@ def begin(t, command):
 
 def moment(t, command, ranks):
     """Seconds from the start of a job to somewhere in its life, its end included."""
-    return t.random.uniform(0, 1.2) * t.data.seconds[command.name, ranks]
+    return t.random.uniform(0, 1.2) * max(t.data.seconds[command.name, ranks], 0.05)
 
 
 def kill(t):
@@ -112,7 +112,7 @@ def rank_at_call(t, command, count, words, deadline):
     done = t.end(t.start(words, ranks=count, preload=dict(
         FAULT=f"{way}:{n if way == 'signal' else 1}", FAULT_OF="", FAULT_RANK=str(rank),
         FAULT_SIGNAL=str(int(number)))),
-        deadline + STEADY + t.data.seconds[command.name, count])
+        deadline + STEADY + max(t.data.seconds[command.name, count], 0.05))
     return done if way == "signal" and number != signal.SIGSTOP else after_stop(t, done)
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: signals that interrupt calls for files change nothing, in every kind of file that is read
-or written; a thread that the system does not start ends a command with 71 and names the limit."""
+or written; those that end a program leave no temporary file, though a library took them before; a
+thread that the system does not start ends a command with 71 and names the limit."""
 import os
 import resource
+import signal
 import subprocess
 import tempfile
 
@@ -95,12 +97,30 @@ def check_threads(folder):
     ok(done.returncode == 71 and "watchdog" in done.stderr, f"{done.returncode} {done.stderr}")
 
 
+@claim("a signal that MPI's libraries have taken ends the program, and nothing stays behind")
+def check_taken(folder):
+    for number in signal.SIGHUP, signal.SIGINT, signal.SIGTERM:
+        for taken in 0, int(number):
+            for call in 1, 3, 9, 25:
+                out = f"{folder}/taken-{number}-{taken}-{call}"
+                fault = dict(LD_PRELOAD=FAULTS, FAULT=f"signal:{call}", FAULT_OF=".tmp",
+                             FAULT_SIGNAL=str(int(number)), **(
+                                 {"FAULT_TAKES": str(taken)} if taken else {}))
+                done = run(["seed", "--rows", f"{folder}/rows.h5", "--atoms", 4, "--output", out],
+                           **fault)
+                left = [f for f in os.listdir(out) if f.endswith(".tmp")] if os.path.isdir(out) \
+                    else []
+                ok(done.returncode == -number and not left,
+                   f"signal {number}, taken {taken}, call {call}: {done.returncode}, left {left}")
+
+
 def main():
     if os.environ.get("SANITIZED"):
         skip_all("the sanitizers come first among what is preloaded")
     with tempfile.TemporaryDirectory() as folder:
         inputs_make(folder)
         check_interrupted(folder)
+        check_taken(folder)
         check_threads(folder)
     done_testing()
 

@@ -25,7 +25,7 @@ VALUES = {"minibatch": 1500, "row-range": f"0:{BLOCK}", "grid": "1x1", "device":
           "update": "atoms", "revive-share": 0, "twin-cosine": 1, "warm-up": 0.25, "decay": 0.25,
           "save-seconds": 0, "holdout-share": 0.2, "ridge-t": 1, "ridge-b": 1, "dead-rows": 300,
           "block": 900, "batch": 90, "nested": "20,40",
-          "encode-s": 5, "top-s": 2, "codes": "nonnegative"}
+          "encode-s": 5, "top-s": 2, "codes": "nonnegative", "max-norm": 1.1}
 # Bits that a small job need not show, with the reason.
 SILENT = {"uncentered": "the start brings a mean, or rows have one that is 0",
           "detect": "it is --encoder of the same file from then on, which has its own jobs"}

@@ -47,6 +47,12 @@ void stop_listen_end(void)
   listens = 0;
 }
 
+int stop_takes(int number)
+{
+  struct sigaction now;
+  return sigaction(number, NULL, &now) == 0 && now.sa_handler == note;
+}
+
 int stop_signal(void)
 {
   return asked;

@@ -19,6 +19,8 @@ void stop_listen(void);
  * nothing.  Safe without the first two. */
 void stop_listen_end(void);
 
+/* Is this signal one that asks, by now? */
+int stop_takes(int number);
 /* The last of these signals, 0: none has come. */
 int stop_signal(void);
 

@@ -39,6 +39,7 @@ static const struct option_row input_rows[] = {
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the fit "
      "never sees them, and is judged by them; 0: none, then the fitted rows judge themselves",
      .effect = OPTION_BITS},
+    MAX_NORM_OPTION(AT(max_norm)),
     {"uncentered", OPTION_FLAG, AT(uncentered), "no", 0, 1, NULL, NULL,
      "do not subtract the rows' column means first", .effect = OPTION_BITS},
 };
@@ -306,6 +307,7 @@ static int page_open(struct fit_job *j)
                          .parts = &j->parts,
                          .rows = j->o->rows ? j->o->rows : j->o->capture,
                          .holdout = j->o->holdout,
+                         .left_out = j->outliers.count,
                          .first = -1};
   j->run->has_page = 1;
   if (!j->task.start) return OK;
@@ -533,6 +535,7 @@ static void job_free(struct fit_job *j)
   rows_input_close(&j->rows);
   captured_close(&j->captured);
   if (j->o->holdout) rows_input_close(&j->holdout);
+  outliers_free(&j->outliers);
   fit_files_free(&j->files);
   fit_page_free(&j->page);
   j->run->options = j->o;
@@ -549,8 +552,10 @@ static int fit_command(struct run *run, const void *options, const char **argume
   j->o = options;
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   task_fill(j);
+  TRY(outliers_leave_out(&j->outliers, &run->comm, j->o->max_norm, &j->task.rows, &j->task.held));
   TRY(comm_agree(&run->comm, fit_task_check(&j->task, &j->fitted)));
   TRY(places_open(j));
+  outliers_log(&j->outliers, j->o->max_norm);
   j->begun = log_seconds();
   stop_listen();
   TRY(fit_sweeps_run(j));

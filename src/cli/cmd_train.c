@@ -31,6 +31,7 @@ static const struct option_row input_rows[] = {
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the "
      "training never sees them, and is judged by them; 0: none",
      .effect = OPTION_BITS},
+    MAX_NORM_OPTION(AT(max_norm)),
     {"uncentered", OPTION_FLAG, AT(uncentered), "no", 0, 1, NULL, NULL,
      "do not subtract the rows' column means first", .effect = OPTION_BITS},
 };
@@ -410,6 +411,7 @@ static int end_report(struct train_job *j)
 static void job_free(struct train_job *j)
 {
   rows_input_close(&j->rows);
+  outliers_free(&j->outliers);
   if (j->o->holdout) rows_input_close(&j->holdout);
   if (j->atoms) dictionary_input_close(&j->dictionary);
   train_files_free(&j->files);
@@ -459,8 +461,10 @@ static int train_command(struct run *run, const void *options, const char **argu
   j->o = options;
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   TRY(comm_agree(&run->comm, task_fill(j)));
+  TRY(outliers_leave_out(&j->outliers, &run->comm, j->o->max_norm, &j->task.rows, &j->task.held));
   TRY(comm_agree(&run->comm, train_task_check(&j->task)));
   TRY(places_open(j));
+  outliers_log(&j->outliers, j->o->max_norm);
   if (j->files.is_complete) {
     TRY(complete_end(j));
     job_free(j);

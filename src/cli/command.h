@@ -78,6 +78,16 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
         .effect = OPTION_EXTENT                                                                    \
   }
 
+/* Rows of massive norm that a fit leaves out (seed/outliers.h). */
+#define MAX_NORM_OPTION(offset)                                                                    \
+  {                                                                                                \
+    "max-norm", OPTION_REAL, offset, "0", 0, 1e30, NULL, "MULTIPLE",                               \
+        "leave out rows whose norm, about the medians of the columns, is so many times that of "   \
+        "the median row or more, as first tokens have: neither atoms nor what judges them see "    \
+        "these; 8 suits most models; 0: none are",                                                 \
+        .effect = OPTION_BITS                                                                      \
+  }
+
 /* What a command that can stop says of signals in its --help. */
 #define STOP_SIGNALS                                                                               \
   "SIGUSR1 or SIGUSR2 once it runs, to mpirun or to the program, SIGTERM or the first SIGINT to "  \

@@ -265,21 +265,16 @@ static int result_join(struct encode_files *f, struct encode_result *result)
   return OK;
 }
 
-/* Is the result less than was asked for? */
-static int is_stopped(const struct encode_files *f, const struct encode_result *result)
-{
-  return result->part.n < f->n;
-}
-
 static int join(struct encode_files *f, struct encode_result *result)
 {
   struct identity_text *id = &f->job.run->identity;
   const struct row_source *all = f->all;
   if (f->job.done) TRY(result_join(f, result));
-  if (is_stopped(f, result) && !f->rows_sample) TRY(encode_sample(all, &f->rows_sample));
+  int stopped = result->part.n < f->n;
+  if (stopped && !f->rows_sample) TRY(encode_sample(all, &f->rows_sample));
   result->part.rows_sample = f->rows_sample;
   result->part.rows_files = f->is_part ? f->rows_files : 0;
-  int is_whole = !f->is_part && !is_stopped(f, result);
+  int is_whole = !f->is_part && !stopped;
   result->inputs.rows = is_whole ? content_hash(result->part.rows_terms, all->n, all->p, 1) : 0;
   if (result->part.shift)
     TRY(identity_text_hash(id, "shift_hash", mean_hash(result->part.shift, all->p)));
@@ -299,7 +294,7 @@ int encode_files_end(struct encode_files *f, const struct encode_result *result,
                      const struct run_fact *facts, int n_facts)
 {
   const struct encode_task *task = f->task;
-  int stopped = is_stopped(f, result);
+  int stopped = result->part.n < f->n;
   struct supports_ending ending = {.metrics = &result->metrics,
                                    .mean = task->mean,
                                    .rho = task->rho,

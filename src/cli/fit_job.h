@@ -19,6 +19,7 @@
 #include "look/detect.h"
 #include "model/choice.h"
 #include "model/stability.h"
+#include "seed/outliers.h"
 
 struct fit_options {
   struct general_options general;
@@ -28,7 +29,7 @@ struct fit_options {
   idx atoms, top_s, encode_s, rounds, directions, passes, threads, cosine_limit, seeds;
   int uncentered, resume, detectors;
   real holdout_share, rho, tolerance, max_seconds, save_seconds, relaxation, revive_share,
-      twin_cosine;
+      twin_cosine, max_norm;
   gidx sweeps, seed;
 };
 
@@ -38,6 +39,7 @@ struct fit_job {
   const struct fit_options *o;
   struct rows_input rows, holdout;
   struct captured captured; /* with --capture */
+  struct outliers outliers; /* with --max-norm */
   struct fit_task task;
   struct fit_parts parts;
   gidx fitted;                /* rows */

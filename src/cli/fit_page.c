@@ -60,6 +60,7 @@ static void task_tell(const struct fit_page *p, struct json *j)
   json_end(j);
   json_long(j, "rows", p->result->fitted_rows);
   json_long(j, "held_rows", p->result->held_rows);
+  json_long(j, "left_out_rows", p->left_out[0] + p->left_out[1]);
   json_long(j, "columns", t->rows->p);
   json_long(j, "atoms", t->k);
   json_long(j, "top_s", p->result->top_s);

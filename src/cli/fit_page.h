@@ -22,6 +22,7 @@ struct fit_page {
   const struct encode_result *encoded; /* of all rows; NULL until the fit has ended */
   const struct stability *stable;      /* seeds 0: no other seeds were fitted */
   idx encode_s;                        /* atoms a row of these */
+  const gidx *left_out;                /* [2] rows to fit and to judge by (seed/outliers.h) */
   real held_out_encoded;               /* what as many explain of the held-out rows, or NaN */
   struct fit_line *lines;              /* [lines_max] */
   gidx lines_max, sweep, best;

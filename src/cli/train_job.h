@@ -12,6 +12,7 @@
 #include "io/encoder.h"
 #include "io/rows.h"
 #include "model/identity.h"
+#include "seed/outliers.h"
 #include "train/train.h"
 
 struct train_options {
@@ -21,7 +22,7 @@ struct train_options {
       *cpu_variant, *device, *kernels;
   idx atoms, top_s, aux_atoms, threads, batch;
   int uncentered, resume;
-  real l0, holdout_share, aux_weight, lr, warm_up, decay, max_seconds, save_seconds;
+  real l0, holdout_share, aux_weight, lr, warm_up, decay, max_seconds, save_seconds, max_norm;
   gidx dead_rows, seed, epochs, steps, every;
 };
 
@@ -30,6 +31,7 @@ struct train_job {
   struct run *run;
   const struct train_options *o;
   struct rows_input rows, holdout;
+  struct outliers outliers; /* with --max-norm */
   struct dictionary_input dictionary;
   struct atom_source given; /* atoms[k][p] of it */
   float *atoms;

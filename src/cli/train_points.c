@@ -77,6 +77,7 @@ int train_points_tell(const struct train_job *j, gidx steps, int is_end)
   TRY(run_page_own(&own));
   json_long(own, "rows", r->fitted_rows);
   json_long(own, "held_rows", r->held_rows);
+  json_long(own, "left_out_rows", j->outliers.count[0] + j->outliers.count[1]);
   json_long(own, "columns", j->rows.source.p);
   json_long(own, "atoms", j->task.sizes.k);
   if (j->task.sizes.l0 > 0)

@@ -13,6 +13,7 @@
 
 #include "base/retry.h"
 #include "base/status.h"
+#include "base/stop.h"
 #include "base/watchdog.h"
 
 enum { MAX_SLOTS = 32, DIGITS = 16 };
@@ -38,9 +39,19 @@ static void exit_end(void)
   temporaries_end(1);
 }
 
-/* Let no temporary stay behind when the process ends: by a signal that is neither ignored nor
- * handled already, or by exit(), which HDF5 calls itself where it runs out of memory in some
- * places. */
+/* Does a signal end the process, so that temporaries have to go?  Libraries that MPI loads may have
+ * taken those that end any program, as LLVM does, whose handlers would end it too; of others they
+ * may make use. */
+static int is_end(int number)
+{
+  struct sigaction now;
+  int ends = number == SIGHUP || number == SIGINT || number == SIGTERM;
+  if (sigaction(number, NULL, &now) || now.sa_handler == SIG_IGN) return 0;
+  return now.sa_handler == SIG_DFL || (ends && !stop_takes(number));
+}
+
+/* Let no temporary stay behind when the process ends: by a signal, or by exit(), which HDF5 calls
+ * itself where it runs out of memory in some places. */
 static void endings_watch(void)
 {
   static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
@@ -49,9 +60,8 @@ static void endings_watch(void)
   is_watched = 1;
   atexit(exit_end);
   for (int i = 0; i < LENGTH(signals); i++) {
-    struct sigaction before, now = {.sa_handler = signal_end};
-    if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-      sigaction(signals[i], &now, NULL);
+    struct sigaction end = {.sa_handler = signal_end};
+    if (is_end(signals[i])) sigaction(signals[i], &end, NULL);
   }
 }
 

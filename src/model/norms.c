@@ -12,29 +12,36 @@ enum { BIAS = 1023, BITS = 52, KEPT = 23, PART_BITS = 3, LANES = 8 };
 
 _Static_assert(1 << PART_BITS == NORM_PARTS, "bins are the first bits of a significand");
 
+static int bin_of(uint64_t bits)
+{
+  gidx bin = (gidx)(bits >> (BITS - PART_BITS)) - (BIAS - NORM_SPAN) * NORM_PARTS;
+  return (int)imax(0, imin(bin, NORM_BINS - 1));
+}
+
 void norms_add(struct norms *n, real square)
 {
   uint64_t bits;
   memcpy(&bits, &square, sizeof bits);
-  gidx bin = (gidx)(bits >> (BITS - PART_BITS)) - (BIAS - NORM_SPAN) * NORM_PARTS;
-  if (bin < 0) bin = 0;
-  if (bin >= NORM_BINS) bin = NORM_BINS - 1;
+  int bin = bin_of(bits);
   uint64_t part = (bits & (((uint64_t)1 << BITS) - 1)) >> (BITS - KEPT);
   n->count[bin]++;
   if (bin) n->sum[bin] += (gidx)(part | (uint64_t)1 << KEPT);
 }
 
+real norms_square(const float *x, idx p, const real *k)
+{
+  real lane[LANES] = {0}, square = 0;
+  for (idx c = 0; c < p; c++) {
+    real t = x[c] - (k ? k[c] : 0);
+    lane[c % LANES] += t * t;
+  }
+  for (int l = 0; l < LANES; l++) square += lane[l];
+  return square;
+}
+
 void norms_rows(struct norms *n, const float *x, gidx count, idx p, const real *k)
 {
-  for (gidx i = 0; i < count; i++, x += p) {
-    real lane[LANES] = {0}, square = 0;
-    for (idx c = 0; c < p; c++) {
-      real t = x[c] - (k ? k[c] : 0);
-      lane[c % LANES] += t * t;
-    }
-    for (int l = 0; l < LANES; l++) square += lane[l];
-    norms_add(n, square);
-  }
+  for (gidx i = 0; i < count; i++) norms_add(n, norms_square(x + i * p, p, k));
 }
 
 void norms_join(struct norms *n, const struct norms *more)
@@ -88,16 +95,39 @@ real norms_total(const struct norms *n)
   return sum_from(n, 1);
 }
 
+/* The bin of the median row of those that are not zero, NORM_BINS where there is none. */
+static int median_bin(const struct norms *n)
+{
+  gidx before = 0, half = 0;
+  int median = 1;
+  for (int b = 1; b < NORM_BINS; b++) half += n->count[b];
+  half = (half + 1) / 2;
+  while (median < NORM_BINS && (before += n->count[median]) < half) median++;
+  return half ? median : NORM_BINS;
+}
+
+real norms_bound(const struct norms *n, real multiple)
+{
+  int bin = median_bin(n);
+  real part = 1 + (real)(bin % NORM_PARTS) / NORM_PARTS;
+  return bin < NORM_BINS ? multiple * multiple * ldexp(part, bin / NORM_PARTS - NORM_SPAN)
+                         : (real)INFINITY;
+}
+
+real norms_fraction(const struct norms *n, real bound)
+{
+  uint64_t bits;
+  memcpy(&bits, &bound, sizeof bits);
+  real total = norms_total(n);
+  return total > 0 && isfinite(bound) ? sum_from(n, bin_of(bits)) / total : 0;
+}
+
 struct massive_rows norms_massive(const struct norms *n)
 {
   struct massive_rows m = {0};
-  gidx before = 0;
-  int median = 1, octaves = 2 * 3; /* MASSIVE_NORM squared */
+  int octaves = 2 * 3, first = median_bin(n) + octaves * NORM_PARTS; /* MASSIVE_NORM squared */
   for (int b = 0; b < NORM_BINS; b++) m.all += n->count[b];
-  gidx half = (m.all - n->count[0] + 1) / 2;
-  while (median < NORM_BINS && (before += n->count[median]) < half) median++;
-  int first = median + octaves * NORM_PARTS;
-  if (!half || first >= NORM_BINS) return m;
+  if (first >= NORM_BINS) return m;
   for (int b = first; b < NORM_BINS; b++) m.rows += n->count[b];
   m.share = m.rows ? sum_from(n, first) / norms_total(n) : 0;
   return m;
@@ -109,6 +139,7 @@ void norms_warn(const struct massive_rows *m, const char *what)
   if (!(m->share >= LEAST_SHARE) || 10 * m->rows > m->all) return;
   log_warn(
       "of %s, %lld of %lld are massive: %d times the norm of the median row or more, with %.4g "
-      "of all squares; what is explained is mostly theirs, leave them out",
+      "of all squares; what is explained is mostly theirs: `--max-norm 8` of fit and train leaves "
+      "them out",
       what, (long long)m->rows, (long long)m->all, MASSIVE_NORM, m->share);
 }

@@ -20,6 +20,8 @@ struct norms {
   gidx count[NORM_BINS], sum[NORM_BINS];
 };
 void norms_add(struct norms *n, real square);
+/* The squared norm of x[p], less k[p] unless it is NULL, in the order that all sums of it have. */
+real norms_square(const float *x, idx p, const real *k);
 /* Add those of x[count][p], less k[p] unless it is NULL. */
 void norms_rows(struct norms *n, const float *x, gidx count, idx p, const real *k);
 void norms_join(struct norms *n, const struct norms *more);
@@ -40,6 +42,12 @@ struct massive_rows {
   real share;
 };
 struct massive_rows norms_massive(const struct norms *n);
+
+/* The square that rows have from `multiple` times the norm of that median row on: of the least one
+ * of its bin.  Infinite where all rows are zero. */
+real norms_bound(const struct norms *n, real multiple);
+/* The share of all squares of rows that are so large, to a bin. */
+real norms_fraction(const struct norms *n, real bound);
 
 /* Warn where at most a tenth of the rows is massive, and has a quarter of the squares at least. */
 void norms_warn(const struct massive_rows *m, const char *what);
