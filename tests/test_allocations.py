@@ -33,6 +33,7 @@ FIT = "fit --rows in/rows.h5 --atoms 8 --top-s 3 --sweeps 1"
 # What runs; those that write have --output out --force behind them.
 WRITERS = {
     "synth": "synth --n-rows 60 --atoms 12 --columns 16 --top-s 3 --start-cosine 0.8",
+    "world": "synth --kind world --n-rows 80 --atoms 24 --columns 12",
     "systems": "synth --systems 5 --system-rows 16 --mixed --frame 2",
     "seed": "seed --rows in/rows.h5 --atoms 12 --center",
     "encode": f"encode {D} --top-s 3 --rounds 2",
@@ -51,6 +52,7 @@ WRITERS = {
     "reroute": f"refit {S} --sweeps 1 --reroute",
     "fit": FIT,
     "minibatch": f"{FIT} --minibatch 64",
+    "max-norm": f"{FIT} --max-norm 8 --holdout in/held.npy",
     "atoms": f"{FIT} --update atoms --holdout in/held.npy",
     "train": "train --rows in/rows.h5 --holdout in/held.npy --atoms 12 --top-s 3 --epochs 1 "
              "--batch 50",
@@ -68,6 +70,9 @@ WRITERS = {
 }
 READERS = {
     "evaluate": f"evaluate {D} --codes in/supports.h5",
+    "truth": "evaluate --rows in/world/rows.h5 --dictionary in/world/dictionary.h5 --codes "
+             "in/world/supports.h5 --truth in/world",
+    "labels": f"evaluate {D} --codes in/supports.h5 --labels in/tokens.h5:/token",
     "inspect": "inspect in",
     "inspect --atom": "inspect in/run --atom 2 --rows in/tokens.h5 --vocabulary in/words.txt",
     "verify": "verify in",
@@ -120,6 +125,9 @@ def inputs_make(here, seed):
     need(here, f"encode {D} --top-s 3", "in/run")
     shutil.copy(f"{here}/in/start.h5", f"{here}/in/run/dictionary.h5")
     need(here, "top --supports in/supports.h5", "in/run")
+    need(here, WRITERS["world"], "in/world")
+    need(here, "encode --rows in/world/rows.h5 --dictionary in/world/dictionary.h5 --top-s 3",
+         "in/world/supports.h5")
     with h5py.File(f"{here}/in/tokens.h5", "w") as f:
         f["rows"], f["token"] = rows, np.arange(len(rows), dtype="i4") % 9
     with open(f"{here}/in/words.txt", "w") as words:
