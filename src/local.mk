@@ -59,7 +59,7 @@ libsagitta_a_SOURCES += \
   %D%/model/triad.h %D%/model/triad.c %D%/model/precision.h %D%/model/precision.c %D%/model/adam.h %D%/model/adam.c \
   %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/batch_cut.h %D%/model/batch_cut.c \
   %D%/model/nested.h %D%/model/nested.c %D%/model/find.h %D%/model/find.c \
-  %D%/model/find_update.h %D%/model/find_update.c %D%/model/find_plan.h %D%/model/find_plan.c %D%/model/train.h %D%/model/train.c \
+  %D%/model/find_update.h %D%/model/find_update.c %D%/model/find_plan.h %D%/model/find_plan.c %D%/model/find_grow.h %D%/model/find_grow.c %D%/model/train.h %D%/model/train.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
   %D%/model/functions.h %D%/model/functions.c %D%/model/attention.h %D%/model/attention.c \
@@ -215,7 +215,7 @@ libsagitta_a_SOURCES += \
   %D%/io/inspect_npy.h %D%/io/inspect_npy.c %D%/io/diff.h %D%/io/diff.c \
   %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
-  %D%/io/fit_history.h %D%/io/fit_history.c %D%/io/training.h %D%/io/training.c \
+  %D%/io/fit_history.h %D%/io/fit_history.c %D%/io/training.h %D%/io/training.c %D%/io/finding.h %D%/io/finding.c \
   %D%/io/sweep.h %D%/io/sweep.c \
   %D%/io/supports.h %D%/io/supports.c %D%/io/supports_input.h %D%/io/supports_input.c %D%/io/supports_check.c %D%/io/entry_hashes.h %D%/io/entry_hashes.c %D%/io/entry_counts.h %D%/io/entry_counts.c \
   %D%/io/metrics.h %D%/io/metrics.c \
@@ -300,7 +300,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/find/find_impl.h %D%/find/open.h %D%/find/open.c %D%/find/batch.h %D%/find/batch.c \
   %D%/find/sums.h %D%/find/sums.c %D%/find/move.h %D%/find/move.c %D%/find/renew.h %D%/find/renew.c \
-  %D%/find/judge.h %D%/find/judge.c %D%/find/find.h %D%/find/find.c
+  %D%/find/grow.h %D%/find/grow.c %D%/find/judge.h %D%/find/judge.c %D%/find/find.h %D%/find/find.c
 
 # terminal: the joint system on one rank
 libsagitta_a_SOURCES += \
@@ -353,6 +353,8 @@ sagitta_SOURCES = \
   %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_parts.h %D%/cli/fit_parts.c \
   %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
   %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/train_job.h %D%/cli/train_points.h %D%/cli/train_points.c %D%/cli/cmd_train.c \
+  %D%/cli/find_files.h %D%/cli/find_files.c \
+  %D%/cli/fit_find.h %D%/cli/fit_find.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/refit_publisher.h %D%/cli/refit_publisher.c \
   %D%/cli/refit_job.h %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \

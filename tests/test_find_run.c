@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: finding features over ranks and threads has the bits of the plain loops, in stages, with
- * twins and dead atoms replaced, in blocks and all at once; stopped and gone on with, too.
+ * twins and dead atoms replaced; stopped and gone on with, too.
  * RUN: np=1 3, full=1 2 3 5 */
 #include "find_run_cases.h"
 

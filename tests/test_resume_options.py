@@ -27,7 +27,8 @@ VALUES = {"minibatch": 1500, "row-range": f"0:{BLOCK}", "grid": "1x1", "device":
           "block": 900, "batch": 90, "nested": "20,40",
           "encode-s": 5, "top-s": 2, "codes": "nonnegative", "max-norm": 1.1}
 # Bits that a small job need not show, with the reason.
-SILENT = {"uncentered": "the start brings a mean, or rows have one that is 0",
+SILENT = {"find": "what goes with one of its values does not go with the other",
+          "uncentered": "the start brings a mean, or rows have one that is 0",
           "detect": "it is --encoder of the same file from then on, which has its own jobs"}
 DESCRIBED = {c["name"]: c for c in json.loads(sagitta("--describe").stdout)["commands"]}
 
@@ -247,7 +248,10 @@ def jobs_of(at):
                       {})],
         "fit": [Job("fit-joint", "fit", both, {**fit, "update": "joint", "passes": 2}, other),
                 Job("fit-atoms", "fit", both, {**fit, **held, "update": "atoms", "directions": 1},
-                    {**other, **helds})],
+                    {**other, **helds}),
+                Job("fit-find", "fit", both, {**rows, **held, "find": "features", "atoms": 40,
+                                              "l0": 3, "seed": 0}, {},
+                    ["tolerance", "sweeps"])],
         "train": [Job("train", "train", ["dictionary.h5"], train, {**other, **helds}),
                   Job("train-epochs", "train", ["dictionary.h5"],
                       {**train, "steps": 0, "epochs": 1, "selection": "batch", "l0": 3,

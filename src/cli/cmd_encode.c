@@ -249,6 +249,10 @@ static int dictionary_open(struct encode_state *job, const struct encode_options
   TRY(encoder_dictionary_open(&job->dictionary, o->encoder));
   TRY(detectors_check(job));
   TRY(encoder_input_open(&job->encoder, &job->dictionary));
+  CHECK(job->encoder.stored.encoder.kind != ENCODER_ACTIVE || !encoder_solves(o, job), ERR_USAGE,
+        "'--codes' is %s, and features of '%s' have nonnegative codes, which are solved: leave it "
+        "out",
+        o->codes, job->dictionary.file);
   CHECK(o->rho == 0 || encoder_solves(o, job), ERR_USAGE,
         "'--rho' does not go with the codes of an encoder, of which nothing is solved: leave it "
         "out, or have '--codes nonnegative' or 'signed' solve them");
@@ -344,6 +348,7 @@ static void encoder_fill(const struct run *run, const struct encode_options *o,
   t->encoder = e;
   t->weights = &job->encoder.weights;
   t->top_s = e->kind == ENCODER_TOPK ? e->top : e->k;
+  if (e->kind == ENCODER_ACTIVE) t->top_s = (idx)imin(e->k, ACTIVE_MOST);
   t->rounds = 1;
   t->solves = encoder_solves(o, job);
   t->nonnegative = !t->solves || (is_auto ? job->dictionary.nonnegative : !is_signed);

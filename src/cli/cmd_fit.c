@@ -15,6 +15,7 @@
 #include "cli/encode_plan.h"
 #include "cli/fit_choose.h"
 #include "cli/fit_detectors.h"
+#include "cli/fit_find.h"
 #include "cli/fit_seeds.h"
 #include "cli/fit_sweeps.h"
 #include "cli/report.h"
@@ -47,6 +48,13 @@ static const struct option_row input_rows[] = {
 static const struct option_row fit_rows[] = {
     {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT",
      "atoms of the dictionary: features to learn", .effect = OPTION_BITS},
+    {"find", OPTION_CHOICE, AT(find), "codes", 0, 0, "codes|features", NULL,
+     "codes: atoms that describe rows best, --top-s a row; features: atoms that fire where the "
+     "features of rows do, --l0 a row on average, by growth, thresholds and leaving one out",
+     .effect = OPTION_BITS},
+    {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
+     "with --find features: atoms that are active in a row, on average, such as 25 or 2.5",
+     .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), "32", 0, 0, NULL, "ATOMS",
      "atoms for each row while atoms are fitted, 1 to 256: fewer make atoms that another seed "
      "finds "
@@ -186,6 +194,9 @@ static int inputs_open(struct fit_job *j)
   size_t length = output ? strlen(output) : 0;
   TRY(rows_or_capture_check(o->rows, o->capture));
   TRY(fit_top_s_parse((struct fit_options *)o));
+  CHECK(o->l0 == 0, ERR_USAGE,
+        "'--l0' is a number of atoms on average: add '--find features', or give '--top-s', the "
+        "number of each row");
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
   CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
   CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
@@ -547,6 +558,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
 {
   struct fit_job *j;
   (void)arguments;
+  if (fit_finds_features(options)) return fit_find_command(run, options);
   TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   j->run = run;
   j->o = options;

@@ -25,11 +25,11 @@ struct fit_options {
   struct general_options general;
   struct output_options output;
   const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter,
-      *top_s_text, *labels; /* top_s 0: auto, until it is chosen */
+      *top_s_text, *labels, *find; /* top_s 0: auto, until it is chosen */
   idx atoms, top_s, encode_s, rounds, directions, passes, threads, cosine_limit, seeds;
   int uncentered, resume, detectors;
   real holdout_share, rho, tolerance, max_seconds, save_seconds, relaxation, revive_share,
-      twin_cosine, max_norm;
+      twin_cosine, max_norm, l0;
   gidx sweeps, seed;
 };
 

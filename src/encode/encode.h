@@ -63,6 +63,12 @@ struct encode_task {
   struct stops stops;  /* asked where whole sum blocks are done */
 };
 
+/* Are active atoms of rows chosen and solved (N.55)?  A GPU cannot, so far. */
+static inline int encode_is_active(const struct encode_task *t)
+{
+  return t->encoder && t->encoder->kind == ENCODER_ACTIVE;
+}
+
 enum encode_phase {
   PHASE_OPEN, /* until the device has its memory and this rank's tiles */
   PHASE_LOAD, /* this rank's tiles: reading and checking */

@@ -16,7 +16,10 @@
 #include "model/access.h"
 #include "model/identity.h"
 
-enum { READ_ATOMS = 1024 }; /* of the matrix at a time */
+enum {
+  READ_ATOMS = 1024,
+  ACTIVE_SCORES = 1 << 22
+}; /* of the matrix, and of active rows, at a time */
 
 static int results_alloc(struct encode *e)
 {
@@ -70,6 +73,26 @@ static int solving_alloc(struct encode *e)
   return OK;
 }
 
+/* Rows are described in pieces, in which all scores may be entries. */
+static int active_alloc(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  struct active *a = &e->imported.active;
+  idx k = t->atoms->k, rows = (idx)imin(e->block, imax(ACTIVE_SCORES / k, 1));
+  if (!encode_is_active(t)) return OK;
+  *a = (struct active){.device = &e->device,
+                       .most_k = k,
+                       .p = e->p,
+                       .most_n = rows,
+                       .entries = (gidx)rows * k,
+                       .relative = t->encoder->active.relative,
+                       .floor = t->encoder->active.floor,
+                       .arena.is_dry = e->arena.is_dry};
+  TRY(active_open(a));
+  e->arena.bytes += a->arena.bytes;
+  return OK;
+}
+
 int imported_alloc(struct encode *e, struct encode_memory *memory)
 {
   const struct encode_task *t = e->task;
@@ -83,6 +106,7 @@ int imported_alloc(struct encode *e, struct encode_memory *memory)
   start += memory->rows;
   TRY(results_alloc(e));
   TRY(solving_alloc(e));
+  TRY(active_alloc(e));
   memory->codes = encode_bytes_held(e) - start;
   return OK;
 }
@@ -160,7 +184,10 @@ int imported_share_out(struct encode *e, int status)
   weights_share(e, e->c->rank, &first, &count);
   TRY(comm_allgather(e->c, m->weights + first * e->p, e->counts, (size_t)e->p * sizeof *m->weights,
                      m->weights));
-  status = device_put_tile(&e->device, m->weights, e->task->atoms->k, 0);
+  if (encode_is_active(e->task))
+    status = active_atoms(&m->active, m->weights, e->task->atoms->k, NULL);
+  else
+    status = device_put_tile(&e->device, m->weights, e->task->atoms->k, 0);
   if (!status) status = host_open(e);
   if (!status) status = table_put(e);
   TRY(comm_agree(e->c, status));
@@ -173,9 +200,30 @@ void imported_free(struct encode *e)
   entries_free(&m->mine);
   entries_free(&m->theirs);
   ragged_close(&m->ragged);
+  active_close(&m->active);
   buffer_free(&e->device, &m->table);
   buffer_free(&e->device, &m->rows);
   device_close(&m->host);
+}
+
+/* Find the active atoms of this rank's rows, and their codes. */
+static int active_find(struct encode *e)
+{
+  struct imported *m = &e->imported;
+  struct active *a = &m->active;
+  m->start[0] = 0;
+  for (idx first = 0, n; first < m->n; first += n) {
+    n = (idx)imin(a->most_n, m->n - first);
+    TRY(active_encode(a, &m->rows, first, n, &e->task->encoder->active));
+    const struct entry_list piece = {a->index, a->score, a->code, a->start[n], 0};
+    CHECK(entries_append(&m->mine, &piece), ERR_MEMORY,
+          "cannot allocate the codes of %d rows: a smaller --block has fewer", m->n);
+    for (idx i = 0; i < n; i++) {
+      m->lengths[first + i] = (idx)(a->start[i + 1] - a->start[i]);
+      m->start[first + i + 1] = m->start[first + i] + m->lengths[first + i];
+    }
+  }
+  return OK;
 }
 
 /* Find supports and codes of this rank's rows; *key <- by which the failure of the lowest row is
@@ -189,6 +237,7 @@ static int supports_find(struct encode *e, gidx *key)
                             .lengths = m->lengths,
                             .found = &m->mine};
   TRY(device_put(&e->device, &m->rows, 0, (gidx)m->n * e->p * (gidx)sizeof(float)));
+  if (encode_is_active(e->task)) return active_find(e);
   TRY(device_encoder(&e->device, &job));
   gidx row = e->task->first + m->first + job.bad.row;
   if (job.bad.row >= 0) *key = (row << 31) + job.bad.atom;

@@ -12,6 +12,7 @@
 
 #include "encode/encode.h"
 #include "device/encoder.h"
+#include "encode/active.h"
 #include "encode/ragged.h"
 #include "model/codes.h"
 
@@ -23,6 +24,7 @@ struct imported {
   struct buffer table; /* float [k][p] the atoms, and what they are solved with; where codes
                                 * are */
   struct ragged ragged;
+  struct active active;        /* of an encoder of that kind */
   float *raw, *x;              /* [block][p] this rank's rows, and less the mean */
   struct device host;          /* a CPU, for qualities; none where e->device is one */
   gidx *start;                 /* [block + 1] where their entries begin in `mine` */

@@ -32,7 +32,7 @@ int batch_read(struct finder *f, gidx number)
 }
 
 /* Own rows' weights to all. */
-static int weights_share(struct finder *f)
+static int weights_exchange(struct finder *f)
 {
   struct active *a = &f->active;
   real *weight = f->codes.weight;
@@ -40,7 +40,7 @@ static int weights_share(struct finder *f)
   comm_share(f->codes.n, f->c->size, f->c->rank, &first, &own);
   const real *squares = f->squares.host;
   for (gidx i = 0; i < own; i++)
-    weight[first + i] = find_weight(squares[2 * a->place[i] + 1], f->square);
+    weight[first + i] = f->is_weighted ? find_weight(squares[2 * a->place[i] + 1], a->floor) : 1;
   return comm_allgather(f->c, weight + first, f->counts, sizeof *weight, weight);
 }
 
@@ -94,7 +94,7 @@ static int rows_choose(struct finder *f, const struct batch_choice *choice, int 
 }
 
 /* The codes of all ranks' rows to all. */
-int codes_share(struct finder *f, int with_weights)
+int codes_exchange(struct finder *f, int with_weights)
 {
   struct batch_codes *b = &f->codes;
   const struct active *a = &f->active;
@@ -107,7 +107,7 @@ int codes_share(struct finder *f, int with_weights)
   comm_share(b->n, c->size, c->rank, &first, &own);
   for (gidx i = 0; i < own; i++) b->lengths[first + i] = (idx)(a->start[i + 1] - a->start[i]);
   TRY(comm_allgather(c, b->lengths + first, f->counts, sizeof *b->lengths, b->lengths));
-  if (with_weights) TRY(weights_share(f));
+  if (with_weights) TRY(weights_exchange(f));
   b->start[0] = 0;
   for (idx i = 0; i < b->n; i++) b->start[i + 1] = b->start[i] + b->lengths[i];
   for (int r = 0; r < c->size; r++) {
@@ -127,7 +127,7 @@ int batch_code(struct finder *f, const struct batch_choice *choice)
   }
   phase_begin(share);
   if (!comm_failure(f->c)) comm_record(f->c, squares_find(f));
-  TRY(codes_share(f, 1));
+  TRY(codes_exchange(f, 1));
   f->is_coded = 1;
   phase_end(share, 0);
   return OK;

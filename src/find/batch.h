@@ -24,6 +24,6 @@ int batch_code(struct finder *f, const struct batch_choice *choice);
 
 /* What active_cut() and active_solve() found of own rows, of f->codes.n that ranks share out, to
  * all; the weights of the rows too, when they were solved. */
-int codes_share(struct finder *f, int with_weights);
+int codes_exchange(struct finder *f, int with_weights);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "comm/buffers.h"
 #include "find/batch.h"
+#include "find/grow.h"
 #include "find/judge.h"
 #include "find/move.h"
 #include "find/open.h"
@@ -19,12 +20,15 @@
 #include "model/access.h"
 #include "seed/mean.h"
 
+enum { LINE_UPDATES = 8 };
+
 static const struct phase phase_names[FIND_PHASES] = {
     [FIND_START] = {.name = "start"},   [FIND_READ] = {.name = "read"},
     [FIND_SCORES] = {"scores", "GMAC"}, [FIND_CHOOSE] = {.name = "choose"},
     [FIND_CODES] = {.name = "codes"},   [FIND_SHARE] = {.name = "share"},
     [FIND_SUMS] = {.name = "sums"},     [FIND_MOVE] = {.name = "move"},
-    [FIND_JUDGE] = {.name = "judge"},   [FIND_WRITE] = {.name = "write"},
+    [FIND_GROW] = {.name = "grow"},     [FIND_EVALUATE] = {.name = "judge"},
+    [FIND_WRITE] = {.name = "write"},
 };
 
 /* Among what asks to stop: that a state is due. */
@@ -86,7 +90,7 @@ static int start_take(struct finder *f)
   memcpy(f->means, s->means, (size_t)s->k * sizeof *f->means);
   memcpy(f->firing, s->firing, (size_t)s->k * sizeof *f->firing);
   memcpy(f->offset.host, s->offset, (size_t)p * sizeof(float));
-  memcpy(f->described, s->described, (size_t)p * sizeof *f->described);
+  for (idx c = 0; c < p; c++) f->described[c] = (f->mean ? f->mean[c] : 0) + (real)s->offset[c];
   memcpy(f->lines, s->lines, (size_t)s->count * sizeof *f->lines);
   f->count = s->count;
   f->fired_rows = s->fired_rows;
@@ -108,7 +112,7 @@ static int state_open(struct finder *f)
   TRY(batches_hash(&f->batches, &f->rows_hash));
   TRY(mean_find(f));
   TRY(square_find(f));
-  TRY(judge_read(f));
+  TRY(validation_read(f));
   f->encoder = (struct found_encoder){.looks = f->task->recipe.end_looks,
                                       .relative = f->task->recipe.relative,
                                       .floor = f->task->recipe.floor * f->square};
@@ -163,7 +167,7 @@ static int line_add(struct finder *f, const struct find_step *step)
   for (idx a = 0; a < step->k; a++) line->dead += f->firing[a] == 0;
   f->k = step->k; /* those that are new are not judged */
   TRY(thresholds_find(f));
-  TRY(judge_run(f));
+  TRY(validation_run(f));
   f->k = k;
   f->replaced = 0;
   line->held = f->judge.explained;
@@ -185,11 +189,12 @@ static int batches_add(struct finder *f, const struct find_step *step, uint64_t 
   struct phase *sums = &f->result->phases[FIND_SUMS];
   float threshold[FIND_LOOKS + 1];
   const struct batch_choice choice = {.l0 = step->l0,
-                                      .rho = step->is_whole ? f->task->recipe.rho : 0,
+                                      .rho = f->task->recipe.rho,
                                       .looks = f->task->recipe.looks,
                                       .threshold = threshold};
   if (!comm_failure(f->c)) comm_record(f->c, batch_atoms(f));
   if (!comm_failure(f->c)) comm_record(f->c, sums_clear(f));
+  f->is_weighted = step->is_last;
   for (gidx b = 0; b < step->batches; b++) {
     *asked = b ? stops_asked(&f->sink->stops) : *asked;
     TRY(comm_agree_flags(f->c, OK, 0, asked));
@@ -207,6 +212,7 @@ static int update_run(struct finder *f, const struct find_step *step, uint64_t *
 {
   TRY(batches_add(f, step, asked));
   if (*asked & ~SAVE) return OK;
+  f->ridge = find_ridge(&f->task->recipe, step, f->fired_rows);
   TRY(atoms_move(f));
   if (step->replaces) TRY(atoms_replace(f));
   f->update++;
@@ -214,11 +220,10 @@ static int update_run(struct finder *f, const struct find_step *step, uint64_t *
   return comm_agree(f->c, OK);
 }
 
-/* The last updates have a line each, of a stage the last. */
-static int line_is_due(const struct finder *f, const struct find_step *step)
+/* A look at the held-out rows takes as long as an update, or longer. */
+static int line_is_due(const struct finder *f)
 {
-  gidx left = f->result->all - f->update;
-  return left < f->plan.last || find_plan_step(&f->plan, f->update).k > step->k;
+  return f->update % LINE_UPDATES == 0 || f->update == f->result->all;
 }
 
 static int updates_run(struct finder *f)
@@ -238,7 +243,7 @@ static int updates_run(struct finder *f)
       return point_show(f, FIND_STATE);
     }
     progress_show(&progress, f->update);
-    if (line_is_due(f, &step)) {
+    if (line_is_due(f)) {
       TRY(line_add(f, &step));
       TRY(point_show(f, f->update == all ? FIND_END : FIND_LINE));
     }

@@ -25,14 +25,16 @@ struct find_recipe {
   struct find_plan plan; /* rows, stages and batches are filled in by find_run() */
   int looks;             /* how often atoms are chosen again in an update, and in the end */
   int end_looks;
-  int relative; /* scores count by the size of what is left of a row, */
-  real floor;   /* which is no less than this share of the rows' mean square */
-  real rho;     /* what draws codes to the means of their atoms, in updates of all rows */
-  real ridge;   /* what holds atoms where they are */
-  struct find_blocks blocks; /* atoms move block after block; count 0: all at once */
-  real twin;                 /* cosine above which the rarer of two atoms is replaced */
+  int relative;    /* scores count by the size of what is left of a row, */
+  real floor;      /* which is no less than this share of the rows' mean square */
+  real rho;        /* what draws codes to the means of their atoms, in updates */
+  real ridge;      /* what holds atoms where they are, and */
+  real last_ridge; /* in the last updates, for each 32,768 rows */
+  real twin;       /* cosine above which the rarer of two atoms is replaced */
 };
 struct find_recipe find_recipe(idx k, real l0);
+/* The ridge of an update over so many rows. */
+real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows);
 
 struct find_point;
 
@@ -99,7 +101,8 @@ enum find_phase {
   FIND_SHARE, /* what ranks tell each other of codes */
   FIND_SUMS,
   FIND_MOVE, /* atoms, and those that are replaced */
-  FIND_JUDGE,
+  FIND_GROW, /* new atoms of a stage */
+  FIND_EVALUATE,
   FIND_WRITE, /* the sink */
   FIND_PHASES
 };

@@ -63,13 +63,26 @@ struct find_judge {
   uint64_t hash;
 };
 
+/* Directions that may become atoms. */
+struct find_growth {
+  idx n, most_n, most_m;          /* rows at hand, and at most; directions at most */
+  struct buffer rows, directions; /* [n][p], [m][p] */
+  struct buffer table;            /* [k + m][p] atoms, and those that follow */
+  struct buffer values;           /* products of some directions */
+  struct buffer sums;             /* [some][p] */
+  float *column, *threshold;      /* [some][n]; [m] */
+  idx *order;                     /* [m] */
+  unsigned char *state;           /* [m] is it an atom? */
+  gidx first;                     /* the directions at hand */
+  idx together;
+};
+
 struct finder {
   const struct find_task *task;
   struct comm *c;
   const struct find_sink *sink;
   struct find_result *result;
   struct find_plan plan;
-  struct find_blocks blocks; /* that atoms move in, one after another */
   struct row_split split;
   struct row_source fitted;
   struct row_part sample; /* of the fitted rows, to judge by where none are held out */
@@ -79,6 +92,7 @@ struct finder {
   struct batch_codes codes;
   struct find_shares sums;
   struct find_judge judge;
+  struct find_growth growth;
   struct buffer x; /* [batch][p] all rows of a batch, on every rank */
   idx p, k;        /* columns; atoms so far */
   idx widest;      /* atoms of a block at most */
@@ -95,6 +109,8 @@ struct finder {
   struct buffer squares;  /* [own rows][2] real */
   struct buffer offset;   /* [p] what rows lose beside the mean */
   real *described;        /* [p] the mean, and that */
+  int is_weighted;        /* rows count by how well they are described */
+  real ridge;             /* of the update at hand */
   int is_coded;           /* the batch at hand is, and what is left of its rows is known */
   gidx fired_rows, taken; /* rows of the batch that became atoms already */
   gidx replaced;

@@ -16,7 +16,7 @@
 
 enum { SAMPLE = 8192 }; /* fitted rows that judge where none are held out */
 
-int judge_alloc(struct finder *f)
+int validation_alloc(struct finder *f)
 {
   struct find_judge *j = &f->judge;
   struct arena *a = &f->arena;
@@ -29,12 +29,12 @@ int judge_alloc(struct finder *f)
   return buffer_wrap(&f->device, &j->all, j->x, imax(n, 1) * f->p * (gidx)sizeof *j->x);
 }
 
-void judge_close(struct finder *f)
+void validation_close(struct finder *f)
 {
   buffer_free(&f->device, &f->judge.all);
 }
 
-int judge_read(struct finder *f)
+int validation_read(struct finder *f)
 {
   struct find_judge *j = &f->judge;
   struct comm *c = f->c;
@@ -57,7 +57,7 @@ int judge_read(struct finder *f)
 }
 
 /* The quality of own rows first .. first + n - 1. */
-static int piece_judge(struct finder *f, idx first, idx n)
+static int piece_evaluate(struct finder *f, idx first, idx n)
 {
   struct find_judge *j = &f->judge;
   struct active *a = &f->active;
@@ -78,19 +78,19 @@ static int rows_judge(struct finder *f)
   idx most = (idx)imin(a->most_n, imax(a->entries / f->k, 1)), n;
   for (idx i = 0; i < f->judge.n; i += n) {
     n = (idx)imin(most, f->judge.n - i);
-    TRY(piece_judge(f, i, n));
+    TRY(piece_evaluate(f, i, n));
   }
   return OK;
 }
 
-int judge_run(struct finder *f)
+int validation_run(struct finder *f)
 {
   struct find_judge *j = &f->judge;
-  struct phase *judge = &f->result->phases[FIND_JUDGE];
+  struct phase *judge = &f->result->phases[FIND_EVALUATE];
   phase_begin(judge);
   f->is_coded = 0;
   batches_rest(&f->batches); /* files have one user at a time */
-  TRY(judge_read(f));
+  TRY(validation_read(f));
   TRY(comm_agree_at(f->c, rows_judge(f), j->first));
   struct coded coded = {.n = j->n, .first = j->first, .quality = {.host = j->quality}};
   struct metrics m = {.n = j->rows.n, .p = f->p};

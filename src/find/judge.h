@@ -7,12 +7,12 @@
 
 #include "find/find_impl.h"
 
-int judge_alloc(struct finder *f);
-void judge_close(struct finder *f);
+int validation_alloc(struct finder *f);
+void validation_close(struct finder *f);
 
 /* The rows, less what rows lose by now, and their hash.  Collective, as is the next. */
-int judge_read(struct finder *f);
+int validation_read(struct finder *f);
 /* explained and l0 of f->judge <- by the atoms and thresholds at hand. */
-int judge_run(struct finder *f);
+int validation_run(struct finder *f);
 
 #endif

@@ -37,7 +37,7 @@ static struct find_sums sums_view(const struct finder *f)
                             .gram = s->gram.host,
                             .target = s->target.host,
                             .rows = f->fired_rows,
-                            .ridge = f->task->recipe.ridge};
+                            .ridge = f->ridge};
 }
 
 /* The block's rows of moved[k][columns] <- what its atoms would be by themselves, held where they
@@ -144,11 +144,11 @@ static int block_move(struct finder *f, idx first, idx end)
   return good < m ? block_stay(f, first, end) : block_solve(f, first, end);
 }
 
-/* Own columns; one of several blocks is as wide as a stage or a nested width. */
+/* Own columns; blocks are the stages. */
 static int blocks_move(struct finder *f)
 {
   struct find_shares *s = &f->sums;
-  const struct find_blocks *blocks = &f->blocks;
+  const struct find_blocks *blocks = &f->plan.stages;
   if (s->begin == s->end) return OK;
   for (idx b = 0, first = 0; first < f->k; first = blocks->end[b++])
     TRY(block_move(f, first, (idx)imin(blocks->end[b], f->k)));

@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "device/triad.h"
+#include "find/grow.h"
 #include "find/judge.h"
 #include "find/sums.h"
 
@@ -16,19 +17,26 @@ struct find_recipe find_recipe(idx k, real l0)
 {
   return (struct find_recipe){.plan = {.k = k,
                                        .l0 = l0,
-                                       .each = 4,
+                                       .each = 1,
                                        .last = 8,
-                                       .part = 65536,
+                                       .part = imax(16384, 64 * (gidx)k),
                                        .batch = 16384,
-                                       .first_share = 2.4,
-                                       .end_share = 1,
+                                       .first_factor = 2.4,
+                                       .end_factor = 0.85,
                                        .settled = 0.8},
                               .looks = 2,
                               .end_looks = 3,
                               .relative = 1,
                               .floor = 0.1,
+                              .rho = 0.3,
                               .ridge = 1,
+                              .last_ridge = 300,
                               .twin = 0.6};
+}
+
+real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows)
+{
+  return step->is_last ? recipe->last_ridge * ((real)rows / 32768) : recipe->ridge;
 }
 
 /* The rows that are fitted, and those that judge. */
@@ -79,9 +87,7 @@ static int sizes_find(struct finder *f)
   plan->rows = f->fitted.n;
   plan->batch = (idx)imin(plan->batch, plan->rows);
   find_plan_fill(plan);
-  f->blocks = t->recipe.blocks;
-  if (!f->blocks.count) f->blocks = (struct find_blocks){1, {plan->k}};
-  f->widest = widest_block(&f->blocks);
+  f->widest = widest_block(&plan->stages);
   f->result->all = find_plan_updates(plan);
   return OK;
 }
@@ -179,7 +185,8 @@ static int arrays_alloc(struct finder *f)
   f->active.arena.is_dry = f->arena.is_dry;
   TRY(active_open(&f->active));
   TRY(sums_open(f));
-  TRY(judge_alloc(f));
+  TRY(grow_open(f));
+  TRY(validation_alloc(f));
   TRY(buffer_alloc_device(&f->device, &f->x, (gidx)f->plan.batch * f->p * item));
   TRY(buffer_alloc(&f->device, &f->row, f->p * item));
   TRY(buffer_alloc(&f->device, &f->offset, f->p * item));
@@ -206,7 +213,6 @@ static int memory_check(struct finder *f)
   dry.judge.rows = f->judge.rows;
   dry.p = f->p;
   dry.widest = f->widest;
-  dry.blocks = f->blocks;
   dry.arena.is_dry = 1;
   device_open_dry(&dry.device, &options, &forms);
   TRY(arrays_alloc(&dry));
@@ -235,8 +241,9 @@ int finder_open(struct finder *f)
 void finder_close(struct finder *f)
 {
   batches_close(&f->batches);
-  judge_close(f);
+  validation_close(f);
   sums_close(f);
+  grow_close(f);
   active_close(&f->active);
   buffer_free(&f->device, &f->x);
   buffer_free(&f->device, &f->row);

@@ -15,9 +15,7 @@ enum { DEAD_MOST = 1 }; /* rows of an update that a dead atom has at most */
 static const uint64_t RANDOM_ATOMS = 0x7466;
 static const gidx ITEM = (gidx)sizeof(float);
 
-/* What is left of own rows first .. first + n - 1 of the batch, scaled; an atom of zeros where
- * nothing is. */
-static int left_get(struct finder *f, gidx first, gidx n, float *out)
+int left_get(struct finder *f, gidx first, gidx n, float *out)
 {
   struct active *a = &f->active;
   gidx unit = f->p * ITEM, own_first, own;
@@ -33,22 +31,27 @@ static int left_get(struct finder *f, gidx first, gidx n, float *out)
     job.names = &name;
     TRY(device_gather(&f->device, &job));
     TRY(device_get(&f->device, &f->row, 0, unit));
-    const float *left = f->row.host;
-    for (idx c = 0; c < f->p; c++) f->wide[c] = left[c];
-    memset(out + i * f->p, 0, (size_t)unit);
-    find_scale(f->wide, f->p, out + i * f->p);
+    memcpy(out + i * f->p, f->row.host, (size_t)unit);
   }
   return OK;
 }
 
-static int is_atom(const float *atom, idx p)
+/* A row becomes an atom; of zeros where nothing is left. */
+static void left_scale(struct finder *f, float *row)
+{
+  for (idx c = 0; c < f->p; c++) f->wide[c] = row[c];
+  memset(row, 0, (size_t)(f->p * ITEM));
+  find_scale(f->wide, f->p, row);
+}
+
+int atom_is_there(const float *atom, idx p)
 {
   for (idx c = 0; c < p; c++)
     if (atom[c] != 0) return 1;
   return 0;
 }
 
-static void atom_draw(const struct finder *f, gidx number, float *atom)
+void atom_draw(const struct finder *f, gidx number, float *atom)
 {
   for (idx c = 0; c < f->p; c++)
     f->wide[c] = random_normal(f->task->seed, RANDOM_ATOMS,
@@ -73,32 +76,23 @@ static int atoms_make(struct finder *f, idx need)
   TRY(comm_allgather(c, own, f->counts, (size_t)(f->p * ITEM), f->fresh));
   for (gidx i = 0; i < need; i++) {
     float *atom = f->fresh + i * f->p;
-    if (i >= end - begin || !is_atom(atom, f->p)) atom_draw(f, i, atom);
+    if (i < end - begin) left_scale(f, atom);
+    if (i >= end - begin || !atom_is_there(atom, f->p)) atom_draw(f, i, atom);
   }
   f->taken = end;
   return OK;
 }
 
-static void atom_begin(struct finder *f, idx atom, const float *from)
+void atom_begin(struct finder *f, idx atom, const float *from)
 {
   memcpy(f->atoms + (gidx)atom * f->p, from, (size_t)(f->p * ITEM));
   f->means[atom] = 0;
   f->firing[atom] = 0;
 }
 
-int atoms_grow(struct finder *f, idx k)
-{
-  idx need = k - f->k;
-  if (need <= 0) return OK;
-  TRY(atoms_make(f, need));
-  for (idx i = 0; i < need; i++) atom_begin(f, f->k + i, f->fresh + (gidx)i * f->p);
-  f->k = k;
-  return OK;
-}
-
 /* Mark the twins among atoms first .. first + n - 1, which ranks share out as rows of a batch: an
  * atom of which one that is more frequent, and stays, is almost the same. */
-static int twins_mark(struct finder *f, idx first, idx n)
+static int duplicates_mark(struct finder *f, idx first, idx n)
 {
   struct active *a = &f->active;
   struct batch_cut cut = find_cut_at((float)f->task->recipe.twin);
@@ -108,7 +102,7 @@ static int twins_mark(struct finder *f, idx first, idx n)
   if (!comm_failure(f->c))
     comm_record(f->c, active_score(a, &a->atoms, first + own_first, (idx)own));
   if (!comm_failure(f->c)) comm_record(f->c, active_cut(a, &cut, 0));
-  TRY(codes_share(f, 0));
+  TRY(codes_exchange(f, 0));
   for (idx i = 0; i < n; i++)
     for (gidx e = f->codes.start[i]; e < f->codes.start[i + 1]; e++) {
       idx other = f->codes.index[e];
@@ -117,7 +111,7 @@ static int twins_mark(struct finder *f, idx first, idx n)
   return OK;
 }
 
-static int twins_find(struct finder *f)
+static int duplicates_find(struct finder *f)
 {
   struct active *a = &f->active;
   idx n, rows = f->codes.n, most = (idx)imin(f->plan.batch, imax(f->codes.most / f->k, 1));
@@ -126,7 +120,7 @@ static int twins_find(struct finder *f)
   a->relative = 0;
   for (idx at = 0; at < f->k && !status; at += n) {
     n = (idx)imin(most, f->k - at);
-    status = twins_mark(f, at, n);
+    status = duplicates_mark(f, at, n);
   }
   a->relative = relative;
   f->codes.n = rows;
@@ -139,7 +133,7 @@ int atoms_replace(struct finder *f)
   idx need = 0, i = 0;
   phase_begin(move);
   memset(f->renew, 0, (size_t)f->k);
-  if (f->task->recipe.twin < 1) TRY(twins_find(f));
+  if (f->task->recipe.twin < 1) TRY(duplicates_find(f));
   for (idx a = 0; a < f->k; a++) need += f->renew[a] |= f->firing[a] <= DEAD_MOST;
   if (need) TRY(atoms_make(f, need));
   for (idx a = 0; a < f->k; a++)

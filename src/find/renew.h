@@ -8,10 +8,15 @@
 
 #include "find/find_impl.h"
 
-/* Twins and dead atoms start anew.  Collective, as is the next. */
+/* Twins and dead atoms start anew.  Collective. */
 int atoms_replace(struct finder *f);
 
-/* The dictionary has k atoms from now on. */
-int atoms_grow(struct finder *f, idx k);
+/* out[n][p] <- what is left of own rows first .. first + n - 1 of the batch.  Not collective, as
+ * the rest. */
+int left_get(struct finder *f, gidx first, gidx n, float *out);
+/* Is an atom not 0?  Draw a random one, number `number` of this update; an atom begins. */
+int atom_is_there(const float *atom, idx p);
+void atom_draw(const struct finder *f, gidx number, float *atom);
+void atom_begin(struct finder *f, idx atom, const float *from);
 
 #endif

@@ -12,6 +12,7 @@
 #include "io/mean.h"
 #include "io/safetensors.h"
 #include "io/seeds.h"
+#include "io/finding.h"
 #include "io/training.h"
 #include "io/check.h"
 #include "model/rows.h"
@@ -185,10 +186,10 @@ static int file_check(struct verify *v)
   return OK;
 }
 
-const struct file_kind dictionary_kind = {
-    "dictionary",
-    {&objects, &mean_objects, &fit_objects, &encoder_objects, &train_objects, &seeds_objects},
-    file_check,
-    NULL,
-    seeds_show,
-    seeds_json};
+const struct file_kind dictionary_kind = {"dictionary",
+                                          {&objects, &mean_objects, &fit_objects, &encoder_objects,
+                                           &train_objects, &find_objects, &seeds_objects},
+                                          file_check,
+                                          NULL,
+                                          seeds_show,
+                                          seeds_json};

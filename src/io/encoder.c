@@ -20,6 +20,7 @@ static const struct object_row object_rows[] = {
     {GROUP "/threshold", TYPE_F32, "K", 0, "above which a score is a code"},
     {GROUP "/norm", TYPE_F32, "K", 0, "norms of the decoder, of which the atoms are unit"},
     {GROUP "/decoder", TYPE_F32, "K P", 0, "the decoder before it was scaled"},
+    {GROUP "/cuts", TYPE_F32, "T", 0, "thresholds of active atoms, choice after choice"},
 };
 const struct object_table encoder_objects = {object_rows, LENGTH(object_rows)};
 
@@ -51,6 +52,11 @@ int encoder_write(struct matrix_output *f, const struct stored_encoder *s)
   TRY(h5_attribute_long(h5, GROUP, "centered", e->centered));
   TRY(h5_attribute_long(h5, GROUP, "rescaled", e->rescaled));
   if (s->solved) TRY(h5_attribute_long(h5, GROUP, "solved", 1));
+  if (e->kind == ENCODER_ACTIVE) {
+    TRY(h5_attribute_long(h5, GROUP, "relative", e->active.relative));
+    TRY(h5_attribute_real(h5, GROUP, "floor", e->active.floor));
+    return object_write_vector(h5, GROUP "/cuts", e->active.looks + 1, e->active.threshold);
+  }
   if (e->threshold) TRY(h5_attribute_text(h5, GROUP, "threshold_dtype", s->threshold_dtype));
   TRY(matrix_write(h5, GROUP "/weights", e, e->weights));
   TRY(vector_write(h5, GROUP "/bias", e->k, e->bias));
@@ -154,8 +160,33 @@ static int kind_read(const struct h5_file *f, struct encoder *e)
   return OK;
 }
 
+/* Thresholds of ENCODER_ACTIVE, whose bias is 0. */
+static int active_read(const struct h5_file *f, struct arena *arena, struct encoder *e)
+{
+  struct found_encoder *a = &e->active;
+  struct h5_array cuts;
+  float *bias;
+  gidx relative;
+  TRY(arena_alloc(arena, &bias, e->k, sizeof *bias));
+  e->bias = bias;
+  TRY(h5_read_long(f, GROUP, "relative", &relative));
+  TRY(h5_read_real(f, GROUP, "floor", &a->floor));
+  TRY(h5_array_open(f, GROUP "/cuts", &cuts));
+  gidx n = cuts.rank == 1 ? cuts.shape[0] : 0;
+  int fits = n >= 1 && n <= FIND_LOOKS + 1 && a->floor > 0 && isfinite(a->floor);
+  int status = fits ? h5_array_read(&cuts, 0, n, TYPE_F32, a->threshold) : OK;
+  h5_array_close(&cuts);
+  a->relative = relative != 0;
+  a->looks = (int)n - 1;
+  for (gidx i = 0; i < n && fits; i++) fits = a->threshold[i] >= 0 && isfinite(a->threshold[i]);
+  CHECK(status || fits, ERR_INPUT, "'%s' has an encoder of %lld thresholds that are none", f->path,
+        (long long)n);
+  return status;
+}
+
 static int vectors_read(const struct h5_file *f, struct arena *arena, struct encoder *e)
 {
+  if (e->kind == ENCODER_ACTIVE) return active_read(f, arena, e);
   int has_threshold = e->kind == ENCODER_JUMPRELU || e->kind == ENCODER_BATCHTOPK, has_weights;
   TRY(h5_exists(f, GROUP "/weights", &has_weights));
   TRY(values_read(f, GROUP "/bias", e->k, 0, arena, &e->bias));
@@ -198,6 +229,11 @@ static int facts_read(const struct h5_file *f, struct arena *arena, struct store
   return vectors_read(f, arena, &s->encoder);
 }
 
+static const char *weights_of(const struct encoder *e)
+{
+  return e->kind == ENCODER_ACTIVE ? "/atoms" : GROUP "/weights";
+}
+
 int encoder_read(const struct h5_file *f, struct arena *arena, struct stored_encoder *s, int *there)
 {
   struct encoder *e = &s->encoder;
@@ -206,7 +242,7 @@ int encoder_read(const struct h5_file *f, struct arena *arena, struct stored_enc
   TRY(values_read(f, GROUP "/decoder", e->k, e->p, arena, &s->decoder));
   CHECK(!s->decoder == !e->norm, ERR_INPUT,
         "'%s' has one of '/encoder/decoder' and '/encoder/norm': import it again", f->path);
-  return s->has_encoder ? values_read(f, GROUP "/weights", e->k, e->p, arena, &e->weights) : OK;
+  return s->has_encoder ? values_read(f, weights_of(e), e->k, e->p, arena, &e->weights) : OK;
 }
 
 /* What can be checked without the matrix.  A threshold may be infinite: its atom is silent. */
@@ -256,14 +292,14 @@ int encoder_input_open(struct encoder_input *e, const struct dictionary_input *d
   CHECK(atoms->d == 1 && atoms->k == of->k && atoms->p == of->p, ERR_INPUT,
         "'%s' is not what the encoder of its file decodes with: leave out the path", atoms->name);
   TRY(values_check(of, f->path));
-  TRY(h5_array_open(f, GROUP "/weights", &e->array));
+  TRY(h5_array_open(f, weights_of(of), &e->array));
   const struct h5_array *a = &e->array;
   CHECK(a->rank == 2 && a->shape[0] == of->k && a->shape[1] == of->p, ERR_INPUT,
-        "'%s' of '%s' is not of %d atoms", GROUP "/weights", f->path, of->k);
+        "'%s' of '%s' is not of %d atoms", weights_of(of), f->path, of->k);
   e->weights = (struct atom_source){.k = of->k,
                                     .d = 1,
                                     .p = of->p,
-                                    .name = GROUP "/weights",
+                                    .name = weights_of(of),
                                     .self = &e->array,
                                     .read = weights_read};
   return OK;

@@ -35,7 +35,7 @@ struct verify;
 struct json;
 struct file_kind {
   const char *name;                      /* the root attribute `kind` */
-  const struct object_table *objects[7]; /* up to the first NULL */
+  const struct object_table *objects[8]; /* up to the first NULL */
   /* Check what the objects promise beyond type and shape; see check.h. */
   int (*check)(struct verify *v);
   /* Print what `inspect` shows of this kind above and below the list of objects; NULL: nothing.

@@ -9,7 +9,8 @@
 #include "base/num.h"
 #include "model/identity.h"
 
-const char *const encoder_names[ENCODER_KINDS] = {"relu", "topk", "jumprelu", "batchtopk"};
+const char *const encoder_names[ENCODER_KINDS] = {"relu", "topk", "jumprelu", "batchtopk",
+                                                  "active"};
 
 float encoder_score(const struct encoder *e, const float *row, idx atom)
 {
@@ -39,6 +40,12 @@ uint64_t encoder_hash(const struct encoder *e, uint64_t weights_terms)
   uint64_t sum = weights_terms;
   for (idx i = 0; i < 3; i++)
     if (vectors[i]) sum += (uint64_t)(2 * i + 3) * items_terms(vectors[i], 1, e->k, 0);
+  if (e->kind == ENCODER_ACTIVE) {
+    const struct found_encoder *a = &e->active;
+    float facts[] = {(float)a->relative, (float)a->floor};
+    sum += 9 * items_terms(a->threshold, 1, a->looks + 1, 0);
+    sum += 11 * items_terms(facts, 1, 2, 0);
+  }
   gidx top = e->kind == ENCODER_TOPK ? e->top : 0;
   return content_hash(sum, e->k, e->p,
                       (top << 4) + (e->rescaled << 3) + (e->centered << 2) + (int)e->kind);

@@ -5,22 +5,31 @@
 #ifndef MODEL_ENCODER_H
 #define MODEL_ENCODER_H
 
-#include "base/types.h"
+#include "model/find.h"
 
-enum encoder_kind { ENCODER_RELU, ENCODER_TOPK, ENCODER_JUMPRELU, ENCODER_BATCHTOPK };
-enum { ENCODER_KINDS = 4 };
+/* The last is that of `fit --find features`: its matrix are the atoms themselves, and codes are
+ * solved (N.55). */
+enum encoder_kind {
+  ENCODER_RELU,
+  ENCODER_TOPK,
+  ENCODER_JUMPRELU,
+  ENCODER_BATCHTOPK,
+  ENCODER_ACTIVE,
+  ENCODER_KINDS
+};
 extern const char *const encoder_names[ENCODER_KINDS]; /* as files have them */
 
 struct encoder {
   enum encoder_kind kind;
   idx k, p;
-  idx top;                /* of ENCODER_TOPK: codes a row has at most */
-  int centered;           /* its rows are those less the mean; else as they are */
-  int rescaled;           /* the norm multiplies the scores, else the codes */
-  const float *weights;   /* [k][p] */
-  const float *bias;      /* [k] */
-  const float *threshold; /* [k] of ENCODER_JUMPRELU and ENCODER_BATCHTOPK, else NULL */
-  const float *norm;      /* [k] of the source's decoder, of which the atoms are unit; NULL: 1 */
+  idx top;                     /* of ENCODER_TOPK: codes a row has at most */
+  int centered;                /* its rows are those less the mean; else as they are */
+  int rescaled;                /* the norm multiplies the scores, else the codes */
+  const float *weights;        /* [k][p] */
+  const float *bias;           /* [k] */
+  const float *threshold;      /* [k] of ENCODER_JUMPRELU and ENCODER_BATCHTOPK, else NULL */
+  struct found_encoder active; /* of ENCODER_ACTIVE */
+  const float *norm; /* [k] of the source's decoder, of which the atoms are unit; NULL: 1 */
 };
 
 /* Reference of (N.24): the score of a row and an atom. */

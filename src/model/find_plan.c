@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stages double up to a width, from where on they grow by it. */
+ * Each stage has a fifth more atoms than the one before. */
 #include "model/find_plan.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "model/functions.h"
 
-enum { STAGE_FIRST = 8, STAGE_STEP = 512 };
+enum { STAGE_FIRST = 2 };
 
 /* Of the updates, after which the number of active atoms stays. */
 static const real FALLING = 0.8;
@@ -15,10 +15,8 @@ static const real FALLING = 0.8;
 static void stages_find(struct find_plan *plan)
 {
   struct find_blocks *s = &plan->stages;
-  gidx step = STAGE_STEP;
-  while (plan->k / step > FIND_BLOCKS_MOST - 16) step *= 2;
   s->count = 0;
-  for (gidx k = STAGE_FIRST; k < plan->k; k = k < step ? 2 * k : k + step)
+  for (gidx k = STAGE_FIRST; k < plan->k; k = imax(k + 1, (12 * k + 5) / 10))
     s->end[s->count++] = (idx)k;
   s->end[s->count++] = plan->k;
 }
@@ -38,8 +36,8 @@ gidx find_plan_updates(const struct find_plan *plan)
 static real l0_of(const struct find_plan *plan, gidx update)
 {
   real done = (real)update / (FALLING * (real)imax(find_plan_updates(plan) - 1, 1));
-  real fall = log_f32((float)(plan->end_share / plan->first_share)) * fmin(done, 1);
-  return plan->l0 * plan->first_share * exp2_f32((float)(fall * 1.4426950408889634));
+  real fall = log_f32((float)(plan->end_factor / plan->first_factor)) * fmin(done, 1);
+  return plan->l0 * plan->first_factor * exp2_f32((float)(fall * 1.4426950408889634));
 }
 
 /* Batches that have about so many rows. */
@@ -48,21 +46,15 @@ static gidx part_batches(const struct find_plan *plan)
   return imin(plan->batches, imax(1, plan->part / plan->batch));
 }
 
-static int is_whole(const struct find_plan *plan, gidx update)
-{
-  return update >= find_plan_updates(plan) - plan->whole;
-}
-
 struct find_step find_plan_step(const struct find_plan *plan, gidx update)
 {
   const struct find_blocks *s = &plan->stages;
-  gidx updates = find_plan_updates(plan), before = imin(update, updates - plan->whole);
+  gidx updates = find_plan_updates(plan);
   gidx stage = imin(update / imax(plan->each, 1), s->count - 1);
-  struct find_step step = {.k = s->end[stage]};
-  step.is_whole = is_whole(plan, update);
+  struct find_step step = {.k = s->end[stage], .batches = part_batches(plan)};
+  step.is_last = update >= updates - plan->last;
   step.l0 = fmin(l0_of(plan, update) * sqrt((real)step.k / plan->k), step.k);
-  step.batches = step.is_whole ? plan->batches : part_batches(plan);
-  step.first = before * part_batches(plan) + (update - before) * plan->batches;
+  step.first = update * step.batches;
   step.replaces = (real)(updates - update) > (1 - plan->settled) * (real)updates;
   return step;
 }

@@ -9,27 +9,26 @@
 #include "model/find_update.h"
 
 struct find_plan {
-  gidx rows;                   /* that are fitted */
-  idx k;                       /* atoms at the end */
-  real l0;                     /* active atoms a row, on average, at the end */
-  int each;                    /* updates of a stage */
-  int last;                    /* more of them in the last stage */
-  int whole;                   /* of these the last ones, each over all rows */
-  gidx part;                   /* rows of the others, about */
-  idx batch;                   /* rows whose codes are chosen together, about */
-  real first_share, end_share; /* of l0, from the one to the other */
-  real settled;                /* share of the updates after which no atom is replaced */
-  struct find_blocks stages;   /* atoms of each stage */
-  gidx batches;                /* of all rows */
+  gidx rows;                     /* that are fitted */
+  idx k;                         /* atoms at the end */
+  real l0;                       /* active atoms a row, on average, at the end */
+  int each;                      /* updates of a stage */
+  int last;                      /* more of them in the last stage */
+  gidx part;                     /* rows of an update, about */
+  idx batch;                     /* rows whose codes are chosen together, about */
+  real first_factor, end_factor; /* of l0, from the one to the other */
+  real settled;                  /* share of the updates after which no atom is replaced */
+  struct find_blocks stages;     /* atoms of each stage */
+  gidx batches;                  /* of all rows */
 };
 
 /* One update. */
 struct find_step {
   idx k;        /* atoms */
   real l0;      /* active atoms a row */
-  gidx batches; /* in a row */
+  gidx batches; /* of rows */
   gidx first;   /* number of the first, of all that were ever taken */
-  int is_whole; /* it is over all rows, and codes are drawn to the means */
+  int is_last;  /* growth is over: rows that are described well count more */
   int replaces; /* twins and dead atoms are replaced */
 };
 

@@ -10,13 +10,9 @@
 #include "model/dense.h"
 #include "model/dictionary.h"
 
-/* What is left over of a row that is described well is a small part of the rows' mean square. */
-static const real LEFT_LEAST = 0.02;
-
-real find_weight(real left, real square)
+real find_weight(real left, real floor)
 {
-  real share = square / fma(LEFT_LEAST, square, left);
-  return share * share;
+  return 1 / (left + floor);
 }
 
 /* The code of an atom, or of the intercept, in a row, times a factor, rounded. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Atoms from weighted sums over rows (N.52), all at once, or block after block: then each block
- * describes what the blocks before it leave over.
+ * Atoms from weighted sums over rows (N.52), block after block: each describes what the blocks
+ * before it leave over.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_FIND_UPDATE_H
@@ -18,9 +18,9 @@ struct find_blocks {
   idx end[FIND_BLOCKS_MOST]; /* ascending; block b has atoms end[b - 1] .. end[b] - 1 */
 };
 
-/* How much a row counts in whose description `left` is the sum of squares of what is left over, and
- * `square` the mean square of rows. */
-real find_weight(real left, real square);
+/* How much a row counts in the last updates, in whose description `left` is the sum of squares of
+ * what is left over; floor: that of the scores (N.49). */
+real find_weight(real left, real floor);
 
 /* Sums of an update over rows, of k atoms and, behind them, an intercept that has the code 1 in
  * every row. */

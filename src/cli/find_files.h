@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The files of `fit --find features`: where they are, what a resumed run finds, and writing them.
+ *
+ * Floor: cli.
+ *
+ * state.h5 is the dictionary so far, and holds all that is gone on from; dictionary.h5 is written
+ * at the end, and state.h5 is then removed; supports.h5 has the codes of all rows. */
+#ifndef CLI_FIND_FILES_H
+#define CLI_FIND_FILES_H
+
+#include "cli/command.h"
+#include "find/find.h"
+#include "io/dictionary.h"
+#include "io/finding.h"
+
+struct find_files {
+  struct output_place dictionary, state, supports; /* rank 0 */
+  idx k, p;
+  idx top_s;          /* atoms a row that routing takes, where it is asked for */
+  const char *device; /* borrowed: what computes, once it is known */
+  int threads;
+  int is_complete;           /* resumed: the dictionary is there */
+  int has_start;             /* resumed: there is something to go on from, or that */
+  struct find_point start;   /* on every rank; with is_complete the end */
+  struct find_line *lines;   /* [start.count] */
+  struct matrix_output file; /* being written, on rank 0 */
+  struct arena arena;
+};
+
+/* Claim the places; files has k, p and top_s.  With resume read what is there: ERR_INPUT when it is
+ * of another job than run->identity.  Collective. */
+int find_files_open(struct find_files *files, struct run *run, const struct output_options *output,
+                    int resume);
+void find_files_free(struct find_files *files);
+
+/* Write what was reached: state.h5, or at the end dictionary.h5.  Rank 0 alone. */
+int find_files_write(struct find_files *files, struct run *run, const struct find_point *point,
+                     int is_end);
+
+#endif

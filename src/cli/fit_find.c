@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Inputs are opened, features found, and all rows encoded by them. */
+#include "cli/fit_find.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "cli/advice.h"
+#include "job/agreement.h"
+#include "cli/encode_plan.h"
+#include "cli/encode_files.h"
+#include "cli/find_files.h"
+#include "cli/report.h"
+#include "cli/run_page.h"
+#include "cli/threads.h"
+#include "io/supports.h"
+#include "model/identity.h"
+#include "model/route.h"
+
+/* struct run says why it is on the heap. */
+struct find_job {
+  struct run *run;
+  const struct fit_options *o;
+  struct rows_input rows, holdout;
+  struct find_task task;
+  struct find_sink sink;
+  struct run_stops stops, wishes; /* asked between batches; while the mean is taken */
+  struct find_result result;
+  struct find_files files;
+  struct identity inputs;
+  struct find_line *lines; /* [lines_max] */
+  gidx count, lines_max, shown;
+  double begun, looked;
+  float *atoms; /* [k][p] in the end, as are the next two */
+  real *mean;   /* [p] */
+  struct encoder encoder;
+  struct atom_source source;
+  struct encode_files supports;
+  struct row_part part; /* of the rows, those that a run which is resumed left */
+  struct row_source rest;
+  struct encode_task encode;
+  struct encode_result encoded;
+  struct arena arena;
+};
+
+/* Between two looks for a file called STOP, at least. */
+static const real LOOK_SECONDS = 0.25;
+
+static void line_show(const struct find_job *j, const struct find_line *l)
+{
+  int digits = j->result.held_rows > 0;
+  log_info("update %4lld of %lld: %d atoms, l0 %.2f: %s %.6f with l0 %.2f, dead %lld, replaced "
+           "%lld",
+           (long long)l->update, (long long)j->result.all, l->atoms, l->l0,
+           digits ? "unseen" : "fitted", l->held, l->held_l0, (long long)l->dead,
+           (long long)l->replaced);
+}
+
+static int lines_take(struct find_job *j, const struct find_point *p)
+{
+  j->inputs.rows = p->rows_hash;
+  j->count = p->count;
+  if (p->count > j->lines_max) {
+    j->lines_max = 2 * p->count;
+    TRY(arena_alloc(&j->arena, &j->lines, j->lines_max, sizeof *j->lines));
+  }
+  if (p->count) memcpy(j->lines, p->lines, (size_t)p->count * sizeof *p->lines);
+  return OK;
+}
+
+static void lines_json(const struct find_job *j, struct json *own)
+{
+  json_array(own, "lines");
+  for (gidx i = 0; i < j->count; i++) {
+    const struct find_line *l = &j->lines[i];
+    json_object(own, NULL);
+    json_long(own, "update", l->update);
+    json_long(own, "atoms", l->atoms);
+    json_real(own, "l0", l->l0);
+    json_real(own, "unseen", l->held);
+    json_real(own, "unseen_l0", l->held_l0);
+    json_long(own, "dead", l->dead);
+    json_long(own, "replaced", l->replaced);
+    json_real(own, "seconds", l->seconds);
+    json_end(own);
+  }
+  json_end(own);
+}
+
+static int find_points_json(const struct find_job *j, int is_end)
+{
+  const struct find_result *r = &j->result;
+  struct json *own;
+  run_page_device(r->device);
+  run_page_inputs(&j->inputs);
+  TRY(run_page_own(&own));
+  json_text(own, "find", "features");
+  json_long(own, "rows", r->fitted_rows);
+  json_long(own, "held_rows", r->held_rows);
+  json_long(own, "columns", j->rows.source.p);
+  json_long(own, "atoms", j->task.recipe.plan.k);
+  json_real(own, "l0_target", j->task.recipe.plan.l0);
+  json_long(own, "updates", j->count ? j->lines[j->count - 1].update : 0);
+  lines_json(j, own);
+  if (is_end) page_hash_tell(own, "fingerprint", j->encoded.fingerprint);
+  json_text(own, "end", is_end ? "updates" : NULL);
+  return OK;
+}
+
+static int find_points_end(struct find_job *j, const struct find_point *p)
+{
+  size_t k = (size_t)p->k, columns = (size_t)j->files.p;
+  TRY(arena_alloc(&j->arena, &j->atoms, (gidx)(k * columns), sizeof *j->atoms));
+  TRY(arena_alloc(&j->arena, &j->mean, (gidx)columns, sizeof *j->mean));
+  memcpy(j->atoms, p->atoms, k * columns * sizeof *j->atoms);
+  for (size_t c = 0; c < columns; c++) j->mean[c] = (p->mean ? p->mean[c] : 0) + (real)p->offset[c];
+  j->encoder = (struct encoder){
+      .kind = ENCODER_ACTIVE, .k = p->k, .p = (idx)columns, .centered = 1, .active = p->encoder};
+  return lines_take(j, p);
+}
+
+/* Rank 0: the files, and the page of a run that goes on. */
+static int point_write(struct find_job *j, const struct find_point *p, int is_end)
+{
+  TRY(find_files_write(&j->files, j->run, p, is_end));
+  if (is_end || j->result.stopped) return OK;
+  TRY(find_points_json(j, 0));
+  run_page_now(j->run);
+  return OK;
+}
+
+static int point_take(void *self, const struct find_point *p, enum find_reason why)
+{
+  struct find_job *j = self;
+  struct comm *c = &j->run->comm;
+  for (; j->shown < p->count; j->shown++)
+    if (c->rank == 0) line_show(j, &p->lines[j->shown]);
+  if (why == FIND_LINE) return OK;
+  TRY(comm_agree(c, why == FIND_END ? find_points_end(j, p) : lines_take(j, p)));
+  TRY(inputs_confirm(c));
+  return comm_agree(c, c->rank ? OK : point_write(j, p, why == FIND_END));
+}
+
+/* Batches may be short, and a file system far away. */
+static uint64_t stop_asked(void *self)
+{
+  struct find_job *j = self;
+  real now = log_seconds();
+  if (now - j->looked < LOOK_SECONDS && !stop_signal()) return 0;
+  j->looked = now;
+  return run_stop_asked(j->run, j->files.dictionary.shown);
+}
+
+static void stop_show(void *self, uint64_t asked)
+{
+  struct find_job *j = self;
+  run_stopped(j->run, j->files.dictionary.shown, asked);
+}
+
+static void find_points_sink(struct find_job *j)
+{
+  j->sink = (struct find_sink){j,
+                               point_take,
+                               j->o->save_seconds,
+                               {stop_asked, stop_show, j},
+                               run_wishes(&j->wishes, j->run, j->files.dictionary.shown)};
+}
+
+int fit_finds_features(const struct fit_options *o)
+{
+  return strcmp(o->find, "features") == 0;
+}
+
+/* Refuse what says something of sweeps, or of supports of one length. */
+static int options_check(const struct fit_options *o)
+{
+  const struct {
+    int given;
+    const char *option, *advice;
+  } all[] = {
+      {o->capture != NULL, "capture", "give rows, from `sagitta harvest`"},
+      {strcmp(o->top_s_text, "32") != 0, "top-s",
+       "'--l0' is the number of atoms a row, on average"},
+      {o->labels != NULL, "labels", "they choose '--top-s'"},
+      {o->max_norm != 0, "max-norm", "leave such rows out before"},
+      {o->encode_s != 0, "encode-s", "rows have as many atoms as they need"},
+      {strcmp(o->codes, "nonnegative") != 0, "codes", "features have codes above 0"},
+      {o->rounds != 8, "rounds", "atoms are chosen by thresholds"},
+      {o->rho != 0.1, "rho", "codes are drawn to nothing"},
+      {strcmp(o->update, "auto") != 0, "update", "all atoms move at once"},
+      {o->passes != 4, "passes", "atoms are solved, not descended"},
+      {o->directions != 1, "directions", "atoms are solved as they are"},
+      {o->relaxation != 0, "relaxation", "atoms are solved as they are"},
+      {o->revive_share != 0.05, "revive-share", "all twins and dead atoms are replaced"},
+      {o->twin_cosine != 0.95, "twin-cosine", "it is 0.6 here"},
+      {strcmp(o->minibatch, "auto") != 0, "minibatch", "rows are read in batches always"},
+      {o->tolerance != 0.0001, "tolerance", "the number of updates is known"},
+      {o->sweeps != 100, "sweeps", "the number of updates is known"},
+      {o->seeds != 1, "seeds", "fit again with another --seed, and compare"},
+      {o->detectors, "detectors", "make them by `sagitta detect`"},
+  };
+  for (int i = 0; i < LENGTH(all); i++)
+    CHECK(!all[i].given, ERR_USAGE, "'--%s' does not go with '--find features': %s; leave it out",
+          all[i].option, all[i].advice);
+  CHECK(o->l0 > 0, ERR_USAGE,
+        "'--l0' is missing: how many atoms are active in a row, on average, such as 25");
+  return OK;
+}
+
+static int inputs_open(struct find_job *j)
+{
+  const struct fit_options *o = j->o;
+  const char *output = o->output.output;
+  size_t length = output ? strlen(output) : 0;
+  TRY(options_check(o));
+  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
+  CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
+        "'--output' is '%s', but two files are made: give a folder", output);
+  TRY(rows_input_open(&j->rows, o->rows));
+  if (!o->holdout) return OK;
+  TRY(rows_input_open(&j->holdout, o->holdout));
+  return rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows");
+}
+
+static void task_fill(struct find_job *j)
+{
+  const struct fit_options *o = j->o;
+  j->task = (struct find_task){.rows = &j->rows.source,
+                               .held = o->holdout ? &j->holdout.source : NULL,
+                               .held_share = o->holdout_share,
+                               .center = !o->uncentered,
+                               .recipe = find_recipe(o->atoms, o->l0),
+                               .seed = (uint64_t)o->seed,
+                               .threads = threads_default(j->run, o->threads),
+                               .variant = o->cpu_variant,
+                               .device = o->device};
+}
+
+/* What the atoms depend on, as far as it is known before rows are read; of options that are refused
+ * here all have the same value. */
+static int identity_begin(struct find_job *j)
+{
+  struct identity_text *t = &j->run->identity;
+  struct fit_options r = *j->o;
+  r.cosine_limit = cosine_limit_resolved(r.cosine_limit, r.atoms);
+  if (r.holdout) r.holdout_share = 0;
+  TRY(identity_text_begin(t, j->run->command->options, &r));
+  return identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows");
+}
+
+static int places_open(struct find_job *j)
+{
+  struct run *run = j->run;
+  struct find_files *f = &j->files;
+  const struct run_inputs inputs = {.rows = &j->rows,
+                                    .holdout = j->o->holdout ? &j->holdout : NULL};
+  f->k = j->o->atoms;
+  f->p = j->rows.source.p;
+  f->top_s = (idx)imin(imin((gidx)ceil(j->o->l0), MAX_TOP_S), f->k);
+  f->device = j->result.device;
+  f->threads = j->task.threads;
+  TRY(comm_agree(&run->comm, identity_begin(j)));
+  TRY(find_files_open(f, run, &j->o->output, j->o->resume));
+  if (f->has_start && !f->is_complete) j->task.start = &f->start;
+  j->shown = f->has_start ? f->start.count : 0;
+  run->max_seconds = j->o->max_seconds;
+  TRY(run_begin_at(run, &f->dictionary, &inputs, f->has_start));
+  if (run->comm.rank == 0 && f->has_start)
+    log_info("resume  after update %lld%s", (long long)f->start.update,
+             f->is_complete ? ", the last: rows are only encoded again" : "");
+  advice_shape(&j->rows.source);
+  return threads_report(run, j->o->threads);
+}
+
+static int atoms_read(void *self, idx first, idx count, float *out)
+{
+  const struct find_job *j = self;
+  gidx p = j->rows.source.p;
+  memcpy(out, j->atoms + first * p, (size_t)(count * p) * sizeof *out);
+  return OK;
+}
+
+static void encode_fill(struct find_job *j)
+{
+  idx k = j->encoder.k;
+  j->source = (struct atom_source){.k = k,
+                                   .d = 1,
+                                   .p = j->rows.source.p,
+                                   .name = j->o->output.output,
+                                   .self = j,
+                                   .read = atoms_read};
+  j->encode = (struct encode_task){.rows = &j->rows.source,
+                                   .atoms = &j->source,
+                                   .mean = j->mean,
+                                   .sink = &j->supports.file.sink,
+                                   .encoder = &j->encoder,
+                                   .weights = &j->source,
+                                   .top_s = (idx)imin(k, ACTIVE_MOST),
+                                   .rounds = 1,
+                                   .groups = j->run->comm.size,
+                                   .threads = j->task.threads,
+                                   .device = "cpu",
+                                   .variant = j->task.variant,
+                                   .codes = 1,
+                                   .nonnegative = 1,
+                                   .max_cosine = j->o->cosine_limit};
+  j->encode.stops = run_stops(&j->stops, j->run, j->files.dictionary.shown);
+  encode_cut_choose(&j->encode, j->run->comm.size);
+}
+
+static int supports_end(void *self)
+{
+  struct find_job *j = self;
+  struct run_fact facts[MAX_FACTS];
+  int n = run_facts(j->run, j->result.device, j->task.threads, facts);
+  return encode_files_end(&j->supports, &j->encoded, facts, n);
+}
+
+/* Encode all rows into supports.h5, or those that an earlier run has left of them.  Collective. */
+static int rows_encode(struct find_job *j)
+{
+  struct encode_files *f = &j->supports;
+  const struct row_source *rows = &j->rows.source;
+  idx k = j->encoder.k, p = rows->p;
+  uint64_t name = content_hash(items_terms(j->atoms, k, p, 0), k, 1, p);
+  encode_fill(j);
+  f->n = rows->n;
+  TRY(encode_files_resume(f, j->run, &j->files.supports, j->files.has_start, name));
+  encode_files_rest(f, &j->encode, rows, &j->part, &j->rest);
+  TRY(job_begin(&f->job));
+  TRY(encode_run(&j->encode, &j->run->comm, &j->encoded));
+  TRY(encode_files_join(f, &j->encoded));
+  return job_finish(&f->job, supports_end, j);
+}
+
+static void report(const struct find_job *j)
+{
+  const struct find_result *r = &j->result;
+  const struct find_line *last = &j->lines[j->count - 1];
+  log_info("find    rows=%lld held_out=%lld atoms=%d l0=%g updates=%lld ranks=%d device='%s' "
+           "seconds=%.2f fingerprint=%016llx",
+           (long long)r->fitted_rows, (long long)r->held_rows, j->encoder.k, j->o->l0,
+           (long long)last->update, j->run->comm.size, r->device, log_seconds() - j->begun,
+           (unsigned long long)j->encoded.fingerprint);
+  if (r->held_rows || j->files.is_complete)
+    log_info("%-22s %.6g, with %.4g atoms a row", "unseen rows", last->held, last->held_l0);
+  else
+    log_warn("no rows were held out: what is explained of unseen rows is not known; give "
+             "--holdout or --holdout-share, or encode others");
+  log_info("all rows of --rows:");
+  report_metrics(&j->encoded.metrics, 1);
+  log_info("wrote   %s", j->files.dictionary.shown);
+  log_info("wrote   %s", j->files.supports.shown);
+}
+
+/* Rank 0. */
+static int end_report(struct find_job *j)
+{
+  TRY(find_points_json(j, !j->run->stopped));
+  if (!j->run->stopped) report(j);
+  return OK;
+}
+
+static void job_free(struct find_job *j)
+{
+  encode_free(&j->encoded);
+  encode_files_free(&j->supports);
+  rows_input_close(&j->rows);
+  if (j->o->holdout) rows_input_close(&j->holdout);
+  find_files_free(&j->files);
+  arena_free(&j->arena);
+  free(j);
+}
+
+/* Atoms that are found, or those of the complete dictionary. */
+static int atoms_find(struct find_job *j)
+{
+  struct comm *c = &j->run->comm;
+  if (j->files.is_complete) return comm_agree(c, find_points_end(j, &j->files.start));
+  j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
+  find_points_sink(j);
+  TRY(find_run(&j->task, c, &j->sink, &j->result));
+  return report_phases(c, j->result.phases, FIND_PHASES);
+}
+
+int fit_find_command(struct run *run, const struct fit_options *o)
+{
+  struct find_job *j;
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
+  j->run = run;
+  j->o = o;
+  j->looked = -1; /* never */
+  TRY(inputs_agree(&run->comm, inputs_open(j)));
+  task_fill(j);
+  TRY(comm_agree(&run->comm, find_task_check(&j->task)));
+  TRY(places_open(j));
+  j->begun = log_seconds();
+  stop_listen();
+  TRY(atoms_find(j));
+  if (!run->stopped) TRY(rows_encode(j));
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : end_report(j)));
+  job_free(j);
+  return OK;
+}

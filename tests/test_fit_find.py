@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: `sagitta fit --find features` writes the same bytes on any number of ranks and threads,
+resumed or not; `encode --encoder` gives rows what NumPy and SciPy find by its thresholds; other
+commands take the result; and it refuses what it should."""
+import json
+import os
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
+from train_place import Place
+
+
+class Finding(Place):
+    def words(self, out, *words):
+        return later_wins("fit", "--find", "features", "--rows", self.at("rows.npy"), "--holdout",
+                          self.at("held.npy"), "--atoms", 24, "--l0", 2.5, "--threads", 1,
+                          "--output", self.at(out), *words)
+
+    def run(self, out, *words, ranks=0):
+        return sagitta(*self.words(out, *words), ranks=ranks)
+
+
+@claim("ranks and threads change no byte, nor does a stop")
+def check_ranks(p):
+    need(p.run("one"), "one rank")
+    for name in "dictionary.h5", "supports.h5":
+        need(sagitta("verify", p.at("one", name)), "verify")
+    for ranks, threads in (2, 1), (3, 2), (5, 1):
+        out = f"r{ranks}"
+        need(p.run(out, "--threads", threads, ranks=ranks), out)
+        for name in "dictionary.h5", "supports.h5":
+            same(p.at("one", name), p.at(out, name), out)
+    os.mkdir(p.at("stop"))
+    open(p.at("stop", "STOP"), "w").close()
+    fails(p.run("stop"), 75, ["--resume"], "stopped before the first update")
+    os.remove(p.at("stop", "STOP"))
+    part = p.words("stop", "--resume", "--max-seconds", 1e-9)
+    fails(sagitta(*part, ranks=2), 75, ["--resume"], "stopped again")
+    need(sagitta("verify", p.at("stop", "state.h5")), "verify a state")
+    fails(p.run("stop", "--resume", "--seed", 3), 65, ["--seed 0", "--seed 3"], "another seed")
+    need(p.run("stop", "--resume", ranks=3), "resumed")
+    for name in "dictionary.h5", "supports.h5":
+        same(p.at("one", name), p.at("stop", name), "resumed")
+    need(p.run("stop", "--resume"), "complete")
+    same(p.at("one", "supports.h5"), p.at("stop", "supports.h5"), "complete")
+
+
+def solve(nnls, d, y, active):
+    codes = np.zeros(len(d))
+    codes[active] = nnls(d[active].T, y)[0] if active.any() else 0
+    return codes
+
+
+@claim("unseen rows have the active atoms and codes that NumPy and SciPy find by the thresholds")
+def check_numpy(p):
+    try:
+        from scipy.optimize import nnls
+    except ImportError:
+        skip("there is no SciPy")
+        return
+    need(sagitta("encode", "--rows", p.at("held.npy"), "--encoder", p.at("one"), "--output",
+                 p.at("codes")), "encode")
+    with h5py.File(p.at("one", "dictionary.h5")) as f:
+        d, mean = f["atoms"][...].astype("f8"), f["mean"][...]
+        cuts, floor = f["encoder/cuts"][...], f["encoder"].attrs["floor"]
+    with h5py.File(p.at("codes", "supports.h5")) as f:
+        s = f["supports"]
+        start, index, data = s["indptr"][...], s["indices"][...], s["data"][...]
+    rows, equal, worst = np.load(p.at("held.npy")).astype("f8") - mean, 0, 0.0
+    for i, y in enumerate(rows):
+        codes = np.zeros(len(d))
+        for cut in cuts:
+            left = y - codes @ d
+            h, s = d @ left, left @ left
+            score = (h + codes) / np.sqrt(np.maximum(s + 2 * codes * h + codes ** 2, 0) + floor)
+            codes = solve(nnls, d, y, score > cut)
+        own = np.zeros(len(d))
+        own[index[start[i]:start[i + 1]]] = data[start[i]:start[i + 1]]
+        if ((own > 0) == (codes > 0)).all():
+            equal += 1
+            worst = max(worst, np.abs(own - codes).max() / max(codes.max(), 1))
+    ok(equal >= 0.995 * len(rows), f"{equal} of {len(rows)} rows have the same atoms")
+    ok(worst < 1e-4, f"codes differ by {worst}")  # those of f32 scores, solved in f64
+
+
+@claim("more is explained, and found, than at the start; run.json says so")
+def check_told(p):
+    done = p.run("told", "--json")
+    need(done, "--json")
+    told = json.loads(done.stdout)
+    lines = told["lines"]
+    ok(told["find"] == "features" and told["l0_target"] == 2.5, f"{told}")
+    ok(lines[-1]["atoms"] == 24 and lines[-1]["unseen"] > 0.85, f"{lines}")
+    ok(lines[0]["unseen"] < lines[-1]["unseen"] and abs(lines[-1]["unseen_l0"] - 2.5) < 0.5,
+       f"{lines}")
+    ok(abs(told["metrics"]["l0"] - 2.5) < 0.5, f"{told['metrics']}")
+
+
+@claim("other commands take atoms, codes and thresholds")
+def check_used(p):
+    one = p.at("one")
+    rows = ["--rows", p.at("rows.npy")]
+    need(sagitta("inspect", p.at("one", "dictionary.h5")), "inspect")
+    need(sagitta("evaluate", *rows, "--dictionary", one, "--codes", one), "evaluate")
+    need(sagitta("compare", one, p.at("told"), "--output", p.at("compared")), "compare")
+    need(sagitta("detect", *rows, "--dictionary", one, "--codes", one, "--output",
+                 p.at("detected")), "detect")
+    need(sagitta("top", "--supports", one, "--output", p.at("top")), "top")
+    need(sagitta("encode", *rows, "--dictionary", one, "--output", p.at("routed")), "encode")
+
+
+@claim("features of a world are found")
+def check_world(p):
+    world = ["synth", "--kind", "world", "--atoms", 512, "--columns", 64]
+    need(sagitta(*world, "--n-rows", 49152, "--output", p.at("world")), "synth")
+    need(sagitta(*world, "--first-row", 1048576, "--n-rows", 8192, "--output", p.at("unseen")),
+         "synth")
+    unseen = ["--rows", p.at("unseen", "rows.h5")]
+    need(sagitta("fit", "--find", "features", "--rows", p.at("world", "rows.h5"), "--atoms", 128,
+                 "--l0", 2.1, "--threads", 2, "--output", p.at("found"), timeout=600), "fit")
+    need(sagitta("encode", *unseen, "--encoder", p.at("found"), "--output", p.at("fires")),
+         "encode")
+    done = sagitta("evaluate", *unseen, "--dictionary", p.at("found"), "--codes", p.at("fires"),
+                   "--truth", p.at("unseen"), "--json")
+    need(done, "evaluate")
+    truth = json.loads(done.stdout)["evaluated"][0]["truth"]
+    ok(truth["f1"] > 0.80 and truth["mcc"] > 0.72, f"{truth}")
+
+
+@claim("what is asked for wrongly is refused, with what to do")
+def check_refused(p):
+    fails(p.run("x", "--l0", 0), 2, ["'--l0' is missing"], "no number")
+    fails(p.run("x", "--l0", 25), 2, ["'--l0' is 25", "24 atoms", "lower it"], "more than atoms")
+    fails(p.run("x", "--l0", 1e-6), 2, ["'--l0' is 1e-06", "raise it"], "none")
+    fails(p.run("x", "--atoms", 4000), 65, ["3000 rows", "4000 atoms"], "too few rows")
+    for words in (["--top-s", 3], ["--sweeps", 2], ["--codes", "signed"], ["--minibatch", 500],
+                  ["--update", "joint"], ["--rho", 1], ["--encode-s", 40], ["--seeds", 2],
+                  ["--rounds", 2], ["--detectors"]):
+        fails(p.run("x", *words), 2, [f"'{words[0]}' does not go with '--find features'",
+                                      "leave it out"], words[0])
+    fails(sagitta("fit", "--rows", p.at("rows.npy"), "--atoms", 24, "--l0", 2, "--output",
+                  p.at("x")), 2, ["'--l0'", "'--find features'"], "a number alone")
+    np.save(p.at("equal.npy"), np.ones((500, 12), "f4"))
+    fails(sagitta("fit", "--find", "features", "--rows", p.at("equal.npy"), "--atoms", 4, "--l0",
+                  1, "--output", p.at("x")), 65, ["do not vary"], "equal rows")
+    fails(sagitta("encode", "--rows", p.at("held.npy"), "--encoder", p.at("one"), "--codes",
+                  "signed", "--output", p.at("x")), 2, ["'--codes'", "leave it out"], "signed")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    PLACE = Finding(folder)
+    for check in check_ranks, check_numpy, check_told, check_used, check_world, check_refused:
+        check(PLACE)
+done_testing()
