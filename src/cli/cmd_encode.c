@@ -96,12 +96,12 @@ static const struct option_row codes_rows[] = {
      "FILE, in the place of --dictionary, is what `sagitta train` or `import` made; rows have as "
      "many atoms as that encoder gives them, and --codes can have their codes solved",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"rho", OPTION_REAL, AT(rho), "0", 0, 1e30, NULL, "PENALTY",
+     "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS},
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
      "take the scores above their thresholds of the detectors of --dictionary, from `sagitta fit "
      "--detectors` or `sagitta detect`: what fires, and nothing is solved; the same as --encoder",
      .effect = OPTION_BITS},
-    {"rho", OPTION_REAL, AT(rho), "0", 0, 1e30, NULL, "PENALTY",
-     "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS},
 };
 
 static const struct option_table encode_tables[] = {
