@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import shutil
+import sys
 import tempfile
 
 import h5py
@@ -159,6 +160,7 @@ def check_hints(place):
 
 @claim("the peer's explained variance is Sagitta's")
 def check_peer(place):
+    sys.path.append(os.path.join(SOURCE, "scripts"))  # what it imports
     spec = importlib.util.spec_from_file_location("bench_sae",
                                                   os.path.join(SOURCE, "scripts/bench_sae.py"))
     bench = importlib.util.module_from_spec(spec)
