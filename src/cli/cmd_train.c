@@ -370,16 +370,15 @@ static int places_open(struct train_job *j)
   f->device = j->result.device;
   f->threads = j->task.threads;
   TRY(comm_agree(&run->comm, identity_begin(j)));
-  TRY(train_files_open(f, run, &j->o->output, j->o->resume));
-  if (f->is_complete) return OK;
-  if (f->has_start) {
+  TRY(train_files_open(f, run, &j->o->output, j->o->resume, &inputs));
+  if (f->job.is_complete) return OK;
+  if (f->job.is_resumed) {
     j->task.start = &f->start;
     j->shown = f->start.count;
   }
-  TRY(run_begin_at(run, &f->dictionary, &inputs, f->has_start));
-  if (run->comm.rank == 0 && f->has_start)
+  if (run->comm.rank == 0 && f->job.is_resumed)
     log_info("resume  after step %lld of '%s'", (long long)f->start.step, f->state.shown);
-  if (run->comm.rank == 0 && !f->has_start) given_show(j);
+  if (run->comm.rank == 0 && !f->job.is_resumed) given_show(j);
   advice_shape(&j->rows.source);
   return threads_report(run, j->o->threads);
 }
@@ -404,7 +403,7 @@ static int end_report(struct train_job *j)
     log_warn("%lld rows were held out: what is explained of unseen rows is uncertain, and is best "
              "judged by rows of another source (--holdout)",
              (long long)r->held_rows);
-  log_info("wrote   %s", j->files.dictionary.shown);
+  log_info("wrote   %s", j->files.job.place.shown);
   return OK;
 }
 
@@ -428,12 +427,12 @@ static int complete_rows_check(const struct train_files *f, const struct row_sou
   CHECK(f->start.rows_hash == rows, ERR_INPUT,
         "'%s' is complete, and was made of other rows than those of '%s': rows_hash %016llx, not "
         "%016llx",
-        f->dictionary.shown, fitted->name, (unsigned long long)f->start.rows_hash,
+        f->job.place.shown, fitted->name, (unsigned long long)f->start.rows_hash,
         (unsigned long long)rows);
   CHECK(f->start.held_hash == unseen, ERR_INPUT,
         "'%s' is complete, and was judged by other rows than these: rows_hash %016llx, not "
         "%016llx",
-        f->dictionary.shown, (unsigned long long)f->start.held_hash, (unsigned long long)unseen);
+        f->job.place.shown, (unsigned long long)f->start.held_hash, (unsigned long long)unseen);
   return OK;
 }
 
@@ -449,7 +448,7 @@ static int complete_end(struct train_job *j)
   if (held.n) TRY(rows_content(c, &held, 0, &terms[1]));
   TRY(comm_agree(c, c->rank ? OK : complete_rows_check(&j->files, &fitted, &held, terms)));
   split_free(&split);
-  return complete_tell(c, j->files.dictionary.shown);
+  return job_complete(&j->files.job);
 }
 
 static int train_command(struct run *run, const void *options, const char **arguments)
@@ -465,7 +464,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   TRY(comm_agree(&run->comm, train_task_check(&j->task)));
   TRY(places_open(j));
   outliers_log(&j->outliers, j->o->max_norm);
-  if (j->files.is_complete) {
+  if (j->files.job.is_complete) {
     TRY(complete_end(j));
     job_free(j);
     return OK;

@@ -8,16 +8,9 @@
 
 #include "base/num.h"
 #include "base/status.h"
-#include "job/job.h"
+#include "cli/command.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
-
-/* What is read on rank 0; arrays follow. */
-struct found {
-  int is_complete, there, has_mean;
-  struct training_record record;
-  real sums[4];
-};
 
 static int arrays_alloc(struct train_files *f, gidx count, struct train_line **lines, real **mean)
 {
@@ -26,34 +19,26 @@ static int arrays_alloc(struct train_files *f, gidx count, struct train_line **l
   return arena_alloc(&f->arena, lines, count, sizeof **lines);
 }
 
-/* Rank 0: find what the earlier run left. */
-static int before_find(struct train_files *f, const struct identity_text *now, struct found *out,
-                       struct training_line **lines)
+/* Is there a file of this job? */
+static int before_find(struct train_files *f, const struct output_place *place, int *is_there)
 {
-  if (input_is_there(f->dictionary.file)) {
-    TRY(identity_text_check(now, f->dictionary.file, f->dictionary.shown));
-    TRY(training_record_read(f->dictionary.file, &f->arena, &out->record, lines));
-    out->is_complete = 1;
-    return OK;
-  }
-  if (!input_is_there(f->state.file)) return OK;
-  TRY(identity_text_check(now, f->state.file, f->state.shown));
-  TRY(training_record_read(f->state.file, &f->arena, &out->record, lines));
-  out->there = 1;
-  return OK;
+  if (!input_is_there(place->file)) return OK;
+  TRY(identity_text_check(&f->job.run->identity, place->file, place->shown));
+  *is_there = 1;
+  return training_record_read(place->file, &f->arena, &f->found.record, &f->found_lines);
 }
 
-static int places_find(struct train_files *f, const struct run *run,
-                       const struct output_options *output, int resume, struct found *found,
-                       struct training_line **lines)
+static int claim(void *self, struct job *job, const struct output_options *output)
 {
-  TRY(output_place(&f->dictionary, output->output, "dictionary.h5", 1));
+  struct train_files *f = self;
+  TRY(output_place(&job->place, output->output, "dictionary.h5", 1));
   TRY(output_place(&f->state, output->output, "state.h5", 1));
-  if (resume) TRY(before_find(f, &run->identity, found, lines));
-  if (found->there || found->is_complete) return OK;
-  int is_left = input_is_there(f->state.file) && !input_is_there(f->dictionary.file);
-  if (is_left && !resume && !output->force) return job_part_refuse(f->state.file);
-  TRY(output_check_free(f->dictionary.file, output->force));
+  if (job->resume) TRY(before_find(f, &job->place, &job->is_complete));
+  if (job->resume && !job->is_complete) TRY(before_find(f, &f->state, &job->is_resumed));
+  if (job->is_resumed || job->is_complete) return OK;
+  int is_left = input_is_there(f->state.file) && !input_is_there(job->place.file);
+  if (is_left && !job->resume && !output->force) return job_part_refuse(f->state.file);
+  TRY(output_check_free(job->place.file, output->force));
   return output_check_free(f->state.file, output->force);
 }
 
@@ -73,9 +58,9 @@ static int state_send(struct train_files *f, struct comm *c, struct train_line *
 }
 
 /* Read the state on rank 0, and send it. */
-static int start_read(struct train_files *f, struct comm *c, struct found *found,
-                      const struct training_line *from)
+static int start_read(struct train_files *f, struct comm *c)
 {
+  struct train_found *found = &f->found;
   struct train_line *lines = NULL;
   real *mean = NULL;
   gidx count = found->record.count;
@@ -84,21 +69,21 @@ static int start_read(struct train_files *f, struct comm *c, struct found *found
                        : training_state_read(f->state.file, &f->state_read, f->k, f->p, found->sums,
                                              mean, &found->has_mean);
   TRY(comm_agree(c, status));
-  for (gidx i = 0; i < count && c->rank == 0; i++)
-    lines[i] = (struct train_line){.step = (gidx)from[i].step,
-                                   .fitted = from[i].fitted,
-                                   .held = from[i].held,
-                                   .dead = (gidx)from[i].dead};
+  for (gidx i = 0; i < count && c->rank == 0; i++) {
+    const struct training_line *from = &f->found_lines[i];
+    lines[i] = (struct train_line){.step = (gidx)from->step,
+                                   .fitted = from->fitted,
+                                   .held = from->held,
+                                   .dead = (gidx)from->dead};
+  }
   TRY(comm_broadcast(c, found, 1, sizeof *found));
-  f->start = (struct train_point){.step = found->record.step,
-                                  .count = count,
-                                  .lines = lines,
-                                  .state = &f->state_read,
-                                  .mean = found->has_mean ? mean : NULL,
-                                  .scale = (int)found->record.scale,
-                                  .rows_hash = found->record.rows.rows,
-                                  .held_hash = found->record.held.rows,
-                                  .unit = found->record.unit};
+  f->start.step = found->record.step;
+  f->start.count = count;
+  f->start.lines = lines;
+  f->start.state = &f->state_read;
+  f->start.mean = found->has_mean ? mean : NULL;
+  f->start.scale = (int)found->record.scale;
+  f->start.unit = found->record.unit;
   TRY(state_send(f, c, lines, mean));
   f->state_read.error = found->sums[0];
   f->state_read.size = found->sums[1];
@@ -106,22 +91,24 @@ static int start_read(struct train_files *f, struct comm *c, struct found *found
   return OK;
 }
 
-int train_files_open(struct train_files *f, struct run *run, const struct output_options *output,
-                     int resume)
+static int distribute(void *self, struct comm *c)
 {
-  struct comm *c = &run->comm;
-  struct found found = {0};
-  struct training_line *lines = NULL;
+  struct train_files *f = self;
+  TRY(comm_broadcast(c, &f->found, 1, sizeof f->found));
+  f->start.rows_hash = f->found.record.rows.rows;
+  f->start.held_hash = f->found.record.held.rows;
+  return f->job.is_resumed ? start_read(f, c) : OK;
+}
+
+int train_files_open(struct train_files *f, struct run *run, const struct output_options *output,
+                     int resume, const struct run_inputs *inputs)
+{
+  static const struct job_type type = {.claim = claim, .distribute = distribute};
+  f->job = (struct job){.run = run, .type = &type, .self = f};
   int status = arena_alloc(&f->arena, &f->bias, f->k, sizeof *f->bias);
   if (!status) status = arena_alloc(&f->arena, &f->threshold, f->k, sizeof *f->threshold);
-  if (!status && c->rank == 0) status = places_find(f, run, output, resume, &found, &lines);
-  TRY(comm_agree(c, status));
-  TRY(comm_broadcast(c, &found, 1, sizeof found));
-  f->is_complete = found.is_complete;
-  f->has_start = found.there;
-  f->start.rows_hash = found.record.rows.rows;
-  f->start.held_hash = found.record.held.rows;
-  return found.there ? start_read(f, c, &found, lines) : OK;
+  TRY(comm_agree(&run->comm, status));
+  return job_open(&f->job, output, resume, inputs);
 }
 
 void train_files_free(struct train_files *f)
@@ -200,7 +187,7 @@ int train_files_write(struct train_files *f, struct run *run, const struct train
   TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
   TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
   if (!is_end) return file_write(f, run, p, f->state.file, 0);
-  TRY(file_write(f, run, p, f->dictionary.file, 1));
+  TRY(file_write(f, run, p, f->job.place.file, 1));
   output_remove(f->state.file);
   return OK;
 }

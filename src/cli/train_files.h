@@ -8,34 +8,39 @@
 #ifndef CLI_TRAIN_FILES_H
 #define CLI_TRAIN_FILES_H
 
-#include "cli/command.h"
 #include "io/dictionary.h"
 #include "io/training.h"
+#include "job/job.h"
 #include "train/train.h"
 
 struct train_files {
-  struct output_place dictionary, state; /* rank 0 */
-  char options[1024];                    /* struct training_record */
+  struct job job;            /* whose place is dictionary.h5's */
+  struct output_place state; /* rank 0 */
   idx k, p, top_s;
   int learns_offset;  /* the state has more than the mean */
   real l0;            /* codes a row on average, of an encoder with a threshold; 0: top_s in each */
   const char *device; /* borrowed: what computes, once it is known */
   int threads;
-  int is_complete;          /* resumed: nothing is left to do */
-  int has_start;            /* resumed: there is something to go on from */
-  struct train_point start; /* on every rank */
+  struct train_point start; /* where it is resumed; on every rank */
   struct train_state state_read;
-  struct training_line *lines; /* [lines_max] */
+  struct train_found {
+    struct training_record record;
+    int has_mean;
+    real sums[4];
+  } found;                           /* of the file that is there; on every rank */
+  struct training_line *found_lines; /* rank 0 */
+  struct training_line *lines;       /* [lines_max] */
   gidx lines_max;
   float *bias, *threshold;   /* [k] for rows as they are */
   struct matrix_output file; /* being written, on rank 0 */
   struct arena arena;
 };
 
-/* Claim the places; files has k, p, top_s.  With resume read what is there: ERR_INPUT when it is of
+/* Open the job; files has k, p, top_s.  With resume read what is there: ERR_INPUT when it is of
  * another job than run->identity.  Collective. */
 int train_files_open(struct train_files *files, struct run *run,
-                     const struct output_options *output, int resume);
+                     const struct output_options *output, int resume,
+                     const struct run_inputs *inputs);
 void train_files_free(struct train_files *files);
 
 /* Write what was reached: state.h5, or at the end dictionary.h5.  Rank 0 alone. */

@@ -150,13 +150,13 @@ static uint64_t stop_asked(void *self)
   int is_over = run->max_seconds > 0 && now >= run->max_seconds;
   if (steps > 0 && now - j->looked < LOOK_SECONDS && !is_over && !stop_signal()) return 0;
   j->looked = now;
-  return run_stop_asked(run, j->files.dictionary.shown);
+  return run_stop_asked(run, j->files.job.place.shown);
 }
 
 static void stop_show(void *self, uint64_t asked)
 {
   struct train_job *j = self;
-  run_stopped(j->run, j->files.dictionary.shown, asked);
+  run_stopped(j->run, j->files.job.place.shown, asked);
 }
 
 void train_points_sink(struct train_job *j)
@@ -165,5 +165,5 @@ void train_points_sink(struct train_job *j)
                                 point_take,
                                 j->o->save_seconds,
                                 {stop_asked, stop_show, j},
-                                run_wishes(&j->wishes, j->run, j->files.dictionary.shown)};
+                                run_wishes(&j->wishes, j->run, j->files.job.place.shown)};
 }

@@ -58,6 +58,7 @@ static int place_claim(struct job *job, const struct output_options *output)
 {
   const struct output_place *place = &job->place;
   const struct job_type *type = job->type;
+  if (type->claim) return type->claim(job->self, job, output);
   CHECK(output->output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
   TRY(output_place(&job->place, output->output, type->file, 1));
   if (!output->force && !job->resume) {
@@ -71,11 +72,12 @@ static int place_claim(struct job *job, const struct output_options *output)
 int job_distribute(struct job *job)
 {
   struct comm *c = &job->run->comm;
-  gidx found[] = {job->done, job->is_complete, job->total};
+  gidx found[] = {job->done, job->is_complete, job->total, job->is_resumed || job->done > 0};
   TRY(comm_broadcast(c, found, LENGTH(found), sizeof *found));
   job->done = found[0];
   job->is_complete = found[1] != 0;
   job->total = found[2];
+  job->is_resumed = found[3] != 0;
   return job->type->distribute ? job->type->distribute(job->self, c) : OK;
 }
 
@@ -87,8 +89,8 @@ int job_open(struct job *job, const struct output_options *output, int resume,
   TRY(comm_agree(c, c->rank ? OK : place_claim(job, output)));
   TRY(job_distribute(job));
   if (job->is_complete) return OK;
-  TRY(run_begin_at(job->run, &job->place, inputs, job->done > 0));
-  if (c->rank == 0 && job->done)
+  TRY(run_begin_at(job->run, &job->place, inputs, job->is_resumed));
+  if (c->rank == 0 && job->is_resumed && job->type->unit)
     log_info("resume  after %lld of %lld %s of '%s'", (long long)job->done, (long long)job->total,
              job->type->unit, job->place.shown);
   return OK;
@@ -97,8 +99,9 @@ int job_open(struct job *job, const struct output_options *output, int resume,
 int job_check(const struct job *job)
 {
   struct identity_text *identity = &job->run->identity;
+  if (!job->type->identify) return OK; /* it is compared where it is found */
   TRY(job->type->identify(job->self, identity));
-  if (!job->done && !job->is_complete) return OK;
+  if (!job->is_resumed && !job->is_complete) return OK;
   return identity_text_check(identity, job->place.file, job->place.shown);
 }
 

@@ -18,8 +18,12 @@
 
 struct job;
 
-/* What a command supplies; self is the job's.  Functions without a communicator run on rank 0. */
+/* What a command supplies; self is the job's.  Functions without a communicator run on rank 0;
+ * those behind find() may be NULL. */
 struct job_type {
+  /* Of a job with several files, in the place of the next five: claim job->place and the others,
+   * and with job->resume find and read what an earlier run left: is_resumed, or is_complete. */
+  int (*claim)(void *self, struct job *job, const struct output_options *output);
   const char *unit;             /* of what is done, for the log: "rows" */
   const char *file;             /* where --output is a folder */
   const struct file_kind *part; /* of what a stopped job leaves in its place */
@@ -28,7 +32,7 @@ struct job_type {
   int (*open)(void *self, const char *path);
   /* How far did it come?  job->done or is_complete. */
   int (*find)(void *self, struct job *job);
-  int (*distribute)(void *self, struct comm *c); /* what else it says goes to all ranks; or NULL */
+  int (*distribute)(void *self, struct comm *c); /* what else it says goes to all ranks */
   /* Add the inputs to run->identity, as far as they are known. */
   int (*identify)(void *self, struct identity_text *identity);
   /* It is complete, and of this job as far as identify() says: look at it. */
@@ -45,6 +49,7 @@ struct job {
   gidx total; /* units of all, 0: not known yet */
   /* After job_open(), on every rank: */
   gidx done;       /* units that the earlier run has done; 0: there was none, or nothing of use */
+  int is_resumed;  /* there is something to go on with */
   int is_complete; /* it has done all: nothing is begun */
   int resume;      /* as asked for */
   struct output_place place; /* rank 0 */
@@ -63,7 +68,7 @@ int job_complete(struct job *job);
 int job_begin(struct job *job);
 /* What asks the job to stop, for an algorithm.  Not collective. */
 struct stops job_stops(struct job *job);
-/* Look at the inputs for the last time, then let rank 0 publish(self). */
+/* Look at the inputs, then let rank 0 publish(self): the result, or what there is so far. */
 int job_finish(struct job *job, int (*publish)(void *self), void *self);
 
 /* Is the file what a stopped job left: a part of this kind, of fewer rows than `whole`, if that is
