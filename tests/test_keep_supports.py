@@ -181,6 +181,12 @@ def check_after(at):
     a, b = supports(f"{at}/again.h5"), supports(f"{at}/held/supports.h5")
     ok(all((p == q).all() for p, q in zip(a[:4], b[:4])) and a[4]["solved"] == 1,
        "the same rows: the bits of the refit")
+    done = sagitta("verify", f"{at}/held", "--rows", f"{at}/x.npy")
+    ok(done.returncode == 0 and f"{N} of {N} rows" in done.stdout, f"{done.stdout} {done.stderr}")
+    np.save(f"{at}/shuffled.npy", np.roll(np.load(f"{at}/x.npy"), 1, 0))
+    fails(sagitta("verify", f"{at}/held", "--rows", f"{at}/shuffled.npy"), 65,
+          ["row 0", "other atoms or scores"], "other rows")
+    fails(sagitta("verify", f"{at}/held", "--rows", f"{at}/y.npy"), 65, [f"{M} rows"], "fewer")
     with h5py.File(f"{at}/other.h5") as f, h5py.File(f"{at}/held/dictionary.h5") as d:
         said = d["fit/history"][2, 2]
         ok(f["metrics"].attrs["explained_variance"] == said, f"unseen: {said}")

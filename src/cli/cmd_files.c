@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/facts.h"
 #include "cli/verify_dense.h"
+#include "cli/verify_supports.h"
 #include "io/diff.h"
 #include "io/file_names.h"
 #include "io/inputs.h"
@@ -111,7 +112,10 @@ static const struct option_set verify_set = {
         "folder with supports.h5 and dictionary.h5, of a folder of `encode` with --dictionary, of "
         "the codes that the encoder of a folder of `train` or `import` finds of --rows, or of "
         "shapes that are built in.  Exit code 1: a number differs, and the first is shown.\n\n"
+        "With --rows and without --dense the supports of a folder of `refit --encoder` are also "
+        "compared with those that its encoder gives these rows: 65,536 at most.\n\n"
         "  sagitta verify run/supports.h5\n"
+        "  sagitta verify better/ --rows acts.h5\n"
         "  sagitta verify --dense\n"
         "  sagitta verify --dense run/ --rows acts.h5 --device cuda\n"
         "  sagitta verify --dense sae/ --rows acts.h5",
@@ -308,11 +312,16 @@ static int verify_command(struct run *run, const void *options, const char **arg
   const struct general_options *o = &all->general;
   if (all->dense.dense) return dense_check(run, all, arguments[0]);
   CHECK(arguments[0], ERR_USAGE, "give a FILE, or '--dense'");
-  CHECK(!all->dense.rows, ERR_USAGE, "'--rows' goes with '--dense'");
   CHECK(!all->dense.dictionary, ERR_USAGE, "'--dictionary' goes with '--dense'");
   const struct visit v = {
       .print = file_verify, .tell = verify_tell, .answers = 1, .out = o->quiet ? NULL : stdout};
-  return o->json ? files_tell(run, arguments[0], v) : files_visit(arguments[0], &v);
+  TRY(o->json ? files_tell(run, arguments[0], v) : files_visit(arguments[0], &v));
+  if (!all->dense.rows) return OK;
+  const struct verify_supports given = {.folder = arguments[0],
+                                        .rows = all->dense.rows,
+                                        .device = verify_device_options(&all->dense),
+                                        .out = o->json ? NULL : v.out};
+  return verify_supports(&given);
 }
 
 /* A file that one folder lacks is the difference. */

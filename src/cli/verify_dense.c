@@ -29,7 +29,8 @@ const struct option_row verify_dense_rows[VERIFY_DENSE_ROWS] = {
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "with --dense: the rows of these codes, whose errors are what gradients are made of; default: "
      "the sums of atoms take their place; of a folder without codes, as of `train`, rows of which "
-     "its encoder finds them",
+     "its encoder finds them.  Without: the rows of a folder of `refit --encoder`, whose supports "
+     "have to be those that its encoder gives them",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "with --dense: the atoms of these codes, where the folder has none, as of `encode`",
@@ -194,7 +195,7 @@ static int codes_take(const struct verify_dense_options *o, const struct support
   return rows_take(o, in, c);
 }
 
-static struct device_options device_options_of(const struct verify_dense_options *o)
+struct device_options verify_device_options(const struct verify_dense_options *o)
 {
   const char *asked;
   struct cores own;
@@ -214,7 +215,7 @@ static int codes_find(const struct verify_dense_options *o, const struct diction
                       struct own_codes *own, struct dense_case *c)
 {
   const struct atom_source *atoms = &in->source;
-  struct device_options options = device_options_of(o);
+  struct device_options options = verify_device_options(o);
   CHECK(atoms->d == 1, ERR_INPUT, "'%s' has frames: training has single atoms", atoms->name);
   TRY(own_codes_find(own, in, o->rows, rows_choose(MOST_ROWS, atoms->k, atoms->p), &options));
   c->n = own->n;
@@ -274,7 +275,7 @@ static int folder_check(struct verifier *v, const char *folder)
 
 static int device_begin(struct verifier *v)
 {
-  struct device_options options = device_options_of(v->o);
+  struct device_options options = verify_device_options(v->o);
   TRY(device_open(&v->device, &options));
   if (v->out) text_print(v->out, "computed  by %s %s\n", v->device.kind, v->device.variant);
   if (!v->json) return OK;

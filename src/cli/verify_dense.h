@@ -10,6 +10,7 @@
 
 #include "base/options.h"
 #include "base/types.h"
+#include "device/device.h"
 
 struct json;
 
@@ -20,6 +21,9 @@ struct verify_dense_options {
 };
 enum { VERIFY_DENSE_ROWS = 7 };
 extern const struct option_row verify_dense_rows[VERIFY_DENSE_ROWS];
+
+/* Of a device by these options: kind, threads, variant and kernels. */
+struct device_options verify_device_options(const struct verify_dense_options *o);
 
 /* Compare on the codes of a folder's supports.h5, or those that its encoder finds of rows, and the
  * atoms of its dictionary.h5, or of another one; where it is NULL, on built-in ones.  Lines go to
