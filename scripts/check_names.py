@@ -32,8 +32,10 @@ OTHERS = {
     "faithfulness.py, capture_attention.py, write_rows.py": "--check --first --count --model --run",
     "pip": "--no-deps",
     "scale_model.py": "--gpus",
+    "report": "--evaluated",
     "git": "--always --dirty --abbrev --git-path --no-verify --show-toplevel",
-    "tests/soak_faults": "--fault --jobs --keep --only --patience --sagitta --tries --try",
+    "tests/soak_faults": "--fault --jobs --keep --only --patience --sagitta --seconds --tries "
+                         "--try",
     "help2man": "--no-info --section --manual --source --version-string --name --include --output",
 }
 
@@ -156,7 +158,7 @@ def check_commands():
         known = set().union(*options.values(), re.findall(r"--[a-z][\w-]*", help_text + configure))
         known |= set(" ".join(OTHERS.values()).split()) | {"--list-options", "--help", "--version"}
         for path in SCRIPTS:  # a script's own: the branches of its case, or what argparse is told
-            own = re.findall(r"^ *(--[a-z-]+)\)|^ *add\(\"(--[a-z-]+)\"", text_of(path), re.M)
+            own = re.findall(r"^ *(--[a-z-]+)\)|^ *add\(\"(--[a-z0-9-]+)\"", text_of(path), re.M)
             known |= {name for pair in own for name in pair if name}
         for place, m in cited(DOCS + SCRIPTS, r"(?<![\w<-])(--[a-z][a-z0-9-]*)(?![\w-]*>)"):
             ok(m[1] in known or m[1].startswith("--with-") and "configure" in place,

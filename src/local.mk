@@ -363,7 +363,7 @@ sagitta_SOURCES = \
   %D%/cli/bench_harvest.h %D%/cli/bench_harvest.c \
   %D%/cli/bench_update.h %D%/cli/bench_update.c \
   %D%/cli/own_codes.h %D%/cli/own_codes.c \
-  %D%/cli/dense_case.h %D%/cli/dense_case.c %D%/cli/verify_dense.h %D%/cli/verify_dense.c %D%/cli/verify_supports.h %D%/cli/verify_supports.c \
+  %D%/cli/dense_case.h %D%/cli/dense_case.c %D%/cli/verify_dense.h %D%/cli/verify_dense.c \
   %D%/cli/bench_triad.h %D%/cli/bench_triad.c %D%/cli/bench_train.h %D%/cli/bench_train.c \
   %D%/cli/assemble_output.h %D%/cli/assemble_output.c %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \

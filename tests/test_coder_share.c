@@ -31,7 +31,7 @@ static void check_failure(const struct how *how)
   t.shape.rows = s->n;
   t.shape.local_rank = sharing->local_rank;
   int status = case_alloc(&t);
-  for (idx i = 0; i < t.shape.p && !status; i++) s->x[39 * t.shape.p + i] = 1e30f;
+  for (idx i = 0; i < 40 * t.shape.p && !status; i++) s->x[i] = i / t.shape.p == 39 ? 1e30f : 1;
   for (gidx i = 0; i < t.shape.p && !status; i++) t.tables[0][i] = 1e30f;
   if (!status) status = coder_open(&w, &t.shape);
   if (!status) status = coder_share(&w, sharing);

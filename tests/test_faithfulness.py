@@ -107,7 +107,8 @@ def example(folder, run, *words):
 
 @torch.no_grad()
 def main():
-    torch.backends.mha.set_fastpath_enabled(False)  # the plain formulas
+    if hasattr(torch.backends, "mha"):  # of PyTorch 2
+        torch.backends.mha.set_fastpath_enabled(False)  # the plain formulas
     with tempfile.TemporaryDirectory() as folder:
         table, layers = model_made(folder)
         tokens = torch.randint(3, WORDS, (WINDOWS, WINDOW))

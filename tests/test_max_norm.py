@@ -18,8 +18,8 @@ def squares_of(rows, shift):
 
 
 def bound_of(rows, multiple):
-    """(column medians of the first rows, square from which rows are left out): section 7 of
-    doc/numerics.md."""
+    """(column medians of the first rows, square from which rows are left out)
+    of doc/numerics.md, section 7."""
     shift = np.sort(rows[:1024], 0)[(min(len(rows), 1024) - 1) // 2].astype("f8")
     square = squares_of(rows, shift)
     square = np.sort(square[square > 0])

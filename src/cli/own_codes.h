@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The codes that a dictionary's own encoder finds of the first rows of a file, in memory.
+ * The codes that a dictionary's own encoder finds of the first rows of a file, in memory, and
+ * sagitta verify FOLDER --rows ROWS, which compares supports with them.
  *
  * Floor: cli.  Not collective. */
 #ifndef CLI_OWN_CODES_H
 #define CLI_OWN_CODES_H
+
+#include <stdio.h>
 
 #include "device/device.h"
 #include "io/dictionary.h"
@@ -30,5 +33,15 @@ struct own_codes {
 int own_codes_find(struct own_codes *o, const struct dictionary_input *dictionary, const char *rows,
                    idx most, const struct device_options *options);
 void own_codes_free(struct own_codes *o);
+
+struct verify_supports {
+  const char *folder, *rows;
+  struct device_options device; /* kind, threads, variant, kernels */
+  FILE *out;                    /* a line goes there; NULL: none */
+};
+/* The supports of a folder are those that the encoder of its dictionary gives the rows, whoever
+ * solved their codes: compare the first rows, 65,536 of them at most.  ERR_USAGE: the supports are
+ * not an encoder's; ERR_INPUT names the first row that has other atoms or scores. */
+int verify_supports(const struct verify_supports *v);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finding features: from rows to atoms that fire where the features of the rows do (N.49 - N.57).
+ * Finding features: from rows to atoms that fire where the features of the rows do (N.49 - N.55).
  *
  * Floor: find.  Knows no files: rows come from a source, and what is reached goes to a sink.
  *

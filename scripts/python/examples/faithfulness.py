@@ -99,7 +99,7 @@ class Encoder:
     def layer(self, i, x):
         name = f"encoder.layer.{i}."
         q, k, v = (part.transpose(1, 2) for part in self.heads(i, x))
-        mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        mixed = torch.softmax(q @ k.transpose(-1, -2) / q.shape[-1]**0.5, -1) @ v
         mixed = mixed.transpose(1, 2).reshape(x.shape)
         x = self.norm(name + "attention.output.LayerNorm",
                       x + self.linear(name + "attention.output.dense", mixed))
