@@ -100,9 +100,9 @@ static int save(struct encode_saves *s, struct encode_result *r)
   TRY(part_go_on(s));
   s->saves++;
   s->is_asked = 0;
-  double took = log_seconds() - begun + opening, pause = s->seconds;
-  if (WORK * took > pause) pause = WORK * took < MOST * pause ? WORK * took : MOST * pause;
-  s->due = log_seconds() + opening + pause;
+  double took = log_seconds() - begun + opening, most = MOST * s->seconds, pause = s->seconds;
+  if (WORK * took > pause) pause = WORK * took < most ? WORK * took : most;
+  s->due = log_seconds() + (opening < most ? opening : most) + pause;
   return OK;
 }
 
