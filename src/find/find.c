@@ -23,11 +23,16 @@
 enum { LINE_UPDATES = 8 };
 
 static const struct phase phase_names[FIND_PHASES] = {
-    [FIND_START] = {.name = "start"},   [FIND_READ] = {.name = "read"},
-    [FIND_SCORES] = {"scores", "GMAC"}, [FIND_CHOOSE] = {.name = "choose"},
-    [FIND_CODES] = {.name = "codes"},   [FIND_SHARE] = {.name = "share"},
-    [FIND_SUMS] = {.name = "sums"},     [FIND_MOVE] = {.name = "move"},
-    [FIND_GROW] = {.name = "grow"},     [FIND_EVALUATE] = {.name = "judge"},
+    [FIND_START] = {.name = "start"},
+    [FIND_READ] = {.name = "read"},
+    [FIND_SCORES] = {.name = "scores", .unit = "GMAC"},
+    [FIND_CHOOSE] = {.name = "choose"},
+    [FIND_CODES] = {.name = "codes"},
+    [FIND_SHARE] = {.name = "share"},
+    [FIND_SUMS] = {.name = "sums"},
+    [FIND_MOVE] = {.name = "move"},
+    [FIND_GROW] = {.name = "grow"},
+    [FIND_EVALUATE] = {.name = "judge"},
     [FIND_WRITE] = {.name = "write"},
 };
 
