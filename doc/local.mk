@@ -13,6 +13,6 @@ dist_doc_DATA += \
   %D%/install.md \
   %D%/versions.md \
   %D%/kernel-tutorial.md \
-  %D%/certified.md %D%/features.md \
+  %D%/certified.md %D%/features.md %D%/live.md \
   %D%/pictures.md
 EXTRA_DIST += %D%/pictures/light.png %D%/pictures/dark.png %D%/pictures/fit-time.png

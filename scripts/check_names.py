@@ -74,12 +74,13 @@ def cited(paths, pattern):
 @claim("formulas that are cited are defined, once")
 def check_formulas():
     known = {}
-    for letter, path in (("N", "doc/numerics.md"), ("C", "doc/certified.md")):
+    for letter, path in (("N", "doc/numerics.md"), ("C", "doc/certified.md"),
+                         ("L", "doc/live.md")):
         names = re.findall(rf"^(?:#+ | *)\(({letter}\.\d+[a-z]?)\)", text_of(path), re.M)
         known.update({name: names.count(name) for name in names})
     for name, count in known.items():
         ok(count == 1, f"({name}) is defined {count} times")
-    for place, m in cited(DOCS + CODE + SCRIPTS, r"\b([NC]\.\d+[a-z]?)\b"):
+    for place, m in cited(DOCS + CODE + SCRIPTS, r"\b([NCL]\.\d+[a-z]?)\b"):
         ok(m[1] in known, f"{place}: ({m[1]}) is not defined")
 
 

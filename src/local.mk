@@ -39,7 +39,7 @@ libsagitta_a_SOURCES += \
   %D%/model/assignment_lists.h %D%/model/assignment_lists.c \
   %D%/model/assignment_paths.h %D%/model/assignment_paths.c \
   %D%/model/assignment_sparse.h %D%/model/assignment_sparse.c \
-  %D%/model/top.h %D%/model/top.c \
+  %D%/model/top.h %D%/model/top.c %D%/model/admission.h %D%/model/admission.c \
   %D%/model/screen.h %D%/model/screen.c \
   %D%/model/codes.h %D%/model/codes.c %D%/model/encoder.h %D%/model/encoder.c \
   %D%/model/dense.h %D%/model/dense.c \
