@@ -47,7 +47,7 @@ libsagitta_a_SOURCES += \
   %D%/model/artifact.h %D%/model/artifact.c \
   %D%/model/ridges.h %D%/model/ridges.c %D%/model/arrow.h %D%/model/arrow.c %D%/model/arrow_loss.h %D%/model/arrow_loss.c \
   %D%/model/systems.h %D%/model/systems.c \
-  %D%/model/kept_rows.h %D%/model/kept_rows.c %D%/model/norms.h %D%/model/norms.c %D%/model/results.h %D%/model/results.c %D%/model/part.h %D%/model/part.c \
+  %D%/model/kept_rows.h %D%/model/kept_rows.c %D%/model/norms.h %D%/model/norms.c %D%/model/atom_step.h %D%/model/results.h %D%/model/results.c %D%/model/part.h %D%/model/part.c \
   %D%/model/state.h %D%/model/state.c \
   %D%/model/directions.h %D%/model/directions.c \
   %D%/model/assembly.h %D%/model/assembly.c \
@@ -321,7 +321,8 @@ libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
 # job: the life of a job that can be resumed
 libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c %D%/job/numerics.h %D%/job/numerics.c \
   %D%/job/run.h %D%/job/run.c %D%/job/agreement.h %D%/job/agreement.c \
-  %D%/job/job.h %D%/job/job.c %D%/job/content.h %D%/job/content.c
+  %D%/job/job.h %D%/job/job.c %D%/job/checkpoint.h %D%/job/checkpoint.c \
+  %D%/job/content.h %D%/job/content.c
 
 # synth: data with a known answer
 libsagitta_a_SOURCES += \
@@ -348,10 +349,9 @@ sagitta_SOURCES = \
   %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
-  %D%/cli/atom_steps.h %D%/cli/atom_steps.c %D%/cli/sweep_files.h %D%/cli/sweep_files.c \
+  %D%/cli/sweep_files.h %D%/cli/sweep_files.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
   %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_parts.h %D%/cli/fit_parts.c \
-  %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
   %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/train_job.h %D%/cli/train_points.h %D%/cli/train_points.c %D%/cli/cmd_train.c \
   %D%/cli/find_files.h %D%/cli/find_files.c \
   %D%/cli/fit_find.h %D%/cli/fit_find.c \

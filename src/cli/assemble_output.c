@@ -89,8 +89,8 @@ int assemble_output_open(struct assemble_output *o, struct run *run,
                                        .identify = identify,
                                        .complete = complete,
                                        .begin = begin};
-  o->job = (struct job){.run = run, .type = &type, .self = o};
-  return job_open(&o->job, output, resume, inputs);
+  o->job = (struct job){.run = run, .type = &type, .self = o, .output = *output, .resume = resume};
+  return job_open(&o->job, inputs);
 }
 
 int assemble_output_end(struct assemble_output *o, uint64_t *fingerprint,

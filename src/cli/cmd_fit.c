@@ -190,17 +190,13 @@ static const struct option_set fit_set = {
 static int inputs_open(struct fit_job *j)
 {
   const struct fit_options *o = j->o;
-  const char *output = o->output.output;
-  size_t length = output ? strlen(output) : 0;
   TRY(rows_or_capture_check(o->rows, o->capture));
   TRY(fit_top_s_parse((struct fit_options *)o));
   CHECK(o->l0 == 0, ERR_USAGE,
         "'--l0' is a number of atoms on average: add '--find features', or give '--top-s', the "
         "number of each row");
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
-  CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
-  CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
-        "'--output' is '%s', but two files are made: give a folder", output);
+  TRY(job_folder_check(&o->output));
   const struct device_options harvests = {.p = 1,
                                           .d = 1,
                                           .threads = threads_default(j->run, o->threads),
@@ -262,7 +258,7 @@ static void task_fill(struct fit_job *j)
                               .update = update_of(o->update),
                               .directions = o->directions,
                               .passes = o->passes,
-                              .beside = fit_publisher_bytes(o->atoms, j->rows.source.p),
+                              .beside = (gidx)o->atoms * j->rows.source.p * (gidx)sizeof(float),
                               .threads = threads_default(j->run, o->threads),
                               .device = o->device,
                               .variant = o->cpu_variant,
@@ -344,6 +340,10 @@ static int places_open(struct fit_job *j)
   struct fit_task *t = &j->task;
   gidx earlier;
   files->extra = &j->extra;
+  files->page = &j->page;
+  files->mean = t->center ? j->mean : NULL;
+  files->write = &j->result.phases[FIT_WRITE];
+  files->threads = t->threads;
   TRY(fit_files_claim(files, j->run, &j->o->output, j->o->resume, &earlier));
   TRY(fit_top_s_choose(j));
   TRY(parts_settle(j, earlier));
@@ -356,13 +356,12 @@ static int places_open(struct fit_job *j)
   files->device = j->result.device;
   files->top_s = encode_width(j->o);
   TRY(comm_agree(&j->run->comm, identity_begin(j)));
-  TRY(fit_files_open(files, j->run, &j->o->output, j->o->resume));
-  if (files->has_start) t->start = &files->start;
+  TRY(fit_files_open(files, &inputs));
+  if (files->job.is_resumed) t->start = &files->start;
   TRY(comm_agree(&j->run->comm, j->run->comm.rank ? OK : page_open(j)));
-  TRY(run_begin_at(j->run, &files->dictionary, &inputs, files->has_start));
-  if (j->run->comm.rank == 0 && files->has_start)
+  if (j->run->comm.rank == 0 && files->job.is_resumed)
     log_info("resume  after sweep %lld of '%s'%s", (long long)files->start.sweep,
-             files->dictionary.shown,
+             files->job.place.shown,
              files->start.sweep < t->sweeps
                  ? ""
                  : ": no sweep is left of --sweeps, and rows are only encoded again");
@@ -414,7 +413,7 @@ static void encode_fill(struct fit_job *j)
                                    .codes = 1,
                                    .nonnegative = t->nonnegative,
                                    .max_cosine = j->o->cosine_limit};
-  j->encode.stops = run_stops(&j->stops, j->run, j->files.dictionary.shown);
+  j->encode.stops = run_stops(&j->stops, j->run, j->files.job.place.shown);
 }
 
 static int block_drop(void *self, const struct support_block *block)
@@ -471,7 +470,7 @@ static int rows_encode(struct fit_job *j)
   uint64_t best = content_hash(items_terms(j->files.best, k, p, 0), k, 1, p);
   encode_fill(j);
   f->n = rows->n;
-  TRY(encode_files_resume(f, run, &j->files.supports, j->files.has_start, best));
+  TRY(encode_files_resume(f, run, &j->files.job.more[FIT_SUPPORTS], j->files.job.is_resumed, best));
   encode_files_rest(f, &j->encode, rows, &j->part, &j->rest);
   TRY(encode_grid_choose(&j->encode, c, reason, sizeof reason));
   TRY(job_begin(&f->job));
@@ -513,8 +512,8 @@ static void report(const struct fit_job *j, double seconds)
   else
     log_info("all rows of --rows, of which %lld were fitted:", (long long)r->fitted_rows);
   report_metrics(&j->encoded.metrics, 1);
-  log_info("wrote   %s", j->files.dictionary.shown);
-  log_info("wrote   %s", j->files.supports.shown);
+  log_info("wrote   %s", j->files.job.place.shown);
+  log_info("wrote   %s", j->files.job.more[FIT_SUPPORTS].shown);
 }
 
 /* The fit has ended, and all is written. */

@@ -256,17 +256,13 @@ static int given_open(struct train_job *j)
 static int inputs_open(struct train_job *j)
 {
   const struct train_options *o = j->o;
-  const char *output = o->output.output;
-  size_t length = output ? strlen(output) : 0;
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->l0 == 0 || is_batch(o), ERR_USAGE,
         "'--l0' is a number of codes on average: add '--selection batch', or give '--top-s', the "
         "number of each row");
   CHECK(!is_batch(o) || o->steps || o->epochs, ERR_USAGE,
         "'--selection batch' learns its threshold in steps: give '--epochs' of 1 or more");
-  CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
-  CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
-        "'--output' is '%s', but two files are made: give a folder", output);
+  TRY(job_folder_check(&o->output));
   TRY(rows_input_open(&j->rows, o->rows));
   if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
@@ -377,7 +373,7 @@ static int places_open(struct train_job *j)
     j->shown = f->start.count;
   }
   if (run->comm.rank == 0 && f->job.is_resumed)
-    log_info("resume  after step %lld of '%s'", (long long)f->start.step, f->state.shown);
+    log_info("resume  after step %lld of '%s'", (long long)f->start.step, f->job.more[0].shown);
   if (run->comm.rank == 0 && !f->job.is_resumed) given_show(j);
   advice_shape(&j->rows.source);
   return threads_report(run, j->o->threads);

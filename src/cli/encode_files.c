@@ -219,8 +219,9 @@ int encode_files_open(struct encode_files *f, struct run *run, const struct outp
                       int resume, const struct run_inputs *inputs)
 {
   const struct output_options at = {part_name(f, output->output), output->force};
-  f->job = (struct job){.run = run, .type = &type, .self = f, .total = f->n};
-  return job_open(&f->job, &at, resume, inputs);
+  f->job = (struct job){
+      .run = run, .type = &type, .self = f, .output = at, .resume = resume, .total = f->n};
+  return job_open(&f->job, inputs);
 }
 
 /* Rank 0: a part that is there is gone on with if it is of this dictionary. */

@@ -3,63 +3,45 @@
 #include "cli/find_files.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "base/num.h"
 #include "base/status.h"
-#include "base/watchdog.h"
-#include "job/job.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
 
-/* What is read on rank 0; of its pointers the others know which are NULL. */
-struct found {
-  int is_complete, there;
-  idx k;
-  struct finding_record record;
-  float *atoms;
-  struct found_encoder encoder;
-};
-
 /* The thresholds of a complete dictionary. */
-static int encoder_take(struct find_files *f, struct found *out)
+static int encoder_take(struct find_files *f)
 {
+  const struct output_place *from = &f->job.place;
   struct stored_encoder stored;
   struct h5_file h5;
   int there = 0;
-  TRY(h5_open(&h5, f->dictionary.file));
+  TRY(h5_open(&h5, from->file));
   TRY(h5_close_after(&h5, encoder_read(&h5, &f->arena, &stored, &there)));
   CHECK(there && stored.has_encoder && stored.encoder.kind == ENCODER_ACTIVE, ERR_INPUT,
-        "'%s' has no thresholds: begin again, with --force and not --resume", f->dictionary.shown);
-  out->encoder = stored.encoder.active;
+        "'%s' has no thresholds: begin again, with --force and not --resume", from->shown);
+  f->found.encoder = stored.encoder.active;
   return OK;
 }
 
 /* Find what the earlier run left. */
-static int before_find(struct find_files *f, const struct identity_text *now, struct found *out)
+static int before_find(struct find_files *f, struct job *job)
 {
-  out->is_complete = input_is_there(f->dictionary.file);
-  const struct output_place *from = out->is_complete ? &f->dictionary : &f->state;
-  if (!input_is_there(from->file)) return OK;
-  TRY(identity_text_check(now, from->file, from->shown));
+  struct find_found *out = &f->found;
+  out->is_complete = input_is_there(job->place.file);
+  const struct output_place *from = out->is_complete ? &job->place : &job->more[0];
+  TRY(job_file_check(job, from, &job->is_resumed));
+  if (!job->is_resumed) return OK;
   TRY(finding_read(from->file, &f->arena, f->p, &out->record, &out->atoms, &out->k));
-  out->there = 1;
-  return out->is_complete ? encoder_take(f, out) : OK;
+  return out->is_complete ? encoder_take(f) : OK;
 }
 
-static int places_find(struct find_files *f, const struct run *run,
-                       const struct output_options *output, int resume, struct found *found)
+static int find(void *self, struct job *job)
 {
-  TRY(output_place(&f->dictionary, output->output, "dictionary.h5", 1));
-  TRY(output_place(&f->state, output->output, "state.h5", 1));
-  TRY(output_place(&f->supports, output->output, "supports.h5", 1));
-  if (resume) TRY(before_find(f, &run->identity, found));
-  if (found->there) return OK;
-  int is_left = input_is_there(f->state.file) && !input_is_there(f->dictionary.file);
-  if (is_left && !resume && !output->force) return job_part_refuse(f->state.file);
-  TRY(output_check_free(f->dictionary.file, output->force));
-  TRY(output_check_free(f->state.file, output->force));
-  return output_check_free(f->supports.file, output->force);
+  const char *state = job->more[0].file;
+  if (job->resume) return before_find(self, job);
+  int is_left = input_is_there(state) && !input_is_there(job->place.file);
+  return is_left && !job->output.force ? job_part_refuse(state) : OK;
 }
 
 /* An array of rank 0 to all, where the others allocate it; NULL stays NULL. */
@@ -88,9 +70,14 @@ static int lines_send(struct find_files *f, struct comm *c, const struct finding
   return comm_broadcast(c, f->lines, r->count, sizeof *f->lines);
 }
 
-static int start_send(struct find_files *f, struct comm *c, struct found *s)
+/* Of pointers of rank 0 the others know which are NULL. */
+static int distribute(void *self, struct comm *c)
 {
+  struct find_files *f = self;
+  struct find_found *s = &f->found;
   struct finding_record *r = &s->record;
+  if (!f->job.is_resumed) return OK;
+  TRY(comm_broadcast(c, s, 1, sizeof *s));
   gidx k = s->k, p = f->p;
   TRY(array_send(f, c, &s->atoms, k * p, sizeof *s->atoms));
   TRY(array_send(f, c, &r->means, k, sizeof *r->means));
@@ -116,16 +103,14 @@ static int start_send(struct find_files *f, struct comm *c, struct found *s)
 }
 
 int find_files_open(struct find_files *f, struct run *run, const struct output_options *output,
-                    int resume)
+                    int resume, const struct run_inputs *inputs)
 {
-  struct comm *c = &run->comm;
-  struct found found = {0};
-  int status = c->rank ? OK : places_find(f, run, output, resume, &found);
-  TRY(comm_agree(c, status));
-  TRY(comm_broadcast(c, &found, 1, sizeof found));
-  f->has_start = found.there;
-  f->is_complete = found.there && found.is_complete;
-  return found.there ? start_send(f, c, &found) : OK;
+  static const struct job_type type = {.file = "dictionary.h5",
+                                       .more = {"state.h5", "supports.h5"},
+                                       .find = find,
+                                       .distribute = distribute};
+  f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
+  return job_open(&f->job, inputs);
 }
 
 void find_files_free(struct find_files *f)
@@ -190,10 +175,8 @@ int find_files_write(struct find_files *f, struct run *run, const struct find_po
 {
   TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
   TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
-  if (!is_end) return file_write(f, run, p, f->state.file, 0);
-  TRY(file_write(f, run, p, f->dictionary.file, 1));
-  int step = watchdog_begin(ERR_IO, "removing", f->state.file);
-  unlink(f->state.file); /* that it is not there is no failure */
-  watchdog_end(step);
+  if (!is_end) return file_write(f, run, p, f->job.more[0].file, 0);
+  TRY(file_write(f, run, p, f->job.place.file, 1));
+  output_remove(f->job.more[0].file);
   return OK;
 }

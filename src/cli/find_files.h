@@ -12,25 +12,31 @@
 #include "find/find.h"
 #include "io/dictionary.h"
 #include "io/finding.h"
+#include "job/job.h"
 
 struct find_files {
-  struct output_place dictionary, state, supports; /* rank 0 */
+  struct job job; /* of dictionary.h5, more[0], state.h5, and more[1], supports.h5 */
   idx k, p;
   idx top_s;          /* atoms a row that routing takes, where it is asked for */
   const char *device; /* borrowed: what computes, once it is known */
   int threads;
-  int is_complete;           /* resumed: the dictionary is there */
-  int has_start;             /* resumed: there is something to go on from, or that */
-  struct find_point start;   /* on every rank; with is_complete the end */
+  struct find_found {
+    int is_complete; /* the dictionary is there */
+    idx k;
+    struct finding_record record;
+    float *atoms;
+    struct found_encoder encoder;
+  } found;                   /* resumed: what is read; arrays are NULL that it has not */
+  struct find_point start;   /* resumed: on every rank; the end, where the dictionary is there */
   struct find_line *lines;   /* [start.count] */
   struct matrix_output file; /* being written, on rank 0 */
   struct arena arena;
 };
 
-/* Claim the places; files has k, p and top_s.  With resume read what is there: ERR_INPUT when it is
- * of another job than run->identity.  Collective. */
+/* Open the job; files has k, p and top_s.  With resume read what is there: ERR_INPUT when it is of
+ * another job than run->identity.  Collective. */
 int find_files_open(struct find_files *files, struct run *run, const struct output_options *output,
-                    int resume);
+                    int resume, const struct run_inputs *inputs);
 void find_files_free(struct find_files *files);
 
 /* Write what was reached: state.h5, or at the end dictionary.h5.  Rank 0 alone. */

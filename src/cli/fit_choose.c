@@ -213,8 +213,8 @@ static int earlier_read(const struct fit_job *j, idx *top_s)
 {
   char *text, value[32];
   *top_s = 0;
-  if (!j->o->resume || !input_is_there(j->files.dictionary.file)) return OK;
-  TRY(identity_text_read(j->files.dictionary.file, &text));
+  if (!j->o->resume || !input_is_there(j->files.job.place.file)) return OK;
+  TRY(identity_text_read(j->files.job.place.file, &text));
   if (identity_text_find(text, "top-s", value, sizeof value)) *top_s = (idx)strtol(value, NULL, 10);
   free(text);
   return OK;

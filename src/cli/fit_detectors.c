@@ -37,7 +37,7 @@ int fit_detectors_check(struct fit_job *j)
 /* Where the codes are, on every rank. */
 static int codes_find(struct fit_job *j, char *file, size_t capacity)
 {
-  if (j->run->comm.rank == 0) memcpy(file, j->files.supports.file, capacity);
+  if (j->run->comm.rank == 0) memcpy(file, j->files.job.more[FIT_SUPPORTS].file, capacity);
   return comm_broadcast(&j->run->comm, file, (gidx)capacity, 1);
 }
 
@@ -57,7 +57,7 @@ int fit_detectors_run(struct fit_job *j)
 {
   struct comm *c = &j->run->comm;
   struct supports_input codes = {0};
-  char file[sizeof j->files.supports.file] = {0};
+  char file[sizeof j->files.job.more[FIT_SUPPORTS].file] = {0};
   if (!j->o->detectors) return OK;
   TRY(codes_find(j, file, sizeof file));
   TRY(inputs_agree(c, supports_input_open(&codes, file)));
@@ -66,5 +66,5 @@ int fit_detectors_run(struct fit_job *j)
   supports_input_close(&codes);
   j->extra.detectors =
       (struct detectors){j->task.k, j->rows.source.p, j->detected.weights, j->detected.threshold};
-  return fit_files_end(&j->files, j->run, j->task.center ? j->mean : NULL, j->task.threads);
+  return fit_files_end(&j->files);
 }

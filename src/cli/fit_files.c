@@ -9,7 +9,6 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "job/numerics.h"
-#include "job/job.h"
 #include "io/inputs.h"
 #include "io/part.h"
 
@@ -21,7 +20,7 @@ struct former {
   struct history_line *lines;
 };
 
-static int former_look(struct fit_files *f, const char *path, struct former *former)
+static int former_read(struct fit_files *f, const char *path, struct former *former)
 {
   *former = (struct former){.path = path, .there = input_is_there(path)};
   return former->there ? fit_record_read(path, &f->arena, &former->record, &former->lines) : OK;
@@ -73,29 +72,18 @@ static struct fit_line line_of(const struct history_line *l)
                            .escalated = (gidx)l->escalated};
 }
 
-/* What is read on rank 0; its sizes, before the arrays go to all ranks. */
-struct found {
-  int there, has_mean, has_sums;
-  gidx sweep;
-  uint64_t rows_hash, held_hash;
-  struct fit_line *lines;
-  float *atoms;
-  real *mean;
-  struct fit_sums sums;
-};
-
 /* Read what `from` holds; the best atoms are its own, or those of dictionary.h5. */
 static int found_read(struct fit_files *f, const struct former *from,
-                      const struct former *dictionary, struct found *out)
+                      const struct former *dictionary)
 {
+  struct fit_found *out = &f->found;
   gidx n = from->record.sweeps, best;
   int ignored;
-  *out = (struct found){.there = 1,
-                        .has_sums = f->has_parts,
-                        .sweep = n,
-                        .rows_hash = from->record.rows.rows,
-                        .held_hash = from->record.held.rows,
-                        .sums = {f->k, f->p, NULL, NULL, NULL}};
+  *out = (struct fit_found){.sweep = n,
+                            .rows_hash = from->record.rows.rows,
+                            .held_hash = from->record.held.rows,
+                            .sums = {f->k, f->p, NULL, NULL, NULL}};
+  f->job.is_resumed = 1;
   TRY(arena_alloc(&f->arena, &out->lines, n + 1, sizeof *out->lines));
   TRY(arena_alloc(&f->arena, &out->atoms, (gidx)f->k * f->p, sizeof *out->atoms));
   TRY(arena_alloc(&f->arena, &out->mean, f->p, sizeof *out->mean));
@@ -114,23 +102,21 @@ static int found_read(struct fit_files *f, const struct former *from,
 }
 
 /* Rank 0: find what the earlier run left. */
-static int resume_look(struct fit_files *f, struct found *out)
+static int resume_find(struct fit_files *f, const struct job *job)
 {
-  struct former d, s;
-  *out = (struct found){0};
-  TRY(former_look(f, f->dictionary.file, &d));
-  if (!d.there) return OK;
-  TRY(identity_text_check(&f->sweep.run->identity, d.path, d.path));
-  TRY(former_look(f, f->state.file, &s));
-  if (s.there) {
-    TRY(identity_text_check(&f->sweep.run->identity, s.path, s.path));
-    TRY(pair_check(&d, &s));
+  const struct output_place *places[] = {&job->place, &job->more[FIT_STATE]};
+  struct former d, s, *all[] = {&d, &s};
+  for (int i = 0; i < LENGTH(all); i++) {
+    TRY(former_read(f, places[i]->file, all[i]));
+    if (!d.there) return OK;
+    TRY(job_file_check(job, places[i], &all[i]->there));
   }
-  if (s.there && s.record.sweeps >= d.record.sweeps) return found_read(f, &s, &d, out);
+  if (s.there) TRY(pair_check(&d, &s));
+  if (s.there && s.record.sweeps >= d.record.sweeps) return found_read(f, &s, &d);
   CHECK(d.record.best == d.record.sweeps && !f->has_parts, ERR_INPUT,
         "'%s' has the atoms of sweep %lld of %lld, and '%s' is not there to go on from", d.path,
-        (long long)d.record.best, (long long)d.record.sweeps, f->state.file);
-  return found_read(f, &d, &d, out);
+        (long long)d.record.best, (long long)d.record.sweeps, s.path);
+  return found_read(f, &d, &d);
 }
 
 /* *minibatch <- of the run that left a file. */
@@ -149,82 +135,29 @@ static int minibatch_read(const char *path, gidx *minibatch)
 static int places_claim(struct fit_files *f, const struct output_options *output, int resume,
                         gidx *minibatch)
 {
-  const char *place = output->output;
   struct former former = {0};
-  TRY(output_place(&f->dictionary, place, "dictionary.h5", 1));
-  TRY(output_place(&f->supports, place, "supports.h5", 1));
-  TRY(output_place(&f->state, place, "state.h5", 1));
+  TRY(job_claim(&f->job));
   TRY(sweep_files_claim(&f->sweep, output, resume));
-  if (resume) TRY(former_look(f, f->dictionary.file, &former));
-  if (former.there) TRY(minibatch_read(f->dictionary.file, minibatch));
-  return OK;
-}
-
-int fit_files_claim(struct fit_files *f, struct run *run, const struct output_options *output,
-                    int resume, gidx *minibatch)
-{
-  struct comm *c = &run->comm;
-  *minibatch = -1;
-  f->sweep.run = run;
-  f->sweep.shown = f->dictionary.shown;
-  TRY(comm_agree(c, c->rank ? OK : places_claim(f, output, resume, minibatch)));
-  TRY(sweep_files_tell(&f->sweep));
-  return comm_broadcast(c, minibatch, 1, sizeof *minibatch);
+  if (resume) TRY(former_read(f, f->job.place.file, &former));
+  return former.there ? minibatch_read(former.path, minibatch) : OK;
 }
 
 /* Refuse to begin where a fit was stopped: it has no supports.h5, which is made at its end, or a
  * part of it. */
-static int stopped_look(struct fit_files *f)
+static int stopped_check(struct fit_files *f, const struct job *job)
 {
+  const char *supports = job->more[FIT_SUPPORTS].file;
   struct former former;
-  int is_part = job_part_is_left(f->supports.file, part_kind.name, 0);
-  if (input_is_there(f->supports.file) && !is_part) return OK;
-  int status = former_look(f, f->dictionary.file, &former);
+  if (input_is_there(supports) && !job_part_is_left(supports, part_kind.name, 0)) return OK;
+  int status = former_read(f, job->place.file, &former);
   status_clear();
   return !status && former.there ? job_part_refuse(former.path) : OK;
 }
 
-static int places_find(struct fit_files *f, const struct output_options *output, int resume,
-                       struct found *found)
+static int find(void *self, struct job *job)
 {
-  if (resume) TRY(resume_look(f, found));
-  if (found->there) return OK;
-  CHECK(!resume || output->force || !input_is_there(f->state.file), ERR_CREATE,
-        "'%s' is there, but not '%s', from which --resume goes on: bring that one back, or begin "
-        "again, with --force and not --resume",
-        f->state.shown, f->dictionary.shown);
-  if (!resume && !output->force) TRY(stopped_look(f));
-  TRY(output_check_free(f->dictionary.file, output->force));
-  TRY(output_check_free(f->state.file, output->force));
-  return output_check_free(f->supports.file, output->force);
-}
-
-/* lines <- as the file has them; room for twice as many as are needed. */
-static int lines_take(struct fit_files *f, const struct fit_sweep *s)
-{
-  gidx n = s->point.sweep + 1;
-  if (n > f->lines_max) {
-    f->lines_max = 2 * n;
-    TRY(arena_alloc(&f->arena, &f->lines, f->lines_max, sizeof *f->lines));
-  }
-  for (gidx i = 0; i < n; i++) {
-    const struct fit_line *l = &s->point.lines[i];
-    f->lines[i] = (struct history_line){.sweep = (real)l->sweep,
-                                        .explained_variance = l->fitted,
-                                        .held_out = l->held,
-                                        .dead = (real)l->dead,
-                                        .revived = (real)l->revived,
-                                        .accepted = (real)l->accepted,
-                                        .rejected = (real)l->rejected,
-                                        .escalated = (real)l->escalated};
-  }
-  f->record = (struct fit_record){.sweeps = s->point.sweep,
-                                  .best = s->best,
-                                  .rounds = f->rounds,
-                                  .top_s = f->top_s,
-                                  .rows.rows = s->point.rows_hash,
-                                  .held.rows = s->point.held_hash};
-  return OK;
+  if (job->resume) return resume_find(self, job);
+  return job->output.force ? OK : stopped_check(self, job);
 }
 
 /* An array of rank 0 to all, where the others allocate it; NULL stays NULL. */
@@ -236,9 +169,14 @@ static int array_send(struct fit_files *f, struct comm *c, void *array, gidx cou
   return comm_broadcast(c, *at, count, size);
 }
 
-static int found_send(struct fit_files *f, struct comm *c, struct found *s)
+/* Pointers in what is found are those of rank 0, and are replaced. */
+static int distribute(void *self, struct comm *c)
 {
+  struct fit_files *f = self;
+  struct fit_found *s = &f->found;
   gidx k = f->k, p = f->p;
+  if (!f->job.is_resumed) return OK;
+  TRY(comm_broadcast(c, s, 1, sizeof *s));
   TRY(array_send(f, c, &s->lines, s->sweep + 1, sizeof *s->lines));
   TRY(array_send(f, c, &s->atoms, k, (size_t)p * sizeof *s->atoms));
   TRY(array_send(f, c, &s->mean, p, sizeof *s->mean));
@@ -249,7 +187,7 @@ static int found_send(struct fit_files *f, struct comm *c, struct found *s)
                                 .mean = s->has_mean ? s->mean : NULL,
                                 .rows_hash = s->rows_hash,
                                 .held_hash = s->held_hash};
-  if (!s->has_sums) return OK;
+  if (!f->has_parts) return OK;
   TRY(array_send(f, c, &s->sums.gram, k, (size_t)k * sizeof(real)));
   TRY(array_send(f, c, &s->sums.target, k, (size_t)p * sizeof(real)));
   TRY(array_send(f, c, &s->sums.idle, k, sizeof(idx)));
@@ -259,23 +197,6 @@ static int found_send(struct fit_files *f, struct comm *c, struct found *s)
   return OK;
 }
 
-int fit_files_open(struct fit_files *f, struct run *run, const struct output_options *output,
-                   int resume)
-{
-  struct comm *c = &run->comm;
-  struct found found = {0};
-  int status = arena_alloc(&f->arena, &f->best, (gidx)f->k * f->p, sizeof *f->best);
-  if (!status && c->rank == 0) status = places_find(f, output, resume, &found);
-  TRY(comm_agree(c, status));
-  /* Pointers among it are overwritten where they mean nothing. */
-  TRY(comm_broadcast(c, &found, 1, sizeof found));
-  f->has_start = found.there;
-  if (!found.there) return OK;
-  TRY(found_send(f, c, &found));
-  struct fit_sweep former = {.point = f->start, .best = fit_best(found.lines, found.sweep)};
-  return comm_agree(c, c->rank ? OK : lines_take(f, &former));
-}
-
 void fit_files_free(struct fit_files *f)
 {
   sweep_files_free(&f->sweep);
@@ -283,52 +204,140 @@ void fit_files_free(struct fit_files *f)
   *f = (struct fit_files){0};
 }
 
-/* Publish atoms with what is known now; sums: NULL for none. */
-static int atoms_write(struct fit_files *f, const struct run *run, const char *path,
-                       const float *atoms, const real *mean, const struct fit_sums *sums,
-                       int threads)
+/* *lines <- those of run.json, as a file has them. */
+static int lines_make(const struct fit_page *page, struct arena *arena, struct history_line **lines)
 {
-  struct run_fact facts[MAX_FACTS];
-  TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
-  TRY(nonnegative_write(&f->file.result.h5, f->nonnegative));
-  TRY(matrix_output_write(&f->file, 0, f->k, atoms));
-  if (mean) TRY(object_write_vector(&f->file.result.h5, "/mean", f->p, mean));
-  TRY(fit_record_write(&f->file, &f->record, f->lines));
-  if (sums) TRY(fit_sums_write(&f->file, sums));
-  TRY(fit_extra_write(&f->file, f->extra));
-  return matrix_output_finish(&f->file, facts, run_facts(run, f->device, threads, facts));
-}
-
-int fit_files_take(struct fit_files *f, const struct fit_sweep *s)
-{
-  if (s->best == s->point.sweep)
-    memcpy(f->best, s->point.atoms, (size_t)f->k * (size_t)f->p * sizeof *f->best);
-  return lines_take(f, s);
-}
-
-int fit_files_write(struct fit_files *f, const struct run *run, const struct fit_sweep *s,
-                    int threads)
-{
-  const struct fit_point *point = &s->point;
-  const struct fit_sums sums = {f->k, f->p, point->gram, point->target, point->idle};
-  int is_best = s->best == point->sweep;
-  if (!is_best || point->gram)
-    TRY(atoms_write(f, run, f->state.file, point->atoms, point->mean, point->gram ? &sums : NULL,
-                    threads));
-  if (!is_best) sweep_files_end(&f->sweep);
-  if (!is_best) return OK;
-  TRY(atoms_write(f, run, f->dictionary.file, point->atoms, point->mean, NULL, threads));
-  output_remove(f->supports.file);
-  sweep_files_end(&f->sweep);
-  if (!point->gram) output_remove(f->state.file);
+  gidx n = page->sweep + 1;
+  TRY(arena_alloc(arena, lines, n, sizeof **lines));
+  for (gidx i = 0; i < n; i++) {
+    const struct fit_line *l = &page->lines[i];
+    (*lines)[i] = (struct history_line){.sweep = (real)l->sweep,
+                                        .explained_variance = l->fitted,
+                                        .held_out = l->held,
+                                        .dead = (real)l->dead,
+                                        .revived = (real)l->revived,
+                                        .accepted = (real)l->accepted,
+                                        .rejected = (real)l->rejected,
+                                        .escalated = (real)l->escalated};
+  }
   return OK;
 }
 
-int fit_files_end(struct fit_files *f, struct run *run, const real *mean, int threads)
+/* Publish atoms with what is known now; sums: NULL for none. */
+static int atoms_write(struct fit_files *f, const char *path, const float *atoms,
+                       const struct fit_sums *sums)
 {
-  struct comm *c = &run->comm;
-  int whole = f->record.best == f->record.sweeps && !fit_extra_is_there(f->extra);
-  return comm_agree(c, whole || c->rank || !f->lines
+  const struct fit_page *page = f->page;
+  const struct fit_record record = {.sweeps = page->sweep,
+                                    .best = page->best,
+                                    .rounds = f->rounds,
+                                    .top_s = f->top_s,
+                                    .rows.rows = page->rows_hash,
+                                    .held.rows = page->held_hash};
+  struct run_fact facts[MAX_FACTS];
+  struct history_line *lines;
+  struct arena arena = {0};
+  TRY(lines_make(page, &arena, &lines));
+  TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
+  TRY(nonnegative_write(&f->file.result.h5, f->nonnegative));
+  TRY(matrix_output_write(&f->file, 0, f->k, atoms));
+  if (f->mean) TRY(object_write_vector(&f->file.result.h5, "/mean", f->p, f->mean));
+  TRY(fit_record_write(&f->file, &record, lines));
+  if (sums) TRY(fit_sums_write(&f->file, sums));
+  TRY(fit_extra_write(&f->file, f->extra));
+  int n = run_facts(f->job.run, f->device, f->threads, facts);
+  TRY(matrix_output_finish(&f->file, facts, n));
+  arena_free(&arena);
+  return OK;
+}
+
+static int sweep_write(struct fit_files *f)
+{
+  const struct fit_point *point = &f->sweep_now.point;
+  const struct fit_sums sums = {f->k, f->p, point->gram, point->target, point->idle};
+  const char *state = f->job.more[FIT_STATE].file;
+  int is_best = f->sweep_now.best == point->sweep;
+  if (!is_best || point->gram) TRY(atoms_write(f, state, point->atoms, point->gram ? &sums : NULL));
+  if (is_best) TRY(atoms_write(f, f->job.place.file, point->atoms, NULL));
+  if (is_best) output_remove(f->job.more[FIT_SUPPORTS].file);
+  sweep_files_end(&f->sweep);
+  if (is_best && !point->gram) output_remove(state);
+  return OK;
+}
+
+static int save(void *self)
+{
+  struct fit_files *f = self;
+  gidx k = f->k, p = f->p, sums = f->sweep_now.point.gram ? k * (k + p) * (gidx)sizeof(real) : 0;
+  phase_begin(f->write);
+  TRY(sweep_write(f));
+  fit_page_write(f->page);
+  phase_end(f->write, (double)(sums + k * p * (gidx)sizeof(float)));
+  return OK;
+}
+
+/* Every rank has the best atoms.  What the writer's thread reads is its own, but for sums. */
+static int snapshot(void *self)
+{
+  struct fit_files *f = self;
+  struct fit_sweep *s = &f->sweep_now;
+  int is_best = s->best == s->point.sweep;
+  gidx count = (gidx)f->k * f->p;
+  if (!is_best && f->job.run->comm.rank) return OK;
+  if (!is_best && !f->other) TRY(arena_alloc(&f->arena, &f->other, count, sizeof *f->other));
+  float *copy = is_best ? f->best : f->other;
+  memcpy(copy, s->point.atoms, (size_t)count * sizeof *copy);
+  if (f->job.run->comm.rank) return OK;
+  TRY(fit_page_take(f->page, &s->point, s->best));
+  s->point.atoms = copy;
+  return OK;
+}
+
+int fit_files_publish(struct fit_files *f, const struct fit_sweep *s)
+{
+  f->sweep_now = *s;
+  TRY(job_checkpoint(&f->job));
+  return s->point.gram ? job_wait(&f->job) : OK;
+}
+
+int fit_files_end(struct fit_files *f)
+{
+  struct comm *c = &f->job.run->comm;
+  const struct fit_page *page = f->page;
+  int is_whole = page->best == page->sweep && !fit_extra_is_there(f->extra);
+  return comm_agree(c, c->rank || is_whole || !page->lines
                            ? OK
-                           : atoms_write(f, run, f->dictionary.file, f->best, mean, NULL, threads));
+                           : atoms_write(f, f->job.place.file, f->best, NULL));
+}
+
+int fit_files_claim(struct fit_files *f, struct run *run, const struct output_options *output,
+                    int resume, gidx *minibatch)
+{
+  static const struct job_type type = {
+      .file = "dictionary.h5",
+      .more = {[FIT_STATE] = "state.h5", [FIT_SUPPORTS] = "supports.h5"},
+      .find = find,
+      .distribute = distribute,
+      .snapshot = snapshot,
+      .save = save};
+  struct comm *c = &run->comm;
+  *minibatch = -1;
+  f->job = (struct job){.run = run,
+                        .type = &type,
+                        .self = f,
+                        .output = *output,
+                        .resume = resume,
+                        .writes_beside = 1};
+  f->sweep.run = run;
+  f->sweep.shown = f->job.place.shown;
+  TRY(comm_agree(c, c->rank ? OK : places_claim(f, output, resume, minibatch)));
+  TRY(sweep_files_tell(&f->sweep));
+  return comm_broadcast(c, minibatch, 1, sizeof *minibatch);
+}
+
+int fit_files_open(struct fit_files *f, const struct run_inputs *inputs)
+{
+  int status = arena_alloc(&f->arena, &f->best, (gidx)f->k * f->p, sizeof *f->best);
+  TRY(comm_agree(&f->job.run->comm, status));
+  return job_open(&f->job, inputs);
 }

@@ -13,27 +13,42 @@
 #define CLI_FIT_FILES_H
 
 #include "cli/command.h"
+#include "cli/fit_page.h"
 #include "cli/sweep_files.h"
 #include "fit/fit.h"
 #include "io/dictionary.h"
-#include "io/fit_history.h"
 #include "io/fit_extra.h"
+#include "io/fit_history.h"
+#include "job/checkpoint.h"
+
+enum { FIT_STATE, FIT_SUPPORTS }; /* in job.more */
 
 struct fit_files {
-  struct output_place dictionary, state, supports; /* rank 0 */
-  struct sweep_files sweep;                        /* what there is of the sweep in work */
+  struct job job;           /* of dictionary.h5, more[0], state.h5, and more[1], supports.h5 */
+  struct sweep_files sweep; /* what there is of the sweep in work */
   idx k, p;
   int nonnegative, has_parts; /* has_parts: state.h5 has the sums of what was fitted */
   idx rounds, top_s;          /* that rows are encoded with */
-  const char *device;         /* borrowed: what computes, once it is known */
-  int has_start;              /* resumed: there is something to go on from */
-  struct fit_point start;     /* on every rank */
+  const char *device;         /* borrowed, as are the next: what computes, once it is known */
+  struct fit_page *page;      /* begun: lines of all sweeps, and run.json, which is written too */
+  const real *mean;           /* [p] that of all sweeps; NULL: rows are not centred */
+  struct fit_extra *extra;
+  struct phase *write; /* what the writer's thread does is counted here */
+  int threads;
+  struct fit_found {
+    int has_mean;
+    gidx sweep;
+    uint64_t rows_hash, held_hash;
+    struct fit_line *lines;
+    float *atoms;
+    real *mean;
+    struct fit_sums sums;
+  } found;                    /* resumed: as rank 0 has read it */
+  struct fit_point start;     /* and as every rank has it */
   float *best;                /* [k][p] the best atoms so far */
-  struct fit_record record;
-  struct fit_extra *extra;    /* borrowed */
-  struct history_line *lines; /* [lines_max] */
-  gidx lines_max;
-  struct matrix_output file; /* being written, on rank 0 */
+  struct fit_sweep sweep_now; /* that is being published, on rank 0 */
+  float *other;               /* [k][p] its atoms where they are not the best */
+  struct matrix_output file;  /* being written, on rank 0 */
   struct arena arena;
 };
 
@@ -41,22 +56,17 @@ struct fit_files {
  * its identity has; -1: there is none.  Collective. */
 int fit_files_claim(struct fit_files *files, struct run *run, const struct output_options *output,
                     int resume, gidx *minibatch);
-/* Then files has k, p, nonnegative and has_parts.  With resume read what is there: ERR_INPUT when
- * it is of another job than run->identity, or the two files are not of one fit.  Collective. */
-int fit_files_open(struct fit_files *files, struct run *run, const struct output_options *output,
-                   int resume);
+/* Then open the job; files has k, p, nonnegative and has_parts.  With resume read what is there:
+ * ERR_INPUT when it is of another job than run->identity, or the two files are not of one fit.
+ * Collective. */
+int fit_files_open(struct fit_files *files, const struct run_inputs *inputs);
 void fit_files_free(struct fit_files *files);
 
-/* Take what is to be written of a sweep, its lines, and its atoms if they are the best so far; not
- * while fit_files_write() is at work.  On every rank; not collective.  ERR_MEMORY. */
-int fit_files_take(struct fit_files *files, const struct fit_sweep *sweep);
+/* Publish a sweep, then run.json, while the next one computes; by parts at once, since there is no
+ * second copy of sums of K^2 numbers.  After job_wait().  Collective. */
+int fit_files_publish(struct fit_files *files, const struct fit_sweep *sweep);
 
-/* Write the sweep that was taken; of *sweep all but its lines is used, and on rank 0 alone.  Any
- * thread; not collective. */
-int fit_files_write(struct fit_files *files, const struct run *run, const struct fit_sweep *sweep,
-                    int threads);
-
-/* The fit has ended: dictionary.h5 gets the lines of all sweeps.  mean[p], or NULL.  Collective. */
-int fit_files_end(struct fit_files *files, struct run *run, const real *mean, int threads);
+/* The fit has ended: dictionary.h5 gets the lines of all sweeps.  Collective. */
+int fit_files_end(struct fit_files *files);
 
 #endif

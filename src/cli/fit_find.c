@@ -155,13 +155,13 @@ static uint64_t stop_asked(void *self)
   real now = log_seconds();
   if (now - j->looked < LOOK_SECONDS && !stop_signal()) return 0;
   j->looked = now;
-  return run_stop_asked(j->run, j->files.dictionary.shown);
+  return run_stop_asked(j->run, j->files.job.place.shown);
 }
 
 static void stop_show(void *self, uint64_t asked)
 {
   struct find_job *j = self;
-  run_stopped(j->run, j->files.dictionary.shown, asked);
+  run_stopped(j->run, j->files.job.place.shown, asked);
 }
 
 static void find_points_sink(struct find_job *j)
@@ -170,7 +170,7 @@ static void find_points_sink(struct find_job *j)
                                point_take,
                                j->o->save_seconds,
                                {stop_asked, stop_show, j},
-                               run_wishes(&j->wishes, j->run, j->files.dictionary.shown)};
+                               run_wishes(&j->wishes, j->run, j->files.job.place.shown)};
 }
 
 int fit_finds_features(const struct fit_options *o)
@@ -217,14 +217,10 @@ static int options_check(const struct fit_options *o)
 static int inputs_open(struct find_job *j)
 {
   const struct fit_options *o = j->o;
-  const char *output = o->output.output;
-  size_t length = output ? strlen(output) : 0;
   TRY(options_check(o));
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
-  CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
-  CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
-        "'--output' is '%s', but two files are made: give a folder", output);
+  TRY(job_folder_check(&o->output));
   TRY(rows_input_open(&j->rows, o->rows));
   if (!o->holdout) return OK;
   TRY(rows_input_open(&j->holdout, o->holdout));
@@ -269,14 +265,13 @@ static int places_open(struct find_job *j)
   f->device = j->result.device;
   f->threads = j->task.threads;
   TRY(comm_agree(&run->comm, identity_begin(j)));
-  TRY(find_files_open(f, run, &j->o->output, j->o->resume));
-  if (f->has_start && !f->is_complete) j->task.start = &f->start;
-  j->shown = f->has_start ? f->start.count : 0;
+  TRY(find_files_open(f, run, &j->o->output, j->o->resume, &inputs));
+  if (f->job.is_resumed && !f->found.is_complete) j->task.start = &f->start;
+  j->shown = f->job.is_resumed ? f->start.count : 0;
   run->max_seconds = j->o->max_seconds;
-  TRY(run_begin_at(run, &f->dictionary, &inputs, f->has_start));
-  if (run->comm.rank == 0 && f->has_start)
+  if (run->comm.rank == 0 && f->job.is_resumed)
     log_info("resume  after update %lld%s", (long long)f->start.update,
-             f->is_complete ? ", the last: rows are only encoded again" : "");
+             f->found.is_complete ? ", the last: rows are only encoded again" : "");
   advice_shape(&j->rows.source);
   return threads_report(run, j->o->threads);
 }
@@ -313,7 +308,7 @@ static void encode_fill(struct find_job *j)
                                    .codes = 1,
                                    .nonnegative = 1,
                                    .max_cosine = j->o->cosine_limit};
-  j->encode.stops = run_stops(&j->stops, j->run, j->files.dictionary.shown);
+  j->encode.stops = run_stops(&j->stops, j->run, j->files.job.place.shown);
   encode_cut_choose(&j->encode, j->run->comm.size);
 }
 
@@ -334,7 +329,7 @@ static int rows_encode(struct find_job *j)
   uint64_t name = content_hash(items_terms(j->atoms, k, p, 0), k, 1, p);
   encode_fill(j);
   f->n = rows->n;
-  TRY(encode_files_resume(f, j->run, &j->files.supports, j->files.has_start, name));
+  TRY(encode_files_resume(f, j->run, &j->files.job.more[1], j->files.job.is_resumed, name));
   encode_files_rest(f, &j->encode, rows, &j->part, &j->rest);
   TRY(job_begin(&f->job));
   TRY(encode_run(&j->encode, &j->run->comm, &j->encoded));
@@ -351,15 +346,15 @@ static void report(const struct find_job *j)
            (long long)r->fitted_rows, (long long)r->held_rows, j->encoder.k, j->o->l0,
            (long long)last->update, j->run->comm.size, r->device, log_seconds() - j->begun,
            (unsigned long long)j->encoded.fingerprint);
-  if (r->held_rows || j->files.is_complete)
+  if (r->held_rows || j->files.found.is_complete)
     log_info("%-22s %.6g, with %.4g atoms a row", "unseen rows", last->held, last->held_l0);
   else
     log_warn("no rows were held out: what is explained of unseen rows is not known; give "
              "--holdout or --holdout-share, or encode others");
   log_info("all rows of --rows:");
   report_metrics(&j->encoded.metrics, 1);
-  log_info("wrote   %s", j->files.dictionary.shown);
-  log_info("wrote   %s", j->files.supports.shown);
+  log_info("wrote   %s", j->files.job.place.shown);
+  log_info("wrote   %s", j->files.job.more[1].shown);
 }
 
 /* Rank 0. */
@@ -385,7 +380,7 @@ static void job_free(struct find_job *j)
 static int atoms_find(struct find_job *j)
 {
   struct comm *c = &j->run->comm;
-  if (j->files.is_complete) return comm_agree(c, find_points_end(j, &j->files.start));
+  if (j->files.found.is_complete) return comm_agree(c, find_points_end(j, &j->files.start));
   j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
   find_points_sink(j);
   TRY(find_run(&j->task, c, &j->sink, &j->result));

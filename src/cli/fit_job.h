@@ -12,7 +12,6 @@
 #include "cli/fit_files.h"
 #include "cli/fit_page.h"
 #include "cli/fit_parts.h"
-#include "cli/fit_publisher.h"
 #include "encode/encode.h"
 #include "fit/fit.h"
 #include "io/rows.h"
@@ -48,9 +47,8 @@ struct fit_job {
   struct fit_result result;
   struct fit_files files;
   struct fit_page page; /* rank 0 */
-  struct fit_publisher publisher;
   int has_sweep;        /* is one published, or about to be? */
-  struct phase written; /* FIT_WRITE, as it was when the publisher was last waited for */
+  struct phase written; /* FIT_WRITE, as it was when a checkpoint was last waited for */
   double begun;
   struct encode_files supports; /* the codes of all rows */
   struct run_stops stops;

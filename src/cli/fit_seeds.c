@@ -24,7 +24,7 @@ static int record_find(struct fit_job *j, struct seeds_record *found)
 {
   const struct seeds_record *r = &j->seeds;
   struct h5_file f;
-  TRY(h5_open(&f, j->files.dictionary.file));
+  TRY(h5_open(&f, j->files.job.place.file));
   TRY(h5_close_after(&f, seeds_read(&f, r->k, &j->arena, found)));
   int same =
       found->wanted == r->wanted && found->first == r->first && !strcmp(found->extent, r->extent);
@@ -43,7 +43,7 @@ static int record_open(struct fit_job *j)
       .k = r->k, .seeds = r->wanted, .cosine = r->cosine, .best = j->stable.best};
   if (j->run->comm.rank) return OK;
   TRY(pairs_memory_check(r->k, r->k));
-  if (!j->files.has_start) return OK;
+  if (!j->files.job.is_resumed) return OK;
   TRY(record_find(j, &found));
   r->done = found.done;
   if (r->done) memcpy(r->cosine, found.cosine, (size_t)r->done * (size_t)r->k * sizeof *r->cosine);
@@ -125,7 +125,7 @@ static int seed_run(struct fit_job *j)
   struct fit_quiet quiet = {.name = name,
                             .atoms = j->other,
                             .mean = j->mean_of_other,
-                            .stops = run_stops(&j->stops, j->run, j->files.dictionary.shown)};
+                            .stops = run_stops(&j->stops, j->run, j->files.job.place.shown)};
   TRY(fit_quiet_run(&task, &j->run->comm, &quiet));
   if (quiet.end == FIT_STOPPED) return OK;
   TRY(seed_compare(j, &mean));
@@ -152,7 +152,7 @@ static void record_take(struct fit_job *j)
 static int record_write(struct fit_job *j)
 {
   record_take(j);
-  return fit_files_end(&j->files, j->run, j->task.center ? j->mean : NULL, j->task.threads);
+  return fit_files_end(&j->files);
 }
 
 int fit_seeds_run(struct fit_job *j)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The publisher's thread writes what a sweep gave while the next one computes. */
+ * What a sweep gave is written while the next one computes (job/checkpoint.h). */
 #include "cli/fit_sweeps.h"
 
 #include <math.h>
@@ -65,21 +65,20 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   struct fit_job *j = self;
   struct comm *c = &j->run->comm;
   if (c->rank == 0) line_show(j, s);
-  TRY(fit_publisher_wait(&j->publisher));
+  TRY(job_wait(&j->files.job));
   j->written = j->result.phases[FIT_WRITE];
   TRY(comm_agree(c, inputs_name(j, s->point.rows_hash, s->point.held_hash)));
-  TRY(inputs_confirm(c));
   sweep_note(j, &s->point, s->best);
   j->page.seconds = log_seconds() - j->begun;
   j->has_sweep = 1;
-  return fit_publisher_begin(&j->publisher, s);
+  return fit_files_publish(&j->files, s);
 }
 
 /* What it asks before each. */
 static int stop_look(void *self, int *stop)
 {
   struct fit_job *j = self;
-  return run_safe_point(j->run, j->files.dictionary.shown, stop);
+  return run_safe_point(j->run, j->files.job.place.shown, stop);
 }
 
 static struct sweep_facts within_facts(const struct fit_within *now)
@@ -100,7 +99,7 @@ static int within_begin(void *self, const struct fit_within *now, struct sweep_s
   files->d = j->task.d;
   files->p = j->rows.source.p;
   files->seconds = j->o->save_seconds;
-  files->there = files->there && j->files.has_start; /* else it is about to be removed */
+  files->there = files->there && j->files.job.is_resumed; /* else it is about to be removed */
   TRY(inputs_name(j, now->rows_hash, now->held_hash));
   return sweep_files_begin(files, &facts, now->atoms, start);
 }
@@ -113,7 +112,7 @@ static int within_look(void *self, const struct fit_within *now, const struct sw
   uint64_t asked;
   TRY(sweep_files_ask(&j->files.sweep, at, &asked));
   if (!asked) return OK;
-  TRY(fit_publisher_wait(&j->publisher));
+  TRY(job_wait(&j->files.job));
   TRY(inputs_confirm(&j->run->comm));
   return sweep_files_save(&j->files.sweep, &facts, at, j->result.device, j->task.threads, asked,
                           stop);
@@ -123,43 +122,30 @@ static int within_look(void *self, const struct fit_within *now, const struct sw
 static uint64_t coding_asked(void *self)
 {
   struct fit_job *j = self;
-  int is_there = j->files.has_start || j->has_sweep || j->files.sweep.saves;
-  return is_there ? run_stop_asked(j->run, j->files.dictionary.shown) : 0;
+  int is_there = j->files.job.is_resumed || j->has_sweep || j->files.sweep.saves;
+  return is_there ? run_stop_asked(j->run, j->files.job.place.shown) : 0;
 }
 
 static void coding_stopped(void *self, uint64_t asked)
 {
   struct fit_job *j = self;
-  run_stopped(j->run, j->files.dictionary.shown, asked);
+  run_stopped(j->run, j->files.job.place.shown, asked);
 }
 
 int fit_sweeps_run(struct fit_job *j)
 {
   const struct fit_point *start = j->task.start;
-  struct phase *phases = j->result.phases, *wait = &phases[FIT_SHOW];
   j->sink = (struct fit_sink){j,
                               sweep_take,
                               stop_look,
                               within_begin,
                               within_look,
                               {coding_asked, coding_stopped, j},
-                              run_wishes(&j->stops, j->run, j->files.dictionary.shown)};
+                              run_wishes(&j->stops, j->run, j->files.job.place.shown)};
   if (start) sweep_note(j, start, fit_best(start->lines, start->sweep));
-  j->publisher = (struct fit_publisher){.run = j->run,
-                                        .files = &j->files,
-                                        .page = &j->page,
-                                        .mean = j->task.center ? j->mean : NULL,
-                                        .write = &phases[FIT_WRITE],
-                                        .threads = j->task.threads};
   int status = fit_run(&j->task, &j->run->comm, &j->sink, &j->result);
-  if (!status) {
-    phase_begin(wait);
-    status = fit_publisher_wait(&j->publisher);
-    phase_end(wait, 0);
-  }
-  fit_publisher_close(&j->publisher);
-  TRY(status);
+  TRY(job_settle(&j->files.job, status, &j->result.phases[FIT_SHOW]));
   TRY(inputs_confirm(&j->run->comm));
-  if (!j->run->stopped) sweep_files_over(&j->files.sweep, j->files.record.sweeps);
+  if (!j->run->stopped) sweep_files_over(&j->files.sweep, j->page.sweep);
   return OK;
 }

@@ -13,7 +13,6 @@
 #include "base/stop.h"
 #include "base/sums.h"
 #include "cli/advice.h"
-#include "cli/atom_steps.h"
 #include "cli/facts.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
@@ -194,18 +193,15 @@ static int dictionary_write(struct keep_job *j)
   struct matrix_output *file = &f->dictionary_file;
   struct kept *w = &j->kept;
   struct run_fact facts[MAX_FACTS];
-  struct arena arena = {0};
-  struct fit_atoms atoms;
   struct stored_encoder stored = j->stored;
   const float *norm = stored.encoder.norm;
   char device[128];
-  TRY(atom_steps_split(&arena, w->steps, w->k, &atoms));
   TRY(dictionary_output_create(file, f->dictionary.file, w->k, 1, w->p));
   TRY(nonnegative_write(&file->result.h5, j->task.nonnegative));
   TRY(matrix_output_write(file, 0, w->k, w->atoms));
   if (j->mean) TRY(object_write_vector(&file->result.h5, "/mean", w->p, j->mean));
   f->facts.contents = w->contents;
-  TRY(fit_write(file, &f->facts, f->lines, &atoms));
+  TRY(fit_write(file, &f->facts, f->lines, w->steps, w->k));
   stored.program = "sagitta";
   stored.architecture = encoder_names[stored.encoder.kind];
   stored.settings = "";
@@ -216,9 +212,7 @@ static int dictionary_write(struct keep_job *j)
   for (gidx i = 0; norm && i < (gidx)w->k * w->p; i++) j->decoder[i] = norm[i / w->p] * w->atoms[i];
   if (j->has_encoder) TRY(encoder_write(file, &stored));
   snprintf(device, sizeof device, "%s %s", w->device.kind, w->device.variant);
-  TRY(matrix_output_finish(file, facts, run_facts(j->run, device, j->task.threads, facts)));
-  arena_free(&arena);
-  return OK;
+  return matrix_output_finish(file, facts, run_facts(j->run, device, j->task.threads, facts));
 }
 
 static const char *kind_of(const struct keep_job *j)

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "io/inputs.h"
-#include "cli/atom_steps.h"
 #include "job/numerics.h"
 #include "job/job.h"
 #include "refit/state_write.h"
@@ -128,11 +127,8 @@ static int dictionary_write(struct refit_files *f, const struct run *run,
   struct matrix_output *file = &f->dictionary_file;
   const struct refit_state *state = result->state;
   struct run_fact facts[MAX_FACTS];
-  struct arena arena = {0};
-  struct fit_atoms atoms;
   char device[64];
   gidx p = state->p;
-  TRY(atom_steps_split(&arena, result->steps, state->k, &atoms));
   TRY(dictionary_output_create(file, f->dictionary.file, state->k, state->d, state->p));
   TRY(nonnegative_write(&file->result.h5, state->task->nonnegative));
   f->frames_sink = (struct matrix_sink){file, values_write};
@@ -140,10 +136,8 @@ static int dictionary_write(struct refit_files *f, const struct run *run,
   if (result->inputs->mean)
     TRY(object_write_vector(&file->result.h5, "/mean", p, result->inputs->mean));
   f->facts.contents = state->contents;
-  TRY(fit_write(file, &f->facts, f->lines, &atoms));
-  TRY(matrix_output_finish(file, facts, run_facts_of(run, state, device, facts)));
-  arena_free(&arena);
-  return OK;
+  TRY(fit_write(file, &f->facts, f->lines, result->steps, state->k));
+  return matrix_output_finish(file, facts, run_facts_of(run, state, device, facts));
 }
 
 int refit_dictionary_write(struct refit_files *f, struct run *run,

@@ -74,8 +74,13 @@ int solve_output_open(struct solve_output *f, struct run *run, const struct outp
                                        .identify = identify,
                                        .complete = complete,
                                        .begin = begin};
-  f->job = (struct job){.run = run, .type = &type, .self = f, .total = f->systems->shape.count};
-  return job_open(&f->job, output, resume, &(const struct run_inputs){.name = {systems}});
+  f->job = (struct job){.run = run,
+                        .type = &type,
+                        .self = f,
+                        .output = *output,
+                        .resume = resume,
+                        .total = f->systems->shape.count};
+  return job_open(&f->job, &(const struct run_inputs){.name = {systems}});
 }
 
 void solve_output_join(const struct solve_output *f, struct solve_result *result)

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/atom_steps.h"
 #include "job/numerics.h"
 #include "job/job.h"
 #include "io/inputs.h"
@@ -50,24 +49,12 @@ int sweep_files_tell(struct sweep_files *f)
   return comm_broadcast(c, &f->found, 1, sizeof f->found);
 }
 
-/* What rank 0 has read goes to all. */
-static int steps_send(struct comm *c, const struct fit_atoms *atoms, idx k, struct atom_step *steps)
-{
-  if (c->rank == 0) atom_steps_join(atoms, steps);
-  return comm_broadcast(c, steps, k, sizeof *steps);
-}
-
 static int sweep_take(void *self, real *frames, struct atom_step *steps)
 {
   struct sweep_files *f = self;
   struct comm *c = &f->run->comm;
-  struct arena arena = {0};
-  struct fit_atoms atoms;
-  int status = c->rank ? OK : sweep_read(f->place.file, &arena, f->k, f->d, f->p, frames, &atoms);
-  TRY(comm_agree(c, status));
-  TRY(steps_send(c, &atoms, f->k, steps));
-  arena_free(&arena);
-  return OK;
+  TRY(comm_agree(c, c->rank ? OK : sweep_read(f->place.file, f->k, f->d, f->p, frames, steps)));
+  return comm_broadcast(c, steps, f->k, sizeof *steps);
 }
 
 /* Does the sweep begin with what the files beside it have? */
@@ -136,14 +123,9 @@ static int sweep_write(struct sweep_files *f, const struct sweep_facts *facts,
                        const struct sweep_point *at, const char *device, int threads)
 {
   struct run_fact all[MAX_FACTS];
-  struct arena arena = {0};
-  struct fit_atoms atoms;
-  TRY(atom_steps_split(&arena, at->steps, f->k, &atoms));
   TRY(sweep_output_create(&f->file, f->place.file, f->k, f->d, f->p));
-  TRY(sweep_output_write(&f->file, facts, at->frames, &atoms));
-  TRY(matrix_output_finish(&f->file, all, run_facts(f->run, device, threads, all)));
-  arena_free(&arena);
-  return OK;
+  TRY(sweep_output_write(&f->file, facts, at->frames, at->steps, f->k));
+  return matrix_output_finish(&f->file, all, run_facts(f->run, device, threads, all));
 }
 
 int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,

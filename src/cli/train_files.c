@@ -22,24 +22,20 @@ static int arrays_alloc(struct train_files *f, gidx count, struct train_line **l
 /* Is there a file of this job? */
 static int before_find(struct train_files *f, const struct output_place *place, int *is_there)
 {
-  if (!input_is_there(place->file)) return OK;
-  TRY(identity_text_check(&f->job.run->identity, place->file, place->shown));
-  *is_there = 1;
-  return training_record_read(place->file, &f->arena, &f->found.record, &f->found_lines);
+  TRY(job_file_check(&f->job, place, is_there));
+  return *is_there ? training_record_read(place->file, &f->arena, &f->found.record, &f->found_lines)
+                   : OK;
 }
 
-static int claim(void *self, struct job *job, const struct output_options *output)
+static int find(void *self, struct job *job)
 {
   struct train_files *f = self;
-  TRY(output_place(&job->place, output->output, "dictionary.h5", 1));
-  TRY(output_place(&f->state, output->output, "state.h5", 1));
+  const struct output_place *state = &job->more[0];
   if (job->resume) TRY(before_find(f, &job->place, &job->is_complete));
-  if (job->resume && !job->is_complete) TRY(before_find(f, &f->state, &job->is_resumed));
-  if (job->is_resumed || job->is_complete) return OK;
-  int is_left = input_is_there(f->state.file) && !input_is_there(job->place.file);
-  if (is_left && !job->resume && !output->force) return job_part_refuse(f->state.file);
-  TRY(output_check_free(job->place.file, output->force));
-  return output_check_free(f->state.file, output->force);
+  if (job->resume && !job->is_complete) TRY(before_find(f, state, &job->is_resumed));
+  if (job->resume || job->output.force) return OK;
+  int is_left = input_is_there(state->file) && !input_is_there(job->place.file);
+  return is_left ? job_part_refuse(state->file) : OK;
 }
 
 static int state_send(struct train_files *f, struct comm *c, struct train_line *lines, real *mean)
@@ -66,8 +62,8 @@ static int start_read(struct train_files *f, struct comm *c)
   gidx count = found->record.count;
   TRY(comm_agree(c, arrays_alloc(f, count, &lines, &mean)));
   int status = c->rank ? OK
-                       : training_state_read(f->state.file, &f->state_read, f->k, f->p, found->sums,
-                                             mean, &found->has_mean);
+                       : training_state_read(f->job.more[0].file, &f->state_read, f->k, f->p,
+                                             found->sums, mean, &found->has_mean);
   TRY(comm_agree(c, status));
   for (gidx i = 0; i < count && c->rank == 0; i++) {
     const struct training_line *from = &f->found_lines[i];
@@ -103,12 +99,13 @@ static int distribute(void *self, struct comm *c)
 int train_files_open(struct train_files *f, struct run *run, const struct output_options *output,
                      int resume, const struct run_inputs *inputs)
 {
-  static const struct job_type type = {.claim = claim, .distribute = distribute};
-  f->job = (struct job){.run = run, .type = &type, .self = f};
+  static const struct job_type type = {
+      .file = "dictionary.h5", .more = {"state.h5"}, .find = find, .distribute = distribute};
+  f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
   int status = arena_alloc(&f->arena, &f->bias, f->k, sizeof *f->bias);
   if (!status) status = arena_alloc(&f->arena, &f->threshold, f->k, sizeof *f->threshold);
   TRY(comm_agree(&run->comm, status));
-  return job_open(&f->job, output, resume, inputs);
+  return job_open(&f->job, inputs);
 }
 
 void train_files_free(struct train_files *f)
@@ -186,8 +183,8 @@ int train_files_write(struct train_files *f, struct run *run, const struct train
 {
   TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
   TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
-  if (!is_end) return file_write(f, run, p, f->state.file, 0);
+  if (!is_end) return file_write(f, run, p, f->job.more[0].file, 0);
   TRY(file_write(f, run, p, f->job.place.file, 1));
-  output_remove(f->state.file);
+  output_remove(f->job.more[0].file);
   return OK;
 }

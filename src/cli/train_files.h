@@ -14,8 +14,7 @@
 #include "train/train.h"
 
 struct train_files {
-  struct job job;            /* whose place is dictionary.h5's */
-  struct output_place state; /* rank 0 */
+  struct job job; /* of dictionary.h5 and more[0], state.h5 */
   idx k, p, top_s;
   int learns_offset;  /* the state has more than the mean */
   real l0;            /* codes a row on average, of an encoder with a threshold; 0: top_s in each */

@@ -2,6 +2,7 @@
  * The table is a matrix of float64 whose columns an attribute names. */
 #include "io/fit_history.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -67,26 +68,48 @@ static int history_write(struct matrix_output *f, const struct history_line *lin
   return OK;
 }
 
-int fit_atoms_write(const struct h5_file *h5, const struct fit_atoms *atoms)
+/* The members of a step, of which each is a vector. */
+static const struct member {
+  const char *object;
+  enum h5_type type;
+  size_t bytes, offset;
+} members[] = {
+    {"/fit/accepted", TYPE_I32, sizeof(idx), offsetof(struct atom_step, accepted)},
+    {"/fit/status", TYPE_I32, sizeof(idx), offsetof(struct atom_step, status)},
+    {"/fit/retries", TYPE_I32, sizeof(idx), offsetof(struct atom_step, retries)},
+    {"/fit/ridge", TYPE_F64, sizeof(real), offsetof(struct atom_step, ridge)},
+    {"/fit/log_det_hessian", TYPE_F64, sizeof(real), offsetof(struct atom_step, log_det)},
+    {"/fit/log_det_mantissa", TYPE_F64, sizeof(real), offsetof(struct atom_step, pair.m)},
+    {"/fit/log_det_exponent", TYPE_I64, sizeof(gidx), offsetof(struct atom_step, pair.e)},
+};
+
+static int member_write(const struct h5_file *h5, const struct member *m,
+                        const struct atom_step *steps, idx k)
 {
-  gidx k = atoms->k;
-  TRY(object_write_vector(h5, "/fit/accepted", k, atoms->accepted));
-  TRY(object_write_vector(h5, "/fit/status", k, atoms->status));
-  TRY(object_write_vector(h5, "/fit/retries", k, atoms->retries));
-  TRY(object_write_vector(h5, "/fit/ridge", k, atoms->ridge));
-  TRY(object_write_vector(h5, "/fit/log_det_hessian", k, atoms->log_det));
-  TRY(object_write_vector(h5, "/fit/log_det_mantissa", k, atoms->mantissa));
-  return object_write_vector(h5, "/fit/log_det_exponent", k, atoms->exponent);
+  struct arena arena = {0};
+  char *vector;
+  TRY(arena_alloc(&arena, &vector, k, m->bytes));
+  for (idx a = 0; a < k; a++)
+    memcpy(vector + (size_t)a * m->bytes, (const char *)&steps[a] + m->offset, m->bytes);
+  int status = object_write_vector(h5, m->object, k, vector);
+  arena_free(&arena);
+  return status;
+}
+
+int fit_steps_write(const struct h5_file *h5, const struct atom_step *steps, idx k)
+{
+  for (int i = 0; i < LENGTH(members); i++) TRY(member_write(h5, &members[i], steps, k));
+  return OK;
 }
 
 int fit_write(struct matrix_output *f, const struct fit_facts *facts,
-              const struct history_line *lines, const struct fit_atoms *atoms)
+              const struct history_line *lines, const struct atom_step *steps, idx k)
 {
   const struct h5_file *h5 = &f->result.h5;
   TRY(fit_start_write(h5, &facts->start));
   TRY(identity_write(h5, CONTENTS_GROUP, &facts->contents));
   TRY(history_write(f, lines, facts->sweeps));
-  return fit_atoms_write(h5, atoms);
+  return fit_steps_write(h5, steps, k);
 }
 
 static int lines_read(const struct h5_file *f, struct arena *arena, gidx sweeps,
@@ -207,16 +230,20 @@ int fit_sums_read(const char *path, struct arena *arena, struct fit_sums *sums)
   return h5_close_after(&f, sums_read(&f, arena, sums));
 }
 
-int fit_atoms_read(const struct h5_file *f, struct arena *arena, idx k, struct fit_atoms *atoms)
+static int member_read(const struct h5_file *f, const struct member *m, struct atom_step *steps,
+                       idx k)
 {
-  const size_t i = sizeof(idx), r = sizeof(real);
-  *atoms = (struct fit_atoms){.k = k};
-  TRY(array_read(f, "/fit/accepted", arena, k, 0, TYPE_I32, i, &atoms->accepted));
-  TRY(array_read(f, "/fit/status", arena, k, 0, TYPE_I32, i, &atoms->status));
-  TRY(array_read(f, "/fit/retries", arena, k, 0, TYPE_I32, i, &atoms->retries));
-  TRY(array_read(f, "/fit/ridge", arena, k, 0, TYPE_F64, r, &atoms->ridge));
-  TRY(array_read(f, "/fit/log_det_hessian", arena, k, 0, TYPE_F64, r, &atoms->log_det));
-  TRY(array_read(f, "/fit/log_det_mantissa", arena, k, 0, TYPE_F64, r, &atoms->mantissa));
-  return array_read(f, "/fit/log_det_exponent", arena, k, 0, TYPE_I64, sizeof(gidx),
-                    &atoms->exponent);
+  struct arena arena = {0};
+  char *vector;
+  int status = array_read(f, m->object, &arena, k, 0, m->type, m->bytes, &vector);
+  for (idx a = 0; a < k && !status; a++)
+    memcpy((char *)&steps[a] + m->offset, vector + (size_t)a * m->bytes, m->bytes);
+  arena_free(&arena);
+  return status;
+}
+
+int fit_steps_read(const struct h5_file *f, struct atom_step *steps, idx k)
+{
+  for (int i = 0; i < LENGTH(members); i++) TRY(member_read(f, &members[i], steps, k));
+  return OK;
 }

@@ -9,6 +9,7 @@
 #include "io/identity.h"
 #include "io/matrix.h"
 #include "io/schema.h"
+#include "model/atom_step.h"
 
 extern const struct object_table fit_objects;
 
@@ -35,24 +36,16 @@ struct fit_facts {
   struct identity contents; /* of the dictionary, and of the supports of the same sweep */
 };
 
-/* What became of each atom in the last sweep; arrays of [k]. */
-struct fit_atoms {
-  idx k;
-  const idx *accepted, *status, *retries;
-  const real *ridge, *log_det, *mantissa;
-  const gidx *exponent;
-};
-
-/* Parts of what follows, as other files have them too.  Arrays that are read come from the arena:
- * ERR_INPUT when they are not those of k atoms. */
+/* Parts of what follows, as other files have them too; steps[k] is what became of each atom in the
+ * last sweep.  ERR_INPUT when what is read is not of k atoms. */
 int fit_start_write(const struct h5_file *h5, const struct fit_start *start);
 int fit_start_read(const struct h5_file *h5, struct fit_start *start);
-int fit_atoms_write(const struct h5_file *h5, const struct fit_atoms *atoms);
-int fit_atoms_read(const struct h5_file *h5, struct arena *arena, idx k, struct fit_atoms *atoms);
+int fit_steps_write(const struct h5_file *h5, const struct atom_step *steps, idx k);
+int fit_steps_read(const struct h5_file *h5, struct atom_step *steps, idx k);
 
-/* Add all of it to a dictionary that is being written; lines[facts->sweeps + 1]. */
+/* Add all of it to a dictionary of k atoms that is being written; lines[facts->sweeps + 1]. */
 int fit_write(struct matrix_output *f, const struct fit_facts *facts,
-              const struct history_line *lines, const struct fit_atoms *atoms);
+              const struct history_line *lines, const struct atom_step *steps, idx k);
 
 /* Read the facts and lines of the dictionary at path into the arena.  ERR_INPUT when no refit wrote
  * it, it does not say what it was made from, or facts and lines do not agree. */

@@ -45,11 +45,11 @@ static int facts_write(const struct h5_file *h5, const struct sweep_facts *facts
 }
 
 int sweep_output_write(struct matrix_output *f, const struct sweep_facts *facts, const real *frames,
-                       const struct fit_atoms *atoms)
+                       const struct atom_step *steps, idx k)
 {
-  TRY(h5_array_write(&f->array, 0, atoms->k, frames));
+  TRY(h5_array_write(&f->array, 0, k, frames));
   TRY(facts_write(&f->result.h5, facts));
-  return fit_atoms_write(&f->result.h5, atoms);
+  return fit_steps_write(&f->result.h5, steps, k);
 }
 
 static int facts_read(const struct h5_file *h5, struct sweep_facts *facts)
@@ -87,8 +87,8 @@ static int frames_read(const struct h5_file *f, int rank, const gidx *shape, rea
   return status;
 }
 
-static int all_read(const struct h5_file *f, struct arena *arena, idx k, idx d, idx p, real *frames,
-                    struct fit_atoms *atoms)
+static int all_read(const struct h5_file *f, idx k, idx d, idx p, real *frames,
+                    struct atom_step *steps)
 {
   gidx shape[3];
   int rank = (int)frames_shape(k, d, p, shape);
@@ -96,15 +96,14 @@ static int all_read(const struct h5_file *f, struct arena *arena, idx k, idx d, 
   for (gidx i = 0; i < (gidx)k * d * p; i++)
     CHECK(isfinite(frames[i]), ERR_INPUT, "atom %lld of '/sweep/frames' of '%s' is not finite",
           (long long)(i / ((gidx)d * p)), f->path);
-  return fit_atoms_read(f, arena, k, atoms);
+  return fit_steps_read(f, steps, k);
 }
 
-int sweep_read(const char *path, struct arena *arena, idx k, idx d, idx p, real *frames,
-               struct fit_atoms *atoms)
+int sweep_read(const char *path, idx k, idx d, idx p, real *frames, struct atom_step *steps)
 {
   struct h5_file f;
   TRY(h5_open(&f, path));
-  return h5_close_after(&f, all_read(&f, arena, k, d, p, frames, atoms));
+  return h5_close_after(&f, all_read(&f, k, d, p, frames, steps));
 }
 
 /* A foreign file may have such an array, of which nothing is promised. */

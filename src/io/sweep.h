@@ -23,15 +23,14 @@ struct sweep_facts {
 
 /* Begin the file of k frames of d vectors of p columns. */
 int sweep_output_create(struct matrix_output *f, const char *path, idx k, idx d, idx p);
-/* Write all of it but what is published with it; frames[k][d][p]. */
+/* Write all of it but what is published with it; frames[k][d][p], steps[k]. */
 int sweep_output_write(struct matrix_output *f, const struct sweep_facts *facts, const real *frames,
-                       const struct fit_atoms *atoms);
+                       const struct atom_step *steps, idx k);
 
 /* Read the facts.  ERR_INPUT: it is no such file. */
 int sweep_facts_read(const char *path, struct sweep_facts *facts);
-/* frames[k][d][p] and the arrays of *atoms, which come from the arena, <- those of the file.
- * ERR_INPUT: they have other shapes, or are no numbers. */
-int sweep_read(const char *path, struct arena *arena, idx k, idx d, idx p, real *frames,
-               struct fit_atoms *atoms);
+/* frames[k][d][p] and steps[k] <- those of the file.  ERR_INPUT: they have other shapes, or are no
+ * numbers. */
+int sweep_read(const char *path, idx k, idx d, idx p, real *frames, struct atom_step *steps);
 
 #endif

@@ -3,6 +3,7 @@
 #include "job/job.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -54,19 +55,61 @@ static int before_open(struct job *job)
   return job->type->find(job->self, job);
 }
 
-static int place_claim(struct job *job, const struct output_options *output)
+int job_folder_check(const struct output_options *output)
+{
+  const char *folder = output->output;
+  size_t length = folder ? strlen(folder) : 0;
+  CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(length < 3 || strcmp(folder + length - 3, ".h5") != 0, ERR_USAGE,
+        "'--output' is '%s', but two files are made: give a folder", folder);
+  return OK;
+}
+
+int job_claim(struct job *job)
+{
+  const struct job_type *type = job->type;
+  const char *output = job->output.output;
+  job->is_claimed = 1;
+  CHECK(output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
+  TRY(output_place(&job->place, output, type->file, 1));
+  for (int i = 0; i < JOB_MORE && type->more[i]; i++)
+    TRY(output_place(&job->more[i], output, type->more[i], 1));
+  return OK;
+}
+
+/* Find what is there of several files; where there is none of use, all of them are to be made. */
+static int several_find(struct job *job)
+{
+  const struct output_place *more = job->more;
+  TRY(job->type->find(job->self, job));
+  if (job->is_resumed || job->is_complete) return OK;
+  CHECK(!job->resume || job->output.force || !input_is_there(more[0].file), ERR_CREATE,
+        "'%s' is there, but not '%s', from which --resume goes on: bring that one back, or begin "
+        "again, with --force and not --resume",
+        more[0].shown, job->place.shown);
+  TRY(output_check_free(job->place.file, job->output.force));
+  for (int i = 0; i < JOB_MORE && job->type->more[i]; i++)
+    TRY(output_check_free(more[i].file, job->output.force));
+  return OK;
+}
+
+static int before_find(struct job *job)
 {
   const struct output_place *place = &job->place;
   const struct job_type *type = job->type;
-  if (type->claim) return type->claim(job->self, job, output);
-  CHECK(output->output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
-  TRY(output_place(&job->place, output->output, type->file, 1));
-  if (!output->force && !job->resume) {
+  if (type->more[0]) return several_find(job);
+  if (!job->output.force && !job->resume) {
     if (job_part_is_left(place->file, type->part->name, type->has_rows ? job->total : 0))
       return job_part_refuse(place->file);
     TRY(output_check_free(place->file, 0));
   }
   return job->resume && input_is_there(place->file) ? before_open(job) : OK;
+}
+
+static int places_find(struct job *job)
+{
+  if (!job->is_claimed) TRY(job_claim(job));
+  return before_find(job);
 }
 
 int job_distribute(struct job *job)
@@ -81,12 +124,10 @@ int job_distribute(struct job *job)
   return job->type->distribute ? job->type->distribute(job->self, c) : OK;
 }
 
-int job_open(struct job *job, const struct output_options *output, int resume,
-             const struct run_inputs *inputs)
+int job_open(struct job *job, const struct run_inputs *inputs)
 {
   struct comm *c = &job->run->comm;
-  job->resume = resume;
-  TRY(comm_agree(c, c->rank ? OK : place_claim(job, output)));
+  TRY(comm_agree(c, c->rank ? OK : places_find(job)));
   TRY(job_distribute(job));
   if (job->is_complete) return OK;
   TRY(run_begin_at(job->run, &job->place, inputs, job->is_resumed));
@@ -96,7 +137,14 @@ int job_open(struct job *job, const struct output_options *output, int resume,
   return OK;
 }
 
-int job_check(const struct job *job)
+int job_file_check(const struct job *job, const struct output_place *place, int *is_there)
+{
+  *is_there = input_is_there(place->file);
+  return *is_there ? identity_text_check(&job->run->identity, place->file, place->shown) : OK;
+}
+
+/* Is what is there of this job, as far as inputs are known? */
+static int job_check(const struct job *job)
 {
   struct identity_text *identity = &job->run->identity;
   if (!job->type->identify) return OK; /* it is compared where it is found */

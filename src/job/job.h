@@ -13,24 +13,25 @@
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
 
+#include "base/worker.h"
 #include "io/place.h"
 #include "job/run.h"
 
 struct job;
+enum { JOB_MORE = 2 };
 
 /* What a command supplies; self is the job's.  Functions without a communicator run on rank 0;
  * those behind find() may be NULL. */
 struct job_type {
-  /* Of a job with several files, in the place of the next five: claim job->place and the others,
-   * and with job->resume find and read what an earlier run left: is_resumed, or is_complete. */
-  int (*claim)(void *self, struct job *job, const struct output_options *output);
-  const char *unit;             /* of what is done, for the log: "rows" */
+  const char *unit;             /* of what is done, for the log: "rows"; NULL: it says so itself */
   const char *file;             /* where --output is a folder */
-  const struct file_kind *part; /* of what a stopped job leaves in its place */
+  const char *more[JOB_MORE];   /* other files of a job that has several, which wants a folder */
+  const struct file_kind *part; /* of what a stopped job of one file leaves in its place */
   int has_rows;                 /* a part says in /part/rows how many units it has */
-  /* Open what an earlier run left.  ERR_INPUT: it is nothing of this kind. */
+  /* Open what an earlier run left.  ERR_INPUT: it is nothing of this kind.  Of one file alone. */
   int (*open)(void *self, const char *path);
-  /* How far did it come?  job->done or is_complete. */
+  /* How far did it come?  job->done, is_resumed or is_complete.  Of several files: compare and read
+   * them where job->resume is 1, else refuse what a stopped job left, unless --force says so. */
   int (*find)(void *self, struct job *job);
   int (*distribute)(void *self, struct comm *c); /* what else it says goes to all ranks */
   /* Add the inputs to run->identity, as far as they are known. */
@@ -39,31 +40,44 @@ struct job_type {
   int (*complete)(void *self, struct comm *c);
   /* Begin the result with what it has. */
   int (*begin)(void *self, struct comm *c);
+  /* Of what is published while the job goes on (checkpoint.h): copy what save() reads, on every
+   * rank; and publish it, in a thread of rank 0, or on every rank. */
+  int (*snapshot)(void *self);
+  int (*save)(void *self);
 };
 
 struct job {
-  /* Set by the caller; borrowed but for the last. */
+  /* Set by the caller; pointers are borrowed. */
   struct run *run;
   const struct job_type *type;
   void *self;
+  struct output_options output; /* as asked for, as is the next */
+  int resume;
   gidx total; /* units of all, 0: not known yet */
   /* After job_open(), on every rank: */
   gidx done;       /* units that the earlier run has done; 0: there was none, or nothing of use */
   int is_resumed;  /* there is something to go on with */
   int is_complete; /* it has done all: nothing is begun */
-  int resume;      /* as asked for */
-  struct output_place place; /* rank 0 */
+  int is_claimed;
+  int writes_beside;    /* set by the caller: checkpoints are written beside the work */
+  struct worker writer; /* then, on rank 0 */
+  struct output_place place, more[JOB_MORE]; /* rank 0: of the result, and of type->more */
   struct run_stops stops;
 };
 
-/* Claim the place, find what an earlier run left, and unless that is complete begin used.in and
+/* Of a job with several files: '--output' has to be a folder.  ERR_USAGE.  Not collective. */
+int job_folder_check(const struct output_options *output);
+/* Claim the places, where a command reads what is there before it can open the job.  Rank 0. */
+int job_claim(struct job *job);
+
+/* Claim the places, find what an earlier run left, and unless that is complete begin used.in and
  * run.log.  ERR_CREATE: there is something else. */
-int job_open(struct job *job, const struct output_options *output, int resume,
-             const struct run_inputs *inputs);
+int job_open(struct job *job, const struct run_inputs *inputs);
 /* What rank 0 has found goes to all: a part of job_open(). */
 int job_distribute(struct job *job);
-/* Is what is there of this job, as far as inputs are known?  ERR_INPUT.  Rank 0 alone. */
-int job_check(const struct job *job);
+/* *is_there <- is there a file in this place?  ERR_INPUT: it is not of this job, as far as inputs
+ * are known.  Rank 0 alone. */
+int job_file_check(const struct job *job, const struct output_place *place, int *is_there);
 int job_complete(struct job *job);
 int job_begin(struct job *job);
 /* What asks the job to stop, for an algorithm.  Not collective. */

@@ -17,20 +17,10 @@
 #ifndef REFIT_REFIT_H
 #define REFIT_REFIT_H
 
-#include "base/det_pair.h"
 #include "base/phase.h"
+#include "model/atom_step.h"
 #include "model/classes.h"
 #include "refit/atom_batch.h"
-
-/* What became of an atom in a sweep; all 0 but log_det NaN for a dead one. */
-struct atom_step {
-  int accepted;
-  int status; /* of the last solve, enum arrow_status */
-  idx retries;
-  real ridge;           /* of the rows in the last solve; the border's is in proportion (N.15) */
-  struct det_pair pair; /* of the determinant of the last solve */
-  real log_det;
-};
 
 struct sweep_counts {
   gidx accepted, rejected;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Publishing what a job has reached while it goes on.
+ *
+ * Floor: job.  Collective, with one status on all ranks, unless a comment says otherwise.
+ *
+ * Where job->writes_beside is 1, rank 0 hashes, writes, reads back and syncs files in a thread of
+ * its own, from a copy.  That thread is waited for before the next checkpoint and before the job
+ * does anything else with files: so files appear in their order, one thread at a time uses HDF5,
+ * and what failed ends the job, a checkpoint later at most. */
+#ifndef JOB_CHECKPOINT_H
+#define JOB_CHECKPOINT_H
+
+#include "base/phase.h"
+#include "job/job.h"
+
+/* Wait for what is being published; then look at the inputs, and let type->save() publish what was
+ * reached: beside the work, from a copy that type->snapshot() takes, or at once, on all ranks. */
+int job_checkpoint(struct job *job);
+
+/* Wait for what is being published; its status. */
+int job_wait(struct job *job);
+
+/* Is something being published?  Not collective. */
+int job_is_saving(struct job *job);
+
+/* The work has ended, with this status: wait, whatever became of it, and end the thread, so that no
+ * file is in work when the job ends.  wait: counts the time. */
+int job_settle(struct job *job, int status, struct phase *wait);
+
+#endif
