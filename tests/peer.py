@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from tap import SOURCE, skip_all
+from tap import SOURCE, peer_missing_all
 
 PACKAGE = os.path.join(SOURCE, "scripts", "python")
 sys.path.insert(0, PACKAGE)
@@ -17,10 +17,12 @@ def _has(python, modules):
 
 
 def peer_needed(*modules):
-    """Go on if this Python has the modules; else begin again under PEER_PYTHON; else skip all."""
+    """Go on if this Python has the modules; else begin again under PEER_PYTHON; else skip all, or
+    fail where peers are wanted."""
     peer = os.environ.get("PEER_PYTHON")
     if _has(sys.executable, modules):
         return
     if peer and peer != sys.executable and _has(peer, modules):
         os.execv(peer, [peer, *sys.argv])
-    skip_all(f"no {' or no '.join(modules)} here: PEER_PYTHON may name a Python that has them")
+    peer_missing_all(f"no {' or no '.join(modules)} here: PEER_PYTHON may name a Python that has "
+                     "them")

@@ -111,6 +111,23 @@ def skip_all(reason):
     sys.exit(0)
 
 
+PEERS_WANTED = os.environ.get("REQUIRE_PEERS", "0") not in ("", "0")
+
+
+def peer_missing(reason):
+    """What a claim compares with is not installed: a skip, and a failure with REQUIRE_PEERS=1, as
+    in scripts/check, which installs it."""
+    return ok(False, reason) if PEERS_WANTED else skip(reason)
+
+
+def peer_missing_all(reason):
+    """The same of all claims of a test."""
+    if not PEERS_WANTED:
+        skip_all(reason)
+    ok(False, reason)
+    done_testing()
+
+
 def done_testing():
     print(f"1..{_count}")
     sys.exit(1 if _failed else 0)

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from seal import reseal, wrong_seals
-from tap import claim, done_testing, ok, sagitta, skip
+from tap import claim, done_testing, ok, peer_missing, sagitta
 
 try:
     from scipy.optimize import linear_sum_assignment
@@ -157,7 +157,7 @@ def pairs_check(f, name, a, b, nonnegative):
 @claim("pairs have the sum that SciPy finds, and of equal ones the first are taken")
 def check_pairs(p):
     if linear_sum_assignment is None:
-        skip("no SciPy")
+        peer_missing("no SciPy")
         return
     for sign, a, b in (("signed", p.a, p.b), ("nonnegative", p.a, p.b), ("turned", p.b, p.a)):
         with h5py.File(p.at(f"{sign}/comparison.h5")) as f:

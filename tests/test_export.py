@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from exchange_files import FOLDERS, MADE, raw, tensors
-from tap import SOURCE, claim, done_testing, ok, sagitta, skip
+from tap import SOURCE, claim, done_testing, ok, peer_missing, sagitta
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 DIGITS = 1e-6  # of figures in the log
@@ -255,7 +255,7 @@ def check_packages(at):
     for form, package in (("saelens", "sae_lens"), ("sparsify", "sparsify")):
         there = subprocess.run([python, "-c", f"import torch, {package}"], capture_output=True)
         if there.returncode:
-            skip(f"{python} has no {package}: PEER_PYTHON names one that has it")
+            peer_missing(f"{python} has no {package}: PEER_PYTHON names one that has it")
             continue
         done = sagitta("export", f"{at}/fit", "--to", form, "--rows", f"{at}/rows.npy", "--force",
                        "--output", f"{at}/{form}_judged")

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from tap import SOURCE, claim, done_testing, fails, ok, sagitta, skip
+from tap import SOURCE, claim, done_testing, fails, ok, peer_missing, sagitta
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 NEXT = os.path.join(SOURCE, "input", "minilm-l3-kjv-next.h5")
@@ -184,7 +184,7 @@ def check_logistic(at):
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
-        skip("scikit-learn is not there")
+        peer_missing("scikit-learn is not there")
         return
     run("seed", "--rows", ROWS, "--atoms", 60, "--center", "--output", f"{at}/d")
     run("encode", "--rows", NEXT, "--dictionary", f"{at}/d", "--top-s", 6, "--codes",

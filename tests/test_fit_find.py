@@ -9,7 +9,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
+from tap import claim, done_testing, fails, later_wins, need, ok, peer_missing, sagitta, same
 from train_place import Place
 
 
@@ -59,7 +59,7 @@ def check_numpy(p):
     try:
         from scipy.optimize import nnls
     except ImportError:
-        skip("there is no SciPy")
+        peer_missing("there is no SciPy")
         return
     need(sagitta("encode", "--rows", p.at("held.npy"), "--encoder", p.at("one"), "--output",
                  p.at("codes")), "encode")

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from jobs import cuda_run
-from tap import claim, done_testing, fails, gpu_present, need, ok, sagitta, same, skip
+from tap import claim, done_testing, fails, gpu_present, need, ok, peer_missing, sagitta, same, skip
 
 SEQUENCES = [(5, 5), (130, 130), (1, 1), (0, 7), (64, 200), (40, 1200), (3, 2)]
 H, H_KV, D, DV = 6, 2, 24, 20
@@ -121,7 +121,7 @@ def torch_check(at):
     try:
         import torch
     except ImportError:
-        return skip("there is no PyTorch")
+        return peer_missing("there is no PyTorch")
     q, k, v = (RANDOM.standard_normal((300, H, D)).astype(np.float32) for _ in range(3))
     capture(f"{at}/t.h5", q, k, v, None, None)
     need(harvest(f"{at}/t.h5", f"{at}/t-rows.h5"), "harvest")

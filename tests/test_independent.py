@@ -12,7 +12,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.sparse
 
-from tap import SOURCE, claim, done_testing, ok, sagitta, skip
+from tap import SOURCE, claim, done_testing, ok, peer_missing, sagitta
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 K, S, N = 1024, 16, 2048
@@ -144,7 +144,7 @@ def check_pursuit(x, d, got):
     try:
         from sklearn.linear_model import orthogonal_mp
     except ImportError:
-        skip("scikit-learn is not installed")
+        peer_missing("scikit-learn is not installed")
         return
     codes = orthogonal_mp(wide.T, x.T.astype(np.float64), n_nonzero_coefs=S).T
     same = [set(np.flatnonzero(c)) == set(g) for c, g in zip(codes, got["indices"])]

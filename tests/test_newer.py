@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from seal import reseal
-from tap import SOURCE, claim, done_testing, ok, sagitta, skip
+from tap import SOURCE, claim, done_testing, ok, peer_missing, sagitta
 
 WRITER = "7.8.9"
 SAID = "has format version 4, and this program, Sagitta ", " reads 1 to 3: use the Sagitta that " \
@@ -193,7 +193,7 @@ def check_scripts(p):
         try:
             import matplotlib  # noqa: F401
         except ImportError:
-            skip("python3-matplotlib is missing")
+            peer_missing("python3-matplotlib is missing")
             continue
         refused(os.path.join(SOURCE, "scripts", "plot"), p.at("run-" + name), p.at("plots"))
     page = p.at("run", "run.json")

@@ -10,7 +10,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, done_testing, ok, sagitta, skip_all
+from tap import SOURCE, done_testing, ok, peer_missing_all, sagitta
 from terminal_data import scaled_problem
 
 # The colour that the data have: the first of the cycle, or a correlation of 1.
@@ -101,7 +101,7 @@ def main():
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        skip_all("matplotlib is not installed")
+        peer_missing_all("matplotlib is not installed")
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(f"{folder}/in")
         inputs = scaled_problem(f"{folder}/in", 1, 500, np.ones(12))

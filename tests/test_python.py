@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from peer import PACKAGE
-from tap import SOURCE, claim, done_testing, ok, sagitta as program, skip
+from tap import SOURCE, claim, done_testing, ok, peer_missing, sagitta as program
 
 import sagitta
 
@@ -219,7 +219,7 @@ def check_package(folder):
     needed = ("import setuptools, pip\ntry: import setuptools.command.bdist_wheel\n"
               "except ImportError: import wheel")
     if subprocess.run([sys.executable, "-c", needed], capture_output=True).returncode:
-        skip("pip, setuptools or wheel is not installed")
+        peer_missing("pip, setuptools or wheel is not installed")
         return
     shutil.copytree(PACKAGE, f"{folder}/package", ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(["chmod", "-R", "u+w", f"{folder}/package"], check=True)

@@ -13,7 +13,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, claim, done_testing, need, ok, sagitta, skip, skip_all
+from tap import SOURCE, claim, done_testing, need, ok, peer_missing, peer_missing_all, sagitta
 
 REPORT = os.path.join(SOURCE, "scripts/report")
 N, P, K = 1500, 16, 48
@@ -249,7 +249,7 @@ def browse(path, browser, folder):
 def check_browser(p):
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not browser:
-        return skip("there is no Chromium (Debian's package chromium)")
+        return peer_missing("there is no Chromium (Debian's package chromium)")
     page, path = p.page(), f"{p.run}/read.html"
     with open(path, "w", encoding="utf-8") as f:
         f.write(page.replace("</body>", READER))
@@ -356,7 +356,7 @@ def check_refused(p):
 
 
 if subprocess.run([sys.executable, "-c", "import h5py, numpy"], check=False).returncode:
-    skip_all("h5py and NumPy are not installed")
+    peer_missing_all("h5py and NumPy are not installed")
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder_:
     with claim("a fit of rows that have tokens"):
         place = Place(folder_)

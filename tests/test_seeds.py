@@ -13,7 +13,7 @@ import numpy as np
 
 from jobs import faulty
 from seal import reseal
-from tap import claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
+from tap import claim, done_testing, fails, later_wins, need, ok, peer_missing, sagitta, same, skip
 
 try:
     from scipy.optimize import linear_sum_assignment
@@ -89,7 +89,7 @@ def check_values(p):
         ok(told["other_seeds"] == 2, "two others")
         ok(f"{told['pw_mcc']:.6g}, of pairs above 0.7" in done.stderr, "the log has it")
         if not linear_sum_assignment:
-            skip("there is no SciPy")
+            peer_missing("there is no SciPy")
 
 
 @claim("the same bytes on 2, 3 and 5 ranks, with three threads, by parts too")

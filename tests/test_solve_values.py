@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from arrow_files import System, backward_error, log_det, moved, random_system, solutions, write
-from tap import claim, done_testing, ok, sagitta, skip
+from tap import claim, done_testing, ok, peer_missing, sagitta
 
 # Componentwise, in roundings.  A row has up to d + k = 48 terms, or n of them in 32 lanes, and its
 # error grows like their root; the largest that was seen is 5.  Steps that are off by 1e-12 of
@@ -112,7 +112,7 @@ def check_ill(folder):
     try:
         import mpmath
     except ImportError:
-        skip("no mpmath")
+        peer_missing("no mpmath")
         return
     for s, one in zip(systems[:3], found):
         a, r = s.dense()
