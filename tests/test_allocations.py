@@ -54,8 +54,17 @@ WRITERS = {
     "minibatch": f"{FIT} --minibatch 64",
     "max-norm": f"{FIT} --max-norm 8 --holdout in/held.npy",
     "atoms": f"{FIT} --update atoms --holdout in/held.npy",
+    "features": "fit --rows in/rows.h5 --atoms 8 --find features --l0 3 --holdout in/held.npy",
+    "detectors": f"{FIT} --detectors --holdout in/held.npy",
+    "seeds": f"{FIT} --seeds 2 --holdout in/held.npy",
+    "choose": FIT.replace("top-s 3", "top-s auto --encode-s 4") + " --holdout in/held.npy",
+    "fires": "encode --rows in/rows.h5 --dictionary in/detectors --detect",
+    "saves": f"encode {D} --top-s 3 --block 32 --save-seconds 1e-9",
     "train": "train --rows in/rows.h5 --holdout in/held.npy --atoms 12 --top-s 3 --epochs 1 "
              "--batch 50",
+    "batch": "train --rows in/rows.h5 --holdout in/held.npy --atoms 12 --selection batch --l0 3 "
+             "--nested 4,12 --epochs 1 --batch 50",
+    "kept": "refit --rows in/rows.h5 --encoder in/trained --sweeps 1",
     "terminal": f"terminal {S} --directions 2 --cross 4",
     "slq": f"terminal {S} --directions 2 --evidence slq",
     "compare": "compare in/start.h5 in/dictionary.h5",
@@ -134,6 +143,8 @@ def inputs_make(here, seed):
         words.writelines(f" word{i}\n" for i in range(9))
     captures_make(here, rng)
     need(here, WRITERS["import"], "in/sae")
+    need(here, WRITERS["detectors"], "in/detectors")
+    need(here, WRITERS["train"], "in/trained")
     with h5py.File(f"{here}/in/sae/dictionary.h5") as f:
         np.save(f"{here}/in/wide.npy", rng.standard_normal((40, f["atoms"].shape[1])).astype("f4"))
     with open(f"{here}/in/encode.in", "w") as deck:
@@ -173,16 +184,22 @@ class Case:
             shutil.copytree(self.old, f"{where}/out")
         return where
 
+    def states_add(self):
+        """What fit publishes on its way: the start, the sweeps, and last what it adds to them."""
+        words = " ".join(self.words[:-3])
+        for bare in {words, words.replace(" --detectors", "").replace(" --seeds 2", "")}:
+            for line in {bare.replace("sweeps 1", "sweeps 0"), bare} - {words}:
+                self.states.append(f"{self.folder}/old/{self.name}-state-{len(self.states)}")
+                need(f"{self.folder}/a", line, self.states[-1])
+
     def prepare(self):
         """What it gives without a fault; the numbers of the allocations, by the way to them."""
         if self.writes:
             self.old = f"{self.folder}/old/{self.name}"
             need(f"{self.folder}/b", " ".join(self.words[:-3]), self.old)
             self.before = results_of(self.old)
-            if self.words[0] == "fit":  # what fit publishes before the first one
-                self.states.append(f"{self.folder}/old/{self.name}-start")
-                need(f"{self.folder}/a", " ".join(self.words[:-3]).replace("sweeps 1", "sweeps 0"),
-                     self.states[0])
+            if "--sweeps" in self.words and self.words[0] == "fit":
+                self.states_add()
         self.new = self.place("new")
         self.states.append(f"{self.new}/out")
         paths = f"{self.folder}/{self.name}.paths"
@@ -238,8 +255,9 @@ def check(case, seen, pool):
     with claim(f"{case.name}: each allocation fails once"):
         case.prepare()
         seen = set() if FULL else seen
-        numbers = [int(n) for n, near, way in case.ways if EVERY or not (
-            (way if FULL else near) in seen or seen.add(way if FULL else near))]
+        # threads may share a number
+        numbers = sorted({int(n) for n, near, way in case.ways if EVERY or not (
+            (way if FULL else near) in seen or seen.add(way if FULL else near))})
         ok(len(case.ways) > 3, f"{len(case.ways)} allocations")
         ends = list(pool.map(case.fail, numbers))
         for n, (_, wrong) in zip(numbers, ends):
