@@ -86,7 +86,8 @@ static int supports_dump(char **words)
                                  atoi(words[5]),
                                  0,
                                  NULL,
-                                 0};
+                                 0,
+                                 NULL};
   supports_make(&m, shape, atoi(words[6]));
   int status = supports_write(&m, words[0], atoi(words[7]), mean);
   supports_unmake(&m);

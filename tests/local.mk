@@ -2,7 +2,7 @@
 # The longest first, because tests run side by side: these programs, scripts (that of Slurm waits
 # for minutes), all other programs.
 LONG_TESTS = %D%/test_kernels %D%/test_train %D%/test_attribution %D%/test_io_hostile \
-  %D%/test_imported %D%/test_device_codes %D%/test_attribute_pieces
+  %D%/test_imported %D%/test_cuts %D%/test_device_codes %D%/test_attribute_pieces
 OTHER_TESTS = \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference %D%/test_assignment \
@@ -94,7 +94,7 @@ SCRIPT_TESTS = %D%/test_slurm.sh %D%/test_batch_scripts.sh %D%/test_configure.sh
   %D%/test_solve_values.py \
   %D%/test_units.py \
   %D%/test_refit_once.py %D%/test_refit_publish.py \
-  %D%/test_train_run.py %D%/test_train_batch.py %D%/test_fit_find.py %D%/test_train_peer.py %D%/test_verify_dense.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
+  %D%/test_train_run.py %D%/test_train_batch.py %D%/test_fit_find.py %D%/test_encode_l0.py %D%/test_train_peer.py %D%/test_verify_dense.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
   %D%/test_fit_publish.py %D%/test_fit_gpus.py %D%/test_run_page.py \
   %D%/test_fit_use.py \
   %D%/test_identity.py %D%/test_refit_input.py \

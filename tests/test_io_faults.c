@@ -19,7 +19,7 @@ static void (*fault_arm)(const char *kind, long n, int lasting);
 static int result_write(const char *path, int is_new)
 {
   struct made_supports m;
-  supports_make(&m, (struct supports_shape){30 + is_new, 12, 4, 2, 3, 1, 0, NULL, 0}, 1);
+  supports_make(&m, (struct supports_shape){30 + is_new, 12, 4, 2, 3, 1, 0, NULL, 0, NULL}, 1);
   int status = supports_write(&m, path, 8, NULL);
   supports_unmake(&m);
   return status;
@@ -34,7 +34,7 @@ static int child_run(const char *kind, long n, int lasting)
   pid_t child = fork();
   if (child == 0) {
     alarm(SECONDS);
-    supports_make(&m, (struct supports_shape){31, 12, 4, 2, 3, 1, 0, NULL, 0}, 1);
+    supports_make(&m, (struct supports_shape){31, 12, 4, 2, 3, 1, 0, NULL, 0, NULL}, 1);
     fault_arm(kind, n, lasting);
     status = supports_write(&m, "result.h5", 8, NULL);
     fault_arm("", 0, 0);

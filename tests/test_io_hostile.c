@@ -294,7 +294,7 @@ int main(void)
   folder_enter();
   report = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   claim_begin("sound files are written");
-  supports_make(&m, (struct supports_shape){60, 12, 4, 1, 3, 1, 0, NULL, 0}, 2);
+  supports_make(&m, (struct supports_shape){60, 12, 4, 1, 3, 1, 0, NULL, 0, NULL}, 2);
   ok(supports_write(&m, "supports.h5", 7, mean) == OK, "supports: %s", status_message());
   supports_unmake(&m);
   ok(rows_write("rows.h5", 50, 6, 20) == OK, "rows: %s", status_message());

@@ -51,10 +51,10 @@ static int count_of(const char *folder, const char *end)
 static void blocks_do_not_matter(void)
 {
   static const struct supports_shape shapes[] = {
-      {70000, 90, 8, 1, 3, 1, 0, NULL, 0}, {30000, 90, 7, 3, 3, 1, 0, NULL, 0},
-      {500, 90, 7, 1, 3, 0, 0, NULL, 0},   {500, 90, 7, 2, 3, 0, 0, NULL, 0},
-      {1, 8, 4, 1, 1, 1, 0, NULL, 0},      {0, 9, 3, 1, 3, 1, 0, NULL, 0},
-      {0, 9, 3, 2, 3, 1, 0, NULL, 0}};
+      {70000, 90, 8, 1, 3, 1, 0, NULL, 0, NULL}, {30000, 90, 7, 3, 3, 1, 0, NULL, 0, NULL},
+      {500, 90, 7, 1, 3, 0, 0, NULL, 0, NULL},   {500, 90, 7, 2, 3, 0, 0, NULL, 0, NULL},
+      {1, 8, 4, 1, 1, 1, 0, NULL, 0, NULL},      {0, 9, 3, 1, 3, 1, 0, NULL, 0, NULL},
+      {0, 9, 3, 2, 3, 1, 0, NULL, 0, NULL}};
   claim_begin("supports cut in three ways: the same bytes");
   for (int i = 0; i < LENGTH(shapes); i++) {
     struct made_supports m;
@@ -152,7 +152,7 @@ static int atoms_not_unit(float value)
 static int atom_twice(void)
 {
   struct made_supports m;
-  supports_make(&m, (struct supports_shape){9, 12, 4, 1, 3, 1, 0, NULL, 0}, 1);
+  supports_make(&m, (struct supports_shape){9, 12, 4, 1, 3, 1, 0, NULL, 0, NULL}, 1);
   m.atoms[9] = m.atoms[8];
   int status = supports_write(&m, "twice.h5", 4, NULL);
   supports_unmake(&m);

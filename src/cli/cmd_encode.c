@@ -25,6 +25,7 @@
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/row_range.h"
+#include "io/score_cuts.h"
 #include "io/rows.h"
 #include "model/route.h"
 #include "model/split.h"
@@ -37,7 +38,7 @@ struct encode_options {
   const char *rows, *capture, *row_range, *dictionary, *encoder, *codes;
   idx top_s, rounds, cosine_limit;
   int center, normalize, resume, dry_run, detect;
-  real rho, max_seconds, save_seconds;
+  real rho, l0, max_seconds, save_seconds;
 };
 #define AT(member) offsetof(struct encode_options, member)
 
@@ -96,6 +97,12 @@ static const struct option_row codes_rows[] = {
      "FILE, in the place of --dictionary, is what `sagitta train` or `import` made; rows have as "
      "many atoms as that encoder gives them, and --codes can have their codes solved",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
+     "codes a row on average, such as 32 or 2.5: the largest scores of all rows together, so that "
+     "rows have more or fewer of them.  With --encoder in the place of its thresholds or number; "
+     "with --dictionary atoms are chosen as `fit --find features` does, with nonnegative codes.  "
+     "Reads and scores the rows once or thrice more for each choice; 0: as the encoder says",
+     .effect = OPTION_BITS},
     {"rho", OPTION_REAL, AT(rho), "0", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS},
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
@@ -171,6 +178,7 @@ struct encode_state {
   struct dictionary_input dictionary;
   struct encoder_input encoder; /* with --encoder */
   int detects;                  /* --detect was given, which is --encoder from then on */
+  struct score_cuts cuts;       /* with --l0 */
   struct encode_task task;
   struct row_part part; /* with --row-range: those rows, as a source */
   struct row_source source;
@@ -235,20 +243,102 @@ static int detectors_check(const struct encode_state *job)
   return OK;
 }
 
-/* Open the dictionary, with --encoder one that has an encoder. */
-static int dictionary_open(struct encode_state *job, const struct encode_options *o)
+/* Atoms without an encoder are chosen as those of `fit --find features` are (N.58). */
+static int active_make(struct encode_state *job, const struct encode_options *o)
 {
+  const struct atom_source *atoms = &job->dictionary.source;
+  int is_auto = strcmp(o->codes, "auto") == 0;
+  float *bias;
+  CHECK(!o->top_s && !o->rounds, ERR_USAGE,
+        "'--%s' does not go with '--l0', which says how many atoms rows have on average: leave "
+        "one of them out",
+        o->top_s ? "top-s" : "rounds");
+  CHECK(strcmp(o->compute.grid, "auto") == 0, ERR_USAGE,
+        "'--grid' does not go with '--l0', with which each rank holds all atoms: leave it out");
+  CHECK(atoms->d == 1, ERR_USAGE,
+        "'--l0' takes positive scores, and the atoms of '%s' are frames of %d vectors: leave it "
+        "out, and give '--top-s'",
+        atoms->name, atoms->d);
+  CHECK(is_auto ? job->dictionary.nonnegative : strcmp(o->codes, "nonnegative") == 0, ERR_USAGE,
+        "'--l0' takes positive scores, and the codes of '%s' may be negative: add '--codes "
+        "nonnegative', or give '--top-s' in its place",
+        atoms->name);
+  TRY(arena_alloc(&job->arena, &bias, atoms->k, sizeof *bias));
+  struct found_encoder active = find_standard(0);
+  active.rho = o->rho;
+  job->encoder.stored.encoder = (struct encoder){.kind = ENCODER_ACTIVE,
+                                                 .k = atoms->k,
+                                                 .p = atoms->p,
+                                                 .centered = 1,
+                                                 .bias = bias,
+                                                 .active = active};
+  job->encoder.weights = *atoms;
+  return OK;
+}
+
+/* --dictionary with --l0: a result of `fit --find features` is its own encoder. */
+static int active_take(struct encode_state *job, struct encode_options *o, int *is)
+{
+  *is = 0;
+  if (!o->encoder && o->l0 > 0) TRY(encoder_is_active(&job->dictionary, is));
+  if (!*is) return OK;
+  o->encoder = o->dictionary;
+  o->dictionary = NULL;
+  return encoder_options_check(o);
+}
+
+/* A cut of all scores takes the place of what an encoder chooses by. */
+static int l0_encoder_check(const struct encode_state *job, const struct encode_options *o)
+{
+  if (!(o->l0 > 0)) return OK;
+  CHECK(!job->detects, ERR_USAGE,
+        "'--l0' does not go with '--detect', by which each atom has a threshold of its own: leave "
+        "one of them out");
+  CHECK(job->encoder.stored.encoder.kind != ENCODER_JUMPRELU, ERR_USAGE,
+        "'--l0' does not go with the encoder of '%s', in which each atom has a threshold of its "
+        "own: leave it out, or take its atoms as '--dictionary'",
+        job->dictionary.file);
+  return OK;
+}
+
+/* Is there a code for a mean number of them, and may a row have so many? */
+static int l0_check(const struct encode_state *job, const struct encode_options *o)
+{
+  gidx n = job->rows.source.n, most = job->dictionary.source.k;
+  int is_active = job->encoder.stored.encoder.kind == ENCODER_ACTIVE;
+  if (!(o->l0 > 0)) return OK;
+  CHECK(o->l0 <= (real)most, ERR_USAGE,
+        "'--l0' is %g, and '%s' has %lld atoms: ask for so many a row at most", o->l0,
+        job->dictionary.file, (long long)most);
+  CHECK(!is_active || o->l0 <= ACTIVE_MOST, ERR_USAGE,
+        "'--l0' is %g, and a row has %d active atoms at most: ask for fewer", o->l0, ACTIVE_MOST);
+  CHECK(n > 0, ERR_INPUT, "'%s' has no rows, of which '--l0' would take the largest scores",
+        job->rows.source.name);
+  CHECK(cuts_most(o->l0, n) >= 1, ERR_USAGE,
+        "'--l0' is %g, less than one code in all the %lld rows: ask for %.3g or more", o->l0,
+        (long long)n, 1 / (real)n);
+  return OK;
+}
+
+/* Open the dictionary, with --encoder one that has an encoder. */
+static int dictionary_open(struct encode_state *job, struct encode_options *o)
+{
+  int is_active;
   if (!o->encoder) {
     CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta seed`");
     CHECK(strcmp(o->codes, "own") != 0, ERR_USAGE,
           "'--codes' is own, which an encoder has: give it as '--encoder', in the place of "
           "'--dictionary'");
-    return dictionary_input_open(&job->dictionary, o->dictionary);
+    TRY(dictionary_input_open(&job->dictionary, o->dictionary));
+    TRY(active_take(job, o, &is_active));
+    if (!is_active) return o->l0 > 0 ? active_make(job, o) : OK;
+  } else {
+    TRY(encoder_options_check(o));
+    TRY(encoder_dictionary_open(&job->dictionary, o->encoder));
   }
-  TRY(encoder_options_check(o));
-  TRY(encoder_dictionary_open(&job->dictionary, o->encoder));
   TRY(detectors_check(job));
   TRY(encoder_input_open(&job->encoder, &job->dictionary));
+  TRY(l0_encoder_check(job, o));
   CHECK(job->encoder.stored.encoder.kind != ENCODER_ACTIVE || !encoder_solves(o, job), ERR_USAGE,
         "'--codes' is %s, and features of '%s' have nonnegative codes, which are solved: leave it "
         "out",
@@ -259,8 +349,7 @@ static int dictionary_open(struct encode_state *job, const struct encode_options
   return OK;
 }
 
-static int inputs_open(const struct run *run, struct encode_state *job,
-                       const struct encode_options *o)
+static int inputs_open(const struct run *run, struct encode_state *job, struct encode_options *o)
 {
   const struct device_options harvests = {.p = 1,
                                           .d = 1,
@@ -286,6 +375,7 @@ static int inputs_open(const struct run *run, struct encode_state *job,
   CHECK(!(o->center && job->dictionary.mean), ERR_USAGE,
         "'--center' is given, but '%s' brings its own mean, which is always subtracted",
         atoms->name);
+  TRY(l0_check(job, o));
   gidx first = 0, end = rows->n;
   if (o->row_range) TRY(row_range_parse(o->row_range, rows, &first, &end));
   part_source(&job->part, rows, first, end - first, &job->source);
@@ -347,13 +437,18 @@ static void encoder_fill(const struct run *run, const struct encode_options *o,
   int is_auto = strcmp(o->codes, "auto") == 0, is_signed = strcmp(o->codes, "signed") == 0;
   t->encoder = e;
   t->weights = &job->encoder.weights;
-  t->top_s = e->kind == ENCODER_TOPK ? e->top : e->k;
+  if (o->l0 > 0) t->cuts = &job->cuts;
+  job->cuts = (struct score_cuts){.l0 = o->l0};
+  t->top_s = e->kind == ENCODER_TOPK && !t->cuts ? e->top : e->k;
   if (e->kind == ENCODER_ACTIVE) t->top_s = (idx)imin(e->k, ACTIVE_MOST);
   t->rounds = 1;
-  t->solves = encoder_solves(o, job);
+  t->solves = o->encoder && encoder_solves(o, job);
   t->nonnegative = !t->solves || (is_auto ? job->dictionary.nonnegative : !is_signed);
   if (run->comm.rank) return;
-  if (e->kind == ENCODER_TOPK)
+  if (t->cuts)
+    log_info("l0      %g: the %lld largest scores of all rows, which are looked through first",
+             o->l0, (long long)cuts_most(o->l0, job->rows.source.n));
+  else if (e->kind == ENCODER_TOPK)
     log_info("encoder %s of %s %s: up to %d atoms a row", encoder_names[e->kind], s->program,
              s->architecture, e->top);
   else
@@ -368,7 +463,8 @@ static void encoder_fill(const struct run *run, const struct encode_options *o,
 static int task_fill(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   idx k = job->dictionary.source.k;
-  if (!o->encoder) numbers_fill(run, o, job);
+  int has_encoder = o->encoder || o->l0 > 0;
+  if (!has_encoder) numbers_fill(run, o, job);
   struct encode_task *task = &job->task;
   *task = (struct encode_task){.rows = o->row_range ? &job->source : &job->rows.source,
                                .whole = o->row_range ? &job->rows.source : NULL,
@@ -393,7 +489,7 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
                                .rho = o->rho,
                                .max_cosine = o->cosine_limit,
                                .no_cosine = job->part.first > 0};
-  if (o->encoder) {
+  if (has_encoder) {
     encoder_fill(run, o, job);
     return grid_fill(run, &o->compute, task);
   }
@@ -452,7 +548,7 @@ static int identity_begin(struct run *run, const struct encode_options *o,
   r.top_s = t->top_s;
   r.rounds = t->rounds;
   r.codes = t->nonnegative ? "nonnegative" : "signed";
-  if (t->encoder && !t->solves) r.codes = "own";
+  if (o->encoder && !t->solves) r.codes = "own";
   return identity_text_begin(&run->identity, run->command->options, &r);
 }
 
@@ -482,6 +578,27 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   return OK;
 }
 
+/* The cuts with which an earlier run was begun. */
+static int cuts_resume(struct run *run, struct encode_state *job)
+{
+  struct encode_files *f = &job->files;
+  int has = f->job.done > 0 || f->job.is_complete;
+  if (!job->task.cuts || !has) return OK;
+  if (run->comm.rank == 0) job->cuts = f->before.supports.cuts;
+  TRY(comm_agree(&run->comm, OK));
+  return comm_broadcast(&run->comm, &job->cuts, sizeof job->cuts, 1);
+}
+
+/* The cuts are of the rows that were encoded; those of a part are compared by `merge`. */
+static int cuts_confirm(struct run *run, const struct encode_state *job)
+{
+  uint64_t rows = job->result.inputs.rows;
+  int is_whole = run->comm.rank == 0 && rows;
+  return comm_agree(&run->comm,
+                    is_whole ? cuts_rows_check(job->task.cuts, rows, job->files.job.place.shown)
+                             : OK);
+}
+
 /* Is a mean missing?  A dictionary that was fitted without one, and an encoder, want none. */
 static void mean_advise(const struct run *run, const struct encode_options *o,
                         const struct encode_state *job)
@@ -509,7 +626,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&job, sizeof *job)));
   TRY(comm_agree(&run->comm, detect_take(job, (struct encode_options *)options)));
-  TRY(inputs_agree(&run->comm, inputs_open(run, job, o)));
+  TRY(inputs_agree(&run->comm, inputs_open(run, job, (struct encode_options *)options)));
   if (o->row_range && job->source.n == 0 && job->rows.source.n > 0) {
     log_info("'%s' has %lld rows, and '--row-range' is %s: this task is to spare, nothing is done",
              job->rows.source.name, (long long)job->rows.source.n, o->row_range);
@@ -525,6 +642,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   TRY(encode_memory_check(&job->task, &run->comm));
   TRY(comm_agree(&run->comm, identity_begin(run, o, job)));
   TRY(files_open(run, o, job));
+  TRY(cuts_resume(run, job));
   stop_listen();
   TRY(threads_report(run, o->compute.threads));
   TRY(mean_find(run, o, job));
@@ -538,6 +656,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   TRY(encode_saves_run(&job->saves, &job->result));
   team_spare_set((int)job->task.threads); /* nothing computes any more */
   TRY(encode_files_join(&job->files, &job->result));
+  TRY(cuts_confirm(run, job));
   TRY(encode_report(run, &job->files, &job->task, &job->result, log_seconds() - begun));
   if (o->capture) TRY(captured_report(&run->comm, &job->captured.in));
   mean_advise(run, o, job);

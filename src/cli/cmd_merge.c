@@ -15,6 +15,7 @@
 #include "job/numerics.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
+#include "io/score_cuts.h"
 #include "io/inputs.h"
 #include "io/part.h"
 #include "io/rows.h"
@@ -219,6 +220,20 @@ static int rows_compare(const struct run *run, const struct merge *m)
   return OK;
 }
 
+/* Were the rows counted that the parts are of? */
+static int cuts_compare(const struct merge *m)
+{
+  const struct score_cuts *first = &m->parts[0].supports.cuts;
+  for (int i = 0; i < m->count; i++) {
+    const struct score_cuts *cuts = &m->parts[i].supports.cuts;
+    if (cuts->n) TRY(cuts_rows_check(cuts, m->inputs.rows, m->parts[i].supports.file));
+    CHECK(cuts_are_same(cuts, first), ERR_INPUT,
+          "'%s' and '%s' were encoded with other cuts of '--l0': make one of them again",
+          m->parts[0].supports.file, m->parts[i].supports.file);
+  }
+  return OK;
+}
+
 /* What the whole has beside its supports, from what the parts have. */
 static int metrics_join(struct merge *m)
 {
@@ -238,7 +253,7 @@ static int metrics_join(struct merge *m)
   m->inputs.dictionary = first->supports.inputs.dictionary;
   m->inputs.encoder = first->supports.inputs.encoder;
   m->inputs.rows = content_hash(m->whole.rows_terms, m->whole.n, shape->p, 1);
-  return OK;
+  return cuts_compare(m);
 }
 
 /* Copy the parts into the whole.  Rank 0. */
@@ -247,6 +262,7 @@ static int parts_copy(struct merge *m)
   struct supports_shape shape = m->parts[0].shape;
   struct progress progress;
   shape.n = m->parts[0].part.total;
+  if (m->parts[0].supports.cuts.n) shape.cuts = &m->parts[0].supports.cuts;
   TRY(supports_output_create(&m->file, m->place.file, &shape));
   progress_start(&progress, "merge", "rows", shape.n);
   for (int i = 0; i < m->count; i++) {

@@ -77,8 +77,9 @@ static struct supports_shape shape_of(const struct encode_task *t, gidx n)
                                  .p = t->rows->p,
                                  .has_codes = t->codes,
                                  .nonnegative = t->nonnegative,
-                                 .encoder = t->encoder ? encoder_names[t->encoder->kind] : NULL,
-                                 .solved = t->solves};
+                                 .encoder = encode_kind_name(t),
+                                 .solved = t->solves,
+                                 .cuts = t->cuts};
 }
 
 /* What a result depends on beside options, as far as it is known before rows are encoded; the
@@ -90,7 +91,7 @@ static int inputs_name(const struct encode_files *f, struct identity_text *id)
   TRY(identity_text_input(id, "rows_shape", shape));
   TRY(identity_text_input(id, "result_has", f->task->codes ? "codes" : "scores alone"));
   TRY(identity_text_input(id, "encoder_kind",
-                          f->task->encoder ? encoder_names[f->task->encoder->kind] : "none"));
+                          f->task->encoder ? encode_kind_name(f->task) : "none"));
   TRY(identity_text_hash(id, "mean_hash", mean_hash(f->task->mean, f->all->p)));
   if (f->rows_sample) TRY(identity_text_hash(id, "rows_sample", f->rows_sample));
   if (f->shift) TRY(identity_text_hash(id, "shift_hash", mean_hash(f->shift, f->all->p)));

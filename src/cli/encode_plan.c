@@ -47,8 +47,7 @@ int encode_plan_print(const struct run *run, const struct encode_task *t)
                                        .d = t->atoms->d,
                                        .p = t->rows->p,
                                        .has_codes = t->codes,
-                                       .encoder =
-                                           t->encoder ? encoder_names[t->encoder->kind] : NULL};
+                                       .encoder = encode_kind_name(t)};
   struct encode_memory m;
   int ranks = run->comm.size;
   if (run->comm.rank) return OK;

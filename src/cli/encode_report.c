@@ -78,7 +78,7 @@ int encode_report(struct run *run, const struct encode_files *files, const struc
   char how[64];
   int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
   if (t->encoder)
-    snprintf(how, sizeof how, "encoder=%s l0=%.4g", encoder_names[t->encoder->kind], r->metrics.l0);
+    snprintf(how, sizeof how, "encoder=%s l0=%.4g", encode_kind_name(t), r->metrics.l0);
   else
     snprintf(how, sizeof how, "top_s=%d rounds=%d", t->top_s, t->rounds);
   log_info("%-7s rows=%lld atoms=%d %s ranks=%d device=%s%s%s seconds=%.2f fingerprint=%016llx",

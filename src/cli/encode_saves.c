@@ -18,7 +18,9 @@ static const double WORK = 9, MOST = 20;
 static uint64_t saves_asked(void *self)
 {
   const struct encode_saves *s = self;
-  uint64_t by_time = s->seconds > 0 && log_seconds() >= s->due ? BY_TIME : 0;
+  int is_late = s->seconds > 0 && log_seconds() >= s->due;
+  int has_rows = !s->task->cuts || s->task->cuts->n; /* else they are counted, and none is done */
+  uint64_t by_time = is_late && has_rows ? BY_TIME : 0;
   return run_stop_asked(s->run, s->shown) | by_time;
 }
 

@@ -128,25 +128,55 @@ static gidx row_trim(const struct active *a, gidx from, gidx to, gidx at)
   return at;
 }
 
-int active_cut(struct active *a, const struct batch_cut *cut, gidx ties)
+static int lists_get(struct active *a, const struct batch_cut *cut, gidx ties)
 {
   struct device *dev = a->device;
   struct train_codes_job job = job_of(a, rows_of(a));
-  gidx at = 0, from = 0;
   TRY(device_train_cut(dev, &job, cut, ties));
   TRY(device_get(dev, &a->starts, 0, ((gidx)a->n + 1) * (gidx)sizeof(gidx)));
   const gidx *start = a->starts.host;
   gidx entries = a->n ? start[a->n] : 0;
   TRY(device_get(dev, &a->list, 0, entries * (gidx)sizeof(idx)));
-  TRY(device_get(dev, &a->value, 0, entries * ITEM));
+  return device_get(dev, &a->value, 0, entries * ITEM);
+}
+
+int active_list(struct active *a, const struct batch_cut *cut)
+{
+  return lists_get(a, cut, 0);
+}
+
+/* The entries of row i, from .. to - 1, that the cut takes come first; returns their end. */
+static gidx row_filter(const struct active *a, const struct score_cut *cut, idx i, gidx from,
+                       gidx to)
+{
+  gidx at = from, tied = 0;
+  for (gidx e = from; e < to; e++) {
+    if (!cut_takes(cut, a->score[e], a->row + i, &tied)) continue;
+    a->index[at] = a->index[e];
+    a->score[at++] = a->score[e];
+  }
+  return at;
+}
+
+/* Entries are those of the lists, with a cut of all rows those that it takes. */
+static void lists_take(struct active *a, const struct score_cut *cut)
+{
+  const gidx *start = a->starts.host;
+  gidx entries = a->n ? start[a->n] : 0, at = 0, from = 0;
   memcpy(a->index, a->list.host, (size_t)entries * sizeof *a->index);
   memcpy(a->score, a->value.host, (size_t)entries * sizeof *a->score);
   a->start[0] = 0;
   for (idx i = 0; i < a->n; i++) {
     gidx to = start[i + 1];
-    a->start[i + 1] = at = row_trim(a, from, to, at);
+    a->start[i + 1] = at = row_trim(a, from, cut ? row_filter(a, cut, i, from, to) : to, at);
     from = to;
   }
+}
+
+int active_cut(struct active *a, const struct batch_cut *cut, gidx ties)
+{
+  TRY(lists_get(a, cut, ties));
+  lists_take(a, NULL);
   return OK;
 }
 
@@ -258,14 +288,23 @@ int active_again(struct active *a)
   return rows_score(a, a->sorted.device, &raised);
 }
 
+/* A choice by its threshold, or by the cut of all rows. */
+static int rows_choose(struct active *a, const struct found_encoder *by, int look)
+{
+  const struct score_cut *of_all = a->cuts ? &a->cuts->at[look] : NULL;
+  struct batch_cut cut = find_cut_at(of_all ? of_all->least : by->threshold[look]);
+  TRY(lists_get(a, &cut, of_all && cut.key > 0 ? (gidx)a->n * a->k : 0));
+  lists_take(a, of_all);
+  return OK;
+}
+
 int active_encode(struct active *a, const struct buffer *x, gidx first, idx n,
                   const struct found_encoder *by)
 {
   TRY(active_score(a, x, first, n));
   for (int look = 0; look <= by->looks; look++) {
-    struct batch_cut cut = find_cut_at(by->threshold[look]);
     if (look) TRY(active_again(a));
-    TRY(active_cut(a, &cut, 0));
+    TRY(rows_choose(a, by, look));
     TRY(active_solve(a, by->rho));
   }
   return OK;

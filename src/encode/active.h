@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "device/device.h"
 #include "device/train.h"
+#include "model/cuts.h"
 #include "model/find.h"
 
 struct active {
@@ -21,8 +22,10 @@ struct active {
   gidx entries; /* of all rows at most */
   int relative; /* struct find_raise, set by the caller, as is the next */
   real floor;
-  idx k; /* atoms at hand */
-  idx n; /* rows at hand; those of x from row `first` on */
+  const struct score_cuts *cuts; /* of active_encode(), in the place of thresholds; NULL: none; */
+  gidx row;                      /* then row `first` of x is this one of all, set by the caller */
+  idx k;                         /* atoms at hand */
+  idx n;                         /* rows at hand; those of x from row `first` on */
   const struct buffer *x;
   gidx first;
   gidx *start;         /* [n + 1] the host's: where the entries of a row begin in the next three, */
@@ -59,7 +62,12 @@ int active_solve(struct active *a, real rho);
 /* Score the rows again: each atom by what all others leave over.  Follows active_solve(). */
 int active_again(struct active *a);
 
-/* All of this for rows of a dictionary that is known, by its thresholds. */
+/* a->starts, a->list and a->value of the host <- the scores above the cut. */
+int active_list(struct active *a, const struct batch_cut *cut);
+
+/* All of this for rows of a dictionary that is known, by its thresholds, or a->cuts.  With looks
+ * -1 the rows are at hand and scored for the first choice; active_again() scores for further
+ * ones. */
 int active_encode(struct active *a, const struct buffer *x, gidx first, idx n,
                   const struct found_encoder *by);
 

@@ -24,6 +24,7 @@
 #include "base/stop.h"
 #include "comm/comm.h"
 #include "device/device.h"
+#include "model/cuts.h"
 #include "model/dictionary.h"
 #include "model/encoder.h"
 #include "model/identity.h"
@@ -43,6 +44,9 @@ struct encode_task {
    * 1, codes is 1, and rows have up to top_s atoms, K at most. */
   const struct encoder *encoder;
   const struct atom_source *weights;
+  /* With an encoder: a mean number of codes a row is asked for (N.58).  Where n is 0 the job finds
+   * the cuts first, of all rows.  NULL: none. */
+  struct score_cuts *cuts;
   int solves; /* with an encoder: codes are solved on its supports (N.24k), not its own */
   uint64_t encoder_hash; /* that it has to have; 0: any */
   idx top_s;             /* 1 .. min(MAX_TOP_S, K) */
@@ -67,6 +71,13 @@ struct encode_task {
 static inline int encode_is_active(const struct encode_task *t)
 {
   return t->encoder && t->encoder->kind == ENCODER_ACTIVE;
+}
+
+/* The kind of the encoder whose supports these are, of encoder_names[]; NULL: none. */
+static inline const char *encode_kind_name(const struct encode_task *t)
+{
+  if (!t->encoder) return NULL;
+  return encoder_names[t->cuts && !encode_is_active(t) ? ENCODER_BATCHTOPK : t->encoder->kind];
 }
 
 enum encode_phase {

@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
+#include "encode/cuts.h"
 #include "encode/encode_impl.h"
 #include "encode/layout.h"
 #include "encode/steps.h"
@@ -107,6 +108,8 @@ int imported_alloc(struct encode *e, struct encode_memory *memory)
   TRY(results_alloc(e));
   TRY(solving_alloc(e));
   TRY(active_alloc(e));
+  if (cuts_wanted(t)) TRY(cuts_alloc(e));
+  if (t->cuts) TRY(arena_alloc(&e->arena, &m->threshold, t->atoms->k, sizeof *m->threshold));
   memory->codes = encode_bytes_held(e) - start;
   return OK;
 }
@@ -185,7 +188,7 @@ int imported_share_out(struct encode *e, int status)
   TRY(comm_allgather(e->c, m->weights + first * e->p, e->counts, (size_t)e->p * sizeof *m->weights,
                      m->weights));
   if (encode_is_active(e->task))
-    status = active_atoms(&m->active, m->weights, e->task->atoms->k, NULL);
+    status = active_atoms(&m->active, e->shard.atoms, e->task->atoms->k, NULL);
   else
     status = device_put_tile(&e->device, m->weights, e->task->atoms->k, 0);
   if (!status) status = host_open(e);
@@ -214,6 +217,7 @@ static int active_find(struct encode *e)
   m->start[0] = 0;
   for (idx first = 0, n; first < m->n; first += n) {
     n = (idx)imin(a->most_n, m->n - first);
+    a->row = e->task->first + m->first + first;
     TRY(active_encode(a, &m->rows, first, n, &e->task->encoder->active));
     const struct entry_list piece = {a->index, a->score, a->code, a->start[n], 0};
     CHECK(entries_append(&m->mine, &piece), ERR_MEMORY,
@@ -226,16 +230,32 @@ static int active_find(struct encode *e)
   return OK;
 }
 
+/* Of the scores that equal the cut, those that are no codes leave. */
+static void ties_drop(struct encode *e)
+{
+  struct imported *m = &e->imported;
+  struct entry_list *l = &m->mine;
+  gidx from = 0, at = 0;
+  for (idx i = 0; i < m->n; i++) {
+    gidx begin = at, tied = 0, row = e->task->first + m->first + i;
+    for (gidx end = from + m->lengths[i]; from < end; from++) {
+      if (!cut_takes(&e->task->cuts->at[0], l->score[from], row, &tied)) continue;
+      l->atoms[at] = l->atoms[from];
+      l->score[at] = l->score[from];
+      l->codes[at++] = l->codes[from];
+    }
+    m->lengths[i] = (idx)(at - begin);
+  }
+  l->n = at;
+}
+
 /* Find supports and codes of this rank's rows; *key <- by which the failure of the lowest row is
  * told. */
 static int supports_find(struct encode *e, gidx *key)
 {
   struct imported *m = &e->imported;
-  struct encoder_job job = {.encoder = e->task->encoder,
-                            .rows = &m->rows,
-                            .n = m->n,
-                            .lengths = m->lengths,
-                            .found = &m->mine};
+  struct encoder_job job = {
+      .encoder = &m->by, .rows = &m->rows, .n = m->n, .lengths = m->lengths, .found = &m->mine};
   TRY(device_put(&e->device, &m->rows, 0, (gidx)m->n * e->p * (gidx)sizeof(float)));
   if (encode_is_active(e->task)) return active_find(e);
   TRY(device_encoder(&e->device, &job));
@@ -244,6 +264,7 @@ static int supports_find(struct encode *e, gidx *key)
   CHECK(job.bad.row < 0, ERR_INPUT,
         "the score of row %lld and atom %d is not a finite float32 number", (long long)row,
         job.bad.atom);
+  if (e->task->cuts) ties_drop(e);
   m->start[0] = 0;
   for (idx i = 0; i < m->n; i++) m->start[i + 1] = m->start[i] + m->lengths[i];
   return OK;
@@ -452,11 +473,26 @@ static int turn_run(struct encode *e, gidx turn_first, idx turn_n)
   return turn_finish(e, turn_first, turn_n);
 }
 
+/* What finds the supports; cuts that are wanted are found first. */
+static int cuts_begin(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  struct imported *m = &e->imported;
+  m->by = *t->encoder;
+  if (!t->cuts) return OK;
+  if (cuts_wanted(t)) TRY(cuts_find(e));
+  m->active.cuts = t->cuts;
+  if (t->cuts->floor > 0) m->active.floor = t->cuts->floor;
+  m->by = cuts_encoder(t->encoder, t->cuts->at[0].least, m->threshold);
+  return OK;
+}
+
 int imported_run(struct encode *e)
 {
   struct progress progress;
   int status = OK;
   gidx before = e->task->sink_first;
+  TRY(cuts_begin(e));
   progress_start(&progress, "encode", "rows", before + e->end);
   progress.before = before;
   while (e->next < e->end) {

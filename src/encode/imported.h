@@ -24,7 +24,11 @@ struct imported {
   struct buffer table; /* float [k][p] the atoms, and what they are solved with; where codes
                                 * are */
   struct ragged ragged;
-  struct active active;        /* of an encoder of that kind */
+  struct active active;     /* of an encoder of that kind */
+  struct encoder by;        /* what finds the supports: the task's, or with its cut */
+  float *threshold;         /* [k] of that, with a cut */
+  struct key_window window; /* to find the cuts with, as is the next: own counts */
+  gidx *own_bins;
   float *raw, *x;              /* [block][p] this rank's rows, and less the mean */
   struct device host;          /* a CPU, for qualities; none where e->device is one */
   gidx *start;                 /* [block + 1] where their entries begin in `mine` */

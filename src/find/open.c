@@ -15,6 +15,7 @@
 
 struct find_recipe find_recipe(idx k, real l0)
 {
+  const struct found_encoder end = find_standard(1);
   return (struct find_recipe){.plan = {.k = k,
                                        .l0 = l0,
                                        .each = 1,
@@ -25,9 +26,9 @@ struct find_recipe find_recipe(idx k, real l0)
                                        .end_factor = 0.85,
                                        .settled = 0.8},
                               .looks = 2,
-                              .end_looks = 3,
-                              .relative = 1,
-                              .floor = 0.1,
+                              .end_looks = end.looks,
+                              .relative = end.relative,
+                              .floor = end.floor,
                               .rho = 0.3,
                               .ridge = 1,
                               .last_ridge = 300,

@@ -81,6 +81,16 @@ int detectors_there(const struct dictionary_input *d, int *there)
   return OK;
 }
 
+int encoder_is_active(const struct dictionary_input *d, int *is)
+{
+  int there = 0;
+  *is = 0;
+  if (d->input->format != INPUT_H5) return OK;
+  TRY(h5_exists(&d->input->h5, GROUP, &there));
+  if (there) TRY(h5_attribute_is(&d->input->h5, GROUP, "kind", encoder_names[ENCODER_ACTIVE], is));
+  return OK;
+}
+
 int detectors_write(struct matrix_output *f, const struct detectors *d)
 {
   struct arena arena = {0};

@@ -24,6 +24,9 @@ struct stored_encoder {
   const float *decoder; /* [k][p]; NULL: the atoms have its bits */
 };
 
+/* *is <- whether a dictionary that is open has one of ENCODER_ACTIVE. */
+int encoder_is_active(const struct dictionary_input *dictionary, int *is);
+
 /* Add it to a dictionary that is being written. */
 int encoder_write(struct matrix_output *f, const struct stored_encoder *e);
 

@@ -13,6 +13,7 @@
 #include "io/mean.h"
 #include "io/metrics.h"
 #include "io/part.h"
+#include "io/score_cuts.h"
 #include "model/codes.h"
 
 static const struct object_row object_rows[] = {
@@ -21,6 +22,9 @@ static const struct object_row object_rows[] = {
     {"/supports/data", TYPE_F32, "nnz", 1, "code if codes were solved, else score"},
     {"/supports/score", TYPE_F32, "nnz", 1, "signed score of the round that chose"},
     {"/supports/codes", TYPE_F32, "nnz d", 0, "code blocks of frames"},
+    {"/cut/least", TYPE_F32, "T", 0, "of each choice, the last score that is a code"},
+    {"/cut/row", TYPE_I64, "T", 0, "the row where equal scores end to be codes"},
+    {"/cut/ties", TYPE_I64, "T", 0, "how many of this row are"},
 };
 const struct object_table supports_objects = {object_rows, LENGTH(object_rows)};
 
@@ -247,6 +251,7 @@ int supports_output_finish(struct supports_output *f, const struct supports_endi
   if (ending->sweeps) TRY(h5_attribute_long(h5, "/", "sweeps", ending->sweeps));
   TRY(identity_write(h5, INPUTS_GROUP, &ending->inputs));
   TRY(identity_write(h5, CONTENTS_GROUP, &ending->contents));
+  if (shape->cuts) TRY(cuts_write(h5, shape->cuts));
   if (ending->part) TRY(part_write(h5, ending->part));
   if (!shape->encoder) TRY(indptr_write(h5, shape));
   TRY(metrics_write(h5, ending->metrics, shape->has_codes));

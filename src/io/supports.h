@@ -8,6 +8,7 @@
 #include "io/identity.h"
 #include "io/outputs.h"
 #include "io/schema.h"
+#include "model/cuts.h"
 #include "model/part.h"
 #include "model/results.h"
 #include "model/supports.h"
@@ -26,6 +27,8 @@ struct supports_shape {
   const char *encoder; /* kind of the imported encoder whose supports they are, of encoder_names[]:
                         * rows have up to s atoms; NULL: none, they have s */
   int solved;          /* with an encoder: codes are solved (N.24k), not its own */
+  const struct score_cuts *cuts; /* by which the supports were chosen (N.58), known when the file
+                                  * is finished; NULL: none; borrowed */
 };
 
 /* supports.h5 being written. */

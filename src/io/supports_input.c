@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "io/encoder.h"
+#include "io/score_cuts.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/mean.h"
@@ -242,6 +243,7 @@ static int facts_read(struct supports_input *f)
   TRY(nonnegative_read(h5, &f->nonnegative));
   TRY(supports_encoder_read(h5, &f->encoder));
   TRY(h5_attribute_exists(h5, "/", "solved", &f->solved));
+  TRY(cuts_read(h5, &f->cuts));
   CHECK(!f->nonnegative || frame == 1, ERR_INPUT,
         "'%s' says that codes are nonnegative, and that atoms are frames of %lld", f->state->file,
         (long long)frame);

@@ -7,6 +7,7 @@
 
 #include "io/h5/h5.h"
 #include "io/identity.h"
+#include "model/cuts.h"
 #include "model/supports.h"
 
 /* Supports named on the command line. */
@@ -16,9 +17,10 @@ struct supports_input {
   idx top_s, rounds;   /* as the file says; of a foreign file -1 and 1 */
   const char *encoder; /* as in supports_shape (supports.h), as is the next */
   int solved;
-  int nonnegative; /* as the file says: codes are at least 0; 0 when it does not say */
-  real rho;        /* penalty with which the codes were solved; 0 when the file does not say */
-  real *mean;      /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
+  struct score_cuts cuts; /* by which the supports were chosen; n = 0: none */
+  int nonnegative;        /* as the file says: codes are at least 0; 0 when it does not say */
+  real rho;   /* penalty with which the codes were solved; 0 when the file does not say */
+  real *mean; /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
   gidx mean_length;
   gidx sweeps;                        /* of refit so far */
   struct identity inputs;             /* that the codes were solved for, where the file says it;

@@ -39,6 +39,11 @@ void find_raise(const struct find_raise *row, float *scores)
       scores[a] = (float)(per * (real)scores[a]);
 }
 
+struct found_encoder find_standard(real square)
+{
+  return (struct found_encoder){.looks = 3, .relative = 1, .floor = 0.1 * square};
+}
+
 struct batch_cut find_cut_at(float threshold)
 {
   return (struct batch_cut){.key = batch_key(threshold), .digits = BATCH_DIGITS};

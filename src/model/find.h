@@ -22,6 +22,9 @@ struct found_encoder {
   real floor;
 };
 
+/* That of `fit --find features`, for rows of this mean square; it has no thresholds. */
+struct found_encoder find_standard(real square);
+
 /* (N.49): the product of an atom and a row, or what a description leaves of it. */
 float find_score(const float *x, const float *atom, idx p);
 
