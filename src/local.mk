@@ -278,7 +278,7 @@ libsagitta_a_SOURCES += \
   %D%/refit/coder.h %D%/refit/coder.c \
   %D%/refit/resident.h %D%/refit/resident.c \
   %D%/refit/sweep_end.h %D%/refit/sweep_end.c \
-  %D%/refit/sums.h %D%/refit/sums.c %D%/refit/state_write.h %D%/refit/state_write.c
+  %D%/refit/sums.h %D%/refit/sums.c %D%/refit/state_copy.h %D%/refit/state_copy.c %D%/refit/state_write.h %D%/refit/state_write.c
 
 # fit: seed, then sweeps of refit and encode until unseen rows gain no more
 libsagitta_a_SOURCES += \
@@ -356,7 +356,6 @@ sagitta_SOURCES = \
   %D%/cli/find_files.h %D%/cli/find_files.c \
   %D%/cli/fit_find.h %D%/cli/fit_find.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
-  %D%/cli/refit_publisher.h %D%/cli/refit_publisher.c \
   %D%/cli/refit_job.h %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_detect.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \

@@ -107,7 +107,7 @@ static int options_check(const struct refit_options *o)
 {
   CHECK(!(o->reroute && o->names.classes), ERR_USAGE,
         "'--classes' and '--reroute' exclude each other: new supports need new classes");
-  return OK;
+  return job_folder_check(&o->output);
 }
 
 /* What the task says of the ends of sweeps. */
@@ -141,13 +141,18 @@ static struct coder_shape coder_shape_of(const struct refit_job *j, const struct
   return shape;
 }
 
-/* Begin used.in and run.log.  The inputs are those of the start, also of a run that is resumed. */
-static int job_begin(struct refit_job *j)
+/* The inputs are those of the start, also of a run that is resumed. */
+static int files_open(struct refit_job *j)
 {
-  const struct refit_files *f = &j->files;
+  const struct refit_options *o = j->o;
+  struct refit_files *f = &j->files;
   struct run_inputs inputs = fit_inputs_files(&j->inputs);
-  if (j->o->holdout) inputs.holdout = &j->holdout;
-  return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary || f->sweep.there);
+  if (o->holdout) inputs.holdout = &j->holdout;
+  f->write = &j->phases[REFIT_WRITE];
+  f->sweeps = o->sweeps;
+  f->facts.start = (struct fit_start){
+      .directions = o->directions, .reroute = o->reroute, .cosine_limit = o->cosine_limit};
+  return refit_files_open(f, j->run, &o->output, o->resume, &inputs);
 }
 
 static int inputs_open(struct refit_job *j)
@@ -253,16 +258,13 @@ static int rows_advise(const struct refit_job *j)
   return OK;
 }
 
-static int job_open(struct refit_job *j)
+static int refit_open(struct refit_job *j)
 {
   const struct refit_options *o = j->o;
-  const struct fit_start wanted = {
-      .directions = o->directions, .reroute = o->reroute, .cosine_limit = o->cosine_limit};
   TRY(comm_agree(j->c, options_check(o)));
   TRY(comm_agree(j->c, identity_text_begin(&j->run->identity, j->run->command->options, o)));
-  TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, o->sweeps, &wanted));
   TRY(inputs_agree(j->c, inputs_open(j)));
-  TRY(job_begin(j));
+  TRY(files_open(j));
   j->task = fit_inputs_task(&j->inputs, j->run, &o->compute);
   TRY(threads_report(j->run, o->compute.threads));
   j->task.filter = o->filter;
@@ -340,15 +342,15 @@ static int report(struct refit_job *j, gidx resumed, double seconds)
   report_metrics(&j->metrics, 1);
   log_info("%-22s %lld accepted, %lld rejected, %lld escalated", "steps",
            (long long)j->all.accepted, (long long)j->all.rejected, (long long)j->all.escalated);
-  log_info("wrote   %s", j->files.dictionary.shown);
-  log_info("wrote   %s", j->files.supports.shown);
+  log_info("wrote   %s", j->files.job.place.shown);
+  log_info("wrote   %s", j->files.job.more[REFIT_SUPPORTS].shown);
   return OK;
 }
 
 static int job_run(struct refit_job *j)
 {
   double begun = log_seconds();
-  TRY(job_open(j));
+  TRY(refit_open(j));
   gidx resumed = j->resumed = j->files.facts.sweeps;
   j->is_there = resumed > 0 || j->files.sweep.there;
   TRY(resumed ? refit_job_resume(j) : refit_start_judge(j));

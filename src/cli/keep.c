@@ -196,7 +196,7 @@ static int dictionary_write(struct keep_job *j)
   struct stored_encoder stored = j->stored;
   const float *norm = stored.encoder.norm;
   char device[128];
-  TRY(dictionary_output_create(file, f->dictionary.file, w->k, 1, w->p));
+  TRY(dictionary_output_create(file, f->job.place.file, w->k, 1, w->p));
   TRY(nonnegative_write(&file->result.h5, j->task.nonnegative));
   TRY(matrix_output_write(file, 0, w->k, w->atoms));
   if (j->mean) TRY(object_write_vector(&file->result.h5, "/mean", w->p, j->mean));
@@ -243,7 +243,9 @@ static int supports_write(struct keep_job *j)
   struct phase *phase = &w->phases[KEPT_WRITE];
   phase_begin(phase);
   TRY(inputs_confirm(j->c));
-  int status = j->c->rank ? OK : supports_output_create(file, j->files.supports.file, &shape);
+  int status = j->c->rank
+                   ? OK
+                   : supports_output_create(file, j->files.job.more[REFIT_SUPPORTS].file, &shape);
   TRY(comm_agree(j->c, status));
   TRY(kept_write(w, &file->sink));
   const struct supports_ending ending = {
@@ -292,16 +294,15 @@ static int sweeps_resume(struct keep_job *j)
   const struct identity *was = &j->files.facts.contents, *is = &j->kept.contents;
   TRY(comm_agree(j->c, j->c->rank ? OK : refit_files_check(&j->files)));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
-  TRY(inputs_agree(j->c, dictionary_input_open(&j->former, j->files.dictionary.shown)));
+  TRY(inputs_agree(j->c, dictionary_input_open(&j->former, j->files.job.place.shown)));
   CHECK(j->former.source.k == j->kept.k && j->former.source.p == j->kept.p &&
             j->former.source.d == 1,
         ERR_INPUT, "'%s' is of other atoms: begin again, with --force and not --resume",
-        j->files.dictionary.shown);
+        j->files.job.place.shown);
   TRY(kept_atoms_take(&j->kept, &j->former.source));
   TRY(kept_solve(&j->kept));
   CHECK(was->dictionary == is->dictionary && was->codes == is->codes, ERR_INPUT,
-        "'%s' is damaged: its atoms do not give the codes that it names",
-        j->files.dictionary.shown);
+        "'%s' is damaged: its atoms do not give the codes that it names", j->files.job.place.shown);
   return OK;
 }
 
@@ -342,7 +343,7 @@ static int sweeps_run(struct keep_job *j)
   stop_listen();
   while (j->files.facts.sweeps < j->o->sweeps && !j->run->stopped) {
     int stop = 0;
-    if (j->files.facts.sweeps) TRY(run_safe_point(j->run, j->files.dictionary.shown, &stop));
+    if (j->files.facts.sweeps) TRY(run_safe_point(j->run, j->files.job.place.shown, &stop));
     if (!stop) TRY(sweep_run(j));
     j->run->max_seconds = j->o->max_seconds; /* a run takes a sweep, however long all else took */
   }
@@ -396,8 +397,8 @@ static int report(struct keep_job *j, gidx resumed, double seconds)
     advice_explained(w->unseen.metrics.explained_variance, "the unseen rows");
   }
   report_metrics(&w->rows.metrics, 1);
-  log_info("wrote   %s", j->files.dictionary.shown);
-  log_info("wrote   %s", j->files.supports.shown);
+  log_info("wrote   %s", j->files.job.place.shown);
+  log_info("wrote   %s", j->files.job.more[REFIT_SUPPORTS].shown);
   return OK;
 }
 
@@ -435,14 +436,16 @@ static int plan_print(struct keep_job *j)
   return OK;
 }
 
-static int files_begin(struct keep_job *j)
+static int files_open(struct keep_job *j)
 {
   struct refit_files *f = &j->files;
   const struct refit_options *o = j->o;
   const struct run_inputs inputs = {.name = {j->dictionary.file, j->supports.file},
                                     .rows = &j->rows,
                                     .holdout = o->holdout ? &j->unseen : NULL};
-  return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary);
+  f->sweeps = o->sweeps;
+  f->facts.start = (struct fit_start){.directions = o->directions, .cosine_limit = o->cosine_limit};
+  return refit_files_open(f, j->run, &o->output, o->resume, &inputs);
 }
 
 /* Rank 0: a sweep that a refit of another kind has left is none of this job. */
@@ -453,18 +456,17 @@ static int sweep_check(const struct keep_job *j)
   return identity_text_compare(&j->run->identity, s->identity, s->place.shown);
 }
 
-static int job_open(struct keep_job *j)
+static int keep_open(struct keep_job *j)
 {
   const struct refit_options *o = j->o;
   struct refit_options counts = *o;
-  const struct fit_start wanted = {.directions = o->directions, .cosine_limit = o->cosine_limit};
   counts.keep = 1; /* an encoder asks for it, too, and for codes of its sign */
   if (o->encoder && !strcmp(o->codes, "auto")) counts.codes = "nonnegative";
   TRY(comm_agree(j->c, identity_text_begin(&j->run->identity, j->run->command->options, &counts)));
-  TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, o->sweeps, &wanted));
-  TRY(comm_agree(j->c, j->c->rank ? OK : sweep_check(j)));
+  TRY(comm_agree(j->c, job_folder_check(&o->output)));
   TRY(inputs_agree(j->c, inputs_open(j)));
-  TRY(files_begin(j));
+  TRY(files_open(j));
+  TRY(comm_agree(j->c, j->c->rank ? OK : sweep_check(j)));
   task_fill(j);
   TRY(threads_report(j->run, o->compute.threads));
   TRY(kept_open(&j->kept, &j->task, j->c));
@@ -477,7 +479,7 @@ static int job_open(struct keep_job *j)
 static int job_run(struct keep_job *j)
 {
   double begun = log_seconds();
-  TRY(job_open(j));
+  TRY(keep_open(j));
   gidx resumed = j->files.facts.sweeps;
   TRY(resumed ? sweeps_resume(j) : sweeps_begin(j));
   if (resumed >= j->o->sweeps)

@@ -10,49 +10,62 @@
 #ifndef CLI_REFIT_FILES_H
 #define CLI_REFIT_FILES_H
 
-#include "cli/command.h"
-#include "cli/fit_inputs.h"
 #include "cli/sweep_files.h"
 #include "io/dictionary.h"
 #include "io/fit_history.h"
 #include "io/supports.h"
+#include "job/checkpoint.h"
 #include "model/sink.h"
 #include "refit/refit.h"
+#include "refit/state_copy.h"
+
+enum { REFIT_SUPPORTS }; /* in job.more */
+
+/* What a sweep gave. */
+struct refit_result {
+  const struct refit_state *state;
+  const struct metrics *metrics; /* rank 0 */
+  const struct atom_step *steps; /* [k] */
+};
 
 struct refit_files {
-  struct output_place dictionary, supports; /* on every rank */
-  int has_dictionary, has_supports;         /* resumed: these files are there */
-  struct sweep_files sweep;                 /* and this one */
-  struct fit_facts facts;                   /* sweeps done so far: 0 for a fresh run */
-  struct history_line *lines;               /* on rank 0: the start, then a line a sweep */
+  struct job job; /* of dictionary.h5 and more[0], supports.h5; every rank has the places */
+  gidx sweeps;    /* how many there are to be in the end; set by the caller */
+  struct sweep_files sweep;
+  int has_supports;           /* resumed: they are there, too */
+  struct fit_facts facts;     /* sweeps done so far: 0 for a fresh run; .start set by the caller */
+  struct history_line *lines; /* on rank 0: the start, then a line a sweep */
+  struct phase *write;        /* borrowed: publishing is counted here */
   struct arena arena;
+  /* What is being published, and the copy that it is where the job writes beside. */
+  struct refit_result result;
+  struct fit_facts published; /* of it */
+  struct state_copy copy;
+  int threads; /* of the job, for copies and for what files say */
   /* Being written, on rank 0. */
   struct matrix_output dictionary_file;
   struct matrix_sink frames_sink;
   struct supports_output supports_file;
 };
 
-/* Claim the places; sweeps: how many there are to be in the end; wanted: the options.  With resume
- * find what is there.  ERR_USAGE: not a folder, or resumed with other options; ERR_CREATE.
+/* Open the job.  With resume find what is there.  ERR_INPUT: of another job; ERR_CREATE.
  * Collective. */
 int refit_files_open(struct refit_files *files, struct run *run,
-                     const struct output_options *output, int resume, gidx sweeps,
-                     const struct fit_start *wanted);
+                     const struct output_options *output, int resume,
+                     const struct run_inputs *inputs);
 void refit_files_free(struct refit_files *files);
 /* Is the dictionary that is there of this job, as far as run->identity says now?  ERR_INPUT.  Rank
  * 0 alone. */
 int refit_files_check(const struct refit_files *files);
 
-/* Publish what a sweep gave.  Collective. */
-struct refit_result {
-  const struct refit_state *state;
-  const struct fit_inputs *inputs;
-  const struct metrics *metrics; /* rank 0 */
-  const struct atom_step *steps; /* [k] */
-};
-int refit_dictionary_write(struct refit_files *files, struct run *run,
-                           const struct refit_result *result);
-int refit_supports_write(struct refit_files *files, struct run *run,
-                         const struct refit_result *result);
+/* One rank, with a GPU that takes the steps: from here on files are written beside them, if there
+ * is room for a copy of the state.  A sweep that ends meanwhile need not wait: its state may be
+ * left out, since a later one says all that it would (refit_sweeps.c).  Not collective. */
+int refit_files_beside(struct refit_files *files, const struct refit_state *state, int threads);
+
+/* Publish what a sweep gave, and remove sweep.h5.  Collective. */
+int refit_files_publish(struct refit_files *files, const struct refit_result *result);
+/* The supports alone, of a dictionary that is there.  Collective. */
+int refit_supports_publish(struct refit_files *files, const struct refit_result *result);
 
 #endif

@@ -9,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/refit_files.h"
-#include "cli/refit_publisher.h"
 #include "cli/refit_resume.h"
 #include "fit/judge.h"
 #include "io/rows.h"
@@ -45,7 +44,6 @@ struct refit_job {
   struct judge judge; /* with --holdout */
   struct coded coded; /* the state's rows, where they stay on a GPU */
   struct resident resident;
-  struct refit_publisher publisher; /* where the steps are taken there */
   struct classes classes;
   struct sweep_start begun;   /* of the sweep that comes next, by the run that is resumed */
   struct sweep_facts in_work; /* it */

@@ -26,7 +26,7 @@ static int hash_check(const struct refit_files *files, const char *what, uint64_
   CHECK(was == is, ERR_INPUT,
         "'%s' was begun with other %s than '%s': %s_hash %016llx, not %016llx; resume with the "
         "same%s",
-        files->dictionary.shown, what, name, what, (unsigned long long)was, (unsigned long long)is,
+        files->job.place.shown, what, name, what, (unsigned long long)was, (unsigned long long)is,
         sweep_files_mend(&files->sweep));
   return OK;
 }
@@ -49,9 +49,9 @@ static int former_open(struct refit_former *former, const struct refit_files *fi
 {
   const struct identity *wanted = &files->facts.contents;
   const struct supports_input *s = &former->supports;
-  TRY(dictionary_input_open(&former->dictionary, files->dictionary.shown));
+  TRY(dictionary_input_open(&former->dictionary, files->job.place.shown));
   if (!files->has_supports) return OK;
-  int status = supports_input_open(&former->supports, files->supports.shown);
+  int status = supports_input_open(&former->supports, files->job.more[REFIT_SUPPORTS].shown);
   if (status == ERR_INPUT) { /* it may be of a newer program, and is not replaced */
     char why[1024];
     snprintf(why, sizeof why, "%s", status_message());
@@ -87,10 +87,11 @@ int refit_resume(struct refit_former *former, const struct refit_files *files,
   TRY(comm_broadcast(c, &former->has_supports, 1, sizeof former->has_supports));
   if (files->has_supports && !former->has_supports)
     log_warn("'%s' is not used: the supports of sweep %lld of '%s' are made again",
-             files->supports.shown, (long long)files->facts.sweeps, files->dictionary.shown);
+             files->job.more[REFIT_SUPPORTS].shown, (long long)files->facts.sweeps,
+             files->job.place.shown);
   TRY(refit_state_replace(state, &former->dictionary.source,
                           former->has_supports ? &former->supports.source : NULL, &found));
-  return comm_agree(c, contents_check(files->dictionary.shown, &files->facts.contents, &found));
+  return comm_agree(c, contents_check(files->job.place.shown, &files->facts.contents, &found));
 }
 
 void refit_former_close(struct refit_former *former)
@@ -106,7 +107,7 @@ int refit_contents_check(const struct refit_files *files, const struct refit_sta
   CHECK(was->supports == is->supports && was->codes == is->codes, ERR_INPUT,
         "the supports made again from '%s' are not those that it names: codes_hash %016llx, not "
         "%016llx",
-        files->dictionary.shown, (unsigned long long)is->codes, (unsigned long long)was->codes);
+        files->job.place.shown, (unsigned long long)is->codes, (unsigned long long)was->codes);
   return OK;
 }
 

@@ -30,13 +30,13 @@ static uint64_t coding_asked(void *self)
   if (j->is_left_out) return 0;
   int has_more = j->files.facts.sweeps > j->resumed || j->files.sweep.saves;
   j->run->max_seconds = has_more ? j->o->max_seconds : 0;
-  return has_more || j->is_there ? run_stop_asked(j->run, j->files.dictionary.shown) : 0;
+  return has_more || j->is_there ? run_stop_asked(j->run, j->files.job.place.shown) : 0;
 }
 
 static void coding_stopped(void *self, uint64_t asked)
 {
   struct refit_job *j = self;
-  run_stopped(j->run, j->files.dictionary.shown, asked);
+  run_stopped(j->run, j->files.job.place.shown, asked);
 }
 
 static struct stops coding_stops(struct refit_job *j)
@@ -114,33 +114,18 @@ static int state_finish(struct refit_job *j, int reroute)
 
 static struct refit_result result_of(const struct refit_job *j)
 {
-  return (struct refit_result){&j->state, &j->inputs, &j->metrics, j->steps};
+  return (struct refit_result){&j->state, &j->metrics, j->steps};
 }
 
-static int state_write(struct refit_job *j, int with_dictionary)
-{
-  const struct refit_result result = result_of(j);
-  run_page_inputs(&j->files.facts.start.inputs);
-  phase_begin(&j->phases[REFIT_WRITE]);
-  TRY(inputs_confirm(j->c));
-  if (with_dictionary) TRY(refit_dictionary_write(&j->files, j->run, &result));
-  TRY(refit_supports_write(&j->files, j->run, &result));
-  phase_end(&j->phases[REFIT_WRITE], 0);
-  return OK;
-}
-
-/* Hand what a sweep gave over to be published.  The list of inputs is the worker's while it
- * publishes. */
+/* Publish what a sweep gave, or let that begin. */
 static int sweep_hand_over(struct refit_job *j)
 {
   struct phase *wait = &j->phases[REFIT_WAIT];
   const struct refit_result result = result_of(j);
-  phase_begin(wait);
-  TRY(refit_publisher_wait(&j->publisher));
-  run_page_inputs(&j->files.facts.start.inputs);
-  TRY(inputs_confirm(j->c));
-  TRY(refit_publisher_begin(&j->publisher, &result));
-  phase_end(wait, 0);
+  int is_beside = j->files.job.writes_beside;
+  if (is_beside) phase_begin(wait);
+  TRY(refit_files_publish(&j->files, &result));
+  if (is_beside) phase_end(wait, 0);
   j->is_left_out = 0;
   j->published = log_seconds();
   return OK;
@@ -151,33 +136,16 @@ static int sweep_hand_over(struct refit_job *j)
 static int may_be_left_out(struct refit_job *j)
 {
   real most = j->o->save_seconds;
-  return j->files.facts.sweeps < j->o->sweeps && refit_publisher_is_busy(&j->publisher) &&
+  return j->files.facts.sweeps < j->o->sweeps && job_is_saving(&j->files.job) &&
          (most == 0 || log_seconds() - j->published < most);
 }
 
 static int sweep_publish(struct refit_job *j)
 {
-  if (!j->publisher.sweep) {
-    TRY(state_write(j, 1));
-    sweep_files_end(&j->files.sweep);
-    return OK;
-  }
-  j->files.facts.contents = j->state.contents;
   j->is_left_out = may_be_left_out(j);
-  return j->is_left_out ? OK : sweep_hand_over(j);
-}
-
-/* All that sweeps gave is there, or will not be. */
-static int publisher_end(struct refit_job *j, int status)
-{
-  struct phase *wait = &j->phases[REFIT_WAIT];
-  if (!status && j->publisher.worker.state) {
-    phase_begin(wait);
-    status = refit_publisher_wait(&j->publisher);
-    phase_end(wait, 0);
-  }
-  refit_publisher_close(&j->publisher);
-  return status;
+  if (!j->is_left_out) return sweep_hand_over(j);
+  j->files.facts.contents = j->state.contents;
+  return OK;
 }
 
 int refit_classes_find(struct refit_job *j)
@@ -309,13 +277,15 @@ int refit_job_resume(struct refit_job *j)
   CHECK(hash == held, ERR_INPUT,
         "'%s' was judged by other held-out rows: rows_hash %016llx, not %016llx; resume with the "
         "same '--holdout'",
-        j->files.dictionary.shown, (unsigned long long)held, (unsigned long long)hash);
+        j->files.job.place.shown, (unsigned long long)held, (unsigned long long)hash);
   if (j->former.has_supports)
-    return state_judge(j, j->files.supports.shown, j->former.supports.explained_variance, &is);
+    return state_judge(j, j->files.job.more[REFIT_SUPPORTS].shown,
+                       j->former.supports.explained_variance, &is);
   TRY(state_finish(j, j->o->reroute));
   if (j->run->stopped) return OK;
   TRY(comm_agree(j->c, refit_contents_check(&j->files, &j->state)));
-  return state_write(j, 0);
+  const struct refit_result result = result_of(j);
+  return refit_supports_publish(&j->files, &result);
 }
 
 /* Where this rank's GPU has all rows they stay there from sweep to sweep. */
@@ -342,14 +312,12 @@ static int steps_open(struct refit_job *j)
 }
 
 /* One rank publishes while it computes. */
-static int publisher_begin(struct refit_job *j)
+static int beside_begin(struct refit_job *j)
 {
   struct phase *write = &j->phases[REFIT_WRITE];
   if (!j->resident.is_on || j->c->size > 1) return OK;
-  j->publisher = (struct refit_publisher){
-      .run = j->run, .files = &j->files, .write = write, .threads = j->task.threads};
-  TRY(refit_publisher_open(&j->publisher, &j->state));
-  write->background = j->publisher.sweep != NULL;
+  TRY(refit_files_beside(&j->files, &j->state, j->task.threads));
+  write->background = j->files.job.writes_beside;
   if (write->background) j->task.threads = team_beside(j->task.threads);
   return OK;
 }
@@ -358,7 +326,7 @@ static int sweeps_take(struct refit_job *j)
 {
   while (j->files.facts.sweeps < j->o->sweeps && !j->run->stopped) {
     int stop = 0;
-    if (j->files.facts.sweeps > 0) TRY(run_safe_point(j->run, j->files.dictionary.shown, &stop));
+    if (j->files.facts.sweeps > 0) TRY(run_safe_point(j->run, j->files.job.place.shown, &stop));
     if (!stop) TRY(sweep_run(j));
     if (!j->run->stopped) j->run->max_seconds = j->o->max_seconds;
   }
@@ -368,7 +336,7 @@ static int sweeps_take(struct refit_job *j)
 int refit_sweeps_run(struct refit_job *j)
 {
   TRY(steps_open(j));
-  TRY(comm_agree(j->c, publisher_begin(j)));
+  TRY(comm_agree(j->c, beside_begin(j)));
   stop_listen();
-  return publisher_end(j, sweeps_take(j));
+  return job_settle(&j->files.job, sweeps_take(j), &j->phases[REFIT_WAIT]);
 }
