@@ -184,7 +184,6 @@ struct encode_state {
   struct row_source source;
   idx top_s, rounds; /* that are wanted */
   struct encode_files files;
-  struct run_stops stops;
   struct encode_saves saves;
   struct encode_result result;
   struct arena arena; /* of the mean */
@@ -514,7 +513,7 @@ static int mean_find(struct run *run, const struct encode_options *o, struct enc
   real *mean = NULL;
   if (!o->center) return OK;
   TRY(comm_agree(&run->comm, arena_alloc(&job->arena, &mean, job->rows.source.p, sizeof *mean)));
-  const struct stops wishes = run_wishes(&job->stops, run, job->files.job.place.shown);
+  const struct stops wishes = job_wishes(&job->files.job);
   TRY(mean_compute(&run->comm, &job->rows.source, &wishes, mean));
   job->task.mean = mean;
   return OK;

@@ -413,7 +413,7 @@ static void encode_fill(struct fit_job *j)
                                    .codes = 1,
                                    .nonnegative = t->nonnegative,
                                    .max_cosine = j->o->cosine_limit};
-  j->encode.stops = run_stops(&j->stops, j->run, j->files.job.place.shown);
+  j->encode.stops = job_stops(&j->files.job);
 }
 
 static int block_drop(void *self, const struct support_block *block)

@@ -352,7 +352,8 @@ static int job_run(struct refit_job *j)
   double begun = log_seconds();
   TRY(refit_open(j));
   gidx resumed = j->resumed = j->files.facts.sweeps;
-  j->is_there = resumed > 0 || j->files.sweep.there;
+  j->files.job.may_stop = refit_may_stop;
+  j->files.job.of = j;
   TRY(resumed ? refit_job_resume(j) : refit_start_judge(j));
   if (j->run->stopped) return report_phases(j->c, j->phases, REFIT_PHASES);
   int is_left = resumed < j->o->sweeps;

@@ -31,7 +31,6 @@ struct find_job {
   struct rows_input rows, holdout;
   struct find_task task;
   struct find_sink sink;
-  struct run_stops stops, wishes; /* asked between batches; while the mean is taken */
   struct find_result result;
   struct find_files files;
   struct identity inputs;
@@ -149,28 +148,21 @@ static int point_take(void *self, const struct find_point *p, enum find_reason w
 }
 
 /* Batches may be short, and a file system far away. */
-static uint64_t stop_asked(void *self)
+static int may_stop(void *of)
 {
-  struct find_job *j = self;
+  struct find_job *j = of;
   real now = log_seconds();
   if (now - j->looked < LOOK_SECONDS && !stop_signal()) return 0;
   j->looked = now;
-  return run_stop_asked(j->run, j->files.job.place.shown);
-}
-
-static void stop_show(void *self, uint64_t asked)
-{
-  struct find_job *j = self;
-  run_stopped(j->run, j->files.job.place.shown, asked);
+  return 1;
 }
 
 static void find_points_sink(struct find_job *j)
 {
-  j->sink = (struct find_sink){j,
-                               point_take,
-                               j->o->save_seconds,
-                               {stop_asked, stop_show, j},
-                               run_wishes(&j->wishes, j->run, j->files.job.place.shown)};
+  struct job *job = &j->files.job;
+  job->may_stop = may_stop;
+  job->of = j;
+  j->sink = (struct find_sink){j, point_take, j->o->save_seconds, job_stops(job), job_wishes(job)};
 }
 
 int fit_finds_features(const struct fit_options *o)
@@ -308,7 +300,8 @@ static void encode_fill(struct find_job *j)
                                    .codes = 1,
                                    .nonnegative = 1,
                                    .max_cosine = j->o->cosine_limit};
-  j->encode.stops = run_stops(&j->stops, j->run, j->files.job.place.shown);
+  j->files.job.may_stop = NULL; /* blocks are longer than batches */
+  j->encode.stops = job_stops(&j->files.job);
   encode_cut_choose(&j->encode, j->run->comm.size);
 }
 

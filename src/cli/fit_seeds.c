@@ -122,10 +122,8 @@ static int seed_run(struct fit_job *j)
   task.sweeps = j->o->sweeps;
   task.start = NULL;
   snprintf(name, sizeof name, "seed %llu", (unsigned long long)task.seed);
-  struct fit_quiet quiet = {.name = name,
-                            .atoms = j->other,
-                            .mean = j->mean_of_other,
-                            .stops = run_stops(&j->stops, j->run, j->files.job.place.shown)};
+  struct fit_quiet quiet = {
+      .name = name, .atoms = j->other, .mean = j->mean_of_other, .stops = job_stops(&j->files.job)};
   TRY(fit_quiet_run(&task, &j->run->comm, &quiet));
   if (quiet.end == FIT_STOPPED) return OK;
   TRY(seed_compare(j, &mean));

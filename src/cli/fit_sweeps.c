@@ -118,33 +118,24 @@ static int within_look(void *self, const struct fit_within *now, const struct sw
                           stop);
 }
 
-/* What it asks while rows are routed and coded: only where there is something to go on from. */
-static uint64_t coding_asked(void *self)
+/* While rows are routed and coded: only where there is something to go on from. */
+static int may_stop(void *of)
 {
-  struct fit_job *j = self;
-  int is_there = j->files.job.is_resumed || j->has_sweep || j->files.sweep.saves;
-  return is_there ? run_stop_asked(j->run, j->files.job.place.shown) : 0;
-}
-
-static void coding_stopped(void *self, uint64_t asked)
-{
-  struct fit_job *j = self;
-  run_stopped(j->run, j->files.job.place.shown, asked);
+  const struct fit_job *j = of;
+  return j->files.job.is_resumed || j->has_sweep || j->files.sweep.saves;
 }
 
 int fit_sweeps_run(struct fit_job *j)
 {
   const struct fit_point *start = j->task.start;
-  j->sink = (struct fit_sink){j,
-                              sweep_take,
-                              stop_look,
-                              within_begin,
-                              within_look,
-                              {coding_asked, coding_stopped, j},
-                              run_wishes(&j->stops, j->run, j->files.job.place.shown)};
+  struct job *job = &j->files.job;
+  job->may_stop = may_stop;
+  job->of = j;
+  j->sink = (struct fit_sink){j,           sweep_take,     stop_look,      within_begin,
+                              within_look, job_stops(job), job_wishes(job)};
   if (start) sweep_note(j, start, fit_best(start->lines, start->sweep));
   int status = fit_run(&j->task, &j->run->comm, &j->sink, &j->result);
-  TRY(job_settle(&j->files.job, status, &j->result.phases[FIT_SHOW]));
+  TRY(job_settle(job, status, &j->result.phases[FIT_SHOW]));
   TRY(inputs_confirm(&j->run->comm));
   if (!j->run->stopped) sweep_files_over(&j->files.sweep, j->page.sweep);
   return OK;

@@ -56,7 +56,6 @@ struct refit_job {
   struct metrics metrics;
   struct phase phases[REFIT_PHASES];
   gidx resumed;            /* sweeps that an earlier run has done */
-  int is_there;            /* did it leave something to go on from? */
   struct sweep_counts all; /* of this run's sweeps */
 };
 

@@ -21,34 +21,23 @@
 #include "refit/sums.h"
 #include "refit/sweep_end.h"
 
-/* While rows are routed and coded: what asks this rank to end?  Only where there is something to go
- * on from; and --max-seconds where some of that is of this run, so that runs get further.  Where
- * the sweep before is left out this one is ended, so that it is published in its place. */
-static uint64_t coding_asked(void *self)
+/* Only where there is something to go on from, and for --max-seconds where some of that is of this
+ * run, so that runs get further.  Where the sweep before is left out this one is ended, so that it
+ * is published in its place. */
+int refit_may_stop(void *of)
 {
-  struct refit_job *j = self;
+  struct refit_job *j = of;
   if (j->is_left_out) return 0;
   int has_more = j->files.facts.sweeps > j->resumed || j->files.sweep.saves;
   j->run->max_seconds = has_more ? j->o->max_seconds : 0;
-  return has_more || j->is_there ? run_stop_asked(j->run, j->files.job.place.shown) : 0;
-}
-
-static void coding_stopped(void *self, uint64_t asked)
-{
-  struct refit_job *j = self;
-  run_stopped(j->run, j->files.job.place.shown, asked);
-}
-
-static struct stops coding_stops(struct refit_job *j)
-{
-  return (struct stops){coding_asked, coding_stopped, j};
+  return has_more || j->files.job.is_resumed;
 }
 
 /* What do the atoms explain of rows that the refit does not see? */
 static int held_judge(struct refit_job *j)
 {
   struct refit_state *f = &j->state;
-  const struct stops stops = coding_stops(j);
+  const struct stops stops = job_stops(&j->files.job);
   int stopped;
   if (!j->o->holdout) return OK;
   TRY(refit_frames_table(f));
@@ -104,7 +93,7 @@ static int state_finish(struct refit_job *j, int reroute)
                                             reroute,
                                             j->state.table,
                                             j->o->cosine_limit,
-                                            coding_stops(j)};
+                                            job_stops(&j->files.job)};
   int stopped;
   phase_begin(phase);
   TRY(refit_sweep_end(&j->state, &options, j->density, j->tss, &j->metrics, &stopped));
@@ -194,6 +183,7 @@ static int steps_look(void *self, const struct sweep_point *at, int *stop)
   j->run->max_seconds = j->o->max_seconds;
   if (!asked) return OK;
   snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
+  TRY(job_wait(&j->files.job));
   phase_begin(&j->phases[REFIT_WRITE]);
   TRY(inputs_confirm(j->c));
   TRY(sweep_files_save(files, &j->in_work, at, device, j->task.threads, asked, stop));

@@ -17,6 +17,9 @@ int refit_job_resume(struct refit_job *j);
 
 int refit_classes_find(struct refit_job *j);
 
+/* While rows are routed and coded: may the job, which is `of`, end?  Not collective. */
+int refit_may_stop(void *of);
+
 /* Sweep after sweep, until there are as many as are wanted or the job is asked to stop; then all
  * that they gave is there. */
 int refit_sweeps_run(struct refit_job *j);

@@ -41,7 +41,6 @@ struct train_job {
   struct train_task task;
   char nested[256]; /* its widths, written in one way */
   struct train_sink sink;
-  struct run_stops wishes; /* what it asks while the mean is taken */
   struct train_result result;
   struct train_files files;
   struct identity inputs;

@@ -138,9 +138,9 @@ static int point_take(void *self, const struct train_point *p, enum train_reason
 }
 
 /* Steps may be short, and a file system far away. */
-static uint64_t stop_asked(void *self)
+static int may_stop(void *of)
 {
-  struct train_job *j = self;
+  struct train_job *j = of;
   struct run *run = j->run;
   real now = log_seconds();
   gidx steps = j->looks++;
@@ -150,20 +150,13 @@ static uint64_t stop_asked(void *self)
   int is_over = run->max_seconds > 0 && now >= run->max_seconds;
   if (steps > 0 && now - j->looked < LOOK_SECONDS && !is_over && !stop_signal()) return 0;
   j->looked = now;
-  return run_stop_asked(run, j->files.job.place.shown);
-}
-
-static void stop_show(void *self, uint64_t asked)
-{
-  struct train_job *j = self;
-  run_stopped(j->run, j->files.job.place.shown, asked);
+  return 1;
 }
 
 void train_points_sink(struct train_job *j)
 {
-  j->sink = (struct train_sink){j,
-                                point_take,
-                                j->o->save_seconds,
-                                {stop_asked, stop_show, j},
-                                run_wishes(&j->wishes, j->run, j->files.job.place.shown)};
+  struct job *job = &j->files.job;
+  job->may_stop = may_stop;
+  job->of = j;
+  j->sink = (struct train_sink){j, point_take, j->o->save_seconds, job_stops(job), job_wishes(job)};
 }

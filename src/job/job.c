@@ -168,9 +168,33 @@ int job_begin(struct job *job)
   return job->type->begin(job->self, c);
 }
 
+static uint64_t stop_asked(void *self)
+{
+  const struct job *job = self;
+  if (job->may_stop && !job->may_stop(job->of)) return 0;
+  return run_stop_asked(job->run, job->place.shown);
+}
+
+static uint64_t wish_asked(void *self)
+{
+  const struct job *job = self;
+  return run_wish_asked(job->run, job->place.shown);
+}
+
+static void job_ends(void *self, uint64_t asked)
+{
+  const struct job *job = self;
+  run_stopped(job->run, job->place.shown, asked);
+}
+
 struct stops job_stops(struct job *job)
 {
-  return run_stops(&job->stops, job->run, job->place.shown);
+  return (struct stops){stop_asked, job_ends, job};
+}
+
+struct stops job_wishes(struct job *job)
+{
+  return (struct stops){wish_asked, job_ends, job};
 }
 
 int job_finish(struct job *job, int (*publish)(void *self), void *self)

@@ -62,7 +62,10 @@ struct job {
   int writes_beside;    /* set by the caller: checkpoints are written beside the work */
   struct worker writer; /* then, on rank 0 */
   struct output_place place, more[JOB_MORE]; /* rank 0: of the result, and of type->more */
-  struct run_stops stops;
+  /* Set by the caller, with `of`; NULL: always.  Between two steps: is there enough to go on from
+   * that the job may end here, and is it time to ask what asks it to? */
+  int (*may_stop)(void *of);
+  void *of;
 };
 
 /* Of a job with several files: '--output' has to be a folder.  ERR_USAGE.  Not collective. */
@@ -80,8 +83,10 @@ int job_distribute(struct job *job);
 int job_file_check(const struct job *job, const struct output_place *place, int *is_there);
 int job_complete(struct job *job);
 int job_begin(struct job *job);
-/* What asks the job to stop, for an algorithm.  Not collective. */
+/* What asks the job to stop, for an algorithm; and without --max-seconds, where that would let no
+ * run get further.  job is borrowed.  Not collective. */
 struct stops job_stops(struct job *job);
+struct stops job_wishes(struct job *job);
 /* Look at the inputs, then let rank 0 publish(self): the result, or what there is so far. */
 int job_finish(struct job *job, int (*publish)(void *self), void *self);
 

@@ -85,7 +85,7 @@ static void stop_file(const char *shown, char *file, size_t capacity)
 
 enum { BY_SIGNAL = 1, BY_FILE = 2 };
 
-static uint64_t run_wish_asked(const struct run *run, const char *shown)
+uint64_t run_wish_asked(const struct run *run, const char *shown)
 {
   char file[4096 + 8];
   uint64_t asked = stop_signal() ? BY_SIGNAL : 0;
@@ -126,36 +126,6 @@ void run_stopped(struct run *run, const char *shown, uint64_t asked)
     log_notice("stopped by '%s': remove it, and with --resume the job goes on%s", file, again);
   else
     log_notice("stopped by %s: with --resume the job goes on%s", stop_why(), again);
-}
-
-static uint64_t run_asked(void *self)
-{
-  const struct run_stops *s = self;
-  return run_stop_asked(s->run, s->shown);
-}
-
-static void run_ends(void *self, uint64_t asked)
-{
-  const struct run_stops *s = self;
-  run_stopped(s->run, s->shown, asked);
-}
-
-static uint64_t wish_asked(void *self)
-{
-  const struct run_stops *s = self;
-  return run_wish_asked(s->run, s->shown);
-}
-
-struct stops run_wishes(struct run_stops *stops, struct run *run, const char *shown)
-{
-  *stops = (struct run_stops){run, shown};
-  return (struct stops){wish_asked, run_ends, stops};
-}
-
-struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown)
-{
-  *stops = (struct run_stops){run, shown};
-  return (struct stops){run_asked, run_ends, stops};
 }
 
 int run_safe_point(struct run *run, const char *shown, int *stop)

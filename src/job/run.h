@@ -90,14 +90,7 @@ int run_safe_point(struct run *run, const char *shown, int *stop);
 /* The same in two steps, between which ranks tell each other: what asks this rank, as bits; and the
  * bits of all, if there are any.  Not collective. */
 uint64_t run_stop_asked(const struct run *run, const char *shown);
+/* Without the time, where its limit would let no run get further. */
+uint64_t run_wish_asked(const struct run *run, const char *shown);
 void run_stopped(struct run *run, const char *shown, uint64_t asked);
-/* The same for a job to call.  What stops points to is borrowed. */
-struct run_stops {
-  struct run *run;
-  const char *shown;
-};
-struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown);
-/* Signals and the file alone, where a limit of time would let no run get further. */
-struct stops run_wishes(struct run_stops *stops, struct run *run, const char *shown);
-
 #endif
