@@ -59,9 +59,12 @@ floors fit refit encode seed $below
 floors train refit encode seed $below
 # shellcheck disable=SC2086
 floors find train refit encode seed $below
-jobs="find fit train terminal refit look solve seed synth harvest encode"
+jobs="serve find fit train terminal refit look solve seed synth harvest encode"
 # shellcheck disable=SC2086
-floors cli job $jobs io comm device model base
+floors cli job $jobs net io comm device model base
+floors net base
+# shellcheck disable=SC2086
+floors serve encode net $below
 floors kernels
 
 library 'HDF5 has its users in src/io/h5' \
@@ -71,6 +74,7 @@ library 'NCCL has one user, src/comm/nccl.c' 'nccl[.]h' 'src/comm/nccl[.]c$'
 library 'CUDA has its users in src/device/cuda' \
   '(cuda|nvrtc).*[.]h' 'src/device/cuda/'
 library 'OpenSSL has one user, src/base/sha256.c' 'openssl/.*[.]h' 'src/base/sha256[.]c$'
+library 'ZeroMQ has one user, src/net/net.c' 'zmq[.]h' 'src/net/net[.]c$'
 library 'OpenMP stays on the device floor, and base/cores.c asks it for its places' \
   'omp[.]h' 'src/device/|src/base/cores[.]c$'
 library 'BLAS is a peer, for bench and tests' \
@@ -84,6 +88,6 @@ report 'OpenMP pragmas stay on the device floor and in base/team.c' \
 report 'every folder of src is a floor' \
   "$(find src -mindepth 1 -maxdepth 1 -type d ! -name .deps |
     grep -vE '/(base|model|device|comm|io|encode|harvest|seed|solve|synth)$' |
-    grep -vE '/(refit|look|terminal|find|fit|train|job|cli)$')"
+    grep -vE '/(refit|look|terminal|find|fit|train|job|cli|net|serve)$')"
 echo "1..$count"
 exit $status

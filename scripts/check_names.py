@@ -24,7 +24,7 @@ OTHERS = {
     "Chromium": "--headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir "
                 "--window-size --virtual-time-budget --blink-settings --screenshot",
     "compilers and linkers": "--fmad --disable-new-dtags --wrap --sysroot",
-    "configure": "--host --without-cuda",
+    "configure": "--host --without-cuda --without-zmq",
     "compute-sanitizer": "--tool --error-exitcode --target-processes",
     "h5dump and h5diff": "--contents --dataset --group --count",
     "autoreconf and apt": "--install --force --no-install-recommends",

@@ -13,7 +13,7 @@ pythonpackagedir = $(pkgdatadir)/python
 dist_pythonpackage_DATA = %D%/python/pyproject.toml %D%/python/README.md
 pythonmodulesdir = $(pythonpackagedir)/sagitta
 dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/results.py \
-  %D%/python/sagitta/torch.py %D%/python/sagitta/least_squares.py
+  %D%/python/sagitta/torch.py %D%/python/sagitta/live.py %D%/python/sagitta/least_squares.py
 pythonexamplesdir = $(pythonpackagedir)/examples
 dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py \
   %D%/python/examples/capture_attention.py %D%/python/examples/write_rows.py
@@ -53,7 +53,7 @@ dist-hook:
 # Man pages come from --help.  An archive carries them for machines without help2man; a checkout on
 # such a machine does without.
 man_pages = doc/man/sagitta.1 doc/man/sagitta-fit.1 doc/man/sagitta-train.1 \
-  doc/man/sagitta-encode.1 doc/man/sagitta-route.1 \
+  doc/man/sagitta-encode.1 doc/man/sagitta-route.1 doc/man/sagitta-serve.1 \
   doc/man/sagitta-merge.1 \
   doc/man/sagitta-harvest.1 doc/man/sagitta-pack.1 doc/man/sagitta-attribute.1 doc/man/sagitta-seed.1 doc/man/sagitta-import.1 doc/man/sagitta-export.1 \
   doc/man/sagitta-evaluate.1 doc/man/sagitta-synth.1 doc/man/sagitta-compare.1 doc/man/sagitta-detect.1 \

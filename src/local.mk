@@ -240,10 +240,21 @@ libsagitta_a_SOURCES += \
   %D%/encode/encode.h %D%/encode/encode_impl.h %D%/encode/encode.c \
   %D%/encode/layout.h %D%/encode/layout.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
-  %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
+  %D%/encode/lane.h %D%/encode/lane.c %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
   %D%/encode/active.h %D%/encode/active.c %D%/encode/cuts.h %D%/encode/cuts.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/grid.h %D%/encode/grid.c %D%/encode/scores.h %D%/encode/scores.c \
   %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
   %D%/encode/statistics.h %D%/encode/statistics.c
+
+# net: messages between this process and its clients; nothing else uses zmq.h
+libsagitta_a_SOURCES += %D%/net/net.h %D%/net/net.c %D%/net/address.h %D%/net/address.c
+
+# serve: rows of clients in, their codes out
+libsagitta_a_SOURCES += \
+  %D%/serve/message.h %D%/serve/message.c %D%/serve/request.h %D%/serve/request.c \
+  %D%/serve/clients.h %D%/serve/clients.c %D%/serve/front.h %D%/serve/front.c \
+  %D%/serve/handle.h %D%/serve/handle.c \
+  %D%/serve/report.h %D%/serve/report.c \
+  %D%/serve/step.h %D%/serve/step.c %D%/serve/serve.h %D%/serve/serve.c
 
 # seed: atoms drawn from rows
 libsagitta_a_SOURCES += \
@@ -339,7 +350,7 @@ sagitta_SOURCES = \
   %D%/cli/threads.h %D%/cli/threads.c %D%/cli/gpu_start.h %D%/cli/gpu_start.c \
   %D%/cli/fit_choose.h %D%/cli/fit_choose.c %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c %D%/cli/fit_detectors.h %D%/cli/fit_detectors.c \
   %D%/cli/advice.h %D%/cli/advice.c %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
-  %D%/cli/describe.h %D%/cli/describe.c \
+  %D%/cli/cmd_serve.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/evaluate_features.h %D%/cli/evaluate_features.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \

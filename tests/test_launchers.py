@@ -50,7 +50,8 @@ def check_commands(folder):
         if name in SERIAL:
             continue
         words = {"bench": [name, "route", "--n-rows", 8, "--atoms", 8, "--columns", 4],
-                 "evaluate": [name]}.get(name, [name, "--output", f"{folder}/{name}"])
+                 "evaluate": [name], "serve": [name]}.get(
+                     name, [name, "--output", f"{folder}/{name}"])
         check_refused(folder, name, words, STEP)
         ok(not os.path.exists(f"{folder}/{name}"), f"{name} writes nothing")
     for more in LAUNCHERS:

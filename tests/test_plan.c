@@ -177,7 +177,7 @@ static int trial_is_bounded(const struct trial *t)
   admission_plan(k, &t->q, &p, rows);
   for (gidx j = 0; j < t->q.n_jobs; j++) sum += rows[j], left += t->jobs[j].left;
   int is_dynamic = k->policy == ADMISSION_DYNAMIC && t->q.watched && k->target < k->step_rows;
-  return sum == imin(imin(left, p.share), k->step_rows - p.live_rows) &&
+  return sum == imin(imin(left, p.allowance), k->step_rows - p.live_rows) &&
          p.live_rows + sum <= k->step_rows &&
          (!is_dynamic || p.live_rows + sum <= imax(p.target, p.live_rows + k->quantum));
 }

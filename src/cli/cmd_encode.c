@@ -381,25 +381,14 @@ static int inputs_open(const struct run *run, struct encode_state *job, struct e
   return OK;
 }
 
-/* A number that is an option, else what the dictionary was fitted with, or the most that it may be,
- * else the standard. */
-static idx number_choose(idx option, idx fitted, idx most, idx standard, const char **by)
-{
-  *by = option          ? "as asked"
-        : fitted > most ? "the most there may be, the dictionary was fitted with more"
-        : fitted        ? "as the dictionary was fitted"
-                        : "the dictionary does not say";
-  return option ? option : fitted ? (idx)imin(fitted, most) : standard;
-}
-
 /* Atoms a row and rounds of routing; says where they are from unless both were asked for. */
 static void numbers_fill(const struct run *run, const struct encode_options *o,
                          struct encode_state *job)
 {
   const struct dictionary_input *d = &job->dictionary;
   const char *top_by, *rounds_by;
-  job->top_s = number_choose(o->top_s, d->top_s, MAX_TOP_S, 32, &top_by);
-  job->rounds = number_choose(o->rounds, d->rounds, job->top_s, 1, &rounds_by);
+  job->top_s = encode_number_choose(o->top_s, d->top_s, MAX_TOP_S, 32, &top_by);
+  job->rounds = encode_number_choose(o->rounds, d->rounds, job->top_s, 1, &rounds_by);
   if (run->comm.rank == 0 && !(o->top_s && o->rounds))
     log_info("numbers top-s %d: %s; rounds %d: %s", job->top_s, top_by, job->rounds, rounds_by);
 }

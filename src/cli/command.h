@@ -108,7 +108,7 @@ int run_facts(const struct run *run, const char *device, int threads, struct run
 extern const struct command command_assemble, command_attribute, command_bench, command_color,
     command_compare, command_detect, command_diff, command_encode, command_evaluate, command_export,
     command_fit, command_harvest, command_import, command_inspect, command_merge, command_pack,
-    command_refit, command_route, command_seed, command_solve, command_synth, command_terminal,
-    command_top, command_train, command_verify;
+    command_refit, command_route, command_seed, command_serve, command_solve, command_synth,
+    command_terminal, command_top, command_train, command_verify;
 
 #endif

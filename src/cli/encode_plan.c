@@ -81,3 +81,12 @@ idx cosine_limit_resolved(idx limit, idx k)
   enum { STANDARD = 65536 };
   return limit < k ? limit : k > STANDARD ? k : STANDARD;
 }
+
+idx encode_number_choose(idx option, idx fitted, idx most, idx standard, const char **by)
+{
+  *by = option          ? "as asked"
+        : fitted > most ? "the most there may be, the dictionary was fitted with more"
+        : fitted        ? "as the dictionary was fitted"
+                        : "the dictionary does not say";
+  return option ? option : fitted ? (idx)imin(fitted, most) : standard;
+}

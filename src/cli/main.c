@@ -17,7 +17,6 @@
 #include "cli/about.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/describe.h"
 #include "cli/gpu_start.h"
 #include "cli/process.h"
 #include "cli/run_page.h"
@@ -28,11 +27,12 @@
 enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks */
 
 static const struct command *const commands[] = {
-    &command_fit,     &command_train,    &command_encode,   &command_route,     &command_merge,
-    &command_seed,    &command_harvest,  &command_pack,     &command_attribute, &command_import,
-    &command_export,  &command_detect,   &command_evaluate, &command_synth,     &command_color,
-    &command_compare, &command_assemble, &command_refit,    &command_solve,     &command_terminal,
-    &command_top,     &command_inspect,  &command_verify,   &command_diff,      &command_bench,
+    &command_fit,      &command_train,   &command_encode,   &command_route,    &command_serve,
+    &command_merge,    &command_seed,    &command_harvest,  &command_pack,     &command_attribute,
+    &command_import,   &command_export,  &command_detect,   &command_evaluate, &command_synth,
+    &command_color,    &command_compare, &command_assemble, &command_refit,    &command_solve,
+    &command_terminal, &command_top,     &command_inspect,  &command_verify,   &command_diff,
+    &command_bench,
 };
 
 static void usage_print(FILE *out)

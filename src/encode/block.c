@@ -6,8 +6,7 @@
 #include "base/status.h"
 #include "encode/steps.h"
 
-/* Go to the next round that adds atoms. */
-static void round_next(struct encode *e, struct block_in_flight *b)
+void block_round_next(struct encode *e, struct block_in_flight *b)
 {
   b->entries_begin = b->entries_end;
   while (b->entries_end == b->entries_begin)
@@ -42,7 +41,7 @@ static int block_begin(struct encode *e, struct block_in_flight *b)
   block_place(e, b);
   e->result->inputs.rows += e->terms[buffer];
   b->round = b->entries_begin = b->entries_end = b->solved = 0;
-  round_next(e, b);
+  block_round_next(e, b);
   if (b->n) TRY(step_allgather(e, b, b->rows, 0));
   e->background_job.summed = e->task->codes && b->n ? b : NULL;
   return OK;
@@ -91,7 +90,7 @@ static int block_advance(struct encode *e, struct block_in_flight *b)
   }
   if (last) return OK;
   if (b->n) TRY(step_allgather(e, b, &b->residual, 1));
-  round_next(e, b);
+  block_round_next(e, b);
   return OK;
 }
 

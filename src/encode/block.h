@@ -49,6 +49,9 @@ struct block_in_flight {
  * one group becomes known to all here.  Collective. */
 int block_prepare(struct encode *e, struct block_in_flight *b);
 
+/* Go to the next round that adds atoms; a block begins before the first.  Not collective. */
+void block_round_next(struct encode *e, struct block_in_flight *b);
+
 /* Where a turn would begin with a sum block: what asks this rank to end the job before it, as bits?
  * Not collective. */
 uint64_t encode_stop_asked(const struct encode *e);

@@ -38,7 +38,7 @@ static int shift_find(struct encode *e)
 }
 
 /* The dictionary has the hash that it is to have. */
-static int confirm_wait(struct encode *e)
+int encode_confirm_wait(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_WAIT_FILES];
   if (!e->confirmer.state) return OK;
@@ -51,7 +51,7 @@ static int confirm_wait(struct encode *e)
 
 int encode_confirm_look(struct encode *e)
 {
-  return e->confirmer.state && !worker_is_busy(&e->confirmer) ? confirm_wait(e) : OK;
+  return e->confirmer.state && !worker_is_busy(&e->confirmer) ? encode_confirm_wait(e) : OK;
 }
 
 /* Route all blocks.  A block that is alone in flight is idle in every second pass of the loop, so
@@ -108,7 +108,7 @@ static int cosine_compute(struct encode *e)
 }
 
 /* Make the terms that the ranks added up the hash of the dictionary. */
-static int dictionary_name(struct encode *e)
+int encode_dictionary_name(struct encode *e)
 {
   const struct encode_task *t = e->task;
   gidx sum = (gidx)e->shard.terms;
@@ -392,7 +392,7 @@ static int matrix_read(void *argument)
 
 /* Open the device with the dictionary on it, which is read while the device is being opened, by all
  * threads: there is nothing to compute yet. */
-static int encode_open(struct encode *e)
+int encode_open(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_OPEN];
   int spare = team_spare();
@@ -421,7 +421,7 @@ static void device_note(struct encode *e)
 }
 
 /* Give back the device and all memory but the result's. */
-static int encode_close(struct encode *e)
+int encode_end(struct encode *e)
 {
   comm_devices_close(&e->group);
   TRY(comm_unite(e->c, &e->group));
@@ -443,16 +443,16 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   TRY(comm_agree(c, struct_alloc(&e, sizeof *e)));
   encode_init(e, task, c, result);
   TRY(encode_open(e));
-  TRY(dictionary_name(e));
+  TRY(encode_dictionary_name(e));
   TRY(shift_find(e));
   TRY(task->encoder ? imported_run(e) : blocks_run(e));
   worker_close(&e->files);
   worker_close(&e->writer);
   worker_close(&e->background);
-  TRY(comm_agree(c, confirm_wait(e)));
+  TRY(comm_agree(c, encode_confirm_wait(e)));
   TRY(result_finish(e));
   device_note(e);
-  return encode_close(e);
+  return encode_end(e);
 }
 
 void encode_free(struct encode_result *result)

@@ -66,6 +66,9 @@ const struct row_source *encode_whole(const struct encode_task *task);
 /* ERR_INPUT as soon as the confirmer has found another hash than the dictionary is to have. */
 int encode_confirm_look(struct encode *e);
 
+/* Wait for that hash, if it is being compared. */
+int encode_confirm_wait(struct encode *e);
+
 /* Are the rows computed on the GPU that routes them? */
 int encode_rows_made(const struct row_source *rows, const struct device *dev);
 
@@ -81,5 +84,10 @@ void encode_rank_share(const struct encode *e, gidx n, int rank, gidx *first, gi
 void encode_init(struct encode *e, const struct encode_task *task, struct comm *c,
                  struct encode_result *result);
 struct device_options encode_device_options(const struct encode *e);
+/* Then open the device with the dictionary on it, and name that; encode_end() gives back the
+ * device and all memory but the result's, *e too.  Collective. */
+int encode_open(struct encode *e);
+int encode_dictionary_name(struct encode *e);
+int encode_end(struct encode *e);
 
 #endif

@@ -37,15 +37,15 @@ static void limits_find(const struct admission_knobs *k, const struct admission_
                         struct admission *plan)
 {
   gidx m = k->step_rows;
-  plan->share = plan->cap = plan->target = m;
+  plan->allowance = plan->cap = plan->target = m;
   if (k->policy == ADMISSION_OFF || !q->watched) return;
   if (k->policy == ADMISSION_STATIC) {
-    plan->share = imin(m, k->budget);
+    plan->allowance = imin(m, k->budget);
     return;
   }
   if (k->target >= m) return;
   plan->target = imax(k->quantum, k->target);
-  plan->share = imax(k->quantum, plan->target - plan->live_rows);
+  plan->allowance = imax(k->quantum, plan->target - plan->live_rows);
   gidx even = q->n_jobs > 1 ? ceil_div(plan->target, 2) : plan->target;
   plan->cap = imin(m, imax(k->quantum, k->job_cap ? k->job_cap : even));
 }
@@ -68,7 +68,7 @@ void admission_plan(const struct admission_knobs *knobs, const struct admission_
   gidx m = knobs->step_rows;
   live_admit(knobs, queues, plan);
   limits_find(knobs, queues, plan);
-  gidx all = imin(plan->share, m - plan->live_rows), room = all; /* (L.4) */
+  gidx all = imin(plan->allowance, m - plan->live_rows), room = all; /* (L.4) */
   int files = queues->step % knobs->file_period == 0;
   for (gidx j = 0; j < queues->n_jobs; j++) rows[j] = 0;
   for (int pass = 0; pass < 2; pass++) {

@@ -29,7 +29,7 @@ struct admission_job {
 /* What waits: live requests by arrival; bulk requests by arrival, then files by their list. */
 struct admission_queues {
   gidx step;        /* n, from 0 on */
-  int watched;      /* w: does anybody wait for live rows? */
+  int watched;      /* w: does anybody watch (L.6)? */
   const gidx *live; /* [n_live] rows of each, at most M */
   gidx n_live;
   const struct admission_job *jobs; /* [n_jobs] */
@@ -38,7 +38,7 @@ struct admission_queues {
 
 struct admission {
   gidx n_live, live_rows; /* requests that are admitted, from the first on; L */
-  gidx share, cap;        /* W and c */
+  gidx allowance, cap;    /* W and c */
   gidx target;            /* T'; M unless dynamic */
   gidx job_rows;          /* of all jobs */
 };

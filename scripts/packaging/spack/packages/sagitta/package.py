@@ -19,6 +19,8 @@ class Sagitta(AutotoolsPackage):
     variant("cuda", default=False, description="Use NVIDIA GPUs, by kernels compiled at run time")
     variant("nccl", default=False, description="Exchange between GPUs through NCCL")
 
+    variant("zmq", default=False, description="Serve rows of other programs, by ZeroMQ")
+
     depends_on("c", type="build")
     depends_on("autoconf@2.71:", type="build")
     depends_on("automake@1.16:", type="build")
@@ -29,6 +31,7 @@ class Sagitta(AutotoolsPackage):
     depends_on("openssl@1.1.1:")
     depends_on("cuda@13", when="+cuda")
     depends_on("nccl@2", when="+nccl")
+    depends_on("libzmq@4.3:", when="+zmq")
 
     conflicts("+nccl", when="~cuda", msg="NCCL joins GPUs: add +cuda")
 
@@ -50,4 +53,5 @@ class Sagitta(AutotoolsPackage):
                 args.append(f"--with-{name}={self.spec[name].prefix}")
             else:
                 args.append(f"--without-{name}")
+        args.append("--with-zmq" if self.spec.satisfies("+zmq") else "--without-zmq")
         return args

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Codes of rows from a running `sagitta serve`, as a model makes them.
+
+    server = sagitta.live.connect()
+    codes = server.encode(rows, top=8)          # codes.atoms, codes.codes: (rows, 8)
+    future = server.submit(prompt, bulk=True)   # concurrent.futures.Future
+
+Rows are NumPy arrays or PyTorch tensors of float32, float16 or bfloat16.  Any thread may ask."""
+import concurrent.futures
+import itertools
+import json
+import os
+import queue
+import struct
+import threading
+import time
+
+import numpy as np
+
+from .results import Error
+
+HEADER = struct.Struct("<IHHQIIBBHIQQQQ")
+MAGIC, VERSION = 0x564c4753, 1
+HELLO, ENCODE, STATUS, CANCEL, WATCH, REPLY, ERROR = 1, 2, 3, 4, 5, 128, 255
+SCORES, WATCHED = 1, 2
+REASONS = {1: "bad", 2: "busy", 3: "late", 4: "closing", 5: "cancelled"}
+
+
+class Refused(Error):
+    """The server did not compute a request; reason: bad, busy, late, closing or cancelled."""
+
+    def __init__(self, reason, text):
+        super().__init__(f"{reason}: {text}")
+        self.reason = reason
+
+
+class Codes:
+    """The codes of some rows: count (n,), atoms (n, w), codes (n, w), of frames (n, w, d), in the
+    order of the support; behind count entries atoms are -1, and codes 0.  scores (n, w), or None.
+    seconds: from arrival to reply, at the server; step: the one that had the last row."""
+
+    def __init__(self, count, atoms, codes, scores, seconds, step):
+        self.count, self.atoms, self.codes, self.scores = count, atoms, codes, scores
+        self.seconds, self.step = seconds, step
+
+
+def address():
+    """Where a server listens that was given no --listen."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    folder = f"{runtime}/sagitta" if runtime[:1] == "/" else f"/tmp/sagitta-{os.geteuid()}"
+    return folder + "/live"
+
+
+def _values(rows):
+    """Rows as an array, and the type that the protocol gives it."""
+    if hasattr(rows, "detach"):  # a tensor of PyTorch
+        rows = rows.detach().cpu().contiguous()
+        if str(rows.dtype) == "torch.bfloat16":
+            import torch
+            return rows.view(torch.int16).numpy(), 3
+        rows = rows.numpy()
+    rows = np.asarray(rows)
+    types = {"float32": 1, "float16": 2, "bfloat16": 3}
+    if rows.dtype.name not in types:
+        raise TypeError(f"rows are {rows.dtype}: give float32, float16 or bfloat16")
+    return np.ascontiguousarray(rows), types[rows.dtype.name]
+
+
+class Server:
+    """A connection.  columns, atoms, top_s, frame and dictionary_hash say what is served."""
+
+    def __init__(self, path, timeout):
+        try:
+            import zmq
+        except ImportError:
+            raise ImportError("sagitta.live needs pyzmq: apt install python3-zmq, or pip install "
+                              "pyzmq") from None
+        self._zmq, self._path, self._timeout = zmq, path, timeout
+        self._numbers, self._lock = itertools.count(1), threading.Lock()
+        self._asked, self._outbox, self._closed = {}, queue.SimpleQueue(), False
+        self._wake, self._woken = os.pipe()[::-1]
+        os.set_blocking(self._woken, False)
+        self._context = zmq.Context()
+        self._thread = threading.Thread(target=self._run, name="sagitta.live", daemon=True)
+        self._thread.start()
+        try:
+            self.limits = json.loads(self._ask(HELLO).result(timeout))
+        except concurrent.futures.TimeoutError:
+            self.close()
+            raise Error(f"no server answers at '{path}' within {timeout} s: start `sagitta serve`, "
+                        "or name its --listen") from None
+        self.columns, self.atoms = self.limits["columns"], self.limits["atoms"]
+        self.top_s, self.frame = self.limits["top_s"], self.limits["frame"]
+        self.dictionary_hash = self.limits["dictionary_hash"]
+        self._credit = threading.Semaphore(self.limits["credit"])
+        self._room = _Room(self.limits["queue_bytes"])
+
+    # The thread that owns the socket.
+
+    def _run(self):
+        zmq = self._zmq
+        socket = self._context.socket(zmq.DEALER)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.SNDHWM, 0)
+        socket.setsockopt(zmq.RCVHWM, 0)
+        socket.connect("ipc://" + self._path)
+        poller = zmq.Poller()
+        poller.register(socket, zmq.POLLIN)
+        poller.register(self._woken, zmq.POLLIN)
+        while not self._closed:
+            poller.poll()
+            try:
+                os.read(self._woken, 4096)
+            except BlockingIOError:
+                pass
+            while not self._outbox.empty():
+                socket.send(self._outbox.get(), copy=False)
+            while socket.poll(0):
+                self._take(memoryview(socket.recv()))
+        socket.close()
+
+    def _take(self, message):
+        h = HEADER.unpack(message[:64])
+        if h[2] == CANCEL + REPLY:  # what was given up has a reply of its own
+            return
+        with self._lock:
+            found = self._asked.pop(h[3], None)
+        if found is None:
+            return
+        future, shape = found
+        try:
+            future.set_result(self._read(h, message[64:], shape))
+        except Exception as error:
+            future.set_exception(error)
+
+    def _read(self, h, content, shape):
+        kind, flags = h[2], h[8]
+        if kind == ERROR:
+            raise Refused(REASONS.get(flags, str(flags)), bytes(content).decode())
+        if kind != ENCODE + REPLY:
+            return bytes(content)
+        n, w, d = h[4], h[5], self.frame
+        at, parts = 0, []
+        for dtype, size in (("<i4", (n,)), ("<i4", (n, w)),
+                            ("<f4", (n, w) if d == 1 else (n, w, d)), ("<f4", (n, w))):
+            if len(parts) == 3 and not flags & SCORES:
+                parts.append(None)
+                break
+            count = int(np.prod(size))
+            parts.append(np.frombuffer(content, dtype, count, at).reshape(size))
+            at += 4 * count
+        if shape is not None and len(shape) == 1:
+            parts = [None if a is None else a[0] for a in parts]
+        return Codes(*parts, seconds=h[10] / 1e9, step=h[11])
+
+    # What any thread may call.
+
+    def _ask(self, kind, content=b"", shape=None, **fields):
+        future = concurrent.futures.Future()
+        future.set_running_or_notify_cancel()  # Future.cancel() cannot: there is Server.cancel()
+        with self._lock:
+            if self._closed:
+                raise Error("the connection is closed")
+            own = next(self._numbers)
+            self._asked[own] = future, shape
+        future.number = own
+        self._send(kind, own, content, **fields)
+        return future
+
+    def _send(self, kind, number, content=b"", rows=0, columns=0, type=0, bulk=0, flags=0, top=0,
+              deadline=0):
+        self._outbox.put(HEADER.pack(MAGIC, VERSION, kind, number, rows, columns, type, bulk, flags,
+                                     top, deadline, 0, len(content), 0) + content)
+        os.write(self._wake, b"x")
+
+    def submit(self, rows, top=0, scores=False, watched=False, bulk=False, deadline=None):
+        """As encode(), but a Future of the Codes.  It waits while the server has as many requests
+        of this client as it takes."""
+        values, kind = _values(rows)
+        shape = values.shape
+        if len(shape) not in (1, 2) or shape[-1] != self.columns:
+            raise ValueError(f"rows have the shape {shape}, the dictionary has {self.columns} "
+                             "columns")
+        n, most = values.size // self.columns, "bulk_rows" if bulk else "live_rows"
+        if n > self.limits[most]:
+            raise ValueError(f"{n} rows are more than the {self.limits[most]} of a "
+                             f"{'bulk' if bulk else 'live'} request: send them "
+                             f"{'in pieces' if bulk else 'with bulk=True, or in pieces'}")
+        self._credit.acquire()
+        room = self._room.take(4 * n * self.columns)
+        try:
+            future = self._ask(ENCODE, values.tobytes(), shape, rows=n, columns=self.columns,
+                               type=kind, bulk=int(bulk), top=top,
+                               flags=SCORES * bool(scores) + WATCHED * bool(watched),
+                               deadline=int(1e9 * deadline) if deadline else 0)
+        except BaseException:
+            self._free(room)
+            raise
+        future.add_done_callback(lambda _: self._free(room))
+        return future
+
+    def _free(self, room):
+        self._room.free(room)
+        self._credit.release()
+
+    def encode(self, rows, top=0, scores=False, watched=False, bulk=False, deadline=None):
+        """The codes of rows (n, columns), or of one row (columns,).
+
+        top: the first so many entries of each support; 0: all.  scores: those too.  watched: atoms
+        of watch() alone.  bulk: divided over steps, so that live requests do not wait for it.
+        deadline: seconds after which the server need not begin (Refused, reason late)."""
+        return self.submit(rows, top, scores, watched, bulk, deadline).result()
+
+    def watch(self, atoms):
+        """With watched=True requests get these atoms alone, where a support has them."""
+        atoms = np.unique(np.asarray(atoms, "<i4"))
+        self._ask(WATCH, atoms.tobytes(), rows=len(atoms)).result(self._timeout)
+
+    def status(self):
+        """What the server says of itself, a dict (doc/live.md)."""
+        return json.loads(self._ask(STATUS).result(self._timeout))
+
+    def cancel(self, future):
+        """Give up a request of submit(): it ends with Refused, reason cancelled, unless it has
+        results already."""
+        self._send(CANCEL, future.number)
+
+    def close(self):
+        with self._lock:
+            left, self._asked, closed, self._closed = self._asked, {}, self._closed, True
+        for future, _ in left.values():
+            future.set_exception(Error("the connection was closed"))
+        if not closed:
+            os.write(self._wake, b"x")
+            self._thread.join()
+            self._context.term()
+            os.close(self._wake)
+            os.close(self._woken)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class _Room:
+    """Bytes that may wait at the server; a request alone always may."""
+
+    def __init__(self, most):
+        self._most, self._used, self._change = most, 0, threading.Condition()
+
+    def take(self, n):
+        with self._change:
+            self._change.wait_for(lambda: not self._used or self._used + n <= self._most)
+            self._used += n
+        return n
+
+    def free(self, n):
+        with self._change:
+            self._used -= n
+            self._change.notify_all()
+
+
+def connect(path=None, timeout=10):
+    """The server that listens at a path, by default where `sagitta serve` does.  It may start
+    within `timeout` seconds."""
+    return Server(os.path.abspath(path) if path else address(), timeout)

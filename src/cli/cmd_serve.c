@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta serve: a dictionary, and rows that clients send -> their codes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "cli/command.h"
+#include "cli/encode_plan.h"
+#include "cli/facts.h"
+#include "cli/threads.h"
+#include "io/dictionary.h"
+#include "job/agreement.h"
+#include "model/route.h"
+#include "net/address.h"
+#include "serve/serve.h"
+
+struct serve_options {
+  struct general_options general;
+  const char *dictionary, *codes, *listen, *ready, *policy, *cpu_variant, *filter;
+  int normalize;
+  idx top_s, rounds, threads;
+  idx live_rows, bulk_rows, credit, queue_mib;
+  idx step_rows, quantum, budget, target, job_cap;
+  real rho, target_ms, linger_ms, drain_seconds, max_seconds;
+};
+#define AT(member) offsetof(struct serve_options, member)
+
+static const struct option_row input_rows[] = {
+    {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them is "
+     "subtracted from the rows",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"normalize", OPTION_FLAG, AT(normalize), "no", 0, 1, NULL, NULL,
+     "scale the atoms to unit norm instead of refusing those that are not", .effect = OPTION_BITS},
+};
+
+static const struct option_row codes_rows[] = {
+    {"top-s", OPTION_INT, AT(top_s), NULL, 1, MAX_TOP_S, NULL, "ATOMS",
+     "atoms for each row (default: as many as the dictionary was fitted with, 32 where it does not "
+     "say)",
+     .effect = OPTION_BITS},
+    {"rounds", OPTION_INT, AT(rounds), NULL, 1, MAX_TOP_S, NULL, "COUNT",
+     "rounds of routing, as in `sagitta encode` (default: as many as the dictionary was fitted "
+     "with, 1 where it does not say)",
+     .effect = OPTION_BITS},
+    {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
+     "may codes be negative?  auto: as the dictionary says, signed where it says nothing",
+     .effect = OPTION_BITS},
+    {"rho", OPTION_REAL, AT(rho), "0", 0, 1e30, NULL, "PENALTY",
+     "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS},
+};
+
+static const struct option_row client_rows[] = {
+    {"listen", OPTION_TEXT, AT(listen), NULL, 0, 0, NULL, "PATH",
+     "the socket that clients connect to, which this user alone can (default: `live` in "
+     "$XDG_RUNTIME_DIR/sagitta, else in /tmp/sagitta-UID, a folder of mode 0700)",
+     .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
+    {"ready", OPTION_TEXT, AT(ready), NULL, 0, 0, NULL, "FILE",
+     "write address and process number here, as JSON, once clients are accepted",
+     .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
+    {"live-rows", OPTION_INT, AT(live_rows), "256", 1, 1 << 20, NULL, "ROWS",
+     "rows of a live request at most; no more than --step-rows, because it is never divided",
+     .effect = OPTION_RUN},
+    {"bulk-rows", OPTION_INT, AT(bulk_rows), "65536", 1, 1 << 24, NULL, "ROWS",
+     "rows of a bulk request at most, which is divided over steps", .effect = OPTION_RUN},
+    {"credit", OPTION_INT, AT(credit), "64", 1, 4096, NULL, "REQUESTS",
+     "requests of a client that may wait for a reply; more are refused as busy, and the Python "
+     "client waits instead",
+     .effect = OPTION_RUN},
+    {"queue-mib", OPTION_INT, AT(queue_mib), "256", 1, 1 << 20, NULL, "MIB",
+     "rows of all clients that may wait; more are refused as busy", .effect = OPTION_RUN},
+};
+
+static const struct option_row step_rows[] = {
+    {"policy", OPTION_CHOICE, AT(policy), "dynamic", 0, 0, "off|static|dynamic", NULL,
+     "bulk rows in a step while somebody sends live ones: as many as there is room for; --budget; "
+     "or what leaves the step within its target",
+     .effect = OPTION_RUN},
+    {"step-rows", OPTION_INT, AT(step_rows), "4096", 1, 1 << 20, NULL, "ROWS",
+     "rows of a step at most", .effect = OPTION_RUN},
+    {"quantum", OPTION_INT, AT(quantum), "0", 0, 1 << 20, NULL, "ROWS",
+     "dynamic: bulk rows in a step at least, where there is room; 0: 512, or --step-rows if that "
+     "is less",
+     .effect = OPTION_RUN},
+    {"budget", OPTION_INT, AT(budget), "0", 0, 1 << 20, NULL, "ROWS",
+     "static: bulk rows in a step at most; 0: 512, or --step-rows if that is less",
+     .effect = OPTION_RUN},
+    {"target", OPTION_INT, AT(target), "0", 0, 1 << 20, NULL, "ROWS",
+     "dynamic: rows of a step; 0: what takes --target-ms here, which steps of random rows measure "
+     "first",
+     .effect = OPTION_RUN},
+    {"target-ms", OPTION_REAL, AT(target_ms), "2", 0.001, 1e6, NULL, "MS",
+     "dynamic: how long a step should take", .effect = OPTION_RUN},
+    {"job-cap", OPTION_INT, AT(job_cap), "0", 0, 1 << 20, NULL, "ROWS",
+     "dynamic: rows of one bulk request in a step; 0: half of the target where several wait",
+     .effect = OPTION_RUN},
+    {"linger-ms", OPTION_REAL, AT(linger_ms), "1000", 0, 1e9, NULL, "MS",
+     "the policy holds for so long after the last live request", .effect = OPTION_RUN},
+};
+
+static const struct option_row run_rows[] = {
+    {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
+     "end when clients were accepted for so long, as when a signal asks for it; 0: no limit",
+     .effect = OPTION_EXTENT},
+    {"drain-seconds", OPTION_REAL, AT(drain_seconds), "30", 0, 1e6, NULL, "SECONDS",
+     "when it is to end, live requests and bulk ones that have begun get so long",
+     .effect = OPTION_RUN},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
+    FILTER_OPTION(AT(filter)),
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Codes", codes_rows, LENGTH(codes_rows), 0},
+    {"Clients", client_rows, LENGTH(client_rows), 0},
+    {"Steps, never a bit of a reply", step_rows, LENGTH(step_rows), 0},
+    {"Speed and end", run_rows, LENGTH(run_rows), 0},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
+};
+
+static const struct option_set serve_set = {
+    .command = "sagitta serve",
+    .arguments = "[DECK]",
+    .doc =
+        "Answer clients that send rows with the codes that `sagitta encode` gives them, to the bit."
+        "\v"
+        "Live requests, of a few rows, are in the next step; bulk ones, such as a prompt, are "
+        "divided over steps, so that live ones do not wait for them.  Clients connect to a socket "
+        "of this user, by the Python package's sagitta.live or by the protocol of doc/live.md.  "
+        "The server is one process, on CPUs.\n\n"
+        "SIGTERM, SIGINT, SIGUSR1 or SIGUSR2 end it: what is new is refused, what waits is "
+        "answered.\n\n"
+        "  sagitta serve --dictionary fit/ &\n"
+        "  python3 -c 'import sagitta.live, numpy\n"
+        "  server = sagitta.live.connect()\n"
+        "  print(server.encode(numpy.ones((1, server.columns), \"f4\"), top=8).atoms)'",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 1,
+    .has_deck = 1,
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct serve_state {
+  struct run *run;
+  const struct serve_options *options;
+  struct dictionary_input dictionary;
+  struct row_source rows; /* their shape alone */
+  struct encode_task encode;
+  struct serve_task task;
+  char path[ADDRESS_BYTES + 1];
+  int lock;
+  double accepted; /* when clients were, in seconds of the log */
+  uint64_t hash;   /* of the dictionary */
+  struct serve *serve;
+};
+
+static int options_check(const struct run *run, const struct serve_options *o)
+{
+  CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta fit`");
+  CHECK(run->comm.size == 1, ERR_USAGE,
+        "it was started as %d ranks, and serves as one: start it without mpirun", run->comm.size);
+  CHECK(o->live_rows <= o->step_rows, ERR_USAGE,
+        "'--live-rows' is %d, above '--step-rows', %d: a live request is never divided",
+        o->live_rows, o->step_rows);
+  return net_check();
+}
+
+static int inputs_open(struct serve_state *s, const struct serve_options *o)
+{
+  TRY(options_check(s->run, o));
+  TRY(dictionary_input_open(&s->dictionary, o->dictionary));
+  const struct atom_source *atoms = &s->dictionary.source;
+  CHECK(atoms->k > 0, ERR_INPUT, "'%s' has no atoms", atoms->name);
+  CHECK(atoms->d == 1 || strcmp(o->codes, "nonnegative") != 0, ERR_USAGE,
+        "'--codes' is nonnegative, but the atoms of '%s' are frames of %d vectors, whose codes "
+        "have no sign",
+        atoms->name, atoms->d);
+  TRY(address_find(o->listen, s->path));
+  return address_lock(s->path, &s->lock);
+}
+
+/* What is computed is what `sagitta encode` computes. */
+static void encode_fill(struct serve_state *s, const struct serve_options *o)
+{
+  const struct dictionary_input *d = &s->dictionary;
+  const struct atom_source *atoms = &d->source;
+  const char *top_by, *rounds_by;
+  idx top = encode_number_choose(o->top_s, d->top_s, MAX_TOP_S, 32, &top_by);
+  top = (idx)imin(top, atoms->k);
+  idx rounds = (idx)imin(encode_number_choose(o->rounds, d->rounds, top, 1, &rounds_by), top);
+  log_info("numbers top-s %d: %s; rounds %d: %s", top, top_by, rounds, rounds_by);
+  int is_auto = strcmp(o->codes, "auto") == 0;
+  s->rows = (struct row_source){.n = o->step_rows, .p = atoms->p, .name = "rows of clients"};
+  s->encode = (struct encode_task){.rows = &s->rows,
+                                   .atoms = atoms,
+                                   .mean = d->mean,
+                                   .top_s = top,
+                                   .rounds = rounds,
+                                   .groups = 1,
+                                   .block = o->step_rows,
+                                   .threads = threads_default(s->run, o->threads),
+                                   .device = "cpu",
+                                   .variant = o->cpu_variant,
+                                   .filter = o->filter,
+                                   .codes = 1,
+                                   .normalize = o->normalize,
+                                   .nonnegative = is_auto ? d->nonnegative
+                                                          : strcmp(o->codes, "nonnegative") == 0,
+                                   .rho = o->rho};
+  encode_cut_choose(&s->encode, 1);
+}
+
+static uint64_t stop_asked(void *self)
+{
+  const struct serve_state *s = self;
+  real most = s->options->max_seconds;
+  if (most > 0 && log_seconds() - s->accepted >= most) stop_ask("--max-seconds");
+  return stop_signal() != 0;
+}
+
+static void stopped(void *self, uint64_t asked)
+{
+  (void)self, (void)asked;
+  log_info("ending  by %s: what waits is answered", stop_why());
+}
+
+/* FILE appears when it is complete. */
+static int ready_write(const struct serve_state *s)
+{
+  char name[4096];
+  const char *ready = s->options->ready;
+  if (!ready) return OK;
+  int n = snprintf(name, sizeof name, "%s.part", ready);
+  FILE *file = n < (int)sizeof name ? fopen(name, "w") : NULL;
+  CHECK(file, ERR_CREATE, "cannot create '%s': %s", ready, strerror(errno));
+  struct json j = {.out = file};
+  json_object(&j, NULL);
+  json_text(&j, "address", s->path);
+  json_long(&j, "pid", getpid());
+  json_end(&j);
+  int failed = ferror(file) != 0;
+  failed = fclose(file) || failed || rename(name, ready);
+  CHECK(!failed, ERR_CREATE, "cannot write '%s': %s", ready, strerror(errno));
+  return OK;
+}
+
+static int ready(void *self, uint64_t dictionary, gidx target)
+{
+  struct serve_state *s = self;
+  const struct serve_options *o = s->options;
+  TRY(inputs_confirm(&s->run->comm));
+  s->hash = dictionary;
+  s->accepted = log_seconds();
+  log_info("serve   atoms=%d columns=%d top-s=%d policy=%s target=%lld dictionary=%016llx",
+           s->encode.atoms->k, s->rows.p, s->encode.top_s, o->policy, (long long)target,
+           (unsigned long long)dictionary);
+  log_info("accepts clients at '%s'", s->path);
+  return ready_write(s);
+}
+
+static int task_fill(struct serve_state *s, const struct serve_options *o)
+{
+  static const char *const policies[] = {"off", "static", "dynamic"};
+  gidx standard = imin(512, o->step_rows);
+  struct admission_knobs k = {.step_rows = o->step_rows,
+                              .quantum = o->quantum ? o->quantum : standard,
+                              .budget = o->budget ? o->budget : standard,
+                              .target = o->target ? o->target : 1,
+                              .job_cap = o->job_cap,
+                              .file_period = 8};
+  for (int i = 0; i < LENGTH(policies); i++)
+    if (!strcmp(o->policy, policies[i])) k.policy = (enum admission_policy)i;
+  TRY(admission_check(&k));
+  k.target = o->target;
+  s->task = (struct serve_task){.encode = &s->encode,
+                                .knobs = k,
+                                .target_ms = o->target_ms,
+                                .linger_ms = o->linger_ms,
+                                .drain_seconds = o->drain_seconds,
+                                .live_rows = o->live_rows,
+                                .bulk_rows = o->bulk_rows,
+                                .credit = o->credit,
+                                .queue_bytes = (gidx)o->queue_mib << 20,
+                                .path = s->path,
+                                .ready = ready,
+                                .self = s,
+                                .stops = {stop_asked, stopped, s}};
+  return OK;
+}
+
+static int result_print(const struct serve_state *s)
+{
+  struct json j;
+  char hash[20];
+  if (!facts_wanted(s->run)) return OK;
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)s->hash);
+  TRY(facts_begin(s->run, &j));
+  json_text(&j, "dictionary", s->dictionary.source.name);
+  json_text(&j, "dictionary_hash", hash);
+  json_text(&j, "address", s->path);
+  serve_json(s->serve, &j);
+  return facts_end(&j);
+}
+
+static int serve_command(struct run *run, const void *options, const char **arguments)
+{
+  const struct serve_options *o = options;
+  struct comm *c = &run->comm;
+  struct serve_state *s;
+  (void)arguments;
+  TRY(comm_agree(c, struct_alloc(&s, sizeof *s)));
+  s->run = run;
+  s->options = o;
+  s->lock = -1;
+  TRY(inputs_agree(c, inputs_open(s, o)));
+  encode_fill(s, o);
+  TRY(task_fill(s, o));
+  TRY(encode_memory_check(&s->encode, c));
+  TRY(threads_report(run, o->threads));
+  stop_heed();
+  stop_listen();
+  TRY(serve_run(&s->task, c, &s->serve));
+  TRY(result_print(s));
+  serve_free(s->serve);
+  address_free(s->lock);
+  dictionary_input_close(&s->dictionary);
+  free(s);
+  return OK;
+}
+
+const struct command command_serve = {"serve",    "a dictionary -> codes of rows that clients send",
+                                      &serve_set, sizeof(struct serve_options),
+                                      1,          serve_command};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The folder is looked at after it is made: what is there then is what is used. */
+#include "net/address.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+static int folder_make(const char *folder)
+{
+  struct stat s;
+  CHECK(mkdir(folder, 0700) == 0 || errno == EEXIST, ERR_CREATE, "cannot create '%s': %s", folder,
+        strerror(errno));
+  CHECK(lstat(folder, &s) == 0, ERR_CREATE, "cannot open '%s': %s", folder, strerror(errno));
+  CHECK(S_ISDIR(s.st_mode), ERR_CREATE, "'%s' is no folder, or a link: give --listen PATH", folder);
+  CHECK(s.st_uid == geteuid() && !(s.st_mode & 077), ERR_CREATE,
+        "'%s' is of user %u with mode %04o, not this user's with 0700: give --listen PATH", folder,
+        (unsigned)s.st_uid, (unsigned)s.st_mode & 07777);
+  return OK;
+}
+
+int address_find(const char *listen, char *path)
+{
+  const char *runtime = getenv("XDG_RUNTIME_DIR");
+  char folder[4096];
+  int is_own = runtime && runtime[0] == '/';
+  if (is_own)
+    snprintf(folder, sizeof folder, "%s/sagitta", runtime);
+  else
+    snprintf(folder, sizeof folder, "/tmp/sagitta-%u", (unsigned)geteuid());
+  int n = listen ? snprintf(path, ADDRESS_BYTES + 1, "%s", listen)
+                 : snprintf(path, ADDRESS_BYTES + 1, "%s/live", folder);
+  CHECK(n > 0 && n <= ADDRESS_BYTES, ERR_USAGE,
+        "'--listen' is a path of %d bytes: a socket's has 1 to %d", n, ADDRESS_BYTES);
+  return listen ? OK : folder_make(folder);
+}
+
+int address_lock(const char *path, int *lock)
+{
+  char name[ADDRESS_BYTES + 8];
+  snprintf(name, sizeof name, "%s.lock", path);
+  *lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  CHECK(*lock >= 0, ERR_CREATE, "cannot create '%s': %s", name, strerror(errno));
+  if (flock(*lock, LOCK_EX | LOCK_NB) == 0) return OK;
+  int error = errno;
+  close(*lock);
+  *lock = -1;
+  CHECK(error != EWOULDBLOCK, ERR_CREATE,
+        "another server listens at '%s': give this one --listen PATH, or end that one", path);
+  FAIL(ERR_CREATE, "cannot lock '%s': %s", name, strerror(error));
+}
+
+void address_free(int lock)
+{
+  if (lock >= 0) close(lock);
+}

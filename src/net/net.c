@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A ROUTER socket, which names each client by a frame of its own before the message.  A build
+ * without ZeroMQ reaches nothing behind net_check(). */
+#include "net/net.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "config.h"
+
+#ifdef HAVE_ZMQ
+#include <zmq.h>
+
+enum { RECEIVED = 16, LINGER = 1000 }; /* messages of one client that wait; ms */
+
+struct net {
+  void *context, *socket;
+  zmq_msg_t received;
+};
+
+#define TRY_ZMQ(call, what)                                                                        \
+  do {                                                                                             \
+    if ((call) < 0) FAIL(ERR_COMM, "%s: %s", (what), zmq_strerror(errno));                         \
+  } while (0)
+
+int net_check(void)
+{
+  return OK;
+}
+
+static int number_set(struct net *net, int option, int value)
+{
+  TRY_ZMQ(zmq_setsockopt(net->socket, option, &value, sizeof value), "cannot set up a socket");
+  return OK;
+}
+
+/* The path gets the permissions of this user alone, whoever may enter its folder. */
+static int socket_bind(struct net *net, const char *path)
+{
+  char endpoint[4200];
+  snprintf(endpoint, sizeof endpoint, "ipc://%s", path);
+  mode_t before = umask(077);
+  int failed = zmq_bind(net->socket, endpoint) < 0, error = errno;
+  umask(before);
+  CHECK(!failed, ERR_CREATE, "cannot accept clients at '%s': %s", path, zmq_strerror(error));
+  return OK;
+}
+
+int net_open(struct net **net, const struct net_options *options)
+{
+  TRY(struct_alloc(net, sizeof **net));
+  struct net *n = *net;
+  zmq_msg_init(&n->received);
+  n->context = zmq_ctx_new();
+  if (n->context) n->socket = zmq_socket(n->context, ZMQ_ROUTER);
+  CHECK(n->socket, ERR_MEMORY, "cannot make a socket: %s", zmq_strerror(errno));
+  int64_t most = options->message_bytes;
+  TRY_ZMQ(zmq_setsockopt(n->socket, ZMQ_MAXMSGSIZE, &most, sizeof most), "cannot limit messages");
+  TRY(number_set(n, ZMQ_RCVHWM, RECEIVED));
+  TRY(number_set(n, ZMQ_SNDHWM, options->replies));
+  TRY(number_set(n, ZMQ_LINGER, LINGER));
+  return socket_bind(n, options->path);
+}
+
+void net_close(struct net *net)
+{
+  if (!net) return;
+  zmq_msg_close(&net->received);
+  if (net->socket) zmq_close(net->socket);
+  if (net->context) zmq_ctx_term(net->context);
+  free(net);
+}
+
+int net_wait(struct net *net, int wake, int milliseconds)
+{
+  zmq_pollitem_t items[] = {{net->socket, -1, ZMQ_POLLIN, 0}, {NULL, wake, ZMQ_POLLIN, 0}};
+  int got = zmq_poll(items, 2, milliseconds);
+  if (got < 0 && errno != EINTR) TRY_ZMQ(got, "cannot wait for clients");
+  return OK;
+}
+
+/* The next frame into net->received; *more: another follows.  *is_there <- 0: there is none. */
+static int frame_receive(struct net *net, int *more, int *is_there)
+{
+  int got;
+  zmq_msg_close(&net->received);
+  zmq_msg_init(&net->received);
+  do got = zmq_msg_recv(&net->received, net->socket, ZMQ_DONTWAIT);
+  while (got < 0 && errno == EINTR);
+  *is_there = got >= 0;
+  if (got < 0 && errno != EAGAIN) TRY_ZMQ(got, "cannot receive");
+  *more = *is_there && zmq_msg_more(&net->received);
+  return OK;
+}
+
+/* Frames behind the first are dropped: *frames counts them. */
+static int rest_drop(struct net *net, int *frames)
+{
+  for (int more = 1, there = 1; more && there;) {
+    TRY(frame_receive(net, &more, &there));
+    *frames += there;
+  }
+  return OK;
+}
+
+int net_receive(struct net *net, struct net_message *message, int *is_there)
+{
+  int more, there;
+  *message = (struct net_message){0};
+  TRY(frame_receive(net, &more, is_there));
+  if (!*is_there) return OK;
+  size_t bytes = zmq_msg_size(&net->received);
+  if (bytes > NET_PEER_BYTES) FAIL(ERR_INTERNAL, "a client's name has %zu bytes", bytes);
+  memcpy(message->peer.name, zmq_msg_data(&net->received), bytes);
+  message->peer.bytes = (unsigned char)bytes;
+  if (!more) return OK; /* no frame at all */
+  TRY(frame_receive(net, &more, &there));
+  message->frames = 1;
+  if (more) return rest_drop(net, &message->frames);
+  message->data = zmq_msg_data(&net->received);
+  message->bytes = zmq_msg_size(&net->received);
+  return OK;
+}
+
+static void data_free(void *data, void *unused)
+{
+  (void)unused;
+  free(data);
+}
+
+/* Nothing waits: EAGAIN and EHOSTUNREACH are a reply that is lost. */
+int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes)
+{
+  zmq_msg_t message;
+  int got;
+  if (zmq_msg_init_data(&message, data, bytes, data_free, NULL) < 0) {
+    free(data);
+    FAIL(ERR_MEMORY, "cannot allocate a reply");
+  }
+  do got = zmq_send(net->socket, peer->name, peer->bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT);
+  while (got < 0 && errno == EINTR);
+  if (got >= 0) do
+      got = zmq_msg_send(&message, net->socket, ZMQ_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+  int error = errno;
+  if (got < 0) zmq_msg_close(&message);
+  if (got < 0 && error != EAGAIN && error != EHOSTUNREACH) {
+    errno = error;
+    TRY_ZMQ(got, "cannot send");
+  }
+  return OK;
+}
+
+#else
+
+int net_check(void)
+{
+  FAIL(ERR_DEVICE, "this build has no ZeroMQ, by which clients connect: install libzmq3-dev, then "
+                   "./configure --with-zmq && make");
+}
+
+int net_open(struct net **net, const struct net_options *options)
+{
+  (void)options;
+  *net = NULL;
+  return net_check();
+}
+
+void net_close(struct net *net)
+{
+  (void)net;
+}
+
+int net_wait(struct net *net, int wake, int milliseconds)
+{
+  (void)net, (void)wake, (void)milliseconds;
+  return net_check();
+}
+
+int net_receive(struct net *net, struct net_message *message, int *is_there)
+{
+  (void)net, (void)message;
+  *is_there = 0;
+  return net_check();
+}
+
+int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes)
+{
+  (void)net, (void)peer, (void)data, (void)bytes;
+  return net_check();
+}
+
+#endif

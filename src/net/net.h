@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Messages between this process and its clients, by ZeroMQ: one frame each.
+ *
+ * Floor: net, above base; the only user of zmq.h.  One thread at a time uses a struct net.
+ *
+ * A client that does not read loses replies beyond a limit, and nobody waits for it.  A build
+ * without ZeroMQ has net_check() alone, which says how to get it. */
+#ifndef NET_NET_H
+#define NET_NET_H
+
+#include "base/types.h"
+
+struct net; /* net.c */
+
+struct net_options {
+  const char *path;   /* of a socket in the file system; borrowed */
+  gidx message_bytes; /* of a message that is received at most */
+  int replies;        /* that wait for one client at most */
+};
+
+/* Whom a message is from, and a reply is for. */
+enum { NET_PEER_BYTES = 255 };
+struct net_peer {
+  unsigned char name[NET_PEER_BYTES];
+  unsigned char bytes;
+};
+
+/* A message that came; data belong to the net until the next call of net_receive(). */
+struct net_message {
+  struct net_peer peer;
+  const unsigned char *data; /* of its first frame; of any alignment */
+  size_t bytes;
+  int frames;
+};
+
+/* ERR_DEVICE where this build has no ZeroMQ. */
+int net_check(void);
+
+/* Accept clients at a path, in a folder that is there; only this user may connect.  ERR_CREATE. */
+int net_open(struct net **net, const struct net_options *options);
+/* Replies that are under way get a second. */
+void net_close(struct net *net);
+
+/* Wait until a message is there, `wake`, a descriptor, can be read, or the time is over. */
+int net_wait(struct net *net, int wake, int milliseconds);
+
+/* The next message, if there is one: *is_there.  Never waits. */
+int net_receive(struct net *net, struct net_message *message, int *is_there);
+
+/* Send data[bytes], of malloc(), which are freed then.  A client that is gone, or that has too many
+ * replies waiting, loses it. */
+int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A list that is searched from its begin: a comparison of names takes less than a message does. */
+#include "serve/clients.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+int clients_init(struct clients *c)
+{
+  *c = (struct clients){.all = calloc(MAX_CLIENTS, sizeof *c->all)};
+  CHECK(c->all, ERR_MEMORY, "cannot allocate %d clients", MAX_CLIENTS);
+  return OK;
+}
+
+void clients_free(struct clients *c)
+{
+  for (int i = 0; i < c->count; i++) free(c->all[i].watched);
+  free(c->all);
+  *c = (struct clients){0};
+}
+
+struct client *clients_known(struct clients *c, const struct net_peer *peer)
+{
+  for (int i = 0; i < c->count; i++) {
+    const struct net_peer *own = &c->all[i].peer;
+    if (own->bytes == peer->bytes && !memcmp(own->name, peer->name, peer->bytes)) return &c->all[i];
+  }
+  return NULL;
+}
+
+/* Room for one more, NULL: there is none. */
+static struct client *client_room(struct clients *c)
+{
+  struct client *oldest = NULL;
+  if (c->count < MAX_CLIENTS) return &c->all[c->count++];
+  for (int i = 0; i < c->count; i++) {
+    struct client *one = &c->all[i];
+    if (one->waiting == 0 && (!oldest || one->heard < oldest->heard)) oldest = one;
+  }
+  return oldest;
+}
+
+struct client *clients_find(struct clients *c, const struct net_peer *peer)
+{
+  struct client *one = clients_known(c, peer);
+  c->messages++;
+  if (!one) {
+    one = client_room(c);
+    if (!one) return NULL;
+    free(one->watched);
+    *one = (struct client){.peer = *peer};
+  }
+  one->heard = c->messages;
+  return one;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One function for each kind of message; what is shared with the main thread is under the lock. */
+#include "serve/handle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "serve/report.h"
+
+static const char closing_text[] = "the server is about to end";
+
+/* A reply that is no request's; memory that is not there loses it. */
+static int reply_send(struct front *f, const struct net_peer *peer, const struct header *h,
+                      const void *content, size_t bytes)
+{
+  unsigned char *data = message_make(h, content, bytes);
+  return data ? net_send(f->net, peer, data, HEADER_BYTES + bytes) : OK;
+}
+
+static int error_send(struct front *f, const struct net_peer *peer, const struct header *h,
+                      enum error_code code, const char *text)
+{
+  struct header reply = *h;
+  reply.kind = KIND_ERROR;
+  reply.flags = (uint16_t)code;
+  pthread_mutex_lock(&f->lock);
+  f->counts.refused[code]++;
+  pthread_mutex_unlock(&f->lock);
+  return reply_send(f, peer, &reply, text, strlen(text));
+}
+
+static int status_send(struct front *f, const struct net_peer *peer, const struct header *h)
+{
+  char *text = NULL;
+  size_t bytes = 0;
+  struct header reply = *h;
+  reply.kind += REPLY;
+  int status = front_status(f, &text, &bytes);
+  if (!status) status = reply_send(f, peer, &reply, text, bytes);
+  free(text);
+  return status;
+}
+
+/* A client's request of that number is given up. */
+static int cancel(struct front *f, const struct net_peer *peer, const struct header *h)
+{
+  struct header reply = *h;
+  const struct request_queue *queues[] = {&f->live, &f->bulk};
+  pthread_mutex_lock(&f->lock);
+  for (int q = 0; q < LENGTH(queues); q++)
+    for (struct request *r = queues[q]->first; r; r = r->next)
+      if (r->header.number == h->number && r->peer.bytes == peer->bytes &&
+          !memcmp(r->peer.name, peer->name, peer->bytes))
+        r->is_cancelled = 1;
+  pthread_cond_signal(&f->changed);
+  pthread_mutex_unlock(&f->lock);
+  reply.kind += REPLY;
+  return reply_send(f, peer, &reply, NULL, 0);
+}
+
+static int watch(struct front *f, struct client *client, const struct header *h,
+                 const unsigned char *data)
+{
+  struct header reply = *h;
+  idx *atoms = malloc((size_t)h->rows * sizeof *atoms + 1);
+  CHECK(atoms, ERR_MEMORY, "cannot allocate %u atoms", h->rows);
+  int status = message_atoms(h, data, f->limits.k, atoms);
+  if (status) {
+    free(atoms);
+    return status;
+  }
+  free(client->watched);
+  client->watched = atoms;
+  client->n_watched = (idx)h->rows;
+  reply.kind += REPLY;
+  return reply_send(f, &client->peer, &reply, NULL, 0);
+}
+
+/* *r <- a request with the rows of a message. */
+static int request_read(const struct client *client, const struct header *h,
+                        const unsigned char *data, struct request **r)
+{
+  int is_watched = (h->flags & FLAG_WATCHED) != 0;
+  CHECK(!is_watched || client->watched, ERR_INPUT,
+        "watched atoms alone are asked for, and none are: send kind 5 first");
+  size_t watched = is_watched ? (size_t)client->n_watched * sizeof(idx) : 0;
+  float *rows = malloc((size_t)h->rows * h->columns * sizeof *rows + 1);
+  idx *atoms = is_watched ? malloc(watched + 1) : NULL;
+  int status = rows && (atoms || !is_watched) ? message_rows(h, data, rows) : ERR_MEMORY;
+  if (!status && is_watched) memcpy(atoms, client->watched, watched);
+  *r = status ? NULL : request_make(&client->peer, h, rows, atoms, client->n_watched);
+  if (*r) return OK;
+  free(rows);
+  free(atoms);
+  return status ? status : ERR_MEMORY;
+}
+
+/* Why a request cannot be taken now; NULL: it can. */
+static const char *refusal(struct front *f, const struct client *client, gidx bytes,
+                           enum error_code *code)
+{
+  pthread_mutex_lock(&f->lock);
+  int is_closing = f->is_closing, is_full = f->bytes > 0 && f->bytes + bytes > f->queue_bytes;
+  pthread_mutex_unlock(&f->lock);
+  *code = is_closing ? ERROR_CLOSING : ERROR_BUSY;
+  if (is_closing) return closing_text;
+  if (!client) return "there are too many clients: try again later";
+  if (client->waiting >= f->credit)
+    return "too many requests of this client wait: read replies first";
+  return is_full ? "too many rows wait: try again later" : NULL;
+}
+
+/* 0: the server has begun to end since it was asked. */
+static int request_add(struct front *f, struct request *r)
+{
+  int live = r->header.class == CLASS_LIVE;
+  pthread_mutex_lock(&f->lock);
+  int is_taken = !f->is_closing;
+  if (is_taken) {
+    f->bytes += request_bytes(r);
+    if (live) f->live_seen = r->arrived;
+    queue_add(live ? &f->live : &f->bulk, r);
+    pthread_cond_signal(&f->changed);
+  }
+  pthread_mutex_unlock(&f->lock);
+  return is_taken;
+}
+
+static int encode(struct front *f, struct client *client, const struct header *h,
+                  const unsigned char *data)
+{
+  struct request *r = NULL;
+  enum error_code code;
+  const char *why = refusal(f, client, (gidx)h->rows * h->columns * (gidx)sizeof(float), &code);
+  if (why) return error_send(f, &client->peer, h, code, why);
+  int status = request_read(client, h, data, &r);
+  if (status == ERR_MEMORY) {
+    status_clear();
+    return error_send(f, &client->peer, h, ERROR_BUSY, "memory is short: try again later");
+  }
+  TRY(status);
+  if (request_add(f, r)) {
+    client->waiting++;
+    return OK;
+  }
+  request_free(r);
+  return error_send(f, &client->peer, h, ERROR_CLOSING, closing_text);
+}
+
+static int known_handle(struct front *f, struct client *client, const struct header *h,
+                        const unsigned char *data)
+{
+  struct header reply = *h;
+  reply.kind += REPLY;
+  switch (h->kind) {
+  case KIND_HELLO:
+    return reply_send(f, &client->peer, &reply, f->hello, strlen(f->hello));
+  case KIND_STATUS:
+    return status_send(f, &client->peer, h);
+  case KIND_CANCEL:
+    return cancel(f, &client->peer, h);
+  case KIND_WATCH:
+    return watch(f, client, h, data);
+  default:
+    return encode(f, client, h, data);
+  }
+}
+
+int message_handle(struct front *f, const struct net_message *m)
+{
+  struct header h = {0};
+  int status = OK;
+  if (m->frames != 1)
+    status =
+        status_fail(ERR_INPUT, __FILE__, __LINE__, "a message of %d frames, not of one", m->frames);
+  if (!status) status = message_parse(m->data, m->bytes, &f->limits, &h);
+  struct client *client = status ? NULL : clients_find(&f->clients, &m->peer);
+  if (!status && !client)
+    return error_send(f, &m->peer, &h, ERROR_BUSY, "there are too many clients: try again later");
+  if (!status) status = known_handle(f, client, &h, m->data + HEADER_BYTES);
+  if (status != ERR_INPUT) return status;
+  char text[256];
+  snprintf(text, sizeof text, "%s", status_message());
+  status_clear();
+  return error_send(f, &m->peer, &h, ERROR_BAD, text);
+}

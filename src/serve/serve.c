@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Open, measure how long steps take, serve, and end. */
+#include "serve/serve.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "serve/report.h"
+#include "serve/step.h"
+
+enum { TRIES = 5, WAIT = 50 }; /* steps of which the median counts; ms */
+
+static int real_order(const void *a, const void *b)
+{
+  real x = *(const real *)a, y = *(const real *)b;
+  return (x > y) - (x < y);
+}
+
+/* *ms <- the median of steps of n random rows. */
+static int steps_time(struct serve *s, gidx n, real *ms)
+{
+  idx p = s->task->encode->rows->p;
+  struct support_block block;
+  real times[TRIES];
+  for (int i = -1; i < TRIES; i++) { /* the first one is not counted: threads begin there */
+    float *x = lane_rows(s->lane);
+    for (gidx v = 0; v < n * p; v++) x[v] = (float)random_normal(1, (uint64_t)(i + 1), (uint64_t)v);
+    uint64_t begun = clock_ns();
+    TRY(lane_run(s->lane, (idx)n, &block));
+    times[i < 0 ? 0 : i] = (real)(clock_ns() - begun) / 1e6;
+  }
+  qsort(times, TRIES, sizeof *times, real_order);
+  *ms = times[TRIES / 2];
+  return OK;
+}
+
+/* (L.7), from the times of steps of q and of M rows. */
+static gidx target_rows(const struct serve *s, real few, real many)
+{
+  gidx q = s->knobs.quantum, m = s->knobs.step_rows;
+  real row = (many - few) / (real)(m - q), base = few - row * (real)q;
+  real target = row > 0 ? floor((s->task->target_ms - base) / row) : (real)m;
+  return (gidx)fmax((real)q, fmin(target, (real)m));
+}
+
+static int target_find(struct serve *s)
+{
+  struct admission_knobs *k = &s->knobs;
+  gidx q = k->quantum, m = k->step_rows;
+  real few, many, aim = s->task->target_ms;
+  if (k->target) return OK;
+  k->target = m;
+  if (k->policy != ADMISSION_DYNAMIC || q == m) return OK;
+  TRY(steps_time(s, q, &few));
+  k->target = q; /* the least that counts: longer steps need not be tried */
+  if (few < aim) {
+    TRY(steps_time(s, m, &many));
+    k->target = target_rows(s, few, many);
+  }
+  log_info("steps   of %lld rows take %.2f ms: the target of %.3g ms is %lld rows", (long long)q,
+           few, aim, (long long)k->target);
+  return OK;
+}
+
+/* What a client is told first. */
+static int hello_write(struct serve *s)
+{
+  struct front *f = &s->front;
+  const struct message_limits *m = &f->limits;
+  struct json j = {.out = fmemopen(f->hello, sizeof f->hello, "w")};
+  char hash[20];
+  CHECK(j.out, ERR_MEMORY, "cannot allocate what clients are told first");
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)lane_dictionary(s->lane));
+  json_object(&j, NULL);
+  json_long(&j, "columns", m->p);
+  json_long(&j, "atoms", m->k);
+  json_long(&j, "top_s", m->s);
+  json_long(&j, "frame", m->d);
+  json_long(&j, "live_rows", m->live_rows);
+  json_long(&j, "bulk_rows", m->bulk_rows);
+  json_long(&j, "credit", f->credit);
+  json_long(&j, "queue_bytes", f->queue_bytes);
+  json_text(&j, "dictionary_hash", hash);
+  json_end(&j);
+  fclose(j.out);
+  return OK;
+}
+
+static int front_begin(struct serve *s)
+{
+  const struct serve_task *t = s->task;
+  const struct encode_task *e = t->encode;
+  struct front *f = &s->front;
+  f->limits = (struct message_limits){.k = e->atoms->k,
+                                      .p = e->rows->p,
+                                      .s = e->top_s,
+                                      .d = e->atoms->d,
+                                      .live_rows = t->live_rows,
+                                      .bulk_rows = t->bulk_rows,
+                                      .has_codes = e->codes};
+  f->credit = t->credit;
+  f->queue_bytes = t->queue_bytes;
+  gidx most = imax(t->live_rows, t->bulk_rows) * e->rows->p * (gidx)sizeof(float);
+  f->net_options =
+      (struct net_options){t->path, HEADER_BYTES + imax(most, 4 * MAX_WATCHED), 2 * t->credit};
+  TRY(hello_write(s));
+  return front_open(f);
+}
+
+/* From the first wish to stop on nothing new is taken. */
+static void closing_begin(struct serve *s)
+{
+  const struct stops *stops = &s->task->stops;
+  uint64_t asked = s->is_closing ? 0 : stops_asked(stops);
+  if (!asked) return;
+  s->is_closing = 1;
+  s->closes = clock_ns() + (uint64_t)(s->task->drain_seconds * 1e9);
+  pthread_mutex_lock(&s->front.lock);
+  s->front.is_closing = 1;
+  pthread_mutex_unlock(&s->front.lock);
+  stops->stopped(stops->self, asked);
+}
+
+static int steps_loop(struct serve *s)
+{
+  for (int is_idle = 0; !(s->is_closing && is_idle);) {
+    closing_begin(s);
+    if (!s->is_closing) TRY(front_wait(&s->front, WAIT));
+    int was_closing = s->is_closing;
+    TRY(step_run(s, &is_idle));
+    is_idle = is_idle && was_closing;
+  }
+  return OK;
+}
+
+int serve_run(const struct serve_task *task, struct comm *c, struct serve **serve)
+{
+  TRY(struct_alloc(serve, sizeof **serve));
+  struct serve *s = *serve;
+  s->task = task;
+  s->knobs = task->knobs;
+  TRY(lane_open(&s->lane, task->encode, c));
+  TRY(target_find(s));
+  TRY(front_begin(s));
+  TRY(task->ready(task->self, lane_dictionary(s->lane), s->knobs.target));
+  TRY(steps_loop(s));
+  TRY(front_close(&s->front));
+  return lane_close(s->lane);
+}
+
+void serve_json(struct serve *serve, struct json *j)
+{
+  front_json(&serve->front, j);
+}
+
+void serve_free(struct serve *s)
+{
+  front_free(&s->front);
+  free(s->parts);
+  free(s->sizes);
+  free(s->admitted);
+  free(s->jobs);
+  free(s->requests);
+  free(s);
+}

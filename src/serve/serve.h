@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The server: clients' rows in, their codes out, in steps that live rows come first in.
+ *
+ * Floor: serve.  One rank, whose device is a CPU.  The main thread plans and computes (serve.c,
+ * step.c); the thread of front.h owns the sockets.  Each row's codes are those of `encode`, bit for
+ * bit, whatever else is served (lane.h). */
+#ifndef SERVE_SERVE_H
+#define SERVE_SERVE_H
+
+#include "base/json.h"
+#include "base/stop.h"
+#include "encode/encode.h"
+#include "model/admission.h"
+#include "serve/front.h"
+
+struct serve_task {
+  const struct encode_task *encode; /* its block is knobs.step_rows; borrowed */
+  struct admission_knobs knobs;     /* target 0: it is measured */
+  real target_ms;                   /* of a step that somebody waits for */
+  real linger_ms; /* how long after the last live request somebody is said to watch */
+  real drain_seconds;
+  gidx live_rows, bulk_rows; /* of a request at most */
+  int credit;
+  gidx queue_bytes;
+  const char *path; /* of the socket */
+  int (*ready)(void *self, uint64_t dictionary,
+               gidx target); /* clients are accepted from here on */
+  void *self;
+  struct stops stops; /* asked between steps */
+};
+
+struct serve; /* step.h */
+
+/* Serve until asked to stop, then answer what waits.  *serve is the result, for serve_json(), until
+ * serve_free().  ERR_CREATE: cannot listen. */
+int serve_run(const struct serve_task *task, struct comm *c, struct serve **serve);
+/* What status says, into an object that is open. */
+void serve_json(struct serve *serve, struct json *j);
+void serve_free(struct serve *serve);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Under the lock requests are chosen; without it their rows are copied and computed. */
+#include "serve/step.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+/* Why a request that waits is given up; 0: it is not. */
+static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
+{
+  if (r->is_cancelled)
+    request_refuse(r, ERROR_CANCELLED, "cancelled");
+  else if (r->header.deadline && !r->done && now - r->arrived > r->header.deadline)
+    request_refuse(r, ERROR_LATE, "its deadline passed before it was admitted");
+  else if (s->is_closing && (now > s->closes || (r->header.class == CLASS_BULK && !r->done)))
+    request_refuse(r, ERROR_CLOSING, "the server is about to end");
+  return r->error != 0;
+}
+
+static void queue_prune(struct serve *s, struct request_queue *q)
+{
+  uint64_t now = clock_ns();
+  for (struct request *before = NULL, *r = q->first, *next; r; r = next) {
+    next = r->next;
+    if (is_given_up(s, r, now))
+      queue_add(&s->finished, queue_take(q, before));
+    else
+      before = r;
+  }
+}
+
+static void part_add(struct serve *s, struct request *r, gidx n)
+{
+  s->parts[s->n_parts++] = (struct step_part){r, s->rows, n};
+  s->rows += n;
+}
+
+static int arrays_reserve(struct serve *s, gidx live, gidx jobs)
+{
+  TRY(array_reserve(&s->parts, &s->part_capacity, live + jobs, sizeof *s->parts));
+  TRY(array_reserve(&s->sizes, &s->size_capacity, live, sizeof *s->sizes));
+  TRY(array_reserve(&s->admitted, &s->admitted_capacity, jobs, sizeof *s->admitted));
+  TRY(array_reserve(&s->jobs, &s->job_capacity, jobs, sizeof *s->jobs));
+  return array_reserve(&s->requests, &s->request_capacity, jobs, sizeof(struct request *));
+}
+
+/* The queues as the plan sees them. */
+static struct admission_queues queues_of(struct serve *s)
+{
+  const struct request_queue *live = &s->front.live, *bulk = &s->front.bulk;
+  gidx n = 0, m = 0;
+  for (struct request *r = live->first; r; r = r->next) s->sizes[n++] = r->header.rows;
+  for (struct request *r = bulk->first; r; r = r->next) {
+    s->requests[m] = r;
+    s->jobs[m++] = (struct admission_job){r->header.rows - r->done, 0};
+  }
+  uint64_t seen = s->front.live_seen;
+  int lingers = seen && (real)(clock_ns() - seen) < s->task->linger_ms * 1e6;
+  return (struct admission_queues){s->number, n > 0 || lingers, s->sizes, n, s->jobs, m};
+}
+
+/* Choose the rows of the step.  A bulk request stays in its queue until it is done. */
+static int step_choose(struct serve *s)
+{
+  struct front *f = &s->front;
+  struct admission plan;
+  queue_prune(s, &f->live);
+  queue_prune(s, &f->bulk);
+  TRY(arrays_reserve(s, f->live.count, f->bulk.count));
+  const struct admission_queues queues = queues_of(s);
+  admission_plan(&s->knobs, &queues, &plan, s->admitted);
+  for (gidx i = 0; i < plan.n_live; i++) {
+    struct request *r = queue_take(&f->live, NULL);
+    queue_add(&s->taken, r);
+    part_add(s, r, r->header.rows);
+  }
+  for (gidx j = 0; j < queues.n_jobs; j++)
+    if (s->admitted[j] || !s->jobs[j].left) part_add(s, s->requests[j], s->admitted[j]);
+  return OK;
+}
+
+/* Make room for replies, and copy rows.  Who gets no memory is refused. */
+static void rows_gather(struct serve *s)
+{
+  const struct message_limits *limits = &s->front.limits;
+  for (gidx i = 0; i < s->n_parts; i++) {
+    const struct step_part *part = &s->parts[i];
+    struct request *r = part->request;
+    if (!r->reply && request_begin(r, limits)) {
+      status_clear();
+      request_refuse(r, ERROR_BUSY, "memory is short: try again later");
+    }
+    memcpy(lane_rows(s->lane) + part->at * limits->p, r->rows + r->done * limits->p,
+           (size_t)part->n * (size_t)limits->p * sizeof(float));
+  }
+}
+
+static int step_compute(struct serve *s)
+{
+  struct support_block block = {0};
+  rows_gather(s);
+  if (s->rows) TRY(lane_run(s->lane, (idx)s->rows, &block));
+  for (gidx i = 0; i < s->n_parts; i++) {
+    struct request *r = s->parts[i].request;
+    if (!r->error) request_fill(r, &s->front.limits, &block, s->parts[i].at, s->parts[i].n);
+  }
+  return OK;
+}
+
+/* Live requests are done, and bulk ones that have all rows. */
+static void step_end(struct serve *s)
+{
+  struct front *f = &s->front;
+  gidx live = s->taken.rows;
+  while (s->taken.first) queue_add(&s->finished, queue_take(&s->taken, NULL));
+  pthread_mutex_lock(&f->lock);
+  for (struct request *before = NULL, *r = f->bulk.first, *next; r; r = next) {
+    next = r->next;
+    if (r->error || (r->reply && r->done == r->header.rows))
+      queue_add(&s->finished, queue_take(&f->bulk, before));
+    else
+      before = r;
+  }
+  if (s->rows) f->counts.steps++;
+  f->counts.live_rows += live;
+  f->counts.bulk_rows += s->rows - live;
+  pthread_mutex_unlock(&f->lock);
+}
+
+int step_run(struct serve *s, int *is_idle)
+{
+  s->n_parts = s->rows = 0;
+  pthread_mutex_lock(&s->front.lock);
+  int status = step_choose(s);
+  pthread_mutex_unlock(&s->front.lock);
+  TRY(status);
+  *is_idle = s->n_parts == 0 && !s->finished.first;
+  if (s->n_parts) TRY(step_compute(s));
+  step_end(s);
+  if (s->finished.first) front_answer(&s->front, &s->finished, (uint64_t)s->number);
+  if (s->rows) s->number++;
+  return OK;
+}

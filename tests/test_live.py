@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: what `sagitta serve` answers is what `sagitta encode` writes of the same rows, bit for
+bit, live or bulk, whatever else is served, for every policy, and from NumPy and PyTorch, in f32,
+f16 and bf16; entries that are asked for are the first, or those that are watched."""
+import os
+import tempfile
+import threading
+
+import h5py
+import numpy as np
+
+from live_server import Served, need_zmq
+from tap import FULL, SOURCE, claim, done_testing, ok, sagitta, skip
+
+live = need_zmq()
+REAL = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+POLICIES = [["--policy", "off"], ["--policy", "static", "--budget", 100],
+            ["--policy", "dynamic", "--target", 150], ["--policy", "dynamic", "--target", 9999],
+            ["--policy", "dynamic", "--quantum", 512]]
+STEPS = ["--step-rows", 512, "--live-rows", 64, "--quantum", 64]
+
+
+class Case:
+    """Rows, and what encode says of them."""
+
+    def __init__(self, folder, rows, dictionary, *words):
+        self.words = ["--dictionary", dictionary, *words]
+        need("encode", "--rows", rows, *self.words, "--output", f"{folder}/supports.h5", "--force")
+        with h5py.File(rows) as f, h5py.File(f"{folder}/supports.h5") as g:
+            self.rows = f["rows"][:].astype("f4")
+            n = len(self.rows)
+            self.atoms = g["supports/indices"][:].reshape(n, -1).astype("i4")
+            self.score = g["supports/score"][:].reshape(self.atoms.shape)
+            codes = g["supports/codes"] if "supports/codes" in g else g["supports/data"]
+            self.codes = codes[:].reshape(*self.atoms.shape, *codes.shape[1:])
+
+
+def need(*words):
+    done = sagitta(*words)
+    ok(done.returncode == 0, f"{words[0]}: exit {done.returncode} {done.stderr[-300:]}")
+
+
+def cases_make(folder):
+    few, data, frames = f"{folder}/few.h5", f"{folder}/data", f"{folder}/frames.h5"
+    with h5py.File(REAL) as f, h5py.File(few, "w") as g:
+        g["rows"] = f["rows"][:1500]
+    need("synth", "--n-rows", 1500, "--columns", 20, "--atoms", 50, "--output", data)
+    need("seed", "--rows", few, "--atoms", 200, "--center", "--output", f"{folder}/start.h5")
+    need("seed", "--rows", f"{data}/rows.h5", "--atoms", 30, "--frame", 3, "--output", frames)
+    return [Case(folder, few, f"{folder}/start.h5", "--top-s", 6, "--rounds", 6, "--codes",
+                 "nonnegative"),
+            Case(folder, f"{data}/rows.h5", f"{data}/dictionary.h5", "--top-s", 9, "--rho", 0.1),
+            Case(folder, f"{data}/rows.h5", frames, "--top-s", 4, "--rounds", 2)]
+
+
+def same(codes, case, at):
+    return (np.array_equal(codes.atoms, case.atoms[at]) and
+            codes.codes.tobytes() == case.codes[at].tobytes() and
+            codes.scores.tobytes() == case.score[at].tobytes() and
+            bool((codes.count == case.atoms.shape[1]).all()))
+
+
+def client_run(path, case, seed, wrong):
+    """Requests of all sizes in random order, live and bulk, many under way."""
+    rng = np.random.default_rng(seed)
+    asked = []
+    with live.connect(path) as server:
+        for _ in range(25):
+            bulk = bool(rng.random() < 0.3)
+            n = int(rng.integers(0, 700 if bulk else 65))
+            at = rng.integers(0, len(case.rows), n)
+            asked.append((server.submit(case.rows[at], scores=True, bulk=bulk), at))
+        for i, (future, at) in enumerate(asked):
+            if not same(future.result(60), case, at):
+                wrong.append((seed, i, len(at)))
+
+
+def check_bits(folder, cases):
+    for i, case in enumerate(cases):
+        for policy in POLICIES if i == 0 or FULL else POLICIES[2:3]:
+            words = [*case.words, *STEPS, *policy]
+            if "--quantum" in policy:
+                words = [*case.words, *STEPS[:-2], *policy]
+            name = " ".join(map(str, policy))
+            with claim(f"case {i}, {name}: replies to 4 clients are encode's"):
+                wrong = []
+                with Served(folder, *words, threads=1 + i % 2) as served:
+                    threads = [threading.Thread(target=client_run,
+                                                args=(served.path, case, s, wrong))
+                               for s in range(4)]
+                    for t in threads:
+                        t.start()
+                    for t in threads:
+                        t.join()
+                    with live.connect(served.path) as server:
+                        status = server.status()
+                    code, _, text = served.end()
+                ok(not wrong, f"wrong replies (client, request, rows): {wrong[:5]}")
+                ok(status["live_requests"] + status["bulk_requests"] == 100, f"all: {status}")
+                ok(code == 0, f"it ends with {code}: {text[-300:]}")
+
+
+@claim("a request may have the first entries of each row, or those that are watched")
+def check_entries(served, case):
+    at, s = np.arange(40), case.atoms.shape[1]
+    with live.connect(served.path) as server:
+        few = server.encode(case.rows[at], top=2)
+        ok(np.array_equal(few.atoms, case.atoms[at, :2]), "top=2: atoms")
+        ok(few.codes.tobytes() == case.codes[at, :2].tobytes() and few.scores is None, "codes")
+        all_of = server.encode(case.rows[at], top=999)
+        ok(all_of.atoms.shape == (40, s), f"top beyond the support: {all_of.atoms.shape}")
+        one = server.encode(case.rows[7])
+        ok(np.array_equal(one.atoms, case.atoms[7]) and one.count == s, "one row is one row")
+        try:
+            server.encode(case.rows[at], watched=True)
+            ok(False, "nothing is watched, and there was a reply")
+        except live.Refused as error:
+            ok(error.reason == "bad" and "send kind 5 first" in str(error), str(error))
+        atoms = np.unique(case.atoms[at[:3], 1])
+        server.watch(atoms)
+        seen = server.encode(case.rows[at], watched=True, scores=True)
+        ok(seen.atoms.shape == (40, len(atoms)), f"as wide as what is watched: {seen.atoms.shape}")
+        for i in at:
+            want = [j for j in range(s) if case.atoms[i, j] in atoms]
+            n = len(want)
+            ok(seen.count[i] == n and np.array_equal(seen.atoms[i, :n], case.atoms[i, want]) and
+               seen.codes[i, :n].tobytes() == case.codes[i, want].tobytes() and
+               (seen.atoms[i, n:] == -1).all() and not seen.codes[i, n:].view("u4").any() and
+               not seen.scores[i, n:].view("u4").any(), f"row {i}: {seen.atoms[i]}")
+
+
+@claim("rows of half precision are those of float32 with the same values")
+def check_types(served, case):
+    half = case.rows[:30].astype("f2")
+    with live.connect(served.path) as server:
+        a, b = server.encode(half), server.encode(half.astype("f4"))
+        ok(a.atoms.tobytes() == b.atoms.tobytes() and a.codes.tobytes() == b.codes.tobytes(), "f16")
+        try:
+            server.encode(case.rows[:3].astype("f8"))
+            ok(False, "float64 was taken")
+        except TypeError as error:
+            ok("float64" in str(error), str(error))
+        for shape in (3, 5), (case.rows.shape[1] + 1,), ():
+            try:
+                server.encode(np.zeros(shape, "f4"))
+                ok(False, f"rows of shape {shape} were taken")
+            except ValueError as error:
+                ok("columns" in str(error), str(error))
+        try:
+            server.encode(np.zeros((65, server.columns), "f4"))
+            ok(False, "a long live request was taken")
+        except ValueError as error:
+            ok("bulk=True" in str(error), str(error))
+        try:
+            import torch
+        except ImportError:
+            return skip("there is no PyTorch")
+        for dtype in torch.float32, torch.float16, torch.bfloat16:
+            rows = torch.tensor(case.rows[:30]).to(dtype)
+            a, b = server.encode(rows), server.encode(rows.to(torch.float32).numpy())
+            ok(a.codes.tobytes() == b.codes.tobytes(), f"{dtype}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        with claim("encode's results are there"):
+            cases = cases_make(folder)
+        check_bits(folder, cases)
+        with Served(folder, *cases[1].words, *STEPS) as served:
+            check_entries(served, cases[1])
+            check_types(served, cases[1])
+    done_testing()
+
+
+main()

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: a server that is asked to end answers what has begun and refuses the rest; after a kill
+the next one takes its socket; a socket has one server, and one user; options that are wrong are
+named."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from jobs import environment
+from live_server import Served, need_zmq
+from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
+
+live = need_zmq()
+P, LONG, NOBODY = 20, 150000, 65534
+
+
+def begun(server):
+    """Rows of bulk requests are being computed."""
+    end = time.time() + 60
+    while server.status()["bulk_rows"] == 0 and time.time() < end:
+        time.sleep(0.002)
+
+
+def reason_of(future):
+    try:
+        return len(future.result(60).atoms)
+    except live.Refused as error:
+        return error.reason
+
+
+@claim("SIGTERM: what has begun is answered, the rest refused, and nothing new taken")
+def check_drain(folder, words):
+    with Served(folder, *words, "--json") as served, live.connect(served.path) as server:
+        rows = np.ones((LONG, P), "f4")
+        first, second = server.submit(rows, bulk=True), server.submit(rows, bulk=True)
+        begun(server)
+        served.job.send_signal(signal.SIGTERM)
+        while not server.status()["closing"]:
+            time.sleep(0.002)
+        new = server.submit(rows[:1])
+        ok(reason_of(new) == "closing", f"a new one: {reason_of(new)}")
+        ok(reason_of(first) == LONG, f"the first: {reason_of(first)}")
+        ok(reason_of(second) == "closing", f"the second: {reason_of(second)}")
+        code, out, text = served.end(None)
+        ok(code == 0 and "ending  by a signal" in text, f"exit {code} {text[-300:]}")
+        ok('"bulk_requests": 1,' in out and '"closing": 2,' in out, out)
+
+
+@claim("after --drain-seconds what has begun is refused, too")
+def check_drained(folder, words):
+    with Served(folder, *words, "--drain-seconds", 0) as served:
+        with live.connect(served.path) as server:
+            first = server.submit(np.ones((LONG, P), "f4"), bulk=True)
+            begun(server)
+            code, _, text = served.end(signal.SIGUSR1)
+            ok(reason_of(first) == "closing", f"the first: {reason_of(first)}")
+            ok(code == 0, f"exit {code} {text[-300:]}")
+
+
+@claim("a socket has one server; one that was killed leaves it to the next, and clients find it")
+def check_kill(folder, words):
+    with Served(folder, *words) as served, live.connect(served.path) as server:
+        done = sagitta("serve", *words, "--listen", served.path)
+        ok(done.returncode == 73 and f"another server listens at '{served.path}'" in done.stderr,
+           f"a second one: {done.returncode} {done.stderr[-300:]}")
+        ok(server.encode(np.ones((2, P), "f4")).count.shape == (2,), "the first is not disturbed")
+        served.end(signal.SIGKILL)
+        with Served(folder, *words) as next_one:
+            again = server.encode(np.ones((3, P), "f4"))
+            ok(again.count.shape == (3,), "the same client is served by the next")
+            ok(next_one.end(signal.SIGINT)[0] == 0, "SIGINT ends it with 0")
+    try:
+        live.connect(f"{folder}/none", timeout=0.3)
+        ok(False, "nobody is there, and it connects")
+    except live.Error as error:
+        ok("no server answers" in str(error), f"nobody is there: {error}")
+
+
+CONNECT = "import os, sys, live_server\nos.setuid(int(sys.argv[2]))\n" \
+          "live_server.raw_connect(sys.argv[1])"
+
+
+def connects(path, user):
+    done = subprocess.run([sys.executable, "-c", CONNECT, path, str(user)], text=True,
+                          capture_output=True, cwd=os.path.dirname(os.path.abspath(__file__)))
+    return done.returncode == 0, done.stderr
+
+
+@claim("another user cannot connect, wherever the socket is")
+def check_user(folder, words):
+    if os.geteuid():
+        return skip("only root can be another user")
+    with tempfile.TemporaryDirectory() as open_folder:
+        os.chmod(open_folder, 0o777)
+        with Served(open_folder, *words) as served:
+            ok(connects(served.path, 0)[0], "this user can")
+            can, text = connects(served.path, NOBODY)
+            ok(not can and "PermissionError" in text, f"nobody can not: {text[-200:]}")
+            ok(not os.stat(served.path).st_mode & 0o77, "its mode is this user's")
+
+
+def defaults(words, runtime):
+    done = subprocess.run([SAGITTA, "serve", *map(str, words), "--max-seconds", "0.1"], text=True,
+                          capture_output=True, env=environment(XDG_RUNTIME_DIR=runtime), timeout=60)
+    return done.returncode, done.stderr
+
+
+@claim("the default folder is this user's, and refused where it is another's, open, or a link")
+def check_folder(folder, words):
+    runtime, own = f"{folder}/runtime", f"{folder}/runtime/sagitta"
+    os.mkdir(runtime)
+    code, text = defaults(words, runtime)
+    ok(code == 0 and f"accepts clients at '{own}/live'" in text, f"made: {code} {text[-300:]}")
+    ok(os.stat(own).st_mode & 0o777 == 0o700, "mode 0700")
+    os.chmod(own, 0o750)
+    code, text = defaults(words, runtime)
+    ok(code == 73 and "not this user's with 0700" in text, f"open: {code} {text[-300:]}")
+    os.chmod(own, 0o700)
+    if os.geteuid() == 0:
+        os.chown(own, NOBODY, NOBODY)
+        code, text = defaults(words, runtime)
+        ok(code == 73 and f"of user {NOBODY}" in text, f"another's: {code} {text[-300:]}")
+    os.rename(own, f"{folder}/elsewhere")
+    os.symlink(f"{folder}/elsewhere", own)
+    code, text = defaults(words, runtime)
+    ok(code == 73 and "or a link" in text, f"a link: {code} {text[-300:]}")
+
+
+@claim("options that are wrong are named")
+def check_options(folder, words):
+    frames = f"{folder}/frames.h5"
+    done = sagitta("seed", "--rows", f"{folder}/data/rows.h5", "--atoms", 8, "--frame", 2,
+                   "--output", frames)
+    ok(done.returncode == 0, "frames")
+    cases = (
+        (2, "'--dictionary' is missing", []),
+        (2, "'--live-rows' is 300, above '--step-rows', 64", [*words[:-6], "--live-rows", 300]),
+        (2, "'--quantum' is 65: it has to be 1 to 64", [*words, "--quantum", 65]),
+        (2, "'--budget' is 999: it has to be 1 to 64", [*words, "--budget", 999]),
+        (2, "'--listen' is a path of 150 bytes", [*words, "--listen", "x" * 150]),
+        (2, "have no sign", ["--dictionary", frames, "--codes", "nonnegative"]),
+        (2, "'own' of 'codes' is not one of", [*words, "--codes", "own"]),
+        (73, "cannot create", [*words, "--listen", f"{folder}/none/live"]),
+        (73, "cannot create", [*words, "--listen", f"{folder}/b", "--ready", f"{folder}/none/r"]),
+        (74, "none.h5", ["--dictionary", f"{folder}/none.h5"]))
+    for code, text, given in cases:
+        listen = [] if "--listen" in given else ["--listen", f"{folder}/b"]
+        done = sagitta("serve", *given, *listen)
+        ok(done.returncode == code and text in done.stderr,
+           f"{text}: {done.returncode} {done.stderr}")
+    done = sagitta("serve", *words, "--listen", f"{folder}/b", ranks=2)
+    ok(done.returncode == 2 and "it was started as 2 ranks" in done.stderr,
+       f"two ranks: {done.returncode} {done.stderr[-300:]}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        done = sagitta("synth", "--n-rows", 100, "--columns", P, "--atoms", 50, "--output",
+                       f"{folder}/data")
+        ok(done.returncode == 0, "a dictionary")
+        words = ["--dictionary", f"{folder}/data/dictionary.h5", "--top-s", 5, "--step-rows", 64,
+                 "--live-rows", 64, "--bulk-rows", LONG, "--policy", "off"]
+        check_drain(folder, words)
+        check_drained(folder, words)
+        check_kill(folder, words)
+        check_user(folder, words)
+        check_folder(folder, words)
+        check_options(folder, words)
+    done_testing()
+
+
+main()
