@@ -69,8 +69,8 @@ static void explained_init(struct explained *t, struct attention a)
   atoms_normalize(t->units, ATOMS, 1, p);
   t->start = calloc((size_t)n + 1, sizeof *t->start);
   for (gidx i = 0; i < n; i++) t->start[i + 1] = t->start[i] + pairs_of(&t->m, i);
-  t->supports = (struct support_source){n,          t->start[n], ATOMS,       1,           1,
-                                        "supports", t,           starts_give, entries_give};
+  t->supports = (struct support_source){n, t->start[n], ATOMS,        1, 1, "supports",
+                                        t, starts_give, entries_give, 0};
   t->atoms = (struct atom_source){
       .k = ATOMS, .d = 1, .p = p, .name = "atoms", .self = t, .read = atoms_give};
 }

@@ -172,8 +172,8 @@ static void problem_check(struct comm *c, struct problem *t, idx block, int thre
                                          .self = t,
                                          .queries = queries_give,
                                          .positions = positions_give};
-  const struct support_source supports = {n, t->row_start[n], ATOMS,       1, 1, "supports",
-                                          t, starts_give,     entries_give};
+  const struct support_source supports = {n, t->row_start[n], ATOMS,        1, 1, "supports",
+                                          t, starts_give,     entries_give, 0};
   const struct atom_source atoms = {
       .k = ATOMS, .d = 1, .p = t->p, .name = "atoms", .self = t, .read = atoms_give};
   const struct attribute_sink sink = {t, block_compare};

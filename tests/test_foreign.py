@@ -192,6 +192,15 @@ def check_whole(at, codes):
             f["supports/indices"][7] = value
         for verb, done in uses(at, path, "any").items():
             fails(done, 65, [word], f"{verb} of atom {value}")
+    csr(path, codes)
+    with h5py.File(path, "r+") as f:  # any order of a row, as of a product of two matrices
+        for name in ("indices", "data"):
+            f[f"supports/{name}"][:2] = f[f"supports/{name}"][:2][::-1]
+    for verb, done in uses(at, path, "any").items():
+        if verb == "refit":
+            fails(done, 65, ["row 0 of", "behind atom", "sort_indices()"], "refit of another order")
+        else:
+            ok(done.returncode == 0, f"{verb} of another order: {done.stderr[-300:]}")
     for name in ("indices", "indptr"):
         csr(path, codes, **{name: "f8"})
         fails(uses(at, path, "any")["evaluate"], 65, [name, "whole numbers", 'astype("i8")'],

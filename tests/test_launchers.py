@@ -12,7 +12,8 @@ from tap import SAGITTA, claim, done_testing, ok, sagitta
 
 STEP = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_ID": "0"}
 SERIAL = "inspect", "verify", "diff", "import", "pack"  # without MPI
-LAUNCHERS = STEP, {"PMI_SIZE": "4"}, {"OMPI_COMM_WORLD_SIZE": "4"}
+LAUNCHERS = (STEP, {"PMI_SIZE": "4"}, {"OMPI_COMM_WORLD_SIZE": "4"}, {"JSM_NAMESPACE_SIZE": "4"},
+             {"MV2_COMM_WORLD_SIZE": "4"})
 TOLD = "started 4 processes", "MPI knows of 1", "srun --mpi=pmix"
 
 

@@ -205,6 +205,12 @@ def check_top_s(f):
             warnings = f.run(command, "--rows", rows, "--top-s", top, *words)
             is_told = told(warnings, "top-s is 6", "5 atoms")
             ok(is_told == (top == 6), f"{command} {top}: {warnings}")
+    warnings = f.run("fit", "--rows", rows, "--atoms", 5, "--top-s", 2, "--encode-s", 6, "--sweeps",
+                     1, "--holdout-share", 0)
+    ok(told(warnings, "top-s is 6", "5 atoms"), f"fit --encode-s: {warnings}")
+    warnings = f.run("train", "--rows", rows, "--atoms", 12, "--selection", "batch", "--l0", S,
+                     "--epochs", 1)
+    ok(not told(warnings, "top-s"), f"codes of a batch have no --top-s: {warnings}")
 
 
 @claim("an explained variance below 0 is said with its value: all rows, and unseen ones")
@@ -281,6 +287,16 @@ def check_massive_commands(f):
         ok(share_told(f.run("refit", *words, "--supports", supports, ranks=ranks)), "refit")
     ok(share_told(f.run("refit", "--rows", f.at("rows.npy"), "--dictionary", f.at("atoms.npy"),
                         "--supports", f.save_codes(), "--holdout", path)), "refit, held-out rows")
+    need(sagitta("train", "--rows", f.at("rows.npy"), "--atoms", K, "--top-s", S, "--epochs", 1,
+                 "--force", "--output", f.at("trained")), "train")
+    for ranks in 0, 2:
+        warnings = f.run("refit", "--rows", path, "--encoder", f.at("trained"), "--sweeps", 1,
+                         "--holdout", several, ranks=ranks)
+        ok(told(warnings, "of these rows, ", f"{len(at)} of {N} are massive") and told(
+            warnings, "of the held-out rows, "), f"refit of an encoder's supports: {warnings}")
+    warnings = f.run("refit", *words, "--supports", supports, "--keep-supports")
+    ok(share_told(warnings), "kept supports")
+    ok(share_told(f.run("encode", "--rows", path, "--encoder", f.at("trained"))), "an encoder")
     learn = ("--atoms", K, "--top-s", S)
     for command, more in (("fit", ("--sweeps", 1)), ("train", ("--epochs", 1))):
         for ranks in 0, 2:
@@ -317,7 +333,9 @@ def check_mean(f):
     words = ("--rows", away, "--dictionary", f.at("atoms.npy"))
     codes = shutil.copy(f.at("out/supports.h5"), f.at("codes-of-away.h5"))
     ok(told(f.run("evaluate", *words, "--codes", codes), "brings no mean"), "evaluate")
-    ok(told(f.run("refit", *words, "--supports", codes), "brings no mean"), "refit")
+    for more in [], ["--keep-supports"]:
+        warnings = f.run("refit", *words, "--supports", codes, "--sweeps", 1, *more)
+        ok(told(warnings, "brings no mean"), f"refit {more}: {warnings}")
     ok(not told(f.encode(away, "--center"), "mean"), "--center")
     tensors = f.at("atoms.safetensors")
     safetensors(tensors, {"atoms": ("F32", f.atoms)})

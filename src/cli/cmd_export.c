@@ -296,7 +296,7 @@ static int model_judge(struct run *run, struct export_job *job, const struct exp
         "'--force' writes them all the same%s",
         o->to, other.explained_variance, what, own.explained_variance,
         e->form == EXPORT_SPARSIFY ? "; '--to saelens' has matching pursuit" : "");
-  advice_metrics(&own, "these rows, by Sagitta,");
+  advice_metrics(&own, "these rows, as Sagitta codes them");
   if (is_poor) log_warn("the files are written though they explain little: --force");
   return OK;
 }

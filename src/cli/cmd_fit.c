@@ -372,7 +372,7 @@ static int places_open(struct fit_job *j)
                                ? "joint: all atoms at once, by the normal equations"
                                : "atoms: each by its own system, class after class");
   advice_shape(t->rows);
-  advice_top_s(t->top_s, t->k);
+  advice_top_s((idx)imax(t->top_s, j->o->encode_s), t->k);
   TRY(fit_seeds_open(j));
   TRY(fit_detectors_check(j));
   return threads_report(j->run, j->o->threads);

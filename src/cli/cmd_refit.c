@@ -268,6 +268,7 @@ static int refit_open(struct refit_job *j)
   j->task = fit_inputs_task(&j->inputs, j->run, &o->compute);
   TRY(threads_report(j->run, o->compute.threads));
   j->task.filter = o->filter;
+  j->task.writes = 1;
   TRY(alone_plan(j));
   if (!comm_is_alone(j->rows)) TRY(memory_plan(j));
   TRY(refit_state_load(&j->state, &j->task, j->rows));

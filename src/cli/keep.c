@@ -22,6 +22,7 @@
 #include "io/encoder.h"
 #include "job/agreement.h"
 #include "model/route.h"
+#include "refit/sums.h"
 
 struct keep_job {
   struct run *run;
@@ -456,6 +457,19 @@ static int sweep_check(const struct keep_job *j)
   return identity_text_compare(&j->run->identity, s->identity, s->place.shown);
 }
 
+/* Are the rows such that their metrics mislead? */
+static int rows_advise(const struct keep_job *j)
+{
+  const struct kept_rows *r = &j->kept.rows, *u = &j->kept.unseen;
+  struct metrics m = {.explained_variance = r->own}, unseen = {0};
+  idx p = j->kept.p;
+  TRY(refit_norms(j->c, r->total, r->x, p, r->tss, "these rows", &m));
+  if (!j->mean && !j->has_encoder && j->c->rank == 0)
+    advice_mean(&m, j->dictionary.file, "encode with --center, and refit with /mean beside atoms");
+  if (!j->o->holdout) return OK;
+  return refit_norms(j->c, u->total, u->x, p, u->tss, "the held-out rows", &unseen);
+}
+
 static int keep_open(struct keep_job *j)
 {
   const struct refit_options *o = j->o;
@@ -471,6 +485,7 @@ static int keep_open(struct keep_job *j)
   TRY(threads_report(j->run, o->compute.threads));
   TRY(kept_open(&j->kept, &j->task, j->c));
   TRY(comm_devices_report(j->c, &j->kept.device));
+  TRY(rows_advise(j));
   const gidx values = j->stored.encoder.norm ? (gidx)j->kept.k * j->kept.p : 0;
   TRY(comm_agree(j->c, arena_alloc(&j->arena, &j->decoder, values, sizeof *j->decoder)));
   return comm_agree(j->c, identity_fill(j));

@@ -13,6 +13,8 @@ static const struct {
   const char *needed; /* only together with this variable; NULL: alone */
 } sizes[] = {
     {"OMPI_COMM_WORLD_SIZE", "mpirun of Open MPI", NULL},
+    {"MV2_COMM_WORLD_SIZE", "mpirun of MVAPICH2", NULL},
+    {"JSM_NAMESPACE_SIZE", "jsrun", NULL},
     {"PMI_SIZE", "a launcher with PMI", NULL},
     {"SLURM_STEP_NUM_TASKS", "srun", "SLURM_STEP_ID"},
 };

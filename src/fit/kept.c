@@ -161,6 +161,7 @@ static int rows_take(struct kept *w, struct kept_rows *r)
 {
   struct supports given = {0};
   TRY(supports_access(w->task->supports, r->first, r->n, 1, &given));
+  TRY(supports_check_order(&given, w->task->supports));
   gidx n = given.view.start[r->n];
   int fits = entries_reserve(&r->of, n);
   CHECK(fits, ERR_MEMORY, "cannot allocate %lld codes", (long long)n);

@@ -198,6 +198,7 @@ static int shapes_check(struct supports_input *f, const gidx *shape)
                                       .k = (idx)shape[1],
                                       .d = (idx)d,
                                       .has_codes = 1,
+                                      .is_unscored = !s->has_score,
                                       .name = s->name,
                                       .self = s,
                                       .starts = starts_read,

@@ -124,3 +124,15 @@ int supports_check_length(const struct supports *s, gidx length, const char *nam
   }
   return OK;
 }
+
+int supports_check_order(const struct supports *s, const struct support_source *source)
+{
+  if (!source->is_unscored || source->d > 1) return OK;
+  for (gidx i = 0; i < s->view.n; i++)
+    for (gidx e = s->view.start[i] + 1; e < s->view.start[i + 1]; e++)
+      CHECK(s->view.atoms[e - 1] < s->view.atoms[e], ERR_INPUT,
+            "row %lld of '%s' has atom %d behind atom %d, and no scores for that: sort its rows, "
+            "in SciPy by m.sort_indices()",
+            (long long)(s->first + i), source->name, s->view.atoms[e], s->view.atoms[e - 1]);
+  return OK;
+}

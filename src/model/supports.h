@@ -23,6 +23,7 @@ struct support_source {
   /* atoms[count], score[count], codes[count][d] <- entries first .. first + count - 1.  score and
    * codes may be NULL when they are not needed.  A file without scores leaves score alone. */
   int (*read)(void *self, gidx first, gidx count, idx *atoms, float *score, float *codes);
+  int is_unscored; /* read() leaves scores alone, since there are none */
 };
 
 /* Rows first .. first + view.n - 1 of a source. */
@@ -54,5 +55,9 @@ int supports_block(const struct support_source *s, gidx first, gidx n, gidx *cou
 /* ERR_INPUT names the first row that does not have `length` atoms, as the first row of the file
  * has. */
 int supports_check_length(const struct supports *s, gidx length, const char *name);
+
+/* ERR_INPUT names the first row of a source without scores whose atoms do not ascend: of equal
+ * scores the smaller atom comes first (N.2). */
+int supports_check_order(const struct supports *s, const struct support_source *source);
 
 #endif

@@ -192,6 +192,7 @@ static int supports_read(struct refit_state *f, const struct support_source *sou
   gidx entries = (gidx)f->n * f->s;
   TRY(supports_access(source, f->first, f->n, 1, s));
   TRY(supports_check_length(s, f->s, source->name));
+  if (f->task->writes) TRY(supports_check_order(s, source));
   memcpy(f->atoms, s->view.atoms, (size_t)entries * sizeof *f->atoms);
   memcpy(f->score, s->score, (size_t)entries * sizeof *f->score);
   for (gidx i = 0; i < entries * f->d; i++) f->codes[i] = s->codes[i];

@@ -28,6 +28,7 @@ struct refit_task {
   idx threads;
   const char *variant;
   const char *filter;    /* of rerouting, as struct device_options; NULL: off */
+  int writes;            /* supports are written again, so that they have to be in order */
   int colors;            /* the job finds classes: rank 0 must have the memory for it */
   int has_table;         /* the frames are wanted as files have them, too; then the next two say */
   int routes;            /* that a coder has the whole dictionary as sweeps end, and */

@@ -91,7 +91,7 @@ static int sizes_find(struct train *j)
   j->sizes = t->sizes;
   j->sizes.p = t->rows->p;
   j->sizes.s = (idx)imin(t->sizes.s, t->sizes.k);
-  if (j->c->rank == 0 && j->sizes.s < t->sizes.s)
+  if (j->c->rank == 0 && j->sizes.s < t->sizes.s && !(t->sizes.l0 > 0))
     log_warn("top-s is %d, there are %d atoms: each row gets %d", t->sizes.s, t->sizes.k,
              t->sizes.k);
   if (!j->sizes.dead_rows) j->sizes.dead_rows = j->fitted.n;
