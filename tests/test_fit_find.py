@@ -4,6 +4,7 @@ resumed or not; `encode --encoder` gives rows what NumPy and SciPy find by its t
 commands take the result; and it refuses what it should."""
 import json
 import os
+import shutil
 import tempfile
 
 import h5py
@@ -110,6 +111,47 @@ def check_used(p):
                  p.at("detected")), "detect")
     need(sagitta("top", "--supports", one, "--output", p.at("top")), "top")
     need(sagitta("encode", *rows, "--dictionary", one, "--output", p.at("routed")), "encode")
+    with h5py.File(p.at("routed", "supports.h5")) as f:
+        routed = f["metrics"].attrs["explained_variance"]
+    with h5py.File(p.at("one", "supports.h5")) as f:
+        own = f["metrics"].attrs["explained_variance"]
+    ok(own - 0.1 < routed < 1, f"by matching pursuit {routed}, by thresholds {own}")
+
+
+@claim("verify finds codes again by the thresholds, also of --l0, and sees others")
+def check_verified(p):
+    done = sagitta("verify", p.at("one"), "--rows", p.at("rows.npy"))
+    need(done, "verify")
+    ok("3000 of 3000 rows: atoms, scores and codes" in done.stdout, done.stdout)
+    for out, words in ("by-l0", ["--l0", 1.5]), ("by-own", []):
+        os.mkdir(p.at(out))
+        shutil.copy(p.at("one", "dictionary.h5"), p.at(out))
+        need(sagitta("encode", "--rows", p.at("held.npy"), "--encoder", p.at("one"), *words,
+                     "--output", p.at(out, "supports.h5")), "encode")
+        need(sagitta("verify", p.at(out), "--rows", p.at("held.npy")), f"verify {out}")
+    np.save(p.at("changed.npy"), 1.01 * np.load(p.at("held.npy")))
+    for out in "by-l0", "by-own":
+        fails(sagitta("verify", p.at(out), "--rows", p.at("changed.npy")), 65,
+              ["row ", "other atoms, scores or codes"], f"{out}, changed rows")
+
+
+@claim("export writes what other programs find codes by, and says how good that is")
+def check_exported(p):
+    rows = ["--rows", p.at("held.npy")]
+    done = sagitta("export", p.at("one"), "--to", "saelens", *rows, "--output", p.at("sae"))
+    need(done, "export")
+    told = json.loads(open(p.at("sae", "run.json")).read())
+    with h5py.File(p.at("by-own", "supports.h5")) as f:
+        own = f["metrics"].attrs["explained_variance"]
+    ok(f"sagitta={own:.6f}" in done.stderr and "by=matching pursuit" in done.stderr, done.stderr)
+    ok(json.load(open(p.at("sae", "cfg.json")))["architecture"] == "matching_pursuit", f"{told}")
+    need(sagitta("import", p.at("sae"), "--output", p.at("back")), "import")
+    with h5py.File(p.at("back", "dictionary.h5")) as a, \
+            h5py.File(p.at("one", "dictionary.h5")) as b:
+        ok((a["atoms"][...] == b["atoms"][...]).all(), "the atoms come back")
+    need(sagitta("encode", *rows, "--dictionary", p.at("back"), "--output", p.at("back")), "encode")
+    fails(sagitta("export", p.at("one"), "--to", "sparsify", *rows, "--output", p.at("x")), 65,
+          ["tied encoder", "'--to saelens'"], "sparsify")
 
 
 @claim("features of a world are found")
@@ -152,6 +194,7 @@ def check_refused(p):
 
 with tempfile.TemporaryDirectory() as folder:
     PLACE = Finding(folder)
-    for check in check_ranks, check_numpy, check_told, check_used, check_world, check_refused:
+    for check in (check_ranks, check_numpy, check_told, check_used, check_verified, check_exported,
+                  check_world, check_refused):
         check(PLACE)
 done_testing()

@@ -185,7 +185,7 @@ def check_after(at):
     ok(done.returncode == 0 and f"{N} of {N} rows" in done.stdout, f"{done.stdout} {done.stderr}")
     np.save(f"{at}/shuffled.npy", np.roll(np.load(f"{at}/x.npy"), 1, 0))
     fails(sagitta("verify", f"{at}/held", "--rows", f"{at}/shuffled.npy"), 65,
-          ["row 0", "other atoms or scores"], "other rows")
+          ["row 0", "other atoms, scores or codes"], "other rows")
     fails(sagitta("verify", f"{at}/held", "--rows", f"{at}/y.npy"), 65, [f"{M} rows"], "fewer")
     with h5py.File(f"{at}/other.h5") as f, h5py.File(f"{at}/held/dictionary.h5") as d:
         said = d["fit/history"][2, 2]

@@ -107,6 +107,7 @@ struct export_job {
   struct stored_encoder stored;
   struct stable_atoms stable;
   struct atom_source source; /* of the atoms that are written */
+  int is_active;             /* a result of fit --find features: its encoder says how good it is */
   struct export_model model;
   struct output_place place;
   char rest[4096];
@@ -165,6 +166,9 @@ static int dictionary_load(struct export_job *job, const struct export_options *
   if (d->input->format == INPUT_H5)
     TRY(encoder_read(&d->input->h5, &job->arena, &job->stored, &has_encoder));
   job->source = *s;
+  /* No program has active atoms, whose codes are solved: they get what any fit gets. */
+  job->is_active = has_encoder && job->stored.encoder.kind == ENCODER_ACTIVE && !(o->stable > 0);
+  has_encoder = has_encoder && job->stored.encoder.kind != ENCODER_ACTIVE;
   CHECK(!(o->stable > 0) || !has_encoder, ERR_INPUT,
         "'%s' has an encoder of its own, for all of its atoms: '--stable' takes dictionaries "
         "without one",
@@ -236,6 +240,14 @@ static int own_judge(struct run *run, struct export_job *job, const struct expor
                              .filter = "auto",
                              .codes = 1,
                              .nonnegative = d->nonnegative};
+  if (job->is_active) {
+    task.encoder = &job->stored.encoder;
+    task.weights = &job->source;
+    task.groups = 1;
+    task.top_s = (idx)imin(job->source.k, ACTIVE_MOST);
+    task.rounds = 1;
+    task.nonnegative = 1;
+  }
   task.block = encode_block_rows(&task, 1);
   TRY(encode_memory_check(&task, &run->comm));
   TRY(encode_run(&task, &run->comm, &result));

@@ -164,6 +164,7 @@ static int file_write(struct find_files *f, const struct run *run, const struct 
   const struct h5_file *h5 = &f->file.result.h5;
   TRY(nonnegative_write(h5, 1));
   TRY(h5_attribute_long(h5, "/", "top_s", f->top_s));
+  TRY(h5_attribute_long(h5, "/", "rounds", f->top_s)); /* of who does not know thresholds */
   TRY(matrix_output_write(&f->file, 0, p->k, p->atoms));
   TRY(object_write_vector(h5, "/mean", f->p, p->described));
   if (is_end) TRY(encoder_write(&f->file, &encoder));

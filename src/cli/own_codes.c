@@ -13,12 +13,26 @@
 #include "device/route.h"
 #include "io/supports_input.h"
 
+enum { SCORES = 1 << 22 }; /* of active atoms, at a time */
+
+static int is_active(const struct own_codes *o)
+{
+  return o->encoder.stored.encoder.kind == ENCODER_ACTIVE;
+}
+
+/* How often the encoder chooses the atoms of a row. */
+static int choices_of(const struct encoder *e)
+{
+  return e->kind == ENCODER_ACTIVE ? e->active.looks + 1 : 1;
+}
+
 static int arrays_alloc(struct own_codes *o)
 {
   struct arena *a = &o->arena;
   TRY(arena_alloc(a, &o->rows, (gidx)o->n * o->p, sizeof *o->rows));
   TRY(arena_alloc(a, &o->start, (gidx)o->n + 1, sizeof *o->start));
   TRY(arena_alloc(a, &o->lengths, o->n, sizeof *o->lengths));
+  TRY(arena_alloc(a, &o->threshold, o->k, sizeof *o->threshold));
   return arena_alloc(a, &o->weights, (gidx)o->k * o->p, sizeof *o->weights);
 }
 
@@ -47,34 +61,76 @@ static int device_begin(struct own_codes *o, const struct device_options *given)
   options.top_k = 1;
   options.route_rows = o->n;
   options.encoder = 1;
+  options.nonnegative = is_active(o);
+  if (is_active(o) && strcmp(options.kind, "auto") == 0) options.kind = "cpu"; /* as encode does */
   TRY(device_open(&o->device, &options));
   TRY(w->read(w->self, 0, o->k, o->weights));
   TRY(rows_check(o->weights, o->k, o->p, 0, w->name));
-  return device_put_tile(&o->device, o->weights, o->k, 0);
+  return is_active(o) ? OK : device_put_tile(&o->device, o->weights, o->k, 0);
 }
 
-int own_codes_find(struct own_codes *o, const struct dictionary_input *dictionary, const char *rows,
-                   idx most, const struct device_options *options)
+/* Active atoms of the rows, piece by piece. */
+static int active_find(struct own_codes *o, const struct score_cuts *cuts)
 {
-  const struct atom_source *atoms = &dictionary->source;
-  *o = (struct own_codes){.k = atoms->k, .p = atoms->p};
-  TRY(encoder_input_open(&o->encoder, dictionary));
-  TRY(rows_input_open(&o->input, rows));
-  TRY(columns_check(&o->input.source, atoms));
-  CHECK(o->input.source.n > 0, ERR_INPUT, "'%s' has no rows", o->input.source.name);
-  o->n = (idx)imin(o->input.source.n, most);
-  TRY(arrays_alloc(o));
-  TRY(device_begin(o, options));
-  TRY(rows_take(o, dictionary->mean));
-  struct encoder_job job = {.encoder = &o->encoder.stored.encoder,
-                            .rows = &o->all,
-                            .n = o->n,
-                            .lengths = o->lengths,
-                            .found = &o->found};
+  const struct found_encoder *by = &o->encoder.stored.encoder.active;
+  struct active *a = &o->active;
+  idx rows = (idx)imin(o->n, imax(SCORES / o->k, 1));
+  *a = (struct active){.device = &o->device,
+                       .most_k = o->k,
+                       .p = o->p,
+                       .most_n = rows,
+                       .entries = (gidx)rows * o->k,
+                       .relative = by->relative,
+                       .floor = by->floor,
+                       .cuts = cuts};
+  TRY(active_open(a));
+  TRY(active_atoms(a, o->weights, o->k, NULL));
+  for (idx first = 0, n; first < o->n; first += n) {
+    n = (idx)imin(rows, o->n - first);
+    a->row = first;
+    TRY(active_encode(a, &o->all, first, n, by));
+    const struct entry_list piece = {a->index, a->score, a->code, a->start[n], 0};
+    CHECK(entries_append(&o->found, &piece), ERR_MEMORY, "cannot allocate the codes of %d rows",
+          o->n);
+    for (idx i = 0; i < n; i++) o->lengths[first + i] = (idx)(a->start[i + 1] - a->start[i]);
+  }
+  return OK;
+}
+
+static int entries_find(struct own_codes *o, const struct score_cuts *cuts)
+{
+  const struct encoder *of = &o->encoder.stored.encoder;
+  struct encoder by = cuts ? cuts_encoder(of, cuts->at[0].least, o->threshold) : *of;
+  struct encoder_job job = {
+      .encoder = &by, .rows = &o->all, .n = o->n, .lengths = o->lengths, .found = &o->found};
   TRY(device_encoder(&o->device, &job));
   CHECK(job.bad.row < 0, ERR_INPUT,
         "the score of row %d and atom %d is not a finite float32 number", job.bad.row,
         job.bad.atom);
+  if (cuts) cuts_entries(&cuts->at[0], 0, o->n, o->lengths, &o->found);
+  return OK;
+}
+
+int own_codes_find(struct own_codes *o, const struct own_codes_task *t)
+{
+  const struct dictionary_input *dictionary = t->dictionary;
+  const struct atom_source *atoms = &dictionary->source;
+  *o = (struct own_codes){.k = atoms->k, .p = atoms->p};
+  TRY(encoder_input_open(&o->encoder, dictionary));
+  int choices = choices_of(&o->encoder.stored.encoder);
+  CHECK(
+      !t->cuts || t->cuts->n == choices, ERR_INPUT,
+      "the codes were chosen by %d cuts, and the encoder of '%s' chooses %d times: they are those "
+      "of another dictionary",
+      t->cuts->n, dictionary->file, choices);
+  TRY(rows_input_open(&o->input, t->rows));
+  TRY(columns_check(&o->input.source, atoms));
+  CHECK(o->input.source.n > 0, ERR_INPUT, "'%s' has no rows", o->input.source.name);
+  o->n = (idx)imin(o->input.source.n, t->most);
+  TRY(arrays_alloc(o));
+  TRY(device_begin(o, t->options));
+  TRY(rows_take(o, dictionary->mean));
+  TRY(is_active(o) ? active_find(o, t->cuts) : entries_find(o, t->cuts));
   for (idx i = 0; i < o->n; i++) o->start[i + 1] = o->start[i] + o->lengths[i];
   return OK;
 }
@@ -82,6 +138,7 @@ int own_codes_find(struct own_codes *o, const struct dictionary_input *dictionar
 void own_codes_free(struct own_codes *o)
 {
   entries_free(&o->found);
+  active_close(&o->active);
   buffer_free(&o->device, &o->all);
   device_close(&o->device);
   rows_input_close(&o->input);
@@ -107,8 +164,11 @@ static int row_compare(const struct comparison *c, const struct verify_supports 
   int is_same = a[1] - a[0] == b[1] - b[0] &&
                 !memcmp(c->given.view.atoms + a[0], c->own.found.atoms + b[0], bytes) &&
                 !memcmp(c->given.score + a[0], c->own.found.score + b[0], bytes);
+  if (is_same && !c->in.solved)
+    is_same = !memcmp(c->given.codes + a[0], c->own.found.codes + b[0], bytes);
   CHECK(is_same, ERR_INPUT,
-        "row %d of '%s' has other atoms or scores than the encoder of '%s' gives it: are '%s' its "
+        "row %d of '%s' has other atoms, scores or codes than the encoder of '%s' gives it: are "
+        "'%s' its "
         "rows?",
         row, c->in.source.name, c->dictionary.file, v->rows);
   return OK;
@@ -122,15 +182,17 @@ static int compare(struct comparison *c, const struct verify_supports *v)
         "'--rows' goes with '--dense', or with supports of an encoder, and those of '%s' are none",
         s->name);
   TRY(dictionary_input_open(&c->dictionary, v->folder));
-  TRY(own_codes_find(&c->own, &c->dictionary, v->rows, MOST_ROWS, &v->device));
+  const struct own_codes_task task = {&c->dictionary, v->rows, MOST_ROWS, &v->device,
+                                      c->in.cuts.n ? &c->in.cuts : NULL};
+  TRY(own_codes_find(&c->own, &task));
   CHECK(c->own.input.source.n == s->n && c->own.k == s->k, ERR_INPUT,
         "'%s' has supports of %lld rows over %d atoms, '%s' has %lld rows and the encoder %d atoms",
         s->name, (long long)s->n, s->k, v->rows, (long long)c->own.input.source.n, c->own.k);
   TRY(supports_load(&c->given, s, 0, c->own.n, 1));
   for (idx i = 0; i < c->own.n; i++) TRY(row_compare(c, v, i));
   if (v->out)
-    text_print(v->out, "encoder   %d of %lld rows: atoms and scores are those that it gives\n",
-               c->own.n, (long long)s->n);
+    text_print(v->out, "encoder   %d of %lld rows: atoms%s are those that it gives\n", c->own.n,
+               (long long)s->n, c->in.solved ? " and scores" : ", scores and codes");
   return OK;
 }
 

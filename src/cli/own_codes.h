@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "device/device.h"
+#include "encode/active.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/rows.h"
@@ -22,16 +23,23 @@ struct own_codes {
   struct entry_list found;
   struct rows_input input;
   struct encoder_input encoder;
+  float *threshold; /* [k] of a cut */
   struct device device;
-  struct buffer all; /* of rows, as the encoder takes them */
+  struct active active; /* of an encoder of that kind */
+  struct buffer all;    /* of rows, as the encoder takes them */
   struct arena arena;
 };
 
-/* The codes of the first rows, `most` of them at most, on a device of these options, of which kind,
- * threads, variant and kernels are taken.  ERR_INPUT: there is no encoder, other columns, no rows,
- * a value that is not finite.  own_codes_free() follows also when it fails. */
-int own_codes_find(struct own_codes *o, const struct dictionary_input *dictionary, const char *rows,
-                   idx most, const struct device_options *options);
+struct own_codes_task {
+  const struct dictionary_input *dictionary;
+  const char *rows;
+  idx most;                             /* the first so many rows */
+  const struct device_options *options; /* kind, threads, variant and kernels */
+  const struct score_cuts *cuts;        /* (N.58); NULL: the encoder's own choice */
+};
+/* ERR_INPUT: there is no encoder, other columns, no rows, a value that is not finite, cuts of
+ * another encoder.  own_codes_free() follows also when it fails. */
+int own_codes_find(struct own_codes *o, const struct own_codes_task *task);
 void own_codes_free(struct own_codes *o);
 
 struct verify_supports {

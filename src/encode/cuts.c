@@ -43,15 +43,6 @@ int cuts_alloc(struct encode *e)
   return arena_alloc(&e->arena, &m->own_bins, WINDOW_BINS + 1, sizeof *m->own_bins);
 }
 
-struct encoder cuts_encoder(const struct encoder *of, float least, float *threshold)
-{
-  struct encoder by = *of;
-  by.kind = ENCODER_BATCHTOPK;
-  by.threshold = threshold;
-  for (idx a = 0; a < by.k; a++) threshold[a] = least > 0 ? nextafterf(least, 0) : 0;
-  return by;
-}
-
 static int is_active(const struct pass *s)
 {
   return encode_is_active(s->e->task);

@@ -26,8 +26,4 @@ int cuts_alloc(struct encode *e);
  * saved. */
 int cuts_find(struct encode *e);
 
-/* What encodes by these cuts, for encoders whose codes are not solved: that of the task, with the
- * cut in the place of its choice.  threshold[k] is written. */
-struct encoder cuts_encoder(const struct encoder *of, float least, float *threshold);
-
 #endif

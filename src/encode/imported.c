@@ -230,25 +230,6 @@ static int active_find(struct encode *e)
   return OK;
 }
 
-/* Of the scores that equal the cut, those that are no codes leave. */
-static void ties_drop(struct encode *e)
-{
-  struct imported *m = &e->imported;
-  struct entry_list *l = &m->mine;
-  gidx from = 0, at = 0;
-  for (idx i = 0; i < m->n; i++) {
-    gidx begin = at, tied = 0, row = e->task->first + m->first + i;
-    for (gidx end = from + m->lengths[i]; from < end; from++) {
-      if (!cut_takes(&e->task->cuts->at[0], l->score[from], row, &tied)) continue;
-      l->atoms[at] = l->atoms[from];
-      l->score[at] = l->score[from];
-      l->codes[at++] = l->codes[from];
-    }
-    m->lengths[i] = (idx)(at - begin);
-  }
-  l->n = at;
-}
-
 /* Find supports and codes of this rank's rows; *key <- by which the failure of the lowest row is
  * told. */
 static int supports_find(struct encode *e, gidx *key)
@@ -264,7 +245,8 @@ static int supports_find(struct encode *e, gidx *key)
   CHECK(job.bad.row < 0, ERR_INPUT,
         "the score of row %lld and atom %d is not a finite float32 number", (long long)row,
         job.bad.atom);
-  if (e->task->cuts) ties_drop(e);
+  gidx first = e->task->first + m->first;
+  if (e->task->cuts) cuts_entries(&e->task->cuts->at[0], first, m->n, m->lengths, &m->mine);
   m->start[0] = 0;
   for (idx i = 0; i < m->n; i++) m->start[i + 1] = m->start[i] + m->lengths[i];
   return OK;

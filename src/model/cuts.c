@@ -58,6 +58,31 @@ int32_t window_key(const struct key_window *w, gidx bin)
   return (int32_t)(w->base + (bin << w->shift));
 }
 
+struct encoder cuts_encoder(const struct encoder *of, float least, float *threshold)
+{
+  struct encoder by = *of;
+  by.kind = ENCODER_BATCHTOPK;
+  by.threshold = threshold;
+  for (idx a = 0; a < by.k; a++) threshold[a] = least > 0 ? nextafterf(least, 0) : 0;
+  return by;
+}
+
+void cuts_entries(const struct score_cut *cut, gidx row, idx n, idx *lengths, struct entry_list *l)
+{
+  gidx from = 0, at = 0;
+  for (idx i = 0; i < n; i++) {
+    gidx begin = at, tied = 0;
+    for (gidx end = from + lengths[i]; from < end; from++) {
+      if (!cut_takes(cut, l->score[from], row + i, &tied)) continue;
+      l->atoms[at] = l->atoms[from];
+      l->score[at] = l->score[from];
+      l->codes[at++] = l->codes[from];
+    }
+    lengths[i] = (idx)(at - begin);
+  }
+  l->n = at;
+}
+
 int cuts_reference(const float *scores, idx n, idx k, gidx most, float *codes,
                    struct score_cut *cut)
 {

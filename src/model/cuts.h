@@ -9,6 +9,7 @@
 #ifndef MODEL_CUTS_H
 #define MODEL_CUTS_H
 
+#include "model/encoder.h"
 #include "model/find.h"
 
 enum { CUTS_MOST = FIND_LOOKS + 1 };
@@ -51,16 +52,17 @@ struct key_window {
 };
 void window_begin(struct key_window *w, int32_t base, int shift);
 void window_add(struct key_window *w, const float *scores, gidx n);
-/* The window of all positive keys. */
-static inline int window_is_all(const struct key_window *w)
-{
-  return w->shift == 31 - WINDOW_BITS;
-}
 /* *bin <- that of the `most`-th largest key, of which *left are still wanted of the bin: 1, or 0
  * where it is beyond the window, or before it. */
 int window_find(const struct key_window *w, gidx most, gidx *bin, gidx *left);
 /* The least key of a bin. */
 int32_t window_key(const struct key_window *w, gidx bin);
+
+/* What encodes by such a cut, for encoders whose codes are not solved: that one, with the cut in
+ * the place of its choice, and all that equal it.  threshold[k] is written. */
+struct encoder cuts_encoder(const struct encoder *of, float least, float *threshold);
+/* Of n rows from `row` on, which have these entries, those leave that the cut does not take. */
+void cuts_entries(const struct score_cut *cut, gidx row, idx n, idx *lengths, struct entry_list *l);
 
 /* codes[n][k] <- scores[n][k] of the `most` largest, else 0, by sorting, and *cut <- what says
  * which.  ERR_MEMORY. */
