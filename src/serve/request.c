@@ -43,8 +43,7 @@ void request_free(struct request *r)
 
 gidx request_bytes(const struct request *r)
 {
-  return (gidx)sizeof *r + (gidx)r->header.rows * r->header.columns * (gidx)sizeof(float) +
-         r->n_watched * (gidx)sizeof(idx);
+  return (gidx)r->header.rows * r->header.columns * (gidx)sizeof(float);
 }
 
 /* Where the arrays of a reply begin. */

@@ -33,7 +33,7 @@ uint64_t clock_ns(void);
 struct request *request_make(const struct net_peer *peer, const struct header *h, float *rows,
                              idx *watched, idx n_watched);
 void request_free(struct request *r);
-/* Bytes that it takes while it waits. */
+/* Bytes of its rows, which a client can count too. */
 gidx request_bytes(const struct request *r);
 
 /* Make room for the reply.  ERR_MEMORY. */
