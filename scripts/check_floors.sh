@@ -59,9 +59,11 @@ floors fit refit encode seed $below
 floors train refit encode seed $below
 # shellcheck disable=SC2086
 floors find train refit encode seed $below
+# shellcheck disable=SC2086
+floors bench train io $below
 jobs="serve find fit train terminal refit look solve seed synth harvest encode"
 # shellcheck disable=SC2086
-floors cli job $jobs net io comm device model base
+floors cli bench job $jobs net io comm device model base
 floors net base
 # shellcheck disable=SC2086
 floors serve encode net $below
@@ -78,7 +80,7 @@ library 'ZeroMQ has one user, src/net/net.c' 'zmq[.]h' 'src/net/net[.]c$'
 library 'OpenMP stays on the device floor, and base/cores.c asks it for its places' \
   'omp[.]h' 'src/device/|src/base/cores[.]c$'
 library 'BLAS is a peer, for bench and tests' \
-  '(cblas|lapacke).*[.]h' 'src/cli/bench.*[.]c$|tests/'
+  '(cblas|lapacke).*[.]h' 'src/bench/|tests/'
 library 'PETSc is for reference tests' 'petsc.*[.]h' 'tests/ref_petsc_[a-z0-9_]*[.]c$'
 
 # shellcheck disable=SC2086
@@ -88,6 +90,6 @@ report 'OpenMP pragmas stay on the device floor and in base/team.c' \
 report 'every folder of src is a floor' \
   "$(find src -mindepth 1 -maxdepth 1 -type d ! -name .deps |
     grep -vE '/(base|model|device|comm|io|encode|harvest|seed|solve|synth)$' |
-    grep -vE '/(refit|look|terminal|find|fit|train|job|cli|net|serve)$')"
+    grep -vE '/(refit|look|terminal|find|fit|train|bench|job|cli|net|serve)$')"
 echo "1..$count"
 exit $status

@@ -369,17 +369,25 @@ sagitta_SOURCES = \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/refit_job.h %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_detect.c %D%/cli/cmd_top.c \
-  %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
-  %D%/cli/bench_harvest.h %D%/cli/bench_harvest.c \
-  %D%/cli/bench_update.h %D%/cli/bench_update.c \
+  %D%/cli/cmd_terminal.c \
   %D%/cli/own_codes.h %D%/cli/own_codes.c \
-  %D%/cli/dense_case.h %D%/cli/dense_case.c %D%/cli/verify_dense.h %D%/cli/verify_dense.c \
-  %D%/cli/bench_triad.h %D%/cli/bench_triad.c %D%/cli/bench_train.h %D%/cli/bench_train.c \
+  %D%/cli/verify_dense.h %D%/cli/verify_dense.c \
   %D%/cli/assemble_output.h %D%/cli/assemble_output.c %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \
-  %D%/cli/cmd_bench.c %D%/cli/bench_route.h %D%/cli/bench_route.c \
-  %D%/cli/bench_arrow.h %D%/cli/bench_arrow.c %D%/cli/bench_arrow_peer.c \
-  %D%/cli/bench_arrow_petsc.c \
-  %D%/cli/bench_peer.h %D%/cli/bench_peer.c \
+  %D%/cli/cmd_bench.c \
   %D%/cli/keep.h %D%/cli/keep.c
+
+# bench: work that is timed by itself
+sagitta_SOURCES += \
+  %D%/bench/peer.h %D%/bench/peer.c \
+  %D%/bench/route.h %D%/bench/route.c \
+  %D%/bench/arrow.h %D%/bench/arrow.c \
+  %D%/bench/arrow_peer.c \
+  %D%/bench/arrow_petsc.c \
+  %D%/bench/update.h %D%/bench/update.c \
+  %D%/bench/dense_case.h %D%/bench/dense_case.c \
+  %D%/bench/dense.h %D%/bench/dense.c \
+  %D%/bench/triad.h %D%/bench/triad.c \
+  %D%/bench/train.h %D%/bench/train.c \
+  %D%/bench/harvest.h %D%/bench/harvest.c

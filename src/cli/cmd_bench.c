@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta bench: routing (bench_route.c), arrow systems (bench_arrow.c), the joint update
- * (bench_update.c), dense work of the terminal pass (bench_dense.c), products of matrices
- * (bench_triad.c), steps of training (bench_train.c), attention (bench_harvest.c). */
+ * sagitta bench: which work of src/bench is timed, and how much of it. */
 #include <string.h>
 
 #include "base/status.h"
-#include "cli/bench_arrow.h"
-#include "cli/bench_dense.h"
-#include "cli/bench_harvest.h"
-#include "cli/bench_route.h"
-#include "cli/bench_train.h"
-#include "cli/bench_triad.h"
-#include "cli/bench_update.h"
+#include "bench/arrow.h"
+#include "bench/dense.h"
+#include "bench/harvest.h"
+#include "bench/route.h"
+#include "bench/train.h"
+#include "bench/triad.h"
+#include "bench/update.h"
 #include "cli/command.h"
 #include "cli/facts.h"
 

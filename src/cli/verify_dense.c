@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/dense_case.h"
+#include "bench/dense_case.h"
 #include "cli/own_codes.h"
 #include "io/dictionary.h"
 #include "io/inputs.h"

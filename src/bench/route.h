@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta bench route: routing and codes beside their limit and their peer.
  *
- * Floor: cli. */
-#ifndef CLI_BENCH_ROUTE_H
-#define CLI_BENCH_ROUTE_H
+ * Floor: bench. */
+#ifndef BENCH_ROUTE_H
+#define BENCH_ROUTE_H
 
 #include "base/options.h"
 #include "base/types.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Arrays go to the device for one operation, and its result comes back. */
-#include "cli/dense_case.h"
+#include "bench/dense_case.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "cli/bench_arrow.h"
+#include "bench/arrow.h"
 
 /* Each returns 0 when all is well.  Handles are pointers, enumerations and indices int. */
 static struct petsc {

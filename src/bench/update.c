@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Random rows with supports by a power law, one atom in half of the rows; sums and descent in turn,
  * medians. */
-#include "cli/bench_update.h"
+#include "bench/update.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_peer.h"
+#include "bench/peer.h"
 #include "device/normal.h"
 
 enum { PASSES = 4, MAX_REPEATS = 1000 };

@@ -2,9 +2,9 @@
  * What benchmarks share: the median of their runs, and peers from OpenBLAS: of routing a dense
  * product, of the terminal pass a Cholesky factor.
  *
- * Floor: cli. */
-#ifndef CLI_BENCH_PEER_H
-#define CLI_BENCH_PEER_H
+ * Floor: bench. */
+#ifndef BENCH_PEER_H
+#define BENCH_PEER_H
 
 #include "base/types.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Steps on one batch of random rows, which is there already; medians of their parts. */
-#include "cli/bench_train.h"
+#include "bench/train.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_peer.h"
+#include "bench/peer.h"
 #include "comm/buffers.h"
 #include "train/step.h"
 #include "train/train.h"

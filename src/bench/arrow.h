@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta bench solve: arrow systems beside the memory's bandwidth, LAPACKE and PETSc.
  *
- * Floor: cli. */
-#ifndef CLI_BENCH_ARROW_H
-#define CLI_BENCH_ARROW_H
+ * Floor: bench. */
+#ifndef BENCH_ARROW_H
+#define BENCH_ARROW_H
 
 #include "base/options.h"
-#include "cli/bench_route.h"
+#include "bench/route.h"
 #include "comm/comm.h"
 #include "model/arrow.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The direct and the certified route and the codes, beside their limit (a mul+add loop without
  * memory, or a GPU's clock) and their peer (OpenBLAS sgemm), all in turn in one run, medians. */
-#include "cli/bench_route.h"
+#include "bench/route.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_peer.h"
+#include "bench/peer.h"
 #include "device/codes.h"
 #include "device/route.h"
 #include "io/rows.h"

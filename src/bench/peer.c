@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * OpenBLAS is loaded when a benchmark asks for it: linked in, it would start threads and take
  * memory in every rank of every job. */
-#include "cli/bench_peer.h"
+#include "bench/peer.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta bench train: steps of training (N.43) without anything around them.
  *
- * Floor: cli. */
-#ifndef CLI_BENCH_TRAIN_H
-#define CLI_BENCH_TRAIN_H
+ * Floor: bench. */
+#ifndef BENCH_TRAIN_H
+#define BENCH_TRAIN_H
 
-#include "cli/bench_route.h"
+#include "bench/route.h"
 #include "comm/comm.h"
 
 /* Measure and print, for the rows, columns, atoms and atoms a row of bench route; collective. */

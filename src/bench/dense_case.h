@@ -2,9 +2,9 @@
  * Codes of rows, and the three operations of training's sparse side on them, each computed by lists
  * of entries and by whole matrices with zeros in the other places (N.42).
  *
- * Floor: cli.  Not collective. */
-#ifndef CLI_DENSE_CASE_H
-#define CLI_DENSE_CASE_H
+ * Floor: bench.  Not collective. */
+#ifndef BENCH_DENSE_CASE_H
+#define BENCH_DENSE_CASE_H
 
 #include "base/memory.h"
 #include "base/types.h"

@@ -2,7 +2,7 @@
  * Synthetic systems in memory, larger than the caches.  Each repeat measures one after another, and
  * medians are shown.  Several ranks have a share of the systems and a GPU each, and all of them
  * take as long as the one that takes longest. */
-#include "cli/bench_arrow.h"
+#include "bench/arrow.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/bench_peer.h"
+#include "bench/peer.h"
 #include "device/arrow.h"
 #include "device/buffer.h"
 #include "model/synth_systems.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta bench dense: products of dense matrices in their order (N.40, N.41).
  *
- * Floor: cli. */
-#ifndef CLI_BENCH_TRIAD_H
-#define CLI_BENCH_TRIAD_H
+ * Floor: bench. */
+#ifndef BENCH_TRIAD_H
+#define BENCH_TRIAD_H
 
-#include "cli/bench_route.h"
+#include "bench/route.h"
 
 /* Measure and print, for the rows, columns and atoms of bench route: inputs are the columns,
  * outputs the atoms. */

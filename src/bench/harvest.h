@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta bench harvest: attention beside the peak of fma and, on a GPU, copies in its memory.
  *
- * Floor: cli. */
-#ifndef CLI_BENCH_HARVEST_H
-#define CLI_BENCH_HARVEST_H
+ * Floor: bench. */
+#ifndef BENCH_HARVEST_H
+#define BENCH_HARVEST_H
 
 #include "base/options.h"
-#include "cli/bench_route.h"
+#include "bench/route.h"
 
 struct bench_harvest_options {
   const char *cells;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/bench_arrow.h"
+#include "bench/arrow.h"
 
 enum { COLUMNS = 102, PLAIN = 111, TRANSPOSED = 112, LOWER = 122, NON_UNIT = 131, LEFT = 141 };
 

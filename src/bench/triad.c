@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Forward, back and gradient of one matrix in turn, medians of each. */
-#include "cli/bench_triad.h"
+#include "bench/triad.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_peer.h"
+#include "bench/peer.h"
 #include "device/tensor.h"
 
 enum triad_case { CASE_PEER, CASE_FORWARD, CASE_BACK, CASE_GRADIENT, CASES };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Factor, inverse and S^-1 = Z'Z of one matrix, the peer on the same matrix in the same turn,
  * medians of the ratios. */
-#include "cli/bench_dense.h"
+#include "bench/dense.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_peer.h"
+#include "bench/peer.h"
 #include "device/dense.h"
 
 #define AT(member) offsetof(struct bench_dense_options, member)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Causal attention of random queries, keys and values that are there already: in one piece, and on
  * a GPU in a pool whose blocks are in a random order; medians. */
-#include "cli/bench_harvest.h"
+#include "bench/harvest.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "cli/bench_peer.h"
+#include "bench/peer.h"
 #include "device/attention.h"
 
 #define AT(member) offsetof(struct bench_harvest_options, member)

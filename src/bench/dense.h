@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta bench terminal: the dense work of the terminal pass, on a CPU beside OpenBLAS's dpotrf.
  *
- * Floor: cli. */
-#ifndef CLI_BENCH_DENSE_H
-#define CLI_BENCH_DENSE_H
+ * Floor: bench. */
+#ifndef BENCH_DENSE_H
+#define BENCH_DENSE_H
 
 #include "base/options.h"
 #include "base/types.h"
-#include "cli/bench_route.h"
+#include "bench/route.h"
 
 struct bench_dense_options {
   idx schur, panel;
