@@ -44,15 +44,6 @@ static int find(void *self, struct job *job)
   return is_left && !job->output.force ? job_part_refuse(state) : OK;
 }
 
-/* An array of rank 0 to all, where the others allocate it; NULL stays NULL. */
-static int array_send(struct find_files *f, struct comm *c, void *array, gidx count, size_t size)
-{
-  void **at = array;
-  int there = *at != NULL;
-  TRY(comm_agree(c, c->rank && there ? arena_alloc(&f->arena, at, count, size) : OK));
-  return there ? comm_broadcast(c, *at, count, size) : OK;
-}
-
 static int lines_send(struct find_files *f, struct comm *c, const struct finding_record *r)
 {
   TRY(comm_agree(c, arena_alloc(&f->arena, &f->lines, r->count, sizeof *f->lines)));
@@ -70,7 +61,6 @@ static int lines_send(struct find_files *f, struct comm *c, const struct finding
   return comm_broadcast(c, f->lines, r->count, sizeof *f->lines);
 }
 
-/* Of pointers of rank 0 the others know which are NULL. */
 static int distribute(void *self, struct comm *c)
 {
   struct find_files *f = self;
@@ -79,11 +69,11 @@ static int distribute(void *self, struct comm *c)
   if (!f->job.is_resumed) return OK;
   TRY(comm_broadcast(c, s, 1, sizeof *s));
   gidx k = s->k, p = f->p;
-  TRY(array_send(f, c, &s->atoms, k * p, sizeof *s->atoms));
-  TRY(array_send(f, c, &r->means, k, sizeof *r->means));
-  TRY(array_send(f, c, &r->firing, k, sizeof *r->firing));
-  TRY(array_send(f, c, &r->offset, p, sizeof *r->offset));
-  TRY(array_send(f, c, &r->mean, p, sizeof *r->mean));
+  TRY(job_array_send(c, &f->arena, &s->atoms, k * p, sizeof *s->atoms));
+  TRY(job_array_send(c, &f->arena, &r->means, k, sizeof *r->means));
+  TRY(job_array_send(c, &f->arena, &r->firing, k, sizeof *r->firing));
+  TRY(job_array_send(c, &f->arena, &r->offset, p, sizeof *r->offset));
+  TRY(job_array_send(c, &f->arena, &r->mean, p, sizeof *r->mean));
   TRY(lines_send(f, c, r));
   f->start = (struct find_point){.update = r->update,
                                  .count = r->count,

@@ -72,33 +72,48 @@ static struct fit_line line_of(const struct history_line *l)
                            .escalated = (gidx)l->escalated};
 }
 
+static int sums_read(struct fit_files *f, const char *path)
+{
+  struct fit_sums sums = {f->k, f->p, NULL, NULL, NULL};
+  if (!f->has_parts) return OK;
+  TRY(fit_sums_read(path, &f->arena, &sums));
+  f->start.gram = sums.gram;
+  f->start.target = sums.target;
+  f->start.idle = sums.idle;
+  return OK;
+}
+
 /* Read what `from` holds; the best atoms are its own, or those of dictionary.h5. */
-static int found_read(struct fit_files *f, const struct former *from,
+static int start_read(struct fit_files *f, const struct former *from,
                       const struct former *dictionary)
 {
-  struct fit_found *out = &f->found;
   gidx n = from->record.sweeps, best;
-  int ignored;
-  *out = (struct fit_found){.sweep = n,
-                            .rows_hash = from->record.rows.rows,
-                            .held_hash = from->record.held.rows,
-                            .sums = {f->k, f->p, NULL, NULL, NULL}};
+  struct fit_line *lines;
+  float *atoms;
+  real *mean;
+  int has_mean, ignored;
   f->job.is_resumed = 1;
-  TRY(arena_alloc(&f->arena, &out->lines, n + 1, sizeof *out->lines));
-  TRY(arena_alloc(&f->arena, &out->atoms, (gidx)f->k * f->p, sizeof *out->atoms));
-  TRY(arena_alloc(&f->arena, &out->mean, f->p, sizeof *out->mean));
-  for (gidx i = 0; i <= n; i++) out->lines[i] = line_of(&from->lines[i]);
-  best = fit_best(out->lines, n);
-  TRY(atoms_read(f, from->path, out->atoms, out->mean, &out->has_mean));
-  if (f->has_parts) TRY(fit_sums_read(from->path, &f->arena, &out->sums));
+  TRY(arena_alloc(&f->arena, &lines, n + 1, sizeof *lines));
+  TRY(arena_alloc(&f->arena, &atoms, (gidx)f->k * f->p, sizeof *atoms));
+  TRY(arena_alloc(&f->arena, &mean, f->p, sizeof *mean));
+  for (gidx i = 0; i <= n; i++) lines[i] = line_of(&from->lines[i]);
+  TRY(atoms_read(f, from->path, atoms, mean, &has_mean));
+  f->start = (struct fit_point){.sweep = n,
+                                .lines = lines,
+                                .atoms = atoms,
+                                .mean = has_mean ? mean : NULL,
+                                .rows_hash = from->record.rows.rows,
+                                .held_hash = from->record.held.rows};
+  TRY(sums_read(f, from->path));
+  best = fit_best(lines, n);
   if (best == n) {
-    memcpy(f->best, out->atoms, (size_t)f->k * (size_t)f->p * sizeof *f->best);
+    memcpy(f->best, atoms, (size_t)f->k * (size_t)f->p * sizeof *atoms);
     return OK;
   }
   CHECK(dictionary->record.best == best, ERR_INPUT,
         "'%s' has the atoms of sweep %lld, and those of sweep %lld were the best", dictionary->path,
         (long long)dictionary->record.best, (long long)best);
-  return atoms_read(f, dictionary->path, f->best, out->mean, &ignored);
+  return atoms_read(f, dictionary->path, f->best, mean, &ignored);
 }
 
 /* Rank 0: find what the earlier run left. */
@@ -112,11 +127,11 @@ static int resume_find(struct fit_files *f, const struct job *job)
     TRY(job_file_check(job, places[i], &all[i]->there));
   }
   if (s.there) TRY(pair_check(&d, &s));
-  if (s.there && s.record.sweeps >= d.record.sweeps) return found_read(f, &s, &d);
+  if (s.there && s.record.sweeps >= d.record.sweeps) return start_read(f, &s, &d);
   CHECK(d.record.best == d.record.sweeps && !f->has_parts, ERR_INPUT,
         "'%s' has the atoms of sweep %lld of %lld, and '%s' is not there to go on from", d.path,
         (long long)d.record.best, (long long)d.record.sweeps, s.path);
-  return found_read(f, &d, &d);
+  return start_read(f, &d, &d);
 }
 
 /* *minibatch <- of the run that left a file. */
@@ -160,41 +175,20 @@ static int find(void *self, struct job *job)
   return job->output.force ? OK : stopped_check(self, job);
 }
 
-/* An array of rank 0 to all, where the others allocate it; NULL stays NULL. */
-static int array_send(struct fit_files *f, struct comm *c, void *array, gidx count, size_t size)
-{
-  void **at = array;
-  int status = c->rank ? arena_alloc(&f->arena, at, count, size) : OK;
-  TRY(comm_agree(c, status));
-  return comm_broadcast(c, *at, count, size);
-}
-
-/* Pointers in what is found are those of rank 0, and are replaced. */
 static int distribute(void *self, struct comm *c)
 {
   struct fit_files *f = self;
-  struct fit_found *s = &f->found;
+  struct fit_point *s = &f->start;
   gidx k = f->k, p = f->p;
   if (!f->job.is_resumed) return OK;
   TRY(comm_broadcast(c, s, 1, sizeof *s));
-  TRY(array_send(f, c, &s->lines, s->sweep + 1, sizeof *s->lines));
-  TRY(array_send(f, c, &s->atoms, k, (size_t)p * sizeof *s->atoms));
-  TRY(array_send(f, c, &s->mean, p, sizeof *s->mean));
   TRY(comm_broadcast(c, f->best, k, (size_t)p * sizeof *f->best));
-  f->start = (struct fit_point){.sweep = s->sweep,
-                                .lines = s->lines,
-                                .atoms = s->atoms,
-                                .mean = s->has_mean ? s->mean : NULL,
-                                .rows_hash = s->rows_hash,
-                                .held_hash = s->held_hash};
-  if (!f->has_parts) return OK;
-  TRY(array_send(f, c, &s->sums.gram, k, (size_t)k * sizeof(real)));
-  TRY(array_send(f, c, &s->sums.target, k, (size_t)p * sizeof(real)));
-  TRY(array_send(f, c, &s->sums.idle, k, sizeof(idx)));
-  f->start.gram = s->sums.gram;
-  f->start.target = s->sums.target;
-  f->start.idle = s->sums.idle;
-  return OK;
+  TRY(job_array_send(c, &f->arena, &s->lines, s->sweep + 1, sizeof *s->lines));
+  TRY(job_array_send(c, &f->arena, &s->atoms, k, (size_t)p * sizeof *s->atoms));
+  TRY(job_array_send(c, &f->arena, &s->mean, p, sizeof *s->mean));
+  TRY(job_array_send(c, &f->arena, &s->gram, k, (size_t)k * sizeof *s->gram));
+  TRY(job_array_send(c, &f->arena, &s->target, k, (size_t)p * sizeof *s->target));
+  return job_array_send(c, &f->arena, &s->idle, k, sizeof *s->idle);
 }
 
 void fit_files_free(struct fit_files *f)

@@ -35,16 +35,7 @@ struct fit_files {
   struct fit_extra *extra;
   struct phase *write; /* what the writer's thread does is counted here */
   int threads;
-  struct fit_found {
-    int has_mean;
-    gidx sweep;
-    uint64_t rows_hash, held_hash;
-    struct fit_line *lines;
-    float *atoms;
-    real *mean;
-    struct fit_sums sums;
-  } found;                    /* resumed: as rank 0 has read it */
-  struct fit_point start;     /* and as every rank has it */
+  struct fit_point start;     /* resumed: on every rank */
   float *best;                /* [k][p] the best atoms so far */
   struct fit_sweep sweep_now; /* that is being published, on rank 0 */
   float *other;               /* [k][p] its atoms where they are not the best */

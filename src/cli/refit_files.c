@@ -10,7 +10,6 @@
 #include "cli/run_page.h"
 #include "io/inputs.h"
 #include "job/agreement.h"
-#include "job/numerics.h"
 #include "refit/state_write.h"
 
 int refit_files_check(const struct refit_files *f)
@@ -30,7 +29,6 @@ static int before_find(struct refit_files *f, struct job *job)
   job->is_resumed = input_is_there(path);
   if (!job->is_resumed) return OK;
   f->has_supports = input_is_there(job->more[REFIT_SUPPORTS].file);
-  TRY(numerics_resume(path));
   TRY(refit_files_check(f));
   TRY(fit_read(path, &f->arena, &f->facts, &f->lines));
   CHECK(f->facts.sweeps <= f->sweeps, ERR_USAGE,

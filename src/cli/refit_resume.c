@@ -20,17 +20,6 @@ void refit_start_note(struct fit_start *start, const struct fit_inputs *inputs,
   start->inputs = state->inputs;
 }
 
-static int hash_check(const struct refit_files *files, const char *what, uint64_t was,
-                      const char *name, uint64_t is)
-{
-  CHECK(was == is, ERR_INPUT,
-        "'%s' was begun with other %s than '%s': %s_hash %016llx, not %016llx; resume with the "
-        "same%s",
-        files->job.place.shown, what, name, what, (unsigned long long)was, (unsigned long long)is,
-        sweep_files_mend(&files->sweep));
-  return OK;
-}
-
 int refit_identity_fill(struct identity_text *t, const struct fit_inputs *in,
                         const struct refit_state *state)
 {
@@ -116,8 +105,11 @@ int refit_classes_check(struct refit_files *files, const struct classes *classes
   struct fit_start *start = &files->facts.start;
   uint64_t hash = classes_hash(classes->color, classes->k);
   if (start->reroute) return OK; /* they change from sweep to sweep */
-  if (files->facts.sweeps > 0)
-    return hash_check(files, "classes", start->inputs.classes, name ? name : "(N.6)", hash);
-  start->inputs.classes = hash;
+  if (!files->facts.sweeps) start->inputs.classes = hash;
+  CHECK(start->inputs.classes == hash, ERR_INPUT,
+        "'%s' was begun with other classes than '%s': classes_hash %016llx, not %016llx; resume "
+        "with the same%s",
+        files->job.place.shown, name ? name : "(N.6)", (unsigned long long)start->inputs.classes,
+        (unsigned long long)hash, sweep_files_mend(&files->sweep));
   return OK;
 }

@@ -114,15 +114,13 @@ void train_files_free(struct train_files *f)
   *f = (struct train_files){0};
 }
 
-static int lines_take(struct train_files *f, const struct train_point *p)
+static int lines_make(const struct train_point *p, struct arena *arena,
+                      struct training_line **lines)
 {
-  if (p->count > f->lines_max) {
-    f->lines_max = 2 * p->count;
-    TRY(arena_alloc(&f->arena, &f->lines, f->lines_max, sizeof *f->lines));
-  }
+  TRY(arena_alloc(arena, lines, p->count, sizeof **lines));
   for (gidx i = 0; i < p->count; i++) {
     const struct train_line *l = &p->lines[i];
-    f->lines[i] = (struct training_line){(real)l->step, l->fitted, l->held, (real)l->dead};
+    (*lines)[i] = (struct training_line){(real)l->step, l->fitted, l->held, (real)l->dead};
   }
   return OK;
 }
@@ -164,7 +162,9 @@ static int file_write(struct train_files *f, const struct run *run, const struct
                                    .rows.rows = p->rows_hash,
                                    .held.rows = p->held_hash};
   struct stored_encoder encoder = encoder_of(f, p);
-  TRY(lines_take(f, p));
+  struct training_line *lines;
+  struct arena arena = {0};
+  TRY(lines_make(p, &arena, &lines));
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
   const struct h5_file *h5 = &f->file.result.h5;
   TRY(nonnegative_write(h5, 1));
@@ -172,10 +172,12 @@ static int file_write(struct train_files *f, const struct run *run, const struct
   TRY(matrix_output_write(&f->file, 0, f->k, p->state->w[TRAIN_DECODER]));
   if (p->described) TRY(object_write_vector(h5, "/mean", f->p, p->described));
   TRY(encoder_write(&f->file, &encoder));
-  TRY(training_record_write(&f->file, &record, f->lines));
+  TRY(training_record_write(&f->file, &record, lines));
   if (!is_end) TRY(training_state_write(&f->file, p->state, f->k, f->p));
   if (!is_end && f->learns_offset) TRY(training_offset_write(&f->file, p->state, p->mean, f->p));
-  return matrix_output_finish(&f->file, facts, run_facts(run, f->device, f->threads, facts));
+  TRY(matrix_output_finish(&f->file, facts, run_facts(run, f->device, f->threads, facts)));
+  arena_free(&arena);
+  return OK;
 }
 
 int train_files_write(struct train_files *f, struct run *run, const struct train_point *p,

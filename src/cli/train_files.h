@@ -28,10 +28,8 @@ struct train_files {
     real sums[4];
   } found;                           /* of the file that is there; on every rank */
   struct training_line *found_lines; /* rank 0 */
-  struct training_line *lines;       /* [lines_max] */
-  gidx lines_max;
-  float *bias, *threshold;   /* [k] for rows as they are */
-  struct matrix_output file; /* being written, on rank 0 */
+  float *bias, *threshold;           /* [k] for rows as they are */
+  struct matrix_output file;         /* being written, on rank 0 */
   struct arena arena;
 };
 

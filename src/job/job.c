@@ -124,6 +124,14 @@ int job_distribute(struct job *job)
   return job->type->distribute ? job->type->distribute(job->self, c) : OK;
 }
 
+int job_array_send(struct comm *c, struct arena *arena, void *array, gidx count, size_t size)
+{
+  void **at = array;
+  int there = *at != NULL;
+  TRY(comm_agree(c, c->rank && there ? arena_alloc(arena, at, count, size) : OK));
+  return there ? comm_broadcast(c, *at, count, size) : OK;
+}
+
 int job_open(struct job *job, const struct run_inputs *inputs)
 {
   struct comm *c = &job->run->comm;

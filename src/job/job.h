@@ -13,6 +13,7 @@
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
 
+#include "base/memory.h"
 #include "base/worker.h"
 #include "io/place.h"
 #include "job/run.h"
@@ -78,6 +79,9 @@ int job_claim(struct job *job);
 int job_open(struct job *job, const struct run_inputs *inputs);
 /* What rank 0 has found goes to all: a part of job_open(). */
 int job_distribute(struct job *job);
+/* Then an array [count] of rank 0, to which its struct has a pointer, goes to all, who have it from
+ * the arena; NULL stays NULL. */
+int job_array_send(struct comm *c, struct arena *arena, void *array, gidx count, size_t size);
 /* *is_there <- is there a file in this place?  ERR_INPUT: it is not of this job, as far as inputs
  * are known.  Rank 0 alone. */
 int job_file_check(const struct job *job, const struct output_place *place, int *is_there);
