@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: on a terminal progress is that of the whole job, also where it goes on from an earlier
 run, and a refit's names the sweep; --max-seconds ends refit and train where --resume goes on."""
+import json
 import os
 import pty
 import re
@@ -45,6 +46,33 @@ def check_encode(at):
         ok(what == ["encode"] and before <= rows <= total == N and percent == round(100 * rows / N),
            f"{what} {rows} of {total}, {percent} %")
         before = rows
+
+
+@claim("--progress-fd has the progress, the warnings and the log, a line of JSON each")
+def check_events(at):
+    words = ["--rows", f"{at}/rows.npy", "--atoms", 32, "--top-s", 4, "--sweeps", 2, "--quiet"]
+    ours, its = os.pipe()
+    job = subprocess.Popen([SAGITTA, "fit", *map(str, words), "--output", f"{at}/events",
+                            "--progress-fd", str(its)], pass_fds=(its,), env=environment(),
+                           stderr=subprocess.PIPE, text=True)
+    os.close(its)
+    with open(ours, encoding="utf-8") as lines:
+        events = [json.loads(line) for line in lines]
+    said = job.communicate()[1]
+    ok(job.returncode == 0 and not said.count("{"), said[-300:])
+    kinds = {event["event"] for event in events}
+    ok(kinds >= {"progress", "log"} and kinds <= {"progress", "log", "warning"}, f"{kinds}")
+    last = {event["what"]: event for event in events if event["event"] == "progress"}
+    ok(last and all(event["done"] == event["total"] for event in last.values()), f"{last}")
+    with open(f"{at}/events/used.in", encoding="utf-8") as f:
+        ok("progress-fd" not in f.read(), "used.in can be run again")
+    two = sagitta("fit", *words, "--output", f"{at}/events2", "--progress-fd", 2, ranks=2)
+    found = [line for line in two.stderr.split("\n") if line.startswith('{ "event"')]
+    ok(two.returncode == 0 and len(found) > 4 and all(map(json.loads, found)), "of two ranks")
+    same(f"{at}/events", f"{at}/events2", "no bit depends on it")
+    for number, words_of in ((999, "'--progress-fd 999' is not open for writing"), (1, "not in 2")):
+        done = sagitta("fit", *words, "--output", f"{at}/none", "--progress-fd", number)
+        ok(done.returncode == 2 and words_of in done.stderr, done.stderr)
 
 
 @claim("training shows progress between two looks at the held-out rows, also resumed")
@@ -96,6 +124,7 @@ def main():
         np.save(f"{at}/rows.npy", rows)
         need(sagitta("seed", "--rows", f"{at}/rows.npy", "--atoms", 2048, "--output", f"{at}/d"),
              "seed")
+        check_events(at)
         check_encode(at)
         check_train(at)
         check_refit(at)

@@ -23,7 +23,8 @@ VALUES = {"minibatch": 1500, "row-range": f"0:{BLOCK}", "grid": "1x1", "device":
           "cpu-variant": "baseline", "precision": "bf16", "cosine-limit": 5, "atoms": 39,
           "every": 7, "aux-atoms": 1, "rounds": 2, "lr": 0.05, "l0": 2.5, "relaxation": 1.25,
           "update": "atoms", "revive-share": 0, "twin-cosine": 1, "warm-up": 0.25, "decay": 0.25,
-          "save-seconds": 0, "holdout-share": 0.2, "ridge-t": 1, "ridge-b": 1, "dead-rows": 300,
+          "save-seconds": 0, "progress-fd": 2,
+          "holdout-share": 0.2, "ridge-t": 1, "ridge-b": 1, "dead-rows": 300,
           "block": 900, "batch": 90, "nested": "20,40",
           "encode-s": 5, "top-s": 2, "codes": "nonnegative", "max-norm": 1.1}
 # Bits that a small job need not show, with the reason.

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/events.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/watchdog.h"
@@ -115,13 +116,20 @@ void log_failure(const char *message)
   line_out(0, text);
 }
 
-static void line_format(int how, const char *prefix, const char *format, va_list args)
+/* How a line stands in the log, and in --progress-fd. */
+struct line_form {
+  int how;
+  const char *prefix, *event, *id; /* event NULL: it is none */
+};
+
+static void line_format(const struct line_form *form, const char *format, va_list args)
 {
   char text[1024];
-  int used = snprintf(text, sizeof text, "%s", prefix);
+  int used = snprintf(text, sizeof text, "%s", form->prefix);
   vsnprintf(text + used, sizeof text - (size_t)used, format, args);
   text_clean(text);
-  line_out(how, text);
+  if (form->event) events_log(form->event, form->id, log_seconds(), text + used);
+  line_out(form->how, text);
 }
 
 void log_info(const char *format, ...)
@@ -129,7 +137,7 @@ void log_info(const char *format, ...)
   if (rank != 0) return;
   va_list args;
   va_start(args, format);
-  line_format(level >= LOG_NORMAL, "", format, args);
+  line_format(&(struct line_form){level >= LOG_NORMAL, "", "log", NULL}, format, args);
   va_end(args);
 }
 
@@ -138,7 +146,7 @@ void log_debug(const char *format, ...)
   if (rank != 0 || level < LOG_VERBOSE) return;
   va_list args;
   va_start(args, format);
-  line_format(1, "", format, args);
+  line_format(&(struct line_form){1, "", "debug", NULL}, format, args);
   va_end(args);
 }
 
@@ -147,7 +155,7 @@ void log_notice(const char *format, ...)
   if (rank != 0) return;
   va_list args;
   va_start(args, format);
-  line_format(1, "", format, args);
+  line_format(&(struct line_form){1, "", "log", NULL}, format, args);
   va_end(args);
 }
 
@@ -156,7 +164,18 @@ void log_warn(const char *format, ...)
   if (rank != 0) return;
   va_list args;
   va_start(args, format);
-  line_format(TO_TERMINAL | IS_WARNING, "warning: ", format, args);
+  line_format(&(struct line_form){TO_TERMINAL | IS_WARNING, "warning: ", "warning", NULL}, format,
+              args);
+  va_end(args);
+}
+
+void log_warn_named(const char *id, const char *format, ...)
+{
+  if (rank != 0) return;
+  va_list args;
+  va_start(args, format);
+  line_format(&(struct line_form){TO_TERMINAL | IS_WARNING, "warning: ", "warning", id}, format,
+              args);
   va_end(args);
 }
 
@@ -166,7 +185,7 @@ void log_rank(const char *format, ...)
   snprintf(prefix, sizeof prefix, "rank %d: ", rank);
   va_list args;
   va_start(args, format);
-  line_format(level >= LOG_NORMAL, prefix, format, args);
+  line_format(&(struct line_form){level >= LOG_NORMAL, prefix, NULL, NULL}, format, args);
   va_end(args);
 }
 
@@ -178,7 +197,9 @@ void progress_start(struct progress *p, const char *what, const char *unit, long
 
 void progress_show(struct progress *p, long long done)
 {
-  if (rank != 0 || level < LOG_NORMAL) return;
+  if (rank != 0) return;
+  events_progress(p->what, p->unit, done, p->total);
+  if (level < LOG_NORMAL) return;
   int terminal = isatty(STDERR_FILENO);
   double now = log_seconds(), spent = now - p->start;
   int last = done >= p->total;

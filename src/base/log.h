@@ -35,6 +35,8 @@ void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A warning that programs know by a name, such as "massive-rows" (doc/json.md). */
+void log_warn_named(const char *id, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void log_rank(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Seconds since the first log_setup(), which is called when the program starts. */

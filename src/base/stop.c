@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <stddef.h>
 
+#include "base/events.h"
+
 static volatile sig_atomic_t asked;
 static const char *reason = "a signal";
 
@@ -55,6 +57,7 @@ int stop_takes(int number)
 
 int stop_signal(void)
 {
+  if (!asked && events_unread()) stop_ask("the end of the program that started it");
   return asked;
 }
 

@@ -21,7 +21,8 @@ void stop_listen_end(void);
 
 /* Is this signal one that asks, by now? */
 int stop_takes(int number);
-/* The last of these signals, 0: none has come. */
+/* The last of these signals, 0: none has come; SIGUSR1 too where nobody reads --progress-fd any
+ * more, since who started the job has ended. */
 int stop_signal(void);
 
 /* Ask as a signal would: why is a phrase that lives on, such as "--max-seconds". */

@@ -11,23 +11,27 @@
 void advice_shape(const struct row_source *rows)
 {
   if (rows->n == 0 || rows->n >= rows->p) return; /* no rows are refused */
-  log_warn("'%s' has %lld rows of %d columns, fewer rows than columns: are they transposed?  A "
-           "sample is a row: then save them as rows.T",
-           rows->name, (long long)rows->n, rows->p);
+  log_warn_named(
+      "transposed",
+      "'%s' has %lld rows of %d columns, fewer rows than columns: are they transposed?  A "
+      "sample is a row: then save them as rows.T",
+      rows->name, (long long)rows->n, rows->p);
 }
 
 void advice_top_s(idx top_s, idx k)
 {
   if (top_s <= k) return;
-  log_warn("top-s is %d, there are %d atoms: each row gets %d", top_s, k, k);
+  log_warn_named("top-s", "top-s is %d, there are %d atoms: each row gets %d", top_s, k, k);
 }
 
 void advice_explained(real explained, const char *what)
 {
   if (!(explained < 0)) return;
-  log_warn("the explained variance of %s is %.6g, below 0: the mean of the rows describes them "
-           "better; are rows and dictionary of the same layer, scale and mean?",
-           what, explained);
+  log_warn_named(
+      "negative-variance",
+      "the explained variance of %s is %.6g, below 0: the mean of the rows describes them "
+      "better; are rows and dictionary of the same layer, scale and mean?",
+      what, explained);
 }
 
 void advice_metrics(const struct metrics *m, const char *what)
@@ -40,8 +44,9 @@ void advice_mean(const struct metrics *m, const char *atoms, const char *mend)
 {
   static const real MUCH = 0.5, WELL = 0.9;
   if (!(m->mean_share > MUCH) || m->explained_variance > WELL) return;
-  log_warn("'%s' brings no mean, and that of the rows has %.4g of their squares: %s", atoms,
-           m->mean_share, mend);
+  log_warn_named("no-mean",
+                 "'%s' brings no mean, and that of the rows has %.4g of their squares: %s", atoms,
+                 m->mean_share, mend);
 }
 
 /* *share <- that of the mean of x[n][p] in its squares. */

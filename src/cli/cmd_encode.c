@@ -482,7 +482,8 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
     return grid_fill(run, &o->compute, task);
   }
   if (task->top_s < job->top_s)
-    log_warn("top-s is %d, the dictionary has %d atoms: each row gets %d", job->top_s, k, k);
+    log_warn_named("top-s", "top-s is %d, the dictionary has %d atoms: each row gets %d",
+                   job->top_s, k, k);
   if (task->rounds > task->top_s) {
     log_warn("rounds is %d, a row gets %d atoms: it takes %d rounds of one atom", job->rounds,
              task->top_s, task->top_s);

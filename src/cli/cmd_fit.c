@@ -501,12 +501,15 @@ static void report(const struct fit_job *j, double seconds)
   log_info("%-22s %.6g, with --rho", "fitted rows", j->best.fitted);
   fit_seeds_log(j);
   if (r->held_rows == 0)
-    log_warn("no rows were held out: what the fit explains of unseen rows is not known; give "
-             "--holdout or --holdout-share, or encode others");
+    log_warn_named("few-held-out",
+                   "no rows were held out: what the fit explains of unseen rows is not known; give "
+                   "--holdout or --holdout-share, or encode others");
   else if (r->held_rows < 10 * SPLIT_WINDOW)
-    log_warn("%lld rows were held out: what the fit explains of unseen rows is uncertain, and is "
-             "best judged by rows of another source (--holdout)",
-             (long long)r->held_rows);
+    log_warn_named(
+        "few-held-out",
+        "%lld rows were held out: what the fit explains of unseen rows is uncertain, and is "
+        "best judged by rows of another source (--holdout)",
+        (long long)r->held_rows);
   if (j->o->holdout || r->held_rows == 0)
     log_info("all rows of --rows, which were fitted:");
   else

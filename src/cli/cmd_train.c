@@ -393,12 +393,16 @@ static int end_report(struct train_job *j)
            log_seconds() - j->begun, (unsigned long long)r->fingerprint);
   if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->lines[j->count - 1].held);
   if (r->held_rows == 0)
-    log_warn("no rows were held out: what is explained of unseen rows is not known; give --holdout "
-             "or --holdout-share, or encode others");
+    log_warn_named(
+        "few-held-out",
+        "no rows were held out: what is explained of unseen rows is not known; give --holdout "
+        "or --holdout-share, or encode others");
   else if (r->held_rows < 10 * SPLIT_WINDOW)
-    log_warn("%lld rows were held out: what is explained of unseen rows is uncertain, and is best "
-             "judged by rows of another source (--holdout)",
-             (long long)r->held_rows);
+    log_warn_named(
+        "few-held-out",
+        "%lld rows were held out: what is explained of unseen rows is uncertain, and is best "
+        "judged by rows of another source (--holdout)",
+        (long long)r->held_rows);
   log_info("wrote   %s", j->files.job.place.shown);
   return OK;
 }

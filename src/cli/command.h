@@ -11,6 +11,7 @@
 /* Options that several commands share: a struct and its table each. */
 struct general_options { /* all commands; at the begin of their options structs */
   int quiet, verbose, json;
+  idx progress_fd; /* 0 once it is open: used.in has none */
   real deadline;
 };
 struct compute_options {
@@ -19,7 +20,24 @@ struct compute_options {
 };
 extern const struct option_row general_rows[], compute_rows[];
 extern const struct option_row output_rows[], folder_rows[]; /* a folder or a file; a folder */
-enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
+enum { GENERAL_ROWS = 5, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
+
+/* The rows of --progress-fd (base/events.h) and --deadline, whose values are at offsets. */
+#define PROGRESS_FD_OPTION(offset)                                                                 \
+  {                                                                                                \
+    "progress-fd", OPTION_INT, offset, NULL, 2, 1 << 20, NULL, "NUMBER",                           \
+        "for programs: write progress, warnings and the log to this open file descriptor, as "     \
+        "JSON lines; a job that can be resumed stops where it is a pipe whose reader has ended",   \
+        .effect = OPTION_RUN                                                                       \
+  }
+
+#define DEADLINE_OPTION(offset)                                                                    \
+  {                                                                                                \
+    "deadline", OPTION_REAL, offset, "300", 0.1, 1e6, NULL, "SECONDS",                             \
+        "give up (exit 74) when opening, reading or writing a block takes longer, or (exit 76) "   \
+        "when a rank shows no sign of life for so long",                                           \
+        .effect = OPTION_RUN                                                                       \
+  }
 
 /* The row of --rows, whose value is at an offset. */
 #define ROWS_OPTION(offset)                                                                        \

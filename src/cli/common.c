@@ -22,11 +22,8 @@ const struct option_row general_rows[GENERAL_ROWS] = {
     {"json", OPTION_FLAG, offsetof(struct general_options, json), "no", 0, 1, NULL, NULL,
      "print what the command finds as one JSON object, and nothing else, to standard output",
      .effect = OPTION_RUN},
-    {"deadline", OPTION_REAL, offsetof(struct general_options, deadline), "300", 0.1, 1e6, NULL,
-     "SECONDS",
-     "give up (exit 74) when opening, reading or writing a block takes longer, or (exit 76) when a "
-     "rank shows no sign of life for so long",
-     .effect = OPTION_RUN},
+    PROGRESS_FD_OPTION(offsetof(struct general_options, progress_fd)),
+    DEADLINE_OPTION(offsetof(struct general_options, deadline)),
 };
 
 #define FORCE_OPTION                                                                               \

@@ -342,8 +342,9 @@ static void report(const struct find_job *j)
   if (r->held_rows || j->files.found.is_complete)
     log_info("%-22s %.6g, with %.4g atoms a row", "unseen rows", last->held, last->held_l0);
   else
-    log_warn("no rows were held out: what is explained of unseen rows is not known; give "
-             "--holdout or --holdout-share, or encode others");
+    log_warn_named("few-held-out",
+                   "no rows were held out: what is explained of unseen rows is not known; give "
+                   "--holdout or --holdout-share, or encode others");
   log_info("all rows of --rows:");
   report_metrics(&j->encoded.metrics, 1);
   log_info("wrote   %s", j->files.job.place.shown);

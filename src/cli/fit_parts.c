@@ -50,8 +50,10 @@ void fit_parts_log(const struct fit_parts *p)
   log_info("parts   --minibatch %lld, by the %s", (long long)p->rows,
            *p->why ? "memory at hand" : p->from);
   if (*p->why)
-    log_warn("the atoms depend on --minibatch %lld, which memory chose, since all rows do not fit: "
-             "%s; give this number for the same bytes with other memory or ranks, or none to be "
-             "refused",
-             (long long)p->rows, p->why);
+    log_warn_named(
+        "minibatch",
+        "the atoms depend on --minibatch %lld, which memory chose, since all rows do not fit: "
+        "%s; give this number for the same bytes with other memory or ranks, or none to be "
+        "refused",
+        (long long)p->rows, p->why);
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/events.h"
 #include "base/log.h"
 #include "base/options_write.h"
 #include "base/stack.h"
@@ -179,7 +180,7 @@ static int run_open(struct run *run, void *options, const char **arguments)
     status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
   run->options = options;
   run->deck = options_deck_of(run->command->options, arguments);
-  const struct general_options *general = options;
+  struct general_options *general = options;
   if (!status) watchdog_deadline_set(general->deadline);
   log_begin(run);
   if (run->command->parallel) {
@@ -193,6 +194,8 @@ static int run_open(struct run *run, void *options, const char **arguments)
   if (!status) watchdog_deadline_set(general->deadline);
   log_begin(run);
   TRY(status);
+  if (run->comm.rank == 0) TRY(events_open(general->progress_fd));
+  general->progress_fd = 0;
   options_log_old();
   return run->command->parallel ? threads_open(&run->comm, &run->cores) : OK;
 }

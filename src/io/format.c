@@ -83,14 +83,28 @@ static ssize_t head_read(const char *path, struct head *h)
   return got;
 }
 
+/* The format that the end of the name says; without one, that of the first bytes. */
+static const struct format *format_named(const char *path)
+{
+  const char *name = strrchr(path, '/');
+  struct head head;
+  if (ends_in(path, npy.ending)) return &npy;
+  if (ends_in(path, safetensors.ending)) return &safetensors;
+  if (strchr(name ? name : path, '.') || head_read(path, &head) < 0) return &hdf5;
+  const struct format *f = format_find(path, &head);
+  return f == &npy || f == &safetensors ? f : &hdf5;
+}
+
+const char *format_ending(const char *path)
+{
+  return format_named(path)->ending;
+}
+
 int format_check(const char *path)
 {
   struct head head;
   CHECK(head_read(path, &head) >= 0, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
-  const struct format *f = format_find(path, &head);
-  const struct format *named = ends_in(path, npy.ending)           ? &npy
-                               : ends_in(path, safetensors.ending) ? &safetensors
-                                                                   : &hdf5;
+  const struct format *f = format_find(path, &head), *named = format_named(path);
   if (f == named || (!f && named == &safetensors)) return OK;
   CHECK(f, ERR_INPUT, "'%s' is not %s: rows and atoms are read from HDF5, .npy and .safetensors",
         path, named->name);

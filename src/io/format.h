@@ -11,4 +11,8 @@
  * cannot be read.  OK: it may be such a file, but damaged. */
 int format_check(const char *path);
 
+/* ".npy", ".safetensors" or ".h5": how a file is to be read.  The end of its name says so, and
+ * where it has none, its first bytes. */
+const char *format_ending(const char *path);
+
 #endif

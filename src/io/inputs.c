@@ -9,17 +9,12 @@
 
 #include "base/status.h"
 #include "base/watchdog.h"
+#include "io/format.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/npy.h"
 #include "io/safetensors.h"
 #include "io/schema.h"
-
-static int ends_in(const char *text, const char *end)
-{
-  size_t length = strlen(text), tail = strlen(end);
-  return length >= tail && strcmp(text + length - tail, end) == 0;
-}
 
 int input_is_there(const char *path)
 {
@@ -65,8 +60,9 @@ int input_split(const char *name, const struct input_standard *standard, char **
 
 enum input_format input_format_of(const char *file)
 {
-  if (ends_in(file, ".npy")) return INPUT_NPY;
-  return ends_in(file, ".safetensors") ? INPUT_SAFETENSORS : INPUT_H5;
+  const char *ending = format_ending(file);
+  if (strcmp(ending, ".npy") == 0) return INPUT_NPY;
+  return strcmp(ending, ".safetensors") == 0 ? INPUT_SAFETENSORS : INPUT_H5;
 }
 
 /* Fill in file, object, format and name. */

@@ -33,7 +33,7 @@ int input_split(const char *name, const struct input_standard *standard, char **
                 const char **object);
 
 enum input_format { INPUT_H5, INPUT_NPY, INPUT_SAFETENSORS };
-/* By the end of its name. */
+/* By the end of its name; by its first bytes where the name has none, as /proc/self/fd/3. */
 enum input_format input_format_of(const char *file);
 
 struct input_array {

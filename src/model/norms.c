@@ -137,7 +137,8 @@ void norms_warn(const struct massive_rows *m, const char *what)
 {
   static const real LEAST_SHARE = 0.25;
   if (!(m->share >= LEAST_SHARE) || 10 * m->rows > m->all) return;
-  log_warn(
+  log_warn_named(
+      "massive-rows",
       "of %s, %lld of %lld are massive: %d times the norm of the median row or more, with %.4g "
       "of all squares; what is explained is mostly theirs: `--max-norm 8` of fit and train leaves "
       "them out",

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Open what Sagitta wrote: `sagitta.open("run/")`.  With PyTorch, `sagitta.torch.Dictionary`
-describes activations as `sagitta encode` does."""
-from .results import CSR, Dictionary, Error, Run, explained_variance
+"""Fit dictionaries to arrays, `sagitta.fit(X, atoms=512)`, and open what Sagitta wrote,
+`sagitta.open("run/")`.  With PyTorch, `sagitta.torch.Dictionary` describes activations as
+`sagitta encode` does."""
+from .calls import encode, evaluate, fit, refit, train
+from .job import (FewHeldOut, Interrupted, MassiveRows, Minibatch, NegativeVariance, NoMean, TopS,
+                  Transposed, Warning)
+from .results import CSR, Dictionary, Error, InputError, Run, explained_variance
 
 __version__ = "0.1.0"
-__all__ = ["CSR", "Dictionary", "Error", "Run", "explained_variance", "open"]
+__all__ = ["CSR", "Dictionary", "Error", "FewHeldOut", "InputError", "Interrupted", "MassiveRows",
+           "Minibatch", "NegativeVariance", "NoMean", "Run", "TopS", "Transposed", "Warning",
+           "encode", "evaluate", "explained_variance", "fit", "open", "refit", "train"]
 
 
 def open(path, check=False):  # as in h5py.File, tarfile.open and others; hides none that is needed

@@ -33,7 +33,16 @@ MAKERS = {  # whose folder has it
 
 
 class Error(Exception):
-    """A file is missing or not what it should be; the message says what to do."""
+    """A file is missing or not what it should be, or a job failed; the message says what to do.
+    code: the exit code of a job, else None."""
+
+    def __init__(self, text, code=None):
+        super().__init__(text)
+        self.code = code
+
+
+class InputError(Error, ValueError):
+    """The program refused what it was given."""
 
 
 class CSR(typing.NamedTuple):
@@ -130,6 +139,7 @@ class Run:
 
     def __init__(self, path, check=False):
         self.path, self.check = os.fspath(path), check
+        self.warnings = []  # those of the call that made it
         if not os.path.exists(self.path):
             raise Error(f"there is no '{self.path}': give the folder that --output named")
         if not os.path.isdir(self.path):

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the program is to read: files by their names, and arrays by way of the kernel's memory.
+
+An array is copied once into a file that has no name (memfd), as NumPy's .npy; the program opens it
+as /proc/PID/fd/N, so that nothing is left of it when this process ends, however it does."""
+import contextlib
+import glob
+import mmap
+import os
+import tempfile
+
+import numpy as np
+
+FLOATS = ("f2", "f4", "f8")
+CHUNK = 1 << 24  # bytes that are copied at a time
+ENDINGS = ".h5", ".npy", ".safetensors"
+HEAD = 128  # bytes of a header, of which the number of rows may be written last
+
+
+def is_path(value):
+    return isinstance(value, (str, os.PathLike))
+
+
+def is_files(value):
+    """A path, or a list of paths."""
+    return is_path(value) or (isinstance(value, (list, tuple)) and len(value) > 0 and
+                              all(is_path(one) for one in value))
+
+
+def of_folder(path):
+    """A folder of shards as a pattern, in whose order the program reads them; else the path."""
+    path = os.fspath(path)
+    if not os.path.isdir(path):
+        return path
+    found = [end for end in ENDINGS if glob.glob(os.path.join(glob.escape(path), "*" + end))]
+    if len(found) != 1:
+        raise ValueError(f"the folder '{path}' has files that end in {' and '.join(found)}: name "
+                         "those to read" if found else f"the folder '{path}' has no file that ends "
+                         f"in {', '.join(ENDINGS)}: give the folder that has")
+    return os.path.join(path, "*" + found[0])
+
+
+def numpy_of(x):
+    """Real numbers (..., P) as a NumPy array on the host, copied only where they have to be."""
+    if hasattr(x, "detach"):  # a tensor of PyTorch, whose bfloat16 NumPy does not know
+        x = x.detach().cpu()
+        x = x.float() if str(x.dtype) == "torch.bfloat16" else x
+        x = x.numpy()
+    elif hasattr(x, "__cuda_array_interface__") and hasattr(x, "get"):
+        x = x.get()
+    array = np.asarray(x)
+    if array.dtype.name == "bfloat16":  # of JAX
+        array = array.astype("f4")
+    if array.dtype.kind != "f" or array.dtype.itemsize > 8:
+        raise TypeError(f"rows are of {array.dtype}: give real numbers as floats, such as "
+                        "X.astype('float32')")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def rows_of(x):
+    """(N, P) of an array (N, P) or (B, T, P)."""
+    array = numpy_of(x)
+    if array.ndim not in (2, 3):
+        raise ValueError(f"X has shape {array.shape}: give rows (N, P), or (B, T, P), which are "
+                         "B T rows")
+    return array if array.ndim == 2 else array.reshape(-1, array.shape[2])
+
+
+def head_of(kind, shape):
+    """The header of a .npy, filled up with blanks."""
+    said = repr({"descr": np.dtype(kind).str, "fortran_order": False, "shape": tuple(shape)})
+    text = said.encode().ljust(HEAD - 11) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def all_write(file, data):
+    """write() of Linux takes 2 GB at most."""
+    view = memoryview(data).cast("B")
+    while len(view):
+        view = view[os.write(file, view[:CHUNK]):]
+
+
+class Inputs(contextlib.ExitStack):
+    """The files without names of one job; they are closed with it."""
+
+    def __init__(self, spool=None):
+        super().__init__()
+        self.spool = spool
+        self.shown = {}  # what messages call each name of a file
+
+    def _name(self, file, shown):
+        name = f"/proc/{os.getpid()}/fd/{file}"
+        self.shown[name] = shown
+        return name
+
+    def _memory(self):
+        file = os.memfd_create("sagitta", os.MFD_CLOEXEC)
+        self.callback(os.close, file)
+        return file
+
+    def array(self, array, mask=None, shown="X"):
+        """The name by which the program reads an array (N, ...) or those of its rows in a mask."""
+        kept = len(array) if mask is None else int(np.count_nonzero(mask))
+        file = self._memory()
+        all_write(file, head_of(array.dtype, (kept, *array.shape[1:])))
+        row = max(1, array.dtype.itemsize * int(np.prod(array.shape[1:])))
+        step = max(1, CHUNK // row)
+        for first in range(0, len(array), step):
+            part = array[first:first + step]
+            part = part if mask is None else part[mask[first:first + step]]
+            if part.size:
+                all_write(file, np.ascontiguousarray(part))
+        return self._name(file, shown)
+
+    def batches(self, batches):
+        """The name of the rows of a generator or a loader, which are written to a file of spool=
+        without a name first, since a fit reads rows several times."""
+        file = self.enter_context(tempfile.TemporaryFile(dir=self.spool)).fileno()
+        os.lseek(file, HEAD, os.SEEK_SET)
+        count, like = 0, None
+        for batch in batches:
+            rows = rows_of(batch)
+            like = rows if like is None else like
+            if rows.dtype != like.dtype or rows.shape[1] != like.shape[1]:
+                raise ValueError(f"a batch has {rows.shape[1]} columns of {rows.dtype}, the first "
+                                 f"one {like.shape[1]} of {like.dtype}: give all of one kind")
+            if rows.size:
+                all_write(file, np.ascontiguousarray(rows))
+            count += len(rows)
+        if like is None:
+            raise ValueError("X has no batch: a generator gives its rows once, give a new one")
+        os.pwrite(file, head_of(like.dtype, (count, like.shape[1])), 0)
+        return self._name(file, "X")
+
+    def rows(self, x, mask=None):
+        """The names, a list, of rows: files, arrays, HDF5 datasets of h5py, or batches of them."""
+        if is_files(x):
+            if mask is not None:
+                raise TypeError("mask= is of rows of an array: open the file, or use max_norm=")
+            return [of_folder(one) for one in (x if isinstance(x, (list, tuple)) else [x])]
+        named = None if mask is not None else name_of(x)
+        if named:
+            return [named]
+        if mask is None and not is_array(x) and hasattr(x, "__iter__"):
+            return [self.batches(x)]
+        array = rows_of(x)
+        return [self.array(array, None if mask is None else mask_of(mask, len(array)))]
+
+
+def mask_of(mask, n):
+    """A mask (N,) of the rows that are to be read."""
+    mask = np.asarray(mask.detach().cpu() if hasattr(mask, "detach") else mask).reshape(-1)
+    if mask.dtype != bool or len(mask) != n:
+        raise ValueError(f"mask has {len(mask)} entries of {mask.dtype}, X has {n} rows: give True "
+                         "or False for each")
+    return mask
+
+
+def is_array(x):
+    """Not a generator: it has numbers at hand."""
+    return any(hasattr(x, name) for name in ("__array__", "__dlpack__", "detach")) or \
+        isinstance(x, (list, tuple, memoryview, bytearray))
+
+
+def name_of(x):
+    """What h5py or NumPy has open of a whole file, by its name; None: it has to be copied."""
+    if type(x).__module__.startswith("h5py.") and hasattr(x, "file") and x.ndim == 2:
+        return f"{x.file.filename}:{x.name}" if x.file.mode == "r" else None
+    if isinstance(x, np.memmap) and isinstance(x.base, mmap.mmap):
+        name = os.fspath(x.filename)
+        if name.endswith(".npy"):
+            whole = np.load(name, mmap_mode="r")
+            same = (whole.shape, whole.dtype, whole.offset, whole.strides) == \
+                (x.shape, x.dtype, x.offset, x.strides)
+            return name if same and x.ndim == 2 and x.flags.c_contiguous else None
+    return None

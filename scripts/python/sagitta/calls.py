@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands of the program as functions of arrays: fit, train, encode, refit, evaluate.
+
+X of each is rows of activations: an array (N, P) or (B, T, P) of float16, bfloat16, float32 or
+float64 of NumPy, PyTorch, JAX or CuPy; the name of a file or 'file.h5:/path', a list of them, a
+folder of shards; a dataset of h5py; or a generator or loader of such arrays, whose rows are written
+to a file without a name in the folder spool= first.  Codes have the unit of the rows, since atoms
+have length 1.
+
+Common keywords.  mask: (N,) of True for rows to read, of an array.  output: a folder for the
+result, which is kept; None: one of its own, which goes with the Run.  resume: go on from what an
+interrupted run with the same rows and options left in output.  ranks: processes of MPI, by mpirun.
+progress: 'auto', a function of an event, or None.  verbose: 0 warnings, 1 the log by the logger
+'sagitta', 2 details.  options: those of the command, with underscores, as `sagitta COMMAND --help`
+explains; those that name inputs take arrays too.
+
+Errors: TypeError for an option that is not there and for what is no number; sagitta.InputError, a
+ValueError, for what the program refuses; sagitta.Error for all else, with its exit code as .code;
+sagitta.Interrupted at Ctrl-C.  No process and no file is left by any of them, but for the folder of
+an interrupted job."""
+import json
+import numbers
+import os
+import shutil
+import tempfile
+import weakref
+
+from .arrays import Inputs, is_files, numpy_of
+from .job import Interrupted, Job
+from .program import option_of, words_of
+from .results import Error, Run
+
+
+def fit(X, *, atoms, top_s=32, holdout=0.1, seed=0, **keywords):
+    """Learn a dictionary of `atoms` atoms from rows X; each row is described by top_s of them.
+
+    holdout: the share of the rows that the fit does not see and is judged by, or such rows.
+    seed: another number draws another start.  Other keywords: see sagitta.calls, and
+    `sagitta fit --help`.  Returns a Run with .warnings.
+
+    >>> import numpy as np, sagitta, warnings
+    >>> warnings.simplefilter("ignore")
+    >>> X = np.random.default_rng(0).standard_normal((2000, 16))
+    >>> run = sagitta.fit(X, atoms=32, top_s=4, sweeps=3)
+    >>> run.dictionary.atoms.shape, run.codes.shape
+    ((32, 16), (2000, 32))
+    """
+    return _learn("fit", X, holdout, dict(keywords, atoms=atoms, top_s=top_s, seed=seed))
+
+
+def train(X, *, atoms, top_s=32, holdout=0.1, seed=0, **keywords):
+    """Train an autoencoder of `atoms` atoms by gradient descent; arguments as of fit(), other
+    keywords as in `sagitta train --help`.  Returns a Run."""
+    return _learn("train", X, holdout, dict(keywords, atoms=atoms, top_s=top_s, seed=seed))
+
+
+def encode(X, dictionary=None, **keywords):
+    """Describe rows X by a dictionary: a Run, its folder, a file, or atoms (K, P) of length 1.
+
+    In its place encoder= names what train, detect or import made.  Other keywords:
+    `sagitta encode --help`.  Returns a Run, whose .codes are N x K."""
+    return _job("encode", X, dict(keywords, dictionary=place_of(dictionary)))
+
+
+def refit(X, run, **keywords):
+    """Move the atoms of a run of encode() or fit() on the same rows X so that they explain more;
+    keywords: `sagitta refit --help`.  Returns a Run."""
+    return _job("refit", X, dict({"dictionary": dictionary_of(run), "supports": place_of(run)},
+                                 **keywords))
+
+
+def evaluate(X, run=None, **keywords):
+    """The metrics of codes of rows X by name: of a run of encode() or fit(), or of codes= and
+    dictionary=; with labels= or truth= what these say too, as in doc/json.md.  Keywords:
+    `sagitta evaluate --help`."""
+    keywords = dict({"codes": place_of(run), "dictionary": dictionary_of(run)}, **keywords)
+    inputs, job = _begin("evaluate", X, keywords)
+    with inputs:
+        evaluated = json.loads(job.run(None))["evaluated"]
+    if len(evaluated) > 1:
+        raise TypeError(f"codes= names {len(evaluated)} results: evaluate them one by one")
+    return {**evaluated[0].pop("metrics"), **evaluated[0]}
+
+
+def place_of(run):
+    """A Run as the folder that it is in; all else stays."""
+    return run.path if isinstance(run, Run) else run
+
+
+def dictionary_of(run):
+    """Where the dictionary of a run is: in its folder, or what encode() was given by name."""
+    if run is None:
+        return None
+    run = run if isinstance(run, Run) else Run(run)
+    if os.path.exists(os.path.join(run.path, "dictionary.h5")):
+        return run.path
+    named = run.page["options"].get("dictionary") or ""
+    if not os.path.exists(named.split(":/")[0]):
+        raise Error(f"'{run.path}' has no dictionary.h5, and what it was encoded with, '{named}', "
+                    "is not there any more: give it as dictionary=")
+    return named
+
+
+def _learn(command, X, holdout, keywords):
+    if isinstance(holdout, numbers.Real) and not isinstance(holdout, bool):
+        return _job(command, X, dict({"holdout_share": float(holdout)}, **keywords))
+    return _job(command, X, dict(keywords, holdout=holdout))
+
+
+def _words(command, inputs, options):
+    """The command line of all options; arrays become inputs."""
+    words = []
+    for keyword, value in options.items():
+        option = option_of(command, keyword)
+        if option["input"] and value is not None and not is_files(value):
+            value = [inputs.array(numpy_of(value), shown=keyword)]
+        words += words_of(option, value)
+    return words
+
+
+def _begin(command, X, keywords, output=None):
+    """(inputs, job), or nothing is left open."""
+    run = {name: keywords.pop(name) for name in ("ranks", "progress", "verbose")
+           if name in keywords}
+    mask, spool = keywords.pop("mask", None), keywords.pop("spool", None)
+    for keyword in keywords:
+        option_of(command, keyword)
+    inputs = Inputs(spool)
+    try:
+        words = [f"--rows={name}" for name in inputs.rows(X, mask)]
+        words += _words(command, inputs, keywords)
+        words += [f"--output={output}"] if output else []
+        return inputs, Job(command, words, inputs.shown, **run)
+    except BaseException:
+        inputs.close()
+        raise
+
+
+def _job(command, X, keywords):
+    """Run a command that leaves a folder, and open it."""
+    output, resume = keywords.pop("output", None), keywords.pop("resume", False)
+    if resume and output is None:
+        raise TypeError("resume=True goes on from what is in output=: give that folder")
+    is_own = output is None
+    folder = tempfile.mkdtemp(prefix="sagitta-") if is_own else os.fspath(output)
+    try:
+        inputs, job = _begin(command, X, keywords, folder)
+        with inputs:
+            job.words += ["--resume"] if resume else []
+            job.run(folder)
+        run = Run(folder)
+    except BaseException as error:
+        if is_own and not isinstance(error, Interrupted):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    run.warnings = job.warnings
+    if is_own:
+        weakref.finalize(run, shutil.rmtree, folder, ignore_errors=True)
+    return run

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One job: the program as a child, what it says meanwhile, and how it is stopped.
+
+The child has a session of its own, so that Ctrl-C reaches this process alone, which asks it to
+stop.  It writes lines of JSON to a pipe (--progress-fd), and ends, resumably, where nobody reads
+that any more: what this process leaves behind by whatever end."""
+import contextlib
+import json
+import logging
+import os
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+from .program import program
+from .results import Error, InputError
+
+log = logging.getLogger("sagitta")
+STOPPED = 75  # exit code of a job that was asked to stop
+OPTION = re.compile(r"['`]?--([a-z][a-z0-9-]*)(?:[ =](\d[\w.:,]*))?['`]?")
+GRACE = 2.0  # seconds that a child has to end by itself
+LATE = 10.0  # seconds between two lines of progress without tqdm
+
+
+class Warning(UserWarning):  # noqa: A001, as in the contract of the package
+    """What is computed rightly, and may mislead; doc/mislead.md explains each."""
+
+
+class MassiveRows(Warning):
+    """A few rows have most of the squares."""
+
+
+class Transposed(Warning):
+    """Fewer rows than columns."""
+
+
+class TopS(Warning):
+    """More atoms a row than there are."""
+
+
+class NoMean(Warning):
+    """The dictionary brings no mean, and rows have one."""
+
+
+class NegativeVariance(Warning):
+    """Rows are described worse than by their mean."""
+
+
+class FewHeldOut(Warning):
+    """Too few rows were held out to tell what is explained of unseen ones."""
+
+
+class Minibatch(Warning):
+    """Rows do not fit in memory: atoms depend on the part that is held."""
+
+
+KINDS = {"massive-rows": MassiveRows, "transposed": Transposed, "top-s": TopS, "no-mean": NoMean,
+         "negative-variance": NegativeVariance, "few-held-out": FewHeldOut, "minibatch": Minibatch}
+
+
+class Interrupted(KeyboardInterrupt):
+    """A job was interrupted; .output is its folder, from which resume=True goes on."""
+
+    def __init__(self, command, output):
+        self.output = output
+        super().__init__(
+            f"{command} was interrupted; {command}(..., output={output!r}, resume=True) with the "
+            "same rows and options goes on where it stopped")
+
+
+def in_words_of_python(text, shown):
+    """A message of the program with keywords in the place of options, and the words of `shown` in
+    that of names of files."""
+    for name, word in shown.items():
+        text = text.replace(f"'{name}'", word).replace(name, word)
+
+    def keyword(found):
+        name = found[1].replace("-", "_")
+        return f"{name}={found[2]}" if found[2] else f"{name}="
+    return OPTION.sub(keyword, text)
+
+
+class Bar:
+    """Progress by tqdm where it is installed, else a line every ten seconds."""
+
+    def __init__(self):
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            tqdm = None
+        self.tqdm, self.bar, self.what, self.said = tqdm, None, None, time.monotonic()
+
+    def __call__(self, event):
+        if self.tqdm is None:
+            return self._line(event)
+        if self.what != event["what"]:
+            self.close()
+            self.what = event["what"]
+            self.bar = self.tqdm(total=event["total"], unit=event["unit"], desc=self.what,
+                                 leave=False)
+        self.bar.update(event["done"] - self.bar.n)
+        return None
+
+    def _line(self, event):
+        now = time.monotonic()
+        if now - self.said >= LATE:
+            self.said = now
+            print("sagitta: {what} {done} of {total} {unit}".format(**event), file=sys.stderr)
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()
+        self.bar = self.what = None
+
+
+def end(child):
+    """End a child that still runs, with all that it started.  The second SIGTERM ends what the
+    first one asked to stop; both let it and mpirun remove their temporary files."""
+    try:
+        for _ in range(2):
+            if child.poll() is None:
+                child.send_signal(signal.SIGTERM)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(GRACE)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+class Job:
+    """A command and its words, while it runs.  run() returns what it printed."""
+
+    def __init__(self, command, words, shown, ranks=1, progress="auto", verbose=0):
+        self.command, self.words, self.shown, self.ranks = command, words, shown, ranks
+        self.progress = Bar() if progress == "auto" else progress or None
+        if self.progress is not None and not callable(self.progress):
+            raise TypeError(f"progress is {progress!r}: give 'auto', a function or None")
+        self.verbose, self.warnings, self.errors, self.printed = verbose, [], [], []
+        self.rest = {}
+        self.asked = False
+
+    def _launch(self):
+        """The words that start the program, and the write end of its pipe; of several ranks the
+        lines come by standard error, since mpirun hands no descriptor on."""
+        if self.ranks == 1:
+            return [program()]
+        mpirun = os.environ.get("MPIEXEC") or shutil.which("mpirun")
+        if not mpirun:
+            raise Error(f"ranks is {self.ranks}, and there is no mpirun in PATH: install Open MPI, "
+                        "or name its mpirun in MPIEXEC")
+        return [*mpirun.split(), "-n", str(self.ranks), program()]
+
+    @contextlib.contextmanager
+    def _child(self):
+        """The child and where it is read; it is gone when this ends."""
+        ours, its = os.pipe()
+        try:
+            fd = its if self.ranks == 1 else 2
+            child = subprocess.Popen(
+                [*self._launch(), self.command, *self.words, f"--progress-fd={fd}", "--quiet",
+                 "--json", *(["--verbose"] if self.verbose > 1 else [])],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                pass_fds=(its,) if self.ranks == 1 else (), start_new_session=True)
+        except BaseException:
+            os.close(ours)
+            raise
+        finally:
+            os.close(its)
+        try:
+            yield child, ours
+        finally:
+            end(child)
+            for opened in child.stdout, child.stderr:
+                opened.close()
+            os.close(ours)
+
+    def _event(self, event):
+        kind = event.get("event")
+        if kind == "progress" and self.progress is not None:
+            self.progress(event)
+        elif kind == "warning":
+            self.warnings.append(
+                KINDS.get(event["id"], Warning)(in_words_of_python(event["text"], self.shown)))
+        elif kind == "log" and self.verbose > 0:
+            log.info("%s", event["text"])
+        elif kind == "debug" and self.verbose > 1:
+            log.debug("%s", event["text"])
+
+    def _line(self, line):
+        """A line of the pipe or of standard error: an event, or words."""
+        text = line.decode(errors="replace")
+        if text.startswith('{ "event"'):
+            with contextlib.suppress(ValueError):
+                return self._event(json.loads(text))
+        if text.strip() and not re.match(r"\[ *\d+\.\d+\] ", text):
+            self.errors.append(text)
+        return None
+
+    def _read(self, file, printed):
+        """Take what has come; is there more to come?"""
+        part = os.read(file, 1 << 16)
+        if printed:
+            self.printed.append(part)
+            return bool(part)
+        *lines, self.rest[file] = (self.rest.get(file, b"") + part).split(b"\n")
+        if not part and self.rest[file]:
+            lines.append(self.rest.pop(file))
+        for line in lines:
+            self._line(line)
+        return bool(part)
+
+    def _listen(self, child, ours):
+        with selectors.DefaultSelector() as selector:
+            for file, printed in ((ours, False), (child.stderr.fileno(), False),
+                                  (child.stdout.fileno(), True)):
+                selector.register(file, selectors.EVENT_READ, printed)
+            while selector.get_map():
+                for key, _ in selector.select():
+                    if not self._read(key.fd, key.data):
+                        selector.unregister(key.fd)
+
+    def _ask(self, child):
+        """The first Ctrl-C asks the child to stop, which goes on to be read; the second ends it."""
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(signal.SIGUSR1)
+
+    def _follow(self, child, ours):
+        while True:
+            try:
+                self._listen(child, ours)
+                return child.wait()
+            except KeyboardInterrupt:
+                self._ask(child)
+
+    def run(self, output):
+        """What the program printed, as it ended well; InputError, Error or Interrupted."""
+        try:
+            with self._child() as (child, ours):
+                code = self._follow(child, ours)
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(self.command, output) from interrupt
+        finally:
+            if isinstance(self.progress, Bar):
+                self.progress.close()
+        if self.asked:
+            raise Interrupted(self.command, output)
+        if code:
+            raise self._error(code)
+        self._warn()
+        return b"".join(self.printed).decode()
+
+    def _warn(self):
+        """The first of each kind; a Run has all of them."""
+        first = {type(one): one for one in reversed(self.warnings) if type(one) is not Warning}
+        for one in self.warnings:
+            if first.get(type(one), one) is one:
+                warnings.warn(one, stacklevel=level_of_caller())
+
+    def _error(self, code):
+        """What the program said last, in the words of Python."""
+        own = [line.split(f"sagitta {self.command}: ", 1)[1] for line in self.errors
+               if f"sagitta {self.command}: " in line]
+        said = own or self.errors[-8:] or [f"the program ended by signal {-code}" if code < 0 else
+                                           f"the program ended with exit code {code}"]
+        if code == STOPPED:
+            said = [f"{self.command} was stopped before its end: resume=True goes on"]
+        kind = InputError if code in (2, 65) else Error
+        return kind(in_words_of_python("\n".join(said), self.shown), code)
+
+
+def level_of_caller():
+    """How many frames above the caller of warnings.warn() the first one outside of this package
+    is."""
+    own, frame, level = os.path.dirname(os.path.abspath(__file__)), sys._getframe(1), 1
+    while frame.f_back and os.path.dirname(os.path.abspath(frame.f_code.co_filename)) == own:
+        frame, level = frame.f_back, level + 1
+    return level

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The program that computes: where it is, and which options its commands have."""
+import difflib
+import functools
+import json
+import numbers
+import os
+import shutil
+import subprocess
+
+from .results import Error
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NEAR = ("../../../../bin/sagitta",  # of an installation: PREFIX/share/sagitta/python/sagitta
+        "../../../build/sagitta")  # of a source tree
+OWN = {"json", "progress-fd", "quiet", "verbose", "output", "resume"}  # what jobs say themselves
+
+
+def program():
+    """The path of the program: SAGITTA_PROGRAM, what PATH has, or the one of this installation."""
+    named = os.environ.get("SAGITTA_PROGRAM")
+    near = [path for path in (os.path.normpath(os.path.join(HERE, name)) for name in NEAR)
+            if os.access(path, os.X_OK)]
+    found = named or shutil.which("sagitta") or (near[0] if near else None)
+    if not found:
+        raise Error("there is no program sagitta in PATH: build and install it, or name it in "
+                    "SAGITTA_PROGRAM")
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def _described(path):
+    try:
+        done = subprocess.run([path, "--describe"], capture_output=True, text=True, check=True)
+        commands = json.loads(done.stdout)["commands"]
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        raise Error(f"'{path}' is no sagitta that this package knows: {error}: give another by "
+                    "SAGITTA_PROGRAM") from error
+    return {command["name"]: {option["name"]: option for option in command["options"]}
+            for command in commands}
+
+
+def options_of(command):
+    """What `sagitta --describe` says of each option of a command, by its name without dashes."""
+    return _described(program())[command]
+
+
+def option_of(command, keyword):
+    """The option that a keyword stands for; TypeError names the nearest."""
+    known = {name.replace("-", "_"): option for name, option in options_of(command).items()
+             if name not in OWN}
+    if keyword in known:
+        return known[keyword]
+    near = difflib.get_close_matches(keyword, known, 1, 0.4)
+    more = f": did you mean {near[0]}?" if near else f": it takes {', '.join(sorted(known))}"
+    raise TypeError(f"{command}() has no option {keyword}{more}")
+
+
+def _number(option, value):
+    """A number as a word of the command line, with all of its digits."""
+    kind = numbers.Integral if option["type"] == "integer" else numbers.Real
+    if isinstance(value, bool) or not isinstance(value, kind):
+        what = "a whole number" if kind is numbers.Integral else "a number"
+        raise TypeError(f"{option['name'].replace('-', '_')} is {value!r}: give {what}")
+    return repr(int(value) if kind is numbers.Integral else float(value))
+
+
+def words_of(option, value):
+    """The words of the command line for an option's value; None: it is not given."""
+    name = f"--{option['name']}"
+    if value is None:
+        return []
+    if option["type"] == "flag":
+        if not isinstance(value, bool):
+            raise TypeError(f"{option['name'].replace('-', '_')} is {value!r}: give True or False")
+        return [name] if value else []
+    if option["type"] in ("integer", "real"):
+        return [f"{name}={_number(option, value)}"]
+    values = value if isinstance(value, (list, tuple)) else [value]
+    if option["type"] != "texts":
+        values = [",".join(str(one) for one in values)]
+    return [f"{name}={os.fspath(one) if isinstance(one, os.PathLike) else one}" for one in values]

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: sagitta.fit, train, encode, refit and evaluate of arrays, files and generators give the
+bytes of the shell's; warnings and errors are the program's, in Python's words; Ctrl-C, resume, and
+whatever raises leaves no process and no file."""
+import contextlib
+import doctest
+import glob
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+
+import h5py
+import numpy as np
+
+from peer import PACKAGE
+from tap import SAGITTA, SOURCE, claim, done_testing, need, ok, peer_missing, sagitta as program
+
+os.environ.update(SAGITTA_PROGRAM=os.path.abspath(SAGITTA), OMPI_ALLOW_RUN_AS_ROOT="1",
+                  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+import sagitta  # noqa: E402, which is given its program
+
+ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+N, K = 1024, 48
+HOW = {"atoms": K, "top_s": 4, "sweeps": 2}
+WORDS = [w for k, v in HOW.items() for w in (f"--{k.replace('_', '-')}", v)]
+SHARED = tempfile.TemporaryDirectory(prefix="shared-")  # ranks' own /dev/shm: others use that
+os.environ["OMPI_MCA_btl_vader_backing_directory"] = SHARED.name
+LONG = {"atoms": 300, "top_s": 16, "tolerance": 0, "sweeps": 12, "threads": 1, "update": "atoms"}
+
+
+def same(a, b, what):
+    """Two results, folders or Runs, which are there as long as these."""
+    done = program("diff", getattr(a, "path", a), getattr(b, "path", b))
+    ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")
+
+
+def raised(kind, words, call, *rest, **more):
+    """call() raises this, with these words."""
+    try:
+        call(*rest, **more)
+    except kind as error:
+        return ok(type(error) is kind and all(w in str(error) for w in words), f"{words}: {error}")
+    except BaseException as error:  # noqa: B036, which is what is looked for
+        return ok(False, f"{words}: {type(error).__name__} {error}")
+    return ok(False, f"{words}: nothing was said")
+
+
+def sources(at, x):
+    """The rows as everything that is taken, by name."""
+    with h5py.File(f"{at}/s.h5", "w") as f:
+        f["a/rows"] = x
+    os.makedirs(f"{at}/shards")
+    for i in range(12):
+        np.save(f"{at}/shards/part{i:02}.npy", x[i * 90:(i + 1) * 90])
+    np.save(f"{at}/x.npy", x)
+    found = {"array": x, "three dimensions": x.reshape(4, N // 4, -1), "other order":
+             np.asfortranarray(x), "generator": (x[i:i + 100] for i in range(0, N, 100)),
+             "list of batches": iter([x[:1000].reshape(10, 100, -1), x[1000:]]),
+             "memmap": np.load(f"{at}/x.npy", mmap_mode="r"), "part of a memmap":
+             np.load(f"{at}/x.npy", mmap_mode="r")[:], "path": f"{at}/x.npy",
+             "path in a file": f"{at}/s.h5:/a/rows", "folder": f"{at}/shards",
+             "h5py, reading": h5py.File(f"{at}/s.h5")["a/rows"]}
+    try:
+        import torch
+        found["tensor"] = torch.from_numpy(x).requires_grad_()
+    except ImportError:
+        peer_missing("no PyTorch")
+    return found
+
+
+@claim("every kind of rows gives the bytes of the shell's")
+def check_sources(at, x):
+    np.save(f"{at}/shell.npy", x)
+    need(program("fit", "--rows", f"{at}/shell.npy", *WORDS, "--output", f"{at}/shell"), "shell")
+    for name, rows in sources(at, x).items():
+        same(f"{at}/shell", sagitta.fit(rows, **HOW), name)
+    same(f"{at}/shell", sagitta.fit(x, ranks=2, output=f"{at}/two", **HOW), "two ranks")
+    padded = np.concatenate([x, x[:50] * np.nan])
+    same(f"{at}/shell", sagitta.fit(padded, mask=np.arange(N + 50) < N, **HOW), "a mask")
+    half = x.astype("f2")
+    np.save(f"{at}/half.npy", half)
+    need(program("fit", "--rows", f"{at}/half.npy", *WORDS, "--output", f"{at}/half"), "float16")
+    same(f"{at}/half", sagitta.fit(half, **HOW), "float16")
+
+
+@claim("train, encode, refit and evaluate are the program's too")
+def check_calls(at, x):
+    run = sagitta.open(f"{at}/shell")
+    rows = ["--rows", f"{at}/shell.npy"]
+    need(program("encode", *rows, "--dictionary", f"{at}/shell", "--top-s", 6, "--output",
+                 f"{at}/codes"), "encode")
+    made = sagitta.encode(x, run, top_s=6)
+    same(f"{at}/codes", made, "encode")
+    atoms = sagitta.encode(x - run.dictionary.mean, run.dictionary.atoms, top_s=6, rounds=8)
+    ok(atoms.codes.shape == (N, K), "atoms as an array")
+    need(program("refit", *rows, "--dictionary", f"{at}/shell", "--supports", f"{at}/codes",
+                 "--sweeps", 1, "--output", f"{at}/refit"), "refit")
+    same(f"{at}/refit", sagitta.refit(x, made, sweeps=1), "refit")
+    need(program("train", *rows, "--atoms", K, "--top-s", 4, "--steps", 3, "--output",
+                 f"{at}/train"), "train")
+    same(f"{at}/train", sagitta.train(x, atoms=K, top_s=4, steps=3), "train")
+    facts = sagitta.evaluate(x, made)
+    ok(facts["explained_variance"] == made.metrics["explained_variance"] and 5 < facts["l0"] <= 6,
+       f"evaluate: {facts}")
+    held = sagitta.fit(x[:800], holdout=x[800:], **HOW)
+    ok(held.page["options"]["holdout"].startswith("/proc/"), "rows to judge by")
+
+
+@claim("keywords are the options that --describe lists")
+def check_options(x):
+    from sagitta.program import OWN, option_of, options_of, words_of
+    for command in "fit", "train", "encode", "refit", "evaluate":
+        for name, option in options_of(command).items():
+            if name in OWN:
+                raised(TypeError, [], option_of, command, name.replace("-", "_"))
+                continue
+            ok(option_of(command, name.replace("-", "_")) is option, f"{command} {name}")
+            value = {"flag": True, "integer": 7, "real": 0.1}.get(option["type"], "w")
+            want = f"--{name}" + ("" if value is True else f"={value}")
+            ok(words_of(option, value) == [want] and words_of(option, None) == [], want)
+    raised(TypeError, ["fit() has no option top_z", "top_s?"], sagitta.fit, x, atoms=8, top_z=3)
+    raised(TypeError, ["sweeps is 2.5", "whole"], sagitta.fit, x, atoms=8, sweeps=2.5)
+    raised(TypeError, ["sweeps is True"], sagitta.fit, x, atoms=8, sweeps=True)
+    raised(TypeError, ["rho is '1'", "a number"], sagitta.fit, x, atoms=8, rho="1")
+    raised(TypeError, ["uncentered is 1", "True or False"], sagitta.fit, x, atoms=8, uncentered=1)
+    raised(TypeError, ["progress is 3"], sagitta.fit, x, atoms=8, progress=3)
+
+
+@claim("rows that are none are refused, and what the program refuses is said in Python's words")
+def check_errors(at, x):
+    raised(TypeError, ["int64", "astype"], sagitta.fit, np.ones((9, 3), int), atoms=2)
+    raised(TypeError, ["complex"], sagitta.fit, np.ones((9, 3), complex), atoms=2)
+    raised(ValueError, ["(9,)", "(N, P)"], sagitta.fit, np.ones(9), atoms=2)
+    raised(ValueError, ["no batch"], sagitta.fit, iter([]), atoms=2)
+    raised(ValueError, ["a batch has 3 columns"], sagitta.fit, iter([x[:9], x[:9, :3]]), atoms=2)
+    raised(ValueError, ["mask has 5"], sagitta.fit, x, atoms=2, mask=np.ones(5, bool))
+    raised(TypeError, ["mask="], sagitta.fit, f"{at}/x.npy", atoms=2, mask=np.ones(N, bool))
+    raised(TypeError, ["output="], sagitta.fit, x, atoms=2, resume=True)
+    bad = x.copy()
+    bad[7, 5] = np.nan
+    raised(sagitta.InputError, ["row 7", "X"], sagitta.fit, bad, atoms=2)
+    raised(sagitta.InputError, ["'atoms' is 0"], sagitta.fit, x, atoms=0)
+    raised(sagitta.Error, ["there is no"], sagitta.refit, x, f"{at}/nothing")
+    ok(issubclass(sagitta.InputError, ValueError) and issubclass(sagitta.InputError,
+                                                                 sagitta.Error), "it is both")
+
+
+@claim("what the program warns of is a warning of Python, once a job and by its class")
+def check_warnings(x):
+    massive = x.copy()
+    massive[::100] *= 300
+    for kind, words, rows, more in (
+            (sagitta.MassiveRows, ["massive", "max_norm=8"], massive, {}),
+            (sagitta.Transposed, ["X has 300 rows of 384 columns"], x[:300], {}),
+            (sagitta.TopS, ["top-s is 9, there are 5 atoms"], x, {"atoms": 5, "top_s": 9}),
+            (sagitta.FewHeldOut, ["holdout="], x, {})):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run = sagitta.fit(rows, **{**HOW, **more})
+        own = [w for w in caught if w.category is kind]
+        ok(len(own) == 1 and own[0].filename == __file__ and
+           all(word in str(own[0].message) for word in words), f"{kind.__name__}: {own}")
+        ok(any(isinstance(w, kind) for w in run.warnings), f"{kind.__name__}: of the run")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sagitta.encode(x + 100, x[:9] / np.linalg.norm(x[:9], axis=1)[:, None], top_s=2,
+                       normalize=True)
+    ok([w.category for w in caught].count(sagitta.NoMean) == 1, f"no mean: {caught}")
+
+
+def left():
+    """What a job might leave: children, descriptors, files of ranks in memory, folders."""
+    with open(f"/proc/self/task/{threading.get_native_id()}/children", encoding="ascii") as f:
+        children = f.read()
+    return (children, sorted(os.listdir("/proc/self/fd")), sorted(os.listdir(SHARED.name)),
+            sorted(glob.glob(os.path.join(tempfile.gettempdir(), "sagitta-*"))))
+
+
+class Cut(Exception):
+    """What a test raises."""
+
+
+def cut_at(count):
+    def progress(event):
+        nonlocal count
+        count -= 1
+        if count <= 0:
+            raise Cut
+    return progress
+
+
+def batches(x):
+    yield x[:100]
+    raise Cut
+
+
+@claim("whatever raises, and at whatever step, leaves no process and no file")
+def check_cut(at, x):
+    before = left()
+    for count in 1, 2, 5:
+        raised(Cut, [], sagitta.fit, x, progress=cut_at(count), **LONG)
+        ok(left() == before, f"progress {count}: {before} {left()}")
+        raised(Cut, [], sagitta.fit, x, progress=cut_at(count), ranks=2, **LONG)
+        ok(left() == before, f"progress {count}, two ranks: {before} {left()}")
+    raised(Cut, [], sagitta.fit, batches(x), **HOW)
+    ok(left() == before, f"a generator: {left()}")
+    raised(sagitta.Error, [], sagitta.fit, x, output="/proc/nothing/here", **HOW)
+    raised(sagitta.InputError, [], sagitta.fit, x[:0], **HOW)
+    ok(left() == before, f"the program refuses: {left()}")
+    os.environ["SAGITTA_PROGRAM"] = f"{at}/nothing"
+    raised(sagitta.Error, ["SAGITTA_PROGRAM"], sagitta.fit, x, **HOW)
+    os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)
+    ok(left() == before, f"no program: {left()}")
+
+
+@claim("Ctrl-C asks, resume=True goes on to the same bytes; without output= the folder stays")
+def check_interrupt(at, x):
+    whole = sagitta.fit(x, **LONG)
+    for output in f"{at}/cut", None:
+        began = left()
+
+        def press(event):
+            os.kill(os.getpid(), signal.SIGINT)
+        try:
+            sagitta.fit(x, output=output, progress=press_once(press), **LONG)
+            ok(False, "it was not interrupted")
+            continue
+        except sagitta.Interrupted as stop:
+            ok(isinstance(stop, KeyboardInterrupt) and os.path.isdir(stop.output) and
+               f"output={stop.output!r}, resume=True" in str(stop), f"it says how: {stop}")
+            place = stop.output
+        ok(left()[:3] == began[:3], f"nothing else is left: {left()}")
+        same(whole, sagitta.fit(x, output=place, resume=True, **LONG), "resumed")
+        if output is None:
+            subprocess.run(["rm", "-r", place], check=True)
+
+
+def press_once(press):
+    """Of progress, at the first event after a sweep began."""
+    pressed = []
+
+    def progress(event):
+        if not pressed and event["what"] not in ("mean", "norms"):
+            pressed.append(1)
+            press(event)
+    return progress
+
+
+KILLED = """
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import numpy as np, sagitta
+print("begun", flush=True)
+sagitta.fit(np.load(sys.argv[2]), output=sys.argv[3], atoms=600, top_s=16, tolerance=0,
+            sweeps=5000, threads=1, progress=lambda event: print(event["what"], flush=True))
+"""
+
+
+@claim("a job whose Python is killed ends by itself, and can be resumed")
+def check_killed(at):
+    done = subprocess.Popen([sys.executable, "-c", KILLED, PACKAGE, f"{at}/x.npy", f"{at}/killed"],
+                            stdout=subprocess.PIPE, text=True)
+    for line in done.stdout:
+        if line.strip() not in ("begun", "mean", "norms"):
+            break
+    with open(f"/proc/{done.pid}/task/{done.pid}/children", encoding="ascii") as f:
+        child = int(f.read().split()[0])
+    done.kill()
+    done.wait()
+    done.stdout.close()
+    for _ in range(200):
+        with contextlib.suppress(ProcessLookupError):
+            if open(f"/proc/{child}/stat").read().split(") ")[1][0] == "Z":
+                break
+        if not os.path.exists(f"/proc/{child}"):
+            break
+        time.sleep(0.1)
+    else:
+        ok(False, "the job is still there after 20 s")
+        os.kill(child, signal.SIGKILL)
+    with open(f"{at}/killed/run.log", encoding="utf-8") as f:
+        log = f.read()
+    ok("the end of the program that started it" in log, f"it says why: {log[-300:]}")
+
+
+@claim("the example of the docstring runs")
+def check_docstring():
+    with warnings.catch_warnings():
+        done = doctest.testmod(sagitta.calls)
+    ok(done.attempted > 3 and not done.failed, f"{done}")
+
+
+def main():
+    x = h5py.File(ROWS)["rows"][:N]
+    with tempfile.TemporaryDirectory() as at:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check_sources(at, x)
+            check_calls(at, x)
+            check_options(x)
+            check_errors(at, x)
+            check_cut(at, x)
+            check_interrupt(at, x)
+        check_warnings(x)
+        check_killed(at)
+        check_docstring()
+    done_testing()
+
+
+if __name__ == "__main__":
+    main()
