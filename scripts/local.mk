@@ -18,7 +18,7 @@ dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/resu
   %D%/python/sagitta/torch.py %D%/python/sagitta/live.py %D%/python/sagitta/least_squares.py
 pythonexamplesdir = $(pythonpackagedir)/examples
 dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py \
-  %D%/python/examples/capture_attention.py %D%/python/examples/write_rows.py
+  %D%/python/examples/capture_attention.py %D%/python/examples/write_rows.py %D%/python/examples/watch_features.py
 dist_bashcomp_DATA = %D%/completion/sagitta
 
 # Recipes of others, and a modulefile with the places of this installation.

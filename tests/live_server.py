@@ -11,7 +11,7 @@ import sys
 import time
 
 from jobs import environment
-from tap import SAGITTA, SOURCE, sagitta, skip_all
+from tap import SAGITTA, SOURCE, peer_missing_all, sagitta, skip_all
 
 sys.path.insert(0, os.path.join(SOURCE, "scripts", "python"))
 
@@ -21,7 +21,7 @@ def need_zmq():
     try:
         import zmq  # noqa: F401, the client wants it
     except ImportError:
-        skip_all("there is no pyzmq")
+        peer_missing_all("no pyzmq here")
     done = sagitta("serve", "--dictionary", "none.h5")
     if done.returncode == 69 and "--with-zmq" in done.stderr:
         skip_all("the program has no ZeroMQ")

@@ -213,7 +213,7 @@ EXTRA_DIST += %D%/attention_data.h %D%/attend_problem.h %D%/pieces_made.h %D%/va
   %D%/device_triad.h %D%/triad_case.h %D%/triad_oracle.h %D%/train_cases.h %D%/device_train.h \
   %D%/find_codes_cases.h %D%/find_run_cases.h \
   %D%/device_steps.h %D%/shard_files.py \
-  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py %D%/live_server.py %D%/capture_files.py
+  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py %D%/live_server.py %D%/bert_model.py %D%/capture_files.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
   %D%/expected/terminal $(SCRIPT_TESTS)
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)

@@ -3,14 +3,17 @@
 bit, live or bulk, whatever else is served, for every policy, and from NumPy and PyTorch, in f32,
 f16 and bf16; entries that are asked for are the first, or those that are watched."""
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 
 import h5py
 import numpy as np
 
+from bert_model import WINDOW, WORDS, model_made
 from live_server import Served, need_zmq
-from tap import FULL, SOURCE, claim, done_testing, ok, sagitta, skip
+from tap import FULL, SOURCE, claim, done_testing, ok, peer_missing, sagitta
 
 live = need_zmq()
 REAL = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
@@ -154,11 +157,46 @@ def check_types(served, case):
         try:
             import torch
         except ImportError:
-            return skip("there is no PyTorch")
+            return peer_missing("there is no PyTorch")
         for dtype in torch.float32, torch.float16, torch.bfloat16:
             rows = torch.tensor(case.rows[:30]).to(dtype)
             a, b = server.encode(rows), server.encode(rows.to(torch.float32).numpy())
             ok(a.codes.tobytes() == b.codes.tobytes(), f"{dtype}")
+
+
+@claim("watch_features.py prints the strongest atoms of a model's states, token by token")
+def check_example(folder):
+    model_made(folder)
+    tokens = np.random.default_rng(2).integers(3, WORDS, 3 * WINDOW)
+    np.save(f"{folder}/tokens.npy", tokens)
+    with open(f"{folder}/words.txt", "w") as f:
+        f.writelines(f"word{i}\n" for i in range(WORDS))
+    examples = os.path.join(SOURCE, "scripts", "python", "examples")
+    words = ["--model", folder, "--tokens", f"{folder}/tokens.npy", "--window", WINDOW, "--begin",
+             1, "--end", 2, "--layer", 2]
+
+    def example(name, *more):
+        done = subprocess.run([sys.executable, f"{examples}/{name}.py", *map(str, [*words, *more])],
+                              capture_output=True, text=True, timeout=60)
+        ok(done.returncode == 0, f"{name}: {done.stderr[-300:]}")
+        return done.stdout.splitlines()
+    example("write_rows", "--output", f"{folder}/states.h5")
+    need("seed", "--rows", f"{folder}/states.h5", "--atoms", 16, "--output", f"{folder}/a.h5")
+    need("encode", "--rows", f"{folder}/states.h5", "--dictionary", f"{folder}/a.h5", "--top-s", 4,
+         "--output", f"{folder}/states-codes.h5")
+    with h5py.File(f"{folder}/states-codes.h5") as f:
+        atoms = f["supports/indices"][:].reshape(-1, 4)
+    with Served(folder, "--dictionary", f"{folder}/a.h5", "--top-s", 4) as served:
+        shown = ["--words", f"{folder}/words.txt", "--listen", served.path]
+        lines = [line.split() for line in example("watch_features", "--top", 2, *shown)]
+        ok([line[0] for line in lines] == [f"word{t}" for t in tokens], "a line for each token")
+        found = np.array([[int(w.split(":")[0]) for w in line[1:]] for line in lines])
+        near = (found == atoms[:, :2]).mean()  # the file has states in float16, the server in f32
+        ok(found.shape == (len(tokens), 2) and near > 0.9, f"atoms as of the file: {near}")
+        one = int(atoms[0, 0])
+        lines = example("watch_features", "--watch", one, *shown)
+        near = len(lines) - int((atoms == one).any(axis=1).sum())
+        ok(lines and abs(near) < 3 and all(f" {one}:" in line for line in lines), f"{lines[:3]}")
 
 
 def main():
@@ -169,6 +207,7 @@ def main():
         with Served(folder, *cases[1].words, *STEPS) as served:
             check_entries(served, cases[1])
             check_types(served, cases[1])
+        check_example(folder)
     done_testing()
 
 

@@ -2,10 +2,8 @@
 """Claim: scripts/python/examples/write_rows.py makes the states of a BERT encoder, as its formulas
 give them in float64, token by token; its tokens are those of the rows of input/; and `harvest` of
 what capture_attention.py keeps, also of the capture in input/, is the model's own attention."""
-import json
 import math
 import os
-import struct
 import subprocess
 import sys
 import tempfile
@@ -18,41 +16,11 @@ peer_needed("numpy", "h5py", "scipy")
 import h5py  # noqa: E402, after a Python that has them was found
 import numpy as np  # noqa: E402
 
-P, HEADS, INNER, WORDS, WINDOW, WINDOWS, LAYERS = 12, 3, 20, 40, 8, 20, 2
+from bert_model import HEADS, LAYERS, P, WINDOW, WORDS, model_made  # noqa: E402
+
+WINDOWS = 20
 NEAR = 2e-3  # of states of size 1 that are rounded to float16
 CLOSE = 2e-6  # of the largest value: two ways to add up a row of float32
-
-
-def model_made(folder):
-    """Random weights, as a file of them; returns the weights."""
-    random = np.random.default_rng(0)
-    sizes = {"query": (P, P), "key": (P, P), "value": (P, P)}
-    shapes = {"embeddings.word_embeddings.weight": (WORDS, P),
-              "embeddings.position_embeddings.weight": (WINDOW + 2, P),
-              "embeddings.token_type_embeddings.weight": (2, P)}
-    for i in range(LAYERS):
-        at = f"encoder.layer.{i}."
-        parts = {at + f"attention.self.{n}": s for n, s in sizes.items()}
-        parts |= {at + "attention.output.dense": (P, P), at + "intermediate.dense": (INNER, P),
-                  at + "output.dense": (P, INNER)}
-        for name, shape in parts.items():
-            shapes |= {name + ".weight": shape, name + ".bias": shape[:1]}
-        for name in "attention.output.LayerNorm", "output.LayerNorm":
-            shapes |= {at + name + ".weight": (P,), at + name + ".bias": (P,)}
-    shapes |= {f"embeddings.LayerNorm.{n}": (P,) for n in ("weight", "bias")}
-    weights = {n: random.standard_normal(s).astype("<f4") * 0.5 for n, s in shapes.items()}
-    header, begin = {}, 0
-    for name, w in weights.items():
-        header["bert." + name] = dict(dtype="F32", shape=w.shape,
-                                      data_offsets=[begin, begin + w.nbytes])
-        begin += w.nbytes
-    text = json.dumps(header).encode()
-    with open(f"{folder}/model.safetensors", "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(w.tobytes() for w in
-                                                               weights.values()))
-    with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
-        json.dump(dict(num_hidden_layers=LAYERS, num_attention_heads=HEADS, hidden_act="gelu"), f)
-    return {n: w.astype("f8") for n, w in weights.items()}
 
 
 def norm(w, name, x):
