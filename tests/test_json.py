@@ -463,6 +463,8 @@ def check_documents(p):
         text = f.read()
     p.tell("inspect", p.fit, "--atom", 3)
     p.tell("synth", "--n-rows", 7, "--output", p.at("plain"))
+    p.tell("fit", "--find", "features", "--rows", p.rows, "--atoms", 12, "--l0", 2.5, "--output",
+           p.at("features"))
     p.tell("compare", p.dictionary, p.dictionary)
     p.tell("detect", "--rows", p.rows, "--dictionary", p.dictionary, "--codes", p.run, "--output",
            p.at("detect"))

@@ -100,7 +100,9 @@ def check_statistics(folder):
 def check_refused(folder):
     path = os.path.join(folder, "refused")
     for words, code, text in (
-            (["--atoms", 512, "--trees", 7], 2, "'--trees' is 7, whose 595 features"),
+            (["--atoms", 512, "--trees", 7], 2,
+             "'--trees' is 7, whose 595 features are more than the 512 of '--atoms': at most 6 "
+             "fit; lower '--trees', or raise '--atoms'"),
             (["--atoms", 500], 2, "'--columns' is missing"),
             (["--least", 0.5], 2, "'--least' is 0.5"),
             (["--least", 0], 2, "'--least' is 0"),
