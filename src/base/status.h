@@ -53,6 +53,8 @@ int status_set(int code, const char *message);
   do {                                                                                             \
     if (!(cond)) FAIL(code, __VA_ARGS__);                                                          \
   } while (0)
+/* What to do about a file whose parts contradict each other: the end of a message. */
+#define ANEW "; copy the file again, or make it anew"
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
 #endif

@@ -366,7 +366,7 @@ static int inputs_open(const struct run *run, struct encode_state *job, struct e
   const struct row_source *rows = &job->rows.source;
   const struct atom_source *atoms = &job->dictionary.source;
   TRY(columns_check(rows, atoms));
-  CHECK(atoms->k > 0, ERR_INPUT, "'%s' has no atoms", atoms->name);
+  CHECK(atoms->k > 0, ERR_INPUT, "'%s' has no atoms: give a dictionary that has some", atoms->name);
   CHECK(atoms->d == 1 || strcmp(o->codes, "nonnegative") != 0, ERR_USAGE,
         "'--codes' is nonnegative, but the atoms of '%s' are frames of %d vectors, whose codes "
         "have no sign",

@@ -163,9 +163,10 @@ static int inputs_open(struct refit_job *j)
   TRY(rows_input_open(&j->holdout, j->o->holdout));
   TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->inputs.rows, "--rows"));
   const struct row_source *held = &j->holdout.source, *rows = &j->inputs.rows.source;
-  CHECK(held->p == rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d", held->name, held->p,
-        rows->name, rows->p);
-  CHECK(held->n > 0, ERR_INPUT, "'%s' has no rows", held->name);
+  CHECK(held->p == rows->p, ERR_INPUT,
+        "'%s' has %d columns, '%s' has %d: give rows as wide as the fitted ones", held->name,
+        held->p, rows->name, rows->p);
+  CHECK(held->n > 0, ERR_INPUT, "'%s' has no rows: give some, or leave --holdout out", held->name);
   return OK;
 }
 

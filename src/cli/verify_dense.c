@@ -158,7 +158,9 @@ static int rows_take(const struct verify_dense_options *o, const struct supports
   const struct row_source *s = &rows.source;
   if (!status && (s->p != c->p || s->n != in->source.n))
     status = status_fail(ERR_INPUT, __FILE__, __LINE__,
-                         "'%s' has %lld rows of %d columns, the codes are of %lld rows of %d",
+                         "'%s' has %lld rows of %d columns, the codes are of %lld rows of %d: give "
+                         "the rows that were "
+                         "encoded",
                          s->name, (long long)s->n, s->p, (long long)in->source.n, c->p);
   if (!status) status = s->read(s->self, 0, c->n, c->error);
   if (!status) status = rows_check(c->error, c->n, c->p, 0, s->name);
@@ -172,11 +174,13 @@ static int codes_take(const struct verify_dense_options *o, const struct support
                       const struct atom_source *atoms, struct supports *codes, struct dense_case *c)
 {
   const struct support_source *s = &in->source;
-  CHECK(s->has_codes, ERR_INPUT, "'%s' has scores, not codes", s->name);
+  CHECK(s->has_codes, ERR_INPUT, "'%s' has scores, not codes: make codes with `sagitta encode`",
+        s->name);
   CHECK(s->d == 1 && atoms->d == 1, ERR_INPUT, "'%s' has frames: training has single atoms",
         s->name);
-  CHECK(s->k == atoms->k, ERR_INPUT, "'%s' is of %d atoms, '%s' has %d", s->name, s->k, atoms->name,
-        atoms->k);
+  CHECK(s->k == atoms->k, ERR_INPUT,
+        "'%s' is of %d atoms, '%s' has %d: give the dictionary of these codes", s->name, s->k,
+        atoms->name, atoms->k);
   CHECK(s->n > 0, ERR_INPUT, "'%s' has no rows", s->name);
   CHECK(!in->mean || in->mean_length == atoms->p, ERR_INPUT, "'%s' has a mean of %lld columns",
         s->name, (long long)in->mean_length);

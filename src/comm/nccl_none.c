@@ -13,7 +13,7 @@ void comm_gpus_library(char *text, size_t capacity)
 int gpus_open(struct comm *c, struct device *dev, gidx message)
 {
   (void)c, (void)dev, (void)message;
-  FAIL(ERR_DEVICE, "this program was built without NCCL");
+  FAIL(ERR_DEVICE, "this program was built without NCCL: configure it again with --with-nccl=DIR");
 }
 
 void gpus_close(struct comm *c)

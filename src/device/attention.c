@@ -28,7 +28,8 @@ static int attend_check_piece(const struct attend_plan *p, gidx s)
 {
   gidx queries = p->start[s + 1] - p->start[s], at = p->at[s], far = at < 0 ? -at : at;
   CHECK(queries + p->length[s] + far <= ATTEND_POSITIONS, ERR_DEVICE,
-        "a piece of sequence %lld is %lld positions from its queries: a GPU takes at most %d",
+        "a piece of sequence %lld is %lld positions from its queries: a GPU takes at most %d, "
+        "--device cpu any",
         (long long)s, (long long)far, ATTEND_POSITIONS);
   for (gidx i = 0; i < queries; i += imax(queries - 1, 1)) {
     gidx from, end;
@@ -45,8 +46,8 @@ static int attend_check_sequence(const struct attend_plan *p, gidx s)
   long long length = p->length[s], queries = p->start[s + 1] - p->start[s];
   CHECK(queries >= 0, ERR_INPUT, "sequence %lld has %lld queries", (long long)s, queries);
   CHECK(length >= 0 && length + queries <= ATTEND_POSITIONS, ERR_DEVICE,
-        "sequence %lld has %lld positions: a GPU takes at most %d", (long long)s, length,
-        ATTEND_POSITIONS);
+        "sequence %lld has %lld positions: a GPU takes at most %d, --device cpu any", (long long)s,
+        length, ATTEND_POSITIONS);
   TRY(p->goes_on ? attend_check_piece(p, s) : attend_check_place(p, s));
   if (!p->table) {
     CHECK(length == 0 || (p->cell[s] >= 0 && p->cell[s] <= p->cells - length), ERR_INPUT,
@@ -74,9 +75,10 @@ static int attend_check(const struct attend_plan *p)
         "%d heads of q and %d of k", a->heads, a->kv_heads);
   CHECK(a->d >= 1 && a->dv >= 1, ERR_INPUT, "heads of %d and %d columns", a->d, a->dv);
   CHECK(imax(a->d, a->dv) <= ATTEND_COLUMNS, ERR_DEVICE,
-        "heads have %d and %d columns: a GPU takes at most %d", a->d, a->dv, ATTEND_COLUMNS);
-  CHECK(p->cells >= 0 && p->cells <= INT32_MAX, ERR_DEVICE, "%lld cells: a GPU takes at most %d",
-        (long long)p->cells, INT32_MAX);
+        "heads have %d and %d columns: a GPU takes at most %d, --device cpu any", a->d, a->dv,
+        ATTEND_COLUMNS);
+  CHECK(p->cells >= 0 && p->cells <= INT32_MAX, ERR_DEVICE,
+        "%lld cells: a GPU takes at most %d, --device cpu any", (long long)p->cells, INT32_MAX);
   CHECK(!p->table || p->size >= 1, ERR_INPUT, "blocks of %d cells", p->size);
   for (gidx s = 0; s < p->sequences; s++) TRY(attend_check_sequence(p, s));
   return OK;

@@ -36,9 +36,10 @@ static int arrays_make(struct judge *j)
 /* Are the rows of all ranks not all the same? */
 static int variance_check(const struct judge *j)
 {
-  CHECK(j->c->rank || j->tss > 0, ERR_INPUT,
-        "the held-out rows of '%s' do not vary: their explained variance is not defined",
-        j->rows->name);
+  CHECK(
+      j->c->rank || j->tss > 0, ERR_INPUT,
+      "the held-out rows of '%s' do not vary: their explained variance is not defined: give others",
+      j->rows->name);
   return OK;
 }
 

@@ -97,10 +97,11 @@ int fit_sources_open(struct fit *f)
   f->parts = (f->fitted.n + f->part_rows - 1) / f->part_rows;
   f->sweeps = t->sweeps * f->parts;
   CHECK(!t->start || t->start->sweep <= f->sweeps, ERR_INPUT,
-        "%lld of %lld sweeps are done: '--sweeps' is too small", (long long)t->start->sweep,
-        (long long)f->sweeps);
-  CHECK(f->sweeps < INT32_MAX, ERR_INPUT, "%lld sweeps over %lld parts are too many",
-        (long long)t->sweeps, (long long)f->parts);
+        "%lld of %lld sweeps are done: give --sweeps of as many or more",
+        (long long)t->start->sweep, (long long)f->sweeps);
+  CHECK(f->sweeps < INT32_MAX, ERR_INPUT,
+        "%lld sweeps over %lld parts are too many: lower --sweeps", (long long)t->sweeps,
+        (long long)f->parts);
   f->result->top_s = (idx)imin(t->top_s, t->k);
   f->result->fitted_rows = f->fitted.n;
   f->result->held_rows = f->held.n;

@@ -119,9 +119,10 @@ int attributes_check(const struct h5_file *f)
   TRY(both_hash(f, hashes));
   for (int in_run = 0; in_run < 2; in_run++) {
     TRY(h5_read_text(f, in_run ? "/run" : "/", hash_name, stored, sizeof stored));
-    CHECK(strcmp(stored, hashes[in_run]) == 0, ERR_INPUT,
-          "the attributes %s /run of '%s' are not what was written: their SHA-256 is %s, not %s",
-          in_run ? "in" : "outside", f->path, hashes[in_run], stored);
+    CHECK(
+        strcmp(stored, hashes[in_run]) == 0, ERR_INPUT,
+        "the attributes %s /run of '%s' are not what was written: their SHA-256 is %s, not %s" ANEW,
+        in_run ? "in" : "outside", f->path, hashes[in_run], stored);
   }
   return OK;
 }

@@ -130,8 +130,8 @@ static int arrays_open(struct attribution_input *f)
   f->pairs = f->sum.shape[0];
   f->k = (idx)k;
   CHECK(f->indptr.shape[0] == f->pairs + 1 && f->indices.shape[0] == f->data.shape[0], ERR_INPUT,
-        "'%s' has lists of %lld pairs and sums of %lld", f->name, (long long)f->indptr.shape[0] - 1,
-        (long long)f->pairs);
+        "'%s' has lists of %lld pairs and sums of %lld" ANEW, f->name,
+        (long long)f->indptr.shape[0] - 1, (long long)f->pairs);
   return OK;
 }
 
@@ -150,7 +150,7 @@ int attribution_input_open(struct attribution_input *f, const char *name)
   TRY(h5_read_long(&f->h5, GROUP, "heads", &heads));
   TRY(h5_read_long(&f->h5, GROUP, "top", &top));
   CHECK(heads >= 1 && heads <= INT32_MAX && top >= 1 && top <= MAX_TOP_ROWS, ERR_INPUT,
-        "'%s' says %lld heads and lists of %lld", f->name, (long long)heads, (long long)top);
+        "'%s' says %lld heads and lists of %lld" ANEW, f->name, (long long)heads, (long long)top);
   f->heads = (idx)heads, f->top = (idx)top;
   TRY(arrays_open(f));
   f->source = malloc((size_t)top * sizeof *f->source);
@@ -173,8 +173,8 @@ void attribution_input_close(struct attribution_input *f)
 int attribution_input_sequence(const struct attribution_input *f, gidx row, gidx *sequence)
 {
   TRY(h5_array_read(&f->sequence, row, 1, TYPE_I64, sequence));
-  CHECK(*sequence >= 0, ERR_INPUT, "row %lld of '%s' is of sequence %lld", (long long)row, f->name,
-        (long long)*sequence);
+  CHECK(*sequence >= 0, ERR_INPUT, "row %lld of '%s' is of sequence %lld" ANEW, (long long)row,
+        f->name, (long long)*sequence);
   return OK;
 }
 
@@ -186,14 +186,14 @@ int attribution_input_list(const struct attribution_input *f, gidx pair, idx mos
   TRY(h5_array_read(&f->sum, pair, 1, TYPE_F64, sum));
   gidx length = start[1] - start[0];
   CHECK(start[0] >= 0 && length >= 0 && length <= f->top && start[1] <= f->indices.shape[0],
-        ERR_INPUT, "pair %lld of '%s' has sources %lld .. %lld", (long long)pair, f->name,
+        ERR_INPUT, "pair %lld of '%s' has sources %lld .. %lld" ANEW, (long long)pair, f->name,
         (long long)start[0], (long long)start[1] - 1);
   *n = (idx)imin(length, most);
   *source = f->source, *value = f->value;
   if (!*n) return OK;
   TRY(h5_array_read(&f->indices, start[0], *n, TYPE_I64, f->source));
   for (idx i = 0; i < *n; i++)
-    CHECK(f->source[i] >= 0, ERR_INPUT, "pair %lld of '%s' has source %lld", (long long)pair,
+    CHECK(f->source[i] >= 0, ERR_INPUT, "pair %lld of '%s' has source %lld" ANEW, (long long)pair,
           f->name, (long long)f->source[i]);
   return h5_array_read(&f->data, start[0], *n, TYPE_F32, f->value);
 }
@@ -212,13 +212,13 @@ static int list_check(const struct look *l, gidx pair, gidx from, gidx end)
 {
   for (gidx i = from; i < end; i++) {
     CHECK(l->column[i] >= 0 && l->column[i] < l->columns, ERR_INPUT,
-          "pair %lld: source %lld is not in 0 .. %lld", (long long)pair, (long long)l->column[i],
-          (long long)l->columns - 1);
+          "pair %lld: source %lld is not in 0 .. %lld" ANEW, (long long)pair,
+          (long long)l->column[i], (long long)l->columns - 1);
     CHECK(isfinite(l->value[i]) && l->value[i] != 0, ERR_INPUT,
-          "pair %lld: the contribution of source %lld is %g", (long long)pair,
+          "pair %lld: the contribution of source %lld is %g" ANEW, (long long)pair,
           (long long)l->column[i], (double)l->value[i]);
     CHECK(i == from || top_before(l->value[i - 1], l->column[i - 1], l->value[i], l->column[i]),
-          ERR_INPUT, "pair %lld: source %lld stands behind a weaker one", (long long)pair,
+          ERR_INPUT, "pair %lld: source %lld stands behind a weaker one" ANEW, (long long)pair,
           (long long)l->column[i]);
   }
   return OK;
@@ -230,11 +230,11 @@ static int piece_check(struct look *l, gidx first, gidx n)
   for (gidx i = 0; i < n; i++) {
     gidx length = l->start[i + 1] - l->start[i];
     CHECK(l->start[0] >= 0 && length >= 0 && length <= l->top, ERR_INPUT,
-          "pair %lld has %lld sources, the file says 0 to %lld", (long long)(first + i),
+          "pair %lld has %lld sources, the file says 0 to %lld" ANEW, (long long)(first + i),
           (long long)length, (long long)l->top);
   }
   gidx begin = l->start[0], count = l->start[n] - begin;
-  CHECK(l->start[n] <= l->indices.shape[0], ERR_INPUT, "pair %lld ends at %lld of %lld",
+  CHECK(l->start[n] <= l->indices.shape[0], ERR_INPUT, "pair %lld ends at %lld of %lld" ANEW,
         (long long)(first + n - 1), (long long)l->start[n], (long long)l->indices.shape[0]);
   TRY(array_reserve(&l->column, &l->column_room, count, sizeof *l->column));
   TRY(array_reserve(&l->value, &l->value_room, count, sizeof *l->value));
@@ -258,13 +258,13 @@ static int lists_check(const struct verify *v, struct look *l)
   l->columns = shape[1];
   CHECK(shape[0] == pairs && heads >= 1 && shape[1] % heads == 0 && l->top >= 1 &&
             l->top <= MAX_TOP_ROWS,
-        ERR_INPUT, "'%s' says shape %lld x %lld, heads %lld, top %lld, and has %lld pairs", GROUP,
-        (long long)shape[0], (long long)shape[1], (long long)heads, (long long)l->top,
+        ERR_INPUT, "'%s' says shape %lld x %lld, heads %lld, top %lld, and has %lld pairs" ANEW,
+        GROUP, (long long)shape[0], (long long)shape[1], (long long)heads, (long long)l->top,
         (long long)pairs);
   for (gidx first = 0; first < pairs; first += PIECE)
     TRY(piece_check(l, first, imin(PIECE, pairs - first)));
   TRY(h5_array_read(&l->indptr, pairs, 1, TYPE_I64, l->start));
-  CHECK(l->start[0] == l->indices.shape[0], ERR_INPUT, "the lists end at %lld of %lld",
+  CHECK(l->start[0] == l->indices.shape[0], ERR_INPUT, "the lists end at %lld of %lld" ANEW,
         (long long)l->start[0], (long long)l->indices.shape[0]);
   return OK;
 }

@@ -87,7 +87,7 @@ static int queries_find(struct capture_input *c)
   struct capture_source *s = &c->source;
   int there;
   s->n = c->q.shape[0];
-  CHECK(s->n >= 1, ERR_INPUT, "'/q' of '%s' has no queries", c->path);
+  CHECK(s->n >= 1, ERR_INPUT, "'/q' of '%s' has no queries: store at least one", c->path);
   TRY(has(c, "/q_start", &there));
   if (there) return starts_read(c, "/q_start", s->n, &s->sequences, &c->start);
   s->sequences = 1;
@@ -180,7 +180,8 @@ static int table_read(struct capture_input *c)
         "'/kv/table' of '%s' has %lld sequences, '/kv/length' %lld, and queries %lld (/q_start)",
         c->path, (long long)a.shape[0], (long long)lengths.shape[0], (long long)n);
   gidx *owner;
-  CHECK(c->k.shape[0] >= 1, ERR_INPUT, "the pool of '%s' has no blocks", c->path);
+  CHECK(c->k.shape[0] >= 1, ERR_INPUT,
+        "the pool of '%s' has no blocks: store those that the table names", c->path);
   TRY(arena_alloc(&c->arena, &owner, c->k.shape[0], sizeof *owner));
   TRY(arena_alloc(&c->arena, &c->used, c->k.shape[0], sizeof *c->used));
   TRY(arena_alloc(&c->arena, &c->kv_start, n + 1, sizeof *c->kv_start));

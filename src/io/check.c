@@ -25,7 +25,7 @@ int check_text(const struct verify *v, const char *object, const char *name, con
 {
   char text[512];
   TRY(h5_read_text(v->file, object, name, text, sizeof text));
-  CHECK(strcmp(text, wanted) == 0, ERR_INPUT, "attribute '%s' of '%s' is '%s', not '%s'", name,
+  CHECK(strcmp(text, wanted) == 0, ERR_INPUT, "attribute '%s' of '%s' is '%s', not '%s'" ANEW, name,
         object, text, wanted);
   return OK;
 }
@@ -40,7 +40,7 @@ static int blocks_run(const struct verify *v, const struct h5_array *a, struct a
   for (int i = 1; i < a->rank; i++) b.width *= a->shape[i];
   gidx rows = b.width < BLOCK_VALUES && b.width > 0 ? BLOCK_VALUES / b.width : 1;
   CHECK(a->rank <= LENGTH(a->shape) && b.width <= INT32_MAX, ERR_INPUT,
-        "'%s' of '%s' has entries of %lld values", a->object, a->path, (long long)b.width);
+        "'%s' of '%s' has entries of %lld values" ANEW, a->object, a->path, (long long)b.width);
   TRY(arena_alloc(arena, &values, rows * b.width, sizeof *values));
   b.values = values;
   for (; b.first < a->shape[0]; b.first += rows) {

@@ -42,7 +42,7 @@ static int vector_read(const struct h5_file *f, const char *object, enum h5_type
   TRY(h5_array_open(f, object, &a));
   int status = OK;
   if (a.rank != 1 || (a.type != TYPE_I32 && a.type != type))
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is not a vector of %s",
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is not a vector of %s" ANEW,
                          object, f->path, type_name(type));
   *count = a.shape[0];
   if (!status) status = arena_alloc(arena, &values, *count, type == TYPE_I64 ? 8 : 4);
@@ -73,13 +73,13 @@ static int lists_read(const struct h5_file *f, struct arena *arena, struct lists
   l->k = -1;
   if (has_colors) TRY(vector_read(f, "/color", TYPE_I32, arena, &l->k, &l->color));
   CHECK(offsets >= 1 && l->count < INT32_MAX && l->start[0] == 0, ERR_INPUT,
-        "'/class_offsets' of '%s' does not begin with 0", f->path);
+        "'/class_offsets' of '%s' does not begin with 0" ANEW, f->path);
   for (gidx c = 0; c < l->count; c++)
     CHECK(l->start[c + 1] >= l->start[c], ERR_INPUT,
-          "'/class_offsets' of '%s' falls from %lld to %lld at class %lld", f->path,
+          "'/class_offsets' of '%s' falls from %lld to %lld at class %lld" ANEW, f->path,
           (long long)l->start[c], (long long)l->start[c + 1], (long long)c);
   CHECK(l->start[l->count] == l->placed, ERR_INPUT,
-        "'/class_offsets' of '%s' ends with %lld, there are %lld atoms", f->path,
+        "'/class_offsets' of '%s' ends with %lld, there are %lld atoms" ANEW, f->path,
         (long long)l->start[l->count], (long long)l->placed);
   return OK;
 }
@@ -88,21 +88,22 @@ static int lists_read(const struct h5_file *f, struct arena *arena, struct lists
  * and that /color says the same. */
 static int lists_color(const struct lists *l, const char *path, idx k, idx *color)
 {
-  CHECK(l->k < 0 || l->k == k, ERR_INPUT, "'%s' has the classes of %lld atoms, not of %d", path,
+  CHECK(l->k < 0 || l->k == k, ERR_INPUT,
+        "'%s' has the classes of %lld atoms, not of %d: give those of these supports", path,
         (long long)l->k, k);
   for (idx a = 0; a < k; a++) color[a] = -1;
   for (gidx c = 0; c < l->count; c++)
     for (gidx e = l->start[c]; e < l->start[c + 1]; e++) {
       idx atom = l->atoms[e];
-      CHECK(atom >= 0 && atom < k, ERR_INPUT, "class %lld of '%s': atom %d is not in 0 .. %d",
+      CHECK(atom >= 0 && atom < k, ERR_INPUT, "class %lld of '%s': atom %d is not in 0 .. %d" ANEW,
             (long long)c, path, atom, k - 1);
-      CHECK(color[atom] < 0, ERR_INPUT, "atom %d is twice in '%s', in classes %d and %lld", atom,
-            path, color[atom], (long long)c);
+      CHECK(color[atom] < 0, ERR_INPUT, "atom %d is twice in '%s', in classes %d and %lld" ANEW,
+            atom, path, color[atom], (long long)c);
       color[atom] = (idx)c;
     }
   for (idx a = 0; l->color && a < k; a++)
     CHECK(l->color[a] == color[a], ERR_INPUT,
-          "'/color' of '%s' says class %d of atom %d, its lists say %d", path, l->color[a], a,
+          "'/color' of '%s' says class %d of atom %d, its lists say %d" ANEW, path, l->color[a], a,
           color[a]);
   return OK;
 }
@@ -131,12 +132,12 @@ int classes_read(struct classes *c, const struct h5_file *file, idx k)
 static int ours_check(const struct lists *l, const char *path)
 {
   for (gidx c = 0; c < l->count; c++) {
-    CHECK(l->start[c] < l->start[c + 1], ERR_INPUT, "class %lld of '%s' is empty", (long long)c,
-          path);
+    CHECK(l->start[c] < l->start[c + 1], ERR_INPUT, "class %lld of '%s' is empty" ANEW,
+          (long long)c, path);
     for (gidx e = l->start[c] + 1; e < l->start[c + 1]; e++)
       CHECK(l->atoms[e - 1] < l->atoms[e], ERR_INPUT,
-            "class %lld of '%s': atoms %d and %d are not in ascending order", (long long)c, path,
-            l->atoms[e - 1], l->atoms[e]);
+            "class %lld of '%s': atoms %d and %d are not in ascending order" ANEW, (long long)c,
+            path, l->atoms[e - 1], l->atoms[e]);
   }
   return OK;
 }

@@ -115,17 +115,17 @@ static int side_check(const struct verify *v, int side, struct partners *p, idx 
   gidx matched;
   for (idx a = 0; a < p->k; a++) {
     CHECK(p->nearest[a] >= 0 && p->nearest[a] < others, ERR_INPUT,
-          "atom %d of '%s': the nearest, %d, is not in 0 .. %d", a, sides[side], p->nearest[a],
+          "atom %d of '%s': the nearest, %d, is not in 0 .. %d" ANEW, a, sides[side], p->nearest[a],
           others - 1);
-    CHECK(fabsf(p->cosine[a]) <= 1 + COSINE_SLACK, ERR_INPUT, "atom %d of '%s': the cosine is %g",
-          a, sides[side], (double)p->cosine[a]);
+    CHECK(fabsf(p->cosine[a]) <= 1 + COSINE_SLACK, ERR_INPUT,
+          "atom %d of '%s': the cosine is %g" ANEW, a, sides[side], (double)p->cosine[a]);
   }
   partners_count(p, above);
   TRY(h5_read_real(v->file, sides[side], "mean_max_cosine", &mean));
   TRY(h5_read_long(v->file, sides[side], "matched", &matched));
   CHECK(memcmp(&mean, &p->mean, sizeof mean) == 0 && matched == p->matched, ERR_INPUT,
-        "'%s' says mean_max_cosine %.17g, matched %lld; its cosines give %.17g, %lld", sides[side],
-        mean, (long long)matched, p->mean, (long long)p->matched);
+        "'%s' says mean_max_cosine %.17g, matched %lld; its cosines give %.17g, %lld" ANEW,
+        sides[side], mean, (long long)matched, p->mean, (long long)p->matched);
   return OK;
 }
 
@@ -139,8 +139,8 @@ static int sides_check(const struct verify *v, struct arena *arena)
   for (int i = 0; i < 2; i++) TRY(side_read(v, i, arena, &p[i]));
   for (int i = 0; i < 2; i++) TRY(side_check(v, i, &p[i], p[1 - i].k, above));
   found = partners_mutual(&p[0], &p[1], above);
-  CHECK(found == mutual, ERR_INPUT, "'%s' says mutual %lld, its lists give %lld", v->file->path,
-        (long long)mutual, (long long)found);
+  CHECK(found == mutual, ERR_INPUT, "'%s' says mutual %lld, its lists give %lld" ANEW,
+        v->file->path, (long long)mutual, (long long)found);
   return OK;
 }
 
@@ -166,18 +166,18 @@ static int pairs_check(const struct pairs *p, struct arena *arena)
   TRY(arena_alloc(arena, &owner, p->l, sizeof *owner));
   for (idx i = 0; i < p->k; i++) {
     idx j = p->match[i];
-    CHECK(j >= -1 && j < p->l, ERR_INPUT, "atom %d of '%s': its match, %d, is not in 0 .. %d", i,
-          pairs_group, j, p->l - 1);
-    CHECK(fabsf(p->cosine[i]) <= 1 + COSINE_SLACK, ERR_INPUT, "atom %d of '%s': the cosine is %g",
-          i, pairs_group, (double)p->cosine[i]);
+    CHECK(j >= -1 && j < p->l, ERR_INPUT, "atom %d of '%s': its match, %d, is not in 0 .. %d" ANEW,
+          i, pairs_group, j, p->l - 1);
+    CHECK(fabsf(p->cosine[i]) <= 1 + COSINE_SLACK, ERR_INPUT,
+          "atom %d of '%s': the cosine is %g" ANEW, i, pairs_group, (double)p->cosine[i]);
     if (j < 0) continue;
-    CHECK(!owner[j], ERR_INPUT, "atoms %d and %d of '%s' have the same match, %d", owner[j] - 1, i,
-          pairs_group, j);
+    CHECK(!owner[j], ERR_INPUT, "atoms %d and %d of '%s' have the same match, %d" ANEW,
+          owner[j] - 1, i, pairs_group, j);
     owner[j] = i + 1;
     count++;
   }
-  CHECK(count == imin(p->k, p->l), ERR_INPUT, "'%s' has %d pairs of %d and %d atoms", pairs_group,
-        count, p->k, p->l);
+  CHECK(count == imin(p->k, p->l), ERR_INPUT, "'%s' has %d pairs of %d and %d atoms" ANEW,
+        pairs_group, count, p->k, p->l);
   return OK;
 }
 
@@ -198,7 +198,7 @@ static int pairs_verify(struct verify *v, struct arena *arena)
     real value;
     TRY(h5_read_real(v->file, pairs_group, numbers[i].name, &value));
     CHECK(memcmp(&value, &numbers[i].value, sizeof value) == 0, ERR_INPUT,
-          "'%s' says %s %.17g; its cosines give %.17g", pairs_group, numbers[i].name, value,
+          "'%s' says %s %.17g; its cosines give %.17g" ANEW, pairs_group, numbers[i].name, value,
           numbers[i].value);
   }
   check_note(v, "pairs     one to one, means and shares follow from cosines");

@@ -88,8 +88,8 @@ static int fitted_read(const struct h5_file *f, const char *name, idx *value)
   int there;
   TRY(h5_attribute_exists(f, "/", name, &there));
   if (there) TRY(h5_read_long(f, "/", name, &wide));
-  CHECK(wide >= 0 && wide <= INT32_MAX, ERR_INPUT, "'%s' says %lld %s", f->path, (long long)wide,
-        name);
+  CHECK(wide >= 0 && wide <= INT32_MAX, ERR_INPUT, "'%s' says %lld %s" ANEW, f->path,
+        (long long)wide, name);
   *value = (idx)wide;
   return OK;
 }
@@ -105,11 +105,11 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
       "'%s' has %d dimensions, a dictionary has 2 (atoms, columns) or 3 (atoms, vectors, columns)",
       s->name, s->rank);
   gidx d = s->rank == 3 ? s->shape[1] : 1, p = s->shape[s->rank - 1];
-  CHECK(s->shape[0] >= 1 && s->shape[0] <= INT32_MAX, ERR_INPUT, "'%s' has %lld atoms", s->name,
-        (long long)s->shape[0]);
+  CHECK(s->shape[0] >= 1 && s->shape[0] <= INT32_MAX, ERR_INPUT, "'%s' has %lld atoms" ANEW,
+        s->name, (long long)s->shape[0]);
   CHECK(d >= 1 && d <= MAX_FRAME, ERR_INPUT,
         "'%s' has frames of %lld vectors, 1 to %d are possible", s->name, (long long)d, MAX_FRAME);
-  CHECK(p >= 1 && p <= INT32_MAX, ERR_INPUT, "'%s' has %lld columns", s->name, (long long)p);
+  CHECK(p >= 1 && p <= INT32_MAX, ERR_INPUT, "'%s' has %lld columns" ANEW, s->name, (long long)p);
   f->source = (struct atom_source){.k = (idx)s->shape[0],
                                    .d = (idx)d,
                                    .p = (idx)p,
@@ -127,7 +127,7 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
   TRY(mean_values_check(f->mean, p, f->file));
   TRY(nonnegative_read(&s->h5, &f->nonnegative));
   CHECK(!f->nonnegative || d == 1, ERR_INPUT,
-        "'%s' says that codes are nonnegative, and has frames of %lld vectors", s->file,
+        "'%s' says that codes are nonnegative, and has frames of %lld vectors" ANEW, s->file,
         (long long)d);
   TRY(fitted_read(&s->h5, "rounds", &f->rounds));
   return fitted_read(&s->h5, "top_s", &f->top_s);
@@ -164,7 +164,8 @@ static int block_check(const struct verify *v, const struct value_block *b)
   if (!v->is_ours) return rows_check(b->values, b->count, (idx)b->width, b->first, a->object);
   idx d = a->rank == 3 ? (idx)a->shape[1] : 1, p = (idx)(b->width / (d ? d : 1));
   CHECK(b->first + b->count <= INT32_MAX && d >= 1 && d <= MAX_FRAME, ERR_INPUT,
-        "'%s' of '%s' has %lld atoms, frames of %d", a->object, a->path, (long long)a->shape[0], d);
+        "'%s' of '%s' has %lld atoms, frames of %d" ANEW, a->object, a->path,
+        (long long)a->shape[0], d);
   TRY(atoms_check(b->values, (idx)b->count, d, p, (idx)b->first, a->object));
   return OK;
 }

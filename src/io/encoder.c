@@ -140,8 +140,8 @@ static int values_read(const struct h5_file *f, const char *path, gidx k, gidx p
   TRY(arena_alloc(arena, &values, k * (p ? p : 1), sizeof *values));
   int status = h5_array_open(f, path, &a);
   if (!status && (a.rank != rank || a.shape[0] != k || (p && a.shape[1] != p)))
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is not of %lld atoms", path,
-                         f->path, (long long)k);
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is not of %lld atoms" ANEW,
+                         path, f->path, (long long)k);
   if (!status) status = h5_array_read(&a, 0, k, TYPE_F32, values);
   h5_array_close(&a);
   *out = values;
@@ -189,8 +189,8 @@ static int active_read(const struct h5_file *f, struct arena *arena, struct enco
   a->relative = relative != 0;
   a->looks = (int)n - 1;
   for (gidx i = 0; i < n && fits; i++) fits = a->threshold[i] >= 0 && isfinite(a->threshold[i]);
-  CHECK(status || fits, ERR_INPUT, "'%s' has an encoder of %lld thresholds that are none", f->path,
-        (long long)n);
+  CHECK(status || fits, ERR_INPUT, "'%s' has an encoder of %lld thresholds that are none" ANEW,
+        f->path, (long long)n);
   return status;
 }
 
@@ -205,7 +205,7 @@ static int vectors_read(const struct h5_file *f, struct arena *arena, struct enc
         "'%s' has an encoder of kind %s, and not the datasets of one: import it again", f->path,
         encoder_names[e->kind]);
   CHECK(e->kind != ENCODER_TOPK || (e->top >= 1 && e->top <= e->k), ERR_INPUT,
-        "'%s' has an encoder of %d codes a row, and %d atoms", f->path, e->top, e->k);
+        "'%s' has an encoder of %d codes a row, and %d atoms" ANEW, f->path, e->top, e->k);
   return OK;
 }
 
@@ -223,7 +223,7 @@ static int facts_read(const struct h5_file *f, struct arena *arena, struct store
   int rank = atoms.rank;
   TRY(h5_array_close(&atoms));
   CHECK(rank == 2 && k <= INT32_MAX && p <= INT32_MAX, ERR_INPUT,
-        "'%s' has an encoder, and atoms of rank %d", f->path, rank);
+        "'%s' has an encoder, and atoms of rank %d" ANEW, f->path, rank);
   TRY(text_read(f, "program", arena, &s->program));
   TRY(text_read(f, "architecture", arena, &s->architecture));
   TRY(text_read(f, "settings", arena, &s->settings));
@@ -261,10 +261,10 @@ static int values_check(const struct encoder *e, const char *path)
   TRY(rows_check(e->bias, 1, e->k, 0, GROUP "/bias"));
   if (e->norm) TRY(rows_check(e->norm, 1, e->k, 0, GROUP "/norm"));
   for (idx a = 0; a < e->k; a++) {
-    CHECK(!e->norm || e->norm[a] > 0, ERR_INPUT, "atom %d of '%s' has the norm %g", a, path,
+    CHECK(!e->norm || e->norm[a] > 0, ERR_INPUT, "atom %d of '%s' has the norm %g" ANEW, a, path,
           (double)e->norm[a]);
     CHECK(!e->threshold || !isnan(e->threshold[a]), ERR_INPUT,
-          "the threshold of atom %d of '%s' is not a number", a, path);
+          "the threshold of atom %d of '%s' is not a number" ANEW, a, path);
   }
   return OK;
 }
@@ -305,7 +305,7 @@ int encoder_input_open(struct encoder_input *e, const struct dictionary_input *d
   TRY(h5_array_open(f, weights_of(of), &e->array));
   const struct h5_array *a = &e->array;
   CHECK(a->rank == 2 && a->shape[0] == of->k && a->shape[1] == of->p, ERR_INPUT,
-        "'%s' of '%s' is not of %d atoms", weights_of(of), f->path, of->k);
+        "'%s' of '%s' is not of %d atoms" ANEW, weights_of(of), f->path, of->k);
   e->weights = (struct atom_source){.k = of->k,
                                     .d = 1,
                                     .p = of->p,
@@ -356,7 +356,7 @@ int encoder_check(struct verify *v)
   }
   for (idx a = 0; status == OK && there && s.encoder.norm && a < s.encoder.k; a++)
     if (!(s.encoder.norm[a] > 0))
-      status = status_fail(ERR_INPUT, __FILE__, __LINE__, "atom %d has the norm %g", a,
+      status = status_fail(ERR_INPUT, __FILE__, __LINE__, "atom %d has the norm %g" ANEW, a,
                            (double)s.encoder.norm[a]);
   if (status == OK && there)
     check_note(v, "encoder   of %s, %s: all values are finite", s.program, s.architecture);

@@ -47,7 +47,7 @@ int entry_counts_status(const struct entry_counts *c)
   for (int i = 1; i < c->shares; i++)
     if (c->twice[i].entry >= 0 && (first->entry < 0 || c->twice[i].entry < first->entry))
       first = &c->twice[i];
-  CHECK(first->entry < 0, ERR_INPUT, "row %lld has atom %d twice", (long long)first->row,
+  CHECK(first->entry < 0, ERR_INPUT, "row %lld has atom %d twice" ANEW, (long long)first->row,
         first->atom);
   return OK;
 }

@@ -56,7 +56,7 @@ static int array_read(const struct h5_file *f, const char *object, gidx rows, gi
              (!width || a.shape[1] == width);
   int status = fits ? h5_array_read(&a, 0, rows, type, values) : OK;
   h5_array_close(&a);
-  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need", object,
+  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need" ANEW, object,
         f->path);
   return status;
 }
@@ -68,8 +68,8 @@ static int rows_count(const struct h5_file *f, const char *object, gidx *rows)
   TRY(h5_array_open(f, object, &a));
   *rows = a.rank ? a.shape[0] : 0;
   TRY(h5_array_close(&a));
-  CHECK(*rows >= 0 && *rows < INT32_MAX, ERR_INPUT, "'%s' of '%s' has %lld rows", object, f->path,
-        (long long)*rows);
+  CHECK(*rows >= 0 && *rows < INT32_MAX, ERR_INPUT, "'%s' of '%s' has %lld rows" ANEW, object,
+        f->path, (long long)*rows);
   return OK;
 }
 

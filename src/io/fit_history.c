@@ -122,7 +122,7 @@ static int lines_read(const struct h5_file *f, struct arena *arena, gidx sweeps,
   int status = fits ? arena_alloc(arena, lines, a.shape[0], sizeof **lines) : OK;
   if (fits && !status) status = h5_array_read(&a, 0, a.shape[0], TYPE_F64, *lines);
   h5_array_close(&a);
-  CHECK(fits, ERR_INPUT, "'/fit/history' of '%s' is not the history of %lld sweeps", f->path,
+  CHECK(fits, ERR_INPUT, "'/fit/history' of '%s' is not the history of %lld sweeps" ANEW, f->path,
         (long long)sweeps);
   return status;
 }
@@ -141,7 +141,7 @@ static int file_read(const struct h5_file *f, struct arena *arena, struct fit_fa
         f->path);
   TRY(h5_read_long(f, "/", "sweeps", &facts->sweeps));
   TRY(fit_start_read(f, &facts->start));
-  CHECK(facts->sweeps >= 1 && facts->sweeps < INT32_MAX, ERR_INPUT, "'%s' says %lld sweeps",
+  CHECK(facts->sweeps >= 1 && facts->sweeps < INT32_MAX, ERR_INPUT, "'%s' says %lld sweeps" ANEW,
         f->path, (long long)facts->sweeps);
   return lines_read(f, arena, facts->sweeps, lines);
 }
@@ -177,7 +177,7 @@ static int record_read(const struct h5_file *f, struct arena *arena, struct fit_
   TRY(identity_read(f, INPUTS_GROUP, &record->rows));
   TRY(identity_read(f, HELD_GROUP, &record->held));
   CHECK(record->best >= 0 && record->best <= record->sweeps && record->sweeps < INT32_MAX,
-        ERR_INPUT, "'%s' says that sweep %lld is the best of %lld", f->path,
+        ERR_INPUT, "'%s' says that sweep %lld is the best of %lld" ANEW, f->path,
         (long long)record->best, (long long)record->sweeps);
   return lines_read(f, arena, record->sweeps, lines);
 }
@@ -210,7 +210,7 @@ static int array_read(const struct h5_file *f, const char *object, struct arena 
   int status = fits ? arena_alloc(arena, out, rows * imax(width, 1), size) : OK;
   if (fits && !status) status = h5_array_read(&a, 0, rows, type, *(void **)out);
   h5_array_close(&a);
-  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need", object,
+  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need" ANEW, object,
         f->path);
   return status;
 }

@@ -42,7 +42,7 @@ int flat_close(struct flat_file *f)
 static int end_fail(const struct flat_file *f, gidx at)
 {
   CHECK(at > 0, ERR_INPUT, "'%s' is empty: copy it again, or make it anew", f->path);
-  FAIL(ERR_INPUT, "'%s' is truncated at byte %lld", f->path, (long long)at);
+  FAIL(ERR_INPUT, "'%s' is truncated at byte %lld" ANEW, f->path, (long long)at);
 }
 
 int flat_bytes(const struct flat_file *f, gidx at, size_t bytes, void *out)

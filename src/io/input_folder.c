@@ -27,7 +27,8 @@ int input_in_folder(const char *name, const char *file, char *path)
   int step = watchdog_begin(ERR_IO, "looking at", name);
   int is_folder = stat(name, &facts) == 0 && S_ISDIR(facts.st_mode);
   watchdog_end(step);
-  CHECK(length + strlen(file) + 2 < MAX_NAME, ERR_INPUT, "the name '%s' is too long", name);
+  CHECK(length + strlen(file) + 2 < MAX_NAME, ERR_INPUT,
+        "the name '%s' is too long: give a shorter one", name);
   while (is_folder && length > 0 && name[length - 1] == '/') length--;
   snprintf(path, MAX_NAME, "%.*s%s%s", (int)length, name, is_folder ? "/" : "",
            is_folder ? file : "");

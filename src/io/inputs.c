@@ -44,7 +44,8 @@ int input_split(const char *name, const struct input_standard *standard, char **
                 const char **object)
 {
   char path[MAX_NAME], copy[MAX_NAME];
-  CHECK(strlen(name) < sizeof copy, ERR_INPUT, "the name '%s' is too long", name);
+  CHECK(strlen(name) < sizeof copy, ERR_INPUT, "the name '%s' is too long: give a shorter one",
+        name);
   strcpy(copy, name);
   char *split = split_find(copy);
   if (split) *split++ = '\0';

@@ -15,7 +15,8 @@ static int array_check(const struct h5_array *a, const char *name, gidx n, const
         "'%s' is not of int32 or int64: labels are whole numbers, save it as "
         "labels.astype(\"i4\")",
         name);
-  CHECK(a->rank == 1, ERR_INPUT, "'%s' has %d dimensions: labels are one number for each row", name,
+  CHECK(a->rank == 1, ERR_INPUT,
+        "'%s' has %d dimensions: labels are one number for each row, save one column", name,
         a->rank);
   CHECK(a->shape[0] == n, ERR_INPUT,
         "'%s' has %lld labels, '%s' has %lld rows: give the labels of these rows", name,

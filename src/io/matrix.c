@@ -14,7 +14,8 @@ int matrix_output_create(struct matrix_output *f, const char *path, const struct
   memset(f, 0, sizeof *f);
   double bytes = 4.0 * (1 + 0x1p-10);
   for (int i = 0; i < rank; i++) bytes *= (double)shape[i];
-  CHECK(bytes < 0x1p60, ERR_CREATE, "'%s' would have %.3g bytes", path, bytes);
+  CHECK(bytes < 0x1p60, ERR_CREATE,
+        "'%s' would have %.3g bytes: lower the number of rows or columns", path, bytes);
   TRY(result_create(&f->result, path, kind, (gidx)bytes + SLACK_BYTES));
   TRY(object_create(&f->result.h5, object, rank, shape, 0, &f->array));
   return OK;

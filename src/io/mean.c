@@ -25,8 +25,9 @@ int mean_read(const struct h5_file *f, gidx p, real **mean, gidx *length)
   if (fits) *mean = malloc((size_t)*length * sizeof **mean + 1);
   int status = *mean ? h5_array_read(&a, 0, *length, TYPE_F64, *mean) : OK;
   h5_array_close(&a);
-  CHECK(fits || p >= 0, ERR_INPUT, "'/mean' of '%s' is not a vector of float64", f->path);
-  CHECK(fits, ERR_INPUT, "'/mean' of '%s' is not a vector of %lld float64", f->path, (long long)p);
+  CHECK(fits || p >= 0, ERR_INPUT, "'/mean' of '%s' is not a vector of float64" ANEW, f->path);
+  CHECK(fits, ERR_INPUT, "'/mean' of '%s' is not a vector of %lld float64" ANEW, f->path,
+        (long long)p);
   CHECK(*mean, ERR_MEMORY, "cannot allocate %lld bytes", (long long)*length * 8);
   TRY(status);
   return OK;
@@ -42,8 +43,8 @@ int mean_values_check(const real *mean, gidx p, const char *file)
 {
   for (gidx c = 0; mean && c < p; c++)
     CHECK(is_in_range(mean[c]), ERR_INPUT,
-          "column %lld of the mean of '%s' is %g: that is no mean of rows of float32", (long long)c,
-          file, mean[c]);
+          "column %lld of the mean of '%s' is %g: that is no mean of rows of float32" ANEW,
+          (long long)c, file, mean[c]);
   return OK;
 }
 
@@ -59,9 +60,10 @@ int mean_check(const struct verify *v)
     status = h5_array_read(&a, first, n, TYPE_F64, values);
     for (gidx i = 0; i < n && status == OK; i++)
       if (!is_in_range(values[i]))
-        status = status_fail(ERR_INPUT, __FILE__, __LINE__,
-                             "column %lld of '/mean' is %g: that is no mean of rows of float32",
-                             (long long)(first + i), values[i]);
+        status =
+            status_fail(ERR_INPUT, __FILE__, __LINE__,
+                        "column %lld of '/mean' is %g: that is no mean of rows of float32" ANEW,
+                        (long long)(first + i), values[i]);
   }
   h5_array_close(&a);
   TRY(status);

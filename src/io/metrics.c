@@ -64,7 +64,7 @@ static int metric_read(const struct verify *v, const struct metric_row *row, str
     real value;
     TRY(h5_read_real(v->file, "/metrics", row->name, &value));
     CHECK(!isnan(value) || same_bits(value, nan_canonical()), ERR_INPUT,
-          "metric '%s' is a NaN of other bits than 0x7ff8000000000000", row->name);
+          "metric '%s' is a NaN of other bits than 0x7ff8000000000000" ANEW, row->name);
     memcpy(at, &value, sizeof value);
   }
   formula_name(row->name, name, sizeof name);
@@ -75,14 +75,14 @@ static int metric_read(const struct verify *v, const struct metric_row *row, str
 static int range_check(const char *name, real value, real min, real max)
 {
   CHECK(isnan(value) || (value >= min && value <= max), ERR_INPUT,
-        "metric '%s' is %.17g, not in %g .. %g", name, value, min, max);
+        "metric '%s' is %.17g, not in %g .. %g" ANEW, name, value, min, max);
   return OK;
 }
 
 static int equal_check(const char *name, real value, real counted)
 {
   CHECK(same_bits(value, counted), ERR_INPUT,
-        "metric '%s' is %.17g, the rest of the file gives %.17g", name, value, counted);
+        "metric '%s' is %.17g, the rest of the file gives %.17g" ANEW, name, value, counted);
   return OK;
 }
 
@@ -111,9 +111,10 @@ static int counts_compare(const struct verify *v, const char *object, gidx count
     status = h5_array_read(&a, first, n, TYPE_I64, stored);
     for (gidx i = 0; i < n && status == OK; i++)
       if (stored[i] != counted[first + i])
-        status = status_fail(
-            ERR_INPUT, __FILE__, __LINE__, "entry %lld of '%s' is %lld, the supports give %lld",
-            (long long)(first + i), object, (long long)stored[i], (long long)counted[first + i]);
+        status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                             "entry %lld of '%s' is %lld, the supports give %lld" ANEW,
+                             (long long)(first + i), object, (long long)stored[i],
+                             (long long)counted[first + i]);
   }
   h5_array_close(&a);
   return status;
@@ -164,8 +165,9 @@ static int histogram_read(const struct h5_file *f, gidx *bins)
   struct h5_array a;
   int status = h5_array_open(f, "/metrics/density_histogram", &a);
   if (status == OK && (a.rank != 1 || a.shape[0] != DENSITY_BINS))
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' does not have %d entries",
-                         a.object, f->path, DENSITY_BINS);
+    status =
+        status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' does not have %d entries" ANEW,
+                    a.object, f->path, DENSITY_BINS);
   if (status == OK) status = h5_array_read(&a, 0, DENSITY_BINS, TYPE_I64, bins);
   h5_array_close(&a);
   return status;

@@ -31,7 +31,7 @@ static int order_read(struct flat_file *f, const char **at)
 {
   int is_fortran = word_skip(at, "True");
   CHECK(is_fortran || word_skip(at, "False"), ERR_INPUT,
-        "the header of '%s' has a fortran_order that is neither True nor False", f->path);
+        "the header of '%s' has a fortran_order that is neither True nor False" ANEW, f->path);
   CHECK(!is_fortran, ERR_INPUT,
         "'%s' is in Fortran order: save it with numpy.save(name, numpy.ascontiguousarray(x))",
         f->path);
@@ -87,7 +87,7 @@ static int shape_read(struct flat_file *f, const char **at)
     good = good && values < 0x1p60 && (word_skip(at, ",") || (**at == ')' && f->rank > 0));
     blanks_skip(at);
   }
-  CHECK(good, ERR_INPUT, "the header of '%s' has a broken shape", f->path);
+  CHECK(good, ERR_INPUT, "the header of '%s' has a broken shape" ANEW, f->path);
   return OK;
 }
 
@@ -100,18 +100,19 @@ static int entry_read(struct flat_file *f, const char **at, unsigned *seen)
   int k = 0;
   while (k < LENGTH(keys) && !word_skip(at, keys[k].key)) k++;
   CHECK(k < LENGTH(keys), ERR_INPUT,
-        "the header of '%s' has '%.12s' where a key should be: descr, fortran_order or shape",
+        "the header of '%s' has '%.12s' where a key should be: descr, fortran_order or shape" ANEW,
         f->path, *at);
-  CHECK(!(*seen & 1u << k), ERR_INPUT, "the header of '%s' has %s twice", f->path, keys[k].key);
+  CHECK(!(*seen & 1u << k), ERR_INPUT, "the header of '%s' has %s twice" ANEW, f->path,
+        keys[k].key);
   *seen |= 1u << k;
   blanks_skip(at);
-  CHECK(word_skip(at, ":"), ERR_INPUT, "the header of '%s' has no colon behind %s", f->path,
+  CHECK(word_skip(at, ":"), ERR_INPUT, "the header of '%s' has no colon behind %s" ANEW, f->path,
         keys[k].key);
   blanks_skip(at);
   TRY(keys[k].read(f, at));
   blanks_skip(at);
   CHECK(word_skip(at, ",") || **at == '}', ERR_INPUT,
-        "the header of '%s' has '%.12s' behind the value of %s", f->path, *at, keys[k].key);
+        "the header of '%s' has '%.12s' behind the value of %s" ANEW, f->path, *at, keys[k].key);
   blanks_skip(at);
   return OK;
 }
@@ -122,12 +123,12 @@ static int header_parse(struct flat_file *f, const char *header)
   unsigned seen = 0;
   blanks_skip(&at);
   while (!word_skip(&at, "}")) TRY(entry_read(f, &at, &seen));
-  CHECK(seen & 1, ERR_INPUT, "the header of '%s' has no descr", f->path);
-  CHECK(seen & 2, ERR_INPUT, "the header of '%s' has no fortran_order", f->path);
-  CHECK(seen & 4, ERR_INPUT, "the header of '%s' has no shape", f->path);
+  CHECK(seen & 1, ERR_INPUT, "the header of '%s' has no descr" ANEW, f->path);
+  CHECK(seen & 2, ERR_INPUT, "the header of '%s' has no fortran_order" ANEW, f->path);
+  CHECK(seen & 4, ERR_INPUT, "the header of '%s' has no shape" ANEW, f->path);
   blanks_skip(&at);
   word_skip(&at, "\n");
-  CHECK(!*at, ERR_INPUT, "the header of '%s' goes on behind its dictionary", f->path);
+  CHECK(!*at, ERR_INPUT, "the header of '%s' goes on behind its dictionary" ANEW, f->path);
   return OK;
 }
 
@@ -139,18 +140,18 @@ static int header_read(struct flat_file *f, gidx at, char *header)
   TRY(flat_bytes(f, at, 10, head));
   int is_npy = memcmp(head, "\x93NUMPY", 6) == 0;
   if (!is_npy && at == 0) TRY(format_check(f->path)); /* else it is in an archive */
-  CHECK(is_npy, ERR_INPUT, "'%s' is not a NumPy file", f->path);
+  CHECK(is_npy, ERR_INPUT, "'%s' is not a NumPy file" ANEW, f->path);
   CHECK(head[6] >= 1 && head[6] <= 3, ERR_INPUT,
-        "'%s' has version %d of the NumPy format, 1 to 3 are read", f->path, head[6]);
+        "'%s' has version %d of the NumPy format, 1 to 3 are read" ANEW, f->path, head[6]);
   if (head[6] > 1) TRY(flat_bytes(f, at + 10, 2, head + 10));
   size_t length = head[8] | (size_t)head[9] << 8 | (size_t)head[10] << 16 | (size_t)head[11] << 24;
-  CHECK(length < MAX_HEADER, ERR_INPUT, "'%s' is damaged: its header has %zu bytes", f->path,
+  CHECK(length < MAX_HEADER, ERR_INPUT, "'%s' is damaged: its header has %zu bytes" ANEW, f->path,
         length);
   f->data = at + (head[6] > 1 ? 12 : 10) + (gidx)length;
   TRY(flat_bytes(f, f->data - (gidx)length, length, header));
   header[length] = '\0';
   CHECK(header[0] == '{' && strchr(header, '}') && strlen(header) == length, ERR_INPUT,
-        "'%s' is damaged: its header is not a dictionary", f->path);
+        "'%s' is damaged: its header is not a dictionary" ANEW, f->path);
   return OK;
 }
 

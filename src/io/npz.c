@@ -45,7 +45,7 @@ static uint64_t number8(const unsigned char *at)
 
 static int damage_fail(const struct flat_file *f, const char *what)
 {
-  FAIL(ERR_INPUT, "'%s' is damaged, or no archive of NumPy: %s", f->path, what);
+  FAIL(ERR_INPUT, "'%s' is damaged, or no archive of NumPy: %s" ANEW, f->path, what);
 }
 
 /* Where the directory is. */
@@ -141,8 +141,8 @@ static int entry_read(const struct flat_file *f, unsigned char **at, const unsig
                        .local = number4(e + 42)};
   TRY(wide_read(f, e + ENTRY_BYTES + name, extra, m));
   *at = e + ENTRY_BYTES + name + extra + more;
-  CHECK(!(number2(e + 8) & 1), ERR_INPUT, "'%.*s' of '%s' is encrypted", (int)name, m->name,
-        f->path);
+  CHECK(!(number2(e + 8) & 1), ERR_INPUT, "'%.*s' of '%s' is encrypted: save it without a password",
+        (int)name, m->name, f->path);
   CHECK(number2(e + 10) == 0, ERR_INPUT,
         "'%.*s' of '%s' is compressed, which is not read here; save it once as it is: python3 -c "
         "\"import numpy; a = dict(numpy.load('%s')); numpy.savez('%s', **a)\"",
@@ -197,7 +197,7 @@ static int checksum_check(const struct flat_file *f, const struct member *m, gid
   free(piece);
   TRY(status);
   CHECK(~sum == m->checksum, ERR_INPUT,
-        "'%.*s' of '%s' is damaged: its checksum is %08x, not %08x as the archive says",
+        "'%.*s' of '%s' is damaged: its checksum is %08x, not %08x as the archive says" ANEW,
         (int)m->name_bytes, m->name, f->path, ~sum, m->checksum);
   return OK;
 }
@@ -239,8 +239,8 @@ static int members_check(const struct flat_file *f, const struct tensor_table *t
     for (gidx j = 0; j < i; j++) {
       const struct tensor *a = &t->list[i], *b = &t->list[j];
       GOOD(f, a->begin >= b->end || b->begin >= a->end, "two members overlap");
-      CHECK(strcmp(a->name, b->name) != 0, ERR_INPUT, "'%s' is damaged: it has '%s' twice", f->path,
-            a->name);
+      CHECK(strcmp(a->name, b->name) != 0, ERR_INPUT, "'%s' is damaged: it has '%s' twice" ANEW,
+            f->path, a->name);
     }
   return OK;
 }

@@ -96,10 +96,10 @@ static int numbers_read(const struct h5_file *f, struct encode_part *part)
   int is_cut = first >= 0 && part->n >= 1 && part->n <= total - first && first % ROW_BLOCK == 0 &&
                (end % ROW_BLOCK == 0 || end == total);
   CHECK(is_cut && total < INT64_C(1) << 48, ERR_INPUT,
-        "'%s' says that it has %lld rows from row %lld of %lld", f->path, (long long)part->n,
+        "'%s' says that it has %lld rows from row %lld of %lld" ANEW, f->path, (long long)part->n,
         (long long)first, (long long)total);
   CHECK(columns >= 1 && columns < 1 << 30 && limit >= 0 && limit <= 1 << 30, ERR_INPUT,
-        "'%s' says that it has %lld columns, and a cosine limit of %lld", f->path,
+        "'%s' says that it has %lld columns, and a cosine limit of %lld" ANEW, f->path,
         (long long)columns, (long long)limit);
   part->p = (idx)columns;
   part->max_cosine = (idx)limit;
@@ -119,8 +119,8 @@ static int reals_read(const struct h5_file *f, const char *object, gidx n, gidx 
   int fits = !status && a.rank == (n ? 2 : 1) && a.type == TYPE_F64 &&
              (n ? a.shape[0] == n && a.shape[1] == p : a.shape[0] == p);
   if (!status && !fits)
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' has another shape", object,
-                         f->path);
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' has another shape" ANEW,
+                         object, f->path);
   if (!status) status = arena_alloc(arena, out, (n ? n : 1) * p, sizeof **out);
   if (!status) status = h5_array_read(&a, 0, n ? n : p, TYPE_F64, *out);
   h5_array_close(&a);
@@ -145,7 +145,7 @@ static int norms_read(const struct h5_file *f, struct encode_part *part, struct 
   h5_array_close(&a);
   TRY(status);
   CHECK(fits && norms_massive(norms).all == part->n, ERR_INPUT,
-        "'/part/norms' of '%s' is not of %lld rows", f->path, (long long)part->n);
+        "'/part/norms' of '%s' is not of %lld rows" ANEW, f->path, (long long)part->n);
   part->norms = norms;
   return OK;
 }
@@ -171,7 +171,7 @@ static int sums_check(struct verify *v, const struct encode_part *part)
     if (!row->needs_codes || row->is_integer) continue;
     TRY(h5_read_real(v->file, "/metrics", row->name, &said));
     CHECK(memcmp(&said, (const char *)&m + row->offset, sizeof said) == 0, ERR_INPUT,
-          "metric '%s' is %.17g, which '/part' does not give", row->name, said);
+          "metric '%s' is %.17g, which '/part' does not give" ANEW, row->name, said);
   }
   return OK;
 }
@@ -184,7 +184,7 @@ static int part_check(struct verify *v)
   if (strcmp(v->kind, part_kind.name) != 0) return OK;
   TRY(numbers_read(v->file, &part));
   CHECK(part.n == dimension_value(&v->dims, "N"), ERR_INPUT,
-        "'/part' says that there are %lld rows, there are %lld", (long long)part.n,
+        "'/part' says that there are %lld rows, there are %lld" ANEW, (long long)part.n,
         (long long)dimension_value(&v->dims, "N"));
   TRY(h5_read_long(v->file, "/", "codes", &codes));
   int status = codes ? sums_read(v->file, &part, &arena) : OK;
@@ -232,8 +232,8 @@ static int own_read(struct part_input *p, const struct h5_file *f)
   TRY(numbers_read(f, &p->part));
   if (s->source.has_codes) TRY(sums_read(f, &p->part, &p->arena));
   CHECK(!s->mean || s->mean_length == p->part.p, ERR_INPUT,
-        "'/mean' of '%s' has %lld columns, its rows have %d", f->path, (long long)s->mean_length,
-        p->part.p);
+        "'/mean' of '%s' has %lld columns, its rows have %d" ANEW, f->path,
+        (long long)s->mean_length, p->part.p);
   return OK;
 }
 

@@ -42,7 +42,8 @@ static int ends_in(const char *text, const char *end)
 static int folder_make(const char *folder)
 {
   char path[4096];
-  CHECK(strlen(folder) < sizeof path, ERR_CREATE, "the name '%s' is too long", folder);
+  CHECK(strlen(folder) < sizeof path, ERR_CREATE, "the name '%s' is too long: give a shorter one",
+        folder);
   strcpy(path, folder);
   for (char *slash = path; slash;) {
     slash = strchr(slash + 1, '/');
@@ -83,7 +84,7 @@ static int path_resolve(const char *path, char *out)
   int length =
       snprintf(out, 4096, "%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, name_of(path));
   free(resolved);
-  CHECK(length < 4096 - 64, ERR_CREATE, "the name '%s' is too long", path);
+  CHECK(length < 4096 - 64, ERR_CREATE, "the name '%s' is too long: give a shorter one", path);
   return OK;
 }
 
@@ -185,8 +186,8 @@ static int place_name(struct output_place *place, const char *output, const char
         "the output '%s' has no name", output);
   CHECK(text_is_clean(output), ERR_USAGE,
         "the output '%s' has control characters in its name, or is not UTF-8", output);
-  CHECK((size_t)length + strlen(name) + 64 < capacity, ERR_CREATE, "the name '%s' is too long",
-        output);
+  CHECK((size_t)length + strlen(name) + 64 < capacity, ERR_CREATE,
+        "the name '%s' is too long: give a shorter one", output);
   while (length > 1 && output[length - 1] == '/') length--;
   int stem = is_file ? length - 3 : length;
   char joint = is_file ? '.' : '/';

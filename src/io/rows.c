@@ -81,8 +81,8 @@ static int shape_check(struct rows_input *f, const struct input_array *s)
   CHECK(s->rank == 2, ERR_INPUT,
         "'%s' has %d dimensions, rows have 2: samples, columns; save it as x.reshape(-1, COLUMNS)",
         s->name, s->rank);
-  CHECK(s->shape[1] >= 1 && s->shape[1] <= INT32_MAX, ERR_INPUT, "'%s' has %lld columns", s->name,
-        (long long)s->shape[1]);
+  CHECK(s->shape[1] >= 1 && s->shape[1] <= INT32_MAX, ERR_INPUT,
+        "'%s' has %lld columns: rows have 1 to 2147483647", s->name, (long long)s->shape[1]);
   if (!f->count) f->source.p = (idx)s->shape[1];
   CHECK(s->shape[1] == f->source.p, ERR_INPUT,
         "'%s' has %lld columns, '%s' has %d: all shards have the same", s->name,
@@ -107,7 +107,7 @@ static int source_path(const struct input_array *all, const struct h5_source *so
   path_folder(all->file, folder);
   int used = snprintf(path, MAX_NAME, "%s%s%s", is_own || is_whole ? "" : folder,
                       is_own || is_whole ? "" : "/", is_own ? all->file : source->file);
-  CHECK(used < MAX_NAME, ERR_INPUT, "the name '%s' is too long", source->file);
+  CHECK(used < MAX_NAME, ERR_INPUT, "the name '%s' is too long: give a shorter one", source->file);
   int step = watchdog_begin(ERR_IO, "looking at", path);
   char *found = realpath(path, NULL);
   int error = errno;
@@ -137,7 +137,8 @@ static int source_add(struct rows_input *f, const struct input_array *all,
   TRY(source_path(all, source, path));
   int used = snprintf(name, sizeof name, "%s:%s%s", path, source->object[0] == '/' ? "" : "/",
                       source->object);
-  CHECK(used < LENGTH(name), ERR_INPUT, "the name '%s' is too long", source->object);
+  CHECK(used < LENGTH(name), ERR_INPUT, "the name '%s' is too long: give a shorter one",
+        source->object);
   int status = input_open(f, name, 0, &input);
   if (!status && input->type != all->type)
     status = status_fail(ERR_INPUT, __FILE__, __LINE__,

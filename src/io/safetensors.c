@@ -115,9 +115,9 @@ static int names_check(struct tensor_table *t, const char *path)
 {
   for (gidx i = 0; i < t->count; i++) TRY(json_keys_add(&t->names, t->list[i].name));
   const char *twice = json_keys_twice(&t->names), *note = json_keys_twice(&t->notes);
-  CHECK(!twice, ERR_INPUT, "the header of '%s' is damaged: it has '%s' twice", path, twice);
-  CHECK(!note, ERR_INPUT, "the header of '%s' is damaged: its __metadata__ has '%s' twice", path,
-        note);
+  CHECK(!twice, ERR_INPUT, "the header of '%s' is damaged: it has '%s' twice" ANEW, path, twice);
+  CHECK(!note, ERR_INPUT, "the header of '%s' is damaged: its __metadata__ has '%s' twice" ANEW,
+        path, note);
   return OK;
 }
 
@@ -135,10 +135,12 @@ static int places_check(struct tensor_table *t, const char *path, gidx bytes)
   if (t->count > 0) qsort(t->list, (size_t)t->count, sizeof *t->list, begin_order);
   for (gidx i = 0; i < t->count; at = t->list[i++].end)
     CHECK(t->list[i].begin == at, ERR_INPUT,
-          "the header of '%s' is damaged: '%s' begins at byte %lld, the one before it ends at %lld",
+          "the header of '%s' is damaged: '%s' begins at byte %lld, the one before it ends at "
+          "%lld" ANEW,
           path, t->list[i].name, (long long)t->list[i].begin, (long long)at);
-  CHECK(at == bytes, ERR_INPUT, "'%s' is %s: it has %lld bytes of values, its header says %lld",
-        path, at > bytes ? "truncated" : "damaged", (long long)bytes, (long long)at);
+  CHECK(at == bytes, ERR_INPUT,
+        "'%s' is %s: it has %lld bytes of values, its header says %lld" ANEW, path,
+        at > bytes ? "truncated" : "damaged", (long long)bytes, (long long)at);
   return OK;
 }
 
@@ -181,7 +183,7 @@ static int length_read(const struct flat_file *f, uint64_t *length)
   for (int i = LENGTH_BYTES - 1; i >= 0; i--) *length = *length << 8 | head[i];
   if (*length >= 2 && *length <= MAX_HEADER) return OK;
   TRY(format_check(f->path));
-  FAIL(ERR_INPUT, "'%s' is no safetensors file, or damaged: its header would have %llu bytes",
+  FAIL(ERR_INPUT, "'%s' is no safetensors file, or damaged: its header would have %llu bytes" ANEW,
        f->path, (unsigned long long)*length);
 }
 
@@ -193,14 +195,14 @@ int tensors_open(struct flat_file *f, struct tensor_table *t, const char *path)
   TRY(length_read(f, &length));
   gidx held = f->input->facts.size - LENGTH_BYTES;
   CHECK((gidx)length <= held, ERR_INPUT,
-        "'%s' is truncated: its header would have %llu bytes, %lld are there", path,
+        "'%s' is truncated: its header would have %llu bytes, %lld are there" ANEW, path,
         (unsigned long long)length, (long long)held);
   t->header = malloc((size_t)length + 1);
   CHECK(t->header, ERR_MEMORY, "cannot allocate %llu bytes", (unsigned long long)length);
   TRY(flat_bytes(f, LENGTH_BYTES, (size_t)length, t->header));
   t->header[length] = '\0';
-  CHECK(strlen(t->header) == length, ERR_INPUT, "the header of '%s' is damaged: it is not text",
-        path);
+  CHECK(strlen(t->header) == length, ERR_INPUT,
+        "the header of '%s' is damaged: it is not text" ANEW, path);
   f->data = f->values = LENGTH_BYTES + (gidx)length;
   struct json_reader r = {path, "the header", t->header, t->header, LENGTH_BYTES};
   TRY(header_parse(&r, t));
@@ -232,7 +234,7 @@ static int find_fail(const struct tensor_table *t, const char *path, const char 
   for (gidx i = 0; i < t->count && i < MAX_LISTED && used < (int)sizeof found - 1; i++)
     used += snprintf(found + used, sizeof found - (size_t)used, "%s'%s'", i ? ", " : "",
                      t->list[i].name);
-  CHECK(t->count, ERR_INPUT, "'%s' has no tensors", path);
+  CHECK(t->count, ERR_INPUT, "'%s' has no tensors" ANEW, path);
   const char *more = t->count > MAX_LISTED ? ", ..." : "";
   CHECK(!name, ERR_INPUT, "no tensor '%s' in '%s'; it has %s%s: name one as %s:NAME", name, path,
         found, more, path);

@@ -68,7 +68,7 @@ int dimension_bind(struct dimensions *d, const char *name, gidx value, const cha
   for (int i = 0; i < d->count; i++) {
     const struct dimension *known = &d->list[i];
     if (strcmp(known->name, name) != 0) continue;
-    CHECK(known->value == value, ERR_INPUT, "'%s' has %s = %lld, '%s' has %lld", object, name,
+    CHECK(known->value == value, ERR_INPUT, "'%s' has %s = %lld, '%s' has %lld" ANEW, object, name,
           (long long)value, known->object, (long long)known->value);
     return OK;
   }
@@ -121,7 +121,7 @@ int object_check_shape(const struct object_row *row, const struct h5_array *a, s
     CHECK(size >= 0, ERR_INPUT, "'%s' has %lld entries, at least %lld are needed", row->path,
           (long long)a->shape[i], (long long)more);
     if (word[0] >= '0' && word[0] <= '9')
-      CHECK(size == atoi(word), ERR_INPUT, "'%s' has %lld entries, not %s", row->path,
+      CHECK(size == atoi(word), ERR_INPUT, "'%s' has %lld entries, not %s" ANEW, row->path,
             (long long)size, word);
     else
       TRY(dimension_bind(d, word, size, row->path));

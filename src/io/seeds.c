@@ -38,7 +38,8 @@ static int values_read(const struct h5_file *f, const char *path, gidx count, gi
              a.shape[a.rank - 1] == k;
   int status = fits ? h5_array_read(&a, 0, a.shape[0], TYPE_F32, out) : OK;
   h5_array_close(&a);
-  CHECK(fits, ERR_INPUT, "'%s' of '%s' is not float32 of %lld atoms", path, f->path, (long long)k);
+  CHECK(fits, ERR_INPUT, "'%s' of '%s' is not float32 of %lld atoms" ANEW, path, f->path,
+        (long long)k);
   return status;
 }
 
@@ -54,7 +55,7 @@ static int done_read(const struct h5_file *f, struct seeds_record *r)
   TRY(h5_read_long(f, GROUP, "first", &r->first));
   TRY(h5_read_text(f, GROUP, "extent", r->extent, sizeof r->extent));
   CHECK(done >= 1 && done <= wanted && wanted <= SEEDS_MOST, ERR_INPUT,
-        "'%s' has cosines with %lld other seeds of %lld", f->path, (long long)done,
+        "'%s' has cosines with %lld other seeds of %lld" ANEW, f->path, (long long)done,
         (long long)wanted);
   r->wanted = (idx)wanted;
   r->done = (idx)done;
@@ -73,7 +74,8 @@ int seeds_read(const struct h5_file *f, idx k, struct arena *arena, struct seeds
   TRY(h5_exists(f, "/stability", &has_stability));
   if (!has_stability) return OK;
   CHECK(r->done == r->wanted, ERR_INPUT,
-        "'%s' has a stability, and cosines with %d other seeds of %d", f->path, r->done, r->wanted);
+        "'%s' has a stability, and cosines with %d other seeds of %d" ANEW, f->path, r->done,
+        r->wanted);
   TRY(arena_alloc(arena, &r->stability, k, sizeof *r->stability));
   return values_read(f, "/stability", 0, k, r->stability);
 }
@@ -83,7 +85,7 @@ static int record_check(const struct seeds_record *r, struct arena *arena)
   float *best;
   for (gidx i = 0; i < (gidx)r->done * r->k; i++)
     CHECK(fabsf(r->cosine[i]) <= 1 + COSINE_SLACK, ERR_INPUT,
-          "atom %lld and its pair of other seed %lld: the cosine is %g", (long long)(i % r->k),
+          "atom %lld and its pair of other seed %lld: the cosine is %g" ANEW, (long long)(i % r->k),
           (long long)(i / r->k), (double)r->cosine[i]);
   if (!r->stability) return OK;
   TRY(arena_alloc(arena, &best, r->k, sizeof *best));
@@ -91,7 +93,7 @@ static int record_check(const struct seeds_record *r, struct arena *arena)
       &(struct stability){.k = r->k, .seeds = r->done, .cosine = r->cosine, .best = best});
   for (idx a = 0; a < r->k; a++)
     CHECK(best[a] == r->stability[a], ERR_INPUT,
-          "atom %d: the stability is %g, its cosines give %g", a, (double)r->stability[a],
+          "atom %d: the stability is %g, its cosines give %g" ANEW, a, (double)r->stability[a],
           (double)best[a]);
   return OK;
 }

@@ -89,7 +89,8 @@ static int pattern_match(const char *pattern, glob_t *found)
 static int pattern_add(struct shard_names *s, const char *pattern, const char *origin, int line)
 {
   char part[MAX_NAME], name[2 * MAX_NAME];
-  CHECK(strlen(pattern) < sizeof part, ERR_INPUT, "the name '%s' is too long", pattern);
+  CHECK(strlen(pattern) < sizeof part, ERR_INPUT, "the name '%s' is too long: give a shorter one",
+        pattern);
   strcpy(part, pattern);
   glob_t found = {0};
   TRY(pattern_match(part, &found));

@@ -161,15 +161,15 @@ static int outcome_check(const struct verify *v, const struct outcomes *o, gidx 
         "system %lld of '%s' has status %d, 0 to %d are possible", (long long)system, v->file->path,
         o->status[i], ARROW_NOT_FINITE);
   CHECK(is_ok == (o->failed_at[i] == -1), ERR_INPUT,
-        "system %lld of '%s' has status %d and failed at %lld", (long long)system, v->file->path,
-        o->status[i], (long long)o->failed_at[i]);
+        "system %lld of '%s' has status %d and failed at %lld" ANEW, (long long)system,
+        v->file->path, o->status[i], (long long)o->failed_at[i]);
   CHECK(memcmp(&value, &o->log_det[i], sizeof value) == 0 &&
             is_ok == (o->m[i] >= 0.5 && o->m[i] < 1),
-        ERR_INPUT, "system %lld of '%s' has log_det_hessian %.17g, its pair is %.17g 2^%lld",
+        ERR_INPUT, "system %lld of '%s' has log_det_hessian %.17g, its pair is %.17g 2^%lld" ANEW,
         (long long)system, v->file->path, o->log_det[i], o->m[i], (long long)o->e[i]);
   CHECK(o->retries[i] >= 0 && o->retries[i] <= ARROW_MAX_RETRIES && o->ridge_t[i] >= 0 &&
             o->ridge_b[i] >= 0,
-        ERR_INPUT, "system %lld of '%s' has %d retries, ridges %g and %g", (long long)system,
+        ERR_INPUT, "system %lld of '%s' has %d retries, ridges %g and %g" ANEW, (long long)system,
         v->file->path, o->retries[i], o->ridge_t[i], o->ridge_b[i]);
   return OK;
 }
@@ -251,7 +251,7 @@ static int copying_open(struct copying *c, const struct solutions_input *f,
   for (int i = 0; i < OUTCOME_ARRAYS; i++)
     TRY(h5_array_open(&f->h5, outcome_rows[i].path, &c->outcomes[i]));
   CHECK(c->step_t.shape[0] == shape->g[count] && c->step_b.shape[0] == shape->border[count],
-        ERR_INPUT, "'%s' has %lld and %lld steps, its systems have %lld and %lld", f->h5.path,
+        ERR_INPUT, "'%s' has %lld and %lld steps, its systems have %lld and %lld" ANEW, f->h5.path,
         (long long)c->step_t.shape[0], (long long)c->step_b.shape[0], (long long)shape->g[count],
         (long long)shape->border[count]);
   gidx most_t = 0, most_b = 0;

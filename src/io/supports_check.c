@@ -90,12 +90,12 @@ static int order_check(const struct support_pass *s, struct support_part *part, 
   part->atom_before = atom;
   part->score_before = score;
   if (!s->v->is_ours || !s->has_score || j == 0) return OK;
-  CHECK(!s->ascends || atom_before < atom, ERR_INPUT, "row %lld: atom %d is behind atom %d",
+  CHECK(!s->ascends || atom_before < atom, ERR_INPUT, "row %lld: atom %d is behind atom %d" ANEW,
         (long long)row, atom, atom_before);
   if (s->ascends) return OK;
   if (a > b || (a == b && (s->d > 1 || atom_before < atom))) return OK;
   CHECK(round_begins(s, j), ERR_INPUT,
-        "row %lld: atoms %d and %d, scores %.9g and %.9g, are not in selection order",
+        "row %lld: atoms %d and %d, scores %.9g and %.9g, are not in selection order" ANEW,
         (long long)row, atom_before, atom, (double)score_before, (double)score);
   return OK;
 }
@@ -106,14 +106,14 @@ static int codes_check(const struct support_pass *s, struct support_part *part, 
   const float *block = s->blocks + i * s->d;
   int is_zero = 1;
   for (gidx m = 0; m < s->d; m++) {
-    CHECK(isfinite(block[m]), ERR_INPUT, "row %lld: the code of atom %d is %g", (long long)row,
+    CHECK(isfinite(block[m]), ERR_INPUT, "row %lld: the code of atom %d is %g" ANEW, (long long)row,
           s->atoms[i], (double)block[m]);
     is_zero = is_zero && block[m] == 0;
   }
   part->nonzero += !is_zero;
   float summary = code_summary(block, (idx)s->d);
   CHECK(!s->v->is_ours || memcmp(&summary, s->values + i, sizeof summary) == 0, ERR_INPUT,
-        "row %lld: data of atom %d is %.9g, its codes give %.9g", (long long)row, s->atoms[i],
+        "row %lld: data of atom %d is %.9g, its codes give %.9g" ANEW, (long long)row, s->atoms[i],
         (double)s->values[i], (double)summary);
   return OK;
 }
@@ -123,20 +123,20 @@ static int entry_check(const struct support_pass *s, struct support_part *part, 
                        gidx i)
 {
   idx atom = s->atoms[i];
-  CHECK(atom >= 0 && atom < s->k, ERR_INPUT, "row %lld: atom %d is not in 0 .. %lld",
+  CHECK(atom >= 0 && atom < s->k, ERR_INPUT, "row %lld: atom %d is not in 0 .. %lld" ANEW,
         (long long)row, atom, (long long)s->k - 1);
   float score = s->has_score ? s->scores[i] : 0;
   CHECK(isfinite(s->values[i]) && isfinite(score), ERR_INPUT,
-        "row %lld: atom %d has value %g and score %g", (long long)row, atom, (double)s->values[i],
-        (double)score);
+        "row %lld: atom %d has value %g and score %g" ANEW, (long long)row, atom,
+        (double)s->values[i], (double)score);
   CHECK(!s->is_nonnegative || (s->values[i] >= 0 && score >= 0), ERR_INPUT,
-        "row %lld: atom %d has code %g and score %g, the file says that none is negative",
+        "row %lld: atom %d has code %g and score %g, the file says that none is negative" ANEW,
         (long long)row, atom, (double)s->values[i], (double)score);
   TRY(order_check(s, part, row, j, atom, score));
   if (s->has_codes) return codes_check(s, part, row, i);
   part->nonzero += s->values[i] != 0;
   CHECK(!s->v->is_ours || s->is_solved || memcmp(s->values + i, s->scores + i, sizeof score) == 0,
-        ERR_INPUT, "row %lld: data of atom %d is not its score, and no codes were solved",
+        ERR_INPUT, "row %lld: data of atom %d is not its score, and no codes were solved" ANEW,
         (long long)row, atom);
   return OK;
 }
@@ -161,13 +161,13 @@ static int offsets_check(struct support_pass *s, gidx row, gidx n)
   for (gidx i = 0; i < n; i++) {
     gidx length = s->offsets[i + 1] - s->offsets[i];
     CHECK(s->offsets[i] >= 0 && s->offsets[i + 1] >= s->offsets[i], ERR_INPUT,
-          "row %lld: offsets fall from %lld to %lld", (long long)(row + i),
+          "row %lld: offsets fall from %lld to %lld" ANEW, (long long)(row + i),
           (long long)s->offsets[i], (long long)s->offsets[i + 1]);
     int fits = s->top_s < 0 || (s->encoder ? length <= s->top_s : length == s->top_s);
-    CHECK(fits, ERR_INPUT, "row %lld has %lld entries, top-s is %lld", (long long)(row + i),
+    CHECK(fits, ERR_INPUT, "row %lld has %lld entries, top-s is %lld" ANEW, (long long)(row + i),
           (long long)length, (long long)s->top_s);
   }
-  CHECK(s->offsets[n] <= s->counts.nnz, ERR_INPUT, "row %lld ends at entry %lld of %lld",
+  CHECK(s->offsets[n] <= s->counts.nnz, ERR_INPUT, "row %lld ends at entry %lld of %lld" ANEW,
         (long long)(row + n - 1), (long long)s->offsets[n], (long long)s->counts.nnz);
   return OK;
 }
@@ -326,7 +326,7 @@ static int all_rows_check(struct support_pass *s)
     end = s->offsets[count];
   }
   CHECK(end == s->counts.nnz, ERR_INPUT,
-        "'/supports/indptr' ends with %lld, there are %lld entries", (long long)end,
+        "'/supports/indptr' ends with %lld, there are %lld entries" ANEW, (long long)end,
         (long long)s->counts.nnz);
   TRY(before_end(s));
   TRY(entry_hashes_end(&s->hashes));
@@ -356,7 +356,7 @@ static int attributes_check(struct support_pass *s, struct dimensions *dims)
     TRY(h5_read_real(f, "/", "rho", &rho));
     CHECK(s->top_s >= 1 && s->top_s <= shape[1] && s->rounds >= 1 && s->rounds <= s->top_s &&
               s->d >= 1 && s->d <= MAX_FRAME && rho >= 0,
-          ERR_INPUT, "top_s %lld, rounds %lld, frame %lld, rho %g are out of range",
+          ERR_INPUT, "top_s %lld, rounds %lld, frame %lld, rho %g are out of range" ANEW,
           (long long)s->top_s, (long long)s->rounds, (long long)s->d, rho);
   }
   s->is_solved = solved != 0;
@@ -365,7 +365,7 @@ static int attributes_check(struct support_pass *s, struct dimensions *dims)
   s->ascends = s->encoder && s->encoder != encoder_names[ENCODER_TOPK];
   TRY(h5_exists(f, "/supports/codes", &s->has_codes));
   CHECK(!s->v->is_ours || s->has_codes == (s->is_solved && s->d > 1), ERR_INPUT,
-        "'/supports/codes' is %s, frames are of %lld and codes were %ssolved",
+        "'/supports/codes' is %s, frames are of %lld and codes were %ssolved" ANEW,
         s->has_codes ? "there" : "missing", (long long)s->d, s->is_solved ? "" : "not ");
   if (s->has_codes && s->v->is_ours) TRY(dimension_bind(dims, "d", s->d, "/ @frame"));
   return OK;
@@ -409,7 +409,7 @@ static int arrays_open(struct support_pass *s, const struct dimensions *dims)
   s->counts.nnz = dimension_value(dims, "nnz");
   s->k = dimension_value(dims, "K");
   TRY(supports_shape_check(f, (gidx[2]){s->counts.n, s->k}, s->counts.nnz));
-  CHECK(s->d >= 1 && s->d <= MAX_FRAME, ERR_INPUT, "'/supports' has codes of %lld",
+  CHECK(s->d >= 1 && s->d <= MAX_FRAME, ERR_INPUT, "'/supports' has codes of %lld" ANEW,
         (long long)s->d);
   s->counts.k = (idx)s->k;
   return parts_open(s);

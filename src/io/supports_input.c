@@ -57,7 +57,8 @@ static int array_open(struct supports_input_state *s, const char *name, int need
                       struct h5_array *a)
 {
   char object[256];
-  CHECK(strlen(s->group) < 200, ERR_INPUT, "the name '%s' is too long", s->group);
+  CHECK(strlen(s->group) < 200, ERR_INPUT, "the name '%s' is too long: give a shorter one",
+        s->group);
   snprintf(object, sizeof object, "%.200s/%.20s", s->group, name);
   int there;
   TRY(h5_exists(&s->h5, object, &there));
@@ -132,7 +133,7 @@ static int length_check(const struct supports_input_state *s, const struct h5_ar
                         gidx length)
 {
   CHECK(!a->id || (a->rank == rank && a->shape[0] == length), ERR_INPUT,
-        "'%s' of '%s' has %d dimensions and %lld entries, not %d and %lld", a->object, s->file,
+        "'%s' of '%s' has %d dimensions and %lld entries, not %d and %lld" ANEW, a->object, s->file,
         a->rank, (long long)a->shape[0], rank, (long long)length);
   return OK;
 }
@@ -162,7 +163,7 @@ static int density_look(const struct h5_file *f, gidx k, int *stores)
 int supports_shape_check(const struct h5_file *f, const gidx *shape, gidx entries)
 {
   CHECK(shape[0] >= 0 && shape[0] <= MAX_ROWS && shape[1] >= 1 && shape[1] <= INT32_MAX, ERR_INPUT,
-        "the supports of '%s' have %lld rows of %lld atoms", f->path, (long long)shape[0],
+        "the supports of '%s' have %lld rows of %lld atoms" ANEW, f->path, (long long)shape[0],
         (long long)shape[1]);
   gidx backed =
       imax(FREE_ATOMS, entries > INT32_MAX / ENTRY_ATOMS ? INT32_MAX : entries * ENTRY_ATOMS);
@@ -246,8 +247,8 @@ static int facts_read(struct supports_input *f)
   TRY(h5_attribute_exists(h5, "/", "solved", &f->solved));
   TRY(cuts_read(h5, &f->cuts));
   CHECK(!f->nonnegative || frame == 1, ERR_INPUT,
-        "'%s' says that codes are nonnegative, and that atoms are frames of %lld", f->state->file,
-        (long long)frame);
+        "'%s' says that codes are nonnegative, and that atoms are frames of %lld" ANEW,
+        f->state->file, (long long)frame);
   if (has_sweeps) TRY(h5_read_long(h5, "/", "sweeps", &f->sweeps));
   TRY(identity_read(h5, INPUTS_GROUP, &f->inputs));
   TRY(identity_read(h5, CONTENTS_GROUP, &f->contents));
@@ -255,10 +256,11 @@ static int facts_read(struct supports_input *f)
   if (normalized) f->inputs.dictionary = 0; /* not as it is read */
   CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
             isfinite(f->rho) && f->sweeps >= 0 && f->sweeps < INT32_MAX,
-        ERR_INPUT, "'%s' says top_s %lld, rounds %lld, rho %g, sweeps %lld", f->state->file,
+        ERR_INPUT, "'%s' says top_s %lld, rounds %lld, rho %g, sweeps %lld" ANEW, f->state->file,
         (long long)top_s, (long long)rounds, f->rho, (long long)f->sweeps);
-  CHECK(!codes || frame == f->source.d, ERR_INPUT, "'%s' says frames of %lld, its codes are of %d",
-        f->state->file, (long long)frame, f->source.d);
+  CHECK(!codes || frame == f->source.d, ERR_INPUT,
+        "'%s' says frames of %lld, its codes are of %d" ANEW, f->state->file, (long long)frame,
+        f->source.d);
   f->top_s = (idx)top_s;
   f->rounds = (idx)rounds;
   f->source.d = (idx)frame;
@@ -307,12 +309,14 @@ int supports_mean_find(const struct supports_input *f, const char *dictionary, c
   const real *own = f->mean;
   const char *name = f->source.name;
   CHECK(!own || f->mean_length == p, ERR_INPUT,
-        "'/mean' of '%s' has %lld columns, the atoms of '%s' have %lld", name,
-        (long long)f->mean_length, dictionary, (long long)p);
+        "'/mean' of '%s' has %lld columns, the atoms of '%s' have %lld: give the dictionary of "
+        "these codes",
+        name, (long long)f->mean_length, dictionary, (long long)p);
   CHECK(!of_atoms || own || f->top_s < 0, ERR_INPUT,
-        "'%s' brings a mean, the codes of '%s' were solved without one", dictionary, name);
+        "'%s' brings a mean, the codes of '%s' were solved without one: give the atoms alone",
+        dictionary, name);
   CHECK(!of_atoms || !own || memcmp(of_atoms, own, (size_t)p * sizeof *own) == 0, ERR_INPUT,
-        "the means of '%s' and '%s' differ", dictionary, name);
+        "the means of '%s' and '%s' differ: give the dictionary of these codes", dictionary, name);
   *mean = of_atoms ? of_atoms : own;
   return OK;
 }

@@ -83,7 +83,7 @@ static int frames_read(const struct h5_file *f, int rank, const gidx *shape, rea
              memcmp(a.shape, shape, (size_t)rank * sizeof *shape) == 0;
   int status = fits ? h5_array_read(&a, 0, shape[0], TYPE_F64, out) : OK;
   h5_array_close(&a);
-  CHECK(fits, ERR_INPUT, "'/sweep/frames' of '%s' are not those of these atoms", f->path);
+  CHECK(fits, ERR_INPUT, "'/sweep/frames' of '%s' are not those of these atoms" ANEW, f->path);
   return status;
 }
 
@@ -94,7 +94,7 @@ static int all_read(const struct h5_file *f, idx k, idx d, idx p, real *frames,
   int rank = (int)frames_shape(k, d, p, shape);
   TRY(frames_read(f, rank, shape, frames));
   for (gidx i = 0; i < (gidx)k * d * p; i++)
-    CHECK(isfinite(frames[i]), ERR_INPUT, "atom %lld of '/sweep/frames' of '%s' is not finite",
+    CHECK(isfinite(frames[i]), ERR_INPUT, "atom %lld of '/sweep/frames' of '%s' is not finite" ANEW,
           (long long)(i / ((gidx)d * p)), f->path);
   return fit_steps_read(f, steps, k);
 }
@@ -110,7 +110,7 @@ int sweep_read(const char *path, idx k, idx d, idx p, real *frames, struct atom_
 static int frames_check(const struct verify *v, const struct value_block *b)
 {
   for (gidx i = 0; i < b->count * b->width; i++)
-    CHECK(isfinite(b->values[i]), ERR_INPUT, "'%s' of '%s' has values that are not finite",
+    CHECK(isfinite(b->values[i]), ERR_INPUT, "'%s' of '%s' has values that are not finite" ANEW,
           b->array->object, v->file->path);
   return OK;
 }
@@ -123,7 +123,7 @@ static int file_check(struct verify *v)
   TRY(facts_read(v->file, &facts));
   gidx k = dimension_value(&v->dims, "K");
   CHECK(facts.sweeps >= 0 && facts.atoms >= 0 && facts.atoms <= k, ERR_INPUT,
-        "'%s' says %lld of %lld atoms of the sweep after %lld", v->file->path,
+        "'%s' says %lld of %lld atoms of the sweep after %lld" ANEW, v->file->path,
         (long long)facts.atoms, (long long)k, (long long)facts.sweeps);
   check_note(v, "sweep     all frames are finite, %lld of %lld atoms done", (long long)facts.atoms,
              (long long)k);

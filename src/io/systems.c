@@ -47,8 +47,9 @@ static int vector_open(const struct h5_file *f, const char *object, gidx count, 
 {
   TRY(h5_array_open(f, object, a));
   CHECK(a->rank == 1, ERR_INPUT, "'%s' of '%s' has %d dimensions, not 1", object, f->path, a->rank);
-  CHECK(count < 0 || a->shape[0] == count, ERR_INPUT, "'%s' of '%s' has %lld entries, not %lld",
-        object, f->path, (long long)a->shape[0], (long long)count);
+  CHECK(count < 0 || a->shape[0] == count, ERR_INPUT,
+        "'%s' of '%s' has %lld entries, not %lld" ANEW, object, f->path, (long long)a->shape[0],
+        (long long)count);
   return OK;
 }
 
@@ -76,10 +77,10 @@ static int atoms_check(struct systems_input *f)
   TRY(arena_alloc(&f->arena, &atom, count, sizeof *atom));
   TRY(vector_read(&f->h5, "/systems/atom", TYPE_I32, count, atom));
   qsort(atom, (size_t)count, sizeof *atom, order_compare);
-  CHECK(count == 0 || atom[0] >= 0, ERR_INPUT, "'/systems/atom' of '%s' lists atom %d", f->h5.path,
-        atom[0]);
+  CHECK(count == 0 || atom[0] >= 0, ERR_INPUT, "'/systems/atom' of '%s' lists atom %d" ANEW,
+        f->h5.path, atom[0]);
   for (gidx a = 1; a < count; a++)
-    CHECK(atom[a] != atom[a - 1], ERR_INPUT, "'/systems/atom' of '%s' lists atom %d twice",
+    CHECK(atom[a] != atom[a - 1], ERR_INPUT, "'/systems/atom' of '%s' lists atom %d twice" ANEW,
           f->h5.path, atom[a]);
   return OK;
 }
@@ -93,7 +94,7 @@ static int shape_read(struct systems_input *f)
   gidx offsets = a.shape[0];
   h5_array_close(&a);
   TRY(status);
-  CHECK(offsets >= 1, ERR_INPUT, "'/systems/atom_offsets' of '%s' is empty", f->h5.path);
+  CHECK(offsets >= 1, ERR_INPUT, "'/systems/atom_offsets' of '%s' is empty" ANEW, f->h5.path);
   TRY(systems_alloc(s, offsets - 1, &f->arena));
   TRY(vector_read(&f->h5, "/systems/atom_offsets", TYPE_I64, offsets, s->row));
   TRY(vector_read(&f->h5, "/systems/row_dims", TYPE_I32, s->count, s->d));
@@ -115,7 +116,7 @@ static int arrays_open(struct systems_input *f)
           "'%s' of '%s' holds values of %s: save it as float64, or as float32", array_names[i],
           f->h5.path, type_name(a->type));
     CHECK(a->shape[0] == sums_of(s, i)[s->count], ERR_INPUT,
-          "'%s' of '%s' has %lld entries, the systems have %lld", array_names[i], f->h5.path,
+          "'%s' of '%s' has %lld entries, the systems have %lld" ANEW, array_names[i], f->h5.path,
           (long long)a->shape[0], (long long)sums_of(s, i)[s->count]);
   }
   int has_rows;
@@ -397,7 +398,7 @@ static int finite_check(const struct h5_array *a)
     gidx n = imin(PIECE, a->shape[0] - first);
     TRY(h5_array_read(a, first, n, TYPE_F64, values));
     for (gidx i = 0; i < n; i++)
-      CHECK(isfinite(values[i]), ERR_INPUT, "entry %lld of '%s' of '%s' is %g",
+      CHECK(isfinite(values[i]), ERR_INPUT, "entry %lld of '%s' of '%s' is %g" ANEW,
             (long long)(first + i), a->object, a->path, values[i]);
   }
   return OK;
@@ -416,9 +417,10 @@ static int rows_check(const struct verify *v, const struct systems_shape *s)
     if (at == s->row[system]) last = -1;
     gidx now = row[at % PIECE];
     if (status == OK && now <= last)
-      status = status_fail(ERR_INPUT, __FILE__, __LINE__,
-                           "'/systems/row' of '%s' does not rise in system %lld: %lld after %lld",
-                           v->file->path, (long long)system, (long long)now, (long long)last);
+      status =
+          status_fail(ERR_INPUT, __FILE__, __LINE__,
+                      "'/systems/row' of '%s' does not rise in system %lld: %lld after %lld" ANEW,
+                      v->file->path, (long long)system, (long long)now, (long long)last);
     last = now;
   }
   h5_array_close(&a);

@@ -41,7 +41,7 @@ static int whole_read(const struct h5_file *f, struct systems_part *part)
   *part = (struct systems_part){0};
   TRY(h5_exists(f, INPUTS_GROUP, &there));
   if (there) TRY(h5_attribute_exists(f, INPUTS_GROUP, "mark", &there));
-  CHECK(there, ERR_INPUT, "'%s' is complete, and does not say what it was made from", f->path);
+  CHECK(there, ERR_INPUT, "'%s' is complete, and does not say what it was made from" ANEW, f->path);
   TRY(h5_read_long(f, INPUTS_GROUP, "mark", &mark));
   memcpy(&part->mark, &mark, sizeof mark);
   return OK;
@@ -55,13 +55,13 @@ int systems_part_read(const struct h5_file *f, const struct file_kind *kind,
   TRY(systems_part_is(f, kind, &is_part));
   if (whole) TRY(systems_part_is(f, whole, &is_whole));
   if (is_whole) return whole_read(f, part);
-  CHECK(is_part, ERR_INPUT, "'%s' is not what a run that was stopped left", f->path);
+  CHECK(is_part, ERR_INPUT, "'%s' is not what a run that was stopped left" ANEW, f->path);
   TRY(h5_read_long(f, "/part", "systems", &part->systems));
   TRY(h5_read_long(f, "/part", "systems_total", &part->total));
   TRY(h5_read_long(f, "/part", "mark", &mark));
   TRY(h5_read_long(f, "/part", "fingerprint", &fingerprint));
   CHECK(part->systems >= 1 && part->systems < part->total, ERR_INPUT,
-        "'%s' says that it has %lld of %lld systems", f->path, (long long)part->systems,
+        "'%s' says that it has %lld of %lld systems" ANEW, f->path, (long long)part->systems,
         (long long)part->total);
   memcpy(&part->mark, &mark, sizeof mark);
   memcpy(&part->fingerprint, &fingerprint, sizeof fingerprint);
@@ -74,7 +74,7 @@ int systems_part_check(const struct verify *v, const struct file_kind *kind)
   if (strcmp(v->kind, kind->name) != 0) return OK;
   TRY(systems_part_read(v->file, kind, NULL, &part));
   CHECK(part.systems == dimension_value(&v->dims, "B"), ERR_INPUT,
-        "'/part' says that there are %lld systems, there are %lld", (long long)part.systems,
+        "'/part' says that there are %lld systems, there are %lld" ANEW, (long long)part.systems,
         (long long)dimension_value(&v->dims, "B"));
   check_note(v, "part      the first %lld of %lld systems", (long long)part.systems,
              (long long)part.total);

@@ -94,7 +94,8 @@ void temporaries_end(int is_failed)
 int temporary_guard(const char *name)
 {
   int slot;
-  CHECK(strlen(name) < sizeof slots[0].name, ERR_CREATE, "the name '%s' is too long", name);
+  CHECK(strlen(name) < sizeof slots[0].name, ERR_CREATE,
+        "the name '%s' is too long: give a shorter one", name);
   return slot_take(name, NULL, &slot);
 }
 
@@ -104,7 +105,8 @@ int temporary_create(struct temporary *t, const char *path, const char *failed, 
 {
   uint64_t bits;
   memset(t, 0, sizeof *t);
-  CHECK(strlen(path) + DIGITS + 8 < sizeof t->name, ERR_CREATE, "the name '%s' is too long", path);
+  CHECK(strlen(path) + DIGITS + 8 < sizeof t->name, ERR_CREATE,
+        "the name '%s' is too long: give a shorter one", path);
   CHECK(getrandom(&bits, sizeof bits, 0) == sizeof bits, ERR_CREATE, "no random numbers: %s",
         strerror(errno));
   strcpy(t->path, path);

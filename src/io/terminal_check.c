@@ -28,7 +28,8 @@ static int pair_read(const struct verify *v, const char *name, struct det_pair *
   snprintf(text, sizeof text, "%s_exponent", name);
   TRY(h5_read_long(v->file, "/terminal", text, &pair->e));
   CHECK(same_bits(value, det_pair_value(*pair)), ERR_INPUT,
-        "'%s' is %.17g, its mantissa and exponent give %.17g", name, value, det_pair_value(*pair));
+        "'%s' is %.17g, its mantissa and exponent give %.17g" ANEW, name, value,
+        det_pair_value(*pair));
   return OK;
 }
 
@@ -42,15 +43,15 @@ static int evidence_check(const struct verify *v)
   TRY(pair_read(v, "log_det_border", &border));
   TRY(h5_read_real(v->file, "/terminal", "half_log_det", &half));
   wanted = border.m >= 0.5 ? 0.5 * det_pair_value(det_pair_times(rows, border)) : nan_canonical();
-  CHECK(same_bits(half, wanted), ERR_INPUT, "'half_log_det' is %.17g, the pairs give %.17g", half,
-        wanted);
+  CHECK(same_bits(half, wanted), ERR_INPUT, "'half_log_det' is %.17g, the pairs give %.17g" ANEW,
+        half, wanted);
   TRY(h5_read_text(v->file, "/terminal", "artifact_sha256", sha, sizeof sha));
   CHECK(strlen(sha) == SHA256_HEX - 1 && strspn(sha, "0123456789abcdef") == SHA256_HEX - 1,
-        ERR_INPUT, "'artifact_sha256' is '%s', not 64 hexadecimal digits", sha);
+        ERR_INPUT, "'artifact_sha256' is '%s', not 64 hexadecimal digits" ANEW, sha);
   artifact_words(sha, words);
   TRY(h5_read_longs(v->file, "/terminal", "artifact_words", HASH_WORDS, stored));
   CHECK(memcmp(words, stored, sizeof words) == 0, ERR_INPUT,
-        "'artifact_sha256' and 'artifact_words' are not the same hash");
+        "'artifact_sha256' and 'artifact_words' are not the same hash" ANEW);
   return OK;
 }
 
@@ -73,11 +74,11 @@ static int border_check(struct terminal_pass *c)
   TRY(h5_array_read(&c->array, 0, c->k + 1, TYPE_I64, c->border));
   TRY(h5_array_close(&c->array));
   CHECK(c->border[0] == 0 && c->border[c->k] == n, ERR_INPUT,
-        "'/terminal/border' goes from %lld to %lld, there are %lld borders",
+        "'/terminal/border' goes from %lld to %lld, there are %lld borders" ANEW,
         (long long)c->border[0], (long long)c->border[c->k], (long long)n);
   for (gidx a = 0; a < c->k; a++)
-    CHECK(c->border[a + 1] >= c->border[a], ERR_INPUT, "'/terminal/border' falls after atom %lld",
-          (long long)a);
+    CHECK(c->border[a + 1] >= c->border[a], ERR_INPUT,
+          "'/terminal/border' falls after atom %lld" ANEW, (long long)a);
   return OK;
 }
 
@@ -89,7 +90,7 @@ static int block_check(const struct terminal_pass *c, gidx at, gidx rows, gidx c
       real x = c->block[i * c->b + j];
       int inside = i < rows && j < columns;
       CHECK(inside ? isfinite(x) : same_bits(x, nan_canonical()), ERR_INPUT,
-            "entry (%lld, %lld) of block %lld of '%s' is %g", (long long)i, (long long)j,
+            "entry (%lld, %lld) of block %lld of '%s' is %g" ANEW, (long long)i, (long long)j,
             (long long)at, c->array.object, x);
     }
   return OK;
@@ -100,16 +101,16 @@ static int atoms_check_all(struct terminal_pass *c)
   TRY(h5_array_open(c->v->file, "/terminal/covariance_blocks", &c->array));
   for (gidx a = 0; a < c->k; a++) {
     gidx size = c->border[a + 1] - c->border[a];
-    CHECK(size <= c->b, ERR_INPUT, "atom %lld has %lld borders, blocks have %lld", (long long)a,
-          (long long)size, (long long)c->b);
+    CHECK(size <= c->b, ERR_INPUT, "atom %lld has %lld borders, blocks have %lld" ANEW,
+          (long long)a, (long long)size, (long long)c->b);
     TRY(h5_array_read(&c->array, a, 1, TYPE_F64, c->block));
     TRY(block_check(c, a, size, size));
     for (gidx i = 0; i < size; i++)
       for (gidx j = 0; j < i; j++)
         CHECK(same_bits(c->block[i * c->b + j], c->block[j * c->b + i]), ERR_INPUT,
-              "the covariance block of atom %lld is not symmetric", (long long)a);
+              "the covariance block of atom %lld is not symmetric" ANEW, (long long)a);
     for (gidx i = 0; i < size; i++)
-      CHECK(c->block[i * c->b + i] >= 0, ERR_INPUT, "variance %lld of atom %lld is %g",
+      CHECK(c->block[i * c->b + i] >= 0, ERR_INPUT, "variance %lld of atom %lld is %g" ANEW,
             (long long)i, (long long)a, c->block[i * c->b + i]);
   }
   return h5_array_close(&c->array);
@@ -132,8 +133,8 @@ static int pairs_check(struct terminal_pass *c)
   for (gidx i = 0; i < c->m; i++) {
     struct cross now = {strength[i], pair[2 * i], pair[2 * i + 1]};
     CHECK(now.first >= 0 && now.first < now.second && now.second < c->k, ERR_INPUT,
-          "cross pair %lld is of atoms %d and %d", (long long)i, now.first, now.second);
-    CHECK(cross_before(&before, &now), ERR_INPUT, "cross pairs %lld and %lld are not in order",
+          "cross pair %lld is of atoms %d and %d" ANEW, (long long)i, now.first, now.second);
+    CHECK(cross_before(&before, &now), ERR_INPUT, "cross pairs %lld and %lld are not in order" ANEW,
           (long long)i - 1, (long long)i);
     gidx rows = c->border[now.first + 1] - c->border[now.first];
     gidx columns = c->border[now.second + 1] - c->border[now.second];
@@ -144,7 +145,8 @@ static int pairs_check(struct terminal_pass *c)
       for (gidx l = 0; l < rows; l++)
         acc = fma(c->block[l * c->b + j], c->block[l * c->b + j], acc);
     CHECK(same_bits(sqrt(acc), now.strength), ERR_INPUT,
-          "strength %lld is %.17g, its block gives %.17g", (long long)i, now.strength, sqrt(acc));
+          "strength %lld is %.17g, its block gives %.17g" ANEW, (long long)i, now.strength,
+          sqrt(acc));
     before = now;
   }
   return h5_array_close(&c->array);
@@ -161,12 +163,13 @@ static int all_check(struct terminal_pass *c)
   TRY(border_check(c));
   for (int i = 0; i < LENGTH(arrays); i++) {
     TRY(h5_exists(f, arrays[i], &has[i]));
-    CHECK(has[i] == has[0], ERR_INPUT, "'%s' has some of the covariance arrays, not all", f->path);
+    CHECK(has[i] == has[0], ERR_INPUT, "'%s' has some of the covariance arrays, not all" ANEW,
+          f->path);
   }
   if (!has[0]) return OK;
   c->b = dimension_value(&c->v->dims, "b");
   c->m = dimension_value(&c->v->dims, "M");
-  CHECK(c->b <= 1 << 14, ERR_INPUT, "blocks of %lld borders", (long long)c->b);
+  CHECK(c->b <= 1 << 14, ERR_INPUT, "blocks of %lld borders" ANEW, (long long)c->b);
   TRY(arena_alloc(&c->arena, &c->block, c->b * c->b, sizeof *c->block));
   TRY(atoms_check_all(c));
   TRY(pairs_check(c));

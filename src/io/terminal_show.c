@@ -111,8 +111,8 @@ static int directions_read(const struct h5_file *f, const char *name, enum h5_ty
   gidx found = status ? 0 : a.shape[0] < SHOWN ? a.shape[0] : SHOWN;
   int fits = a.rank == (columns > 1 ? 2 : 1) && (columns == 1 || a.shape[1] == columns);
   if (!status && (!fits || (*count >= 0 && found != *count)))
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' has another shape", object,
-                         f->path);
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' has another shape" ANEW,
+                         object, f->path);
   if (!status) status = h5_array_read(&a, 0, found, type, out);
   *count = found;
   h5_array_close(&a);
@@ -199,7 +199,7 @@ static int atoms_rank(const struct h5_file *f, struct h5_array *a, struct arena 
 {
   real *block;
   CHECK(a->rank == 3 && a->shape[1] == a->shape[2] && a->shape[1] < 1 << 14, ERR_INPUT,
-        "'%s' of '%s' has no square blocks", a->object, f->path);
+        "'%s' of '%s' has no square blocks" ANEW, a->object, f->path);
   TRY(arena_alloc(arena, &block, a->shape[1] * a->shape[1], sizeof *block));
   for (gidx i = 0; i < a->shape[0]; i++) {
     real trace = 0;
@@ -272,8 +272,8 @@ static int couplings_load(const struct h5_file *f, struct couplings *c)
   if (status == OK) status = h5_array_open(f, "/terminal/cross_strength", &strength);
   c->count = pair.shape[0] < SHOWN ? pair.shape[0] : SHOWN;
   if (status == OK && (pair.rank != 2 || pair.shape[1] != 2 || strength.shape[0] != pair.shape[0]))
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "cross pairs of '%s' have other shapes",
-                         f->path);
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                         "cross pairs of '%s' have other shapes" ANEW, f->path);
   if (status == OK) status = h5_array_read(&pair, 0, c->count, TYPE_I32, c->atoms);
   if (status == OK) status = h5_array_read(&strength, 0, c->count, TYPE_F64, c->strength);
   h5_array_close(&pair);

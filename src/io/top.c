@@ -39,12 +39,12 @@ static int lists_check(const struct top_rows *t, idx first, gidx n_rows)
   for (gidx i = 0; i < (gidx)t->k * t->r; i++) {
     long long atom = first + i / t->r, row = t->row[i];
     int follows = i % t->r > 0;
-    CHECK(row >= -1 && row < n_rows, ERR_INPUT, "atom %lld: row %lld is not in 0 .. %lld", atom,
-          row, (long long)n_rows - 1);
-    CHECK((row < 0) == (t->code[i] == 0), ERR_INPUT, "atom %lld: the code in row %lld is %g", atom,
-          row, (double)t->code[i]);
+    CHECK(row >= -1 && row < n_rows, ERR_INPUT, "atom %lld: row %lld is not in 0 .. %lld" ANEW,
+          atom, row, (long long)n_rows - 1);
+    CHECK((row < 0) == (t->code[i] == 0), ERR_INPUT, "atom %lld: the code in row %lld is %g" ANEW,
+          atom, row, (double)t->code[i]);
     CHECK(row < 0 || !follows || top_before(t->code[i - 1], t->row[i - 1], t->code[i], row),
-          ERR_INPUT, "atom %lld: row %lld stands behind a weaker one", atom, row);
+          ERR_INPUT, "atom %lld: row %lld stands behind a weaker one" ANEW, atom, row);
   }
   return OK;
 }

@@ -58,7 +58,7 @@ static int array_read(const struct h5_file *f, const char *object, gidx rows, gi
              (!width || a.shape[1] == width);
   int status = fits ? h5_array_read(&a, 0, rows, type, values) : OK;
   h5_array_close(&a);
-  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need", object,
+  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need" ANEW, object,
         f->path);
   return status;
 }
@@ -70,8 +70,8 @@ static int lines_read(const struct h5_file *f, struct arena *arena, struct train
   TRY(h5_array_open(f, HISTORY, &a));
   record->count = a.shape[0];
   TRY(h5_array_close(&a));
-  CHECK(record->count >= 1 && record->count < INT32_MAX, ERR_INPUT, "'%s' of '%s' has %lld lines",
-        HISTORY, f->path, (long long)record->count);
+  CHECK(record->count >= 1 && record->count < INT32_MAX, ERR_INPUT,
+        "'%s' of '%s' has %lld lines" ANEW, HISTORY, f->path, (long long)record->count);
   TRY(arena_alloc(arena, lines, record->count, sizeof **lines));
   return array_read(f, HISTORY, record->count, TRAINING_COLUMNS, TYPE_F64, *lines);
 }
@@ -86,7 +86,7 @@ static int record_read(const struct h5_file *f, struct arena *arena, struct trai
   TRY(h5_read_long(f, HISTORY, "steps", &record->step));
   TRY(h5_read_long(f, HISTORY, "scale", &record->scale));
   CHECK(record->step >= 0 && record->scale > -1000 && record->scale < 1000, ERR_INPUT,
-        "'%s' says %lld steps, of rows times 2^%lld", f->path, (long long)record->step,
+        "'%s' says %lld steps, of rows times 2^%lld" ANEW, f->path, (long long)record->step,
         (long long)record->scale);
   TRY(h5_attribute_exists(f, HISTORY, "matrix_unit", &there));
   if (there) TRY(h5_read_long(f, HISTORY, "matrix_unit", &unit));

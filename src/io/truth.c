@@ -96,7 +96,7 @@ static int row_check(struct truth_pass *t, gidx row, gidx begin, gidx end)
 {
   idx before = -1;
   CHECK(begin <= end && end <= t->indices.shape[0], ERR_INPUT,
-        "row %lld: its features begin at %lld and end at %lld of %lld", (long long)row,
+        "row %lld: its features begin at %lld and end at %lld of %lld" ANEW, (long long)row,
         (long long)begin, (long long)end, (long long)t->indices.shape[0]);
   for (gidx first = begin; first < end; first += PIECE) {
     gidx count = imin(PIECE, end - first);
@@ -105,8 +105,8 @@ static int row_check(struct truth_pass *t, gidx row, gidx begin, gidx end)
     for (gidx i = 0; i < count; before = t->atoms[i++])
       CHECK(t->atoms[i] > before && t->atoms[i] < t->features && isfinite(t->codes[i]) &&
                 t->codes[i] > 0,
-            ERR_INPUT, "row %lld: feature %d with magnitude %g behind feature %d", (long long)row,
-            t->atoms[i], (double)t->codes[i], before);
+            ERR_INPUT, "row %lld: feature %d with magnitude %g behind feature %d" ANEW,
+            (long long)row, t->atoms[i], (double)t->codes[i], before);
   }
   return OK;
 }
@@ -118,13 +118,13 @@ static int rows_pass(struct truth_pass *t, struct verify *v)
   for (gidx first = 0; first < n; first += PIECE) {
     gidx count = imin(PIECE, n - first);
     TRY(h5_array_read(&t->indptr, first, count + 1, TYPE_I64, t->starts));
-    CHECK(first || t->starts[0] == 0, ERR_INPUT, "the first row's features begin at %lld",
+    CHECK(first || t->starts[0] == 0, ERR_INPUT, "the first row's features begin at %lld" ANEW,
           (long long)t->starts[0]);
     for (gidx i = 0; i < count; i++) TRY(row_check(t, first + i, t->starts[i], t->starts[i + 1]));
   }
   CHECK(n == 0 || t->starts[(n - 1) % PIECE + 1] == t->indices.shape[0], ERR_INPUT,
-        "the last row's features end at %lld of %lld", (long long)t->starts[(n - 1) % PIECE + 1],
-        (long long)t->indices.shape[0]);
+        "the last row's features end at %lld of %lld" ANEW,
+        (long long)t->starts[(n - 1) % PIECE + 1], (long long)t->indices.shape[0]);
   return OK;
 }
 

@@ -19,7 +19,8 @@ static int kind_check(struct verify *v)
 {
   const struct h5_file *f = v->file;
   TRY(h5_read_text(f, "/", "kind", v->kind, sizeof v->kind));
-  CHECK(file_kind_find(v->kind), ERR_INPUT, "'%s' is of the unknown kind '%s'", f->path, v->kind);
+  CHECK(file_kind_find(v->kind), ERR_INPUT, "'%s' is of the unknown kind '%s'" ANEW, f->path,
+        v->kind);
   return OK;
 }
 
@@ -45,7 +46,7 @@ static int values_read(struct verify *v, struct h5_values *values, int is_known)
   char text[64];
   double bytes = (double)values->total * (double)values->bytes;
   CHECK(!v->is_ours || values->is_attribute || (double)values->stored >= bytes, ERR_INPUT,
-        "'%s' of '%s' stores %lld of %.0f bytes", values->name, v->file->path,
+        "'%s' of '%s' stores %lld of %.0f bytes" ANEW, values->name, v->file->path,
         (long long)values->stored, bytes);
   if (is_known) return OK;
   do {
@@ -60,8 +61,8 @@ static int values_read(struct verify *v, struct h5_values *values, int is_known)
 static int hash_check(struct verify *v, const char *object, const struct h5_values *values)
 {
   int is_sealed = v->file->version >= H5_SEALED_FROM && object_find(object);
-  CHECK(!is_sealed || values->seal, ERR_INPUT, "'%s' of '%s' has no attribute 'sha256'", object,
-        v->file->path);
+  CHECK(!is_sealed || values->seal, ERR_INPUT, "'%s' of '%s' has no attribute 'sha256'" ANEW,
+        object, v->file->path);
   return OK;
 }
 
@@ -160,13 +161,13 @@ static int row_check(struct verify *v, const struct object_row *row)
   struct h5_array a;
   int there;
   TRY(h5_exists(v->file, row->path, &there));
-  CHECK(there || !v->is_ours || !row->required, ERR_INPUT, "no '%s' in '%s'", row->path,
+  CHECK(there || !v->is_ours || !row->required, ERR_INPUT, "no '%s' in '%s'" ANEW, row->path,
         v->file->path);
   if (!there) return OK;
   int status = h5_array_open(v->file, row->path, &a);
   if (status == OK && v->is_ours && row->type != TYPE_OTHER && a.type != row->type)
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is %s, not %s", row->path,
-                         v->file->path, type_name(a.type), type_name(row->type));
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is %s, not %s" ANEW,
+                         row->path, v->file->path, type_name(a.type), type_name(row->type));
   if (status == OK) status = object_check_shape(row, &a, &v->dims);
   h5_array_close(&a);
   return status;

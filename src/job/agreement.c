@@ -74,7 +74,8 @@ static int lines_fail(int rank, const char *mine, const char *first)
     mine = line_next(mine);
     first = line_next(first);
   }
-  CHECK(*mine || *first, ERR_INPUT, "rank %d was given other options than rank 0", rank);
+  CHECK(*mine || *first, ERR_INPUT,
+        "rank %d was given other options than rank 0: start all by one command", rank);
   if (*mine && *first && key_same(mine, first)) {
     int here, there;
     const char *own = line_value(mine, &here), *other = line_value(first, &there);

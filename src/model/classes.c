@@ -34,7 +34,10 @@ void classes_free(struct classes *c)
 static int coloring_alloc(struct coloring *w, gidx n, idx k, gidx entries)
 {
   struct arena *a = &w->arena;
-  CHECK(n <= INT32_MAX, ERR_INPUT, "%lld rows are more than can be coloured", (long long)n);
+  CHECK(
+      n <= INT32_MAX, ERR_INPUT,
+      "%lld rows are more than can be coloured: give fewer, as part of a fit with --minibatch does",
+      (long long)n);
   TRY(arena_alloc(a, &w->color, k, sizeof *w->color));
   TRY(arena_alloc(a, &w->start, (gidx)k + 2, sizeof *w->start));
   TRY(arena_alloc(a, &w->rows, entries, sizeof *w->rows));
@@ -138,8 +141,8 @@ int classes_from_colors(struct classes *c, const idx *color, idx k, idx count)
   gidx *next = c->start + 1;
   memcpy(c->color, color, (size_t)k * sizeof *color);
   for (idx a = 0; a < k; a++) {
-    CHECK(color[a] >= -1 && color[a] < count, ERR_INPUT, "atom %d has class %d of %d", a, color[a],
-          count);
+    CHECK(color[a] >= -1 && color[a] < count, ERR_INPUT, "atom %d has class %d of %d" ANEW, a,
+          color[a], count);
     if (color[a] >= 0) next[color[a] + 1]++;
   }
   for (idx class = 0; class < count; class ++) next[class + 1] += next[class];
@@ -155,9 +158,11 @@ static int row_check(const struct classes *c, const idx *atoms, gidx length, idx
 {
   for (gidx j = 0; j < length; j++) {
     idx class = c->color[atoms[j]];
-    CHECK(class >= 0, ERR_INPUT, "row %lld has atom %d, which is in no class of '%s'",
+    CHECK(class >= 0, ERR_INPUT,
+          "row %lld has atom %d, which is in no class of '%s': color these supports anew",
           (long long)row, atoms[j], name);
-    CHECK(seen[class] < 0, ERR_INPUT, "row %lld has atoms %d and %d, both of class %d of '%s'",
+    CHECK(seen[class] < 0, ERR_INPUT,
+          "row %lld has atoms %d and %d, both of class %d of '%s': color these supports anew",
           (long long)row, seen[class], atoms[j], class, name);
     seen[class] = atoms[j];
   }

@@ -118,10 +118,12 @@ int split_open(struct row_split *s, const struct split_task *task, struct row_so
                struct row_source *held)
 {
   const struct row_source *rows = task->rows, *other = task->held;
-  CHECK(rows->n > 0, ERR_INPUT, "'%s' has no rows", rows->name);
-  CHECK(!other || other->n > 0, ERR_INPUT, "'%s' has no rows", other->name);
-  CHECK(!other || other->p == rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d", other->name,
-        other->p, rows->name, rows->p);
+  CHECK(rows->n > 0, ERR_INPUT, "'%s' has no rows: give a file that has some", rows->name);
+  CHECK(!other || other->n > 0, ERR_INPUT, "'%s' has no rows: give a file that has some",
+        other->name);
+  CHECK(!other || other->p == rows->p, ERR_INPUT,
+        "'%s' has %d columns, '%s' has %d: give rows of the same width", other->name, other->p,
+        rows->name, rows->p);
   real most = (real)task->most / (real)rows->n;
   TRY(windows_draw(s, rows, other ? 0 : fmin(task->share, most), task->seed));
   sources_make(s, fitted, held);

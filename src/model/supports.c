@@ -23,18 +23,19 @@ static int starts_load(struct supports *s, const struct support_source *source, 
   TRY(source->starts(source->self, first, n, start));
   CHECK(first > 0 || start[0] == 0, ERR_INPUT, "the first row of '%s' begins at entry %lld, not 0",
         source->name, (long long)start[0]);
-  CHECK(start[0] >= 0, ERR_INPUT, "row %lld of '%s' begins at entry %lld", (long long)first,
+  CHECK(start[0] >= 0, ERR_INPUT, "row %lld of '%s' begins at entry %lld" ANEW, (long long)first,
         source->name, (long long)start[0]);
   for (gidx i = 0; i < n; i++) {
-    CHECK(start[i + 1] >= start[i], ERR_INPUT, "row %lld of '%s': offsets fall from %lld to %lld",
-          (long long)(first + i), source->name, (long long)start[i], (long long)start[i + 1]);
+    CHECK(start[i + 1] >= start[i], ERR_INPUT,
+          "row %lld of '%s': offsets fall from %lld to %lld" ANEW, (long long)(first + i),
+          source->name, (long long)start[i], (long long)start[i + 1]);
     gidx length = start[i + 1] - start[i];
     s->longest = length > s->longest ? length : s->longest;
   }
-  CHECK(start[n] <= source->entries, ERR_INPUT, "row %lld of '%s' ends at entry %lld of %lld",
+  CHECK(start[n] <= source->entries, ERR_INPUT, "row %lld of '%s' ends at entry %lld of %lld" ANEW,
         (long long)(first + n - 1), source->name, (long long)start[n], (long long)source->entries);
   CHECK(first + n < source->n || start[n] == source->entries, ERR_INPUT,
-        "the rows of '%s' end at entry %lld of %lld", source->name, (long long)start[n],
+        "the rows of '%s' end at entry %lld of %lld" ANEW, source->name, (long long)start[n],
         (long long)source->entries);
   return OK;
 }
@@ -46,18 +47,19 @@ static int row_check(const struct supports *s, const struct support_source *sour
   long long row = s->first + i;
   for (gidx e = s->view.start[i]; e < s->view.start[i + 1]; e++) {
     idx atom = s->view.atoms[e];
-    CHECK(atom >= 0 && atom < source->k, ERR_INPUT, "row %lld of '%s': atom %d is not in 0 .. %d",
-          row, source->name, atom, source->k - 1);
-    CHECK(stamp[atom] != i + 1, ERR_INPUT, "row %lld of '%s' has atom %d twice", row, source->name,
-          atom);
+    CHECK(atom >= 0 && atom < source->k, ERR_INPUT,
+          "row %lld of '%s': atom %d is not in 0 .. %d" ANEW, row, source->name, atom,
+          source->k - 1);
+    CHECK(stamp[atom] != i + 1, ERR_INPUT, "row %lld of '%s' has atom %d twice" ANEW, row,
+          source->name, atom);
     stamp[atom] = i + 1;
     if (!s->codes) continue;
     for (idx m = 0; m < source->d; m++)
       CHECK(isfinite(s->codes[e * source->d + m]), ERR_INPUT,
-            "row %lld of '%s': the code of atom %d is %g", row, source->name, atom,
+            "row %lld of '%s': the code of atom %d is %g" ANEW, row, source->name, atom,
             (double)s->codes[e * source->d + m]);
-    CHECK(isfinite(s->score[e]), ERR_INPUT, "row %lld of '%s': the score of atom %d is %g", row,
-          source->name, atom, (double)s->score[e]);
+    CHECK(isfinite(s->score[e]), ERR_INPUT, "row %lld of '%s': the score of atom %d is %g" ANEW,
+          row, source->name, atom, (double)s->score[e]);
   }
   return OK;
 }
@@ -119,7 +121,9 @@ int supports_check_length(const struct supports *s, gidx length, const char *nam
 {
   for (gidx i = 0; i < s->view.n; i++) {
     gidx found = s->view.start[i + 1] - s->view.start[i];
-    CHECK(found == length, ERR_INPUT, "row %lld of '%s' has %lld atoms, the first row has %lld",
+    CHECK(found == length, ERR_INPUT,
+          "row %lld of '%s' has %lld atoms, the first row has %lld: encode with one number for all "
+          "rows",
           (long long)(s->first + i), name, (long long)found, (long long)length);
   }
   return OK;

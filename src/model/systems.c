@@ -25,8 +25,8 @@ int systems_measure_one(struct systems_shape *s, gidx a, const char *name)
 {
   gidx n = s->row[a + 1] - s->row[a], d = s->d[a], k = s->k[a];
   CHECK(s->row[a + 1] >= s->row[a], ERR_INPUT,
-        "the offsets of '%s' fall from %lld to %lld at system %lld", name, (long long)s->row[a],
-        (long long)s->row[a + 1], (long long)a);
+        "the offsets of '%s' fall from %lld to %lld at system %lld" ANEW, name,
+        (long long)s->row[a], (long long)s->row[a + 1], (long long)a);
   CHECK(d >= 1 && d <= ARROW_MAX_D, ERR_INPUT,
         "system %lld of '%s' has row blocks of %lld, 1 to %d are possible", (long long)a, name,
         (long long)d, ARROW_MAX_D);
@@ -37,8 +37,8 @@ int systems_measure_one(struct systems_shape *s, gidx a, const char *name)
              sum_add(s->g[a], n, d, &s->g[a + 1]) | sum_add(s->c[a], k, k, &s->c[a + 1]) |
              sum_add(s->border[a], k, 1, &s->border[a + 1]);
   CHECK(!over && s->h[a + 1] < INT64_MAX / 64 && s->b[a + 1] < INT64_MAX / 64, ERR_INPUT,
-        "systems 0 to %lld of '%s' have more numbers than can be counted: %lld rows", (long long)a,
-        name, (long long)s->row[a + 1]);
+        "systems 0 to %lld of '%s' have more numbers than can be counted: %lld rows" ANEW,
+        (long long)a, name, (long long)s->row[a + 1]);
   return OK;
 }
 

@@ -44,12 +44,16 @@ int refit_shapes_check(const struct row_source *rows, const struct atom_source *
                        const struct support_source *s)
 {
   TRY(columns_check(rows, atoms));
-  CHECK(s->n == rows->n, ERR_INPUT, "'%s' has supports of %lld rows, '%s' has %lld rows", s->name,
-        (long long)s->n, rows->name, (long long)rows->n);
-  CHECK(s->k == atoms->k, ERR_INPUT, "'%s' is about %d atoms, '%s' has %d", s->name, s->k,
+  CHECK(s->n == rows->n, ERR_INPUT,
+        "'%s' has supports of %lld rows, '%s' has %lld rows: give the rows that were encoded",
+        s->name, (long long)s->n, rows->name, (long long)rows->n);
+  CHECK(s->k == atoms->k, ERR_INPUT,
+        "'%s' is about %d atoms, '%s' has %d: give the dictionary of these codes", s->name, s->k,
         atoms->name, atoms->k);
   CHECK(s->has_codes, ERR_INPUT, "'%s' has no codes: make them with `sagitta encode`", s->name);
-  CHECK(s->d == atoms->d, ERR_INPUT, "'%s' has %d codes an atom, '%s' has frames of %d vectors",
+  CHECK(s->d == atoms->d, ERR_INPUT,
+        "'%s' has %d codes an atom, '%s' has frames of %d vectors: give the dictionary "
+        "of these codes",
         s->name, s->d, atoms->name, atoms->d);
   return OK;
 }
@@ -59,8 +63,9 @@ int refit_task_check(const struct refit_task *t)
   const struct support_source *s = t->supports;
   TRY(refit_shapes_check(t->rows, t->atoms, s));
   CHECK(s->n == 0 || s->entries % s->n == 0, ERR_INPUT,
-        "'%s' has %lld entries in %lld rows: every row is to have as many atoms", s->name,
-        (long long)s->entries, (long long)s->n);
+        "'%s' has %lld entries in %lld rows: every row is to have as many atoms; '--keep-supports' "
+        "of refit takes any",
+        s->name, (long long)s->entries, (long long)s->n);
   return OK;
 }
 

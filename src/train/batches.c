@@ -212,7 +212,8 @@ static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
   gidx all[] = {*sum, varies || rows_differ(own, imin(count, 1), p, row)};
   TRY(comm_sum(b->c, all, LENGTH(all)));
   *sum = all[0];
-  CHECK(all[1], ERR_INPUT, "the rows of '%s' do not vary: there is nothing to learn",
+  CHECK(all[1], ERR_INPUT,
+        "the rows of '%s' do not vary, so that there is nothing to learn: give others",
         b->rows->name);
   return OK;
 }

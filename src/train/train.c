@@ -99,7 +99,8 @@ static int sizes_find(struct train *j)
   j->result->fitted_rows = j->fitted.n;
   j->result->held_rows = j->held.n;
   j->result->top_s = j->sizes.s;
-  CHECK(!t->start || t->start->step <= j->steps, ERR_INPUT, "%lld steps are done, of %lld",
+  CHECK(!t->start || t->start->step <= j->steps, ERR_INPUT,
+        "%lld steps are done, of %lld: give --epochs or --steps for as many or more",
         (long long)t->start->step, (long long)j->steps);
   return OK;
 }

@@ -152,8 +152,8 @@ int variant_find(const char *name, struct isa *loops)
   for (int i = 0; i < LENGTH(variants); i++) {
     const struct variant *v = &variants[i];
     if (automatic ? !is_preferred(v) : strcmp(name, v->name)) continue;
-    CHECK(unit_runs(v->units[0]), ERR_DEVICE, "this processor lacks the instructions of '%s'",
-          name);
+    CHECK(unit_runs(v->units[0]), ERR_DEVICE,
+          "this processor lacks the instructions of '%s': use --cpu-variant auto", name);
     loops_find(v, loops);
     return OK;
   }

@@ -318,8 +318,9 @@ static int shared_check(const struct cuda_state *c, const struct attend_plan *p)
   gidx tile = tile_shared_bytes(a->d);
   gidx bytes = imax(tile, few_shared_bytes(a->d, a->dv, (int)p->type, FEW_ROWS));
   CHECK(bytes <= c->shared, ERR_DEVICE,
-        "heads of %d and %d columns take %lld bytes of shared memory, of which %s has %d", a->d,
-        a->dv, (long long)bytes, c->name, c->shared);
+        "heads of %d and %d columns take %lld bytes of shared memory, of which %s has %d: use "
+        "--device cpu",
+        a->d, a->dv, (long long)bytes, c->name, c->shared);
   return OK;
 }
 

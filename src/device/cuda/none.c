@@ -48,7 +48,7 @@ int kernel_compile(const struct kernel_recipe *recipe, int architecture, const c
                    struct kernel_image *image, char **log)
 {
   (void)recipe, (void)architecture, (void)folder, (void)image, (void)log;
-  FAIL(ERR_DEVICE, "this program was built without NVRTC");
+  FAIL(ERR_DEVICE, "this program was built without NVRTC: configure it again with --with-cuda=DIR");
 }
 
 int kernel_image_get(const struct kernel_recipe *recipe, int architecture, const char *folder,

@@ -75,7 +75,8 @@ static int seal_open(const struct h5_file *f, struct h5_array *a)
 int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a)
 {
   *a = (struct h5_array){.path = f->path, .input = f->input};
-  CHECK(strlen(object) < sizeof a->object, ERR_INPUT, "the name '%s' is too long", object);
+  CHECK(strlen(object) < sizeof a->object, ERR_INPUT,
+        "the name '%s' is too long: give a shorter one", object);
   strcpy(a->object, object);
   hid_t dataset = -1;
   int status = h5_dataset_open(f, object, &dataset);
@@ -211,12 +212,12 @@ static int converts(enum h5_type from, enum h5_type as)
 
 int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out)
 {
-  CHECK(a->rank >= 1 && a->rank <= LENGTH(a->shape), ERR_INPUT, "'%s' of '%s' has %d dimensions",
-        a->object, a->path, a->rank);
+  CHECK(a->rank >= 1 && a->rank <= LENGTH(a->shape), ERR_INPUT,
+        "'%s' of '%s' has %d dimensions" ANEW, a->object, a->path, a->rank);
   CHECK(first >= 0 && count >= 0 && first <= a->shape[0] - count, ERR_INTERNAL,
         "entries %lld + %lld of '%s' are beyond its end", (long long)first, (long long)count,
         a->object);
-  CHECK(converts(a->type, as), ERR_INPUT, "'%s' of '%s' has a type that cannot be used here",
+  CHECK(converts(a->type, as), ERR_INPUT, "'%s' of '%s' has a type that cannot be used here" ANEW,
         a->object, a->path);
   if (count == 0 || h5_entry_values(a) == 0) return OK;
   int is_shorter = (as == TYPE_F32 && a->type != TYPE_F32) || (as == TYPE_I32 && a->type != as);

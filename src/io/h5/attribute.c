@@ -119,7 +119,7 @@ static int attribute_open(const struct h5_file *f, const char *object, const cha
   int there;
   *a = (struct attribute){0};
   TRY(h5_attribute_exists(f, object, name, &there));
-  CHECK(there, ERR_INPUT, "no attribute '%s' of '%s' in '%s'", name, object, f->path);
+  CHECK(there, ERR_INPUT, "no attribute '%s' of '%s' in '%s'" ANEW, name, object, f->path);
   TRY(object_open(f, object, &id));
   a->id = H5Aopen(id, name, H5P_DEFAULT);
   H5Oclose(id);
@@ -159,10 +159,10 @@ static int numbers_read(const struct h5_file *f, const char *object, const char 
   if (suits && a.values == n)
     got = H5Aread(a.id, is_real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64, out);
   attribute_close(&a);
-  CHECK(suits, ERR_INPUT, "attribute '%s' of '%s' of '%s' is not %s", name, object, f->path,
+  CHECK(suits, ERR_INPUT, "attribute '%s' of '%s' of '%s' is not %s" ANEW, name, object, f->path,
         is_real ? "a real number" : "an integer");
-  CHECK(a.values == n, ERR_INPUT, "attribute '%s' of '%s' of '%s' has %lld values, not %d", name,
-        object, f->path, (long long)a.values, n);
+  CHECK(a.values == n, ERR_INPUT, "attribute '%s' of '%s' of '%s' has %lld values, not %d" ANEW,
+        name, object, f->path, (long long)a.values, n);
   TRY_H5(got, ERR_INPUT, "cannot read attribute '%s' of '%s' of '%s'", name, object, f->path);
   return OK;
 }
@@ -203,8 +203,8 @@ int h5_read_number(const struct h5_file *f, const char *object, const char *name
   gidx values = a.values;
   herr_t got = suits && values == 1 ? number_of(&a, out) : 0;
   attribute_close(&a);
-  CHECK(suits && values == 1, ERR_INPUT, "attribute '%s' of '%s' of '%s' is not one number", name,
-        object, f->path);
+  CHECK(suits && values == 1, ERR_INPUT, "attribute '%s' of '%s' of '%s' is not one number" ANEW,
+        name, object, f->path);
   TRY_H5(got, ERR_INPUT, "cannot read attribute '%s' of '%s' of '%s'", name, object, f->path);
   return OK;
 }
@@ -235,8 +235,8 @@ int h5_read_text_any(const struct h5_file *f, const char *object, const char *na
   int status = is_text ? text_read(f, &a, text) : OK;
   attribute_close(&a);
   TRY(status);
-  CHECK(is_text && *text, ERR_INPUT, "attribute '%s' of '%s' of '%s' is not a text", name, object,
-        f->path);
+  CHECK(is_text && *text, ERR_INPUT, "attribute '%s' of '%s' of '%s' is not a text" ANEW, name,
+        object, f->path);
   return OK;
 }
 
@@ -248,8 +248,8 @@ int h5_read_text(const struct h5_file *f, const char *object, const char *name, 
   int fits = strlen(text) < (size_t)capacity;
   if (fits) strcpy(out, text);
   free(text);
-  CHECK(fits, ERR_INPUT, "attribute '%s' of '%s' of '%s' is longer than %d bytes", name, object,
-        f->path, capacity - 1);
+  CHECK(fits, ERR_INPUT, "attribute '%s' of '%s' of '%s' is longer than %d bytes" ANEW, name,
+        object, f->path, capacity - 1);
   return OK;
 }
 

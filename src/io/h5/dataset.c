@@ -93,8 +93,8 @@ int h5_space_shape(hid_t space, const char *object, int capacity, int *rank, gid
   double values = 1;
   for (int i = 0; i < *rank; i++) {
     values *= (double)dims[i];
-    CHECK(dims[i] < 1ull << 62 && values < 0x1p60, ERR_INPUT, "dimension %d of '%s' is %llu", i,
-          object, (unsigned long long)dims[i]);
+    CHECK(dims[i] < 1ull << 62 && values < 0x1p60, ERR_INPUT, "dimension %d of '%s' is %llu" ANEW,
+          i, object, (unsigned long long)dims[i]);
     if (i < capacity) shape[i] = (gidx)dims[i];
   }
   return OK;
@@ -115,7 +115,7 @@ static int storage_check(const struct h5_file *f, const char *object, hid_t data
   TRY_H5(points, ERR_INPUT, "cannot read '%s' of '%s'", object, f->path);
   double stored = (double)H5Dget_storage_size(dataset);
   CHECK(bytes < SPARSE_FROM || bytes <= stored * SPARSE_RATIO, ERR_INPUT,
-        "'%s' of '%s' claims %.3g bytes and stores %.3g", object, f->path, bytes, stored);
+        "'%s' of '%s' claims %.3g bytes and stores %.3g" ANEW, object, f->path, bytes, stored);
   return OK;
 }
 
@@ -163,13 +163,13 @@ int h5_dataset_open(const struct h5_file *f, const char *object, hid_t *dataset)
 {
   int there;
   TRY(h5_exists(f, object, &there));
-  CHECK(there, ERR_INPUT, "no dataset '%s' in '%s'", object, f->path);
+  CHECK(there, ERR_INPUT, "no dataset '%s' in '%s'" ANEW, object, f->path);
   hid_t thing;
   TRY_H5(thing = H5Oopen(f->id, object, h5_links()), ERR_INPUT, "cannot open '%s' of '%s'", object,
          f->path);
   H5I_type_t kind = H5Iget_type(thing);
   H5Oclose(thing);
-  CHECK(kind == H5I_DATASET, ERR_INPUT, "'%s' of '%s' is a %s, not a dataset", object, f->path,
+  CHECK(kind == H5I_DATASET, ERR_INPUT, "'%s' of '%s' is a %s, not a dataset" ANEW, object, f->path,
         kind == H5I_GROUP ? "group" : "type");
   hid_t access = h5_access(H5P_DATASET_ACCESS);
   *dataset = H5Dopen2(f->id, object, access);

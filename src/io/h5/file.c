@@ -231,7 +231,8 @@ int h5_exists(const struct h5_file *f, const char *object, int *there)
 {
   char path[1024];
   *there = 0;
-  CHECK(strlen(object) < sizeof path, ERR_INPUT, "the name '%s' is too long", object);
+  CHECK(strlen(object) < sizeof path, ERR_INPUT, "the name '%s' is too long: give a shorter one",
+        object);
   TRY(h5_begin());
   *there = 1;
   for (const char *end = object; *end && *there;) {
@@ -274,7 +275,8 @@ int h5_group_create(const struct h5_file *f, const char *object)
 int h5_groups_create(const struct h5_file *f, const char *object, int is_whole)
 {
   char path[1024];
-  CHECK(strlen(object) < sizeof path, ERR_INTERNAL, "the name '%s' is too long", object);
+  CHECK(strlen(object) < sizeof path, ERR_INTERNAL, "the name '%s' is too long: give a shorter one",
+        object);
   for (const char *end = strchr(object + 1, '/'); end; end = strchr(end + 1, '/')) {
     snprintf(path, sizeof path, "%.*s", (int)(end - object), object);
     TRY(group_make(f, path));

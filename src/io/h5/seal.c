@@ -101,7 +101,7 @@ int h5_seal_read(struct h5_seal *seal, const char *path, const char *object, gid
   if (end < seal->end) return OK;
   TRY(hash_end(seal, found));
   CHECK(strcmp(found, seal->wanted) == 0, ERR_INPUT,
-        "'%s' of '%s' is not what was written: its SHA-256 is %s, not %s", object, path, found,
+        "'%s' of '%s' is not what was written: its SHA-256 is %s, not %s" ANEW, object, path, found,
         seal->wanted);
   return OK;
 }

@@ -72,7 +72,7 @@ static int describe(struct h5_values *v)
   v->is_text = H5Tis_variable_str(v->type) > 0;
   v->is_readable = v->is_text || !holds_variable(v->type);
   v->bytes = v->is_text ? sizeof(struct h5_text) : H5Tget_size(v->type);
-  CHECK(v->bytes > 0, ERR_INPUT, "'%s' of '%s' has items of 0 bytes", v->name, v->file->path);
+  CHECK(v->bytes > 0, ERR_INPUT, "'%s' of '%s' has items of 0 bytes" ANEW, v->name, v->file->path);
   return OK;
 }
 

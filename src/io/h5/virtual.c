@@ -100,7 +100,9 @@ static int sources_read(const struct h5_file *f, const char *object, hid_t datas
   if (H5Pget_layout(list) != H5D_VIRTUAL) return OK;
   TRY_H5(H5Pget_virtual_count(list, &count), ERR_INPUT, "cannot read '%s' of '%s'", object,
          f->path);
-  CHECK(count > 0, ERR_INPUT, "the virtual '%s' of '%s' has no sources", object, f->path);
+  CHECK(count > 0, ERR_INPUT,
+        "the virtual '%s' of '%s' has no sources: name the files themselves, --rows @LIST", object,
+        f->path);
   TRY(shape_read(f, object, dataset, list, s));
   s->list = calloc(count, sizeof *s->list);
   CHECK(s->list, ERR_MEMORY, "cannot allocate %zu sources", count);

@@ -94,7 +94,7 @@ static int bytes_read(const struct heap *heap, uint64_t at, void *out, size_t by
 static int heap_read(struct heap *heap, uint64_t at, void *out, size_t bytes)
 {
   CHECK(at <= heap->end && bytes <= heap->end - at, ERR_INPUT,
-        "the text heap of '%s' is damaged: it ends outside the file", heap->path);
+        "the text heap of '%s' is damaged: it ends outside the file" ANEW, heap->path);
   if (bytes > HEAP_PAGE) return bytes_read(heap, at, out, bytes);
   if (at < heap->at || at + bytes > heap->at + heap->held) {
     size_t held = heap->end - at < HEAP_PAGE ? (size_t)(heap->end - at) : HEAP_PAGE;
@@ -117,7 +117,7 @@ static int heap_walk(struct heap *heap, uint64_t start, unsigned index, uint64_t
   TRY(heap_read(heap, start, head, sizeof head));
   uint64_t size = little(head + 8, 8), p = HEAP_HEADER;
   CHECK(memcmp(head, "GCOL\1", 5) == 0 && size <= heap->end - start, ERR_INPUT,
-        "the text heap of '%s' is damaged: no collection at byte %llu", heap->path,
+        "the text heap of '%s' is damaged: no collection at byte %llu" ANEW, heap->path,
         (unsigned long long)start);
   *at = 0;
   while (p + HEAP_HEADER <= size) {
@@ -126,7 +126,7 @@ static int heap_walk(struct heap *heap, uint64_t start, unsigned index, uint64_t
     unsigned number = (unsigned)little(head, 2);
     if (number == 0 && bytes == size - p) break; /* the rest is free, this header included */
     CHECK(number && bytes <= left && (number != index || bytes == length), ERR_INPUT,
-          "the text heap of '%s' is damaged: object %u has %llu bytes", heap->path, number,
+          "the text heap of '%s' is damaged: object %u has %llu bytes" ANEW, heap->path, number,
           (unsigned long long)bytes);
     if (number == index) *at = start + p + HEAP_HEADER;
     p += HEAP_HEADER + (bytes + 7) / 8 * 8;
@@ -137,10 +137,11 @@ static int heap_walk(struct heap *heap, uint64_t start, unsigned index, uint64_t
 static int heap_find(struct heap *heap, uint64_t address, unsigned index, uint64_t length,
                      uint64_t *at)
 {
-  CHECK(address < heap->end, ERR_INPUT, "the text heap of '%s' is damaged: no address", heap->path);
+  CHECK(address < heap->end, ERR_INPUT, "the text heap of '%s' is damaged: no address" ANEW,
+        heap->path);
   TRY(heap_walk(heap, heap->base + address, index, length, at));
-  CHECK(*at, ERR_INPUT, "the text heap of '%s' is damaged: no object %u at byte %llu", heap->path,
-        index, (unsigned long long)(heap->base + address));
+  CHECK(*at, ERR_INPUT, "the text heap of '%s' is damaged: no object %u at byte %llu" ANEW,
+        heap->path, index, (unsigned long long)(heap->base + address));
   return OK;
 }
 
