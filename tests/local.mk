@@ -99,7 +99,7 @@ SCRIPT_TESTS = %D%/test_slurm.sh %D%/test_batch_scripts.sh %D%/test_configure.sh
   %D%/test_fit_use.py \
   %D%/test_identity.py %D%/test_refit_input.py \
   %D%/test_refit_independent.py \
-  %D%/test_bad_input.py %D%/test_misleading.py %D%/test_max_norm.py \
+  %D%/test_bad_input.py %D%/test_misleading.py %D%/test_messages.py %D%/test_max_norm.py \
   %D%/test_crafted.py \
   %D%/test_terminal.py \
   %D%/test_describe.py %D%/test_resume_options.py %D%/test_json.py %D%/test_newer.py %D%/test_numerics.py %D%/test_mends.py \

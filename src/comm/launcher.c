@@ -66,11 +66,10 @@ int launcher_check(int ranks)
     if (size_said(i) == ranks) return OK;
     if (size_said(i) > ranks) alone = i;
   }
-  CHECK(
-      alone < 0, ERR_USAGE,
-      "%s started %d processes (%s), and MPI knows of %d: each would do the whole job; start "
-      "them with mpirun of the MPI that sagitta was built with, or with srun --mpi=pmix; jobs that "
-      "are to be independent each with mpirun -n 1",
-      sizes[alone].who, size_said(alone), sizes[alone].variable, ranks);
+  CHECK(alone < 0, ERR_USAGE,
+        "%s started %d processes (%s), and MPI knows of %d: each would do the whole job; start "
+        "them with the mpirun that sagitta was built with, or srun --mpi=pmix; jobs on their own "
+        "each with mpirun -n 1",
+        sizes[alone].who, size_said(alone), sizes[alone].variable, ranks);
   return OK;
 }

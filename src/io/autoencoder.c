@@ -89,12 +89,11 @@ static int inner_find(const char *folder, char *name)
 static int folder_fail(const char *folder)
 {
   char path[4096], inner[256];
-  CHECK(
-      !has_file(folder, "ae.pt", path), ERR_INPUT,
-      "'%s' is a pickle, which is not read here; convert it once: python3 -c \"import torch; from "
-      "safetensors.torch import save_file; save_file({k: v.contiguous() for k, v in "
-      "torch.load('%s', map_location='cpu').items()}, '%s/ae.safetensors')\"",
-      path, path, folder);
+  CHECK(!has_file(folder, "ae.pt", path), ERR_INPUT,
+        "'%s' is a pickle; convert it: python3 -c \"import torch; from safetensors.torch import "
+        "save_file; save_file({k: v.contiguous() for k, v in "
+        "torch.load('%s', map_location='cpu').items()}, '%s/ae.safetensors')\"",
+        path, path, folder);
   CHECK(!inner_find(folder, inner), ERR_INPUT,
         "'%s' holds several autoencoders: name the folder of one, such as '%s/%s'", folder, folder,
         inner);
@@ -104,10 +103,9 @@ static int folder_fail(const char *folder)
   CHECK(strcmp(path, folder) != 0, ERR_INPUT,
         "'%s' is no folder of an autoencoder, but a file: give the folder that it is in", folder);
   FAIL(ERR_INPUT,
-       "'%s' is no folder of an autoencoder: SAELens has cfg.json and sae_weights.safetensors "
-       "there, "
-       "sparsify cfg.json and sae.safetensors, dictionary_learning config.json and ae.safetensors "
-       "or ae.npz, Gemma Scope params.npz",
+       "'%s' is no folder of an autoencoder: SAELens has cfg.json, sae_weights.safetensors; "
+       "sparsify cfg.json, sae.safetensors; dictionary_learning config.json, ae.safetensors or "
+       "ae.npz; Gemma Scope params.npz",
        folder);
 }
 
