@@ -31,6 +31,8 @@ HOW = {"atoms": K, "top_s": 4, "sweeps": 2}
 WORDS = [w for k, v in HOW.items() for w in (f"--{k.replace('_', '-')}", v)]
 SHARED = tempfile.TemporaryDirectory(prefix="shared-")  # ranks' own /dev/shm: others use that
 os.environ["OMPI_MCA_btl_vader_backing_directory"] = SHARED.name
+tempfile.tempdir = SHARED.name + "/own"  # and folders of runs
+os.mkdir(tempfile.tempdir)
 LONG = {"atoms": 300, "top_s": 16, "tolerance": 0, "sweeps": 12, "threads": 1, "update": "atoms"}
 
 
@@ -145,6 +147,8 @@ def check_errors(at, x):
     bad = x.copy()
     bad[7, 5] = np.nan
     raised(sagitta.InputError, ["row 7", "X"], sagitta.fit, bad, atoms=2)
+    raised(sagitta.InputError, ["X has 90 rows", "give holdout=FILE, or holdout_share=0"],
+           sagitta.fit, x[:90], **HOW)
     raised(sagitta.InputError, ["'atoms' is 0"], sagitta.fit, x, atoms=0)
     raised(sagitta.Error, ["there is no"], sagitta.refit, x, f"{at}/nothing")
     ok(issubclass(sagitta.InputError, ValueError) and issubclass(sagitta.InputError,

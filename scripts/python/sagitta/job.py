@@ -22,7 +22,9 @@ from .results import Error, InputError
 
 log = logging.getLogger("sagitta")
 STOPPED = 75  # exit code of a job that was asked to stop
-OPTION = re.compile(r"['`]?--([a-z][a-z0-9-]*)(?:[ =](\d[\w.:,]*))?['`]?")
+KEY = r"--(?P<%s>[a-z][a-z0-9-]*)"
+OPTION = re.compile(r"(['`])" + KEY % "quoted" + r"(?:[ =](?P<its>[^'`]*))?\1|" + KEY % "bare" +
+                    r"(?:[ =](?P<number>\d[\w.:,]*))?")
 GRACE = 2.0  # seconds that a child has to end by itself
 LATE = 10.0  # seconds between two lines of progress without tqdm
 
@@ -80,8 +82,8 @@ def in_words_of_python(text, shown):
         text = text.replace(f"'{name}'", word).replace(name, word)
 
     def keyword(found):
-        name = found[1].replace("-", "_")
-        return f"{name}={found[2]}" if found[2] else f"{name}="
+        name = (found["quoted"] or found["bare"]).replace("-", "_")
+        return f"{name}={found['its'] or found['number'] or ''}"
     return OPTION.sub(keyword, text)
 
 

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A dictionary as an estimator of scikit-learn: SparseDictionary."""
+import numbers
+import warnings
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import calls
+from .results import explained_variance
+
+FEW = 1280  # rows, of which ten windows cannot be held out: then they judge themselves
+
+
+class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Rows as sparse sums of atoms, learned by `sagitta fit` and described by `sagitta encode`.
+
+    n_components: atoms; None: the smaller of 2 P and N.  n_nonzero_coefs: atoms a row; None: a
+    tenth of P.  positive_code: codes are at least 0.  max_iter: sweeps at most.  tol: the gain of
+    the held-out rows in five sweeps at which the fit ends.  sparse_output: codes are a csr_array.
+    random_state: None is seed 0.  n_jobs: threads; None: the share of the cores.
+
+    After fit: components_ (K, P), of length 1, mean_ (P,), n_iter_ sweeps, run_ the Run.
+
+    >>> import numpy as np, warnings
+    >>> from sagitta.sklearn import SparseDictionary
+    >>> warnings.simplefilter("ignore")
+    >>> X = np.random.default_rng(0).standard_normal((500, 10))
+    >>> SparseDictionary(20, n_nonzero_coefs=3, max_iter=3).fit_transform(X).shape
+    (500, 20)
+    """
+
+    def __init__(self, n_components=None, *, n_nonzero_coefs=None, positive_code=True, max_iter=100,
+                 tol=1e-4, sparse_output=True, random_state=None, n_jobs=None, verbose=0):
+        self.n_components, self.n_nonzero_coefs = n_components, n_nonzero_coefs
+        self.positive_code, self.max_iter, self.tol = positive_code, max_iter, tol
+        self.sparse_output, self.random_state = sparse_output, random_state
+        self.n_jobs, self.verbose = n_jobs, verbose
+
+    def _seed(self):
+        if self.random_state is None or isinstance(self.random_state, numbers.Integral):
+            return self.random_state or 0
+        return int(check_random_state(self.random_state).randint(2 ** 31 - 1))
+
+    def _run(self):
+        """What both calls of the program have."""
+        threads = None if self.n_jobs in (None, -1) else self.n_jobs
+        return {"threads": threads, "verbose": self.verbose, "progress": None}
+
+    def fit(self, X, y=None):
+        """Learn the atoms of rows X (N, P); y is not used.  Returns self."""
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        n, p = X.shape
+        atoms = min(2 * p, n) if self.n_components is None else self.n_components
+        top = max(1, p // 10) if self.n_nonzero_coefs is None else self.n_nonzero_coefs
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few rows; run_.warnings has all of them
+            self.run_ = calls.fit(
+                X, atoms=atoms, top_s=min(top, atoms), holdout=0.1 if n >= FEW else 0.0,
+                seed=self._seed(), sweeps=self.max_iter, tolerance=self.tol,
+                codes="nonnegative" if self.positive_code else "signed",
+                **self._run())
+        dictionary = self.run_.dictionary
+        self.components_, self.mean_ = dictionary.atoms, dictionary.mean
+        self.n_iter_ = int(self.run_.history["sweep"][-1])
+        return self
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def transform(self, X):
+        """The codes (N, K) of rows X."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = calls.encode(X, self.run_, **self._run())
+        codes = scipy.sparse.csr_array(run.codes)
+        codes.sort_indices()
+        return codes if self.sparse_output else codes.toarray()
+
+    def inverse_transform(self, codes):
+        """The rows (N, P) that codes (N, K) describe."""
+        check_is_fitted(self)
+        return codes @ self.components_ + self.mean_.astype(self.components_.dtype)
+
+    def score(self, X, y=None):
+        """The explained variance of rows X."""
+        return explained_variance(X, self.inverse_transform(self.transform(X)))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
