@@ -17,7 +17,7 @@
 #include "model/shuffle.h"
 #include "device_how.h"
 
-enum { MOST_K = 40, MOST_P = 16, MOST_LINES = 64, FEATURES = 60 };
+enum { MOST_K = 120, MOST_P = 16, MOST_LINES = 64, FEATURES = 60 };
 
 struct made {
   gidx n;
@@ -116,7 +116,7 @@ struct plain {
   real code_sums[MOST_K], square, mean[MOST_P], *weights;
   real gram[(MOST_K + 1) * (MOST_K + 1)], target[(MOST_K + 1) * MOST_P];
   gidx rows, taken;
-  int is_last;
+  struct find_step step;
   int center;
   struct arena arena;
 };
@@ -173,7 +173,7 @@ static void plain_add(struct plain *q)
       real e = q->left[(gidx)i * q->p + c];
       left = fma(e, e, left);
     }
-    q->weights[i] = q->is_last ? find_weight(left, q->recipe->floor * q->square) : 1;
+    q->weights[i] = find_row_weight(q->recipe, &q->step, left, q->square);
     for (idx a = 0; a < q->k; a++) {
       float code = q->codes[(gidx)i * q->k + a];
       q->firing[a] += code > 0;
@@ -197,7 +197,7 @@ static void atom_make(struct plain *q, const float *rows, idx number, gidx updat
   for (idx c = 0; c < q->p; c++) there |= atom[c] != 0;
   if (there) return;
   for (idx c = 0; c < q->p; c++)
-    wide[c] = random_normal(5, 0x7466, (uint64_t)((update * q->plan.k + number) * q->p + c));
+    wide[c] = random_normal(5, 0x7466, (uint64_t)((update * q->plan.grown + number) * q->p + c));
   find_scale(wide, q->p, atom);
 }
 
@@ -240,10 +240,11 @@ static int plain_grow(struct plain *q, idx k, const float *left, gidx update)
     if (j < n) find_scale(wide, q->p, v + j * p);
     for (idx c = 0; c < p; c++) there |= v[j * p + c] != 0;
     for (idx c = 0; c < p && !there; c++)
-      wide[c] = random_normal(5, 0x7466, (uint64_t)((update * q->plan.k + j) * q->p + c));
+      wide[c] = random_normal(5, 0x7466, (uint64_t)((update * q->plan.grown + j) * q->p + c));
     if (!there) find_scale(wide, q->p, v + j * p);
   }
-  TRY(grow_directions_reference(rows, n, q->p, v, m, threshold));
+  const struct grow_rows r = {rows, n, q->p, grow_rank(n, k)};
+  TRY(grow_directions_reference(&r, v, m, threshold));
   TRY(grow_order(threshold, m, order));
   for (idx j = 0; j < m; j++) memcpy(ordered + j * p, v + order[j] * p, (size_t)p * sizeof *v);
   grow_choose_reference(ordered, m, q->p, q->atoms, q->k, need, chosen);
@@ -270,19 +271,41 @@ static void plain_replace(struct plain *q, gidx update)
   plain_renew(q, renew, q->left, update);
 }
 
+/* Of the grown atoms the most frequent are left; of those near to each other, the first, if there
+ * are others. */
+static void plain_keep(struct plain *q)
+{
+  unsigned char near[MOST_K] = {0}, take[MOST_K] = {0};
+  idx n = 0, to = 0;
+  gidx p = q->p;
+  for (idx a = 0; a < q->k; a++)
+    for (idx b = 0; b < a && !near[a]; b++)
+      near[a] = !near[b] &&
+                find_score(q->atoms + a * p, q->atoms + b * p, q->p) > (float)q->recipe->apart;
+  for (int others = 0; others < 2; others++)
+    for (idx a = 0; a < q->k && n < q->plan.k; a++)
+      if (near[a] == others) take[a] = 1, n++;
+  for (idx a = 0; a < q->k; a++) {
+    if (!take[a]) continue;
+    memmove(q->atoms + to * p, q->atoms + a * p, (size_t)p * sizeof *q->atoms);
+    q->means[to] = q->means[a];
+    q->firing[to++] = q->firing[a];
+  }
+  q->k = n;
+}
+
 static int plain_move(struct plain *q, const struct find_step *step)
 {
   idx order[MOST_K];
   real moved[MOST_K * MOST_P];
   float before[MOST_K * MOST_P];
   gidx firing[MOST_K];
-  struct find_blocks blocks = q->plan.stages;
-  for (int b = 0; b < blocks.count; b++)
-    if (blocks.end[b] >= q->k) blocks.end[b] = q->k, blocks.count = b + 1;
+  struct find_blocks blocks;
   const struct find_sums sums = {q->k,      q->p,    q->gram,
                                  q->target, q->rows, find_ridge(q->recipe, step, q->rows)};
   memcpy(before, q->atoms, sizeof before);
   memcpy(firing, q->firing, sizeof firing);
+  find_plan_blocks(&q->plan, step, &blocks);
   TRY(find_order(firing, q->k, order));
   TRY(find_update_reference(&sums, &blocks, order, before, moved, q->offset));
   for (idx i = 0; i < q->k; i++) {
@@ -304,16 +327,18 @@ static int plain_update(struct plain *q, gidx update)
   memset(q->firing, 0, sizeof q->firing);
   memset(q->code_sums, 0, sizeof q->code_sums);
   q->rows = 0;
-  q->is_last = step.is_last;
+  q->step = step;
   for (gidx b = 0; b < step.batches; b++) {
     plain_read(q, step.first + b);
-    TRY(plain_code(q, step.l0, q->recipe->rho, q->recipe->looks, threshold));
+    TRY(plain_code(q, step.l0, find_rho(q->recipe, &step), q->recipe->looks, threshold));
     plain_add(q);
   }
   TRY(plain_move(q, &step));
   if (step.replaces) plain_replace(q, update);
   if (update + 1 < find_plan_updates(&q->plan))
     TRY(plain_grow(q, find_plan_step(&q->plan, update + 1).k, q->left, update + 1));
+  else
+    plain_keep(q);
   return OK;
 }
 
@@ -336,7 +361,7 @@ static int plain_run(struct plain *q, float *threshold)
   gidx batch = plan->batch;
   TRY(arena_alloc(&q->arena, &q->y, batch * q->p, sizeof(float)));
   TRY(arena_alloc(&q->arena, &q->left, batch * q->p, sizeof(float)));
-  TRY(arena_alloc(&q->arena, &q->codes, batch * plan->k, sizeof(float)));
+  TRY(arena_alloc(&q->arena, &q->codes, batch * plan->grown, sizeof(float)));
   TRY(arena_alloc(&q->arena, &q->weights, batch, sizeof(real)));
   TRY(shuffle_init(&q->shuffle, &q->arena, q->made->n, 5));
   plain_begin(q);
@@ -369,6 +394,7 @@ static struct find_task task_of(const struct shape *s, const struct row_source *
   r->plan.batch = s->batch;
   r->plan.part = 2 * s->batch;
   r->plan.last = 4;
+  r->plan.joint = 3;
   r->relative = s->relative;
   r->rho = s->rho;
   r->twin = s->twin;

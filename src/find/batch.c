@@ -40,7 +40,8 @@ static int weights_exchange(struct finder *f)
   comm_share(f->codes.n, f->c->size, f->c->rank, &first, &own);
   const real *squares = f->squares.host;
   for (gidx i = 0; i < own; i++)
-    weight[first + i] = f->is_weighted ? find_weight(squares[2 * a->place[i] + 1], a->floor) : 1;
+    weight[first + i] =
+        find_row_weight(&f->task->recipe, &f->step, squares[2 * a->place[i] + 1], f->square);
   return comm_allgather(f->c, weight + first, f->counts, sizeof *weight, weight);
 }
 

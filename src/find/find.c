@@ -87,10 +87,10 @@ static int start_take(struct finder *f)
         "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
         "resume with the same",
         (unsigned long long)s->held_hash, (unsigned long long)f->judge.hash);
-  CHECK(s->update >= 0 && s->update <= f->result->all && s->k >= 1 && s->k <= f->plan.k &&
+  CHECK(s->update >= 0 && s->update <= f->result->all && s->k >= 1 && s->k <= f->plan.grown &&
             s->count >= 0 && s->count <= s->update,
         ERR_INPUT, "the earlier run did %lld updates of %lld, has %d atoms of %d, and %lld lines",
-        (long long)s->update, (long long)f->result->all, s->k, f->plan.k, (long long)s->count);
+        (long long)s->update, (long long)f->result->all, s->k, f->plan.grown, (long long)s->count);
   memcpy(f->atoms, s->atoms, (size_t)(s->k * p) * sizeof *f->atoms);
   memcpy(f->means, s->means, (size_t)s->k * sizeof *f->means);
   memcpy(f->firing, s->firing, (size_t)s->k * sizeof *f->firing);
@@ -154,7 +154,7 @@ static int point_show(struct finder *f, enum find_reason why)
 /* The thresholds by which rows are described: the cuts of the first batch. */
 static int thresholds_find(struct finder *f)
 {
-  real share = sqrt((real)f->k / f->plan.k);
+  real share = sqrt(fmin((real)f->k / f->plan.k, 1));
   const struct batch_choice choice = {
       .l0 = f->plan.l0 * share, .looks = f->encoder.looks, .threshold = f->encoder.threshold};
   TRY(batch_read(f, 0));
@@ -166,11 +166,11 @@ static int thresholds_find(struct finder *f)
 static int line_add(struct finder *f, const struct find_step *step)
 {
   struct find_line *line = &f->lines[f->count];
-  idx k = f->k;
+  idx k = f->k, old = (idx)imin(step->k, k);
   *line = (struct find_line){
-      .update = f->update, .atoms = step->k, .l0 = step->l0, .replaced = f->replaced};
-  for (idx a = 0; a < step->k; a++) line->dead += f->firing[a] == 0;
-  f->k = step->k; /* those that are new are not judged */
+      .update = f->update, .atoms = old, .l0 = step->l0, .replaced = f->replaced};
+  for (idx a = 0; a < old; a++) line->dead += f->firing[a] == 0;
+  f->k = old; /* those that are new are not judged */
   TRY(thresholds_find(f));
   TRY(validation_run(f));
   f->k = k;
@@ -194,12 +194,12 @@ static int batches_add(struct finder *f, const struct find_step *step, uint64_t 
   struct phase *sums = &f->result->phases[FIND_SUMS];
   float threshold[FIND_LOOKS + 1];
   const struct batch_choice choice = {.l0 = step->l0,
-                                      .rho = f->task->recipe.rho,
+                                      .rho = find_rho(&f->task->recipe, step),
                                       .looks = f->task->recipe.looks,
                                       .threshold = threshold};
   if (!comm_failure(f->c)) comm_record(f->c, batch_atoms(f));
   if (!comm_failure(f->c)) comm_record(f->c, sums_clear(f));
-  f->is_weighted = step->is_last;
+  f->step = *step;
   for (gidx b = 0; b < step->batches; b++) {
     *asked = b ? stops_asked(&f->sink->stops) : *asked;
     TRY(comm_agree_flags(f->c, OK, 0, asked));
@@ -221,7 +221,10 @@ static int update_run(struct finder *f, const struct find_step *step, uint64_t *
   TRY(atoms_move(f));
   if (step->replaces) TRY(atoms_replace(f));
   f->update++;
-  if (f->update < f->result->all) TRY(atoms_grow(f, find_plan_step(&f->plan, f->update).k));
+  if (f->update < f->result->all)
+    TRY(atoms_grow(f, find_plan_step(&f->plan, f->update).k));
+  else
+    TRY(atoms_keep(f));
   return comm_agree(f->c, OK);
 }
 

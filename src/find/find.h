@@ -26,13 +26,21 @@ struct find_recipe {
   int looks;             /* how often atoms are chosen again in an update, and in the end */
   int end_looks;
   int relative;    /* scores count by the size of what is left of a row, */
-  real floor;      /* which is no less than this share of the rows' mean square */
-  real rho;        /* what draws codes to the means of their atoms, in updates */
+  real floor;      /* which is no less than this part of the rows' mean square */
+  real last_floor; /* and what is little of it where rows are weighted in the last updates */
+  real rho;        /* what draws codes to the means of their atoms, in updates, and */
+  real last_rho;   /* in the last ones */
   real ridge;      /* what holds atoms where they are, and */
   real last_ridge; /* in the last updates, for each 32,768 rows */
-  real twin;       /* cosine above which the rarer of two atoms is replaced */
+  real twin;       /* cosine above which the rarer of two atoms is replaced, and */
+  real apart;      /* above which it is not taken at the end */
 };
 struct find_recipe find_recipe(idx k, real l0);
+/* How much a row counts in an update, of which `left` is left; square: the rows' mean square. */
+real find_row_weight(const struct find_recipe *recipe, const struct find_step *step, real left,
+                     real square);
+/* What draws codes in an update. */
+real find_rho(const struct find_recipe *recipe, const struct find_step *step);
 /* The ridge of an update over so many rows. */
 real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows);
 

@@ -41,11 +41,11 @@ struct find_shares {
   struct buffer gram, target;        /* [k + 1][k + 1], [k + 1][end - begin] real */
   struct buffer slots, codes, work;  /* [SUM_ROWS][SUM_MOST] */
   struct buffer moved;               /* [k][end - begin] real */
-  struct buffer panel, square, half; /* [widest block][k], [..][..], [..][end - begin] real */
+  struct buffer panel, square, half; /* [widest block][k], [k][k], [k][end - begin] real */
   struct dense dense;
   real *gathered, *all; /* [k][p] */
   real *intercept;      /* [p] */
-  real *pivot;          /* [widest block] */
+  real *pivot;          /* [k] */
 };
 
 /* Rows to judge by: each rank holds its sum blocks. */
@@ -66,6 +66,7 @@ struct find_judge {
 /* Directions that may become atoms. */
 struct find_growth {
   idx n, most_n, most_m;          /* rows at hand, and at most; directions at most */
+  idx rank;                       /* of the row that is a direction's threshold */
   struct buffer rows, directions; /* [n][p], [m][p] */
   struct buffer table;            /* [k + m][p] atoms, and those that follow */
   struct buffer values;           /* products of some directions */
@@ -95,7 +96,7 @@ struct finder {
   struct find_growth growth;
   struct buffer x; /* [batch][p] all rows of a batch, on every rank */
   idx p, k;        /* columns; atoms so far */
-  idx widest;      /* atoms of a block at most */
+  idx widest;      /* atoms of a block at most, where there are many */
   gidx update;
   float *atoms, *before;  /* [K][p] */
   float *means;           /* [K] */
@@ -109,8 +110,8 @@ struct finder {
   struct buffer squares;  /* [own rows][2] real */
   struct buffer offset;   /* [p] what rows lose beside the mean */
   real *described;        /* [p] the mean, and that */
-  int is_weighted;        /* rows count by how well they are described */
-  real ridge;             /* of the update at hand */
+  struct find_step step;  /* the update at hand, */
+  real ridge;             /* and what holds atoms in it */
   int is_coded;           /* the batch at hand is, and what is left of its rows is known */
   gidx fired_rows, taken; /* rows of the batch that became atoms already */
   gidx replaced;

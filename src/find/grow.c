@@ -33,8 +33,8 @@ int grow_open(struct finder *f)
   gidx p = f->p;
   TRY(buffer_alloc(dev, &g->rows, n * p * ITEM));
   TRY(buffer_alloc(dev, &g->directions, m * p * ITEM));
-  TRY(buffer_alloc(dev, &g->table, ((gidx)f->plan.k + m) * p * ITEM));
-  TRY(buffer_alloc(dev, &g->values, TOGETHER * imax(n, (gidx)f->plan.k + m) * ITEM));
+  TRY(buffer_alloc(dev, &g->table, ((gidx)f->plan.grown + m) * p * ITEM));
+  TRY(buffer_alloc(dev, &g->values, TOGETHER * imax(n, (gidx)f->plan.grown + m) * ITEM));
   TRY(buffer_alloc(dev, &g->sums, TOGETHER * p * ITEM));
   TRY(arena_alloc(&f->arena, &g->column, (gidx)TOGETHER * n, sizeof *g->column));
   TRY(arena_alloc(&f->arena, &g->threshold, m, sizeof *g->threshold));
@@ -65,7 +65,7 @@ static void column_cut(void *self, gidx j)
   struct find_growth *g = &f->growth;
   float *values = g->values.host, *column = g->column + j * g->n;
   for (gidx i = 0; i < g->n; i++) column[i] = values[i * g->together + j];
-  g->threshold[g->first + j] = grow_cut(column, g->n);
+  g->threshold[g->first + j] = grow_cut(column, g->n, g->rank);
   for (gidx i = 0; i < g->n; i++) values[i * g->together + j] = column[i];
 }
 
@@ -221,6 +221,7 @@ int atoms_grow(struct finder *f, idx k)
   phase_begin(grow);
   TRY(rows_gather(f));
   m = grow_candidates(need, g->n);
+  g->rank = grow_rank(g->n, k);
   directions_begin(f, m);
   comm_share(m, f->c->size, f->c->rank, &first, &count);
   if (!comm_failure(f->c)) comm_record(f->c, directions_improve(f, first, count));

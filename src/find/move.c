@@ -144,14 +144,15 @@ static int block_move(struct finder *f, idx first, idx end)
   return good < m ? block_stay(f, first, end) : block_solve(f, first, end);
 }
 
-/* Own columns; blocks are the stages. */
+/* Own columns. */
 static int blocks_move(struct finder *f)
 {
   struct find_shares *s = &f->sums;
-  const struct find_blocks *blocks = &f->plan.stages;
+  struct find_blocks blocks;
   if (s->begin == s->end) return OK;
-  for (idx b = 0, first = 0; first < f->k; first = blocks->end[b++])
-    TRY(block_move(f, first, (idx)imin(blocks->end[b], f->k)));
+  find_plan_blocks(&f->plan, &f->step, &blocks);
+  for (int b = 0; b < blocks.count; b++)
+    TRY(block_move(f, b ? blocks.end[b - 1] : 0, blocks.end[b]));
   return device_get(&f->device, &s->moved, 0, f->k * (gidx)(s->end - s->begin) * REAL);
 }
 

@@ -17,22 +17,40 @@ struct find_recipe find_recipe(idx k, real l0)
 {
   const struct found_encoder end = find_standard(1);
   return (struct find_recipe){.plan = {.k = k,
+                                       .wide = 3,
                                        .l0 = l0,
                                        .each = 1,
                                        .last = 8,
+                                       .joint = 5,
                                        .part = imax(16384, 64 * (gidx)k),
                                        .batch = 16384,
-                                       .first_factor = 2.4,
-                                       .end_factor = 0.85,
+                                       .first_factor = 3.6,
+                                       .end_factor = 1.275,
+                                       .joint_factor = 1.6,
                                        .settled = 0.8},
                               .looks = 2,
                               .end_looks = end.looks,
                               .relative = end.relative,
                               .floor = end.floor,
+                              .last_floor = 0.02,
                               .rho = 0.3,
+                              .last_rho = 0.1,
                               .ridge = 1,
-                              .last_ridge = 300,
-                              .twin = 0.6};
+                              .last_ridge = 100,
+                              .twin = 0.6,
+                              .apart = 0.6};
+}
+
+real find_row_weight(const struct find_recipe *recipe, const struct find_step *step, real left,
+                     real square)
+{
+  return find_weight(left, (step->is_last ? recipe->last_floor : recipe->floor) * square,
+                     step->is_last);
+}
+
+real find_rho(const struct find_recipe *recipe, const struct find_step *step)
+{
+  return step->is_last ? recipe->last_rho : recipe->rho;
 }
 
 real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows)
@@ -67,15 +85,6 @@ int find_task_check(const struct find_task *task)
   return OK;
 }
 
-/* The widest of the blocks that atoms move in. */
-static idx widest_block(const struct find_blocks *blocks)
-{
-  idx widest = 0;
-  for (int b = 0; b < blocks->count; b++)
-    widest = (idx)imax(widest, blocks->end[b] - (b ? blocks->end[b - 1] : 0));
-  return widest;
-}
-
 static int sizes_find(struct finder *f)
 {
   const struct find_task *t = f->task;
@@ -88,7 +97,7 @@ static int sizes_find(struct finder *f)
   plan->rows = f->fitted.n;
   plan->batch = (idx)imin(plan->batch, plan->rows);
   find_plan_fill(plan);
-  f->widest = widest_block(&plan->stages);
+  f->widest = plan->grown;
   f->result->all = find_plan_updates(plan);
   return OK;
 }
@@ -97,7 +106,7 @@ static int sizes_find(struct finder *f)
 static gidx entries_most(const struct finder *f)
 {
   const struct find_plan *plan = &f->plan;
-  gidx most = plan->k;
+  gidx most = plan->grown;
   for (gidx u = 0; u <= f->result->all; u++) {
     struct find_step step = find_plan_step(plan, u);
     most = imax(most, batch_most(fmax(step.l0, plan->l0), plan->batch));
@@ -114,8 +123,8 @@ static struct device_options options_of(const struct finder *f, const char *kind
                                  .threads = t->threads,
                                  .variant = t->variant,
                                  .kind = kind,
-                                 .work =
-                                     (real)f->result->all * (real)f->plan.part * f->plan.k * f->p,
+                                 .work = (real)f->result->all * (real)f->plan.part * f->plan.grown *
+                                         f->p,
                                  .local_rank = f->c->local_rank,
                                  .kernels = t->kernels};
 }
@@ -139,7 +148,7 @@ static int device_start(struct finder *f)
 static int vectors_alloc(struct finder *f)
 {
   struct arena *a = &f->arena;
-  gidx k = f->plan.k, p = f->p, size = f->c->size;
+  gidx k = f->plan.grown, p = f->p, size = f->c->size;
   TRY(arena_alloc(a, &f->atoms, k * p, sizeof *f->atoms));
   TRY(arena_alloc(a, &f->before, k * p, sizeof *f->before));
   TRY(arena_alloc(a, &f->fresh, k * p, sizeof *f->fresh));
@@ -178,7 +187,7 @@ static int arrays_alloc(struct finder *f)
   TRY(codes_alloc(f));
   comm_share(f->plan.batch, f->c->size, 0, &first, &own);
   f->active = (struct active){.device = &f->device,
-                              .most_k = f->plan.k,
+                              .most_k = f->plan.grown,
                               .p = f->p,
                               .most_n = (idx)imax(own, 1),
                               .entries = f->codes.most,

@@ -55,7 +55,7 @@ void atom_draw(const struct finder *f, gidx number, float *atom)
 {
   for (idx c = 0; c < f->p; c++)
     f->wide[c] = random_normal(f->task->seed, RANDOM_ATOMS,
-                               (uint64_t)((f->update * f->plan.k + number) * f->p + c));
+                               (uint64_t)((f->update * f->plan.grown + number) * f->p + c));
   find_scale(f->wide, f->p, atom);
 }
 
@@ -92,10 +92,10 @@ void atom_begin(struct finder *f, idx atom, const float *from)
 
 /* Mark the twins among atoms first .. first + n - 1, which ranks share out as rows of a batch: an
  * atom of which one that is more frequent, and stays, is almost the same. */
-static int duplicates_mark(struct finder *f, idx first, idx n)
+static int duplicates_mark(struct finder *f, idx first, idx n, float cosine)
 {
   struct active *a = &f->active;
-  struct batch_cut cut = find_cut_at((float)f->task->recipe.twin);
+  struct batch_cut cut = find_cut_at(cosine);
   gidx own_first, own;
   f->codes.n = n;
   comm_share(n, f->c->size, f->c->rank, &own_first, &own);
@@ -111,7 +111,7 @@ static int duplicates_mark(struct finder *f, idx first, idx n)
   return OK;
 }
 
-static int duplicates_find(struct finder *f)
+static int duplicates_find(struct finder *f, float cosine)
 {
   struct active *a = &f->active;
   idx n, rows = f->codes.n, most = (idx)imin(f->plan.batch, imax(f->codes.most / f->k, 1));
@@ -120,7 +120,7 @@ static int duplicates_find(struct finder *f)
   a->relative = 0;
   for (idx at = 0; at < f->k && !status; at += n) {
     n = (idx)imin(most, f->k - at);
-    status = duplicates_mark(f, at, n);
+    status = duplicates_mark(f, at, n, cosine);
   }
   a->relative = relative;
   f->codes.n = rows;
@@ -133,12 +133,31 @@ int atoms_replace(struct finder *f)
   idx need = 0, i = 0;
   phase_begin(move);
   memset(f->renew, 0, (size_t)f->k);
-  if (f->task->recipe.twin < 1) TRY(duplicates_find(f));
+  if (f->task->recipe.twin < 1) TRY(duplicates_find(f, (float)f->task->recipe.twin));
   for (idx a = 0; a < f->k; a++) need += f->renew[a] |= f->firing[a] <= DEAD_MOST;
   if (need) TRY(atoms_make(f, need));
   for (idx a = 0; a < f->k; a++)
     if (f->renew[a]) atom_begin(f, a, f->fresh + (gidx)i++ * f->p);
   f->replaced += need;
   phase_end(move, 0);
+  return OK;
+}
+
+int atoms_keep(struct finder *f)
+{
+  idx keep = (idx)imin(f->plan.k, f->k), n = 0, to = 0;
+  gidx p = f->p;
+  memset(f->renew, 0, (size_t)f->k);
+  if (keep < f->k) TRY(duplicates_find(f, (float)f->task->recipe.apart));
+  for (idx a = 0; a < f->k; a++) n += !f->renew[a];
+  for (idx a = 0; a < f->k && n < keep; a++)
+    if (f->renew[a]) f->renew[a] = 0, n++;
+  for (idx a = 0; a < f->k && to < keep; a++) {
+    if (f->renew[a]) continue;
+    memmove(f->atoms + to * p, f->atoms + a * p, (size_t)(p * ITEM));
+    f->means[to] = f->means[a];
+    f->firing[to++] = f->firing[a];
+  }
+  f->k = keep;
   return OK;
 }

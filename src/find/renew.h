@@ -11,6 +11,10 @@
 /* Twins and dead atoms start anew.  Collective. */
 int atoms_replace(struct finder *f);
 
+/* At the end the most frequent atoms are left, of those that are near to each other the first.
+ * Collective. */
+int atoms_keep(struct finder *f);
+
 /* out[n][p] <- what is left of own rows first .. first + n - 1 of the batch.  Not collective, as
  * the rest. */
 int left_get(struct finder *f, gidx first, gidx n, float *out);

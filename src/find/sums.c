@@ -12,14 +12,23 @@
 
 static const gidx REAL = (gidx)sizeof(real);
 
+/* The widest of the blocks that others are before. */
+static idx widest_block(const struct find_blocks *blocks)
+{
+  idx widest = 0;
+  for (int b = 1; b < blocks->count; b++)
+    widest = (idx)imax(widest, blocks->end[b] - blocks->end[b - 1]);
+  return widest;
+}
+
 /* What the moves of atoms take. */
 static int moves_open(struct finder *f, gidx columns)
 {
   struct find_shares *s = &f->sums;
   struct device *dev = &f->device;
-  gidx k = f->plan.k, widest = f->widest;
+  gidx k = f->plan.grown, widest = f->widest;
   TRY(buffer_alloc(dev, &s->moved, k * columns * REAL));
-  TRY(buffer_alloc(dev, &s->panel, widest * k * REAL));
+  TRY(buffer_alloc(dev, &s->panel, widest_block(&f->plan.stages) * k * REAL));
   TRY(buffer_alloc(dev, &s->square, widest * widest * REAL));
   TRY(buffer_alloc_device(dev, &s->half, widest * columns * REAL));
   TRY(arena_alloc(&f->arena, &s->gathered, k * f->p, sizeof *s->gathered));
@@ -32,7 +41,7 @@ int sums_open(struct finder *f)
 {
   struct find_shares *s = &f->sums;
   struct device *dev = &f->device;
-  gidx k = f->plan.k + 1, columns, first, slots = (gidx)SUM_ROWS * SUM_MOST;
+  gidx k = f->plan.grown + 1, columns, first, slots = (gidx)SUM_ROWS * SUM_MOST;
   comm_share(f->p, f->c->size, f->c->rank, &first, &columns);
   s->begin = (idx)first;
   s->end = (idx)(first + columns);

@@ -17,14 +17,15 @@ idx grow_candidates(idx need, idx n)
   return (idx)imax(need, imin(4 * (gidx)need + 8, n));
 }
 
-idx grow_rank(idx n)
+idx grow_rank(idx n, idx k)
 {
-  return (idx)imin(n, imax(4, 3 * (gidx)n / 1000));
+  gidx rank = imax(3 * (gidx)n / 1000, n / (4 * (gidx)k));
+  return (idx)imin(n, imax(4, rank));
 }
 
-float grow_cut(float *values, idx n)
+float grow_cut(float *values, idx n, idx rank)
 {
-  float threshold = find_largest(values, n, grow_rank(n));
+  float threshold = find_largest(values, n, rank);
   for (idx i = 0; i < n; i++) {
     float above = values[i] - threshold;
     values[i] = above > 0 ? above : 0;
@@ -32,10 +33,10 @@ float grow_cut(float *values, idx n)
   return threshold;
 }
 
-int grow_directions_reference(const float *rows, idx n, idx p, float *directions, idx m,
-                              float *threshold)
+int grow_directions_reference(const struct grow_rows *r, float *directions, idx m, float *threshold)
 {
   struct arena arena = {0};
+  idx n = r->n, p = r->p;
   float *values, *sum;
   real *wide;
   int status = arena_alloc(&arena, &values, n, sizeof *values);
@@ -44,10 +45,10 @@ int grow_directions_reference(const float *rows, idx n, idx p, float *directions
   for (idx j = 0; j < m && !status; j++) {
     float *direction = directions + (gidx)j * p;
     for (int step = 0; step <= GROW_STEPS; step++) {
-      for (idx i = 0; i < n; i++) values[i] = find_score(rows + (gidx)i * p, direction, p);
-      threshold[j] = grow_cut(values, n);
+      for (idx i = 0; i < n; i++) values[i] = find_score(r->rows + (gidx)i * p, direction, p);
+      threshold[j] = grow_cut(values, n, r->rank);
       if (step == GROW_STEPS) break;
-      const struct triad_gradient g = {values, rows, sum, 1, p, p, n, 1, p};
+      const struct triad_gradient g = {values, r->rows, sum, 1, p, p, n, 1, p};
       memset(sum, 0, (size_t)p * sizeof *sum);
       triad_gradient(&g);
       for (idx c = 0; c < p; c++) wide[c] = sum[c];

@@ -14,16 +14,21 @@ enum { GROW_ROWS = 8192, GROW_STEPS = 4 };
 
 /* Directions that are tried for so many new atoms, of n rows. */
 idx grow_candidates(idx need, idx n);
-/* Which of n values, from the largest, 1 .. n, is the threshold of a direction. */
-idx grow_rank(idx n);
+/* Which of n values, from the largest, 1 .. n, is the threshold of a direction, where there are to
+ * be k atoms. */
+idx grow_rank(idx n, idx k);
 
-/* values[n], products of rows and a direction, become what is above its threshold, else 0; returns
- * the threshold. */
-float grow_cut(float *values, idx n);
+/* values[n], products of rows and a direction, become what is above the rank-th of them, else 0;
+ * returns that threshold. */
+float grow_cut(float *values, idx n, idx rank);
 
-/* directions[m][p], of norm 1, improve by the rows[n][p]; threshold[m] <- that of each in the end.
+struct grow_rows {
+  const float *rows; /* [n][p] */
+  idx n, p, rank;
+};
+/* directions[m][p], of norm 1, improve by the rows; threshold[m] <- that of each in the end.
  * ERR_MEMORY. */
-int grow_directions_reference(const float *rows, idx n, idx p, float *directions, idx m,
+int grow_directions_reference(const struct grow_rows *r, float *directions, idx m,
                               float *threshold);
 
 /* rows[n][p] <- they less their mean: chains in f64, rounded once. */

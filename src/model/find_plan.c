@@ -16,29 +16,49 @@ static void stages_find(struct find_plan *plan)
 {
   struct find_blocks *s = &plan->stages;
   s->count = 0;
-  for (gidx k = STAGE_FIRST; k < plan->k; k = imax(k + 1, (12 * k + 5) / 10))
+  for (gidx k = STAGE_FIRST; k < plan->grown; k = imax(k + 1, (12 * k + 5) / 10))
     s->end[s->count++] = (idx)k;
-  s->end[s->count++] = plan->k;
+  s->end[s->count++] = plan->grown;
 }
 
 void find_plan_fill(struct find_plan *plan)
 {
+  gidx grown = imin(plan->rows, (gidx)plan->wide * plan->k);
+  plan->grown = (idx)imax(plan->k, imin(grown, INT32_MAX / 2));
   stages_find(plan);
   plan->batches = ceil_div(plan->rows, plan->batch);
 }
 
-gidx find_plan_updates(const struct find_plan *plan)
+/* Updates in which atoms move block after block. */
+static gidx nested_updates(const struct find_plan *plan)
 {
   return (gidx)plan->stages.count * plan->each + plan->last;
+}
+
+gidx find_plan_updates(const struct find_plan *plan)
+{
+  return nested_updates(plan) + plan->joint;
 }
 
 /* Active atoms a row, with all atoms: falls by the same factor from update to update. */
 static real l0_of(const struct find_plan *plan, gidx update)
 {
-  real done = (real)update / (FALLING * (real)imax(find_plan_updates(plan) - 1, 1));
+  if (update >= nested_updates(plan)) return plan->l0 * plan->joint_factor;
+  real done = (real)update / (FALLING * (real)imax(nested_updates(plan) - 1, 1));
   real fall = log_f32((float)(plan->end_factor / plan->first_factor)) * fmin(done, 1);
   return plan->l0 * plan->first_factor * exp2_f32((float)(fall * 1.4426950408889634));
 }
+
+/* Atoms that are replaced by the last updates of either kind would not settle. */
+static int is_replacing(const struct find_plan *plan, gidx update)
+{
+  gidx nested = nested_updates(plan), left = nested - update;
+  if (left > 0) return (real)left > (1 - plan->settled) * (real)nested;
+  return left + plan->joint > 1;
+}
+
+/* Updates whose atoms all move together take so many times the rows of others. */
+enum { JOINT_ROWS = 2 };
 
 /* Batches that have about so many rows. */
 static gidx part_batches(const struct find_plan *plan)
@@ -49,14 +69,25 @@ static gidx part_batches(const struct find_plan *plan)
 struct find_step find_plan_step(const struct find_plan *plan, gidx update)
 {
   const struct find_blocks *s = &plan->stages;
-  gidx updates = find_plan_updates(plan);
+  gidx joint = imax(update - nested_updates(plan), 0);
   gidx stage = imin(update / imax(plan->each, 1), s->count - 1);
   struct find_step step = {.k = s->end[stage], .batches = part_batches(plan)};
-  step.is_last = update >= updates - plan->last;
-  step.l0 = fmin(l0_of(plan, update) * sqrt((real)step.k / plan->k), step.k);
-  step.first = update * step.batches;
-  step.replaces = (real)(updates - update) > (1 - plan->settled) * (real)updates;
+  step.is_last = update >= nested_updates(plan);
+  step.first = (update + (JOINT_ROWS - 1) * joint) * step.batches;
+  if (step.is_last) step.batches *= JOINT_ROWS;
+  step.l0 = fmin(l0_of(plan, update) * sqrt((real)step.k / plan->grown), step.k);
+  step.replaces = is_replacing(plan, update);
   return step;
+}
+
+void find_plan_blocks(const struct find_plan *plan, const struct find_step *step,
+                      struct find_blocks *blocks)
+{
+  const struct find_blocks *s = &plan->stages;
+  blocks->count = 0;
+  for (int b = 0; b < s->count && s->end[b] < step->k && !step->is_last; b++)
+    blocks->end[blocks->count++] = s->end[b];
+  blocks->end[blocks->count++] = step->k;
 }
 
 void find_plan_batch(const struct find_plan *plan, gidx number, gidx *epoch, gidx *first,

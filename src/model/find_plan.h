@@ -11,13 +11,17 @@
 struct find_plan {
   gidx rows;                     /* that are fitted */
   idx k;                         /* atoms at the end */
+  int wide;                      /* so many times as many are grown, if there are rows enough */
+  idx grown;                     /* that is: atoms before the end, from which k are taken */
   real l0;                       /* active atoms a row, on average, at the end */
   int each;                      /* updates of a stage */
-  int last;                      /* more of them in the last stage */
+  int last;                      /* more of them in the last stage, */
+  int joint;                     /* and behind these, in which all atoms move together */
   gidx part;                     /* rows of an update, about */
   idx batch;                     /* rows whose codes are chosen together, about */
-  real first_factor, end_factor; /* of l0, from the one to the other */
-  real settled;                  /* share of the updates after which no atom is replaced */
+  real first_factor, end_factor; /* of l0, from the one to the other, and */
+  real joint_factor;             /* where all move together */
+  real settled;                  /* part of the updates after which no atom is replaced */
   struct find_blocks stages;     /* atoms of each stage */
   gidx batches;                  /* of all rows */
 };
@@ -28,14 +32,17 @@ struct find_step {
   real l0;      /* active atoms a row */
   gidx batches; /* of rows */
   gidx first;   /* number of the first, of all that were ever taken */
-  int is_last;  /* growth is over: rows that are described well count more */
+  int is_last;  /* all atoms move together, and rows that are described well count more */
   int replaces; /* twins and dead atoms are replaced */
 };
 
-/* Fill in stages and batches from the rest. */
+/* Fill in atoms that are grown, stages and batches from the rest. */
 void find_plan_fill(struct find_plan *plan);
 gidx find_plan_updates(const struct find_plan *plan);
 struct find_step find_plan_step(const struct find_plan *plan, gidx update);
+/* The blocks in which the atoms of an update move. */
+void find_plan_blocks(const struct find_plan *plan, const struct find_step *step,
+                      struct find_blocks *blocks);
 
 /* Rows first .. first + count - 1 of an epoch are batch `number`, counted from 0 through all
  * epochs: an epoch has plan->batches of them, as even as can be. */

@@ -10,9 +10,10 @@
 #include "model/dense.h"
 #include "model/dictionary.h"
 
-real find_weight(real left, real floor)
+real find_weight(real left, real floor, int is_last)
 {
-  return 1 / (left + floor);
+  real weight = floor > 0 ? floor / (left + floor) : 1;
+  return is_last ? weight * weight : weight;
 }
 
 /* The code of an atom, or of the intercept, in a row, times a factor, rounded. */

@@ -18,9 +18,9 @@ struct find_blocks {
   idx end[FIND_BLOCKS_MOST]; /* ascending; block b has atoms end[b - 1] .. end[b] - 1 */
 };
 
-/* How much a row counts in the last updates, in whose description `left` is the sum of squares of
- * what is left over; floor: that of the scores (N.49). */
-real find_weight(real left, real floor);
+/* How much a row counts, 1 at most, in whose description `left` is the sum of squares of what is
+ * left over; floor: what is little (N.52).  In the last updates the square of that counts. */
+real find_weight(real left, real floor, int is_last);
 
 /* Sums of an update over rows, of k atoms and, behind them, an intercept that has the code 1 in
  * every row. */
