@@ -67,7 +67,8 @@ static int problem_open(struct problem *q, const struct shape *s, const struct h
                               .relative = s->relative,
                               .floor = 0.5};
   TRY(active_open(&q->active));
-  return buffer_wrap(&q->device, &q->all, q->x, n * p * (gidx)sizeof(float));
+  TRY(buffer_wrap(&q->device, &q->all, q->x, n * p * (gidx)sizeof(float)));
+  return device_put(&q->device, &q->all, 0, n * p * (gidx)sizeof(float));
 }
 
 static void problem_close(struct problem *q)

@@ -13,14 +13,14 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "cli/advice.h"
-#include "job/agreement.h"
-#include "cli/encode_plan.h"
 #include "cli/encode_files.h"
+#include "cli/encode_plan.h"
 #include "cli/find_files.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
 #include "io/supports.h"
+#include "job/agreement.h"
 #include "model/identity.h"
 #include "model/route.h"
 
@@ -201,6 +201,9 @@ static int options_check(const struct fit_options *o)
   for (int i = 0; i < LENGTH(all); i++)
     CHECK(!all[i].given, ERR_USAGE, "'--%s' does not go with '--find features': %s; leave it out",
           all[i].option, all[i].advice);
+  CHECK(strcmp(o->device, "cuda") != 0, ERR_USAGE,
+        "'--device cuda' does not go with '--find features': its atoms are found by CPUs; leave it "
+        "out");
   CHECK(o->l0 > 0, ERR_USAGE,
         "'--l0' is missing: how many atoms are active in a row, on average, such as 25");
   return OK;

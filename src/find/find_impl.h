@@ -55,6 +55,7 @@ struct find_judge {
   idx n;
   float *x; /* [n][p] */
   struct buffer all;
+  struct device host; /* a CPU, for qualities; none where the device is one */
   gidx *start;
   idx *index;
   float *code; /* [entries] of a piece */

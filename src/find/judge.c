@@ -16,6 +16,13 @@
 
 enum { SAMPLE = 8192 }; /* fitted rows that judge where none are held out */
 
+static int host_open(struct finder *f)
+{
+  const struct device_options options = {
+      .p = f->p, .d = 1, .threads = f->task->threads, .variant = f->task->variant, .kind = "cpu"};
+  return device_open(&f->judge.host, &options);
+}
+
 int validation_alloc(struct finder *f)
 {
   struct find_judge *j = &f->judge;
@@ -26,12 +33,14 @@ int validation_alloc(struct finder *f)
   j->n = (idx)n;
   TRY(arena_alloc(a, &j->x, imax(n, 1) * f->p, sizeof *j->x));
   TRY(arena_alloc(a, &j->quality, n, sizeof *j->quality));
+  if (device_is_gpu(&f->device) && !a->is_dry) TRY(host_open(f));
   return buffer_wrap(&f->device, &j->all, j->x, imax(n, 1) * f->p * (gidx)sizeof *j->x);
 }
 
 void validation_close(struct finder *f)
 {
   buffer_free(&f->device, &f->judge.all);
+  device_close(&f->judge.host);
 }
 
 int validation_read(struct finder *f)
@@ -62,13 +71,14 @@ static int piece_evaluate(struct finder *f, idx first, idx n)
   struct find_judge *j = &f->judge;
   struct active *a = &f->active;
   TRY(active_encode(a, &j->all, first, n, &f->encoder));
-  return device_quality(&f->device, &(struct quality_job){.n = n,
-                                                          .rows = j->x + (gidx)first * f->p,
-                                                          .atoms = f->atoms,
-                                                          .start = a->start,
-                                                          .support = a->index,
-                                                          .codes = a->code,
-                                                          .quality = j->quality + first});
+  return device_quality(j->host.backend ? &j->host : &f->device,
+                        &(struct quality_job){.n = n,
+                                              .rows = j->x + (gidx)first * f->p,
+                                              .atoms = f->atoms,
+                                              .start = a->start,
+                                              .support = a->index,
+                                              .codes = a->code,
+                                              .quality = j->quality + first});
 }
 
 static int rows_judge(struct finder *f)

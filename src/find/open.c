@@ -129,19 +129,10 @@ static struct device_options options_of(const struct finder *f, const char *kind
                                  .kernels = t->kernels};
 }
 
-/* On a GPU, if it has all operations. */
 static int device_start(struct finder *f)
 {
   int is_auto = strcmp(f->task->device, "auto") == 0;
-  struct device_options options = options_of(f, f->task->device);
-  TRY(device_open(&f->device, &options));
-  if (!device_is_gpu(&f->device)) return OK;
-  int status = device_train_raise_has(&f->device);
-  if (status != ERR_DEVICE || !is_auto) return status;
-  log_info("no GPU is used: %s", status_message());
-  status_clear();
-  device_close(&f->device);
-  options.kind = "cpu";
+  struct device_options options = options_of(f, is_auto ? "cpu" : f->task->device);
   return device_open(&f->device, &options);
 }
 
