@@ -247,7 +247,7 @@ def check_refused(folder):
           ["shift_hash"], "a row before the part")
     need(sagitta("encode", *part), "a part, gone on with")
     fails(sagitta("route", *words_of(folder), "--resume", "--output", out), 65,
-          ["no --rho"], "route")
+          ["this run has no --"], "route")
     fails(sagitta("encode", *words_of(folder), "--center", "--resume", "--output", out), 65,
           ["--center"], "--center")
     same(kept, f"{out}/supports.h5", "nothing of it has changed")

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/num.h"
 
@@ -135,4 +136,12 @@ gidx proc_pids(const char *root)
 {
   double most = fmin(groups_walk(root, "", pids_look), groups_walk(root, "pids", pids_look));
   return most < 0x1p62 ? (gidx)most : -1;
+}
+
+void proc_files_allow(void)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }

@@ -563,6 +563,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
                                      .source = &job->source,
                                      .seconds = o->save_seconds};
   task->stops = encode_saves_stops(&job->saves);
+  task->wishes = job_wishes(&f->job);
   encode_files_rest(f, task, &job->rows.source, &job->part, &job->source);
   return OK;
 }

@@ -135,7 +135,7 @@ static uint64_t stop_asked(const struct pass *s, double begun, gidx done, gidx a
 {
   double spent = log_seconds() - begun,
          left = done ? spent * (double)(all - done) / (double)done : 0;
-  return left > PATIENCE ? stops_asked(&s->e->task->stops) : 0;
+  return left > PATIENCE ? stops_asked(&s->e->task->wishes) : 0;
 }
 
 /* Go through the first `most` of this rank's rows.  Collective: ranks have shares of one length but

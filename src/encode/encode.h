@@ -65,6 +65,7 @@ struct encode_task {
   int no_cosine;       /* it is not: the part that has row 0 has it */
   uint64_t dictionary; /* the hash that the dictionary has to have; 0: any */
   struct stops stops;  /* asked where whole sum blocks are done */
+  struct stops wishes; /* asked before the first: without a limit that would let no run go on */
 };
 
 /* Are active atoms of rows chosen and solved (N.55)?  A GPU cannot, so far. */

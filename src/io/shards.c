@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/log.h"
 #include "base/options_deck.h"
+#include "base/proc.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "io/inputs.h"
@@ -187,15 +187,6 @@ static int list_add(struct shard_names *s, const char *name)
   return status;
 }
 
-/* Shards stay open: a process may have as many files as the system lets it ask for. */
-static void files_allow(void)
-{
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int shards_open(struct shard_names *s, const char *text)
 {
   *s = (struct shard_names){0};
@@ -205,7 +196,7 @@ int shards_open(struct shard_names *s, const char *text)
   for (char *name; !status && (name = strsep(&rest, "\n"));)
     status = *name == '@' ? list_add(s, name + 1) : entry_add(s, name, NULL, 0);
   free(copy);
-  if (s->count > 1) files_allow();
+  if (s->count > 1) proc_files_allow(); /* shards stay open */
   return status;
 }
 

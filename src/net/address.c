@@ -45,6 +45,9 @@ int address_find(const char *listen, char *path)
 int address_lock(const char *path, int *lock)
 {
   char name[ADDRESS_BYTES + 8];
+  struct stat s;
+  CHECK(lstat(path, &s) != 0 || S_ISSOCK(s.st_mode), ERR_CREATE,
+        "'%s' is there and no socket: give --listen another path", path);
   snprintf(name, sizeof name, "%s.lock", path);
   *lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   CHECK(*lock >= 0, ERR_CREATE, "cannot create '%s': %s", name, strerror(errno));

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/proc.h"
 #include "base/status.h"
 #include "config.h"
 
@@ -43,7 +44,7 @@ static int number_set(struct net *net, int option, int value)
 static int socket_bind(struct net *net, const char *path)
 {
   char endpoint[4200];
-  snprintf(endpoint, sizeof endpoint, "ipc://%s", path);
+  snprintf(endpoint, sizeof endpoint, "ipc://%s%s", path[0] == '/' ? "" : "./", path); /* no "@" */
   mode_t before = umask(077);
   int failed = zmq_bind(net->socket, endpoint) < 0, error = errno;
   umask(before);
@@ -54,6 +55,7 @@ static int socket_bind(struct net *net, const char *path)
 int net_open(struct net **net, const struct net_options *options)
 {
   TRY(struct_alloc(net, sizeof **net));
+  proc_files_allow(); /* a client takes one, and the library aborts where there is none */
   struct net *n = *net;
   zmq_msg_init(&n->received);
   n->context = zmq_ctx_new();

@@ -166,7 +166,7 @@ def name_of(x):
     """What h5py or NumPy has open of a whole file, by its name; None: it has to be copied."""
     if type(x).__module__.startswith("h5py.") and hasattr(x, "file") and x.ndim == 2:
         return f"{x.file.filename}:{x.name}" if x.file.mode == "r" else None
-    if isinstance(x, np.memmap) and isinstance(x.base, mmap.mmap):
+    if isinstance(x, np.memmap) and isinstance(x.base, mmap.mmap) and x.mode != "c" and x.filename:
         name = os.fspath(x.filename)
         if name.endswith(".npy"):
             whole = np.load(name, mmap_mode="r")

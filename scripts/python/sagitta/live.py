@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import queue
+import stat
 import struct
 import threading
 import time
@@ -47,7 +48,16 @@ class Codes:
 def address():
     """Where a server listens that was given no --listen."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    folder = f"{runtime}/sagitta" if runtime[:1] == "/" else f"/tmp/sagitta-{os.geteuid()}"
+    if runtime[:1] == "/":
+        return f"{runtime}/sagitta/live"
+    folder = f"/tmp/sagitta-{os.geteuid()}"
+    try:  # anybody may make a folder there
+        facts = os.lstat(folder)
+    except FileNotFoundError:
+        os.mkdir(folder, 0o700)
+        facts = os.lstat(folder)
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o77:
+        raise Error(f"'{folder}' is not a folder of this user alone: name the server's --listen")
     return folder + "/live"
 
 
@@ -63,7 +73,9 @@ def _values(rows):
     types = {"float32": 1, "float16": 2, "bfloat16": 3}
     if rows.dtype.name not in types:
         raise TypeError(f"rows are {rows.dtype}: give float32, float16 or bfloat16")
-    return np.ascontiguousarray(rows), types[rows.dtype.name]
+    kind = types[rows.dtype.name]
+    rows = rows.astype(rows.dtype.newbyteorder("<"), copy=False)
+    return np.ascontiguousarray(rows), kind
 
 
 class Server:
@@ -78,6 +90,7 @@ class Server:
         self._zmq, self._path, self._timeout = zmq, path, timeout
         self._numbers, self._lock = itertools.count(1), threading.Lock()
         self._asked, self._outbox, self._closed = {}, queue.SimpleQueue(), False
+        self._lost = False  # the server that said what it serves
         self._wake, self._woken = os.pipe()[::-1]
         os.set_blocking(self._woken, False)
         self._context = zmq.Context()
@@ -89,6 +102,9 @@ class Server:
             self.close()
             raise Error(f"no server answers at '{path}' within {timeout} s: start `sagitta serve`, "
                         "or name its --listen") from None
+        except BaseException:
+            self.close()
+            raise
         self.columns, self.atoms = self.limits["columns"], self.limits["atoms"]
         self.top_s, self.frame = self.limits["top_s"], self.limits["frame"]
         self.dictionary_hash = self.limits["dictionary_hash"]
@@ -103,8 +119,10 @@ class Server:
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.SNDHWM, 0)
         socket.setsockopt(zmq.RCVHWM, 0)
+        ends = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         socket.connect("ipc://" + self._path)
         poller = zmq.Poller()
+        poller.register(ends, zmq.POLLIN)
         poller.register(socket, zmq.POLLIN)
         poller.register(self._woken, zmq.POLLIN)
         while not self._closed:
@@ -117,9 +135,23 @@ class Server:
                 socket.send(self._outbox.get(), copy=False)
             while socket.poll(0):
                 self._take(memoryview(socket.recv()))
+            while ends.poll(0):
+                ends.recv_multipart()
+                self._fail("the server ended before it answered: ask again")
+        socket.disable_monitor()
+        ends.close()
         socket.close()
 
+    def _fail(self, text):
+        """What was asked gets no answer."""
+        with self._lock:
+            left, self._asked, self._lost = self._asked, {}, True
+        for future, _ in left.values():
+            future.set_exception(Error(text))
+
     def _take(self, message):
+        if len(message) < HEADER.size:
+            return
         h = HEADER.unpack(message[:64])
         if h[2] == CANCEL + REPLY:  # what was given up has a reply of its own
             return
@@ -169,13 +201,28 @@ class Server:
 
     def _send(self, kind, number, content=b"", rows=0, columns=0, type=0, bulk=0, flags=0, top=0,
               deadline=0):
-        self._outbox.put(HEADER.pack(MAGIC, VERSION, kind, number, rows, columns, type, bulk, flags,
-                                     top, deadline, 0, len(content), 0) + content)
-        os.write(self._wake, b"x")
+        header = HEADER.pack(MAGIC, VERSION, kind, number, rows, columns, type, bulk, flags, top,
+                             deadline, 0, len(content), 0)
+        with self._lock:  # close() gives the pipe back
+            if not self._closed:
+                self._outbox.put(header + content)
+                os.write(self._wake, b"x")
+
+    def _greet(self):
+        """Another server may have taken the place of the one that ended."""
+        self._lost = False
+        limits = json.loads(self._ask(HELLO).result(self._timeout))
+        for name in ("dictionary_hash", "columns", "frame"):
+            if limits[name] != self.limits[name]:
+                self._lost = True
+                raise Error(f"another server listens at '{self._path}', with another {name}: "
+                            "connect() again")
 
     def submit(self, rows, top=0, scores=False, watched=False, bulk=False, deadline=None):
         """As encode(), but a Future of the Codes.  It waits while the server has as many requests
         of this client as it takes."""
+        if self._lost:
+            self._greet()
         values, kind = _values(rows)
         shape = values.shape
         if len(shape) not in (1, 2) or shape[-1] != self.columns:
