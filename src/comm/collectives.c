@@ -172,7 +172,7 @@ int comm_gather_parts(struct comm *c, const struct comm_part *parts, int count)
   TRY(comm_check(c));
   if (c->rank == 0) {
     for (int i = 0; i < count; i++)
-      if (parts[i].mine != parts[i].all)
+      if (parts[i].mine != parts[i].all && parts[i].counts[0])
         memcpy(parts[i].all, parts[i].mine, (size_t)parts[i].counts[0] * parts[i].unit);
     c->calls += c->size > 1;
     return parts_receive(c, parts, count);

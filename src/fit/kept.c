@@ -166,9 +166,11 @@ static int rows_take(struct kept *w, struct kept_rows *r)
   int fits = entries_reserve(&r->of, n);
   CHECK(fits, ERR_MEMORY, "cannot allocate %lld codes", (long long)n);
   memcpy(r->start, given.view.start, ((size_t)r->n + 1) * sizeof *r->start);
-  memcpy(r->of.atoms, given.view.atoms, (size_t)n * sizeof *r->of.atoms);
-  memcpy(r->of.score, given.score, (size_t)n * sizeof *r->of.score);
-  memcpy(r->of.codes, given.codes, (size_t)n * sizeof *r->of.codes);
+  if (n) {
+    memcpy(r->of.atoms, given.view.atoms, (size_t)n * sizeof *r->of.atoms);
+    memcpy(r->of.score, given.score, (size_t)n * sizeof *r->of.score);
+    memcpy(r->of.codes, given.codes, (size_t)n * sizeof *r->of.codes);
+  }
   r->of.n = n;
   supports_free(&given);
   return OK;
@@ -233,15 +235,16 @@ static int blocks_measure(struct kept *w)
 static int supports_name(struct kept *w)
 {
   const struct kept_rows *r = &w->rows;
-  gidx terms = 0;
+  uint64_t terms = 0;
   memset(w->density, 0, (size_t)w->k * sizeof *w->density);
   for (gidx e = 0; e < r->of.n; e++) w->density[r->of.atoms[e]]++;
   for (idx i = 0; i < r->n; i++)
-    terms += (gidx)support_terms(r->of.atoms + r->start[i], 1, (idx)(r->start[i + 1] - r->start[i]),
-                                 r->first + i);
+    terms += support_terms(r->of.atoms + r->start[i], 1, (idx)(r->start[i + 1] - r->start[i]),
+                           r->first + i);
+  gidx sum = (gidx)terms;
   TRY(comm_sum(w->c, w->density, w->k));
-  TRY(comm_sum(w->c, &terms, 1));
-  w->inputs.supports = content_hash((uint64_t)terms, r->total, w->state.s, 1);
+  TRY(comm_sum(w->c, &sum, 1));
+  w->inputs.supports = content_hash((uint64_t)sum, r->total, w->state.s, 1);
   return OK;
 }
 

@@ -194,8 +194,8 @@ static void row_pad(struct update *u, const struct update_ragged *rows, gidx row
   idx m = (idx)(rows->start[row + 1] - rows->start[row]), spare = 0;
   idx *slots = u->padded + (gidx)i * s;
   float *codes = u->padded_codes + (gidx)i * s;
-  memcpy(slots, rows->atoms + rows->start[row], (size_t)m * sizeof *slots);
-  memcpy(codes, rows->codes + rows->start[row], (size_t)m * sizeof *codes);
+  if (m) memcpy(slots, rows->atoms + rows->start[row], (size_t)m * sizeof *slots);
+  if (m) memcpy(codes, rows->codes + rows->start[row], (size_t)m * sizeof *codes);
   for (idx j = 0; j < m; j++) u->stamp[slots[j]] = i + 1;
   for (idx j = m; j < s; j++) {
     while (u->stamp[spare] == i + 1) spare++;
