@@ -298,9 +298,8 @@ int fit_files_end(struct fit_files *f)
 {
   struct comm *c = &f->job.run->comm;
   const struct fit_page *page = f->page;
-  int has_extra = fit_extra_is_there(f->extra), is_old = page->sweep == page->first && !has_extra,
-      is_whole = page->best == page->sweep && !has_extra;
-  return comm_agree(c, c->rank || is_whole || is_old || !page->lines
+  int is_whole = page->best == page->sweep && !fit_extra_is_there(f->extra);
+  return comm_agree(c, c->rank || is_whole || !page->lines
                            ? OK
                            : atoms_write(f, f->job.place.file, f->best, NULL));
 }
