@@ -138,6 +138,10 @@ def check_types(served, case):
     with live.connect(served.path) as server:
         a, b = server.encode(half), server.encode(half.astype("f4"))
         ok(a.atoms.tobytes() == b.atoms.tobytes() and a.codes.tobytes() == b.codes.tobytes(), "f16")
+        for order in ">f2", ">f4":
+            c = server.encode(half.astype(order))
+            ok(a.atoms.tobytes() == c.atoms.tobytes() and a.codes.tobytes() == c.codes.tobytes(),
+               f"the other order of bytes, {order}")
         try:
             server.encode(case.rows[:3].astype("f8"))
             ok(False, "float64 was taken")

@@ -73,7 +73,27 @@ def check_kill(folder, words):
         with Served(folder, *words) as next_one:
             again = server.encode(np.ones((3, P), "f4"))
             ok(again.count.shape == (3,), "the same client is served by the next")
-            ok(next_one.end(signal.SIGINT)[0] == 0, "SIGINT ends it with 0")
+            left = server.submit(np.ones((LONG, P), "f4"), bulk=True)
+            begun(server)
+            ok(next_one.end(signal.SIGKILL)[0] == -signal.SIGKILL, "killed beside a request")
+            try:
+                left.result(60)
+                ok(False, "a server that was killed answered")
+            except live.Error as error:
+                ok("ended before it answered" in str(error), f"what was asked ends: {error}")
+        other = [word.replace("/data/", "/other/") if isinstance(word, str) else word
+                 for word in words]
+        with Served(folder, *other) as third:
+            try:
+                server.encode(np.ones((3, P), "f4"))
+                ok(False, "another dictionary was taken for the first")
+            except live.Error as error:
+                ok("another dictionary_hash" in str(error), f"another dictionary: {error}")
+            ok(third.end(signal.SIGINT)[0] == 0, "SIGINT ends it with 0")
+    file = f"{folder}/data/dictionary.h5"
+    done = sagitta("serve", *words, "--listen", file)
+    ok(done.returncode == 73 and "no socket" in done.stderr and os.path.getsize(file) > 1000,
+       f"a file is not replaced by a socket: {done.returncode} {done.stderr[-300:]}")
     try:
         live.connect(f"{folder}/none", timeout=0.3)
         ok(False, "nobody is there, and it connects")
@@ -163,6 +183,9 @@ def main():
         done = sagitta("synth", "--n-rows", 100, "--columns", P, "--atoms", 50, "--output",
                        f"{folder}/data")
         ok(done.returncode == 0, "a dictionary")
+        done = sagitta("synth", "--n-rows", 100, "--columns", P, "--atoms", 50, "--seed", 1,
+                       "--output", f"{folder}/other")
+        ok(done.returncode == 0, "another one")
         words = ["--dictionary", f"{folder}/data/dictionary.h5", "--top-s", 5, "--step-rows", 64,
                  "--live-rows", 64, "--bulk-rows", LONG, "--policy", "off"]
         check_drain(folder, words)

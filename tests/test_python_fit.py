@@ -61,11 +61,15 @@ def sources(at, x):
     for i in range(12):
         np.save(f"{at}/shards/part{i:02}.npy", x[i * 90:(i + 1) * 90])
     np.save(f"{at}/x.npy", x)
+    np.save(f"{at}/zeros.npy", np.zeros_like(x))
+    private = np.load(f"{at}/zeros.npy", mmap_mode="c")
+    private[:] = x  # the file stays as it is
     found = {"array": x, "three dimensions": x.reshape(4, N // 4, -1), "other order":
              np.asfortranarray(x), "generator": (x[i:i + 100] for i in range(0, N, 100)),
              "list of batches": iter([x[:1000].reshape(10, 100, -1), x[1000:]]),
              "memmap": np.load(f"{at}/x.npy", mmap_mode="r"), "part of a memmap":
              np.load(f"{at}/x.npy", mmap_mode="r")[:], "path": f"{at}/x.npy",
+             "memmap with changes of its own": private,
              "path in a file": f"{at}/s.h5:/a/rows", "folder": f"{at}/shards",
              "h5py, reading": h5py.File(f"{at}/s.h5")["a/rows"]}
     try:
