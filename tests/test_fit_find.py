@@ -10,7 +10,8 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, fails, later_wins, need, ok, peer_missing, sagitta, same
+from tap import (claim, done_testing, fails, gpu_present, later_wins, need, ok, peer_missing,
+                 sagitta, same)
 from train_place import Place
 
 
@@ -176,7 +177,6 @@ def check_world(p):
 def check_refused(p):
     fails(p.run("x", "--l0", 0), 2, ["'--l0' is missing"], "no number")
     fails(p.run("x", "--l0", 25), 2, ["'--l0' is 25", "24 atoms", "lower it"], "more than atoms")
-    fails(p.run("x", "--device", "cuda"), 2, ["'--device cuda'", "leave it out"], "a GPU")
     fails(p.run("x", "--l0", 1e-6), 2, ["'--l0' is 1e-06", "raise it"], "none")
     fails(p.run("x", "--atoms", 4000), 65, ["3000 rows", "4000 atoms"], "too few rows")
     for words in (["--top-s", 3], ["--sweeps", 2], ["--codes", "signed"], ["--minibatch", 500],
@@ -193,9 +193,28 @@ def check_refused(p):
                   "signed", "--output", p.at("x")), 2, ["'--codes'", "leave it out"], "signed")
 
 
+@claim("a GPU finds and encodes the same bytes, begun on either")
+def check_gpu(p):
+    if not gpu_present():
+        return
+    need(p.run("gpu", "--device", "cuda"), "a GPU")
+    for name in "dictionary.h5", "supports.h5":
+        same(p.at("one", name), p.at("gpu", name), "a GPU")
+    for here, there in ("cpu", "cuda"), ("cuda", "cpu"):
+        out = "from" + here
+        fails(p.run(out, "--device", here, "--max-seconds", 1e-9), 75, ["--resume"], out)
+        need(p.run(out, "--device", there, "--resume", ranks=2), out)
+        same(p.at("one", "dictionary.h5"), p.at(out, "dictionary.h5"), f"begun on {here}")
+    for words in [], ["--l0", 2]:
+        for device in "cpu", "cuda":
+            need(sagitta("encode", "--rows", p.at("held.npy"), "--encoder", p.at("one"), *words,
+                         "--device", device, "--force", "--output", p.at(device)), device)
+        same(p.at("cpu", "supports.h5"), p.at("cuda", "supports.h5"), f"encode {words}")
+
+
 with tempfile.TemporaryDirectory() as folder:
     PLACE = Finding(folder)
     for check in (check_ranks, check_numpy, check_told, check_used, check_verified, check_exported,
-                  check_world, check_refused):
+                  check_world, check_gpu, check_refused):
         check(PLACE)
 done_testing()

@@ -201,9 +201,6 @@ static int options_check(const struct fit_options *o)
   for (int i = 0; i < LENGTH(all); i++)
     CHECK(!all[i].given, ERR_USAGE, "'--%s' does not go with '--find features': %s; leave it out",
           all[i].option, all[i].advice);
-  CHECK(strcmp(o->device, "cuda") != 0, ERR_USAGE,
-        "'--device cuda' does not go with '--find features': its atoms are found by CPUs; leave it "
-        "out");
   CHECK(o->l0 > 0, ERR_USAGE,
         "'--l0' is missing: how many atoms are active in a row, on average, such as 25");
   return OK;

@@ -62,7 +62,6 @@ static int device_begin(struct own_codes *o, const struct device_options *given)
   options.route_rows = o->n;
   options.encoder = 1;
   options.nonnegative = is_active(o);
-  if (is_active(o)) options.kind = "cpu"; /* as encode does */
   TRY(device_open(&o->device, &options));
   TRY(w->read(w->self, 0, o->k, o->weights));
   TRY(rows_check(o->weights, o->k, o->p, 0, w->name));

@@ -163,7 +163,7 @@ struct backend {
                    const struct batch_cut *cut, gidx ties);
   gidx (*train_batch_bytes)(const struct train_codes_job *job);
   int (*train_raise)(struct device *dev, const struct train_codes_job *job,
-                     const struct train_raise *raise); /* NULL: the backend lacks it */
+                     const struct train_raise *raise);
   int (*train_blocks)(struct device *dev, const struct train_blocks_job *job);
   int (*train_suffix)(struct device *dev, float *errors, gidx n, int blocks, idx p);
   int (*train_block_get)(struct device *dev, const float *errors, gidx n, int blocks, int block,

@@ -68,18 +68,9 @@ int device_train_cut(struct device *dev, const struct train_codes_job *job,
   return dev->backend->train_cut(dev, job, cut, ties);
 }
 
-int device_train_raise_has(const struct device *dev)
-{
-  CHECK(dev->backend && dev->backend->train_raise, ERR_DEVICE,
-        "a device of kind '%s' cannot leave one atom out of a description: use '--device cpu'",
-        dev->backend ? dev->backend->kind : "dry");
-  return OK;
-}
-
 int device_train_raise(struct device *dev, const struct train_codes_job *job,
                        const struct train_raise *raise)
 {
-  TRY(device_train_raise_has(dev));
   TRY(batch_check(dev, job));
   return dev->backend->train_raise(dev, job, raise);
 }

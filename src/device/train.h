@@ -61,8 +61,6 @@ struct train_raise {
 };
 int device_train_raise(struct device *dev, const struct train_codes_job *job,
                        const struct train_raise *raise);
-/* ERR_DEVICE unless the device has it. */
-int device_train_raise_has(const struct device *dev);
 gidx device_train_batch_bytes(const struct device *dev, const struct train_codes_job *job);
 
 /* Nested widths (N.47).  start <- where the entries of each block of a row begin, of 2 blocks or

@@ -56,7 +56,6 @@ static int buffers_open(struct active *a)
 int active_open(struct active *a)
 {
   struct arena *arena = &a->arena;
-  if (!a->device->is_dry) TRY(device_train_raise_has(a->device));
   TRY(arena_alloc(arena, &a->start, (gidx)a->most_n + 1, sizeof *a->start));
   TRY(arena_alloc(arena, &a->index, a->entries, sizeof *a->index));
   TRY(arena_alloc(arena, &a->score, a->entries, sizeof *a->score));

@@ -297,7 +297,7 @@ struct device_options encode_device_options(const struct encode *e)
       .nonnegative = t->nonnegative,
       .threads = t->threads,
       .variant = t->variant,
-      .kind = encode_is_active(t) && !strcmp(t->device, "auto") ? "cpu" : t->device,
+      .kind = t->device,
       .work = encode_work(t),
       .top_k = t->encoder ? 1 : (idx)ceil_div(t->top_s, t->rounds),
       .route_rows = e->block,

@@ -81,9 +81,6 @@ static int active_alloc(struct encode *e)
   struct active *a = &e->imported.active;
   idx k = t->atoms->k, rows = (idx)imin(e->block, imax(ACTIVE_SCORES / k, 1));
   if (!encode_is_active(t)) return OK;
-  CHECK(!device_is_gpu(&e->device), ERR_USAGE,
-        "'--device cuda' does not go with an encoder of 'fit --find features': CPUs solve its "
-        "codes; leave it out");
   *a = (struct active){.device = &e->device,
                        .most_k = k,
                        .p = e->p,

@@ -131,8 +131,7 @@ static struct device_options options_of(const struct finder *f, const char *kind
 
 static int device_start(struct finder *f)
 {
-  int is_auto = strcmp(f->task->device, "auto") == 0;
-  struct device_options options = options_of(f, is_auto ? "cpu" : f->task->device);
+  struct device_options options = options_of(f, f->task->device);
   return device_open(&f->device, &options);
 }
 
