@@ -18,9 +18,10 @@
 #include "train/batches.h"
 
 enum {
-  SUM_ROWS = 512,
-  SUM_MOST = ACTIVE_MOST + 1
-}; /* rows that are added at a time, and entries */
+  SUM_ROWS = 8192, /* that are added at a time: each time all of the Gram matrix is read */
+  SUM_MOST = ACTIVE_MOST + 1, /* entries of a row */
+  LEFT_ROWS = 1024            /* that are copied to the host at a time */
+};
 
 /* Codes of all rows of a batch, on every rank. */
 struct batch_codes {
@@ -39,7 +40,8 @@ struct find_shares {
   idx first, count;                  /* atoms */
   idx begin, end;                    /* columns */
   struct buffer gram, target;        /* [k + 1][k + 1], [k + 1][end - begin] real */
-  struct buffer slots, codes, work;  /* [SUM_ROWS][SUM_MOST] */
+  struct buffer slots, codes, work;  /* [rows at a time][SUM_MOST] */
+  idx rows;                          /* at a time */
   struct buffer moved;               /* [k][end - begin] real */
   struct buffer panel, square, half; /* [widest block][k], [k][k], [k][end - begin] real */
   struct dense dense;
@@ -73,10 +75,12 @@ struct find_growth {
   struct buffer values;           /* products of some directions */
   struct buffer sums;             /* [some][p] */
   float *column, *threshold;      /* [some][n]; [m] */
+  real *wide;                     /* [some][p] */
   idx *order;                     /* [m] */
   unsigned char *state;           /* [m] is it an atom? */
   gidx first;                     /* the directions at hand */
-  idx together;
+  idx together, most_together;
+  gidx known; /* rows of the table that the device has */
 };
 
 struct finder {
@@ -107,7 +111,7 @@ struct finder {
   unsigned char *renew;   /* [K] */
   float *fresh;           /* [K][p] new atoms */
   real *wide;             /* [p] */
-  struct buffer row;      /* [p] */
+  struct buffer left;     /* [LEFT_ROWS][p] what is left of some rows */
   struct buffer squares;  /* [own rows][2] real */
   struct buffer offset;   /* [p] what rows lose beside the mean */
   real *described;        /* [p] the mean, and that */

@@ -12,7 +12,11 @@
 #include "find/renew.h"
 #include "model/find_grow.h"
 
-enum { TOGETHER = 64 }; /* directions */
+enum {
+  TOGETHER = 1024, /* directions that improve */
+  RATED = 256,     /* and that are compared with atoms, at a time */
+  COLUMNS = 16     /* of products that a thread cuts: they share lines of a cache */
+};
 static const gidx ITEM = (gidx)sizeof(float);
 
 /* New atoms of a stage at most. */
@@ -30,13 +34,15 @@ int grow_open(struct finder *f)
   struct device *dev = &f->device;
   idx n = g->most_n = (idx)imin(f->plan.batch, GROW_ROWS), need = need_most(&f->plan);
   idx m = g->most_m = grow_candidates(need, n);
+  gidx some = g->most_together = (idx)imin(TOGETHER, m), known = (gidx)f->plan.grown + m;
   gidx p = f->p;
   TRY(buffer_alloc(dev, &g->rows, n * p * ITEM));
   TRY(buffer_alloc(dev, &g->directions, m * p * ITEM));
-  TRY(buffer_alloc(dev, &g->table, ((gidx)f->plan.grown + m) * p * ITEM));
-  TRY(buffer_alloc(dev, &g->values, TOGETHER * imax(n, (gidx)f->plan.grown + m) * ITEM));
-  TRY(buffer_alloc(dev, &g->sums, TOGETHER * p * ITEM));
-  TRY(arena_alloc(&f->arena, &g->column, (gidx)TOGETHER * n, sizeof *g->column));
+  TRY(buffer_alloc(dev, &g->table, known * p * ITEM));
+  TRY(buffer_alloc(dev, &g->values, imax(some * n, imin(RATED, m) * known) * ITEM));
+  TRY(buffer_alloc(dev, &g->sums, some * p * ITEM));
+  TRY(arena_alloc(&f->arena, &g->column, some * n, sizeof *g->column));
+  TRY(arena_alloc(&f->arena, &g->wide, some * p, sizeof *g->wide));
   TRY(arena_alloc(&f->arena, &g->threshold, m, sizeof *g->threshold));
   TRY(arena_alloc(&f->arena, &g->order, m, sizeof *g->order));
   return arena_alloc(&f->arena, &g->state, m, 1);
@@ -58,15 +64,35 @@ static int products_make(struct finder *f, const float *x, idx n, const float *y
   return device_triad_product(&f->device, PRECISION_F32, &product, NULL);
 }
 
-/* Cut the products of direction j, a column. */
-static void column_cut(void *self, gidx j)
+/* Cut the products of some directions, each a column. */
+static void columns_cut(void *self, gidx part)
 {
   struct finder *f = self;
   struct find_growth *g = &f->growth;
-  float *values = g->values.host, *column = g->column + j * g->n;
-  for (gidx i = 0; i < g->n; i++) column[i] = values[i * g->together + j];
-  g->threshold[g->first + j] = grow_cut(column, g->n, g->rank);
-  for (gidx i = 0; i < g->n; i++) values[i * g->together + j] = column[i];
+  gidx n = g->n, stride = g->together, begin = part * COLUMNS, end = imin(begin + COLUMNS, stride);
+  float *values = g->values.host;
+  for (gidx i = 0; i < n; i++)
+    for (gidx j = begin; j < end; j++) g->column[j * n + i] = values[i * stride + j];
+  for (gidx j = begin; j < end; j++)
+    g->threshold[g->first + j] = grow_cut(g->column + j * n, g->n, g->rank);
+  for (gidx i = 0; i < n; i++)
+    for (gidx j = begin; j < end; j++) values[i * stride + j] = g->column[j * n + i];
+}
+
+/* A direction <- the vector from[p], scaled; one of those that are done together. */
+static void direction_scale(struct finder *f, gidx direction, const float *from)
+{
+  struct find_growth *g = &f->growth;
+  real *wide = g->wide + (direction - g->first) * f->p;
+  for (idx c = 0; c < f->p; c++) wide[c] = from[c];
+  find_scale(wide, f->p, (float *)g->directions.host + direction * f->p);
+}
+
+static void sum_scale(void *self, gidx j)
+{
+  struct finder *f = self;
+  const struct find_growth *g = &f->growth;
+  direction_scale(f, g->first + j, (const float *)g->sums.host + j * f->p);
 }
 
 /* Directions g->first and those that follow, g->together of them, take one step; is_last: they are
@@ -75,11 +101,10 @@ static int directions_step(struct finder *f, int is_last)
 {
   struct find_growth *g = &f->growth;
   gidx p = f->p, m = g->together, bytes = (gidx)g->n * m * ITEM;
-  float *v = (float *)g->directions.host + g->first * p, *sums = g->sums.host;
   TRY(device_put(&f->device, &g->directions, g->first * p * ITEM, m * p * ITEM));
   TRY(products_make(f, g->rows.device, g->n, (float *)g->directions.device + g->first * p, (idx)m));
   TRY(device_get(&f->device, &g->values, 0, bytes));
-  team_run(f->task->threads, m, column_cut, f);
+  team_run(f->task->threads, ceil_div(m, COLUMNS), columns_cut, f);
   if (is_last) return OK;
   TRY(device_put(&f->device, &g->values, 0, bytes));
   TRY(device_clear(&f->device, &g->sums, 0, m * p * ITEM));
@@ -87,10 +112,7 @@ static int directions_step(struct finder *f, int is_last)
       g->values.device, g->rows.device, g->sums.device, m, p, p, g->n, (idx)m, f->p};
   TRY(device_triad_gradient(&f->device, PRECISION_F32, &sum, NULL));
   TRY(device_get(&f->device, &g->sums, 0, m * p * ITEM));
-  for (gidx j = 0; j < m; j++) {
-    for (idx c = 0; c < p; c++) f->wide[c] = sums[j * p + c];
-    find_scale(f->wide, f->p, v + j * p);
-  }
+  team_run(f->task->threads, m, sum_scale, f);
   return OK;
 }
 
@@ -100,7 +122,7 @@ static int directions_improve(struct finder *f, gidx first, gidx count)
   struct find_growth *g = &f->growth;
   for (gidx at = first; at < first + count; at += g->together) {
     g->first = at;
-    g->together = (idx)imin(TOGETHER, first + count - at);
+    g->together = (idx)imin(g->most_together, first + count - at);
     for (int step = 0; step <= GROW_STEPS; step++) TRY(directions_step(f, step == GROW_STEPS));
   }
   return OK;
@@ -130,18 +152,26 @@ static int rows_gather(struct finder *f)
   return OK;
 }
 
+static void row_scale(void *self, gidx j)
+{
+  struct finder *f = self;
+  const struct find_growth *g = &f->growth;
+  direction_scale(f, g->first + j, (const float *)g->rows.host + (g->first + j) * f->p);
+}
+
 /* The first of the rows, scaled, are where m directions begin. */
 static void directions_begin(struct finder *f, idx m)
 {
   struct find_growth *g = &f->growth;
   float *v = g->directions.host;
-  const float *rows = g->rows.host;
+  gidx rows = imin(m, g->n), n;
   memset(v, 0, (size_t)((gidx)m * f->p * ITEM));
-  for (gidx j = 0; j < m; j++) {
-    for (idx c = 0; j < g->n && c < f->p; c++) f->wide[c] = rows[j * f->p + c];
-    if (j < g->n) find_scale(f->wide, f->p, v + j * f->p);
-    if (!atom_is_there(v + j * f->p, f->p)) atom_draw(f, j, v + j * f->p);
+  for (g->first = 0; g->first < rows; g->first += n) {
+    n = imin(g->most_together, rows - g->first);
+    team_run(f->task->threads, n, row_scale, f);
   }
+  for (gidx j = 0; j < m; j++)
+    if (!atom_is_there(v + j * f->p, f->p)) atom_draw(f, j, v + j * f->p);
 }
 
 /* All ranks' directions and thresholds to all. */
@@ -171,7 +201,8 @@ static int some_choose(struct finder *f, idx at, idx n, idx need, idx *taken)
   const float *v = (const float *)g->directions.host;
   for (idx i = 0; i < n; i++)
     memcpy(table + (gidx)(tail + i) * p, v + (gidx)g->order[at + i] * p, (size_t)(p * ITEM));
-  TRY(device_put(&f->device, &g->table, 0, (gidx)(tail + n) * p * ITEM));
+  TRY(device_put(&f->device, &g->table, g->known * p * ITEM, (tail + n - g->known) * p * ITEM));
+  g->known = tail;
   const float *from = g->table.device;
   TRY(products_make(f, from + tail * p, n, from, tail + n));
   TRY(device_get(&f->device, &g->values, 0, (gidx)n * (tail + n) * ITEM));
@@ -199,9 +230,10 @@ static int directions_choose(struct finder *f, idx m, idx need)
   float *table = g->table.host;
   memcpy(table, f->atoms, (size_t)(f->k * p * ITEM));
   memset(g->state, 0, (size_t)m);
+  g->known = 0;
   TRY(grow_order(g->threshold, m, g->order));
   for (idx at = 0, n; at < m && taken < need; at += n) {
-    n = (idx)imin(TOGETHER, m - at);
+    n = (idx)imin(RATED, m - at);
     TRY(some_choose(f, at, n, need, &taken));
   }
   const float *v = g->directions.host;

@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 
 static const gidx REAL = (gidx)sizeof(real);
 
@@ -40,6 +41,13 @@ static struct find_sums sums_view(const struct finder *f)
                             .ridge = f->ridge};
 }
 
+/* Atoms first .. end - 1 of the order; threads take some of them at a time. */
+enum { BAND = 16 };
+struct block_filling {
+  const struct finder *f;
+  idx first, end;
+};
+
 /* The block's rows of moved[k][columns] <- what its atoms would be by themselves, held where they
  * are. */
 static void sides_begin(const struct finder *f, idx first, idx end)
@@ -57,24 +65,44 @@ static void sides_begin(const struct finder *f, idx first, idx end)
   }
 }
 
-/* panel[m][first] <- the block's part of the Gram matrix with the atoms before it, square[m][m] its
- * own, lower triangle, with the ridge. */
-static void matrices_fill(const struct finder *f, idx first, idx end)
+/* Rows i .. end - 1 of panel[m][first] <- the block's part of the Gram matrix with the atoms before
+ * it. */
+static void panel_fill(const struct block_filling *b, const struct find_sums *sums, idx i, idx end)
 {
-  const struct find_shares *s = &f->sums;
-  const struct find_sums sums = sums_view(f);
-  gidx m = end - first;
-  const idx *order = f->order;
-  real *square = s->square.host;
-  memset(square, 0, (size_t)(m * m * REAL));
-  for (idx i = 0; i < m; i++) {
-    idx atom = order[first + i];
-    const real *gram = sums.gram + (gidx)atom * (f->k + 1);
-    real *panel = (real *)s->panel.host + (gidx)i * first;
-    for (idx b = 0; b < first; b++) panel[b] = find_gram(&sums, gram, atom, order[b]);
-    for (idx j = 0; j <= i; j++) square[i + j * m] = find_gram(&sums, gram, atom, order[first + j]);
-    square[i + i * m] += sums.ridge;
+  const idx *order = b->f->order;
+  for (; i < end; i++) {
+    idx atom = order[b->first + i];
+    const real *gram = sums->gram + (gidx)atom * (sums->k + 1);
+    real *panel = (real *)b->f->sums.panel.host + (gidx)i * b->first;
+    for (idx j = 0; j < b->first; j++) panel[j] = find_gram(sums, gram, atom, order[j]);
   }
+}
+
+/* Rows begin .. end - 1 of square[m][m] <- its own part, lower triangle, with the ridge; columns
+ * are outside, since they stand one behind the other. */
+static void square_fill(const struct block_filling *b, const struct find_sums *sums, idx begin,
+                        idx end)
+{
+  const idx *order = b->f->order + b->first;
+  gidx m = b->end - b->first;
+  for (idx j = 0; j < m; j++) {
+    real *square = (real *)b->f->sums.square.host + j * m;
+    for (idx i = begin; i < end; i++)
+      square[i] =
+          j <= i ? find_gram(sums, sums->gram + (gidx)order[i] * (sums->k + 1), order[i], order[j])
+                 : 0;
+    if (j >= begin && j < end) square[j] += sums->ridge;
+  }
+}
+
+static void band_fill(void *self, gidx band)
+{
+  const struct block_filling *b = self;
+  const struct find_sums sums = sums_view(b->f);
+  idx begin = (idx)band * BAND, end = (idx)imin(begin + BAND, b->end - b->first);
+  sides_begin(b->f, b->first + begin, b->first + end);
+  panel_fill(b, &sums, begin, end);
+  square_fill(b, &sums, begin, end);
 }
 
 /* What the blocks before it describe goes off the block's sides. */
@@ -134,8 +162,8 @@ static int block_move(struct finder *f, idx first, idx end)
   struct find_shares *s = &f->sums;
   gidx columns = s->end - s->begin, m = end - first;
   idx good;
-  sides_begin(f, first, end);
-  matrices_fill(f, first, end);
+  struct block_filling filling = {f, first, end};
+  team_run(f->task->threads, ceil_div(m, BAND), band_fill, &filling);
   TRY(device_put(&f->device, &s->moved, first * columns * REAL, m * columns * REAL));
   if (first) TRY(device_put(&f->device, &s->panel, 0, m * first * REAL));
   TRY(device_put(&f->device, &s->square, 0, m * m * REAL));
@@ -176,30 +204,43 @@ static int columns_gather(struct finder *f)
   return OK;
 }
 
-/* The offset takes what the atoms, as they moved, leave to the intercept. */
-static void offset_take(struct finder *f)
+/* The offset takes what the atoms, as they moved, leave to the intercept; some columns of it. */
+static void offset_take(void *self, gidx part)
 {
+  struct finder *f = self;
   const struct find_shares *s = &f->sums;
-  idx k = f->k, p = f->p;
+  idx k = f->k, p = f->p, begin = (idx)part * BAND, end = (idx)imin(begin + BAND, p);
   const real *means = (const real *)s->gram.host + (gidx)k * (k + 1);
   float *offset = f->offset.host;
-  for (idx c = 0; c < p; c++) {
-    real acc = s->intercept[c];
-    for (idx i = 0; i < k; i++) acc = fma(-s->all[(gidx)i * p + c], means[f->order[i]], acc);
-    offset[c] = (float)((real)offset[c] + acc / means[k]);
+  real acc[BAND];
+  for (idx c = begin; c < end; c++) acc[c - begin] = s->intercept[c];
+  for (idx i = 0; i < k; i++) {
+    const real *atom = s->all + (gidx)i * p;
+    real mean = means[f->order[i]];
+    for (idx c = begin; c < end; c++) acc[c - begin] = fma(-atom[c], mean, acc[c - begin]);
+  }
+  for (idx c = begin; c < end; c++) {
+    offset[c] = (float)((real)offset[c] + acc[c - begin] / means[k]);
     f->described[c] = (f->mean ? f->mean[c] : 0) + (real)offset[c];
   }
+}
+
+/* Atom i of the new order. */
+static void atom_take(void *self, gidx i)
+{
+  struct finder *f = self;
+  gidx p = f->p, a = f->order[i];
+  memcpy(f->atoms + i * p, f->before + a * p, (size_t)p * sizeof *f->atoms);
+  if (f->firing[a] > 0) find_scale(f->sums.all + i * p, f->p, f->atoms + i * p);
 }
 
 /* Atoms, means and counts in the new order; an atom that no row had stays. */
 static void atoms_take(struct finder *f)
 {
-  gidx p = f->p;
-  memcpy(f->before, f->atoms, (size_t)(f->k * p) * sizeof *f->atoms);
+  memcpy(f->before, f->atoms, (size_t)((gidx)f->k * f->p) * sizeof *f->atoms);
+  team_run(f->task->threads, f->k, atom_take, f);
   for (idx i = 0; i < f->k; i++) {
     idx a = f->order[i];
-    memcpy(f->atoms + i * p, f->before + a * p, (size_t)p * sizeof *f->atoms);
-    if (f->firing[a] > 0) find_scale(f->sums.all + i * p, f->p, f->atoms + i * p);
     f->means[i] = f->firing[a] > 0 ? (float)(f->code_sums[a] / (real)f->firing[a]) : 0;
     f->ordered[i] = f->firing[a];
   }
@@ -224,7 +265,7 @@ int atoms_move(struct finder *f)
   TRY(columns_gather(f));
   TRY(intercept_gather(f));
   atoms_take(f);
-  offset_take(f);
+  team_run(f->task->threads, ceil_div(f->p, BAND), offset_take, f);
   if (!comm_failure(f->c))
     comm_record(f->c, device_put(&f->device, &f->offset, 0, f->p * (gidx)sizeof(float)));
   phase_end(move, 0);

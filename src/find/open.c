@@ -188,7 +188,7 @@ static int arrays_alloc(struct finder *f)
   TRY(grow_open(f));
   TRY(validation_alloc(f));
   TRY(buffer_alloc_device(&f->device, &f->x, (gidx)f->plan.batch * f->p * item));
-  TRY(buffer_alloc(&f->device, &f->row, f->p * item));
+  TRY(buffer_alloc(&f->device, &f->left, imin(LEFT_ROWS, f->plan.batch) * f->p * item));
   TRY(buffer_alloc(&f->device, &f->offset, f->p * item));
   TRY(buffer_alloc(&f->device, &f->squares, 2 * imax(own, 1) * (gidx)sizeof(real)));
   f->batches.c = f->c;
@@ -246,7 +246,7 @@ void finder_close(struct finder *f)
   grow_close(f);
   active_close(&f->active);
   buffer_free(&f->device, &f->x);
-  buffer_free(&f->device, &f->row);
+  buffer_free(&f->device, &f->left);
   buffer_free(&f->device, &f->offset);
   buffer_free(&f->device, &f->squares);
   device_close(&f->device);

@@ -18,20 +18,20 @@ static const gidx ITEM = (gidx)sizeof(float);
 int left_get(struct finder *f, gidx first, gidx n, float *out)
 {
   struct active *a = &f->active;
-  gidx unit = f->p * ITEM, own_first, own;
+  gidx unit = f->p * ITEM, most = f->left.bytes / unit, own_first, own;
+  idx names[LEFT_ROWS];
   comm_share(f->codes.n, f->c->size, f->c->rank, &own_first, &own);
-  for (gidx i = 0; i < n; i++) {
-    gidx row = first + i;
-    struct gather_job job = {&f->x, NULL, 1, unit, &f->row, 0};
-    idx name = (idx)row;
-    if (f->is_coded) {
-      job.from = &a->residual;
-      name = a->place[row - own_first];
+  for (gidx at = 0, count; at < n; at += count) {
+    count = imin(most, n - at);
+    for (gidx i = 0; i < count; i++) {
+      gidx row = first + at + i;
+      names[i] = f->is_coded ? a->place[row - own_first] : (idx)row;
     }
-    job.names = &name;
+    const struct gather_job job = {
+        f->is_coded ? &a->residual : &f->x, names, count, unit, &f->left, 0};
     TRY(device_gather(&f->device, &job));
-    TRY(device_get(&f->device, &f->row, 0, unit));
-    memcpy(out + i * f->p, f->row.host, (size_t)unit);
+    TRY(device_get(&f->device, &f->left, 0, count * unit));
+    memcpy(out + at * f->p, f->left.host, (size_t)(count * unit));
   }
   return OK;
 }

@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "device/normal.h"
 
 static const gidx REAL = (gidx)sizeof(real);
@@ -41,7 +42,9 @@ int sums_open(struct finder *f)
 {
   struct find_shares *s = &f->sums;
   struct device *dev = &f->device;
-  gidx k = f->plan.grown + 1, columns, first, slots = (gidx)SUM_ROWS * SUM_MOST;
+  gidx k = f->plan.grown + 1, columns, first, slots;
+  s->rows = (idx)imin(SUM_ROWS, imax(f->plan.batch, 1));
+  slots = (gidx)s->rows * SUM_MOST;
   comm_share(f->p, f->c->size, f->c->rank, &first, &columns);
   s->begin = (idx)first;
   s->end = (idx)(first + columns);
@@ -50,7 +53,7 @@ int sums_open(struct finder *f)
   TRY(buffer_alloc(dev, &s->slots, slots * (gidx)sizeof(idx)));
   TRY(buffer_alloc(dev, &s->codes, slots * (gidx)sizeof(float)));
   TRY(buffer_alloc_device(
-      dev, &s->work, device_normal_bytes(dev, SUM_ROWS, SUM_MOST, (idx)k, (idx)imax(columns, 1))));
+      dev, &s->work, device_normal_bytes(dev, s->rows, SUM_MOST, (idx)k, (idx)imax(columns, 1))));
   return moves_open(f, columns);
 }
 
@@ -101,11 +104,39 @@ static void codes_fill(const struct finder *f, idx row, idx m, real factor, floa
   for (idx j = n + 1; j < m; j++) code[j] = 0;
 }
 
+/* n rows of the batch, from `first` on, of m entries each, and what of them is filled in. */
+struct rows_filling {
+  const struct finder *f;
+  idx first, n, m;
+  enum { FILL_SLOTS, FILL_GRAM, FILL_TARGET } part;
+};
+
+enum { FILL_ROWS = 64 }; /* by a thread at a time */
+
+static void some_fill(void *self, gidx part)
+{
+  const struct rows_filling *r = self;
+  const struct find_shares *s = &r->f->sums;
+  for (idx i = (idx)part * FILL_ROWS; i < r->n && i < (part + 1) * FILL_ROWS; i++) {
+    gidx at = (gidx)i * r->m;
+    real weight = r->f->codes.weight[r->first + i];
+    if (r->part == FILL_SLOTS)
+      slots_fill(r->f, r->first + i, r->m, (idx *)s->slots.host + at);
+    else
+      codes_fill(r->f, r->first + i, r->m, r->part == FILL_GRAM ? sqrt(weight) : weight,
+                 (float *)s->codes.host + at);
+  }
+}
+
+static void rows_fill(struct rows_filling *r)
+{
+  team_run(r->f->task->threads, ceil_div(r->n, FILL_ROWS), some_fill, r);
+}
+
 /* Add to the rows of the Gram matrix, or to the columns of the target. */
 static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
 {
   struct find_shares *s = &f->sums;
-  const real *weight = f->codes.weight + first;
   const struct buffer x = {.device = (float *)f->x.device + (gidx)first * f->p};
   struct normal_job job = {.n = n,
                            .s = m,
@@ -124,9 +155,7 @@ static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
     job.first = s->first;
     job.count = s->count;
   }
-  for (idx i = 0; i < n; i++)
-    codes_fill(f, first + i, m, is_target ? weight[i] : sqrt(weight[i]),
-               (float *)s->codes.host + (gidx)i * m);
+  rows_fill(&(struct rows_filling){f, first, n, m, is_target ? FILL_TARGET : FILL_GRAM});
   TRY(device_put(&f->device, &s->codes, 0, (gidx)n * m * (gidx)sizeof(float)));
   return device_normal_add(&f->device, &job);
 }
@@ -139,7 +168,7 @@ static int rows_add(struct finder *f, idx first, idx n)
   idx m = 0;
   for (idx i = first; i < first + n; i++) m = (idx)imax(m, f->codes.lengths[i]);
   m++;
-  for (idx i = 0; i < n; i++) slots_fill(f, first + i, m, (idx *)s->slots.host + (gidx)i * m);
+  rows_fill(&(struct rows_filling){f, first, n, m, FILL_SLOTS});
   TRY(device_put(&f->device, &s->slots, 0, (gidx)n * m * (gidx)sizeof(idx)));
   TRY(codes_add(f, first, n, m, 0));
   return codes_add(f, first, n, m, 1);
@@ -153,6 +182,9 @@ int sums_add(struct finder *f)
     f->code_sums[b->index[e]] += b->code[e];
   }
   f->fired_rows += b->n;
-  for (idx i = 0; i < b->n; i += SUM_ROWS) TRY(rows_add(f, i, (idx)imin(SUM_ROWS, b->n - i)));
+  for (idx i = 0, n; i < b->n; i += n) {
+    n = (idx)imin(f->sums.rows, b->n - i);
+    TRY(rows_add(f, i, n));
+  }
   return OK;
 }
