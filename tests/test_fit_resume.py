@@ -178,6 +178,34 @@ def check_states(place):
         ok(parts > 1 or {(1, True), (2, False), (4, True), (5, False)} <= found, f"{found}")
 
 
+@claim("a complete fit whose rows are encoded again keeps its detectors where that is stopped")
+def check_complete(place):
+    if os.environ.get("SANITIZED"):
+        return skip("the sanitizers come first among what is preloaded")
+    random = np.random.default_rng(3)
+    for name, n in ("unseen.npy", 200), ("long.npy", 9000):
+        np.save(place.at(name), random.standard_normal((n, 12)).astype("f4"))
+    words = ["fit", "--rows", place.at("long.npy"), "--holdout", place.at("unseen.npy"), "--atoms",
+             50, "--top-s", 4, "--tolerance", 0, "--update", "joint", "--rho", 30, "--relaxation",
+             1.9, "--detectors", "--sweeps", 3, "--device", "cpu", "--output", place.at("done")]
+    done = sagitta(*words)
+    with h5py.File(place.at("done", "dictionary.h5")) as f:
+        best, last = f.attrs["best_sweep"], f.attrs["sweeps"]
+        ok("encoder" in f and best < last, f"sweep {best} of {last}: {done.stderr[-300:]}")
+    place.copy("done", "again")
+    words[-1] = place.at("again")
+    os.environ["FAULT_SIGNAL"] = str(int(signal.SIGUSR1))
+    code, text = faulty("signal:1", *words, "--resume", of="supports.h5.*.tmp")
+    with h5py.File(place.at("again", "supports.h5")) as f:
+        ok(code == 75 and f.attrs["kind"] == "part", f"exit {code} {text[-300:]}")
+    done = sagitta("diff", place.at("done", "dictionary.h5"), place.at("again", "dictionary.h5"))
+    ok(done.returncode == 0, f"stopped: {done.stdout[-300:]} {done.stderr[-200:]}")
+    done = sagitta(*words, "--resume")
+    ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}")
+    place.same("done", "again", "gone on with")
+    return None
+
+
 @claim("a fit that replaces another and is killed leaves no supports of the other's atoms")
 def check_replaced(place):
     if os.environ.get("SANITIZED"):
@@ -249,6 +277,7 @@ with tempfile.TemporaryDirectory() as main:
         check_asked(made, name)
     check_past(made)
     check_states(made)
+    check_complete(made)
     check_replaced(made)
     check_refused(made)
 done_testing()

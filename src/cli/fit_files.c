@@ -127,6 +127,7 @@ static int resume_find(struct fit_files *f, const struct job *job)
     TRY(job_file_check(job, places[i], &all[i]->there));
   }
   if (s.there) TRY(pair_check(&d, &s));
+  f->written = d.record.sweeps;
   if (s.there && s.record.sweeps >= d.record.sweeps) return start_read(f, &s, &d);
   CHECK(d.record.best == d.record.sweeps && !f->has_parts, ERR_INPUT,
         "'%s' has the atoms of sweep %lld of %lld, and '%s' is not there to go on from", d.path,
@@ -241,6 +242,7 @@ static int atoms_write(struct fit_files *f, const char *path, const float *atoms
   TRY(fit_extra_write(&f->file, f->extra));
   int n = run_facts(f->job.run, f->device, f->threads, facts);
   TRY(matrix_output_finish(&f->file, facts, n));
+  if (path == f->job.place.file) f->written = page->sweep;
   arena_free(&arena);
   return OK;
 }
@@ -298,7 +300,7 @@ int fit_files_end(struct fit_files *f)
 {
   struct comm *c = &f->job.run->comm;
   const struct fit_page *page = f->page;
-  int is_whole = page->best == page->sweep && !fit_extra_is_there(f->extra);
+  int is_whole = page->sweep == f->written && !fit_extra_is_there(f->extra);
   return comm_agree(c, c->rank || is_whole || !page->lines
                            ? OK
                            : atoms_write(f, f->job.place.file, f->best, NULL));

@@ -39,6 +39,7 @@ struct fit_files {
   float *best;                /* [k][p] the best atoms so far */
   struct fit_sweep sweep_now; /* that is being published, on rank 0 */
   float *other;               /* [k][p] its atoms where they are not the best */
+  gidx written;               /* rank 0: dictionary.h5 has the lines until this sweep */
   struct matrix_output file;  /* being written, on rank 0 */
   struct arena arena;
 };
@@ -57,7 +58,8 @@ void fit_files_free(struct fit_files *files);
  * second copy of sums of K^2 numbers.  After job_wait().  Collective. */
 int fit_files_publish(struct fit_files *files, const struct fit_sweep *sweep);
 
-/* The fit has ended: dictionary.h5 gets the lines of all sweeps.  Collective. */
+/* The fit has ended: dictionary.h5 gets what it has not: the lines of all sweeps, and what
+ * files->extra has.  That of a complete fit stays, with all that is in it.  Collective. */
 int fit_files_end(struct fit_files *files);
 
 #endif
