@@ -314,6 +314,26 @@ def check_massive_commands(f):
     ok(share_told(f.run("merge", *parts)) == alone, "merge")
 
 
+@claim("a fit tells of massive rows once, however many fits it makes on the way")
+def check_massive_once(f):
+    path, _, at = massive_of(f, 0.02, 100, "once", 4 * N)
+    ordinary = f.save("once-ordinary", np.resize(f.rows, (4 * N, P)))
+
+    def check(words, rows, ranks=0, what="these rows"):
+        warnings = f.run("fit", "--rows", rows, "--atoms", 8, "--threads", 1, *words, ranks=ranks)
+        massive = [w for w in warnings if "massive" in w]
+        ok(len(massive) == 1 and f"of {what}, {len(at)} of {4 * N}" in massive[0],
+           f"{words}: {massive}")
+
+    none = ("--sweeps", 1, "--holdout-share", 0, "--top-s")
+    for words in ((*none, 4, "--seeds", 2), (*none, "auto", "--encode-s", 4),
+                  (*none, 4, "--uncentered")):
+        check(words, path)
+    check((*none, "auto", "--encode-s", 2), path, 2)
+    for words in ("--sweeps", 1, "--top-s", 2), ("--find", "features", "--l0", 2):
+        check((*words, "--holdout", path), ordinary, what="the held-out rows")
+
+
 @claim("a missing mean is told with its share of the squares, where little is explained")
 def check_mean(f):
     for add, is_told in ((4, 1), (1, 1), (-0.9, 1), (0, 0)):
@@ -360,6 +380,7 @@ def main():
         check_below_zero(f)
         check_massive(f)
         check_massive_commands(f)
+        check_massive_once(f)
         check_mean(f)
     done_testing()
 

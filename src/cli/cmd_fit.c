@@ -479,7 +479,7 @@ static int rows_encode(struct fit_job *j)
   return job_finish(&f->job, supports_end, j);
 }
 
-static void report(const struct fit_job *j, double seconds)
+static void report(struct fit_job *j, double seconds)
 {
   static const char *const reasons[] = {
       [FIT_SETTLED] = "the gain of five passes over the rows is below --tolerance",
@@ -514,6 +514,7 @@ static void report(const struct fit_job *j, double seconds)
     log_info("all rows of --rows, which were fitted:");
   else
     log_info("all rows of --rows, of which %lld were fitted:", (long long)r->fitted_rows);
+  if (j->task.center) j->encoded.metrics.massive = (struct massive_rows){0}; /* told at the start */
   report_metrics(&j->encoded.metrics, 1);
   log_info("wrote   %s", j->files.job.place.shown);
   log_info("wrote   %s", j->files.job.more[FIT_SUPPORTS].shown);

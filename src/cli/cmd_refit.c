@@ -244,7 +244,8 @@ static int coder_prepare(struct refit_job *j)
                              : comm_devices_report(j->c, &j->coder.device));
   if (!wanted && !strcmp(j->coder.device.kind, "cpu")) coder_close(&j->coder);
   if (!o->holdout) return OK;
-  return judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->rows);
+  TRY(judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->rows));
+  return judge_advise(&j->judge);
 }
 
 /* Are the rows such that their metrics mislead? */

@@ -95,6 +95,7 @@ static int half_fit(struct choosing *w, idx top_s, int half)
   task.seed += (uint64_t)half;
   task.sweeps = imin(task.sweeps, CHOOSING_SWEEPS);
   task.max_seconds = 0;
+  task.no_advice = 1;
   task.minibatch = j->parts.rows;
   if (task.minibatch < 0)
     TRY(fit_parts_choose(&task, &j->run->comm, &task.minibatch, why, sizeof why));

@@ -121,6 +121,7 @@ static int seed_run(struct fit_job *j)
   task.seed = (uint64_t)r->first + (uint64_t)r->done;
   task.sweeps = j->o->sweeps;
   task.start = NULL;
+  task.no_advice = 1;
   snprintf(name, sizeof name, "seed %llu", (unsigned long long)task.seed);
   struct fit_quiet quiet = {
       .name = name, .atoms = j->other, .mean = j->mean_of_other, .stops = job_stops(&j->files.job)};

@@ -118,6 +118,7 @@ static int state_open(struct finder *f)
   TRY(mean_find(f));
   TRY(square_find(f));
   TRY(validation_read(f));
+  TRY(validation_advise(f));
   f->encoder = (struct found_encoder){.looks = f->task->recipe.end_looks,
                                       .relative = f->task->recipe.relative,
                                       .floor = f->task->recipe.floor * f->square};

@@ -65,6 +65,14 @@ int validation_read(struct finder *f)
   return comm_agree(c, j->n ? device_put(&f->device, &j->all, 0, bytes) : OK);
 }
 
+int validation_advise(struct finder *f)
+{
+  const struct find_judge *j = &f->judge;
+  struct metrics m;
+  if (f->result->held_rows == 0) return OK;
+  return refit_norms(f->c, j->rows.n, j->x, f->p, j->tss, "the held-out rows", &m);
+}
+
 /* The quality of own rows first .. first + n - 1. */
 static int piece_evaluate(struct finder *f, idx first, idx n)
 {

@@ -67,7 +67,10 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   team_spare_set((task->threads + 1) / 2); /* of them read, there is nothing to compute yet */
   TRY(comm_agree(c, fit_sources_open(f)));
   TRY(fit_state_plan(f));
-  if (f->mean) TRY(mean_compute_warned(c, &f->fitted, &sink->reading, f->mean));
+  if (f->mean && task->no_advice)
+    TRY(mean_compute(c, &f->fitted, &sink->reading, f->mean));
+  else if (f->mean)
+    TRY(mean_compute_warned(c, &f->fitted, &sink->reading, f->mean));
   TRY(task->start ? comm_agree(c, fit_start_take(f)) : fit_start_draw(f));
   f->first = f->sweep;
   TRY(fit_start_check(f));

@@ -42,6 +42,7 @@ struct fit_task {
   idx k, d, top_s, rounds;
   int center;      /* subtract the column means of the fitted rows */
   int nonnegative; /* codes are at least 0; d = 1 */
+  int no_advice;   /* of its rows, which another fit warns of */
   real rho;        /* penalty on the codes while fitting; the held-out rows are coded without */
   uint64_t seed;
   gidx sweeps;       /* at most; with a minibatch passes over the rows */

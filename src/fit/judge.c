@@ -49,7 +49,6 @@ int judge_open(struct judge *j, const struct row_source *rows, const real *mean,
   *j = (struct judge){.c = c, .rows = rows, .coder = coder};
   if (rows->n == 0) return OK;
   uint64_t terms = 0;
-  struct metrics m;
   TRY(comm_agree(c, arrays_make(j)));
   TRY(comm_agree_at(c,
                     refit_rows_load(rows, mean, j->first, j->n, coder->shape.threads, j->x, &terms),
@@ -59,8 +58,14 @@ int judge_open(struct judge *j, const struct row_source *rows, const real *mean,
   j->hash = content_hash((uint64_t)sum, rows->n, rows->p, 1);
   TRY(refit_tss(c, rows->n, j->x, rows->p, &j->tss));
   TRY(comm_agree(c, variance_check(j)));
-  TRY(refit_norms(c, rows->n, j->x, rows->p, j->tss, "the held-out rows", &m));
   return comm_agree(c, coded_open(coder, &j->coded, j->n, j->first, j->x, j->atoms, j->score));
+}
+
+int judge_advise(const struct judge *j)
+{
+  struct metrics m;
+  if (j->rows->n == 0) return OK;
+  return refit_norms(j->c, j->rows->n, j->x, j->rows->p, j->tss, "the held-out rows", &m);
 }
 
 void judge_close(struct judge *j)

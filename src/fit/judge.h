@@ -30,6 +30,9 @@ struct judge {
  * is then to be kept.  Collective; the same status on every rank. */
 int judge_open(struct judge *j, const struct row_source *rows, const real *mean,
                struct coder *coder, struct comm *c);
+
+/* Warn where a few of the rows are massive (model/norms.h).  ERR_MEMORY.  Collective. */
+int judge_advise(const struct judge *j);
 void judge_close(struct judge *j);
 
 /* *explained, on rank 0 <- the explained variance of the rows by the coder's dictionary, coded

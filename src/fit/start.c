@@ -197,6 +197,7 @@ static int state_open(struct fit *f)
   int joint = f->how == UPDATE_JOINT;
   TRY(fit_part_load(f, f->sweep % f->parts));
   TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
+  if (!f->task->no_advice) TRY(judge_advise(&f->judge));
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
   if (!joint) TRY(steps_open(f));
   if (f->resident.is_on) f->refit_task.threads = team_beside(t->threads);

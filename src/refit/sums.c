@@ -137,7 +137,7 @@ int refit_norms(struct comm *c, gidx total, const float *x, idx p, real tss, con
   if (!status) metrics_rows(m, norms, tss);
   free(norms);
   TRY(status);
-  norms_warn(&m->massive, what);
+  if (what) norms_warn(&m->massive, what);
   return OK;
 }
 

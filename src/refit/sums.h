@@ -21,7 +21,7 @@ int refit_sum(struct comm *c, gidx total, const real *chains, idx width, real *o
 int refit_tss(struct comm *c, gidx total, const float *x, idx p, real *tss);
 
 /* m, on rank 0 <- what the norms of the same rows say (model/norms.h), and a warning where a few of
- * `what` are massive.  ERR_MEMORY. */
+ * `what` are massive; NULL: none.  ERR_MEMORY. */
 int refit_norms(struct comm *c, gidx total, const float *x, idx p, real tss, const char *what,
                 struct metrics *m);
 
