@@ -23,7 +23,8 @@ OTHERS = {
              "--requeue --signal --time --mem --kill-on-invalid-dep",
     "Chromium": "--headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir "
                 "--window-size --virtual-time-budget --blink-settings --screenshot",
-    "compilers and linkers": "--fmad --disable-new-dtags --wrap --sysroot",
+    "compilers and linkers": "--fmad --disable-new-dtags --wrap --sysroot --exclude-libs "
+                             "--as-needed",
     "configure": "--host --without-cuda --without-zmq",
     "compute-sanitizer": "--tool --error-exitcode --target-processes",
     "h5dump and h5diff": "--contents --dataset --group --count",

@@ -145,29 +145,33 @@ endif
 # One unit per instruction set: all loops with the vectors of that set, chosen at run time.  Each is
 # a library of its own because of its compiler flags; what runs without VNNI must not be compiled
 # with it, so the certified filter has units of its own.  These call nothing of libsagitta.a.
+libavx2_a_SHORTNAME = pic_avx2
+libavx512_a_SHORTNAME = pic_avx512
+libvnni_a_SHORTNAME = pic_vnni
+libamx_a_SHORTNAME = pic_amx
 if ISA_AVX2
 noinst_LIBRARIES += libavx2.a
 VARIANT_LIBS += libavx2.a
 libavx2_a_SOURCES = %D%/device/cpu/isa_avx2.c
-libavx2_a_CFLAGS = $(AM_CFLAGS) $(AVX2_CFLAGS)
+libavx2_a_CFLAGS = $(AM_CFLAGS) $(PIC) $(AVX2_CFLAGS)
 endif
 if ISA_AVX512
 noinst_LIBRARIES += libavx512.a
 VARIANT_LIBS += libavx512.a
 libavx512_a_SOURCES = %D%/device/cpu/isa_avx512.c %D%/device/cpu/isa_avx512vl.c
-libavx512_a_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)
+libavx512_a_CFLAGS = $(AM_CFLAGS) $(PIC) $(AVX512_CFLAGS)
 endif
 if ISA_VNNI
 noinst_LIBRARIES += libvnni.a
 VARIANT_LIBS += libvnni.a
 libvnni_a_SOURCES = %D%/device/cpu/isa_avx512_vnni.c %D%/device/cpu/isa_avx512vl_vnni.c
-libvnni_a_CFLAGS = $(AM_CFLAGS) $(VNNI_CFLAGS)
+libvnni_a_CFLAGS = $(AM_CFLAGS) $(PIC) $(VNNI_CFLAGS)
 endif
 if ISA_AMX
 noinst_LIBRARIES += libamx.a
 VARIANT_LIBS += libamx.a
 libamx_a_SOURCES = %D%/device/cpu/isa_amx.c
-libamx_a_CFLAGS = $(AM_CFLAGS) $(AMX_CFLAGS)
+libamx_a_CFLAGS = $(AM_CFLAGS) $(PIC) $(AMX_CFLAGS)
 endif
 
 libsagitta_a_SOURCES += %D%/device/cpu/lanczos.c
@@ -341,6 +345,19 @@ libsagitta_a_SOURCES += \
   %D%/synth/synth.h %D%/synth/synth.c \
   %D%/synth/systems.h %D%/synth/systems.c \
   %D%/synth/world.h %D%/synth/world.c
+
+# library: codes for the process that has the rows.  With the objects of the program, of which a
+# shared library shows nothing but the functions of its header; it has no GPU, and what it would need
+# of MPI or HDF5 would be missing.
+libsagitta_a_SOURCES += %D%/library/library.h %D%/library/library_impl.h %D%/library/library.c \
+  %D%/library/routed.h %D%/library/routed.c %D%/library/encoded.h %D%/library/encoded.c
+librarydir = $(pkglibdir)
+library_PROGRAMS = libsagitta.so
+libsagitta_so_SOURCES = %D%/library/library.c %D%/device/cuda/none.c
+libsagitta_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libsagitta.so -Wl,-z,defs \
+  -Wl,--exclude-libs,ALL -Wl,--as-needed
+libsagitta_so_CFLAGS = $(AM_CFLAGS) $(PIC) -fvisibility=hidden
+libsagitta_so_LDADD = libsagitta.a $(VARIANT_LIBS) $(CRYPTO_LIBS)
 
 # cli: one file a command
 bin_PROGRAMS += sagitta

@@ -3,14 +3,16 @@
 `sagitta.open("run/")`.  With PyTorch, `sagitta.torch.Dictionary` describes activations as
 `sagitta encode` does."""
 from .calls import encode, evaluate, fit, refit, train
+from .dictionary import CSR, Dictionary, Encoder
+from .errors import Error, InputError
 from .job import (FewHeldOut, Interrupted, MassiveRows, Minibatch, NegativeVariance, NoMean, TopS,
                   Transposed, Warning)
-from .results import CSR, Dictionary, Error, InputError, Run, explained_variance
+from .results import Run, explained_variance
 
 __version__ = "0.1.0"
-__all__ = ["CSR", "Dictionary", "Error", "FewHeldOut", "InputError", "Interrupted", "MassiveRows",
-           "Minibatch", "NegativeVariance", "NoMean", "Run", "TopS", "Transposed", "Warning",
-           "encode", "evaluate", "explained_variance", "fit", "open", "refit", "train"]
+__all__ = ["CSR", "Dictionary", "Encoder", "Error", "FewHeldOut", "InputError", "Interrupted",
+           "MassiveRows", "Minibatch", "NegativeVariance", "NoMean", "Run", "TopS", "Transposed",
+           "Warning", "encode", "evaluate", "explained_variance", "fit", "open", "refit", "train"]
 
 
 def open(path, check=False):  # as in h5py.File, tarfile.open and others; hides none that is needed

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 
-from .results import Error
+from .errors import Error
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NEAR = ("../../../../bin/sagitta",  # of an installation: PREFIX/share/sagitta/python/sagitta

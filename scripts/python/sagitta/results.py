@@ -2,16 +2,17 @@
 """The files of a run as arrays; doc/formats.md says what is in them.
 
 A file is open only while something is read from it, and what was read is kept."""
-import dataclasses
 import functools
 import hashlib
 import json
 import numbers
 import os
-import typing
 
 import h5py
 import numpy as np
+
+from .dictionary import CSR, Dictionary, Encoder
+from .errors import Error, InputError  # noqa: F401, which others import from here
 
 VERSIONS = (1, 2, 3)  # format_version that is understood
 PAGE_VERSION = 1  # that of run.json
@@ -30,38 +31,6 @@ MAKERS = {  # whose folder has it
     "fit/history": "a `sagitta fit`, or /train/history of a `sagitta train`",
     "train/history": "a `sagitta train`",
 }
-
-
-class Error(Exception):
-    """A file is missing or not what it should be, or a job failed; the message says what to do.
-    code: the exit code of a job, else None."""
-
-    def __init__(self, text, code=None):
-        super().__init__(text)
-        self.code = code
-
-
-class InputError(Error, ValueError):
-    """The program refused what it was given."""
-
-
-class CSR(typing.NamedTuple):
-    """A sparse matrix where SciPy is not installed: row i has data[indptr[i]:indptr[i + 1]]."""
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    shape: tuple
-
-
-@dataclasses.dataclass(frozen=True)
-class Dictionary:
-    """Atoms, and how rows are to be described with them; None: the file does not say."""
-    atoms: np.ndarray  # (K, P) or (K, d, P), f32
-    mean: typing.Optional[np.ndarray]  # (P), f64: what is subtracted from rows
-    nonnegative: bool
-    rounds: typing.Optional[int]
-    top_s: typing.Optional[int]
-    attributes: dict
 
 
 def wide(name, values):
@@ -235,6 +204,24 @@ class Run:
             return Dictionary(array_of(f, "atoms", self.check), mean,
                               bool(said.get("nonnegative", 0)), said.get("rounds"),
                               said.get("top_s"), said)
+
+    @functools.cached_property
+    def encoder(self):
+        """The encoder beside the dictionary, of `sagitta train`, `import`, `detect` or `fit --find
+        features`."""
+        with self._holder("atoms") as f:
+            if "kind" not in f.get("encoder", f).attrs or "encoder" not in f:
+                raise Error(f"'{f.filename}' has no encoder: `sagitta train` makes a dictionary "
+                            "that has one, and `sagitta import` of an autoencoder's folder")
+            group, said = f["encoder"], attributes_of(f["encoder"])
+            arrays = {name: array_of(f, f"encoder/{name}", self.check)
+                      for name in ("weights", "bias", "threshold", "norm", "cuts")
+                      if name in group}
+            numbers = {name: said[name] for name in ("top", "centered", "rescaled", "relative",
+                                                     "floor") if name in said}
+            if "cuts" in arrays:
+                numbers["n_cuts"] = len(arrays["cuts"])
+            return Encoder(self.dictionary, said["kind"], arrays, numbers, "solved" in said)
 
     @functools.cached_property
     def _said_of_metrics(self):

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dictionaries, and encoders that belong to them: rows to codes and back, in this process.
+
+x of each call is rows (..., P) as for sagitta.fit(): of float16, bfloat16, float32 or float64.
+What comes back has its leading dimensions, and is a tensor of PyTorch on the device of x where x is
+one, else an array of NumPy.  The CPU computes: tensors of a GPU are copied to it and back.
+
+Codes have the bits of `sagitta encode`, for any number of rows at a time and of threads."""
+import dataclasses
+import functools
+import typing
+
+import numpy as np
+
+from .arrays import numpy_of
+from .errors import Error, InputError
+from .library import Handles
+
+KINDS = ("auto", "signed", "nonnegative")
+
+
+class CSR(typing.NamedTuple):
+    """A sparse matrix where SciPy is not installed: row i has data[indptr[i]:indptr[i + 1]]."""
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    shape: tuple
+
+
+def like(x, array):
+    """An array of NumPy as what x is."""
+    if not hasattr(x, "detach"):
+        return array
+    import torch
+    return torch.from_numpy(array).to(x.device)
+
+
+def rows_of(x, columns):
+    """(n, P) of x (..., P), float32."""
+    array = numpy_of(x)
+    if not array.ndim or array.shape[-1] != columns:
+        mend = "give x.T" if array.ndim == 2 and len(array) == columns else \
+            "give activations of the place that the dictionary was fitted to"
+        raise InputError(f"x has shape {array.shape}, atoms have {columns} columns: {mend}")
+    with np.errstate(over="ignore"):  # the library names the value that is too large
+        return np.ascontiguousarray(array, np.float32).reshape(-1, columns)
+
+
+def padded(start, atoms, codes, least):
+    """(n, s) of each, s the most that a row has: -1 and 0 where a row has fewer."""
+    lengths = np.diff(start)
+    most = max(least, int(lengths.max(initial=0)))
+    used = np.arange(most) < lengths[:, None]
+    wide = np.full(used.shape, -1, np.int32), np.zeros(used.shape, np.float32)
+    wide[0][used], wide[1][used] = atoms, codes
+    return wide
+
+
+class Coder:
+    """What dictionaries and encoders have in common: _options() says how rows are described."""
+
+    @functools.cached_property
+    def _handles(self):
+        return Handles()
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name != "_handles"}
+
+    def _csr(self, x, options, threads):
+        rows = rows_of(x, options["p"])
+        return self._handles.encode(options, threads, rows)
+
+    def _support(self, x, options, threads):
+        start, atoms, _, codes = self._csr(x, options, threads)
+        return tuple(like(x, array.reshape(*np.shape(x)[:-1], array.shape[1]))
+                     for array in padded(start, atoms, codes, options.get("top_s", 0)))
+
+    def _encode(self, x, options, threads, format):
+        if format not in ("csr", "dense"):
+            raise InputError(f"format is {format!r}: give 'csr' or 'dense'")
+        start, atoms, _, codes = self._csr(x, options, threads)
+        shape = len(start) - 1, options["k"]
+        if format == "dense":
+            dense = np.zeros(shape, np.float32)
+            dense[np.repeat(np.arange(shape[0]), np.diff(start)), atoms] = codes
+            return like(x, dense.reshape(*np.shape(x)[:-1], shape[1]))
+        try:
+            from scipy.sparse import csr_array
+        except ImportError:
+            return CSR(codes, atoms, start, shape)
+        return csr_array((codes, atoms, start), shape=shape)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dictionary(Coder):
+    """Atoms, and how rows are to be described with them; None: the file does not say.
+
+    >>> import numpy as np, sagitta
+    >>> d = sagitta.Dictionary.from_arrays(np.eye(4, 3, dtype="f4")[:3], top_s=1)
+    >>> d.encode(np.array([[1.0, 3.0, 2.0]]), format="dense")
+    array([[0., 3., 0.]], dtype=float32)
+    """
+    atoms: np.ndarray  # (K, P) or (K, d, P), f32
+    mean: typing.Optional[np.ndarray]  # (P,), f64: what is subtracted from rows
+    nonnegative: bool
+    rounds: typing.Optional[int]
+    top_s: typing.Optional[int]
+    attributes: dict
+
+    @classmethod
+    def open(cls, path):
+        """That of a run's folder or a dictionary.h5."""
+        from .results import Run
+        return Run(path).dictionary
+
+    @classmethod
+    def from_arrays(cls, atoms, mean=None, *, nonnegative=False, top_s=None, rounds=None):
+        """Of atoms (K, P), each of length 1, and what is subtracted from rows, (P,)."""
+        atoms = np.array(numpy_of(atoms), np.float32)
+        if atoms.ndim != 2:
+            raise InputError(f"atoms have shape {atoms.shape}: give (K, P)")
+        if mean is not None:
+            mean = np.array(numpy_of(mean), np.float64)
+            if mean.shape != atoms.shape[1:]:
+                raise InputError(f"the mean has shape {mean.shape}, atoms have {atoms.shape[1]} "
+                                 "columns: give one number a column")
+        return cls(atoms, mean, bool(nonnegative), rounds, top_s, {})
+
+    def __eq__(self, other):
+        if not isinstance(other, Dictionary):
+            return NotImplemented
+        means = [np.zeros(0) if d.mean is None else d.mean for d in (self, other)]
+        return (self.nonnegative, self.rounds, self.top_s) == \
+            (other.nonnegative, other.rounds, other.top_s) and np.array_equal(*means) and \
+            np.array_equal(self.atoms, other.atoms)
+
+    def __hash__(self):
+        return hash((self.atoms.shape, self.atoms[:1].tobytes()))
+
+    def _options(self, top_s, rounds, codes, rho):
+        if self.atoms.ndim != 2:
+            raise Error(f"atoms have shape {self.atoms.shape}: frames are described by "
+                        "sagitta.encode()")
+        if codes not in KINDS:
+            raise InputError(f"codes are {codes!r}: give one of {', '.join(KINDS)}")
+        k, p = self.atoms.shape
+        top_s = min(top_s or self.top_s or 32, k)
+        return {"atoms": self.atoms, "mean": self.mean, "k": k, "p": p, "top_s": top_s,
+                "rounds": min(rounds or self.rounds or 1, top_s), "rho": rho,
+                "nonnegative": self.nonnegative if codes == "auto" else codes == "nonnegative"}
+
+    def support(self, x, *, top_s=None, rounds=None, codes="auto", rho=0.0, threads=None):
+        """(atoms, codes), each (..., s), in the order in which atoms were chosen; where a row has
+        fewer, -1 and 0.  Options as of `sagitta encode --dictionary`; None: as it was fitted."""
+        return self._support(x, self._options(top_s, rounds, codes, rho), threads)
+
+    def encode(self, x, *, format="csr", top_s=None, rounds=None, codes="auto", rho=0.0,
+               threads=None):
+        """The codes: "csr": a csr_array (n, K), all dimensions but the last one after another,
+        atoms in the order in which they were chosen; "dense": (..., K)."""
+        return self._encode(x, self._options(top_s, rounds, codes, rho), threads, format)
+
+    def decode(self, codes):
+        """The rows (..., P) that codes describe, (..., K) or sparse (n, K), mean included."""
+        is_sparse = hasattr(codes, "tocsr")
+        array = codes if is_sparse else numpy_of(codes)
+        if array.shape[-1] != len(self.atoms):
+            raise InputError(f"codes have shape {array.shape}, there are {len(self.atoms)} atoms: "
+                             "give what encode() returns, (..., K)")
+        rows = np.asarray(array @ self.atoms)
+        rows = rows if self.mean is None else rows + self.mean.astype(rows.dtype)
+        return rows if is_sparse else like(codes, rows)
+
+    def explained_variance(self, x, **options):
+        """How much of rows x (..., P) their codes explain; options as of encode()."""
+        from .results import explained_variance
+        rows = rows_of(x, self.atoms.shape[-1])
+        return explained_variance(rows, self.decode(self.encode(rows, **options)))
+
+    def direction(self, atom):
+        """(P,): an atom, of length 1."""
+        return self.atoms[atom]
+
+    def to_torch(self, **options):
+        """A sagitta.torch.Dictionary, with these options of it."""
+        from .torch import Dictionary as Module
+        return Module.of(self, **options)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Encoder(Coder):
+    """The encoder that `sagitta train`, `import`, `detect` or `fit --find features` left beside a
+    dictionary; doc/formats.md, /encoder, has the meaning of what it holds."""
+    dictionary: Dictionary
+    kind: str
+    arrays: dict  # of struct sagitta_options, as are the numbers
+    numbers: dict
+    solved: bool
+
+    @classmethod
+    def open(cls, path):
+        """That of a run's folder or a dictionary.h5."""
+        from .results import Run
+        return Run(path).encoder
+
+    def _options(self, codes, rho):
+        kinds = ("auto", "own", *KINDS[1:])
+        if codes not in kinds:
+            raise InputError(f"codes are {codes!r}: give one of {', '.join(kinds)}")
+        d = self.dictionary
+        solves = self.solved if codes == "auto" else codes != "own"
+        return {"atoms": d.atoms, "mean": d.mean, "k": len(d.atoms), "p": d.atoms.shape[-1],
+                "encoder": self.kind, "solves": solves, "rho": rho,
+                "nonnegative": d.nonnegative if codes == "auto" else codes == "nonnegative",
+                **self.arrays, **self.numbers}
+
+    def support(self, x, *, codes="auto", rho=0.0, threads=None):
+        """(atoms, codes), each (..., s), s the most atoms that a row of x has; -1 and 0 where one
+        has fewer.  Options as of `sagitta encode --encoder`."""
+        return self._support(x, self._options(codes, rho), threads)
+
+    def encode(self, x, *, format="csr", codes="auto", rho=0.0, threads=None):
+        """The codes: "csr": a csr_array (n, K); "dense": (..., K)."""
+        return self._encode(x, self._options(codes, rho), threads, format)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libsagitta by ctypes: codes of rows in this process, with the bits of `sagitta encode`.
+
+src/library/library.h says what its functions do.  The library is loaded by the first call, and the
+GIL is not held while it computes."""
+import ctypes
+import functools
+import os
+import threading
+
+import numpy as np
+
+from .errors import Error, InputError
+from .program import HERE, program
+
+ABI = 1
+SMALL = 1 << 23  # multiply-adds of a call that are done before other threads have begun
+NAME = "libsagitta.so"
+NEAR = ("", "../../../../lib/sagitta", "../../../../lib64/sagitta", "../../../build")  # of HERE
+PROGRAMS = ("", "../lib/sagitta", "../lib64/sagitta")  # of the folder of the program
+FLOAT, DOUBLE = (ctypes.POINTER(kind) for kind in (ctypes.c_float, ctypes.c_double))
+INT, LONG = (ctypes.POINTER(kind) for kind in (ctypes.c_int32, ctypes.c_int64))
+
+
+class Options(ctypes.Structure):
+    """struct sagitta_options."""
+    _fields_ = [("abi", ctypes.c_int32), ("k", ctypes.c_int32), ("p", ctypes.c_int32),
+                ("atoms", FLOAT), ("mean", DOUBLE), ("top_s", ctypes.c_int32),
+                ("rounds", ctypes.c_int32), ("nonnegative", ctypes.c_int32),
+                ("rho", ctypes.c_double), ("threads", ctypes.c_int32),
+                ("variant", ctypes.c_char_p), ("filter", ctypes.c_char_p),
+                ("encoder", ctypes.c_char_p), ("top", ctypes.c_int32),
+                ("centered", ctypes.c_int32), ("rescaled", ctypes.c_int32),
+                ("solves", ctypes.c_int32), ("weights", FLOAT), ("bias", FLOAT),
+                ("threshold", FLOAT), ("norm", FLOAT), ("relative", ctypes.c_int32),
+                ("floor", ctypes.c_double), ("n_cuts", ctypes.c_int32), ("cuts", FLOAT)]
+
+
+class Codes(ctypes.Structure):
+    """struct sagitta_codes."""
+    _fields_ = [("n", ctypes.c_int64), ("start", LONG), ("atoms", INT), ("score", FLOAT),
+                ("codes", FLOAT)]
+
+
+def path_of():
+    """Where the library is: SAGITTA_LIBRARY, beside this package, or beside the program."""
+    named = os.environ.get("SAGITTA_LIBRARY")
+    if named:
+        return named
+    folders = [os.path.join(HERE, near) for near in NEAR]
+    try:
+        own = os.path.dirname(os.path.realpath(program()))
+        folders += [os.path.join(own, near) for near in PROGRAMS]
+    except Error:  # calls of the library need no program
+        pass
+    for folder in folders:
+        path = os.path.normpath(os.path.join(folder, NAME))
+        if os.path.exists(path):
+            return path
+    raise Error(f"there is no {NAME} beside the program: build and install it, or name it in "
+                "SAGITTA_LIBRARY")
+
+
+@functools.lru_cache(maxsize=None)
+def library():
+    path = path_of()
+    try:
+        loaded = ctypes.CDLL(path)
+        loaded.sagitta_message.restype = ctypes.c_char_p
+        found = loaded.sagitta_abi()
+    except (OSError, AttributeError) as error:
+        raise Error(f"'{path}' is no {NAME} that can be loaded: {error}: give another by "
+                    "SAGITTA_LIBRARY") from error
+    if found != ABI:
+        raise Error(f"'{path}' has ABI {found}, this package knows {ABI}: install the one that "
+                    "belongs to it")
+    loaded.sagitta_open.argtypes = [ctypes.POINTER(Options), ctypes.POINTER(ctypes.c_void_p)]
+    loaded.sagitta_encode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
+                                      ctypes.POINTER(Codes)]
+    loaded.sagitta_close.argtypes = [ctypes.c_void_p]
+    loaded.sagitta_close.restype = None
+    return loaded
+
+
+def checked(code):
+    """Raise what the library says of a call that failed."""
+    if code:
+        text = library().sagitta_message().decode(errors="replace")
+        raise (InputError if code in (2, 65) else Error)(text, code)
+
+
+class Forked:
+    """A process that forked has none of the threads of OpenMP, which waits for them for ever: such
+    a child computes with one, which needs no other."""
+    is_child = False
+
+
+def _forked():
+    Forked.is_child = True
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def threads_of(asked, work):
+    """Threads of a call: as asked, else OMP_NUM_THREADS, else the cores of this process."""
+    if Forked.is_child or (asked is None and work < SMALL):
+        return 1
+    if asked is not None:
+        return asked
+    named = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    return int(named) if named.isdigit() and int(named) > 0 else len(os.sched_getaffinity(0))
+
+
+class Handle:
+    """A struct sagitta; of one thread at a time."""
+
+    def __init__(self, options):
+        self.kept = []  # arrays that the library borrows
+        self.own = ctypes.c_void_p()
+        self.pid = os.getpid()
+        self.close = library().sagitta_close
+        given = Options(abi=ABI, **{name: self._value(name, value)
+                                    for name, value in options.items() if value is not None})
+        checked(library().sagitta_open(ctypes.byref(given), ctypes.byref(self.own)))
+
+    def _value(self, name, value):
+        kind = dict(Options._fields_)[name]
+        if kind not in (FLOAT, DOUBLE):
+            return value.encode() if isinstance(value, str) else value
+        array = np.ascontiguousarray(value, np.float32 if kind is FLOAT else np.float64)
+        self.kept.append(array)
+        return array.ctypes.data_as(kind)
+
+    def __del__(self):
+        if getattr(self, "own", None):
+            self.close(self.own)
+
+    def encode(self, x):
+        """(start, atoms, scores, codes) of x (n, P), float32 and contiguous."""
+        found = Codes()
+        checked(library().sagitta_encode(self.own, x.ctypes.data, len(x), ctypes.byref(found)))
+        start = np.ctypeslib.as_array(found.start, (len(x) + 1,)).copy()
+        entries = int(start[-1])
+        if not entries:
+            return start, np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.float32)
+        return (start, *(np.ctypeslib.as_array(pointer, (entries,)).copy()
+                         for pointer in (found.atoms, found.score, found.codes)))
+
+
+class Handles:
+    """Handles of one dictionary by their options: as many as threads encode at the same time."""
+
+    def __init__(self):
+        self.lock, self.free = threading.Lock(), {}
+
+    def encode(self, options, threads, x):
+        """As Handle.encode(); options: those of struct sagitta_options."""
+        work = len(x) * options["k"] * options["p"]
+        options = dict(options, threads=threads_of(threads, work))
+        key = (os.getpid(), *(value for value in options.values()
+                              if not isinstance(value, np.ndarray)))
+        with self.lock:
+            waiting = self.free.setdefault(key, [])
+            handle = waiting.pop() if waiting else None
+        handle = handle or Handle(options)
+        codes = handle.encode(x)
+        with self.lock:
+            waiting.append(handle)
+        return codes

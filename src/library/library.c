@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Handles: what is checked when they open, and rows in blocks. */
+#include "library/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "device/codes.h"
+#include "device/route.h"
+#include "library/encoded.h"
+#include "library/routed.h"
+#include "model/dictionary.h"
+#include "model/rows.h"
+
+int sagitta_abi(void)
+{
+  return SAGITTA_ABI;
+}
+
+const char *sagitta_message(void)
+{
+  return status_message();
+}
+
+static int options_check(const struct sagitta_options *o)
+{
+  CHECK(o->abi == SAGITTA_ABI, ERR_USAGE,
+        "libsagitta has ABI %d, and is asked for %d: install the package that belongs to it",
+        SAGITTA_ABI, o->abi);
+  CHECK(o->k >= 1 && o->p >= 1 && o->atoms, ERR_INPUT,
+        "there are %d atoms of %d columns: give one at least", o->k, o->p);
+  CHECK(o->threads >= 1, ERR_USAGE, "threads is %d: give 1 or more", o->threads);
+  CHECK(o->rho >= 0 && o->rho <= 1e30, ERR_USAGE, "rho is %g: give 0 to 1e30", o->rho);
+  if (o->encoder) return OK;
+  idx most = (idx)imin(o->k, MAX_TOP_S);
+  CHECK(o->top_s >= 1 && o->top_s <= most, ERR_USAGE,
+        "top_s is %d, there are %d atoms: give 1 to %d", o->top_s, o->k, most);
+  CHECK(o->rounds >= 1 && o->rounds <= o->top_s, ERR_USAGE, "rounds is %d: give 1 to top_s, %d",
+        o->rounds, o->top_s);
+  return OK;
+}
+
+/* As encode_run() of encode.c does. */
+static int device_prepare(struct sagitta *h)
+{
+  const struct sagitta_options *o = &h->options;
+  int is_own = h->has_encoder && !o->solves; /* active atoms, too, have nonnegative codes */
+  const struct device_options options = {.p = o->p,
+                                         .d = 1,
+                                         .max_atoms = o->k,
+                                         .nonnegative = is_own || o->nonnegative,
+                                         .threads = o->threads,
+                                         .variant = o->variant ? o->variant : "auto",
+                                         .kind = "cpu",
+                                         .support = h->has_encoder ? 0 : o->top_s,
+                                         .encoder = h->has_encoder,
+                                         .filter = o->filter ? o->filter : "auto"};
+  TRY(device_open(&h->device, &options));
+  TRY(device_check_fma());
+  gidx bytes = (gidx)o->k * o->p * (gidx)sizeof(float);
+  TRY(buffer_wrap(&h->device, &h->table, (void *)(uintptr_t)o->atoms, bytes));
+  TRY(device_put(&h->device, &h->table, 0, bytes));
+  return h->has_encoder ? encoded_put(h) : device_put_tile(&h->device, o->atoms, o->k, 0);
+}
+
+static int open_checked(struct sagitta *h)
+{
+  const struct sagitta_options *o = &h->options;
+  TRY(options_check(o));
+  TRY(atoms_check(o->atoms, o->k, 1, o->p, 0, "atoms"));
+  h->has_encoder = o->encoder != NULL;
+  if (h->has_encoder) TRY(encoded_check(h));
+  TRY(device_check_subnormals(o->threads));
+  return device_prepare(h);
+}
+
+int sagitta_open(const struct sagitta_options *options, struct sagitta **handle)
+{
+  status_clear();
+  *handle = NULL;
+  struct sagitta *h;
+  TRY(struct_alloc(&h, sizeof *h));
+  h->options = *options;
+  int status = open_checked(h);
+  if (status)
+    sagitta_close(h);
+  else
+    *handle = h;
+  return status;
+}
+
+static void room_free(struct sagitta *h)
+{
+  if (!h->device.backend) return;
+  routed_free(h);
+  encoded_free(h);
+  buffer_free(&h->device, &h->x);
+  arena_free(&h->room);
+  h->rows = 0;
+}
+
+void sagitta_close(struct sagitta *h)
+{
+  if (!h) return;
+  room_free(h);
+  if (h->device.backend) buffer_free(&h->device, &h->table);
+  device_close(&h->device);
+  entries_free(&h->piece);
+  entries_free(&h->found);
+  free(h->all_start);
+  arena_free(&h->arena);
+  free(h);
+}
+
+/* Room for n rows, which a failure leaves at none. */
+static int room_take(struct sagitta *h, idx n)
+{
+  if (n <= h->rows) return OK;
+  room_free(h);
+  h->rows = n;
+  gidx bytes = (gidx)n * h->options.p * (gidx)sizeof(float);
+  int status = buffer_alloc(&h->device, &h->x, bytes);
+  if (!status) status = arena_alloc(&h->room, &h->start, (gidx)n + 1, sizeof *h->start);
+  if (!status) status = h->has_encoder ? encoded_alloc(h) : routed_alloc(h);
+  if (status) room_free(h);
+  return status;
+}
+
+/* h->found <- n rows more, which are these of the call from `first` on. */
+static int block_encode(struct sagitta *h, const float *x, gidx first, idx n)
+{
+  size_t bytes = (size_t)n * (size_t)h->options.p * sizeof *x;
+  TRY(rows_check(x, n, h->options.p, first, "x"));
+  memcpy(h->x.host, x, bytes);
+  if (h->has_encoder) memcpy(h->raw.host, x, bytes);
+  rows_center(h->x.host, n, h->options.p, h->options.mean);
+  TRY(device_put(&h->device, &h->x, 0, (gidx)bytes));
+  TRY(h->has_encoder ? encoded_encode(h, first, n) : routed_encode(h, first, n));
+  for (idx i = 0; i < n; i++) h->all_start[first + i + 1] = h->found.n + h->start[i + 1];
+  CHECK(entries_append(&h->found, &h->piece), ERR_MEMORY, "cannot allocate the codes of %d rows",
+        n);
+  return OK;
+}
+
+int sagitta_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_codes *codes)
+{
+  status_clear();
+  CHECK(n >= 0, ERR_USAGE, "there are %lld rows", (long long)n);
+  TRY(device_check_subnormals(h->options.threads));
+  TRY(array_reserve(&h->all_start, &h->start_capacity, n + 1, sizeof *h->all_start));
+  TRY(room_take(h, (idx)imin(n, LIBRARY_ROWS)));
+  h->found.n = h->all_start[0] = 0;
+  for (gidx first = 0, m; first < n; first += m) {
+    m = imin(n - first, LIBRARY_ROWS);
+    TRY(block_encode(h, x + first * h->options.p, first, (idx)m));
+  }
+  *codes = (struct sagitta_codes){n, h->all_start, h->found.atoms, h->found.score, h->found.codes};
+  return OK;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Codes of rows by rounds of routing (N.3r), as `sagitta encode --dictionary` makes them.
+ *
+ * Floor: library; included by src/library only.  Not collective. */
+#ifndef LIBRARY_ROUTED_H
+#define LIBRARY_ROUTED_H
+
+#include "library/library_impl.h"
+
+/* Memory of h->rows rows.  ERR_MEMORY.  routed_free() is safe without it. */
+int routed_alloc(struct sagitta *h);
+void routed_free(struct sagitta *h);
+
+/* h->piece and h->start <- those of n rows of h->x, whose first is this one of the call.
+ * ERR_INPUT: a score is not finite. */
+int routed_encode(struct sagitta *h, gidx first, idx n);
+
+#endif

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: Dictionary and Encoder of the Python package give, in the process that has the rows, the
+bytes of `sagitta encode`, for any batches, threads and types; what is wrong is an exception with
+the program's words; the library shows its own functions alone, and says and ends nothing."""
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+
+import h5py
+import numpy as np
+
+from exchange_files import MADE, tensors
+from peer import PACKAGE
+from tap import SAGITTA, SOURCE, claim, done_testing, need, ok, peer_missing
+from tap import sagitta as program
+
+os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)
+
+import sagitta  # noqa: E402, which is given its program
+
+LIBRARY = os.path.join(os.path.dirname(os.path.abspath(SAGITTA)), "libsagitta.so")
+N, K = 700, 64
+CALLS = {"sagitta_abi", "sagitta_message", "sagitta_open", "sagitta_encode", "sagitta_close"}
+KINDS = {"relu": "learning_relu", "topk": "saelens_topk_rescaled", "jumprelu": "learning_jumprelu",
+         "batchtopk": "learning_batchtopk"}
+
+
+def stored(path):
+    """(start, atoms, codes) of a supports.h5, as it has them."""
+    with h5py.File(os.path.join(path, "supports.h5")) as f:
+        return [f[f"supports/{name}"][:] for name in ("indptr", "indices", "data")]
+
+
+def same(codes, path, what):
+    """A csr_array, or CSR, has the bytes of a result of the program."""
+    start, atoms, values = stored(path)
+    ok(len(start) == len(codes.indptr) and (codes.indptr == start).all() and
+       codes.indices.astype("i4").tobytes() == atoms.astype("i4").tobytes() and
+       codes.data.tobytes() == values.tobytes(), what)
+
+
+def joined(coder, x, step, **how):
+    """The codes of x, some rows at a time, as one matrix."""
+    parts = [coder.encode(x[i:i + step], **how) for i in range(0, len(x), step)]
+    starts = np.cumsum([0, *(len(part.data) for part in parts)])
+    return sagitta.CSR(*(np.concatenate([getattr(part, name) for part in parts])
+                         for name in ("data", "indices")),
+                       np.concatenate([[0], *(part.indptr[1:] + first
+                                              for part, first in zip(parts, starts))]), None)
+
+
+def raised(kind, words, call, *rest, **more):
+    try:
+        call(*rest, **more)
+    except kind as error:
+        return ok(all(word in str(error) for word in words), f"{words}: {error}")
+    return ok(False, f"{words}: nothing was said")
+
+
+@claim("dictionaries: any rounds, signs, penalty, batches and threads")
+def check_dictionary(at, x):
+    need(program("fit", "--rows", f"{at}/x.npy", "--atoms", K, "--top-s", 8, "--sweeps", 2,
+                 "--holdout-share", 0, "--output", f"{at}/fit"), "fit")
+    d = sagitta.open(f"{at}/fit").dictionary
+    same(d.encode(x), f"{at}/fit", "as it was fitted")
+    for i, how in enumerate(({"rounds": 1}, {"rounds": 3, "rho": 0.5}, {"codes": "signed"},
+                             {"codes": "signed", "rounds": 8, "rho": 0.1}, {"top_s": K},
+                             {"top_s": 1, "codes": "nonnegative"})):
+        words = [w for k, v in how.items() for w in (f"--{k.replace('_', '-')}", v)]
+        need(program("encode", "--rows", f"{at}/x.npy", "--dictionary", f"{at}/fit", "--output",
+                     f"{at}/d{i}", *words), words)
+        same(d.encode(x, threads=2, **how), f"{at}/d{i}", f"{how}, all rows, two threads")
+        same(joined(d, x, 7, threads=1, **how), f"{at}/d{i}", f"{how}, 7 rows at a time")
+    same(joined(d, x, 1), f"{at}/fit", "one row at a time")
+    atoms, codes = d.support(x)
+    start, index, data = stored(f"{at}/fit")
+    ok(atoms.tobytes() == index.astype("i4").tobytes() and codes.tobytes() == data.tobytes(),
+       "supports")
+    large = np.tile(x, (12, 1))  # more rows than the library has room for at a time
+    ok((d.support(large)[1] == np.tile(codes, (12, 1))).all(), f"{len(large)} rows")
+    return d
+
+
+@claim("rows of every type, order and number of dimensions; tensors come back as such")
+def check_types(at, d, x):
+    wide = x.astype("f8") * (1 + 1e-9)
+    for name, rows in {"float16": x.astype("f2"), "float64": wide}.items():
+        np.save(f"{at}/{name}.npy", rows)
+        need(program("encode", "--rows", f"{at}/{name}.npy", "--dictionary", f"{at}/fit",
+                     "--output", f"{at}/{name}"), name)
+        same(d.encode(rows), f"{at}/{name}", name)
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    for name, rows in {"read-only": fixed, "three dimensions": x.reshape(7, 100, -1), "strided":
+                       np.repeat(x, 2, 1)[:, ::2], "other order": np.asfortranarray(x),
+                       "other bytes": x.astype(">f4"), "lists": x.tolist()}.items():
+        same(d.encode(rows), f"{at}/fit", name)
+    ok(d.encode(x.reshape(7, 100, -1), format="dense").shape == (7, 100, K) and
+       d.support(x[0])[0].shape == (8,) and d.support(x[:0])[1].shape == (0, 8) and
+       d.encode(x[:0]).shape == (0, K), "shapes")
+    try:
+        import torch
+    except ImportError:
+        peer_missing("no PyTorch")
+        return
+    half = torch.from_numpy(x).to(torch.bfloat16)
+    run = sagitta.encode(half, f"{at}/fit", progress=None)
+    same(d.encode(half), run.path, "bfloat16")
+    atoms, codes = d.support(half.reshape(7, 100, -1).requires_grad_())
+    ok(type(atoms) is type(codes) is torch.Tensor and codes.shape == (7, 100, 8) and
+       codes.numpy().tobytes() == run.codes.data.tobytes(), "tensors")
+    ok(type(d.decode(d.encode(half, format="dense"))) is torch.Tensor, "decoded tensors")
+
+
+@claim("encoders of every kind, their own codes and solved ones; rows without codes")
+def check_encoders(at):
+    for kind, name in KINDS.items():
+        rows = np.vstack([tensors(f"{MADE}/{name}/expected.safetensors")["rows"][:300],
+                          np.zeros((1, 16), "f4")])
+        np.save(f"{at}/rows.npy", rows)
+        need(program("import", f"{MADE}/{name}", "--output", f"{at}/{kind}"), kind)
+        e = sagitta.Encoder.open(f"{at}/{kind}")
+        for codes in ("auto", "nonnegative", "signed"):
+            out = f"{at}/{kind}-{codes}"
+            need(program("encode", "--rows", f"{at}/rows.npy", "--encoder", f"{at}/{kind}",
+                         "--codes", codes, "--output", out), out)
+            same(e.encode(rows, codes=codes, threads=2), out, f"{kind}, {codes}")
+            same(joined(e, rows, 7, codes=codes), out, f"{kind}, {codes}, 7 rows at a time")
+        lengths = np.diff(stored(f"{at}/{kind}-auto")[0])
+        atoms, codes = e.support(rows)
+        ok(atoms.shape == (len(rows), lengths.max()) and ((atoms >= 0).sum(1) == lengths).all() and
+           (codes[atoms < 0] == 0).all(), f"{kind}: -1 where a row has fewer")
+
+
+@claim("features that `fit --find features` found, and detectors")
+def check_features(at, x):
+    need(program("fit", "--find", "features", "--rows", f"{at}/x.npy", "--holdout-share", 0.3,
+                 "--atoms", 24, "--l0", 3, "--output", f"{at}/found"), "find")
+    need(program("encode", "--rows", f"{at}/x.npy", "--encoder", f"{at}/found", "--output",
+                 f"{at}/active"), "active")
+    e = sagitta.open(f"{at}/found").encoder
+    ok(e.kind == "active" and len(set(np.diff(stored(f"{at}/active")[0]))) > 2, "rows differ")
+    same(e.encode(x, threads=2), f"{at}/active", "all rows")
+    same(joined(e, x, 7), f"{at}/active", "7 rows at a time")
+    copied = pickle.loads(pickle.dumps(e))
+    same(copied.encode(x), f"{at}/active", "a copy by pickle")
+    raised(sagitta.InputError, ["nonnegative", "leave out"], e.encode, x, codes="signed")
+    need(program("detect", "--rows", f"{at}/x.npy", "--codes", f"{at}/active", "--dictionary",
+                 f"{at}/found", "--output", f"{at}/detectors"), "detect")
+    need(program("encode", "--rows", f"{at}/x.npy", "--encoder", f"{at}/detectors", "--output",
+                 f"{at}/fires"), "fires")
+    same(sagitta.Encoder.open(f"{at}/detectors").encode(x), f"{at}/fires", "detectors")
+
+
+def said_by_program(at, name, rows, atoms):
+    """What the program says of a dictionary or of rows that it refuses."""
+    np.save(f"{at}/{name}-rows.npy", rows)
+    np.save(f"{at}/{name}-atoms.npy", atoms)
+    done = program("encode", "--rows", f"{at}/{name}-rows.npy", "--dictionary",
+                   f"{at}/{name}-atoms.npy", "--top-s", 4, "--output", f"{at}/{name}")
+    text = done.stderr.strip().split("sagitta encode: ")[-1]
+    for file, word in (("rows", "x"), ("atoms", "atoms")):
+        text = text.replace(f"{at}/{name}-{file}.npy", word)
+    return done.returncode, text
+
+
+@claim("what the program refuses is refused in its words, with its code")
+def check_errors(at, d, x):
+    eye, bad = np.eye(8, 4, dtype="f4")[:4], np.ones((3, 4), "f4")
+    bad[1, 2] = np.nan
+    long = eye.copy()
+    long[2] *= 1.5
+    huge = np.full((3, 4), 3e38, "f4")
+    ones = np.full((4, 4), 0.5, "f4")
+    for name, rows, atoms in (("nan", bad, eye), ("norm", bad[:1], long), ("score", huge, ones)):
+        code, text = said_by_program(at, name, rows, atoms)
+        try:
+            sagitta.Dictionary.from_arrays(atoms, top_s=4).encode(rows)
+            ok(False, f"{name}: nothing was said")
+        except sagitta.InputError as error:
+            ok(error.code == code and str(error) == text, f"{name}: {error}; {text}")
+    wide = np.ones((2, 384))
+    wide[1, 5] = 1e60
+    raised(ValueError, ["row 1, column 5", "beyond float32"], d.encode, wide)
+    raised(ValueError, ["(700, 5)", "384 columns"], d.encode, x[:, :5])
+    raised(ValueError, ["give x.T"], d.encode, np.zeros((384, 7)))
+    raised(TypeError, ["int64", "astype"], d.encode, np.zeros((2, 384), int))
+    raised(ValueError, ["rho is -1"], d.encode, x, rho=-1.0)
+    raised(ValueError, ["threads is 0"], d.encode, x, threads=0)
+    raised(ValueError, ["format"], d.encode, x, format="coo")
+    raised(ValueError, ["signed"], d.encode, x, codes="own")
+    raised(ValueError, ["64 atoms"], d.decode, np.zeros((2, 7)))
+    raised(sagitta.Error, ["no encoder", "sagitta train"], sagitta.Encoder.open, f"{at}/fit")
+    raised(sagitta.InputError, ["rho does not go"], sagitta.Encoder.open(f"{at}/relu").encode,
+           np.zeros((1, 16)), rho=1.0)
+    os.environ["SAGITTA_LIBRARY"] = f"{at}/x.npy"
+    sagitta.library.library.cache_clear()
+    raised(sagitta.Error, ["x.npy", "SAGITTA_LIBRARY"], d.encode, x[:0], threads=3)
+    del os.environ["SAGITTA_LIBRARY"]
+    sagitta.library.library.cache_clear()
+    same(d.encode(x), f"{at}/fit", "after all of this")
+
+
+@claim("it is like a value: equal, copied by pickle, decoded, and judged as the program does")
+def check_value(at, d, x):
+    again = sagitta.Dictionary.open(f"{at}/fit")
+    other = sagitta.Dictionary.from_arrays(d.atoms, d.mean, top_s=d.top_s, rounds=d.rounds)
+    ok(again == d and hash(again) == hash(d) and other != d and d != 3, "equality")
+    same(pickle.loads(pickle.dumps(d)).encode(x), f"{at}/fit", "a copy by pickle")
+    run = sagitta.open(f"{at}/fit")
+    dense = d.encode(x, format="dense").astype("f8")
+    rows = dense @ d.atoms + d.mean
+    ok(np.abs(d.decode(d.encode(x)) - rows).max() < 1e-4 and
+       np.abs(d.decode(dense.reshape(7, 100, K))[6, 99] - rows[699]).max() < 1e-4, "decoded")
+    ok(abs(d.explained_variance(x.reshape(7, 100, -1)) - run.metrics["explained_variance"]) < 1e-6,
+       "explained variance")
+    ok((d.direction(3) == d.atoms[3]).all(), "a direction")
+
+
+@claim("threads side by side, and a process that forked from one that computed")
+def check_processes(at, d, x):
+    found = {}
+    workers = [threading.Thread(target=lambda i=i: found.update({i: d.encode(x, threads=2)}))
+               for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for i in range(4):
+        same(found[i], f"{at}/fit", f"thread {i}")
+    child = os.fork()
+    if not child:
+        os._exit(0 if d.encode(x).data.tobytes() == found[0].data.tobytes() else 1)
+    ok(os.waitpid(child, 0)[1] == 0, "a child of fork()")
+
+
+@claim("the library shows its functions alone, loads no MPI, HDF5 or CUDA, and says nothing")
+def check_library(at):
+    shown = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True)
+    ok({line.split()[-1] for line in shown.stdout.splitlines()} == CALLS, shown.stdout)
+    code = (f"import sys; sys.path.insert(0, {os.path.abspath(PACKAGE)!r}); import numpy as np\n"
+            "import sagitta.library as l\n"
+            "one = {'k': 1, 'p': 1, 'top_s': 1, 'rounds': 1, 'threads': 1, 'atoms': [[1]]}\n"
+            "h = l.Handle(one)\n"
+            "assert h.encode(np.ones((2, 1), 'f4'))[3].tolist() == [1, 1]\n"
+            "maps = open('/proc/self/maps').read()\n"
+            "assert not any(word in maps for word in ('libmpi', 'libcuda', 'libnccl', 'libzmq'))\n"
+            "needed = open(l.path_of(), 'rb').read()\n"
+            "assert b'libhdf5' not in needed and b'libmpi' not in needed\n")
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True,
+                          cwd=at, env=dict(os.environ, SAGITTA_LIBRARY=LIBRARY))
+    ok(done.returncode == 0 and not done.stdout and not done.stderr, done.stdout + done.stderr)
+
+
+with tempfile.TemporaryDirectory() as at:
+    with h5py.File(os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")) as f:
+        x = f["rows"][:N]
+    np.save(f"{at}/x.npy", x)
+    d = check_dictionary(at, x)
+    check_types(at, d, x)
+    check_encoders(at)
+    check_features(at, x)
+    check_errors(at, d, x)
+    check_value(at, d, x)
+    check_processes(at, d, x)
+    check_library(at)
+done_testing()
