@@ -301,8 +301,8 @@ static int plain_move(struct plain *q, const struct find_step *step)
   float before[MOST_K * MOST_P];
   gidx firing[MOST_K];
   struct find_blocks blocks;
-  const struct find_sums sums = {q->k,      q->p,    q->gram,
-                                 q->target, q->rows, find_ridge(q->recipe, step, q->rows)};
+  const struct find_sums sums = {
+      q->k, q->p, q->gram, q->target, q->rows, find_ridge(q->recipe, step, q->rows, q->square)};
   memcpy(before, q->atoms, sizeof before);
   memcpy(firing, q->firing, sizeof firing);
   find_plan_blocks(&q->plan, step, &blocks);

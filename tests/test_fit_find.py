@@ -50,6 +50,25 @@ def check_ranks(p):
     same(p.at("one", "supports.h5"), p.at("stop", "supports.h5"), "complete")
 
 
+@claim("rows times a power of two have the same atoms, to the bit, and codes times that power")
+def check_units(p):
+    need(p.run("unit-0"), "as they are")
+    for power in -61, 1, 40:
+        for name in "rows", "held":
+            np.save(p.at(f"{name}{power}.npy"), np.ldexp(np.load(p.at(f"{name}.npy")), power))
+        out = f"unit{power}"
+        need(p.run(out, "--rows", p.at(f"rows{power}.npy"), "--holdout",
+                   p.at(f"held{power}.npy")), out)
+        atoms, codes = [], []
+        for name in "unit-0", out:
+            with h5py.File(p.at(name, "dictionary.h5")) as f:
+                atoms.append(f["atoms"][:])
+            with h5py.File(p.at(name, "supports.h5")) as f:
+                codes.append(f["supports/data"][:])
+        ok(np.array_equal(*atoms), f"atoms of rows times 2^{power}")
+        ok(np.array_equal(np.ldexp(codes[0], power), codes[1]), f"codes, 2^{power}")
+
+
 def solve(nnls, d, y, active):
     codes = np.zeros(len(d))
     codes[active] = nnls(d[active].T, y)[0] if active.any() else 0
@@ -214,7 +233,7 @@ def check_gpu(p):
 
 with tempfile.TemporaryDirectory() as folder:
     PLACE = Finding(folder)
-    for check in (check_ranks, check_numpy, check_told, check_used, check_verified, check_exported,
-                  check_world, check_gpu, check_refused):
+    for check in (check_ranks, check_units, check_numpy, check_told, check_used, check_verified,
+                  check_exported, check_world, check_gpu, check_refused):
         check(PLACE)
 done_testing()

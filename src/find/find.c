@@ -218,7 +218,7 @@ static int update_run(struct finder *f, const struct find_step *step, uint64_t *
 {
   TRY(batches_add(f, step, asked));
   if (*asked & ~SAVE) return OK;
-  f->ridge = find_ridge(&f->task->recipe, step, f->fired_rows);
+  f->ridge = find_ridge(&f->task->recipe, step, f->fired_rows, f->square);
   TRY(atoms_move(f));
   if (step->replaces) TRY(atoms_replace(f));
   f->update++;

@@ -30,7 +30,7 @@ struct find_recipe {
   real last_floor; /* and what is little of it where rows are weighted in the last updates */
   real rho;        /* what draws codes to the means of their atoms, in updates, and */
   real last_rho;   /* in the last ones */
-  real ridge;      /* what holds atoms where they are, and */
+  real ridge;      /* what holds atoms where they are, in the unit of find_unit(), and */
   real last_ridge; /* in the last updates, for each 32,768 rows */
   real twin;       /* cosine above which the rarer of two atoms is replaced, and */
   real apart;      /* above which it is not taken at the end */
@@ -41,8 +41,9 @@ real find_row_weight(const struct find_recipe *recipe, const struct find_step *s
                      real square);
 /* What draws codes in an update. */
 real find_rho(const struct find_recipe *recipe, const struct find_step *step);
-/* The ridge of an update over so many rows. */
-real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows);
+/* The ridge of an update over so many rows; square: as above. */
+real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows,
+                real square);
 
 struct find_point;
 

@@ -53,9 +53,11 @@ real find_rho(const struct find_recipe *recipe, const struct find_step *step)
   return step->is_last ? recipe->last_rho : recipe->rho;
 }
 
-real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows)
+real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows,
+                real square)
 {
-  return step->is_last ? recipe->last_ridge * ((real)rows / 32768) : recipe->ridge;
+  real ridge = step->is_last ? recipe->last_ridge * ((real)rows / 32768) : recipe->ridge;
+  return find_unit(square, recipe->plan.l0) * ridge;
 }
 
 /* The rows that are fitted, and those that judge. */

@@ -10,6 +10,14 @@
 #include "model/dense.h"
 #include "model/dictionary.h"
 
+real find_unit(real square, real l0)
+{
+  int e;
+  frexp(square / l0 / 16, &e); /* in [2^(e - 1), 2^e) */
+  e--;
+  return ldexp(1, e - (e & 1)); /* the bit of a negative odd number is 1, too */
+}
+
 real find_weight(real left, real floor, int is_last)
 {
   real weight = floor > 0 ? floor / (left + floor) : 1;

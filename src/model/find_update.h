@@ -18,6 +18,10 @@ struct find_blocks {
   idx end[FIND_BLOCKS_MOST]; /* ascending; block b has atoms end[b - 1] .. end[b] - 1 */
 };
 
+/* The power of 4 that is the unit of squares of codes, of rows whose mean square is given, with so
+ * many codes each: 16 .. 64 of it are in a quotient of both (N.52). */
+real find_unit(real square, real l0);
+
 /* How much a row counts, 1 at most, in whose description `left` is the sum of squares of what is
  * left over; floor: what is little (N.52).  In the last updates the square of that counts. */
 real find_weight(real left, real floor, int is_last);
