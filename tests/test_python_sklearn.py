@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: sagitta.sklearn.SparseDictionary passes scikit-learn's own checks of an estimator, with
-sparse codes and dense ones, takes part in a grid search, and gives the program's codes."""
+sparse codes and dense ones, takes part in a grid search, gives the program's codes, and outlives
+the process that fitted it."""
 import os
+import subprocess
 import sys
+import tempfile
 
-from peer import peer_needed
+from peer import PACKAGE, peer_needed
 from tap import SAGITTA, SOURCE, claim, done_testing, ok
 
 peer_needed("sklearn.utils.validation", "h5py", "scipy")
 os.environ.update(SAGITTA_PROGRAM=os.path.abspath(SAGITTA), SCIPY_ARRAY_API="1")
 
+import pickle  # noqa: E402
+
 import h5py  # noqa: E402
+import joblib  # noqa: E402
 import numpy as np  # noqa: E402
 import sklearn  # noqa: E402
 from tap import peer_missing_all  # noqa: E402
@@ -35,6 +41,37 @@ def check_checks():
                f"{one['status']} {one['exception']}")
 
 
+OTHER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import joblib, numpy as np, pickle
+x = np.load("x.npy")
+for model in pickle.load(open("model.pickle", "rb")), joblib.load("model.joblib"):
+    codes = model.transform(x)
+    assert codes.data.tobytes() == np.load("codes.npy").tobytes(), "codes"
+    assert abs(model.score(x) - float(sys.argv[2])) == 0, "score"
+    assert model.components_.shape == (48, x.shape[1]) and not hasattr(model, "run_"), "parts"
+"""
+
+
+def check_copies(model, x, codes):
+    """By pickle and joblib in another process, after the folder of the fit has gone; by clone."""
+    score = model.score(x)
+    with tempfile.TemporaryDirectory() as at:
+        np.save(f"{at}/x.npy", x)
+        np.save(f"{at}/codes.npy", codes.data)
+        joblib.dump(model, f"{at}/model.joblib")
+        with open(f"{at}/model.pickle", "wb") as f:
+            pickle.dump(model, f)
+        gone, model.run_ = model.run_.path, None
+        ok(not os.path.exists(gone), "the folder goes with its Run")
+        done = subprocess.run([sys.executable, "-B", "-c", OTHER, os.path.abspath(PACKAGE),
+                               repr(score)], cwd=at, capture_output=True, text=True)
+        ok(done.returncode == 0, f"in another process: {done.stderr}")
+    again = sklearn.base.clone(model).fit(x)
+    ok((again.transform(x) != codes).nnz == 0 and model.score(x) == score, "a clone that is fitted")
+
+
 @claim("codes, atoms and score are those of the program")
 def check_values():
     x = h5py.File(os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5"))["rows"][:2048]
@@ -45,6 +82,7 @@ def check_values():
     ok(codes.dtype == np.float32 and (codes != run.codes).nnz == 0, "codes")
     far = abs(model.score(x) - run.metrics["explained_variance"])
     ok(far < 1e-5, f"explained variance, {far} away")
+    check_copies(model, x, codes)
     found = GridSearchCV(model, {"n_nonzero_coefs": [1, 8]}, cv=2).fit(x)
     ok(found.best_params_ == {"n_nonzero_coefs": 8}, f"a grid search: {found.best_params_}")
 

@@ -4,7 +4,6 @@ import numbers
 import warnings
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -16,14 +15,16 @@ FEW = 1280  # rows, of which ten windows cannot be held out: then they judge the
 
 
 class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Rows as sparse sums of atoms, learned by `sagitta fit` and described by `sagitta encode`.
+    """Rows as sparse sums of atoms, learned by `sagitta fit` and described as by `sagitta encode`.
 
     n_components: atoms; None: the smaller of 2 P and N.  n_nonzero_coefs: atoms a row; None: a
     tenth of P.  positive_code: codes are at least 0.  max_iter: sweeps at most.  tol: the gain of
     the held-out rows in five sweeps at which the fit ends.  sparse_output: codes are a csr_array.
     random_state: None is seed 0.  n_jobs: threads; None: the share of the cores.
 
-    After fit: components_ (K, P), of length 1, mean_ (P,), n_iter_ sweeps, run_ the Run.
+    After fit: components_ (K, P), of length 1, mean_ (P,), n_iter_ sweeps, dictionary_, by which
+    rows are transformed in this process, and run_, the Run.  A copy, by pickle or otherwise, has all
+    of it but run_, whose files belong to the process that fitted.
 
     >>> import numpy as np, warnings
     >>> from sagitta.sklearn import SparseDictionary
@@ -45,10 +46,11 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             return self.random_state or 0
         return int(check_random_state(self.random_state).randint(2 ** 31 - 1))
 
-    def _run(self):
-        """What both calls of the program have."""
-        threads = None if self.n_jobs in (None, -1) else self.n_jobs
-        return {"threads": threads, "verbose": self.verbose, "progress": None}
+    def _threads(self):
+        return None if self.n_jobs in (None, -1) else self.n_jobs
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name != "run_"}
 
     def fit(self, X, y=None):
         """Learn the atoms of rows X (N, P); y is not used.  Returns self."""
@@ -62,9 +64,9 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 X, atoms=atoms, top_s=min(top, atoms), holdout=0.1 if n >= FEW else 0.0,
                 seed=self._seed(), sweeps=self.max_iter, tolerance=self.tol,
                 codes="nonnegative" if self.positive_code else "signed",
-                **self._run())
-        dictionary = self.run_.dictionary
-        self.components_, self.mean_ = dictionary.atoms, dictionary.mean
+                threads=self._threads(), verbose=self.verbose, progress=None)
+        self.dictionary_ = self.run_.dictionary
+        self.components_, self.mean_ = self.dictionary_.atoms, self.dictionary_.mean
         self.n_iter_ = int(self.run_.history["sweep"][-1])
         return self
 
@@ -76,10 +78,7 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """The codes (N, K) of rows X."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            run = calls.encode(X, self.run_, **self._run())
-        codes = scipy.sparse.csr_array(run.codes)
+        codes = self.dictionary_.encode(X, threads=self._threads())
         codes.sort_indices()
         return codes if self.sparse_output else codes.toarray()
 
