@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: sagitta.torch.Dictionary chooses the atoms that `sagitta encode` does in every real row
-but for float ties, which are counted; explained variance of unseen rows agrees to 1e-6; it keeps
-shapes, takes dtypes and devices, and refuses what it cannot use."""
+"""Claim: sagitta.torch.Dictionary has the bits of `sagitta encode` by libsagitta; by PyTorch it
+chooses the same atoms in every real row but for float ties, which are counted, and explained
+variance of unseen rows agrees to 1e-6; gradients are those of fixed supports; it keeps shapes,
+takes dtypes and devices, and refuses what it cannot use."""
+import copy
 import os
+import pickle
 import sys
 import tempfile
 
@@ -67,7 +70,12 @@ def encoded(folder, words):
 
 def check_encoding(folder, x, kind, rounds, rho=0.0):
     run = encoded(folder, ["--codes", kind, "--rounds", rounds, "--rho", rho])
-    d = Dictionary.open(f"{folder}/run", codes=kind, rounds=rounds, rho=rho)
+    how = {"codes": kind, "rounds": rounds, "rho": rho}
+    d = Dictionary.open(f"{folder}/run", compute="torch", **how)
+    with claim(f"{kind} codes, rounds={rounds}, rho={rho}: the bits of `sagitta encode`"):
+        exact = Dictionary.open(f"{folder}/run", **how).support(torch.from_numpy(x))
+        ok(exact[0].numpy().tobytes() == run.codes.indices.astype("i8").tobytes() and
+           exact[1].numpy().tobytes() == run.codes.data.tobytes(), "supports and codes")
     with claim(f"{kind} codes, rounds={rounds}, rho={rho}: supports but for ties, codes, variance"):
         indices, data = np.array(run.codes.indices), np.array(run.codes.data)
         want, got = indices.reshape(-1, S), d.support(torch.from_numpy(x))
@@ -175,11 +183,60 @@ def check_gradient():
     ok(not Dictionary(torch.tensor(atoms), mean).mean.requires_grad, "the mean has none")
 
 
+def unit(random, k, p):
+    atoms = random.normal(size=(k, p))
+    return torch.tensor(atoms / np.linalg.norm(atoms, axis=1)[:, None])
+
+
+@claim("gradcheck: codes by rows and atoms, what they describe by codes, atoms and mean")
+def check_gradcheck():
+    random = np.random.default_rng(8)
+    atoms, x = unit(random, 8, 6), torch.tensor(random.normal(size=(2, 6))).requires_grad_()
+    for kind in "signed", "nonnegative":
+        for rho in 0, 0.1:
+            d = Dictionary(atoms, random.normal(size=6), top_s=3, rounds=2, codes=kind, rho=rho)
+            d.W_dec.requires_grad_()
+            d.mean.requires_grad_()
+            for inputs in (x,), (d.W_dec,):  # rows are rounded to float32: smaller steps do nothing
+                ok(torch.autograd.gradcheck(lambda *_: d.encode(x), inputs, eps=1e-3, atol=1e-3,
+                                            rtol=1e-3, raise_exception=False),
+                   f"{kind}, rho={rho}: codes by {tuple(inputs[0].shape)}")
+            chosen, codes = d.support(x.detach())
+            codes = codes.detach().requires_grad_()
+            dense = torch.zeros(2, 8, dtype=torch.float64).scatter_(1, chosen, codes.detach())
+            ok(torch.allclose(d.decode_support(chosen, codes), d.decode(dense)), "supports decode")
+            for call, by in ((d.decode, dense.requires_grad_()),
+                             (lambda c, a=chosen, m=d: m.decode_support(a, c), codes)):
+                ok(torch.autograd.gradcheck(lambda c, *_, f=call: f(c), (by, d.W_dec, d.mean),
+                                            raise_exception=False), f"{kind}: decoded")
+
+
+@claim("other gradients; atoms that change, and copies of a module, have the codes of their atoms")
+def check_changes():
+    random = np.random.default_rng(9)
+    atoms, x = unit(random, 20, 12).float(), torch.tensor(random.normal(size=(30, 12))).float()
+    d = Dictionary(atoms, top_s=4, gradient="straight-through")
+    y = x.clone().requires_grad_()
+    d(y).backward(x)
+    far = (d(x) - d.decode(d.encode(x))).abs().max()
+    ok(torch.equal(y.grad, x) and far < 1e-6, f"of the identity, {far} away")
+    ok(not Dictionary(atoms, gradient="none").encode(y).requires_grad, "none")
+    d = Dictionary(atoms, top_s=4)
+    before = d.encode(x)
+    ok(before.sub(Dictionary(atoms, top_s=4, compute="torch").encode(x)).abs().max() < 1e-5,
+       "PyTorch agrees")
+    for other in copy.deepcopy(d), pickle.loads(pickle.dumps(d)):
+        ok(torch.equal(other.encode(x), before), "a copy")
+    d.W_dec.data[:] = atoms.flip(0)  # of which PyTorch keeps no count
+    ok(torch.equal(d.encode(x), before.flip(1)), "atoms that changed")
+    ok(d.support(x.to(torch.float16))[1].dtype == torch.float32, "rows of 16 bits")
+
+
 @claim("equal atoms, rows of zeros and few atoms are as (N.2) and (N.3) say")
 def check_corners():
     atoms = torch.eye(6)[[0, 1, 1, 2, 3, 4]]
-    for kind in "signed", "nonnegative":
-        d = Dictionary(atoms, top_s=4, rounds=2, codes=kind)
+    for kind, compute in [(k, c) for k in ("signed", "nonnegative") for c in ("sagitta", "torch")]:
+        d = Dictionary(atoms, top_s=4, rounds=2, codes=kind, compute=compute)
         x = torch.stack([torch.zeros(6), 3 * atoms[1] - 2 * atoms[4], -atoms[0]])
         chosen, codes = d.support(x)
         ok(chosen[0].tolist() == [0, 1, 2, 3] and not codes[0].any(), f"{kind}: zeros take 0 ..")
@@ -225,6 +282,10 @@ def check_errors(folder):
     refused(["mean", "column"], lambda: Dictionary(torch.eye(3), mean=torch.zeros(4)))
     refused(["positive", "signed"], lambda: Dictionary(torch.eye(3), codes="positive"))
     refused(["positive", "signed"], lambda: Dictionary.open(f"{folder}/run", codes="positive"))
+    refused(["compute", "sagitta", "torch"], lambda: Dictionary(torch.eye(3), compute="cpu"))
+    refused(["gradient", "straight"], lambda: Dictionary(torch.eye(3), gradient=True))
+    refused(["(2, 3)", "support()"],
+            lambda: d.decode_support(torch.zeros(2, 3).long(), torch.ones(2, 4)))
     refused(["rounds 0"], lambda: Dictionary(torch.eye(3), rounds=0))
 
 
@@ -246,6 +307,8 @@ def main():
         check_corners()
         check_variance()
         check_gradient()
+        check_gradcheck()
+        check_changes()
         check_errors(folder)
     done_testing()
 

@@ -154,6 +154,9 @@ class Handles:
     def __init__(self):
         self.lock, self.free = threading.Lock(), {}
 
+    def __reduce__(self):  # a copy has none that is open
+        return Handles, ()
+
     def encode(self, options, threads, x):
         """As Handle.encode(); options: those of struct sagitta_options."""
         work = len(x) * options["k"] * options["p"]

@@ -23,8 +23,8 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     random_state: None is seed 0.  n_jobs: threads; None: the share of the cores.
 
     After fit: components_ (K, P), of length 1, mean_ (P,), n_iter_ sweeps, dictionary_, by which
-    rows are transformed in this process, and run_, the Run.  A copy, by pickle or otherwise, has all
-    of it but run_, whose files belong to the process that fitted.
+    rows are transformed in this process, and run_, the Run.  A copy, by pickle or otherwise, has
+    all of it but run_, whose files belong to the process that fitted.
 
     >>> import numpy as np, warnings
     >>> from sagitta.sklearn import SparseDictionary

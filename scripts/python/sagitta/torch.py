@@ -2,17 +2,21 @@
 """A dictionary of Sagitta as a module of PyTorch, with the encoding of `sagitta encode`.
 
 Rounds (N.3r) of routing (N.1, N.2), then least squares (N.5) or nonnegative least squares (N.5n);
-doc/numerics.md has the formulas.  Scores are products of matrices in the dtype of W_dec; codes and
-residuals are float64 until they are stored."""
+doc/numerics.md has the formulas.  libsagitta computes them with the bits of `sagitta encode`, or
+PyTorch: then scores are products of matrices in the dtype of W_dec, and codes and residuals are
+float64 until they are stored."""
 import numbers
 import types
 
 import torch
 
+from . import dictionary as own
 from . import least_squares
 from .results import Error, Run
 
 KINDS = ("auto", "signed", "nonnegative")
+COMPUTE = ("auto", "sagitta", "torch")
+GRADIENTS = ("support", "straight-through", "none")
 UNIT = 1e-4  # how far a norm may be from 1, or as far as its type rounds
 
 
@@ -37,11 +41,25 @@ class Dictionary(torch.nn.Module):
     (..., P), codes are (..., K)."""
 
     def __init__(self, atoms, mean=None, top_s=32, rounds=1, codes="signed", rho=0.0, cfg=None,
-                 block=1024):
+                 block=1024, compute="auto", gradient="support"):
         """top_s, rounds, codes, rho: as options of `sagitta encode`; cfg: an object that gets d_in,
         d_sae, dtype and device where it lacks them; block: rows at a time, which may change how
-        products are rounded, and nothing else."""
+        products are rounded, and nothing else.
+
+        compute: "sagitta": libsagitta, whose bits are those of `sagitta encode`, on the CPU; of a
+        GPU rows are copied there.  "torch": PyTorch, on the device of the module, where atoms whose
+        scores nearly tie may change places.  "auto": the first where atoms are float32, on a CPU
+        and not trained, else the second.
+
+        gradient: "support": of codes by x and W_dec while supports stay as they are.
+        "straight-through": in forward(), that of the identity by x in its place.  "none": codes
+        have none."""
         super().__init__()
+        for name, value, known in (("compute", compute, COMPUTE),
+                                   ("gradient", gradient, GRADIENTS)):
+            if value not in known:
+                raise Error(f"{name} is {value!r}: say one of {', '.join(known)}")
+        self.compute, self.gradient, self._exact = compute, gradient, None
         atoms = self._numbers("atoms", atoms)
         if not atoms.is_floating_point():
             raise Error(f"atoms are of {atoms.dtype}: give them as floats")
@@ -77,7 +95,12 @@ class Dictionary(torch.nn.Module):
     def open(cls, run, top_s=None, rounds=None, codes="auto", **others):
         """From a run's folder, a dictionary.h5 or what sagitta.open() gave; what is not given is as
         the dictionary was fitted, else as in `sagitta encode`."""
-        d = (run if isinstance(run, Run) else Run(run)).dictionary
+        return cls.of((run if isinstance(run, Run) else Run(run)).dictionary, top_s, rounds, codes,
+                      **others)
+
+    @classmethod
+    def of(cls, d, top_s=None, rounds=None, codes="auto", **others):
+        """The same of a sagitta.Dictionary."""
         if codes not in KINDS:
             raise Error(f"codes are '{codes}': say one of {', '.join(KINDS)}")
         if codes == "auto":
@@ -161,8 +184,32 @@ class Dictionary(torch.nn.Module):
         solver = least_squares.signed if self.codes == "signed" else least_squares.nonnegative
         return solver(g, b, self.rho)
 
+    def _is_exact(self):
+        """Does libsagitta compute?"""
+        if self.compute != "auto":
+            return self.compute == "sagitta"
+        w = self.W_dec
+        return w.dtype == torch.float32 and w.device.type == "cpu" and not w.requires_grad
+
+    def _library(self):
+        """A sagitta.Dictionary of the atoms as they are now: PyTorch does not tell of every way in
+        which they may have changed, so all of them are compared."""
+        now = self.W_dec.detach().to("cpu", torch.float32)
+        if self._exact is None or not torch.equal(self._exact[0], now):
+            kept = now.clone()
+            self._exact = kept, own.Dictionary.from_arrays(kept.numpy())
+        return self._exact[1]
+
+    def _exact_support(self, x):
+        atoms, codes = self._library().support(
+            x, top_s=self.top_s, rounds=self.rounds, codes=self.codes, rho=self.rho,
+            threads=torch.get_num_threads())
+        return atoms.to(torch.int64), codes.double()
+
     def _support(self, x):
         """Support (n, s) and codes (n, s), float64, of centred rows (n, P)."""
+        if self._is_exact():
+            return self._exact_support(x)
         s, wide = self.top_s, x.double()
         atoms = torch.empty(len(x), s, dtype=torch.int64, device=x.device)
         vectors = wide.new_empty(len(x), s, x.shape[1])
@@ -182,8 +229,8 @@ class Dictionary(torch.nn.Module):
         return atoms, codes
 
     def _follow(self, x, atoms, codes):
-        """The same codes with their gradient by x: on the support of a row, and where codes are not
-        0, they are linear in it (N.5)."""
+        """The same codes with their gradient by x and by the atoms: on the support of a row, where
+        codes are not 0, they are (N.5)."""
         vectors, inside = self.W_dec[atoms].double(), codes != 0
         l = least_squares.factor(vectors @ vectors.mT, inside, self.rho)[0]
         again = least_squares.solve(l, inside, (vectors @ x.double()[:, :, None])[:, :, 0])
@@ -192,7 +239,8 @@ class Dictionary(torch.nn.Module):
     def _part(self, x):
         with torch.no_grad():
             atoms, codes = self._support(x)
-        is_followed = torch.is_grad_enabled() and x.requires_grad
+        is_followed = self.gradient != "none" and torch.is_grad_enabled() and \
+            (x.requires_grad or self.W_dec.requires_grad)
         return atoms, self._follow(x, atoms, codes) if is_followed else codes
 
     def support(self, x):
@@ -220,10 +268,30 @@ class Dictionary(torch.nn.Module):
                         "atoms: give what encode() returns, (..., K)")
         return codes.to(self.device, self.dtype) @ self.W_dec + self.b_dec
 
+    def decode_support(self, atoms, codes):
+        """(..., P) of what support() returns, (..., s) each: as decode(), without (..., K)."""
+        atoms, codes = self._numbers("atoms", atoms), self._numbers("codes", codes)
+        if atoms.shape != codes.shape or not atoms.ndim:
+            raise Error(f"atoms have shape {tuple(atoms.shape)}, codes {tuple(codes.shape)}: give "
+                        "what support() returns, (..., s) each")
+        s = atoms.shape[-1]
+        flat = atoms.to(self.device).clamp(min=0).reshape(-1, s)
+        weights = codes.to(self.device, self.dtype).reshape(-1, s)
+        rows = torch.nn.functional.embedding_bag(flat, self.W_dec, per_sample_weights=weights,
+                                                 mode="sum")
+        return rows.reshape(*atoms.shape[:-1], self.W_dec.shape[1]) + self.b_dec
+
     def forward(self, x):
-        return self.decode(self.encode(x))
+        """What the codes of x describe, (..., P)."""
+        x = self._numbers("x", x)
+        if self.gradient != "straight-through":
+            return self.decode(self.encode(x))
+        y = self.decode_support(*self.support(x.detach()))
+        through = x.to(y.device, y.dtype)
+        return y + (through - through.detach())
 
     def extra_repr(self):
         k, p = self.W_dec.shape
         return (f"atoms={k}, columns={p}, top_s={self.top_s}, rounds={self.rounds}, "
-                f"codes={self.codes}, rho={self.rho:g}")
+                f"codes={self.codes}, rho={self.rho:g}, compute={self.compute}, "
+                f"gradient={self.gradient}")
