@@ -112,7 +112,7 @@ def there(name):
 @claim("scripts read the versions of files that the program writes")
 def check_versions():
     written = re.search(r"FORMAT_VERSION = (\d+)", text_of("src/io/h5/h5.h"))[1]
-    page = re.search(r"PAGE_VERSION = (\d+)", text_of("src/cli/run_page.c"))[1]
+    page = re.search(r"SUMMARY_VERSION = (\d+)", text_of("src/job/summary.c"))[1]
     for path, pattern, version in (
             ("scripts/python/sagitta/results.py", r"^VERSIONS = \(.*?(\d+)\)", written),
             ("scripts/report", r"^VERSION = (\d+)", written),

@@ -48,7 +48,7 @@ libsagitta_a_SOURCES += \
   %D%/model/artifact.h %D%/model/artifact.c \
   %D%/model/ridges.h %D%/model/ridges.c %D%/model/arrow.h %D%/model/arrow.c %D%/model/arrow_loss.h %D%/model/arrow_loss.c \
   %D%/model/systems.h %D%/model/systems.c \
-  %D%/model/kept_rows.h %D%/model/kept_rows.c %D%/model/norms.h %D%/model/norms.c %D%/model/atom_step.h %D%/model/results.h %D%/model/results.c %D%/model/part.h %D%/model/part.c \
+  %D%/model/kept_rows.h %D%/model/kept_rows.c %D%/model/advice.h %D%/model/advice.c %D%/model/norms.h %D%/model/norms.c %D%/model/atom_step.h %D%/model/results.h %D%/model/results.c %D%/model/part.h %D%/model/part.c \
   %D%/model/state.h %D%/model/state.c \
   %D%/model/directions.h %D%/model/directions.c \
   %D%/model/assembly.h %D%/model/assembly.c \
@@ -301,7 +301,7 @@ libsagitta_a_SOURCES += \
   %D%/fit/judge.h %D%/fit/judge.c \
   %D%/fit/revive.h %D%/fit/revive.c %D%/fit/update.h %D%/fit/update.c \
   %D%/fit/kept.h %D%/fit/kept.c %D%/fit/kept_moves.h %D%/fit/kept_moves.c \
-  %D%/fit/fit_impl.h %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
+  %D%/fit/fit_impl.h %D%/fit/parts.h %D%/fit/parts.c %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
   %D%/fit/sweep.h %D%/fit/sweep.c %D%/fit/sweep_end.h %D%/fit/sweep_end.c \
   %D%/fit/quiet.h %D%/fit/quiet.c %D%/fit/fit.h %D%/fit/fit.c
 
@@ -338,7 +338,8 @@ libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
 libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c %D%/job/numerics.h %D%/job/numerics.c \
   %D%/job/run.h %D%/job/run.c %D%/job/agreement.h %D%/job/agreement.c \
   %D%/job/job.h %D%/job/job.c %D%/job/checkpoint.h %D%/job/checkpoint.c \
-  %D%/job/content.h %D%/job/content.c
+  %D%/job/content.h %D%/job/content.c %D%/job/facts.h %D%/job/facts.c \
+  %D%/job/summary.h %D%/job/summary.c
 
 # synth: data with a known answer
 libsagitta_a_SOURCES += \
@@ -364,10 +365,10 @@ bin_PROGRAMS += sagitta
 sagitta_SOURCES = \
   %D%/cli/main.c %D%/cli/process.h %D%/cli/process.c \
   %D%/cli/command.h %D%/cli/common.c \
-  %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
+  %D%/cli/about.h %D%/cli/about.c \
   %D%/cli/threads.h %D%/cli/threads.c %D%/cli/gpu_start.h %D%/cli/gpu_start.c \
   %D%/cli/fit_choose.h %D%/cli/fit_choose.c %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c %D%/cli/fit_detectors.h %D%/cli/fit_detectors.c \
-  %D%/cli/advice.h %D%/cli/advice.c %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
+  %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_serve.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/evaluate_features.h %D%/cli/evaluate_features.c \
@@ -380,12 +381,12 @@ sagitta_SOURCES = \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/sweep_files.h %D%/cli/sweep_files.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
-  %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_parts.h %D%/cli/fit_parts.c \
-  %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/train_job.h %D%/cli/train_points.h %D%/cli/train_points.c %D%/cli/cmd_train.c \
+  %D%/cli/fit_report.h %D%/cli/fit_report.c %D%/cli/fit_summary.h %D%/cli/fit_summary.c \
+  %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/train_job.h %D%/cli/train_report.h %D%/cli/train_report.c %D%/cli/train_points.h %D%/cli/train_points.c %D%/cli/cmd_train.c \
   %D%/cli/find_files.h %D%/cli/find_files.c \
   %D%/cli/fit_find.h %D%/cli/fit_find.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
-  %D%/cli/refit_job.h %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \
+  %D%/cli/refit_job.h %D%/cli/refit_steps.h %D%/cli/refit_steps.c %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_detect.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c \
   %D%/cli/own_codes.h %D%/cli/own_codes.c \

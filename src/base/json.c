@@ -91,3 +91,10 @@ void json_flag(struct json *j, const char *key, int value)
   entry_begin(j, key);
   fputs(value ? "true" : "false", j->out);
 }
+
+void json_hash(struct json *j, const char *key, uint64_t hash)
+{
+  char text[24];
+  snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+  json_text(j, key, text);
+}

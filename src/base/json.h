@@ -9,6 +9,7 @@
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/types.h"
@@ -31,5 +32,6 @@ void json_text(struct json *j, const char *key, const char *text);
 void json_real(struct json *j, const char *key, real value);
 void json_long(struct json *j, const char *key, gidx value);
 void json_flag(struct json *j, const char *key, int value);
+void json_hash(struct json *j, const char *key, uint64_t hash); /* a text of 16 digits */
 
 #endif

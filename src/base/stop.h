@@ -36,6 +36,8 @@ struct stops {
   void (*stopped)(void *self, uint64_t asked); /* what asks some rank, on every rank: it ends */
   void *self;                                  /* borrowed */
 };
+/* Among the bits: to save what there is, and go on. */
+#define STOPS_SAVE (UINT64_C(1) << 63)
 /* What asks this rank; stops may be NULL. */
 uint64_t stops_asked(const struct stops *stops);
 

@@ -15,7 +15,7 @@
 #include "device/device.h"
 #include "io/h5/h5.h"
 #include "base/options_write.h"
-#include "cli/facts.h"
+#include "job/facts.h"
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -23,7 +23,12 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-void about_find(struct about *a)
+/* What is linked, by name; a build without CUDA or NCCL has "none" there. */
+struct about {
+  char compiler[96], mpi[96], hdf5[32], cuda[32], nccl[32];
+};
+
+static void about_find(struct about *a)
 {
   snprintf(a->compiler, sizeof a->compiler, "%s", COMPILER);
   comm_library(a->mpi, sizeof a->mpi);
@@ -41,7 +46,9 @@ void about_print(FILE *out)
   fprintf(out, "HDF5      %s\nCUDA      %s\nNCCL      %s\n", a.hdf5, a.cuda, a.nccl);
 }
 
-const char *about_job(void)
+/* The number of the job, of its task in an array and of its restart, "1234_7" or "1234 restart 1",
+ * as Slurm says it, or as PBS or LSF do; NULL outside a job.  Valid until the next call. */
+static const char *about_job(void)
 {
   static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
   static char text[128];
@@ -65,7 +72,21 @@ static void about_log(void)
            a.hdf5, a.cuda, a.nccl, job ? "; job " : "", job ? job : "");
 }
 
-const struct program about_program = {PACKAGE_VERSION, REVISION, about_log};
+static void libraries_json(struct json *j)
+{
+  struct about a;
+  about_find(&a);
+  json_object(j, "libraries");
+  json_text(j, "compiler", a.compiler);
+  json_text(j, "mpi", a.mpi);
+  json_text(j, "hdf5", a.hdf5);
+  json_text(j, "cuda", a.cuda);
+  json_text(j, "nccl", a.nccl);
+  json_end(j);
+}
+
+const struct program about_program = {PACKAGE_VERSION, REVISION, about_log, libraries_json,
+                                      about_job};
 
 static void command_describe(const struct command *command, struct json *out)
 {
@@ -86,7 +107,7 @@ static void command_describe(const struct command *command, struct json *out)
 void describe_print(const struct command *const *commands, int count, const char *name, FILE *out)
 {
   struct json j = {.out = out};
-  facts_head(&j, "--describe");
+  facts_head(&j, &about_program, "--describe");
   json_array(&j, "commands");
   for (int i = 0; i < count; i++)
     if (!name || strcmp(commands[i]->name, name) == 0) command_describe(commands[i], &j);

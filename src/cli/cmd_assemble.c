@@ -10,7 +10,7 @@
 #include "cli/assemble_output.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "model/directions.h"
 #include "refit/all_systems.h"
@@ -99,12 +99,12 @@ static int entries_tell(const struct assemble_state *j)
 {
   const struct systems_shape *s = &j->all.shape;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "systems", j->all.end);
   json_long(own, "rows", s->row[j->all.end]);
   json_long(own, "classes", j->classes.count);
   json_long(own, "shared_bytes", j->state.shared.bytes);
-  page_hash_tell(own, "fingerprint", j->fingerprint);
+  json_hash(own, "fingerprint", j->fingerprint);
   return OK;
 }
 
@@ -145,7 +145,7 @@ static int job_run(struct assemble_state *j)
   j->all.stops = job_stops(&j->out.job);
   TRY(job_begin(&j->out.job));
   TRY(all_systems_write(&j->all, &j->out.file.sink, &j->fingerprint));
-  run_page_inputs(&j->state.inputs);
+  summary_inputs_set(&j->state.inputs);
   TRY(job_finish(&j->out.job, result_close, j));
   log_info("assemble systems=%lld rows=%lld classes=%d ranks=%d device=cpu/%s seconds=%.2f "
            "fingerprint=%016llx",

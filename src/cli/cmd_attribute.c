@@ -9,7 +9,7 @@
 #include "job/agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "harvest/attribute.h"
 #include "io/attribution.h"
@@ -205,7 +205,7 @@ static int entries_tell(const struct job *j)
 {
   const struct attribute_result *r = &j->result;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "rows", j->capture.source.n);
   json_long(own, "atoms", j->supports.source.k);
   json_long(own, "heads", j->capture.source.attention.heads);
@@ -214,7 +214,7 @@ static int entries_tell(const struct job *j)
   json_long(own, "compared", r->compared);
   json_long(own, "beyond", r->beyond);
   json_real(own, "error", r->error);
-  page_hash_tell(own, "fingerprint", r->fingerprint);
+  json_hash(own, "fingerprint", r->fingerprint);
   return OK;
 }
 
@@ -231,7 +231,7 @@ static int result_finish(const struct run *run, struct job *j)
                                             .beyond = r->beyond,
                                             .inputs = r->inputs};
   TRY(entries_tell(j));
-  run_page_inputs(&r->inputs);
+  summary_inputs_set(&r->inputs);
   return attribution_output_finish(&j->file, &ending, facts,
                                    run_facts(run, device, j->task.threads, facts));
 }

@@ -11,7 +11,7 @@
 #include "bench/triad.h"
 #include "bench/update.h"
 #include "cli/command.h"
-#include "cli/facts.h"
+#include "job/facts.h"
 
 struct bench_options {
   struct general_options general;

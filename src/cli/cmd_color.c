@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "io/classes.h"
 #include "io/supports_input.h"
@@ -82,7 +82,7 @@ static int entries_tell(const struct support_source *s, const struct color_resul
 {
   const struct class_report *r = &result->report;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "rows", s->n);
   json_long(own, "atoms", s->k);
   json_long(own, "entries", s->entries);
@@ -100,7 +100,7 @@ static int entries_tell(const struct support_source *s, const struct color_resul
     json_end(own);
   }
   json_end(own);
-  page_hash_tell(own, "fingerprint", result->fingerprint);
+  json_hash(own, "fingerprint", result->fingerprint);
   return OK;
 }
 
@@ -110,7 +110,7 @@ static int result_write(const struct run *run, const char *path, const struct jo
   struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
   TRY(entries_tell(&j->in.source, result));
-  run_page_inputs(&result->inputs);
+  summary_inputs_set(&result->inputs);
   return classes_write(path, &result->classes, result->report.longest_row, &result->inputs, facts,
                        run_facts(run, "cpu", threads, facts));
 }

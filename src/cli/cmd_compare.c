@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/facts.h"
+#include "job/facts.h"
 #include "cli/threads.h"
 #include "io/comparison.h"
 #include "io/density.h"

@@ -9,7 +9,7 @@
 #include "job/agreement.h"
 #include "cli/command.h"
 #include "job/content.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
@@ -158,7 +158,7 @@ static int result_write(struct run *run, struct detect_job *j)
 static int summary_json(const struct detect_job *j)
 {
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "rows", j->rows.source.n);
   json_long(own, "threshold_rows", j->result.rows);
   json_long(own, "atoms", j->dictionary.source.k);

@@ -11,7 +11,7 @@
 #include "base/stop.h"
 #include "base/sums.h"
 #include "base/team.h"
-#include "cli/advice.h"
+#include "model/advice.h"
 #include "job/agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
@@ -554,15 +554,13 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   if (run->comm.rank == 0) f->rows_files = rows_input_mark(&job->rows);
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
   run->max_seconds = o->max_seconds;
-  job->saves = (struct encode_saves){.run = run,
-                                     .shown = f->job.place.shown,
-                                     .files = f,
+  job->saves = (struct encode_saves){.files = f,
                                      .task = task,
                                      .all = &job->rows.source,
                                      .part = &job->part,
-                                     .source = &job->source,
-                                     .seconds = o->save_seconds};
-  task->stops = encode_saves_stops(&job->saves);
+                                     .source = &job->source};
+  f->job.save_seconds = o->save_seconds; /* 0: never */
+  task->stops = job_stops(&f->job);
   task->wishes = job_wishes(&f->job);
   encode_files_rest(f, task, &job->rows.source, &job->part, &job->source);
   return OK;

@@ -7,13 +7,13 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "cli/advice.h"
+#include "model/advice.h"
 #include "job/agreement.h"
 #include "cli/command.h"
 #include "job/content.h"
 #include "cli/evaluate_features.h"
-#include "cli/facts.h"
-#include "cli/run_page.h"
+#include "job/facts.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "encode/judge.h"
 #include "io/dictionary.h"
@@ -210,7 +210,7 @@ static int metrics_tell(const struct run *run, const struct evaluate *e)
   struct json j;
   TRY(facts_begin(run, &j));
   json_text(&j, "dictionary", e->dictionary.source.name);
-  page_hash_tell(&j, "dictionary_hash", e->hash);
+  json_hash(&j, "dictionary_hash", e->hash);
   json_long(&j, "rows", e->rows.source.n);
   json_long(&j, "columns", e->rows.source.p);
   json_long(&j, "atoms", e->dictionary.source.k);
@@ -218,7 +218,7 @@ static int metrics_tell(const struct run *run, const struct evaluate *e)
   for (int i = 0; i < e->count; i++) {
     json_object(&j, NULL);
     json_text(&j, "codes", e->codes[i].source.name);
-    page_metrics_tell(&e->metrics[i], 1, &j);
+    metrics_json(&e->metrics[i], 1, &j);
     features_json(&e->features, &e->measures[i], &j);
     json_end(&j);
   }

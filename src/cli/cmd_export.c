@@ -9,10 +9,10 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/advice.h"
+#include "model/advice.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "encode/forward.h"
@@ -330,7 +330,7 @@ static int entries_tell(const struct export_job *job, const char *to, const char
 {
   const struct export_model *e = &job->model;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_text(own, "to", to);
   json_text(own, "beside", rest);
   json_long(own, "atoms", e->k);

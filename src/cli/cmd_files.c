@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/facts.h"
+#include "job/facts.h"
 #include "cli/own_codes.h"
 #include "cli/verify_dense.h"
 #include "io/diff.h"

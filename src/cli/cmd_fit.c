@@ -10,12 +10,13 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
-#include "cli/advice.h"
+#include "model/advice.h"
 #include "job/agreement.h"
 #include "cli/encode_plan.h"
 #include "cli/fit_choose.h"
 #include "cli/fit_detectors.h"
 #include "cli/fit_find.h"
+#include "cli/fit_report.h"
 #include "cli/fit_seeds.h"
 #include "cli/fit_sweeps.h"
 #include "cli/report.h"
@@ -23,6 +24,7 @@
 #include "io/dictionary.h"
 #include "io/labels.h"
 #include "io/supports.h"
+#include "job/summary.h"
 #include "model/directions.h"
 #include "model/identity.h"
 #include "model/route.h"
@@ -304,24 +306,6 @@ static int identity_begin(struct fit_job *j)
   return identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows");
 }
 
-/* Begin run.json: of a run that goes on with another it has that one's lines.  Rank 0. */
-static int page_open(struct fit_job *j)
-{
-  struct fit_page *p = &j->page;
-  *p = (struct fit_page){.run = j->run,
-                         .task = &j->task,
-                         .result = &j->result,
-                         .parts = &j->parts,
-                         .rows = j->o->rows ? j->o->rows : j->o->capture,
-                         .holdout = j->o->holdout,
-                         .left_out = j->outliers.count,
-                         .first = -1};
-  j->run->has_page = 1;
-  if (!j->task.start) return OK;
-  p->first = j->task.start->sweep;
-  return fit_page_take(p, j->task.start, fit_best(j->task.start->lines, p->first));
-}
-
 /* What was settled is what used.in repeats. */
 static int parts_settle(struct fit_job *j, gidx earlier)
 {
@@ -340,7 +324,6 @@ static int places_open(struct fit_job *j)
   struct fit_task *t = &j->task;
   gidx earlier;
   files->extra = &j->extra;
-  files->page = &j->page;
   files->mean = t->center ? j->mean : NULL;
   files->write = &j->result.phases[FIT_WRITE];
   files->threads = t->threads;
@@ -358,7 +341,7 @@ static int places_open(struct fit_job *j)
   TRY(comm_agree(&j->run->comm, identity_begin(j)));
   TRY(fit_files_open(files, &inputs));
   if (files->job.is_resumed) t->start = &files->start;
-  TRY(comm_agree(&j->run->comm, j->run->comm.rank ? OK : page_open(j)));
+  summary_format_set("sagitta fit");
   if (j->run->comm.rank == 0 && files->job.is_resumed)
     log_info("resume  after sweep %lld of '%s'%s", (long long)files->start.sweep,
              files->job.place.shown,
@@ -479,66 +462,22 @@ static int rows_encode(struct fit_job *j)
   return job_finish(&f->job, supports_end, j);
 }
 
-static void report(struct fit_job *j, double seconds)
-{
-  static const char *const reasons[] = {
-      [FIT_SETTLED] = "the gain of five passes over the rows is below --tolerance",
-      [FIT_SWEEPS] = "that is --sweeps",
-      [FIT_SECONDS] = "another sweep would exceed --max-seconds",
-  };
-  const struct fit_result *r = &j->result;
-  log_info("fit     rows=%lld held_out=%lld atoms=%d top_s=%d rounds=%d sweeps=%lld ranks=%d "
-           "device='%s' seconds=%.2f fingerprint=%016llx",
-           (long long)r->fitted_rows, (long long)r->held_rows, j->task.k, r->top_s, j->task.rounds,
-           (long long)r->sweeps, j->run->comm.size, r->device, seconds,
-           (unsigned long long)j->encoded.fingerprint);
-  log_info("ended after sweep %lld: %s; the best is sweep %lld", (long long)r->sweeps,
-           reasons[r->end], (long long)r->best);
-  if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->best.held);
-  if (!isnan(j->held_out_explained))
-    log_info("%-22s %.6g, with %d atoms a row", "", j->held_out_explained, encode_width(j->o));
-  if (r->held_rows) advice_explained(j->best.held, "the unseen rows");
-  log_info("%-22s %.6g, with --rho", "fitted rows", j->best.fitted);
-  fit_seeds_log(j);
-  if (r->held_rows == 0)
-    log_warn_named("few-held-out",
-                   "no rows were held out: what the fit explains of unseen rows is not known; give "
-                   "--holdout or --holdout-share, or encode others");
-  else if (r->held_rows < 10 * SPLIT_WINDOW)
-    log_warn_named(
-        "few-held-out",
-        "%lld rows were held out: what the fit explains of unseen rows is uncertain, and is "
-        "best judged by rows of another source (--holdout)",
-        (long long)r->held_rows);
-  if (j->o->holdout || r->held_rows == 0)
-    log_info("all rows of --rows, which were fitted:");
-  else
-    log_info("all rows of --rows, of which %lld were fitted:", (long long)r->fitted_rows);
-  if (j->task.center) j->encoded.metrics.massive = (struct massive_rows){0}; /* told at the start */
-  report_metrics(&j->encoded.metrics, 1);
-  log_info("wrote   %s", j->files.job.place.shown);
-  log_info("wrote   %s", j->files.job.more[FIT_SUPPORTS].shown);
-}
-
 /* The fit has ended, and all is written. */
 static int end_report(struct fit_job *j)
 {
   TRY(fit_seeds_count(j));
-  j->page.stable = &j->stable;
-  j->page.encoded = &j->encoded;
-  j->page.encode_s = encode_width(j->o);
-  j->page.held_out_encoded = j->held_out_explained;
-  j->page.seconds = log_seconds() - j->begun;
-  fit_page_write(&j->page);
-  report(j, j->page.seconds);
-  return fit_page_print(&j->page);
+  j->has_ended = 1;
+  j->seconds = log_seconds() - j->begun;
+  fit_report(j);
+  return OK;
 }
 
-/* It was stopped, and what it has is written. */
-static int stop_report(struct fit_job *j)
+/* Rank 0.  run.json has the options that were settled, which end with the job. */
+static int job_end(struct fit_job *j)
 {
-  fit_page_write(&j->page);
-  return fit_page_print(&j->page);
+  if (!j->run->stopped) TRY(end_report(j));
+  TRY(job_summary(&j->files.job));
+  return summary_end(j->run);
 }
 
 static void job_free(struct fit_job *j)
@@ -551,7 +490,6 @@ static void job_free(struct fit_job *j)
   if (j->o->holdout) rows_input_close(&j->holdout);
   outliers_free(&j->outliers);
   fit_files_free(&j->files);
-  fit_page_free(&j->page);
   j->run->options = j->o;
   arena_free(&j->arena);
   free(j);
@@ -586,7 +524,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   }
   TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
   if (j->o->capture) TRY(captured_report(&run->comm, &j->captured.in));
-  TRY(comm_agree(&run->comm, run->comm.rank ? OK : run->stopped ? stop_report(j) : end_report(j)));
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : job_end(j)));
   job_free(j);
   return OK;
 }

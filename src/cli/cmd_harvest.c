@@ -9,7 +9,7 @@
 #include "job/agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "harvest/harvest.h"
 #include "io/capture.h"
@@ -140,7 +140,7 @@ static int entries_tell(const struct job *j)
   const struct capture_source *s = &j->in.source;
   const struct attention *a = &s->attention;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "rows", s->n);
   json_long(own, "columns", a->heads * a->dv);
   json_long(own, "sequences", s->sequences);
@@ -154,7 +154,7 @@ static int entries_tell(const struct job *j)
   json_real(own, "pairs", j->result.pairs);
   json_long(own, "blind", j->result.blind);
   json_text(own, "cut", cut_name(j));
-  page_hash_tell(own, "fingerprint", j->result.fingerprint);
+  json_hash(own, "fingerprint", j->result.fingerprint);
   return OK;
 }
 

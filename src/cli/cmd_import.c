@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "io/autoencoder.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
@@ -163,7 +163,7 @@ static int entries_tell(const struct import *m)
   const struct autoencoder *a = &m->source;
   const struct encoder *e = &a->encoder;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_text(own, "program", a->program);
   json_text(own, "architecture", a->architecture);
   json_long(own, "atoms", e->k);

@@ -14,7 +14,7 @@
 #include "job/content.h"
 #include "job/numerics.h"
 #include "cli/report.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "io/score_cuts.h"
 #include "io/inputs.h"
 #include "io/part.h"
@@ -276,12 +276,12 @@ static int entries_tell(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "parts", m->count);
   json_long(own, "rows", first->part.total);
   json_long(own, "atoms", first->shape.k);
   json_long(own, "top_s", first->shape.s);
-  page_hash_tell(own, "fingerprint", m->whole.fingerprint);
+  json_hash(own, "fingerprint", m->whole.fingerprint);
   return OK;
 }
 
@@ -297,7 +297,7 @@ static int whole_publish(struct run *run, struct merge *m)
                                    .normalized = first->normalized,
                                    .inputs = m->inputs};
   TRY(identity_text_hash(&run->identity, "all_rows_hash", m->inputs.rows));
-  run_page_inputs(&m->inputs);
+  summary_inputs_set(&m->inputs);
   TRY(entries_tell(m));
   TRY(supports_output_finish(&m->file, &ending, facts, run_facts(run, "cpu", 1, facts)));
   log_info("merge   parts=%d rows=%lld atoms=%d top_s=%d fingerprint=%016llx", m->count,

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "harvest/pack.h"
 #include "io/capture.h"
 #include "io/capture_output.h"
@@ -168,7 +168,7 @@ static int entries_tell(const struct job *j, idx size)
 {
   const struct pack_result *r = &j->result;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "captures", j->names.count);
   json_long(own, "sequences", r->sequences);
   json_long(own, "queries", r->queries);

@@ -8,12 +8,13 @@
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "cli/advice.h"
+#include "model/advice.h"
 #include "cli/keep.h"
 #include "cli/refit_job.h"
+#include "cli/refit_steps.h"
 #include "cli/refit_sweeps.h"
 #include "cli/report.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "comm/buffers.h"
 #include "job/agreement.h"
@@ -304,7 +305,7 @@ static int entries_tell(const struct refit_job *j, gidx sweeps, uint64_t mark)
 {
   const struct history_line *lines = j->files.lines;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "rows", j->state.total);
   json_long(own, "atoms", j->state.k);
   json_long(own, "top_s", j->state.s);
@@ -317,7 +318,7 @@ static int entries_tell(const struct refit_job *j, gidx sweeps, uint64_t mark)
   json_long(own, "accepted", j->all.accepted);
   json_long(own, "rejected", j->all.rejected);
   json_long(own, "escalated", j->all.escalated);
-  page_hash_tell(own, "fingerprint", mark);
+  json_hash(own, "fingerprint", mark);
   return OK;
 }
 
@@ -357,7 +358,7 @@ static int job_run(struct refit_job *j)
   gidx resumed = j->resumed = j->files.facts.sweeps;
   j->files.job.may_stop = refit_may_stop;
   j->files.job.of = j;
-  TRY(resumed ? refit_job_resume(j) : refit_start_judge(j));
+  TRY(resumed ? refit_job_resume(j) : refit_start_evaluate(j));
   if (j->run->stopped) return report_phases(j->c, j->phases, REFIT_PHASES);
   int is_left = resumed < j->o->sweeps;
   if (is_left || j->o->names.classes) {

@@ -6,10 +6,10 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/team.h"
-#include "cli/advice.h"
+#include "model/advice.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
@@ -127,7 +127,7 @@ static int entries_tell(const struct seed_run *job)
 {
   const struct seed_result *r = &job->result;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "rows", job->rows.source.n);
   json_long(own, "atoms", job->task.k);
   json_long(own, "frame", job->task.d);
@@ -135,7 +135,7 @@ static int entries_tell(const struct seed_run *job)
   json_long(own, "zero", r->zero);
   json_long(own, "repeated", r->repeated);
   json_long(own, "dependent", r->dependent);
-  page_hash_tell(own, "fingerprint", r->fingerprint);
+  json_hash(own, "fingerprint", r->fingerprint);
   return OK;
 }
 

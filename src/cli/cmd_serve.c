@@ -13,7 +13,7 @@
 #include "base/stop.h"
 #include "cli/command.h"
 #include "cli/encode_plan.h"
-#include "cli/facts.h"
+#include "job/facts.h"
 #include "cli/threads.h"
 #include "io/dictionary.h"
 #include "job/agreement.h"

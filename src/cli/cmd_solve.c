@@ -10,9 +10,9 @@
 #include "base/stop.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/facts.h"
+#include "job/facts.h"
 #include "cli/report.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/solve_output.h"
 #include "cli/threads.h"
 #include "io/inputs.h"
@@ -216,7 +216,7 @@ static int entries_tell(const struct solve_state *job)
   const struct systems_shape *s = &job->systems.shape;
   const struct solve_result *r = &job->result;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "systems", r->end);
   json_long(own, "rows", s->row[r->end]);
   json_long(own, "failed", failed(r));
@@ -235,7 +235,7 @@ static int entries_tell(const struct solve_state *job)
   json_long(own, "mended", r->mended);
   json_long(own, "few_digits", r->few);
   json_long(own, "most_lost_bits", r->most_lost);
-  page_hash_tell(own, "fingerprint", r->fingerprint);
+  json_hash(own, "fingerprint", r->fingerprint);
   return OK;
 }
 
@@ -254,7 +254,7 @@ static int result_close(void *self)
   facts[n++] = (struct run_fact){"bytes_from_device", NULL, (double)counts->got};
   facts[n++] = (struct run_fact){"systems_declined", NULL, (double)counts->declined};
   facts[n++] = (struct run_fact){"systems_retried", NULL, (double)counts->retried};
-  run_page_inputs(&job->systems.inputs);
+  summary_inputs_set(&job->systems.inputs);
   TRY(entries_tell(job));
   return solve_output_end(&job->out, &job->result, facts, n);
 }

@@ -9,8 +9,8 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/command.h"
-#include "cli/facts.h"
-#include "cli/run_page.h"
+#include "job/facts.h"
+#include "job/summary.h"
 #include "cli/synth_systems.h"
 #include "cli/synth_world.h"
 #include "io/dictionary.h"
@@ -302,7 +302,7 @@ static int entries_tell(const char *name, const struct output_place *place, gidx
 {
   const struct planted *g = &s->task->planted;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_object(own, name);
   json_text(own, "file", place->shown);
   if (rows)
@@ -312,7 +312,7 @@ static int entries_tell(const char *name, const struct output_place *place, gidx
     json_long(own, "frame", g->d);
   }
   json_long(own, "columns", g->p);
-  page_hash_tell(own, "fingerprint", s->fingerprint);
+  json_hash(own, "fingerprint", s->fingerprint);
   json_end(own);
   return OK;
 }

@@ -10,10 +10,10 @@
 #include "base/status.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/facts.h"
+#include "job/facts.h"
 #include "cli/fit_inputs.h"
 #include "cli/report.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "io/artifact_dump.h"
 #include "io/input_file.h"
@@ -250,7 +250,7 @@ static int entries_tell(const struct terminal_task *t, const struct terminal_res
 {
   int is_estimate = t->evidence == EVIDENCE_SLQ;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "rows", t->rows->n);
   json_long(own, "atoms", t->atoms->k);
   json_long(own, "codes", r->codes);
@@ -264,7 +264,7 @@ static int entries_tell(const struct terminal_task *t, const struct terminal_res
   spectrum_tell(&r->spectrum, own);
   json_long(own, "bad_pivot", r->bad_pivot);
   json_long(own, "near_duplicates", r->duplicates);
-  page_hash_tell(own, "fingerprint", r->fingerprint);
+  json_hash(own, "fingerprint", r->fingerprint);
   return OK;
 }
 
@@ -280,7 +280,7 @@ static int result_write(const struct run *run, const char *path, const struct te
   facts[n++] = (struct run_fact){"kernels", NULL, (double)ran->counts.kernels};
   facts[n++] = (struct run_fact){"bytes_to_device", NULL, (double)ran->counts.put};
   facts[n++] = (struct run_fact){"bytes_from_device", NULL, (double)ran->counts.got};
-  run_page_inputs(&r->inputs);
+  summary_inputs_set(&r->inputs);
   return terminal_write(path, r, t->rho, facts, n);
 }
 

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "io/supports_input.h"
 #include "io/top.h"
 #include "look/top.h"
@@ -71,13 +71,13 @@ static int input_open(struct job *j, const struct top_options *o)
 static int entries_tell(const struct job *j)
 {
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "rows", j->in.source.n);
   json_long(own, "atoms", j->in.source.k);
   json_long(own, "entries", j->result.entries);
   json_long(own, "dead", j->result.dead);
   json_long(own, "lists", j->result.top.r);
-  page_hash_tell(own, "fingerprint", j->result.fingerprint);
+  json_hash(own, "fingerprint", j->result.fingerprint);
   return OK;
 }
 
@@ -87,7 +87,7 @@ static int result_write(const struct run *run, const struct job *j)
   const struct top_result *r = &j->result;
   if (run->comm.rank) return OK;
   TRY(entries_tell(j));
-  run_page_inputs(&r->inputs);
+  summary_inputs_set(&r->inputs);
   return top_write(j->place.file, &r->top, j->in.source.n, &r->inputs, facts,
                    run_facts(run, "cpu", 1, facts));
 }

@@ -10,13 +10,14 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
-#include "cli/advice.h"
+#include "model/advice.h"
 #include "job/agreement.h"
 #include "job/content.h"
 #include "cli/report.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "cli/train_points.h"
+#include "cli/train_report.h"
 #include "model/route.h"
 #include "model/split.h"
 
@@ -316,15 +317,6 @@ static int task_fill(struct train_job *j)
   return OK;
 }
 
-/* How many codes rows have. */
-static void codes_format(const struct train_job *j, const char *form, idx s, char out[48])
-{
-  if (j->task.sizes.l0 > 0)
-    snprintf(out, 48, "l0=%.17g", j->task.sizes.l0);
-  else
-    snprintf(out, 48, "%s=%d", form, s);
-}
-
 /* What counts where options leave it open, and of those that exclude each other nothing. */
 static struct train_options options_resolve(const struct train_job *j)
 {
@@ -379,31 +371,12 @@ static int places_open(struct train_job *j)
   return threads_report(run, j->o->threads);
 }
 
-static int end_report(struct train_job *j)
+/* Rank 0. */
+static int job_end(struct train_job *j)
 {
-  const struct train_result *r = &j->result;
-  TRY(train_points_tell(j, r->steps, 1));
-  if (r->stopped) return OK;
-  char codes[48];
-  codes_format(j, "top_s", r->top_s, codes);
-  log_info("train   rows=%lld held_out=%lld atoms=%d %s batch=%d steps=%lld ranks=%d "
-           "device='%s' seconds=%.2f fingerprint=%016llx",
-           (long long)r->fitted_rows, (long long)r->held_rows, j->task.sizes.k, codes,
-           j->task.batch, (long long)r->steps, j->run->comm.size, r->device,
-           log_seconds() - j->begun, (unsigned long long)r->fingerprint);
-  if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->lines[j->count - 1].held);
-  if (r->held_rows == 0)
-    log_warn_named(
-        "few-held-out",
-        "no rows were held out: what is explained of unseen rows is not known; give --holdout "
-        "or --holdout-share, or encode others");
-  else if (r->held_rows < 10 * SPLIT_WINDOW)
-    log_warn_named(
-        "few-held-out",
-        "%lld rows were held out: what is explained of unseen rows is uncertain, and is best "
-        "judged by rows of another source (--holdout)",
-        (long long)r->held_rows);
-  log_info("wrote   %s", j->files.job.place.shown);
+  j->has_ended = 1;
+  TRY(job_summary(&j->files.job));
+  if (!j->result.stopped) train_report(j);
   return OK;
 }
 
@@ -475,7 +448,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   stop_listen();
   TRY(train_run(&j->task, &run->comm, &j->sink, &j->result));
   TRY(report_phases(&run->comm, j->result.phases, TRAIN_PHASES));
-  TRY(comm_agree(&run->comm, run->comm.rank ? OK : end_report(j)));
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : job_end(j)));
   job_free(j);
   return OK;
 }

@@ -6,6 +6,7 @@
 #define CLI_COMMAND_H
 
 #include "device/device.h"
+#include "job/facts.h"
 #include "job/run.h"
 
 /* Options that several commands share: a struct and its table each. */
@@ -117,11 +118,6 @@ enum { GENERAL_ROWS = 5, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
     "cpu-variant", OPTION_CHOICE, offset, "auto", 0, 0, CPU_VARIANTS, NULL, help,                  \
         .effect = OPTION_RUN, .flags = OPTION_PER_RANK                                             \
   }
-
-/* Fill the facts of /run: version, revision, numerics, command, options, host, ranks, threads,
- * device, start and end.  Returns how many there are; their texts are valid until the next call. */
-enum { MAX_FACTS = 64 };
-int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
 
 extern const struct command command_assemble, command_attribute, command_bench, command_color,
     command_compare, command_detect, command_diff, command_encode, command_evaluate, command_export,

@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Option tables that commands share, and provenance. */
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/log.h"
-#include "base/options_write.h"
-#include "base/status.h"
+ * Option tables that commands share. */
 #include "cli/command.h"
-#include "job/numerics.h"
-#include "cli/revision.h"
-#include "cli/run_page.h"
-#include "config.h"
 
 const struct option_row general_rows[GENERAL_ROWS] = {
     {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
@@ -64,48 +52,3 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
     DEVICE_OPTION(offsetof(struct compute_options, device)),
     KERNELS_OPTION(offsetof(struct compute_options, kernels)),
 };
-
-static void words_join(const struct run *run, char *text, size_t capacity)
-{
-  size_t used = (size_t)snprintf(text, capacity, "sagitta");
-  for (int i = 0; i < run->argc && used < capacity; i++)
-    used += (size_t)snprintf(text + used, capacity - used, " %s", run->argv[i]);
-}
-
-static void options_join(const struct run *run, char *text, size_t capacity)
-{
-  FILE *memory = fmemopen(text, capacity, "w");
-  text[0] = '\0';
-  if (!memory) return;
-  options_write(run->command->options, run->options, memory);
-  fclose(memory);
-  text[capacity - 1] = '\0';
-}
-
-int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts)
-{
-  static char words[8192], options[8192], host[256], ended[32];
-  if (device) run_page_device(device);
-  words_join(run, words, sizeof words);
-  options_join(run, options, sizeof options);
-  gethostname(host, sizeof host - 1);
-  time_t now = time(NULL);
-  strftime(ended, sizeof ended, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-  const struct run_fact all[] = {
-      {"version", PACKAGE_VERSION, 0},
-      {"revision", REVISION, 0},
-      {"numerics", NULL, NUMERICS},
-      {"command", words, 0},
-      {"options", options, 0},
-      {"host", host, 0},
-      {"ranks", NULL, run->comm.size},
-      {"threads", NULL, threads},
-      {"device", device, 0},
-      {"started", run->started, 0},
-      {"ended", ended, 0},
-      {"identity", run->identity.text, 0},
-  };
-  int count = LENGTH(all) - (run->identity.text == NULL);
-  memcpy(facts, all, (size_t)count * sizeof *all);
-  return count;
-}

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/facts.h"
+#include "job/facts.h"
 #include "io/supports.h"
 
 static int plan_tell(const struct run *run, const struct encode_task *t,

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/report.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "io/encoder.h"
 
 /* text <- "route=cuda codes=cuda ...": the devices of the phases that ran. */
@@ -28,14 +28,14 @@ static void phases_join(const struct encode_result *result, char *text, size_t c
 static int entries_tell(const struct encode_task *t, const struct encode_result *r)
 {
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "rows", r->rows);
   json_long(own, "columns", t->rows->p);
   json_long(own, "atoms", t->atoms->k);
   json_long(own, "frame", t->atoms->d);
   json_long(own, "top_s", t->top_s);
   json_long(own, "rounds", t->rounds);
-  page_hash_tell(own, "fingerprint", r->fingerprint);
+  json_hash(own, "fingerprint", r->fingerprint);
   return OK;
 }
 
@@ -60,7 +60,7 @@ int encode_close(struct encode_files *files, const struct encode_result *result)
   facts[n++] = (struct run_fact){"rows_left_by_guess", NULL, (double)rows[SCREEN_ESTIMATE]};
   facts[n++] = (struct run_fact){"rows_left_small", NULL, (double)rows[SCREEN_SMALL]};
   facts[n++] = (struct run_fact){"candidates", NULL, (double)result->filter.candidates};
-  run_page_inputs(&result->inputs);
+  summary_inputs_set(&result->inputs);
   return encode_files_end(files, result, facts, n);
 }
 

@@ -9,32 +9,10 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/encode_report.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 
-enum { BY_TIME = 1 << 16 }; /* beside the bits of run_stop_asked() */
 /* Between two saves, in times that the last one took; but no more of --save-seconds than MOST. */
 static const double WORK = 9, MOST = 20;
-
-static uint64_t saves_asked(void *self)
-{
-  const struct encode_saves *s = self;
-  int is_late = s->seconds > 0 && log_seconds() >= s->due;
-  int has_rows = !s->task->cuts || s->task->cuts->n; /* else they are counted, and none is done */
-  uint64_t by_time = is_late && has_rows ? BY_TIME : 0;
-  return run_stop_asked(s->run, s->shown) | by_time;
-}
-
-static void saves_stopped(void *self, uint64_t asked)
-{
-  struct encode_saves *s = self;
-  s->is_asked = asked == BY_TIME;
-  if (!s->is_asked) run_stopped(s->run, s->shown, asked);
-}
-
-struct stops encode_saves_stops(struct encode_saves *s)
-{
-  return (struct stops){saves_asked, saves_stopped, s};
-}
 
 /* What was counted before is counted with the rest. */
 static void counts_join(struct encode_saves *s, struct encode_result *r)
@@ -63,7 +41,7 @@ static int part_publish(void *self)
 {
   const struct encode_saves *s = self;
   TRY(encode_close(s->files, s->result));
-  run_page_now(s->run);
+  summary_write(s->files->job.run);
   return OK;
 }
 
@@ -79,14 +57,14 @@ static int part_take(struct encode_files *f)
 static int part_go_on(struct encode_saves *s)
 {
   struct encode_files *f = s->files;
-  struct comm *c = &s->run->comm;
+  struct comm *c = &s->files->job.run->comm;
   TRY(comm_agree(c, c->rank ? OK : part_take(f)));
   TRY(job_distribute(&f->job));
   encode_files_rest(f, s->task, s->all, s->part, s->source);
   TRY(comm_agree(c, c->rank ? OK : encode_files_output(f)));
   if (c->rank == 0)
     log_info("saved   %lld of %lld rows of '%s'", (long long)f->job.done, (long long)f->n,
-             s->shown);
+             f->job.place.shown);
   return OK;
 }
 
@@ -94,27 +72,31 @@ static int part_go_on(struct encode_saves *s)
  * save takes. */
 static int save(struct encode_saves *s, struct encode_result *r)
 {
+  struct job *job = &s->files->job;
   double begun = log_seconds(), opening = r->phases[PHASE_OPEN].seconds / (s->saves + 1);
   TRY(encode_files_join(s->files, r));
   s->result = r;
-  TRY(job_finish(&s->files->job, part_publish, s));
+  TRY(job_finish(job, part_publish, s));
   encode_free(r);
   TRY(part_go_on(s));
   s->saves++;
-  s->is_asked = 0;
-  double took = log_seconds() - begun + opening, most = MOST * s->seconds, pause = s->seconds;
+  double took = log_seconds() - begun + opening, most = MOST * job->save_seconds,
+         pause = job->save_seconds;
   if (WORK * took > pause) pause = WORK * took < most ? WORK * took : most;
-  s->due = log_seconds() + (opening < most ? opening : most) + pause;
+  job->due = log_seconds() + (opening < most ? opening : most) + pause;
   return OK;
 }
 
 int encode_saves_run(struct encode_saves *s, struct encode_result *result)
 {
-  s->due = log_seconds() + s->seconds;
+  struct job *job = &s->files->job;
+  job->saves = job->save_seconds > 0;
+  job->due = log_seconds() + job->save_seconds;
   for (;;) {
-    TRY(encode_run(s->task, &s->run->comm, result));
+    TRY(encode_run(s->task, &s->files->job.run->comm, result));
     counts_join(s, result);
-    if (!s->is_asked) return OK;
+    if (!job->is_save_asked) return OK;
+    job->is_save_asked = 0;
     TRY(save(s, result));
   }
 }

@@ -12,16 +12,11 @@
 #include "cli/encode_files.h"
 
 struct encode_saves {
-  struct run *run;   /* borrowed, as are the next; set by the caller */
-  const char *shown; /* rank 0: the result, for run_stop_asked() */
-  struct encode_files *files;
+  struct encode_files *files; /* borrowed, as are the next; set by the caller */
   struct encode_task *task;
   const struct row_source *all; /* all rows; what is left of them is *source */
   struct row_part *part;
   struct row_source *source;
-  real seconds;                       /* of --save-seconds; 0: never */
-  double due;                         /* when the next save is */
-  int is_asked;                       /* on every rank: the job ends to be saved */
   const struct encode_result *result; /* that is saved */
   int saves;                          /* so far */
   gidx rows;                          /* of the runs before each save, as are the next */
@@ -29,9 +24,6 @@ struct encode_saves {
   struct device_counts counts;
   struct screen_counts filter;
 };
-
-/* What task->stops is to be: it asks for saves too. */
-struct stops encode_saves_stops(struct encode_saves *s);
 
 /* Encode what is wanted of the rows, or until the job is asked to stop.  The result is that of the
  * rows since the last save, its phases and counts are of all.  Collective. */

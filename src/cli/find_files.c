@@ -92,17 +92,6 @@ static int distribute(void *self, struct comm *c)
   return OK;
 }
 
-int find_files_open(struct find_files *f, struct run *run, const struct output_options *output,
-                    int resume, const struct run_inputs *inputs)
-{
-  static const struct job_type type = {.file = "dictionary.h5",
-                                       .more = {"state.h5", "supports.h5"},
-                                       .find = find,
-                                       .distribute = distribute};
-  f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
-  return job_open(&f->job, inputs);
-}
-
 void find_files_free(struct find_files *f)
 {
   arena_free(&f->arena);
@@ -133,9 +122,10 @@ static struct stored_encoder encoder_of(const struct find_files *f, const struct
           .kind = ENCODER_ACTIVE, .k = p->k, .p = f->p, .centered = 1, .active = p->encoder}};
 }
 
-static int file_write(struct find_files *f, const struct run *run, const struct find_point *p,
-                      const char *path, int is_end)
+static int file_write(struct find_files *f, const char *path, int is_end)
 {
+  const struct find_point *p = &f->point;
+  struct run *run = f->job.run;
   struct run_fact facts[MAX_FACTS];
   struct finding_record record = {.update = p->update,
                                   .count = p->count,
@@ -149,6 +139,8 @@ static int file_write(struct find_files *f, const struct run *run, const struct 
                                   .offset = (float *)p->offset,
                                   .mean = (real *)p->mean};
   struct stored_encoder encoder = encoder_of(f, p);
+  TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
+  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
   TRY(lines_take(f, p, &record.lines));
   TRY(dictionary_output_create(&f->file, path, p->k, 1, f->p));
   const struct h5_file *h5 = &f->file.result.h5;
@@ -162,12 +154,34 @@ static int file_write(struct find_files *f, const struct run *run, const struct 
   return matrix_output_finish(&f->file, facts, run_facts(run, f->device, f->threads, facts));
 }
 
-int find_files_write(struct find_files *f, struct run *run, const struct find_point *p, int is_end)
+static int save(void *self)
 {
-  TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
-  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
-  if (!is_end) return file_write(f, run, p, f->job.more[0].file, 0);
-  TRY(file_write(f, run, p, f->job.place.file, 1));
+  struct find_files *f = self;
+  return file_write(f, f->job.more[0].file, 0);
+}
+
+static int end(void *self)
+{
+  struct find_files *f = self;
+  TRY(file_write(f, f->job.place.file, 1));
   output_remove(f->job.more[0].file);
   return OK;
+}
+
+int find_files_publish(struct find_files *f, const struct find_point *p, int is_end)
+{
+  f->point = *p;
+  return is_end ? job_finish(&f->job, end, f) : job_checkpoint(&f->job);
+}
+
+int find_files_open(struct find_files *f, struct run *run, const struct output_options *output,
+                    int resume, const struct run_inputs *inputs)
+{
+  static const struct job_type type = {.file = "dictionary.h5",
+                                       .more = {"state.h5", "supports.h5"},
+                                       .find = find,
+                                       .distribute = distribute,
+                                       .save = save};
+  f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
+  return job_open(&f->job, inputs);
 }

@@ -12,7 +12,7 @@
 #include "find/find.h"
 #include "io/dictionary.h"
 #include "io/finding.h"
-#include "job/job.h"
+#include "job/checkpoint.h"
 
 struct find_files {
   struct job job; /* of dictionary.h5, more[0], state.h5, and more[1], supports.h5 */
@@ -29,6 +29,7 @@ struct find_files {
   } found;                   /* resumed: what is read; arrays are NULL that it has not */
   struct find_point start;   /* resumed: on every rank; the end, where the dictionary is there */
   struct find_line *lines;   /* [start.count] */
+  struct find_point point;   /* that is being published */
   struct matrix_output file; /* being written, on rank 0 */
   struct arena arena;
 };
@@ -39,8 +40,7 @@ int find_files_open(struct find_files *files, struct run *run, const struct outp
                     int resume, const struct run_inputs *inputs);
 void find_files_free(struct find_files *files);
 
-/* Write what was reached: state.h5, or at the end dictionary.h5.  Rank 0 alone. */
-int find_files_write(struct find_files *files, struct run *run, const struct find_point *point,
-                     int is_end);
+/* Publish what was reached: state.h5, or at the end dictionary.h5.  Collective. */
+int find_files_publish(struct find_files *files, const struct find_point *point, int is_end);
 
 #endif

@@ -199,13 +199,30 @@ void fit_files_free(struct fit_files *f)
   *f = (struct fit_files){0};
 }
 
-/* *lines <- those of run.json, as a file has them. */
-static int lines_make(const struct fit_page *page, struct arena *arena, struct history_line **lines)
+/* The files, and run.json, are to say this. */
+static int reached_set(struct fit_files *f, const struct fit_point *point, gidx best)
 {
-  gidx n = page->sweep + 1;
+  gidx n = point->sweep + 1;
+  if (n > f->lines_max) {
+    f->lines_max = 2 * n;
+    TRY(arena_alloc(&f->arena, &f->lines, f->lines_max, sizeof *f->lines));
+  }
+  memcpy(f->lines, point->lines, (size_t)n * sizeof *f->lines);
+  f->reached = (struct fit_point){.sweep = point->sweep,
+                                  .lines = f->lines,
+                                  .rows_hash = point->rows_hash,
+                                  .held_hash = point->held_hash};
+  f->reached_best = best;
+  return OK;
+}
+
+/* *lines <- those that are reached, as a file has them. */
+static int lines_make(const struct fit_files *f, struct arena *arena, struct history_line **lines)
+{
+  gidx n = f->reached.sweep + 1;
   TRY(arena_alloc(arena, lines, n, sizeof **lines));
   for (gidx i = 0; i < n; i++) {
-    const struct fit_line *l = &page->lines[i];
+    const struct fit_line *l = &f->lines[i];
     (*lines)[i] = (struct history_line){.sweep = (real)l->sweep,
                                         .explained_variance = l->fitted,
                                         .held_out = l->held,
@@ -222,17 +239,17 @@ static int lines_make(const struct fit_page *page, struct arena *arena, struct h
 static int atoms_write(struct fit_files *f, const char *path, const float *atoms,
                        const struct fit_sums *sums)
 {
-  const struct fit_page *page = f->page;
-  const struct fit_record record = {.sweeps = page->sweep,
-                                    .best = page->best,
+  const struct fit_point *reached = &f->reached;
+  const struct fit_record record = {.sweeps = reached->sweep,
+                                    .best = f->reached_best,
                                     .rounds = f->rounds,
                                     .top_s = f->top_s,
-                                    .rows.rows = page->rows_hash,
-                                    .held.rows = page->held_hash};
+                                    .rows.rows = reached->rows_hash,
+                                    .held.rows = reached->held_hash};
   struct run_fact facts[MAX_FACTS];
   struct history_line *lines;
   struct arena arena = {0};
-  TRY(lines_make(page, &arena, &lines));
+  TRY(lines_make(f, &arena, &lines));
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
   TRY(nonnegative_write(&f->file.result.h5, f->nonnegative));
   TRY(matrix_output_write(&f->file, 0, f->k, atoms));
@@ -242,7 +259,7 @@ static int atoms_write(struct fit_files *f, const char *path, const float *atoms
   TRY(fit_extra_write(&f->file, f->extra));
   int n = run_facts(f->job.run, f->device, f->threads, facts);
   TRY(matrix_output_finish(&f->file, facts, n));
-  if (path == f->job.place.file) f->written = page->sweep;
+  if (path == f->job.place.file) f->written = reached->sweep;
   arena_free(&arena);
   return OK;
 }
@@ -267,7 +284,6 @@ static int save(void *self)
   gidx k = f->k, p = f->p, sums = f->sweep_now.point.gram ? k * (k + p) * (gidx)sizeof(real) : 0;
   phase_begin(f->write);
   TRY(sweep_write(f));
-  fit_page_write(f->page);
   phase_end(f->write, (double)(sums + k * p * (gidx)sizeof(float)));
   return OK;
 }
@@ -284,7 +300,7 @@ static int snapshot(void *self)
   float *copy = is_best ? f->best : f->other;
   memcpy(copy, s->point.atoms, (size_t)count * sizeof *copy);
   if (f->job.run->comm.rank) return OK;
-  TRY(fit_page_take(f->page, &s->point, s->best));
+  TRY(reached_set(f, &s->point, s->best));
   s->point.atoms = copy;
   return OK;
 }
@@ -299,11 +315,9 @@ int fit_files_publish(struct fit_files *f, const struct fit_sweep *s)
 int fit_files_end(struct fit_files *f)
 {
   struct comm *c = &f->job.run->comm;
-  const struct fit_page *page = f->page;
-  int is_whole = page->sweep == f->written && !fit_extra_is_there(f->extra);
-  return comm_agree(c, c->rank || is_whole || !page->lines
-                           ? OK
-                           : atoms_write(f, f->job.place.file, f->best, NULL));
+  int is_whole = f->reached.sweep == f->written && !fit_extra_is_there(f->extra);
+  return comm_agree(
+      c, c->rank || is_whole || !f->lines ? OK : atoms_write(f, f->job.place.file, f->best, NULL));
 }
 
 int fit_files_claim(struct fit_files *f, struct run *run, const struct output_options *output,
@@ -333,7 +347,9 @@ int fit_files_claim(struct fit_files *f, struct run *run, const struct output_op
 
 int fit_files_open(struct fit_files *f, const struct run_inputs *inputs)
 {
-  int status = arena_alloc(&f->arena, &f->best, (gidx)f->k * f->p, sizeof *f->best);
-  TRY(comm_agree(&f->job.run->comm, status));
-  return job_open(&f->job, inputs);
+  struct comm *c = &f->job.run->comm;
+  TRY(comm_agree(c, arena_alloc(&f->arena, &f->best, (gidx)f->k * f->p, sizeof *f->best)));
+  TRY(job_open(&f->job, inputs));
+  if (c->rank || !f->job.is_resumed) return comm_agree(c, OK);
+  return comm_agree(c, reached_set(f, &f->start, fit_best(f->start.lines, f->start.sweep)));
 }

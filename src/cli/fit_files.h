@@ -13,7 +13,6 @@
 #define CLI_FIT_FILES_H
 
 #include "cli/command.h"
-#include "cli/fit_page.h"
 #include "cli/sweep_files.h"
 #include "fit/fit.h"
 #include "io/dictionary.h"
@@ -30,12 +29,15 @@ struct fit_files {
   int nonnegative, has_parts; /* has_parts: state.h5 has the sums of what was fitted */
   idx rounds, top_s;          /* that rows are encoded with */
   const char *device;         /* borrowed, as are the next: what computes, once it is known */
-  struct fit_page *page;      /* begun: lines of all sweeps, and run.json, which is written too */
   const real *mean;           /* [p] that of all sweeps; NULL: rows are not centred */
   struct fit_extra *extra;
   struct phase *write; /* what the writer's thread does is counted here */
   int threads;
-  struct fit_point start;     /* resumed: on every rank */
+  struct fit_point start;   /* resumed: on every rank */
+  struct fit_point reached; /* rank 0: what files say, with lines of its own; no atoms */
+  gidx reached_best;        /* the best sweep of them */
+  struct fit_line *lines;   /* [lines_max] those of it */
+  gidx lines_max;
   float *best;                /* [k][p] the best atoms so far */
   struct fit_sweep sweep_now; /* that is being published, on rank 0 */
   float *other;               /* [k][p] its atoms where they are not the best */
@@ -54,7 +56,7 @@ int fit_files_claim(struct fit_files *files, struct run *run, const struct outpu
 int fit_files_open(struct fit_files *files, const struct run_inputs *inputs);
 void fit_files_free(struct fit_files *files);
 
-/* Publish a sweep, then run.json, while the next one computes; by parts at once, since there is no
+/* Publish a sweep while the next one computes; by parts at once, since there is no
  * second copy of sums of K^2 numbers.  After job_wait().  Collective. */
 int fit_files_publish(struct fit_files *files, const struct fit_sweep *sweep);
 

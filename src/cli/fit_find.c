@@ -11,13 +11,12 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "base/stop.h"
-#include "cli/advice.h"
+#include "model/advice.h"
 #include "cli/encode_files.h"
 #include "cli/encode_plan.h"
 #include "cli/find_files.h"
 #include "cli/report.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "io/supports.h"
 #include "job/agreement.h"
@@ -36,7 +35,8 @@ struct find_job {
   struct identity inputs;
   struct find_line *lines; /* [lines_max] */
   gidx count, lines_max, shown;
-  double begun, looked;
+  int has_ended; /* supports.h5 is there, too */
+  double begun;
   float *atoms; /* [k][p] in the end, as are the next two */
   real *mean;   /* [p] */
   struct encoder encoder;
@@ -49,8 +49,8 @@ struct find_job {
   struct arena arena;
 };
 
-/* Between two looks for a file called STOP, at least. */
-static const real LOOK_SECONDS = 0.25;
+/* Between two looks for a file called STOP: batches may be short, and a file system far away. */
+static const real POLL_SECONDS = 0.25;
 
 static void line_show(const struct find_job *j, const struct find_line *l)
 {
@@ -93,13 +93,12 @@ static void lines_json(const struct find_job *j, struct json *own)
   json_end(own);
 }
 
-static int find_points_json(const struct find_job *j, int is_end)
+static int find_points_json(const void *of, struct json *own)
 {
+  const struct find_job *j = of;
   const struct find_result *r = &j->result;
-  struct json *own;
-  run_page_device(r->device);
-  run_page_inputs(&j->inputs);
-  TRY(run_page_own(&own));
+  summary_device_set(r->device);
+  summary_inputs_set(&j->inputs);
   json_text(own, "find", "features");
   json_long(own, "rows", r->fitted_rows);
   json_long(own, "held_rows", r->held_rows);
@@ -108,8 +107,8 @@ static int find_points_json(const struct find_job *j, int is_end)
   json_real(own, "l0_target", j->task.recipe.plan.l0);
   json_long(own, "updates", j->count ? j->lines[j->count - 1].update : 0);
   lines_json(j, own);
-  if (is_end) page_hash_tell(own, "fingerprint", j->encoded.fingerprint);
-  json_text(own, "end", is_end ? "updates" : NULL);
+  if (j->has_ended) json_hash(own, "fingerprint", j->encoded.fingerprint);
+  json_text(own, "end", j->has_ended ? "updates" : NULL);
   return OK;
 }
 
@@ -125,16 +124,6 @@ static int find_points_end(struct find_job *j, const struct find_point *p)
   return lines_take(j, p);
 }
 
-/* Rank 0: the files, and the page of a run that goes on. */
-static int point_write(struct find_job *j, const struct find_point *p, int is_end)
-{
-  TRY(find_files_write(&j->files, j->run, p, is_end));
-  if (is_end || j->result.stopped) return OK;
-  TRY(find_points_json(j, 0));
-  run_page_now(j->run);
-  return OK;
-}
-
 static int point_take(void *self, const struct find_point *p, enum find_reason why)
 {
   struct find_job *j = self;
@@ -143,26 +132,18 @@ static int point_take(void *self, const struct find_point *p, enum find_reason w
     if (c->rank == 0) line_show(j, &p->lines[j->shown]);
   if (why == FIND_LINE) return OK;
   TRY(comm_agree(c, why == FIND_END ? find_points_end(j, p) : lines_take(j, p)));
-  TRY(inputs_confirm(c));
-  return comm_agree(c, c->rank ? OK : point_write(j, p, why == FIND_END));
-}
-
-/* Batches may be short, and a file system far away. */
-static int may_stop(void *of)
-{
-  struct find_job *j = of;
-  real now = log_seconds();
-  if (now - j->looked < LOOK_SECONDS && !stop_signal()) return 0;
-  j->looked = now;
-  return 1;
+  return find_files_publish(&j->files, p, why == FIND_END);
 }
 
 static void find_points_sink(struct find_job *j)
 {
   struct job *job = &j->files.job;
-  job->may_stop = may_stop;
+  job->poll_seconds = POLL_SECONDS;
+  job->saves = 1;
+  job->save_seconds = j->o->save_seconds;
+  job->summary = find_points_json;
   job->of = j;
-  j->sink = (struct find_sink){j, point_take, j->o->save_seconds, job_stops(job), job_wishes(job)};
+  j->sink = (struct find_sink){j, point_take, job_stops(job), job_wishes(job)};
 }
 
 int fit_finds_features(const struct fit_options *o)
@@ -300,7 +281,8 @@ static void encode_fill(struct find_job *j)
                                    .codes = 1,
                                    .nonnegative = 1,
                                    .max_cosine = j->o->cosine_limit};
-  j->files.job.may_stop = NULL; /* blocks are longer than batches */
+  j->files.job.poll_seconds = 0; /* blocks are longer than batches */
+  j->files.job.saves = 0;
   j->encode.stops = job_stops(&j->files.job);
   encode_cut_choose(&j->encode, j->run->comm.size);
 }
@@ -354,8 +336,9 @@ static void report(const struct find_job *j)
 /* Rank 0. */
 static int end_report(struct find_job *j)
 {
-  TRY(find_points_json(j, !j->run->stopped));
-  if (!j->run->stopped) report(j);
+  j->has_ended = !j->run->stopped;
+  TRY(job_summary(&j->files.job));
+  if (j->has_ended) report(j);
   return OK;
 }
 
@@ -374,9 +357,9 @@ static void job_free(struct find_job *j)
 static int atoms_find(struct find_job *j)
 {
   struct comm *c = &j->run->comm;
+  find_points_sink(j);
   if (j->files.found.is_complete) return comm_agree(c, find_points_end(j, &j->files.start));
   j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
-  find_points_sink(j);
   TRY(find_run(&j->task, c, &j->sink, &j->result));
   return report_phases(c, j->result.phases, FIND_PHASES);
 }
@@ -387,7 +370,6 @@ int fit_find_command(struct run *run, const struct fit_options *o)
   TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   j->run = run;
   j->o = o;
-  j->looked = -1; /* never */
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   task_fill(j);
   TRY(comm_agree(&run->comm, find_task_check(&j->task)));

@@ -9,7 +9,7 @@
 #include "base/sums.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/facts.h"
+#include "job/facts.h"
 #include "cli/threads.h"
 #include "io/classes.h"
 #include "io/inputs.h"

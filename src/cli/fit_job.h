@@ -10,8 +10,7 @@
 #include "cli/command.h"
 #include "cli/encode_files.h"
 #include "cli/fit_files.h"
-#include "cli/fit_page.h"
-#include "cli/fit_parts.h"
+#include "fit/parts.h"
 #include "encode/encode.h"
 #include "fit/fit.h"
 #include "io/rows.h"
@@ -46,10 +45,10 @@ struct fit_job {
   struct fit_sink sink;
   struct fit_result result;
   struct fit_files files;
-  struct fit_page page; /* rank 0 */
-  int has_sweep;        /* is one published, or about to be? */
-  struct phase written; /* FIT_WRITE, as it was when a checkpoint was last waited for */
-  double begun;
+  int has_sweep;                /* is one published, or about to be? */
+  int has_ended;                /* all rows are encoded, too */
+  struct phase written;         /* FIT_WRITE, as it was when a checkpoint was last waited for */
+  double begun, seconds;        /* since then, as run.json says */
   struct encode_files supports; /* the codes of all rows */
   struct row_part part;         /* of the rows, those that a run which is resumed left */
   struct row_source rest;

@@ -2,14 +2,13 @@
  * What a sweep gave is written while the next one computes (job/checkpoint.h). */
 #include "cli/fit_sweeps.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
+#include "cli/fit_report.h"
+#include "cli/fit_summary.h"
 #include "job/agreement.h"
 
 /* What is told at the end. */
@@ -17,36 +16,6 @@ static void sweep_note(struct fit_job *j, const struct fit_point *at, gidx best)
 {
   j->best = at->lines[best];
   if (at->mean) memcpy(j->mean, at->mean, (size_t)j->rows.source.p * sizeof *j->mean);
-}
-
-/* Seconds of what follows the last sweep, where one takes so long: all rows are coded, in the time
- * of a pass over them at most; their file and dictionary.h5 are published as sweeps were.  How fast
- * a file of many bytes is written, those of small dictionaries do not tell. */
-static real end_seconds(const struct fit_job *j, const struct fit_sweep *s, real spent)
-{
-  static const real LEAST_PACE = 1e8; /* bytes a second: hashed, written, read back and synced */
-  const struct phase *write = &j->written;
-  real rows = (real)j->rows.source.n, entry = sizeof(idx) + sizeof(float);
-  real pass = spent * (real)s->parts * rows / (real)s->fitted_rows;
-  if (write->calls == 0) return pass;
-  real pace = fmin(write->seconds / write->work, 1 / LEAST_PACE);
-  return pass + 2 * write->seconds / (real)write->calls + rows * j->files.top_s * entry * pace;
-}
-
-static void line_show(const struct fit_job *j, const struct fit_sweep *s)
-{
-  const struct fit_point *at = &s->point;
-  const struct fit_line *l = &at->lines[at->sweep];
-  real spent = at->sweep ? l->seconds - at->lines[at->sweep - 1].seconds : 0;
-  real most = (real)(j->task.sweeps * s->parts);
-  char pace[96] = "";
-  if (spent > 0)
-    snprintf(pace, sizeof pace, ", %.0f rows/s, at most %.1f s left",
-             (real)s->fitted_rows / (real)s->parts / spent,
-             spent * (most - (real)at->sweep) + end_seconds(j, s, spent));
-  log_info("sweep %3lld: unseen %.6f, fitted %.6f, dead %lld, revived %lld, largest move %.2g%s",
-           (long long)at->sweep, l->held, l->fitted, (long long)l->dead, (long long)l->revived,
-           l->move, pace);
 }
 
 /* What is published from here on names the rows; of those that are in memory part by part, each
@@ -64,12 +33,12 @@ static int sweep_take(void *self, const struct fit_sweep *s)
 {
   struct fit_job *j = self;
   struct comm *c = &j->run->comm;
-  if (c->rank == 0) line_show(j, s);
+  if (c->rank == 0) fit_line_log(j, s);
   TRY(job_wait(&j->files.job));
   j->written = j->result.phases[FIT_WRITE];
   TRY(comm_agree(c, inputs_name(j, s->point.rows_hash, s->point.held_hash)));
   sweep_note(j, &s->point, s->best);
-  j->page.seconds = log_seconds() - j->begun;
+  j->seconds = log_seconds() - j->begun;
   j->has_sweep = 1;
   return fit_files_publish(&j->files, s);
 }
@@ -130,6 +99,7 @@ int fit_sweeps_run(struct fit_job *j)
   const struct fit_point *start = j->task.start;
   struct job *job = &j->files.job;
   job->may_stop = may_stop;
+  job->summary = fit_summary;
   job->of = j;
   j->sink = (struct fit_sink){j,           sweep_take,     stop_look,      within_begin,
                               within_look, job_stops(job), job_wishes(job)};
@@ -137,6 +107,6 @@ int fit_sweeps_run(struct fit_job *j)
   int status = fit_run(&j->task, &j->run->comm, &j->sink, &j->result);
   TRY(job_settle(job, status, &j->result.phases[FIT_SHOW]));
   TRY(inputs_confirm(&j->run->comm));
-  if (!j->run->stopped) sweep_files_over(&j->files.sweep, j->page.sweep);
+  if (!j->run->stopped) sweep_files_over(&j->files.sweep, j->files.reached.sweep);
   return OK;
 }

@@ -12,10 +12,10 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/sums.h"
-#include "cli/advice.h"
-#include "cli/facts.h"
+#include "model/advice.h"
+#include "job/facts.h"
 #include "cli/report.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "comm/buffers.h"
 #include "fit/kept_moves.h"
@@ -188,8 +188,9 @@ static int identity_fill(struct keep_job *j)
 }
 
 /* Rank 0: dictionary.h5 of the sweep that was done. */
-static int dictionary_write(struct keep_job *j)
+static int dictionary_write(void *of)
 {
+  struct keep_job *j = of;
   struct refit_files *f = &j->files;
   struct matrix_output *file = &f->dictionary_file;
   struct kept *w = &j->kept;
@@ -332,9 +333,8 @@ static int sweep_run(struct keep_job *j)
   j->files.facts.sweeps++;
   if (j->c->rank == 0) line_add(j);
   phase_begin(&j->kept.phases[KEPT_WRITE]);
-  run_page_inputs(&j->files.facts.start.inputs);
-  TRY(inputs_confirm(j->c));
-  TRY(comm_agree(j->c, j->c->rank ? OK : dictionary_write(j)));
+  summary_inputs_set(&j->files.facts.start.inputs);
+  TRY(job_checkpoint(&j->files.job));
   phase_end(&j->kept.phases[KEPT_WRITE], 0);
   return OK;
 }
@@ -356,7 +356,7 @@ static int entries_json(const struct keep_job *j, gidx sweeps, uint64_t mark)
   const struct history_line *lines = j->files.lines;
   const struct kept *w = &j->kept;
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "rows", w->rows.total);
   json_long(own, "atoms", w->k);
   json_long(own, "entries", w->rows.entries);
@@ -370,7 +370,7 @@ static int entries_json(const struct keep_job *j, gidx sweeps, uint64_t mark)
     json_real(own, "unseen_before", lines[0].held_out);
     json_real(own, "unseen", w->unseen.metrics.explained_variance);
   }
-  page_hash_tell(own, "fingerprint", mark);
+  json_hash(own, "fingerprint", mark);
   return OK;
 }
 
@@ -446,7 +446,10 @@ static int files_open(struct keep_job *j)
                                     .holdout = o->holdout ? &j->unseen : NULL};
   f->sweeps = o->sweeps;
   f->facts.start = (struct fit_start){.directions = o->directions, .cosine_limit = o->cosine_limit};
-  return refit_files_open(f, j->run, &o->output, o->resume, &inputs);
+  f->saves = dictionary_write;
+  TRY(refit_files_open(f, j->run, &o->output, o->resume, &inputs));
+  f->job.of = j;
+  return OK;
 }
 
 /* Rank 0: a sweep that a refit of another kind has left is none of this job. */

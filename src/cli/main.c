@@ -20,7 +20,7 @@
 #include "cli/command.h"
 #include "cli/gpu_start.h"
 #include "cli/process.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "cli/threads.h"
 #include "comm/launcher.h"
 #include "io/input_file.h"
@@ -194,6 +194,7 @@ static int run_open(struct run *run, void *options, const char **arguments)
   if (!status) watchdog_deadline_set(general->deadline);
   log_begin(run);
   TRY(status);
+  run->wants_json = general->json;
   if (run->comm.rank == 0) TRY(events_open(general->progress_fd));
   general->progress_fd = 0;
   options_log_old();
@@ -267,9 +268,8 @@ int main(int argc, char **argv)
   status = run_open(&run, options, arguments);
   if (!status) status = run.command->run(&run, options, arguments);
   stop_listen_end();
-  if (!status || status == ERR_ANSWER) run_page_end(&run);
-  int told = !status || status == ERR_ANSWER ? run_page_print(&run) : OK;
-  if (!status) status = told;
+  int ended = !status || status == ERR_ANSWER ? summary_end(&run) : OK;
+  if (!status) status = ended;
   if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
   free(run.cores);

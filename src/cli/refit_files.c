@@ -7,7 +7,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/run_page.h"
+#include "job/summary.h"
 #include "io/inputs.h"
 #include "job/agreement.h"
 #include "refit/state_write.h"
@@ -158,6 +158,7 @@ static int supports_write(struct refit_files *f)
 static int save(void *self)
 {
   struct refit_files *f = self;
+  if (f->saves) return f->job.run->comm.rank ? OK : f->saves(f->job.of);
   struct comm *c = comm_whole(f->result.state->c);
   phase_begin(f->write);
   TRY(comm_agree(c, c->rank ? OK : dictionary_write(f)));
@@ -186,7 +187,8 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
                                        .find = find,
                                        .distribute = distribute,
                                        .snapshot = snapshot,
-                                       .save = save};
+                                       .save = save,
+                                       .saves_together = 1};
   f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
   f->sweep.run = run;
   f->sweep.shown = f->job.place.shown;
@@ -207,7 +209,7 @@ static int result_set(struct refit_files *f, const struct refit_result *result)
   f->result = *result;
   f->facts.contents = result->state->contents;
   f->published = f->facts;
-  run_page_inputs(&f->facts.start.inputs);
+  summary_inputs_set(&f->facts.start.inputs);
   return OK;
 }
 

@@ -3,22 +3,16 @@
  * the steps: then those that end before it is there are left out, but for the last one. */
 #include "cli/refit_sweeps.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
-#include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/team.h"
+#include "cli/refit_steps.h"
 #include "job/agreement.h"
-#include "cli/run_page.h"
-#include "model/directions.h"
 #include "model/identity.h"
-#include "refit/color.h"
 #include "refit/frames.h"
-#include "refit/sums.h"
 #include "refit/sweep_end.h"
 
 /* Only where there is something to go on from, and for --max-seconds where some of that is of this
@@ -31,74 +25,6 @@ int refit_may_stop(void *of)
   int has_more = j->files.facts.sweeps > j->resumed || j->files.sweep.saves;
   j->run->max_seconds = has_more ? j->o->max_seconds : 0;
   return has_more || j->files.job.is_resumed;
-}
-
-/* What do the atoms explain of rows that the refit does not see? */
-static int held_judge(struct refit_job *j)
-{
-  struct refit_state *f = &j->state;
-  const struct stops stops = job_stops(&j->files.job);
-  int stopped;
-  if (!j->o->holdout) return OK;
-  TRY(refit_frames_table(f));
-  TRY(comm_agree(j->c, coder_put(&j->coder, f->table)));
-  return judge_rows(&j->judge, &stops, &j->held, &stopped);
-}
-
-/* What metrics and residuals say of the same codes differs by their roundings: far less. */
-#define SAME_VARIANCE 1e-6
-
-/* *explained, on rank 0 <- what the codes of the state explain, by their residuals; warn where a
- * file says something else. */
-static int state_judge(struct refit_job *j, const char *file, real said, real *explained)
-{
-  real rss;
-  TRY(comm_agree(j->c, refit_state_residuals(&j->state)));
-  TRY(refit_rss(&j->state, &rss));
-  if (j->c->rank) return OK;
-  struct metrics m = {.n = j->state.total, .p = j->state.p};
-  metrics_fit(&m, rss, j->tss, 0, 0);
-  *explained = m.explained_variance;
-  if (fabs(said - *explained) > SAME_VARIANCE)
-    log_warn("'%s' says that its codes explain %.6g, with these rows and atoms they explain %.6g: "
-             "were they solved for others?",
-             file, said, *explained);
-  return OK;
-}
-
-int refit_start_judge(struct refit_job *j)
-{
-  const struct supports_input *supports = &j->inputs.supports;
-  real is = 0;
-  refit_start_note(&j->files.facts.start, &j->inputs, &j->state);
-  TRY(state_judge(j, supports->source.name, supports->explained_variance, &is));
-  j->files.facts.start.held.rows = j->judge.hash;
-  TRY(held_judge(j));
-  if (j->c->rank) return OK;
-  gidx dead = 0;
-  for (idx a = 0; a < j->state.k; a++) dead += refit_atom_rows(&j->state, a) == 0;
-  j->files.lines[0] =
-      (struct history_line){.explained_variance = is, .held_out = j->held, .dead = (real)dead};
-  return OK;
-}
-
-/* Round, code and judge the state. */
-static int state_finish(struct refit_job *j, int reroute)
-{
-  struct phase *phase = &j->phases[reroute ? REFIT_ROUTE : REFIT_CODES];
-  int is_there = j->resident.is_on;
-  const struct sweep_end_options options = {reroute || is_there ? &j->coder : NULL,
-                                            is_there ? &j->coded : NULL,
-                                            is_there ? &j->resident : NULL,
-                                            reroute,
-                                            j->state.table,
-                                            j->o->cosine_limit,
-                                            job_stops(&j->files.job)};
-  int stopped;
-  phase_begin(phase);
-  TRY(refit_sweep_end(&j->state, &options, j->density, j->tss, &j->metrics, &stopped));
-  phase_end(phase, 0);
-  return OK;
 }
 
 static struct refit_result result_of(const struct refit_job *j)
@@ -135,40 +61,6 @@ static int sweep_publish(struct refit_job *j)
   if (!j->is_left_out) return sweep_hand_over(j);
   j->files.facts.contents = j->state.contents;
   return OK;
-}
-
-int refit_classes_find(struct refit_job *j)
-{
-  struct class_report report;
-  phase_begin(&j->phases[REFIT_COLOR]);
-  classes_free(&j->classes);
-  TRY(fit_inputs_classes(&j->inputs, &j->state, resident_looker(&j->resident), &j->classes));
-  phase_end(&j->phases[REFIT_COLOR], 0);
-  classes_report(&j->classes, j->state.s, &report);
-  if (j->phases[REFIT_COLOR].calls == 1) color_log(&report);
-  return OK;
-}
-
-static void line_add(struct refit_job *j, const struct sweep_counts *counts)
-{
-  gidx sweep = j->files.facts.sweeps;
-  j->files.lines[sweep] = (struct history_line){.sweep = (real)sweep,
-                                                .explained_variance = j->metrics.explained_variance,
-                                                .held_out = j->held,
-                                                .dead = (real)j->metrics.dead_atoms,
-                                                .accepted = (real)counts->accepted,
-                                                .rejected = (real)counts->rejected,
-                                                .escalated = (real)counts->escalated};
-  char unseen[40] = "";
-  if (j->o->holdout) snprintf(unseen, sizeof unseen, ", unseen %.6g", j->held);
-  log_info("sweep   %lld: explained_variance %.6g -> %.6g%s, steps accepted %lld, rejected %lld, "
-           "escalated %lld",
-           (long long)sweep, j->files.lines[sweep - 1].explained_variance,
-           j->metrics.explained_variance, unseen, (long long)counts->accepted,
-           (long long)counts->rejected, (long long)counts->escalated);
-  j->all.accepted += counts->accepted;
-  j->all.rejected += counts->rejected;
-  j->all.escalated += counts->escalated;
 }
 
 /* Between two atoms: the sweep is saved where that is due, and the job may end.  A run takes some
@@ -247,11 +139,11 @@ static int sweep_run(struct refit_job *j)
   int stopped;
   TRY(steps_take(j, &counts, &stopped));
   if (stopped) return OK;
-  TRY(state_finish(j, j->o->reroute));
-  if (!j->run->stopped) TRY(held_judge(j));
+  TRY(refit_state_finish(j, j->o->reroute));
+  if (!j->run->stopped) TRY(refit_held_out_evaluate(j));
   if (j->run->stopped) return OK;
   j->files.facts.sweeps++;
-  if (j->c->rank == 0) line_add(j, &counts);
+  if (j->c->rank == 0) refit_line_add(j, &counts);
   TRY(sweep_publish(j));
   return j->o->reroute && j->files.facts.sweeps < j->o->sweeps ? refit_classes_find(j) : OK;
 }
@@ -262,43 +154,20 @@ int refit_job_resume(struct refit_job *j)
   uint64_t hash = j->judge.hash, held = j->files.facts.start.held.rows;
   TRY(refit_resume(&j->former, &j->files, &j->state));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
-  TRY(held_judge(j));
+  TRY(refit_held_out_evaluate(j));
   if (j->run->stopped) return OK;
   CHECK(hash == held, ERR_INPUT,
         "'%s' was judged by other held-out rows: rows_hash %016llx, not %016llx; resume with the "
         "same '--holdout'",
         j->files.job.place.shown, (unsigned long long)held, (unsigned long long)hash);
   if (j->former.has_supports)
-    return state_judge(j, j->files.job.more[REFIT_SUPPORTS].shown,
-                       j->former.supports.explained_variance, &is);
-  TRY(state_finish(j, j->o->reroute));
+    return refit_state_evaluate(j, j->files.job.more[REFIT_SUPPORTS].shown,
+                                j->former.supports.explained_variance, &is);
+  TRY(refit_state_finish(j, j->o->reroute));
   if (j->run->stopped) return OK;
   TRY(comm_agree(j->c, refit_contents_check(&j->files, &j->state)));
   const struct refit_result result = result_of(j);
   return refit_supports_publish(&j->files, &result);
-}
-
-/* Where this rank's GPU has all rows they stay there from sweep to sweep. */
-static int rows_settle(struct refit_job *j)
-{
-  struct refit_state *f = &j->state;
-  if (j->rows->size > 1 || !j->coder.device.backend) return OK;
-  if (!strcmp(j->coder.device.kind, "cpu")) return OK;
-  TRY(coded_open(&j->coder, &j->coded, f->n, f->first, f->x, f->atoms, f->score));
-  TRY(coded_put(&j->coder, &j->coded, f->codes));
-  return resident_open(&j->resident, f, &j->coder, &j->coded, f->table, j->o->directions);
-}
-
-/* Of ranks that all have all rows, all or none take their steps on a GPU. */
-static int steps_open(struct refit_job *j)
-{
-  int status = rows_settle(j);
-  uint64_t lacks = !j->resident.is_on;
-  TRY(comm_agree_flags(j->c, status, 0, &lacks));
-  if (!lacks) return OK;
-  resident_close(&j->resident);
-  coded_close(&j->coder, &j->coded);
-  return OK;
 }
 
 /* One rank publishes while it computes. */
@@ -325,7 +194,7 @@ static int sweeps_take(struct refit_job *j)
 
 int refit_sweeps_run(struct refit_job *j)
 {
-  TRY(steps_open(j));
+  TRY(refit_steps_open(j));
   TRY(comm_agree(j->c, beside_begin(j)));
   stop_listen();
   return job_settle(&j->files.job, sweeps_take(j), &j->phases[REFIT_WAIT]);

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The sweeps of a refit: steps, codes, judgement and files of each, and where a run that was
- * stopped goes on.
+ * The sweeps of a refit: when they are saved, left and published, and where a run that was stopped
+ * goes on.
  *
- * Floor: cli. */
+ * Floor: cli.  Collective, unless a comment says otherwise. */
 #ifndef CLI_REFIT_SWEEPS_H
 #define CLI_REFIT_SWEEPS_H
 
 #include "cli/refit_job.h"
 
-/* Line 0 of the history: what the codes explain as they come.  Collective, as all here. */
-int refit_start_judge(struct refit_job *j);
-
 /* Take the place of a run that was stopped.  Where its supports are not of its last sweep, they are
  * made again: their atoms are those of the start, or are routed. */
 int refit_job_resume(struct refit_job *j);
-
-int refit_classes_find(struct refit_job *j);
 
 /* While rows are routed and coded: may the job, which is `of`, end?  Not collective. */
 int refit_may_stop(void *of);

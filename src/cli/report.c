@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "cli/advice.h"
-#include "cli/run_page.h"
+#include "model/advice.h"
+#include "job/summary.h"
 
 struct spread {
   double min, mean, max, sum;
@@ -48,14 +48,14 @@ int report_phases(struct comm *c, const struct phase *phases, int count)
     TRY(spread_over_ranks(c, phases[i].work, all, &work));
     TRY(spread_over_ranks(c, (double)phases[i].calls, all, &calls));
     if (calls.max == 0) continue;
-    run_page_phase(&(struct page_phase){.name = phases[i].name,
-                                        .unit = phases[i].unit,
-                                        .on = phase_on(&phases[i]),
-                                        .calls = (gidx)calls.max,
-                                        .least = seconds.min,
-                                        .mean = seconds.mean,
-                                        .most = seconds.max,
-                                        .work = work.sum});
+    summary_phase_add(&(struct summary_phase){.name = phases[i].name,
+                                              .unit = phases[i].unit,
+                                              .on = phase_on(&phases[i]),
+                                              .calls = (gidx)calls.max,
+                                              .least = seconds.min,
+                                              .mean = seconds.mean,
+                                              .most = seconds.max,
+                                              .work = work.sum});
     const char *on = phase_on(&phases[i]);
     if (phases[i].unit && seconds.max > 0 && work.sum > 0)
       log_info("%-9s %7.0f %9.3f %9.3f %9.3f %9.2f %s/s%s%s", phases[i].name, calls.max,
@@ -138,7 +138,7 @@ int report_filter(struct comm *c, struct screen_counts *counts)
 
 void report_metrics(const struct metrics *m, int has_codes)
 {
-  run_page_metrics(m, has_codes);
+  summary_metrics_set(m, has_codes);
   for (int i = 0; i < metric_count; i++) {
     const struct metric_row *row = &metric_rows[i];
     const char *at = (const char *)m + row->offset;

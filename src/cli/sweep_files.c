@@ -13,9 +13,6 @@
 #include "job/job.h"
 #include "io/inputs.h"
 
-/* Beside the bits of run_stop_asked(). */
-static const uint64_t BY_SECONDS = (uint64_t)1 << 32;
-
 int sweep_files_claim(struct sweep_files *f, const struct output_options *output, int resume)
 {
   TRY(output_place(&f->place, output->output, "sweep.h5", 1));
@@ -115,7 +112,7 @@ int sweep_files_ask(struct sweep_files *f, const struct sweep_point *at, uint64_
   static const double SHORT = 1; /* seconds: then the sweep is rather ended and published */
   struct run *run = f->run;
   *asked = at->after > 0 && at->after < SHORT ? 0 : run_stop_asked(run, f->shown);
-  if (run->comm.rank == 0 && is_due(f, at)) *asked |= BY_SECONDS;
+  if (run->comm.rank == 0 && is_due(f, at)) *asked |= STOPS_SAVE;
   return comm_or(&run->comm, asked, 1);
 }
 
@@ -140,7 +137,7 @@ int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
   f->has = at->atoms;
   f->saves++;
   log_info("saved   %lld atoms of sweep %lld", (long long)at->atoms, (long long)now->sweeps + 1);
-  asked &= ~BY_SECONDS;
+  asked &= ~STOPS_SAVE;
   *stop = asked != 0;
   if (asked) run_stopped(run, f->shown, asked);
   return OK;

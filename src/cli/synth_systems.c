@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "cli/facts.h"
-#include "cli/run_page.h"
+#include "job/facts.h"
+#include "job/summary.h"
 #include "io/systems.h"
 #include "synth/systems.h"
 
@@ -124,12 +124,12 @@ static int plan_print(const struct run *run, const struct systems_run *job)
 static int entries_tell(const struct systems_shape *s, const struct synth_systems_result *r)
 {
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_long(own, "systems", s->count);
   json_long(own, "rows", s->row[s->count]);
   json_long(own, "indefinite", r->kinds[SYNTHETIC_BAD_ROW] + r->kinds[SYNTHETIC_BAD_BORDER]);
   json_long(own, "ill", r->kinds[SYNTHETIC_ILL]);
-  page_hash_tell(own, "fingerprint", r->fingerprint);
+  json_hash(own, "fingerprint", r->fingerprint);
   return OK;
 }
 

@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/facts.h"
-#include "cli/run_page.h"
+#include "job/facts.h"
+#include "job/summary.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "io/truth.h"
@@ -156,12 +156,12 @@ static int files_end(const struct run *run, struct world_run *r)
 static int summary_json(const struct world_run *r)
 {
   struct json *own;
-  TRY(run_page_own(&own));
+  TRY(summary_entries(&own));
   json_object(own, "rows_file");
   json_text(own, "file", r->rows.shown);
   json_long(own, "rows", r->task.n);
   json_long(own, "columns", r->task.world.p);
-  page_hash_tell(own, "fingerprint", r->job.fingerprint);
+  json_hash(own, "fingerprint", r->job.fingerprint);
   json_end(own);
   json_object(own, "truth_file");
   json_text(own, "file", r->truth.shown);

@@ -96,24 +96,6 @@ static int distribute(void *self, struct comm *c)
   return f->job.is_resumed ? start_read(f, c) : OK;
 }
 
-int train_files_open(struct train_files *f, struct run *run, const struct output_options *output,
-                     int resume, const struct run_inputs *inputs)
-{
-  static const struct job_type type = {
-      .file = "dictionary.h5", .more = {"state.h5"}, .find = find, .distribute = distribute};
-  f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
-  int status = arena_alloc(&f->arena, &f->bias, f->k, sizeof *f->bias);
-  if (!status) status = arena_alloc(&f->arena, &f->threshold, f->k, sizeof *f->threshold);
-  TRY(comm_agree(&run->comm, status));
-  return job_open(&f->job, inputs);
-}
-
-void train_files_free(struct train_files *f)
-{
-  arena_free(&f->arena);
-  *f = (struct train_files){0};
-}
-
 static int lines_make(const struct train_point *p, struct arena *arena,
                       struct training_line **lines)
 {
@@ -151,9 +133,10 @@ static struct stored_encoder encoder_of(struct train_files *f, const struct trai
                                              .threshold = is_batch ? f->threshold : NULL}};
 }
 
-static int file_write(struct train_files *f, const struct run *run, const struct train_point *p,
-                      const char *path, int is_end)
+static int file_write(struct train_files *f, const char *path, int is_end)
 {
+  const struct train_point *p = &f->point;
+  struct run *run = f->job.run;
   struct run_fact facts[MAX_FACTS];
   struct training_record record = {.step = p->step,
                                    .count = p->count,
@@ -164,6 +147,8 @@ static int file_write(struct train_files *f, const struct run *run, const struct
   struct stored_encoder encoder = encoder_of(f, p);
   struct training_line *lines;
   struct arena arena = {0};
+  TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
+  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
   TRY(lines_make(p, &arena, &lines));
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
   const struct h5_file *h5 = &f->file.result.h5;
@@ -180,13 +165,43 @@ static int file_write(struct train_files *f, const struct run *run, const struct
   return OK;
 }
 
-int train_files_write(struct train_files *f, struct run *run, const struct train_point *p,
-                      int is_end)
+static int save(void *self)
 {
-  TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
-  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
-  if (!is_end) return file_write(f, run, p, f->job.more[0].file, 0);
-  TRY(file_write(f, run, p, f->job.place.file, 1));
+  struct train_files *f = self;
+  return file_write(f, f->job.more[0].file, 0);
+}
+
+static int end(void *self)
+{
+  struct train_files *f = self;
+  TRY(file_write(f, f->job.place.file, 1));
   output_remove(f->job.more[0].file);
   return OK;
+}
+
+int train_files_publish(struct train_files *f, const struct train_point *p, int is_end)
+{
+  f->point = *p;
+  return is_end ? job_finish(&f->job, end, f) : job_checkpoint(&f->job);
+}
+
+int train_files_open(struct train_files *f, struct run *run, const struct output_options *output,
+                     int resume, const struct run_inputs *inputs)
+{
+  static const struct job_type type = {.file = "dictionary.h5",
+                                       .more = {"state.h5"},
+                                       .find = find,
+                                       .distribute = distribute,
+                                       .save = save};
+  f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
+  int status = arena_alloc(&f->arena, &f->bias, f->k, sizeof *f->bias);
+  if (!status) status = arena_alloc(&f->arena, &f->threshold, f->k, sizeof *f->threshold);
+  TRY(comm_agree(&run->comm, status));
+  return job_open(&f->job, inputs);
+}
+
+void train_files_free(struct train_files *f)
+{
+  arena_free(&f->arena);
+  *f = (struct train_files){0};
 }

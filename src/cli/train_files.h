@@ -10,7 +10,7 @@
 
 #include "io/dictionary.h"
 #include "io/training.h"
-#include "job/job.h"
+#include "job/checkpoint.h"
 #include "train/train.h"
 
 struct train_files {
@@ -29,6 +29,7 @@ struct train_files {
   } found;                           /* of the file that is there; on every rank */
   struct training_line *found_lines; /* rank 0 */
   float *bias, *threshold;           /* [k] for rows as they are */
+  struct train_point point;          /* that is being published */
   struct matrix_output file;         /* being written, on rank 0 */
   struct arena arena;
 };
@@ -40,8 +41,7 @@ int train_files_open(struct train_files *files, struct run *run,
                      const struct run_inputs *inputs);
 void train_files_free(struct train_files *files);
 
-/* Write what was reached: state.h5, or at the end dictionary.h5.  Rank 0 alone. */
-int train_files_write(struct train_files *files, struct run *run, const struct train_point *point,
-                      int is_end);
+/* Publish what was reached: state.h5, or at the end dictionary.h5.  Collective. */
+int train_files_publish(struct train_files *files, const struct train_point *point, int is_end);
 
 #endif

@@ -46,9 +46,11 @@ struct train_job {
   struct identity inputs;
   struct train_line *lines; /* [lines_max] */
   gidx count, lines_max;
-  gidx shown;           /* lines that were */
-  gidx looks;           /* at what asks to stop: before the first step, and in each */
-  real stepped, looked; /* seconds: the first one; when a file called STOP was looked for */
+  gidx step;     /* that was reached */
+  int has_ended; /* no more steps are taken */
+  gidx shown;    /* lines that were */
+  gidx polls;    /* of what asks to stop: before the first step, and in each */
+  real stepped;  /* seconds: the first one */
   double begun;
   struct arena arena;
 };

@@ -11,7 +11,4 @@
 /* j->sink <- what train_run() calls. */
 void train_points_sink(struct train_job *j);
 
-/* For run.json, after so many steps: at the end, or while the run goes on.  Rank 0. */
-int train_points_tell(const struct train_job *j, gidx steps, int is_end);
-
 #endif

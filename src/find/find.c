@@ -36,9 +36,6 @@ static const struct phase phase_names[FIND_PHASES] = {
     [FIND_WRITE] = {.name = "write"},
 };
 
-/* Among what asks to stop: that a state is due. */
-static const uint64_t SAVE = UINT64_C(1) << 63;
-
 static int mean_find(struct finder *f)
 {
   const struct find_point *start = f->task->start;
@@ -148,7 +145,6 @@ static int point_show(struct finder *f, enum find_reason why)
   phase_begin(write);
   TRY(f->sink->point(f->sink->self, &point, why));
   phase_end(write, 0);
-  if (why == FIND_STATE) f->saved = log_seconds();
   return OK;
 }
 
@@ -183,12 +179,6 @@ static int line_add(struct finder *f, const struct find_step *step)
   return comm_broadcast(f->c, &line->seconds, 1, sizeof line->seconds);
 }
 
-static uint64_t update_asked(struct finder *f)
-{
-  int is_due = f->c->rank == 0 && log_seconds() - f->saved >= f->sink->save_seconds;
-  return stops_asked(&f->sink->stops) | (is_due ? SAVE : 0);
-}
-
 /* Add the codes of the update's batches up; *asked <- what asks to stop, which leaves it. */
 static int batches_add(struct finder *f, const struct find_step *step, uint64_t *asked)
 {
@@ -204,7 +194,7 @@ static int batches_add(struct finder *f, const struct find_step *step, uint64_t 
   for (gidx b = 0; b < step->batches; b++) {
     *asked = b ? stops_asked(&f->sink->stops) : *asked;
     TRY(comm_agree_flags(f->c, OK, 0, asked));
-    if (*asked & ~SAVE) return OK;
+    if (*asked & ~STOPS_SAVE) return OK;
     TRY(batch_read(f, step->first + b));
     TRY(batch_code(f, &choice));
     phase_begin(sums);
@@ -217,7 +207,7 @@ static int batches_add(struct finder *f, const struct find_step *step, uint64_t 
 static int update_run(struct finder *f, const struct find_step *step, uint64_t *asked)
 {
   TRY(batches_add(f, step, asked));
-  if (*asked & ~SAVE) return OK;
+  if (*asked & ~STOPS_SAVE) return OK;
   f->ridge = find_ridge(&f->task->recipe, step, f->fired_rows, f->square);
   TRY(atoms_move(f));
   if (step->replaces) TRY(atoms_replace(f));
@@ -239,16 +229,15 @@ static int updates_run(struct finder *f)
 {
   struct progress progress;
   gidx all = f->result->all;
-  f->saved = log_seconds();
   progress_start(&progress, "find", "updates", all);
   progress.before = f->update;
   while (f->update < all) {
     struct find_step step = find_plan_step(&f->plan, f->update);
-    uint64_t asked = update_asked(f);
+    uint64_t asked = stops_asked(&f->sink->stops);
     TRY(update_run(f, &step, &asked));
-    if (asked & ~SAVE) {
+    if (asked & ~STOPS_SAVE) {
       f->result->stopped = 1;
-      f->sink->stops.stopped(f->sink->stops.self, asked & ~SAVE);
+      f->sink->stops.stopped(f->sink->stops.self, asked & ~STOPS_SAVE);
       return point_show(f, FIND_STATE);
     }
     progress_show(&progress, f->update);

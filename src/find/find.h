@@ -96,7 +96,6 @@ enum find_reason { FIND_LINE, FIND_STATE, FIND_END };
 struct find_sink {
   void *self;
   int (*point)(void *self, const struct find_point *point, enum find_reason why); /* collective */
-  real save_seconds;    /* after the last state, and the update in work, another one follows */
   struct stops stops;   /* asked before each batch: what is done of the update is then lost */
   struct stops reading; /* asked while the rows are read for their mean: all is then lost */
 };

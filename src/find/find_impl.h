@@ -128,7 +128,7 @@ struct finder {
   idx *counts, *more; /* [size] */
   gidx *ties;         /* [size] */
   uint64_t rows_hash;
-  double begun, saved;
+  double begun;
   struct arena arena;
 };
 

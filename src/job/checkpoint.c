@@ -2,8 +2,10 @@
  * One worker, which begins with the first checkpoint. */
 #include "job/checkpoint.h"
 
+#include "base/log.h"
 #include "base/status.h"
 #include "job/agreement.h"
+#include "job/summary.h"
 
 int job_wait(struct job *job)
 {
@@ -17,12 +19,31 @@ int job_is_saving(struct job *job)
   return job->writer.state && worker_is_busy(&job->writer);
 }
 
+int job_summary(const struct job *job)
+{
+  struct json *own;
+  TRY(summary_entries(&own));
+  return job->summary(job->of, own);
+}
+
+/* On rank 0, in the writer's thread or not; or on all ranks. */
+static int state_save(void *self)
+{
+  struct job *job = self;
+  int rank = job->run->comm.rank;
+  if (rank == 0 || job->type->saves_together) TRY(job->type->save(job->self));
+  if (rank || !job->summary) return OK;
+  TRY(job_summary(job));
+  summary_write(job->run);
+  return OK;
+}
+
 static int writer_start(struct job *job)
 {
   TRY(job->type->snapshot(job->self));
   if (job->run->comm.rank) return OK;
   if (!job->writer.state) TRY(worker_open(&job->writer));
-  return worker_start(&job->writer, job->type->save, job->self);
+  return worker_start(&job->writer, state_save, job);
 }
 
 int job_checkpoint(struct job *job)
@@ -30,7 +51,9 @@ int job_checkpoint(struct job *job)
   struct comm *c = &job->run->comm;
   TRY(job_wait(job));
   TRY(inputs_confirm(c));
-  return comm_agree(c, job->writes_beside ? writer_start(job) : job->type->save(job->self));
+  TRY(comm_agree(c, job->writes_beside ? writer_start(job) : state_save(job)));
+  job->due = log_seconds() + job->save_seconds;
+  return OK;
 }
 
 int job_settle(struct job *job, int status, struct phase *wait)

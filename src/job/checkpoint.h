@@ -20,6 +20,10 @@ int job_checkpoint(struct job *job);
 /* Wait for what is being published; its status. */
 int job_wait(struct job *job);
 
+/* The entries of the job for run.json, which is written behind a checkpoint, and by main at the end
+ * of the run.  Rank 0 alone. */
+int job_summary(const struct job *job);
+
 /* Is something being published?  Not collective. */
 int job_is_saving(struct job *job);
 

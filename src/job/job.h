@@ -42,9 +42,10 @@ struct job_type {
   /* Begin the result with what it has. */
   int (*begin)(void *self, struct comm *c);
   /* Of what is published while the job goes on (checkpoint.h): copy what save() reads, on every
-   * rank; and publish it, in a thread of rank 0, or on every rank. */
+   * rank; and publish it. */
   int (*snapshot)(void *self);
   int (*save)(void *self);
+  int saves_together; /* save() is collective where no thread calls it; else rank 0 calls it */
 };
 
 struct job {
@@ -66,7 +67,15 @@ struct job {
   /* Set by the caller, with `of`; NULL: always.  Between two steps: is there enough to go on from
    * that the job may end here, and is it time to ask what asks it to? */
   int (*may_stop)(void *of);
+  /* What run.json says of the job so far, after each checkpoint; NULL: it is written at the end. */
+  int (*summary)(const void *of, struct json *own);
   void *of;
+  int saves;         /* a stop may also ask to save what there is, and go on (STOPS_SAVE): */
+  real save_seconds; /* when so many have passed since a checkpoint, */
+  real due;          /* at this time; 0: counted from the first poll on */
+  int is_save_asked; /* on every rank: the algorithm ends for that alone */
+  real poll_seconds; /* between two looks at what asks it to stop, which may be far away */
+  real polled;       /* when that was done last; 0: never */
 };
 
 /* Of a job with several files: '--output' has to be a folder.  ERR_USAGE.  Not collective. */

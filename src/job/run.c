@@ -44,7 +44,7 @@ static int place_begin(struct run *run, const struct output_place *place,
                        const struct run_inputs *inputs, int appends)
 {
   if (run->comm.rank != 0) return OK;
-  memcpy(run->page, place->page, sizeof run->page);
+  memcpy(run->summary, place->page, sizeof run->summary);
   memcpy(run->result, place->shown, sizeof run->result);
   used_name(place, run->used, sizeof run->used);
   TRY(outputs_check_inputs(inputs->name, MAX_INPUTS, run->deck));

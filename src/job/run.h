@@ -26,10 +26,13 @@ struct command {
   int (*run)(struct run *run, const void *options, const char **arguments);
 };
 
-/* Which program this is: its version, and log(), which writes a line of it. */
+/* Which program this is. */
+struct json;
 struct program {
   const char *version, *revision;
-  void (*log)(void);
+  void (*log)(void);                   /* a line of it */
+  void (*libraries)(struct json *out); /* an entry: what is linked */
+  const char *(*job)(void);            /* of the batch system; NULL: none */
 };
 
 /* What main hands to a command.
@@ -54,11 +57,11 @@ struct run {
   char title[48];                /* "sagitta encode" */
   int unread;                    /* nobody reads what was written to stdout */
   int stopped;                   /* the job was asked to stop, and did at a safe point */
-  real max_seconds;  /* after so many since the start safe points stop it; 0: no limit */
-  char page[4096];   /* rank 0, after run_begin_at(): where run.json is to be (run_page.h) */
-  char result[4096]; /* and the result, as it was asked for */
-  char used[4096];   /* and used.in, as it is typed */
-  int has_page;      /* the command writes it itself */
+  real max_seconds;   /* after so many since the start safe points stop it; 0: no limit */
+  int wants_json;     /* --json */
+  char summary[4096]; /* rank 0, after run_begin_at(): where run.json is to be (summary.h) */
+  char result[4096];  /* and the result, as it was asked for */
+  char used[4096];    /* and used.in, as it is typed */
 };
 
 struct output_options {

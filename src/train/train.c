@@ -40,8 +40,7 @@ struct train {
   struct train_line *lines; /* [steps / every + 3] */
   gidx count;               /* of lines */
   uint64_t rows_hash, unit; /* struct train_point */
-  double begun, saved;      /* seconds; the last state, or the first step */
-  struct stops looks;       /* the sink's, and whether a state is due */
+  double begun;             /* seconds */
   struct arena arena;
 };
 
@@ -141,19 +140,9 @@ static struct stepper stepper_of(struct train *j, struct device *device)
                           .device = device,
                           .state = &j->state,
                           .phases = j->result->phases,
-                          .stops = &j->looks,
+                          .stops = &j->sink->stops,
                           .batch = j->task->batch,
                           .precision = j->task->precision};
-}
-
-/* Among what asks to stop: that a state is due. */
-static const uint64_t SAVE = UINT64_C(1) << 63;
-
-static uint64_t step_asked(void *self)
-{
-  const struct train *j = self;
-  int is_due = j->c->rank == 0 && log_seconds() - j->saved >= j->sink->save_seconds;
-  return stops_asked(&j->sink->stops) | (is_due ? SAVE : 0);
 }
 
 static struct device_options device_options_of(const struct train *j, const char *kind)
@@ -379,7 +368,6 @@ static int point_show(struct train *j, enum train_reason why)
   phase_begin(write);
   TRY(j->sink->point(j->sink->self, &point, why));
   phase_end(write, 0);
-  if (why == TRAIN_STATE) j->saved = log_seconds();
   return OK;
 }
 
@@ -453,18 +441,17 @@ static int steps_stop(struct train *j, uint64_t asked)
 static int steps_run(struct train *j)
 {
   struct progress progress;
-  j->saved = log_seconds();
-  uint64_t asked = j->step < j->steps ? stops_asked(&j->looks) : 0;
+  uint64_t asked = j->step < j->steps ? stops_asked(&j->sink->stops) : 0;
   TRY(comm_agree_flags(j->c, OK, 0, &asked));
   progress_start(&progress, "train", "rows", rows_taken(j, j->steps));
   progress.before = rows_taken(j, j->step);
   while (j->step < j->steps) {
-    if (asked & ~SAVE) return steps_stop(j, asked & ~SAVE);
+    if (asked & ~STOPS_SAVE) return steps_stop(j, asked & ~STOPS_SAVE);
     if (line_is_due(j)) {
       TRY(line_add(j));
       TRY(point_show(j, TRAIN_LINE));
     }
-    if (asked & SAVE) TRY(state_save(j));
+    if (asked & STOPS_SAVE) TRY(state_save(j));
     TRY(step_run(j));
     asked = j->stepper.asked;
     progress_show(&progress, rows_taken(j, j->step));
@@ -516,7 +503,6 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
   j->task = task;
   j->c = c;
   j->sink = sink;
-  j->looks = (struct stops){.asked = step_asked, .self = j};
   j->result = result;
   j->begun = log_seconds();
   memcpy(result->phases, phase_names, sizeof phase_names);

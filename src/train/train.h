@@ -78,8 +78,7 @@ enum train_reason { TRAIN_LINE, TRAIN_STATE, TRAIN_END };
 struct train_sink {
   void *self;
   int (*point)(void *self, const struct train_point *point, enum train_reason why); /* collective */
-  real save_seconds;    /* after the last state, and the step in work, another one follows */
-  struct stops stops;   /* looked at before the first step and in each */
+  struct stops stops;   /* polled before the first step and in each; some ask for a state alone */
   struct stops reading; /* asked while the rows are read for their mean: all is then lost */
 };
 

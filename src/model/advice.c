@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One function for each warning: its condition, and what to do. */
-#include "cli/advice.h"
+#include "model/advice.h"
 
 #include <stdlib.h>
 
@@ -40,13 +40,13 @@ void advice_metrics(const struct metrics *m, const char *what)
   advice_explained(m->explained_variance, what);
 }
 
-void advice_mean(const struct metrics *m, const char *atoms, const char *mend)
+void advice_mean(const struct metrics *m, const char *atoms, const char *advice)
 {
   static const real MUCH = 0.5, WELL = 0.9;
   if (!(m->mean_share > MUCH) || m->explained_variance > WELL) return;
   log_warn_named("no-mean",
                  "'%s' brings no mean, and that of the rows has %.4g of their squares: %s", atoms,
-                 m->mean_share, mend);
+                 m->mean_share, advice);
 }
 
 /* *share <- that of the mean of x[n][p] in its squares. */
@@ -59,7 +59,7 @@ static void share_find(const float *x, idx n, idx p, real *mean, real *share)
   *share = squares > 0 ? (real)n * of_mean / squares : 0;
 }
 
-void advice_first_mean(const struct row_source *rows, const char *atoms, const char *mend)
+void advice_first_mean(const struct row_source *rows, const char *atoms, const char *advice)
 {
   struct metrics m = {.explained_variance = nan_canonical()};
   idx n = (idx)imin(rows->n, SHIFT_ROWS), p = rows->p;
@@ -68,7 +68,7 @@ void advice_first_mean(const struct row_source *rows, const char *atoms, const c
   int status = x && mean ? rows->read(rows->self, 0, n, x) : OK;
   if (x && mean && !status) share_find(x, n, p, mean, &m.mean_share);
   if (status) status_clear();
-  advice_mean(&m, atoms, mend);
+  advice_mean(&m, atoms, advice);
   free(x);
   free(mean);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One word or one number. */
-#include "cli/fit_parts.h"
+#include "fit/parts.h"
 
 #include <ctype.h>
 #include <errno.h>

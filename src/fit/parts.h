@@ -2,14 +2,13 @@
  * How many rows of a fit are in memory at a time: as --minibatch says, as the run had it that is
  * resumed, or as memory allows.
  *
- * Floor: cli.
+ * Floor: fit.
  *
  * The atoms depend on the number.  So it is settled once, and from then on it is an option like any
  * other: used.in, run.json, dictionary.h5 and what --resume compares have it. */
-#ifndef CLI_FIT_PARTS_H
-#define CLI_FIT_PARTS_H
+#ifndef FIT_PARTS_H
+#define FIT_PARTS_H
 
-#include "cli/command.h"
 #include "fit/fit.h"
 
 struct fit_parts {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Warnings of what is computed rightly, and may mislead: doc/mislead.md explains each.
  *
- * Floor: cli.  They follow from the inputs and from sums in the order of (N.0), so that they are
+ * Floor: model.  They follow from the inputs and from sums in the order of (N.0), so that they are
  * the same on any number of ranks.  Rank 0 logs; not collective. */
-#ifndef CLI_ADVICE_H
-#define CLI_ADVICE_H
+#ifndef MODEL_ADVICE_H
+#define MODEL_ADVICE_H
 
 #include "model/results.h"
 #include "model/rows.h"
@@ -22,10 +22,10 @@ void advice_explained(real explained, const char *what);
 void advice_metrics(const struct metrics *m, const char *what);
 
 /* Of rows that no mean was subtracted from: has their own more than half of their squares, and is
- * less than 0.9 of them explained?  mend: what to do. */
-void advice_mean(const struct metrics *m, const char *atoms, const char *mend);
+ * less than 0.9 of them explained?  advice: what to do. */
+void advice_mean(const struct metrics *m, const char *atoms, const char *advice);
 /* The same by the first rows alone, where codes are not solved.  On rank 0, which reads them; what
  * cannot be read says nothing here. */
-void advice_first_mean(const struct row_source *rows, const char *atoms, const char *mend);
+void advice_first_mean(const struct row_source *rows, const char *atoms, const char *advice);
 
 #endif

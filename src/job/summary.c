@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The page is put together in memory, and is then one write to a temporary file. */
-#include "cli/run_page.h"
+ * The text is put together in memory, and is then one write to a temporary file. */
+#include "job/summary.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,47 +12,52 @@
 #include "base/options_write.h"
 #include "base/status.h"
 #include "base/watchdog.h"
-#include "cli/about.h"
-#include "cli/facts.h"
 #include "io/companions.h"
 #include "io/temporary.h"
+#include "job/facts.h"
 
-enum { PAGE_VERSION = 1, MAX_PHASES = 48 };
+enum { SUMMARY_VERSION = 1, MAX_PHASES = 48 };
 
 static struct {
-  struct page_phase phases[MAX_PHASES];
-  int n_phases, has_metrics, has_codes;
+  struct summary_phase phases[MAX_PHASES];
+  int n_phases, has_metrics, has_codes, has_ended;
   struct metrics metrics;
   struct identity inputs;
   char device[280];
-  struct json own; /* entries, as they stand in an object */
+  const char *format; /* of a command whose entries are all; NULL: none */
+  struct json own;    /* entries, as they stand in an object */
   char *own_text;
   size_t own_bytes;
 } noted;
 
-void run_page_phase(const struct page_phase *phase)
+void summary_phase_add(const struct summary_phase *phase)
 {
   if (noted.n_phases < MAX_PHASES) noted.phases[noted.n_phases++] = *phase;
 }
 
-void run_page_metrics(const struct metrics *metrics, int has_codes)
+void summary_metrics_set(const struct metrics *metrics, int has_codes)
 {
   noted.metrics = *metrics;
   noted.has_codes = has_codes;
   noted.has_metrics = 1;
 }
 
-void run_page_device(const char *device)
+void summary_device_set(const char *device)
 {
   snprintf(noted.device, sizeof noted.device, "%s", device);
 }
 
-void run_page_inputs(const struct identity *inputs)
+void summary_inputs_set(const struct identity *inputs)
 {
   noted.inputs = *inputs;
 }
 
-int run_page_own(struct json **j)
+void summary_format_set(const char *format)
+{
+  noted.format = format;
+}
+
+int summary_entries(struct json **j)
 {
   FILE *memory = noted.own.out ? noted.own.out : open_memstream(&noted.own_text, &noted.own_bytes);
   CHECK(memory, ERR_MEMORY, "cannot allocate the entries of run.json");
@@ -61,14 +66,7 @@ int run_page_own(struct json **j)
   return OK;
 }
 
-void page_hash_tell(struct json *j, const char *key, uint64_t hash)
-{
-  char text[24];
-  snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
-  json_text(j, key, text);
-}
-
-void page_metrics_tell(const struct metrics *m, int has_codes, struct json *j)
+void metrics_json(const struct metrics *m, int has_codes, struct json *j)
 {
   json_object(j, "metrics");
   for (int i = 0; i < metric_count; i++) {
@@ -87,21 +85,8 @@ void page_metrics_tell(const struct metrics *m, int has_codes, struct json *j)
   json_end(j);
 }
 
-static void libraries_tell(struct json *j)
-{
-  struct about a;
-  about_find(&a);
-  json_object(j, "libraries");
-  json_text(j, "compiler", a.compiler);
-  json_text(j, "mpi", a.mpi);
-  json_text(j, "hdf5", a.hdf5);
-  json_text(j, "cuda", a.cuda);
-  json_text(j, "nccl", a.nccl);
-  json_end(j);
-}
-
 /* Where each rank is, the cores that it may use, and its threads once they are known. */
-static void seats_tell(const struct run *run, struct json *j)
+static void seats_json(const struct run *run, struct json *j)
 {
   char cores[1024];
   json_array(j, "seats");
@@ -118,28 +103,28 @@ static void seats_tell(const struct run *run, struct json *j)
 }
 
 /* What /run of a result says too, and where the run is. */
-static void run_tell(const struct run *run, struct json *j)
+static void run_json(const struct run *run, struct json *j)
 {
-  static const char *const told[] = {"version", "revision", "command", "host", "started"};
+  static const char *const names[] = {"version", "revision", "command", "host", "started"};
   struct run_fact facts[MAX_FACTS];
   int n = run_facts(run, NULL, 0, facts);
   for (int i = 0; i < n; i++)
-    for (int k = 0; k < LENGTH(told); k++)
-      if (strcmp(facts[i].name, told[k]) == 0) json_text(j, told[k], facts[i].text);
+    for (int k = 0; k < LENGTH(names); k++)
+      if (strcmp(facts[i].name, names[k]) == 0) json_text(j, names[k], facts[i].text);
   json_object(j, "options");
   options_json(run->command->options, run->options, j);
   json_end(j);
-  libraries_tell(j);
-  json_text(j, "job", about_job());
+  run->program->libraries(j);
+  json_text(j, "job", run->program->job());
   json_long(j, "ranks", run->comm.size);
-  seats_tell(run, j);
+  seats_json(run, j);
 }
 
-static void phases_tell(struct json *j)
+static void phases_json(struct json *j)
 {
   json_array(j, "phases");
   for (int i = 0; i < noted.n_phases; i++) {
-    const struct page_phase *p = &noted.phases[i];
+    const struct summary_phase *p = &noted.phases[i];
     json_object(j, NULL);
     json_text(j, "name", p->name);
     json_long(j, "calls", p->calls);
@@ -154,38 +139,36 @@ static void phases_tell(struct json *j)
   json_end(j);
 }
 
-/* Entries of a command that has none of its own. */
-static void own_tell(const void *self, struct json *j)
+/* The command's own entries, and unless these are all the others. */
+static void entries_json(const struct run *run, struct json *j)
 {
   static const char *const names[] = {"rows_hash",  "dictionary_hash", "supports_hash",
                                       "codes_hash", "classes_hash",    "encoder_hash"};
   const uint64_t hashes[] = {noted.inputs.rows,  noted.inputs.dictionary, noted.inputs.supports,
                              noted.inputs.codes, noted.inputs.classes,    noted.inputs.encoder};
-  const struct run *run = self;
   if (noted.own.out && !fflush(noted.own.out)) fputs(noted.own_text, j->out);
+  if (noted.format) return;
   json_text(j, "device", *noted.device ? noted.device : NULL);
   json_object(j, "inputs");
   for (int i = 0; i < LENGTH(names); i++)
-    if (hashes[i]) page_hash_tell(j, names[i], hashes[i]);
+    if (hashes[i]) json_hash(j, names[i], hashes[i]);
   json_end(j);
-  if (noted.has_metrics) page_metrics_tell(&noted.metrics, noted.has_codes, j);
+  if (noted.has_metrics) metrics_json(&noted.metrics, noted.has_codes, j);
   json_real(j, "seconds", log_seconds());
   json_flag(j, "stopped", run->stopped);
 }
 
-/* *text <- the page, which the caller frees. */
-static int page_make(const struct run *run, const char *format,
-                     void (*tell)(const void *, struct json *), const void *self, char **text,
-                     size_t *bytes)
+/* *text <- all of it, which the caller frees. */
+static int text_make(const struct run *run, char **text, size_t *bytes)
 {
   struct json j = {.out = open_memstream(text, bytes)};
   CHECK(j.out, ERR_MEMORY, "cannot allocate run.json");
   json_object(&j, NULL);
-  json_text(&j, "format", format);
-  json_long(&j, "format_version", PAGE_VERSION);
-  run_tell(run, &j);
-  tell(self, &j);
-  phases_tell(&j);
+  json_text(&j, "format", noted.format ? noted.format : "sagitta run");
+  json_long(&j, "format_version", SUMMARY_VERSION);
+  run_json(run, &j);
+  entries_json(run, &j);
+  phases_json(&j);
   json_end(&j);
   int failed = ferror(j.out) != 0;
   failed = fclose(j.out) || failed;
@@ -221,49 +204,45 @@ static int text_publish(const char *path, const char *text, size_t bytes)
   return status;
 }
 
-void run_page_write(const struct run *run, const char *format,
-                    void (*tell)(const void *self, struct json *j), const void *self)
+static void file_write(const struct run *run)
 {
   char *text = NULL;
   size_t bytes = 0;
-  int status = page_make(run, format, tell, self, &text, &bytes);
-  if (!status) status = text_publish(run->page, text, bytes);
+  int status = text_make(run, &text, &bytes);
+  if (!status) status = text_publish(run->summary, text, bytes);
   free(text);
   if (!status) return;
   log_warn("%s: what is there is not of the last %s", status_message(),
-           run->has_page ? "sweep" : "run");
+           noted.format ? "sweep" : "run");
   status_clear();
 }
 
-void run_page_now(const struct run *run)
+void summary_write(const struct run *run)
 {
-  if (run->comm.rank || !*run->page) return;
-  run_page_write(run, "sagitta run", own_tell, run);
+  if (run->comm.rank || !*run->summary) return;
+  file_write(run);
   if (noted.own.out) fclose(noted.own.out);
   free(noted.own_text);
   noted.own = (struct json){0};
   noted.own_text = NULL;
 }
 
-void run_page_end(const struct run *run)
-{
-  if (run->comm.rank || !*run->page || run->has_page || !companions_are_published()) return;
-  run_page_write(run, "sagitta run", own_tell, run);
-}
-
-int run_page_print_own(const struct run *run, void (*tell)(const void *, struct json *),
-                       const void *self)
+static int entries_print(const struct run *run)
 {
   struct json j;
-  if (run->comm.rank || !facts_wanted(run) || facts_are_printed()) return OK;
+  if (!facts_wanted(run) || facts_are_printed()) return OK;
   TRY(facts_begin(run, &j));
   json_text(&j, "result", *run->result ? run->result : NULL);
-  tell(self, &j);
-  phases_tell(&j);
+  entries_json(run, &j);
+  phases_json(&j);
   return facts_end(&j);
 }
 
-int run_page_print(const struct run *run)
+int summary_end(const struct run *run)
 {
-  return run_page_print_own(run, own_tell, run);
+  int has_result = noted.format || companions_are_published();
+  if (run->comm.rank || noted.has_ended) return OK;
+  noted.has_ended = 1;
+  if (*run->summary && has_result) file_write(run);
+  return entries_print(run);
 }

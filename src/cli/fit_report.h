@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a fit says in its log.
+ *
+ * Floor: cli.  Rank 0 alone; not collective. */
+#ifndef CLI_FIT_REPORT_H
+#define CLI_FIT_REPORT_H
+
+#include "cli/fit_job.h"
+
+/* Behind a sweep: its line, with the pace and how long the rest takes at most. */
+void fit_line_log(const struct fit_job *j, const struct fit_sweep *sweep);
+
+/* At the end, when all rows are encoded. */
+void fit_report(struct fit_job *j);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lines come between steps, figures at the end. */
+#include "cli/train_report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "model/split.h"
+
+void train_line_log(struct train_job *j, const struct train_point *p)
+{
+  const struct train_line *l = &p->lines[j->shown++];
+  gidx all = j->task.steps ? j->task.steps : j->task.epochs * j->result.steps_each;
+  const struct train_line *before = l > p->lines ? l - 1 : l;
+  char pace[96] = "", codes[32] = "";
+  real spent = l->seconds - before->seconds, steps = (real)(l->step - before->step);
+  if (spent > 0 && steps > 0 && before->seconds > 0)
+    snprintf(pace, sizeof pace, ", %.0f rows/s, %.0f s left", steps * j->task.batch / spent,
+             spent / steps * (real)(all - l->step));
+  if (j->task.sizes.l0 > 0 && !isnan(l->l0)) snprintf(codes, sizeof codes, ", l0 %.2f", l->l0);
+  log_info("step %6lld of %lld: unseen %.6f%s, batches %.6f, dead %lld%s", (long long)l->step,
+           (long long)all, l->held, codes, l->fitted, (long long)l->dead, pace);
+}
+
+void train_outcome_check(const struct train_job *j, const struct train_point *p)
+{
+  const struct train_line *last = &p->lines[p->count - 1];
+  int is_held = j->result.held_rows > 0;
+  real explained = is_held ? last->held : last->fitted;
+  if (p->step > 0 && !(explained >= 0))
+    log_warn("what was learned explains %.6g of the %s rows, and no atoms at all explain 0: lower "
+             "--lr, which is %g, or take more steps",
+             explained, is_held ? "unseen" : "last", j->task.rate);
+}
+
+/* How many codes rows have. */
+static void codes_format(const struct train_job *j, const char *form, idx s, char out[48])
+{
+  if (j->task.sizes.l0 > 0)
+    snprintf(out, 48, "l0=%.17g", j->task.sizes.l0);
+  else
+    snprintf(out, 48, "%s=%d", form, s);
+}
+
+void train_report(const struct train_job *j)
+{
+  const struct train_result *r = &j->result;
+  char codes[48];
+  codes_format(j, "top_s", r->top_s, codes);
+  log_info("train   rows=%lld held_out=%lld atoms=%d %s batch=%d steps=%lld ranks=%d "
+           "device='%s' seconds=%.2f fingerprint=%016llx",
+           (long long)r->fitted_rows, (long long)r->held_rows, j->task.sizes.k, codes,
+           j->task.batch, (long long)r->steps, j->run->comm.size, r->device,
+           log_seconds() - j->begun, (unsigned long long)r->fingerprint);
+  if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->lines[j->count - 1].held);
+  if (r->held_rows == 0)
+    log_warn_named(
+        "few-held-out",
+        "no rows were held out: what is explained of unseen rows is not known; give --holdout "
+        "or --holdout-share, or encode others");
+  else if (r->held_rows < 10 * SPLIT_WINDOW)
+    log_warn_named(
+        "few-held-out",
+        "%lld rows were held out: what is explained of unseen rows is uncertain, and is best "
+        "judged by rows of another source (--holdout)",
+        (long long)r->held_rows);
+  log_info("wrote   %s", j->files.job.place.shown);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a training says in its log.
+ *
+ * Floor: cli.  Rank 0 alone; not collective. */
+#ifndef CLI_TRAIN_REPORT_H
+#define CLI_TRAIN_REPORT_H
+
+#include "cli/train_job.h"
+
+/* The next line that was not shown, with the pace. */
+void train_line_log(struct train_job *j, const struct train_point *point);
+/* Steps that are too long may end where all is finite, and nothing was learned: a warning. */
+void train_outcome_check(const struct train_job *j, const struct train_point *point);
+/* At the end. */
+void train_report(const struct train_job *j);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a run says of itself: in /run of a result, and in the object that --json prints, which
+ * doc/json.md describes.
+ *
+ * Floor: job.  Used by rank 0 alone; not collective. */
+#ifndef JOB_FACTS_H
+#define JOB_FACTS_H
+
+#include "base/json.h"
+#include "job/run.h"
+
+/* Fill the facts of /run: version, revision, numerics, command, options, host, ranks, threads,
+ * device, start and end.  Returns how many there are; their texts are valid until the next call. */
+enum { MAX_FACTS = 64 };
+int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
+
+/* Begin an object with what all of them have. */
+void facts_head(struct json *j, const struct program *program, const char *command);
+
+/* Is the object of --json asked for?  Begin it, with what all commands say; facts_end() ends it and
+ * prints it to stdout.  So a command that fails between them prints nothing.  ERR_MEMORY. */
+int facts_wanted(const struct run *run);
+int facts_begin(const struct run *run, struct json *j);
+int facts_end(struct json *j);
+
+/* Has the command printed its object? */
+int facts_are_printed(void);
+
+#endif
