@@ -337,7 +337,7 @@ libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
 # job: the life of a job that can be resumed
 libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c %D%/job/numerics.h %D%/job/numerics.c \
   %D%/job/run.h %D%/job/run.c %D%/job/agreement.h %D%/job/agreement.c \
-  %D%/job/job.h %D%/job/job.c %D%/job/checkpoint.h %D%/job/checkpoint.c \
+  %D%/job/job.h %D%/job/job.c %D%/job/stop.h %D%/job/stop.c %D%/job/checkpoint.h %D%/job/checkpoint.c \
   %D%/job/content.h %D%/job/content.c %D%/job/facts.h %D%/job/facts.c \
   %D%/job/summary.h %D%/job/summary.c
 

@@ -10,6 +10,7 @@
 #include "cli/assemble_output.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
+#include "job/stop.h"
 #include "job/summary.h"
 #include "cli/threads.h"
 #include "model/directions.h"

@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "base/sums.h"
 #include "base/team.h"
+#include "job/stop.h"
 #include "model/advice.h"
 #include "job/agreement.h"
 #include "cli/captured.h"

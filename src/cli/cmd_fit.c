@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
+#include "job/stop.h"
 #include "model/advice.h"
 #include "job/agreement.h"
 #include "cli/encode_plan.h"

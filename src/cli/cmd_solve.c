@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "job/facts.h"
 #include "cli/report.h"
+#include "job/stop.h"
 #include "job/summary.h"
 #include "cli/solve_output.h"
 #include "cli/threads.h"

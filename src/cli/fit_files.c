@@ -338,10 +338,9 @@ int fit_files_claim(struct fit_files *f, struct run *run, const struct output_op
                         .output = *output,
                         .resume = resume,
                         .writes_beside = 1};
-  f->sweep.run = run;
-  f->sweep.shown = f->job.place.shown;
+  f->sweep.job = &f->job;
   TRY(comm_agree(c, c->rank ? OK : places_claim(f, output, resume, minibatch)));
-  TRY(sweep_files_tell(&f->sweep));
+  TRY(sweep_files_broadcast(&f->sweep));
   return comm_broadcast(c, minibatch, 1, sizeof *minibatch);
 }
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "job/stop.h"
 #include "model/advice.h"
 #include "cli/encode_files.h"
 #include "cli/encode_plan.h"

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "job/agreement.h"
 #include "fit/quiet.h"
+#include "job/stop.h"
 #include "look/pairs.h"
 
 /* How far each of the fits goes, as options say it: of other extents atoms are others. */

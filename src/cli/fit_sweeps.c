@@ -6,10 +6,10 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "base/stop.h"
 #include "cli/fit_report.h"
 #include "cli/fit_summary.h"
 #include "job/agreement.h"
+#include "job/stop.h"
 
 /* What is told at the end. */
 static void sweep_note(struct fit_job *j, const struct fit_point *at, gidx best)
@@ -44,10 +44,10 @@ static int sweep_take(void *self, const struct fit_sweep *s)
 }
 
 /* What it asks before each. */
-static int stop_look(void *self, int *stop)
+static int stop_poll(void *self, int *stop)
 {
   struct fit_job *j = self;
-  return run_safe_point(j->run, j->files.job.place.shown, stop);
+  return job_poll(&j->files.job, stop);
 }
 
 static struct sweep_facts within_facts(const struct fit_within *now)
@@ -101,7 +101,7 @@ int fit_sweeps_run(struct fit_job *j)
   job->may_stop = may_stop;
   job->summary = fit_summary;
   job->of = j;
-  j->sink = (struct fit_sink){j,           sweep_take,     stop_look,      within_begin,
+  j->sink = (struct fit_sink){j,           sweep_take,     stop_poll,      within_begin,
                               within_look, job_stops(job), job_wishes(job)};
   if (start) sweep_note(j, start, fit_best(start->lines, start->sweep));
   int status = fit_run(&j->task, &j->run->comm, &j->sink, &j->result);

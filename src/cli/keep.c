@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/sums.h"
+#include "job/stop.h"
 #include "model/advice.h"
 #include "job/facts.h"
 #include "cli/report.h"
@@ -344,7 +345,7 @@ static int sweeps_run(struct keep_job *j)
   stop_listen();
   while (j->files.facts.sweeps < j->o->sweeps && !j->run->stopped) {
     int stop = 0;
-    if (j->files.facts.sweeps) TRY(run_safe_point(j->run, j->files.job.place.shown, &stop));
+    if (j->files.facts.sweeps) TRY(job_poll(&j->files.job, &stop));
     if (!stop) TRY(sweep_run(j));
     j->run->max_seconds = j->o->max_seconds; /* a run takes a sweep, however long all else took */
   }

@@ -15,7 +15,7 @@
 int refit_files_check(const struct refit_files *f)
 {
   char why[1024];
-  const char *advice = sweep_files_mend(&f->sweep);
+  const char *advice = sweep_files_advice(&f->sweep);
   int is_there, status = job_file_check(&f->job, &f->job.place, &is_there);
   if (status != ERR_INPUT || !*advice) return status;
   snprintf(why, sizeof why, "%s%s", status_message(), advice);
@@ -64,7 +64,7 @@ static int distribute(void *self, struct comm *c)
   TRY(comm_broadcast(c, job->more, 1, sizeof job->more));
   TRY(comm_broadcast(c, &f->has_supports, 1, sizeof f->has_supports));
   TRY(comm_broadcast(c, &f->facts, 1, sizeof f->facts));
-  TRY(sweep_files_tell(&f->sweep));
+  TRY(sweep_files_broadcast(&f->sweep));
   job->is_resumed |= f->sweep.there;
   return OK;
 }
@@ -190,8 +190,7 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
                                        .save = save,
                                        .saves_together = 1};
   f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
-  f->sweep.run = run;
-  f->sweep.shown = f->job.place.shown;
+  f->sweep.job = &f->job;
   TRY(job_open(&f->job, inputs));
   return comm_agree(&run->comm, lines_alloc(f));
 }

@@ -69,7 +69,7 @@ static int contents_check(const char *file, const struct identity *wanted,
 int refit_resume(struct refit_former *former, const struct refit_files *files,
                  struct refit_state *state)
 {
-  struct comm *c = &files->sweep.run->comm;
+  struct comm *c = &files->job.run->comm;
   struct identity found;
   TRY(comm_agree(c, c->rank ? OK : refit_files_check(files)));
   TRY(inputs_agree(c, former_open(former, files)));
@@ -110,6 +110,6 @@ int refit_classes_check(struct refit_files *files, const struct classes *classes
         "'%s' was begun with other classes than '%s': classes_hash %016llx, not %016llx; resume "
         "with the same%s",
         files->job.place.shown, name ? name : "(N.6)", (unsigned long long)start->inputs.classes,
-        (unsigned long long)hash, sweep_files_mend(&files->sweep));
+        (unsigned long long)hash, sweep_files_advice(&files->sweep));
   return OK;
 }

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "job/stop.h"
 #include "model/directions.h"
 #include "model/identity.h"
 #include "refit/color.h"

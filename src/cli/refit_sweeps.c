@@ -11,6 +11,7 @@
 #include "base/team.h"
 #include "cli/refit_steps.h"
 #include "job/agreement.h"
+#include "job/stop.h"
 #include "model/identity.h"
 #include "refit/frames.h"
 #include "refit/sweep_end.h"
@@ -185,7 +186,7 @@ static int sweeps_take(struct refit_job *j)
 {
   while (j->files.facts.sweeps < j->o->sweeps && !j->run->stopped) {
     int stop = 0;
-    if (j->files.facts.sweeps > 0) TRY(run_safe_point(j->run, j->files.job.place.shown, &stop));
+    if (j->files.facts.sweeps > 0) TRY(job_poll(&j->files.job, &stop));
     if (!stop) TRY(sweep_run(j));
     if (!j->run->stopped) j->run->max_seconds = j->o->max_seconds;
   }

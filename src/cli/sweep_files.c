@@ -12,6 +12,7 @@
 #include "job/numerics.h"
 #include "job/job.h"
 #include "io/inputs.h"
+#include "job/stop.h"
 
 int sweep_files_claim(struct sweep_files *f, const struct output_options *output, int resume)
 {
@@ -30,16 +31,16 @@ int sweep_files_claim(struct sweep_files *f, const struct output_options *output
   return status ? status : sweep_facts_read(f->place.file, &f->found);
 }
 
-const char *sweep_files_mend(const struct sweep_files *f)
+const char *sweep_files_advice(const struct sweep_files *f)
 {
   if (!f->there || f->found.sweeps > 0) return "";
   return ", or remove it, and the supports.h5 of its run, to go on inside 'sweep.h5', which a run "
          "left that was begun over it";
 }
 
-int sweep_files_tell(struct sweep_files *f)
+int sweep_files_broadcast(struct sweep_files *f)
 {
-  struct comm *c = &f->run->comm;
+  struct comm *c = &f->job->run->comm;
   f->saved = log_seconds();
   TRY(comm_broadcast(c, &f->there, 1, sizeof f->there));
   TRY(comm_broadcast(c, f->why, 1, sizeof f->why));
@@ -49,7 +50,7 @@ int sweep_files_tell(struct sweep_files *f)
 static int sweep_take(void *self, real *frames, struct atom_step *steps)
 {
   struct sweep_files *f = self;
-  struct comm *c = &f->run->comm;
+  struct comm *c = &f->job->run->comm;
   TRY(comm_agree(c, c->rank ? OK : sweep_read(f->place.file, f->k, f->d, f->p, frames, steps)));
   return comm_broadcast(c, steps, f->k, sizeof *steps);
 }
@@ -62,13 +63,13 @@ static int state_check(const struct sweep_files *f, const struct sweep_facts *no
   CHECK(now->classes == then->classes, ERR_INPUT,
         "'sweep.h5' beside '%s' is of a run with other classes: classes_hash %016llx, not %016llx; "
         "resume with the same, or remove it",
-        f->shown, (unsigned long long)then->classes, (unsigned long long)now->classes);
-  CHECK(is->dictionary == was->dictionary && is->supports == was->supports &&
-            is->codes == was->codes,
-        ERR_INPUT,
-        "'sweep.h5' beside '%s' is of another dictionary.h5 or supports.h5: dictionary_hash "
-        "%016llx, not %016llx; bring those back, or remove it",
-        f->shown, (unsigned long long)was->dictionary, (unsigned long long)is->dictionary);
+        f->job->place.shown, (unsigned long long)then->classes, (unsigned long long)now->classes);
+  CHECK(
+      is->dictionary == was->dictionary && is->supports == was->supports && is->codes == was->codes,
+      ERR_INPUT,
+      "'sweep.h5' beside '%s' is of another dictionary.h5 or supports.h5: dictionary_hash "
+      "%016llx, not %016llx; bring those back, or remove it",
+      f->job->place.shown, (unsigned long long)was->dictionary, (unsigned long long)is->dictionary);
   return OK;
 }
 
@@ -87,8 +88,8 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
     return OK;
   }
   CHECK(!*f->why, ERR_INPUT, "%s", f->why);
-  if (f->run->comm.rank == 0)
-    TRY(identity_text_compare(&f->run->identity, f->identity, "sweep.h5"));
+  if (f->job->run->comm.rank == 0)
+    TRY(identity_text_compare(&f->job->run->identity, f->identity, "sweep.h5"));
   TRY(state_check(f, now, then));
   CHECK(then->atoms >= 0 && then->atoms <= f->k, ERR_INPUT, "'sweep.h5' says %lld of %d atoms",
         (long long)then->atoms, f->k);
@@ -110,8 +111,8 @@ static int is_due(const struct sweep_files *f, const struct sweep_point *at)
 int sweep_files_ask(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked)
 {
   static const double SHORT = 1; /* seconds: then the sweep is rather ended and published */
-  struct run *run = f->run;
-  *asked = at->after > 0 && at->after < SHORT ? 0 : run_stop_asked(run, f->shown);
+  struct run *run = f->job->run;
+  *asked = at->after > 0 && at->after < SHORT ? 0 : job_stop_asked(f->job);
   if (run->comm.rank == 0 && is_due(f, at)) *asked |= STOPS_SAVE;
   return comm_or(&run->comm, asked, 1);
 }
@@ -122,14 +123,14 @@ static int sweep_write(struct sweep_files *f, const struct sweep_facts *facts,
   struct run_fact all[MAX_FACTS];
   TRY(sweep_output_create(&f->file, f->place.file, f->k, f->d, f->p));
   TRY(sweep_output_write(&f->file, facts, at->frames, at->steps, f->k));
-  return matrix_output_finish(&f->file, all, run_facts(f->run, device, threads, all));
+  return matrix_output_finish(&f->file, all, run_facts(f->job->run, device, threads, all));
 }
 
 int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
                      const struct sweep_point *at, const char *device, int threads, uint64_t asked,
                      int *stop)
 {
-  struct run *run = f->run;
+  struct run *run = f->job->run;
   struct sweep_facts facts = *now;
   facts.atoms = at->atoms;
   TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, &facts, at, device, threads)));
@@ -139,21 +140,21 @@ int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
   log_info("saved   %lld atoms of sweep %lld", (long long)at->atoms, (long long)now->sweeps + 1);
   asked &= ~STOPS_SAVE;
   *stop = asked != 0;
-  if (asked) run_stopped(run, f->shown, asked);
+  if (asked) job_stopped(f->job, asked);
   return OK;
 }
 
 void sweep_files_end(struct sweep_files *f)
 {
-  if (f->run->comm.rank == 0) output_remove(f->place.file);
+  if (f->job->run->comm.rank == 0) output_remove(f->place.file);
 }
 
 void sweep_files_over(struct sweep_files *f, gidx sweeps)
 {
   const struct sweep_facts *then = &f->found;
   struct identity_difference d;
-  if (f->run->comm.rank || !f->there || !f->identity || then->sweeps >= sweeps) return;
-  if (identity_text_differs(f->identity, f->run->identity.text, NULL, &d)) return;
+  if (f->job->run->comm.rank || !f->there || !f->identity || then->sweeps >= sweeps) return;
+  if (identity_text_differs(f->identity, f->job->run->identity.text, NULL, &d)) return;
   log_info("removed '%s', of sweep %lld, which is done", f->place.shown,
            (long long)then->sweeps + 1);
   sweep_files_end(f);

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "io/sweep.h"
+#include "job/job.h"
 #include "refit/refit.h"
 
 /* The row of --save-seconds, whose value is at an offset. */
@@ -25,8 +26,7 @@
   }
 
 struct sweep_files {
-  struct run *run;   /* borrowed, as is the next; set by the caller, as the next two are */
-  const char *shown; /* rank 0: a result of the job, for run_stop_asked() */
+  struct job *job; /* borrowed; set by the caller, as the next two are */
   idx k, d, p;
   real seconds;              /* of --save-seconds */
   struct output_place place; /* rank 0 */
@@ -45,9 +45,9 @@ struct sweep_files {
 int sweep_files_claim(struct sweep_files *f, const struct output_options *output, int resume);
 /* What to add to a message that refuses to go on from an older result: how to go on with the run
  * that --force began over it, if that has left its first sweep; "" if not. */
-const char *sweep_files_mend(const struct sweep_files *f);
+const char *sweep_files_advice(const struct sweep_files *f);
 /* Then every rank learns what is there.  Collective. */
-int sweep_files_tell(struct sweep_files *f);
+int sweep_files_broadcast(struct sweep_files *f);
 
 /* A sweep begins: *start <- what an earlier run has done of it, if it has; before as struct
  * sweep_start has it.  ERR_INPUT: that run was another.  The same on every rank; not collective. */

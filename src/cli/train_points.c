@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/train_report.h"
+#include "job/stop.h"
 #include "job/summary.h"
 
 /* Between two looks for a file called STOP; and how long a run goes on however late it is, so that

@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "base/stop.h"
 #include "io/h5/h5.h"
 #include "io/inputs.h"
 #include "job/agreement.h"
@@ -175,58 +174,6 @@ int job_begin(struct job *job)
   struct comm *c = &job->run->comm;
   TRY(comm_agree(c, c->rank ? OK : job_check(job)));
   return job->type->begin(job->self, c);
-}
-
-/* Are signals and the time alone known, which cost nothing, and do they ask for nothing? */
-static int is_early(struct job *job)
-{
-  const struct run *run = job->run;
-  real now = log_seconds();
-  int is_over = run->max_seconds > 0 && now >= run->max_seconds;
-  if (job->polled > 0 && now - job->polled < job->poll_seconds && !is_over && !stop_signal())
-    return 1;
-  job->polled = now;
-  return 0;
-}
-
-/* Rank 0: is it time for a checkpoint? */
-static uint64_t save_asked(struct job *job)
-{
-  real now = log_seconds();
-  if (!job->saves || job->run->comm.rank) return 0;
-  if (job->due == 0) job->due = now + job->save_seconds;
-  return now >= job->due ? STOPS_SAVE : 0;
-}
-
-static uint64_t stop_asked(void *self)
-{
-  struct job *job = self;
-  uint64_t save = save_asked(job);
-  if (job->may_stop && !job->may_stop(job->of)) return save;
-  return save | (is_early(job) ? 0 : run_stop_asked(job->run, job->place.shown));
-}
-
-static uint64_t wish_asked(void *self)
-{
-  const struct job *job = self;
-  return run_wish_asked(job->run, job->place.shown);
-}
-
-static void job_ends(void *self, uint64_t asked)
-{
-  struct job *job = self;
-  job->is_save_asked = asked == STOPS_SAVE;
-  if (!job->is_save_asked) run_stopped(job->run, job->place.shown, asked);
-}
-
-struct stops job_stops(struct job *job)
-{
-  return (struct stops){stop_asked, job_ends, job};
-}
-
-struct stops job_wishes(struct job *job)
-{
-  return (struct stops){wish_asked, job_ends, job};
 }
 
 int job_finish(struct job *job, int (*publish)(void *self), void *self)

@@ -4,7 +4,7 @@
  * Floor: job.  Knows io, comm, model, base; no algorithm, no command.
  *
  *   job_open() --- nothing is left to do ---> job_complete()
- *       `--- job_begin() --- the algorithm, which polls job_stops() ---> job_finish()
+ *       `--- job_begin() --- the algorithm, which polls job_stops() (stop.h) ---> job_finish()
  *
  * What job_finish() publishes is the result, or where the job was asked to stop what there is of
  * it, from which the same command goes on with --resume.  Functions are collective, with one status
@@ -96,10 +96,6 @@ int job_array_send(struct comm *c, struct arena *arena, void *array, gidx count,
 int job_file_check(const struct job *job, const struct output_place *place, int *is_there);
 int job_complete(struct job *job);
 int job_begin(struct job *job);
-/* What asks the job to stop, for an algorithm; and without --max-seconds, where that would let no
- * run get further.  job is borrowed.  Not collective. */
-struct stops job_stops(struct job *job);
-struct stops job_wishes(struct job *job);
 /* Look at the inputs, then let rank 0 publish(self): the result, or what there is so far. */
 int job_finish(struct job *job, int (*publish)(void *self), void *self);
 

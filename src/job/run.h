@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One run of a command: what main knows of it, the files beside its result, and what asks it to
- * stop.
+ * One run of a command: what main knows of it, and the files beside its result.
  *
  * Floor: job. */
 #ifndef JOB_RUN_H
@@ -8,7 +7,6 @@
 
 #include "base/cores.h"
 #include "base/options.h"
-#include "base/stop.h"
 #include "base/types.h"
 #include "comm/comm.h"
 #include "io/outputs.h"
@@ -86,14 +84,4 @@ int run_begin(struct run *run, const struct output_options *output, const char *
 int run_begin_at(struct run *run, const struct output_place *place, const struct run_inputs *inputs,
                  int appends);
 
-/* A safe point of a job whose results so far are published: is it asked to stop, by a signal to any
- * rank (base/stop.h), by the time, or by a file called STOP beside `shown`, which rank 0 has?  Then
- * the log says so, run->stopped is set, and main ends with ERR_STOPPED.  Collective. */
-int run_safe_point(struct run *run, const char *shown, int *stop);
-/* The same in two steps, between which ranks tell each other: what asks this rank, as bits; and the
- * bits of all, if there are any.  Not collective. */
-uint64_t run_stop_asked(const struct run *run, const char *shown);
-/* Without the time, where its limit would let no run get further. */
-uint64_t run_wish_asked(const struct run *run, const char *shown);
-void run_stopped(struct run *run, const char *shown, uint64_t asked);
 #endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What asks a job to stop, or to save what there is and go on.
+ *
+ * Floor: job. */
+#ifndef JOB_STOP_H
+#define JOB_STOP_H
+
+#include "base/stop.h"
+#include "job/job.h"
+
+/* What asks the job to stop, for an algorithm; and without --max-seconds, where that would let no
+ * run get further.  job is borrowed.  Not collective. */
+struct stops job_stops(struct job *job);
+struct stops job_wishes(struct job *job);
+
+/* Between two steps whose results are published: is the job asked to stop, by a signal to any rank
+ * (base/stop.h), by --max-seconds, or by a file called STOP beside the result?  Then the log says
+ * so, run->stopped is set, and main ends with ERR_STOPPED.  Collective. */
+int job_poll(struct job *job, int *stop);
+/* The same in two steps, between which ranks tell each other: what asks this rank, as bits; and
+ * those of all, if there are any.  Not collective. */
+uint64_t job_stop_asked(const struct job *job);
+void job_stopped(struct job *job, uint64_t asked);
+
+#endif
