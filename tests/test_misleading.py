@@ -236,6 +236,19 @@ def check_below_zero(f):
     ok(told(warnings, "of the unseen rows"), f"train: {warnings}")
 
 
+@claim("rows of float64 that are equal in float32 are told, where others are not")
+def check_equal(f):
+    words = ("--dictionary", f.at("atoms.npy"), "--top-s", S)
+    for name, rows, is_told in (("far", 1e10 + f.rows, 1), ("tiny", 1e-50 * f.rows, 1),
+                                ("near", 10 + f.rows, 0), ("one", f.rows[:1], 0),
+                                ("zeros", 0 * f.rows, 1)):
+        warnings = f.run("encode", "--rows", f.save(name, rows.astype("f8")), *words, "--center")
+        ok(told(warnings, "these rows are all equal as float32") == is_told, f"{name}: {warnings}")
+        warnings = f.run("evaluate", "--rows", f.at(f"{name}.npy"), *words[:2], "--codes",
+                         f.at("out/supports.h5"))
+        ok(told(warnings, "are all equal as float32") == is_told, f"{name}: {warnings}")
+
+
 def massive_of(f, share, times, name="massive", n=N):
     """The rows, of which a share has so many times the norm; what NumPy says of them."""
     rows = np.resize(f.rows, (n, P))
@@ -378,6 +391,7 @@ def main():
         check_unwritten_inputs(f)
         check_top_s(f)
         check_below_zero(f)
+        check_equal(f)
         check_massive(f)
         check_massive_commands(f)
         check_massive_once(f)

@@ -12,6 +12,7 @@ from seal import reseal
 from tap import claim, done_testing, ok, sagitta
 
 WRITER, NUMERICS = "0.0.7", 5
+OTHER = NUMERICS + 1
 
 
 def mark(path, numerics):
@@ -76,10 +77,10 @@ def check_resume(p):
             if not os.path.exists(f"{made}/{file}"):
                 ok(file == "state.h5", f"{words[0]} wrote {file}")
                 continue
-            for numerics in None, 5.0, 5, "text":
+            for numerics in None, OTHER + 0.0, OTHER, "text":
                 place = shutil.copytree(made, p.at(f"{words[0]}-{file}-{numerics!r}"))
                 mark(f"{place}/{file}", numerics)
-                number = {None: "1", "text": "no number"}.get(numerics, "5")
+                number = {None: "1", "text": "no number"}.get(numerics, str(OTHER))
                 p.refused([*words, "--output", place, "--resume"], f"{place}/{file}", place, code,
                           f"(numerics {number}, here {NUMERICS}): go on with that one" +
                           ("; with --force, and not --resume, it is replaced" if code == 73 else

@@ -2,6 +2,7 @@
  * One function for each warning: its condition, and what to do. */
 #include "model/advice.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -34,10 +35,20 @@ void advice_explained(real explained, const char *what)
       what, explained);
 }
 
+/* Rows that differ in float64 may be equal in float32: far from 0, or too small for it. */
+static void varying_advise(const struct metrics *m, const char *what)
+{
+  if (m->n < 2 || !isnan(m->explained_variance)) return;
+  log_warn("%s are all equal as float32, as which they are read: nothing of them can be explained; "
+           "subtract the mean and scale them before they are saved",
+           what);
+}
+
 void advice_metrics(const struct metrics *m, const char *what)
 {
   norms_warn(&m->massive, what);
   advice_explained(m->explained_variance, what);
+  varying_advise(m, what);
 }
 
 void advice_mean(const struct metrics *m, const char *atoms, const char *advice)
