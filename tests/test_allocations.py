@@ -43,7 +43,7 @@ WRITERS = {
     "part": f"encode {D} --top-s 3 --row-range 0:",
     "captured": "encode --capture in/capture.h5 --dictionary in/eye.npy --top-s 2",
     "encoder": "encode --encoder in/sae --rows in/wide.npy",
-    "l0": f"encode {D} --l0 2.5",
+    "l0": f"encode {D} --l0 2.5 --codes nonnegative",
     "encoder-l0": "encode --encoder in/sae --rows in/wide.npy --l0 2.5 --codes nonnegative",
     "route": f"route {D} --top-s 3",
     "merge": "merge in/part.h5",

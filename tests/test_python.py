@@ -188,6 +188,13 @@ def check_variance():
     half = np.array(whole, "f2")
     ok(sagitta.explained_variance(*half) == 1 - 1 / 6.5, "float16")
     ok(np.isnan(sagitta.explained_variance(np.ones((3, 2, 2)), np.ones((3, 2, 2)))), "equal rows")
+    for unit in 1e-200, 1e200:
+        ok(abs(sagitta.explained_variance(unit * x, unit * y) - want) < 1e-12, f"unit {unit}")
+    refused(["(0, 3)", "some rows"], lambda: sagitta.explained_variance(x[:0, 0, 0], y[:0, 0, 0]))
+    masked = np.ma.masked_greater(x, 5)
+    refused(["masked", "leave out"], lambda: sagitta.explained_variance(masked, y))
+    whole_mask = np.ma.masked_greater(x, 1e9)  # it hides nothing
+    ok(abs(sagitta.explained_variance(whole_mask, y) - want) < 1e-12, "an empty mask")
     refused(["(3,)", "(1, P)"], lambda: sagitta.explained_variance(np.ones(3), np.ones(3)))
     twisted = np.ones((2, 2), "c16")
     refused(["complex", "array"], lambda: sagitta.explained_variance(twisted, half[0]))

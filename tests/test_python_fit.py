@@ -148,6 +148,8 @@ def check_errors(at, x):
     raised(ValueError, ["mask has 5"], sagitta.fit, x, atoms=2, mask=np.ones(5, bool))
     raised(TypeError, ["mask="], sagitta.fit, f"{at}/x.npy", atoms=2, mask=np.ones(N, bool))
     raised(TypeError, ["output="], sagitta.fit, x, atoms=2, resume=True)
+    raised(sagitta.InputError, ["masked", "leave out"], sagitta.fit, np.ma.masked_less(x, 0),
+           atoms=2)
     bad = x.copy()
     bad[7, 5] = np.nan
     raised(sagitta.InputError, ["row 7", "X"], sagitta.fit, bad, atoms=2)

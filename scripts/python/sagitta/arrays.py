@@ -11,6 +11,8 @@ import tempfile
 
 import numpy as np
 
+from .errors import InputError
+
 FLOATS = ("f2", "f4", "f8")
 CHUNK = 1 << 24  # bytes that are copied at a time
 ENDINGS = ".h5", ".npy", ".safetensors"
@@ -40,6 +42,14 @@ def of_folder(path):
     return os.path.join(path, "*" + found[0])
 
 
+def unmasked(x):
+    """The array, unless some of it is masked: NumPy takes what a mask hides for numbers."""
+    if np.ma.is_masked(x):
+        raise InputError("some rows are masked, and have no value: leave out these rows, such as "
+                         "X[~X.mask.any(-1)].data")
+    return x
+
+
 def numpy_of(x):
     """Real numbers (..., P) as a NumPy array on the host, copied only where they have to be."""
     if hasattr(x, "detach"):  # a tensor of PyTorch, whose bfloat16 NumPy does not know
@@ -48,7 +58,7 @@ def numpy_of(x):
         x = x.numpy()
     elif hasattr(x, "__cuda_array_interface__") and hasattr(x, "get"):
         x = x.get()
-    array = np.asarray(x)
+    array = np.asarray(unmasked(x))
     if array.dtype.name == "bfloat16":  # of JAX
         array = array.astype("f4")
     if array.dtype.kind != "f" or array.dtype.itemsize > 8:

@@ -11,6 +11,7 @@ import os
 import h5py
 import numpy as np
 
+from .arrays import unmasked
 from .dictionary import CSR, Dictionary, Encoder
 from .errors import Error, InputError  # noqa: F401, which others import from here
 
@@ -36,6 +37,7 @@ MAKERS = {  # whose folder has it
 def wide(name, values):
     """Real numbers as a float64 array: of a list, an array, or a tensor of PyTorch of any type, on
     any device, with a gradient or without."""
+    unmasked(values)
     try:
         if hasattr(values, "detach"):  # of a tensor, what NumPy cannot take by itself
             values = values.detach().cpu()
@@ -58,9 +60,15 @@ def explained_variance(rows, described):
     if rows.ndim < 2:
         raise Error(f"rows have shape {rows.shape}: give (N, P), one row as (1, P)")
     shape = (int(np.prod(rows.shape[:-1])), rows.shape[-1])
+    if 0 in shape:
+        raise Error(f"rows have shape {rows.shape}: there is nothing to explain, give some rows")
     rows, described = rows.reshape(shape), described.reshape(shape)
-    total = ((rows - rows.mean(0)) ** 2).sum()
-    return float(1 - ((rows - described) ** 2).sum() / total) if total > 0 else float("nan")
+    deviation, error = rows - rows.mean(0), rows - described
+    with np.errstate(invalid="ignore"):  # of rows that are not finite nothing is known
+        _, power = np.frexp(np.abs(deviation).max())
+    deviation, error = np.ldexp(deviation, -power), np.ldexp(error, -power)  # rounds nothing
+    total = (deviation ** 2).sum()
+    return float(1 - (error ** 2).sum() / total) if total > 0 else float("nan")
 
 
 def plain(value):
