@@ -356,7 +356,7 @@ librarydir = $(pkglibdir)
 library_PROGRAMS = libsagitta.so
 libsagitta_so_SOURCES = %D%/library/library.c %D%/device/cuda/none.c
 libsagitta_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libsagitta.so -Wl,-z,defs \
-  -Wl,--exclude-libs,ALL -Wl,--as-needed
+  -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,-rpath,'$$ORIGIN'
 libsagitta_so_CFLAGS = $(AM_CFLAGS) $(PIC) -fvisibility=hidden
 libsagitta_so_LDADD = libsagitta.a $(VARIANT_LIBS) $(CRYPTO_LIBS)
 

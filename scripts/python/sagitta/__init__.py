@@ -3,6 +3,7 @@
 `sagitta.open("run/")`.  With PyTorch, `sagitta.torch.Dictionary` describes activations as
 `sagitta encode` does."""
 from .calls import encode, evaluate, fit, refit, train
+from .check import selftest
 from .dictionary import CSR, Dictionary, Encoder
 from .errors import Error, InputError
 from .job import (FewHeldOut, Interrupted, MassiveRows, Minibatch, NegativeVariance, NoMean, TopS,
@@ -12,7 +13,8 @@ from .results import Run, explained_variance
 __version__ = "0.1.0"
 __all__ = ["CSR", "Dictionary", "Encoder", "Error", "FewHeldOut", "InputError", "Interrupted",
            "MassiveRows", "Minibatch", "NegativeVariance", "NoMean", "Run", "TopS", "Transposed",
-           "Warning", "encode", "evaluate", "explained_variance", "fit", "open", "refit", "train"]
+           "Warning", "encode", "evaluate", "explained_variance", "fit", "open", "refit",
+           "selftest", "train"]
 
 
 def open(path, check=False):  # as in h5py.File, tarfile.open and others; hides none that is needed
