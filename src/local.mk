@@ -68,7 +68,7 @@ libsagitta_a_SOURCES += \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
   %D%/model/synth.h %D%/model/synth.c \
   %D%/model/world.h %D%/model/world.c %D%/model/recovery.h %D%/model/recovery.c \
-  %D%/model/eigen.h %D%/model/eigen.c %D%/model/detector.h %D%/model/detector.c %D%/model/probe.h %D%/model/probe.c %D%/model/logistic.h %D%/model/logistic.c
+  %D%/model/eigen.h %D%/model/eigen.c %D%/model/detector.h %D%/model/detector.c %D%/model/firing.h %D%/model/firing.c %D%/model/probe.h %D%/model/probe.c %D%/model/logistic.h %D%/model/logistic.c
 
 # device: what a rank computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
@@ -229,7 +229,7 @@ libsagitta_a_SOURCES += \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
   %D%/io/comparison.h %D%/io/comparison.c %D%/io/density.h %D%/io/density.c \
-  %D%/io/stability.h %D%/io/stability.c %D%/io/seeds.h %D%/io/seeds.c \
+  %D%/io/stability.h %D%/io/stability.c %D%/io/seeds.h %D%/io/seeds.c %D%/io/firing.h %D%/io/firing.c \
   %D%/io/stable_atoms.h %D%/io/stable_atoms.c %D%/io/row_range.h %D%/io/row_range.c \
   %D%/io/fit_extra.h %D%/io/fit_extra.c \
   %D%/io/top.h %D%/io/top.c \

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: detect's detectors are the atoms by the inverse square root of the covariance, its
-thresholds those with the best F1 for the atoms' codes; the same bits on any number of ranks and
-threads; encode, export and evaluate take them; what does not belong together is refused."""
+thresholds those with the best F1 for codes above /threshold, which parts large codes from small
+ones; the same bits on any number of ranks and threads; encode, export, evaluate and inspect take
+them; what does not belong together is refused."""
 import json
 import os
 import resource
@@ -41,6 +42,7 @@ class Detectors:
             self.weights = f["encoder/weights"][:]
             self.threshold = f["encoder/threshold"][:]
             self.bias = f["encoder/bias"][:]
+            self.firing = f["threshold"][:]
 
 
 def centered(path, mean):
@@ -80,7 +82,19 @@ def best_threshold(scores, fires):
     return best, most
 
 
-def check_values(folder, rows, codes, sample=None):
+def firing_threshold(codes):
+    """The largest code that does not fire: S^5 / m^3 of the m largest is most, all m tried."""
+    c = np.sort(codes[codes > 0].astype("f8"))[::-1]
+    best, most = 0.0, 0.0
+    for m in np.flatnonzero(np.append(c[1:] < c[:-1], True)[:len(c)]) + 1:
+        s = np.cumsum(c[:m])[-1]
+        value = s * s * s * s * s / (float(m) * float(m) * float(m))
+        if value > most:
+            best, most = c[m] if m < len(c) else 0.0, value
+    return best
+
+
+def check_values(folder, rows, codes, sample=None, chosen=False):
     d = Detectors(folder)
     x = centered(rows, d.mean)
     want = whitened(x, d.atoms)
@@ -89,10 +103,20 @@ def check_values(folder, rows, codes, sample=None):
     if sample is not None:
         x, codes = x[sample], codes[sample]
     scores = chains(x, d.weights)
-    found = [best_threshold(scores[:, a], codes[:, a] > 0) for a in range(len(d.atoms))]
+    firing = [0 if chosen else firing_threshold(codes[:, a]) for a in range(len(d.atoms))]
+    ok(np.array_equal(d.firing, np.float32(firing)), f"{folder}: codes that fire {d.firing[:5]}")
+    fires = codes > d.firing
+    for a in range(len(d.atoms) if not chosen else 0):  # what it means: 0.6 of the mean above it
+        large = codes[fires[:, a], a].astype("f8")
+        rest = codes[(codes[:, a] > 0) & ~fires[:, a], a]
+        ok(not len(large) or (large.min() > 0.5 * large.mean() and
+                              (not len(rest) or rest.max() < 0.7 * large.mean())),
+           f"{folder}: atom {a}, {len(large)} and {len(rest)} codes")
+    found = [best_threshold(scores[:, a], fires[:, a]) for a in range(len(d.atoms))]
     ok(np.array_equal(d.threshold, np.float32([t for t, _ in found])), f"{folder}: thresholds")
     ok((d.bias == 0).all(), f"{folder}: no bias")
-    told = (codes > 0).any(0)
+    told = fires.any(0)
+    ok(np.array_equal(told, (codes > 0).any(0)), f"{folder}: an atom with codes fires somewhere")
     return d, np.mean([f for (_, f), t in zip(found, told) if t])
 
 
@@ -133,6 +157,11 @@ def check_fit(at):
         run("encode", "--rows", NEXT, "--dictionary", f"{at}/{name}", "--output", f"{at}/{name}5")
     a, b = dense(f"{at}/f5/supports.h5"), dense(f"{at}/d5/supports.h5")
     ok(np.array_equal(a, b) and (a > 0).sum(1).max() == 5, "five codes a row, the same")
+    run("encode", "--rows", NEXT, "--dictionary", f"{at}/f", "--l0", 2, "--output", f"{at}/chosen")
+    run("detect", "--rows", NEXT, "--dictionary", f"{at}/f", "--codes", f"{at}/chosen", "--output",
+        f"{at}/all")
+    d, _ = check_values(f"{at}/all", NEXT, dense(f"{at}/chosen/supports.h5"), chosen=True)
+    ok(not d.firing.any(), f"codes that thresholds chose fire where they are: {d.firing}")
     d = Detectors(f"{at}/d")
     run("encode", "--rows", NEXT, "--encoder", f"{at}/d", "--output", f"{at}/fires")
     scores = chains(centered(NEXT, d.mean), d.weights)
@@ -218,6 +247,16 @@ def check_sample(at):
     check_values(f"{at}/one", f"{at}/rows.npy", dense(f"{at}/a/supports.h5"), sample)
 
 
+def codes_write(path, values):
+    with h5py.File(path, "w") as f:
+        g = f.create_group("supports")
+        where = [np.nonzero(r)[0] for r in values]
+        g["indptr"] = np.cumsum([0] + [len(w) for w in where])
+        g["indices"] = np.concatenate(where).astype("i4")
+        g["data"] = np.concatenate([values[i, w] for i, w in enumerate(where)])
+        g.attrs["shape"] = values.shape
+
+
 @claim("few rows, an atom that never fires, columns that are always 0")
 def check_corners(at):
     rng = np.random.default_rng(4)
@@ -227,18 +266,46 @@ def check_corners(at):
     np.save(f"{at}/atoms.npy", np.eye(4, dtype="f4"))
     codes = np.maximum(rows, 0)
     codes[:, 2] = 0
-    with h5py.File(f"{at}/codes.h5", "w") as f:
-        g = f.create_group("supports")
-        where = [np.nonzero(r)[0] for r in codes]
-        g["indptr"] = np.cumsum([0] + [len(w) for w in where])
-        g["indices"] = np.concatenate(where).astype("i4")
-        g["data"] = np.concatenate([codes[i, w] for i, w in enumerate(where)])
-        g.attrs["shape"] = codes.shape
-    run("detect", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy", "--codes",
-        f"{at}/codes.h5", "--output", f"{at}/d", ranks=3)
+    words = ("detect", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy", "--codes",
+             f"{at}/codes.h5", "--force", "--output", f"{at}/d")
+    codes_write(f"{at}/codes.h5", codes)
+    run(*words, ranks=3)
     d, _ = check_values(f"{at}/d", f"{at}/rows.npy", codes)
     ok((d.threshold[2:] == NEVER).all() and (d.threshold[:2] < NEVER).all(), f"{d.threshold}")
     run("verify", f"{at}/d")
+    codes[:] = 0  # equal codes, one code, equal ones on both sides of the cut, none
+    codes[2:7, 0], codes[4, 1], codes[:8, 2] = 0.25, 3, [4, 1, 4, 1, 4, 1, 1, 4]
+    codes_write(f"{at}/codes.h5", codes)
+    run(*words)
+    d, _ = check_values(f"{at}/d", f"{at}/rows.npy", codes)
+    ok(d.firing.tolist() == [0, 0, 1, 0], f"{d.firing}")
+
+
+@claim("inspect --atom says how often an atom fires, verify that thresholds can be")
+def check_inspect(at):
+    run("fit", "--rows", NEXT, "--atoms", 20, "--top-s", 2, "--encode-s", 5, "--sweeps", 1,
+        "--detectors", "--output", f"{at}/f")
+    d, codes = Detectors(f"{at}/f"), dense(f"{at}/f/supports.h5")
+    fires = (codes > d.firing).sum(0)
+    ok((d.firing > 0).any() and (fires < (codes > 0).sum(0)).any(), "some codes do not fire")
+    for a in range(0, 20, 6):
+        said = json.loads(run("inspect", f"{at}/f", "--atom", a, "--json").stdout)
+        ok(said["fires"] == fires[a] and np.float32(said["threshold"]) == d.firing[a], f"{said}")
+        text = run("inspect", f"{at}/f", "--atom", a).stdout
+        ok(f"\nfires       {fires[a]} of {len(codes)} rows, {100 * fires[a] / len(codes):.4g} %: "
+           f"those with a code above {d.firing[a]:.4g}\n" in text, text)
+    for value in (-1.0, np.inf, np.nan):
+        with h5py.File(f"{at}/f/dictionary.h5", "r+") as f:
+            f["threshold"][3] = value
+        for done in (sagitta("inspect", f"{at}/f", "--atom", 3), sagitta("verify", f"{at}/f")):
+            fails(done, 65, ("dictionary.h5'",), f"a threshold of {value}")
+    with h5py.File(f"{at}/f/dictionary.h5", "r+") as f:
+        del f["threshold"]
+    said = json.loads(run("inspect", f"{at}/f", "--atom", 3, "--json").stdout)
+    ok("fires" not in said and "threshold" not in said, "and without them says nothing")
+    with h5py.File(f"{at}/f/dictionary.h5", "r+") as f:
+        f["threshold"] = np.zeros(19, "f4")
+    fails(sagitta("inspect", f"{at}/f", "--atom", 3), 65, ("'/threshold'", "of 20 atoms"), "19")
 
 
 def f1(hits, said, true):
@@ -332,7 +399,7 @@ def check_refused(at):
 
 def main():
     for check in (check_real, check_fit, check_own, check_memory, check_sample, check_corners,
-                  check_probing, check_refused):
+                  check_inspect, check_probing, check_refused):
         with tempfile.TemporaryDirectory() as at:
             check(at)
     done_testing()

@@ -23,14 +23,16 @@ BROWSERS = "chromium", "chromium-browser", "google-chrome"
 READER = """<script>
 const lines = () => [...document.querySelectorAll('#rows .line')].map(l => Number(l.dataset.atom));
 const heads = [...document.querySelectorAll('#head button')], seen = {};
+const head = name => heads.find(h => h.textContent.startsWith(name));
 const type = text => { const box = document.getElementById('search'); box.value = text;
                        box.dispatchEvent(new Event('input')); return lines(); };
 const click = a => document.querySelector(`#rows .line[data-atom="${a}"]`).click();
 seen.first = lines();
-heads[3].click(); seen.largest = lines();
-heads[3].click(); seen.smallest = lines();
-heads[1].click(); seen.density = lines();
-if (heads.length > 6) { heads[5].click(); seen.stable = lines(); }
+head('largest').click(); seen.largest = lines();
+head('largest').click(); seen.smallest = lines();
+head('% of rows').click(); seen.density = lines();
+if (head('% fires')) { head('% fires').click(); seen.fires = lines(); }
+if (head('stable')) { head('stable').click(); seen.stable = lines(); }
 seen.number = type('17'); seen.word = type('WORD5'); seen.none = type('nothing'); type('');
 heads[0].click(); click(3);
 seen.title = document.querySelector('#atom b').textContent;
@@ -74,7 +76,7 @@ class Place:
             f.write("\n".join(f"word{i}</script>" if i % 9 == 0 else f"##word{i}" if i % 7 == 0
                               else f"word{i}" if i != 40 else "" for i in range(60)))
         done = sagitta("fit", "--rows", self.rows, "--atoms", K, "--top-s", 3, "--sweeps", 4,
-                       "--seeds", 2, "--output", self.run)
+                       "--seeds", 2, "--detectors", "--output", self.run)
         ok(done.returncode == 0, done.stderr[-300:])
         with h5py.File(f"{self.run}/supports.h5") as f:
             g = f["supports"]
@@ -82,6 +84,8 @@ class Place:
             row = np.repeat(np.arange(N), np.diff(g["indptr"][:]))
             self.codes[row, g["indices"][:]] = g["data"][:]
             self.density = f["metrics/density"][:]
+        with h5py.File(f"{self.run}/dictionary.h5") as f:
+            self.fires = (self.codes > f["threshold"][:]).sum(0)
 
     def page(self, name="report.html"):
         with open(f"{self.run}/{name}", encoding="utf-8") as f:
@@ -102,6 +106,7 @@ def check_page(p):
     ok(len(re.findall("</script>", page)) == 2, "no token ends the script")
     data = data_in(page)
     ok(data["density"] == p.density.tolist() and data["n"] == N, "densities")
+    ok(data["fires"] == p.fires.tolist() and 0 < p.fires.sum() < (p.codes > 0).sum(), "what fires")
     for atom in range(K):
         codes = p.codes[:, atom]
         alive = np.flatnonzero(codes)
@@ -154,11 +159,12 @@ def check_found(p):
         f.write(done.stdout)
     shutil.copytree(p.run, alone)
     with h5py.File(f"{alone}/dictionary.h5", "r+") as f:
-        del f["stability"], f["seeds"]
+        del f["stability"], f["seeds"], f["threshold"]
     need(report(alone), "nothing known")
     with open(f"{alone}/report.html", encoding="utf-8") as f:
         page = f.read()
-    ok("What is found" not in page and data_in(page)["stability"] is None, "then nothing is said")
+    ok("What is found" not in page and data_in(page)["stability"] is None and
+       data_in(page)["fires"] is None, "then nothing is said")
     for place in f"{p.folder}/compared/comparison.h5", f"{p.folder}/evaluated.json":
         shutil.copy(place, alone)
     need(report(alone), "both beside it")
@@ -263,6 +269,8 @@ def check_browser(p):
     ok(seen["smallest"] == sorted(range(K), key=lambda a: (data["largest"][a], a))[:part],
        "and rising after a second click")
     ok(seen["density"] == sorted(range(K), key=lambda a: (-p.density[a], a))[:part], "by density")
+    ok(seen["fires"] == sorted(range(K), key=lambda a: (-p.fires[a], a))[:part], "by what fires")
+    ok(f"{100 * p.fires[3] / N:.2f} %fires" in seen["numbers"], f"of the atom: {seen['numbers']}")
     stable = data["stability"]
     ok(seen["stable"] == sorted(range(K), key=lambda a: (-stable[a], a))[:part], "by stability")
     ok(f"{stable[3]:.3f}stability" in seen["numbers"], f"of the atom: {seen['numbers']}")

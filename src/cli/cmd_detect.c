@@ -2,6 +2,7 @@
  * sagitta detect: rows, a dictionary and codes -> the dictionary with a detector for each atom. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -57,8 +58,11 @@ static const struct option_set detect_set = {
            "An atom says how a row is composed; whether the atom's feature is there is told better "
            "by a linear score that is corrected for what rows have in common: the atom multiplied "
            "by the inverse square root of the rows' covariance.  Scores have variance 1, so that a "
-           "threshold is in standard deviations.  The threshold is the one with which \"the "
-           "detector fires\" agrees best, by F1, with \"the atom has a code\".\n\n"
+           "threshold is in standard deviations.\n\n"
+           "Small codes are there to describe; an atom fires where its code is above its "
+           "/threshold, which parts the large codes from the small ones.  The detector's own "
+           "threshold is the one with which \"the detector fires\" agrees best, by F1, with that.  "
+           "`sagitta inspect --atom` and scripts/report say how often it does.\n\n"
            "The result is a dictionary.h5 with the same atoms, whose encoder the detectors are: "
            "`sagitta encode --encoder` gives the scores above the thresholds, without solving "
            "anything, `sagitta export` writes a JumpReLU autoencoder, `sagitta evaluate --labels "
@@ -101,7 +105,10 @@ static int inputs_open(struct detect_job *j, const struct detect_options *o)
   CHECK(j->codes.source.has_codes, ERR_INPUT,
         "'%s' has scores and no codes: make them with `sagitta encode`", j->codes.source.name);
   j->task = (struct detect_task){
-      .rows = &j->rows.source, .atoms = &j->dictionary.source, .codes = &j->codes.source};
+      .rows = &j->rows.source,
+      .atoms = &j->dictionary.source,
+      .codes = &j->codes.source,
+      .chosen = j->codes.encoder && !strcmp(j->codes.encoder, encoder_names[ENCODER_ACTIVE])};
   TRY(detect_check(&j->task));
   return supports_mean_find(&j->codes, j->dictionary.source.name, j->dictionary.mean,
                             j->rows.source.p, &j->task.mean);
@@ -140,7 +147,7 @@ static int result_write(struct run *run, struct detect_job *j)
   const struct atom_source *s = &j->dictionary.source;
   struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
-  const struct detectors detectors = {s->k, s->p, r->weights, r->threshold};
+  const struct detectors detectors = {s->k, s->p, r->weights, r->threshold, r->firing};
   TRY(dictionary_output_create(&j->file, j->path.file, s->k, 1, s->p));
   TRY(matrix_output_write(&j->file, 0, s->k, j->atoms));
   if (j->task.mean) TRY(object_write_vector(&j->file.result.h5, "/mean", s->p, j->task.mean));

@@ -64,7 +64,7 @@ int fit_detectors_run(struct fit_job *j)
   TRY(detectors_find(j, &codes.source, &j->detected));
   TRY(inputs_confirm(c));
   supports_input_close(&codes);
-  j->extra.detectors =
-      (struct detectors){j->task.k, j->rows.source.p, j->detected.weights, j->detected.threshold};
+  j->extra.detectors = (struct detectors){j->task.k, j->rows.source.p, j->detected.weights,
+                                          j->detected.threshold, j->detected.firing};
   return fit_files_end(&j->files);
 }

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "io/encoder.h"
+#include "io/firing.h"
 #include "io/fit_history.h"
 #include "io/mean.h"
 #include "io/safetensors.h"
@@ -184,12 +185,14 @@ static int file_check(struct verify *v)
   if (has_mean) TRY(mean_check(v));
   if (has_atoms && v->is_ours) TRY(encoder_check(v));
   if (has_atoms && v->is_ours) TRY(seeds_check(v));
+  if (has_atoms && v->is_ours) TRY(firing_check(v));
   return OK;
 }
 
 const struct file_kind dictionary_kind = {"dictionary",
                                           {&objects, &mean_objects, &fit_objects, &encoder_objects,
-                                           &train_objects, &find_objects, &seeds_objects},
+                                           &train_objects, &find_objects, &seeds_objects,
+                                           &firing_objects},
                                           file_check,
                                           NULL,
                                           seeds_show,

@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "io/check.h"
+#include "io/firing.h"
 #include "model/rows.h"
 
 #define GROUP "/encoder"
@@ -110,6 +111,7 @@ int detectors_write(struct matrix_output *f, const struct detectors *d)
                                                     .bias = bias,
                                                     .threshold = d->threshold}};
   int status = encoder_write(f, &stored);
+  if (!status) status = firing_write(f, d->k, d->firing);
   arena_free(&arena);
   return status;
 }

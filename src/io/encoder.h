@@ -30,10 +30,11 @@ int encoder_is_active(const struct dictionary_input *dictionary, int *is);
 /* Add it to a dictionary that is being written. */
 int encoder_write(struct matrix_output *f, const struct stored_encoder *e);
 
-/* Detectors (N.36), as an encoder of our own: weights[k][p], and a row fires above threshold[k]. */
+/* Detectors (N.36), as an encoder of our own: weights[k][p], and a row fires above threshold[k], a
+ * code above firing[k]. */
 struct detectors {
   idx k, p;
-  const float *weights, *threshold;
+  const float *weights, *threshold, *firing;
 };
 int detectors_write(struct matrix_output *f, const struct detectors *d);
 /* *there <- whether a dictionary that is open has them. */

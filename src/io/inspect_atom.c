@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "io/dictionary.h"
+#include "io/firing.h"
 #include "io/inputs.h"
 #include "io/seeds.h"
 #include "io/sources.h"
@@ -30,6 +31,8 @@ struct atom_page {
   struct dictionary_input dictionary;
   struct supports_input supports;
   struct seeds_record seeds; /* stability NULL: it is not known */
+  const float *firing;       /* [k] above which a code fires; NULL: it is not known */
+  gidx fires;                /* rows whose code does */
   struct entry *nearest;     /* [count] */
   struct top_rows top;       /* of this atom alone */
   float *codes;              /* [n_codes] those that are not 0; owned */
@@ -112,6 +115,7 @@ static int block_walk(struct atom_page *w, const struct supports *s)
       if (s->view.atoms[e] != w->request->atom) continue;
       float code = code_summary(s->codes + e * d, d);
       w->density++;
+      w->fires += w->firing && code > w->firing[w->request->atom];
       if (code == 0) continue;
       top_add(&w->top, 0, s->first + i, code);
       TRY(code_keep(w, code));
@@ -177,6 +181,21 @@ static void codes_print(const struct atom_page *w, FILE *out)
   for (int i = 0; i < LENGTH(quantiles); i++)
     fprintf(out, "%s%s %.4g", i ? ", " : "", quantiles[i].name, quantile(w, quantiles[i].share));
   fputc('\n', out);
+}
+
+static real percent_of(const struct atom_page *w, gidx rows)
+{
+  gidx n = w->supports.source.n;
+  return n ? 100.0 * (double)rows / (double)n : 0;
+}
+
+/* In how many of these rows the code says that the atom's feature is there. */
+static void fires_print(const struct atom_page *w, FILE *out)
+{
+  if (!w->firing) return;
+  fprintf(out, "%-12s%lld of %lld rows, %.4g %%: those with a code above %.4g\n", "fires",
+          (long long)w->fires, (long long)w->supports.source.n, percent_of(w, w->fires),
+          (double)w->firing[w->request->atom]);
 }
 
 static void nearest_print(const struct atom_page *w, FILE *out)
@@ -251,7 +270,8 @@ static int page_print(struct atom_page *w, FILE *out)
   const struct atom_source *a = &w->dictionary.source;
   text_print(out, "atom %d of %s: %d atoms of %d columns\n", w->request->atom, a->name, a->k, a->p);
   fprintf(out, "%-12s%lld of %lld rows, %.4g %%\n", "density", (long long)w->density,
-          (long long)s->n, s->n ? 100.0 * (double)w->density / (double)s->n : 0);
+          (long long)s->n, percent_of(w, w->density));
+  fires_print(w, out);
   codes_print(w, out);
   stability_print(w, out);
   nearest_print(w, out);
@@ -299,6 +319,8 @@ static int page_tell(struct atom_page *w, struct json *j)
   json_long(j, "rows", w->supports.source.n);
   json_long(j, "atom", w->request->atom);
   json_long(j, "density", w->density);
+  if (w->firing) json_long(j, "fires", w->fires);
+  if (w->firing) json_real(j, "threshold", w->firing[w->request->atom]);
   json_object(j, "codes");
   for (int i = 0; i < LENGTH(quantiles) && w->n_codes; i++)
     json_real(j, quantiles[i].key, quantile(w, quantiles[i].share));
@@ -336,12 +358,21 @@ static int folder_check(const char *folder)
   return OK;
 }
 
+static int firing_open(struct atom_page *w)
+{
+  float *firing;
+  TRY(firing_read(&w->dictionary.input->h5, w->dictionary.source.k, &w->arena, &firing));
+  w->firing = firing;
+  return OK;
+}
+
 static int inputs_open(struct atom_page *w)
 {
   const struct atom_request *q = w->request;
   TRY(folder_check(q->folder));
   TRY(dictionary_input_open(&w->dictionary, q->folder));
   TRY(seeds_read(&w->dictionary.input->h5, w->dictionary.source.k, &w->arena, &w->seeds));
+  if (w->dictionary.source.d == 1) TRY(firing_open(w));
   TRY(supports_input_open(&w->supports, q->folder));
   const struct support_source *s = &w->supports.source;
   idx k = w->dictionary.source.k;

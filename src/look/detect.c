@@ -13,15 +13,16 @@
 #include "base/sums.h"
 #include "base/team.h"
 #include "model/detector.h"
+#include "model/firing.h"
 
 /* Columns of the covariance that a thread adds at a time; of rows at most, so that their square is
  * an idx. */
 enum { STRIPE = 16, COLUMNS_MOST = 1 << 15 };
 
-/* The score of an atom in a row in which it has a code. */
+/* The score and the code of an atom in a row in which it has one. */
 struct fired {
   idx atom;
-  float score;
+  float score, code;
 };
 
 struct detect {
@@ -86,6 +87,7 @@ static int detect_alloc(struct detect *d)
   a = &d->result->arena;
   TRY(arena_alloc(a, &d->result->weights, (gidx)d->k * d->p, sizeof *d->result->weights));
   TRY(arena_alloc(a, &d->result->threshold, d->k, sizeof *d->result->threshold));
+  TRY(arena_alloc(a, &d->result->firing, d->k, sizeof *d->result->firing));
   return arena_alloc(a, &d->result->f1, d->k, sizeof *d->result->f1);
 }
 
@@ -201,12 +203,12 @@ static float score_of(const struct detect *d, idx row, idx atom)
   return sum;
 }
 
-static int fired_add(struct detect *d, gidx first, idx row, idx atom)
+static int fired_add(struct detect *d, gidx first, idx row, idx atom, float code)
 {
   float score = score_of(d, row, atom);
   CHECK(isfinite(score), ERR_INPUT, "the score of row %lld and atom %d is not finite in float32",
         (long long)(first + row), atom);
-  d->own[d->n_own++] = (struct fired){atom, score};
+  d->own[d->n_own++] = (struct fired){atom, score, code};
   return OK;
 }
 
@@ -226,7 +228,7 @@ static int block_fired(struct detect *d, gidx block)
   }
   for (idx i = 0; i < d->n && !status; i++)
     for (gidx e = s.view.start[i]; e < s.view.start[i + 1] && !status; e++)
-      if (s.codes[e] > 0) status = fired_add(d, block * ROW_BLOCK, i, s.view.atoms[e]);
+      if (s.codes[e] > 0) status = fired_add(d, block * ROW_BLOCK, i, s.view.atoms[e], s.codes[e]);
   supports_free(&s);
   return status;
 }
@@ -245,6 +247,29 @@ static int lists_alloc(struct detect *d)
   return arena_alloc(&d->arena, &d->begins, d->n_all, sizeof *d->begins);
 }
 
+/* Where the list of each atom begins. */
+static void starts_find(struct detect *d)
+{
+  memset(d->start, 0, ((size_t)d->k + 1) * sizeof *d->start);
+  for (gidx i = 0; i < d->n_all; i++) d->start[d->all[i].atom + 1]++;
+  for (idx a = 0; a < d->k; a++) d->start[a + 1] += d->start[a];
+}
+
+/* Above which code each atom fires, and the lists of those alone that do. */
+static void firing_find(struct detect *d)
+{
+  gidx n = 0;
+  float *firing = d->result->firing;
+  for (gidx i = 0; i < d->n_all; i++) d->fires[i] = d->all[i].code;
+  for (idx a = 0; a < d->k && !d->task->chosen; a++)
+    firing[a] = firing_threshold(d->fires + d->start[a], d->start[a + 1] - d->start[a]);
+  for (gidx i = 0; i < d->n_all; i++)
+    if (d->all[i].code > firing[d->all[i].atom]) d->all[n++] = d->all[i];
+  d->n_all = n;
+  for (gidx i = 0; i < n; i++) d->fires[i] = d->all[i].score;
+  starts_find(d);
+}
+
 /* The lists of all ranks, by atom.  Collective. */
 static int lists_join(struct detect *d)
 {
@@ -259,11 +284,8 @@ static int lists_join(struct detect *d)
   TRY(comm_agree(c, status));
   TRY(comm_allgather(c, d->own, d->counts, sizeof *d->own, d->all));
   qsort(d->all, (size_t)d->n_all, sizeof *d->all, by_atom);
-  for (gidx i = 0; i < d->n_all; i++) {
-    d->fires[i] = d->all[i].score;
-    d->start[d->all[i].atom + 1]++;
-  }
-  for (idx a = 0; a < d->k; a++) d->start[a + 1] += d->start[a];
+  starts_find(d);
+  firing_find(d);
   return OK;
 }
 

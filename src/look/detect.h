@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows, a dictionary and the codes of the rows -> a detector and a threshold for each atom.
+ * Rows, a dictionary and the codes of the rows -> a detector and a threshold for each atom, and a
+ * threshold of its codes.
  *
  * Floor: look.  Knows no files.
  *
@@ -22,13 +23,15 @@ struct detect_task {
   const struct atom_source *atoms;    /* d = 1 */
   const struct support_source *codes; /* of as many rows */
   const real *mean;                   /* [p], subtracted from the rows; NULL: nothing is */
+  int chosen; /* codes were chosen by thresholds (N.55): any code above 0 fires */
   int threads;
 };
 
 struct detect_result { /* the same on every rank */
   float *weights;      /* [k][p] */
   float *threshold;    /* [k]; a row fires above it, FLT_MAX: never */
-  real *f1;            /* [k] of "the detector fires" for "the atom has a code" */
+  float *firing;       /* [k]; a code fires above it */
+  real *f1;            /* [k] of "the detector fires" for "the code fires" */
   real mean_f1;        /* over the atoms that have a code */
   gidx rows, silent;   /* by which thresholds were chosen; atoms without a code in them */
   struct arena arena;

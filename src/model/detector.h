@@ -27,11 +27,12 @@ void detector_make(const real *root, idx p, const float *atom, float *out);
  * of (N.24) each. */
 void detector_scores(const float *x, gidx n, idx p, const float *tile, float *scores);
 
-/* A threshold for an atom: `fires` are its scores in the n rows in which it has a code, the largest
- * first; begins[i] counts the rows whose score is at least fires[i] and not fires[i - 1]. */
+/* A threshold for an atom: `fires` are its scores in the n rows in which its code fires, the
+ * largest first; begins[i] counts the rows whose score is at least fires[i] and not
+ * fires[i - 1]. */
 struct detector_threshold {
   float least;     /* a row fires above it; FLT_MAX: never */
-  gidx hits, said; /* rows with a code above it, rows above it */
+  gidx hits, said; /* rows above it whose code fires, rows above it */
 };
 struct detector_threshold detector_threshold_find(const float *fires, gidx n, const gidx *begins);
 

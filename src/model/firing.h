@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Above which code an atom fires (N.37f): small codes describe, large ones say that the atom's
+ * feature is there.
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
+#ifndef MODEL_FIRING_H
+#define MODEL_FIRING_H
+
+#include "base/types.h"
+
+/* The threshold of an atom by its n codes, all above 0, which are sorted; 0 where nothing parts
+ * them: then any code above 0 fires. */
+float firing_threshold(float *codes, gidx n);
+
+#endif
