@@ -15,6 +15,7 @@ extern "C" __global__ void __launch_bounds__(BATCH_THREADS)
   enum { WARPS = BATCH_THREADS / WARP };
   int lane = threadIdx.x % WARP;
   long long step = (long long)gridDim.x * WARPS;
+  if (a.start[a.n] > a.room) return;
   for (long long row = (long long)blockIdx.x * WARPS + threadIdx.x / WARP; row < a.n; row += step) {
     const float *scores = a.scores + row * a.stride;
     long long to = a.start[row];

@@ -37,6 +37,7 @@ struct batch_cut_args {
   long long ties;
   int *above, *equal; /* [n] of a row; `equal` becomes how many of them are entries */
   long long *start;   /* [n + 1] */
+  long long room;     /* for more entries none is written */
   int *index;
   float *value;
 };

@@ -246,7 +246,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/layout.h %D%/encode/layout.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
   %D%/encode/lane.h %D%/encode/lane.c %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
-  %D%/encode/active.h %D%/encode/active.c %D%/encode/cuts.h %D%/encode/cuts.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/grid.h %D%/encode/grid.c %D%/encode/scores.h %D%/encode/scores.c \
+  %D%/encode/active.h %D%/encode/active_solve.h %D%/encode/active.c %D%/encode/active_solve.c %D%/encode/cuts.h %D%/encode/cuts.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/grid.h %D%/encode/grid.c %D%/encode/scores.h %D%/encode/scores.c \
   %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
   %D%/encode/statistics.h %D%/encode/statistics.c
 

@@ -90,13 +90,33 @@ static int cut_find(struct active *a, struct batch_cut *cut)
   return OK;
 }
 
-static void codes_spread(struct problem *q)
+/* Codes of the rows at hand, which are row `first` and those that follow. */
+static void codes_spread(struct problem *q, idx first)
 {
   const struct active *a = &q->active;
-  memset(q->codes, 0, (size_t)q->shape->n * (size_t)q->shape->k * sizeof *q->codes);
+  float *codes = q->codes + (gidx)first * q->shape->k;
+  memset(codes, 0, (size_t)a->n * (size_t)q->shape->k * sizeof *codes);
   for (idx i = 0; i < a->n; i++)
     for (gidx e = a->start[i]; e < a->start[i + 1]; e++)
-      q->codes[(gidx)i * q->shape->k + a->index[e]] = a->code[e];
+      codes[(gidx)i * q->shape->k + a->index[e]] = a->code[e];
+}
+
+/* All rows, with room for so few entries that they come in pieces. */
+static int pieces_encode(struct problem *q, const struct found_encoder *by, int *pieces)
+{
+  struct active *a = &q->active;
+  gidx room = a->entries;
+  int status = OK;
+  a->entries = a->k;
+  *pieces = 0;
+  for (idx first = 0, n; first < q->shape->n && !status; first += n) {
+    n = q->shape->n - first;
+    status = active_encode_some(a, &q->all, first, &n, by);
+    if (!status) codes_spread(q, first);
+    ++*pieces;
+  }
+  a->entries = room;
+  return status;
 }
 
 static int batch_run(struct problem *q, float *least)
@@ -113,7 +133,7 @@ static int batch_run(struct problem *q, float *least)
     TRY(active_solve(a, s->rho));
     least[look] = batch_cut_value(&cut);
   }
-  codes_spread(q);
+  codes_spread(q, 0);
   return OK;
 }
 
@@ -140,9 +160,14 @@ static void shape_check(const struct shape *s, const struct how *how, int thread
   q.rows.toward = NULL;
   if (!status) status = active_atoms(&q.active, q.atoms, s->k, NULL);
   if (!status) status = active_encode(&q.active, &q.all, 0, s->n, &by);
-  if (!status) codes_spread(&q);
+  if (!status) codes_spread(&q, 0);
   if (!status) status = find_encode_reference(&q.rows, &by, q.wanted);
   ok(!status && is_same(&q), "thresholds: %d rows, %d atoms, kind %d", s->n, s->k, s->kind);
+  int pieces = 0;
+  memset(q.codes, 0, (size_t)s->n * (size_t)s->k * sizeof *q.codes);
+  if (!status) status = pieces_encode(&q, &by, &pieces);
+  ok(!status && is_same(&q) && (s->n < 100 || pieces > 1),
+     "thresholds: %d rows, %d atoms, kind %d, in %d pieces", s->n, s->k, s->kind, pieces);
   problem_close(&q);
 }
 

@@ -69,7 +69,7 @@ static int device_begin(struct own_codes *o, const struct device_options *given)
 }
 
 /* Active atoms of the rows, piece by piece. */
-static int active_find(struct own_codes *o, const struct score_cuts *cuts)
+static int active_find(struct own_codes *o, const struct own_codes_task *t)
 {
   const struct found_encoder *by = &o->encoder.stored.encoder.active;
   struct active *a = &o->active;
@@ -79,9 +79,10 @@ static int active_find(struct own_codes *o, const struct score_cuts *cuts)
                        .p = o->p,
                        .most_n = rows,
                        .entries = (gidx)rows * o->k,
+                       .threads = t->options->threads,
                        .relative = by->relative,
                        .floor = by->floor,
-                       .cuts = cuts};
+                       .cuts = t->cuts};
   TRY(active_open(a));
   TRY(active_atoms(a, o->weights, o->k, NULL));
   for (idx first = 0, n; first < o->n; first += n) {
@@ -129,7 +130,7 @@ int own_codes_find(struct own_codes *o, const struct own_codes_task *t)
   TRY(arrays_alloc(o));
   TRY(device_begin(o, t->options));
   TRY(rows_take(o, dictionary->mean));
-  TRY(is_active(o) ? active_find(o, t->cuts) : entries_find(o, t->cuts));
+  TRY(is_active(o) ? active_find(o, t) : entries_find(o, t->cuts));
   for (idx i = 0; i < o->n; i++) o->start[i + 1] = o->start[i] + o->lengths[i];
   return OK;
 }

@@ -34,6 +34,7 @@ struct train_codes_job {
   idx n, p, k;
   enum precision precision; /* of the scores: but for f32 those of tensor.h, on a GPU alone */
   struct train_entries live, dead;
+  gidx room;  /* of device_train_cut(): entries for which `live` has room; 0: for all */
   void *work; /* device_train_codes_bytes() */
   gidx work_bytes;
 };
@@ -46,7 +47,8 @@ gidx device_train_codes_bytes(const struct device *dev, const struct train_codes
  * work, of device_train_batch_bytes(), stays as it is in between: scores of the rows; how many of
  * them have each next digit of the cut, counts[BATCH_BINS] of the host, until all digits are known;
  * and then live <- the scores above the cut and the first `ties` that equal it, dead <- as above.
- * live.index and live.value have room for all of them. */
+ * live.index and live.value have room for all of them, or for job.room: if there are more, only
+ * live.start is right. */
 int device_train_scores(struct device *dev, const struct train_codes_job *job);
 int device_train_count(struct device *dev, const struct train_codes_job *job,
                        const struct batch_cut *cut, gidx *counts);

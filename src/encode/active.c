@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are solved by length, a zero atom filling up: so the operations for supports of one length
- * serve. */
-#include "encode/active.h"
-
+ * Scores and lists come from the device; threads cut and trim the lists, row by row. */
 #include <string.h>
 
-#include "base/num.h"
 #include "base/status.h"
-#include "device/codes.h"
+#include "encode/active_solve.h"
 
-enum {
-  ACTIVE_ROWS = 1024, /* that are solved at a time */
-  ACTIVE_STEP = 8     /* lengths are rounded up to a multiple */
-};
 static const gidx ITEM = (gidx)sizeof(float);
 
 static struct train_codes_job job_of(const struct active *a, const float *x)
@@ -39,7 +31,8 @@ static int buffers_open(struct active *a)
   const struct train_codes_job job = {
       .n = a->most_n, .p = a->p, .k = a->most_k, .live = {.most = 1}};
   gidx table = (gidx)a->most_k + 1, rows = (gidx)a->most_n * a->p * ITEM;
-  gidx slots = (gidx)ACTIVE_ROWS * ACTIVE_MOST;
+  gidx trimmed = imin(a->entries, (gidx)a->most_n * ACTIVE_MOST);
+  gidx slots = trimmed + trimmed / 2 + (gidx)a->most_n * ACTIVE_STEP;
   TRY(buffer_alloc(dev, &a->atoms, table * a->p * ITEM));
   TRY(buffer_alloc(dev, &a->toward, table * ITEM));
   TRY(buffer_alloc_device(dev, &a->bias, a->most_k * ITEM));
@@ -59,6 +52,9 @@ int active_open(struct active *a)
   TRY(arena_alloc(arena, &a->start, (gidx)a->most_n + 1, sizeof *a->start));
   TRY(arena_alloc(arena, &a->index, a->entries, sizeof *a->index));
   TRY(arena_alloc(arena, &a->score, a->entries, sizeof *a->score));
+  TRY(arena_alloc(arena, &a->other.start, (gidx)a->most_n + 1, sizeof *a->other.start));
+  TRY(arena_alloc(arena, &a->other.index, a->entries, sizeof *a->other.index));
+  TRY(arena_alloc(arena, &a->other.score, a->entries, sizeof *a->other.score));
   TRY(arena_alloc(arena, &a->code, a->entries, sizeof *a->code));
   TRY(arena_alloc(arena, &a->order, a->most_n, sizeof *a->order));
   TRY(arena_alloc(arena, &a->place, a->most_n, sizeof *a->place));
@@ -79,6 +75,7 @@ int active_atoms(struct active *a, const float *atoms, idx k, const float *towar
   gidx values = (gidx)k * a->p, rest = ((gidx)a->most_k + 1 - k) * a->p;
   float *table = a->atoms.host, *means = a->toward.host;
   a->k = k;
+  a->fits = a->most_n;
   memcpy(table, atoms, (size_t)(values * ITEM));
   memset(table + values, 0, (size_t)(rest * ITEM));
   memset(means, 0, ((size_t)a->most_k + 1) * sizeof *means);
@@ -110,66 +107,86 @@ int active_count(struct active *a, const struct batch_cut *cut, gidx *counts)
   return device_train_count(a->device, &job, cut, counts);
 }
 
-/* The entries of a row that has too many <- the largest scores, of equals the lower atom. */
-static gidx row_trim(const struct active *a, gidx from, gidx to, gidx at)
-{
-  const float *score = a->score;
-  gidx n = to - from;
-  float least = n > ACTIVE_MOST ? find_largest(score + from, n, ACTIVE_MOST) : 0;
-  gidx equal = 0;
-  for (gidx e = from; e < to; e++) equal += score[e] > least;
-  equal = ACTIVE_MOST - equal;
-  for (gidx e = from; e < to; e++) {
-    if (n > ACTIVE_MOST && (score[e] < least || (score[e] == least && equal-- <= 0))) continue;
-    a->index[at] = a->index[e];
-    a->score[at++] = score[e];
-  }
-  return at;
-}
-
+/* Lists of the scores above the cut, unless there is no room for them. */
 static int lists_get(struct active *a, const struct batch_cut *cut, gidx ties)
 {
   struct device *dev = a->device;
   struct train_codes_job job = job_of(a, rows_of(a));
+  job.room = a->entries;
   TRY(device_train_cut(dev, &job, cut, ties));
   TRY(device_get(dev, &a->starts, 0, ((gidx)a->n + 1) * (gidx)sizeof(gidx)));
-  const gidx *start = a->starts.host;
-  gidx entries = a->n ? start[a->n] : 0;
-  TRY(device_get(dev, &a->list, 0, entries * (gidx)sizeof(idx)));
-  return device_get(dev, &a->value, 0, entries * ITEM);
+  a->found = a->n ? ((const gidx *)a->starts.host)[a->n] : 0;
+  if (a->found > a->entries) return OK;
+  TRY(device_get(dev, &a->list, 0, a->found * (gidx)sizeof(idx)));
+  return device_get(dev, &a->value, 0, a->found * ITEM);
+}
+
+static int room_check(const struct active *a)
+{
+  CHECK(a->found <= a->entries, ERR_INTERNAL, "room for %lld entries of %d rows, which have %lld",
+        (long long)a->entries, a->n, (long long)a->found);
+  return OK;
 }
 
 int active_list(struct active *a, const struct batch_cut *cut)
 {
-  return lists_get(a, cut, 0);
+  TRY(lists_get(a, cut, 0));
+  return room_check(a);
 }
 
-/* The entries of row i, from .. to - 1, that the cut takes come first; returns their end. */
-static gidx row_filter(const struct active *a, const struct score_cut *cut, idx i, gidx from,
-                       gidx to)
+/* order[i] <- how many entries of row i the cut takes, which come first in its list; place stays,
+ * as what is left of rows does. */
+static void lists_filter(void *self, gidx part)
 {
-  gidx at = from, tied = 0;
-  for (gidx e = from; e < to; e++) {
-    if (!cut_takes(cut, a->score[e], a->row + i, &tied)) continue;
-    a->index[at] = a->index[e];
-    a->score[at++] = a->score[e];
+  struct active *a = self;
+  const gidx *start = a->starts.host;
+  idx *index = a->list.host;
+  float *score = a->value.host;
+  for (idx i = (idx)part * ACTIVE_CHUNK; i < active_end(a, part); i++) {
+    gidx at = start[i], tied = 0;
+    for (gidx e = start[i]; e < start[i + 1]; e++) {
+      if (a->cut && !cut_takes(a->cut, score[e], a->row + i, &tied)) continue;
+      index[at] = index[e];
+      score[at++] = score[e];
+    }
+    a->order[i] = (idx)(at - start[i]);
   }
-  return at;
 }
 
-/* Entries are those of the lists, with a cut of all rows those that it takes. */
+/* Row i <- the first n of its list, or the ACTIVE_MOST largest scores, of equals the lower atom. */
+static void row_trim(struct active *a, idx i, gidx from, gidx n)
+{
+  const idx *index = (const idx *)a->list.host + from;
+  const float *score = (const float *)a->value.host + from;
+  float least = n > ACTIVE_MOST ? find_largest(score, n, ACTIVE_MOST) : 0;
+  gidx at = a->start[i], equal = 0;
+  for (gidx e = 0; e < n; e++) equal += score[e] > least;
+  equal = ACTIVE_MOST - equal;
+  for (gidx e = 0; e < n; e++) {
+    if (n > ACTIVE_MOST && (score[e] < least || (score[e] == least && equal-- <= 0))) continue;
+    a->index[at] = index[e];
+    a->score[at++] = score[e];
+  }
+}
+
+static void lists_trim(void *self, gidx part)
+{
+  struct active *a = self;
+  const gidx *start = a->starts.host;
+  for (idx i = (idx)part * ACTIVE_CHUNK; i < active_end(a, part); i++)
+    row_trim(a, i, start[i], a->order[i]);
+}
+
+/* Entries are those of the lists, with a cut of all rows those that it takes; none where there was
+ * no room for the lists. */
 static void lists_take(struct active *a, const struct score_cut *cut)
 {
-  const gidx *start = a->starts.host;
-  gidx entries = a->n ? start[a->n] : 0, at = 0, from = 0;
-  memcpy(a->index, a->list.host, (size_t)entries * sizeof *a->index);
-  memcpy(a->score, a->value.host, (size_t)entries * sizeof *a->score);
-  a->start[0] = 0;
-  for (idx i = 0; i < a->n; i++) {
-    gidx to = start[i + 1];
-    a->start[i + 1] = at = row_trim(a, from, cut ? row_filter(a, cut, i, from, to) : to, at);
-    from = to;
-  }
+  memset(a->start, 0, ((size_t)a->n + 1) * sizeof *a->start);
+  if (a->found > a->entries) return;
+  a->cut = cut;
+  active_share(a, lists_filter);
+  for (idx i = 0; i < a->n; i++) a->start[i + 1] = a->start[i] + imin(a->order[i], ACTIVE_MOST);
+  active_share(a, lists_trim);
 }
 
 int active_cut(struct active *a, const struct batch_cut *cut, gidx ties)
@@ -179,96 +196,16 @@ int active_cut(struct active *a, const struct batch_cut *cut, gidx ties)
   return OK;
 }
 
-static idx length_of(const struct active *a, idx i)
+/* The device's lists of some rows <- their entries. */
+static void lists_give(void *self, gidx part)
 {
-  return (idx)round_up(a->start[i + 1] - a->start[i], ACTIVE_STEP);
-}
-
-/* Rows by length, those of equal length ascending. */
-static void rows_order(struct active *a)
-{
-  gidx first[ACTIVE_MOST / ACTIVE_STEP + 2] = {0};
-  for (idx i = 0; i < a->n; i++) first[length_of(a, i) / ACTIVE_STEP + 1]++;
-  for (int b = 0; b <= ACTIVE_MOST / ACTIVE_STEP; b++) first[b + 1] += first[b];
-  for (idx i = 0; i < a->n; i++) {
-    a->place[i] = (idx)first[length_of(a, i) / ACTIVE_STEP]++;
-    a->order[a->place[i]] = i;
-  }
-}
-
-/* Slots of n rows from place `at` on, of m each. */
-static void slots_fill(const struct active *a, idx at, idx n, idx m)
-{
-  idx *slot = a->slot.host;
-  for (idx j = 0; j < n; j++, slot += m) {
-    idx row = a->order[at + j];
-    gidx first = a->start[row], count = a->start[row + 1] - first;
-    memcpy(slot, a->index + first, (size_t)count * sizeof *slot);
-    for (gidx i = count; i < m; i++) slot[i] = a->most_k;
-  }
-}
-
-/* Codes of n rows from place `at` on, of at most m entries each. */
-static int rows_solve(struct active *a, idx at, idx n, idx m, real rho)
-{
-  struct device *dev = a->device;
-  struct codes_job job = {.n = n,
-                          .m_new = m,
-                          .max_m = m,
-                          .rho = rho,
-                          .first = at,
-                          .rows = &a->sorted,
-                          .atoms = &a->atoms,
-                          .slot = &a->slot,
-                          .toward = rho > 0 ? &a->toward : NULL,
-                          .residual = &a->residual,
-                          .codes = &a->codes};
-  slots_fill(a, at, n, m);
-  TRY(device_put(dev, &a->slot, 0, (gidx)n * m * (gidx)sizeof(idx)));
-  TRY(device_codes(dev, &job));
-  TRY(device_get(dev, &a->codes, 0, (gidx)n * m * ITEM));
-  const float *codes = a->codes.host;
-  for (idx j = 0; j < n; j++) {
-    gidx first = a->start[a->order[at + j]], count = a->start[a->order[at + j] + 1] - first;
-    memcpy(a->code + first, codes + (gidx)j * m, (size_t)count * sizeof *codes);
-  }
-  return OK;
-}
-
-/* Codes of 0 are no entries. */
-static void zeros_drop(struct active *a)
-{
-  gidx at = 0, e = 0;
-  for (idx i = 0; i < a->n; i++) {
-    for (; e < a->start[i + 1]; e++) {
-      if (!(a->code[e] > 0)) continue;
-      a->index[at] = a->index[e];
-      a->score[at] = a->score[e];
-      a->code[at++] = a->code[e];
-    }
-    a->start[i + 1] = at;
-  }
-}
-
-int active_solve(struct active *a, real rho)
-{
-  struct device *dev = a->device;
-  rows_order(a);
-  gidx unit = a->p * ITEM;
-  struct buffer x = {.device = (void *)rows_of(a)};
-  struct gather_job rows = {&x, a->order, a->n, unit, &a->sorted, 0};
-  if (a->n) TRY(device_gather(dev, &rows));
-  for (idx at = 0, n; at < a->n; at += n) {
-    idx m = length_of(a, a->order[at]);
-    for (n = 1; n < ACTIVE_ROWS && at + n < a->n && length_of(a, a->order[at + n]) == m;) n++;
-    struct gather_job same = {&x, a->order + at, n, unit, &a->residual, at};
-    if (m > 0)
-      TRY(rows_solve(a, at, n, m, rho));
-    else
-      TRY(device_gather(dev, &same));
-  }
-  zeros_drop(a);
-  return OK;
+  const struct active *a = self;
+  idx first = (idx)part * ACTIVE_CHUNK, end = active_end(a, part);
+  gidx at = a->start[first], n = a->start[end] - at;
+  memcpy((gidx *)a->starts.host + first, a->start + first,
+         (size_t)(end - first + 1) * sizeof(gidx));
+  memcpy((idx *)a->list.host + at, a->index + at, (size_t)n * sizeof(idx));
+  memcpy((float *)a->value.host + at, a->code + at, (size_t)n * sizeof(float));
 }
 
 int active_again(struct active *a)
@@ -278,9 +215,7 @@ int active_again(struct active *a)
   struct gather_job back = {&a->residual, a->place, a->n, a->p * ITEM, &a->sorted, 0};
   struct train_entries raised = {1, a->starts.device, a->list.device, a->value.device};
   if (a->n) TRY(device_gather(dev, &back));
-  memcpy(a->starts.host, a->start, ((size_t)a->n + 1) * sizeof *a->start);
-  memcpy(a->list.host, a->index, (size_t)entries * sizeof *a->index);
-  memcpy(a->value.host, a->code, (size_t)entries * sizeof *a->code);
+  active_share(a, lists_give);
   TRY(device_put(dev, &a->starts, 0, ((gidx)a->n + 1) * (gidx)sizeof(gidx)));
   TRY(device_put(dev, &a->list, 0, entries * (gidx)sizeof(idx)));
   TRY(device_put(dev, &a->value, 0, entries * ITEM));
@@ -297,14 +232,33 @@ static int rows_choose(struct active *a, const struct found_encoder *by, int loo
   return OK;
 }
 
-int active_encode(struct active *a, const struct buffer *x, gidx first, idx n,
-                  const struct found_encoder *by)
+/* As active_encode(), until there is no room for lists. */
+static int rows_encode(struct active *a, const struct buffer *x, gidx first, idx n,
+                       const struct found_encoder *by)
 {
   TRY(active_score(a, x, first, n));
+  a->found = 0;
   for (int look = 0; look <= by->looks; look++) {
     if (look) TRY(active_again(a));
     TRY(rows_choose(a, by, look));
+    if (a->found > a->entries) return OK;
     TRY(active_solve(a, by->rho));
   }
   return OK;
+}
+
+int active_encode(struct active *a, const struct buffer *x, gidx first, idx n,
+                  const struct found_encoder *by)
+{
+  TRY(rows_encode(a, x, first, n, by));
+  return room_check(a);
+}
+
+int active_encode_some(struct active *a, const struct buffer *x, gidx first, idx *n,
+                       const struct found_encoder *by)
+{
+  for (*n = (idx)imin(*n, a->fits);; *n = a->fits = *n / 2) {
+    TRY(rows_encode(a, x, first, *n, by));
+    if (a->found <= a->entries || *n <= 1) return room_check(a);
+  }
 }

@@ -15,11 +15,28 @@
 #include "model/cuts.h"
 #include "model/find.h"
 
+enum {
+  ACTIVE_STEP = 8,    /* short rows are solved by lengths that are multiples of it */
+  ACTIVE_LENGTHS = 15 /* of rows with as many slots */
+};
+/* Rows of one length, in the order by it. */
+struct active_length {
+  idx first, n, m; /* n rows from place `first` on, of m slots each */
+  gidx slot;       /* where these begin */
+};
+/* Entries of rows. */
+struct active_entries {
+  gidx *start;
+  idx *index;
+  float *score;
+};
+
 struct active {
   struct device *device; /* borrowed; d = 1, nonnegative */
   idx most_k, p;         /* atoms and rows at most, set by the caller, as is the next */
   idx most_n;
   gidx entries; /* of all rows at most */
+  int threads;  /* of the host, which cut and fill lists, set by the caller; 0: one */
   int relative; /* struct find_raise, set by the caller, as is the next */
   real floor;
   const struct score_cuts *cuts; /* of active_encode(), in the place of thresholds; NULL: none; */
@@ -28,17 +45,22 @@ struct active {
   idx n;                         /* rows at hand; those of x from row `first` on */
   const struct buffer *x;
   gidx first;
-  gidx *start;         /* [n + 1] the host's: where the entries of a row begin in the next three, */
-  idx *index;          /* by ascending atoms */
-  float *score;        /* that chose the atom */
-  float *code;         /* 0 < code, once they are solved */
-  idx *order, *place;  /* [n] rows by length, and where each is among these */
-  struct buffer atoms; /* [most_k + 1][p] the last one is 0 */
+  gidx *start;  /* [n + 1] the host's: where the entries of a row begin in the next three, */
+  idx *index;   /* by ascending atoms */
+  float *score; /* that chose the atom */
+  float *code;  /* 0 < code, once they are solved */
+  gidx found;   /* entries of the last lists; more than `entries`: there was no room */
+  idx fits;     /* rows whose lists had room */
+  const struct score_cut *cut;       /* of the rows at hand, while lists are taken */
+  struct active_entries other;       /* those before the codes of 0 were dropped */
+  idx *order, *place;                /* [n] rows by length, and where each is among these */
+  struct buffer atoms;               /* [most_k + 1][p] the last one is 0 */
   struct buffer toward;              /* [most_k + 1] */
   struct buffer bias;                /* [most_k] 0 */
   struct buffer starts, list, value; /* struct train_entries */
   struct buffer sorted, residual;    /* [most_n][p] */
-  struct buffer slot, codes;         /* [ACTIVE_ROWS][ACTIVE_MOST] */
+  struct buffer slot, codes;         /* of each length [n][m] */
+  struct active_length lengths[ACTIVE_LENGTHS];
   struct buffer work;
   struct arena arena;
 };
@@ -55,7 +77,8 @@ int active_atoms(struct active *a, const float *atoms, idx k, const float *towar
 int active_score(struct active *a, const struct buffer *x, gidx first, idx n);
 /* counts[BATCH_BINS] <- how many scores have each next digit of a cut. */
 int active_count(struct active *a, const struct batch_cut *cut, gidx *counts);
-/* Entries are the scores above the cut and the first `ties` that equal it. */
+/* Entries are the scores above the cut and the first `ties` that equal it; none, and a->found is
+ * more than a->entries, where there is no room for them. */
 int active_cut(struct active *a, const struct batch_cut *cut, gidx ties);
 /* Solve their codes with the penalty rho; those of 0 are no entries any more. */
 int active_solve(struct active *a, real rho);
@@ -70,5 +93,9 @@ int active_list(struct active *a, const struct batch_cut *cut);
  * ones. */
 int active_encode(struct active *a, const struct buffer *x, gidx first, idx n,
                   const struct found_encoder *by);
+/* The same where all scores of so many rows could not be entries: *n rows, or as many of the first
+ * of them as there is room for.  a->entries is a->k or more. */
+int active_encode_some(struct active *a, const struct buffer *x, gidx first, idx *n,
+                       const struct found_encoder *by);
 
 #endif

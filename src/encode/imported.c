@@ -86,6 +86,7 @@ static int active_alloc(struct encode *e)
                        .p = e->p,
                        .most_n = rows,
                        .entries = (gidx)rows * k,
+                       .threads = t->threads,
                        .relative = t->encoder->active.relative,
                        .floor = t->encoder->active.floor,
                        .arena.is_dry = e->arena.is_dry};

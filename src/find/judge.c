@@ -73,12 +73,11 @@ int validation_advise(struct finder *f)
   return refit_norms(f->c, j->rows.n, j->x, f->p, j->tss, "the held-out rows", &m);
 }
 
-/* The quality of own rows first .. first + n - 1. */
+/* The quality of own rows first .. first + n - 1, whose codes are known. */
 static int piece_evaluate(struct finder *f, idx first, idx n)
 {
   struct find_judge *j = &f->judge;
-  struct active *a = &f->active;
-  TRY(active_encode(a, &j->all, first, n, &f->encoder));
+  const struct active *a = &f->active;
   return device_quality(j->host.backend ? &j->host : &f->device,
                         &(struct quality_job){.n = n,
                                               .rows = j->x + (gidx)first * f->p,
@@ -93,9 +92,9 @@ static int rows_judge(struct finder *f)
 {
   struct active *a = &f->active;
   TRY(active_atoms(a, f->atoms, f->k, NULL));
-  idx most = (idx)imin(a->most_n, imax(a->entries / f->k, 1)), n;
-  for (idx i = 0; i < f->judge.n; i += n) {
-    n = (idx)imin(most, f->judge.n - i);
+  for (idx i = 0, n; i < f->judge.n; i += n) {
+    n = (idx)imin(a->most_n, f->judge.n - i);
+    TRY(active_encode_some(a, &f->judge.all, i, &n, &f->encoder));
     TRY(piece_evaluate(f, i, n));
   }
   return OK;

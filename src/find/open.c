@@ -183,6 +183,7 @@ static int arrays_alloc(struct finder *f)
                               .p = f->p,
                               .most_n = (idx)imax(own, 1),
                               .entries = f->codes.most,
+                              .threads = f->task->threads,
                               .relative = f->task->recipe.relative};
   f->active.arena.is_dry = f->arena.is_dry;
   TRY(active_open(&f->active));

@@ -116,6 +116,7 @@ int cpu_train_cut(struct device *dev, const struct train_codes_job *job,
     ties -= tied[i];
     live->start[i + 1] += live->start[i] + tied[i];
   }
+  if (job->room && live->start[job->n] > job->room) return OK;
 #pragma omp parallel for num_threads(threads)
   for (idx i = 0; i < job->n; i++) {
     float *row = scores + (gidx)i * job->k;

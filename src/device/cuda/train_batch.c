@@ -137,6 +137,7 @@ int cuda_train_cut(struct device *dev, const struct train_codes_job *job,
                              .above = w.above,
                              .equal = w.equal,
                              .start = (long long *)job->live.start,
+                             .room = job->room ? job->room : INT64_MAX,
                              .index = job->live.index,
                              .value = job->live.value};
   if (job->n == 0) {
