@@ -10,9 +10,10 @@ import tempfile
 import h5py
 import numpy as np
 
+from jobs import job_end, job_start, wait_until
 from tap import (claim, done_testing, fails, gpu_present, later_wins, need, ok, peer_missing,
                  sagitta, same)
-from train_place import Place
+from train_place import Place, rows_make
 
 
 class Finding(Place):
@@ -48,6 +49,18 @@ def check_ranks(p):
         same(p.at("one", name), p.at("stop", name), "resumed")
     need(p.run("stop", "--resume"), "complete")
     same(p.at("one", "supports.h5"), p.at("stop", "supports.h5"), "complete")
+
+
+@claim("the state is saved every --save-seconds, also where an update takes several batches")
+def check_saved(p):
+    np.save(p.at("many.npy"), rows_make(np.random.default_rng(2), 33000))
+    job = job_start(*p.words("saved", "--rows", p.at("many.npy"), "--atoms", 512, "--save-seconds",
+                             0))
+    wait_until(lambda: os.path.exists(p.at("saved", "state.h5")) or job.poll() is not None)
+    is_running, there = job.poll() is None, os.path.exists(p.at("saved", "state.h5"))
+    job.kill()
+    text = job_end(job, 10)[1]
+    ok(is_running and there, f"no state before the end, or {text[-300:]}")
 
 
 @claim("rows times a power of two have the same atoms, to the bit, and codes times that power")
@@ -233,7 +246,7 @@ def check_gpu(p):
 
 with tempfile.TemporaryDirectory() as folder:
     PLACE = Finding(folder)
-    for check in (check_ranks, check_units, check_numpy, check_told, check_used, check_verified,
-                  check_exported, check_world, check_gpu, check_refused):
+    for check in (check_ranks, check_saved, check_units, check_numpy, check_told, check_used,
+                  check_verified, check_exported, check_world, check_gpu, check_refused):
         check(PLACE)
 done_testing()
