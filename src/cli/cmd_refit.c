@@ -356,6 +356,7 @@ static int job_run(struct refit_job *j)
   double begun = log_seconds();
   TRY(refit_open(j));
   gidx resumed = j->resumed = j->files.facts.sweeps;
+  j->files.job.save_seconds = j->o->save_seconds;
   j->files.job.may_stop = refit_may_stop;
   j->files.job.of = j;
   TRY(resumed ? refit_job_resume(j) : refit_start_evaluate(j));

@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/encode_report.h"
+#include "job/stop.h"
 #include "job/summary.h"
 
 /* Between two saves, in times that the last one took; but no more of --save-seconds than MOST. */
@@ -91,7 +92,7 @@ int encode_saves_run(struct encode_saves *s, struct encode_result *result)
 {
   struct job *job = &s->files->job;
   job->saves = job->save_seconds > 0;
-  job->due = log_seconds() + job->save_seconds;
+  job_save_later(job);
   for (;;) {
     TRY(encode_run(s->task, &s->files->job.run->comm, result));
     counts_join(s, result);

@@ -67,7 +67,6 @@ static int within_begin(void *self, const struct fit_within *now, struct sweep_s
   files->k = j->task.k;
   files->d = j->task.d;
   files->p = j->rows.source.p;
-  files->seconds = j->o->save_seconds;
   files->there = files->there && j->files.job.is_resumed; /* else it is about to be removed */
   TRY(inputs_name(j, now->rows_hash, now->held_hash));
   return sweep_files_begin(files, &facts, now->atoms, start);
@@ -99,6 +98,7 @@ int fit_sweeps_run(struct fit_job *j)
   const struct fit_point *start = j->task.start;
   struct job *job = &j->files.job;
   job->may_stop = may_stop;
+  job->save_seconds = j->o->save_seconds;
   job->summary = fit_summary;
   job->of = j;
   j->sink = (struct fit_sink){j,           sweep_take,     stop_poll,      within_begin,

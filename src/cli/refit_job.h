@@ -51,7 +51,6 @@ struct refit_job {
   struct atom_step *steps; /* [k] */
   gidx *density;           /* [k] */
   int is_left_out;         /* the last sweep is not published, nor about to be */
-  double published;        /* when a state was handed over to be */
   real tss;
   struct metrics metrics;
   struct phase phases[REFIT_PHASES];

@@ -43,7 +43,6 @@ static int sweep_hand_over(struct refit_job *j)
   TRY(refit_files_publish(&j->files, &result));
   if (is_beside) phase_end(wait, 0);
   j->is_left_out = 0;
-  j->published = log_seconds();
   return OK;
 }
 
@@ -51,9 +50,9 @@ static int sweep_hand_over(struct refit_job *j)
  * what a job that is killed loses is no older than --save-seconds. */
 static int may_be_left_out(struct refit_job *j)
 {
-  real most = j->o->save_seconds;
-  return j->files.facts.sweeps < j->o->sweeps && job_is_saving(&j->files.job) &&
-         (most == 0 || log_seconds() - j->published < most);
+  struct job *job = &j->files.job;
+  return j->files.facts.sweeps < j->o->sweeps && job_is_saving(job) &&
+         (job->save_seconds == 0 || log_seconds() < job->due);
 }
 
 static int sweep_publish(struct refit_job *j)
@@ -98,7 +97,6 @@ static int sweep_find(struct refit_job *j)
   files->k = f->k;
   files->d = f->d;
   files->p = f->p;
-  files->seconds = j->o->save_seconds;
   j->in_work = (struct sweep_facts){.sweeps = facts->sweeps, .start = facts->start};
   j->in_work.classes = classes_hash(j->classes.color, f->k);
   if (facts->sweeps) j->in_work.contents = facts->contents;

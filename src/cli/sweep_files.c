@@ -41,7 +41,6 @@ const char *sweep_files_advice(const struct sweep_files *f)
 int sweep_files_broadcast(struct sweep_files *f)
 {
   struct comm *c = &f->job->run->comm;
-  f->saved = log_seconds();
   TRY(comm_broadcast(c, &f->there, 1, sizeof f->there));
   TRY(comm_broadcast(c, f->why, 1, sizeof f->why));
   return comm_broadcast(c, &f->found, 1, sizeof f->found);
@@ -78,7 +77,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
 {
   const struct sweep_facts *then = &f->found;
   *start = (struct sweep_start){.atoms = 0};
-  f->saved = log_seconds();
+  job_save_later(f->job);
   f->has = 0;
   if (!f->there) return OK;
   f->there = 0; /* another sweep's will be replaced or removed, by the thread that writes */
@@ -104,8 +103,9 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
 static int is_due(const struct sweep_files *f, const struct sweep_point *at)
 {
   static const double LONG = 0.1; /* of --save-seconds: to write a sweep takes some seconds */
-  if (f->seconds <= 0 || at->atoms == f->has) return 0;
-  return log_seconds() - f->saved >= f->seconds || at->after >= LONG * f->seconds;
+  const struct job *job = f->job;
+  if (job->save_seconds <= 0 || at->atoms == f->has) return 0;
+  return log_seconds() >= job->due || at->after >= LONG * job->save_seconds;
 }
 
 int sweep_files_ask(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked)
@@ -134,7 +134,7 @@ int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
   struct sweep_facts facts = *now;
   facts.atoms = at->atoms;
   TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, &facts, at, device, threads)));
-  f->saved = log_seconds();
+  job_save_later(f->job);
   f->has = at->atoms;
   f->saves++;
   log_info("saved   %lld atoms of sweep %lld", (long long)at->atoms, (long long)now->sweeps + 1);

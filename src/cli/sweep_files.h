@@ -28,13 +28,11 @@
 struct sweep_files {
   struct job *job; /* borrowed; set by the caller, as the next two are */
   idx k, d, p;
-  real seconds;              /* of --save-seconds */
   struct output_place place; /* rank 0 */
   int there;                 /* on every rank, as are the next two: an earlier run left one */
   char *identity;            /* rank 0: its text, owned; NULL: none */
   char why[1024];            /* not empty: it is of a program with other bits, as this says */
   struct sweep_facts found;
-  double saved;              /* when, or when the sweep began */
   gidx has;                  /* atoms of it that the file has, of this run or the earlier one */
   int saves;                 /* on every rank: how often this run has saved one */
   struct matrix_output file; /* being written, rank 0 */

@@ -2,9 +2,9 @@
  * One worker, which begins with the first checkpoint. */
 #include "job/checkpoint.h"
 
-#include "base/log.h"
 #include "base/status.h"
 #include "job/agreement.h"
+#include "job/stop.h"
 #include "job/summary.h"
 
 int job_wait(struct job *job)
@@ -52,7 +52,7 @@ int job_checkpoint(struct job *job)
   TRY(job_wait(job));
   TRY(inputs_confirm(c));
   TRY(comm_agree(c, job->writes_beside ? writer_start(job) : state_save(job)));
-  job->due = log_seconds() + job->save_seconds;
+  job_save_later(job);
   return OK;
 }
 

@@ -70,8 +70,8 @@ struct job {
   /* What run.json says of the job so far, after each checkpoint; NULL: it is written at the end. */
   int (*summary)(const void *of, struct json *own);
   void *of;
-  int saves;         /* a stop may also ask to save what there is, and go on (STOPS_SAVE): */
-  real save_seconds; /* when so many have passed since a checkpoint, */
+  int saves;         /* a stop may also ask to save what there is, and go on (STOPS_SAVE) */
+  real save_seconds; /* of --save-seconds, since a checkpoint: then the next is due, */
   real due;          /* at this time; 0: counted from the first poll on */
   int is_save_asked; /* on every rank: the algorithm ends for that alone */
   real poll_seconds; /* between two looks at what asks it to stop, which may be far away */

@@ -87,13 +87,17 @@ static int is_early(struct job *job)
   return 0;
 }
 
+void job_save_later(struct job *job)
+{
+  job->due = log_seconds() + job->save_seconds;
+}
+
 /* Rank 0: is it time for a checkpoint? */
 static uint64_t save_asked(struct job *job)
 {
-  real now = log_seconds();
   if (!job->saves || job->run->comm.rank) return 0;
-  if (job->due == 0) job->due = now + job->save_seconds;
-  return now >= job->due ? STOPS_SAVE : 0;
+  if (job->due == 0) job_save_later(job);
+  return log_seconds() >= job->due ? STOPS_SAVE : 0;
 }
 
 static uint64_t stop_asked(void *self)

@@ -13,6 +13,10 @@
 struct stops job_stops(struct job *job);
 struct stops job_wishes(struct job *job);
 
+/* Something was saved, or is about to be: the next checkpoint is due --save-seconds from now.  Not
+ * collective. */
+void job_save_later(struct job *job);
+
 /* Between two steps whose results are published: is the job asked to stop, by a signal to any rank
  * (base/stop.h), by --max-seconds, or by a file called STOP beside the result?  Then the log says
  * so, run->stopped is set, and main ends with ERR_STOPPED.  Collective. */
