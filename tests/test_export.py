@@ -17,6 +17,7 @@ from tap import SOURCE, claim, done_testing, ok, peer_missing, sagitta
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 DIGITS = 1e-6  # of figures in the log
+HAS = "import sys, importlib.util as u; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
 
 
 def need(done, what):
@@ -253,7 +254,7 @@ def check_packages(at):
     python = os.environ.get("PEER_PYTHON", sys.executable)
     np.save(f"{at}/rows.npy", np.load(f"{at}/unseen.npy").astype("f4"))
     for form, package in (("saelens", "sae_lens"), ("sparsify", "sparsify")):
-        there = subprocess.run([python, "-c", f"import torch, {package}"], capture_output=True)
+        there = subprocess.run([python, "-c", HAS, "torch", package], capture_output=True)
         if there.returncode:
             peer_missing(f"{python} has no {package}: PEER_PYTHON names one that has it")
             continue

@@ -4,6 +4,7 @@ of ranks, block, thread and variant, from contiguous keys and values and from an
 them; what is wrong with a capture is named before any work."""
 import os
 import re
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
@@ -449,8 +450,10 @@ def finite_check(at):
 
 def main():
     with tempfile.TemporaryDirectory() as at:
-        values_check(at)
         torch_check(at)
+        if sys.argv[1:] == ["torch"]:  # with another PyTorch, which changes nothing below
+            done_testing()
+        values_check(at)
         partition_check(at)
         cut_check(at)
         pools_check(at)

@@ -10,8 +10,8 @@ import tempfile
 from peer import PACKAGE, peer_needed
 from tap import SAGITTA, SOURCE, claim, done_testing, ok
 
-peer_needed("sklearn.utils.validation", "h5py", "scipy")
 os.environ.update(SAGITTA_PROGRAM=os.path.abspath(SAGITTA), SCIPY_ARRAY_API="1")
+peer_needed("sklearn.utils.validation", "h5py", "scipy")
 
 import pickle  # noqa: E402
 
