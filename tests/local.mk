@@ -246,13 +246,15 @@ EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py 
 # Threads that wait must not spin: there are more of them than cores.  A launcher that ends removes
 # the folder above its own while another one makes its own there, so each test has one to itself.
 # Ranks of one host need no search for networks and GPUs, which is a third of what it takes to start
-# them.
+# them, and while they wait they let others run, since tests run side by side.
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
   SANITIZED='$(SANITIZE)$(EMULATOR)' EMULATOR='$(EMULATOR)'; \
   PYTHON='$(PYTHON)'; export MPIEXEC srcdir builddir SANITIZED EMULATOR PYTHON; \
   OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY; \
   OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader; export OMPI_MCA_pml OMPI_MCA_btl; \
-  HWLOC_COMPONENTS=-pci,-opencl,-gl,-cuda,-nvml,-rsmi; export HWLOC_COMPONENTS; \
+  OMPI_MCA_mpi_yield_when_idle=1; export OMPI_MCA_mpi_yield_when_idle; \
+  HWLOC_COMPONENTS=-pci,-linux:pci,-linux:io,-opencl,-gl,-cuda,-nvml,-rsmi; \
+  export HWLOC_COMPONENTS; \
   OMPI_MCA_orte_tmpdir_base=`mktemp -d`; export OMPI_MCA_orte_tmpdir_base; \
   trap 'rm -rf "$$OMPI_MCA_orte_tmpdir_base"' 0;
 TEST_EXTENSIONS = .sh .py
