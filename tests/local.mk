@@ -222,31 +222,35 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerpri
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS = %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapack.so \
-  %D%/fault_window.so
+  %D%/fault_window.so %D%/rest.so
 CLEANFILES += $(check_DATA)
 # Thousands of faults, for half an hour and not for make check.
 EXTRA_DIST += %D%/soak_sizes %D%/soak_faults %D%/soak_rows.py %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py %D%/soak_settings.py \
   %D%/soak_try.py
-EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
+EXTRA_DIST += %D%/rest.c %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
 EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py \
   %D%/seal.py %D%/train_place.py
-%D%/fault.so: %D%/fault.c
+%D%/rest.so: %D%/rest.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
-%D%/fault_lapack.so: %D%/fault_lapack.c
+%D%/fault.so: %D%/fault.c %D%/rest.c
 	@$(MKDIR_P) %D%
-	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
-%D%/fault_window.so: %D%/fault_window.c
+	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
+%D%/fault_lapack.so: %D%/fault_lapack.c %D%/rest.c
 	@$(MKDIR_P) %D%
-	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
-%D%/fault_cuda.so: %D%/fault_cuda.c
+	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
+%D%/fault_window.so: %D%/fault_window.c %D%/rest.c
 	@$(MKDIR_P) %D%
-	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
+	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
+%D%/fault_cuda.so: %D%/fault_cuda.c %D%/rest.c
+	@$(MKDIR_P) %D%
+	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
 
 # Threads that wait must not spin: there are more of them than cores.  A launcher that ends removes
 # the folder above its own while another one makes its own there, so each test has one to itself.
 # Ranks of one host need no search for networks and GPUs, which is a third of what it takes to start
-# them, and while they wait they let others run, since tests run side by side.
+# them.  While they wait they yield, and sleep where a library may be preloaded: tests run side by
+# side.
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
   SANITIZED='$(SANITIZE)$(EMULATOR)' EMULATOR='$(EMULATOR)'; \
   PYTHON='$(PYTHON)'; export MPIEXEC srcdir builddir SANITIZED EMULATOR PYTHON; \
@@ -255,6 +259,8 @@ AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_b
   OMPI_MCA_mpi_yield_when_idle=1; export OMPI_MCA_mpi_yield_when_idle; \
   HWLOC_COMPONENTS=-pci,-linux:pci,-linux:io,-opencl,-gl,-cuda,-nvml,-rsmi; \
   export HWLOC_COMPONENTS; \
+  if [ -z '$(SANITIZE)$(EMULATOR)' ]; then \
+    LD_PRELOAD='$(abs_builddir)/%D%/rest.so'; export LD_PRELOAD; fi; \
   OMPI_MCA_orte_tmpdir_base=`mktemp -d`; export OMPI_MCA_orte_tmpdir_base; \
   trap 'rm -rf "$$OMPI_MCA_orte_tmpdir_base"' 0;
 TEST_EXTENSIONS = .sh .py
