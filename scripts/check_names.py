@@ -31,7 +31,7 @@ OTHERS = {
     "autoreconf and apt": "--install --force --no-install-recommends",
     "EasyBuild, containers": "--sourcepath --robot --inject-checksums --rm",
     "faithfulness.py, capture_attention.py, write_rows.py": "--check --first --count --model --run",
-    "pip": "--no-deps",
+    "pip": "--no-deps --require-hashes --hash",
     "scale_model.py": "--gpus",
     "report": "--evaluated",
     "git": "--always --dirty --abbrev --git-path --no-verify --show-toplevel",
