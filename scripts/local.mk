@@ -14,7 +14,7 @@ dist_pythonpackage_DATA = %D%/python/pyproject.toml %D%/python/README.md
 pythonmodulesdir = $(pythonpackagedir)/sagitta
 dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/results.py \
   %D%/python/sagitta/program.py %D%/python/sagitta/arrays.py %D%/python/sagitta/job.py \
-  %D%/python/sagitta/calls.py %D%/python/sagitta/check.py %D%/python/sagitta/errors.py %D%/python/sagitta/library.py \
+  %D%/python/sagitta/calls.py %D%/python/sagitta/check.py %D%/python/sagitta/errors.py %D%/python/sagitta/features.py %D%/python/sagitta/words.py %D%/python/sagitta/library.py \
   %D%/python/sagitta/dictionary.py %D%/python/sagitta/sklearn.py \
   %D%/python/sagitta/torch.py %D%/python/sagitta/live.py %D%/python/sagitta/least_squares.py
 pythonexamplesdir = $(pythonpackagedir)/examples

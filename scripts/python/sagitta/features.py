@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The atoms of a run with the tokens that its rows are of: where each is strongest, and in which
+words."""
+import dataclasses
+import html
+import numbers
+import os
+
+import h5py
+import numpy as np
+
+from .arrays import is_path
+from .errors import Error, InputError
+from .words import Words
+
+STYLE = ("<style>.sagitta td{text-align:left;font-family:monospace;white-space:pre-wrap}"
+         ".sagitta mark{background:#fc6;color:#000}</style>")
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """A row where an atom is: its code, the text of its token, and of those before and behind."""
+    row: int
+    code: float
+    token: str
+    before: str
+    after: str
+
+    def __str__(self):
+        return f"{self.row:8} {self.code:9.4g}  {self.before}[{self.token}]{self.after}".replace(
+            "\n", "\\n")
+
+
+def _vector(what, values, n, path=""):
+    """(N,) whole numbers of an array, a .npy, or a dataset 'file.h5:/path'."""
+    if is_path(values):
+        path = os.fspath(values)
+        name, _, inner = path.partition(":/")
+        try:
+            if name.endswith(".npy"):
+                values = np.load(name, mmap_mode="r")
+            else:
+                with h5py.File(name, "r") as f:
+                    values = f[inner or what][:]
+        except (OSError, KeyError, ValueError) as error:
+            raise InputError(f"'{path}' has no {what}s to read: {error}: give a .npy or "
+                             "'file.h5:/path'") from error
+    array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values).reshape(-1)
+    if array.dtype.kind not in "iu" or len(array) != n:
+        raise InputError(f"{what}s{' of ' + repr(path) if path else ''} are {len(array)} of "
+                         f"{array.dtype}, the codes are of {n} rows: give a whole number for each")
+    return array
+
+
+def _own_rows(run):
+    """The HDF5 file of rows that a run was made of, or None."""
+    try:
+        named = run.page["options"].get("rows") or ""
+    except Error:
+        return None
+    name = (named[0] if isinstance(named, list) else named).partition(":/")[0]
+    return name if h5py.is_hdf5(name) else None
+
+
+class Features:
+    """F[17] is atom 17 of a run of fit() or encode(); F.search("river"), F.for_row(3).
+
+    tokens: a whole number for each row: an array, a .npy, 'file.h5:/path'; None: /token of the rows
+    of the run, with /window as documents.  tokenizer: a tokenizer.json, a vocab.json, a list of
+    words, an object with convert_ids_to_tokens(); None: tokens are shown as numbers.  documents: a
+    whole number for each row; contexts end where it changes.  labels: a text by atom, a dict."""
+
+    def __init__(self, run, tokens=None, tokenizer=None, documents=None, labels=None):
+        self.run, self.codes, self.labels = run, run.codes, dict(labels or {})
+        n = self.codes.shape[0]
+        if tokens is None:
+            tokens, documents = self._find(run, documents)
+        self.tokens = _vector("token", tokens, n)
+        self.documents = None if documents is None else _vector("document", documents, n)
+        self.words = Words(tokenizer).of(self.tokens)
+
+    @staticmethod
+    def _find(run, documents):
+        path = _own_rows(run)
+        if path:
+            with h5py.File(path, "r") as f:
+                if "token" in f:
+                    own = f["window"][:] if documents is None and "window" in f else documents
+                    return f["token"][:], own
+        raise InputError("the rows of this run have no tokens beside them: give tokens=, a whole "
+                         "number for each row")
+
+    def __len__(self):
+        return self.codes.shape[1]
+
+    def __getitem__(self, atom):
+        if not isinstance(atom, numbers.Integral) or not 0 <= atom < len(self):
+            raise IndexError(f"there is no atom {atom!r}: they are 0 to {len(self) - 1}")
+        return Feature(self, int(atom))
+
+    def entries(self, atom):
+        """(rows, codes) of an atom, codes of 0 left out, by falling magnitude, of equals the lower
+        row."""
+        order, starts, row_of = self.run._by_atom
+        places = order[starts[atom]:starts[atom + 1]]
+        rows, codes = row_of[places], self.codes.data[places]
+        best = np.argsort(-np.abs(codes), kind="stable")
+        best = best[codes[best] != 0]
+        return rows[best], codes[best]
+
+    def text(self, first, end):
+        return "".join(self.words[int(i)] for i in self.tokens[first:end])
+
+    def example(self, row, code, context):
+        first, end = max(0, row - context), min(len(self.tokens), row + context + 1)
+        if self.documents is not None:
+            other = np.flatnonzero(self.documents[first:end] != self.documents[row]) + first
+            first = max([first, *(other[other < row] + 1)])
+            end = min([end, *other[other > row]])
+        return Example(int(row), float(code), self.text(row, row + 1), self.text(first, row),
+                       self.text(row + 1, end))
+
+    def search(self, word, n=10):
+        """The atoms of which the largest parts of the codes, by magnitude, are on this word, which
+        is compared without case and blanks around it; at most n."""
+        wanted = str(word).strip().casefold()
+        found = [i for i, text in self.words.items() if text.strip().casefold() == wanted]
+        order, starts, row_of = self.run._by_atom
+        sizes = np.abs(self.codes.data.astype("f8"))
+        here = np.where(np.isin(self.tokens, found)[row_of], sizes, 0)
+        all_of, of_word = (np.bincount(self.codes.indices, weights, len(self))
+                           for weights in (sizes, here))
+        part = np.divide(of_word, all_of, out=np.zeros(len(self)), where=all_of > 0)
+        best = np.argsort(-part, kind="stable")[:n]
+        return [self[int(atom)] for atom in best if part[atom] > 0]
+
+    def for_row(self, row):
+        """(feature, code) of a row, by falling magnitude."""
+        if not isinstance(row, numbers.Integral) or not 0 <= row < len(self.tokens):
+            raise IndexError(f"there is no row {row!r}: they are 0 to {len(self.tokens) - 1}")
+        part = slice(self.codes.indptr[row], self.codes.indptr[row + 1])
+        atoms, codes = self.codes.indices[part], self.codes.data[part]
+        best = np.argsort(-np.abs(codes), kind="stable")
+        return [(self[int(atoms[i])], float(codes[i])) for i in best if codes[i] != 0]
+
+    def save_html(self, path, atoms=None):
+        """Write a page of these atoms; None: of the 64 that most rows have."""
+        if atoms is None:
+            counts = np.bincount(self.codes.indices[self.codes.data != 0], minlength=len(self))
+            atoms = np.argsort(-counts, kind="stable")[:64]
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("<!DOCTYPE html><meta charset='utf-8'><title>features</title>")
+            f.writelines(self[int(atom)]._repr_html_() for atom in atoms)
+
+
+class Feature:
+    """An atom: .atom, .label, .rows that have it, .share of all rows, .top()."""
+
+    def __init__(self, features, atom):
+        self.features, self.atom, self.label = features, atom, features.labels.get(atom)
+        self._entries = features.entries(atom)
+        self.rows = len(self._entries[0])
+        self.share = self.rows / max(1, features.codes.shape[0])
+
+    def top(self, n=10, context=8, quantile=None):
+        """Examples by falling magnitude, with so many tokens around them in their document.
+        quantile: those next below this quantile of the magnitudes, such as 0.5."""
+        rows, codes = self._entries
+        if quantile is not None and not 0 <= quantile <= 1:
+            raise InputError(f"quantile is {quantile!r}: give 0 to 1")
+        first = 0 if quantile is None else int((1 - quantile) * max(0, len(rows) - 1))
+        return [self.features.example(row, code, context)
+                for row, code in zip(rows[first:first + n], codes[first:first + n])]
+
+    def _head(self):
+        label = f", {self.label}" if self.label else ""
+        return f"atom {self.atom}{label}: {self.rows} rows, {100 * self.share:.3g} % of all"
+
+    def __repr__(self):
+        return "\n".join([self._head(), *map(str, self.top())])
+
+    def _repr_html_(self):
+        rows = []
+        for one in self.top():
+            before, token, after = (html.escape(text).replace("\n", "&#9166;")
+                                    for text in (one.before, one.token, one.after))
+            rows.append(f"<tr><td>{one.row}<td>{one.code:.4g}<td>{before}<mark>{token}</mark>"
+                        f"{after}")
+        return (f"{STYLE}<table class='sagitta'><caption>{html.escape(self._head())}</caption>"
+                f"<tr><th>row<th>code<th>tokens{''.join(rows)}</table>")

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: sagitta.Features finds the rows, words and contexts that a plain search of dense codes
+finds, in tokens beside rows of any format; vocabularies of every kind are read, as the package
+tokenizers reads them; pages are escaped and small."""
+import json
+import os
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+
+from peer import PACKAGE  # noqa: F401, which puts the package in the path
+from tap import SAGITTA, SOURCE, claim, done_testing, ok, peer_missing
+from tap import sagitta as program
+
+os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)
+
+try:
+    import tokenizers
+except ImportError:  # of the package that tests compare with
+    tokenizers = None
+    if os.environ.get("PEER_PYTHON", sys.executable) != sys.executable:
+        os.execv(os.environ["PEER_PYTHON"], [os.environ["PEER_PYTHON"], *sys.argv])
+
+import sagitta  # noqa: E402, which is given its program
+from sagitta.words import Words  # noqa: E402
+
+ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+WORDS = os.path.join(SOURCE, "input", "minilm-l3-kjv-words.txt")
+N, K, CONTEXT = 1024, 32, 5
+LARGEST = 200_000
+
+
+def raised(kind, words, call, *rest, **more):
+    try:
+        call(*rest, **more)
+    except kind as error:
+        return ok(all(word in str(error) for word in words), f"{words}: {error}")
+    return ok(False, f"{words}: nothing was said")
+
+
+def shown(word):
+    return word[2:] if word.startswith("##") else " " + word
+
+
+@claim("top rows, contexts, quantiles, words and rows are those of dense codes")
+def check_search(run, tokens, windows):
+    with open(WORDS, encoding="utf-8") as f:
+        words = f.read().split("\n")
+    F = sagitta.Features(run, tokens, WORDS, windows, labels={3: "three"})
+    dense = run.codes.toarray()
+    ok(len(F) == K, "atoms")
+    for atom in range(0, K, 5):
+        best = sorted(np.flatnonzero(dense[:, atom]), key=lambda i, a=atom: (-abs(dense[i, a]), i))
+        top = F[atom].top(n=7, context=CONTEXT)
+        ok([one.row for one in top] == best[:7] and
+           [one.code for one in top] == [float(dense[i, atom]) for i in best[:7]] and
+           F[atom].rows == len(best) and F[atom].share == len(best) / N, f"rows of {atom}")
+        for one in top:
+            near = [i for i in range(one.row - CONTEXT, one.row + CONTEXT + 1)
+                    if 0 <= i < N and windows[i] == windows[one.row]]
+            text = ["".join(shown(words[tokens[i]]) for i in part) for part in (
+                [i for i in near if i < one.row], [one.row], [i for i in near if i > one.row])]
+            ok([one.before, one.token, one.after] == text, f"atom {atom}, row {one.row}: {one}")
+        middle = F[atom].top(n=1, quantile=0.5)
+        ok([one.row for one in middle] == best[(len(best) - 1) // 2:][:1], "the median")
+    word = words[np.bincount(tokens).argmax()]
+    here = np.array([words[t] == word for t in tokens])
+    sizes = np.abs(dense.astype("f8"))
+    part = sizes[here].sum(0) / np.maximum(sizes.sum(0), 1e-300)
+    found = F.search(" " + word.upper(), n=4)
+    ok([one.atom for one in found] == np.argsort(-part, kind="stable")[:4].tolist(), word)
+    ok(F.search("no such word") == [], "a word that is not there")
+    row = F.for_row(11)
+    ok([code for _, code in row] == sorted(dense[11][dense[11] != 0], key=lambda c: -abs(c)) and
+       all(dense[11, one.atom] == code for one, code in row), "a row")
+    ok("three" in repr(F[3]) and "three" in F[3]._repr_html_(), "labels")
+
+
+@claim("tokens of an HDF5 file of rows are found, and those of .npy, datasets and tensors taken")
+def check_tokens(at, run, tokens, windows):
+    F = sagitta.Features(sagitta.open(f"{at}/h5"))
+    ok((F.tokens == tokens).all() and (F.documents == windows).all(), "those of the rows")
+    np.save(f"{at}/t.npy", tokens)
+    with h5py.File(f"{at}/t.h5", "w") as f:
+        f["a/ids"] = tokens
+    for given in (f"{at}/t.npy", f"{at}/t.h5:/a/ids", tokens.reshape(4, -1), tokens.tolist(),
+                  tokens.astype("u2")):
+        ok((sagitta.Features(run, given).tokens == tokens).all(), f"{type(given)}")
+    ok(F[0].top(1)[0].token == f" {tokens[F[0].top(1)[0].row]}", "numbers without a vocabulary")
+    raised(ValueError, ["tokens=", "no tokens"], sagitta.Features, run)
+    raised(ValueError, ["3", "1024 rows"], sagitta.Features, run, [1, 2, 3])
+    raised(ValueError, ["float64"], sagitta.Features, run, np.zeros(N))
+    raised(ValueError, ["t.npz", ".npy"], sagitta.Features, run, f"{at}/t.npz")
+    raised(ValueError, ["b/ids"], sagitta.Features, run, f"{at}/t.h5:/b/ids")
+    raised(ValueError, ["documents"], sagitta.Features, run, tokens, documents=[1])
+    raised(ValueError, [str(tokens.max()), "2 words"], sagitta.Features, run,
+           np.where(tokens == tokens.max(), tokens, 0), ["a", "b"])
+    raised(IndexError, ["0 to 31"], F.__getitem__, K)
+    raised(IndexError, ["0 to 1023"], F.for_row, N)
+    raised(ValueError, ["quantile"], F[0].top, quantile=2)
+
+
+class Asked:
+    """As tokenizers of transformers."""
+
+    def convert_ids_to_tokens(self, numbers):
+        return [["river", "##s"][i] if i < 2 else None for i in numbers]
+
+
+def written(at, page, name="tokenizer"):
+    with open(f"{at}/{name}.json", "w", encoding="utf-8") as f:
+        json.dump(page, f)
+    return f"{at}/{name}.json"
+
+
+@claim("byte-level, WordPiece and SentencePiece vocabularies become text; a line feed is one")
+def check_vocabularies(at):
+    vocabulary = {"\u0120river": 0, "s": 1, "\u010a": 2, "\u00c3\u00a9": 3, "\u00c3": 4, "<": 5}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+             "use_regex": True}
+    page = {"version": "1.0", "truncation": None, "padding": None, "normalizer": None,
+            "pre_tokenizer": level, "post_processor": None, "decoder": level,
+            "added_tokens": [{"id": 6, "content": "<|end|>", "single_word": False, "lstrip": False,
+                              "rstrip": False, "normalized": False, "special": True}],
+            "model": {"type": "BPE", "dropout": None, "unk_token": None, "merges": [],
+                      "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                      "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary}}
+    path = written(at, page)
+    texts = Words(path).of(range(7))
+    ok([texts[i] for i in range(7)] == [" river", "s", "\n", "\u00e9", "\ufffd", "<", "<|end|>"],
+       f"byte-level: {texts}")
+    raised(ValueError, ["token 9", "7 words"], Words(path).of, [1, 9])
+    if tokenizers:
+        theirs = tokenizers.Tokenizer.from_file(path)
+        ok(all(theirs.decode([i], skip_special_tokens=False) == texts[i] for i in range(7)),
+           "the words of tokenizers")
+    else:
+        peer_missing("no tokenizers")
+    for what, given, wanted in (
+            ("Unigram", written(at, {"model": {"vocab": [["\u2581river", 0], ["s", 0],
+                                                         ["<0x0A>", 0]]}}, "unigram"),
+             [" river", "s", "\n"]),
+            ("vocab.json", written(at, {"river": 0, "##s": 1, "\n": 2}, "vocab"),
+             [" river", "s", " \n"]),
+            ("a list", ["river", "##s", ""], [" river", "s", " "]),
+            ("an object", Asked(), [" river", "s"]), ("none", None, [" 0", " 1"])):
+        texts = Words(given).of(range(len(wanted)))
+        ok(list(texts.values()) == wanted, f"{what}: {texts}")
+    raised(ValueError, ["token 2"], Words(Asked()).of, [2])
+    raised(ValueError, ["no vocabulary", "model.vocab"], Words, written(at, {"model": {}}))
+    raised(ValueError, ["no vocabulary"], Words, f"{at}/gone.json")
+
+
+@claim("pages are escaped, without a network, and small")
+def check_pages(at, run, tokens):
+    words = [f"<script>{i}&\n" for i in range(int(tokens.max()) + 1)]
+    F = sagitta.Features(run, tokens, words, labels={2: "<b>"})
+    page = F[2]._repr_html_()
+    ok("<script" not in page and "<b>" not in page and "&lt;script&gt;" in page and
+       "&lt;b&gt;" in page and "http" not in page and len(page) < LARGEST, page[:300])
+    F.save_html(f"{at}/page.html")
+    with open(f"{at}/page.html", encoding="utf-8") as f:
+        page = f.read()
+    ok(page.count("<table") == K and len(page) < LARGEST, f"{len(page)} bytes")
+
+
+with tempfile.TemporaryDirectory() as at:
+    with h5py.File(ROWS) as f:
+        x, tokens = f["rows"][:N], f["token"][:N]
+    windows = np.arange(N) // 7  # so that contexts meet their ends
+    with h5py.File(f"{at}/x.h5", "w") as f:
+        f["rows"], f["token"], f["window"] = x, tokens, windows
+    np.save(f"{at}/x.npy", x)
+    for name, rows in (("h5", "x.h5"), ("npy", "x.npy")):
+        program("fit", "--rows", f"{at}/{rows}", "--atoms", K, "--top-s", 4, "--sweeps", 2,
+                "--holdout-share", 0, "--output", f"{at}/{name}")
+    run = sagitta.open(f"{at}/npy")
+    check_search(run, tokens, windows)
+    check_tokens(at, run, tokens, windows)
+    check_vocabularies(at)
+    check_pages(at, run, tokens)
+done_testing()
