@@ -96,7 +96,7 @@ static int plan_print(struct assemble_state *j)
   return fit_plan_print(j->run, &plan);
 }
 
-static int entries_tell(const struct assemble_state *j)
+static int entries_json(const struct assemble_state *j)
 {
   const struct systems_shape *s = &j->all.shape;
   struct json *own;
@@ -118,7 +118,7 @@ static int result_close(void *self)
   snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
   int n = run_facts(j->run, device, j->task.threads, facts);
   TRY(assemble_output_end(&j->out, &j->fingerprint, facts, n));
-  return entries_tell(j);
+  return entries_json(j);
 }
 
 static int job_run(struct assemble_state *j)

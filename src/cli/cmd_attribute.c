@@ -201,7 +201,7 @@ static int result_open(const struct run *run, struct job *j, idx top)
   return attribution_output_create(&j->file, j->place.file, &shape);
 }
 
-static int entries_tell(const struct job *j)
+static int entries_json(const struct job *j)
 {
   const struct attribute_result *r = &j->result;
   struct json *own;
@@ -230,7 +230,7 @@ static int result_finish(const struct run *run, struct job *j)
                                             .compared = r->compared,
                                             .beyond = r->beyond,
                                             .inputs = r->inputs};
-  TRY(entries_tell(j));
+  TRY(entries_json(j));
   summary_inputs_set(&r->inputs);
   return attribution_output_finish(&j->file, &ending, facts,
                                    run_facts(run, device, j->task.threads, facts));

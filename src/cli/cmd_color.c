@@ -78,7 +78,7 @@ static void report_print(const struct class_report *r)
   }
 }
 
-static int entries_tell(const struct support_source *s, const struct color_result *result)
+static int entries_json(const struct support_source *s, const struct color_result *result)
 {
   const struct class_report *r = &result->report;
   struct json *own;
@@ -109,7 +109,7 @@ static int result_write(const struct run *run, const char *path, const struct jo
   const struct color_result *result = &j->result;
   struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
-  TRY(entries_tell(&j->in.source, result));
+  TRY(entries_json(&j->in.source, result));
   summary_inputs_set(&result->inputs);
   return classes_write(path, &result->classes, result->report.longest_row, &result->inputs, facts,
                        run_facts(run, "cpu", threads, facts));

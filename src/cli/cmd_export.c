@@ -326,7 +326,7 @@ static void judged_tell(const struct export_job *job, struct json *own)
   json_end(own);
 }
 
-static int entries_tell(const struct export_job *job, const char *to, const char *rest)
+static int entries_json(const struct export_job *job, const char *to, const char *rest)
 {
   const struct export_model *e = &job->model;
   struct json *own;
@@ -369,7 +369,7 @@ static int export_command(struct run *run, const void *options, const char **arg
   companions_publish();
   log_info("export  to=%s atoms=%d columns=%d dtype=%s as_imported=%s", o->to, e->k, e->p, e->dtype,
            e->as_it_was ? "yes" : "no");
-  TRY(entries_tell(job, o->to, has_rest ? files.rest : NULL));
+  TRY(entries_json(job, o->to, has_rest ? files.rest : NULL));
   log_info("wrote   %s%s%s", job->place.shown, has_rest ? " and " : "", has_rest ? files.rest : "");
   if (o->rows) rows_input_close(&job->rows);
   dictionary_input_close(&job->dictionary);

@@ -135,7 +135,7 @@ static const char *cut_name(const struct job *j)
   return j->task.cut == HARVEST_POSITIONS ? "positions" : "queries";
 }
 
-static int entries_tell(const struct job *j)
+static int entries_json(const struct job *j)
 {
   const struct capture_source *s = &j->in.source;
   const struct attention *a = &s->attention;
@@ -164,7 +164,7 @@ static int result_finish(const struct run *run, struct job *j, int threads)
   char device[160];
   if (run->comm.rank) return OK;
   captured_device_name(&j->device, device, sizeof device);
-  TRY(entries_tell(j));
+  TRY(entries_json(j));
   TRY(h5_array_close(&j->lse));
   return matrix_output_finish(&j->file, facts, run_facts(run, device, threads, facts));
 }

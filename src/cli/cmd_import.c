@@ -158,7 +158,7 @@ static int atoms_fill(struct import *m)
   return OK;
 }
 
-static int entries_tell(const struct import *m)
+static int entries_json(const struct import *m)
 {
   const struct autoencoder *a = &m->source;
   const struct encoder *e = &a->encoder;
@@ -181,7 +181,7 @@ static int result_write(struct run *run, struct import *m)
 {
   const struct encoder *e = &m->stored.encoder;
   struct run_fact facts[MAX_FACTS];
-  TRY(entries_tell(m));
+  TRY(entries_json(m));
   TRY(dictionary_output_create(&m->file, m->place.file, e->k, 1, e->p));
   TRY(matrix_output_write(&m->file, 0, e->k, m->atoms));
   const struct h5_file *h5 = &m->file.result.h5;

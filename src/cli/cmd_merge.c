@@ -272,7 +272,7 @@ static int parts_copy(struct merge *m)
   return metrics_join(m);
 }
 
-static int entries_tell(const struct merge *m)
+static int entries_json(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
   struct json *own;
@@ -298,7 +298,7 @@ static int whole_publish(struct run *run, struct merge *m)
                                    .inputs = m->inputs};
   TRY(identity_text_hash(&run->identity, "all_rows_hash", m->inputs.rows));
   summary_inputs_set(&m->inputs);
-  TRY(entries_tell(m));
+  TRY(entries_json(m));
   TRY(supports_output_finish(&m->file, &ending, facts, run_facts(run, "cpu", 1, facts)));
   log_info("merge   parts=%d rows=%lld atoms=%d top_s=%d fingerprint=%016llx", m->count,
            (long long)first->part.total, first->shape.k, first->shape.s,

@@ -164,7 +164,7 @@ static int captures_pack(struct job *j, const struct pack_options *o)
   return pack_run(&task, &j->result);
 }
 
-static int entries_tell(const struct job *j, idx size)
+static int entries_json(const struct job *j, idx size)
 {
   const struct pack_result *r = &j->result;
   struct json *own;
@@ -187,7 +187,7 @@ static int result_finish(const struct run *run, struct job *j, idx size)
   const struct pack_result *r = &j->result;
   const struct capture_sequences s = {r->sequences, r->width, r->table, r->length, r->start};
   struct run_fact facts[MAX_FACTS];
-  TRY(entries_tell(j, size));
+  TRY(entries_json(j, size));
   return capture_output_finish(&j->file, &s, facts, run_facts(run, "cpu", 1, facts));
 }
 

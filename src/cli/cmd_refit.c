@@ -301,7 +301,7 @@ static int fingerprint_find(const struct refit_job *j, uint64_t *out)
   return OK;
 }
 
-static int entries_tell(const struct refit_job *j, gidx sweeps, uint64_t mark)
+static int entries_json(const struct refit_job *j, gidx sweeps, uint64_t mark)
 {
   const struct history_line *lines = j->files.lines;
   struct json *own;
@@ -328,7 +328,7 @@ static int report(struct refit_job *j, gidx resumed, double seconds)
   const struct history_line *lines = j->files.lines;
   gidx sweeps = j->files.facts.sweeps;
   TRY(fingerprint_find(j, &mark));
-  TRY(comm_agree(j->c, j->c->rank ? OK : entries_tell(j, sweeps - resumed, mark)));
+  TRY(comm_agree(j->c, j->c->rank ? OK : entries_json(j, sweeps - resumed, mark)));
   const struct device *device = j->resident.is_on ? &j->coder.device : &j->state.device;
   log_info("refit   rows=%lld atoms=%d top_s=%d classes=%d sweeps=%lld ranks=%d device='%s/%s' "
            "seconds=%.2f fingerprint=%016llx",
@@ -399,7 +399,7 @@ static int refit_command(struct run *run, const void *options, const char **argu
   refit_state_free(&j->state);
   fit_inputs_close(&j->inputs);
   if (j->o->holdout) rows_input_close(&j->holdout);
-  refit_former_close(&j->former);
+  refit_previous_close(&j->previous);
   refit_files_free(&j->files);
   arena_free(&j->arena);
   free(j);

@@ -123,7 +123,7 @@ static int result_open(const struct run *run, struct seed_run *job)
   return dictionary_output_create(&job->file, job->place.file, t->k, t->d, t->rows->p);
 }
 
-static int entries_tell(const struct seed_run *job)
+static int entries_json(const struct seed_run *job)
 {
   const struct seed_result *r = &job->result;
   struct json *own;
@@ -145,7 +145,7 @@ static int result_close(const struct run *run, struct seed_run *job)
   const real *mean = job->task.mean;
   gidx p = job->task.rows->p;
   if (run->comm.rank) return OK;
-  TRY(entries_tell(job));
+  TRY(entries_json(job));
   if (mean) TRY(object_write_vector(&job->file.result.h5, "/mean", p, mean));
   return matrix_output_finish(&job->file, facts, run_facts(run, "cpu", 1, facts));
 }

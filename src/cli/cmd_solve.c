@@ -131,7 +131,7 @@ static void task_fill(const struct run *run, const struct solve_options *o, stru
                                   .kernels = o->kernels};
 }
 
-static int plan_tell(const struct run *run, const struct systems_shape *s,
+static int plan_json(const struct run *run, const struct systems_shape *s,
                      const struct solve_result *plan)
 {
   struct json j;
@@ -155,7 +155,7 @@ static int plan_print(const struct run *run, const struct solve_task *t)
   struct solve_result plan;
   if (run->comm.rank) return OK;
   TRY(solve_plan(t, run->comm.size, &plan));
-  if (facts_wanted(run)) return plan_tell(run, s, &plan);
+  if (facts_wanted(run)) return plan_json(run, s, &plan);
   printf("systems  %lld of %lld rows, %.3g numbers in %lld batches\n", (long long)s->count,
          (long long)s->row[s->count], (double)systems_reals(s, 0, s->count),
          (long long)plan.batches);
@@ -212,7 +212,7 @@ static int finite_check(const struct solve_options *o, const struct solve_result
   return OK;
 }
 
-static int entries_tell(const struct solve_state *job)
+static int entries_json(const struct solve_state *job)
 {
   const struct systems_shape *s = &job->systems.shape;
   const struct solve_result *r = &job->result;
@@ -256,7 +256,7 @@ static int result_close(void *self)
   facts[n++] = (struct run_fact){"systems_declined", NULL, (double)counts->declined};
   facts[n++] = (struct run_fact){"systems_retried", NULL, (double)counts->retried};
   summary_inputs_set(&job->systems.inputs);
-  TRY(entries_tell(job));
+  TRY(entries_json(job));
   return solve_output_end(&job->out, &job->result, facts, n);
 }
 

@@ -196,7 +196,7 @@ static int options_check(const struct synth_options *o, const struct synth_task 
   return OK;
 }
 
-static int plan_tell(const struct run *run, const struct synth_task *t, double rows, double atoms,
+static int plan_json(const struct run *run, const struct synth_task *t, double rows, double atoms,
                      gidx memory)
 {
   const struct planted *g = &t->planted;
@@ -224,7 +224,7 @@ static int plan_print(const struct run *run, const struct synth_task *t)
   int planted = t->kind == SYNTH_PLANTED;
   double truth = planted ? 4.0 * g->s * (1 + g->d) : 0, atoms = 4.0 * g->k * g->d * g->p;
   double rows = (double)t->n * (4.0 * g->p + truth);
-  if (facts_wanted(run)) return plan_tell(run, t, rows, atoms, memory);
+  if (facts_wanted(run)) return plan_json(run, t, rows, atoms, memory);
   printf("rows.h5        %.1f MB: %lld rows of %d columns%s\n", 1e-6 * rows, (long long)t->n, g->p,
          planted ? " and what they are made of" : "");
   printf("dictionary.h5  %.1f MB: %d atoms of %d x %d\n", 1e-6 * atoms, g->k, g->d, g->p);
@@ -297,7 +297,7 @@ static int rows_result_close(const struct run *run, struct rows_result *r, enum 
 }
 
 /* A file that was made, and what is in it; rank 0. */
-static int entries_tell(const char *name, const struct output_place *place, gidx rows,
+static int entries_json(const char *name, const struct output_place *place, gidx rows,
                         const struct synth *s)
 {
   const struct planted *g = &s->task->planted;
@@ -328,7 +328,7 @@ static int dictionary_make(struct run *run, struct synth *s, int start, struct m
   TRY(synth_atoms(s, start, &(const struct matrix_sink){file, values_write}));
   TRY(comm_agree(c, c->rank ? OK : file_finish(run, file)));
   const char *name = start ? "start_file" : "dictionary_file";
-  TRY(comm_agree(c, c->rank ? OK : entries_tell(name, place, 0, s)));
+  TRY(comm_agree(c, c->rank ? OK : entries_json(name, place, 0, s)));
   log_info("%-7s atoms=%d frame=%d columns=%d seconds=%.2f fingerprint=%016llx",
            start ? "start" : "atoms", g->k, g->d, g->p, log_seconds() - begun,
            (unsigned long long)s->fingerprint);
@@ -348,7 +348,7 @@ static int rows_make(struct run *run, struct synth_run *job)
   TRY(synth_rows(&job->synth, &(const struct matrix_sink){&result->file, values_write},
                  t->kind == SYNTH_PLANTED ? &truth : NULL));
   TRY(comm_agree(c, c->rank ? OK : rows_result_close(run, result, t->kind)));
-  TRY(comm_agree(c, c->rank ? OK : entries_tell("rows_file", &job->rows, t->n, &job->synth)));
+  TRY(comm_agree(c, c->rank ? OK : entries_json("rows_file", &job->rows, t->n, &job->synth)));
   log_info("rows    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)t->n,
            t->planted.p, log_seconds() - begun, (unsigned long long)job->synth.fingerprint);
   log_info("wrote   %s", job->rows.shown);

@@ -147,7 +147,7 @@ static struct terminal_task task_of(const struct run *run, const struct terminal
                                 .kernels = o->kernels};
 }
 
-static int plan_tell(const struct run *run, const struct terminal_task *t,
+static int plan_json(const struct run *run, const struct terminal_task *t,
                      const struct terminal_memory *m)
 {
   struct json j;
@@ -186,7 +186,7 @@ static int plan_print(const struct run *run, const struct terminal_task *t)
   TRY(terminal_device_dry(&dev, t, &c));
   TRY(terminal_memory(t, &c, &dev, &m));
   if (c.rank) return OK;
-  if (facts_wanted(run)) return plan_tell(run, t, &m);
+  if (facts_wanted(run)) return plan_json(run, t, &m);
   printf("border      up to %lld: %d atoms, %d directions, frames of %d\n", (long long)m.border,
          t->atoms->k, t->directions, t->atoms->d);
   printf("directions  %.1f MB on each of %d ranks of this machine\n", 1e-6 * (double)m.fit,
@@ -246,7 +246,7 @@ static void spectrum_tell(const struct spectrum *s, struct json *own)
   json_real(own, "condition", s->has_values ? s->condition : nan_canonical());
 }
 
-static int entries_tell(const struct terminal_task *t, const struct terminal_result *r)
+static int entries_json(const struct terminal_task *t, const struct terminal_result *r)
 {
   int is_estimate = t->evidence == EVIDENCE_SLQ;
   struct json *own;
@@ -274,7 +274,7 @@ static int result_write(const struct run *run, const char *path, const struct te
   struct run_fact facts[MAX_FACTS];
   char device[300];
   if (run->comm.rank) return OK;
-  TRY(entries_tell(t, r));
+  TRY(entries_json(t, r));
   snprintf(device, sizeof device, "%s %s", ran->device, ran->variant);
   int n = run_facts(run, device, t->threads, facts);
   facts[n++] = (struct run_fact){"kernels", NULL, (double)ran->counts.kernels};

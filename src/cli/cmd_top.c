@@ -68,7 +68,7 @@ static int input_open(struct job *j, const struct top_options *o)
   return supports_input_open(&j->in, o->supports);
 }
 
-static int entries_tell(const struct job *j)
+static int entries_json(const struct job *j)
 {
   struct json *own;
   TRY(summary_entries(&own));
@@ -86,7 +86,7 @@ static int result_write(const struct run *run, const struct job *j)
   struct run_fact facts[MAX_FACTS];
   const struct top_result *r = &j->result;
   if (run->comm.rank) return OK;
-  TRY(entries_tell(j));
+  TRY(entries_json(j));
   summary_inputs_set(&r->inputs);
   return top_write(j->place.file, &r->top, j->in.source.n, &r->inputs, facts,
                    run_facts(run, "cpu", 1, facts));

@@ -25,7 +25,7 @@ static void phases_join(const struct encode_result *result, char *text, size_t c
   }
 }
 
-static int entries_tell(const struct encode_task *t, const struct encode_result *r)
+static int entries_json(const struct encode_task *t, const struct encode_result *r)
 {
   struct json *own;
   TRY(summary_entries(&own));
@@ -43,7 +43,7 @@ int encode_close(struct encode_files *files, const struct encode_result *result)
 {
   const struct run *run = files->job.run;
   const struct encode_task *t = files->task;
-  TRY(entries_tell(t, result));
+  TRY(entries_json(t, result));
   const gidx *rows = result->filter.rows;
   struct run_fact facts[MAX_FACTS];
   char device[128], phases[256];

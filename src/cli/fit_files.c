@@ -13,21 +13,22 @@
 #include "io/part.h"
 
 /* What one of the two files says. */
-struct former {
+struct previous {
   const char *path;
   int there;
   struct fit_record record;
   struct history_line *lines;
 };
 
-static int former_read(struct fit_files *f, const char *path, struct former *former)
+static int previous_read(struct fit_files *f, const char *path, struct previous *previous)
 {
-  *former = (struct former){.path = path, .there = input_is_there(path)};
-  return former->there ? fit_record_read(path, &f->arena, &former->record, &former->lines) : OK;
+  *previous = (struct previous){.path = path, .there = input_is_there(path)};
+  return previous->there ? fit_record_read(path, &f->arena, &previous->record, &previous->lines)
+                         : OK;
 }
 
 /* Are the lines of one file the first ones of the other, and the rows the same? */
-static int pair_check(const struct former *dictionary, const struct former *state)
+static int pair_check(const struct previous *dictionary, const struct previous *state)
 {
   const struct fit_record *d = &dictionary->record, *s = &state->record;
   gidx shorter = imin(d->sweeps, s->sweeps) + 1;
@@ -84,8 +85,8 @@ static int sums_read(struct fit_files *f, const char *path)
 }
 
 /* Read what `from` holds; the best atoms are its own, or those of dictionary.h5. */
-static int start_read(struct fit_files *f, const struct former *from,
-                      const struct former *dictionary)
+static int start_read(struct fit_files *f, const struct previous *from,
+                      const struct previous *dictionary)
 {
   gidx n = from->record.sweeps, best;
   struct fit_line *lines;
@@ -120,9 +121,9 @@ static int start_read(struct fit_files *f, const struct former *from,
 static int resume_find(struct fit_files *f, const struct job *job)
 {
   const struct output_place *places[] = {&job->place, &job->more[FIT_STATE]};
-  struct former d, s, *all[] = {&d, &s};
+  struct previous d, s, *all[] = {&d, &s};
   for (int i = 0; i < LENGTH(all); i++) {
-    TRY(former_read(f, places[i]->file, all[i]));
+    TRY(previous_read(f, places[i]->file, all[i]));
     if (!d.there) return OK;
     TRY(job_file_check(job, places[i], &all[i]->there));
   }
@@ -151,11 +152,11 @@ static int minibatch_read(const char *path, gidx *minibatch)
 static int places_claim(struct fit_files *f, const struct output_options *output, int resume,
                         gidx *minibatch)
 {
-  struct former former = {0};
+  struct previous previous = {0};
   TRY(job_claim(&f->job));
   TRY(sweep_files_claim(&f->sweep, output, resume));
-  if (resume) TRY(former_read(f, f->job.place.file, &former));
-  return former.there ? minibatch_read(former.path, minibatch) : OK;
+  if (resume) TRY(previous_read(f, f->job.place.file, &previous));
+  return previous.there ? minibatch_read(previous.path, minibatch) : OK;
 }
 
 /* Refuse to begin where a fit was stopped: it has no supports.h5, which is made at its end, or a
@@ -163,11 +164,11 @@ static int places_claim(struct fit_files *f, const struct output_options *output
 static int stopped_check(struct fit_files *f, const struct job *job)
 {
   const char *supports = job->more[FIT_SUPPORTS].file;
-  struct former former;
+  struct previous previous;
   if (input_is_there(supports) && !job_part_is_left(supports, part_kind.name, 0)) return OK;
-  int status = former_read(f, job->place.file, &former);
+  int status = previous_read(f, job->place.file, &previous);
   status_clear();
-  return !status && former.there ? job_part_refuse(former.path) : OK;
+  return !status && previous.there ? job_part_refuse(previous.path) : OK;
 }
 
 static int find(void *self, struct job *job)

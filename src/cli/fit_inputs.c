@@ -101,7 +101,7 @@ struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run 
                              .variant = compute->cpu_variant};
 }
 
-static int plan_tell(const struct run *run, const struct fit_plan *plan,
+static int plan_json(const struct run *run, const struct fit_plan *plan,
                      const struct refit_memory *m, gidx share)
 {
   const struct refit_task *t = plan->task;
@@ -163,7 +163,7 @@ static int plan_print(const struct run *run, const struct fit_plan *plan)
   TRY(refit_task_check(t));
   if (run->comm.rank) return OK;
   TRY(refit_memory(t, c, plan->bytes_of, plan->directions, &m));
-  if (facts_wanted(run)) return plan_tell(run, plan, &m, share);
+  if (facts_wanted(run)) return plan_json(run, plan, &m, share);
   plan_lines(c, plan, &m, share);
   return OK;
 }

@@ -72,7 +72,7 @@ static int within_begin(void *self, const struct fit_within *now, struct sweep_s
   return sweep_files_begin(files, &facts, now->atoms, start);
 }
 
-static int within_look(void *self, const struct fit_within *now, const struct sweep_point *at,
+static int within_poll(void *self, const struct fit_within *now, const struct sweep_point *at,
                        int *stop)
 {
   struct fit_job *j = self;
@@ -102,7 +102,7 @@ int fit_sweeps_run(struct fit_job *j)
   job->summary = fit_summary;
   job->of = j;
   j->sink = (struct fit_sink){j,           sweep_take,     stop_poll,      within_begin,
-                              within_look, job_stops(job), job_wishes(job)};
+                              within_poll, job_stops(job), job_wishes(job)};
   if (start) sweep_note(j, start, fit_best(start->lines, start->sweep));
   int status = fit_run(&j->task, &j->run->comm, &j->sink, &j->result);
   TRY(job_settle(job, status, &j->result.phases[FIT_SHOW]));

@@ -31,7 +31,7 @@ struct keep_job {
   const struct refit_options *o;
   struct refit_files files;
   struct rows_input rows, unseen;
-  struct dictionary_input dictionary, former;
+  struct dictionary_input dictionary, previous;
   struct encoder_input opened; /* with --encoder */
   struct supports_input supports;
   struct stored_encoder stored; /* of the dictionary, with its matrices */
@@ -297,12 +297,12 @@ static int sweeps_resume(struct keep_job *j)
   const struct identity *was = &j->files.facts.contents, *is = &j->kept.contents;
   TRY(comm_agree(j->c, j->c->rank ? OK : refit_files_check(&j->files)));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
-  TRY(inputs_agree(j->c, dictionary_input_open(&j->former, j->files.job.place.shown)));
-  CHECK(j->former.source.k == j->kept.k && j->former.source.p == j->kept.p &&
-            j->former.source.d == 1,
+  TRY(inputs_agree(j->c, dictionary_input_open(&j->previous, j->files.job.place.shown)));
+  CHECK(j->previous.source.k == j->kept.k && j->previous.source.p == j->kept.p &&
+            j->previous.source.d == 1,
         ERR_INPUT, "'%s' is of other atoms: begin again, with --force and not --resume",
         j->files.job.place.shown);
-  TRY(kept_atoms_take(&j->kept, &j->former.source));
+  TRY(kept_atoms_take(&j->kept, &j->previous.source));
   TRY(kept_solve(&j->kept));
   CHECK(was->dictionary == is->dictionary && was->codes == is->codes, ERR_INPUT,
         "'%s' is damaged: its atoms do not give the codes that it names", j->files.job.place.shown);
@@ -526,7 +526,7 @@ int keep_command(struct run *run, const struct refit_options *o)
   kept_close(&j->kept);
   rows_input_close(&j->rows);
   if (o->holdout) rows_input_close(&j->unseen);
-  dictionary_input_close(&j->former);
+  dictionary_input_close(&j->previous);
   encoder_input_close(&j->opened);
   supports_input_close(&j->supports);
   dictionary_input_close(&j->dictionary);

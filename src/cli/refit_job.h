@@ -35,9 +35,9 @@ struct refit_job {
   const struct refit_options *o;
   struct refit_files files;
   struct fit_inputs inputs;
-  struct refit_former former; /* of a run that is resumed */
-  struct rows_input holdout;  /* rows that the refit does not see */
-  real held;                  /* what the atoms explain of them; NaN: there are none */
+  struct refit_previous previous; /* of a run that is resumed */
+  struct rows_input holdout;      /* rows that the refit does not see */
+  real held;                      /* what the atoms explain of them; NaN: there are none */
   struct refit_task task;
   struct refit_state state;
   struct coder coder; /* with --reroute or --holdout, and on a GPU */

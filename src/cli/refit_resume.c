@@ -34,13 +34,13 @@ int refit_identity_fill(struct identity_text *t, const struct fit_inputs *in,
 }
 
 /* Open what the earlier run left, and see whether the two files name each other. */
-static int former_open(struct refit_former *former, const struct refit_files *files)
+static int previous_open(struct refit_previous *previous, const struct refit_files *files)
 {
   const struct identity *wanted = &files->facts.contents;
-  const struct supports_input *s = &former->supports;
-  TRY(dictionary_input_open(&former->dictionary, files->job.place.shown));
+  const struct supports_input *s = &previous->supports;
+  TRY(dictionary_input_open(&previous->dictionary, files->job.place.shown));
   if (!files->has_supports) return OK;
-  int status = supports_input_open(&former->supports, files->job.more[REFIT_SUPPORTS].shown);
+  int status = supports_input_open(&previous->supports, files->job.more[REFIT_SUPPORTS].shown);
   if (status == ERR_INPUT) { /* it may be of a newer program, and is not replaced */
     char why[1024];
     snprintf(why, sizeof why, "%s", status_message());
@@ -48,7 +48,7 @@ static int former_open(struct refit_former *former, const struct refit_files *fi
     FAIL(ERR_INPUT, "%s: remove it, and it is made again", why);
   }
   TRY(status);
-  former->has_supports =
+  previous->has_supports =
       s->sweeps == files->facts.sweeps && s->inputs.rows == files->facts.start.inputs.rows &&
       s->inputs.dictionary == wanted->dictionary && s->contents.supports == wanted->supports &&
       s->contents.codes == wanted->codes;
@@ -66,28 +66,28 @@ static int contents_check(const char *file, const struct identity *wanted,
   return OK;
 }
 
-int refit_resume(struct refit_former *former, const struct refit_files *files,
+int refit_resume(struct refit_previous *previous, const struct refit_files *files,
                  struct refit_state *state)
 {
   struct comm *c = &files->job.run->comm;
   struct identity found;
   TRY(comm_agree(c, c->rank ? OK : refit_files_check(files)));
-  TRY(inputs_agree(c, former_open(former, files)));
-  TRY(comm_broadcast(c, &former->has_supports, 1, sizeof former->has_supports));
-  if (files->has_supports && !former->has_supports)
+  TRY(inputs_agree(c, previous_open(previous, files)));
+  TRY(comm_broadcast(c, &previous->has_supports, 1, sizeof previous->has_supports));
+  if (files->has_supports && !previous->has_supports)
     log_warn("'%s' is not used: the supports of sweep %lld of '%s' are made again",
              files->job.more[REFIT_SUPPORTS].shown, (long long)files->facts.sweeps,
              files->job.place.shown);
-  TRY(refit_state_replace(state, &former->dictionary.source,
-                          former->has_supports ? &former->supports.source : NULL, &found));
+  TRY(refit_state_replace(state, &previous->dictionary.source,
+                          previous->has_supports ? &previous->supports.source : NULL, &found));
   return comm_agree(c, contents_check(files->job.place.shown, &files->facts.contents, &found));
 }
 
-void refit_former_close(struct refit_former *former)
+void refit_previous_close(struct refit_previous *previous)
 {
-  dictionary_input_close(&former->dictionary);
-  supports_input_close(&former->supports);
-  *former = (struct refit_former){0};
+  dictionary_input_close(&previous->dictionary);
+  supports_input_close(&previous->supports);
+  *previous = (struct refit_previous){0};
 }
 
 int refit_contents_check(const struct refit_files *files, const struct refit_state *state)

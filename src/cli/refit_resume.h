@@ -10,21 +10,21 @@
 #include "cli/refit_files.h"
 
 /* What the earlier run left. */
-struct refit_former {
+struct refit_previous {
   struct dictionary_input dictionary;
   struct supports_input supports;
   int has_supports; /* those of the dictionary's sweep */
 };
 
 /* Let a state that was loaded from the inputs be that of the earlier run's last sweep.  Where
- * former->has_supports is 0 its supports are still those of the inputs, and have to be made again
+ * previous->has_supports is 0 its supports are still those of the inputs, and have to be made again
  * from the frames.  ERR_INPUT names what is not as the earlier run had it.  Collective. */
-int refit_resume(struct refit_former *former, const struct refit_files *files,
+int refit_resume(struct refit_previous *previous, const struct refit_files *files,
                  struct refit_state *state);
 /* What a job depends on beside its options, once inputs are loaded; refit_resume() compares it. */
 int refit_identity_fill(struct identity_text *t, const struct fit_inputs *inputs,
                         const struct refit_state *state);
-void refit_former_close(struct refit_former *former);
+void refit_previous_close(struct refit_previous *previous);
 
 /* What a run begins with, as far as it is known after the inputs were loaded: all but classes and
  * options. */

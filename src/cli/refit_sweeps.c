@@ -65,7 +65,7 @@ static int sweep_publish(struct refit_job *j)
 
 /* Between two atoms: the sweep is saved where that is due, and the job may end.  A run takes some
  * steps, however long all else took. */
-static int steps_look(void *self, const struct sweep_point *at, int *stop)
+static int steps_poll(void *self, const struct sweep_point *at, int *stop)
 {
   struct refit_job *j = self;
   struct sweep_files *files = &j->files.sweep;
@@ -119,7 +119,7 @@ static int steps_take(struct refit_job *j, struct sweep_counts *counts, int *sto
   const struct sweep_task sweep = {.classes = &j->classes,
                                    .q = j->o->directions,
                                    .what = what,
-                                   .watch = {steps_look, j},
+                                   .watch = {steps_poll, j},
                                    .start = j->begun,
                                    .after =
                                        refit_sweep_end_seconds(&j->state, routes, j->o->reroute)};
@@ -151,7 +151,7 @@ int refit_job_resume(struct refit_job *j)
 {
   real is = 0;
   uint64_t hash = j->judge.hash, held = j->files.facts.start.held.rows;
-  TRY(refit_resume(&j->former, &j->files, &j->state));
+  TRY(refit_resume(&j->previous, &j->files, &j->state));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
   TRY(refit_held_out_evaluate(j));
   if (j->run->stopped) return OK;
@@ -159,9 +159,9 @@ int refit_job_resume(struct refit_job *j)
         "'%s' was judged by other held-out rows: rows_hash %016llx, not %016llx; resume with the "
         "same '--holdout'",
         j->files.job.place.shown, (unsigned long long)held, (unsigned long long)hash);
-  if (j->former.has_supports)
+  if (j->previous.has_supports)
     return refit_state_evaluate(j, j->files.job.more[REFIT_SUPPORTS].shown,
-                                j->former.supports.explained_variance, &is);
+                                j->previous.supports.explained_variance, &is);
   TRY(refit_state_finish(j, j->o->reroute));
   if (j->run->stopped) return OK;
   TRY(comm_agree(j->c, refit_contents_check(&j->files, &j->state)));

@@ -95,7 +95,7 @@ static int result_close(const struct run *run, struct systems_output *file)
                                run_facts(run, "cpu", 1, facts));
 }
 
-static int plan_tell(const struct run *run, const struct systems_shape *s, gidx memory)
+static int plan_json(const struct run *run, const struct systems_shape *s, gidx memory)
 {
   struct json j;
   TRY(facts_begin(run, &j));
@@ -114,14 +114,14 @@ static int plan_print(const struct run *run, const struct systems_run *job)
   if (run->comm.rank) return OK;
   TRY(synth_systems_memory(s, run->comm.size, &memory));
   memory += (gidx)job->arena.bytes;
-  if (facts_wanted(run)) return plan_tell(run, s, memory);
+  if (facts_wanted(run)) return plan_json(run, s, memory);
   printf("systems.h5     %.1f MB: %lld systems of %lld rows\n", 1e-6 * (double)systems_bytes(s, 0),
          (long long)s->count, (long long)s->row[s->count]);
   printf("memory         %.1f MB a rank\n", 1e-6 * (double)memory);
   return OK;
 }
 
-static int entries_tell(const struct systems_shape *s, const struct synth_systems_result *r)
+static int entries_json(const struct systems_shape *s, const struct synth_systems_result *r)
 {
   struct json *own;
   TRY(summary_entries(&own));
@@ -144,7 +144,7 @@ static int file_make(struct run *run, const struct output_options *output, struc
   TRY(comm_agree(c, result_open(run, job)));
   TRY(synth_systems_run(&job->made, shape, c, &job->file.sink, &result));
   TRY(comm_agree(c, result_close(run, &job->file)));
-  TRY(comm_agree(c, c->rank ? OK : entries_tell(shape, &result)));
+  TRY(comm_agree(c, c->rank ? OK : entries_json(shape, &result)));
   log_info("systems systems=%lld rows=%lld indefinite=%lld ill=%lld seconds=%.2f "
            "fingerprint=%016llx",
            (long long)shape->count, (long long)shape->row[shape->count],

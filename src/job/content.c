@@ -82,7 +82,7 @@ int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *ter
   return terms_sum(c, own, terms);
 }
 
-int complete_tell(struct comm *c, const char *shown)
+int complete_confirm(struct comm *c, const char *shown)
 {
   TRY(inputs_confirm(c));
   if (c->rank == 0) log_info("resume  '%s' is complete: nothing is left to do", shown);

@@ -19,6 +19,6 @@ int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *ter
 
 /* The log says that nothing is left to do, and inputs are looked at for the last time
  * (agreement.h).  shown: on rank 0.  Collective. */
-int complete_tell(struct comm *c, const char *shown);
+int complete_confirm(struct comm *c, const char *shown);
 
 #endif

@@ -21,7 +21,7 @@ int job_part_refuse(const char *path)
        path);
 }
 
-static int part_look(const struct h5_file *f, const char *kind, gidx whole, int *is_left)
+static int part_check(const struct h5_file *f, const char *kind, gidx whole, int *is_left)
 {
   gidx rows = 0;
   TRY(h5_attribute_is(f, "/", "kind", kind, is_left));
@@ -34,7 +34,7 @@ int job_part_is_left(const char *path, const char *kind, gidx whole)
 {
   struct h5_file f = {0};
   int is = 0, status = input_is_there(path) ? h5_open(&f, path) : ERR_IO;
-  if (!status) status = part_look(&f, kind, whole, &is);
+  if (!status) status = part_check(&f, kind, whole, &is);
   h5_close(&f);
   status_clear();
   return !status && is;
@@ -166,7 +166,7 @@ int job_complete(struct job *job)
   struct comm *c = &job->run->comm;
   TRY(comm_agree(c, c->rank ? OK : job_check(job)));
   if (job->type->complete) TRY(job->type->complete(job->self, c));
-  return complete_tell(c, job->place.shown);
+  return complete_confirm(c, job->place.shown);
 }
 
 int job_begin(struct job *job)

@@ -10,7 +10,7 @@
 #include "io/h5/h5.h"
 
 /* out[capacity] <- a text of /run. */
-static void writer_tell(const struct h5_file *f, const char *name, char *out, int capacity)
+static void writer_read(const struct h5_file *f, const char *name, char *out, int capacity)
 {
   int there, status = h5_attribute_exists(f, "/run", name, &there);
   if (!status && there) status = h5_read_text(f, "/run", name, out, capacity);
@@ -33,8 +33,8 @@ static int writer_check(const struct h5_file *f, const char *advice)
     snprintf(number, sizeof number, "no number");
   else
     snprintf(number, sizeof number, "%g", numerics);
-  writer_tell(f, "version", version, sizeof version);
-  writer_tell(f, "revision", revision, sizeof revision);
+  writer_read(f, "version", version, sizeof version);
+  writer_read(f, "revision", revision, sizeof revision);
   FAIL(ERR_INPUT,
        "'%s' was written by a Sagitta that has other bits, version %s, revision %s (numerics %s, "
        "here %d): %s",
