@@ -416,7 +416,7 @@ static int task_run(const struct find_task *task, struct comm *c, struct kept *k
   struct find_result result;
   struct find_task more = *task;
   const struct find_sink sink = {
-      .self = k, .point = point_keep, .save_seconds = 1e9, .stops = {stop_asked, stop_told, k}};
+      .self = k, .point = point_keep, .stops = {stop_asked, stop_told, k}};
   k->stop_at = stop_at;
   k->asks = c->rank == c->size - 1;
   TRY(find_run(task, c, &sink, &result));

@@ -51,7 +51,8 @@ struct kept {
   struct arena arena;
   gidx stop_at; /* step in which it is asked to stop; 0: before the first; -1: none */
   gidx looks;
-  int asks; /* this rank is asked */
+  int asks;  /* this rank is asked */
+  int saves; /* a state is due at every poll */
   uint64_t told;
   gidx k, p;
   gidx states; /* that could be gone on with */
@@ -87,7 +88,8 @@ static int point_keep(void *self, const struct train_point *point, enum train_re
 static uint64_t stop_asked(void *self)
 {
   struct kept *k = self;
-  return k->stop_at >= 0 && k->asks && k->looks++ == k->stop_at;
+  uint64_t asked = k->stop_at >= 0 && k->asks && k->looks++ == k->stop_at;
+  return asked | (k->saves ? STOPS_SAVE : 0);
 }
 
 static void stop_told(void *self, uint64_t asked)
@@ -233,7 +235,7 @@ static void problem_check(struct comm *c, const struct problem *q)
   for (task.threads = 1; task.threads <= 3; task.threads += 2) {
     struct kept kept = {.stop_at = -1, .k = q->k, .p = q->p};
     made.read = 0;
-    const struct train_sink sink = {&kept, point_keep, 1e9, {stop_asked, stop_told, &kept}, {0}};
+    const struct train_sink sink = {&kept, point_keep, {stop_asked, stop_told, &kept}, {0}};
     int status = train_run(&task, c, &sink, &result);
     ok(!status && same_state(&kept.state, &wanted, q->k, q->p),
        "%lld rows of %d%s, %d atoms (%s), batches of %d, l0 %g, %d threads, %lld dead: %s",
@@ -320,12 +322,12 @@ static void resumed_check(struct comm *c, struct train_task *task, const struct 
   struct train_result result;
   struct kept part = {.stop_at = stop_at, .asks = c->rank == c->size - 1, .k = all->k, .p = all->p};
   struct kept rest = {.stop_at = -1, .k = all->k, .p = all->p};
-  real every = stop_at % 2 ? 0 : 1e9;
-  const struct train_sink first = {&part, point_keep, every, {stop_asked, stop_told, &part}, {0}};
-  const struct train_sink last = {&rest, point_keep, 1e9, {stop_asked, stop_told, &rest}, {0}};
+  part.saves = stop_at % 2;
+  const struct train_sink first = {&part, point_keep, {stop_asked, stop_told, &part}, {0}};
+  const struct train_sink last = {&rest, point_keep, {stop_asked, stop_told, &rest}, {0}};
   task->start = NULL;
   int status = train_run(task, c, &first, &result);
-  ok(part.states == (every > 0 ? 1 : stop_at + 1), "%lld states after %lld steps",
+  ok(part.states == (part.saves ? stop_at + 1 : 1), "%lld states after %lld steps",
      (long long)part.states, (long long)stop_at);
   ok(!status && result.stopped && part.told == 1 && part.point.step == stop_at,
      "asked in step %lld, stopped after %lld: %s", (long long)stop_at, (long long)part.point.step,
@@ -352,7 +354,7 @@ static void check_resumed(struct comm *c, real l0)
   struct train_task task = task_of(&rows, 30, 3, 64, 40);
   struct train_result result;
   struct kept all = {.stop_at = 40, .asks = 1, .k = 30, .p = 12};
-  const struct train_sink sink = {&all, point_keep, 1e9, {stop_asked, stop_told, &all}, {0}};
+  const struct train_sink sink = {&all, point_keep, {stop_asked, stop_told, &all}, {0}};
   task.held_share = 0.2;
   task.center = 1;
   task.sizes.l0 = l0;
