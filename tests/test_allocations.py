@@ -44,7 +44,7 @@ WRITERS = {
     "captured": "encode --capture in/capture.h5 --dictionary in/eye.npy --top-s 2",
     "encoder": "encode --encoder in/sae --rows in/wide.npy",
     "l0": f"encode {D} --l0 2.5 --codes nonnegative",
-    "encoder-l0": "encode --encoder in/sae --rows in/wide.npy --l0 2.5 --codes nonnegative",
+    "encoder-l0": "encode --encoder in/trained --rows in/rows.h5 --l0 2.5",
     "route": f"route {D} --top-s 3",
     "merge": "merge in/part.h5",
     "color": "color --supports in/supports.h5",

@@ -215,6 +215,21 @@ def python2(path, values, order="False"):
         f.write(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + values.tobytes())
 
 
+@claim("a .npy file has one array: several, one behind the other, are refused, other bytes are not")
+def check_single(at, rows):
+    with open(f"{at}/several.npy", "wb") as f:
+        np.save(f, rows[:9])
+        np.save(f, rows[9:])
+    for name, what in ("several", "several arrays"), ("padded", ""):
+        if not what:
+            np.save(f"{at}/padded.npy", rows)
+            with open(f"{at}/padded.npy", "ab") as f:
+                f.write(bytes(100))
+        done = sagitta("encode", "--rows", f"{at}/{name}.npy", "--dictionary", f"{at}/atoms.npy",
+                       "--top-s", 2, "--force", "--output", f"{at}/single.h5")
+        ok(done.returncode == (65 if what else 0) and what in done.stderr, f"{name}: {done.stderr}")
+
+
 @claim("headers of Python 2 are read, as NumPy reads them; what only looks like one is not")
 def check_python2(at, rows, atoms):
     python2(f"{at}/two.npy", rows)
@@ -240,5 +255,6 @@ if __name__ == "__main__":
         check_newer(at, rows)
         check_open(at, rows)
         check_whole(at, codes)
+        check_single(at, rows)
         check_python2(at, rows, atoms)
     done_testing()

@@ -190,6 +190,11 @@ def check_names(at):
             ("learning_topk", '"trainer": {"dict_class"',
              '"trainer.dict_class": 1, "trainer": {"x"', ["has no 'trainer.dict_class'"])):
         refused(made(at, name, lambda t, old=old, new=new: t.replace(old, new)), words, new)
+    for inside in "sae", "cfg":
+        refused(made(at, "saelens_topk", lambda t, i=inside: f'{{"{i}": {t}}}'),
+                ["none of architecture, d_in and d_sae", "write"], f"inside of {inside}")
+    refused(made(at, "saelens_topk", lambda t: t.replace('"architecture"', '"arch"')),
+            ["says k", "no architecture", "add it"], "k without an architecture")
     refused(made(at, "learning_topk", lambda t: t.replace('"k": 4', '"l": 4')[:-1] +
                  ', "trainer.k": 4}'), ["has no 'trainer.k'"], "a dot outside of its object")
     path = f"{at}/notes.safetensors"

@@ -65,6 +65,25 @@ def check_order(folder, values):
         ok(not told, f"{names}, in a list: {told}")
 
 
+@claim("files that a pattern leaves out between others are asked for, by the names beside them")
+def check_gaps(folder, values):
+    for numbers, beside in (((1, 2, 4, 5), (2, 4)), ((0, 1000, 2000, 4000), (2000, 4000)),
+                            ((8, 9, 10, 12), (10, 12)), ((0, 980, 2011), None), ((3, 7), None),
+                            ((0, 64, 128, 192), None), ((1, 2, 3), None), ((1, 3, 5), None)):
+        d = tempfile.mkdtemp(dir=folder)
+        for i, number in enumerate(numbers):
+            np.save(f"{d}/p{number:04}-x.npy", values[40 * i:40 * i + 40])
+        with open(f"{d}/list", "w", encoding="utf-8") as f:
+            f.writelines(f"p{number:04}-x.npy\n" for number in numbers)
+        for rows in f"{d}/*.npy", f"@{d}/list":
+            done = sagitta("seed", "--rows", rows, "--atoms", 4, "--force", "--output", f"{d}/out")
+            need(done, rows)
+            told = [line for line in done.stderr.splitlines() if "is followed by" in line]
+            words = [f"'p{n:04}-x.npy'" for n in beside or () if "*" in rows]
+            ok(len(told) == (len(words) > 0) and all(w in told[0] for w in words),
+               f"{numbers}, {rows}: {done.stderr}")
+
+
 @claim("of a folder of shards, and of a pattern without quotes, it is said what to type")
 def check_typed(folder, values):
     d = tempfile.mkdtemp(dir=folder)
@@ -325,7 +344,7 @@ def main():
             np.save(f"{folder}/one.npy", values)
             need(sagitta("seed", "--rows", f"{folder}/one.npy", "--atoms", 40, "--output",
                          f"{folder}/whole"), "seed")
-        for check in (check_names, check_order, check_typed, check_package,
+        for check in (check_names, check_order, check_gaps, check_typed, check_package,
                       check_safetensors, check_virtual):
             check(folder, values)
     done_testing()

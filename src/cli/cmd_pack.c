@@ -13,6 +13,7 @@
 #include "io/capture.h"
 #include "io/capture_output.h"
 #include "io/rows.h"
+#include "io/shards_order.h"
 
 struct pack_options {
   struct general_options general;

@@ -180,6 +180,18 @@ static int activation_find(const struct settings *s, const char **name)
   return OK;
 }
 
+/* Settings without a class are those of an old standard one, if they can be of one. */
+static int classless_check(const struct settings *s)
+{
+  CHECK(settings_find(s, "d_in") || settings_find(s, "d_sae"), ERR_INPUT,
+        "'%s' has none of architecture, d_in and d_sae: are they inside of another object?  Then "
+        "write this object alone",
+        s->file.path);
+  CHECK(!settings_find(s, "k"), ERR_INPUT,
+        "'%s' says k, and no architecture that has one: add it, such as \"topk\"", s->file.path);
+  return OK;
+}
+
 /* The class of SAELens, which older ones give by an activation function. */
 static int lens_class(const struct settings *s, const char **name)
 {
@@ -188,6 +200,7 @@ static int lens_class(const struct settings *s, const char **name)
   int is_topk = function && !strcmp(function, "topk");
   int may_be = !own || !strcmp(own, "standard") || !strcmp(own, "topk");
   *name = is_topk ? "topk" : own ? own : "standard";
+  if (!own && !function) TRY(classless_check(s));
   CHECK(!function || is_topk || !strcmp(function, "relu"), ERR_INPUT,
         "'%s' says activation_fn %s, and relu and topk are known here: its codes cannot be made",
         s->file.path, function);

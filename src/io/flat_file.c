@@ -65,13 +65,18 @@ static size_t type_bytes(enum h5_type type)
   return type == TYPE_F16 || type == TYPE_BF16 ? 2 : type == TYPE_F32 ? 4 : 8;
 }
 
+gidx flat_array_bytes(const struct flat_file *f)
+{
+  gidx bytes = (gidx)type_bytes(f->type);
+  for (int i = 0; i < f->rank; i++) bytes *= f->shape[i];
+  return bytes;
+}
+
 int flat_array(const struct flat_file *f, const char *object)
 {
   input_file_array(f->input, object, f->type, f->rank, f->shape);
   if (f->rank > LENGTH(f->shape)) return OK;
-  gidx held = f->input->facts.size - f->data;
-  gidx bytes = (gidx)type_bytes(f->type);
-  for (int i = 0; i < f->rank; i++) bytes *= f->shape[i];
+  gidx held = f->input->facts.size - f->data, bytes = flat_array_bytes(f);
   CHECK(held >= bytes, ERR_INPUT,
         "'%s' is truncated: it has %lld bytes of values, its shape wants %lld", f->path,
         (long long)held, (long long)bytes);

@@ -29,6 +29,9 @@ int flat_close(struct flat_file *f);
 /* out <- bytes from `at` on.  ERR_INPUT: the file ends before. */
 int flat_bytes(const struct flat_file *f, gidx at, size_t bytes, void *out);
 
+/* Of the array that the header describes, of three dimensions at most. */
+gidx flat_array_bytes(const struct flat_file *f);
+
 /* Note the array that the header describes.  ERR_INPUT: the file is shorter than it. */
 int flat_array(const struct flat_file *f, const char *object);
 

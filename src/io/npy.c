@@ -165,6 +165,21 @@ int npy_header(struct flat_file *f, gidx at, char *dtype)
   return OK;
 }
 
+/* numpy.save() to an open file puts arrays one behind the other; numpy.load() reads the first. */
+static int single_check(const struct flat_file *f)
+{
+  char magic[6] = "";
+  if (f->rank > LENGTH(f->shape)) return OK;
+  gidx end = f->data + flat_array_bytes(f);
+  if (f->input->facts.size - end < (gidx)sizeof magic) return OK;
+  TRY(flat_bytes(f, end, sizeof magic, magic));
+  CHECK(memcmp(magic, "\x93NUMPY", sizeof magic) != 0, ERR_INPUT,
+        "'%s' has several arrays, one behind the other: save each as a file of its own, or all as "
+        "one by numpy.concatenate()",
+        f->path);
+  return OK;
+}
+
 int npy_open(struct flat_file *f, const char *path)
 {
   char dtype[16];
@@ -175,5 +190,5 @@ int npy_open(struct flat_file *f, const char *path)
         "x.astype('f4')",
         f->path, dtype);
   TRY(flat_array(f, ""));
-  return OK;
+  return single_check(f);
 }

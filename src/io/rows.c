@@ -15,6 +15,7 @@
 #include "base/watchdog.h"
 #include "io/check.h"
 #include "io/place.h"
+#include "io/shards_order.h"
 
 static const struct object_row object_rows[] = {
     {"/rows", TYPE_F32, "N P", 1, "activations, a row per token or sample"},

@@ -32,8 +32,4 @@ struct shard_names {
 int shards_open(struct shard_names *s, const char *text);
 void shards_close(struct shard_names *s);
 
-/* Warn where bytes put the files of a pattern in another order than their numbers do: part10 before
- * part2.  For inputs whose order counts. */
-void shards_order_warn(const struct shard_names *s);
-
 #endif
