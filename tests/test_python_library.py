@@ -218,6 +218,11 @@ def check_value(at, d, x):
     ok(abs(d.explained_variance(x.reshape(7, 100, -1)) - run.metrics["explained_variance"]) < 1e-6,
        "explained variance")
     ok((d.direction(3) == d.atoms[3]).all(), "a direction")
+    for one in d, pickle.loads(pickle.dumps(d)), other:
+        raised(ValueError, ["read-only"], one.atoms.__setitem__, 0, 0)
+        raised(ValueError, ["read-only"], one.mean.__setitem__, 0, 0)
+    e = sagitta.Encoder.open(f"{at}/relu")
+    raised(ValueError, ["read-only"], e.arrays["weights"].__setitem__, 0, 0)
 
 
 @claim("threads side by side, and a process that forked from one that computed")

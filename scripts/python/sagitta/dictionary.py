@@ -56,8 +56,23 @@ def padded(start, atoms, codes, least):
     return wide
 
 
+def fixed(arrays):
+    """Make them read-only: the library has them where they are, and forms that it made of them."""
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+
+
 class Coder:
-    """What dictionaries and encoders have in common: _options() says how rows are described."""
+    """What dictionaries and encoders have in common: _options() says how rows are described, and
+    _arrays() by what."""
+
+    def __post_init__(self):
+        fixed(self._arrays())
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        fixed(self._arrays())
 
     @functools.cached_property
     def _handles(self):
@@ -93,7 +108,8 @@ class Coder:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dictionary(Coder):
-    """Atoms, and how rows are to be described with them; None: the file does not say.
+    """Atoms, and how rows are to be described with them; None: the file does not say.  Its arrays
+    are read-only.
 
     >>> import numpy as np, sagitta
     >>> d = sagitta.Dictionary.from_arrays(np.eye(4, 3, dtype="f4")[:3], top_s=1)
@@ -106,6 +122,9 @@ class Dictionary(Coder):
     rounds: typing.Optional[int]
     top_s: typing.Optional[int]
     attributes: dict
+
+    def _arrays(self):
+        return self.atoms, self.mean
 
     @classmethod
     def open(cls, path):
@@ -196,6 +215,9 @@ class Encoder(Coder):
     arrays: dict  # of struct sagitta_options, as are the numbers
     numbers: dict
     solved: bool
+
+    def _arrays(self):
+        return self.arrays.values()
 
     @classmethod
     def open(cls, path):

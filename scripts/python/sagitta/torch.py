@@ -105,7 +105,8 @@ class Dictionary(torch.nn.Module):
             raise Error(f"codes are '{codes}': say one of {', '.join(KINDS)}")
         if codes == "auto":
             codes = "nonnegative" if d.nonnegative else "signed"
-        return cls(d.atoms, d.mean, top_s or d.top_s or 32, rounds or d.rounds or 1, codes,
+        mean = None if d.mean is None else d.mean.copy()  # of read-only ones PyTorch warns
+        return cls(d.atoms.copy(), mean, top_s or d.top_s or 32, rounds or d.rounds or 1, codes,
                    **others)
 
     @staticmethod
