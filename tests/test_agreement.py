@@ -24,6 +24,8 @@ FIT = ["--rows", "rows.h5", "--dictionary", "dictionary.h5", "--supports", "supp
 COMMANDS = {
     "encode": (["--rows", "rows.h5", "--dictionary", "dictionary.h5", "--top-s", 4],
                ("rows.h5", "dictionary.h5")),
+    "encode --l0 2": (["--rows", "rows.h5", "--dictionary", "dictionary.h5", "--codes",
+                       "nonnegative"], ("rows.h5", "dictionary.h5")),
     "route": (["--rows", "rows.h5", "--dictionary", "dictionary.h5"], ("dictionary.h5",)),
     "seed": (["--rows", "rows.h5", "--atoms", 8], ("rows.h5",)),
     "harvest": (["--capture", "capture.h5"], ("capture.h5",)),

@@ -87,6 +87,7 @@ READERS = {
     "inspect": "inspect in",
     "inspect --atom": "inspect in/run --atom 2 --rows in/tokens.h5 --vocabulary in/words.txt",
     "verify": "verify in",
+    "chosen": "verify in/chosen --rows in/rows.h5",
     "dense": "verify --dense in/run",
     "diff": "diff in/supports.h5 in/supports.h5",
     "bench": "bench route --n-rows 20 --atoms 16 --columns 8 --repeats 1",
@@ -148,6 +149,8 @@ def inputs_make(here, seed):
     need(here, WRITERS["import"], "in/sae")
     need(here, WRITERS["detectors"], "in/detectors")
     need(here, WRITERS["train"], "in/trained")
+    need(here, WRITERS["l0"], "in/chosen")
+    shutil.copy(f"{here}/in/start.h5", f"{here}/in/chosen/dictionary.h5")
     with h5py.File(f"{here}/in/sae/dictionary.h5") as f:
         np.save(f"{here}/in/wide.npy", rng.standard_normal((40, f["atoms"].shape[1])).astype("f4"))
     with open(f"{here}/in/encode.in", "w") as deck:

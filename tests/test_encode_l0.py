@@ -5,11 +5,13 @@ take the result; and what cannot be is refused with what to do."""
 import os
 import shutil
 import tempfile
+import time
 
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, fails, later_wins, need, ok, sagitta, same
+from jobs import FAULTS, job_start
+from tap import claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
 from train_place import Place
 
 ATOMS = 30
@@ -129,6 +131,56 @@ def check_changed(p):
           "parts of other rows")
 
 
+@claim("a stop while the cut is looked for saves nothing, and --resume begins there")
+def check_counting(p):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    rng = np.random.default_rng(9)
+    rows, atoms = rng.normal(size=(6000, 128)), rng.normal(size=(9, 128))
+    np.save(p.at("wide.npy"), rows.astype("f4"))
+    np.save(p.at("nine.npy"), atoms.astype("f4"))
+    words = ["encode", "--rows", p.at("wide.npy"), "--dictionary", p.at("nine.npy"), "--normalize",
+             "--codes", "nonnegative", "--l0", 1.3, "--threads", 1, "--block", 64]
+    need(sagitta(*words, "--output", p.at("whole")), "whole")
+    out = ["--output", p.at("counting")]
+    # Behind the pass for the hash a piece takes 0.3 s to read: longer than a stop may wait in all.
+    job = job_start(*words, *out, LD_PRELOAD=FAULTS, FAULT="linger:110+", FAULT_OF="wide.npy")
+    while "looked through first" not in (line := job.stderr.readline()) and line:
+        pass
+    time.sleep(1)
+    job.terminate()
+    said = job.communicate(timeout=60)[1]
+    ok(job.returncode == 75 and "while the cut of '--l0' was looked for" in said and
+       "--resume" in said, f"stopped: {job.returncode} {said[-300:]}")
+    ok(not os.path.exists(p.at("counting", "supports.h5")), "nothing is published")
+    need(sagitta(*words, *out, "--resume", ranks=2), "resumed")
+    same(p.at("whole", "supports.h5"), p.at("counting", "supports.h5"), "resumed")
+
+
+@claim("verify --rows finds codes of atoms without an encoder again, and sees others")
+def check_verified(p):
+    many, plain = p.at("many.npy"), p.at("plain", "dictionary.h5")
+    with h5py.File(plain) as f, h5py.File(p.at("bare.h5"), "w") as g:
+        g["atoms"] = f["atoms"][...]
+    for name, atoms, words in (("ridge", plain, ["--rho", 0.3]), ("detected", plain, []),
+                               ("centred", p.at("bare.h5"), ["--center", "--codes",
+                                                             "nonnegative"])):
+        need(p.encode(name, "--dictionary", atoms, "--l0", 1.7, *words), name)
+        shutil.copy(atoms, p.at(name, "dictionary.h5"))
+        done = sagitta("verify", p.at(name), "--rows", many)
+        need(done, f"verify {name}")
+        ok("8700 of 8700 rows: atoms, scores and codes" in done.stdout, done.stdout[-200:])
+    rows = np.load(many)
+    rows[7] *= 1.01
+    np.save(p.at("changed.npy"), rows)
+    for name in "ridge", "centred":
+        fails(sagitta("verify", p.at(name), "--rows", p.at("changed.npy")), 65,
+              ["row 7 ", "other atoms, scores or codes"], name)
+    shutil.copy(p.at("double.h5"), p.at("double", "dictionary.h5"))
+    fails(sagitta("verify", p.at("double"), "--rows", many), 2, ["--normalize"], "scaled atoms")
+
+
 @claim("what cannot be is refused, with what to do")
 def check_refused(p):
     found, plain = ["--encoder", p.at("found")], ["--dictionary", p.at("plain")]
@@ -158,6 +210,7 @@ def check_refused(p):
 with tempfile.TemporaryDirectory() as FOLDER:
     PLACE = Chosen(FOLDER)
     PLACE.make()
-    for check in check_largest, check_bytes, check_takes, check_changed, check_refused:
+    for check in (check_largest, check_bytes, check_takes, check_changed, check_counting,
+                  check_verified, check_refused):
         check(PLACE)
 done_testing()

@@ -254,6 +254,7 @@ def check_refused(at):
         f["below"] = np.array([0] * 7 + [-5] + [0] * 12, "i8")
         f["real"] = np.zeros(20, "f4")
         f["wide"] = np.zeros((20, 2), "i4")
+        f["hashes"] = np.uint64(2**63) + np.arange(20, dtype="u8")
     words = ("evaluate", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy", "--codes",
              f"{at}/codes.h5")
     for more, code, text in (
@@ -265,6 +266,7 @@ def check_refused(at):
             (("--labels", f"{at}/y.h5:/below"), 65, "has the label -5 in row 7"),
             (("--labels", f"{at}/y.h5:/real"), 65, "labels are whole numbers"),
             (("--labels", f"{at}/y.h5:/wide"), 65, "has 2 dimensions"),
+            (("--labels", f"{at}/y.h5:/hashes"), 65, "number labels from 0"),
             (("--labels", f"{at}/y.h5"), 65, "/token"),
             (("--labels", f"{at}/rows.npy"), 65, "is no HDF5 file")):
         fails(sagitta(*words, *more), code, (text,), f"refused: {more}")

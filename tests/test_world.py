@@ -102,7 +102,7 @@ def check_refused(folder):
     for words, code, text in (
             (["--atoms", 512, "--trees", 7], 2,
              "'--trees' is 7, whose 595 features are more than the 512 of '--atoms': at most 6 "
-             "fit; lower '--trees', or raise '--atoms'"),
+             "fit; lower '--trees' (-1: none), or raise '--atoms'"),
             (["--atoms", 500], 2, "'--columns' is missing"),
             (["--least", 0.5], 2, "'--least' is 0.5"),
             (["--least", 0], 2, "'--least' is 0"),

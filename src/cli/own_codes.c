@@ -111,12 +111,36 @@ static int entries_find(struct own_codes *o, const struct score_cuts *cuts)
   return OK;
 }
 
+/* Atoms without an encoder whose codes `encode --l0` chose: the encoder that it made of them. */
+static int encoder_make(struct own_codes *o, const struct own_codes_task *t)
+{
+  const struct atom_source *atoms = &t->dictionary->source;
+  struct found_encoder active = find_standard(0);
+  CHECK(atoms->d == 1, ERR_INPUT,
+        "'%s' has frames of %d vectors, and the codes are of atoms: give the dictionary of these "
+        "codes",
+        atoms->name, atoms->d);
+  active.floor = t->cuts->floor;
+  active.rho = t->rho;
+  o->encoder.stored.encoder = (struct encoder){
+      .kind = ENCODER_ACTIVE, .k = atoms->k, .p = atoms->p, .centered = 1, .active = active};
+  o->encoder.weights = *atoms;
+  return OK;
+}
+
+static int encoder_take(struct own_codes *o, const struct own_codes_task *t)
+{
+  /* A dictionary with an encoder of its own has the floor, too. */
+  if (t->cuts && t->cuts->floor > 0) return encoder_make(o, t);
+  return encoder_input_open(&o->encoder, t->dictionary);
+}
+
 int own_codes_find(struct own_codes *o, const struct own_codes_task *t)
 {
   const struct dictionary_input *dictionary = t->dictionary;
   const struct atom_source *atoms = &dictionary->source;
   *o = (struct own_codes){.k = atoms->k, .p = atoms->p};
-  TRY(encoder_input_open(&o->encoder, dictionary));
+  TRY(encoder_take(o, t));
   int choices = choices_of(&o->encoder.stored.encoder);
   CHECK(
       !t->cuts || t->cuts->n == choices, ERR_INPUT,
@@ -129,7 +153,7 @@ int own_codes_find(struct own_codes *o, const struct own_codes_task *t)
   o->n = (idx)imin(o->input.source.n, t->most);
   TRY(arrays_alloc(o));
   TRY(device_begin(o, t->options));
-  TRY(rows_take(o, dictionary->mean));
+  TRY(rows_take(o, t->mean));
   TRY(is_active(o) ? active_find(o, t) : entries_find(o, t->cuts));
   for (idx i = 0; i < o->n; i++) o->start[i + 1] = o->start[i] + o->lengths[i];
   return OK;
@@ -182,8 +206,18 @@ static int compare(struct comparison *c, const struct verify_supports *v)
         "'--rows' goes with '--dense', or with supports of an encoder, and those of '%s' are none",
         s->name);
   TRY(dictionary_input_open(&c->dictionary, v->folder));
-  const struct own_codes_task task = {&c->dictionary, v->rows, MOST_ROWS, &v->device,
-                                      c->in.cuts.n ? &c->in.cuts : NULL};
+  const char *atoms = c->dictionary.source.name;
+  struct own_codes_task task = {.dictionary = &c->dictionary,
+                                .rows = v->rows,
+                                .most = MOST_ROWS,
+                                .options = &v->device,
+                                .cuts = c->in.cuts.n ? &c->in.cuts : NULL,
+                                .rho = c->in.rho};
+  CHECK(!c->in.normalized, ERR_USAGE,
+        "the codes of '%s' are of scaled atoms (--normalize), which '--rows' does not make again: "
+        "leave it out",
+        s->name);
+  TRY(supports_mean_find(&c->in, atoms, c->dictionary.mean, c->dictionary.source.p, &task.mean));
   TRY(own_codes_find(&c->own, &task));
   CHECK(c->own.input.source.n == s->n && c->own.k == s->k, ERR_INPUT,
         "'%s' has supports of %lld rows over %d atoms, '%s' has %lld rows and the encoder %d atoms",

@@ -36,6 +36,8 @@ struct own_codes_task {
   idx most;                             /* the first so many rows */
   const struct device_options *options; /* kind, threads, variant and kernels */
   const struct score_cuts *cuts;        /* (N.58); NULL: the encoder's own choice */
+  const real *mean;                     /* [p] of which the rows are less; NULL: of nothing */
+  real rho;                             /* of cuts of atoms that have no encoder */
 };
 /* ERR_INPUT: there is no encoder, other columns, no rows, a value that is not finite, cuts of
  * another encoder.  own_codes_free() follows also when it fails. */

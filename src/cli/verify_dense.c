@@ -221,8 +221,8 @@ static int codes_find(const struct verify_dense_options *o, const struct diction
   const struct atom_source *atoms = &in->source;
   struct device_options options = verify_device_options(o);
   CHECK(atoms->d == 1, ERR_INPUT, "'%s' has frames: training has single atoms", atoms->name);
-  const struct own_codes_task task = {in, o->rows, rows_choose(MOST_ROWS, atoms->k, atoms->p),
-                                      &options, NULL};
+  const struct own_codes_task task = {
+      in, o->rows, rows_choose(MOST_ROWS, atoms->k, atoms->p), &options, NULL, in->mean, 0};
   TRY(own_codes_find(own, &task));
   c->n = own->n;
   c->k = own->k;

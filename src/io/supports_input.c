@@ -254,6 +254,7 @@ static int facts_read(struct supports_input *f)
   TRY(identity_read(h5, CONTENTS_GROUP, &f->contents));
   TRY(h5_attribute_exists(h5, "/", "normalized", &normalized));
   if (normalized) f->inputs.dictionary = 0; /* not as it is read */
+  f->normalized = normalized;
   CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
             isfinite(f->rho) && f->sweeps >= 0 && f->sweeps < INT32_MAX,
         ERR_INPUT, "'%s' says top_s %lld, rounds %lld, rho %g, sweeps %lld" ANEW, f->state->file,

@@ -19,6 +19,7 @@ struct supports_input {
   int solved;
   struct score_cuts cuts; /* by which the supports were chosen; n = 0: none */
   int nonnegative;        /* as the file says: codes are at least 0; 0 when it does not say */
+  int normalized;         /* the atoms were scaled first */
   real rho;   /* penalty with which the codes were solved; 0 when the file does not say */
   real *mean; /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
   gidx mean_length;

@@ -35,7 +35,7 @@ int world_check(const struct world *w)
 {
   CHECK((gidx)w->trees * WORLD_TREE <= w->f, ERR_USAGE,
         "'--trees' is %d, whose %lld features are more than the %d of '--atoms': at most %d fit; "
-        "lower '--trees', or raise '--atoms'",
+        "lower '--trees' (-1: none), or raise '--atoms'",
         w->trees, (long long)w->trees * WORLD_TREE, w->f, w->f / WORLD_TREE);
   CHECK(w->least > 0 && w->least <= w->most && w->most < 1, ERR_USAGE,
         "'--least' is %g and '--most' %g: features fire with a probability above 0 and below 1, "

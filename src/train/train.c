@@ -93,6 +93,10 @@ static int sizes_find(struct train *j)
   if (j->c->rank == 0 && j->sizes.s < t->sizes.s && !(t->sizes.l0 > 0))
     log_warn_named("top-s", "top-s is %d, there are %d atoms: each row gets %d", t->sizes.s,
                    t->sizes.k, t->sizes.k);
+  if (j->c->rank == 0 && j->fitted.n < t->sizes.k)
+    log_warn("%lld rows are fitted, fewer than %d atoms: they can be learned by heart; lower "
+             "--atoms, or give more rows",
+             (long long)j->fitted.n, t->sizes.k);
   if (!j->sizes.dead_rows) j->sizes.dead_rows = j->fitted.n;
   j->result->steps_each = j->steps_each;
   j->result->fitted_rows = j->fitted.n;
