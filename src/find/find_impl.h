@@ -47,6 +47,7 @@ struct find_shares {
   struct dense dense;
   real *gathered, *all; /* [k][p] */
   real *intercept;      /* [p] */
+  real weights;         /* of all rows: the intercept's corner of the Gram matrix */
   real *pivot;          /* [k] */
 };
 

@@ -12,6 +12,16 @@
 
 static const gidx REAL = (gidx)sizeof(real);
 
+/* The intercept's row of the Gram matrix is its column: chains of the same products.  All rows have
+ * an intercept, so that a GPU would wait for this row, a chain of all of them. */
+static void intercept_fill(struct finder *f)
+{
+  gidx k = f->k, stride = k + 1;
+  real *gram = f->sums.gram.host, *row = gram + k * stride;
+  for (gidx a = 0; a < k; a++) row[a] = gram[a * stride + k];
+  row[k] = f->sums.weights;
+}
+
 /* Every rank's rows of the Gram matrix go to all hosts; own columns of the target to its own. */
 static int sums_fetch(struct finder *f)
 {
@@ -27,7 +37,9 @@ static int sums_fetch(struct finder *f)
     f->counts[r] = (idx)count;
   }
   real *gram = s->gram.host;
-  return comm_allgather(c, gram + s->first * k, f->counts, (size_t)(k * REAL), gram);
+  TRY(comm_allgather(c, gram + s->first * k, f->counts, (size_t)(k * REAL), gram));
+  intercept_fill(f);
+  return OK;
 }
 
 static struct find_sums sums_view(const struct finder *f)

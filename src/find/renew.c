@@ -90,20 +90,31 @@ void atom_begin(struct finder *f, idx atom, const float *from)
   f->firing[atom] = 0;
 }
 
-/* Mark the twins among atoms first .. first + n - 1, which ranks share out as rows of a batch: an
- * atom of which one that is more frequent, and stays, is almost the same. */
-static int duplicates_mark(struct finder *f, idx first, idx n, float cosine)
+/* What atoms first .. first + *n - 1, which ranks share out as rows of a batch, have in common with
+ * all atoms, to all ranks; half as many, and so on, where there is no room for it. */
+static int cosines_exchange(struct finder *f, idx first, idx *n, float cosine)
 {
   struct active *a = &f->active;
   struct batch_cut cut = find_cut_at(cosine);
-  gidx own_first, own;
-  f->codes.n = n;
-  comm_share(n, f->c->size, f->c->rank, &own_first, &own);
-  if (!comm_failure(f->c))
-    comm_record(f->c, active_score(a, &a->atoms, first + own_first, (idx)own));
-  if (!comm_failure(f->c)) comm_record(f->c, active_cut(a, &cut, 0));
-  TRY(codes_exchange(f, 0));
-  for (idx i = 0; i < n; i++)
+  gidx own_first, own, found;
+  for (;; *n = (*n + 1) / 2) {
+    f->codes.n = *n;
+    comm_share(*n, f->c->size, f->c->rank, &own_first, &own);
+    if (!comm_failure(f->c))
+      comm_record(f->c, active_score(a, &a->atoms, first + own_first, (idx)own));
+    if (!comm_failure(f->c)) comm_record(f->c, active_cut(a, &cut, 0));
+    found = comm_failure(f->c) ? 0 : a->found;
+    TRY(comm_sum(f->c, &found, 1));
+    if (found <= f->codes.most || *n == 1) return codes_exchange(f, 0);
+  }
+}
+
+/* Mark the twins among these atoms: an atom of which one that is more frequent, and stays, is
+ * almost the same. */
+static int duplicates_mark(struct finder *f, idx first, idx *n, float cosine)
+{
+  TRY(cosines_exchange(f, first, n, cosine));
+  for (idx i = 0; i < *n; i++)
     for (gidx e = f->codes.start[i]; e < f->codes.start[i + 1]; e++) {
       idx other = f->codes.index[e];
       if (other < first + i && !f->renew[other]) f->renew[first + i] = 1;
@@ -114,13 +125,14 @@ static int duplicates_mark(struct finder *f, idx first, idx n, float cosine)
 static int duplicates_find(struct finder *f, float cosine)
 {
   struct active *a = &f->active;
-  idx n, rows = f->codes.n, most = (idx)imin(f->plan.batch, imax(f->codes.most / f->k, 1));
+  idx n, rows = f->codes.n, most = f->plan.batch;
   int relative = a->relative, status = OK;
   if (!comm_failure(f->c)) comm_record(f->c, active_atoms(a, f->atoms, f->k, NULL));
   a->relative = 0;
   for (idx at = 0; at < f->k && !status; at += n) {
     n = (idx)imin(most, f->k - at);
-    status = duplicates_mark(f, at, n, cosine);
+    status = duplicates_mark(f, at, &n, cosine);
+    most = n;
   }
   a->relative = relative;
   f->codes.n = rows;

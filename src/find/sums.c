@@ -76,6 +76,7 @@ int sums_clear(struct finder *f)
   memset(f->firing, 0, (size_t)f->k * sizeof *f->firing);
   memset(f->code_sums, 0, (size_t)f->k * sizeof *f->code_sums);
   f->fired_rows = 0;
+  s->weights = 0;
   TRY(device_clear(&f->device, &s->gram, 0, k * k * REAL));
   return device_clear(&f->device, &s->target, 0, k * (s->end - s->begin) * REAL);
 }
@@ -153,7 +154,7 @@ static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
     job.end = s->end;
   } else {
     job.first = s->first;
-    job.count = s->count;
+    job.count = s->count - (s->first + s->count == f->k + 1); /* the intercept's is filled in */
   }
   rows_fill(&(struct rows_filling){f, first, n, m, is_target ? FILL_TARGET : FILL_GRAM});
   TRY(device_put(&f->device, &s->codes, 0, (gidx)n * m * (gidx)sizeof(float)));
@@ -180,6 +181,10 @@ int sums_add(struct finder *f)
   for (gidx e = 0; e < b->start[b->n]; e++) {
     f->firing[b->index[e]]++;
     f->code_sums[b->index[e]] += b->code[e];
+  }
+  for (idx i = 0; i < b->n; i++) {
+    real root = (float)sqrt(b->weight[i]);
+    f->sums.weights = fma(root, root, f->sums.weights);
   }
   f->fired_rows += b->n;
   for (idx i = 0, n; i < b->n; i += n) {
