@@ -76,6 +76,7 @@ static int states_alloc(struct device *dev, void *argument)
   struct cuda_state *s = dev->state;
   struct own_states *own = argument;
   gidx bytes = own->all.state_bytes, spare;
+  if (own->rows * bytes <= s->work.states.bytes) return OK; /* to ask for the free memory is slow */
   TRY(cuda_bytes_available(dev, &spare));
   own->rows = plan_codes_rows(&s->plan, bytes, own->all.n, spare + s->work.states.bytes);
   return cuda_reserve(s, &s->work.states, own->rows * bytes);
