@@ -19,8 +19,9 @@
 
 enum {
   READ_ATOMS = 1024,
-  ACTIVE_SCORES = 1 << 22
-}; /* of the matrix, and of active rows, at a time */
+  ACTIVE_SCORES = 1 << 22, /* of a piece of rows that may all be entries */
+  ACTIVE_FACTOR = 16       /* so many times the rows, on a GPU, whose codes are that few */
+};                         /* of the matrix, and of active rows, at a time */
 
 static int results_alloc(struct encode *e)
 {
@@ -74,18 +75,20 @@ static int solving_alloc(struct encode *e)
   return OK;
 }
 
-/* Rows are described in pieces, in which all scores may be entries. */
+/* Rows are described in pieces, with room for all scores of one; on a GPU in larger ones, which as
+ * a rule have no more entries. */
 static int active_alloc(struct encode *e)
 {
   const struct encode_task *t = e->task;
   struct active *a = &e->imported.active;
-  idx k = t->atoms->k, rows = (idx)imin(e->block, imax(ACTIVE_SCORES / k, 1));
+  idx k = t->atoms->k, least = (idx)imin(e->block, imax(ACTIVE_SCORES / k, 1));
+  gidx many = (gidx)least * (device_is_gpu(&e->device) ? ACTIVE_FACTOR : 1);
   if (!encode_is_active(t)) return OK;
   *a = (struct active){.device = &e->device,
                        .most_k = k,
                        .p = e->p,
-                       .most_n = rows,
-                       .entries = (gidx)rows * k,
+                       .most_n = (idx)imin(e->block, many),
+                       .entries = (gidx)least * k,
                        .threads = t->threads,
                        .relative = t->encoder->active.relative,
                        .floor = t->encoder->active.floor,
@@ -219,7 +222,7 @@ static int active_find(struct encode *e)
   for (idx first = 0, n; first < m->n; first += n) {
     n = (idx)imin(a->most_n, m->n - first);
     a->row = e->task->first + m->first + first;
-    TRY(active_encode(a, &m->rows, first, n, &e->task->encoder->active));
+    TRY(active_encode_some(a, &m->rows, first, &n, &e->task->encoder->active));
     const struct entry_list piece = {a->index, a->score, a->code, a->start[n], 0};
     CHECK(entries_append(&m->mine, &piece), ERR_MEMORY,
           "cannot allocate the codes of %d rows: a smaller --block has fewer", m->n);
