@@ -2,6 +2,7 @@
  * Claim: handles of libsagitta give the codes of the references of src/model, for calls that grow
  * and shrink; what is wrong with options or rows is a code and a message, and the handle goes on.
  * RUN: np=1 */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,7 +151,7 @@ static void check_refusals(void)
   struct sagitta *h = handle_open(&o);
   struct sagitta_codes c;
   float kept = x[5 * P + 3];
-  x[5 * P + 3] = (float)(1e308 * 10);
+  x[5 * P + 3] = INFINITY;
   ok(sagitta_encode(h, x, N, &c) == ERR_INPUT && strstr(sagitta_message(), "row 5, column 3"),
      "inf: %s", sagitta_message());
   x[5 * P + 3] = kept;
