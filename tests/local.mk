@@ -1,7 +1,7 @@
 # One file per behaviour.  To add a test, add its name.
 # The longest first, because tests run side by side: these programs, scripts (that of Slurm waits
 # for minutes), all other programs.
-LONG_TESTS = %D%/test_kernels %D%/test_train %D%/test_attribution %D%/test_io_hostile \
+LONG_TESTS = %D%/test_kernels %D%/test_train %D%/test_find_run %D%/test_attribution %D%/test_io_hostile \
   %D%/test_imported %D%/test_cuts %D%/test_device_codes %D%/test_attribute_pieces
 OTHER_TESTS = \
   %D%/ref_petsc_arrow \
@@ -45,7 +45,7 @@ OTHER_TESTS = \
   %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
-  %D%/test_device_triad %D%/test_find_codes %D%/test_find_run %D%/test_library %D%/test_precision %D%/test_ragged %D%/test_kept \
+  %D%/test_device_triad %D%/test_find_codes %D%/test_library %D%/test_precision %D%/test_ragged %D%/test_kept \
   %D%/test_dictionary %D%/test_eigen \
   %D%/test_half %D%/test_forward \
   %D%/test_encode_reference \
