@@ -92,6 +92,7 @@ SCRIPT_TESTS = %D%/test_slurm.sh %D%/test_batch_scripts.sh %D%/test_configure.sh
   %D%/test_solve_input.py \
   %D%/test_solve.py \
   %D%/test_solve_values.py \
+  %D%/test_soak_rows.py \
   %D%/test_units.py \
   %D%/test_refit_once.py %D%/test_refit_publish.py \
   %D%/test_train_run.py %D%/test_train_batch.py %D%/test_fit_find.py %D%/test_encode_l0.py %D%/test_train_peer.py %D%/test_verify_dense.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
@@ -225,7 +226,7 @@ check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapac
   %D%/fault_window.so %D%/rest.so
 CLEANFILES += $(check_DATA)
 # Thousands of faults, for half an hour and not for make check.
-EXTRA_DIST += %D%/soak_sizes %D%/soak_faults %D%/soak_rows.py %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py %D%/soak_settings.py \
+EXTRA_DIST += %D%/soak_sizes %D%/soak_faults %D%/soak_planted %D%/soak_rows.py %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py %D%/soak_settings.py \
   %D%/soak_try.py
 EXTRA_DIST += %D%/rest.c %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
 EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rows with one defect of twenty, for tests/soak_faults: what is no row is refused, what is only
-written in another way gives the same result, and what is odd gives one that is whole and finite."""
+written in another way gives the same result, and what is odd gives one that is whole and finite.
+test_soak_rows.py plants a fault with each."""
 import os
 
 import h5py
