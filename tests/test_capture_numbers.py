@@ -47,9 +47,11 @@ def check_taken(at):
     need(harvest(at, "wide", window=2 ** 62), "a window of 2^62")
 
 
-@claim("what is no such number is refused")
+@claim("what is no such number, or has a name of other programs, is refused")
 def check_refused(at):
     for facts, words in [
+            ({"soft_cap": 5.0}, ["'soft_cap'", "call the attribute 'softcap'"]),
+            ({"sliding_window": 4}, ["'sliding_window'", "'window'"]),
             ({"window": 4.5}, ["'window'", "4.5", "no number of positions"]),
             ({"window": np.nan}, ["'window'", "nan"]),
             ({"window": np.inf}, ["'window'", "inf"]),

@@ -264,12 +264,31 @@ static int factors_check(const struct capture_input *c)
   return OK;
 }
 
+/* What other programs call these attributes: one that is not read would change every weight. */
+static int names_check(const struct capture_input *c)
+{
+  static const struct {
+    const char *other, *own;
+  } names[] = {{"is_causal", "causal"},        {"sliding_window", "window"},
+               {"scaling", "scale"},           {"softmax_scale", "scale"},
+               {"soft_cap", "softcap"},        {"logit_softcap", "softcap"},
+               {"logits_soft_cap", "softcap"}, {"attn_logit_softcapping", "softcap"}};
+  for (int i = 0; i < LENGTH(names); i++) {
+    int there;
+    TRY(h5_attribute_exists(&c->h5, "/", names[i].other, &there));
+    CHECK(!there, ERR_INPUT, "'%s' of '%s' is not read: call the attribute '%s'", names[i].other,
+          c->path, names[i].own);
+  }
+  return OK;
+}
+
 static int attributes_read(struct capture_input *c)
 {
   struct attention *a = &c->source.attention;
   int there;
   real causal = 0, window = 0;
   a->scale = 1 / sqrt(a->d);
+  TRY(names_check(c));
   TRY(h5_attribute_exists(&c->h5, "/", "causal", &there));
   CHECK(there, ERR_INPUT,
         "'%s' does not say whether attention is causal: add the attribute, as in "
