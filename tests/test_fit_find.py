@@ -186,24 +186,6 @@ def check_exported(p):
           ["tied encoder", "'--to saelens'"], "sparsify")
 
 
-@claim("features of a world are found")
-def check_world(p):
-    world = ["synth", "--kind", "world", "--atoms", 512, "--columns", 64]
-    need(sagitta(*world, "--n-rows", 24576, "--output", p.at("world")), "synth")
-    need(sagitta(*world, "--first-row", 1048576, "--n-rows", 8192, "--output", p.at("unseen")),
-         "synth")
-    unseen = ["--rows", p.at("unseen", "rows.h5")]
-    need(sagitta("fit", "--find", "features", "--rows", p.at("world", "rows.h5"), "--atoms", 128,
-                 "--l0", 2.1, "--threads", 2, "--output", p.at("found"), timeout=600), "fit")
-    need(sagitta("encode", *unseen, "--encoder", p.at("found"), "--output", p.at("fires")),
-         "encode")
-    done = sagitta("evaluate", *unseen, "--dictionary", p.at("found"), "--codes", p.at("fires"),
-                   "--truth", p.at("unseen"), "--json")
-    need(done, "evaluate")
-    truth = json.loads(done.stdout)["evaluated"][0]["truth"]
-    ok(truth["f1"] > 0.83 and truth["mcc"] > 0.83, f"{truth}")
-
-
 @claim("what is asked for wrongly is refused, with what to do")
 def check_refused(p):
     fails(p.run("x", "--l0", 0), 2, ["'--l0' is missing"], "no number")
@@ -246,6 +228,6 @@ def check_gpu(p):
 with tempfile.TemporaryDirectory() as folder:
     PLACE = Finding(folder)
     for check in (check_ranks, check_saved, check_units, check_numpy, check_told, check_used,
-                  check_verified, check_exported, check_world, check_gpu, check_refused):
+                  check_verified, check_exported, check_gpu, check_refused):
         check(PLACE)
 done_testing()
