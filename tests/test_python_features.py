@@ -142,7 +142,7 @@ def check_vocabularies(at):
             ("Unigram", written(at, {"model": {"vocab": [["\u2581river", 0], ["s", 0],
                                                          ["<0x0A>", 0]]}}, "unigram"),
              [" river", "s", "\n"]),
-            ("vocab.json", written(at, {"river": 0, "##s": 1, "\n": 2}, "vocab"),
+            ("vocab.json", written(at, {"river": 0, "##s": 1, "\n": 2, "model": 3}, "vocab"),
              [" river", "s", " \n"]),
             ("a list", ["river", "##s", ""], [" river", "s", " "]),
             ("an object", Asked(), [" river", "s"]), ("none", None, [" 0", " 1"])):

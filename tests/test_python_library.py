@@ -189,6 +189,8 @@ def check_errors(at, d, x):
     raised(ValueError, ["give x.T"], d.encode, np.zeros((384, 7)))
     raised(TypeError, ["int64", "astype"], d.encode, np.zeros((2, 384), int))
     raised(ValueError, ["rho is -1"], d.encode, x, rho=-1.0)
+    raised(ValueError, ["top_s is 0"], d.encode, x, top_s=0)
+    raised(ValueError, ["rounds is -2"], d.encode, x, rounds=-2)
     raised(ValueError, ["threads is 0"], d.encode, x, threads=0)
     raised(ValueError, ["format"], d.encode, x, format="coo")
     raised(ValueError, ["signed"], d.encode, x, codes="own")
@@ -215,6 +217,12 @@ def check_value(at, d, x):
     rows = dense @ d.atoms + d.mean
     ok(np.abs(d.decode(d.encode(x)) - rows).max() < 1e-4 and
        np.abs(d.decode(dense.reshape(7, 100, K))[6, 99] - rows[699]).max() < 1e-4, "decoded")
+    c = d.encode(x)
+    plain = sagitta.CSR(c.data, c.indices, c.indptr, c.shape)  # encode() without SciPy
+    ok(np.abs(d.decode(plain) - rows).max() < 1e-4, "decoded, without SciPy")
+    for rho in 0.1, 0.2, 0.3, 0.4, 0.5, 0.6:
+        d.encode(x[:2], rho=rho)
+    ok(len(d._handles.free) <= sagitta.library.WAITING, "handles that are kept")
     ok(abs(d.explained_variance(x.reshape(7, 100, -1)) - run.metrics["explained_variance"]) < 1e-6,
        "explained variance")
     ok((d.direction(3) == d.atoms[3]).all(), "a direction")

@@ -26,6 +26,11 @@ class CSR(typing.NamedTuple):
     indptr: np.ndarray
     shape: tuple
 
+    def dense(self):
+        array = np.zeros(self.shape, self.data.dtype)
+        array[np.repeat(np.arange(self.shape[0]), np.diff(self.indptr)), self.indices] = self.data
+        return array
+
 
 def like(x, array):
     """An array of NumPy as what x is."""
@@ -96,8 +101,7 @@ class Coder:
         start, atoms, _, codes = self._csr(x, options, threads)
         shape = len(start) - 1, options["k"]
         if format == "dense":
-            dense = np.zeros(shape, np.float32)
-            dense[np.repeat(np.arange(shape[0]), np.diff(start)), atoms] = codes
+            dense = CSR(codes, atoms, start, shape).dense()
             return like(x, dense.reshape(*np.shape(x)[:-1], shape[1]))
         try:
             from scipy.sparse import csr_array
@@ -163,9 +167,13 @@ class Dictionary(Coder):
         if codes not in KINDS:
             raise InputError(f"codes are {codes!r}: give one of {', '.join(KINDS)}")
         k, p = self.atoms.shape
-        top_s = min(top_s or self.top_s or 32, k)
+        top_s = min((self.top_s or 32) if top_s is None else top_s, k)
+        rounds = (self.rounds or 1) if rounds is None else rounds
+        for name, value in ("top_s", top_s), ("rounds", rounds):
+            if value < 1:
+                raise InputError(f"{name} is {value}: give 1 or more, or None, as it was fitted")
         return {"atoms": self.atoms, "mean": self.mean, "k": k, "p": p, "top_s": top_s,
-                "rounds": min(rounds or self.rounds or 1, top_s), "rho": rho,
+                "rounds": min(rounds, top_s), "rho": rho,
                 "nonnegative": self.nonnegative if codes == "auto" else codes == "nonnegative"}
 
     def support(self, x, *, top_s=None, rounds=None, codes="auto", rho=0.0, threads=None):
@@ -181,6 +189,10 @@ class Dictionary(Coder):
 
     def decode(self, codes):
         """The rows (..., P) that codes describe, (..., K) or sparse (n, K), mean included."""
+        if self.atoms.ndim != 2:
+            raise Error(f"atoms have shape {self.atoms.shape}: frames have no decode()")
+        if isinstance(codes, CSR):  # of encode(), where there is no SciPy
+            codes = codes.dense()
         is_sparse = hasattr(codes, "tocsr")
         array = codes if is_sparse else numpy_of(codes)
         if array.shape[-1] != len(self.atoms):

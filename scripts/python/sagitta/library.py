@@ -15,6 +15,7 @@ from .program import HERE, program
 
 ABI = 1
 SMALL = 1 << 23  # multiply-adds of a call that are done before other threads have begun
+WAITING = 4  # handles of a dictionary that are kept
 NAME = "libsagitta.so"
 NEAR = ("", "../../../../lib/sagitta", "../../../../lib64/sagitta", "../../../build")  # of HERE
 PROGRAMS = ("", "../lib/sagitta", "../lib64/sagitta")  # of the folder of the program
@@ -57,8 +58,8 @@ def path_of():
         path = os.path.normpath(os.path.join(folder, NAME))
         if os.path.exists(path):
             return path
-    raise Error(f"there is no {NAME} beside the program: build and install it, or name it in "
-                "SAGITTA_LIBRARY")
+    raise Error(f"there is no {NAME} beside this package or the program: install the wheel of "
+                "scripts/wheel, have `sagitta` in PATH, or name the library in SAGITTA_LIBRARY")
 
 
 @functools.lru_cache(maxsize=None)
@@ -118,7 +119,6 @@ class Handle:
     def __init__(self, options):
         self.kept = []  # arrays that the library borrows
         self.own = ctypes.c_void_p()
-        self.pid = os.getpid()
         self.close = library().sagitta_close
         given = Options(abi=ABI, **{name: self._value(name, value)
                                     for name, value in options.items() if value is not None})
@@ -149,10 +149,11 @@ class Handle:
 
 
 class Handles:
-    """Handles of one dictionary by their options: as many as threads encode at the same time."""
+    """Handles of one dictionary by their options: as many as threads encode at the same time.  Of
+    those that wait the last few are kept, since each has a form of the atoms of its own."""
 
     def __init__(self):
-        self.lock, self.free = threading.Lock(), {}
+        self.lock, self.free = threading.Lock(), []  # (key, handle), the last used last
 
     def __reduce__(self):  # a copy has none that is open
         return Handles, ()
@@ -164,10 +165,13 @@ class Handles:
         key = (os.getpid(), *(value for value in options.values()
                               if not isinstance(value, np.ndarray)))
         with self.lock:
-            waiting = self.free.setdefault(key, [])
-            handle = waiting.pop() if waiting else None
+            at = next((i for i, one in enumerate(self.free) if one[0] == key), None)
+            handle = None if at is None else self.free.pop(at)[1]
         handle = handle or Handle(options)
         codes = handle.encode(x)
         with self.lock:
-            waiting.append(handle)
+            self.free.append((key, handle))
+            dropped = self.free[:-WAITING]
+            del self.free[:-WAITING]
+        del dropped  # closes them, without the lock
         return codes

@@ -63,14 +63,16 @@ def _of_json(path):
     except (OSError, ValueError) as error:
         raise InputError(f"'{path}' is no vocabulary: {error}: give a tokenizer.json or a "
                          "vocab.json") from error
-    model = page.get("model", {"vocab": page}) if isinstance(page, dict) else {}
+    page = page if isinstance(page, dict) else {}
+    is_words = not isinstance(page.get("model"), dict)  # or "model" is one of them
+    model = {"vocab": page} if is_words and page else page.get("model", {})
     vocabulary, plain, style = model.get("vocab"), {}, None
     if isinstance(vocabulary, list):  # of Unigram: [token, score]
         vocabulary = {one[0]: i for i, one in enumerate(vocabulary)}
     if not isinstance(vocabulary, dict) or not all(isinstance(i, int) for i in vocabulary.values()):
         raise InputError(f"'{path}' has no vocabulary: give a tokenizer.json, whose model.vocab "
                          "has the number of each token, or a vocab.json")
-    if "model" in page:
+    if not is_words:
         plain = {one["id"]: one["content"] for one in page.get("added_tokens", ())}
         types = {*_types(page.get("pre_tokenizer")), *_types(page.get("decoder"))}
         style = "byte" if "ByteLevel" in types else None
