@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: finding features on GPUs has the bits of the plain loops: every problem of the CPU's test,
  * on several ranks too.
- * RUN: np=1 2 */
+ * RUN: np=1 2 4 */
 #include "find_run_cases.h"
 
 int main(void)

@@ -33,7 +33,8 @@ const char *stop_why(void);
 /* What a job asks at its safe points.  No function is collective. */
 struct stops {
   uint64_t (*asked)(void *self); /* what asks this rank to end there, as bits; NULL: nothing ever */
-  void (*stopped)(void *self, uint64_t asked); /* what asks some rank, on every rank: it ends */
+  void (*stopped)(void *self, uint64_t asked); /* what asks some rank, on every rank: it ends,
+                                                * unless STOPS_SAVE is all that asks */
   void *self;                                  /* borrowed */
 };
 /* Among the bits: to save what there is, and go on. */

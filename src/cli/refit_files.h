@@ -36,7 +36,7 @@ struct refit_files {
   struct fit_facts facts;     /* sweeps done so far: 0 for a fresh run; .start set by the caller */
   struct history_line *lines; /* on rank 0: the start, then a line a sweep */
   struct phase *write;        /* borrowed: publishing is counted here */
-  /* --keep-supports: what it saves, in the place of what follows; of job.of, on rank 0. */
+  /* --keep-supports: what it saves, in the place of `result`; of job.of, on rank 0. */
   int (*saves)(void *of);
   struct arena arena;
   /* What is being published, and the copy that it is where the job writes beside. */

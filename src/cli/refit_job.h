@@ -51,6 +51,7 @@ struct refit_job {
   struct atom_step *steps; /* [k] */
   gidx *density;           /* [k] */
   int is_left_out;         /* the last sweep is not published, nor about to be */
+  real handed_over;        /* when one was, the last time */
   real tss;
   struct metrics metrics;
   struct phase phases[REFIT_PHASES];

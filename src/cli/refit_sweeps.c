@@ -43,6 +43,7 @@ static int sweep_hand_over(struct refit_job *j)
   TRY(refit_files_publish(&j->files, &result));
   if (is_beside) phase_end(wait, 0);
   j->is_left_out = 0;
+  j->handed_over = log_seconds();
   return OK;
 }
 
@@ -52,7 +53,7 @@ static int may_be_left_out(struct refit_job *j)
 {
   struct job *job = &j->files.job;
   return j->files.facts.sweeps < j->o->sweeps && job_is_saving(job) &&
-         (job->save_seconds == 0 || log_seconds() < job->due);
+         (job->save_seconds == 0 || log_seconds() - j->handed_over < job->save_seconds);
 }
 
 static int sweep_publish(struct refit_job *j)

@@ -255,8 +255,8 @@ gidx device_dense_bytes(const struct device *dev, int threads, idx panel, idx ma
 int device_normal_add(struct device *dev, const struct normal_job *job)
 {
   CHECK_HAS(dev, normal_add);
-  CHECK(job->first >= 0 && job->first + job->count <= job->k && job->begin >= 0 &&
-            job->end <= job->p && job->s <= job->k,
+  CHECK(job->first >= 0 && job->count >= 0 && job->first + job->count <= job->k &&
+            job->begin >= 0 && job->end >= job->begin && job->end <= job->p && job->s <= job->k,
         ERR_INTERNAL, "rows %d to %d of %d, columns %d to %d of %d, %d atoms a row", job->first,
         job->first + job->count, job->k, job->begin, job->end, job->p, job->s);
   return job->n && job->s ? dev->backend->normal_add(dev, job) : OK;

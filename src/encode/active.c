@@ -202,8 +202,7 @@ static void lists_give(void *self, gidx part)
   const struct active *a = self;
   idx first = (idx)part * ACTIVE_CHUNK, end = active_end(a, part);
   gidx at = a->start[first], n = a->start[end] - at;
-  memcpy((gidx *)a->starts.host + first, a->start + first,
-         (size_t)(end - first + 1) * sizeof(gidx));
+  memcpy((gidx *)a->starts.host + first, a->start + first, (size_t)(end - first) * sizeof(gidx));
   memcpy((idx *)a->list.host + at, a->index + at, (size_t)n * sizeof(idx));
   memcpy((float *)a->value.host + at, a->code + at, (size_t)n * sizeof(float));
 }
@@ -216,6 +215,7 @@ int active_again(struct active *a)
   struct train_entries raised = {1, a->starts.device, a->list.device, a->value.device};
   if (a->n) TRY(device_gather(dev, &back));
   active_share(a, lists_give);
+  ((gidx *)a->starts.host)[a->n] = entries;
   TRY(device_put(dev, &a->starts, 0, ((gidx)a->n + 1) * (gidx)sizeof(gidx)));
   TRY(device_put(dev, &a->list, 0, entries * (gidx)sizeof(idx)));
   TRY(device_put(dev, &a->value, 0, entries * ITEM));

@@ -18,10 +18,10 @@
 #include "model/identity.h"
 
 enum {
-  READ_ATOMS = 1024,
+  READ_ATOMS = 1024,       /* of the matrix, at a time */
   ACTIVE_SCORES = 1 << 22, /* of a piece of rows that may all be entries */
   ACTIVE_FACTOR = 16       /* so many times the rows, on a GPU, whose codes are that few */
-};                         /* of the matrix, and of active rows, at a time */
+};
 
 static int results_alloc(struct encode *e)
 {

@@ -76,6 +76,15 @@ static int rows_score(struct finder *f, int look)
   return OK;
 }
 
+/* There is room for all that a batch may choose: codes must not depend on which rank has it. */
+static int rows_cut(struct active *a, const struct batch_cut *cut, gidx ties)
+{
+  TRY(active_cut(a, cut, ties));
+  CHECK(a->found <= a->entries, ERR_INTERNAL, "room for %lld entries of %d rows, which have %lld",
+        (long long)a->entries, a->n, (long long)a->found);
+  return OK;
+}
+
 /* Choose the active atoms of all ranks' rows, and solve their codes. */
 static int rows_choose(struct finder *f, const struct batch_choice *choice, int look)
 {
@@ -85,7 +94,7 @@ static int rows_choose(struct finder *f, const struct batch_choice *choice, int 
   gidx ties;
   phase_begin(choose);
   TRY(cut_agree(&task, &cut, &ties));
-  if (!comm_failure(f->c)) comm_record(f->c, active_cut(&f->active, &cut, ties));
+  if (!comm_failure(f->c)) comm_record(f->c, rows_cut(&f->active, &cut, ties));
   phase_end(choose, 0);
   choice->threshold[look] = batch_cut_value(&cut);
   phase_begin(codes);

@@ -154,7 +154,8 @@ static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
     job.end = s->end;
   } else {
     job.first = s->first;
-    job.count = s->count - (s->first + s->count == f->k + 1); /* the intercept's is filled in */
+    gidx end = imin(s->first + s->count, f->k); /* the intercept's row is filled in */
+    job.count = (idx)imax(end - s->first, 0);
   }
   rows_fill(&(struct rows_filling){f, first, n, m, is_target ? FILL_TARGET : FILL_GRAM});
   TRY(device_put(&f->device, &s->codes, 0, (gidx)n * m * (gidx)sizeof(float)));

@@ -104,6 +104,7 @@ static int active_room(struct sagitta *h)
                               .p = h->options.p,
                               .most_n = rows,
                               .entries = (gidx)rows * k,
+                              .threads = h->options.threads,
                               .relative = h->encoder.active.relative,
                               .floor = h->encoder.active.floor};
   TRY(active_open(&h->active));

@@ -44,7 +44,8 @@ struct sagitta_options {
   const float *cuts; /* [n_cuts] */
 };
 
-/* Row i has entries start[i] .. start[i + 1] - 1, in the order in which atoms were chosen. */
+/* Row i has entries start[i] .. start[i + 1] - 1, in the order in which `sagitta encode`
+ * writes them. */
 struct sagitta_codes {
   int64_t n;            /* rows */
   const int64_t *start; /* [n + 1] */
