@@ -10,10 +10,11 @@ import sys
 import tempfile
 
 from peer import PACKAGE, peer_needed
-from tap import claim, done_testing, ok, sagitta as program
+from tap import SAGITTA, claim, done_testing, ok, sagitta as program
 
 peer_needed("torch", "numpy", "h5py")
 
+os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)  # libsagitta.so is beside it
 import h5py  # noqa: E402, after a Python that has them was found
 import numpy as np  # noqa: E402
 import torch  # noqa: E402

@@ -8,10 +8,11 @@ import os
 import tempfile
 
 from peer import peer_needed
-from tap import SOURCE, claim, done_testing, ok, sagitta as program, skip
+from tap import SAGITTA, SOURCE, claim, done_testing, ok, sagitta as program, skip
 
 peer_needed("torch", "numpy", "h5py")
 
+os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)  # libsagitta.so is beside it
 import h5py  # noqa: E402, after a Python that has them was found
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
