@@ -156,7 +156,8 @@ def check_output(f):
     again = sagitta(*words, "--output", f.at("result"), ranks=2)
     force = sagitta(*words, "--output", f.at("result"), "--force", ranks=2)
     ok((first.returncode, again.returncode, force.returncode) == (0, 73, 0),
-       f"an existing result is kept: {first.returncode} {again.returncode} {force.returncode}")
+       f"an existing result is kept: {first.returncode} {again.returncode} {force.returncode}, "
+       f"{first.stderr[-800:]}")
     ok("--force" in again.stderr, "and the message says how to replace it")
     below = sagitta(*words, "--output", f.at("good.h5") + "/sub/dir", ranks=2)
     ok(below.returncode == 73, f"a folder below a file: exit {below.returncode}")
