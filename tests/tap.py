@@ -168,6 +168,15 @@ def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
                           text=True, timeout=timeout, env=environment)
 
 
+def raised(kind, words, call, *rest, **more):
+    """call() raises an exception of this kind, whose text has these words."""
+    try:
+        call(*rest, **more)
+    except kind as error:
+        return ok(all(word in str(error) for word in words), f"{words}: {error}")
+    return ok(False, f"{words}: nothing was said")
+
+
 def need(done, what, code=0):
     """A run that has to end so."""
     return ok(done.returncode == code, f"{what}: {done.returncode} {done.stderr[-400:]}")

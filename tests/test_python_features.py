@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from peer import PACKAGE  # noqa: F401, which puts the package in the path
-from tap import SAGITTA, SOURCE, claim, done_testing, ok, peer_missing
+from tap import SAGITTA, SOURCE, claim, done_testing, ok, peer_missing, raised
 from tap import sagitta as program
 
 os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)
@@ -30,14 +30,6 @@ ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 WORDS = os.path.join(SOURCE, "input", "minilm-l3-kjv-words.txt")
 N, K, CONTEXT = 1024, 32, 5
 LARGEST = 200_000
-
-
-def raised(kind, words, call, *rest, **more):
-    try:
-        call(*rest, **more)
-    except kind as error:
-        return ok(all(word in str(error) for word in words), f"{words}: {error}")
-    return ok(False, f"{words}: nothing was said")
 
 
 def shown(word):

@@ -14,7 +14,7 @@ import numpy as np
 
 from exchange_files import MADE, tensors
 from peer import PACKAGE
-from tap import SAGITTA, SOURCE, claim, done_testing, need, ok, peer_missing
+from tap import SAGITTA, SOURCE, claim, done_testing, need, ok, peer_missing, raised
 from tap import sagitta as program
 
 os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)
@@ -50,14 +50,6 @@ def joined(coder, x, step, **how):
                          for name in ("data", "indices")),
                        np.concatenate([[0], *(part.indptr[1:] + first
                                               for part, first in zip(parts, starts))]), None)
-
-
-def raised(kind, words, call, *rest, **more):
-    try:
-        call(*rest, **more)
-    except kind as error:
-        return ok(all(word in str(error) for word in words), f"{words}: {error}")
-    return ok(False, f"{words}: nothing was said")
 
 
 @claim("dictionaries: any rounds, signs, penalty, batches and threads")

@@ -55,7 +55,7 @@ static void rows_order(struct active *a)
 }
 
 /* Where a row's slots begin. */
-static gidx slot_of(const struct active *a, idx row)
+static gidx slots_begin(const struct active *a, idx row)
 {
   const struct active_length *l = &a->lengths[length_of(a, row)];
   return l->slot + (gidx)(a->place[row] - l->first) * l->m;
@@ -71,7 +71,7 @@ static void slots_fill(void *self, gidx part)
 {
   const struct active *a = self;
   for (idx i = (idx)part * ACTIVE_CHUNK; i < active_end(a, part); i++) {
-    idx *slot = (idx *)a->slot.host + slot_of(a, i);
+    idx *slot = (idx *)a->slot.host + slots_begin(a, i);
     gidx n = count_of(a, i), m = a->lengths[length_of(a, i)].m;
     memcpy(slot, a->index + a->start[i], (size_t)n * sizeof *slot);
     for (gidx j = n; j < m; j++) slot[j] = a->most_k;
@@ -102,7 +102,7 @@ static void codes_count(void *self, gidx part)
 {
   const struct active *a = self;
   for (idx i = (idx)part * ACTIVE_CHUNK; i < active_end(a, part); i++) {
-    const float *code = (const float *)a->codes.host + slot_of(a, i);
+    const float *code = (const float *)a->codes.host + slots_begin(a, i);
     gidx n = count_of(a, i), kept = 0;
     for (gidx j = 0; j < n; j++) kept += code[j] > 0;
     a->other.start[i + 1] = kept;
@@ -113,7 +113,7 @@ static void codes_keep(void *self, gidx part)
 {
   const struct active *a = self;
   for (idx i = (idx)part * ACTIVE_CHUNK; i < active_end(a, part); i++) {
-    const float *code = (const float *)a->codes.host + slot_of(a, i);
+    const float *code = (const float *)a->codes.host + slots_begin(a, i);
     gidx from = a->start[i], n = count_of(a, i), at = a->other.start[i];
     for (gidx j = 0; j < n; j++) {
       if (!(code[j] > 0)) continue;
