@@ -52,10 +52,10 @@ at_most 0 "$(uses '\<LOCALLY\>' $sources)" 'LOCALLY in src'
 # shellcheck disable=SC2086
 at_most 0 "$(uses '\<(comm|c|rows|alone|group|like|part)(->|\.)(failed|agreed|met|failure)\>' \
   $outside)" 'states of communicators that others read or write'
-# What is to be cut.
-at_most 101 "$(find src/cli -name '*.[ch]' ! -name revision.h | wc -l)" 'files of src/cli'
+# What was, or is to be, cut.
+at_most 99 "$(find src/cli -name '*.[ch]' ! -name revision.h | wc -l)" 'files of src/cli'
 # shellcheck disable=SC2086
-at_most 1 "$(uses '^int setenv\(' $sources)" 'functions of the C library that are ours'
+at_most 0 "$(uses '^int setenv\(' $sources)" 'functions of the C library that are ours'
 at_most 1500 "$(lines src/io/autoencoder.[ch] src/io/settings.[ch] src/io/export.[ch] \
   src/io/tensors_write.[ch] src/io/npz.[ch])" 'lines of import and export in C'
 # Names that are not those of the field.

@@ -23,7 +23,6 @@ libsagitta_a_SOURCES += \
   %D%/base/team.h %D%/base/team.c %D%/base/retry.h %D%/base/retry.c %D%/base/thread.h %D%/base/thread.c \
   %D%/base/cores.h %D%/base/cores.c %D%/base/stack.h %D%/base/stack.c \
   %D%/base/phase.h %D%/base/phase.c \
-  %D%/base/environment.h %D%/base/environment.c \
   %D%/base/file_facts.h %D%/base/file_facts.c \
   %D%/base/options.h %D%/base/options.c \
   %D%/base/options_write.h %D%/base/options_write.c \
@@ -367,7 +366,7 @@ sagitta_SOURCES = \
   %D%/cli/main.c %D%/cli/process.h %D%/cli/process.c \
   %D%/cli/command.h %D%/cli/common.c \
   %D%/cli/about.h %D%/cli/about.c \
-  %D%/cli/threads.h %D%/cli/threads.c %D%/cli/gpu_start.h %D%/cli/gpu_start.c \
+  %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/fit_choose.h %D%/cli/fit_choose.c %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c %D%/cli/fit_detectors.h %D%/cli/fit_detectors.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_serve.c \

@@ -9,7 +9,7 @@ OTHER_TESTS = \
   %D%/test_attention %D%/test_device_attention %D%/test_functions %D%/test_pool %D%/test_pieces \
   %D%/test_atoms_load \
   %D%/test_base_block_tree \
-  %D%/test_base_memory %D%/test_base_team %D%/test_base_environment \
+  %D%/test_base_memory %D%/test_base_team \
   %D%/test_base_order \
   %D%/test_base_progress \
   %D%/test_coder \
@@ -194,7 +194,7 @@ COMPUTED_LESS = %D%/test_attribute_pieces %D%/test_pieces %D%/test_turns %D%/tes
   %D%/test_comm_told \
   %D%/test_coloring %D%/test_layout %D%/test_proc %D%/test_refit_layout %D%/test_refit_shared \
   %D%/test_shard %D%/test_pool %D%/test_base_memory %D%/test_base_progress %D%/test_base_team \
-  %D%/test_base_environment %D%/test_solve_order \
+  %D%/test_solve_order \
   %D%/test_cores
 check-computed:
 	@[ "$${CHECK_FULL:-0}" = 0 ] && more= less='$(COMPUTED_LESS)' || \
@@ -281,7 +281,7 @@ FAST_TESTS = \
   scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_house.sh \
   scripts/check_names.py \
   %D%/test_arrow_reference %D%/test_artifact %D%/test_base_block_tree %D%/test_base_memory \
-  %D%/test_base_order %D%/test_base_progress %D%/test_base_team %D%/test_base_environment \
+  %D%/test_base_order %D%/test_base_progress %D%/test_base_team \
   %D%/test_device_codes %D%/test_device_joint %D%/test_device_ops \
   %D%/test_device_refit %D%/test_dictionary %D%/test_encode_reference %D%/test_io_blocks \
   %D%/test_io_layouts %D%/test_io_outputs %D%/test_joint_dense %D%/test_det_pair \

@@ -1,30 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: which process of a machine this is, and whether others may be at work while MPI starts, is
- * known before that from the launcher's variables, and where these do not tell, nothing is assumed;
- * processes of which MPI knows too few are refused. */
-#include <glob.h>
+ * Claim: which rank this is, is known before MPI starts from the launcher's variables, and where
+ * these say nothing, nothing is assumed; processes of which MPI knows too few are refused. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "comm/comm.h"
 #include "comm/launcher.h"
 #include "tap.h"
 
 static const char *const launchers[] = {"OMPI_COMM_WORLD_RANK",
-                                        "OMPI_COMM_WORLD_LOCAL_RANK",
                                         "PMIX_RANK",
                                         "PMI_RANK",
                                         "PMI_FD",
                                         "PMI_PORT",
                                         "SLURM_STEP_ID",
                                         "SLURM_PROCID",
-                                        "SLURM_LOCALID",
                                         "SLURM_STEP_NUM_TASKS",
                                         "SLURM_NTASKS",
                                         "PMI_SIZE",
-                                        "OMPI_COMM_WORLD_SIZE",
-                                        "OMPI_MCA_pml"};
+                                        "OMPI_COMM_WORLD_SIZE"};
 
 /* As if these, "NAME=value", were all that a launcher had set. */
 static void launched(const char *first, const char *second)
@@ -67,36 +61,16 @@ static void check_sizes(void)
   ok(launcher_check(2) == OK && launcher_check(8) == OK, "a launcher in a task of another");
 }
 
-static int has_network(void)
-{
-  glob_t found;
-  int has = !glob("/sys/class/infiniband/*", 0, NULL, &found);
-  globfree(&found);
-  has |= !glob("/sys/class/cxi/*", 0, NULL, &found);
-  globfree(&found);
-  return has;
-}
-
 int main(void)
 {
-  char library[64];
-  comm_library(library, sizeof library);
-  int quiet = strncmp(library, "Open MPI", 8) == 0 && !has_network();
   launched(NULL, NULL);
-  ok(launcher_local_rank() == 0, "a process that nobody launched is the first");
-  ok(comm_start_is_quiet() == quiet, "others may be at work where there is no fast network");
-  launched("OMPI_MCA_pml=ucx", NULL);
-  ok(!comm_start_is_quiet(), "but not if one is asked for");
-  launched("OMPI_COMM_WORLD_RANK=5", "OMPI_COMM_WORLD_LOCAL_RANK=1");
-  ok(launcher_local_rank() == 1 && launcher_rank() == 5, "mpirun tells which it is");
-  launched("OMPI_COMM_WORLD_RANK=5", "OMPI_MCA_pml=ob1");
-  ok(comm_start_is_quiet() == quiet, "and may be told to do without fast networks");
-  launched("OMPI_COMM_WORLD_RANK=5", "OMPI_MCA_pml=cm");
-  ok(!comm_start_is_quiet(), "or to take one");
-  launched("PMIX_RANK=3", "SLURM_LOCALID=0");
-  ok(launcher_local_rank() == -1, "a number that another launcher may have left is not taken");
+  ok(launcher_is_none() && launcher_rank() == -1, "a process that nobody launched has no rank");
+  launched("OMPI_COMM_WORLD_RANK=5", "PMI_RANK=1");
+  ok(!launcher_is_none() && launcher_rank() == 5, "the rank is that of mpirun");
+  launched("PMIX_RANK=3", "SLURM_PROCID=0");
+  ok(launcher_rank() == 3, "and not that of a job around it");
   launched("SLURM_STEP_ID=0", NULL);
-  ok(launcher_local_rank() == -1, "nor is a step of Slurm the first by itself");
+  ok(!launcher_is_none() && launcher_rank() == -1, "a step of Slurm alone says no rank");
   check_sizes();
   return done_testing();
 }

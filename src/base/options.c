@@ -457,13 +457,6 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   return given_set(p);
 }
 
-const void *options_value(const struct option_set *set, const void *values, const char *key)
-{
-  size_t offset;
-  const struct option_row *row = row_find(set, key, &offset);
-  return row ? (const char *)values + offset + row->offset : NULL;
-}
-
 int options_has(const struct option_set *set, const char *key)
 {
   size_t offset;

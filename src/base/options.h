@@ -94,7 +94,4 @@ const struct option_row *options_row(const struct option_set *set, int position,
 /* Is it one of the keys? */
 int options_has(const struct option_set *set, const char *key);
 
-/* The value of a key in the struct that options_parse() filled; NULL if it is not a key. */
-const void *options_value(const struct option_set *set, const void *values, const char *key);
-
 #endif

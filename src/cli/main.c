@@ -18,7 +18,6 @@
 #include "cli/about.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "cli/gpu_start.h"
 #include "cli/process.h"
 #include "job/summary.h"
 #include "cli/threads.h"
@@ -185,7 +184,6 @@ static int run_open(struct run *run, void *options, const char **arguments)
   log_begin(run);
   if (run->command->parallel) {
     pipes_survive();
-    if (!status) gpu_start_begin(run);
     TRY(comm_open(&run->comm));
     signals_heed(run); /* libraries that MPI loads may have taken them: hwloc, OpenCL, LLVM */
     watchdog_name(run->title, run->comm.size > 1 ? run->comm.rank : -1);
@@ -205,7 +203,6 @@ static int run_open(struct run *run, void *options, const char **arguments)
 static int run_close(struct run *run)
 {
   TRY(stdout_flush(&run->unread));
-  gpu_start_end(); /* it has a thread, which may have something to log */
   log_close();
   outputs_release();
   return comm_close(&run->comm);

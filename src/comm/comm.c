@@ -3,7 +3,6 @@
  * then sleeps longer and longer. */
 #include "comm/comm.h"
 
-#include <dirent.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,29 +48,6 @@ static int node_count(struct comm *c)
   TRY_MPI(MPI_Comm_size(node, &c->local_size));
   TRY_MPI(MPI_Comm_free(&node));
   return OK;
-}
-
-/* Devices of networks for which Open MPI takes UCX or libfabric. */
-static int has_fast_network(void)
-{
-  static const char *const folders[] = {"/sys/class/infiniband", "/sys/class/cxi"};
-  int found = 0;
-  for (int i = 0; i < LENGTH(folders); i++) {
-    DIR *folder = opendir(folders[i]);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-      found |= entry->d_name[0] != '.';
-    if (folder) closedir(folder);
-  }
-  return found;
-}
-
-int comm_start_is_quiet(void)
-{
-  char library[64];
-  const char *pml = getenv("OMPI_MCA_pml");
-  comm_library(library, sizeof library);
-  if (strncmp(library, "Open MPI", strlen("Open MPI")) != 0) return 0;
-  return (!pml || strcmp(pml, "ob1") == 0) && !has_fast_network();
 }
 
 /* Open MPI's text is "Open MPI v4.1.4, package: ...", MPICH's "MPICH Version:\t4.1\n...". */

@@ -31,11 +31,6 @@ struct comm {
   struct comm_failure failure; /* of failure.c alone */
 };
 
-/* May other threads be at work while MPI starts?  UCX and libfabric, which it takes for fast
- * networks, write into the code of mmap() and others then, whoever is in it.  1 for Open MPI where
- * there is none, nor asked for.  Not collective. */
-int comm_start_is_quiet(void);
-
 /* text[capacity] <- which MPI this is, as "Open MPI 4.1.4"; also before comm_open().  Not
  * collective. */
 void comm_library(char *text, size_t capacity);

@@ -51,12 +51,6 @@ int launcher_size(void)
   return -1;
 }
 
-int launcher_local_rank(void)
-{
-  const char *rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-  return rank ? atoi(rank) : launcher_is_none() ? 0 : -1;
-}
-
 /* mpirun in a step of srun says another number than srun: one that MPI agrees with is enough.  MPI
  * may know of more than are said, of jobs in several parts. */
 int launcher_check(int ranks)

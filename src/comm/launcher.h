@@ -13,9 +13,6 @@ int launcher_is_none(void);
 int launcher_rank(void);
 /* How many processes were started together, -1 likewise. */
 int launcher_size(void);
-/* The rank among the processes of this machine: as mpirun of Open MPI says it, 0 where nobody
- * launched this process, else -1. */
-int launcher_local_rank(void);
 
 /* Does MPI know of all processes that were started together?  ranks: how many it knows of.  Where
  * it knows of fewer, each of them would do the whole job, and write to the same place: ERR_USAGE
