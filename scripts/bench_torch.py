@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch's X @ D.T and topk of the magnitudes beside `sagitta bench route`, on one GPU and in one
-process: scripts/bench_torch.py [BUILD], where `make sagitta sagitta.so` made both; with one more
-word, `terminal`, PyTorch's Cholesky factor in f64, its solve of unit vectors and the product of the
-result with itself beside `sagitta bench terminal`; with `train`, its products beside
-`sagitta bench dense`, and its step of a TopK autoencoder beside `sagitta bench train`; with
-`attention`, scaled_dot_product_attention beside `sagitta bench harvest`.
+"""PyTorch's X @ D.T and topk of the magnitudes beside `sagitta-bench route`, on one GPU and in one
+process: scripts/bench_torch.py [BUILD], where `make sagitta sagitta-bench.so` made both; with one
+more word, `terminal`, PyTorch's Cholesky factor in f64, its solve of unit vectors and the product
+of the result with itself beside `sagitta-bench terminal`; with `train`, its products beside
+`sagitta-bench dense`, and its step of a TopK autoencoder beside `sagitta-bench train`; with
+`attention`, scaled_dot_product_attention beside `sagitta-bench harvest`.
 
 For each shape: milliseconds (median of 5 after a warm-up; sagitta's as it measures them) and, for
 PyTorch, how many rows have another support than `sagitta route` gives for the same data."""
@@ -70,7 +70,7 @@ def sagitta_support(program, rows, atoms, top_s):
 def call(library, *words):
     """What the program's main prints, called in this process with some words: once."""
     loaded, libc = ctypes.CDLL(library), ctypes.CDLL(None)
-    words = [b"sagitta", *(str(word).encode() for word in words)]
+    words = [b"sagitta-bench", *(str(word).encode() for word in words)]
     kept = os.dup(1)
     with tempfile.TemporaryFile() as out:
         sys.stdout.flush()
@@ -98,7 +98,7 @@ def apart(function, *arguments):
 
 def sagitta_milliseconds(library, n, k, p, s, file):
     """Direct and certified."""
-    done = call(library, "bench", "route", "--device", "cuda", "--n-rows", n, "--atoms", k,
+    done = call(library, "route", "--device", "cuda", "--n-rows", n, "--atoms", k,
         "--columns", p, "--top-s", s, "--repeats", 5, *(["--rows", file] if file else []))
     return [1e3 * float(re.search(rf"^{name} +([0-9.]+)", done, re.M).group(1))
         for name in (("given rows", "given certified") if file else
@@ -106,7 +106,7 @@ def sagitta_milliseconds(library, n, k, p, s, file):
 
 
 def data_make(n, k, p, file):
-    """Rows and atoms, which are made of the rows of a file as `sagitta bench route` makes them: the
+    """Rows and atoms, which are made of the rows of a file as `sagitta-bench route` makes them: the
     rows themselves, then sums of two."""
     torch.manual_seed(1)
     if not file:
@@ -134,7 +134,7 @@ def shape_run(program, n, k, p, s, file):
     del rows, atoms, x, d
     torch.cuda.empty_cache()
     if program:
-        direct, certified = sagitta_milliseconds(program + ".so", n, k, p, s, file)
+        direct, certified = sagitta_milliseconds(program + "-bench.so", n, k, p, s, file)
         line += f" {direct:8.2f} {certified:9.2f} {certified / ms:8.2f}"
     print(line + (" real rows" if file else ""), flush=True)
 
@@ -154,7 +154,7 @@ def terminal_run(library, n):
     peers = [statistics.median(milliseconds(w) for _ in range(5)) for w in work]
     del s, unit, factor, inverse, work
     torch.cuda.empty_cache()
-    words = ("bench", "terminal", "--device", "cuda", "--schur", n, "--repeats", 5)
+    words = ("terminal", "--device", "cuda", "--schur", n, "--repeats", 5)
     done = call(library, *words) if library else ""
     for name, peer in zip(("factor", "inverse", "covariance"), peers):
         own = re.search(rf"^{name} +([0-9.]+)", done, re.M)
@@ -182,7 +182,7 @@ def dense_run(library, precision, is_stored, m, k, n):
     short = {"bf16": torch.bfloat16, "f16": torch.float16}.get(precision, torch.float32)
     x, w, y = (torch.randn(*shape, device="cuda").to(short) for shape in ((m, k), (n, k), (m, n)))
     work = {"forward": lambda: x @ w.T, "back": lambda: y @ w, "gradient": lambda: y.T @ x}
-    done = call(library, "bench", "dense", "--device", "cuda", "--n-rows", m, "--columns", k,
+    done = call(library, "dense", "--device", "cuda", "--n-rows", m, "--columns", k,
         "--atoms", n, "--precision", precision, *(["--stored"] if is_stored else []))
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     for name, what in work.items():
@@ -228,7 +228,7 @@ class Step:
 
 def step_run(library, precision, is_sparse, m, p, k, s):
     """Of bf16 and f16 PyTorch's is that of autocast."""
-    done = call(library, "bench", "train", "--device", "cuda", "--n-rows", m, "--columns", p,
+    done = call(library, "train", "--device", "cuda", "--n-rows", m, "--columns", p,
         "--atoms", k, "--top-s", s, "--repeats", 9, "--precision", precision)
     own = own_milliseconds(done, "step")
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
@@ -260,7 +260,7 @@ def train(library):
 def attention_run(library, cells, heads, kv_heads, columns, positions, queries, streams):
     """Causal attention of all positions, or of the last query alone; a peer in short numbers has
     its queries and results in them too."""
-    done = call(library, "bench", "harvest", "--device", "cuda", "--repeats", 9, "--heads", heads,
+    done = call(library, "harvest", "--device", "cuda", "--repeats", 9, "--heads", heads,
         "--kv-heads", kv_heads, "--head-columns", columns, "--positions", positions, "--queries",
         queries, "--streams", streams, "--cells", cells)
     own = own_milliseconds(done, "contiguous")
@@ -290,7 +290,7 @@ def attention(library):
 
 def main():
     program = os.path.join(os.path.abspath(sys.argv[1]), "sagitta") if len(sys.argv) > 1 else None
-    library = program + ".so" if program else None
+    library = program + "-bench.so" if program else None
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}", flush=True)
     if "terminal" in sys.argv[2:]:
         return terminal(library)

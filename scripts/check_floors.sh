@@ -59,11 +59,11 @@ floors fit refit encode seed $below
 floors train refit encode seed $below
 # shellcheck disable=SC2086
 floors find train refit encode seed $below
-# shellcheck disable=SC2086
-floors bench train io $below
 jobs="serve find fit train terminal refit look solve seed synth harvest encode"
 # shellcheck disable=SC2086
-floors cli bench job $jobs net io comm device model base
+floors cli job $jobs net io comm device model base
+# shellcheck disable=SC2086
+floors bench cli job train io $below
 floors net base
 # shellcheck disable=SC2086
 floors serve encode net $below

@@ -13,7 +13,7 @@ import sys
 SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(__file__), ".."))
 BUILD = os.path.abspath(os.environ.get("builddir", "."))
 sys.path.insert(0, os.path.join(SOURCE, "tests"))
-from tap import SAGITTA, claim, done_testing, ok  # noqa: E402, after the path to it
+from tap import BENCH, SAGITTA, claim, done_testing, ok  # noqa: E402, after the path to it
 
 # Options of other programs that documents and scripts call.
 OTHERS = {
@@ -141,23 +141,29 @@ def check_files():
            f"{place}: there is no {m[1]}")
 
 
-def listed(*words):
-    return subprocess.run([SAGITTA, "--list-options", *words], capture_output=True, text=True,
-                          check=True).stdout.split()
+def printed(program, *words):
+    return subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout
+
+
+def listed(program):
+    """The options of each of its commands."""
+    return {command: set(printed(program, "--list-options", command).split())
+            for command in printed(program, "--list-options").split()}
 
 
 def check_commands():
-    options = {command: set(listed(command)) for command in listed()}
-    help_text = subprocess.run([SAGITTA, "--help"], capture_output=True, text=True).stdout
+    programs = {"sagitta": listed(SAGITTA), "sagitta-bench": listed(BENCH)}
+    help_text = printed(SAGITTA, "--help") + printed(BENCH, "--help")
     with claim("commands that documents name are the program's"):
-        for command in options:
+        for command in [name for options in programs.values() for name in options]:
             ok(re.search(rf"^  {command} ", help_text, re.M), f"--help does not know {command}")
-        for place, m in cited(DOCS, r"(?:`|^|/|\d )sagitta ([a-z][a-z-]*)"):
-            ok(m[1] in options, f"{place}: there is no command '{m[1]}'")
+        for place, m in cited(DOCS, r"(?:`|^|/|\d )(sagitta|sagitta-bench) ([a-z][a-z-]*)"):
+            ok(m[2] in programs[m[1]], f"{place}: there is no command '{m[0]}'")
     with claim("options that documents and scripts name are known to --help"):
         configure = subprocess.run([os.path.join(SOURCE, "configure"), "--help"],
                                    capture_output=True, text=True).stdout
-        known = set().union(*options.values(), re.findall(r"--[a-z][\w-]*", help_text + configure))
+        known = set(re.findall(r"--[a-z][\w-]*", help_text + configure))
+        known |= {option for of in programs.values() for own in of.values() for option in own}
         known |= set(" ".join(OTHERS.values()).split()) | {"--list-options", "--help", "--version"}
         for path in SCRIPTS:  # a script's own: the branches of its case, or what argparse is told
             own = re.findall(r"^ *(--[a-z-]+)\)|^ *add\(\"(--[a-z0-9-]+)\"", text_of(path), re.M)
@@ -165,10 +171,10 @@ def check_commands():
         for place, m in cited(DOCS + SCRIPTS, r"(?<![\w<-])(--[a-z][a-z0-9-]*)(?![\w-]*>)"):
             ok(m[1] in known or m[1].startswith("--with-") and "configure" in place,
                f"{place}: there is no option {m[1]}")
-        for place, m in cited(DOCS, r"sagitta ([a-z]+)((?: [^\n`|;&]*)?)"):
-            for option in re.findall(r"(?<= )--[a-z][a-z0-9-]*", m[2]):
-                ok(option in options.get(m[1], ()) or option == "--help",
-                   f"{place}: 'sagitta {m[1]}' has no {option}")
+        for place, m in cited(DOCS, r"(sagitta|sagitta-bench) ([a-z]+)((?: [^\n`|;&]*)?)"):
+            for option in re.findall(r"(?<= )--[a-z][a-z0-9-]*", m[3]):
+                ok(option in programs[m[1]].get(m[2], ()) or option == "--help",
+                   f"{place}: '{m[1]} {m[2]}' has no {option}")
 
 
 @claim("the version is everywhere that of configure.ac")

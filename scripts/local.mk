@@ -20,7 +20,7 @@ dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/resu
 pythonexamplesdir = $(pythonpackagedir)/examples
 dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py \
   %D%/python/examples/capture_attention.py %D%/python/examples/write_rows.py %D%/python/examples/watch_features.py
-dist_bashcomp_DATA = %D%/completion/sagitta
+dist_bashcomp_DATA = %D%/completion/sagitta %D%/completion/sagitta-bench
 
 # Recipes of others, and a modulefile with the places of this installation.
 EXTRA_DIST += %D%/packaging/spack/repo.yaml %D%/packaging/spack/packages/sagitta/package.py \
@@ -63,20 +63,24 @@ man_pages = doc/man/sagitta.1 doc/man/sagitta-fit.1 doc/man/sagitta-train.1 \
   doc/man/sagitta-top.1 doc/man/sagitta-inspect.1 \
   doc/man/sagitta-color.1 doc/man/sagitta-assemble.1 doc/man/sagitta-solve.1 \
   doc/man/sagitta-refit.1 doc/man/sagitta-terminal.1 \
-  doc/man/sagitta-verify.1 doc/man/sagitta-diff.1 doc/man/sagitta-bench.1
+  doc/man/sagitta-verify.1 doc/man/sagitta-diff.1 $(bench_pages)
+bench_pages = doc/man/sagitta-bench.1 doc/man/sagitta-bench-route.1 \
+  doc/man/sagitta-bench-solve.1 doc/man/sagitta-bench-terminal.1 \
+  doc/man/sagitta-bench-update.1 doc/man/sagitta-bench-dense.1 doc/man/sagitta-bench-train.1 \
+  doc/man/sagitta-bench-harvest.1 doc/man/sagitta-bench-verify.1
 EXTRA_DIST += %D%/man_page
 if MAN_PAGES
 dist_man_MANS += $(man_pages)
 CLEANFILES += $(man_pages)
-$(man_pages): sagitta$(EXEEXT)
+$(man_pages): sagitta$(EXEEXT) sagitta-bench$(EXEEXT)
 	$(AM_V_GEN)HELP2MAN='$(HELP2MAN)' $(SHELL) $(srcdir)/%D%/man_page $(srcdir) $@
 endif
 
-# The program for a process that has a main of its own, bench_torch.py; CFLAGS must have -fPIC.
-sagitta.so: $(sagitta_OBJECTS) $(sagitta_DEPENDENCIES)
+# Benchmarks for a process that has a main of its own, bench_torch.py; CFLAGS must have -fPIC.
+sagitta-bench.so: $(sagitta_bench_OBJECTS) $(sagitta_bench_DEPENDENCIES)
 	$(AM_V_CCLD)$(CC) $(AM_CFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic \
-	  -o $@ $(sagitta_OBJECTS) $(LDADD) $(LIBS)
-CLEANFILES += sagitta.so
+	  -o $@ $(sagitta_bench_OBJECTS) $(LDADD) $(LIBS)
+CLEANFILES += sagitta-bench.so
 
 # Floors, form, tree and names are tests like the others.
 TESTS += %D%/check_floors.sh %D%/check_format.sh %D%/check_tree.sh %D%/check_house.sh \

@@ -360,13 +360,17 @@ libsagitta_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libsagitta.so -Wl,-z,d
 libsagitta_so_CFLAGS = $(AM_CFLAGS) $(PIC) -fvisibility=hidden
 libsagitta_so_LDADD = libsagitta.a $(VARIANT_LIBS) $(CRYPTO_LIBS)
 
-# cli: one file a command
-bin_PROGRAMS += sagitta
-sagitta_SOURCES = \
-  %D%/cli/main.c %D%/cli/process.h %D%/cli/process.c \
-  %D%/cli/command.h %D%/cli/common.c \
+# What programs of commands share
+program_sources = \
+  %D%/cli/program.h %D%/cli/program.c %D%/cli/process.h %D%/cli/process.c \
+  %D%/cli/command.h %D%/cli/command.c \
   %D%/cli/about.h %D%/cli/about.c \
   %D%/cli/threads.h %D%/cli/threads.c \
+  %D%/cli/own_codes.h %D%/cli/own_codes.c
+
+# cli: one file a command
+bin_PROGRAMS += sagitta sagitta-bench
+sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
   %D%/cli/fit_choose.h %D%/cli/fit_choose.c %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c %D%/cli/fit_detectors.h %D%/cli/fit_detectors.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_serve.c \
@@ -389,16 +393,14 @@ sagitta_SOURCES = \
   %D%/cli/refit_job.h %D%/cli/refit_steps.h %D%/cli/refit_steps.c %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_detect.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c \
-  %D%/cli/own_codes.h %D%/cli/own_codes.c \
-  %D%/cli/verify_dense.h %D%/cli/verify_dense.c \
   %D%/cli/assemble_output.h %D%/cli/assemble_output.c %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \
-  %D%/cli/cmd_bench.c \
   %D%/cli/keep.h %D%/cli/keep.c
 
 # bench: work that is timed by itself
-sagitta_SOURCES += \
+sagitta_bench_SOURCES = $(program_sources) %D%/bench/main.c \
+  %D%/bench/commands.h %D%/bench/commands.c %D%/bench/cmd_verify.c \
   %D%/bench/peer.h %D%/bench/peer.c \
   %D%/bench/route.h %D%/bench/route.c \
   %D%/bench/arrow.h %D%/bench/arrow.c \

@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 SAGITTA = os.path.join(os.environ.get("builddir", "."), "sagitta")
+BENCH = SAGITTA + "-bench"
 SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(__file__), ".."))
 SHOWN = 20  # failed checks that a claim names
 FULL = os.environ.get("CHECK_FULL", "0") not in ("", "0")  # all combinations and the large sizes
@@ -95,8 +96,8 @@ def skip(reason):
 
 def gpu_present():
     """Is there a GPU?  If not this counts a skip, or a failure with REQUIRE_GPU=1."""
-    probe = sagitta("bench", "route", "--device", "cuda", "--n-rows", 1, "--atoms", 2, "--columns",
-        1, "--repeats", 1)
+    probe = bench("route", "--device", "cuda", "--n-rows", 1, "--atoms", 2, "--columns", 1,
+                  "--repeats", 1)
     if probe.returncode == 0:
         return True
     if os.environ.get("REQUIRE_GPU", "0") not in ("", "0"):
@@ -166,6 +167,11 @@ def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
         environment["OMPI_MCA_odls_base_sigkill_timeout"] = "0"
     return subprocess.run([*launch(ranks), *program, *map(str, words)], capture_output=True,
                           text=True, timeout=timeout, env=environment)
+
+
+def bench(*words, ranks=0):
+    """The same of the program of benchmarks."""
+    return sagitta(*words, ranks=ranks, program=(BENCH,))
 
 
 def raised(kind, words, call, *rest, **more):

@@ -21,7 +21,7 @@ import numpy as np
 
 from exchange_files import FOLDERS, MADE
 from jobs import FAULTS, environment
-from tap import FULL, SAGITTA, claim, done_testing, ok, sagitta, skip_all
+from tap import BENCH, FULL, SAGITTA, claim, done_testing, ok, sagitta, skip_all
 
 BESIDE = re.compile(r"(^|\.)(used|run)(\.failed)?\.(in|log|json)$")
 CRASHES = signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE
@@ -88,7 +88,7 @@ READERS = {
     "inspect --atom": "inspect in/run --atom 2 --rows in/tokens.h5 --vocabulary in/words.txt",
     "verify": "verify in",
     "chosen": "verify in/chosen --rows in/rows.h5",
-    "dense": "verify --dense in/run",
+    "dense": "bench verify in/run",
     "diff": "diff in/supports.h5 in/supports.h5",
     "bench": "bench route --n-rows 20 --atoms 16 --columns 8 --repeats 1",
     "serve": "serve --dictionary in/start.h5 --listen live --max-seconds 0.05 --policy off",
@@ -98,7 +98,8 @@ READERS = {
 
 
 def program(words, where, **more):
-    return subprocess.run([SAGITTA, *words], cwd=where, text=True, capture_output=True,
+    of = [BENCH, *words[1:]] if words[0] == "bench" else [SAGITTA, *words]
+    return subprocess.run(of, cwd=where, text=True, capture_output=True,
                           stdin=subprocess.DEVNULL, timeout=100,
                           env=environment(CUDA_VISIBLE_DEVICES="-1", OMP_NUM_THREADS="1", **more))
 
@@ -284,7 +285,7 @@ def main():
             os.makedirs(f"{folder}/{version}")
             inputs_make(f"{folder}/{version}", i)
         names = {case[0].split()[0] for case in cases}
-        commands = set(sagitta("--list-options").stdout.split())
+        commands = {*sagitta("--list-options").stdout.split(), "bench"}
         used = {words.split()[0] for _, words, _ in cases}
         ok(used == commands, f"every command has its turn: {commands ^ used} {len(names)}")
         if "--with-zmq" in sagitta("serve", "--dictionary", "none.h5").stderr:

@@ -60,6 +60,7 @@ fails 2 "option '--force' takes no value" encode --force=3
 fails 2 "'--rows' is missing" encode
 fails 2 "unexpected argument 'b.in'" encode a.in b.in
 fails 2 "'FILE' is missing" inspect
+fails 2 "'bench' is a program of its own: 'sagitta-bench --help'" bench route
 
 claim_begin 'errors in decks name the file and the line'
 deck() # LINES

@@ -11,7 +11,7 @@ import numpy as np
 
 from arrow_files import random_system, write
 from jobs import cuda_run, told
-from tap import claim, done_testing, gpu_present, ok, sagitta, skip_all
+from tap import bench, claim, done_testing, gpu_present, ok, sagitta, skip_all
 
 CALLS = [1, 2, 3, 4, 5, 6, 8, 10, 13]
 
@@ -110,15 +110,15 @@ def check_calls(folder, paths):
 
 @claim("ranks share out the systems of a benchmark")
 def check_bench():
-    words = "bench", "solve", "--device", "cuda", "--system-rows", 20, "--border", 3, "--json"
+    words = "solve", "--device", "cuda", "--system-rows", 20, "--border", 3, "--json"
     for ranks in 1, 2, 3:
-        done = sagitta(*words, "--systems", 7, "--repeats", 2, ranks=ranks)
+        done = bench(*words, "--systems", 7, "--repeats", 2, ranks=ranks)
         page = json.loads(done.stdout or "{}")
         line = page.get("lines", [{}])[0]
         ok(page.get("ranks") == ranks and line["systems"] == 7 and line["rows"] == 140 and
            line["declined"] == 0 and 0 < line["seconds"] < line["with_copies"],
            f"{ranks} ranks: exit {done.returncode}, {line}")
-    done = sagitta(*words, "--systems", 2, ranks=3)
+    done = bench(*words, "--systems", 2, ranks=3)
     ok(done.returncode == 2 and "more --systems" in done.stderr,
        f"two systems: {done.stderr[:300]}")
 

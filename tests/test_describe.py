@@ -1,41 +1,48 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sagitta --describe: it has every command and option, every option is marked, and what it says of
-types, defaults and ranges is what the program takes."""
+"""sagitta --describe, and sagitta-bench: it has every command and option, every option is marked,
+and what it says of types, defaults and ranges is what the program takes."""
 import json
 import subprocess
 
-from tap import SAGITTA, claim, done_testing, ok
+from tap import BENCH, SAGITTA, claim, done_testing, ok
 
 ENTRIES = ("name alias group type value default min max choices effect per_rank input output "
            "help").split()
 
 
-def sagitta(*words):
-    return subprocess.run([SAGITTA, *words], capture_output=True, text=True, check=False)
+def sagitta(*words, program=SAGITTA):
+    return subprocess.run([program, *words], capture_output=True, text=True, check=False)
 
 
-def describe(*words):
-    return json.loads(sagitta("--describe", *words).stdout)
+def describe(*words, program=SAGITTA):
+    return json.loads(sagitta("--describe", *words, program=program).stdout)
 
 
 COMMANDS = describe()["commands"]
-OPTIONS = [(c["name"], o) for c in COMMANDS for o in c["options"]]
+MEASURED = describe(program=BENCH)["commands"]
+OF_JOBS = [(c["name"], o) for c in COMMANDS for o in c["options"]]
+OPTIONS = OF_JOBS + [(c["name"], o) for c in MEASURED for o in c["options"]]
 
 
 def flag_of(option, value):
     return [f"--{option['name']}={value}"]
 
 
+def check_command(c, program):
+    keys = sagitta("--list-options", c["name"], program=program).stdout.split()
+    names = ["--" + o["name"] for o in c["options"]]
+    ok(names == keys and len(set(names)) == len(names), f"{c['name']}: {names}")
+    ok(describe(c["name"], program=program)["commands"] == [c], f"{c['name']} alone")
+    ok(c["resumable"] == ("--resume" in names), f"{c['name']} is resumable")
+
+
 @claim("all commands and options are there, once")
 def check_names():
-    listed = sagitta("--list-options").stdout.split()
-    ok([c["name"] for c in COMMANDS] == listed and len(listed) > 20, f"{listed}")
-    for c in COMMANDS:
-        keys = sagitta("--list-options", c["name"]).stdout.split()
-        names = ["--" + o["name"] for o in c["options"]]
-        ok(names == keys and len(set(names)) == len(names), f"{c['name']}: {names}")
-        ok(describe(c["name"])["commands"] == [c], f"{c['name']} alone")
-        ok(c["resumable"] == ("--resume" in names), f"{c['name']} is resumable")
+    for program, commands, least in ((SAGITTA, COMMANDS, 21), (BENCH, MEASURED, 8)):
+        listed = sagitta("--list-options", program=program).stdout.split()
+        ok([c["name"] for c in commands] == listed and len(listed) >= least, f"{listed}")
+        for c in commands:
+            check_command(c, program)
     ok(all(list(o) == ENTRIES for _, o in OPTIONS), "entries")
 
 
@@ -70,7 +77,7 @@ def check_defaults():
 
 @claim("what is outside a range, or no choice, is refused, with the range")
 def check_ranges():
-    for command, o in OPTIONS:
+    for command, o in OF_JOBS:
         if command not in ("encode", "train", "solve"):
             continue
         wrong = f"{o['max'] * 2 + 1:.0f}" if o["type"] in ("integer", "real") else "neither"

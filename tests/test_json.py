@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from exchange_files import FOLDERS, MADE
-from tap import SOURCE, claim, done_testing, ok, sagitta
+from tap import SOURCE, bench, claim, done_testing, ok, sagitta
 
 HEAD = ["format", "format_version", "command", "version", "revision"]
 
@@ -34,14 +34,14 @@ class Place:
     def at(self, *names):
         return os.path.join(self.folder, *names)
 
-    def need(self, *words, code=0):
-        done = sagitta(*words)
+    def need(self, *words, code=0, run=sagitta):
+        done = run(*words)
         ok(done.returncode == code, f"{words[0]}: exit {done.returncode} {done.stderr[-300:]}")
         return done
 
-    def tell(self, *words, code=0, ranks=0):
+    def tell(self, *words, code=0, ranks=0, run=sagitta):
         """What --json prints, all of it; a NaN is no JSON."""
-        done = sagitta(*words, "--json", ranks=ranks)
+        done = run(*words, "--json", ranks=ranks)
         ok(done.returncode == code, f"{words[0]}: exit {done.returncode} {done.stderr[-300:]}")
         ok("\n{" not in "\n" + done.stderr, f"{words[0]}: the log has no JSON")
         page = json.loads(done.stdout, parse_constant=lambda word: 1 / 0)
@@ -178,7 +178,7 @@ def check_foreign(p):
 def check_verify(p):
     files = p.tell("verify", p.run)[0]["files"]
     ok(len(files) == 10 and all(f["whole"] and f["fault"] is None for f in files), f"{files}")
-    dense = p.tell("verify", "--dense", p.run)[0]
+    dense = p.tell("verify", p.run, run=bench)[0]
     ok(dense["equal"] and dense["dense"][0]["of"] == p.run, f"{dense}")
     text = p.need("verify", p.run).stdout
     ok("\n\n".join("\n".join(f["checks"]) for f in files) + "\n" == text, "checks are the lines")
@@ -418,19 +418,19 @@ def check_bench(p):
                          (["harvest", "--positions", 100, "--heads", 2], "contiguous"),
                          (["solve", "--systems", 20, "--system-rows", 8], None),
                          (["solve", "--systems", 5, "--system-rows", 35, "--frame", 1], None)):
-        page, _ = p.tell("bench", *words, *small)
+        page, _ = p.tell(*words, *small, run=bench)
         ok(page["benchmark"] == words[0] and page["repeats"] == 2, f"{page}")
-        text = p.need("bench", *words, *small).stdout
+        text = p.need(*words, *small, run=bench).stdout
         for line in page["lines"]:
             ok(line["seconds"] > 0 and re.search(
                 rf"^ *{line['name'] if names else line['border']} ", text, re.M), f"{line} {text}")
         ok(names is None or names in [line["name"] for line in page["lines"]], f"{page['lines']}")
-    page = json.loads(sagitta("bench", "train", *shape, "--top-s", 4, "--json", ranks=2).stdout)
+    page = json.loads(bench("train", *shape, "--top-s", 4, "--json", ranks=2).stdout)
     ok(page["ranks"] == 2 and page["lines"], f"two ranks tell one page: {page}")
-    done = sagitta("bench", "nothing", "--json")
-    ok(done.returncode == 2 and not done.stdout, "an unknown benchmark")
+    done = bench("nothing", "--json")
+    ok(done.returncode == 2 and not done.stdout, f"an unknown benchmark: {done}")
     for what, more in (("route", "mpirun away"), ("solve", "mpirun away, or add --device cuda")):
-        done = sagitta("bench", what, "--json", ranks=2)
+        done = bench(what, "--json", ranks=2)
         ok(done.returncode == 2 and not done.stdout and more in done.stderr,
            f"bench {what} on two ranks: exit {done.returncode}, {done.stderr[:300]}")
 
@@ -473,17 +473,19 @@ def check_documents(p):
         p.tell("serve", "--dictionary", p.dictionary, "--listen", p.at("live"), "--max-seconds",
                0.1)
     p.tell("diff", p.run + "/dictionary.h5", p.fit + "/dictionary.h5", code=1)
-    examples = re.findall(r"^`sagitta (\w+)([^\n]*) --json`\n\n```json\n(.*?)\n```$", text,
-                          re.M | re.S)
+    examples = re.findall(r"^`(sagitta|sagitta-bench) (\w+)([^\n]*) --json`\n\n"
+                          r"```json\n(.*?)\n```$", text, re.M | re.S)
     ok(text.count("```json") == len(examples) > 25, f"{len(examples)} examples")
-    for command, words, example in examples:
+    for _, command, words, example in examples:
         wanted = shape_of({"command": command, **json.loads(example)})
         pages = [shape_of(page) for page in p.pages if page["command"] == command]
         ok(any(fits(wanted, page) for page in pages) or command == "serve" and not served,
            f"{command}{words}: {wanted} {pages[:3]}")
     listed = sagitta("--list-options").stdout.split()
-    told = {command for command, _, _ in examples} | {"route"}  # as encode
-    ok(set(listed) == told, f"{set(listed) ^ told}")
+    told = {command for program, command, *_ in examples if program == "sagitta"}
+    ok(set(listed) == told | {"route"}, f"{set(listed) ^ told}")  # as encode
+    measured = {command for program, command, *_ in examples if program == "sagitta-bench"}
+    ok(measured == set(bench("--list-options").stdout.split()), f"{measured}")
     ok(all("--json" in sagitta("--list-options", name).stdout for name in listed), "an option")
 
 

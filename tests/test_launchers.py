@@ -8,7 +8,7 @@ import tempfile
 import numpy as np
 
 from jobs import environment
-from tap import SAGITTA, claim, done_testing, ok, sagitta
+from tap import BENCH, SAGITTA, claim, done_testing, ok, sagitta
 
 STEP = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_ID": "0"}
 SERIAL = "inspect", "verify", "diff", "import", "pack"  # without MPI
@@ -17,8 +17,8 @@ LAUNCHERS = (STEP, {"PMI_SIZE": "4"}, {"OMPI_COMM_WORLD_SIZE": "4"}, {"JSM_NAMES
 TOLD = "started 4 processes", "MPI knows of 1", "srun --mpi=pmix"
 
 
-def process(words, **more):
-    return subprocess.Popen([SAGITTA, *map(str, words)], text=True, stdout=subprocess.DEVNULL,
+def process(words, program=SAGITTA, **more):
+    return subprocess.Popen([program, *map(str, words)], text=True, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, env=environment(**more))
 
 
@@ -27,8 +27,8 @@ def encode(folder, out):
             "--top-s", 2, "--threads", 1, "--force", "--output", f"{folder}/{out}")
 
 
-def check_refused(folder, name, words, more):
-    job = process(words, **more)
+def check_refused(folder, name, words, more, program=SAGITTA):
+    job = process(words, program, **more)
     text = job.communicate(timeout=60)[1]
     ok(job.returncode == 2 and all(word in text for word in TOLD) and len(text.splitlines()) < 3,
        f"{name} {sorted(more)[0]}: exit {job.returncode}, {text}")
@@ -50,11 +50,11 @@ def check_commands(folder):
     for name in names:
         if name in SERIAL:
             continue
-        words = {"bench": [name, "route", "--n-rows", 8, "--atoms", 8, "--columns", 4],
-                 "evaluate": [name], "serve": [name]}.get(
-                     name, [name, "--output", f"{folder}/{name}"])
+        words = [name] if name in ("evaluate", "serve") else [name, "--output", f"{folder}/{name}"]
         check_refused(folder, name, words, STEP)
         ok(not os.path.exists(f"{folder}/{name}"), f"{name} writes nothing")
+    check_refused(folder, "bench", ["route", "--n-rows", 8, "--atoms", 8, "--columns", 4], STEP,
+                  program=BENCH)
     for more in LAUNCHERS:
         check_refused(folder, "encode", encode(folder, "other"), more)
 

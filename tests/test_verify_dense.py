@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: verify --dense compares the sparse side of training with dense products, bit for bit, on
-shapes of its own and on the codes of a fit and of an encoder, with any threads and instructions;
-what has no such side is refused."""
+"""Claim: sagitta-bench verify compares the sparse side of training with dense products, bit for
+bit, on shapes of its own and on the codes of a fit and of an encoder, with any threads and
+instructions; what has no such side is refused."""
 import json
 import os
 import tempfile
@@ -9,15 +9,15 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, fails, gpu_present, need, ok, sagitta
+from tap import bench, claim, done_testing, fails, gpu_present, need, ok, sagitta
 
 VARIANTS = ("baseline", "avx2", "avx512vl", "avx512")
 N, P, K, S = 1400, 24, 60, 5
 
 
 def page_of(*words, code=0):
-    done = sagitta("verify", "--dense", "--json", *words)
-    need(done, f"verify --dense {words}", code)
+    done = bench("verify", "--json", *words)
+    need(done, f"verify {words}", code)
     return json.loads(done.stdout)
 
 
@@ -32,14 +32,14 @@ def entries_of(folder):
 
 @claim("built-in shapes, by any threads and instructions")
 def check_built_in():
-    plain = sagitta("verify", "--dense")
+    plain = bench("verify")
     need(plain, "built-in shapes")
     lines = plain.stdout.splitlines()
     told = [line.split(None, 1)[0] for line in lines[1:5]]
     ok(told == ["dense", "forward", "back", "gradient"] and
        all(" 0 of " in l for l in lines if l.split()[0] in told[1:]), plain.stdout[:400])
     for words in [("--threads", 1), ("--threads", 5)] + [("--cpu-variant", v) for v in VARIANTS]:
-        probe = sagitta("verify", "--dense", "--json", *words)
+        probe = bench("verify", "--json", *words)
         if probe.returncode == 69:
             continue
         page = page_of(*words)
@@ -48,7 +48,7 @@ def check_built_in():
            f"{words}: {page}")
         rows = {c["rows"] for c in page["dense"]}
         ok({1024, 1025} <= rows and max(rows) > 2048, f"rows around chunks of gradients {rows}")
-    quiet = sagitta("verify", "--dense", "--quiet")
+    quiet = bench("verify", "--quiet")
     ok(quiet.returncode == 0 and not quiet.stdout, f"--quiet: {quiet.stdout[:200]}")
 
 
@@ -95,30 +95,30 @@ def check_encoders(at):
 
 @claim("what has no sparse side, or other shapes, is refused")
 def check_refused(at):
-    fails(sagitta("verify"), 2, ["give a FILE, or '--dense'"], "nothing")
-    fails(sagitta("verify", at("signed"), "--rows", at("rows.npy")), 2, ["--dense"], "rows alone")
-    fails(sagitta("verify", "--dense", "--rows", at("rows.npy")), 2, ["name it"], "no folder")
-    fails(sagitta("verify", "--dense", at("signed", "supports.h5")), 2, ["is a file"], "a file")
-    fails(sagitta("verify", at("signed"), "--dictionary", at("sae")), 2, ["--dense"], "atoms alone")
-    fails(sagitta("verify", "--dense", "--dictionary", at("sae")), 2, ["name it"], "no folder")
-    fails(sagitta("verify", "--dense", at("sae")), 2, ["give '--rows'"], "no codes and no rows")
-    fails(sagitta("verify", "--dense", at("coded")), 2, ["give '--dictionary'"], "no atoms")
-    fails(sagitta("verify", "--dense", at("coded"), "--dictionary", at("signed")), 65,
+    fails(sagitta("verify"), 2, ["'FILE' is missing"], "nothing")
+    fails(sagitta("verify", at("signed"), "--rows", at("rows.npy")), 2, ["supports of an encoder"],
+          "rows of other supports")
+    fails(bench("verify", "--rows", at("rows.npy")), 2, ["name it"], "no folder")
+    fails(bench("verify", at("signed", "supports.h5")), 2, ["is a file"], "a file")
+    fails(bench("verify", "--dictionary", at("sae")), 2, ["name it"], "no folder")
+    fails(bench("verify", at("sae")), 2, ["give '--rows'"], "no codes and no rows")
+    fails(bench("verify", at("coded")), 2, ["give '--dictionary'"], "no atoms")
+    fails(bench("verify", at("coded"), "--dictionary", at("signed")), 65,
           ["another dictionary"], "other atoms")
     os.makedirs(at("mixed"))
     os.link(at("coded", "supports.h5"), at("mixed", "supports.h5"))
     os.link(at("signed", "dictionary.h5"), at("mixed", "dictionary.h5"))
-    fails(sagitta("verify", "--dense", at("mixed")), 65, ["another dictionary"], "a mixed folder")
+    fails(bench("verify", at("mixed")), 65, ["another dictionary"], "a mixed folder")
     need(sagitta("seed", "--rows", at("rows.npy"), "--atoms", K, "--output", at("seeded")), "seed")
-    fails(sagitta("verify", "--dense", at("seeded"), "--rows", at("rows.npy")), 65, ["encoder"],
+    fails(bench("verify", at("seeded"), "--rows", at("rows.npy")), 65, ["encoder"],
           "no encoder")
     np.save(at("few.npy"), np.ones((7, P), "f4"))
-    fails(sagitta("verify", "--dense", at("signed"), "--rows", at("few.npy")), 65,
+    fails(bench("verify", at("signed"), "--rows", at("few.npy")), 65,
           ["7 rows", f"{N} rows"], "other rows")
     need(sagitta("route", "--rows", at("rows.npy"), "--dictionary", at("signed"), "--top-s", 3,
                  "--output", at("routed")), "route")
     os.link(at("signed", "dictionary.h5"), at("routed", "dictionary.h5"))
-    fails(sagitta("verify", "--dense", at("routed")), 65, ["scores, not codes"], "scores")
+    fails(bench("verify", at("routed")), 65, ["scores, not codes"], "scores")
 
 
 @claim("a GPU has the same")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta bench solve: arrow systems beside the memory's bandwidth, LAPACKE and PETSc.
+ * sagitta-bench solve: arrow systems beside the memory's bandwidth, LAPACKE and PETSc.
  *
  * Floor: bench. */
 #ifndef BENCH_ARROW_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta bench terminal: the dense work of the terminal pass, on a CPU beside OpenBLAS's dpotrf.
+ * sagitta-bench terminal: the dense work of the terminal pass, on a CPU beside OpenBLAS's dpotrf.
  *
  * Floor: bench. */
 #ifndef BENCH_DENSE_H

@@ -21,8 +21,8 @@
 
 #define AT(member) offsetof(struct bench_route_options, member)
 
-const struct option_row bench_route_rows[BENCH_ROUTE_ROWS] = {
-    {"n-rows", OPTION_INT, AT(n_rows), "1920", 1, 1 << 20, NULL, "ROWS", "rows to route",
+const struct option_row bench_shape_rows[BENCH_SHAPE_ROWS] = {
+    {"n-rows", OPTION_INT, AT(n_rows), "1920", 1, 1 << 20, NULL, "ROWS", "rows",
      .effect = OPTION_BITS},
     {"atoms", OPTION_INT, AT(atoms), "32768", 2, 1 << 24, NULL, "ATOMS", "atoms",
      .effect = OPTION_BITS},
@@ -30,16 +30,20 @@ const struct option_row bench_route_rows[BENCH_ROUTE_ROWS] = {
      .effect = OPTION_BITS},
     {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "atoms a row",
      .effect = OPTION_BITS},
+};
+const struct option_row bench_route_rows[BENCH_ROUTE_ROWS] = {
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "route these rows too, over atoms made from them; gives the columns", .effect = OPTION_BITS,
      .flags = OPTION_INPUT},
     {"filter", OPTION_CHOICE, AT(filter), "auto", 0, 0, "auto|on|off", NULL,
      "route by way of the certified filter too", .effect = OPTION_RUN},
+};
+const struct option_row bench_product_rows[BENCH_PRODUCT_ROWS] = {
     {"precision", OPTION_CHOICE, AT(precision), "f32", 0, 0, "f32|bf16|f16|tf32", NULL,
-     "of dense, and of the scores of train: but for f32 by the matrix unit of a GPU",
+     "of the products, of training those that give scores: but for f32 by the matrix unit of a GPU",
      .effect = OPTION_BITS},
     {"stored", OPTION_FLAG, AT(stored), "no", 0, 1, NULL, NULL,
-     "dense: matrices are stored in that precision, bf16 or f16; gradients are f32",
+     "matrices are stored in that precision, bf16 or f16; gradients are f32",
      .effect = OPTION_BITS},
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta bench route: routing and codes beside their limit and their peer.
+ * sagitta-bench route: routing and codes beside their limit and their peer.
  *
  * Floor: bench. */
 #ifndef BENCH_ROUTE_H
@@ -8,13 +8,15 @@
 #include "base/options.h"
 #include "base/types.h"
 
-struct bench_route_options {
+struct bench_route_options { /* and of update, dense and train */
   const char *rows, *filter, *precision;
   idx n_rows, atoms, columns, top_s;
   int stored;
 };
-enum { BENCH_ROUTE_ROWS = 8 };
-extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS];
+enum { BENCH_SHAPE_ROWS = 4, BENCH_ROUTE_ROWS = 2, BENCH_PRODUCT_ROWS = 2 };
+extern const struct option_row bench_shape_rows[BENCH_SHAPE_ROWS];     /* the last is --top-s */
+extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS];     /* of route alone */
+extern const struct option_row bench_product_rows[BENCH_PRODUCT_ROWS]; /* the last: of dense */
 
 /* What all benchmarks share. */
 struct json;

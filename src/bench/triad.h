@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta bench dense: products of dense matrices in their order (N.40, N.41).
+ * sagitta-bench dense: products of dense matrices in their order (N.40, N.41).
  *
  * Floor: bench. */
 #ifndef BENCH_TRIAD_H
@@ -7,7 +7,7 @@
 
 #include "bench/route.h"
 
-/* Measure and print, for the rows, columns and atoms of bench route: inputs are the columns,
+/* Measure and print, for the rows, columns and atoms of `route`: inputs are the columns,
  * outputs the atoms. */
 int bench_triad(const struct bench_route_options *o, const struct bench_common *common);
 

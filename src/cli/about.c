@@ -37,11 +37,11 @@ static void about_find(struct about *a)
   comm_gpus_library(a->nccl, sizeof a->nccl);
 }
 
-void about_print(FILE *out)
+void about_print(const char *name, FILE *out)
 {
   struct about a;
   about_find(&a);
-  fprintf(out, "sagitta %s\n", PACKAGE_VERSION);
+  fprintf(out, "%s %s\n", name, PACKAGE_VERSION);
   fprintf(out, "revision  %s\ncompiler  %s\nMPI       %s\n", REVISION, a.compiler, a.mpi);
   fprintf(out, "HDF5      %s\nCUDA      %s\nNCCL      %s\n", a.hdf5, a.cuda, a.nccl);
 }
@@ -85,8 +85,11 @@ static void libraries_json(struct json *j)
   json_end(j);
 }
 
-const struct program about_program = {PACKAGE_VERSION, REVISION, about_log, libraries_json,
-                                      about_job};
+const struct program about_program = {.version = PACKAGE_VERSION,
+                                      .revision = REVISION,
+                                      .log = about_log,
+                                      .libraries = libraries_json,
+                                      .job = about_job};
 
 static void command_describe(const struct command *command, struct json *out)
 {

@@ -9,13 +9,13 @@
 
 #include "job/run.h"
 
-/* sagitta --version: the version in the first line, then a line for each of the others. */
-void about_print(FILE *out);
+/* --version: the program and its version in the first line, then a line for each of the others. */
+void about_print(const char *name, FILE *out);
 
-/* Its log() writes a line: version, revision, libraries, and the job. */
+/* Without a name.  Its log() writes a line: version, revision, libraries, and the job. */
 extern const struct program about_program;
 
-/* sagitta --describe: print commands[count] and their options as one JSON object, for completion,
+/* --describe: print commands[count] and their options as one JSON object, for completion,
  * documents and tests, or the command of this name; NULL: all.  doc/json.md has its entries. */
 void describe_print(const struct command *const *commands, int count, const char *name, FILE *out);
 

@@ -12,7 +12,6 @@
 #include "cli/command.h"
 #include "job/facts.h"
 #include "cli/own_codes.h"
-#include "cli/verify_dense.h"
 #include "io/diff.h"
 #include "io/file_names.h"
 #include "io/inputs.h"
@@ -88,12 +87,19 @@ static const struct option_set inspect_set = {
 
 struct verify_options {
   struct general_options general;
-  struct verify_dense_options dense;
+  const char *rows;
+  struct codes_options codes;
 };
 
+static const struct option_row verify_rows[] = {
+    {"rows", OPTION_TEXT, offsetof(struct verify_options, rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "the rows of a folder of `refit --encoder`, whose supports have to be those that its encoder "
+     "gives them",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+};
 static const struct option_table verify_tables[] = {
-    {"Sparse beside dense", verify_dense_rows, VERIFY_DENSE_ROWS,
-     offsetof(struct verify_options, dense)},
+    {"Supports of an encoder", verify_rows, LENGTH(verify_rows), 0},
+    {"Computing them", codes_rows, CODES_ROWS, offsetof(struct verify_options, codes)},
     {"General", general_rows, GENERAL_ROWS, 0},
 };
 
@@ -105,23 +111,15 @@ static const struct option_set verify_set = {
         "\v"
         "Exit code 0: whole; 65: broken, the first fault is named; 74: cannot be read.  A folder "
         "stands for all .h5 files in it.\n\n"
-        "With --dense no file is checked, but arithmetic.  The decoder side of `train` multiplies "
-        "by few codes a row, in the order in which a dense product takes all atoms; so its bits "
-        "are those of dense matrices with zeros (only a 0 may have another sign).  Sums of atoms, "
-        "slopes of codes and gradients of atoms are computed both ways: of the first rows of a "
-        "folder with supports.h5 and dictionary.h5, of a folder of `encode` with --dictionary, of "
-        "the codes that the encoder of a folder of `train` or `import` finds of --rows, or of "
-        "shapes that are built in.  Exit code 1: a number differs, and the first is shown.\n\n"
-        "With --rows and without --dense the supports of a folder of `refit --encoder` are also "
+        "With --rows the supports of a folder of `refit --encoder` are also "
         "compared with those that its encoder gives these rows: 65,536 at most.  So are codes of "
         "`fit --find features` and `encode --l0`, beside the dictionary.h5 of which they are.\n\n"
         "  sagitta verify run/supports.h5\n"
-        "  sagitta verify better/ --rows acts.h5\n"
-        "  sagitta verify --dense\n"
-        "  sagitta verify --dense run/ --rows acts.h5 --device cuda\n"
-        "  sagitta verify --dense sae/ --rows acts.h5",
+        "  sagitta verify better/ --rows acts.h5\n\n"
+        "`sagitta-bench verify` compares the arithmetic of training.",
     .tables = verify_tables,
     .count = LENGTH(verify_tables),
+    .min_arguments = 1,
     .max_arguments = 1,
 };
 
@@ -288,39 +286,17 @@ static int verify_tell(const char *path, struct json *j)
   return status;
 }
 
-static int dense_check(const struct run *run, const struct verify_options *o, const char *folder)
-{
-  struct json j;
-  int is_folder = 1, equal = 0, is_json = facts_wanted(run);
-  if (folder) TRY(folder_look(folder, &is_folder));
-  CHECK(is_folder, ERR_USAGE,
-        "'--dense' needs a folder with dictionary.h5 or supports.h5, and '%s' is a file: give its "
-        "folder, or none",
-        folder);
-  CHECK(folder || !o->dense.rows, ERR_USAGE, "'--rows' are those of a folder's codes: name it");
-  CHECK(folder || !o->dense.dictionary, ERR_USAGE,
-        "'--dictionary' is that of a folder's codes: name it");
-  if (is_json) TRY(facts_begin(run, &j));
-  TRY(verify_dense(&o->dense, folder, o->general.quiet ? NULL : stdout, is_json ? &j : NULL,
-                   &equal));
-  if (is_json) TRY(facts_end(&j));
-  return equal ? OK : ERR_ANSWER;
-}
-
 static int verify_command(struct run *run, const void *options, const char **arguments)
 {
   const struct verify_options *all = options;
   const struct general_options *o = &all->general;
-  if (all->dense.dense) return dense_check(run, all, arguments[0]);
-  CHECK(arguments[0], ERR_USAGE, "give a FILE, or '--dense'");
-  CHECK(!all->dense.dictionary, ERR_USAGE, "'--dictionary' goes with '--dense'");
   const struct visit v = {
       .print = file_verify, .tell = verify_tell, .answers = 1, .out = o->quiet ? NULL : stdout};
   TRY(o->json ? files_tell(run, arguments[0], v) : files_visit(arguments[0], &v));
-  if (!all->dense.rows) return OK;
+  if (!all->rows) return OK;
   const struct verify_supports given = {.folder = arguments[0],
-                                        .rows = all->dense.rows,
-                                        .device = verify_device_options(&all->dense),
+                                        .rows = all->rows,
+                                        .device = own_codes_device(&all->codes),
                                         .out = o->json ? NULL : v.out};
   return verify_supports(&given);
 }

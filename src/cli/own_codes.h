@@ -8,11 +8,22 @@
 
 #include <stdio.h>
 
+#include "base/options.h"
 #include "device/device.h"
 #include "encode/active.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/rows.h"
+
+/* What finds them. */
+struct codes_options {
+  const char *device, *cpu_variant, *kernels;
+  idx threads;
+};
+enum { CODES_ROWS = 4 };
+extern const struct option_row codes_rows[CODES_ROWS];
+/* Kind, threads, variant and kernels of a device by these options. */
+struct device_options own_codes_device(const struct codes_options *o);
 
 struct own_codes {
   idx n, k, p;

@@ -21,7 +21,7 @@ static int are_printed;
 
 static void words_join(const struct run *run, char *out, size_t capacity)
 {
-  size_t used = (size_t)snprintf(out, capacity, "sagitta");
+  size_t used = (size_t)snprintf(out, capacity, "%s", run->program->name);
   for (int i = 0; i < run->argc && used < capacity; i++)
     used += (size_t)snprintf(out + used, capacity - used, " %s", run->argv[i]);
 }

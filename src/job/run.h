@@ -27,7 +27,7 @@ struct command {
 /* Which program this is. */
 struct json;
 struct program {
-  const char *version, *revision;
+  const char *name, *version, *revision;
   void (*log)(void);                   /* a line of it */
   void (*libraries)(struct json *out); /* an entry: what is linked */
   const char *(*job)(void);            /* of the batch system; NULL: none */

@@ -1,46 +1,69 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes that are built in, or of a folder, or that its encoder finds; and what is told of them. */
-#include "cli/verify_dense.h"
-
+ * sagitta-bench verify: the sparse side of training has the bits of dense products with zeros in
+ * the other places (N.42).  Codes are built in, or of a folder, or those that its encoder finds. */
 #include <string.h>
+#include <sys/stat.h>
 
-#include "base/cores.h"
+#include "base/file_facts.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "cli/command.h"
+#include "bench/commands.h"
 #include "bench/dense_case.h"
+#include "cli/command.h"
 #include "cli/own_codes.h"
 #include "io/dictionary.h"
 #include "io/inputs.h"
 #include "io/rows.h"
 #include "io/supports_input.h"
+#include "job/facts.h"
 #include "model/identity.h"
 
-#define AT(member) offsetof(struct verify_dense_options, member)
-const struct option_row verify_dense_rows[VERIFY_DENSE_ROWS] = {
-    {"dense", OPTION_FLAG, AT(dense), "no", 0, 1, NULL, NULL,
-     "compute what the decoder side of `train` does with few codes a row, and again with dense "
-     "matrices that have zeros in the other places, and compare all bits: of the codes and atoms "
-     "of a folder, or without FILE of shapes that are built in",
-     .effect = OPTION_BITS},
+struct verify_options {
+  struct general_options general;
+  const char *rows, *dictionary;
+  struct codes_options codes;
+};
+#define AT(member) offsetof(struct verify_options, member)
+
+static const struct option_row codes_of[] = {
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "with --dense: the rows of these codes, whose errors are what gradients are made of; default: "
-     "the sums of atoms take their place; of a folder without codes, as of `train`, rows of which "
-     "its encoder finds them.  Without: the rows of a folder of `refit --encoder`, whose supports "
-     "have to be those that its encoder gives them",
+     "the rows of these codes, whose errors are what gradients are made of; default: the sums of "
+     "atoms take their place; of a folder without codes, as of `train`, rows of which its encoder "
+     "finds them",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "with --dense: the atoms of these codes, where the folder has none, as of `encode`",
-     .effect = OPTION_BITS, .flags = OPTION_INPUT},
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
-     "with --dense: threads; 0: one for each core", .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
-    CPU_VARIANT_OPTION(AT(cpu_variant), "with --dense: instruction set of the CPU's loops"),
-    {"device", OPTION_CHOICE, AT(device), "cpu", 0, 0, "cpu|cuda", NULL,
-     "with --dense: what computes", .effect = OPTION_RUN},
-    KERNELS_OPTION(AT(kernels)),
+     "the atoms of these codes, where the folder has none, as of `encode`", .effect = OPTION_BITS,
+     .flags = OPTION_INPUT},
+};
+
+static const struct option_table tables[] = {
+    {"Codes", codes_of, LENGTH(codes_of), 0},
+    {"Computing", codes_rows, CODES_ROWS, AT(codes)},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+
+static const struct option_set verify_set = {
+    .command = "sagitta-bench verify",
+    .arguments = "[FOLDER]",
+    .doc =
+        "Compare the sparse side of training with dense products, bit for bit."
+        "\v"
+        "The decoder side of `train` multiplies by few codes a row, in the order in which a dense "
+        "product takes all atoms; so its bits are those of dense matrices with zeros (only a 0 may "
+        "have another sign).  Sums of atoms, slopes of codes and gradients of atoms are computed "
+        "both ways: of the first rows of a folder with supports.h5 and dictionary.h5, of a folder "
+        "of `encode` with --dictionary, of the codes that the encoder of a folder of `train` or "
+        "`import` finds of --rows, or of shapes that are built in.  Exit code 1: a number differs, "
+        "and the first is shown.\n\n"
+        "  sagitta-bench verify\n"
+        "  sagitta-bench verify run/ --rows acts.h5 --device cuda\n"
+        "  sagitta-bench verify sae/ --rows acts.h5",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 1,
 };
 
 /* Of a folder: so many rows at most, multiply-adds of an operation, numbers of a dense matrix. */
@@ -49,7 +72,7 @@ static const gidx MOST_WORK = (gidx)1 << 35, MOST_NUMBERS = (gidx)1 << 26;
 static const char *const names[DENSE_OPERATIONS] = {"forward", "back", "gradient"};
 
 struct verifier {
-  const struct verify_dense_options *o;
+  const struct verify_options *o;
   struct device device;
   FILE *out;
   struct json *json;
@@ -149,7 +172,7 @@ static idx rows_choose(gidx n, idx k, idx p)
   return (idx)imin(n, imin(imax(most, 1), MOST_ROWS));
 }
 
-static int rows_take(const struct verify_dense_options *o, const struct supports_input *in,
+static int rows_take(const struct verify_options *o, const struct supports_input *in,
                      struct dense_case *c)
 {
   struct rows_input rows = {0};
@@ -170,7 +193,7 @@ static int rows_take(const struct verify_dense_options *o, const struct supports
 }
 
 /* The first codes of a folder. */
-static int codes_take(const struct verify_dense_options *o, const struct supports_input *in,
+static int codes_take(const struct verify_options *o, const struct supports_input *in,
                       const struct atom_source *atoms, struct supports *codes, struct dense_case *c)
 {
   const struct support_source *s = &in->source;
@@ -199,27 +222,12 @@ static int codes_take(const struct verify_dense_options *o, const struct support
   return rows_take(o, in, c);
 }
 
-struct device_options verify_device_options(const struct verify_dense_options *o)
-{
-  const char *asked;
-  struct cores own;
-  idx threads = o->threads ? o->threads : cores_asked(&asked);
-  cores_find(&own);
-  if (!threads) threads = cores_share(&own, 1, 0).threads;
-  return (struct device_options){.p = 1,
-                                 .d = 1,
-                                 .threads = threads,
-                                 .variant = o->cpu_variant,
-                                 .kind = o->device,
-                                 .kernels = o->kernels};
-}
-
 /* The codes that the encoder of a folder finds of the first rows. */
-static int codes_find(const struct verify_dense_options *o, const struct dictionary_input *in,
+static int codes_find(const struct verify_options *o, const struct dictionary_input *in,
                       struct own_codes *own, struct dense_case *c)
 {
   const struct atom_source *atoms = &in->source;
-  struct device_options options = verify_device_options(o);
+  struct device_options options = own_codes_device(&o->codes);
   CHECK(atoms->d == 1, ERR_INPUT, "'%s' has frames: training has single atoms", atoms->name);
   const struct own_codes_task task = {
       in, o->rows, rows_choose(MOST_ROWS, atoms->k, atoms->p), &options, NULL, in->mean, 0};
@@ -281,7 +289,7 @@ static int folder_check(struct verifier *v, const char *folder)
 
 static int device_begin(struct verifier *v)
 {
-  struct device_options options = verify_device_options(v->o);
+  struct device_options options = own_codes_device(&v->o->codes);
   TRY(device_open(&v->device, &options));
   if (v->out) text_print(v->out, "computed  by %s %s\n", v->device.kind, v->device.variant);
   if (!v->json) return OK;
@@ -290,20 +298,42 @@ static int device_begin(struct verifier *v)
   return OK;
 }
 
-int verify_dense(const struct verify_dense_options *o, const char *folder, FILE *out,
-                 struct json *json, int *equal)
+static int cases_check(struct verifier *v, const char *folder)
 {
-  struct verifier v = {.o = o, .out = json ? NULL : out, .json = json, .equal = 1};
   int status = OK;
-  TRY(device_begin(&v));
-  if (json) json_array(json, "dense");
-  if (folder) status = folder_check(&v, folder);
+  TRY(device_begin(v));
+  if (v->json) json_array(v->json, "dense");
+  if (folder) status = folder_check(v, folder);
   for (int i = 0; !folder && i < LENGTH(shapes) && !status; i++)
-    status = shape_check(&v, &shapes[i], (uint64_t)i + 1);
-  device_close(&v.device);
+    status = shape_check(v, &shapes[i], (uint64_t)i + 1);
+  device_close(&v->device);
   TRY(status);
-  if (json) json_end(json);
-  if (json) json_flag(json, "equal", v.equal);
-  *equal = v.equal;
+  if (v->json) json_end(v->json);
+  if (v->json) json_flag(v->json, "equal", v->equal);
   return OK;
 }
+
+static int verify_command(struct run *run, const void *options, const char **arguments)
+{
+  const struct verify_options *o = options;
+  const char *folder = arguments[0];
+  struct file_facts facts = {0};
+  struct json j;
+  struct verifier v = {.o = o, .json = facts_wanted(run) ? &j : NULL, .equal = 1};
+  if (!v.json && !o->general.quiet) v.out = stdout;
+  if (folder) TRY(file_facts_of(folder, &facts));
+  CHECK(!folder || S_ISDIR(facts.mode), ERR_USAGE,
+        "'%s' is a file: give the folder that has its dictionary.h5 or supports.h5, or none",
+        folder);
+  CHECK(folder || !o->rows, ERR_USAGE, "'--rows' are those of a folder's codes: name it");
+  CHECK(folder || !o->dictionary, ERR_USAGE, "'--dictionary' is that of a folder's codes: name it");
+  if (v.json) TRY(facts_begin(run, &j));
+  TRY(cases_check(&v, folder));
+  if (v.json) TRY(facts_end(&j));
+  return v.equal ? OK : ERR_ANSWER;
+}
+
+const struct command bench_verify_command = {
+    "verify",    "sparse sums of training against dense products, bit for bit",
+    &verify_set, sizeof(struct verify_options),
+    0,           verify_command};

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The commands of sagitta-bench that time something: which work, and how much of it. */
+#include "bench/commands.h"
+
+#include <string.h>
+
+#include "base/status.h"
+#include "bench/arrow.h"
+#include "bench/dense.h"
+#include "bench/harvest.h"
+#include "bench/route.h"
+#include "bench/train.h"
+#include "bench/triad.h"
+#include "bench/update.h"
+#include "cli/command.h"
+#include "job/facts.h"
+
+struct bench_options {
+  struct general_options general;
+  struct bench_common common;
+  struct bench_route_options route;
+  struct bench_arrow_options arrow;
+  struct bench_dense_options dense;
+  struct bench_harvest_options harvest;
+};
+#define AT(member) offsetof(struct bench_options, member)
+
+static const struct option_row common_rows[] = {
+    {"repeats", OPTION_INT, AT(common.repeats), "5", 1, 1000, NULL, "COUNT",
+     "runs to take the median of", .effect = OPTION_RUN},
+    {"threads", OPTION_INT, AT(common.threads), "1", 1, 4096, NULL, "COUNT", "threads",
+     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    CPU_VARIANT_OPTION(AT(common.cpu_variant), "instruction set"),
+    {"device", OPTION_CHOICE, AT(common.device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes",
+     .effect = OPTION_RUN},
+    {"kernels", OPTION_TEXT, AT(common.kernels), NULL, 0, 0, NULL, "FOLDER",
+     "take GPU kernels from here instead of those built in", .effect = OPTION_RUN,
+     .flags = OPTION_INPUT},
+};
+
+static const struct option_table route_tables[] = {
+    {"Shape", bench_shape_rows, BENCH_SHAPE_ROWS, AT(route)},
+    {"Routing", bench_route_rows, BENCH_ROUTE_ROWS, AT(route)},
+    {"Measuring", common_rows, LENGTH(common_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+static const struct option_table solve_tables[] = {
+    {"Systems", bench_arrow_rows, BENCH_ARROW_ROWS, AT(arrow)},
+    {"Measuring", common_rows, LENGTH(common_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+static const struct option_table terminal_tables[] = {
+    {"Matrix", bench_dense_rows, BENCH_DENSE_ROWS, AT(dense)},
+    {"Measuring", common_rows, LENGTH(common_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+static const struct option_table update_tables[] = {
+    {"Shape", bench_shape_rows, BENCH_SHAPE_ROWS, AT(route)},
+    {"Measuring", common_rows, LENGTH(common_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+static const struct option_table dense_tables[] = {
+    {"Shape", bench_shape_rows, BENCH_SHAPE_ROWS - 1, AT(route)},
+    {"Products", bench_product_rows, BENCH_PRODUCT_ROWS, AT(route)},
+    {"Measuring", common_rows, LENGTH(common_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+static const struct option_table train_tables[] = {
+    {"Shape", bench_shape_rows, BENCH_SHAPE_ROWS, AT(route)},
+    {"Products", bench_product_rows, BENCH_PRODUCT_ROWS - 1, AT(route)},
+    {"Measuring", common_rows, LENGTH(common_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+static const struct option_table harvest_tables[] = {
+    {"Attention", bench_harvest_rows, BENCH_HARVEST_ROWS, AT(harvest)},
+    {"Measuring", common_rows, LENGTH(common_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+
+static int measure(const struct bench_options *o, const char *what,
+                   const struct bench_common *common, struct comm *c)
+{
+  if (strcmp(what, "solve") == 0) return bench_arrow(&o->arrow, common, c);
+  if (strcmp(what, "terminal") == 0) return bench_dense(&o->dense, common);
+  if (strcmp(what, "update") == 0) return bench_update(&o->route, common);
+  if (strcmp(what, "dense") == 0) return bench_triad(&o->route, common);
+  if (strcmp(what, "train") == 0) return bench_train(&o->route, common, c);
+  if (strcmp(what, "harvest") == 0) return bench_harvest(&o->harvest, common);
+  return bench_route(&o->route, common);
+}
+
+static int ranks_check(const struct bench_options *o, const char *what, int ranks)
+{
+  int solve = strcmp(what, "solve") == 0, gpu = strcmp(o->common.device, "cuda") == 0;
+  CHECK(ranks == 1 || strcmp(what, "train") == 0 || (solve && gpu), ERR_USAGE,
+        "'%s' measures one rank: leave mpirun away%s", what, solve ? ", or add --device cuda" : "");
+  return OK;
+}
+
+static int bench_command(struct run *run, const void *options, const char **arguments)
+{
+  const struct bench_options *o = options;
+  const char *what = run->command->name;
+  struct bench_common common = o->common;
+  (void)arguments;
+  TRY(comm_agree(&run->comm, ranks_check(o, what, run->comm.size)));
+  struct json j;
+  int tells = facts_wanted(run) && run->comm.rank == 0;
+  if (!tells) return measure(o, what, &common, &run->comm);
+  TRY(facts_begin(run, &j));
+  common.json = &j;
+  json_text(&j, "benchmark", what);
+  json_long(&j, "repeats", common.repeats);
+  json_long(&j, "threads", common.threads);
+  json_text(&j, "device", common.device);
+  TRY(measure(o, what, &common, &run->comm));
+  return facts_end(&j);
+}
+
+static const struct option_set route_set = {
+    .command = "sagitta-bench route",
+    .doc =
+        "Measure routing and codes beside their limit and their peer."
+        "\v"
+        "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
+        "of multiplies and adds on registers: an exact score cannot be faster.  `sgemm` is the "
+        "dense product of the same shape by OpenBLAS, where that is installed.  `worst order` "
+        "has equal rows and atoms that ascend by score, so that every atom enters the list.  "
+        "`certified` is the same by way of the filter.  `codes` solves the codes of the routed "
+        "rows.  On a GPU rows and atoms are there already, and `peak` is what the clock allows.\n\n"
+        "  sagitta-bench route --columns 384 --atoms 32768 --top-s 32\n"
+        "  sagitta-bench route --device cuda --n-rows 16384 --columns 768",
+    .tables = route_tables,
+    .count = LENGTH(route_tables),
+};
+const struct command bench_route_command = {
+    "route",    "routing and codes, beside their limit and a dense product",
+    &route_set, sizeof(struct bench_options),
+    1,          bench_command};
+
+static const struct option_set solve_set = {
+    .command = "sagitta-bench solve",
+    .doc =
+        "Measure the solving of arrow systems beside memory and two peers."
+        "\v"
+        "Every number of rows and steps counts once, in GB/s; `memory` is a loop that only reads "
+        "and writes them, LAPACKE a loop of dpotrf, dtrsm and dsyrk, and PETSc, where that is "
+        "installed, its Cholesky of each bordered system, in Mrows/s.  On a GPU the systems are "
+        "there already, and are compared with copies inside its memory; `with copies` they come "
+        "from page-locked memory of the host, as in `sagitta solve`, and steps go back.  Ranks of "
+        "mpirun share them out, a GPU each; all take as long as the slowest.\n\n"
+        "  sagitta-bench solve --frame 2\n"
+        "  sagitta-bench solve --device cuda --systems 4096\n"
+        "  mpirun -n 2 sagitta-bench solve --device cuda --systems 200000 --system-rows 64 "
+        "--border 8",
+    .tables = solve_tables,
+    .count = LENGTH(solve_tables),
+};
+const struct command bench_solve_command = {
+    "solve",    "arrow systems, beside the bandwidth of memory, LAPACKE and PETSc",
+    &solve_set, sizeof(struct bench_options),
+    1,          bench_command};
+
+static const struct option_set terminal_set = {
+    .command = "sagitta-bench terminal",
+    .doc =
+        "Measure the dense work of the terminal pass beside its peer."
+        "\v"
+        "One matrix is factored, the factor inverted, and the inverses are multiplied: n^3 / 6 "
+        "multiply-adds each.  A CPU's peer is OpenBLAS's dpotrf on the same matrix; a GPU has the "
+        "matrix in its memory already.\n\n"
+        "  sagitta-bench terminal --schur 4096\n"
+        "  sagitta-bench terminal --schur 16384 --device cuda",
+    .tables = terminal_tables,
+    .count = LENGTH(terminal_tables),
+};
+const struct command bench_terminal_command = {
+    "terminal",
+    "dense work of the terminal pass, beside a Cholesky factor",
+    &terminal_set,
+    sizeof(struct bench_options),
+    1,
+    bench_command};
+
+static const struct option_set update_set = {
+    .command = "sagitta-bench update",
+    .doc =
+        "Measure the joint update of fit, without routing and codes."
+        "\v"
+        "The normal equations of the rows are added up, whose supports are drawn by a power law, "
+        "with one atom in half of the rows; then come four passes of the descent.  Rates are of "
+        "fused "
+        "multiply-adds.\n\n"
+        "  sagitta-bench update --n-rows 24576 --atoms 4096 --columns 384 --top-s 32",
+    .tables = update_tables,
+    .count = LENGTH(update_tables),
+};
+const struct command bench_update_command = {"update",    "the joint update of fit",
+                                             &update_set, sizeof(struct bench_options),
+                                             1,           bench_command};
+
+static const struct option_set dense_set = {
+    .command = "sagitta-bench dense",
+    .doc = "Measure products of dense matrices whose sums have an order."
+           "\v"
+           "The product of --n-rows rows with a matrix of --columns inputs and --atoms outputs, "
+           "the way "
+           "back, and the gradient.  `peak` is what the fused multiply-adds of the device allow, "
+           "or its "
+           "matrix unit with --precision, whose matrices are f32 in memory and narrowed on the way "
+           "unless "
+           "they are --stored.\n\n"
+           "  sagitta-bench dense --n-rows 16384 --columns 768 --atoms 32768 --device cuda",
+    .tables = dense_tables,
+    .count = LENGTH(dense_tables),
+};
+const struct command bench_dense_command = {"dense",    "products of dense matrices in their order",
+                                            &dense_set, sizeof(struct bench_options),
+                                            1,          bench_command};
+
+static const struct option_set train_set = {
+    .command = "sagitta-bench train",
+    .doc =
+        "Measure steps of `sagitta train` on one batch of rows."
+        "\v"
+        "A batch is --n-rows rows, on all ranks of mpirun.\n\n"
+        "  sagitta-bench train --n-rows 8192 --columns 768 --atoms 32768 --top-s 32 --device cuda",
+    .tables = train_tables,
+    .count = LENGTH(train_tables),
+};
+const struct command bench_train_command = {"train",    "steps of training, on all ranks",
+                                            &train_set, sizeof(struct bench_options),
+                                            1,          bench_command};
+
+static const struct option_set harvest_set = {
+    .command = "sagitta-bench harvest",
+    .doc =
+        "Measure causal attention of random streams."
+        "\v"
+        "Queries, keys and values are there already; a multiply-add counts as two operations, and "
+        "each number is moved once.  `peak` is what fused multiply-adds alone take, `copy`, on a "
+        "GPU, "
+        "a copy of as many bytes inside its memory; `paged` has blocks in a random order.\n\n"
+        "  sagitta-bench harvest --device cuda --heads 12 --positions 4096 --head-columns 64\n"
+        "  sagitta-bench harvest --device cuda --streams 32 --queries 1 --heads 32 --kv-heads 8 "
+        "--head-columns 128 --cells f16",
+    .tables = harvest_tables,
+    .count = LENGTH(harvest_tables),
+};
+const struct command bench_harvest_command = {"harvest",
+                                              "attention, beside the peak and copies in memory",
+                                              &harvest_set,
+                                              sizeof(struct bench_options),
+                                              1,
+                                              bench_command};

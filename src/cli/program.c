@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The status of whatever went wrong comes to program_main(), which prints it. */
+#include "cli/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/events.h"
+#include "base/log.h"
+#include "base/options_write.h"
+#include "base/stack.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "base/watchdog.h"
+#include "cli/about.h"
+#include "cli/command.h"
+#include "cli/process.h"
+#include "cli/threads.h"
+#include "comm/launcher.h"
+#include "io/input_file.h"
+#include "job/agreement.h"
+#include "job/summary.h"
+
+enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks */
+
+static void usage_print(const struct program_table *t, FILE *out)
+{
+  fputs(t->usage, out);
+  fputs("\nCommands:\n", out);
+  for (int i = 0; i < t->count; i++)
+    fprintf(out, "  %-9s  %s\n", t->commands[i]->name, t->commands[i]->summary);
+  fprintf(out,
+          "\n`%s COMMAND --help` explains a command; `%s --describe [COMMAND]` lists\n"
+          "options for programs, as JSON.",
+          t->name, t->name);
+  fputs(t->examples, out);
+  fputs(status_codes_text, out);
+}
+
+static const struct command *command_find(const struct program_table *t, const char *name)
+{
+  for (int i = 0; i < t->count; i++)
+    if (strcmp(t->commands[i]->name, name) == 0) return t->commands[i];
+  return NULL;
+}
+
+/* --list-options [COMMAND]: its keys, or all commands. */
+static void list_print(const struct program_table *t, const char *name)
+{
+  const struct command *command = name ? command_find(t, name) : NULL;
+  if (command) options_list(command->options, stdout);
+  for (int i = 0; !name && i < t->count; i++) puts(t->commands[i]->name);
+}
+
+/* The end of a program that only told something on stdout. */
+static int told_end(struct run *run)
+{
+  int status = stdout_flush(&run->unread);
+  if (status) fprintf(stderr, "%s: %s\n", run->program->name, status_message());
+  return status ? status : process_end(run->unread);
+}
+
+/* Give the rank that speaks the time to do so, since it ends this one too. */
+static void speaker_wait(void)
+{
+  double seconds = watchdog_deadline() < MAX_SILENCE ? watchdog_deadline() : MAX_SILENCE;
+  struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+  nanosleep(&time, NULL);
+}
+
+static void unknown_print(const struct program_table *t, const char *name)
+{
+  const char *best = t->commands[0]->name;
+  for (int i = 1; i < t->count; i++)
+    if (text_distance(name, t->commands[i]->name) < text_distance(name, best))
+      best = t->commands[i]->name;
+  text_print(stderr, "%s: unknown command '%s', the nearest is '%s'\n", t->name, name, best);
+}
+
+/* Is the program ending by itself? */
+static int leaving;
+static const char *name; /* of the program */
+
+/* OpenMP ends the program with 1, "the answer is no", where it cannot start its threads; that is a
+ * lack of memory. */
+static void library_exit(int status, void *unused)
+{
+  (void)unused;
+  if (status != ERR_ANSWER || leaving) return;
+  result_discard();
+  char limits[256];
+  thread_limits(limits, sizeof limits);
+  fprintf(stderr, "%s: a library ended the program, for lack of threads or memory; %s\n", name,
+          limits);
+  fflush(NULL);
+  _exit(ERR_MEMORY);
+}
+
+/* A command without MPI that was started several times at once stands in its own way. */
+static void serial_tell(const struct run *run, int status)
+{
+  int size = launcher_size();
+  if (status == ERR_CREATE && !run->command->parallel && size > 1)
+    fprintf(stderr,
+            "%s: this command is serial, and was started %d times: start it once, "
+            "without mpirun\n",
+            run->title, size);
+}
+
+/* End a failed job.  A failure that every rank knows is reported by rank 0, any other by its own
+ * rank.  It ends with _exit, because HDF5 may not survive its exit handler after a failed write. */
+static int job_fail(struct run *run, int status)
+{
+  leaving = 1;
+  if (status == ERR_ANSWER && !*status_message()) { /* the answer is on stdout, and has to arrive */
+    status = stdout_flush(&run->unread);
+    if (!status) return ERR_ANSWER;
+  }
+  if (status == ERR_INPUT) status = input_files_failed(status);
+  int is_common = comm_failure_is_common(&run->comm), speaks = !is_common || run->comm.rank == 0;
+  if (!speaks) speaker_wait();
+  watchdog_leave(status);
+  if (speaks) { /* first: what comes later may take longer than a process that leaves is given */
+    if (run->comm.size > 1 && !is_common) fprintf(stderr, "rank %d: ", run->comm.rank);
+    fprintf(stderr, "%s: %s\n", run->title, status_message());
+    if (log_verbose()) fputs(status_trace(), stderr);
+    serial_tell(run, status);
+    fflush(stderr);
+  }
+  watchdog_leave(status);
+  result_discard();
+  log_failure(status_message());
+  fflush(NULL);
+  if (run->comm.size == 1) _exit(status);
+  comm_abort(&run->comm, status);
+  return status;
+}
+
+static void log_begin(const struct run *run)
+{
+  const struct general_options *general = run->options;
+  log_setup(general->quiet     ? LOG_QUIET
+            : general->verbose ? LOG_VERBOSE
+                               : LOG_NORMAL,
+            run->comm.rank);
+}
+
+/* Of commands that can go on later. */
+static void signals_heed(const struct run *run)
+{
+  if (run->command && options_has(run->command->options, "resume")) stop_heed();
+}
+
+/* Read the options of the command and start what it needs.  arguments[argc + 1] are filled; a
+ * failure of one rank fails all. */
+static int run_open(struct run *run, void *options, const char **arguments)
+{
+  int status = stack_check();
+  if (!status)
+    status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
+  run->options = options;
+  run->deck = options_deck_of(run->command->options, arguments);
+  struct general_options *general = options;
+  if (!status) watchdog_deadline_set(general->deadline);
+  log_begin(run);
+  if (run->command->parallel) {
+    pipes_survive();
+    TRY(comm_open(&run->comm));
+    signals_heed(run); /* libraries that MPI loads may have taken them: hwloc, OpenCL, LLVM */
+    watchdog_name(run->title, run->comm.size > 1 ? run->comm.rank : -1);
+  }
+  status = options_agree(run, arguments, status);
+  if (!status) watchdog_deadline_set(general->deadline);
+  log_begin(run);
+  TRY(status);
+  run->wants_json = general->json;
+  if (run->comm.rank == 0) TRY(events_open(general->progress_fd));
+  general->progress_fd = 0;
+  options_log_old();
+  return run->command->parallel ? threads_open(&run->comm, &run->cores) : OK;
+}
+
+/* MPI comes last: a rank that ends with 75 has mpirun kill those that have not ended yet. */
+static int run_close(struct run *run)
+{
+  TRY(stdout_flush(&run->unread));
+  log_close();
+  outputs_release();
+  return comm_close(&run->comm);
+}
+
+/* What a program prints about itself.  Returns 0 where it is asked for something else. */
+static int about_answer(const struct program_table *t, const char *word, const char *command)
+{
+  if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
+    usage_print(t, stdout);
+  else if (!strcmp(word, "--version"))
+    about_print(t->name, stdout);
+  else if (!strcmp(word, "--list-options"))
+    list_print(t, command);
+  else if (!strcmp(word, "--describe") && (!command || command_find(t, command)))
+    describe_print(t->commands, t->count, command, stdout);
+  else
+    return 0;
+  return 1;
+}
+
+static int usage_fail(const struct program_table *t, const char *word, const char *command)
+{
+  if (!strcmp(word, "--describe"))
+    unknown_print(t, command);
+  else if (*word == '-')
+    text_print(stderr, "%s: '%s' is in the place of the command, which comes first\n", t->name,
+               word);
+  else if (*word)
+    unknown_print(t, word);
+  usage_print(t, stderr);
+  return ERR_USAGE;
+}
+
+static int command_run(struct run *run)
+{
+  void *options = calloc(1, run->command->options_bytes);
+  const char **arguments = calloc((size_t)run->argc + 2, sizeof *arguments);
+  if (!options || !arguments) {
+    fprintf(stderr, "%s: cannot allocate %zu bytes\n", run->title, run->command->options_bytes);
+    return ERR_MEMORY;
+  }
+  on_exit(library_exit, NULL);
+  int status = run_open(run, options, arguments);
+  if (!status) status = run->command->run(run, options, arguments);
+  stop_listen_end();
+  int ended = !status || status == ERR_ANSWER ? summary_end(run) : OK;
+  if (!status) status = ended;
+  if (!status) status = run_close(run);
+  if (status) return job_fail(run, status);
+  free(run->cores);
+  free(run->threads);
+  identity_text_free(&run->identity);
+  free(options);
+  free(arguments);
+  status = process_end(run->unread);
+  return status ? status : run->stopped ? ERR_STOPPED : OK;
+}
+
+int program_main(const struct program_table *t, int argc, char **argv)
+{
+  struct program program = about_program;
+  struct run run = {.program = &program,
+                    .argc = argc - 1,
+                    .argv = argv + 1,
+                    .comm = {.size = 1, .local_size = 1}};
+  const char *word = argc > 1 ? argv[1] : "", *more = argc > 2 ? argv[2] : NULL;
+  program.name = name = t->name;
+  run.command = command_find(t, word);
+  signals_heed(&run);
+  time_t now = time(NULL);
+  strftime(run.started, sizeof run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+  log_setup(LOG_NORMAL, 0);
+  snprintf(run.title, sizeof run.title, "%s %.32s", t->name, word);
+  watchdog_name(run.title, launcher_rank());
+  int status = process_begin(argc, argv);
+  if (status) {
+    fprintf(stderr, "%s: %s\n", run.title, status_message());
+    return status;
+  }
+  if (run.command) return command_run(&run);
+  return about_answer(t, word, more) ? told_end(&run) : usage_fail(t, word, more);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The life of a program that has commands: what it says of itself, the command, its options, MPI,
+ * and the only place that prints an error and ends the job.
+ *
+ * Floor: cli. */
+#ifndef CLI_PROGRAM_H
+#define CLI_PROGRAM_H
+
+#include "job/run.h"
+
+struct program_table {
+  const char *name;                      /* of the program */
+  const char *usage, *examples;          /* of --help: before and behind the commands */
+  const struct command *const *commands; /* [count], count > 0 */
+  int count;
+};
+
+/* What main() does.  Returns the exit code. */
+int program_main(const struct program_table *table, int argc, char **argv);
+
+#endif
