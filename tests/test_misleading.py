@@ -382,6 +382,92 @@ def check_mean(f):
        "a dictionary that was fitted without one")
 
 
+@claim("too few rows an atom: with both ways out; with ten of them nothing is said")
+def check_few_rows(f):
+    rows = f.at("rows.npy")
+    for command, *words in (("fit", "--sweeps", 1), ("train", "--epochs", 1),
+                            ("fit", "--find", "features", "--l0", 2)):
+        for atoms in 201, 200:
+            warnings = f.run(command, "--rows", rows, "--holdout", f.at("held.npy"), "--atoms",
+                             atoms, *words, ranks=2 if command == "fit" else 0)
+            is_told = told(warnings, "2000 rows are 9.95 an atom", "2010 rows", "--atoms 200")
+            ok(is_told == (atoms == 201) and told(warnings, "an atom:") == is_told,
+               f"{command} {atoms}: {warnings}")
+
+
+@claim("a fit whose sweeps end while it gains says how much, not where five were too few to tell")
+def check_converged(f):
+    rows, held = f.at("rows.npy"), f.at("held.npy")
+
+    def lines():
+        with h5py.File(f.at("out/dictionary.h5")) as file:
+            return file["fit/history"][:, 2]
+
+    for sweeps, tolerance, is_told in ((5, 1e-4, 1), (4, 1e-4, 0), (5, 0, 0), (5, 0.9, 0)):
+        warnings = f.run("fit", "--rows", rows, "--holdout", held, "--atoms", K, "--top-s", S,
+                         "--sweeps", sweeps, "--tolerance", tolerance)
+        gain = re.search(r"sweep 5 was the last.* gained ([\d.e-]+) of", " ".join(warnings))
+        ok(bool(gain) == is_told, f"{sweeps} sweeps, tolerance {tolerance}: {warnings}")
+        if gain:
+            found = lines()
+            want = found.max() - found[0]
+            ok(abs(float(gain[1]) - want) < 1e-2 * want, f"{gain[1]}, not {want}")
+
+
+@claim("atoms in no row, of a dictionary that was learned, and atoms in most rows, of any")
+def check_density(f):
+    turned = f.save("turned", np.concatenate([f.rows, -f.rows]))  # an atom describes both
+    for atoms, is_told in (2800, 1), (200, 0):
+        warnings = f.run("fit", "--rows", turned, "--atoms", atoms, "--top-s", 1, "--sweeps", 0,
+                         "--codes", "signed", "--uncentered", "--holdout", f.at("held.npy"))
+        with h5py.File(f.at("out/supports.h5")) as file:
+            dead = int(file["metrics"].attrs["dead_atoms"])
+        ok((dead > atoms / 10) == is_told and
+           told(warnings, f"{dead} of {atoms} atoms are in no row") == is_told,
+           f"{dead} of {atoms}: {warnings}")
+
+    def encode(s):
+        return f.run("encode", "--rows", f.at("offset.npy"), "--dictionary", f.at("atoms.npy"),
+                     "--top-s", s)
+
+    for share in 0.4, 0.6:
+        rows = f.rows.copy()
+        rows[:round(share * N)] += 40 * f.atoms[5]
+        f.save("offset", rows)
+        warnings = encode(2)
+        ok(told(warnings, " of 24 atoms are in more than half of these rows") == (share == 0.6),
+           f"{share}: {warnings}")
+    warnings = encode(3)
+    ok(not told(warnings, "in more than half"), f"where an atom is in many rows: {warnings}")
+
+
+@claim("rows whose norms are not those of the fit, by their medians")
+def check_scale(f):
+    held = np.load(f.at("held.npy")).astype("f8")
+    f.fit(f.at("rows.npy"), "--holdout", f.at("held.npy"))
+    fitted = shutil.copytree(f.at("out"), f.at("fitted"))
+    with h5py.File(f"{fitted}/dictionary.h5") as file:
+        mean, norm = file["mean"][:], file.attrs["median_norm"]
+    want = np.median(np.linalg.norm(f.rows - mean, axis=1))
+    ok(norm <= want * 1.01 and norm >= want / 1.07, f"the file says {norm}, NumPy {want}")
+    for times, is_told in ((2, 0), (3.5, 1), (20, 1), (0.5, 0), (0.2, 1)):
+        path = f.save("scaled", (mean + (held - mean) * times).astype("f4"))
+        for ranks in (0, 2):
+            warnings = f.encode(path, dictionary=fitted, ranks=ranks)
+            ok(told(warnings, "the median norm of these rows is", f"was {norm:.3g}") == is_told,
+               f"{times} times, {ranks} ranks: {warnings}")
+        codes = shutil.copy(f.at("out/supports.h5"), f.at("codes-scaled.h5"))
+        warnings = f.run("evaluate", "--rows", path, "--dictionary", fitted, "--codes", codes)
+        ok(told(warnings, "the median norm") == is_told, f"evaluate, {times}: {warnings}")
+    few = f.save("few-scaled", (mean + (held[:9] - mean) * 20).astype("f4"))
+    ok(not told(f.encode(few, dictionary=fitted), "median norm"), "of nine rows nothing is said")
+    for value in 0.0, -1.0, np.nan, np.inf:
+        with h5py.File(f"{fitted}/dictionary.h5", "r+") as file:
+            file.attrs["median_norm"] = value
+        fails(sagitta("encode", "--rows", few, "--dictionary", fitted, "--force", "--output",
+                      f.at("out")), 65, ["median_norm", f"{value:g}"], f"it says {value}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as path:
         f = Folder(path)
@@ -396,6 +482,10 @@ def main():
         check_massive_commands(f)
         check_massive_once(f)
         check_mean(f)
+        check_few_rows(f)
+        check_converged(f)
+        check_density(f)
+        check_scale(f)
     done_testing()
 
 

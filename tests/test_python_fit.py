@@ -169,6 +169,8 @@ def check_warnings(x):
             (sagitta.MassiveRows, ["massive", "max_norm=8"], massive, {}),
             (sagitta.Transposed, ["X has 300 rows of 384 columns"], x[:300], {}),
             (sagitta.TopS, ["top-s is 9, there are 5 atoms"], x, {"atoms": 5, "top_s": 9}),
+            (sagitta.FewRows, ["give 3000 rows, or atoms=8"], x, {"atoms": 300}),
+            (sagitta.NotConverged, ["give more sweeps=, and resume="], x, {"sweeps": 5}),
             (sagitta.FewHeldOut, ["holdout="], x, {})):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -182,6 +184,20 @@ def check_warnings(x):
         sagitta.encode(x + 100, x[:9] / np.linalg.norm(x[:9], axis=1)[:, None], top_s=2,
                        normalize=True)
     ok([w.category for w in caught].count(sagitta.NoMean) == 1, f"no mean: {caught}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        far = run.dictionary.mean + (x.astype("f8") - run.dictionary.mean) * 5
+        again = sagitta.encode(far, run)
+    kinds = [w.category for w in caught]
+    ok(kinds == [sagitta.Scale] and "median norm" in str(again.warnings), f"scale: {caught}")
+    turned = np.concatenate([x, -x])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sagitta.fit(turned, atoms=1500, top_s=1, sweeps=0, codes="signed", uncentered=True,
+                    holdout=0)
+        sagitta.encode(turned + x[:1] * 9, x[:50], top_s=1, normalize=True)
+    kinds = {w.category for w in caught}
+    ok(kinds >= {sagitta.DeadAtoms, sagitta.DenseAtoms}, f"dead and dense: {caught}")
 
 
 def left():

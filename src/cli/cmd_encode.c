@@ -594,6 +594,8 @@ static void mean_advise(const struct run *run, const struct encode_options *o,
 {
   static const char mend[] = "subtract it by --center";
   const struct encode_task *t = &job->task;
+  if (t->mean && t->codes)
+    advice_scale(&job->result.metrics, job->dictionary.norm, job->dictionary.file);
   if (run->comm.rank || t->mean || o->encoder || job->dictionary.rounds) return;
   if (t->codes)
     advice_mean(&job->result.metrics, job->dictionary.file, mend);

@@ -244,6 +244,7 @@ static int codes_evaluate(struct run *run, struct evaluate *e, int i, int thread
   TRY(codes_judge(&task, &run->comm, &e->arena, &e->metrics[i]));
   if (!mean && !e->dictionary.rounds)
     advice_mean(&e->metrics[i], e->dictionary.file, "is /mean missing beside codes or atoms?");
+  if (mean) advice_scale(&e->metrics[i], e->dictionary.norm, e->dictionary.file);
   return features_measure(&e->features, &e->codes[i].source, threads, &e->measures[i]);
 }
 

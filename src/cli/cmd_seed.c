@@ -96,7 +96,7 @@ static int mean_find(struct run *run, const struct seed_options *o, struct seed_
   real *mean = NULL;
   if (!o->center) return rows_finite(&run->comm, &job->rows.source);
   TRY(comm_agree(&run->comm, arena_alloc(&job->arena, &mean, job->rows.source.p, sizeof *mean)));
-  TRY(mean_compute_warned(&run->comm, &job->rows.source, NULL, mean));
+  TRY(mean_compute_warned(&run->comm, &job->rows.source, NULL, mean, NULL));
   job->task.mean = mean;
   return OK;
 }

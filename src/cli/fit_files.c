@@ -103,6 +103,7 @@ static int start_read(struct fit_files *f, const struct previous *from,
                                 .lines = lines,
                                 .atoms = atoms,
                                 .mean = has_mean ? mean : NULL,
+                                .norm = from->record.norm,
                                 .rows_hash = from->record.rows.rows,
                                 .held_hash = from->record.held.rows};
   TRY(sums_read(f, from->path));
@@ -209,10 +210,9 @@ static int reached_set(struct fit_files *f, const struct fit_point *point, gidx 
     TRY(arena_alloc(&f->arena, &f->lines, f->lines_max, sizeof *f->lines));
   }
   memcpy(f->lines, point->lines, (size_t)n * sizeof *f->lines);
-  f->reached = (struct fit_point){.sweep = point->sweep,
-                                  .lines = f->lines,
-                                  .rows_hash = point->rows_hash,
-                                  .held_hash = point->held_hash};
+  f->reached = (struct fit_point){.sweep = point->sweep, .lines = f->lines, .norm = point->norm};
+  f->reached.rows_hash = point->rows_hash;
+  f->reached.held_hash = point->held_hash;
   f->reached_best = best;
   return OK;
 }
@@ -245,6 +245,7 @@ static int atoms_write(struct fit_files *f, const char *path, const float *atoms
                                     .best = f->reached_best,
                                     .rounds = f->rounds,
                                     .top_s = f->top_s,
+                                    .norm = reached->norm,
                                     .rows.rows = reached->rows_hash,
                                     .held.rows = reached->held_hash};
   struct run_fact facts[MAX_FACTS];

@@ -330,6 +330,7 @@ static void report(const struct find_job *j)
                    "--holdout or --holdout-share, or encode others");
   log_info("all rows of --rows:");
   report_metrics(&j->encoded.metrics, 1);
+  advice_dead(j->encoded.metrics.dead_atoms, j->encoder.k);
   log_info("wrote   %s", j->files.job.place.shown);
   log_info("wrote   %s", j->files.job.more[1].shown);
 }

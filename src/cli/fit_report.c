@@ -79,6 +79,8 @@ void fit_report(struct fit_job *j)
     log_info("all rows of --rows, of which %lld were fitted:", (long long)r->fitted_rows);
   if (j->task.center) j->encoded.metrics.massive = (struct massive_rows){0}; /* told at the start */
   report_metrics(&j->encoded.metrics, 1);
+  advice_dead(j->encoded.metrics.dead_atoms, j->task.k);
+  if (r->end == FIT_SWEEPS) advice_converged(r->sweeps, r->gain, j->task.tolerance);
   log_info("wrote   %s", j->files.job.place.shown);
   log_info("wrote   %s", j->files.job.more[FIT_SUPPORTS].shown);
 }

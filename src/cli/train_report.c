@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/num.h"
+#include "model/advice.h"
 #include "model/split.h"
 
 void train_line_log(struct train_job *j, const struct train_point *p)
@@ -66,5 +67,6 @@ void train_report(const struct train_job *j)
         "%lld rows were held out: what is explained of unseen rows is uncertain, and is best "
         "judged by rows of another source (--holdout)",
         (long long)r->held_rows);
+  advice_dead(j->lines[j->count - 1].dead, j->task.sizes.k);
   log_info("wrote   %s", j->files.job.place.shown);
 }

@@ -18,6 +18,7 @@
 #include "find/renew.h"
 #include "find/sums.h"
 #include "model/access.h"
+#include "model/advice.h"
 #include "seed/mean.h"
 
 enum { LINE_UPDATES = 8 };
@@ -44,7 +45,7 @@ static int mean_find(struct finder *f)
   if (given)
     memcpy(f->mean, given, bytes);
   else if (!start && f->task->center)
-    TRY(mean_compute_warned(f->c, &f->fitted, &f->sink->reading, f->mean));
+    TRY(mean_compute_warned(f->c, &f->fitted, &f->sink->reading, f->mean, NULL));
   else
     f->mean = NULL;
   f->batches.mean = f->mean;
@@ -115,6 +116,7 @@ static int state_open(struct finder *f)
   TRY(mean_find(f));
   TRY(square_find(f));
   TRY(validation_read(f));
+  advice_rows(f->fitted.n, f->plan.k);
   TRY(validation_advise(f));
   f->encoder = (struct found_encoder){.looks = f->task->recipe.end_looks,
                                       .relative = f->task->recipe.relative,

@@ -11,6 +11,7 @@
 #include "fit/start.h"
 #include "fit/sweep.h"
 #include "fit/sweep_end.h"
+#include "model/advice.h"
 #include "seed/mean.h"
 
 enum fit_update fit_update_choose(const struct fit_task *t, idx top_s)
@@ -67,10 +68,11 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   team_spare_set((task->threads + 1) / 2); /* of them read, there is nothing to compute yet */
   TRY(comm_agree(c, fit_sources_open(f)));
   TRY(fit_state_plan(f));
+  if (!task->no_advice) advice_rows(f->fitted.n, task->k);
   if (f->mean && task->no_advice)
     TRY(mean_compute(c, &f->fitted, &sink->reading, f->mean));
   else if (f->mean)
-    TRY(mean_compute_warned(c, &f->fitted, &sink->reading, f->mean));
+    TRY(mean_compute_warned(c, &f->fitted, &sink->reading, f->mean, &f->norm));
   TRY(task->start ? comm_agree(c, fit_start_take(f)) : fit_start_draw(f));
   f->first = f->sweep;
   TRY(fit_start_check(f));
@@ -90,6 +92,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   if (f->stopped) result->end = FIT_STOPPED;
   result->sweeps = f->sweep;
   result->best = f->best;
+  result->gain = fit_gain(f, f->sweep);
   result->phases[FIT_ROUTE] = f->coder.route;
   result->phases[FIT_CODES] = f->coder.codes;
   result->phases[FIT_COPY] = f->coder.copy;

@@ -79,6 +79,7 @@ struct fit_point {
   const struct fit_line *lines; /* [sweep + 1] */
   const float *atoms;           /* [k][d][p] */
   const real *mean;             /* [p]; NULL: rows are not centred */
+  real norm;                    /* of the median row, less it; 0: it is not known */
   uint64_t rows_hash;           /* of the fitted rows in memory (model/identity.h) */
   uint64_t held_hash;           /* of the held-out rows; 0: there are none */
   const real *gram, *target;    /* [k][k], [k][p] (N.20) */
@@ -137,7 +138,8 @@ struct fit_result {
   enum fit_end end;
   gidx sweeps, best;
   gidx fitted_rows, held_rows;
-  idx top_s;        /* atoms a row: no more than there are */
+  real gain; /* of explained variance in the last FIT_PATIENCE passes; NaN: there were fewer */
+  idx top_s; /* atoms a row: no more than there are */
   char device[280]; /* what routes and codes: "cpu avx512", or "cuda" and the GPU's name; known
                      * before the first sweep is shown */
   struct phase phases[FIT_PHASES];

@@ -48,6 +48,7 @@ struct fit {
   struct phase steps_phases[REFIT_PHASES]; /* of update atoms */
   float *table;                            /* [k][d][p] the atoms, as files hold them */
   real *mean;                              /* [p]; NULL: rows are not centred */
+  real norm;                               /* of the median row, less it; 0: it is not known */
   struct atom_step *steps;                 /* [k] */
   unsigned char *dead;                     /* [k] */
   idx *idle;                               /* [k] parts since a row used the atom */

@@ -198,15 +198,20 @@ int fit_sweep_run(struct fit *f)
   return fit_sweep_close(f);
 }
 
+real fit_gain(const struct fit *f, gidx sweep)
+{
+  gidx before = sweep - FIT_PATIENCE * f->parts;
+  const struct fit_line *lines = f->lines;
+  if (before < 0 || sweep % f->parts != 0) return nan_canonical();
+  real best = fit_worth(&lines[fit_best(lines, sweep)]);
+  return isfinite(best) ? best - fit_worth(&lines[fit_best(lines, before)]) : nan_canonical();
+}
+
 /* Does the fit end after this sweep, since too little was gained?  At the end of a pass alone: then
  * every row has had its say equally often. */
 static int is_settled(const struct fit *f, gidx sweep)
 {
-  gidx before = sweep - FIT_PATIENCE * f->parts;
-  const struct fit_line *lines = f->lines;
-  if (before < 0 || sweep % f->parts != 0) return 0;
-  real best = fit_worth(&lines[fit_best(lines, sweep)]);
-  return isfinite(best) && best - fit_worth(&lines[fit_best(lines, before)]) < f->task->tolerance;
+  return fit_gain(f, sweep) < f->task->tolerance;
 }
 
 int fit_start_check(const struct fit *f)

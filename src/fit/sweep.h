@@ -14,6 +14,9 @@ int fit_sweep_run(struct fit *f);
 /* An earlier run's sweeps: would the fit have ended before the last of them?  ERR_INPUT.  Not
  * collective; the same on every rank. */
 int fit_start_check(const struct fit *f);
+/* What the last FIT_PATIENCE passes over the rows gained of explained variance; NaN: they were
+ * fewer, or this is no end of one. */
+real fit_gain(const struct fit *f, gidx sweep);
 /* Does the fit go on?  If not, *end says why.  Not collective; the same on every rank. */
 int fit_goes_on(const struct fit *f, enum fit_end *end);
 

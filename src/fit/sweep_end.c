@@ -112,6 +112,7 @@ static int sweep_show(struct fit *f)
                                      .lines = f->lines,
                                      .atoms = f->table,
                                      .mean = f->mean,
+                                     .norm = f->norm,
                                      .rows_hash = f->state.inputs.rows,
                                      .held_hash = f->judge.hash},
                            .best = f->best,

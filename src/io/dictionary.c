@@ -3,6 +3,7 @@
  * have unit atoms and orthonormal frames. */
 #include "io/dictionary.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,17 @@ static int fitted_read(const struct h5_file *f, const char *name, idx *value)
   return OK;
 }
 
+/* *norm <- that of the median row of the fit; 0 where the file does not say it. */
+static int norm_read(const struct h5_file *f, real *norm)
+{
+  int there;
+  TRY(h5_attribute_exists(f, "/", "median_norm", &there));
+  if (there) TRY(h5_read_real(f, "/", "median_norm", norm));
+  CHECK(!there || (*norm > 0 && isfinite(*norm)), ERR_INPUT, "'%s' says median_norm %g" ANEW,
+        f->path, *norm);
+  return OK;
+}
+
 int dictionary_input_open(struct dictionary_input *f, const char *name)
 {
   *f = (struct dictionary_input){0};
@@ -131,7 +143,8 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
         "'%s' says that codes are nonnegative, and has frames of %lld vectors" ANEW, s->file,
         (long long)d);
   TRY(fitted_read(&s->h5, "rounds", &f->rounds));
-  return fitted_read(&s->h5, "top_s", &f->top_s);
+  TRY(fitted_read(&s->h5, "top_s", &f->top_s));
+  return norm_read(&s->h5, &f->norm);
 }
 
 void dictionary_input_share(struct dictionary_input *f)

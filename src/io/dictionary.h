@@ -20,6 +20,7 @@ struct dictionary_input {
   int nonnegative;           /* the file says that its atoms are for nonnegative codes */
   idx rounds, top_s;         /* of routing that its atoms were fitted with, and atoms a row; 0: it
                               * does not say */
+  real norm;                 /* of the median row of the fit, less the mean; 0: it does not say */
   struct input_array *input; /* owned */
 };
 /* Open a dictionary of shape (K, P) or (K, d, P), d = 1..MAX_FRAME, by name; the default path is

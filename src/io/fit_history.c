@@ -162,6 +162,7 @@ int fit_record_write(struct matrix_output *f, const struct fit_record *record,
   TRY(h5_attribute_long(h5, "/", "best_sweep", record->best));
   TRY(h5_attribute_long(h5, "/", "rounds", record->rounds));
   TRY(h5_attribute_long(h5, "/", "top_s", record->top_s));
+  if (record->norm > 0) TRY(h5_attribute_real(h5, "/", "median_norm", record->norm));
   TRY(identity_write(h5, INPUTS_GROUP, &record->rows));
   return identity_write(h5, HELD_GROUP, &record->held);
 }
@@ -172,6 +173,8 @@ static int record_read(const struct h5_file *f, struct arena *arena, struct fit_
   int there;
   TRY(h5_attribute_exists(f, "/", "best_sweep", &there));
   CHECK(there, ERR_INPUT, "'%s' was not written by fit, so it cannot be resumed", f->path);
+  TRY(h5_attribute_exists(f, "/", "median_norm", &there));
+  if (there) TRY(h5_read_real(f, "/", "median_norm", &record->norm));
   TRY(h5_read_long(f, "/", "sweeps", &record->sweeps));
   TRY(h5_read_long(f, "/", "best_sweep", &record->best));
   TRY(identity_read(f, INPUTS_GROUP, &record->rows));

@@ -56,6 +56,7 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
 struct fit_record {
   gidx sweeps, best;    /* the last sweep, and the best one until then */
   gidx rounds, top_s;   /* of routing, and atoms a row */
+  real norm;            /* of the median fitted row, less the mean; 0: it is not known */
   struct identity rows; /* .rows: the fitted rows that were in memory */
   struct identity held; /* .rows: the held-out ones */
 };

@@ -25,6 +25,49 @@ void advice_top_s(idx top_s, idx k)
   log_warn_named("top-s", "top-s is %d, there are %d atoms: each row gets %d", top_s, k, k);
 }
 
+void advice_rows(gidx rows, idx k)
+{
+  enum { EACH = 10 };
+  if (rows >= (gidx)EACH * k) return;
+  log_warn_named(
+      "few-rows",
+      "%lld rows are %.3g an atom: other rows may be described much worse than these; give %lld "
+      "rows, or `--atoms %lld`",
+      (long long)rows, (double)rows / k, (long long)k * EACH, (long long)imax(1, rows / EACH));
+}
+
+void advice_dead(gidx dead, idx k)
+{
+  if (10 * dead <= k) return;
+  log_warn_named("dead-atoms",
+                 "%lld of %d atoms are in no row: rows or sweeps are too few for so many; give "
+                 "more of them, or fewer --atoms",
+                 (long long)dead, k);
+}
+
+void advice_converged(gidx sweeps, real gain, real tolerance)
+{
+  if (!(gain > tolerance) || isinf(gain) || tolerance == 0) return;
+  log_warn_named("not-converged",
+                 "sweep %lld was the last, and five passes over the rows still gained %.3g of "
+                 "explained variance, --tolerance is %g: give more --sweeps, and --resume",
+                 (long long)sweeps, gain, tolerance);
+}
+
+void advice_scale(const struct metrics *m, real fitted, const char *atoms)
+{
+  enum { LEAST_ROWS = 10 }; /* of fewer the median may be that of first tokens */
+  static const real FAR = 3;
+  real times = m->massive.median / fitted;
+  int is_known = fitted > 0 && m->massive.median > 0 && m->massive.all >= LEAST_ROWS;
+  if (!is_known || (times < FAR && 1 / times < FAR)) return;
+  log_warn_named(
+      "scale",
+      "the median norm of these rows is %.3g, and that of the rows of '%s' was %.3g, each less its "
+      "mean: are they of the same layer, and scaled as those were?",
+      m->massive.median, atoms, fitted);
+}
+
 void advice_explained(real explained, const char *what)
 {
   if (!(explained < 0)) return;
@@ -44,11 +87,29 @@ static void varying_advise(const struct metrics *m, const char *what)
            what);
 }
 
+/* Atoms that fire in half of the rows, where the average one is in less than a tenth of them: with
+ * more atoms a row than that they need not mean anything. */
+static void dense_advise(const struct metrics *m, const char *what)
+{
+  gidx dense = 0, all = 0;
+  for (idx a = 0; m->density && a < m->k; a++) {
+    dense += m->density[a] > m->n / 2;
+    all += m->density[a];
+  }
+  if (100 * dense <= m->k || 10 * (real)all > (real)m->n * m->k) return;
+  log_warn_named(
+      "dense-atoms",
+      "%lld of %d atoms are in more than half of %s: they say little of any row, and often carry "
+      "a mean or a massive direction; leave out massive rows by `--max-norm 8` of fit and train",
+      (long long)dense, m->k, what);
+}
+
 void advice_metrics(const struct metrics *m, const char *what)
 {
   norms_warn(&m->massive, what);
   advice_explained(m->explained_variance, what);
   varying_advise(m, what);
+  dense_advise(m, what);
 }
 
 void advice_mean(const struct metrics *m, const char *atoms, const char *advice)

@@ -15,6 +15,20 @@ void advice_shape(const struct row_source *rows);
 /* Fewer atoms than a row is to have? */
 void advice_top_s(idx top_s, idx k);
 
+/* Are so many rows fewer than ten for each atom that is learned from them? */
+void advice_rows(gidx rows, idx k);
+
+/* Of atoms that were learned from rows: is more than a tenth of them in none? */
+void advice_dead(gidx dead, idx k);
+
+/* Of a fit that ended with its last sweep: did it still gain `gain` of explained variance, more
+ * than the tolerance?  NaN: it is not known. */
+void advice_converged(gidx sweeps, real gain, real tolerance);
+
+/* Of rows that are described by the atoms of a file, whose rows had the median norm `fitted`, 0: it
+ * does not say: is theirs another by a factor of three? */
+void advice_scale(const struct metrics *m, real fitted, const char *atoms);
+
 /* Is the explained variance of rows, such as "the unseen rows", below 0?  NaN: it is not known. */
 void advice_explained(real explained, const char *what);
 

@@ -126,7 +126,9 @@ struct massive_rows norms_massive(const struct norms *n)
 {
   struct massive_rows m = {0};
   int octaves = 2 * 3, first = median_bin(n) + octaves * NORM_PARTS; /* MASSIVE_NORM squared */
+  real bound = norms_bound(n, 1);
   for (int b = 0; b < NORM_BINS; b++) m.all += n->count[b];
+  if (isfinite(bound)) m.median = sqrt(bound);
   if (first >= NORM_BINS) return m;
   for (int b = first; b < NORM_BINS; b++) m.rows += n->count[b];
   m.share = m.rows ? sum_from(n, first) / norms_total(n) : 0;

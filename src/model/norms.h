@@ -36,10 +36,10 @@ int norms_unpack(struct norms *n, const gidx *packed, gidx used);
 real norms_total(const struct norms *n);
 
 /* Rows of at least MASSIVE_NORM times the norm of the median row of those that are not zero, and
- * their share of all squares. */
+ * their share of all squares; that norm, of the least row of its bin, 0: all rows are zero. */
 struct massive_rows {
   gidx rows, all;
-  real share;
+  real share, median;
 };
 struct massive_rows norms_massive(const struct norms *n);
 

@@ -149,7 +149,8 @@ int rows_finite(struct comm *c, const struct row_source *rows)
   return comm_agree(c, status);
 }
 
-static int mean_make(struct comm *c, struct mean_work *w, struct arena *arena, real *mean)
+static int mean_make(struct comm *c, struct mean_work *w, struct arena *arena, real *mean,
+                     real *norm)
 {
   const struct row_source *rows = w->rows;
   double begun = log_seconds();
@@ -164,6 +165,7 @@ static int mean_make(struct comm *c, struct mean_work *w, struct arena *arena, r
   TRY(comm_sum(c, w->norms->sum, NORM_BINS));
   const struct massive_rows massive = norms_massive(w->norms);
   norms_warn(&massive, "these rows");
+  if (norm) *norm = massive.median;
   return OK;
 }
 
@@ -172,18 +174,18 @@ int mean_compute(struct comm *c, const struct row_source *rows, const struct sto
 {
   struct arena arena = {0};
   struct mean_work work = {.rows = rows, .stops = stops};
-  int status = mean_make(c, &work, &arena, mean);
+  int status = mean_make(c, &work, &arena, mean, NULL);
   arena_free(&arena);
   return status;
 }
 
 int mean_compute_warned(struct comm *c, const struct row_source *rows, const struct stops *stops,
-                        real *mean)
+                        real *mean, real *norm)
 {
   struct arena arena = {0};
   struct mean_work work = {.rows = rows, .stops = stops};
   int status = comm_agree(c, arena_alloc(&arena, &work.norms, 1, sizeof *work.norms));
-  if (!status) status = mean_make(c, &work, &arena, mean);
+  if (!status) status = mean_make(c, &work, &arena, mean, norm);
   arena_free(&arena);
   return status;
 }

@@ -20,9 +20,10 @@
  * rows must be the same rows on every rank.  ERR_INPUT names the lowest row that is not finite. */
 int mean_compute(struct comm *c, const struct row_source *rows, const struct stops *stops,
                  real *mean);
-/* The same, with a warning where a few of the rows, less k, are massive (model/norms.h). */
+/* The same, with a warning where a few of the rows, less k, are massive (model/norms.h); *norm,
+ * unless NULL <- the norm of the median one. */
 int mean_compute_warned(struct comm *c, const struct row_source *rows, const struct stops *stops,
-                        real *mean);
+                        real *mean, real *norm);
 
 /* Read every row once and check that it is finite, as above, where no mean is wanted: a seed draws
  * a few rows, but none of a file that no later command takes.  Collective. */

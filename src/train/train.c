@@ -15,6 +15,7 @@
 #include "device/tensor.h"
 #include "device/train.h"
 #include "device/triad.h"
+#include "model/advice.h"
 #include "model/split.h"
 #include "seed/mean.h"
 #include "train/batches.h"
@@ -93,10 +94,7 @@ static int sizes_find(struct train *j)
   if (j->c->rank == 0 && j->sizes.s < t->sizes.s && !(t->sizes.l0 > 0))
     log_warn_named("top-s", "top-s is %d, there are %d atoms: each row gets %d", t->sizes.s,
                    t->sizes.k, t->sizes.k);
-  if (j->c->rank == 0 && j->fitted.n < t->sizes.k)
-    log_warn("%lld rows are fitted, fewer than %d atoms: they can be learned by heart; lower "
-             "--atoms, or give more rows",
-             (long long)j->fitted.n, t->sizes.k);
+  advice_rows(j->fitted.n, t->sizes.k);
   if (!j->sizes.dead_rows) j->sizes.dead_rows = j->fitted.n;
   j->result->steps_each = j->steps_each;
   j->result->fitted_rows = j->fitted.n;
@@ -243,7 +241,7 @@ static int mean_find(struct train *j)
   if (given)
     memcpy(j->mean, given, bytes);
   else if (!t->atoms && !t->start && t->center)
-    TRY(mean_compute_warned(j->c, &j->fitted, &j->sink->reading, j->mean));
+    TRY(mean_compute_warned(j->c, &j->fitted, &j->sink->reading, j->mean, NULL));
   else
     j->mean = NULL;
   if (!j->sizes.learns_offset) j->described = j->mean;

@@ -7,15 +7,16 @@ from .check import selftest
 from .dictionary import CSR, Dictionary, Encoder
 from .errors import Error, InputError
 from .features import Features
-from .job import (FewHeldOut, Interrupted, MassiveRows, Minibatch, NegativeVariance, NoMean, TopS,
-                  Transposed, Warning)
+from .job import (DeadAtoms, DenseAtoms, FewHeldOut, FewRows, Interrupted, MassiveRows, Minibatch,
+                  NegativeVariance, NoMean, NotConverged, Scale, TopS, Transposed, Warning)
 from .results import Run, explained_variance
 
 __version__ = "0.1.0"
-__all__ = ["CSR", "Dictionary", "Encoder", "Error", "Features", "FewHeldOut", "InputError",
-           "Interrupted", "MassiveRows", "Minibatch", "NegativeVariance", "NoMean", "Run", "TopS",
-           "Transposed", "Warning", "encode", "evaluate", "explained_variance", "fit", "open",
-           "refit", "selftest", "train"]
+__all__ = ["CSR", "DeadAtoms", "DenseAtoms", "Dictionary", "Encoder", "Error", "Features",
+           "FewHeldOut", "FewRows", "InputError", "Interrupted", "MassiveRows", "Minibatch",
+           "NegativeVariance", "NoMean", "NotConverged", "Run", "Scale", "TopS", "Transposed",
+           "Warning", "encode", "evaluate", "explained_variance", "fit", "open", "refit",
+           "selftest", "train"]
 
 
 def open(path, check=False):  # as in h5py.File, tarfile.open and others; hides none that is needed

@@ -61,8 +61,30 @@ class Minibatch(Warning):
     """Rows do not fit in memory: atoms depend on the part that is held."""
 
 
+class FewRows(Warning):
+    """Fewer than ten rows for each atom that is learned."""
+
+
+class Scale(Warning):
+    """Rows have other norms than those that the dictionary was fitted to."""
+
+
+class DeadAtoms(Warning):
+    """More than a tenth of the atoms that were learned are in no row."""
+
+
+class DenseAtoms(Warning):
+    """More than a hundredth of the atoms are in more than half of the rows."""
+
+
+class NotConverged(Warning):
+    """The sweeps of a fit ended while it gained more than its tolerance."""
+
+
 KINDS = {"massive-rows": MassiveRows, "transposed": Transposed, "top-s": TopS, "no-mean": NoMean,
-         "negative-variance": NegativeVariance, "few-held-out": FewHeldOut, "minibatch": Minibatch}
+         "negative-variance": NegativeVariance, "few-held-out": FewHeldOut, "minibatch": Minibatch,
+         "few-rows": FewRows, "scale": Scale, "dead-atoms": DeadAtoms, "dense-atoms": DenseAtoms,
+         "not-converged": NotConverged}
 
 
 class Interrupted(KeyboardInterrupt):
