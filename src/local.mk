@@ -251,7 +251,8 @@ libsagitta_a_SOURCES += \
   %D%/encode/statistics.h %D%/encode/statistics.c
 
 # net: messages between this process and its clients; nothing else uses zmq.h
-libsagitta_a_SOURCES += %D%/net/net.h %D%/net/net.c %D%/net/address.h %D%/net/address.c
+libsagitta_a_SOURCES += %D%/net/net.h %D%/net/net.c %D%/net/address.h %D%/net/address.c \
+  %D%/net/unread.h %D%/net/unread.c %D%/net/connections.h %D%/net/connections.c
 
 # serve: rows of clients in, their codes out
 libsagitta_a_SOURCES += \

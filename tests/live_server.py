@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+
 from jobs import environment
 from tap import SAGITTA, SOURCE, peer_missing_all, sagitta, skip_all
 
@@ -28,13 +30,18 @@ def need_zmq():
     return importlib.import_module("sagitta.live")
 
 
+NOBODY = 65534
+
+
 class Served:
-    def __init__(self, folder, *words, threads=1):
+    """before: words of a command that starts it."""
+
+    def __init__(self, folder, *words, threads=1, before=()):
         self.path, self.ready = f"{folder}/live", f"{folder}/ready.json"
         with contextlib.suppress(FileNotFoundError):
             os.remove(self.ready)
         self.job = subprocess.Popen(
-            [SAGITTA, "serve", "--listen", self.path, "--ready", self.ready, "--threads",
+            [*before, SAGITTA, "serve", "--listen", self.path, "--ready", self.ready, "--threads",
              str(threads), *map(str, words)], text=True, stderr=subprocess.PIPE,
             stdout=subprocess.PIPE, env=environment())
         end = time.time() + 60
@@ -71,3 +78,49 @@ def raw_connect(path):
     """Can this process open the socket at a path?"""
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(path)
+
+
+CONNECT = "import os, sys, live_server\nos.setuid(int(sys.argv[2]))\n" \
+          "live_server.raw_connect(sys.argv[1])"
+
+
+def connects(path, user):
+    """Can a user, and what does it say?"""
+    done = subprocess.run([sys.executable, "-c", CONNECT, path, str(user)], text=True,
+                          capture_output=True, cwd=os.path.dirname(os.path.abspath(__file__)))
+    return done.returncode == 0, done.stderr
+
+
+class Raw:
+    """A client that sends what it likes."""
+
+    def __init__(self, path, waiting=0):
+        import zmq
+        self.context = zmq.Context()
+        self.socket = self.context.socket(zmq.DEALER)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.setsockopt(zmq.SNDHWM, 0)
+        self.socket.setsockopt(zmq.RCVHWM, waiting)
+        self.socket.connect("ipc://" + path)
+
+    def ask(self, *frames, seconds=20):
+        """(kind, number, flags, text) of the reply; None: there was none."""
+        self.socket.send_multipart(frames)
+        if not self.socket.poll(1000 * seconds):
+            return None
+        data = self.socket.recv()
+        h = importlib.import_module("sagitta.live").HEADER.unpack(data[:64])
+        return h[2], h[3], h[8], data[64:].decode(errors="replace")
+
+    def close(self):
+        self.socket.close()
+        self.context.term()
+
+
+def message_of(columns, kind=2, rows=1, said=None, magic=0x564c4753, version=1, number=77, type=1,
+               bulk=0, flags=0, top=0, deadline=0, values=None, bytes=None):
+    """A message with this header; said: the columns that it says, where these are others."""
+    content = np.ones((rows, columns), "f4").tobytes() if values is None else values
+    return importlib.import_module("sagitta.live").HEADER.pack(
+        magic, version, kind, number, rows, said or columns, type, bulk, flags, top, deadline, 0,
+        len(content) if bytes is None else bytes, 0) + content

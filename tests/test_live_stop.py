@@ -12,11 +12,11 @@ import time
 import numpy as np
 
 from jobs import environment
-from live_server import Served, need_zmq
+from live_server import NOBODY, Served, connects, need_zmq
 from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
 
 live = need_zmq()
-P, LONG, NOBODY = 20, 150000, 65534
+P, LONG = 20, 150000
 
 
 def begun(server):
@@ -99,16 +99,6 @@ def check_kill(folder, words):
         ok(False, "nobody is there, and it connects")
     except live.Error as error:
         ok("no server answers" in str(error), f"nobody is there: {error}")
-
-
-CONNECT = "import os, sys, live_server\nos.setuid(int(sys.argv[2]))\n" \
-          "live_server.raw_connect(sys.argv[1])"
-
-
-def connects(path, user):
-    done = subprocess.run([sys.executable, "-c", CONNECT, path, str(user)], text=True,
-                          capture_output=True, cwd=os.path.dirname(os.path.abspath(__file__)))
-    return done.returncode == 0, done.stderr
 
 
 @claim("another user cannot connect, wherever the socket is")

@@ -138,10 +138,11 @@ gidx proc_pids(const char *root)
   return most < 0x1p62 ? (gidx)most : -1;
 }
 
-void proc_files_allow(void)
+gidx proc_files_allow(void)
 {
   struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return 0;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_max > INT32_MAX ? INT32_MAX : (gidx)limit.rlim_max;
 }

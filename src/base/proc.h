@@ -24,7 +24,8 @@ gidx proc_memory(const char *root);
 /* Processes and threads that the groups may have, of version 2 and of version 1; -1: no limit. */
 gidx proc_pids(const char *root);
 
-/* Let the process open as many files as it may ask for, in the place of what it was given. */
-void proc_files_allow(void);
+/* Let the process open as many files as it may ask for, in the place of what it was given; returns
+ * how many. */
+gidx proc_files_allow(void);
 
 #endif

@@ -26,7 +26,7 @@ struct serve_options {
   const char *dictionary, *codes, *listen, *ready, *policy, *cpu_variant, *filter;
   int normalize;
   idx top_s, rounds, threads;
-  idx live_rows, bulk_rows, credit, queue_mib;
+  idx live_rows, bulk_rows, credit, queue_mib, unread_mib;
   idx step_rows, quantum, budget, target, job_cap;
   real rho, target_ms, linger_ms, drain_seconds, max_seconds;
 };
@@ -76,6 +76,10 @@ static const struct option_row client_rows[] = {
      .effect = OPTION_RUN},
     {"queue-mib", OPTION_INT, AT(queue_mib), "256", 1, 1 << 20, NULL, "MIB",
      "rows of all clients that may wait; more are refused as busy", .effect = OPTION_RUN},
+    {"unread-mib", OPTION_INT, AT(unread_mib), "64", 1, 1 << 20, NULL, "MIB",
+     "replies to a client that it has not read, or that are to come, and four times as many of all "
+     "clients; more requests are refused as busy",
+     .effect = OPTION_RUN},
 };
 
 static const struct option_row step_rows[] = {
@@ -291,6 +295,7 @@ static int task_fill(struct serve_state *s, const struct serve_options *o)
                                 .bulk_rows = o->bulk_rows,
                                 .credit = o->credit,
                                 .queue_bytes = (gidx)o->queue_mib << 20,
+                                .unread_bytes = (gidx)o->unread_mib << 20,
                                 .path = s->path,
                                 .ready = ready,
                                 .self = s,

@@ -10,14 +10,14 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
-#include "base/proc.h"
 #include "base/status.h"
 #include "config.h"
+#include "net/connections.h"
 
 #ifdef HAVE_ZMQ
 #include <zmq.h>
 
-enum { RECEIVED = 16, LINGER = 1000 }; /* messages of one client that wait; ms */
+enum { LINGER = 1000 }; /* ms */
 
 struct net {
   void *context, *socket;
@@ -55,7 +55,6 @@ static int socket_bind(struct net *net, const char *path)
 int net_open(struct net **net, const struct net_options *options)
 {
   TRY(struct_alloc(net, sizeof **net));
-  proc_files_allow(); /* a client takes one, and the library aborts where there is none */
   struct net *n = *net;
   zmq_msg_init(&n->received);
   n->context = zmq_ctx_new();
@@ -63,9 +62,11 @@ int net_open(struct net **net, const struct net_options *options)
   CHECK(n->socket, ERR_MEMORY, "cannot make a socket: %s", zmq_strerror(errno));
   int64_t most = options->message_bytes;
   TRY_ZMQ(zmq_setsockopt(n->socket, ZMQ_MAXMSGSIZE, &most, sizeof most), "cannot limit messages");
-  TRY(number_set(n, ZMQ_RCVHWM, RECEIVED));
+  TRY(number_set(n, ZMQ_RCVHWM, options->requests));
   TRY(number_set(n, ZMQ_SNDHWM, options->replies));
   TRY(number_set(n, ZMQ_LINGER, LINGER));
+  TRY(number_set(n, ZMQ_ROUTER_MANDATORY, 1)); /* a reply that is lost is told */
+  connections_limit();
   return socket_bind(n, options->path);
 }
 
@@ -81,7 +82,7 @@ void net_close(struct net *net)
 int net_wait(struct net *net, int wake, int milliseconds)
 {
   zmq_pollitem_t items[] = {{net->socket, -1, ZMQ_POLLIN, 0}, {NULL, wake, ZMQ_POLLIN, 0}};
-  int got = zmq_poll(items, 2, milliseconds);
+  int got = zmq_poll(items, LENGTH(items), milliseconds);
   if (got < 0 && errno != EINTR) TRY_ZMQ(got, "cannot wait for clients");
   return OK;
 }
@@ -129,27 +130,49 @@ int net_receive(struct net *net, struct net_message *message, int *is_there)
   return OK;
 }
 
-static void data_free(void *data, void *unused)
+/* What the transport has to free. */
+struct sent {
+  struct unread *unread;
+  gidx bytes;
+};
+
+/* Called by any thread, when a message has left or is lost. */
+static void data_free(void *data, void *hint)
 {
-  (void)unused;
+  struct sent *sent = hint;
+  if (sent && sent->unread) unread_remove(sent->unread, sent->bytes);
+  free(sent);
   free(data);
 }
 
-/* Nothing waits: EAGAIN and EHOSTUNREACH are a reply that is lost. */
-int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes)
+/* A message that counts as unread. */
+static int message_begin(zmq_msg_t *message, void *data, size_t bytes, struct unread *unread)
 {
-  zmq_msg_t message;
-  int got;
-  if (zmq_msg_init_data(&message, data, bytes, data_free, NULL) < 0) {
+  struct sent *sent = malloc(sizeof *sent);
+  if (!sent || zmq_msg_init_data(message, data, bytes, data_free, sent) < 0) {
+    free(sent);
     free(data);
     FAIL(ERR_MEMORY, "cannot allocate a reply");
   }
+  *sent = (struct sent){unread, (gidx)bytes};
+  if (unread) unread_add(unread, (gidx)bytes);
+  return OK;
+}
+
+/* Nothing waits: EAGAIN and EHOSTUNREACH are a reply that is lost. */
+int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes,
+             struct unread *unread, int *is_lost)
+{
+  zmq_msg_t message;
+  int got;
+  TRY(message_begin(&message, data, bytes, unread));
   do got = zmq_send(net->socket, peer->name, peer->bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT);
   while (got < 0 && errno == EINTR);
   if (got >= 0) do
       got = zmq_msg_send(&message, net->socket, ZMQ_DONTWAIT);
     while (got < 0 && errno == EINTR);
   int error = errno;
+  *is_lost = got < 0;
   if (got < 0) zmq_msg_close(&message);
   if (got < 0 && error != EAGAIN && error != EHOSTUNREACH) {
     errno = error;
@@ -191,9 +214,10 @@ int net_receive(struct net *net, struct net_message *message, int *is_there)
   return net_check();
 }
 
-int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes)
+int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes,
+             struct unread *unread, int *is_lost)
 {
-  (void)net, (void)peer, (void)data, (void)bytes;
+  (void)net, (void)peer, (void)data, (void)bytes, (void)unread, (void)is_lost;
   return net_check();
 }
 

@@ -3,18 +3,21 @@
  *
  * Floor: net, above base; the only user of zmq.h.  One thread at a time uses a struct net.
  *
- * A client that does not read loses replies beyond a limit, and nobody waits for it.  A build
- * without ZeroMQ has net_check() alone, which says how to get it. */
+ * A client that does not read loses replies beyond a limit, and nobody waits for it.  Connections
+ * leave some descriptors to the program (connections.h).  A build without ZeroMQ has net_check()
+ * alone, which says how to get it. */
 #ifndef NET_NET_H
 #define NET_NET_H
 
 #include "base/types.h"
+#include "net/unread.h"
 
 struct net; /* net.c */
 
 struct net_options {
   const char *path;   /* of a socket in the file system; borrowed */
-  gidx message_bytes; /* of a message that is received at most */
+  gidx message_bytes; /* of a message that is received at most; a longer one ends its connection */
+  int requests;       /* of one client that wait to be received at most */
   int replies;        /* that wait for one client at most */
 };
 
@@ -47,8 +50,10 @@ int net_wait(struct net *net, int wake, int milliseconds);
 /* The next message, if there is one: *is_there.  Never waits. */
 int net_receive(struct net *net, struct net_message *message, int *is_there);
 
-/* Send data[bytes], of malloc(), which are freed then.  A client that is gone, or that has too many
- * replies waiting, loses it. */
-int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes);
+/* Send data[bytes], of malloc(), which are freed then, and count in `unread` until the client has
+ * taken them, unless that is NULL.  *is_lost <- 1: the client is gone, or too many replies wait for
+ * it. */
+int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes,
+             struct unread *unread, int *is_lost);
 
 #endif

@@ -9,15 +9,19 @@
 
 int clients_init(struct clients *c)
 {
-  *c = (struct clients){.all = calloc(MAX_CLIENTS, sizeof *c->all)};
-  CHECK(c->all, ERR_MEMORY, "cannot allocate %d clients", MAX_CLIENTS);
+  *c = (struct clients){.all = calloc(MAX_CLIENTS, sizeof *c->all), .unread = unread_make(NULL)};
+  CHECK(c->all && c->unread, ERR_MEMORY, "cannot allocate %d clients", MAX_CLIENTS);
   return OK;
 }
 
 void clients_free(struct clients *c)
 {
-  for (int i = 0; i < c->count; i++) free(c->all[i].watched);
+  for (int i = 0; i < c->count; i++) {
+    free(c->all[i].watched);
+    unread_free(c->all[i].unread);
+  }
   free(c->all);
+  unread_free(c->unread);
   *c = (struct clients){0};
 }
 
@@ -34,10 +38,12 @@ struct client *clients_known(struct clients *c, const struct net_peer *peer)
 static struct client *client_room(struct clients *c)
 {
   struct client *oldest = NULL;
-  if (c->count < MAX_CLIENTS) return &c->all[c->count++];
+  if (c->count < MAX_CLIENTS) return &c->all[c->count];
   for (int i = 0; i < c->count; i++) {
     struct client *one = &c->all[i];
-    if (one->waiting == 0 && (!oldest || one->heard < oldest->heard)) oldest = one;
+    if (one->waiting == 0 && unread_replies(one->unread) == 0 &&
+        (!oldest || one->heard < oldest->heard))
+      oldest = one;
   }
   return oldest;
 }
@@ -48,9 +54,12 @@ struct client *clients_find(struct clients *c, const struct net_peer *peer)
   c->messages++;
   if (!one) {
     one = client_room(c);
-    if (!one) return NULL;
+    struct unread *unread = one ? unread_make(c->unread) : NULL;
+    if (!unread) return NULL;
+    c->count += one == &c->all[c->count];
     free(one->watched);
-    *one = (struct client){.peer = *peer};
+    unread_free(one->unread);
+    *one = (struct client){.peer = *peer, .unread = unread};
   }
   one->heard = c->messages;
   return one;

@@ -27,6 +27,18 @@ static int messages_receive(struct front *f)
   return OK;
 }
 
+int front_send(struct front *f, const struct net_peer *peer, void *data, size_t bytes,
+               struct unread *unread)
+{
+  int is_lost = 0;
+  TRY(net_send(f->net, peer, data, bytes, unread, &is_lost));
+  if (!is_lost) return OK;
+  pthread_mutex_lock(&f->lock);
+  f->counts.lost++;
+  pthread_mutex_unlock(&f->lock);
+  return OK;
+}
+
 /* What is done is taken at once, so that the lock is not kept while it is sent. */
 static int replies_send(struct front *f)
 {
@@ -39,9 +51,10 @@ static int replies_send(struct front *f)
     struct client *client = clients_known(&f->clients, &r->peer);
     size_t bytes;
     unsigned char *data = request_reply(r, r->header.step, &bytes);
-    if (client) client->waiting--;
+    if (client) client->waiting--, client->owed -= r->reply_bytes;
+    f->owed -= r->reply_bytes;
     front_count(f, r);
-    if (data) TRY(net_send(f->net, &r->peer, data, bytes));
+    if (data) TRY(front_send(f, &r->peer, data, bytes, client ? client->unread : NULL));
     request_free(r);
   }
   return OK;

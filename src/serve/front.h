@@ -18,6 +18,7 @@ struct serve_counts {
   gidx steps, live_rows, bulk_rows;  /* computed */
   gidx live, bulk;                   /* requests with results */
   gidx refused[ERROR_CANCELLED + 1]; /* by code */
+  gidx lost;                         /* replies, of clients that do not read */
 };
 
 enum { LATENCIES = 1024 };
@@ -27,6 +28,8 @@ struct front {
   struct message_limits limits;
   int credit;       /* requests of a client that may wait */
   gidx queue_bytes; /* of requests that wait at most */
+  gidx
+      unread_bytes; /* of replies to a client that are to come, or that it has not taken, at most */
   char hello[1024]; /* JSON: what a client is told first */
   struct net_options net_options;
   /* Shared, under the lock. */
@@ -44,6 +47,7 @@ struct front {
   /* Of the thread. */
   struct net *net;
   struct clients clients;
+  gidx owed; /* bytes of replies that are to come */
   struct worker worker;
   int wake; /* eventfd */
   uint64_t begun;
@@ -57,6 +61,10 @@ void front_free(struct front *f);
 
 /* Wait for a request, some milliseconds at most.  The status is that of the thread. */
 int front_wait(struct front *f, int milliseconds);
+
+/* Send a reply of malloc(), which counts in `unread` until it is taken.  Of the thread. */
+int front_send(struct front *f, const struct net_peer *peer, void *data, size_t bytes,
+               struct unread *unread);
 
 /* These requests, which are in no queue, are done: they are answered. */
 void front_answer(struct front *f, struct request_queue *done, uint64_t step);

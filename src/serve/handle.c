@@ -16,7 +16,7 @@ static int reply_send(struct front *f, const struct net_peer *peer, const struct
                       const void *content, size_t bytes)
 {
   unsigned char *data = message_make(h, content, bytes);
-  return data ? net_send(f->net, peer, data, HEADER_BYTES + bytes) : OK;
+  return data ? front_send(f, peer, data, HEADER_BYTES + bytes, NULL) : OK;
 }
 
 static int error_send(struct front *f, const struct net_peer *peer, const struct header *h,
@@ -97,8 +97,18 @@ static int request_read(const struct client *client, const struct header *h,
   return status ? status : ERR_MEMORY;
 }
 
-/* Why a request cannot be taken now; NULL: it can. */
-static const char *refusal(struct front *f, const struct client *client, gidx bytes,
+/* Do replies to a client that does not read take too much memory, or those to all? */
+static int is_unread(const struct front *f, const struct client *client, gidx reply)
+{
+  enum { CLIENTS = 4 }; /* that may have as much as one may */
+  gidx own = client->owed + unread_bytes(client->unread);
+  gidx all = f->owed + unread_bytes(f->clients.unread);
+  if (own == 0) return 0; /* one may always be asked for */
+  return own + reply > f->unread_bytes || all + reply > CLIENTS * f->unread_bytes;
+}
+
+/* Why a request of so many bytes, as its reply is, cannot be taken now; NULL: it can. */
+static const char *refusal(struct front *f, const struct client *client, gidx bytes, gidx reply,
                            enum error_code *code)
 {
   pthread_mutex_lock(&f->lock);
@@ -106,9 +116,10 @@ static const char *refusal(struct front *f, const struct client *client, gidx by
   pthread_mutex_unlock(&f->lock);
   *code = is_closing ? ERROR_CLOSING : ERROR_BUSY;
   if (is_closing) return closing_text;
-  if (!client) return "there are too many clients: try again later";
-  if (client->waiting >= f->credit)
+  if (client->waiting + unread_replies(client->unread) >= f->credit)
     return "too many requests of this client wait: read replies first";
+  if (is_unread(f, client, reply))
+    return "too many bytes of replies wait to be read: read those of this client first";
   return is_full ? "too many rows wait: try again later" : NULL;
 }
 
@@ -133,7 +144,10 @@ static int encode(struct front *f, struct client *client, const struct header *h
 {
   struct request *r = NULL;
   enum error_code code;
-  const char *why = refusal(f, client, (gidx)h->rows * h->columns * (gidx)sizeof(float), &code);
+  int is_watched = (h->flags & FLAG_WATCHED) != 0;
+  gidx bytes = (gidx)h->rows * h->columns * (gidx)sizeof(float);
+  gidx reply = reply_bytes(h, is_watched ? client->n_watched : -1, &f->limits);
+  const char *why = refusal(f, client, bytes, reply, &code);
   if (why) return error_send(f, &client->peer, h, code, why);
   int status = request_read(client, h, data, &r);
   if (status == ERR_MEMORY) {
@@ -141,8 +155,11 @@ static int encode(struct front *f, struct client *client, const struct header *h
     return error_send(f, &client->peer, h, ERROR_BUSY, "memory is short: try again later");
   }
   TRY(status);
+  r->reply_bytes = reply;
   if (request_add(f, r)) {
     client->waiting++;
+    client->owed += reply;
+    f->owed += reply;
     return OK;
   }
   request_free(r);

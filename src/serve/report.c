@@ -82,6 +82,11 @@ void front_json(struct front *f, struct json *j)
   json_long(j, "bulk_rows", s.bulk_rows);
   json_long(j, "bytes", s.bytes);
   json_end(j);
+  json_object(j, "unread");
+  json_long(j, "replies", unread_replies(f->clients.unread));
+  json_long(j, "bytes", unread_bytes(f->clients.unread));
+  json_long(j, "lost", s.counts.lost);
+  json_end(j);
   json_object(j, "live_milliseconds");
   json_long(j, "requests", s.n);
   json_real(j, "p50", percentile(s.sorted, s.n, 0.5));

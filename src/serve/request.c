@@ -46,20 +46,30 @@ gidx request_bytes(const struct request *r)
   return (gidx)r->header.rows * r->header.columns * (gidx)sizeof(float);
 }
 
+/* Entries of a row in the reply. */
+static idx width_of(const struct header *h, idx n_watched, const struct message_limits *m)
+{
+  idx most = n_watched < 0 ? m->s : (idx)imin(n_watched, m->s);
+  return h->top ? (idx)imin(h->top, most) : most;
+}
+
+gidx reply_bytes(const struct header *h, idx n_watched, const struct message_limits *m)
+{
+  gidx n = h->rows, entries = n * width_of(h, n_watched, m);
+  gidx arrays = 1 + (m->has_codes ? m->d : 0) + (h->flags & FLAG_SCORES ? 1 : 0);
+  return HEADER_BYTES + 4 * (n + entries * arrays);
+}
+
 /* Where the arrays of a reply begin. */
 struct arrays {
   idx *count, *atom;
   float *code, *score;
-  gidx bytes;
 };
 
 static struct arrays arrays_of(const struct request *r, const struct message_limits *m)
 {
   gidx n = r->header.rows, entries = n * r->width, codes = m->has_codes ? entries * m->d : 0;
-  gidx scores = r->header.flags & FLAG_SCORES ? entries : 0;
-  struct arrays a = {.bytes = 4 * (n + entries + codes + scores)};
-  if (!r->reply) return a;
-  a.count = (idx *)(r->reply + HEADER_BYTES);
+  struct arrays a = {.count = (idx *)(r->reply + HEADER_BYTES)};
   a.atom = a.count + n;
   a.code = (float *)(a.atom + entries);
   a.score = a.code + codes;
@@ -68,9 +78,9 @@ static struct arrays arrays_of(const struct request *r, const struct message_lim
 
 int request_begin(struct request *r, const struct message_limits *m)
 {
-  idx most = r->watched ? (idx)imin(r->n_watched, m->s) : m->s;
-  r->width = r->header.top ? (idx)imin(r->header.top, most) : most;
-  size_t bytes = (size_t)arrays_of(r, m).bytes;
+  idx n_watched = r->watched ? r->n_watched : -1;
+  r->width = width_of(&r->header, n_watched, m);
+  size_t bytes = (size_t)reply_bytes(&r->header, n_watched, m) - HEADER_BYTES;
   r->reply = message_make(&r->header, NULL, bytes);
   CHECK(r->reply, ERR_MEMORY, "cannot allocate a reply of %zu bytes", bytes);
   return OK;

@@ -18,8 +18,9 @@ struct request {
   idx *watched;         /* [n_watched] ascending; NULL: all atoms */
   unsigned char *reply; /* header and arrays */
   idx n_watched;
-  idx width; /* entries of a row in the reply, w */
-  gidx done; /* rows that have results */
+  idx width;        /* entries of a row in the reply, w */
+  gidx done;        /* rows that have results */
+  gidx reply_bytes; /* of the reply */
   int is_cancelled;
   enum error_code error; /* 0: none */
   char text[160];        /* of the error */
@@ -27,6 +28,10 @@ struct request {
 
 /* ns of a clock that goes on evenly. */
 uint64_t clock_ns(void);
+
+/* Bytes of the reply to an encode request, of whose atoms n_watched alone are wanted, or all where
+ * that is -1. */
+gidx reply_bytes(const struct header *h, idx n_watched, const struct message_limits *limits);
 
 /* A request of these rows, which are the struct's then, and so is watched; NULL where there is no
  * memory. */

@@ -86,10 +86,24 @@ static int hello_write(struct serve *s)
   json_long(&j, "bulk_rows", m->bulk_rows);
   json_long(&j, "credit", f->credit);
   json_long(&j, "queue_bytes", f->queue_bytes);
+  json_long(&j, "unread_bytes", f->unread_bytes);
   json_text(&j, "dictionary_hash", hash);
   json_end(&j);
   fclose(j.out);
   return OK;
+}
+
+/* A message that is too long is received, so that its client can be told, and so are several of
+ * one client, but only where they are small. */
+static struct net_options net_options_of(const struct serve_task *t)
+{
+  const gidx room = (gidx)64 << 20;
+  gidx rows = imax(t->live_rows, t->bulk_rows);
+  gidx most = HEADER_BYTES + rows * t->encode->rows->p * (gidx)sizeof(float);
+  return (struct net_options){.path = t->path,
+                              .message_bytes = imax(4 * most, room),
+                              .requests = (int)imax(1, imin(room / most, 16)),
+                              .replies = 2 * t->credit};
 }
 
 static int front_begin(struct serve *s)
@@ -106,9 +120,8 @@ static int front_begin(struct serve *s)
                                       .has_codes = e->codes};
   f->credit = t->credit;
   f->queue_bytes = t->queue_bytes;
-  gidx most = imax(t->live_rows, t->bulk_rows) * e->rows->p * (gidx)sizeof(float);
-  f->net_options =
-      (struct net_options){t->path, HEADER_BYTES + imax(most, 4 * MAX_WATCHED), 2 * t->credit};
+  f->unread_bytes = t->unread_bytes;
+  f->net_options = net_options_of(t);
   TRY(hello_write(s));
   return front_open(f);
 }

@@ -21,7 +21,7 @@ struct serve_task {
   real drain_seconds;
   gidx live_rows, bulk_rows; /* of a request at most */
   int credit;
-  gidx queue_bytes;
+  gidx queue_bytes, unread_bytes;
   const char *path; /* of the socket */
   int (*ready)(void *self, uint64_t dictionary,
                gidx target); /* clients are accepted from here on */

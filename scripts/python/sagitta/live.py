@@ -110,6 +110,7 @@ class Server:
         self.dictionary_hash = self.limits["dictionary_hash"]
         self._credit = threading.Semaphore(self.limits["credit"])
         self._room = _Room(self.limits["queue_bytes"])
+        self._unread = _Room(self.limits["unread_bytes"])
 
     # The thread that owns the socket.
 
@@ -234,7 +235,9 @@ class Server:
                              f"{'bulk' if bulk else 'live'} request: send them "
                              f"{'in pieces' if bulk else 'with bulk=True, or in pieces'}")
         self._credit.acquire()
-        room = self._room.take(4 * n * self.columns)
+        entries = n * (min(top, self.top_s) or self.top_s)
+        room = (self._room.take(4 * n * self.columns), self._unread.take(
+            HEADER.size + 4 * (n + entries * (1 + self.frame + bool(scores)))))
         try:
             future = self._ask(ENCODE, values.tobytes(), shape, rows=n, columns=self.columns,
                                type=kind, bulk=int(bulk), top=top,
@@ -247,7 +250,8 @@ class Server:
         return future
 
     def _free(self, room):
-        self._room.free(room)
+        self._room.free(room[0])
+        self._unread.free(room[1])
         self._credit.release()
 
     def encode(self, rows, top=0, scores=False, watched=False, bulk=False, deadline=None):

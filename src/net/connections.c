@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * accept4() in the place of the C library's: libzmq 4.3 ends the whole program where its own call
+ * finds no descriptor (EMFILE), so that any client could end the server by connecting often. */
+#include "net/connections.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/proc.h"
+
+enum { LEAST_LEFT = 16, PART_LEFT = 8 };
+
+static long most = INT32_MAX; /* a connection's descriptor is below it */
+
+void connections_limit(void)
+{
+  gidx files = proc_files_allow();
+  if (files) most = files - imax(LEAST_LEFT, files / PART_LEFT);
+}
+
+/* Without <sys/socket.h>, whose declaration has a type that is not of C. */
+int accept4(int listener, void *address, void *bytes, int flags);
+int accept4(int listener, void *address, void *bytes, int flags)
+{
+  static const struct timespec pause = {.tv_nsec = 1000000}; /* the listener stays ready */
+  long got = syscall(SYS_accept4, listener, address, bytes, flags);
+  int is_short = got < 0 && (errno == EMFILE || errno == ENFILE);
+  if (got < most && !is_short) return (int)got;
+  if (got >= 0) close((int)got); /* the client tries again */
+  if (is_short) nanosleep(&pause, NULL);
+  errno = EAGAIN;
+  return -1;
+}

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: no client of `sagitta serve` stops it, takes its memory or keeps it from the others: not
+one that sends what is too long, that never reads, that floods it, that opens connections without
+end, or that sends bytes of no protocol; and another user reaches nothing."""
+import os
+import random
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+import numpy as np
+
+from live_server import NOBODY, Raw, Served, connects, message_of, need_zmq
+from tap import FULL, claim, done_testing, ok, sagitta, skip
+
+live = need_zmq()
+P, K, S, ROWS = 20, 50, 5, 20000
+REPLY = 64 + 4 * ROWS * (1 + 3 * S)  # bytes, with scores
+FILES = 200  # descriptors of a server that has few
+# MiB that a server may grow by: a request and a reply have 1.5; sanitizers keep what is freed.
+MOST_GROWTH = 400 if os.environ.get("SANITIZED") else 32
+
+
+def message(**fields):
+    return message_of(P, **fields)
+
+
+def is_served(served, seconds=20):
+    """Does another client get codes?"""
+    with live.connect(served.path) as server:
+        return server.submit(np.ones((2, P), "f4")).result(seconds).atoms.shape == (2, S)
+
+
+@claim("a message that is too long is refused with the reason, and its client's others answered")
+def check_long(served):
+    raw = Raw(served.path)
+    for rows in ROWS + 1, 2 * ROWS, 700000:  # 56 MB
+        reply = raw.ask(message(rows=rows, bulk=1))
+        ok(reply and reply[:3] == (255, 77, 1) and reply[3] == f"{rows} rows are more than the "
+           f"{ROWS} that a bulk request may have: send them in pieces", f"{rows} rows: {reply}")
+        reply = raw.ask(message())
+        ok(reply and reply[:3] == (130, 77, 0), f"a good one after {rows} rows: {reply}")
+    raw.socket.send(message(rows=1000000, bulk=1))  # beyond what is received at all
+    time.sleep(0.1)
+    ok(is_served(served), "others are served")
+    raw.close()
+
+
+def answered(server):
+    status = server.status()
+    return status["bulk_requests"] + status["refused"]["busy"], status
+
+
+@claim("replies that a client does not read are limited: it is refused as busy, and others are not")
+def check_deaf(served):
+    deaf, n, most = Raw(served.path, waiting=1), 150, 4 << 20
+    with live.connect(served.path) as server:
+        before, (done, _) = served.memory(), answered(server)
+        for i in range(n):
+            deaf.socket.send(message(rows=ROWS, bulk=1, flags=1, number=i))
+            end = time.time() + 60
+            while answered(server)[0] <= done + i and time.time() < end:
+                time.sleep(0.001)
+        grown, status = served.memory() - before, server.status()
+        ok(most - 2 * REPLY < status["unread"]["bytes"] <= most, f"up to the limit: {status}")
+        ok(status["refused"]["busy"] > n / 2, f"then it is refused: {status}")
+        ok(grown < MOST_GROWTH, f"it grew by {grown} MiB")
+        ok(is_served(served), "others are served")
+        kinds = {}
+        while sum(kinds.values()) < n - status["unread"]["lost"] and deaf.socket.poll(5000):
+            kind = live.HEADER.unpack(deaf.socket.recv()[:64])[2]
+            kinds[kind] = kinds.get(kind, 0) + 1
+        ok(kinds[130] == status["bulk_requests"] - done, f"what was computed is there: {kinds}")
+        reply = deaf.ask(message(rows=ROWS, bulk=1, flags=1))
+        ok(reply and reply[0] == 130, "and it is served again")
+        ok(server.status()["unread"]["bytes"] < REPLY, f"{server.status()['unread']}")
+    deaf.close()
+
+
+@claim("the Python client waits where a reply would be beyond the limit")
+def check_waits(served):
+    rows = np.ones((ROWS, P), "f4")
+    with live.connect(served.path) as server:
+        futures = [server.submit(rows, bulk=True, scores=True) for _ in range(12)]
+        ok(all(f.result(60).atoms.shape == (ROWS, S) for f in futures), "12 of 1.3 MB")
+
+
+@claim("beside a client that floods it others are served")
+def check_flood(served):
+    ends, sent = threading.Event(), []
+
+    def flood():
+        raw, one = Raw(served.path), message(rows=32)
+        while not ends.is_set():
+            for _ in range(200):  # more than its credit: most are refused
+                raw.socket.send(one)
+            sent.append(200)
+            while raw.socket.poll(0):
+                raw.socket.recv()
+        raw.close()
+    before, thread = served.memory(), threading.Thread(target=flood)
+    thread.start()
+    with live.connect(served.path) as server:
+        begun, replies = time.time(), 0
+        while time.time() < begun + (20 if FULL else 2):
+            replies += server.submit(np.ones((2, P), "f4")).result(20).count.sum() == 2 * S
+        status = server.status()
+    ends.set()
+    thread.join()
+    ok(replies > 10, f"{replies} replies beside {sum(sent)} messages")
+    ok(status["refused"]["busy"] > 0, f"what is too much is refused: {status}")
+    ok(served.memory() - before < MOST_GROWTH, f"from {before} to {served.memory()} MiB")
+
+
+def raw_socket(path, seconds=20):
+    """A connection; None: as many as may wait to be accepted for so long."""
+    s, end = socket.socket(socket.AF_UNIX), time.time() + seconds
+    s.settimeout(5)
+    while time.time() < end:
+        try:
+            s.connect(path)
+            return s
+        except BlockingIOError:
+            time.sleep(0.002)
+    return s.close()
+
+
+@claim("bytes of no protocol end their own connection at most")
+def check_bytes(served):
+    rng, greeting = random.Random(3), b"\xff" + b"\0" * 8 + b"\x7f\x03\0NULL" + b"\0" * 48
+    before = served.memory()
+    for i in range(2000 if FULL else 150):
+        with raw_socket(served.path) as s:
+            try:
+                s.sendall((greeting if i % 2 else b"") + rng.randbytes(rng.randrange(3000)))
+            except OSError:
+                pass  # it was ended already
+    ok(is_served(served), "a client is served")
+    ok(served.memory() - before < MOST_GROWTH, f"from {before} to {served.memory()} MiB")
+
+
+@claim("connections without end leave those that are there, and descriptors to the program")
+def check_connections(folder, words):
+    with Served(folder, *words, before=["prlimit", f"--nofile={FILES}:{FILES}"]) as served:
+        with live.connect(served.path) as server:
+            own = [raw_socket(served.path)]
+            while own[-1] and len(own) < 2 * FILES:
+                own.append(raw_socket(served.path, 2))
+            ok(len(own) > FILES, f"{len(own)} connections beside a limit of {FILES}")
+            ok(served.job.poll() is None, "it is there")
+            ok(server.submit(np.ones((2, P), "f4")).result(20).atoms.shape == (2, S), "and serves")
+            for s in filter(None, own):
+                s.close()
+        ok(is_served(served), "and a new client, when they are gone")
+        code, _, text = served.end()
+        ok(code == 0, f"it ends with {code}: {text[-300:]}")
+
+
+@claim("another user reaches nothing")
+def check_user(served):
+    if os.geteuid():
+        return skip("only root can be another user")
+    ok(connects(served.path, 0)[0], "this user can connect")
+    can, text = connects(served.path, NOBODY)
+    ok(not can and "PermissionError" in text, f"nobody can not: {text[-200:]}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        done = sagitta("synth", "--n-rows", 10, "--columns", P, "--atoms", K, "--output",
+                       f"{folder}/data")
+        ok(done.returncode == 0, "a dictionary")
+        os.chmod(folder, 0o777)
+        words = ["--dictionary", f"{folder}/data/dictionary.h5", "--top-s", S, "--live-rows", 32,
+                 "--bulk-rows", ROWS, "--unread-mib", 4, "--policy", "off"]
+        with Served(folder, *words) as served:
+            check_user(served)
+            check_long(served)
+            check_deaf(served)
+            check_waits(served)
+            check_flood(served)
+            check_bytes(served)
+            code, _, text = served.end()
+            ok(code == 0, f"it ends with {code}: {text[-300:]}")
+        if subprocess.run(["prlimit", "--version"], capture_output=True).returncode == 0:
+            check_connections(folder, words)
+    done_testing()
+
+
+main()
