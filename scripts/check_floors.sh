@@ -61,7 +61,9 @@ floors train refit encode seed $below
 floors find train refit encode seed $below
 jobs="serve find fit train terminal refit look solve seed synth harvest encode"
 # shellcheck disable=SC2086
-floors cli job $jobs net io comm device model base
+floors encoding job serve encode net io $below
+# shellcheck disable=SC2086
+floors cli encoding job $jobs net io comm device model base
 # shellcheck disable=SC2086
 floors bench cli job train io $below
 floors net base
@@ -91,6 +93,6 @@ report 'OpenMP pragmas stay on the device floor and in base/team.c' \
 report 'every folder of src is a floor' \
   "$(find src -mindepth 1 -maxdepth 1 -type d ! -name .deps |
     grep -vE '/(base|model|device|comm|io|encode|harvest|seed|solve|synth)$' |
-    grep -vE '/(refit|look|terminal|find|fit|train|bench|job|cli|net|serve|library)$')"
+    grep -vE '/(refit|look|terminal|find|fit|train|bench|job|cli|encoding|net|serve|library)$')"
 echo "1..$count"
 exit $status

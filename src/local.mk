@@ -262,6 +262,9 @@ libsagitta_a_SOURCES += \
   %D%/serve/report.h %D%/serve/report.c \
   %D%/serve/step.h %D%/serve/step.c %D%/serve/serve.h %D%/serve/serve.c
 
+# encoding: the result of encode as files
+libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c
+
 # seed: atoms drawn from rows
 libsagitta_a_SOURCES += \
   %D%/seed/seed.h %D%/seed/seed.c \
@@ -380,7 +383,7 @@ sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/synth_world.h %D%/cli/synth_world.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
-  %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c \
+  %D%/cli/encode_plan.h %D%/cli/encode_plan.c \
   %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \

@@ -16,7 +16,7 @@
 #include "job/agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
-#include "cli/encode_files.h"
+#include "encoding/encode_files.h"
 #include "cli/encode_plan.h"
 #include "cli/encode_report.h"
 #include "cli/encode_saves.h"

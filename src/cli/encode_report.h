@@ -5,7 +5,7 @@
 #ifndef CLI_ENCODE_REPORT_H
 #define CLI_ENCODE_REPORT_H
 
-#include "cli/encode_files.h"
+#include "encoding/encode_files.h"
 #include "cli/command.h"
 
 /* The summary line, and the tables of phases, GPUs, filter and metrics, after so many seconds.

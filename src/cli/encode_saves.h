@@ -9,7 +9,7 @@
 #ifndef CLI_ENCODE_SAVES_H
 #define CLI_ENCODE_SAVES_H
 
-#include "cli/encode_files.h"
+#include "encoding/encode_files.h"
 
 struct encode_saves {
   struct encode_files *files; /* borrowed, as are the next; set by the caller */

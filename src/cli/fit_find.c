@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "job/stop.h"
 #include "model/advice.h"
-#include "cli/encode_files.h"
+#include "encoding/encode_files.h"
 #include "cli/encode_plan.h"
 #include "cli/find_files.h"
 #include "cli/report.h"

@@ -8,7 +8,7 @@
 
 #include "cli/captured.h"
 #include "cli/command.h"
-#include "cli/encode_files.h"
+#include "encoding/encode_files.h"
 #include "cli/fit_files.h"
 #include "fit/parts.h"
 #include "encode/encode.h"

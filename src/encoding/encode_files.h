@@ -2,9 +2,9 @@
  * The result of encode and route: the whole, a part (--row-range), or what a run that was stopped
  * leaves: a part of its first rows, in the place of the result, from which --resume goes on.
  *
- * Floor: cli. */
-#ifndef CLI_ENCODE_FILES_H
-#define CLI_ENCODE_FILES_H
+ * Floor: encoding. */
+#ifndef ENCODING_ENCODE_FILES_H
+#define ENCODING_ENCODE_FILES_H
 
 #include "encode/encode.h"
 #include "io/part.h"

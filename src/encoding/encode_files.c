@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What an earlier run left is copied into the new file before its first row, and closed. */
-#include "cli/encode_files.h"
+#include "encoding/encode_files.h"
 
 #include <stdio.h>
 #include <string.h>
