@@ -5,10 +5,11 @@
 from .calls import encode, evaluate, fit, refit, train
 from .check import selftest
 from .dictionary import CSR, Dictionary, Encoder
-from .errors import Error, InputError
+from .errors import (DeadAtoms, DenseAtoms, Error, FewHeldOut, FewRows, InputError, MassiveRows,
+                     Minibatch, NegativeVariance, NoMean, NotConverged, Scale, TopS, Transposed,
+                     Warning)
 from .features import Features
-from .job import (DeadAtoms, DenseAtoms, FewHeldOut, FewRows, Interrupted, MassiveRows, Minibatch,
-                  NegativeVariance, NoMean, NotConverged, Scale, TopS, Transposed, Warning)
+from .job import Interrupted
 from .results import Run, explained_variance
 
 __version__ = "0.1.0"

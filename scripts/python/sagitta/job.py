@@ -17,8 +17,8 @@ import sys
 import time
 import warnings
 
+from .errors import WARNINGS, Error, InputError, Warning
 from .program import program
-from .results import Error, InputError
 
 log = logging.getLogger("sagitta")
 STOPPED = 75  # exit code of a job that was asked to stop
@@ -27,64 +27,6 @@ OPTION = re.compile(r"(['`])" + KEY % "quoted" + r"(?:[ =](?P<its>[^'`]*))?\1|" 
                     r"(?:[ =](?P<number>\d[\w.:,]*))?")
 GRACE = 2.0  # seconds that a child has to end by itself
 LATE = 10.0  # seconds between two lines of progress without tqdm
-
-
-class Warning(UserWarning):  # noqa: A001, as in the contract of the package
-    """What is computed rightly, and may mislead; doc/mislead.md explains each."""
-
-
-class MassiveRows(Warning):
-    """A few rows have most of the squares."""
-
-
-class Transposed(Warning):
-    """Fewer rows than columns."""
-
-
-class TopS(Warning):
-    """More atoms a row than there are."""
-
-
-class NoMean(Warning):
-    """The dictionary brings no mean, and rows have one."""
-
-
-class NegativeVariance(Warning):
-    """Rows are described worse than by their mean."""
-
-
-class FewHeldOut(Warning):
-    """Too few rows were held out to tell what is explained of unseen ones."""
-
-
-class Minibatch(Warning):
-    """Rows do not fit in memory: atoms depend on the part that is held."""
-
-
-class FewRows(Warning):
-    """Fewer than ten rows for each atom that is learned."""
-
-
-class Scale(Warning):
-    """Rows have other norms than those that the dictionary was fitted to."""
-
-
-class DeadAtoms(Warning):
-    """More than a tenth of the atoms that were learned are in no row."""
-
-
-class DenseAtoms(Warning):
-    """More than a hundredth of the atoms are in more than half of the rows."""
-
-
-class NotConverged(Warning):
-    """The sweeps of a fit ended while it gained more than its tolerance."""
-
-
-KINDS = {"massive-rows": MassiveRows, "transposed": Transposed, "top-s": TopS, "no-mean": NoMean,
-         "negative-variance": NegativeVariance, "few-held-out": FewHeldOut, "minibatch": Minibatch,
-         "few-rows": FewRows, "scale": Scale, "dead-atoms": DeadAtoms, "dense-atoms": DenseAtoms,
-         "not-converged": NotConverged}
 
 
 class Interrupted(KeyboardInterrupt):
@@ -210,7 +152,7 @@ class Job:
             self.progress(event)
         elif kind == "warning":
             self.warnings.append(
-                KINDS.get(event["id"], Warning)(in_words_of_python(event["text"], self.shown)))
+                WARNINGS.get(event["id"], Warning)(in_words_of_python(event["text"], self.shown)))
         elif kind == "log" and self.verbose > 0:
             log.info("%s", event["text"])
         elif kind == "debug" and self.verbose > 1:

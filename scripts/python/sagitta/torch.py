@@ -12,6 +12,8 @@ import torch
 
 from . import dictionary as own
 from . import least_squares
+from .capture import capture  # noqa: F401, which is found here
+from .interventions import ablate, replace, steer  # noqa: F401
 from .results import Error, Run
 
 KINDS = ("auto", "signed", "nonnegative")

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The output of a module of PyTorch as rows to fit a dictionary to: capture."""
+import contextlib
+import os
+import weakref
+
+import numpy as np
+import torch
+
+from . import arrays
+from .errors import InputError
+from .hooks import Hook, applied, module_of, selected
+
+
+def _unlink(path):
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+class Rows(Hook):
+    """The rows of passes through a module: (N, P) float32, by numpy.asarray(rows) or
+    sagitta.fit(rows, ...); with `output` they are in that .npy, which is there once the block has
+    ended well, and not where it has not.
+
+    mask may be set before each pass: True or 1 for rows to keep, (..., T)."""
+
+    def __init__(self, model, module, mask=None, output=None):
+        self.mask, self.shape, self._parts = mask, (0, 0), []
+        self._file = self._gone = None
+        self.output = None if output is None else os.fspath(output)
+        if self.output is not None and not self.output.endswith(".npy"):
+            raise InputError(f"output is '{self.output}': give a name that ends in .npy")
+        own = weakref.ref(self)  # the model holds the hook, which must not hold the rows
+
+        def hook(_, __, output):
+            applied(output, own()._take)
+        super().__init__(module_of(model, module), hook)
+
+    def _take(self, x):
+        """A mask of numbers, as tokenizers give it, is none of positions."""
+        mask = None if self.mask is None else torch.as_tensor(self.mask).bool().to(x.device)
+        rows = x[selected(mask, x)].detach().to("cpu", torch.float32).numpy()
+        n, p = self.shape
+        if n and rows.shape[1] != p:
+            raise InputError(f"a pass has {rows.shape[1]} columns, the first had {p}: give a "
+                             "module whose outputs are alike")
+        if self._file:
+            self._file.write(np.ascontiguousarray(rows).data)
+        else:
+            self._parts.append(rows)
+        self.shape = n + len(rows), rows.shape[1]
+        return x
+
+    def __enter__(self):
+        if self.output is not None:
+            name = self.output + ".tmp"
+            self._gone = weakref.finalize(self, _unlink, name)  # whatever ends this object
+            self._file = open(name, "wb")
+            self._file.write(bytes(arrays.HEAD))
+        return super().__enter__()
+
+    def _publish(self):
+        self._file.seek(0)
+        self._file.write(arrays.head_of("<f4", self.shape))
+        self._file.close()
+        os.replace(self._file.name, self.output)
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        if self._file and error[0] is None:
+            self._publish()
+        if self._file:
+            self._file.close()
+            self._gone()
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __array__(self, dtype=None, copy=None):
+        if self.output is not None:
+            return np.load(self.output)
+        rows = np.concatenate(self._parts) if self._parts else np.zeros(self.shape, "f4")
+        return rows if dtype is None else rows.astype(dtype)
+
+
+def capture(model, module, mask=None, output=None):
+    """Keep the output of a module while a `with` block runs: `with capture(...) as rows`.
+
+    mask: the rows to keep of each pass, such as an attention mask; rows.mask may be set before each
+    pass.  output: the name of a .npy, for more rows than memory has."""
+    return Rows(model, module, mask, output)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a model does when some features of a layer are other than they are: steer, ablate and
+replace change the output x of a module of PyTorch while a `with` block runs.
+
+x becomes x + (c' - c) D, where c are the codes of x by the atoms D of a dictionary, and c' those
+that are wanted: what the dictionary does not describe of x stays as it is, and so does every bit of
+a row whose codes do not change.  Codes have the unit of x, since atoms have length 1.
+
+The output of a module is a tensor (..., T, P), or a tuple, a list or a dict, such as a ModelOutput,
+whose first tensor of real numbers is taken.  `module` is the module itself or its name, as in
+model.named_modules().  positions says which of the T are changed: None: all, a number, a slice, a
+list of numbers, or True and False for each row, (..., T), such as an attention mask.
+
+Weights and modes of the model are never touched, and the hook is gone when the block ends, whatever
+ends it; gradients flow through what is changed."""
+import numbers
+
+import numpy as np
+import torch
+
+from .errors import InputError
+from .hooks import Hook, applied, fitting, module_of, selected
+
+MODES = ("add", "set", "scale")
+
+
+def _dictionary(d):
+    """A module of a sagitta.Dictionary, a Run, or what is one."""
+    if isinstance(d, torch.nn.Module):
+        if not hasattr(d, "support"):
+            raise InputError(f"d is a {type(d).__name__}: give a sagitta.torch.Dictionary")
+        return d
+    from .torch import Dictionary
+    return Dictionary.of(d) if hasattr(d, "direction") else Dictionary.open(d)
+
+
+class Intervention(Hook):
+    """Codes of some atoms are changed by change(codes (n, J)); without an encoding where it needs
+    none."""
+
+    def __init__(self, model, module, d, change, positions=None):
+        d = _dictionary(d)
+
+        def hook(_, __, output):
+            return applied(output, lambda x: _edited(model, d, change, positions, x))
+        super().__init__(module_of(model, module), hook)
+
+
+def _edited(model, d, change, positions, x):
+    columns = d.W_dec.shape[1]
+    if x.shape[-1] != columns:
+        raise InputError(f"the module's output has {x.shape[-1]} columns, atoms have {columns}: "
+                         f"{fitting(model, columns)}")
+    chosen = selected(positions, x)
+    rows = x[chosen]
+    if not len(rows):
+        return x
+    with torch.autocast(x.device.type, enabled=False):
+        differs, new = change(d, rows)
+    differs = differs.to(x.device)
+    if not differs.any():
+        return x
+    at = torch.nonzero(chosen)[differs].unbind(1)
+    return x.index_put(at, new.to(x.device)[differs].to(x.dtype))
+
+
+def _codes_of(d, rows, atoms):
+    """(n, J): the codes that rows have of these atoms, 0 where they have none."""
+    found, codes = d.support(rows)
+    slot = torch.full((len(d.W_dec) + 1,), len(atoms), device=found.device)
+    slot[atoms] = torch.arange(len(atoms), device=found.device)
+    out = codes.new_zeros(len(rows), len(atoms) + 1)
+    return out.scatter_add(1, slot[found], codes)[:, :-1]
+
+
+class Edit:
+    """new(codes) of some atoms: what steer and ablate have in common.  Called with rows (n, P) it
+    gives which of them differ, and what becomes of all of them."""
+
+    def __init__(self, atoms, new, needs_codes=True):
+        self.atoms, self.new, self.needs_codes = atoms, new, needs_codes
+
+    def __call__(self, d, rows):
+        if not self.atoms:
+            return torch.zeros(len(rows), dtype=torch.bool), rows
+        atoms = torch.tensor(self.atoms, device=d.device)
+        codes = _codes_of(d, rows, atoms) if self.needs_codes else \
+            torch.zeros(len(rows), len(atoms), device=d.device)
+        step = self.new(codes) - codes
+        vectors = d.W_dec[atoms].to(step.dtype)
+        return (step != 0).any(1), rows + (step @ vectors).to(rows.device)
+
+
+def _atoms_checked(d, atoms):
+    """Numbers of atoms of a dictionary, each once."""
+    k = len(d.W_dec)
+    found = []
+    for atom in atoms:
+        if isinstance(atom, bool) or not isinstance(atom, (numbers.Integral, np.integer)):
+            raise InputError(f"atom {atom!r} is no whole number: give 0 to {k - 1}")
+        if not 0 <= atom < k:
+            raise InputError(f"there is no atom {atom}: they are 0 to {k - 1}")
+        found.append(int(atom))
+    if len(set(found)) < len(found):
+        raise InputError(f"atoms {found} name one twice: give each once")
+    return found
+
+
+def _values(what, values):
+    """Finite numbers as a tensor."""
+    try:
+        values = torch.as_tensor(np.asarray(values, dtype="f8"), dtype=torch.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} are no numbers: {error}: give one for each atom") from error
+    if not torch.isfinite(values).all():
+        raise InputError(f"{what} are not finite: {values.tolist()}")
+    return values
+
+
+def steer(model, module, d, atoms, mode="add", positions=None):
+    """Change codes while a `with` block runs.  atoms: {17: 4.0}; mode: "add" it to the code that
+    the row has of the atom, "set" the code to it, or "scale" the code by it.
+
+    d: a sagitta.torch.Dictionary, or a sagitta.Dictionary, a Run or its folder.  "add" needs no
+    codes, and takes no time; the others encode the rows.
+
+    >>> import torch, sagitta.torch
+    >>> model = torch.nn.Sequential(torch.nn.Identity(), torch.nn.Identity())
+    >>> d = sagitta.torch.Dictionary(torch.eye(3), top_s=2, compute="torch")
+    >>> with sagitta.torch.steer(model, "0", d, {1: 4.0}):
+    ...     model(torch.ones(1, 3))
+    tensor([[1., 5., 1.]])
+    """
+    d = _dictionary(d)
+    if mode not in MODES:
+        raise InputError(f"mode is {mode!r}: give one of {', '.join(MODES)}")
+    if not hasattr(atoms, "items"):
+        raise InputError(f"atoms are {atoms!r}: give a dict, such as {{17: 4.0}}")
+    values = _values("values", list(atoms.values()))
+
+    def new(codes):
+        own = values.to(codes.device, codes.dtype)
+        return codes + own if mode == "add" else codes * own if mode == "scale" else \
+            own.expand(codes.shape)
+    return Intervention(model, module, d, Edit(_atoms_checked(d, atoms), new, mode != "add"),
+                        positions)
+
+
+def ablate(model, module, d, atoms, to=0.0, positions=None):
+    """Take atoms out while a `with` block runs: their codes become `to`, a number, one for each
+    atom, or "mean": the mean over the rows of the pass that are changed."""
+    d = _dictionary(d)
+    atoms = _atoms_checked(d, atoms)
+    is_mean = isinstance(to, str)
+    if is_mean and to != "mean":
+        raise InputError(f"to is {to!r}: give 'mean', a number, or one for each atom")
+    values = None if is_mean else _values("to", to)
+    if values is not None and values.ndim and len(values) != len(atoms):
+        raise InputError(f"to has {len(values)} numbers, there are {len(atoms)} atoms: give one "
+                         "for each, or one for all")
+
+    def new(codes):
+        own = codes.mean(0) if is_mean else values.to(codes.device, codes.dtype)
+        return own.expand(codes.shape)
+    return Intervention(model, module, d, Edit(atoms, new), positions)
+
+
+def replace(model, module, d, positions=None):
+    """Describe rows while a `with` block runs: x becomes what its codes describe, d(x), without
+    what the dictionary leaves over."""
+    def change(d, rows):
+        return torch.ones(len(rows), dtype=torch.bool), d(rows)
+    return Intervention(model, module, d, change, positions)
