@@ -4,6 +4,7 @@
 `sagitta encode` does."""
 from .calls import encode, evaluate, fit, refit, train
 from .check import selftest
+from .comparison import Comparison, compare
 from .dictionary import CSR, Dictionary, Encoder
 from .errors import (DeadAtoms, DenseAtoms, Error, FewHeldOut, FewRows, InputError, MassiveRows,
                      Minibatch, NegativeVariance, NoMean, NotConverged, Scale, TopS, Transposed,
@@ -11,13 +12,14 @@ from .errors import (DeadAtoms, DenseAtoms, Error, FewHeldOut, FewRows, InputErr
 from .features import Features
 from .job import Interrupted
 from .results import Run, explained_variance
+from .trials import Survey, Trial, survey
 
 __version__ = "0.1.0"
-__all__ = ["CSR", "DeadAtoms", "DenseAtoms", "Dictionary", "Encoder", "Error", "Features",
-           "FewHeldOut", "FewRows", "InputError", "Interrupted", "MassiveRows", "Minibatch",
-           "NegativeVariance", "NoMean", "NotConverged", "Run", "Scale", "TopS", "Transposed",
-           "Warning", "encode", "evaluate", "explained_variance", "fit", "open", "refit",
-           "selftest", "train"]
+__all__ = ["CSR", "Comparison", "DeadAtoms", "DenseAtoms", "Dictionary", "Encoder", "Error",
+           "Features", "FewHeldOut", "FewRows", "InputError", "Interrupted", "MassiveRows",
+           "Minibatch", "NegativeVariance", "NoMean", "NotConverged", "Run", "Scale", "Survey",
+           "TopS", "Transposed", "Trial", "Warning", "compare", "encode", "evaluate",
+           "explained_variance", "fit", "open", "refit", "selftest", "survey", "train"]
 
 
 def open(path, check=False):  # as in h5py.File, tarfile.open and others; hides none that is needed

@@ -34,9 +34,9 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, command, output):
         self.output = output
-        super().__init__(
-            f"{command} was interrupted; {command}(..., output={output!r}, resume=True) with the "
-            "same rows and options goes on where it stopped")
+        more = f"; {command}(..., output={output!r}, resume=True) with the same rows and options " \
+            "goes on where it stopped"
+        super().__init__(f"{command} was interrupted{more if output else ''}")
 
 
 def in_words_of_python(text, shown):

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many atoms, and how many a row: fits of a sample of the rows, and what they say."""
+import dataclasses
+import itertools
+import statistics
+import time
+import warnings
+
+import h5py
+import numpy as np
+
+from . import calls, plots
+from .arrays import is_files, is_path, numpy_of
+from .comparison import compare
+from .errors import InputError, Warning
+from .job import level_of_caller
+
+WINDOW = 128        # rows that stay together, as those that fits hold out do
+UNEXPLAINED = 0.2   # that a trial may leave unexplained more than the best, of that (N.39)
+GAIN = 0.03         # of agreement, that counts for more than what is explained (N.39)
+COLUMNS = ("atoms", "top_s", "explained_variance", "pw_mcc", "dead", "dense", "rows_each",
+           "seconds")
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """Fits of one size, of each seed; means over them."""
+    atoms: int
+    top_s: int
+    explained_variance: float  # of rows held out, each with as many atoms as any trial has
+    pw_mcc: float              # mean cosine of the pairs of two seeds
+    dead: float                # share of the atoms that no row has
+    dense: float               # share of the atoms that more than half of the rows have
+    rows_each: float           # fitted rows an atom
+    seconds: float             # of one fit
+
+
+class Survey(list):
+    """Trials; .best is the one to take, .why says it in words."""
+
+    def __init__(self, trials):
+        super().__init__(trials)
+        self.best, self.why = _chosen(self)
+
+    def __repr__(self):
+        return "\n".join([" ".join(f"{name:>18}" for name in COLUMNS),
+                          *(" ".join(f"{getattr(one, name):18.6g}" for name in COLUMNS)
+                            for one in self), self.why])
+
+    def _repr_html_(self):
+        rows = ["".join(f"<th>{name}" for name in COLUMNS),
+                *("".join(f"<td>{getattr(one, name):.4g}" for name in COLUMNS) for one in self)]
+        return f"<table><tr>{'<tr>'.join(rows)}</table><p>{self.why}"
+
+    def plot(self, ax=None):
+        """Explained variance beside what seeds agree on; returns the Axes."""
+        return plots.trials(self, ax)
+
+
+def _chosen(trials):
+    """The rule of (N.39): of those that explain nearly as much as any, the one whose seeds agree
+    best, if that is by enough."""
+    most = max(trials, key=lambda one: one.explained_variance)
+    left = (1 + UNEXPLAINED) * (1 - most.explained_variance)
+    good = sorted((one for one in trials if 1 - one.explained_variance <= left),
+                  key=lambda one: -one.explained_variance)
+    best = good[0]
+    for one in good[1:]:
+        best = one if one.pw_mcc > best.pw_mcc + GAIN else best
+    why = (f"take {best.atoms} atoms, {best.top_s} a row: seeds agree by {best.pw_mcc:.3f}, and "
+           f"it explains {best.explained_variance:.3f} of unseen rows; ")
+    why += "no other explains more" if best is most else (
+        f"{most.atoms} atoms, {most.top_s} a row explain {most.explained_variance:.3f}, and agree "
+        f"by {most.pw_mcc:.3f}")
+    if best.dead > 0.1:
+        why += f"; {100 * best.dead:.0f} % of its atoms are in no row, so fewer may do"
+    return best, why
+
+
+def _windows(x, rows):
+    """At most so many rows of x, in windows that are spread evenly."""
+    n = len(x)
+    if n <= rows:
+        return numpy_of(x[:])
+    count = max(1, rows // WINDOW)
+    starts = np.arange(count) * (n // WINDOW) // count * WINDOW
+    return np.concatenate([numpy_of(x[i:i + WINDOW]) for i in starts])
+
+
+def _sample(x, rows):
+    """A sample of what sagitta.fit() takes, in memory."""
+    if is_path(x):
+        name, _, inner = str(x).partition(":/")
+        if name.endswith(".npy"):
+            return _windows(np.load(name, mmap_mode="r"), rows)
+        if h5py.is_hdf5(name):
+            with h5py.File(name, "r") as f:
+                return _windows(f[inner or "rows"], rows)
+    if is_files(x) or not hasattr(x, "shape"):
+        raise InputError("survey() takes an array, a .npy or 'file.h5:/path': it fits a sample of "
+                         "the rows several times")
+    return _windows(x.reshape(-1, x.shape[-1]) if len(x.shape) > 2 else x, rows)
+
+
+def _fitted(x, options):
+    """(run, seconds), its warnings kept for later."""
+    begun = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Warning)
+        run = calls.fit(x, **options)
+    return run, time.perf_counter() - begun
+
+
+def _trial(x, options, seeds, caught):
+    done = [_fitted(x, {**options, "seed": seed}) for seed in seeds]
+    runs = [run for run, _ in done]
+    for run in runs:
+        caught += run.warnings
+    mean = statistics.fmean
+    unseen = [run.page["unseen_encoded"] for run in runs]
+    return Trial(options["atoms"], options["top_s"],
+                 mean(u if u is not None else run.page["unseen"] for u, run in zip(unseen, runs)),
+                 mean(compare(a, b, progress=None).pw_mcc
+                      for a, b in itertools.combinations(runs, 2)),
+                 mean(float((run.density == 0).mean()) for run in runs),
+                 mean(float((run.density > len(x) / 2).mean()) for run in runs),
+                 mean(run.page["rows"] / options["atoms"] for run in runs),
+                 mean(seconds for _, seconds in done))
+
+
+def survey(X, atoms=(512, 1024), top_s=(4, 8, 16), seeds=(0, 1), rows=65536, **options):
+    """Fit every number of `atoms` with every number `top_s` of them a row and every seed, to at
+    most `rows` rows, and say which to take: of those that explain unseen rows nearly as well as
+    any the one that two seeds find again.  Unseen rows are described with max(top_s) atoms each, in
+    every trial, so that they can be compared.
+
+    X: an array (N, P) or (B, T, P), a .npy or 'file.h5:/path'.  options: of sagitta.fit().  Returns
+    a Survey, a list of Trials with .best, .why and .plot().
+
+    >>> import numpy as np, sagitta, warnings
+    >>> warnings.simplefilter("ignore")
+    >>> X = np.random.default_rng(0).standard_normal((1500, 8))
+    >>> sagitta.survey(X, atoms=[16], top_s=[1, 2], sweeps=2, progress=None).best.atoms
+    16
+    """
+    atoms, top_s, seeds = ([int(one) for one in values] for values in (atoms, top_s, seeds))
+    if len(set(seeds)) < 2 or not atoms or not top_s:
+        raise InputError(f"atoms are {atoms}, top_s {top_s}, seeds {seeds}: give one of each, and "
+                         "two seeds or more, since what one alone finds says little")
+    for name in "seed", "encode_s":
+        if name in options:
+            raise TypeError(f"survey() chooses {name}: leave it out")
+    x, caught = _sample(X, rows), []
+    trials = [_trial(x, {**options, "atoms": k, "top_s": s, "encode_s": max(top_s)}, seeds, caught)
+              for k in atoms for s in top_s]
+    for one in {type(one): one for one in reversed(caught)}.values():
+        warnings.warn(one, stacklevel=level_of_caller())
+    return Survey(trials)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much of rows a description explains."""
+import numpy as np
+
+from .arrays import unmasked
+from .errors import Error
+
+
+def wide(name, values):
+    """Real numbers as a float64 array: of a list, an array, or a tensor of PyTorch of any type, on
+    any device, with a gradient or without."""
+    unmasked(values)
+    try:
+        if hasattr(values, "detach"):  # of a tensor, what NumPy cannot take by itself
+            values = values.detach().cpu()
+            values = values if values.is_complex() else values.double()
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError("they are complex")
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise Error(f"{name} are no real numbers: {error}: give an array or a tensor") from error
+
+
+def explained_variance(rows, described):
+    """1 - RSS / TSS, TSS about the column means of these rows (numerics.md, section 7); arrays or
+    tensors (..., P), of any number of dimensions from 2 on."""
+    rows, described = wide("rows", rows), wide("descriptions", described)
+    if rows.shape != described.shape:
+        raise Error(f"rows are {rows.shape}, their description is {described.shape}: "
+                    "give both for the same rows")
+    if rows.ndim < 2:
+        raise Error(f"rows have shape {rows.shape}: give (N, P), one row as (1, P)")
+    shape = (int(np.prod(rows.shape[:-1])), rows.shape[-1])
+    if 0 in shape:
+        raise Error(f"rows have shape {rows.shape}: there is nothing to explain, give some rows")
+    rows, described = rows.reshape(shape), described.reshape(shape)
+    deviation, error = rows - rows.mean(0), rows - described
+    with np.errstate(invalid="ignore"):  # of rows that are not finite nothing is known
+        _, power = np.frexp(np.abs(deviation).max())
+    deviation, error = np.ldexp(deviation, -power), np.ldexp(error, -power)  # rounds nothing
+    total = (deviation ** 2).sum()
+    return float(1 - (error ** 2).sum() / total) if total > 0 else float("nan")
