@@ -389,7 +389,7 @@ sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/sweep_files.h %D%/cli/sweep_files.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
-  %D%/cli/fit_report.h %D%/cli/fit_report.c %D%/cli/fit_summary.h %D%/cli/fit_summary.c \
+  %D%/cli/fit_report.h %D%/cli/fit_report.c \
   %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/train_job.h %D%/cli/train_report.h %D%/cli/train_report.c %D%/cli/train_points.h %D%/cli/train_points.c %D%/cli/cmd_train.c \
   %D%/cli/find_files.h %D%/cli/find_files.c \
   %D%/cli/fit_find.h %D%/cli/fit_find.c \

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
+
 int text_character(const char *at, unsigned *code)
 {
   const unsigned char *text = (const unsigned char *)at;
@@ -104,4 +106,20 @@ void text_print(FILE *out, const char *format, ...)
   size_t before = (size_t)(begin - text), after = (size_t)(text + length - end);
   fprintf(out, "%.*s%s%.*s", (int)before, "\n\n\n\n", begin, (int)after, "\n\n\n\n");
   free(many);
+}
+
+int text_open(FILE **out, char **text, size_t *bytes, const char *what)
+{
+  *text = NULL;
+  *out = open_memstream(text, bytes);
+  CHECK(*out, ERR_MEMORY, "cannot allocate %s", what);
+  return OK;
+}
+
+int text_close(FILE *out, const char *what)
+{
+  int failed = ferror(out) != 0;
+  failed = fclose(out) || failed;
+  CHECK(!failed, ERR_MEMORY, "cannot allocate %s", what);
+  return OK;
 }

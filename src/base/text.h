@@ -24,4 +24,10 @@ int text_is_clean(const char *text);
 /* fprintf() of a text that is cleaned, but for line ends at its beginning and end. */
 void text_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A text that is written into memory: *out <- its stream.  text_close() ends it, and *text, of
+ * *bytes, is then whole; the caller frees it, also after a failure.  ERR_MEMORY says that there is
+ * no room for `what`. */
+int text_open(FILE **out, char **text, size_t *bytes, const char *what);
+int text_close(FILE *out, const char *what);
+
 #endif

@@ -273,16 +273,14 @@ static int check_tell(const char *path, char *lines, int status, struct json *j)
 
 static int verify_tell(const char *path, struct json *j)
 {
-  char *lines = NULL;
-  size_t bytes = 0;
-  FILE *memory = open_memstream(&lines, &bytes);
-  CHECK(memory, ERR_MEMORY, "cannot allocate the lines about '%s'", path);
-  int status = file_verify(path, memory);
-  int failed = ferror(memory) != 0;
-  failed = fclose(memory) || failed;
-  if (!failed) status = check_tell(path, lines, status, j);
+  static const char what[] = "the lines about a file";
+  char *lines;
+  size_t bytes;
+  FILE *memory;
+  TRY(text_open(&memory, &lines, &bytes, what));
+  int found = file_verify(path, memory), status = text_close(memory, what);
+  if (!status) status = check_tell(path, lines, found, j);
   free(lines);
-  CHECK(!failed, ERR_MEMORY, "cannot allocate the lines about '%s'", path);
   return status;
 }
 

@@ -38,10 +38,7 @@ static int before_find(struct find_files *f, struct job *job)
 
 static int find(void *self, struct job *job)
 {
-  const char *state = job->more[0].file;
-  if (job->resume) return before_find(self, job);
-  int is_left = input_is_there(state) && !input_is_there(job->place.file);
-  return is_left && !job->output.force ? job_part_refuse(state) : OK;
+  return job->resume ? before_find(self, job) : OK;
 }
 
 static int lines_send(struct find_files *f, struct comm *c, const struct finding_record *r)
@@ -109,21 +106,9 @@ static int lines_take(struct find_files *f, const struct find_point *p, struct f
   return OK;
 }
 
-static struct stored_encoder encoder_of(const struct find_files *f, const struct find_point *p)
+static int file_write(void *self, const char *path, int is_end)
 {
-  return (struct stored_encoder){
-      .program = "sagitta",
-      .architecture = encoder_names[ENCODER_ACTIVE],
-      .settings = "",
-      .dtype = "F32",
-      .threshold_dtype = "",
-      .has_encoder = 1,
-      .encoder = {
-          .kind = ENCODER_ACTIVE, .k = p->k, .p = f->p, .centered = 1, .active = p->encoder}};
-}
-
-static int file_write(struct find_files *f, const char *path, int is_end)
-{
+  struct find_files *f = self;
   const struct find_point *p = &f->point;
   struct run *run = f->job.run;
   struct run_fact facts[MAX_FACTS];
@@ -138,7 +123,8 @@ static int file_write(struct find_files *f, const char *path, int is_end)
                                   .firing = (gidx *)p->firing,
                                   .offset = (float *)p->offset,
                                   .mean = (real *)p->mean};
-  struct stored_encoder encoder = encoder_of(f, p);
+  const struct stored_encoder encoder = encoder_own(&(struct encoder){
+      .kind = ENCODER_ACTIVE, .k = p->k, .p = f->p, .centered = 1, .active = p->encoder});
   TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
   TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
   TRY(lines_take(f, p, &record.lines));
@@ -154,24 +140,10 @@ static int file_write(struct find_files *f, const char *path, int is_end)
   return matrix_output_finish(&f->file, facts, run_facts(run, f->device, f->threads, facts));
 }
 
-static int save(void *self)
-{
-  struct find_files *f = self;
-  return file_write(f, f->job.more[0].file, 0);
-}
-
-static int end(void *self)
-{
-  struct find_files *f = self;
-  TRY(file_write(f, f->job.place.file, 1));
-  output_remove(f->job.more[0].file);
-  return OK;
-}
-
 int find_files_publish(struct find_files *f, const struct find_point *p, int is_end)
 {
   f->point = *p;
-  return is_end ? job_finish(&f->job, end, f) : job_checkpoint(&f->job);
+  return job_publish(&f->job, is_end);
 }
 
 int find_files_open(struct find_files *f, struct run *run, const struct output_options *output,
@@ -181,7 +153,7 @@ int find_files_open(struct find_files *f, struct run *run, const struct output_o
                                        .more = {"state.h5", "supports.h5"},
                                        .find = find,
                                        .distribute = distribute,
-                                       .save = save};
+                                       .write = file_write};
   f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
   return job_open(&f->job, inputs);
 }

@@ -196,7 +196,7 @@ static int dictionary_write(void *of)
   struct matrix_output *file = &f->dictionary_file;
   struct kept *w = &j->kept;
   struct run_fact facts[MAX_FACTS];
-  struct stored_encoder stored = j->stored;
+  struct stored_encoder stored = encoder_own(&j->stored.encoder);
   const float *norm = stored.encoder.norm;
   char device[128];
   TRY(dictionary_output_create(file, f->job.place.file, w->k, 1, w->p));
@@ -205,11 +205,7 @@ static int dictionary_write(void *of)
   if (j->mean) TRY(object_write_vector(&file->result.h5, "/mean", w->p, j->mean));
   f->facts.contents = w->contents;
   TRY(fit_write(file, &f->facts, f->lines, w->steps, w->k));
-  stored.program = "sagitta";
-  stored.architecture = encoder_names[stored.encoder.kind];
-  stored.settings = "";
-  stored.dtype = "F32";
-  stored.threshold_dtype = stored.encoder.threshold ? "F32" : "";
+  stored.has_encoder = j->stored.has_encoder;
   stored.solved = 1;
   stored.decoder = norm ? j->decoder : NULL;
   for (gidx i = 0; norm && i < (gidx)w->k * w->p; i++) j->decoder[i] = norm[i / w->p] * w->atoms[i];

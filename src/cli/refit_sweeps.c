@@ -69,18 +69,10 @@ static int sweep_publish(struct refit_job *j)
 static int steps_poll(void *self, const struct sweep_point *at, int *stop)
 {
   struct refit_job *j = self;
-  struct sweep_files *files = &j->files.sweep;
   char device[64];
-  uint64_t asked;
-  TRY(sweep_files_ask(files, at, &asked));
-  j->run->max_seconds = j->o->max_seconds;
-  if (!asked) return OK;
   snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
-  TRY(job_wait(&j->files.job));
-  phase_begin(&j->phases[REFIT_WRITE]);
-  TRY(inputs_confirm(j->c));
-  TRY(sweep_files_save(files, &j->in_work, at, device, j->task.threads, asked, stop));
-  phase_end(&j->phases[REFIT_WRITE], 0);
+  TRY(sweep_files_poll(&j->files.sweep, &j->in_work, at, device, j->task.threads, stop));
+  j->run->max_seconds = j->o->max_seconds;
   return OK;
 }
 
@@ -98,6 +90,7 @@ static int sweep_find(struct refit_job *j)
   files->k = f->k;
   files->d = f->d;
   files->p = f->p;
+  files->write = &j->phases[REFIT_WRITE];
   j->in_work = (struct sweep_facts){.sweeps = facts->sweeps, .start = facts->start};
   j->in_work.classes = classes_hash(j->classes.color, f->k);
   if (facts->sweeps) j->in_work.contents = facts->contents;

@@ -9,9 +9,10 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "job/numerics.h"
-#include "job/job.h"
 #include "io/inputs.h"
+#include "job/agreement.h"
+#include "job/checkpoint.h"
+#include "job/numerics.h"
 #include "job/stop.h"
 
 int sweep_files_claim(struct sweep_files *f, const struct output_options *output, int resume)
@@ -108,7 +109,8 @@ static int is_due(const struct sweep_files *f, const struct sweep_point *at)
   return log_seconds() >= job->due || at->after >= LONG * job->save_seconds;
 }
 
-int sweep_files_ask(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked)
+/* *asked <- what asks to save the sweep, or to stop; 0: nothing. */
+static int asked_find(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked)
 {
   static const double SHORT = 1; /* seconds: then the sweep is rather ended and published */
   struct run *run = f->job->run;
@@ -126,14 +128,20 @@ static int sweep_write(struct sweep_files *f, const struct sweep_facts *facts,
   return matrix_output_finish(&f->file, all, run_facts(f->job->run, device, threads, all));
 }
 
-int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
-                     const struct sweep_point *at, const char *device, int threads, uint64_t asked,
-                     int *stop)
+int sweep_files_poll(struct sweep_files *f, const struct sweep_facts *now,
+                     const struct sweep_point *at, const char *device, int threads, int *stop)
 {
   struct run *run = f->job->run;
   struct sweep_facts facts = *now;
+  uint64_t asked;
+  TRY(asked_find(f, at, &asked));
+  if (!asked) return OK;
   facts.atoms = at->atoms;
+  TRY(job_wait(f->job)); /* the list of inputs, and HDF5, are the writer's until then */
+  if (f->write) phase_begin(f->write);
+  TRY(inputs_confirm(&run->comm));
   TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, &facts, at, device, threads)));
+  if (f->write) phase_end(f->write, 0);
   job_save_later(f->job);
   f->has = at->atoms;
   f->saves++;

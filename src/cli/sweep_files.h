@@ -28,6 +28,7 @@
 struct sweep_files {
   struct job *job; /* borrowed; set by the caller, as the next two are */
   idx k, d, p;
+  struct phase *write;       /* borrowed: saving is counted here; NULL: nowhere */
   struct output_place place; /* rank 0 */
   int there;                 /* on every rank, as are the next two: an earlier run left one */
   char *identity;            /* rank 0: its text, owned; NULL: none */
@@ -52,14 +53,11 @@ int sweep_files_broadcast(struct sweep_files *f);
 int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, const float *before,
                       struct sweep_start *start);
 
-/* Between two atoms, or behind the last: *asked <- what asks to save the sweep, or to stop; 0:
- * nothing.  It is saved before what takes long, too.  Collective. */
-int sweep_files_ask(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked);
-/* Then it is saved, and *stop <- the job ends here.  The inputs were looked at (inputs_confirm()),
- * and nobody else writes.  device: what computes.  Collective. */
-int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
-                     const struct sweep_point *at, const char *device, int threads, uint64_t asked,
-                     int *stop);
+/* Between two atoms, or behind the last: is the sweep to be saved, or asked to stop?  Then it is
+ * saved, also before what takes long, once nobody else writes; *stop <- the job ends here.
+ * device: what computes.  Collective. */
+int sweep_files_poll(struct sweep_files *f, const struct sweep_facts *now,
+                     const struct sweep_point *at, const char *device, int threads, int *stop);
 
 /* The sweep is published: what there is of it is removed.  Not collective. */
 void sweep_files_end(struct sweep_files *f);

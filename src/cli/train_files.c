@@ -29,13 +29,9 @@ static int before_find(struct train_files *f, const struct output_place *place, 
 
 static int find(void *self, struct job *job)
 {
-  struct train_files *f = self;
-  const struct output_place *state = &job->more[0];
-  if (job->resume) TRY(before_find(f, &job->place, &job->is_complete));
-  if (job->resume && !job->is_complete) TRY(before_find(f, state, &job->is_resumed));
-  if (job->resume || job->output.force) return OK;
-  int is_left = input_is_there(state->file) && !input_is_there(job->place.file);
-  return is_left ? job_part_refuse(state->file) : OK;
+  if (!job->resume) return OK;
+  TRY(before_find(self, &job->place, &job->is_complete));
+  return job->is_complete ? OK : before_find(self, &job->more[0], &job->is_resumed);
 }
 
 static int state_send(struct train_files *f, struct comm *c, struct train_line *lines, real *mean)
@@ -111,30 +107,24 @@ static int lines_make(const struct train_point *p, struct arena *arena,
 static struct stored_encoder encoder_of(struct train_files *f, const struct train_point *p)
 {
   int is_batch = f->l0 > 0;
-  enum encoder_kind kind = is_batch ? ENCODER_BATCHTOPK : ENCODER_TOPK;
   float threshold = ldexpf(batch_threshold_value(&p->state->threshold), -p->scale);
   for (idx a = 0; a < f->k; a++) {
     f->bias[a] = ldexpf(p->state->w[TRAIN_BIAS][a], -p->scale);
     f->threshold[a] = threshold;
   }
-  return (struct stored_encoder){.program = "sagitta",
-                                 .architecture = encoder_names[kind],
-                                 .settings = "",
-                                 .dtype = "F32",
-                                 .threshold_dtype = is_batch ? "F32" : "",
-                                 .has_encoder = 1,
-                                 .encoder = {.kind = kind,
-                                             .k = f->k,
-                                             .p = f->p,
-                                             .top = f->top_s,
-                                             .centered = 1,
-                                             .weights = p->state->w[TRAIN_ENCODER],
-                                             .bias = f->bias,
-                                             .threshold = is_batch ? f->threshold : NULL}};
+  return encoder_own(&(struct encoder){.kind = is_batch ? ENCODER_BATCHTOPK : ENCODER_TOPK,
+                                       .k = f->k,
+                                       .p = f->p,
+                                       .top = f->top_s,
+                                       .centered = 1,
+                                       .weights = p->state->w[TRAIN_ENCODER],
+                                       .bias = f->bias,
+                                       .threshold = is_batch ? f->threshold : NULL});
 }
 
-static int file_write(struct train_files *f, const char *path, int is_end)
+static int file_write(void *self, const char *path, int is_end)
 {
+  struct train_files *f = self;
   const struct train_point *p = &f->point;
   struct run *run = f->job.run;
   struct run_fact facts[MAX_FACTS];
@@ -165,24 +155,10 @@ static int file_write(struct train_files *f, const char *path, int is_end)
   return OK;
 }
 
-static int save(void *self)
-{
-  struct train_files *f = self;
-  return file_write(f, f->job.more[0].file, 0);
-}
-
-static int end(void *self)
-{
-  struct train_files *f = self;
-  TRY(file_write(f, f->job.place.file, 1));
-  output_remove(f->job.more[0].file);
-  return OK;
-}
-
 int train_files_publish(struct train_files *f, const struct train_point *p, int is_end)
 {
   f->point = *p;
-  return is_end ? job_finish(&f->job, end, f) : job_checkpoint(&f->job);
+  return job_publish(&f->job, is_end);
 }
 
 int train_files_open(struct train_files *f, struct run *run, const struct output_options *output,
@@ -192,7 +168,7 @@ int train_files_open(struct train_files *f, struct run *run, const struct output
                                        .more = {"state.h5"},
                                        .find = find,
                                        .distribute = distribute,
-                                       .save = save};
+                                       .write = file_write};
   f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
   int status = arena_alloc(&f->arena, &f->bias, f->k, sizeof *f->bias);
   if (!status) status = arena_alloc(&f->arena, &f->threshold, f->k, sizeof *f->threshold);

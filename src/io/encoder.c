@@ -37,6 +37,17 @@ static int vector_write(const struct h5_file *f, const char *path, idx k, const 
   return values ? object_write_vector(f, path, k, values) : OK;
 }
 
+struct stored_encoder encoder_own(const struct encoder *e)
+{
+  return (struct stored_encoder){.program = "sagitta",
+                                 .architecture = encoder_names[e->kind],
+                                 .settings = "",
+                                 .dtype = "F32",
+                                 .threshold_dtype = e->threshold ? "F32" : "",
+                                 .has_encoder = 1,
+                                 .encoder = *e};
+}
+
 int encoder_write(struct matrix_output *f, const struct stored_encoder *s)
 {
   const struct h5_file *h5 = &f->result.h5;

@@ -27,6 +27,8 @@ struct stored_encoder {
 /* *is <- whether a dictionary that is open has one of ENCODER_ACTIVE. */
 int encoder_is_active(const struct dictionary_input *dictionary, int *is);
 
+/* One of this program; e has all that it needs. */
+struct stored_encoder encoder_own(const struct encoder *e);
 /* Add it to a dictionary that is being written. */
 int encoder_write(struct matrix_output *f, const struct stored_encoder *e);
 

@@ -278,21 +278,23 @@ static int page_print(struct atom_page *w, FILE *out)
   return rows_print(w, out);
 }
 
+static int words_json(struct atom_page *w, gidx row, struct json *j)
+{
+  char *text;
+  size_t bytes;
+  FILE *memory;
+  TRY(text_open(&memory, &text, &bytes, "the words of a row"));
+  int status = words_print(w, row, memory), closed = text_close(memory, "the words of a row");
+  if (!status) status = closed;
+  if (!status) json_text(j, "tokens", text + strspn(text, " "));
+  free(text);
+  return status;
+}
+
 static int row_tell(struct atom_page *w, gidx row, struct json *j)
 {
-  char *text = NULL;
-  size_t bytes = 0;
   struct source_list list;
-  FILE *memory = has_words(w) ? open_memstream(&text, &bytes) : NULL;
-  CHECK(memory || !has_words(w), ERR_MEMORY, "cannot allocate the words of row %lld",
-        (long long)row);
-  int status = memory ? words_print(w, row, memory) : OK;
-  if (memory && fclose(memory) && !status)
-    status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate the words of row %lld",
-                         (long long)row);
-  if (text) json_text(j, "tokens", text + strspn(text, " "));
-  free(text);
-  TRY(status);
+  if (has_words(w)) TRY(words_json(w, row, j));
   if (!sources_there(&w->sources)) return OK;
   TRY(list_find(w, row, &list));
   return sources_tell(&w->sources, &list, j);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "io/inputs.h"
 #include "io/run_option.h"
 
@@ -144,6 +145,7 @@ static int word_make(struct sources *s, const struct source_list *l, gidx sequen
                      char **text)
 {
   const struct capture_source *c = &s->capture.source;
+  FILE *memory;
   size_t bytes;
   idx token;
   *text = NULL;
@@ -152,11 +154,9 @@ static int word_make(struct sources *s, const struct source_list *l, gidx sequen
         "'%s' names position %lld of sequence %lld, which '%s' does not have", s->file.name,
         (long long)position, (long long)sequence, s->capture.path);
   TRY(c->tokens(c->self, sequence, position, 1, &token));
-  FILE *memory = open_memstream(text, &bytes);
-  CHECK(memory, ERR_MEMORY, "cannot allocate a word");
+  TRY(text_open(&memory, text, &bytes, "a word"));
   tokens_word(l->words, token, 0, memory);
-  CHECK(fclose(memory) == 0, ERR_MEMORY, "cannot allocate a word");
-  return OK;
+  return text_close(memory, "a word");
 }
 
 int sources_print(struct sources *s, const struct source_list *l, FILE *out)

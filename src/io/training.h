@@ -24,7 +24,6 @@ struct training_record {
   gidx step, count;     /* steps done, lines */
   gidx scale;           /* rows are multiplied by 2^scale */
   uint64_t unit;        /* of the matrix units that made the scores; 0: none did */
-  char options[1024];   /* all that the weights depend on, "NAME=VALUE ..." */
   struct identity rows; /* .rows: the fitted rows */
   struct identity held; /* .rows: the held-out ones */
 };

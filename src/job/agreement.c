@@ -28,64 +28,23 @@ static int deck_share(struct run *run, const char *name)
   return options_deck(name, text, (size_t)length);
 }
 
-/* Length of the word that begins a line, its key. */
-static int key_length(const char *line)
-{
-  return (int)strcspn(line, " \n");
-}
-
-static int key_same(const char *a, const char *b)
-{
-  return key_length(a) == key_length(b) && strncmp(a, b, (size_t)key_length(a)) == 0;
-}
-
-static const char *line_next(const char *line)
-{
-  line += strcspn(line, "\n");
-  return *line ? line + 1 : line;
-}
-
-static int line_same(const char *a, const char *b)
-{
-  size_t length = strcspn(a, "\n");
-  return length == strcspn(b, "\n") && strncmp(a, b, length) == 0;
-}
-
-/* Has a text of lines one with the key of this line? */
-static int lines_have(const char *text, const char *line)
-{
-  for (; *text; text = line_next(text))
-    if (key_same(text, line)) return 1;
-  return 0;
-}
-
-/* What follows "key = ". */
-static const char *line_value(const char *line, int *length)
-{
-  int key = key_length(line) + 3, whole = (int)strcspn(line, "\n");
-  *length = whole > key ? whole - key : 0;
-  return line + (whole > key ? key : whole);
-}
-
 /* Fail with the first line in which mine, of this rank, differs from first, of rank 0. */
 static int lines_fail(int rank, const char *mine, const char *first)
 {
-  while (*mine && *first && line_same(mine, first)) {
-    mine = line_next(mine);
-    first = line_next(first);
-  }
-  CHECK(*mine || *first, ERR_INPUT,
+  struct identity_line own, other, same;
+  do {
+    mine = identity_line_take(mine, &own);
+    first = identity_line_take(first, &other);
+  } while (mine && first && strcmp(own.key, other.key) == 0 &&
+           identity_line_is(&own, other.value, other.length));
+  CHECK(mine || first, ERR_INPUT,
         "rank %d was given other options than rank 0: start all by one command", rank);
-  if (*mine && *first && key_same(mine, first)) {
-    int here, there;
-    const char *own = line_value(mine, &here), *other = line_value(first, &there);
-    FAIL(ERR_INPUT, "rank %d was given another '%.*s' than rank 0: '%.*s', not '%.*s'", rank,
-         key_length(mine), mine, here, own, there, other);
-  }
-  int is_extra = *mine && !lines_have(first, mine);
-  const char *line = is_extra ? mine : first;
-  FAIL(ERR_INPUT, "rank %d was %s '%.*s', rank 0 was%s", rank, is_extra ? "given" : "not given",
-       key_length(line), line, is_extra ? " not" : "");
+  CHECK(!mine || !first || strcmp(own.key, other.key) != 0, ERR_INPUT,
+        "rank %d was given another '%s' than rank 0: '%.*s', not '%.*s'", rank, own.key, own.length,
+        own.value, other.length, other.value);
+  int is_extra = mine && (!first || !identity_line_find(first, own.key, &same));
+  FAIL(ERR_INPUT, "rank %d was %s '%s', rank 0 was%s", rank, is_extra ? "given" : "not given",
+       is_extra ? own.key : other.key, is_extra ? " not" : "");
 }
 
 /* Check that text, lines of "key = value", is the same on all ranks.  Collective. */
@@ -122,7 +81,7 @@ int options_agree(struct run *run, const char **arguments, int status)
 {
   static char text[MAX_LINES];
   const char *deck = options_deck_of(run->command->options, arguments);
-  snprintf(text, sizeof text, "program = sagitta %s %s\ncommand = %s\n%s%s%s",
+  snprintf(text, sizeof text, "program = %s %s %s\ncommand = %s\n%s%s%s", run->program->name,
            run->program->version, run->program->revision, run->command->name, deck ? "deck = " : "",
            deck ? deck : "", deck ? "\n" : "");
   TRY(comm_agree(&run->comm, status));

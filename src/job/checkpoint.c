@@ -31,7 +31,9 @@ static int state_save(void *self)
 {
   struct job *job = self;
   int rank = job->run->comm.rank;
-  if (rank == 0 || job->type->saves_together) TRY(job->type->save(job->self));
+  const struct job_type *type = job->type;
+  if (type->save && (rank == 0 || type->saves_together)) TRY(type->save(job->self));
+  if (type->write && rank == 0) TRY(type->write(job->self, job->more[0].file, 0));
   if (rank || !job->summary) return OK;
   TRY(job_summary(job));
   summary_write(job->run);
@@ -54,6 +56,19 @@ int job_checkpoint(struct job *job)
   TRY(comm_agree(c, job->writes_beside ? writer_start(job) : state_save(job)));
   job_save_later(job);
   return OK;
+}
+
+static int result_write(void *self)
+{
+  struct job *job = self;
+  TRY(job->type->write(job->self, job->place.file, 1));
+  output_remove(job->more[0].file);
+  return OK;
+}
+
+int job_publish(struct job *job, int is_end)
+{
+  return is_end ? job_finish(job, result_write, job) : job_checkpoint(job);
 }
 
 int job_settle(struct job *job, int status, struct phase *wait)

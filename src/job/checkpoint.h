@@ -17,6 +17,10 @@
  * reached: beside the work, from a copy that type->snapshot() takes, or at once, on all ranks. */
 int job_checkpoint(struct job *job);
 
+/* The same of a job that has type->write(); at the end its result, behind which the state is
+ * removed. */
+int job_publish(struct job *job, int is_end);
+
 /* Wait for what is being published; its status. */
 int job_wait(struct job *job);
 

@@ -2,12 +2,10 @@
  * Each rank reads its share piece by piece; terms are added, so that no order matters. */
 #include "job/content.h"
 
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
-#include "job/agreement.h"
 #include "model/access.h"
 #include "model/identity.h"
 
@@ -80,11 +78,4 @@ int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *ter
   arena_free(&arena);
   TRY(comm_agree(c, status));
   return terms_sum(c, own, terms);
-}
-
-int complete_confirm(struct comm *c, const char *shown)
-{
-  TRY(inputs_confirm(c));
-  if (c->rank == 0) log_info("resume  '%s' is complete: nothing is left to do", shown);
-  return OK;
 }

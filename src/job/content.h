@@ -17,8 +17,4 @@ int rows_content(struct comm *c, const struct row_source *rows, gidx first, uint
 /* The same of atoms. */
 int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *terms);
 
-/* The log says that nothing is left to do, and inputs are looked at for the last time
- * (agreement.h).  shown: on rank 0.  Collective. */
-int complete_confirm(struct comm *c, const char *shown);
-
 #endif

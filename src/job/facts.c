@@ -10,12 +10,14 @@
 
 #include "base/options_write.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "job/numerics.h"
 #include "job/summary.h"
 
 enum { FACTS_VERSION = 1 };
 
-static char *text; /* of the object */
+static const char object[] = "the object of '--json'";
+static char *text; /* of it */
 static size_t bytes;
 static int are_printed;
 
@@ -81,8 +83,8 @@ int facts_wanted(const struct run *run)
 
 int facts_begin(const struct run *run, struct json *j)
 {
-  *j = (struct json){.out = open_memstream(&text, &bytes)};
-  CHECK(j->out, ERR_MEMORY, "cannot allocate the object of '--json'");
+  *j = (struct json){0};
+  TRY(text_open(&j->out, &text, &bytes, object));
   facts_head(j, run->program, run->command->name);
   return OK;
 }
@@ -90,9 +92,7 @@ int facts_begin(const struct run *run, struct json *j)
 int facts_end(struct json *j)
 {
   json_end(j);
-  int failed = ferror(j->out) != 0;
-  failed = fclose(j->out) || failed;
-  CHECK(!failed, ERR_MEMORY, "cannot allocate the object of '--json'");
+  TRY(text_close(j->out, object));
   fwrite(text, 1, bytes, stdout);
   free(text);
   are_printed = 1;

@@ -9,19 +9,11 @@
 
 #include "base/options_write.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "io/h5/h5.h"
 #include "job/numerics.h"
 
-enum { MAX_KEY = 64 };
-
-struct line {
-  char key[MAX_KEY];
-  const char *value; /* [length] in the text */
-  int length;
-};
-
-/* Take the line at `at`; returns where the next one is, NULL: there is none. */
-static const char *line_take(const char *at, struct line *line)
+const char *identity_line_take(const char *at, struct identity_line *line)
 {
   const char *equals = strstr(at, " = "), *end = at + strcspn(at, "\n");
   if (!*at || !equals || equals > end) return NULL;
@@ -31,31 +23,34 @@ static const char *line_take(const char *at, struct line *line)
   return *end ? end + 1 : end;
 }
 
-static int line_find(const char *text, const char *key, struct line *line)
+int identity_line_find(const char *text, const char *key, struct identity_line *line)
 {
-  for (const char *at = text; (at = line_take(at, line));)
+  for (const char *at = text; (at = identity_line_take(at, line));)
     if (strcmp(line->key, key) == 0) return 1;
   return 0;
 }
 
+int identity_line_is(const struct identity_line *line, const char *value, int length)
+{
+  return line->length == length && memcmp(line->value, value, (size_t)length) == 0;
+}
+
 /* Texts of inputs, and of no options, have one. */
-static int is_input(const struct line *line)
+static int is_input(const struct identity_line *line)
 {
   return strchr(line->key, '_') != NULL;
 }
 
 int identity_text_begin(struct identity_text *t, const struct option_set *set, const void *resolved)
 {
+  static const char what[] = "the identity of a job";
+  FILE *memory;
   size_t bytes;
   identity_text_free(t);
-  FILE *memory = open_memstream(&t->text, &bytes);
-  CHECK(memory, ERR_MEMORY, "cannot allocate the identity of a job");
+  TRY(text_open(&memory, &t->text, &bytes, what));
   fprintf(memory, "numerics = %d\n", NUMERICS);
   options_bits(set, resolved, memory);
-  int failed = ferror(memory) != 0;
-  failed = fclose(memory) || failed;
-  CHECK(!failed, ERR_MEMORY, "cannot allocate the identity of a job");
-  return OK;
+  return text_close(memory, what);
 }
 
 void identity_text_free(struct identity_text *t)
@@ -66,9 +61,10 @@ void identity_text_free(struct identity_text *t)
 
 void identity_text_remove(struct identity_text *t, const char *key)
 {
-  struct line line;
+  struct identity_line line;
   const char *next;
-  for (char *at = t->text; (next = line_take(at, &line)); at = t->text + (next - t->text)) {
+  for (char *at = t->text; (next = identity_line_take(at, &line));
+       at = t->text + (next - t->text)) {
     if (strcmp(line.key, key) != 0) continue;
     memmove(at, next, strlen(next) + 1);
     return;
@@ -77,17 +73,17 @@ void identity_text_remove(struct identity_text *t, const char *key)
 
 int identity_text_input(struct identity_text *t, const char *name, const char *value)
 {
-  struct line line;
+  struct identity_line line;
   char *whole;
   const char *from = t->text, *next;
   size_t capacity = strlen(t->text) + strlen(name) + strlen(value) + 8, used = 0;
   CHECK(strchr(name, '_'), ERR_INTERNAL, "'%s' is no name of an input", name);
-  if (line_find(t->text, name, &line) && line.length == (int)strlen(value) &&
-      memcmp(line.value, value, strlen(value)) == 0)
+  if (identity_line_find(t->text, name, &line) &&
+      identity_line_is(&line, value, (int)strlen(value)))
     return OK; /* another thread may be writing it */
   whole = malloc(capacity);
   CHECK(whole, ERR_MEMORY, "cannot allocate %zu bytes", capacity);
-  for (; (next = line_take(from, &line)); from = next) {
+  for (; (next = identity_line_take(from, &line)); from = next) {
     if (strcmp(line.key, name) == 0) continue;
     memcpy(whole + used, from, (size_t)(next - from));
     used += (size_t)(next - from);
@@ -146,17 +142,17 @@ int identity_text_read(const char *path, char **text)
 
 int identity_text_find(const char *text, const char *key, char *value, size_t capacity)
 {
-  struct line line;
-  if (!line_find(text, key, &line)) return 0;
+  struct identity_line line;
+  if (!identity_line_find(text, key, &line)) return 0;
   snprintf(value, capacity, "%.*s", line.length, line.value);
   return 1;
 }
 
 /* What a user would type; of a line that is not there NULL. */
-static void side_show(const char *key, const struct line *line, char *out, size_t capacity)
+static void side_show(const char *key, const struct identity_line *line, char *out, size_t capacity)
 {
-  int is_yes = line && line->length == 3 && memcmp(line->value, "yes", 3) == 0;
-  int is_no = line && line->length == 2 && memcmp(line->value, "no", 2) == 0;
+  int is_yes = line && identity_line_is(line, "yes", 3);
+  int is_no = line && identity_line_is(line, "no", 2);
   const char *dashes = strchr(key, '_') || strcmp(key, "numerics") == 0 ? "" : "--";
   if (!line || is_no)
     snprintf(out, capacity, "no %s%s", dashes, key);
@@ -167,27 +163,27 @@ static void side_show(const char *key, const struct line *line, char *out, size_
 }
 
 /* Does the other text have this line?  An input that it does not have yet does not count. */
-static int line_differs(const struct line *line, const char *other, struct line *found, int *there)
+static int line_differs(const struct identity_line *line, const char *other,
+                        struct identity_line *found, int *there)
 {
-  *there = line_find(other, line->key, found);
+  *there = identity_line_find(other, line->key, found);
   if (!*there) return !is_input(line);
-  return found->length != line->length ||
-         memcmp(found->value, line->value, (size_t)line->length) != 0;
+  return !identity_line_is(found, line->value, line->length);
 }
 
 int identity_text_differs(const char *was, const char *is, const char *but,
                           struct identity_difference *d)
 {
-  struct line line, other;
+  struct identity_line line, other;
   int there;
-  for (const char *at = is; (at = line_take(at, &line));) {
+  for (const char *at = is; (at = identity_line_take(at, &line));) {
     if (but && strcmp(line.key, but) == 0) continue;
     if (!line_differs(&line, was, &other, &there)) continue;
     side_show(line.key, there ? &other : NULL, d->was, sizeof d->was);
     side_show(line.key, &line, d->is, sizeof d->is);
     return 1;
   }
-  for (const char *at = was; (at = line_take(at, &line));) {
+  for (const char *at = was; (at = identity_line_take(at, &line));) {
     if ((but && strcmp(line.key, but) == 0) || !line_differs(&line, is, &other, &there)) continue;
     side_show(line.key, &line, d->was, sizeof d->was);
     side_show(line.key, NULL, d->is, sizeof d->is);

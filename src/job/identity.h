@@ -45,6 +45,18 @@ int identity_text_read(const char *path, char **text);
 /* value[capacity] <- that of a key of a text that was read; returns whether it is there. */
 int identity_text_find(const char *text, const char *key, char *value, size_t capacity);
 
+/* A line of it, or of another text of lines "key = value". */
+struct identity_line {
+  char key[64];
+  const char *value; /* [length] in the text */
+  int length;
+};
+/* Take the line at `at`; returns where the next one is, NULL: there is none. */
+const char *identity_line_take(const char *at, struct identity_line *line);
+/* Is there one with this key; and has a line this value? */
+int identity_line_find(const char *text, const char *key, struct identity_line *line);
+int identity_line_is(const struct identity_line *line, const char *value, int length);
+
 /* The first difference, each side as "--rho 0.1", "no --center" or "rows_hash 0123". */
 struct identity_difference {
   char was[256], is[256];

@@ -10,7 +10,6 @@
 #include "io/h5/h5.h"
 #include "io/inputs.h"
 #include "job/agreement.h"
-#include "job/content.h"
 #include "job/numerics.h"
 
 int job_part_refuse(const char *path)
@@ -81,6 +80,9 @@ int job_claim(struct job *job)
 static int several_find(struct job *job)
 {
   const struct output_place *more = job->more;
+  int is_left =
+      job->type->write && input_is_there(more[0].file) && !input_is_there(job->place.file);
+  if (is_left && !job->resume && !job->output.force) return job_part_refuse(more[0].file);
   TRY(job->type->find(job->self, job));
   if (job->is_resumed || job->is_complete) return OK;
   CHECK(!job->resume || job->output.force || !input_is_there(more[0].file), ERR_CREATE,
@@ -166,7 +168,9 @@ int job_complete(struct job *job)
   struct comm *c = &job->run->comm;
   TRY(comm_agree(c, c->rank ? OK : job_check(job)));
   if (job->type->complete) TRY(job->type->complete(job->self, c));
-  return complete_confirm(c, job->place.shown);
+  TRY(inputs_confirm(c));
+  if (c->rank == 0) log_info("resume  '%s' is complete: nothing is left to do", job->place.shown);
+  return OK;
 }
 
 int job_begin(struct job *job)

@@ -46,6 +46,9 @@ struct job_type {
   int (*snapshot)(void *self);
   int (*save)(void *self);
   int saves_together; /* save() is collective where no thread calls it; else rank 0 calls it */
+  /* In the place of save(), of a job whose state is more[0] until its result is there: write that,
+   * or at the end the result. */
+  int (*write)(void *self, const char *path, int is_end);
 };
 
 struct job {

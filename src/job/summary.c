@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/options_write.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "base/watchdog.h"
 #include "io/companions.h"
 #include "io/temporary.h"
@@ -59,11 +60,10 @@ void summary_format_set(const char *format)
 
 int summary_entries(struct json **j)
 {
-  FILE *memory = noted.own.out ? noted.own.out : open_memstream(&noted.own_text, &noted.own_bytes);
-  CHECK(memory, ERR_MEMORY, "cannot allocate the entries of run.json");
-  if (!noted.own.out) noted.own = (struct json){.out = memory, .depth = 1, .count = 1};
   *j = &noted.own;
-  return OK;
+  if (noted.own.out) return OK;
+  noted.own = (struct json){.depth = 1, .count = 1};
+  return text_open(&noted.own.out, &noted.own_text, &noted.own_bytes, "the entries of run.json");
 }
 
 void metrics_json(const struct metrics *m, int has_codes, struct json *j)
@@ -161,8 +161,8 @@ static void entries_json(const struct run *run, struct json *j)
 /* *text <- all of it, which the caller frees. */
 static int text_make(const struct run *run, char **text, size_t *bytes)
 {
-  struct json j = {.out = open_memstream(text, bytes)};
-  CHECK(j.out, ERR_MEMORY, "cannot allocate run.json");
+  struct json j = {0};
+  TRY(text_open(&j.out, text, bytes, "run.json"));
   json_object(&j, NULL);
   json_text(&j, "format", noted.format ? noted.format : "sagitta run");
   json_long(&j, "format_version", SUMMARY_VERSION);
@@ -170,10 +170,7 @@ static int text_make(const struct run *run, char **text, size_t *bytes)
   entries_json(run, &j);
   phases_json(&j);
   json_end(&j);
-  int failed = ferror(j.out) != 0;
-  failed = fclose(j.out) || failed;
-  CHECK(!failed, ERR_MEMORY, "cannot allocate run.json");
-  return OK;
+  return text_close(j.out, "run.json");
 }
 
 /* Write all of it past the stream's buffer. */

@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/text.h"
 
 void front_count(struct front *f, const struct request *r)
 {
@@ -99,11 +100,10 @@ void front_json(struct front *f, struct json *j)
 
 int front_status(struct front *f, char **text, size_t *bytes)
 {
-  struct json j = {.out = open_memstream(text, bytes)};
-  CHECK(j.out, ERR_MEMORY, "cannot allocate the status");
+  struct json j = {0};
+  TRY(text_open(&j.out, text, bytes, "the status"));
   json_object(&j, NULL);
   front_json(f, &j);
   json_end(&j);
-  CHECK(fclose(j.out) == 0, ERR_MEMORY, "cannot allocate the status");
-  return OK;
+  return text_close(j.out, "the status");
 }

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 
 /* Texts of all kernel files: those built in, or read from a folder. */
 struct texts {
@@ -167,8 +168,8 @@ static int key_make(const struct texts *t, const struct kernel_recipe *recipe, i
   int major = 0, minor = 0;
   int n = options_list(recipe, architecture, target, sizeof target, options);
   size_t size = 0;
-  FILE *out = open_memstream(key, &size);
-  CHECK(out, ERR_MEMORY, "cannot allocate the key of a kernel");
+  FILE *out;
+  TRY(text_open(&out, key, &size, "the key of a kernel"));
   nvrtcVersion(&major, &minor);
   fprintf(out, "%s NVRTC %d.%d", recipe->file, major, minor);
   for (int i = 0; i < n; i++) fprintf(out, " %s", options[i]);
@@ -177,8 +178,7 @@ static int key_make(const struct texts *t, const struct kernel_recipe *recipe, i
     if (!strcmp(end, ".h") || !strcmp(t->name[i], recipe->file))
       fprintf(out, "\n%s\n%s", t->name[i], t->text[i]);
   }
-  CHECK(fclose(out) == 0, ERR_MEMORY, "cannot allocate the key of a kernel");
-  return OK;
+  return text_close(out, "the key of a kernel");
 }
 
 int kernel_image_get(const struct kernel_recipe *recipe, int architecture, const char *folder,
