@@ -54,11 +54,46 @@ at_most 0 "$(uses '\<LOCALLY\>' $sources)" 'LOCALLY in src'
 at_most 0 "$(uses '\<(comm|c|rows|alone|group|like|part)(->|\.)(failed|agreed|met|failure)\>' \
   $outside)" 'states of communicators that others read or write'
 # What was, or is to be, cut.
-at_most 96 "$(find src/cli -name '*.[ch]' ! -name revision.h | wc -l)" 'files of src/cli'
+at_most 94 "$(find src/cli -name '*.[ch]' ! -name revision.h | wc -l)" 'files of src/cli'
 # shellcheck disable=SC2086
 at_most 0 "$(uses '^int setenv\(' $sources)" 'functions of the C library that are ours'
 at_most 1500 "$(lines src/io/autoencoder.[ch] src/io/settings.[ch] src/io/export.[ch] \
   src/io/tensors_write.[ch] src/io/npz.[ch])" 'lines of import and export in C'
+# What one more of a kind takes: how many files name one that is there, in the middle of all.
+middle() # NAMES; stdin: a line "FILE NAME" for each use
+{
+  LC_ALL=C sort -u | awk -v names="$1" '
+    BEGIN { split(names, list); for (i in list) known[list[i]] = 1 }
+    $2 in known { files[$2]++ }
+    END { for (name in files) print files[name] }' | sort -n |
+    awk '{ n[NR] = $1 } END { print NR ? n[int((NR + 1) / 2)] : 99 }'
+}
+commands=$(sed -n 's/^COMMAND(\(.*\))/\1/p' src/cli/commands.def | tr '\n' ' ')
+# shellcheck disable=SC2086
+at_most 3 "$(grep -oHE '\<command_[a-z]+\>|COMMAND\([a-z]+\)|cmd_[a-z]+[.]c|sagitta-[a-z]+[.]1' \
+  $sources src/cli/commands.def src/local.mk scripts/local.mk |
+  sed 's/:\(command_\|COMMAND(\|cmd_\|sagitta-\)/ /; s/[).][c1]*$//' | middle "$commands")" \
+  'files that name a command'
+# By its own name, in upper case, by that of its file, and by that of the struct of its arguments.
+kernels=$(sed -n 's/^  X([A-Z0-9_]*, \([a-z0-9_]*\),.*/\1/p' src/device/cuda/kernels.h |
+  tr '\n' ' ')
+at_most 5 "$({
+  grep -oHE 'KERNEL_[A-Z0-9_]+|X\([A-Z0-9_]+,|\<[a-z0-9_]+[.]cu\>|struct [a-z0-9_]+_args' \
+    kernels/*.h kernels/*.cu kernels/local.mk src/device/cuda/*.[ch] |
+    sed 's/:\(KERNEL_\|X(\|struct \)\{0,1\}/ /; s/_args$//; s/,$//; s/[.]cu$//' |
+    awk '{ print $1, tolower($2) }'
+  for name in $kernels; do echo "kernels/$name.cu $name"; done
+} | middle "$kernels")" 'files that name a kernel'
+# Of two words, since others mean more than one thing.
+options=$(grep -ohE '^ *\{"[a-z0-9-]+", OPTION_[A-Z]+, AT\([a-z0-9]+_[a-z0-9_]+\)' src/cli/*.c |
+  sed 's/.*AT(\(.*\))/\1/' | sort -u | tr '\n' ' ')
+# shellcheck disable=SC2086
+at_most 6 "$(grep -oHE '\<[a-z0-9]+_[a-z0-9_]+\>' $sources | tr : ' ' | middle "$options")" \
+  'files that name the member of an option'
+paths=$(grep -ohE '\{"/[A-Za-z0-9_/]+", TYPE_' src/io/*.c | cut -d'"' -f2 | sort -u)
+# shellcheck disable=SC2086
+at_most 28 "$(grep -oHE '"/[A-Za-z0-9_/]+"' $sources | tr -d '"' | LC_ALL=C sort -u | cut -d: -f2 |
+  sort | uniq -d | grep -cxF "$paths")" 'datasets whose path stands in more than one file'
 # Names that are not those of the field.
 words='turns?|places?|tells?|told|look|held|judges?|coder|lots?|pages?|walk|decks?|seal|intake'
 words="$words|former|forget|bring|revive|twins?|share|partners?|companions?|mend"

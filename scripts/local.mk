@@ -55,17 +55,9 @@ FORCE:
 dist-hook:
 	sed -n 's/.*REVISION "\(.*\)"/\1/p' src/cli/revision.h > $(distdir)/.revision
 
-# Man pages come from --help.  An archive carries them for machines without help2man; a checkout on
+# Man pages come from --help; configure has command_pages from src/cli/commands.def.  An archive carries them for machines without help2man; a checkout on
 # such a machine does without.
-man_pages = doc/man/sagitta.1 doc/man/sagitta-fit.1 doc/man/sagitta-train.1 \
-  doc/man/sagitta-encode.1 doc/man/sagitta-route.1 doc/man/sagitta-serve.1 \
-  doc/man/sagitta-merge.1 \
-  doc/man/sagitta-harvest.1 doc/man/sagitta-pack.1 doc/man/sagitta-attribute.1 doc/man/sagitta-seed.1 doc/man/sagitta-import.1 doc/man/sagitta-export.1 \
-  doc/man/sagitta-evaluate.1 doc/man/sagitta-synth.1 doc/man/sagitta-compare.1 doc/man/sagitta-detect.1 \
-  doc/man/sagitta-top.1 doc/man/sagitta-inspect.1 \
-  doc/man/sagitta-color.1 doc/man/sagitta-assemble.1 doc/man/sagitta-solve.1 \
-  doc/man/sagitta-refit.1 doc/man/sagitta-terminal.1 \
-  doc/man/sagitta-verify.1 doc/man/sagitta-diff.1 $(bench_pages)
+man_pages = doc/man/sagitta.1 $(command_pages) $(bench_pages)
 bench_pages = doc/man/sagitta-bench.1 doc/man/sagitta-bench-route.1 \
   doc/man/sagitta-bench-solve.1 doc/man/sagitta-bench-terminal.1 \
   doc/man/sagitta-bench-update.1 doc/man/sagitta-bench-dense.1 doc/man/sagitta-bench-train.1 \

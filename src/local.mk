@@ -367,7 +367,7 @@ libsagitta_so_LDADD = libsagitta.a $(VARIANT_LIBS) $(CRYPTO_LIBS)
 # What programs of commands share
 program_sources = \
   %D%/cli/program.h %D%/cli/program.c %D%/cli/process.h %D%/cli/process.c \
-  %D%/cli/command.h %D%/cli/command.c \
+  %D%/cli/command.h %D%/cli/command.c %D%/cli/commands.def \
   %D%/cli/about.h %D%/cli/about.c \
   %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/own_codes.h %D%/cli/own_codes.c

@@ -119,10 +119,8 @@ enum { GENERAL_ROWS = 5, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
         .effect = OPTION_RUN, .flags = OPTION_PER_RANK                                             \
   }
 
-extern const struct command command_assemble, command_attribute, command_color, command_compare,
-    command_detect, command_diff, command_encode, command_evaluate, command_export, command_fit,
-    command_harvest, command_import, command_inspect, command_merge, command_pack, command_refit,
-    command_route, command_seed, command_serve, command_solve, command_synth, command_terminal,
-    command_top, command_train, command_verify;
+#define COMMAND(name) extern const struct command command_##name;
+#include "cli/commands.def"
+#undef COMMAND
 
 #endif

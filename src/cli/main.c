@@ -8,11 +8,9 @@
 #include "cli/program.h"
 
 static const struct command *const commands[] = {
-    &command_fit,      &command_train,   &command_encode,   &command_route,    &command_serve,
-    &command_merge,    &command_seed,    &command_harvest,  &command_pack,     &command_attribute,
-    &command_import,   &command_export,  &command_detect,   &command_evaluate, &command_synth,
-    &command_color,    &command_compare, &command_assemble, &command_refit,    &command_solve,
-    &command_terminal, &command_top,     &command_inspect,  &command_verify,   &command_diff,
+#define COMMAND(name) &command_##name,
+#include "cli/commands.def"
+#undef COMMAND
 };
 
 static const struct program_table program = {
