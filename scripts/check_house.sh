@@ -94,6 +94,39 @@ paths=$(grep -ohE '\{"/[A-Za-z0-9_/]+", TYPE_' src/io/*.c | cut -d'"' -f2 | sort
 # shellcheck disable=SC2086
 at_most 28 "$(grep -oHE '"/[A-Za-z0-9_/]+"' $sources | tr -d '"' | LC_ALL=C sort -u | cut -d: -f2 |
   sort | uniq -d | grep -cxF "$paths")" 'datasets whose path stands in more than one file'
+# The way to a launch: of these, which are there, each calls the next, by the name behind @.
+frames() # CEILING WHAT FILE:FUNCTION[@CALLED]...
+{
+  ceiling=$1 what=$2 from='' body='' broken=''
+  shift 2
+  for link; do
+    name=${link#*:}
+    called=${name#*@}
+    name=${name%@*}
+    [ -z "$from" ] || printf '%s' "$body" | grep -qF -- "$called(" ||
+      broken="$broken $from does not call $called;"
+    from=$name
+    body=$(sed -n "/^[a-z].*\\<$name(/,/^}/p" "src/${link%%:*}")
+  done
+  report "$what: each function calls the next" "$broken"
+  at_most "$ceiling" $# "$what"
+}
+begin='cli/main.c:main cli/program.c:program_main cli/program.c:command_run'
+route='device/operations.c:device_route device/cuda/route.c:cuda_route@backend->route
+  device/cuda/memory.c:cuda_with_memory device/cuda/route.c:job_route_counted@work
+  device/cuda/route.c:job_route device/cuda/route.c:window_route device/cuda/route.c:launch_route
+  device/cuda/exact.c:cuda_launch_exact device/cuda/exact.c:tiles_route
+  device/cuda/load.c:cuda_launch'
+# shellcheck disable=SC2086
+frames 18 'frames from main to a launch of encode' $begin \
+  'cli/cmd_encode.c:encode_command@command->run' cli/encode_saves.c:encode_saves_run \
+  encode/encode.c:encode_run encode/encode.c:blocks_run encode/steps.c:step_route $route
+# shellcheck disable=SC2086
+frames 26 'frames from main to a launch of fit' $begin 'cli/cmd_fit.c:fit_command@command->run' \
+  cli/fit_sweeps.c:fit_sweeps_run fit/fit.c:fit_run fit/sweep.c:fit_sweep_run \
+  fit/sweep_end.c:fit_sweep_close fit/sweep_end.c:rows_encode fit/sweep_end.c:rows_code \
+  refit/lots.c:lots_run 'fit/sweep_end.c:lot_run@l->run' refit/coder.c:coder_run \
+  refit/coder.c:share_run refit/coder.c:rows_run@coding refit/coder.c:round_route $route
 # Names that are not those of the field.
 words='turns?|places?|tells?|told|look|held|judges?|coder|lots?|pages?|walk|decks?|seal|intake'
 words="$words|former|forget|bring|revive|twins?|share|partners?|companions?|mend"

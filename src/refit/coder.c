@@ -345,24 +345,20 @@ static int round_codes(struct coder *w, struct piece *t, real rho, idx solved, i
   return OK;
 }
 
-static int piece_run(struct coder *w, const struct coded *rows, struct piece t, real rho)
-{
-  const struct coder_shape *c = &w->shape;
-  const struct buffer *in = &t.x;
-  for (idx round = 1; round <= c->rounds; round++) {
-    idx have = round_end(c->s, c->rounds, round - 1), now = round_end(c->s, c->rounds, round);
-    if (now == have) continue;
-    TRY(round_route(w, rows, &t, in, have, now));
-    TRY(round_codes(w, &t, rho, have, now));
-    in = &w->residual;
-  }
-  return OK;
-}
-
 static int rows_run(struct coder *w, struct coded *rows, idx first, idx n, real rho)
 {
-  for (idx at = first; at < first + n && w->shape.s; at += w->piece)
-    TRY(piece_run(w, rows, piece_of(w, rows, at, first + n), rho));
+  const struct coder_shape *c = &w->shape;
+  for (idx at = first; at < first + n && c->s; at += w->piece) {
+    struct piece t = piece_of(w, rows, at, first + n);
+    const struct buffer *in = &t.x;
+    for (idx round = 1; round <= c->rounds; round++) {
+      idx have = round_end(c->s, c->rounds, round - 1), now = round_end(c->s, c->rounds, round);
+      if (now == have) continue;
+      TRY(round_route(w, rows, &t, in, have, now));
+      TRY(round_codes(w, &t, rho, have, now));
+      in = &w->residual;
+    }
+  }
   return OK;
 }
 
