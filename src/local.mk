@@ -248,7 +248,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/lane.h %D%/encode/lane.c %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
   %D%/encode/active.h %D%/encode/active_solve.h %D%/encode/active.c %D%/encode/active_solve.c %D%/encode/cuts.h %D%/encode/cuts.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/grid.h %D%/encode/grid.c %D%/encode/scores.h %D%/encode/scores.c \
   %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
-  %D%/encode/statistics.h %D%/encode/statistics.c
+  %D%/encode/statistics.h %D%/encode/statistics.c %D%/encode/tally.h %D%/encode/tally.c
 
 # net: messages between this process and its clients; nothing else uses zmq.h
 libsagitta_a_SOURCES += %D%/net/net.h %D%/net/net.c %D%/net/address.h %D%/net/address.c \
@@ -259,11 +259,14 @@ libsagitta_a_SOURCES += \
   %D%/serve/message.h %D%/serve/message.c %D%/serve/request.h %D%/serve/request.c \
   %D%/serve/clients.h %D%/serve/clients.c %D%/serve/front.h %D%/serve/front.c \
   %D%/serve/handle.h %D%/serve/handle.c \
-  %D%/serve/report.h %D%/serve/report.c \
+  %D%/serve/report.h %D%/serve/report.c %D%/serve/feed.h %D%/serve/feed.c \
   %D%/serve/step.h %D%/serve/step.c %D%/serve/serve.h %D%/serve/serve.c
 
 # encoding: the result of encode as files
-libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c
+libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c \
+  %D%/encoding/backlog_list.h %D%/encoding/backlog_list.c \
+  %D%/encoding/served_file.h %D%/encoding/served_file.c \
+  %D%/encoding/backlog.h %D%/encoding/backlog.c
 
 # seed: atoms drawn from rows
 libsagitta_a_SOURCES += \

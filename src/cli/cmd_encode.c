@@ -542,6 +542,18 @@ static int identity_begin(struct run *run, const struct encode_options *o,
   return identity_text_begin(&run->identity, run->command->options, &r);
 }
 
+int encode_identity_begin(struct identity_text *identity, const struct encode_task *t)
+{
+  const struct encode_options o = {.top_s = t->top_s,
+                                   .rounds = t->rounds,
+                                   .codes = t->nonnegative ? "nonnegative" : "signed",
+                                   .normalize = t->normalize,
+                                   .rho = t->rho,
+                                   .cosine_limit =
+                                       cosine_limit_resolved(t->max_cosine, t->atoms->k)};
+  return identity_text_begin(identity, command_encode.options, &o);
+}
+
 /* Claim the place of the result; where an earlier run has done some of the rows, the task is to do
  * the others. */
 static int files_open(struct run *run, const struct encode_options *o, struct encode_state *job)

@@ -15,6 +15,7 @@
 #include "cli/encode_plan.h"
 #include "job/facts.h"
 #include "cli/threads.h"
+#include "encoding/backlog.h"
 #include "io/dictionary.h"
 #include "job/agreement.h"
 #include "model/route.h"
@@ -23,12 +24,12 @@
 
 struct serve_options {
   struct general_options general;
-  const char *dictionary, *codes, *listen, *ready, *policy, *cpu_variant, *filter;
-  int normalize;
+  const char *dictionary, *codes, *listen, *ready, *policy, *cpu_variant, *filter, *backlog;
+  int normalize, resume, force;
   idx top_s, rounds, threads;
   idx live_rows, bulk_rows, credit, queue_mib, unread_mib;
-  idx step_rows, quantum, budget, target, job_cap;
-  real rho, target_ms, linger_ms, drain_seconds, max_seconds;
+  idx step_rows, quantum, budget, target, job_cap, file_period, cosine_limit;
+  real save_seconds, rho, target_ms, linger_ms, drain_seconds, max_seconds;
 };
 #define AT(member) offsetof(struct serve_options, member)
 
@@ -82,6 +83,28 @@ static const struct option_row client_rows[] = {
      .effect = OPTION_RUN},
 };
 
+static const struct option_row file_rows[] = {
+    {"backlog", OPTION_TEXT, AT(backlog), NULL, 0, 0, NULL, "LIST",
+     "encode files between requests: each line of LIST has a file of rows and where its result is "
+     "to be, as --rows and --output of `sagitta encode`, with a blank between them",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
+     "with --backlog: compute the largest decoder cosine of dictionaries up to this size, as "
+     "`sagitta encode` does, but once, before clients are accepted",
+     .effect = OPTION_BITS},
+    {"file-period", OPTION_INT, AT(file_period), "8", 1, 1 << 20, NULL, "STEPS",
+     "in one of so many steps a file's rows come before bulk ones", .effect = OPTION_RUN},
+    {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
+     "go on with results of --backlog that are parts, and keep those that are complete",
+     .effect = OPTION_RUN},
+    {"force", OPTION_FLAG, AT(force), "no", 0, 1, NULL, NULL, "replace results of --backlog",
+     .effect = OPTION_RUN},
+    {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
+     "save what is done of a file when so many have passed: a server that is killed goes on from "
+     "there, with --resume; 0: never",
+     .effect = OPTION_RUN},
+};
+
 static const struct option_row step_rows[] = {
     {"policy", OPTION_CHOICE, AT(policy), "dynamic", 0, 0, "off|static|dynamic", NULL,
      "bulk rows in a step while somebody sends live ones: as many as there is room for; --budget; "
@@ -126,6 +149,7 @@ static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Codes", codes_rows, LENGTH(codes_rows), 0},
     {"Clients", client_rows, LENGTH(client_rows), 0},
+    {"Files", file_rows, LENGTH(file_rows), 0},
     {"Steps, never a bit of a reply", step_rows, LENGTH(step_rows), 0},
     {"Speed and end", run_rows, LENGTH(run_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
@@ -141,8 +165,11 @@ static const struct option_set serve_set = {
         "divided over steps, so that live ones do not wait for them.  Clients connect to a socket "
         "of this user, by the Python package's sagitta.live or by the protocol of doc/live.md.  "
         "The server is one process, on CPUs.\n\n"
+        "With --backlog it encodes files beside them, one after another; their results are those "
+        "of `sagitta encode`.\n\n"
         "SIGTERM, SIGINT, SIGUSR1 or SIGUSR2 end it: what is new is refused, what waits is "
-        "answered.\n\n"
+        "answered, and of a file the rows that are done are saved, from which --resume, or "
+        "`sagitta encode --resume`, goes on; the exit code is 75 where a file is left.\n\n"
         "  sagitta serve --dictionary fit/ &\n"
         "  python3 -c 'import sagitta.live, numpy\n"
         "  server = sagitta.live.connect()\n"
@@ -165,6 +192,8 @@ struct serve_state {
   int lock;
   double accepted; /* when clients were, in seconds of the log */
   uint64_t hash;   /* of the dictionary */
+  struct backlog backlog;
+  struct identity_text identity; /* of encode, for files */
   struct serve *serve;
 };
 
@@ -220,6 +249,7 @@ static void encode_fill(struct serve_state *s, const struct serve_options *o)
                                    .normalize = o->normalize,
                                    .nonnegative = is_auto ? d->nonnegative
                                                           : strcmp(o->codes, "nonnegative") == 0,
+                                   .max_cosine = o->cosine_limit,
                                    .rho = o->rho};
   encode_cut_choose(&s->encode, 1);
 }
@@ -258,16 +288,17 @@ static int ready_write(const struct serve_state *s)
   return OK;
 }
 
-static int ready(void *self, uint64_t dictionary, gidx target)
+static int ready(void *self, const struct serve_facts *facts)
 {
   struct serve_state *s = self;
   const struct serve_options *o = s->options;
   TRY(inputs_confirm(&s->run->comm));
-  s->hash = dictionary;
+  s->hash = facts->dictionary;
+  s->backlog.task.facts = *facts;
   s->accepted = log_seconds();
   log_info("serve   atoms=%d columns=%d top-s=%d policy=%s target=%lld dictionary=%016llx",
-           s->encode.atoms->k, s->rows.p, s->encode.top_s, o->policy, (long long)target,
-           (unsigned long long)dictionary);
+           s->encode.atoms->k, s->rows.p, s->encode.top_s, o->policy, (long long)facts->target,
+           (unsigned long long)facts->dictionary);
   log_info("accepts clients at '%s'", s->path);
   return ready_write(s);
 }
@@ -281,7 +312,7 @@ static int task_fill(struct serve_state *s, const struct serve_options *o)
                               .budget = o->budget ? o->budget : standard,
                               .target = o->target ? o->target : 1,
                               .job_cap = o->job_cap,
-                              .file_period = 8};
+                              .file_period = o->file_period};
   for (int i = 0; i < LENGTH(policies); i++)
     if (!strcmp(o->policy, policies[i])) k.policy = (enum admission_policy)i;
   TRY(admission_check(&k));
@@ -299,8 +330,33 @@ static int task_fill(struct serve_state *s, const struct serve_options *o)
                                 .path = s->path,
                                 .ready = ready,
                                 .self = s,
+                                .files = {o->backlog ? backlog_run : NULL, &s->backlog},
                                 .stops = {stop_asked, stopped, s}};
   return OK;
+}
+
+/* Files are checked before anything is computed. */
+static int files_open(struct serve_state *s, const struct serve_options *o)
+{
+  struct backlog *b = &s->backlog;
+  if (!o->backlog) return OK;
+  TRY(encode_identity_begin(&s->identity, &s->encode));
+  b->task = (struct served_task){.run = s->run,
+                                 .encode = &s->encode,
+                                 .identity = s->identity.text,
+                                 .resume = o->resume,
+                                 .force = o->force,
+                                 .save_seconds = o->save_seconds};
+  TRY(backlog_list_read(&b->list, o->backlog));
+  return backlog_check(b);
+}
+
+static int files_close(struct serve_state *s)
+{
+  int status = s->backlog.list.count ? backlog_end(&s->backlog, &s->run->stopped) : OK;
+  backlog_list_free(&s->backlog.list);
+  identity_text_free(&s->identity);
+  return status;
 }
 
 static int result_print(const struct serve_state *s)
@@ -330,17 +386,19 @@ static int serve_command(struct run *run, const void *options, const char **argu
   TRY(inputs_agree(c, inputs_open(s, o)));
   encode_fill(s, o);
   TRY(task_fill(s, o));
+  TRY(files_open(s, o));
   TRY(encode_memory_check(&s->encode, c));
   TRY(threads_report(run, o->threads));
   stop_heed();
   stop_listen();
   TRY(serve_run(&s->task, c, &s->serve));
   TRY(result_print(s));
+  int status = files_close(s);
   serve_free(s->serve);
   address_free(s->lock);
   dictionary_input_close(&s->dictionary);
   free(s);
-  return OK;
+  return status;
 }
 
 const struct command command_serve = {"serve",    "a dictionary -> codes of rows that clients send",

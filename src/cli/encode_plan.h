@@ -16,6 +16,10 @@ int encode_plan_print(const struct run *run, const struct encode_task *task);
  * same. */
 idx cosine_limit_resolved(idx limit, idx k);
 
+/* Begin the identity of `sagitta encode` of all rows, with the values of a task that routes them
+ * and solves codes. */
+int encode_identity_begin(struct identity_text *identity, const struct encode_task *task);
+
 /* A number that is an option, else what the dictionary was fitted with, or the most that it may be,
  * else the standard; *by <- which of these, for the log. */
 idx encode_number_choose(idx option, idx fitted, idx most, idx standard, const char **by);

@@ -113,8 +113,7 @@ static void count_run(void *self, gidx i)
     part_count(c, i - 2);
 }
 
-/* Add a block to density, fingerprint and quality. */
-static void results_count(struct encode *e, const struct support_block *b, idx qualities)
+void results_count(struct encode *e, const struct support_block *b, idx qualities)
 {
   struct counting c = {.e = e, .b = b, .qualities = qualities, .parts = parts_of(b->n)};
   spare_run(2 + c.parts, count_run, &c);

@@ -26,4 +26,8 @@ struct background_job {
 int background_start(struct encode *e, struct block_in_flight *other);
 int background_wait(struct encode *e);
 
+/* Add a block, this rank's share, to density and fingerprint, and on rank 0 the qualities of all
+ * rows of its turn. */
+void results_count(struct encode *e, const struct support_block *b, idx qualities);
+
 #endif

@@ -194,8 +194,7 @@ int encode_shift(const struct row_source *rows, const real *mean, real *shift)
   return status;
 }
 
-/* Sum over ranks what each counted, and fill the metrics. */
-static int result_finish(struct encode *e)
+int encode_finish(struct encode *e)
 {
   const struct encode_task *t = e->task;
   struct metrics *m = &e->result->metrics;
@@ -450,7 +449,7 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   worker_close(&e->writer);
   worker_close(&e->background);
   TRY(comm_agree(c, encode_confirm_wait(e)));
-  TRY(result_finish(e));
+  TRY(encode_finish(e));
   device_note(e);
   return encode_end(e);
 }

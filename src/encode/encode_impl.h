@@ -89,5 +89,7 @@ struct device_options encode_device_options(const struct encode *e);
 int encode_open(struct encode *e);
 int encode_dictionary_name(struct encode *e);
 int encode_end(struct encode *e);
+/* Sum over ranks what each counted, and fill the metrics.  Collective. */
+int encode_finish(struct encode *e);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/num.h"
 #include "base/status.h"
 #include "encode/steps.h"
 #include "model/access.h"
@@ -60,7 +61,6 @@ int lane_run(struct lane *lane, idx n, struct support_block *out)
   struct encode *e = lane->e;
   struct block_in_flight *b = &e->in_flight[0];
   block_set(e, b, n);
-  rows_center(b->rows->host, n, e->p, e->task->mean);
   TRY(device_put(&e->device, b->rows, 0, (gidx)n * e->p * (gidx)sizeof(float)));
   while (b->entries_end < e->s) {
     TRY(round_route(e, b));
@@ -80,6 +80,30 @@ int lane_run(struct lane *lane, idx n, struct support_block *out)
                                 .score = b->score,
                                 .codes = e->task->codes ? e->codes.host : NULL};
   return OK;
+}
+
+void lane_center(struct lane *lane, gidx first, gidx n)
+{
+  const struct encode *e = lane->e;
+  rows_center(lane_rows(lane) + first * e->p, n, e->p, e->task->mean);
+}
+
+struct row_quality *lane_quality(struct lane *lane)
+{
+  return lane->e->quality.host;
+}
+
+const char *lane_variant(const struct lane *lane)
+{
+  return lane->e->device.variant;
+}
+
+int lane_cosine(struct lane *lane, real *cosine)
+{
+  struct encode *e = lane->e;
+  *cosine = nan_canonical();
+  if (e->shard.tiling.k > e->task->max_cosine) return OK;
+  return shard_cosine(&e->shard, e->c, &e->group, &e->device, e->block, cosine);
 }
 
 int lane_close(struct lane *lane)

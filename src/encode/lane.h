@@ -7,6 +7,7 @@
 #define ENCODE_LANE_H
 
 #include "encode/encode.h"
+#include "model/codes.h"
 
 struct lane; /* lane.c */
 
@@ -22,11 +23,20 @@ uint64_t lane_dictionary(const struct lane *lane);
 /* The rows of the next call: float [task->block][p], to be filled in. */
 float *lane_rows(struct lane *lane);
 
-/* Route n of these, less the mean of the task, and solve their codes; *out has the results until
- * the next call.  Rows are finite, of a norm up to LANE_NORM: no score of them overflows, of
- * frames of MAX_FRAME vectors neither. */
+/* Subtract the task's mean from n of them. */
+void lane_center(struct lane *lane, gidx first, gidx n);
+
+/* Route the first n of these, less the mean, and solve their codes; *out has the results until the
+ * next call, as has [n] of quality, where codes are solved.  Rows are finite, of a norm up to
+ * LANE_NORM: no score of them overflows, of frames of MAX_FRAME vectors neither. */
 #define LANE_NORM 1e37
 int lane_run(struct lane *lane, idx n, struct support_block *out);
+struct row_quality *lane_quality(struct lane *lane);
+
+/* The instruction set of its loops, and the decoder cosine of its atoms: NaN where these are
+ * more than task->max_cosine. */
+const char *lane_variant(const struct lane *lane);
+int lane_cosine(struct lane *lane, real *cosine);
 
 int lane_close(struct lane *lane);
 

@@ -101,6 +101,7 @@ int front_open(struct front *f)
   pthread_cond_init(&f->changed, &even);
   pthread_condattr_destroy(&even);
   pthread_mutex_init(&f->lock, NULL);
+  pthread_cond_init(&f->returned, NULL);
   f->begun = clock_ns();
   f->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   CHECK(f->wake >= 0, ERR_MEMORY, "cannot make an event");
@@ -127,6 +128,7 @@ void front_free(struct front *f)
 {
   clients_free(&f->clients);
   pthread_cond_destroy(&f->changed);
+  pthread_cond_destroy(&f->returned);
   pthread_mutex_destroy(&f->lock);
 }
 
@@ -138,7 +140,7 @@ int front_wait(struct front *f, int milliseconds)
   until.tv_sec += until.tv_nsec / 1000000000L;
   until.tv_nsec %= 1000000000L;
   pthread_mutex_lock(&f->lock);
-  if (!f->live.first && !f->bulk.first && !f->failed)
+  if (!f->live.first && !f->bulk.first && !f->pieces && !f->failed)
     pthread_cond_timedwait(&f->changed, &f->lock, &until);
   int failed = f->failed;
   pthread_mutex_unlock(&f->lock);

@@ -13,12 +13,15 @@
 #include "serve/clients.h"
 #include "serve/request.h"
 
+struct piece; /* feed.h */
+
 /* What status says, beside the queues; the main thread adds to it. */
 struct serve_counts {
-  gidx steps, live_rows, bulk_rows;  /* computed */
-  gidx live, bulk;                   /* requests with results */
-  gidx refused[ERROR_CANCELLED + 1]; /* by code */
-  gidx lost;                         /* replies, of clients that do not read */
+  gidx steps, live_rows, bulk_rows, file_rows; /* computed */
+  gidx live, bulk;                             /* requests with results */
+  gidx refused[ERROR_CANCELLED + 1];           /* by code */
+  gidx lost;                                   /* replies, of clients that do not read */
+  gidx files, files_done, files_failed; /* of the backlog: all; complete; refused or broken */
 };
 
 enum { LATENCIES = 1024 };
@@ -34,7 +37,9 @@ struct front {
   struct net_options net_options;
   /* Shared, under the lock. */
   pthread_mutex_t lock;
-  pthread_cond_t changed; /* a request came */
+  pthread_cond_t changed;  /* a request or a piece of a file came */
+  pthread_cond_t returned; /* a piece went back */
+  struct piece *pieces;    /* in order of their rows; borrowed */
   struct request_queue live, bulk, done;
   gidx bytes;         /* of requests without a reply */
   int is_closing;     /* nothing new is taken */

@@ -73,6 +73,12 @@ void front_json(struct front *f, struct json *j)
   json_long(j, "live_rows", s.counts.live_rows);
   json_long(j, "bulk_requests", s.counts.bulk);
   json_long(j, "bulk_rows", s.counts.bulk_rows);
+  json_object(j, "files");
+  json_long(j, "all", s.counts.files);
+  json_long(j, "done", s.counts.files_done);
+  json_long(j, "failed", s.counts.files_failed);
+  json_long(j, "rows", s.counts.file_rows);
+  json_end(j);
   json_object(j, "refused");
   for (int i = ERROR_BAD; i <= ERROR_CANCELLED; i++) json_long(j, codes[i], s.counts.refused[i]);
   json_end(j);

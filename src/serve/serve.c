@@ -152,6 +152,29 @@ static int steps_loop(struct serve *s)
   return OK;
 }
 
+static int files_run(void *argument)
+{
+  struct serve *s = argument;
+  const struct serve_files *files = &s->task->files;
+  return files->run(files->self, &s->front);
+}
+
+static int files_begin(struct serve *s)
+{
+  if (!s->task->files.run) return OK;
+  TRY(worker_open(&s->files));
+  return worker_start(&s->files, files_run, s);
+}
+
+/* What they have so far is published; until then requests are refused as closing. */
+static int files_end(struct serve *s)
+{
+  if (!s->task->files.run) return OK;
+  int status = worker_wait(&s->files);
+  worker_close(&s->files);
+  return status;
+}
+
 int serve_run(const struct serve_task *task, struct comm *c, struct serve **serve)
 {
   TRY(struct_alloc(serve, sizeof **serve));
@@ -160,10 +183,18 @@ int serve_run(const struct serve_task *task, struct comm *c, struct serve **serv
   s->knobs = task->knobs;
   TRY(lane_open(&s->lane, task->encode, c));
   TRY(target_find(s));
+  struct serve_facts facts = {.cosine = nan_canonical()};
+  if (task->files.run) TRY(lane_cosine(s->lane, &facts.cosine)); /* before anybody waits for it */
   TRY(front_begin(s));
-  TRY(task->ready(task->self, lane_dictionary(s->lane), s->knobs.target));
+  facts.dictionary = lane_dictionary(s->lane);
+  facts.target = s->knobs.target;
+  facts.variant = lane_variant(s->lane);
+  TRY(task->ready(task->self, &facts));
+  TRY(files_begin(s));
   TRY(steps_loop(s));
+  int status = files_end(s);
   TRY(front_close(&s->front));
+  if (status) return status;
   return lane_close(s->lane);
 }
 

@@ -13,6 +13,23 @@
 #include "model/admission.h"
 #include "serve/front.h"
 
+/* What a thread of its own does while requests are answered: it feeds rows of files (feed.h). */
+struct serve_files {
+  int (*run)(void *self, struct front *front); /* NULL: there are none */
+  void *self;
+};
+
+/* Pieces of a file that are in the queue at most. */
+enum { FILE_PIECES = 2 };
+
+/* What is known when clients are accepted. */
+struct serve_facts {
+  uint64_t dictionary; /* its hash */
+  gidx target;         /* rows of a step */
+  const char *variant; /* instruction set */
+  real cosine;         /* the decoder cosine, for files: NaN where there are none */
+};
+
 struct serve_task {
   const struct encode_task *encode; /* its block is knobs.step_rows; borrowed */
   struct admission_knobs knobs;     /* target 0: it is measured */
@@ -22,10 +39,10 @@ struct serve_task {
   gidx live_rows, bulk_rows; /* of a request at most */
   int credit;
   gidx queue_bytes, unread_bytes;
-  const char *path; /* of the socket */
-  int (*ready)(void *self, uint64_t dictionary,
-               gidx target); /* clients are accepted from here on */
+  const char *path;                                          /* of the socket */
+  int (*ready)(void *self, const struct serve_facts *facts); /* clients are accepted from here on */
   void *self;
+  struct serve_files files;
   struct stops stops; /* asked between steps */
 };
 

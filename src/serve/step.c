@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/num.h"
 #include "base/status.h"
 
 /* Why a request that waits is given up; 0: it is not. */
@@ -31,15 +32,25 @@ static void queue_prune(struct serve *s, struct request_queue *q)
   }
 }
 
-static void part_add(struct serve *s, struct request *r, gidx n)
+static void part_add(struct serve *s, struct request *r, struct piece *p, gidx n)
 {
-  s->parts[s->n_parts++] = (struct step_part){r, s->rows, n};
+  s->parts[s->n_parts++] = (struct step_part){r, p, s->rows, n};
   s->rows += n;
+}
+
+/* Rows of the file, which may go over to its next piece. */
+static void file_add(struct serve *s, gidx n)
+{
+  for (struct piece *p = s->front.pieces; n > 0; p = p->next) {
+    gidx own = imin(n, p->n - p->done);
+    if (own) part_add(s, NULL, p, own);
+    n -= own;
+  }
 }
 
 static int arrays_reserve(struct serve *s, gidx live, gidx jobs)
 {
-  TRY(array_reserve(&s->parts, &s->part_capacity, live + jobs, sizeof *s->parts));
+  TRY(array_reserve(&s->parts, &s->part_capacity, live + jobs + FILE_PIECES, sizeof *s->parts));
   TRY(array_reserve(&s->sizes, &s->size_capacity, live, sizeof *s->sizes));
   TRY(array_reserve(&s->admitted, &s->admitted_capacity, jobs, sizeof *s->admitted));
   TRY(array_reserve(&s->jobs, &s->job_capacity, jobs, sizeof *s->jobs));
@@ -56,6 +67,11 @@ static struct admission_queues queues_of(struct serve *s)
     s->requests[m] = r;
     s->jobs[m++] = (struct admission_job){r->header.rows - r->done, 0};
   }
+  gidx rows = feed_rows(&s->front, s->is_closing);
+  if (rows) {
+    s->requests[m] = NULL;
+    s->jobs[m++] = (struct admission_job){rows, 1};
+  }
   uint64_t seen = s->front.live_seen;
   int lingers = seen && (real)(clock_ns() - seen) < s->task->linger_ms * 1e6;
   return (struct admission_queues){s->number, n > 0 || lingers, s->sizes, n, s->jobs, m};
@@ -68,32 +84,42 @@ static int step_choose(struct serve *s)
   struct admission plan;
   queue_prune(s, &f->live);
   queue_prune(s, &f->bulk);
-  TRY(arrays_reserve(s, f->live.count, f->bulk.count));
+  TRY(arrays_reserve(s, f->live.count, f->bulk.count + 1));
   const struct admission_queues queues = queues_of(s);
   admission_plan(&s->knobs, &queues, &plan, s->admitted);
   for (gidx i = 0; i < plan.n_live; i++) {
     struct request *r = queue_take(&f->live, NULL);
     queue_add(&s->taken, r);
-    part_add(s, r, r->header.rows);
+    part_add(s, r, NULL, r->header.rows);
   }
   for (gidx j = 0; j < queues.n_jobs; j++)
-    if (s->admitted[j] || !s->jobs[j].left) part_add(s, s->requests[j], s->admitted[j]);
+    if (queues.jobs[j].is_file)
+      file_add(s, s->admitted[j]);
+    else if (s->admitted[j] || !s->jobs[j].left)
+      part_add(s, s->requests[j], NULL, s->admitted[j]);
   return OK;
+}
+
+/* The rows of a part, of which those of files are less the mean already. */
+static void part_gather(struct serve *s, const struct step_part *part)
+{
+  const struct request *r = part->request;
+  gidx p = s->front.limits.p;
+  const float *from = r ? r->rows + r->done * p : part->piece->x + part->piece->done * p;
+  memcpy(lane_rows(s->lane) + part->at * p, from, (size_t)part->n * (size_t)p * sizeof *from);
+  if (r) lane_center(s->lane, part->at, part->n);
 }
 
 /* Make room for replies, and copy rows.  Who gets no memory is refused. */
 static void rows_gather(struct serve *s)
 {
-  const struct message_limits *limits = &s->front.limits;
   for (gidx i = 0; i < s->n_parts; i++) {
-    const struct step_part *part = &s->parts[i];
-    struct request *r = part->request;
-    if (!r->reply && request_begin(r, limits)) {
+    struct request *r = s->parts[i].request;
+    if (r && !r->reply && request_begin(r, &s->front.limits)) {
       status_clear();
       request_refuse(r, ERROR_BUSY, "memory is short: try again later");
     }
-    memcpy(lane_rows(s->lane) + part->at * limits->p, r->rows + r->done * limits->p,
-           (size_t)part->n * (size_t)limits->p * sizeof(float));
+    part_gather(s, &s->parts[i]);
   }
 }
 
@@ -102,9 +128,14 @@ static int step_compute(struct serve *s)
   struct support_block block = {0};
   rows_gather(s);
   if (s->rows) TRY(lane_run(s->lane, (idx)s->rows, &block));
+  const struct message_limits *limits = &s->front.limits;
   for (gidx i = 0; i < s->n_parts; i++) {
-    struct request *r = s->parts[i].request;
-    if (!r->error) request_fill(r, &s->front.limits, &block, s->parts[i].at, s->parts[i].n);
+    const struct step_part *part = &s->parts[i];
+    struct request *r = part->request;
+    if (!r)
+      piece_fill(part->piece, limits, &block, lane_quality(s->lane), part->at, part->n);
+    else if (!r->error)
+      request_fill(r, limits, &block, part->at, part->n);
   }
   return OK;
 }
@@ -113,7 +144,8 @@ static int step_compute(struct serve *s)
 static void step_end(struct serve *s)
 {
   struct front *f = &s->front;
-  gidx live = s->taken.rows;
+  gidx live = s->taken.rows, files = 0;
+  for (gidx i = 0; i < s->n_parts; i++) files += s->parts[i].request ? 0 : s->parts[i].n;
   while (s->taken.first) queue_add(&s->finished, queue_take(&s->taken, NULL));
   pthread_mutex_lock(&f->lock);
   for (struct request *before = NULL, *r = f->bulk.first, *next; r; r = next) {
@@ -125,7 +157,9 @@ static void step_end(struct serve *s)
   }
   if (s->rows) f->counts.steps++;
   f->counts.live_rows += live;
-  f->counts.bulk_rows += s->rows - live;
+  f->counts.bulk_rows += s->rows - live - files;
+  f->counts.file_rows += files;
+  feed_return(f, s->is_closing, s->is_closing && clock_ns() > s->closes);
   pthread_mutex_unlock(&f->lock);
 }
 

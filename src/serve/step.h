@@ -6,11 +6,13 @@
 #define SERVE_STEP_H
 
 #include "encode/lane.h"
+#include "serve/feed.h"
 #include "serve/serve.h"
 
-/* Some rows of a request in the step. */
+/* Some rows of a request, or of a piece of a file, in the step. */
 struct step_part {
-  struct request *request;
+  struct request *request; /* NULL: a piece's */
+  struct piece *piece;
   gidx at, n; /* rows of the step */
 };
 
@@ -19,7 +21,8 @@ struct serve {
   struct admission_knobs knobs; /* with the target that was found */
   struct lane *lane;
   struct front front;
-  gidx number; /* of the next step */
+  gidx number;         /* of the next step */
+  struct worker files; /* the thread of serve_task.files */
   int is_closing;
   uint64_t closes; /* ns: when what still waits is given up */
   /* Of the step. */
@@ -29,7 +32,7 @@ struct serve {
   gidx n_parts, part_capacity, rows;
   gidx *sizes, *admitted;     /* rows of live requests; of jobs that are admitted */
   struct admission_job *jobs; /* as are their requests */
-  struct request **requests;
+  struct request **requests;  /* NULL: the file's */
   gidx size_capacity, admitted_capacity, job_capacity, request_capacity;
 };
 

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Two pieces of rows take turns: while one is in steps of the server, the other is written, and
+ * filled with the rows behind both. */
+#include "encoding/served_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/sums.h"
+#include "encode/lane.h"
+#include "encode/tally.h"
+#include "encoding/encode_files.h"
+#include "io/inputs.h"
+#include "io/rows.h"
+#include "job/agreement.h"
+#include "job/facts.h"
+#include "model/access.h"
+
+struct served {
+  const struct served_task *task;
+  struct run run; /* of a job of encode, one rank */
+  struct rows_input rows;
+  struct encode_files files;
+  struct encode_task encode;
+  struct row_part part;
+  struct row_source source;
+  struct encode_result result;
+  struct tally *tally;
+  struct piece pieces[FILE_PIECES];
+  int is_out[FILE_PIECES]; /* a piece is the server's */
+  gidx next, added;        /* rows of the task that were read, and that are in the result */
+  real due;                /* when the next save is; 0: never */
+};
+
+/* Where a result is to be, for messages. */
+static const char *file_of(const char *output, char *name, size_t capacity)
+{
+  size_t length = strlen(output);
+  int is_file = length > 3 && strcmp(output + length - 3, ".h5") == 0;
+  snprintf(name, capacity, is_file ? "%s" : "%s/supports.h5", output);
+  return name;
+}
+
+static int rows_open(struct rows_input *rows, const struct served_task *task, const char *name)
+{
+  const struct atom_source *atoms = task->encode->atoms;
+  TRY(rows_input_open(rows, name));
+  CHECK(rows->source.p == atoms->p, ERR_INPUT, "'%s' has %d columns, '%s' %d: give rows of these",
+        rows->source.name, rows->source.p, atoms->name, atoms->p);
+  return OK;
+}
+
+int served_file_check(const struct served_task *task, const struct backlog_list *list,
+                      const struct backlog_entry *entry)
+{
+  struct rows_input rows = {0};
+  char name[4096], reason[1024];
+  int is_there = input_is_there(file_of(entry->output, name, sizeof name));
+  CHECK(!is_there || task->resume || task->force, ERR_CREATE,
+        "line %d of '%s': '%s' is there already: --resume keeps or goes on with it, and --force "
+        "makes it again",
+        entry->line, list->name, name);
+  int status = rows_open(&rows, task, entry->rows);
+  snprintf(reason, sizeof reason, "%s", status ? status_message() : "");
+  rows_input_close(&rows);
+  status_clear();
+  CHECK(!status, status, "line %d of '%s': %s", entry->line, list->name, reason);
+  return OK;
+}
+
+/* A lane has scores that do not overflow. */
+static int norms_check(const struct served *s, const struct piece *p)
+{
+  idx columns = s->encode.rows->p;
+  for (gidx i = 0; i < p->n; i++) {
+    const float *x = p->x + i * columns;
+    real sum = 0;
+    for (idx c = 0; c < columns; c++) sum += (real)x[c] * x[c];
+    CHECK(sqrt(sum) <= LANE_NORM, ERR_INPUT,
+          "row %lld of '%s' has the norm %.3g, above %.0g: `sagitta encode` may take it",
+          (long long)(s->encode.first + p->first + i), s->rows.source.name, sqrt(sum), LANE_NORM);
+  }
+  return OK;
+}
+
+/* x[n][p] <- rows of the task as they are encoded; *terms <- those of them as they were read. */
+static int rows_take(const struct served *s, gidx first, idx n, float *x, uint64_t *terms)
+{
+  const struct encode_task *t = &s->encode;
+  *terms = 0;
+  return rows_load(&(struct rows_load){.rows = t->rows,
+                                       .first = first,
+                                       .count = n,
+                                       .x = x,
+                                       .terms = terms,
+                                       .mean = t->mean,
+                                       .whole = &s->rows.source,
+                                       .place = t->first + first});
+}
+
+/* Read the rows behind all others into a piece that is not out, and put it into the queue. */
+static int piece_begin(struct served *s, int i)
+{
+  struct piece *p = &s->pieces[i];
+  const struct encode_task *t = &s->encode;
+  gidx left = t->rows->n - s->next;
+  int is_due = s->due > 0 && log_seconds() >= s->due;
+  if (left == 0 || is_due || feed_is_closing(s->task->front)) return OK;
+  p->first = s->next;
+  p->n = (idx)imin(left, t->block);
+  TRY(rows_take(s, p->first, p->n, p->x, &p->terms));
+  TRY(norms_check(s, p));
+  s->next += p->n;
+  s->is_out[i] = 1;
+  feed_put(s->task->front, p);
+  return OK;
+}
+
+/* Wait for a piece that is out; its rows with codes are the next of the result. */
+static int piece_end(struct served *s, int i)
+{
+  struct piece *p = &s->pieces[i];
+  feed_wait(s->task->front, p);
+  s->is_out[i] = 0;
+  if (!p->done || p->first != s->added) return OK;
+  if (p->done < p->n) TRY(rows_take(s, p->first, p->done, p->x, &p->terms)); /* terms of fewer */
+  s->added += p->done;
+  return tally_add(s->tally, &(struct tally_rows){.first = p->first,
+                                                  .n = p->done,
+                                                  .terms = p->terms,
+                                                  .x = p->x,
+                                                  .atoms = p->atoms,
+                                                  .score = p->score,
+                                                  .codes = p->codes,
+                                                  .quality = p->quality});
+}
+
+static int pieces_run(struct served *s)
+{
+  for (int i = 0; i < FILE_PIECES; i++) TRY(piece_begin(s, i));
+  for (int i = 0; s->is_out[i]; i = (i + 1) % FILE_PIECES) {
+    TRY(piece_end(s, i));
+    TRY(piece_begin(s, i));
+  }
+  return OK;
+}
+
+/* The rows of the task, until all are done, a save is due or the server ends. */
+static int rows_run(struct served *s)
+{
+  s->next = s->added = 0;
+  TRY(tally_open(&s->tally, &s->encode, s->task->facts.dictionary, &s->result));
+  snprintf(s->result.variant, sizeof s->result.variant, "%s", s->task->facts.variant);
+  int status = pieces_run(s);
+  for (int i = 0; i < FILE_PIECES; i++) /* after a failure too nothing of it is the server's */
+    if (s->is_out[i]) feed_wait(s->task->front, &s->pieces[i]), s->is_out[i] = 0;
+  TRY(status);
+  return tally_close(s->tally);
+}
+
+static int publish(void *self)
+{
+  struct served *s = self;
+  struct run_fact facts[MAX_FACTS];
+  char device[128];
+  snprintf(device, sizeof device, "%s %s", s->result.device, s->result.variant);
+  int n = run_facts(&s->run, device, s->encode.threads, facts);
+  return encode_files_end(&s->files, &s->result, facts, n);
+}
+
+static int result_publish_all(struct served *s)
+{
+  TRY(encode_files_join(&s->files, &s->result));
+  if (s->result.part.n == s->files.n) s->result.metrics.max_decoder_cosine = s->task->facts.cosine;
+  TRY(job_finish(&s->files.job, publish, s));
+  s->due = s->task->save_seconds > 0 ? log_seconds() + s->task->save_seconds : 0;
+  return OK;
+}
+
+/* The part that was published is what the next file begins with. */
+static int part_reopen(struct served *s)
+{
+  struct encode_files *f = &s->files;
+  encode_free(&s->result);
+  part_input_close(&f->before);
+  TRY(part_input_open(&f->before, f->job.place.file));
+  encode_files_before(f);
+  TRY(job_distribute(&f->job));
+  encode_files_rest(f, &s->encode, &s->rows.source, &s->part, &s->source);
+  log_info("saved   %lld of %lld rows of '%s'", (long long)f->job.done, (long long)f->n,
+           f->job.place.shown);
+  return encode_files_output(f);
+}
+
+/* Encode, save and go on, until all is done or the server ends. */
+static int saves_run(struct served *s)
+{
+  for (;;) {
+    TRY(rows_run(s));
+    if (!s->added && s->encode.rows->n) return OK; /* what is there stays */
+    TRY(result_publish_all(s));
+    if (s->result.part.n == s->files.n || feed_is_closing(s->task->front)) return OK;
+    TRY(part_reopen(s));
+  }
+}
+
+/* What is there already: *is_whole <- a complete result; a part is gone on with. */
+static int before_find(struct served *s, const struct output_place *place, int *is_whole)
+{
+  const struct served_task *t = s->task;
+  gidx n = s->rows.source.n;
+  int is_there = input_is_there(place->file) && !t->force;
+  int is_left = is_there && job_part_is_left(place->file, part_kind.name, n);
+  if (is_left && !t->resume) return job_part_refuse(place->file);
+  if (is_there && !t->resume) TRY(output_check_free(place->file, 0));
+  TRY(encode_files_resume(&s->files, &s->run, place, is_left, t->facts.dictionary));
+  CHECK(!is_left || s->files.job.done || s->files.job.is_complete, ERR_CREATE,
+        "'%s' is of another dictionary than this server has: with --force it is replaced",
+        place->shown);
+  *is_whole = s->files.job.is_complete = is_there && !is_left;
+  return OK;
+}
+
+static int file_run(struct served *s, const char *output)
+{
+  struct output_place *place = &s->files.job.place;
+  int is_whole = 0;
+  s->files.n = s->rows.source.n;
+  TRY(output_place(place, output, "supports.h5", 1));
+  const struct output_place copy = *place;
+  TRY(before_find(s, &copy, &is_whole));
+  encode_files_rest(&s->files, &s->encode, &s->rows.source, &s->part, &s->source);
+  if (is_whole) return job_complete(&s->files.job);
+  TRY(job_begin(&s->files.job));
+  for (int i = 0; i < FILE_PIECES; i++)
+    TRY(piece_alloc(&s->pieces[i], &s->task->front->limits, s->encode.block));
+  s->due = s->task->save_seconds > 0 ? log_seconds() + s->task->save_seconds : 0;
+  TRY(saves_run(s));
+  if (!s->added && s->files.n) return OK; /* a save has all that there is, or nothing is there */
+  log_info("wrote   %s: %lld of %lld rows, fingerprint=%016llx", s->files.job.place.shown,
+           (long long)s->result.part.n, (long long)s->files.n,
+           (unsigned long long)s->result.fingerprint);
+  return OK;
+}
+
+static int served_open(struct served *s, const struct backlog_entry *entry)
+{
+  const struct served_task *t = s->task;
+  s->run = *t->run;
+  s->run.comm = (struct comm){.size = 1, .local_size = 1};
+  s->run.identity.text = strdup(t->identity);
+  CHECK(s->run.identity.text, ERR_MEMORY, "cannot allocate the identity of a job");
+  TRY(inputs_agree(&s->run.comm, rows_open(&s->rows, t, entry->rows)));
+  s->encode = *t->encode;
+  s->encode.rows = &s->rows.source;
+  s->encode.sink = &s->files.file.sink;
+  s->encode.block = (idx)(ceil_div(t->encode->block, ROW_BLOCK) * ROW_BLOCK);
+  return OK;
+}
+
+static void served_free(struct served *s)
+{
+  for (int i = 0; i < FILE_PIECES; i++) arena_free(&s->pieces[i].arena);
+  encode_free(&s->result);
+  supports_output_close(&s->files.file);
+  encode_files_free(&s->files);
+  rows_input_close(&s->rows);
+  identity_text_free(&s->run.identity);
+  outputs_release(); /* of this file: there may be many */
+  free(s);
+}
+
+int served_file_encode(const struct served_task *task, const struct backlog_entry *entry,
+                       int *is_left)
+{
+  struct served *s;
+  char reason[1024];
+  TRY(struct_alloc(&s, sizeof *s));
+  s->task = task;
+  int status = served_open(s, entry);
+  if (!status) status = file_run(s, entry->output);
+  snprintf(reason, sizeof reason, "%s", status ? status_message() : "");
+  *is_left = !s->files.job.is_complete && s->result.part.n < s->files.n;
+  served_free(s);
+  CHECK(!status, status, "%s", reason);
+  return OK;
+}

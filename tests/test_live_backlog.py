@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: files that `sagitta serve` encodes beside requests have the results of `sagitta encode`,
+for every policy, whoever asks meanwhile; a server that is stopped or killed leaves parts from which
+it, or encode, goes on to the same; and a file that fails is named and leaves the others alone."""
+import os
+import signal
+import tempfile
+import threading
+import time
+
+import h5py
+import numpy as np
+
+from live_server import Served, need_zmq
+from tap import FULL, SOURCE, claim, done_testing, ok, sagitta
+
+live = need_zmq()
+REAL = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+STEPS = ["--step-rows", 512, "--live-rows", 64, "--quantum", 64]
+# The steps of a server are more than its files take, so that what ends it finds them in work.
+SMALL = ["--step-rows", 64, "--live-rows", 64, "--policy", "off"]
+# Small steps while somebody watches, of pieces that have several sum blocks.
+LARGE = ["--step-rows", 9000, "--policy", "static", "--budget", 64, "--linger-ms", 1e6]
+
+
+def need(*words):
+    done = sagitta(*words)
+    ok(done.returncode == 0, f"{words[0]}: exit {done.returncode} {done.stderr[-300:]}")
+
+
+class Work:
+    """Some files, a dictionary, and what encode says of them."""
+
+    def __init__(self, folder, name, sizes, *words):
+        self.folder, self.words, self.n = f"{folder}/{name}", words, len(sizes)
+        os.mkdir(self.folder)
+        with h5py.File(words[1] if name == "real" else f"{folder}/data/rows.h5") as f:
+            rows = f["rows"][:].astype("f4")
+        self.words = words[2:] if name == "real" else words
+        self.rows, at = rows, 0
+        for i, n in enumerate(sizes):
+            with h5py.File(f"{self.folder}/rows{i}.h5", "w") as g:
+                g["rows"] = rows[at:at + n]
+            at += n
+            need("encode", "--rows", f"{self.folder}/rows{i}.h5", *self.words, "--output",
+                 f"{self.folder}/want{i}")
+
+    def list(self, name):
+        """The outputs are folders and files by turns."""
+        with open(f"{self.folder}/{name}.txt", "w") as f:
+            f.write("# files of a test\n\n")
+            for i in range(self.n):
+                f.write(f"  {self.folder}/rows{i}.h5\t{self.output(name, i)}  # one\n")
+        return f"{self.folder}/{name}.txt"
+
+    def output(self, name, i):
+        return f"{self.folder}/{name}{i}" + (".h5" if i % 2 else "")
+
+    def result(self, name, i):
+        return self.output(name, i) + ("" if i % 2 else "/supports.h5")
+
+    def compare(self, name, what):
+        for i in range(self.n):
+            done = sagitta("diff", self.result(name, i), f"{self.folder}/want{i}/supports.h5")
+            ok(done.returncode == 0, f"{what}, file {i}: {done.stdout[-300:]} {done.stderr[-300:]}")
+
+
+def finished(server, seconds=60):
+    """Its status when no file is left."""
+    end = time.time() + seconds
+    while True:
+        status = server.status()
+        files = status["files"]
+        if files["done"] + files["failed"] == files["all"] > 0 or time.time() > end:
+            return status
+        time.sleep(0.01)
+
+
+def ask(path, rows, seed, ends):
+    rng = np.random.default_rng(seed)
+    with live.connect(path) as server:
+        while not ends.is_set():
+            bulk = bool(rng.random() < 0.3)
+            n = int(rng.integers(1, 300 if bulk else 65))
+            server.encode(rows[rng.integers(0, len(rows), n)], bulk=bulk)
+
+
+def check_bits(folder, work, policy):
+    name = "-".join(map(str, policy)).replace("--", "")
+    with claim(f"{os.path.basename(work.folder)}, {' '.join(map(str, policy))}: as encode"):
+        words = [*work.words, *STEPS, *policy, "--backlog", work.list(name)]
+        with Served(folder, *words) as served, live.connect(served.path) as server:
+            ends = threading.Event()
+            threads = [threading.Thread(target=ask, args=(served.path, work.rows, s, ends))
+                       for s in range(2)]
+            for t in threads:
+                t.start()
+            status = finished(server)
+            ends.set()
+            for t in threads:
+                t.join()
+            code, _, text = served.end()
+        ok(status["files"]["done"] == work.n and status["files"]["failed"] == 0, f"{status}")
+        ok(status["live_requests"] > 0, f"requests were answered meanwhile: {status}")
+        ok(code == 0, f"it ends with {code}: {text[-500:]}")
+        work.compare(name, "whole")
+
+
+def rows_done(server, rows, seconds=20):
+    """Wait until the server has done so many rows of files, or all."""
+    end = time.time() + seconds
+    while time.time() < end:
+        files = server.status()["files"]
+        if files["rows"] >= rows or files["done"] == files["all"] > 0:
+            return
+        time.sleep(0.002)
+
+
+def part_rows(path):
+    try:
+        with h5py.File(path) as f:
+            return int(f["part"].attrs["rows"]) if "part" in f else -1
+    except OSError:
+        return 0  # not there
+
+
+@claim("stopped at any moment it leaves parts, from which it or encode goes on to the same")
+def check_stop(folder, work):
+    rng, parts = np.random.default_rng(7), 0
+    for n in range(12 if FULL else 4):
+        name, left, runs = f"stop{n}", True, 0
+        words = [*work.words, *(LARGE if n % 2 else SMALL), "--backlog", work.list(name),
+                 "--resume"]
+        while left and runs < 3:
+            with Served(folder, *words) as served:
+                with live.connect(served.path) as server:
+                    server.encode(work.rows[:1])
+                    rows_done(server, int(rng.integers(1, 30000)))
+                code, _, text = served.end(signal.SIGTERM if runs % 2 else signal.SIGUSR1)
+            counts = [part_rows(work.result(name, i)) for i in range(work.n)]
+            left = any(c >= 0 for c in counts)
+            ok(code == (75 if left else 0), f"rows {counts}: exit {code} {text[-300:]}")
+            ok(all(c <= 0 or c % 4096 == 0 for c in counts), f"whole sum blocks: {counts}")
+            parts += sum(c > 0 for c in counts)
+            runs += 1
+        if n // 2 % 2:
+            for i in range(work.n):
+                need("encode", "--rows", f"{work.folder}/rows{i}.h5", *work.words, "--output",
+                     work.output(name, i), "--resume")
+        else:
+            with Served(folder, *words) as served, live.connect(served.path) as server:
+                finished(server)
+                code, _, text = served.end()
+                ok(code == 0, f"resumed: {code} {text[-300:]}")
+        work.compare(name, f"stopped {runs} times")
+    ok(parts > 3, f"{parts} parts were gone on with")
+
+
+@claim("killed it leaves what was saved, and goes on from there to the same")
+def check_kill(folder, work):
+    words = [*work.words, *SMALL, "--backlog", work.list("kill"), "--resume", "--save-seconds", 0.1]
+    saved, kills = 0, 0
+    while saved >= 0 and kills < 3:
+        with Served(folder, *words) as served:
+            end = time.time() + 20
+            while part_rows(work.result("kill", 0)) == saved and time.time() < end:
+                time.sleep(0.002)
+            served.end(signal.SIGKILL)
+        rows, kills = part_rows(work.result("kill", 0)), kills + 1
+        ok(rows == -1 or rows > saved, f"{rows} rows were saved, after {saved}")
+        saved = rows
+    ok(kills > 1, f"it was killed {kills} times")
+    with Served(folder, *words) as served, live.connect(served.path) as server:
+        status = finished(server)
+        code, _, text = served.end()
+    ok(code == 0 and status["files"]["done"] == work.n, f"{code} {status} {text[-500:]}")
+    done = sagitta("encode", "--rows", f"{work.folder}/rows0.h5", *work.words, "--output",
+                   work.output("kill", 0), "--resume")
+    ok("complete: nothing is left" in done.stderr, f"encode finds it complete: {done.stderr}")
+    work.compare("kill", "killed")
+
+
+@claim("a file that fails is named with its line, the others are done, and the exit code says so")
+def check_fail(folder, work):
+    bad = work.rows[:5000].copy()
+    with h5py.File(f"{folder}/nan.h5", "w") as f:
+        bad[4500, 3] = np.nan
+        f["rows"] = bad
+    with h5py.File(f"{folder}/huge.h5", "w") as f:
+        bad[4500, 3] = 1e38
+        f["rows"] = bad
+    with open(f"{folder}/fail.txt", "w") as f:
+        f.write(f"{folder}/nan.h5 {folder}/fail0\n{folder}/huge.h5 {folder}/fail1.h5\n"
+                f"{work.folder}/rows0.h5 {work.output('fail', 0)}\n")
+    words = [*work.words, *STEPS, "--backlog", f"{folder}/fail.txt"]
+    with Served(folder, *words) as served, live.connect(served.path) as server:
+        files = finished(server)["files"]
+        ok(files["done"] == 1 and files["failed"] == 2 and files["all"] == 3, f"{files}")
+        ok(server.encode(work.rows[:3]).count.shape == (3,), "and it serves")
+        code, _, text = served.end()
+    ok(code == 65 and "line 1 of" in text and "nan.h5:/rows' is nan" in text, text[-900:])
+    ok("line 2 of" in text and "has the norm 1e+38, above 1e+37" in text, text[-900:])
+    ok("2 of the 3 files of" in text, text[-500:])
+    ok(not os.path.exists(f"{folder}/fail0/supports.h5"), "nothing looks like a result")
+    ok([n for n in os.listdir(folder) if n.startswith(("fail1.h5", ".fail1.h5."))] == [],
+       f"nothing is left of it: {os.listdir(folder)}")
+    done = sagitta("diff", work.result("fail", 0), f"{work.folder}/want0/supports.h5")
+    ok(done.returncode == 0, f"the third is as encode's: {done.stdout[-300:]}")
+
+
+@claim("lists that are wrong, and results that are there, are refused before anything is begun")
+def check_lists(folder, work, other):
+    rows, there = f"{work.folder}/rows0.h5", f"{work.folder}/want0"
+    cases = ((65, "is no pair", f"{rows}\n"), (65, "is no pair", f"{rows} a b\n"),
+             (65, "names no files", "# none\n"),
+             (65, "lines 1 and 3 of", f"{rows} {folder}/a\n\n{rows} {folder}/a\n"),
+             (74, "line 1 of", f"{folder}/none.h5 {folder}/a\n"),
+             (65, "columns", f"{other.folder}/rows0.h5 {folder}/a\n"),
+             (73, "is there already: --resume keeps", f"{rows} {there}\n"))
+    for code, text, content in cases:
+        with open(f"{folder}/bad.txt", "w") as f:
+            f.write(content)
+        done = sagitta("serve", *work.words, "--listen", f"{folder}/b", "--backlog",
+                       f"{folder}/bad.txt")
+        ok(done.returncode == code and text in done.stderr,
+           f"{content}: {done.returncode} {done.stderr[-300:]}")
+    done = sagitta("serve", *work.words, "--listen", f"{folder}/b", "--backlog", f"{folder}/no.txt")
+    ok(done.returncode == 74 and "no.txt" in done.stderr, f"no list: {done.stderr[-300:]}")
+    with open(f"{folder}/bad.txt", "w") as f:
+        f.write(f"{rows} {there}\n")
+    for words, code, text in ((("--normalize",), 65, "--normalize"), ((), 0, "complete"),
+                              (("--force",), 0, "wrote")):
+        with Served(folder, *work.words, *words, "--backlog", f"{folder}/bad.txt", "--resume") as s:
+            with live.connect(s.path) as server:
+                finished(server)
+            got, _, log = s.end()
+        ok(got == code and text in log, f"resumed with {words}: {got} {log[-500:]}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        need("synth", "--n-rows", 40000, "--columns", 20, "--atoms", 50, "--output",
+             f"{folder}/data")
+        need("seed", "--rows", f"{folder}/data/rows.h5", "--atoms", 30, "--frame", 3, "--output",
+             f"{folder}/frames.h5")
+        with h5py.File(REAL) as f, h5py.File(f"{folder}/few.h5", "w") as g:
+            g["rows"] = f["rows"][:4500]
+        need("seed", "--rows", f"{folder}/few.h5", "--atoms", 100, "--center", "--output",
+             f"{folder}/start.h5")
+        synth = Work(folder, "synth", [9000, 4096, 0, 1, 3000], "--dictionary",
+                     f"{folder}/data/dictionary.h5", "--top-s", 9, "--rho", 0.1)
+        frames = Work(folder, "frames", [5000, 100], "--dictionary", f"{folder}/frames.h5",
+                      "--top-s", 4, "--rounds", 2)
+        real = Work(folder, "real", [4400], "--rows", f"{folder}/few.h5", "--dictionary",
+                    f"{folder}/start.h5", "--top-s", 6, "--rounds", 6, "--codes", "nonnegative")
+        for policy in (["--policy", "off"], ["--policy", "static", "--budget", 100],
+                       ["--policy", "dynamic", "--target", 150, "--file-period", 3]):
+            check_bits(folder, synth, policy)
+        for work in frames, real:
+            check_bits(folder, work, ["--policy", "dynamic", "--target", 9999])
+        slow = Work(folder, "slow", [33000, 4200], "--dictionary", f"{folder}/frames.h5", "--top-s",
+                    4, "--rounds", 4)
+        check_stop(folder, slow)
+        check_kill(folder, slow)
+        check_fail(folder, synth)
+        check_lists(folder, synth, real)
+    done_testing()
+
+
+main()
