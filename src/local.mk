@@ -370,7 +370,7 @@ libsagitta_so_LDADD = libsagitta.a $(VARIANT_LIBS) $(CRYPTO_LIBS)
 # What programs of commands share
 program_sources = \
   %D%/cli/program.h %D%/cli/program.c %D%/cli/process.h %D%/cli/process.c \
-  %D%/cli/command.h %D%/cli/command.c %D%/cli/commands.def \
+  %D%/cli/options.h %D%/cli/command.h %D%/cli/command.c %D%/cli/commands.def \
   %D%/cli/about.h %D%/cli/about.c \
   %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/own_codes.h %D%/cli/own_codes.c
@@ -386,7 +386,6 @@ sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/synth_world.h %D%/cli/synth_world.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
-  %D%/cli/encode_plan.h %D%/cli/encode_plan.c \
   %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \

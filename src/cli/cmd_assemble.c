@@ -36,10 +36,7 @@ static const struct option_row assemble_rows[] = {
     SHARE_OPTION(AT(share)),
     RESUME_OPTION(AT(resume)),
     MAX_SECONDS_OPTION(AT(max_seconds), "a batch of systems"),
-    {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory and disk needed by the whole job and how the rows are split, and do "
-     "nothing: neither --output nor what --resume would find is looked at",
-     .effect = OPTION_RUN},
+    DRY_RUN_OPTION(AT(dry_run)),
 };
 
 static const struct option_table tables[] = {

@@ -48,8 +48,7 @@ static const struct option_row list_rows[] = {
 static const struct option_row speed_rows[] = {
     {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
      "rows that the ranks handle at a time; 0: as many as pay", .effect = OPTION_RUN},
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
-     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    THREADS_OPTION(AT(threads)),
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),

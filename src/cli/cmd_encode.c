@@ -17,7 +17,6 @@
 #include "cli/captured.h"
 #include "cli/command.h"
 #include "encoding/encode_files.h"
-#include "cli/encode_plan.h"
 #include "cli/encode_report.h"
 #include "cli/encode_saves.h"
 #include "cli/threads.h"
@@ -77,8 +76,7 @@ static const struct option_row route_rows[] = {
      "dictionary says, signed where it says nothing.  With --encoder: own: its own codes; signed, "
      "nonnegative: solved on its supports; auto: own, and solved after `refit --keep-supports`",
      .effect = OPTION_BITS},
-    {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
-     "compute the largest decoder cosine of dictionaries up to this size", .effect = OPTION_BITS},
+    COSINE_LIMIT_OPTION(AT(cosine_limit)),
     RESUME_OPTION(AT(resume)),
     MAX_SECONDS_OPTION(AT(max_seconds), "a block"),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",

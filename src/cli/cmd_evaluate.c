@@ -59,8 +59,7 @@ static const struct option_row feature_rows[] = {
 };
 
 static const struct option_row speed_rows[] = {
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
-     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    THREADS_OPTION(AT(threads)),
 };
 
 static const struct option_table tables[] = {

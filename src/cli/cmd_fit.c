@@ -13,7 +13,7 @@
 #include "job/stop.h"
 #include "model/advice.h"
 #include "job/agreement.h"
-#include "cli/encode_plan.h"
+#include "cli/encode_report.h"
 #include "cli/fit_choose.h"
 #include "cli/fit_detectors.h"
 #include "cli/fit_find.h"
@@ -36,16 +36,13 @@
 static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     CAPTURE_OPTION(AT(capture)),
-    {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "rows to judge by, instead of some of --rows; of several files as --rows",
-     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    HOLDOUT_OPTION(AT(holdout)),
     {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the fit "
      "never sees them, and is judged by them; 0: none, then the fitted rows judge themselves",
      .effect = OPTION_BITS},
     MAX_NORM_OPTION(AT(max_norm)),
-    {"uncentered", OPTION_FLAG, AT(uncentered), "no", 0, 1, NULL, NULL,
-     "do not subtract the rows' column means first", .effect = OPTION_BITS},
+    UNCENTERED_OPTION(AT(uncentered)),
 };
 
 static const struct option_row fit_rows[] = {
@@ -142,8 +139,7 @@ static const struct option_row speed_rows[] = {
      "are those of one run; without one, begin anew",
      .effect = OPTION_RUN},
     SAVE_SECONDS_OPTION(AT(save_seconds)),
-    {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
-     "compute the largest decoder cosine of dictionaries up to this size", .effect = OPTION_BITS},
+    COSINE_LIMIT_OPTION(AT(cosine_limit)),
 };
 
 static const struct option_table tables[] = {

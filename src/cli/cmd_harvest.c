@@ -38,8 +38,7 @@ static const struct option_row speed_rows[] = {
      "sequences; auto takes it where a rank would have fewer than 64 queries and can have two "
      "shards",
      .effect = OPTION_RUN},
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
-     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    THREADS_OPTION(AT(threads)),
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),

@@ -60,12 +60,8 @@ static const struct option_row refit_rows[] = {
      .effect = OPTION_RUN},
     MAX_SECONDS_OPTION(AT(max_seconds), "some atoms of a sweep"),
     SAVE_SECONDS_OPTION(AT(save_seconds)),
-    {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
-     "compute the largest decoder cosine of dictionaries up to this size", .effect = OPTION_BITS},
-    {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory and disk needed by the whole job and how the rows are split, and do "
-     "nothing: neither --output nor what --resume would find is looked at",
-     .effect = OPTION_RUN},
+    COSINE_LIMIT_OPTION(AT(cosine_limit)),
+    DRY_RUN_OPTION(AT(dry_run)),
 };
 
 static const struct option_table tables[] = {

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "cli/command.h"
-#include "cli/encode_plan.h"
+#include "cli/encode_report.h"
 #include "job/facts.h"
 #include "cli/threads.h"
 #include "encoding/backlog.h"

@@ -58,8 +58,7 @@ static const struct option_row end_rows[] = {
 static const struct option_row speed_rows[] = {
     {"batch", OPTION_LONG, AT(batch), "0", 0, 0x1p40, NULL, "ROWS",
      "rows held at a time, at least one system; 0: as many as pay", .effect = OPTION_RUN},
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
-     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    THREADS_OPTION(AT(threads)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set; baseline takes the loops of avx2"),
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),

@@ -25,16 +25,13 @@
 
 static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
-    {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "rows to judge by, instead of some of --rows; of several files as --rows",
-     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    HOLDOUT_OPTION(AT(holdout)),
     {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the "
      "training never sees them, and is judged by them; 0: none",
      .effect = OPTION_BITS},
     MAX_NORM_OPTION(AT(max_norm)),
-    {"uncentered", OPTION_FLAG, AT(uncentered), "no", 0, 1, NULL, NULL,
-     "do not subtract the rows' column means first", .effect = OPTION_BITS},
+    UNCENTERED_OPTION(AT(uncentered)),
 };
 
 static const struct option_row model_rows[] = {
@@ -104,8 +101,7 @@ static const struct option_row descent_rows[] = {
 };
 
 static const struct option_row speed_rows[] = {
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
-     .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    THREADS_OPTION(AT(threads)),
     DEVICE_OPTION(AT(device)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     KERNELS_OPTION(AT(kernels)),

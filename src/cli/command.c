@@ -44,8 +44,7 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
      "ranks form R groups of A: a group shares out the atoms, and the groups the rows; auto: as "
      "many groups as memory lets hold the dictionary, and as rows are enough for",
      .effect = OPTION_RUN},
-    {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
-     THREADS_HELP, .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    THREADS_OPTION(offsetof(struct compute_options, threads)),
     CPU_VARIANT_OPTION(offsetof(struct compute_options, cpu_variant),
                        "instruction set of the CPU's loops"),
     FILTER_OPTION(offsetof(struct compute_options, filter)),

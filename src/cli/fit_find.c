@@ -14,7 +14,7 @@
 #include "job/stop.h"
 #include "model/advice.h"
 #include "encoding/encode_files.h"
-#include "cli/encode_plan.h"
+#include "cli/encode_report.h"
 #include "cli/find_files.h"
 #include "cli/report.h"
 #include "job/summary.h"

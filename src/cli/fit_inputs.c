@@ -33,8 +33,7 @@ const struct option_row fit_name_rows[FIT_NAME_ROWS] = {
 };
 
 const struct option_row fit_compute_rows[FIT_COMPUTE_ROWS] = {
-    {"threads", OPTION_INT, offsetof(struct fit_compute, threads), "0", 0, 4096, NULL, "COUNT",
-     THREADS_HELP, .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    THREADS_OPTION(offsetof(struct fit_compute, threads)),
     CPU_VARIANT_OPTION(offsetof(struct fit_compute, cpu_variant), "instruction set of the loops"),
 };
 

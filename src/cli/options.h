@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rows of options that several commands have, each in a struct of its own: the value of a row is at
+ * the offset.
+ *
+ * Floor: cli. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include "base/options.h"
+
+/* The rows of --progress-fd (base/events.h) and --deadline, whose values are at offsets. */
+#define PROGRESS_FD_OPTION(offset)                                                                 \
+  {                                                                                                \
+    "progress-fd", OPTION_INT, offset, NULL, 2, 1 << 20, NULL, "NUMBER",                           \
+        "for programs: write progress, warnings and the log to this open file descriptor, as "     \
+        "JSON lines; a job that can be resumed stops where it is a pipe whose reader has ended",   \
+        .effect = OPTION_RUN                                                                       \
+  }
+
+#define DEADLINE_OPTION(offset)                                                                    \
+  {                                                                                                \
+    "deadline", OPTION_REAL, offset, "300", 0.1, 1e6, NULL, "SECONDS",                             \
+        "give up (exit 74) when opening, reading or writing a block takes longer, or (exit 76) "   \
+        "when a rank shows no sign of life for so long",                                           \
+        .effect = OPTION_RUN                                                                       \
+  }
+
+/* The row of --rows, whose value is at an offset. */
+#define ROWS_OPTION(offset)                                                                        \
+  {                                                                                                \
+    "rows", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                                \
+        "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 "                        \
+        "(default path: /rows), .npy or .safetensors; of several files, one after "                \
+        "another: " ROWS_SHARDS,                                                                   \
+        .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
+  }
+#define ROWS_SHARDS "'acts/*.h5' in quotes, @LIST with a name a line, or the option again"
+
+#define THREADS_HELP                                                                               \
+  "threads in a rank; 0: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK if set, else the rank's share of " \
+  "the cores that it may use"
+
+/* The row of --filter, whose value is at an offset. */
+#define FILTER_OPTION(offset)                                                                      \
+  {                                                                                                \
+    "filter", OPTION_CHOICE, offset, "auto", 0, 0, "auto|on|off", NULL,                            \
+        "route by way of the certified filter: coarse products prove which atoms cannot matter, "  \
+        "exact scores decide; auto: where that is faster",                                         \
+        .effect = OPTION_RUN                                                                       \
+  }
+
+/* The rows of --device and --kernels, whose values are at offsets. */
+#define DEVICE_OPTION(offset)                                                                      \
+  {                                                                                                \
+    "device", OPTION_CHOICE, offset, "auto", 0, 0, "auto|cpu|cuda", NULL,                          \
+        "what computes; auto takes a GPU for jobs that are large enough to gain, cuda ends with "  \
+        "exit code 69 where there is none",                                                        \
+        .effect = OPTION_RUN                                                                       \
+  }
+#define KERNELS_OPTION(offset)                                                                     \
+  {                                                                                                \
+    "kernels", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FOLDER",                                    \
+        "take GPU kernels from here instead of those built in, for work on them",                  \
+        .effect = OPTION_RUN, .flags = OPTION_INPUT                                                \
+  }
+
+/* The rows of --resume and --max-seconds, whose values are at offsets, of a job whose safe points
+ * are the ends of `what`. */
+#define RESUME_OPTION(offset)                                                                      \
+  {                                                                                                \
+    "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
+        "go on from what a run with the same inputs and options left at --output that was "        \
+        "stopped: the bytes are those of one run; without one, begin anew; where it is complete, " \
+        "leave it and end with 0",                                                                 \
+        .effect = OPTION_RUN                                                                       \
+  }
+#define MAX_SECONDS_OPTION(offset, what)                                                           \
+  {                                                                                                \
+    "max-seconds", OPTION_REAL, offset, "0", 0, 1e9, NULL, "SECONDS",                              \
+        "stop at the end of " what " when so many have passed since the start, as when a signal "  \
+        "asks for it: --resume goes on; 0: no limit",                                              \
+        .effect = OPTION_EXTENT                                                                    \
+  }
+
+/* Rows of massive norm that a fit leaves out (seed/outliers.h). */
+#define MAX_NORM_OPTION(offset)                                                                    \
+  {                                                                                                \
+    "max-norm", OPTION_REAL, offset, "0", 0, 1e30, NULL, "MULTIPLE",                               \
+        "leave out rows whose norm, about the medians of the columns, is so many times that of "   \
+        "the median row or more, as first tokens have: neither atoms nor what judges them see "    \
+        "these; 8 suits most models; 0: none are",                                                 \
+        .effect = OPTION_BITS                                                                      \
+  }
+
+/* What a command that can stop says of signals in its --help. */
+#define STOP_SIGNALS                                                                               \
+  "SIGUSR1 or SIGUSR2 once it runs, to mpirun or to the program, SIGTERM or the first SIGINT to "  \
+  "the program (mpirun itself kills the job at these, and so at Ctrl-C)"
+
+/* The row of --cpu-variant, whose value is at an offset. */
+#define CPU_VARIANT_OPTION(offset, help)                                                           \
+  {                                                                                                \
+    "cpu-variant", OPTION_CHOICE, offset, "auto", 0, 0, CPU_VARIANTS, NULL, help,                  \
+        .effect = OPTION_RUN, .flags = OPTION_PER_RANK                                             \
+  }
+
+/* The rows of --threads, of --cosine-limit and of --dry-run of a whole job. */
+#define THREADS_OPTION(offset)                                                                     \
+  {                                                                                                \
+    "threads", OPTION_INT, offset, "0", 0, 4096, NULL, "COUNT", THREADS_HELP,                      \
+        .effect = OPTION_RUN, .flags = OPTION_PER_RANK                                             \
+  }
+#define COSINE_LIMIT_OPTION(offset)                                                                \
+  {                                                                                                \
+    "cosine-limit", OPTION_INT, offset, "65536", 0, 1 << 30, NULL, "ATOMS",                        \
+        "compute the largest decoder cosine of dictionaries up to this size",                      \
+        .effect = OPTION_BITS                                                                      \
+  }
+#define DRY_RUN_OPTION(offset)                                                                     \
+  {                                                                                                \
+    "dry-run", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                        \
+        "print the memory and disk needed by the whole job and how the rows are split, and do "    \
+        "nothing: neither --output nor what --resume would find is looked at",                     \
+        .effect = OPTION_RUN                                                                       \
+  }
+
+/* The rows of --holdout and --uncentered of fit and train. */
+#define HOLDOUT_OPTION(offset)                                                                     \
+  {                                                                                                \
+    "holdout", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                             \
+        "rows to judge by, instead of some of --rows; of several files as --rows",                 \
+        .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
+  }
+#define UNCENTERED_OPTION(offset)                                                                  \
+  {                                                                                                \
+    "uncentered", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                     \
+        "do not subtract the rows' column means first", .effect = OPTION_BITS                      \
+  }
+
+#endif
