@@ -217,18 +217,6 @@ static void peer_print(double theirs, double ours)
     printf(" %9s %9s", "none", "");
 }
 
-static struct device_options device_options_of(const struct bench_common *common,
-                                               const struct comm *c)
-{
-  return (struct device_options){.p = 1,
-                                 .d = 1,
-                                 .threads = common->threads,
-                                 .variant = common->cpu_variant,
-                                 .kind = common->device,
-                                 .local_rank = c->local_rank,
-                                 .kernels = common->kernels};
-}
-
 /* What is measured, of all ranks: bytes have to be read and written once. */
 struct amount {
   gidx systems, rows, declined;
@@ -286,7 +274,7 @@ static int gpu_measure(const struct bench_arrow_options *o, idx k,
 {
   static double whole[MAX_REPEATS], kernels[MAX_REPEATS];
   struct bench_systems b = {.c = c};
-  struct device_options options = device_options_of(common, c);
+  struct device_options options = bench_device(common, 1, c->local_rank);
   struct amount all;
   double copies;
   TRY(comm_agree(c, gpu_open(&b, o, k, &options)));
@@ -310,7 +298,7 @@ static int border_measure(const struct bench_arrow_options *o, idx k,
 {
   static double solve[MAX_REPEATS], memory[MAX_REPEATS], peer[MAX_REPEATS], petsc[MAX_REPEATS];
   struct bench_systems b = {.c = c};
-  struct device_options options = device_options_of(common, c);
+  struct device_options options = bench_device(common, 1, c->local_rank);
   struct amount all;
   int repeats = common->repeats;
   TRY(device_open(&b.device, &options));

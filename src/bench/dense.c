@@ -144,12 +144,7 @@ static void table_print(struct bench *b)
 static int bench_open(struct bench *b)
 {
   gidx bytes = (gidx)b->o->schur * b->o->schur * (gidx)sizeof(real);
-  struct device_options options = {.p = 1,
-                                   .d = 1,
-                                   .threads = b->common->threads,
-                                   .variant = b->common->cpu_variant,
-                                   .kind = b->common->device,
-                                   .kernels = b->common->kernels};
+  struct device_options options = bench_device(b->common, 1, 0);
   TRY(device_open(&b->device, &options));
   TRY(dense_open(&b->dense, &b->device, b->o->panel, b->o->schur));
   TRY(buffer_alloc(&b->device, &b->s, bytes));

@@ -295,12 +295,7 @@ static int bench_open(struct bench *b)
 {
   const struct bench_harvest_options *o = b->o;
   idx kv_heads = o->kv_heads ? o->kv_heads : o->heads;
-  struct device_options options = {.p = 1,
-                                   .d = 1,
-                                   .threads = b->common->threads,
-                                   .variant = b->common->cpu_variant,
-                                   .kind = b->common->device,
-                                   .kernels = b->common->kernels};
+  struct device_options options = bench_device(b->common, 1, 0);
   CHECK(o->heads % kv_heads == 0, ERR_USAGE, "'--kv-heads' is %d, which does not divide %d heads",
         kv_heads, o->heads);
   CHECK(o->queries <= o->positions, ERR_USAGE, "'--queries' is %d, of %d positions", o->queries,

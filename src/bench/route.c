@@ -47,6 +47,17 @@ const struct option_row bench_product_rows[BENCH_PRODUCT_ROWS] = {
      .effect = OPTION_BITS},
 };
 
+struct device_options bench_device(const struct bench_common *common, idx p, int local_rank)
+{
+  return (struct device_options){.p = p,
+                                 .d = 1,
+                                 .threads = common->threads,
+                                 .variant = common->cpu_variant,
+                                 .kind = common->device,
+                                 .local_rank = local_rank,
+                                 .kernels = common->kernels};
+}
+
 enum bench_case {
   CASE_PEAK,
   CASE_SGEMM,
@@ -94,19 +105,14 @@ static int is_screened(const struct bench *b)
 static int problem_open(struct bench *b, struct problem *q)
 {
   const struct bench_route_options *o = b->o;
-  struct device_options options = {.p = b->p,
-                                   .d = 1,
-                                   .max_atoms = o->atoms,
-                                   .threads = b->common->threads,
-                                   .variant = b->common->cpu_variant,
-                                   .kind = b->common->device,
-                                   .work = b->work[CASE_RANDOM],
-                                   .route_rows = o->n_rows,
-                                   .kernels = b->common->kernels};
-  struct device_options filter = options;
+  struct device_options options = bench_device(b->common, b->p, 0), filter;
   gidx entries = (gidx)o->n_rows * o->top_s, rows = (gidx)o->n_rows * b->p * (gidx)sizeof(float);
   gidx atoms = (gidx)o->atoms * b->p * (gidx)sizeof(float);
   struct device *dev = &q->device;
+  options.max_atoms = o->atoms;
+  options.work = b->work[CASE_RANDOM];
+  options.route_rows = o->n_rows;
+  filter = options;
   TRY(device_open(dev, &options));
   atoms_normalize(q->atoms, o->atoms, 1, b->p);
   TRY(device_put_tile(dev, q->atoms, o->atoms, 0));

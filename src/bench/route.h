@@ -7,6 +7,7 @@
 
 #include "base/options.h"
 #include "base/types.h"
+#include "device/device.h"
 
 struct bench_route_options { /* and of update, dense and train */
   const char *rows, *filter, *precision;
@@ -25,6 +26,9 @@ struct bench_common {
   idx repeats, threads; /* repeats 1 .. 1000 */
   struct json *json;    /* NULL: a table is printed; else an object, to which entries are added */
 };
+
+/* Of a device for rows of p columns, of which each rank of a machine has its own. */
+struct device_options bench_device(const struct bench_common *common, idx p, int local_rank);
 
 /* Measure and print. */
 int bench_route(const struct bench_route_options *o, const struct bench_common *common);

@@ -135,13 +135,7 @@ int bench_train(const struct bench_route_options *o, const struct bench_common *
 {
   static struct bench b;
   b = (struct bench){.o = o, .common = common};
-  struct device_options options = {.p = o->columns,
-                                   .d = 1,
-                                   .threads = common->threads,
-                                   .variant = common->cpu_variant,
-                                   .kind = common->device,
-                                   .local_rank = c->local_rank,
-                                   .kernels = common->kernels};
+  struct device_options options = bench_device(common, o->columns, c->local_rank);
   int status = device_open(&b.device, &options);
   if (!status) status = problem_open(&b, c);
   TRY(comm_agree(c, status));

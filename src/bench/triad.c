@@ -207,12 +207,7 @@ int bench_triad(const struct bench_route_options *o, const struct bench_common *
   CHECK(!o->stored || b.precision == PRECISION_BF16 || b.precision == PRECISION_F16, ERR_USAGE,
         "'--stored' goes with '--precision bf16' or 'f16': %s is f32 in memory", o->precision);
   b.stored = (struct tensor_stored){o->stored, o->stored, o->stored};
-  struct device_options options = {.p = o->columns,
-                                   .d = 1,
-                                   .threads = common->threads,
-                                   .variant = common->cpu_variant,
-                                   .kind = common->device,
-                                   .kernels = common->kernels};
+  struct device_options options = bench_device(common, o->columns, 0);
   TRY(device_open(&b.device, &options));
   if (b.precision != PRECISION_F32) TRY(device_tensor_has(&b.device, b.precision));
   TRY(buffers_open(&b));

@@ -167,12 +167,7 @@ int bench_update(const struct bench_route_options *o, const struct bench_common 
   b = (struct bench){.o = o, .common = common};
   CHECK(o->atoms >= 8 * o->top_s, ERR_USAGE,
         "'--atoms' is %d: supports of %d are drawn from 8 times as many", o->atoms, o->top_s);
-  struct device_options options = {.p = o->columns,
-                                   .d = 1,
-                                   .threads = common->threads,
-                                   .variant = common->cpu_variant,
-                                   .kind = common->device,
-                                   .kernels = common->kernels};
+  struct device_options options = bench_device(common, o->columns, 0);
   TRY(device_open(&b.device, &options));
   TRY(buffers_alloc(&b));
   TRY(problem_fill(&b));

@@ -42,25 +42,6 @@ int finding_write(struct matrix_output *f, const struct finding_record *r, idx k
   return identity_write(h5, HELD_GROUP, &r->held);
 }
 
-/* *out <- all of an array of this shape, into the arena; width 0: a vector. */
-static int array_read(const struct h5_file *f, const char *object, gidx rows, gidx width,
-                      enum h5_type type, struct arena *arena, void *out)
-{
-  struct h5_array a;
-  void *values;
-  size_t size = type == TYPE_F32 ? sizeof(float) : sizeof(real);
-  TRY(arena_alloc(arena, &values, rows * (width ? width : 1), size));
-  *(void **)out = values;
-  TRY(h5_array_open(f, object, &a));
-  int fits = a.rank == 1 + (width > 0) && a.type == type && a.shape[0] == rows &&
-             (!width || a.shape[1] == width);
-  int status = fits ? h5_array_read(&a, 0, rows, type, values) : OK;
-  h5_array_close(&a);
-  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need" ANEW, object,
-        f->path);
-  return status;
-}
-
 /* *rows <- those of an array, at most INT32_MAX. */
 static int rows_count(const struct h5_file *f, const char *object, gidx *rows)
 {
@@ -91,13 +72,13 @@ static int record_read(const struct h5_file *f, struct arena *arena, idx p,
   TRY(rows_count(f, HISTORY, &r->count));
   TRY(rows_count(f, "/atoms", &n));
   *k = (idx)n;
-  TRY(array_read(f, HISTORY, r->count, FINDING_COLUMNS, TYPE_F64, arena, &r->lines));
-  TRY(array_read(f, "/atoms", n, p, TYPE_F32, arena, atoms));
-  TRY(array_read(f, GROUP "/means", n, 0, TYPE_F32, arena, &r->means));
-  TRY(array_read(f, GROUP "/firing", n, 0, TYPE_I64, arena, &r->firing));
-  TRY(array_read(f, GROUP "/offset", p, 0, TYPE_F32, arena, &r->offset));
+  TRY(object_take(f, HISTORY, r->count, FINDING_COLUMNS, TYPE_F64, arena, &r->lines));
+  TRY(object_take(f, "/atoms", n, p, TYPE_F32, arena, atoms));
+  TRY(object_take(f, GROUP "/means", n, 0, TYPE_F32, arena, &r->means));
+  TRY(object_take(f, GROUP "/firing", n, 0, TYPE_I64, arena, &r->firing));
+  TRY(object_take(f, GROUP "/offset", p, 0, TYPE_F32, arena, &r->offset));
   TRY(h5_exists(f, GROUP "/mean", &there));
-  return there ? array_read(f, GROUP "/mean", p, 0, TYPE_F64, arena, &r->mean) : OK;
+  return there ? object_take(f, GROUP "/mean", p, 0, TYPE_F64, arena, &r->mean) : OK;
 }
 
 int finding_read(const char *path, struct arena *arena, idx p, struct finding_record *record,

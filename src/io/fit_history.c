@@ -202,27 +202,11 @@ int fit_sums_write(struct matrix_output *f, const struct fit_sums *sums)
   return object_write_vector(h5, "/fit/idle", sums->k, sums->idle);
 }
 
-/* *out, a pointer, <- all of an array of this shape; width 0: a vector. */
-static int array_read(const struct h5_file *f, const char *object, struct arena *arena, gidx rows,
-                      gidx width, enum h5_type type, size_t size, void *out)
-{
-  struct h5_array a;
-  TRY(h5_array_open(f, object, &a));
-  int fits = a.rank == 1 + (width > 0) && a.type == type && a.shape[0] == rows &&
-             (!width || a.shape[1] == width);
-  int status = fits ? arena_alloc(arena, out, rows * imax(width, 1), size) : OK;
-  if (fits && !status) status = h5_array_read(&a, 0, rows, type, *(void **)out);
-  h5_array_close(&a);
-  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need" ANEW, object,
-        f->path);
-  return status;
-}
-
 static int sums_read(const struct h5_file *f, struct arena *arena, struct fit_sums *sums)
 {
-  TRY(array_read(f, "/fit/gram", arena, sums->k, sums->k, TYPE_F64, sizeof(real), &sums->gram));
-  TRY(array_read(f, "/fit/target", arena, sums->k, sums->p, TYPE_F64, sizeof(real), &sums->target));
-  TRY(array_read(f, "/fit/idle", arena, sums->k, 0, TYPE_I32, sizeof(idx), &sums->idle));
+  TRY(object_take(f, "/fit/gram", sums->k, sums->k, TYPE_F64, arena, &sums->gram));
+  TRY(object_take(f, "/fit/target", sums->k, sums->p, TYPE_F64, arena, &sums->target));
+  TRY(object_take(f, "/fit/idle", sums->k, 0, TYPE_I32, arena, &sums->idle));
   return OK;
 }
 
@@ -238,7 +222,7 @@ static int member_read(const struct h5_file *f, const struct member *m, struct a
 {
   struct arena arena = {0};
   char *vector;
-  int status = array_read(f, m->object, &arena, k, 0, m->type, m->bytes, &vector);
+  int status = object_take(f, m->object, k, 0, m->type, &arena, &vector);
   for (idx a = 0; a < k && !status; a++)
     memcpy((char *)&steps[a] + m->offset, vector + (size_t)a * m->bytes, m->bytes);
   arena_free(&arena);

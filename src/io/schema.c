@@ -12,6 +12,7 @@
 #include "io/classes.h"
 #include "io/comparison.h"
 #include "io/dictionary.h"
+#include "io/h5/dataset.h"
 #include "io/part.h"
 #include "io/rows.h"
 #include "io/solutions.h"
@@ -152,4 +153,27 @@ int object_write(const struct h5_file *f, const char *path, int rank, const gidx
 int object_write_vector(const struct h5_file *f, const char *path, gidx count, const void *values)
 {
   return object_write(f, path, 1, &count, values);
+}
+
+int object_load(const struct h5_file *f, const char *path, gidx rows, gidx width, enum h5_type type,
+                void *values)
+{
+  struct h5_array a;
+  TRY(h5_array_open(f, path, &a));
+  int fits = a.rank == 1 + (width > 0) && a.type == type && a.shape[0] == rows &&
+             (!width || a.shape[1] == width);
+  int status = fits ? h5_array_read(&a, 0, rows, type, values) : OK;
+  h5_array_close(&a);
+  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need" ANEW, path,
+        f->path);
+  return status;
+}
+
+int object_take(const struct h5_file *f, const char *path, gidx rows, gidx width, enum h5_type type,
+                struct arena *arena, void *values)
+{
+  void *room;
+  TRY(arena_alloc(arena, &room, rows * (width ? width : 1), h5_type_bytes(type)));
+  *(void **)values = room;
+  return object_load(f, path, rows, width, type, room);
 }

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "io/h5/h5.h"
 
 /* One dataset.  type: TYPE_OTHER where the check of its kind says which it may have.  shape: a
@@ -81,5 +82,11 @@ int object_create(const struct h5_file *f, const char *path, int rank, const gid
 int object_write(const struct h5_file *f, const char *path, int rank, const gidx *shape,
                  const void *values);
 int object_write_vector(const struct h5_file *f, const char *path, gidx count, const void *values);
+/* values <- all of a dataset of this type and shape; width 0: a vector; the second has them in the
+ * arena, and values points to a pointer to them.  ERR_INPUT: it has another type or shape. */
+int object_load(const struct h5_file *f, const char *path, gidx rows, gidx width, enum h5_type type,
+                void *values);
+int object_take(const struct h5_file *f, const char *path, gidx rows, gidx width, enum h5_type type,
+                struct arena *arena, void *values);
 
 #endif

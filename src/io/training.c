@@ -48,21 +48,6 @@ int training_record_write(struct matrix_output *f, const struct training_record 
   return identity_write(h5, HELD_GROUP, &record->held);
 }
 
-/* values <- all of an array of this shape; width 0: a vector. */
-static int array_read(const struct h5_file *f, const char *object, gidx rows, gidx width,
-                      enum h5_type type, void *values)
-{
-  struct h5_array a;
-  TRY(h5_array_open(f, object, &a));
-  int fits = a.rank == 1 + (width > 0) && a.type == type && a.shape[0] == rows &&
-             (!width || a.shape[1] == width);
-  int status = fits ? h5_array_read(&a, 0, rows, type, values) : OK;
-  h5_array_close(&a);
-  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need" ANEW, object,
-        f->path);
-  return status;
-}
-
 static int lines_read(const struct h5_file *f, struct arena *arena, struct training_record *record,
                       struct training_line **lines)
 {
@@ -73,7 +58,7 @@ static int lines_read(const struct h5_file *f, struct arena *arena, struct train
   CHECK(record->count >= 1 && record->count < INT32_MAX, ERR_INPUT,
         "'%s' of '%s' has %lld lines" ANEW, HISTORY, f->path, (long long)record->count);
   TRY(arena_alloc(arena, lines, record->count, sizeof **lines));
-  return array_read(f, HISTORY, record->count, TRAINING_COLUMNS, TYPE_F64, *lines);
+  return object_load(f, HISTORY, record->count, TRAINING_COLUMNS, TYPE_F64, *lines);
 }
 
 static int record_read(const struct h5_file *f, struct arena *arena, struct training_record *record,
@@ -152,27 +137,27 @@ static int mean_read(const struct h5_file *f, const struct train_state *s, idx p
   TRY(h5_exists(f, OFFSET, &learns));
   const char *object = learns ? "/train/mean" : "/mean";
   for (int i = 0; i < LENGTH(offsets) && learns; i++)
-    TRY(array_read(f, offsets[i], p, 0, TYPE_F32, s->offset[i]));
+    TRY(object_load(f, offsets[i], p, 0, TYPE_F32, s->offset[i]));
   TRY(h5_exists(f, object, has_mean));
-  return *has_mean ? array_read(f, object, p, 0, TYPE_F64, mean) : OK;
+  return *has_mean ? object_load(f, object, p, 0, TYPE_F64, mean) : OK;
 }
 
 static int state_read(const struct h5_file *f, const struct train_state *s, idx k, idx p,
                       real *sums, real *mean, int *has_mean)
 {
   int has_threshold;
-  TRY(array_read(f, "/atoms", k, p, TYPE_F32, s->w[TRAIN_DECODER]));
-  TRY(array_read(f, "/encoder/weights", k, p, TYPE_F32, s->w[TRAIN_ENCODER]));
-  TRY(array_read(f, "/train/bias", k, 0, TYPE_F32, s->w[TRAIN_BIAS]));
+  TRY(object_load(f, "/atoms", k, p, TYPE_F32, s->w[TRAIN_DECODER]));
+  TRY(object_load(f, "/encoder/weights", k, p, TYPE_F32, s->w[TRAIN_ENCODER]));
+  TRY(object_load(f, "/train/bias", k, 0, TYPE_F32, s->w[TRAIN_BIAS]));
   for (int i = 0; i < TRAIN_ARRAYS; i++) {
     gidx width = i == TRAIN_BIAS ? 0 : p;
-    TRY(array_read(f, moments[i][0], k, width, TYPE_F32, s->m[i]));
-    TRY(array_read(f, moments[i][1], k, width, TYPE_F32, s->v[i]));
+    TRY(object_load(f, moments[i][0], k, width, TYPE_F32, s->m[i]));
+    TRY(object_load(f, moments[i][1], k, width, TYPE_F32, s->v[i]));
   }
-  TRY(array_read(f, "/train/idle", k, 0, TYPE_I64, s->idle));
-  TRY(array_read(f, "/train/sums", 2, 0, TYPE_F64, sums));
+  TRY(object_load(f, "/train/idle", k, 0, TYPE_I64, s->idle));
+  TRY(object_load(f, "/train/sums", 2, 0, TYPE_F64, sums));
   TRY(h5_exists(f, THRESHOLD, &has_threshold));
-  if (has_threshold) TRY(array_read(f, THRESHOLD, 2, 0, TYPE_F64, sums + 2));
+  if (has_threshold) TRY(object_load(f, THRESHOLD, 2, 0, TYPE_F64, sums + 2));
   return mean_read(f, s, p, mean, has_mean);
 }
 
