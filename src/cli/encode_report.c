@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The plan is in numbers of the forecast, for rank 0, which takes the most; what was done is told in
- * three places: the log and tables, /run of the result, and run.json. */
+ * The plan is in numbers of the forecast, for rank 0, which takes the most; what was done is told
+ * in three places: the log and tables, /run of the result, and run.json. */
 #include "cli/encode_report.h"
 
 #include <stdio.h>
