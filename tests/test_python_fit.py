@@ -190,6 +190,12 @@ def check_warnings(x):
         again = sagitta.encode(far, run)
     kinds = [w.category for w in caught]
     ok(kinds == [sagitta.Scale] and "median norm" in str(again.warnings), f"scale: {caught}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sagitta.encode(0.3 * x, run)
+        sagitta.train(x, atoms=K, top_s=4, steps=1, lr=1.0)
+    kinds = [w.category for w in caught]
+    ok(kinds.count(sagitta.NegativeVariance) == 2, f"another layer, a large rate: {caught}")
     turned = np.concatenate([x, -x])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

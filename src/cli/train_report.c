@@ -31,9 +31,10 @@ void train_outcome_check(const struct train_job *j, const struct train_point *p)
   int is_held = j->result.held_rows > 0;
   real explained = is_held ? last->held : last->fitted;
   if (p->step > 0 && !(explained >= 0))
-    log_warn("what was learned explains %.6g of the %s rows, and no atoms at all explain 0: lower "
-             "--lr, which is %g, or take more steps",
-             explained, is_held ? "unseen" : "last", j->task.rate);
+    log_warn_named("negative-variance",
+                   "what was learned explains %.6g of the %s rows, and no atoms at all explain 0: "
+                   "lower --lr, which is %g, or take more steps",
+                   explained, is_held ? "unseen" : "last", j->task.rate);
 }
 
 /* How many codes rows have. */
