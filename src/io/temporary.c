@@ -125,6 +125,21 @@ int temporary_create(struct temporary *t, const char *path, const char *failed, 
   return OK;
 }
 
+int temporary_write(FILE *file, const char *name, const void *bytes, size_t count)
+{
+  int step = watchdog_begin(ERR_IO, "writing", name), error = 0;
+  for (size_t done = 0; done < count && !error;) {
+    ssize_t n = write(fileno(file), (const char *)bytes + done, count - done);
+    if (n > 0)
+      done += (size_t)n;
+    else if (errno != EINTR)
+      error = errno;
+  }
+  watchdog_end(step);
+  CHECK(!error, ERR_IO, "cannot write '%s': %s", name, strerror(error));
+  return OK;
+}
+
 int temporary_close(const struct temporary *t, FILE *file)
 {
   int step = watchdog_begin(ERR_IO, "bringing to the disk", t->name);

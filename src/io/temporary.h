@@ -20,6 +20,8 @@ struct temporary {
 /* Make the file, empty; with out, *out <- it, open for writing.  When the run fails it is removed,
  * or becomes `failed` if that is not NULL.  ERR_CREATE. */
 int temporary_create(struct temporary *t, const char *path, const char *failed, FILE **out);
+/* Write all of it, past the stream's buffer; name is for messages.  ERR_IO. */
+int temporary_write(FILE *file, const char *name, const void *bytes, size_t count);
 /* Bring what was written to the disk and close the file.  ERR_IO. */
 int temporary_close(const struct temporary *t, FILE *file);
 /* Rename it to its path, in place of what is there.  A file that is only shown still becomes

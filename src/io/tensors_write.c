@@ -2,13 +2,12 @@
  * Headers are filled up with blanks, so that values begin at a multiple of 8 bytes, of .npy 64. */
 #include "io/tensors_write.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/half.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "base/watchdog.h"
+#include "io/temporary.h"
 
 enum { HEADER_BYTES = 4096, PIECE = 4096 };
 
@@ -40,15 +39,6 @@ static uint64_t bits_at(const struct tensor_out *t, gidx i)
   return bits;
 }
 
-static int bytes_write(FILE *out, const char *path, const void *bytes, size_t count)
-{
-  int step = watchdog_begin(ERR_IO, "writing", path);
-  int good = fwrite(bytes, 1, count, out) == count;
-  watchdog_end(step);
-  CHECK(good, ERR_IO, "cannot write '%s': %s", path, strerror(errno));
-  return OK;
-}
-
 static int values_write(FILE *out, const char *path, const struct tensor_out *t)
 {
   unsigned char piece[PIECE * 8];
@@ -61,7 +51,7 @@ static int values_write(FILE *out, const char *path, const struct tensor_out *t)
       uint64_t bits = bits_at(t, i);
       for (int b = 0; b < width; b++) *at++ = (unsigned char)(bits >> 8 * b);
     }
-    TRY(bytes_write(out, path, piece, (size_t)(at - piece)));
+    TRY(temporary_write(out, path, piece, (size_t)(at - piece)));
   }
   return OK;
 }
@@ -93,8 +83,8 @@ int tensors_write(FILE *out, const char *path, const struct tensor_out *list, in
   header[used++] = '}';
   while (used % 8) header[used++] = ' ';
   for (int b = 0; b < 8; b++) length[b] = (unsigned char)((uint64_t)used >> 8 * b);
-  TRY(bytes_write(out, path, length, sizeof length));
-  TRY(bytes_write(out, path, header, (size_t)used));
+  TRY(temporary_write(out, path, length, sizeof length));
+  TRY(temporary_write(out, path, header, (size_t)used));
   for (int i = 0; i < count; i++) TRY(values_write(out, path, &list[i]));
   return OK;
 }
@@ -111,6 +101,6 @@ int npy_write(FILE *out, const char *path, const struct tensor_out *t)
   memcpy(header, "\x93NUMPY\x01\x00", 8);
   header[8] = (char)((used - 10) & 255);
   header[9] = (char)((used - 10) >> 8);
-  TRY(bytes_write(out, path, header, (size_t)used));
+  TRY(temporary_write(out, path, header, (size_t)used));
   return values_write(out, path, t);
 }

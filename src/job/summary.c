@@ -2,17 +2,14 @@
  * The text is put together in memory, and is then one write to a temporary file. */
 #include "job/summary.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/options_write.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "base/watchdog.h"
 #include "io/companions.h"
 #include "io/temporary.h"
 #include "job/facts.h"
@@ -173,28 +170,12 @@ static int text_make(const struct run *run, char **text, size_t *bytes)
   return text_close(j.out, "run.json");
 }
 
-/* Write all of it past the stream's buffer. */
-static int text_write(const char *name, FILE *file, const char *text, size_t bytes)
-{
-  int step = watchdog_begin(ERR_IO, "writing", name), error = 0;
-  for (size_t done = 0; done < bytes && !error;) {
-    ssize_t n = write(fileno(file), text + done, bytes - done);
-    if (n > 0)
-      done += (size_t)n;
-    else if (errno != EINTR)
-      error = errno;
-  }
-  watchdog_end(step);
-  CHECK(!error, ERR_IO, "cannot write '%s': %s", name, strerror(error));
-  return OK;
-}
-
 static int text_publish(const char *path, const char *text, size_t bytes)
 {
   struct temporary t;
   FILE *file;
   TRY(temporary_create(&t, path, NULL, &file));
-  int status = text_write(t.name, file, text, bytes), closed = temporary_close(&t, file);
+  int status = temporary_write(file, t.name, text, bytes), closed = temporary_close(&t, file);
   if (!status) status = closed;
   if (!status) status = temporary_publish(&t);
   if (status) temporary_drop(&t);
