@@ -95,7 +95,7 @@ static int inputs_open(struct detect_job *j, const struct detect_options *o)
   CHECK(o->dictionary, ERR_USAGE,
         "'--dictionary' is missing: a dictionary, or the folder of a fit");
   CHECK(o->codes, ERR_USAGE, "'--codes' is missing: what encode, or fit, wrote of these rows");
-  CHECK(o->output.output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
+  TRY(output_check_given(o->output.output));
   TRY(rows_input_open(&j->rows, o->rows));
   TRY(dictionary_input_open(&j->dictionary, o->dictionary));
   if (j->dictionary.input->format == INPUT_H5)

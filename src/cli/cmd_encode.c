@@ -357,8 +357,7 @@ static int inputs_open(const struct run *run, struct encode_state *job, struct e
                                           .kernels = o->compute.kernels,
                                           .local_rank = run->comm.local_rank};
   TRY(rows_or_capture_check(o->rows, o->capture));
-  CHECK(o->output.output || o->dry_run, ERR_USAGE,
-        "'--output' is missing: a folder, or a file that ends in .h5");
+  if (!o->dry_run) TRY(output_check_given(o->output.output));
   TRY(rows_or_capture_open(&job->rows, &job->captured, o->rows, o->capture, &harvests));
   TRY(dictionary_open(job, o));
   if (harvests.threads > 1 || run->comm.size > 1) dictionary_input_share(&job->dictionary);

@@ -83,7 +83,7 @@ static int folder_choose(const struct import_options *o, const struct run *run,
         "the folder is missing, as in: sagitta import sae/ --output dict/");
   CHECK(!o->from || !argument, ERR_USAGE, "the folder is given twice, as '%s' and '%s'", o->from,
         argument);
-  CHECK(o->output.output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
+  TRY(output_check_given(o->output.output));
   *folder = argument ? argument : o->from;
   return OK;
 }

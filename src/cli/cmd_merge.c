@@ -84,7 +84,7 @@ static int parts_collect(struct merge_options *o, const char **arguments)
   for (const char **a = arguments; *a; a++) length += strlen(*a) + 1;
   CHECK(length, ERR_USAGE,
         "the parts are missing, as in: sagitta merge parts/*.h5 --output whole/");
-  CHECK(o->output.output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
+  TRY(output_check_given(o->output.output));
   char *all = malloc(length), *at = all;
   CHECK(all, ERR_MEMORY, "cannot allocate %zu bytes", length);
   if (o->parts) at += sprintf(at, "%s", o->parts);

@@ -110,8 +110,7 @@ struct solve_state {
 static int systems_ready(struct solve_state *job, const struct solve_options *o)
 {
   CHECK(o->systems, ERR_USAGE, "'--systems' is missing: the file with the arrow systems");
-  CHECK(o->output.output || o->dry_run, ERR_USAGE,
-        "'--output' is missing: a folder, or a file that ends in .h5");
+  if (!o->dry_run) TRY(output_check_given(o->output.output));
   TRY(input_of_folder(o->systems, "systems.h5", job->path));
   return systems_input_open(&job->systems, job->path);
 }

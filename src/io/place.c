@@ -213,9 +213,16 @@ static int companion_claim(char *path, enum claim_kind kind)
   return status;
 }
 
+int output_check_given(const char *output)
+{
+  CHECK(output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
+  return OK;
+}
+
 int output_place(struct output_place *place, const char *output, const char *name, int force)
 {
   char folder[4096];
+  TRY(output_check_given(output));
   TRY(place_name(place, output, name));
   path_folder(place->shown, folder);
   int step = watchdog_begin(ERR_IO, "making folder", folder), status = folder_make(folder);

@@ -25,6 +25,8 @@ struct output_place {
  * ERR_CREATE: the result is there already and force is 0, another run is writing here, another
  * output of this run has the name, or the folder cannot be made or written to. */
 int output_place(struct output_place *place, const char *output, const char *name, int force);
+/* ERR_USAGE: it is NULL.  output_place() looks, too; a command may before it reads anything. */
+int output_check_given(const char *output);
 /* Claim one more file; resolved[4096] <- its name.  ERR_CREATE as above. */
 int output_claim(const char *path, int force, char *resolved);
 /* ERR_CREATE when a claimed file is there already and force is 0. */

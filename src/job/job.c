@@ -69,7 +69,6 @@ int job_claim(struct job *job)
   const struct job_type *type = job->type;
   const char *output = job->output.output;
   job->is_claimed = 1;
-  CHECK(output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
   TRY(output_place(&job->place, output, type->file, 1));
   for (int i = 0; i < JOB_MORE && type->more[i]; i++)
     TRY(output_place(&job->more[i], output, type->more[i], 1));

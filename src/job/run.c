@@ -60,16 +60,10 @@ int run_begin_at(struct run *run, const struct output_place *place, const struct
   return comm_agree(&run->comm, place_begin(run, place, inputs, appends));
 }
 
-static int place_find(const struct run *run, const struct output_options *output, const char *name,
-                      struct output_place *place)
-{
-  CHECK(output->output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
-  return run->comm.rank ? OK : output_place(place, output->output, name, output->force);
-}
-
 int run_begin(struct run *run, const struct output_options *output, const char *name,
               const struct run_inputs *inputs, struct output_place *place)
 {
-  TRY(comm_agree(&run->comm, place_find(run, output, name, place)));
+  int rank = run->comm.rank;
+  TRY(comm_agree(&run->comm, rank ? OK : output_place(place, output->output, name, output->force)));
   return run_begin_at(run, place, inputs, 0);
 }
