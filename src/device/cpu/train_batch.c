@@ -51,10 +51,52 @@ int cpu_train_raise(struct device *dev, const struct train_codes_job *job,
   return OK;
 }
 
+/* Scores are looked at so many at a time: few chunks have one that counts, where few are codes. */
+enum { CHUNK = 32 };
+
+/* The keys that a digit is counted of: width of them, from least on. */
+struct key_range {
+  uint32_t first, least, width; /* first: least, or 0 where that is 1, since key 0 is no code */
+  int shift;
+};
+
+static struct key_range range_of(const struct batch_cut *cut)
+{
+  struct key_range r;
+  int known;
+  batch_bits(cut, &r.shift, &known);
+  r.first = (uint32_t)cut->key >> known << known;
+  r.least = r.first ? r.first : 1;
+  r.width = (UINT32_C(1) << known) - (r.least - r.first);
+  return r;
+}
+
+/* As batch_digit() of each of n <= CHUNK scores; without a branch that chance decides. */
+static void chunk_count(const float *scores, idx n, const struct key_range *range, gidx *bins)
+{
+  const struct key_range r = *range;
+  uint32_t offset[CHUNK];
+  int some = 0;
+#pragma omp simd reduction(| : some)
+  for (idx a = 0; a < n; a++) {
+    offset[a] = (uint32_t)batch_key(scores[a]) - r.least;
+    some |= offset[a] < r.width;
+  }
+  if (!some) return;
+  idx kept = 0;
+  for (idx a = 0; a < n; a++) {
+    uint32_t at = offset[a];
+    offset[kept] = at;
+    kept += at < r.width;
+  }
+  for (idx i = 0; i < kept; i++) bins[(offset[i] + (r.least - r.first)) >> r.shift]++;
+}
+
 int cpu_train_count(struct device *dev, const struct train_codes_job *job,
                     const struct batch_cut *cut, gidx *counts)
 {
   int threads = cpu_of(dev)->options.threads;
+  const struct key_range range = range_of(cut);
   gidx *each;
   TRY(struct_alloc(&each, (size_t)threads * BATCH_BINS * sizeof *each));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -62,10 +104,8 @@ int cpu_train_count(struct device *dev, const struct train_codes_job *job,
     gidx *own = each + (gidx)t * BATCH_BINS;
     for (gidx i = t; i < job->n; i += threads) {
       const float *scores = (const float *)job->work + i * job->k;
-      for (idx a = 0; a < job->k; a++) {
-        int bin = batch_digit(cut, batch_key(scores[a]));
-        if (bin >= 0) own[bin]++;
-      }
+      for (idx a = 0; a < job->k; a += CHUNK)
+        chunk_count(scores + a, imin(CHUNK, job->k - a), &range, own);
     }
   }
   memcpy(counts, each, BATCH_BINS * sizeof *counts);
@@ -78,7 +118,8 @@ int cpu_train_count(struct device *dev, const struct train_codes_job *job,
 /* Scores above the cut, and *ties <- those that equal it. */
 static gidx row_count(const float *scores, idx k, int32_t cut, gidx *ties)
 {
-  gidx above = 0, equal = 0;
+  idx above = 0, equal = 0;
+#pragma omp simd reduction(+ : above, equal)
   for (idx a = 0; a < k; a++) {
     int32_t key = batch_key(scores[a]);
     above += key > cut;
@@ -88,15 +129,33 @@ static gidx row_count(const float *scores, idx k, int32_t cut, gidx *ties)
   return above;
 }
 
+/* at[CHUNK] <- which of n <= CHUNK scores are not below the cut; returns how many. */
+static idx chunk_find(const float *scores, idx n, int32_t cut, idx *at)
+{
+  int some = 0;
+#pragma omp simd reduction(| : some)
+  for (idx a = 0; a < n; a++) some |= batch_key(scores[a]) >= cut;
+  idx found = 0;
+  for (idx a = 0; some && a < n; a++) {
+    at[found] = a;
+    found += batch_key(scores[a]) >= cut;
+  }
+  return found;
+}
+
 /* The entries of a row: scores above the cut, and the first `ties` that equal it. */
 static void row_take(const float *scores, idx k, int32_t cut, gidx ties, idx *index, float *value)
 {
   gidx n = 0;
-  for (idx a = 0; a < k; a++) {
-    int32_t key = batch_key(scores[a]);
-    if (key < cut || key == 0 || (key == cut && ties-- <= 0)) continue;
-    index[n] = a;
-    value[n++] = scores[a];
+  for (idx begin = 0; begin < k; begin += CHUNK) {
+    idx at[CHUNK], found = chunk_find(scores + begin, imin(CHUNK, k - begin), cut, at);
+    for (idx i = 0; i < found; i++) {
+      float score = scores[begin + at[i]];
+      int32_t key = batch_key(score);
+      if (key == 0 || (key == cut && ties-- <= 0)) continue;
+      index[n] = begin + at[i];
+      value[n++] = score;
+    }
   }
 }
 
