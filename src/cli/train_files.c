@@ -12,84 +12,87 @@
 #include "io/encoder.h"
 #include "io/inputs.h"
 
-static int arrays_alloc(struct train_files *f, gidx count, struct train_line **lines, real **mean)
-{
-  TRY(train_state_alloc(&f->state_read, &f->arena, f->k, f->p));
-  TRY(arena_alloc(&f->arena, mean, f->p, sizeof **mean));
-  return arena_alloc(&f->arena, lines, count, sizeof **lines);
-}
+/* What a file says. */
+struct previous {
+  struct training_record record;
+  struct training_line *lines;
+};
 
 /* Is there a file of this job? */
-static int before_find(struct train_files *f, const struct output_place *place, int *is_there)
+static int previous_find(struct train_files *f, const struct output_place *place,
+                         struct previous *previous, int *is_there)
 {
+  struct training_record *r = &previous->record;
   TRY(job_file_check(&f->job, place, is_there));
-  return *is_there ? training_record_read(place->file, &f->arena, &f->found.record, &f->found_lines)
-                   : OK;
+  if (!*is_there) return OK;
+  TRY(training_record_read(place->file, &f->arena, r, &previous->lines));
+  f->start.rows_hash = r->rows.rows;
+  f->start.held_hash = r->held.rows;
+  return OK;
 }
 
-static int find(void *self, struct job *job)
+/* Read what training goes on from. */
+static int state_take(struct train_files *f, const struct previous *previous)
 {
-  if (!job->resume) return OK;
-  TRY(before_find(self, &job->place, &job->is_complete));
-  return job->is_complete ? OK : before_find(self, &job->more[0], &job->is_resumed);
-}
-
-static int state_send(struct train_files *f, struct comm *c, struct train_line *lines, real *mean)
-{
-  const struct train_state *s = &f->state_read;
-  for (int i = 0; i < TRAIN_ARRAYS; i++) {
-    float *const arrays[] = {s->w[i], s->m[i], s->v[i]};
-    size_t row = (size_t)(i == TRAIN_BIAS ? 1 : f->p) * sizeof(float);
-    for (int j = 0; j < LENGTH(arrays); j++) TRY(comm_broadcast(c, arrays[j], f->k, row));
-  }
-  TRY(comm_broadcast(c, s->idle, f->k, sizeof *s->idle));
-  for (int i = 0; i < LENGTH(s->offset); i++)
-    TRY(comm_broadcast(c, s->offset[i], f->p, sizeof(float)));
-  TRY(comm_broadcast(c, mean, f->p, sizeof *mean));
-  return comm_broadcast(c, lines, f->start.count, sizeof *lines);
-}
-
-/* Read the state on rank 0, and send it. */
-static int start_read(struct train_files *f, struct comm *c)
-{
-  struct train_found *found = &f->found;
-  struct train_line *lines = NULL;
-  real *mean = NULL;
-  gidx count = found->record.count;
-  TRY(comm_agree(c, arrays_alloc(f, count, &lines, &mean)));
-  int status = c->rank ? OK
-                       : training_state_read(f->job.more[0].file, &f->state_read, f->k, f->p,
-                                             found->sums, mean, &found->has_mean);
-  TRY(comm_agree(c, status));
-  for (gidx i = 0; i < count && c->rank == 0; i++) {
-    const struct training_line *from = &f->found_lines[i];
+  const struct training_record *r = &previous->record;
+  struct train_state *s = &f->state_read;
+  struct train_point *p = &f->start;
+  struct train_line *lines;
+  real *mean, sums[4] = {0};
+  int has_mean;
+  TRY(train_state_alloc(s, &f->arena, f->k, f->p));
+  TRY(arena_alloc(&f->arena, &mean, f->p, sizeof *mean));
+  TRY(arena_alloc(&f->arena, &lines, r->count, sizeof *lines));
+  TRY(training_state_read(f->job.more[0].file, s, f->k, f->p, sums, mean, &has_mean));
+  for (gidx i = 0; i < r->count; i++) {
+    const struct training_line *from = &previous->lines[i];
     lines[i] = (struct train_line){.step = (gidx)from->step,
                                    .fitted = from->fitted,
                                    .held = from->held,
                                    .dead = (gidx)from->dead};
   }
-  TRY(comm_broadcast(c, found, 1, sizeof *found));
-  f->start.step = found->record.step;
-  f->start.count = count;
-  f->start.lines = lines;
-  f->start.state = &f->state_read;
-  f->start.mean = found->has_mean ? mean : NULL;
-  f->start.scale = (int)found->record.scale;
-  f->start.unit = found->record.unit;
-  TRY(state_send(f, c, lines, mean));
-  f->state_read.error = found->sums[0];
-  f->state_read.size = found->sums[1];
-  f->state_read.threshold = (struct batch_threshold){found->sums[2], found->sums[3]};
+  s->error = sums[0];
+  s->size = sums[1];
+  s->threshold = (struct batch_threshold){sums[2], sums[3]};
+  p->step = r->step;
+  p->count = r->count;
+  p->lines = lines;
+  p->mean = has_mean ? mean : NULL;
+  p->scale = (int)r->scale;
+  p->unit = r->unit;
   return OK;
+}
+
+static int find(void *self, struct job *job)
+{
+  struct previous previous;
+  if (!job->resume) return OK;
+  TRY(previous_find(self, &job->place, &previous, &job->is_complete));
+  if (job->is_complete) return OK;
+  TRY(previous_find(self, &job->more[0], &previous, &job->is_resumed));
+  return job->is_resumed ? state_take(self, &previous) : OK;
 }
 
 static int distribute(void *self, struct comm *c)
 {
   struct train_files *f = self;
-  TRY(comm_broadcast(c, &f->found, 1, sizeof f->found));
-  f->start.rows_hash = f->found.record.rows.rows;
-  f->start.held_hash = f->found.record.held.rows;
-  return f->job.is_resumed ? start_read(f, c) : OK;
+  struct train_state *s = &f->state_read;
+  struct train_point *p = &f->start;
+  gidx k = f->k, columns = f->p;
+  TRY(comm_broadcast(c, p, 1, sizeof *p));
+  if (!f->job.is_resumed) return OK;
+  TRY(comm_broadcast(c, s, 1, sizeof *s));
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    float **const arrays[] = {&s->w[i], &s->m[i], &s->v[i]};
+    size_t row = (size_t)(i == TRAIN_BIAS ? 1 : columns) * sizeof(float);
+    for (int j = 0; j < LENGTH(arrays); j++) TRY(job_array_send(c, &f->arena, arrays[j], k, row));
+  }
+  for (int i = 0; i < LENGTH(s->offset); i++)
+    TRY(job_array_send(c, &f->arena, &s->offset[i], columns, sizeof(float)));
+  TRY(job_array_send(c, &f->arena, &s->idle, k, sizeof *s->idle));
+  TRY(job_array_send(c, &f->arena, &p->mean, columns, sizeof *p->mean));
+  p->state = s;
+  return job_array_send(c, &f->arena, &p->lines, p->count, sizeof *p->lines);
 }
 
 static int lines_make(const struct train_point *p, struct arena *arena,

@@ -22,15 +22,9 @@ struct train_files {
   int threads;
   struct train_point start; /* where it is resumed; on every rank */
   struct train_state state_read;
-  struct train_found {
-    struct training_record record;
-    int has_mean;
-    real sums[4];
-  } found;                           /* of the file that is there; on every rank */
-  struct training_line *found_lines; /* rank 0 */
-  float *bias, *threshold;           /* [k] for rows as they are */
-  struct train_point point;          /* that is being published */
-  struct matrix_output file;         /* being written, on rank 0 */
+  float *bias, *threshold;   /* [k] for rows as they are */
+  struct train_point point;  /* that is being published */
+  struct matrix_output file; /* being written, on rank 0 */
   struct arena arena;
 };
 
