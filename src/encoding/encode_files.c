@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/num.h"
 #include "base/status.h"
 #include "job/content.h"
 #include "io/inputs.h"
@@ -19,6 +18,7 @@ static int before_open(void *self, const char *path)
 
 void encode_files_before(struct encode_files *f)
 {
+  f->shift = NULL; /* that of another part is freed with it */
   f->job.done = f->before.part.n;
   f->hashes[0] = (gidx)f->before.supports.inputs.dictionary;
   f->hashes[1] = (gidx)f->before.supports.inputs.encoder;

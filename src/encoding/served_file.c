@@ -109,7 +109,7 @@ static int piece_begin(struct served *s, int i)
   struct piece *p = &s->pieces[i];
   const struct encode_task *t = &s->encode;
   gidx left = t->rows->n - s->next;
-  int is_due = s->due > 0 && log_seconds() >= s->due;
+  int is_due = s->due > 0 && log_seconds() >= s->due && s->next > 0; /* some rows between saves */
   if (left == 0 || is_due || feed_is_closing(s->task->front)) return OK;
   p->first = s->next;
   p->n = (idx)imin(left, t->block);
@@ -177,9 +177,7 @@ static int result_publish_all(struct served *s)
 {
   TRY(encode_files_join(&s->files, &s->result));
   if (s->result.part.n == s->files.n) s->result.metrics.max_decoder_cosine = s->task->facts.cosine;
-  TRY(job_finish(&s->files.job, publish, s));
-  s->due = s->task->save_seconds > 0 ? log_seconds() + s->task->save_seconds : 0;
-  return OK;
+  return job_finish(&s->files.job, publish, s);
 }
 
 /* The part that was published is what the next file begins with. */
@@ -197,15 +195,25 @@ static int part_reopen(struct served *s)
   return encode_files_output(f);
 }
 
+/* The next save is due --save-seconds from now, or later: the last one, which took so long, is to
+ * be a tenth of the time, but not for ever. */
+static void due_set(struct served *s, real took)
+{
+  const real work = 9, most = 20, pause = s->task->save_seconds;
+  if (pause > 0) s->due = log_seconds() + fmax(pause, fmin(work * took, most * pause));
+}
+
 /* Encode, save and go on, until all is done or the server ends. */
 static int saves_run(struct served *s)
 {
   for (;;) {
     TRY(rows_run(s));
+    real begun = log_seconds();
     if (!s->added && s->encode.rows->n) return OK; /* what is there stays */
     TRY(result_publish_all(s));
     if (s->result.part.n == s->files.n || feed_is_closing(s->task->front)) return OK;
     TRY(part_reopen(s));
+    due_set(s, log_seconds() - begun);
   }
 }
 
@@ -239,7 +247,7 @@ static int file_run(struct served *s, const char *output)
   TRY(job_begin(&s->files.job));
   for (int i = 0; i < FILE_PIECES; i++)
     TRY(piece_alloc(&s->pieces[i], &s->task->front->limits, s->encode.block));
-  s->due = s->task->save_seconds > 0 ? log_seconds() + s->task->save_seconds : 0;
+  due_set(s, 0);
   TRY(saves_run(s));
   if (!s->added && s->files.n) return OK; /* a save has all that there is, or nothing is there */
   log_info("wrote   %s: %lld of %lld rows, fingerprint=%016llx", s->files.job.place.shown,
