@@ -2,7 +2,8 @@
 #
 # SAGITTA_CUDA sets CUDA_CFLAGS, CUDA_LIBS, NCCL_CFLAGS, NCCL_LIBS, the words cuda_found and
 # nccl_found for the summary, and the conditionals CUDA and NCCL.  Libraries are linked by their full
-# name, because wheels have .so.13 and .so.2 names only; NVRTC finds its builtins through DT_RPATH.
+# name, because wheels have .so.13 and .so.2 names only.  NVRTC is opened by src/device/cuda/nvrtc.c,
+# and found through DT_RPATH, as its builtins are.
 
 # cuda_library(FOLDER NAME VERSION): path of a library below a prefix, or nothing.
 m4_define([SAGITTA_FIND_LIBRARY], [
@@ -60,8 +61,8 @@ for sagitta_place in $sagitta_places; do
   sagitta_jit=`sagitta_library "$sagitta_place" nvrtc 13`
   test -n "$sagitta_rt" && test -n "$sagitta_jit" || continue
   CUDA_CFLAGS="-isystem $sagitta_place/include"
-  CUDA_LIBS="$sagitta_rt $sagitta_jit -Wl,--disable-new-dtags `sagitta_rpath "$sagitta_rt" "$sagitta_jit"`"
-  CPPFLAGS="$sagitta_saved_flags $CUDA_CFLAGS" LIBS="$CUDA_LIBS $sagitta_saved_libs"
+  CUDA_LIBS="$sagitta_rt -Wl,--disable-new-dtags `sagitta_rpath "$sagitta_rt" "$sagitta_jit"`"
+  CPPFLAGS="$sagitta_saved_flags $CUDA_CFLAGS" LIBS="$CUDA_LIBS $sagitta_jit $sagitta_saved_libs"
   AC_LINK_IFELSE([AC_LANG_PROGRAM([[
 #include <cuda_runtime_api.h>
 #include <nvrtc.h>

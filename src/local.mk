@@ -113,7 +113,8 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/cache.h %D%/device/cuda/cache.c %D%/device/cuda/plan.h %D%/device/cuda/plan.c
 if CUDA
 libsagitta_a_SOURCES += \
-  %D%/device/cuda/jit.c %D%/device/cuda/cuda.h %D%/device/cuda/cuda.c \
+  %D%/device/cuda/jit.c %D%/device/cuda/nvrtc.h %D%/device/cuda/nvrtc.c \
+  %D%/device/cuda/cuda.h %D%/device/cuda/cuda.c \
   %D%/device/cuda/load.h %D%/device/cuda/load.c %D%/device/cuda/memory.h %D%/device/cuda/memory.c \
   %D%/device/cuda/dictionary.h %D%/device/cuda/dictionary.c \
   %D%/device/cuda/exact.h %D%/device/cuda/exact.c \

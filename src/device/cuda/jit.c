@@ -2,7 +2,6 @@
  * NVRTC compiles one .cu with all headers of kernels/ at hand; threads may do so side by side. */
 #include "device/cuda/jit.h"
 
-#include <nvrtc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "device/cuda/nvrtc.h"
 
 /* Texts of all kernel files: those built in, or read from a folder. */
 struct texts {

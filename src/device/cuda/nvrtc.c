@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * NVRTC, opened where the first kernel is compiled: in a program that is linked with it, relocating
+ * that compiler takes longer than all else before main(), for each command and each rank. */
+#include "device/cuda/nvrtc.h"
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void *library;
+static char missing[512]; /* why there is no library */
+
+/* The one of the headers: programs have DT_RPATH, which says where. */
+static void library_open(void)
+{
+  char name[32];
+  snprintf(name, sizeof name, "libnvrtc.so.%d", CUDART_VERSION / 1000);
+  library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!library) snprintf(missing, sizeof missing, "%s", dlerror());
+}
+
+static void *function(const char *name)
+{
+  pthread_once(&once, library_open);
+  return library ? dlsym(library, name) : NULL;
+}
+
+/* A function under its own name, so that callers are as if linked with it. */
+#define FORWARD(name, parameters, arguments)                                                       \
+  HIDDEN nvrtcResult name parameters                                                               \
+  {                                                                                                \
+    nvrtcResult(*call) parameters;                                                                 \
+    void *symbol = function(#name);                                                                \
+    memcpy(&call, &symbol, sizeof call);                                                           \
+    return call ? call arguments : NVRTC_ERROR_INTERNAL_ERROR;                                     \
+  }
+
+FORWARD(nvrtcVersion, (int *major, int *minor), (major, minor))
+FORWARD(nvrtcCreateProgram,
+        (nvrtcProgram * program, const char *text, const char *name, int count,
+         const char *const *headers, const char *const *names),
+        (program, text, name, count, headers, names))
+FORWARD(nvrtcDestroyProgram, (nvrtcProgram * program), (program))
+FORWARD(nvrtcCompileProgram, (nvrtcProgram program, int count, const char *const *options),
+        (program, count, options))
+FORWARD(nvrtcGetProgramLogSize, (nvrtcProgram program, size_t *size), (program, size))
+FORWARD(nvrtcGetProgramLog, (nvrtcProgram program, char *log), (program, log))
+FORWARD(nvrtcGetCUBINSize, (nvrtcProgram program, size_t *size), (program, size))
+FORWARD(nvrtcGetCUBIN, (nvrtcProgram program, char *image), (program, image))
+
+HIDDEN const char *nvrtcGetErrorString(nvrtcResult result)
+{
+  const char *(*call)(nvrtcResult);
+  void *symbol = function("nvrtcGetErrorString");
+  memcpy(&call, &symbol, sizeof call);
+  if (call) return call(result);
+  return library ? "the library lacks a function" : missing;
+}
