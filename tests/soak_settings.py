@@ -58,6 +58,7 @@ def lens_class(said):
         return None
     k = inner.get("k") if isinstance(inner, dict) else None
     if names == {"topk"}:
+        k = said.get("k") if own == "topk" and k is None else k  # its own class needs no function
         return ("topk", k) if own in ("standard", "topk") and said.get("k", k) == k else None
     is_torn = own == "topk" and (names == {"relu"} or (k is not None and k != said.get("k")))
     return None if is_torn else (own, said.get("k"))

@@ -122,6 +122,10 @@ def check_functions(at):
         refused(made(at, "saelens_batchtopk", **{key: "topk"}), ["activation_fn topk", "jumprelu"],
                 "a jumprelu of topk")
         imported(made(at, "saelens_batchtopk", **{key: "relu"}), "a jumprelu of relu")
+        path, said = imported(made(at, "saelens_topk", **{key: "topk"}), "a topk of topk")
+        with h5py.File(path) as f:
+            ok(f["encoder"].attrs["kind"] == "topk" and f["encoder"].attrs["top"] == 4 and
+               "warning" not in said, f"a class topk needs no function beside its k: {said}")
         path, _ = imported(made(at, "saelens_relu_f16", **{key: "topk", "activation_fn_kwargs": {
             "k": 3}}), f"{key} topk")
         with h5py.File(path) as f:
