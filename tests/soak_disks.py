@@ -184,16 +184,25 @@ def full(t):
     room = int(t.random.uniform(0, 1.4) * most)
     if way == "size":
         room = max(room, 2000)  # what the job says is in a file, which the limit must not cut
-    t.say(f"{command.name}: {way} {room}")
+    t.say(f"{command.name}: {way}" + f" {room}" * (way in ("disk", "size")))
     if way == "disk":
         done = small_disk(t, words, room)
     elif way == "omp":
         done = t.run(words, OMP_STACKSIZE=t.random.choice(("1E", "100000G", "x", "0", "8E9")))
+    elif way == "stack":
+        done = small_stack(t, words)
     else:
-        kind, least = ((resource.RLIMIT_FSIZE, room) if way == "size" else
-                       (resource.RLIMIT_STACK, t.random.choice(stacks_of(t)) << 10))
-        done = t.run(words, limits=lambda: resource.setrlimit(kind, (least, least)))
+        done = t.run(words, limits=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
     t.judge(command, done, t.data.states("a", command.name), before, either=True)
+
+
+def small_stack(t, words):
+    """With a limit of the stack, which the program may raise or not."""
+    least, most = t.random.choice(stacks_of(t)) << 10, resource.getrlimit(resource.RLIMIT_STACK)[1]
+    if t.random.random() < 0.5:
+        most = least
+    t.say(f"of {least >> 10} kB" + ", which may be raised" * (most != least))
+    return t.run(words, limits=lambda: resource.setrlimit(resource.RLIMIT_STACK, (least, most)))
 
 
 def stacks_of(t):

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A limit that is raised holds at once, since the first thread's stack grows as it is used;
- * OMP_STACKSIZE was read before main(), so it can be refused only. */
+ * A limit that is raised holds at once, since the first thread's stack grows as it is used, but
+ * other threads get what the limit was before main(); OMP_STACKSIZE was read then too, so it can
+ * be refused only. */
 #include "base/stack.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,10 +13,11 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* Bytes.  Commands that solve crash with 64 kB; a gigabyte for each thread is what some machines
- * refuse. */
+/* Bytes.  With 64 kB commands that solve, threads that write, and libraries of MPI crash; a
+ * gigabyte for each thread is what some machines refuse. */
 #define MIN_STACK ((gidx)256 << 10)
 #define MAX_STACK ((gidx)1 << 30)
+#define USUAL_STACK ((rlim_t)8 << 20) /* of most machines, with which we test */
 
 /* The bytes of "512", which are kB, "512K", "4M" or "1 G"; -1 where it is no such text, which
  * OpenMP ignores. */
@@ -31,16 +34,34 @@ static double bytes_of(const char *text)
   return value;
 }
 
+static int threads_allow(size_t bytes)
+{
+  pthread_attr_t attributes;
+  if (pthread_getattr_default_np(&attributes)) return 0;
+  int is_set =
+      !pthread_attr_setstacksize(&attributes, bytes) && !pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+  return is_set;
+}
+
+int stack_raise(void)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= (rlim_t)MIN_STACK) return OK;
+  CHECK(limit.rlim_max >= (rlim_t)MIN_STACK, ERR_MEMORY,
+        "the stack is limited to %lld kB, %lld are needed: start from a shell in which "
+        "`ulimit -Hs` prints 8192 or more",
+        (long long)(limit.rlim_max >> 10), (long long)(MIN_STACK >> 10));
+  limit.rlim_cur = limit.rlim_max < USUAL_STACK ? limit.rlim_max : USUAL_STACK;
+  CHECK(setrlimit(RLIMIT_STACK, &limit) == 0 && threads_allow((size_t)limit.rlim_cur), ERR_MEMORY,
+        "cannot raise the limit of the stack to %lld kB: `ulimit -s 8192`",
+        (long long)(limit.rlim_cur >> 10));
+  return OK;
+}
+
 int stack_check(void)
 {
   static const char *const names[] = {"OMP_STACKSIZE", "GOMP_STACKSIZE"};
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < (rlim_t)MIN_STACK) {
-    limit.rlim_cur = limit.rlim_max < (rlim_t)MIN_STACK ? limit.rlim_max : (rlim_t)MIN_STACK;
-    CHECK(limit.rlim_cur == (rlim_t)MIN_STACK && setrlimit(RLIMIT_STACK, &limit) == 0, ERR_MEMORY,
-          "the stack is limited to %lld kB, %lld are needed: `ulimit -s 8192`",
-          (long long)(limit.rlim_cur >> 10), (long long)(MIN_STACK >> 10));
-  }
   for (int i = 0; i < LENGTH(names); i++) {
     const char *text = getenv(names[i]);
     double bytes = text ? bytes_of(text) : -1;

@@ -6,8 +6,11 @@
 #ifndef BASE_STACK_H
 #define BASE_STACK_H
 
-/* Raise this process's limit where it may be, and check it and what the environment asks for the
- * stacks of threads.  ERR_MEMORY: the limit is too low; ERR_USAGE: OMP_STACKSIZE. */
+/* Raise this process's limit where it is too low and may be raised.  Not collective, and called
+ * before MPI starts, whose libraries crash where there is less.  ERR_MEMORY: it may not be. */
+int stack_raise(void);
+
+/* Check what the environment asks for the stacks of threads.  ERR_USAGE: it is not 256K to 1G. */
 int stack_check(void);
 
 #endif

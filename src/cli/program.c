@@ -248,6 +248,18 @@ static int command_run(struct run *run)
   return status ? status : run->stopped ? ERR_STOPPED : OK;
 }
 
+/* Before MPI each rank speaks for itself, since limits differ among machines.  fprintf() to stderr
+ * takes 8 kB of the stack, which may be what is missing. */
+static int begin_fail(const char *title, int rank, int status)
+{
+  static char line[4096];
+  char who[24] = "";
+  if (rank >= 0) snprintf(who, sizeof who, "rank %d: ", rank);
+  snprintf(line, sizeof line, "%s%s: %s\n", who, title, status_message());
+  fputs(line, stderr);
+  return status;
+}
+
 int program_main(const struct program_table *t, int argc, char **argv)
 {
   struct program program = about_program;
@@ -263,12 +275,11 @@ int program_main(const struct program_table *t, int argc, char **argv)
   strftime(run.started, sizeof run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
   log_setup(LOG_NORMAL, 0);
   snprintf(run.title, sizeof run.title, "%s %.32s", t->name, word);
-  watchdog_name(run.title, launcher_rank());
-  int status = process_begin(argc, argv);
-  if (status) {
-    fprintf(stderr, "%s: %s\n", run.title, status_message());
-    return status;
-  }
+  int rank = launcher_rank(), status;
+  watchdog_name(run.title, rank);
+  status = process_begin(argc, argv);
+  if (!status && run.command) status = stack_raise();
+  if (status) return begin_fail(run.title, rank, status);
   if (run.command) return command_run(&run);
   return about_answer(t, word, more) ? told_end(&run) : usage_fail(t, word, more);
 }
