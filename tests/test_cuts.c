@@ -3,7 +3,7 @@
  * bit for bit as the references that sort them: of active atoms and of imported encoders, equal
  * rows and atoms, cuts that the first rows do not tell, more codes than positive scores, one code,
  * on any number of ranks, blocks and threads.
- * RUN: np=1 5, full=1 2 3 5 */
+ * RUN: np=1 3, full=1 2 3 5 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
