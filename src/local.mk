@@ -59,7 +59,7 @@ libsagitta_a_SOURCES += \
   %D%/model/triad.h %D%/model/triad.c %D%/model/precision.h %D%/model/precision.c %D%/model/adam.h %D%/model/adam.c \
   %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/batch_cut.h %D%/model/batch_cut.c \
   %D%/model/nested.h %D%/model/nested.c %D%/model/find.h %D%/model/find.c %D%/model/cuts.h %D%/model/cuts.c \
-  %D%/model/find_update.h %D%/model/find_update.c %D%/model/find_plan.h %D%/model/find_plan.c %D%/model/find_grow.h %D%/model/find_grow.c %D%/model/train.h %D%/model/train.c \
+  %D%/model/find_update.h %D%/model/find_update.c %D%/model/find_plan.h %D%/model/find_plan.c %D%/model/find_nested.h %D%/model/find_nested.c %D%/model/find_grow.h %D%/model/find_grow.c %D%/model/train.h %D%/model/train.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
   %D%/model/functions.h %D%/model/functions.c %D%/model/attention.h %D%/model/attention.c \
@@ -247,7 +247,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/layout.h %D%/encode/layout.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
   %D%/encode/lane.h %D%/encode/lane.c %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
-  %D%/encode/active.h %D%/encode/active_solve.h %D%/encode/active.c %D%/encode/active_solve.c %D%/encode/cuts.h %D%/encode/cuts.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/grid.h %D%/encode/grid.c %D%/encode/scores.h %D%/encode/scores.c \
+  %D%/encode/active.h %D%/encode/active_solve.h %D%/encode/active.c %D%/encode/active_solve.c %D%/encode/active_nested.h %D%/encode/active_nested.c %D%/encode/cuts.h %D%/encode/cuts.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/grid.h %D%/encode/grid.c %D%/encode/scores.h %D%/encode/scores.c \
   %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
   %D%/encode/statistics.h %D%/encode/statistics.c %D%/encode/tally.h %D%/encode/tally.c
 

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "find/find.h"
 #include "model/find_grow.h"
+#include "model/find_nested.h"
 #include "model/shuffle.h"
 #include "device_how.h"
 
@@ -164,6 +165,20 @@ static int plain_code(struct plain *q, real l0, real rho, int looks, float *thre
   return find_batch_reference(&rows, l0, looks, q->codes, q->left, threshold);
 }
 
+/* The same, block after block; the first batch of an update finds the thresholds. */
+static int plain_nested(struct plain *q, real l0, real rho, int is_first, float *threshold)
+{
+  struct find_rows rows = rows_of(q, rho), sample = rows;
+  struct find_blocks blocks;
+  int looks = q->recipe->looks;
+  sample.n = (idx)imin(rows.n, NESTED_SAMPLE);
+  find_plan_blocks(q->k, &blocks);
+  if (is_first)
+    TRY(find_thresholds_reference(&sample, &blocks, l0, looks, nested_top(rows.relative, q->square),
+                                  threshold));
+  return find_nested_reference(&rows, &blocks, looks, threshold, q->codes, q->left);
+}
+
 /* Add the batch at hand. */
 static void plain_add(struct plain *q)
 {
@@ -266,7 +281,7 @@ static void plain_replace(struct plain *q, gidx update)
       float cosine = find_score(q->atoms + (gidx)a * q->p, q->atoms + (gidx)b * q->p, q->p);
       renew[a] = !renew[b] && cosine > (float)q->recipe->twin;
     }
-  for (idx a = 0; a < q->k; a++) renew[a] |= q->firing[a] <= 1;
+  for (idx a = 0; a < q->k; a++) renew[a] |= find_is_useless(q->firing[a], q->rows);
   for (idx a = 0; a < q->k; a++) q->replaced += renew[a];
   plain_renew(q, renew, q->left, update);
 }
@@ -278,10 +293,11 @@ static void plain_keep(struct plain *q)
   unsigned char near[MOST_K] = {0}, take[MOST_K] = {0};
   idx n = 0, to = 0;
   gidx p = q->p;
+  for (idx a = 0; a < q->k; a++) near[a] = find_is_useless(q->firing[a], q->rows);
   for (idx a = 0; a < q->k; a++)
     for (idx b = 0; b < a && !near[a]; b++)
-      near[a] = !near[b] &&
-                find_score(q->atoms + a * p, q->atoms + b * p, q->p) > (float)q->recipe->apart;
+      near[a] = !near[b] && fabsf(find_score(q->atoms + a * p, q->atoms + b * p, q->p)) >
+                                (float)q->recipe->apart;
   for (int others = 0; others < 2; others++)
     for (idx a = 0; a < q->k && n < q->plan.k; a++)
       if (near[a] == others) take[a] = 1, n++;
@@ -305,7 +321,8 @@ static int plain_move(struct plain *q, const struct find_step *step)
       q->k, q->p, q->gram, q->target, q->rows, find_ridge(q->recipe, step, q->rows, q->square)};
   memcpy(before, q->atoms, sizeof before);
   memcpy(firing, q->firing, sizeof firing);
-  find_plan_blocks(&q->plan, step, &blocks);
+  find_plan_blocks(q->k, &blocks);
+  if (step->is_last) blocks = (struct find_blocks){.count = 1, .end = {q->k}};
   TRY(find_order(firing, q->k, order));
   TRY(find_update_reference(&sums, &blocks, order, before, moved, q->offset));
   for (idx i = 0; i < q->k; i++) {
@@ -330,7 +347,7 @@ static int plain_update(struct plain *q, gidx update)
   q->step = step;
   for (gidx b = 0; b < step.batches; b++) {
     plain_read(q, step.first + b);
-    TRY(plain_code(q, step.l0, find_rho(q->recipe, &step), q->recipe->looks, threshold));
+    TRY(plain_nested(q, step.l0, find_rho(q->recipe, &step), b == 0, threshold));
     plain_add(q);
   }
   TRY(plain_move(q, &step));

@@ -126,7 +126,8 @@ def check_told(p):
     told = json.loads(p.one.stdout)
     lines = told["lines"]
     ok(told["find"] == "features" and told["l0_target"] == 2.5, f"{told}")
-    ok(lines[-1]["atoms"] == 24 and lines[-1]["unseen"] > 0.85, f"{lines}")
+    # 24 of 30 atoms in 12 columns, of which many are too near each other for both to be kept
+    ok(lines[-1]["atoms"] == 24 and lines[-1]["unseen"] > 0.7, f"{lines}")
     ok(lines[0]["unseen"] < lines[-1]["unseen"] and abs(lines[-1]["unseen_l0"] - 2.5) < 0.5,
        f"{lines}")
     ok(abs(told["metrics"]["l0"] - 2.5) < 0.5, f"{told['metrics']}")

@@ -58,8 +58,9 @@ int device_train_cut(struct device *dev, const struct train_codes_job *job,
  * each atom would have without its own code: find_raise() of model/find.h (N.51). */
 struct train_raise {
   const struct train_entries *entries; /* the codes of these rows; NULL: they have none */
-  int relative;                        /* scores count by the size of what is left */
+  int relative;                        /* scores count by the size of what is left, */
   real floor;
+  const float *left; /* [n][p] or, where it is not NULL, of these rows */
 };
 int device_train_raise(struct device *dev, const struct train_codes_job *job,
                        const struct train_raise *raise);

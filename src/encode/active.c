@@ -7,7 +7,7 @@
 
 static const gidx ITEM = (gidx)sizeof(float);
 
-static struct train_codes_job job_of(const struct active *a, const float *x)
+struct train_codes_job active_job(const struct active *a, const float *x)
 {
   return (struct train_codes_job){.x = x,
                                   .encoder = a->atoms.device,
@@ -43,6 +43,8 @@ static int buffers_open(struct active *a)
   TRY(buffer_alloc_device(dev, &a->residual, rows));
   TRY(buffer_alloc(dev, &a->slot, slots * (gidx)sizeof(idx)));
   TRY(buffer_alloc(dev, &a->codes, slots * ITEM));
+  if (a->is_nested) TRY(buffer_alloc_device(dev, &a->level, rows));
+  if (a->is_nested) TRY(buffer_alloc_device(dev, &a->before, rows));
   return buffer_alloc_device(dev, &a->work, device_train_batch_bytes(dev, &job));
 }
 
@@ -58,13 +60,17 @@ int active_open(struct active *a)
   TRY(arena_alloc(arena, &a->code, a->entries, sizeof *a->code));
   TRY(arena_alloc(arena, &a->order, a->most_n, sizeof *a->order));
   TRY(arena_alloc(arena, &a->place, a->most_n, sizeof *a->place));
+  gidx chosen = a->is_nested ? a->most_n : 0;
+  TRY(arena_alloc(arena, &a->chosen, chosen * ACTIVE_MOST, sizeof *a->chosen));
+  TRY(arena_alloc(arena, &a->chosen_n, chosen, sizeof *a->chosen_n));
   return buffers_open(a);
 }
 
 void active_close(struct active *a)
 {
-  struct buffer *const all[] = {&a->atoms,  &a->toward,   &a->bias, &a->starts, &a->list, &a->value,
-                                &a->sorted, &a->residual, &a->slot, &a->codes,  &a->work};
+  struct buffer *const all[] = {&a->atoms, &a->toward, &a->bias,     &a->starts, &a->list,
+                                &a->value, &a->sorted, &a->residual, &a->slot,   &a->codes,
+                                &a->work,  &a->level,  &a->before};
   for (int i = 0; i < LENGTH(all) && a->device; i++) buffer_free(a->device, all[i]);
   arena_free(&a->arena);
   *a = (struct active){0};
@@ -87,8 +93,8 @@ int active_atoms(struct active *a, const float *atoms, idx k, const float *towar
 /* The scores of rows, or of what is left of them beside the entries, NULL: none. */
 static int rows_score(struct active *a, const float *x, const struct train_entries *entries)
 {
-  struct train_codes_job job = job_of(a, x);
-  const struct train_raise raise = {entries, a->relative, a->floor};
+  struct train_codes_job job = active_job(a, x);
+  const struct train_raise raise = {.entries = entries, .relative = a->relative, .floor = a->floor};
   TRY(device_train_scores(a->device, &job));
   return entries || a->relative ? device_train_raise(a->device, &job, &raise) : OK;
 }
@@ -103,15 +109,14 @@ int active_score(struct active *a, const struct buffer *x, gidx first, idx n)
 
 int active_count(struct active *a, const struct batch_cut *cut, gidx *counts)
 {
-  struct train_codes_job job = job_of(a, rows_of(a));
+  struct train_codes_job job = active_job(a, rows_of(a));
   return device_train_count(a->device, &job, cut, counts);
 }
 
-/* Lists of the scores above the cut, unless there is no room for them. */
-static int lists_get(struct active *a, const struct batch_cut *cut, gidx ties)
+int active_lists_get(struct active *a, struct train_codes_job job, const struct batch_cut *cut,
+                     gidx ties)
 {
   struct device *dev = a->device;
-  struct train_codes_job job = job_of(a, rows_of(a));
   job.room = a->entries;
   TRY(device_train_cut(dev, &job, cut, ties));
   TRY(device_get(dev, &a->starts, 0, ((gidx)a->n + 1) * (gidx)sizeof(gidx)));
@@ -121,7 +126,7 @@ static int lists_get(struct active *a, const struct batch_cut *cut, gidx ties)
   return device_get(dev, &a->value, 0, a->found * ITEM);
 }
 
-static int room_check(const struct active *a)
+int active_room_check(const struct active *a)
 {
   CHECK(a->found <= a->entries, ERR_INTERNAL, "room for %lld entries of %d rows, which have %lld",
         (long long)a->entries, a->n, (long long)a->found);
@@ -130,8 +135,8 @@ static int room_check(const struct active *a)
 
 int active_list(struct active *a, const struct batch_cut *cut)
 {
-  TRY(lists_get(a, cut, 0));
-  return room_check(a);
+  TRY(active_lists_get(a, active_job(a, rows_of(a)), cut, 0));
+  return active_room_check(a);
 }
 
 /* order[i] <- how many entries of row i the cut takes, which come first in its list; place stays,
@@ -177,9 +182,7 @@ static void lists_trim(void *self, gidx part)
     row_trim(a, i, start[i], a->order[i]);
 }
 
-/* Entries are those of the lists, with a cut of all rows those that it takes; none where there was
- * no room for the lists. */
-static void lists_take(struct active *a, const struct score_cut *cut)
+void active_lists_take(struct active *a, const struct score_cut *cut)
 {
   memset(a->start, 0, ((size_t)a->n + 1) * sizeof *a->start);
   if (a->found > a->entries) return;
@@ -191,8 +194,8 @@ static void lists_take(struct active *a, const struct score_cut *cut)
 
 int active_cut(struct active *a, const struct batch_cut *cut, gidx ties)
 {
-  TRY(lists_get(a, cut, ties));
-  lists_take(a, NULL);
+  TRY(active_lists_get(a, active_job(a, rows_of(a)), cut, ties));
+  active_lists_take(a, NULL);
   return OK;
 }
 
@@ -227,8 +230,9 @@ static int rows_choose(struct active *a, const struct found_encoder *by, int loo
 {
   const struct score_cut *of_all = a->cuts ? &a->cuts->at[look] : NULL;
   struct batch_cut cut = find_cut_at(of_all ? of_all->least : by->threshold[look]);
-  TRY(lists_get(a, &cut, of_all && cut.key > 0 ? (gidx)a->n * a->k : 0));
-  lists_take(a, of_all);
+  gidx ties = of_all && cut.key > 0 ? (gidx)a->n * a->k : 0;
+  TRY(active_lists_get(a, active_job(a, rows_of(a)), &cut, ties));
+  active_lists_take(a, of_all);
   return OK;
 }
 
@@ -251,7 +255,7 @@ int active_encode(struct active *a, const struct buffer *x, gidx first, idx n,
                   const struct found_encoder *by)
 {
   TRY(rows_encode(a, x, first, n, by));
-  return room_check(a);
+  return active_room_check(a);
 }
 
 int active_encode_some(struct active *a, const struct buffer *x, gidx first, idx *n,
@@ -259,6 +263,6 @@ int active_encode_some(struct active *a, const struct buffer *x, gidx first, idx
 {
   for (*n = (idx)imin(*n, a->fits);; *n = a->fits = *n / 2) {
     TRY(rows_encode(a, x, first, *n, by));
-    if (a->found <= a->entries || *n <= 1) return room_check(a);
+    if (a->found <= a->entries || *n <= 1) return active_room_check(a);
   }
 }

@@ -62,6 +62,9 @@ struct active {
   struct buffer slot, codes;         /* of each length [n][m] */
   struct active_length lengths[ACTIVE_LENGTHS];
   struct buffer work;
+  int is_nested;               /* set by the caller: active_nested.h is used, too */
+  struct buffer level, before; /* [most_n][p] what blocks leave of rows, and the last pass */
+  idx *chosen, *chosen_n;      /* [most_n][ACTIVE_MOST], [most_n] of a pass */
   struct arena arena;
 };
 

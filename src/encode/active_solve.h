@@ -23,4 +23,14 @@ static inline void active_share(struct active *a, void (*task)(void *self, gidx 
   team_run((int)imax(a->threads, 1), ceil_div(a->n, ACTIVE_CHUNK), task, a);
 }
 
+/* What the device does for rows x[n][p] of a->n, and all atoms. */
+struct train_codes_job active_job(const struct active *a, const float *x);
+/* Lists of the scores above the cut, unless there is no room for them, which then is refused. */
+int active_lists_get(struct active *a, struct train_codes_job job, const struct batch_cut *cut,
+                     gidx ties);
+int active_room_check(const struct active *a);
+/* Entries are those of the lists, with a cut of all rows those that it takes; none where there was
+ * no room for the lists. */
+void active_lists_take(struct active *a, const struct score_cut *cut);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "device/train.h"
+#include "encode/active_nested.h"
 #include "model/find_update.h"
 #include "train/cut.h"
 
@@ -128,17 +129,86 @@ int codes_exchange(struct finder *f, int with_weights)
   return comm_allgather(c, a->code, f->counts, sizeof *b->code, b->code);
 }
 
-int batch_code(struct finder *f, const struct batch_choice *choice)
+/* The codes of the batch, which are solved, are everybody's. */
+static int batch_share(struct finder *f)
 {
   struct phase *share = &f->result->phases[FIND_SHARE];
-  for (int look = 0; look <= choice->looks; look++) {
-    if (!comm_failure(f->c)) comm_record(f->c, rows_score(f, look));
-    TRY(rows_choose(f, choice, look));
-  }
   phase_begin(share);
   if (!comm_failure(f->c)) comm_record(f->c, squares_find(f));
   TRY(codes_exchange(f, 1));
   f->is_coded = 1;
   phase_end(share, 0);
   return OK;
+}
+
+int batch_code(struct finder *f, const struct batch_choice *choice)
+{
+  for (int look = 0; look <= choice->looks; look++) {
+    if (!comm_failure(f->c)) comm_record(f->c, rows_score(f, look));
+    TRY(rows_choose(f, choice, look));
+  }
+  return batch_share(f);
+}
+
+static struct active_blocks blocks_of(const struct finder *f, const struct batch_choice *choice,
+                                      struct find_blocks *blocks)
+{
+  find_plan_blocks(f->k, blocks);
+  return (struct active_blocks){blocks, choice->looks, choice->threshold, choice->rho};
+}
+
+/* *found <- the atoms that a pass chooses in the first rows of the batch, of all ranks. */
+static int sample_count(struct finder *f, const struct active_blocks *by, int look, gidx *found)
+{
+  gidx first, own;
+  comm_share(imin(f->codes.n, NESTED_SAMPLE), f->c->size, f->c->rank, &first, &own);
+  *found = 0;
+  if (!comm_failure(f->c))
+    comm_record(f->c, active_nested_pass(&f->active, &f->x, first, (idx)own, by, look, found));
+  return comm_sum(f->c, found, 1);
+}
+
+/* Halve what may be the threshold of a pass, and keep this pass. */
+static int threshold_find(struct finder *f, const struct batch_choice *choice,
+                          const struct active_blocks *by, int look)
+{
+  gidx found, most = batch_most(choice->l0, (idx)imin(f->codes.n, NESTED_SAMPLE));
+  float low = 0, high = nested_top(f->task->recipe.relative, f->square);
+  for (int i = 0; i < NESTED_HALVINGS; i++) {
+    float middle = choice->threshold[look] = nested_middle(low, high);
+    TRY(sample_count(f, by, look, &found));
+    if (found > most)
+      low = middle;
+    else
+      high = middle;
+  }
+  choice->threshold[look] = high;
+  if (look < choice->looks) TRY(sample_count(f, by, look, &found));
+  active_nested_keep(&f->active);
+  return OK;
+}
+
+int batch_thresholds(struct finder *f, const struct batch_choice *choice)
+{
+  struct phase *choose = &f->result->phases[FIND_CHOOSE];
+  struct find_blocks blocks;
+  const struct active_blocks by = blocks_of(f, choice, &blocks);
+  phase_begin(choose);
+  for (int look = 0; look <= choice->looks; look++) TRY(threshold_find(f, choice, &by, look));
+  phase_end(choose, 0);
+  return OK;
+}
+
+int batch_code_nested(struct finder *f, const struct batch_choice *choice)
+{
+  struct phase *codes = &f->result->phases[FIND_CODES];
+  struct find_blocks blocks;
+  const struct active_blocks by = blocks_of(f, choice, &blocks);
+  gidx first, own;
+  comm_share(f->codes.n, f->c->size, f->c->rank, &first, &own);
+  phase_begin(codes);
+  if (!comm_failure(f->c))
+    comm_record(f->c, active_nested(&f->active, &f->x, first, (idx)own, &by));
+  phase_end(codes, 0);
+  return batch_share(f);
 }

@@ -22,6 +22,11 @@ struct batch_choice {
 };
 int batch_code(struct finder *f, const struct batch_choice *choice);
 
+/* The same, chosen block after block by thresholds that are known (N.59); those are found by the
+ * first rows of the batch at hand. */
+int batch_thresholds(struct finder *f, const struct batch_choice *choice);
+int batch_code_nested(struct finder *f, const struct batch_choice *choice);
+
 /* What active_cut() and active_solve() found of own rows, of f->codes.n that ranks share out, to
  * all; the weights of the rows too, when they were solved. */
 int codes_exchange(struct finder *f, int with_weights);

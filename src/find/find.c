@@ -198,7 +198,8 @@ static int batches_add(struct finder *f, const struct find_step *step, uint64_t 
     TRY(comm_agree_flags(f->c, OK, 0, asked));
     if (*asked & ~STOPS_SAVE) return OK;
     TRY(batch_read(f, step->first + b));
-    TRY(batch_code(f, &choice));
+    if (b == 0) TRY(batch_thresholds(f, &choice));
+    TRY(batch_code_nested(f, &choice));
     phase_begin(sums);
     if (!comm_failure(f->c)) comm_record(f->c, sums_add(f));
     phase_end(sums, 0);

@@ -190,7 +190,8 @@ static int blocks_move(struct finder *f)
   struct find_shares *s = &f->sums;
   struct find_blocks blocks;
   if (s->begin == s->end) return OK;
-  find_plan_blocks(&f->plan, &f->step, &blocks);
+  find_plan_blocks(f->k, &blocks);
+  if (f->step.is_last) blocks = (struct find_blocks){.count = 1, .end = {f->k}};
   for (int b = 0; b < blocks.count; b++)
     TRY(block_move(f, b ? blocks.end[b - 1] : 0, blocks.end[b]));
   return device_get(&f->device, &s->moved, 0, f->k * (gidx)(s->end - s->begin) * REAL);

@@ -17,15 +17,16 @@ struct find_recipe find_recipe(idx k, real l0)
 {
   const struct found_encoder end = find_standard(1);
   return (struct find_recipe){.plan = {.k = k,
-                                       .wide = 3,
+                                       .wide = 2,
                                        .l0 = l0,
-                                       .each = 1,
-                                       .last = 8,
-                                       .joint = 5,
+                                       .each = 2,
+                                       .last = 6,
+                                       .joint = 2,
                                        .part = imax(16384, 64 * (gidx)k),
+                                       .atom_rows = 64,
                                        .batch = 16384,
-                                       .first_factor = 3.6,
-                                       .end_factor = 1.275,
+                                       .first_factor = 3,
+                                       .end_factor = 1.1,
                                        .joint_factor = 1.6,
                                        .settled = 0.8},
                               .looks = 2,
@@ -38,7 +39,7 @@ struct find_recipe find_recipe(idx k, real l0)
                               .ridge = 1,
                               .last_ridge = 100,
                               .twin = 0.6,
-                              .apart = 0.6};
+                              .apart = 0.5};
 }
 
 real find_row_weight(const struct find_recipe *recipe, const struct find_step *step, real left,
@@ -108,7 +109,7 @@ static int sizes_find(struct finder *f)
 static gidx entries_most(const struct finder *f)
 {
   const struct find_plan *plan = &f->plan;
-  gidx most = plan->grown;
+  gidx most = imax(plan->grown, (gidx)plan->batch * imin(plan->grown, ACTIVE_MOST));
   for (gidx u = 0; u <= f->result->all; u++) {
     struct find_step step = find_plan_step(plan, u);
     most = imax(most, batch_most(fmax(step.l0, plan->l0), plan->batch));
@@ -162,7 +163,7 @@ static int codes_alloc(struct finder *f)
 {
   struct batch_codes *b = &f->codes;
   struct arena *a = &f->arena;
-  gidx batch = imax(f->plan.batch, 1);
+  gidx batch = imax(f->plan.batch, 2);
   b->most = entries_most(f);
   TRY(arena_alloc(a, &b->start, batch + 1, sizeof *b->start));
   TRY(arena_alloc(a, &b->lengths, batch, sizeof *b->lengths));
@@ -181,17 +182,18 @@ static int arrays_alloc(struct finder *f)
   f->active = (struct active){.device = &f->device,
                               .most_k = f->plan.grown,
                               .p = f->p,
-                              .most_n = (idx)imax(own, 1),
+                              .most_n = (idx)imax(own, 2),
                               .entries = f->codes.most,
                               .threads = f->task->threads,
-                              .relative = f->task->recipe.relative};
+                              .relative = f->task->recipe.relative,
+                              .is_nested = 1};
   f->active.arena.is_dry = f->arena.is_dry;
   TRY(active_open(&f->active));
   TRY(sums_open(f));
   TRY(grow_open(f));
   TRY(validation_alloc(f));
   TRY(buffer_alloc_device(&f->device, &f->x, (gidx)f->plan.batch * f->p * item));
-  TRY(buffer_alloc(&f->device, &f->left, imin(LEFT_ROWS, f->plan.batch) * f->p * item));
+  TRY(buffer_alloc(&f->device, &f->left, imax(imin(LEFT_ROWS, f->plan.batch), 2) * f->p * item));
   TRY(buffer_alloc(&f->device, &f->offset, f->p * item));
   TRY(buffer_alloc(&f->device, &f->squares, 2 * imax(own, 1) * (gidx)sizeof(real)));
   f->batches.c = f->c;

@@ -11,7 +11,6 @@
 #include "base/status.h"
 #include "find/batch.h"
 
-enum { DEAD_MOST = 1 }; /* rows of an update that a dead atom has at most */
 static const uint64_t RANDOM_ATOMS = 0x7466;
 static const gidx ITEM = (gidx)sizeof(float);
 
@@ -90,18 +89,36 @@ void atom_begin(struct finder *f, idx atom, const float *from)
   f->firing[atom] = 0;
 }
 
+/* Atoms that are compared with all others: as they are, or their opposites, too. */
+struct comparing {
+  float cosine;
+  int signs; /* 1, or 2: each atom is a row, and then another with the sign -1 */
+};
+
+/* f->left <- some of the rows that are compared. */
+static int rows_put(struct finder *f, idx atom, const struct comparing *by, gidx first, gidx n)
+{
+  float *rows = f->left.host;
+  for (gidx i = 0; i < n; i++) {
+    gidx row = first + i;
+    const float *from = f->atoms + (atom + row / by->signs) * f->p;
+    for (idx c = 0; c < f->p; c++) rows[i * f->p + c] = row % by->signs ? -from[c] : from[c];
+  }
+  return device_put(&f->device, &f->left, 0, n * f->p * ITEM);
+}
+
 /* What atoms first .. first + *n - 1, which ranks share out as rows of a batch, have in common with
  * all atoms, to all ranks; half as many, and so on, where there is no room for it. */
-static int cosines_exchange(struct finder *f, idx first, idx *n, float cosine)
+static int cosines_exchange(struct finder *f, idx first, idx *n, const struct comparing *by)
 {
   struct active *a = &f->active;
-  struct batch_cut cut = find_cut_at(cosine);
+  struct batch_cut cut = find_cut_at(by->cosine);
   gidx own_first, own, found;
   for (;; *n = (*n + 1) / 2) {
-    f->codes.n = *n;
-    comm_share(*n, f->c->size, f->c->rank, &own_first, &own);
-    if (!comm_failure(f->c))
-      comm_record(f->c, active_score(a, &a->atoms, first + own_first, (idx)own));
+    f->codes.n = *n * by->signs;
+    comm_share(f->codes.n, f->c->size, f->c->rank, &own_first, &own);
+    if (!comm_failure(f->c)) comm_record(f->c, rows_put(f, first, by, own_first, own));
+    if (!comm_failure(f->c)) comm_record(f->c, active_score(a, &f->left, 0, (idx)own));
     if (!comm_failure(f->c)) comm_record(f->c, active_cut(a, &cut, 0));
     found = comm_failure(f->c) ? 0 : a->found;
     TRY(comm_sum(f->c, &found, 1));
@@ -110,28 +127,30 @@ static int cosines_exchange(struct finder *f, idx first, idx *n, float cosine)
 }
 
 /* Mark the twins among these atoms: an atom of which one that is more frequent, and stays, is
- * almost the same. */
-static int duplicates_mark(struct finder *f, idx first, idx *n, float cosine)
+ * almost the same, or the opposite. */
+static int duplicates_mark(struct finder *f, idx first, idx *n, const struct comparing *by)
 {
-  TRY(cosines_exchange(f, first, n, cosine));
-  for (idx i = 0; i < *n; i++)
-    for (gidx e = f->codes.start[i]; e < f->codes.start[i + 1]; e++) {
+  TRY(cosines_exchange(f, first, n, by));
+  for (idx i = 0; i < *n; i++) {
+    gidx row = (gidx)i * by->signs;
+    for (gidx e = f->codes.start[row]; e < f->codes.start[row + by->signs]; e++) {
       idx other = f->codes.index[e];
       if (other < first + i && !f->renew[other]) f->renew[first + i] = 1;
     }
+  }
   return OK;
 }
 
-static int duplicates_find(struct finder *f, float cosine)
+static int duplicates_find(struct finder *f, const struct comparing *by)
 {
   struct active *a = &f->active;
-  idx n, rows = f->codes.n, most = f->plan.batch;
+  idx n, rows = f->codes.n, most = (idx)imax(f->left.bytes / (f->p * ITEM) / by->signs, 1);
   int relative = a->relative, status = OK;
   if (!comm_failure(f->c)) comm_record(f->c, active_atoms(a, f->atoms, f->k, NULL));
   a->relative = 0;
   for (idx at = 0; at < f->k && !status; at += n) {
     n = (idx)imin(most, f->k - at);
-    status = duplicates_mark(f, at, &n, cosine);
+    status = duplicates_mark(f, at, &n, by);
     most = n;
   }
   a->relative = relative;
@@ -145,8 +164,10 @@ int atoms_replace(struct finder *f)
   idx need = 0, i = 0;
   phase_begin(move);
   memset(f->renew, 0, (size_t)f->k);
-  if (f->task->recipe.twin < 1) TRY(duplicates_find(f, (float)f->task->recipe.twin));
-  for (idx a = 0; a < f->k; a++) need += f->renew[a] |= f->firing[a] <= DEAD_MOST;
+  const struct comparing twins = {(float)f->task->recipe.twin, 1};
+  if (twins.cosine < 1) TRY(duplicates_find(f, &twins));
+  for (idx a = 0; a < f->k; a++)
+    need += f->renew[a] |= find_is_useless(f->firing[a], f->fired_rows);
   if (need) TRY(atoms_make(f, need));
   for (idx a = 0; a < f->k; a++)
     if (f->renew[a]) atom_begin(f, a, f->fresh + (gidx)i++ * f->p);
@@ -159,8 +180,9 @@ int atoms_keep(struct finder *f)
 {
   idx keep = (idx)imin(f->plan.k, f->k), n = 0, to = 0;
   gidx p = f->p;
-  memset(f->renew, 0, (size_t)f->k);
-  if (keep < f->k) TRY(duplicates_find(f, (float)f->task->recipe.apart));
+  for (idx a = 0; a < f->k; a++) f->renew[a] = find_is_useless(f->firing[a], f->fired_rows);
+  const struct comparing near = {(float)f->task->recipe.apart, 2};
+  if (keep < f->k) TRY(duplicates_find(f, &near));
   for (idx a = 0; a < f->k; a++) n += !f->renew[a];
   for (idx a = 0; a < f->k && n < keep; a++)
     if (f->renew[a]) f->renew[a] = 0, n++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each stage has a fifth more atoms than the one before. */
+ * Each stage has half as many atoms more than the one before. */
 #include "model/find_plan.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "model/functions.h"
 
-enum { STAGE_FIRST = 2 };
+enum { STAGE_FIRST = 2, BLOCK_FIRST = 4 };
 
 /* Of the updates, after which the number of active atoms stays. */
 static const real FALLING = 0.8;
@@ -16,8 +16,7 @@ static void stages_find(struct find_plan *plan)
 {
   struct find_blocks *s = &plan->stages;
   s->count = 0;
-  for (gidx k = STAGE_FIRST; k < plan->grown; k = imax(k + 1, (12 * k + 5) / 10))
-    s->end[s->count++] = (idx)k;
+  for (gidx k = STAGE_FIRST; k < plan->grown; k = k * 3 / 2) s->end[s->count++] = (idx)k;
   s->end[s->count++] = plan->grown;
 }
 
@@ -49,45 +48,42 @@ static real l0_of(const struct find_plan *plan, gidx update)
   return plan->l0 * plan->first_factor * exp2_f32((float)(fall * 1.4426950408889634));
 }
 
-/* Atoms that are replaced by the last updates of either kind would not settle. */
+/* Atoms that are replaced by the last updates would not settle. */
 static int is_replacing(const struct find_plan *plan, gidx update)
 {
   gidx nested = nested_updates(plan), left = nested - update;
-  if (left > 0) return (real)left > (1 - plan->settled) * (real)nested;
-  return left + plan->joint > 1;
+  return (real)left > (1 - plan->settled) * (real)nested;
 }
 
-/* Updates whose atoms all move together take so many times the rows of others. */
-enum { JOINT_ROWS = 2 };
-
-/* Batches that have about so many rows. */
-static gidx part_batches(const struct find_plan *plan)
+static idx atoms_of(const struct find_plan *plan, gidx update)
 {
-  return imin(plan->batches, imax(1, plan->part / plan->batch));
+  const struct find_blocks *s = &plan->stages;
+  return s->end[imin(update / imax(plan->each, 1), s->count - 1)];
+}
+
+/* Few atoms need few rows; two batches at least, where an update may have as many. */
+static gidx batches_of(const struct find_plan *plan, gidx update)
+{
+  gidx most = imin(plan->batches, imax(1, plan->part / plan->batch));
+  gidx rows = (gidx)plan->atom_rows * atoms_of(plan, update);
+  return imin(most, imax(2, rows / plan->batch));
 }
 
 struct find_step find_plan_step(const struct find_plan *plan, gidx update)
 {
-  const struct find_blocks *s = &plan->stages;
-  gidx joint = imax(update - nested_updates(plan), 0);
-  gidx stage = imin(update / imax(plan->each, 1), s->count - 1);
-  struct find_step step = {.k = s->end[stage], .batches = part_batches(plan)};
+  struct find_step step = {.k = atoms_of(plan, update), .batches = batches_of(plan, update)};
+  for (gidx u = 0; u < update; u++) step.first += batches_of(plan, u);
   step.is_last = update >= nested_updates(plan);
-  step.first = (update + (JOINT_ROWS - 1) * joint) * step.batches;
-  if (step.is_last) step.batches *= JOINT_ROWS;
   step.l0 = fmin(l0_of(plan, update) * sqrt((real)step.k / plan->grown), step.k);
   step.replaces = is_replacing(plan, update);
   return step;
 }
 
-void find_plan_blocks(const struct find_plan *plan, const struct find_step *step,
-                      struct find_blocks *blocks)
+void find_plan_blocks(idx k, struct find_blocks *blocks)
 {
-  const struct find_blocks *s = &plan->stages;
   blocks->count = 0;
-  for (int b = 0; b < s->count && s->end[b] < step->k && !step->is_last; b++)
-    blocks->end[blocks->count++] = s->end[b];
-  blocks->end[blocks->count++] = step->k;
+  for (idx end = BLOCK_FIRST; end < k; end *= 2) blocks->end[blocks->count++] = end;
+  blocks->end[blocks->count++] = k;
 }
 
 void find_plan_batch(const struct find_plan *plan, gidx number, gidx *epoch, gidx *first,

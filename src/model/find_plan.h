@@ -17,7 +17,8 @@ struct find_plan {
   int each;                      /* updates of a stage */
   int last;                      /* more of them in the last stage, */
   int joint;                     /* and behind these, in which all atoms move together */
-  gidx part;                     /* rows of an update, about */
+  gidx part;                     /* rows of an update, about, at most */
+  int atom_rows;                 /* rows of it for each atom that there is, about */
   idx batch;                     /* rows whose codes are chosen together, about */
   real first_factor, end_factor; /* of l0, from the one to the other, and */
   real joint_factor;             /* where all move together */
@@ -32,7 +33,7 @@ struct find_step {
   real l0;      /* active atoms a row */
   gidx batches; /* of rows */
   gidx first;   /* number of the first, of all that were ever taken */
-  int is_last;  /* all atoms move together, and rows that are described well count more */
+  int is_last;  /* all atoms move in one block, and rows that are described well count more */
   int replaces; /* twins and dead atoms are replaced */
 };
 
@@ -40,9 +41,9 @@ struct find_step {
 void find_plan_fill(struct find_plan *plan);
 gidx find_plan_updates(const struct find_plan *plan);
 struct find_step find_plan_step(const struct find_plan *plan, gidx update);
-/* The blocks in which the atoms of an update move. */
-void find_plan_blocks(const struct find_plan *plan, const struct find_step *step,
-                      struct find_blocks *blocks);
+/* The blocks in which k atoms, by falling frequency, are chosen and move: each ends at twice the
+ * one before. */
+void find_plan_blocks(idx k, struct find_blocks *blocks);
 
 /* Rows first .. first + count - 1 of an epoch are batch `number`, counted from 0 through all
  * epochs: an epoch has plan->batches of them, as even as can be. */

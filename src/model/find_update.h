@@ -56,6 +56,13 @@ static inline real find_target(const struct find_sums *s, idx i, real target, re
 int find_update_reference(const struct find_sums *sums, const struct find_blocks *blocks,
                           const idx *order, const float *atoms, real *moved, float *offset);
 
+/* Is an atom that `firing` of the rows of an update had no feature?  Of at most one row nothing can
+ * be said; what nearly all have, codes and offset can grow by against each other without end. */
+static inline int find_is_useless(gidx firing, gidx rows)
+{
+  return firing <= 1 || 4 * firing > 3 * rows;
+}
+
 /* An atom[p] <- moved[p] scaled to norm 1, rounded once; as it was where that cannot be. */
 void find_scale(const real *moved, idx p, float *atom);
 

@@ -34,11 +34,12 @@ int cpu_train_raise(struct device *dev, const struct train_codes_job *job,
                     const struct train_raise *raise)
 {
   const struct train_entries *e = raise->entries;
+  const float *left = raise->left ? raise->left : job->x;
 #pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
   for (idx i = 0; i < job->n; i++) {
     struct find_raise row = {.k = job->k,
                              .p = job->p,
-                             .left = job->x + (gidx)i * job->p,
+                             .left = left + (gidx)i * job->p,
                              .relative = raise->relative,
                              .floor = raise->floor};
     if (e) {

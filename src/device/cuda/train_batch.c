@@ -66,7 +66,7 @@ int cuda_train_raise(struct device *dev, const struct train_codes_job *job,
   struct batch_work w;
   work_lay(job, job->work, &w);
   struct batch_raise_args a = {.scores = w.piece.scores,
-                               .rows = job->x,
+                               .rows = raise->left ? raise->left : job->x,
                                .n = job->n,
                                .k = job->k,
                                .stride = cuda_train_select(job, &w.piece).stride,

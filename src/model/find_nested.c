@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Row after row, pass after pass, block after block. */
+#include "model/find_nested.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+
+float nested_top(int relative, real square)
+{
+  return relative ? 1 : (float)(4 * sqrt(square));
+}
+
+/* One row: y[p], what is left of it, before[p], what the pass before left, and scores[k]. */
+struct row_work {
+  float *y, *next, *before, *scores, *codes;
+};
+
+/* The atoms first .. end - 1, by a threshold; what they leave of y. */
+static int block_choose(const struct find_rows *r, idx first, idx end, float threshold,
+                        struct row_work *w)
+{
+  struct find_rows block = *r;
+  struct find_raise raise = {
+      .p = r->p, .left = w->before, .relative = r->relative, .floor = r->floor};
+  float *scores = w->scores + first;
+  block.n = 1;
+  block.x = w->y;
+  raise.k = block.k = end - first;
+  block.atoms += (gidx)first * r->p;
+  if (block.toward) block.toward += first;
+  for (idx a = 0; a < block.k; a++)
+    scores[a] = find_score(w->y, block.atoms + (gidx)a * r->p, r->p);
+  if (r->relative) find_raise(&raise, scores);
+  for (idx a = 0; a < block.k; a++)
+    if (!(scores[a] > threshold)) scores[a] = 0;
+  TRY(find_codes_reference(&block, 0, scores, w->codes + first, w->next));
+  memcpy(w->y, w->next, (size_t)r->p * sizeof *w->y);
+  return OK;
+}
+
+/* A pass: w->codes[k] are of the blocks, each by itself; the first ACTIVE_MOST stay. */
+static int row_pass(const struct find_rows *r, const struct find_blocks *blocks, float threshold,
+                    const float *x, struct row_work *w)
+{
+  idx found = 0;
+  memcpy(w->y, x, (size_t)r->p * sizeof *w->y);
+  for (int b = 0; b < blocks->count; b++)
+    TRY(block_choose(r, b ? blocks->end[b - 1] : 0, blocks->end[b], threshold, w));
+  for (idx a = 0; a < r->k; a++)
+    if (w->codes[a] > 0 && found++ >= ACTIVE_MOST) w->codes[a] = 0;
+  return OK;
+}
+
+static int work_alloc(struct arena *arena, const struct find_rows *r, struct row_work *w)
+{
+  TRY(arena_alloc(arena, &w->y, r->p, sizeof(float)));
+  TRY(arena_alloc(arena, &w->next, r->p, sizeof(float)));
+  TRY(arena_alloc(arena, &w->before, r->p, sizeof(float)));
+  TRY(arena_alloc(arena, &w->scores, r->k, sizeof(float)));
+  return arena_alloc(arena, &w->codes, r->k, sizeof(float));
+}
+
+/* All passes but the last, which is left to the caller. */
+static int passes_run(const struct find_rows *r, const struct find_blocks *blocks, int passes,
+                      const float *threshold, idx row, struct row_work *w)
+{
+  const float *x = r->x + (gidx)row * r->p;
+  size_t bytes = (size_t)r->p * sizeof *x;
+  memcpy(w->before, x, bytes);
+  for (int look = 0; look < passes; look++) {
+    TRY(row_pass(r, blocks, threshold[look], x, w));
+    memcpy(w->before, w->y, bytes);
+  }
+  return OK;
+}
+
+int find_nested_reference(const struct find_rows *r, const struct find_blocks *blocks, int looks,
+                          const float *threshold, float *codes, float *left)
+{
+  struct arena arena = {0};
+  struct row_work w;
+  int status = work_alloc(&arena, r, &w);
+  for (idx i = 0; i < r->n && !status; i++) {
+    gidx at = (gidx)i * r->p;
+    status = passes_run(r, blocks, looks, threshold, i, &w);
+    if (!status) status = row_pass(r, blocks, threshold[looks], r->x + at, &w);
+    if (!status) status = find_codes_reference(r, i, w.codes, codes + (gidx)i * r->k, left + at);
+  }
+  arena_free(&arena);
+  return status;
+}
+
+/* *found <- the atoms that pass `look` chooses in all rows. */
+static int pass_count(const struct find_rows *r, const struct find_blocks *blocks, int look,
+                      const float *threshold, struct row_work *w, gidx *found)
+{
+  *found = 0;
+  for (idx i = 0; i < r->n; i++) {
+    TRY(passes_run(r, blocks, look, threshold, i, w));
+    TRY(row_pass(r, blocks, threshold[look], r->x + (gidx)i * r->p, w));
+    for (idx a = 0; a < r->k; a++) *found += w->codes[a] > 0;
+  }
+  return OK;
+}
+
+int find_thresholds_reference(const struct find_rows *r, const struct find_blocks *blocks, real l0,
+                              int looks, float top, float *threshold)
+{
+  struct arena arena = {0};
+  struct row_work w;
+  int status = work_alloc(&arena, r, &w);
+  for (int look = 0; look <= looks && !status; look++) {
+    float low = 0, high = top;
+    for (int i = 0; i < NESTED_HALVINGS && !status; i++) {
+      gidx found;
+      float middle = threshold[look] = nested_middle(low, high);
+      status = pass_count(r, blocks, look, threshold, &w, &found);
+      if (found > batch_most(l0, r->n))
+        low = middle;
+      else
+        high = middle;
+    }
+    threshold[look] = high;
+  }
+  arena_free(&arena);
+  return status;
+}
