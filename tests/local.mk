@@ -95,7 +95,7 @@ SCRIPT_TESTS = %D%/test_slurm.sh %D%/test_batch_scripts.sh %D%/test_configure.sh
   %D%/test_soak_rows.py \
   %D%/test_units.py \
   %D%/test_refit_once.py %D%/test_refit_publish.py \
-  %D%/test_train_run.py %D%/test_train_batch.py %D%/test_fit_find.py %D%/test_find_worlds.py %D%/test_encode_l0.py %D%/test_train_peer.py %D%/test_verify_dense.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
+  %D%/test_train_run.py %D%/test_train_batch.py %D%/test_fit_find.py %D%/test_fit_stable.py %D%/test_find_worlds.py %D%/test_encode_l0.py %D%/test_train_peer.py %D%/test_verify_dense.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
   %D%/test_fit_publish.py %D%/test_fit_gpus.py %D%/test_run_page.py \
   %D%/test_fit_use.py \
   %D%/test_identity.py %D%/test_refit_input.py \

@@ -151,8 +151,8 @@ def check_refusals(at):
     with h5py.File(ROWS) as f:
         np.save(f"{at}/fitted.npy", f["rows"][:cut])
         np.save(f"{at}/unseen.npy", f["rows"][cut:end])
-    fit = sagitta("fit", "--rows", f"{at}/fitted.npy", "--atoms", 256, "--top-s", 16, "--sweeps", 2,
-                  "--output", f"{at}/fit")
+    fit = sagitta("fit", "--find", "codes", "--rows", f"{at}/fitted.npy", "--atoms", 256, "--top-s",
+                  16, "--sweeps", 2, "--output", f"{at}/fit")
     need(fit, "fit")
     rows = ("--rows", f"{at}/unseen.npy")
     done = sagitta("export", f"{at}/fit", "--to", "sparsify", *rows, "--output", f"{at}/p")
@@ -197,8 +197,8 @@ def check_refusals(at):
 @claim("--stable writes the atoms that another fit found again, and says which")
 def check_stable(at):
     fit, other = f"{at}/fit", f"{at}/fit-1"
-    need(sagitta("fit", "--rows", f"{at}/fitted.npy", "--atoms", 256, "--top-s", 16, "--sweeps", 2,
-                 "--seed", 1, "--output", other), "another seed")
+    need(sagitta("fit", "--find", "codes", "--rows", f"{at}/fitted.npy", "--atoms", 256, "--top-s",
+                 16, "--sweeps", 2, "--seed", 1, "--output", other), "another seed")
     for a, b, out in (fit, other, "compared"), (other, fit, "turned"):
         need(sagitta("compare", a, b, "--output", f"{at}/{out}"), out)
     with h5py.File(f"{at}/compared/comparison.h5") as f:

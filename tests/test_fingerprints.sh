@@ -30,8 +30,8 @@ check() # NAME COMMAND OPTIONS: the fingerprint of what it computes
 }
 fitted() # NAME OPTIONS: codes and atoms of a fit of real rows
 {
-  check fit-"$1" fit --rows real.npy --holdout-share 0.3 --atoms 64 --top-s 3 --rounds 2 \
-    --tolerance 0 --twin-cosine 0.6 $2
+  check fit-"$1" fit --find codes --rows real.npy --holdout-share 0.3 --atoms 64 --top-s 3 \
+    --rounds 2 --tolerance 0 --twin-cosine 0.6 $2
   judge fit-"$1"-dictionary \
     "$(run inspect "fit-$1-out/supports.h5" | sed -n 's/^ *dictionary_hash  *\([0-9a-f]*\)$/\1/p')"
 }

@@ -33,9 +33,9 @@ class Place:
         return os.path.join(self.folder, *names)
 
     def words(self, out, sweeps, *words):
-        return later_wins("fit", "--rows", self.at("rows.npy"), "--atoms", 60, "--top-s", 3,
-                          "--rounds", 2, "--tolerance", 0, "--sweeps", sweeps, "--output",
-                          self.at(out), *words)
+        return later_wins("fit", "--rows", self.at("rows.npy"), "--find", "codes", "--atoms", 60,
+                          "--top-s", 3, "--rounds", 2, "--tolerance", 0, "--sweeps", sweeps,
+                          "--output", self.at(out), *words)
 
     def fit(self, out, sweeps, *words, ranks=0):
         done = sagitta(*self.words(out, sweeps, *words), ranks=ranks)

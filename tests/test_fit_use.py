@@ -21,8 +21,8 @@ class Place:
         random = np.random.default_rng(11)
         self.folder, self.rows = folder, random.standard_normal((700, 9)).astype("f4") + 2
         np.save(self.at("rows.npy"), self.rows)
-        self.need("fit", "--rows", self.at("rows.npy"), "--atoms", 40, "--top-s", 3, "--rounds", 2,
-                  "--sweeps", 2, "--output", self.at("fit"))
+        self.need("fit", "--find", "codes", "--rows", self.at("rows.npy"), "--atoms", 40,
+                  "--top-s", 3, "--rounds", 2, "--sweeps", 2, "--output", self.at("fit"))
 
     def at(self, *names):
         return os.path.join(self.folder, *names)

@@ -26,8 +26,8 @@ class Place:
         for words in (["synth", "--n-rows", 500, "--columns", 12, "--atoms", 20, "--output", data],
                       ["encode", "--rows", self.rows, "--dictionary", self.dictionary, "--top-s", 3,
                        "--output", self.run],
-                      ["fit", "--rows", self.rows, "--atoms", 12, "--top-s", 3, "--sweeps", 2,
-                       "--output", self.fit]):
+                      ["fit", "--find", "codes", "--rows", self.rows, "--atoms", 12, "--top-s", 3,
+                       "--sweeps", 2, "--output", self.fit]):
             self.need(*words)
         shutil.copy(self.dictionary, self.run)
 

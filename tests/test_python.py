@@ -23,8 +23,8 @@ K, S = 64, 4
 def run_made(folder):
     """Fit 2,048 real rows; returns the folder of the run."""
     np.save(f"{folder}/rows.npy", h5py.File(ROWS)["rows"][:2048])
-    done = program("fit", "--rows", f"{folder}/rows.npy", "--atoms", K, "--top-s", S, "--sweeps", 3,
-                   "--output", f"{folder}/run")
+    done = program("fit", "--find", "codes", "--rows", f"{folder}/rows.npy", "--atoms", K,
+                   "--top-s", S, "--sweeps", 3, "--output", f"{folder}/run")
     if done.returncode:
         print("#", done.stderr)
         sys.exit(1)
@@ -68,8 +68,8 @@ def check_files(run):
     ok(sagitta.open(f"{run}/supports.h5").codes.nnz == 2048 * S, "supports.h5")
     ok(len(sagitta.open(f"{run}/dictionary.h5").dictionary.atoms) == K, "dictionary.h5")
     shutil.copytree(run, f"{run}-longer")
-    program("fit", "--rows", f"{os.path.dirname(run)}/rows.npy", "--atoms", K, "--top-s", S,
-            "--sweeps", 5, "--output", f"{run}-longer", "--force")
+    program("fit", "--find", "codes", "--rows", f"{os.path.dirname(run)}/rows.npy", "--atoms", K,
+            "--top-s", S, "--sweeps", 5, "--output", f"{run}-longer", "--force")
     os.rename(f"{run}-longer/dictionary.h5", f"{run}-longer/state.h5")
     shutil.copy(f"{run}/dictionary.h5", f"{run}-longer")
     ok(len(sagitta.open(f"{run}-longer").history["sweep"]) == 6, "state.h5 has more sweeps")

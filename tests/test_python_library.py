@@ -54,8 +54,8 @@ def joined(coder, x, step, **how):
 
 @claim("dictionaries: any rounds, signs, penalty, batches and threads")
 def check_dictionary(at, x):
-    need(program("fit", "--rows", f"{at}/x.npy", "--atoms", K, "--top-s", 8, "--sweeps", 2,
-                 "--holdout-share", 0, "--output", f"{at}/fit"), "fit")
+    need(program("fit", "--find", "codes", "--rows", f"{at}/x.npy", "--atoms", K, "--top-s", 8,
+                 "--sweeps", 2, "--holdout-share", 0, "--output", f"{at}/fit"), "fit")
     d = sagitta.open(f"{at}/fit").dictionary
     same(d.encode(x), f"{at}/fit", "as it was fitted")
     for i, how in enumerate(({"rounds": 1}, {"rounds": 3, "rho": 0.5}, {"codes": "signed"},

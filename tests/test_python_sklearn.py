@@ -77,12 +77,22 @@ def check_values():
     x = h5py.File(os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5"))["rows"][:2048]
     model = SparseDictionary(48, n_nonzero_coefs=4, max_iter=3, random_state=1)
     codes = model.fit_transform(x)
-    run = sagitta.fit(x, atoms=48, top_s=4, sweeps=3, seed=1)
+    run = sagitta.fit(x, atoms=48, top_s=1, sweeps=3, seed=1)
     ok(np.array_equal(model.components_, run.dictionary.atoms), "atoms")
     ok(codes.dtype == np.float32 and (codes != run.codes).nnz == 0, "codes")
     far = abs(model.score(x) - run.metrics["explained_variance"])
     ok(far < 1e-5, f"explained variance, {far} away")
     check_copies(model, x, codes)
+    model = SparseDictionary(48, n_nonzero_coefs=4, max_iter=3, random_state=1, find="codes")
+    run = sagitta.fit(x, atoms=48, top_s=4, sweeps=3, seed=1, find="codes")
+    ok((model.fit_transform(x) != run.codes).nnz == 0, "codes of a fit with as many atoms a row")
+    model = SparseDictionary(48, max_iter=3, find="features")
+    try:
+        model.fit(x)
+        ok(False, "find is taken")
+    except ValueError as error:
+        ok("not 'stable' or 'codes'" in str(error), f"another find: {error}")
+    model = SparseDictionary(48, max_iter=3, random_state=1)
     found = GridSearchCV(model, {"n_nonzero_coefs": [1, 8]}, cv=2).fit(x)
     ok(found.best_params_ == {"n_nonzero_coefs": 8}, f"a grid search: {found.best_params_}")
 

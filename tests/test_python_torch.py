@@ -297,8 +297,8 @@ def main():
         np.save(f"{folder}/fit.npy", rows[:FITTED])
         np.save(f"{folder}/unseen.npy", rows[FITTED:FITTED + UNSEEN])
         x = rows[FITTED:FITTED + UNSEEN]
-        done = program("fit", "--rows", f"{folder}/fit.npy", "--atoms", K, "--top-s", S,
-                       "--sweeps", 2, "--output", f"{folder}/run")
+        done = program("fit", "--find", "codes", "--rows", f"{folder}/fit.npy", "--atoms", K,
+                       "--top-s", S, "--sweeps", 2, "--output", f"{folder}/run")
         ok(done.returncode == 0, f"a dictionary was fitted {done.stderr[-200:] * done.returncode}")
         for kind in "nonnegative", "signed":
             for rounds in 1, 4, S:

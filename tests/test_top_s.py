@@ -75,6 +75,8 @@ def check_planted(at):
     done = sagitta(*auto, "--output", f"{at}/a", "--resume")
     ok(done.returncode == 0 and table(done) == ({}, None), f"resumed: {done.stderr[-300:]}")
     same(f"{at}/a", f"{at}/b", "resumed")
+    found, chosen = table(sagitta(*words, "--top-s", "auto", "--output", f"{at}/d"))
+    ok(list(found) == [32, 16, 8, 4], f"auto alone tries parts of 32: {found}")
     with open(f"{at}/a/used.in", encoding="utf-8") as f:
         ok("top-s = 3" in f.read(), "used.in has the number")
     fails(sagitta(*words, "--top-s", 4, "--encode-s", 12, "--output", f"{at}/a", "--resume"), 65,
@@ -104,7 +106,8 @@ def check_refused(at):
     rng = np.random.default_rng(0)
     np.save(f"{at}/rows.npy", rng.standard_normal((60, 6)).astype("f4"))
     for atoms, more, code, said in (
-            (20, ("--top-s", "auto"), 2, "'--top-s auto' chooses among parts of '--encode-s'"),
+            (20, ("--top-s", "auto", "--find", "codes"), 2,
+             "'--top-s auto' chooses among parts of '--encode-s'"),
             (20, ("--top-s", "some"), 2, "'some' of 'top-s' is not a whole number"),
             (20, ("--top-s", 0), 2, "'top-s' is 0, not in 1 .. 256"),
             (20, ("--top-s", 257), 2, "'top-s' is 257, not in 1 .. 256"),

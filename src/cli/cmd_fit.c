@@ -48,19 +48,21 @@ static const struct option_row input_rows[] = {
 static const struct option_row fit_rows[] = {
     {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT",
      "atoms of the dictionary: features to learn", .effect = OPTION_BITS},
-    {"find", OPTION_CHOICE, AT(find), "codes", 0, 0, "codes|features", NULL,
-     "codes: atoms that describe rows best, --top-s a row; features: atoms that fire where the "
-     "features of rows do, --l0 a row on average, by growth, thresholds and leaving one out",
+    {"find", OPTION_CHOICE, AT(find), "stable", 0, 0, "stable|codes|features", NULL,
+     "stable: atoms that another seed finds again, fitted with few a row and encoded with four "
+     "times as many; codes: atoms that describe rows best, fitted with as many as rows are encoded "
+     "with; features: atoms that fire where the features of rows do, --l0 a row on average, by "
+     "growth, thresholds and leaving one out",
      .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "with --find features: atoms that are active in a row, on average, such as 25 or 2.5",
      .effect = OPTION_BITS},
-    {"top-s", OPTION_TEXT, AT(top_s_text), "32", 0, 0, NULL, "ATOMS",
+    {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
      "atoms for each row while atoms are fitted, 1 to 256: fewer make atoms that another seed "
-     "finds "
-     "again; auto: --encode-s, a half, a quarter or an eighth of it, and the log says why: the one "
-     "on whose atoms two halves of the rows agree most, of those that explain nearly as much as "
-     "any, and tell --labels as well",
+     "finds again; auto: --encode-s, a half, a quarter or an eighth of it, and the log says why: "
+     "the one on whose atoms two halves of the rows agree most, of those that explain nearly as "
+     "much as any, and tell --labels as well (default: 8, at most --encode-s; with --find codes "
+     "32)",
      .effect = OPTION_BITS},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "for --top-s auto: a whole number for each of --rows, such as its token (default path: "
@@ -68,7 +70,9 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     {"encode-s", OPTION_INT, AT(encode_s), "0", 0, MAX_TOP_S, NULL, "ATOMS",
      "atoms for each row in supports.h5, and in `encode` with this dictionary, by as many --rounds "
-     "as they allow: more explain more; 0: --top-s",
+     "as they allow: more explain more; 0: four times --top-s, at most 256 and --atoms; with "
+     "--find "
+     "codes --top-s",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "nonnegative", 0, 0, "nonnegative|signed", NULL,
      "may codes be negative?", .effect = OPTION_BITS},
@@ -163,6 +167,10 @@ static const struct option_set fit_set = {
         "result.  There is no learning rate, and the bytes of the result depend on the rows and "
         "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
         "machine got to.\n\n"
+        "Atoms that are fitted with few a row have to mean more each: two seeds find far more of "
+        "them again.  Once they are fitted, more atoms a row describe rows nearly as well as atoms "
+        "that were fitted so.  So --find stable, the default, fits with 8 and encodes with 32; "
+        "--find codes fits with 32, and explains a little more.\n\n"
         "With --seeds 3 the fits of two more seeds follow, whose atoms are paired with those of "
         "the "
         "first, one to one: how near the pair of an atom is says how stable it is, as /stability "
@@ -176,10 +184,9 @@ static const struct option_set fit_set = {
         "--update atoms between two "
         "atoms, which sweep.h5 then has, or after a block of the rows that are encoded at the "
         "end, with exit code 75.\n\n"
-        "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
+        "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"
         "  sagitta inspect run/dictionary.h5\n"
-        "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
-        "      --rounds 8 --output more/",
+        "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --output more/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -190,7 +197,7 @@ static int inputs_open(struct fit_job *j)
 {
   const struct fit_options *o = j->o;
   TRY(rows_or_capture_check(o->rows, o->capture));
-  TRY(fit_top_s_parse((struct fit_options *)o));
+  TRY(fit_numbers_settle((struct fit_options *)o));
   CHECK(o->l0 == 0, ERR_USAGE,
         "'--l0' is a number of atoms on average: add '--find features', or give '--top-s', the "
         "number of each row");
@@ -285,6 +292,7 @@ static struct fit_options options_resolve(const struct fit_job *j)
   r.relaxation = t->relaxation;
   r.rounds = encode_rounds(j->o); /* those of the fit are as many, or --top-s */
   r.encode_s = encode_width(j->o);
+  r.find = "codes"; /* which says no more than the numbers */
   r.cosine_limit = cosine_limit_resolved(r.cosine_limit, t->k);
   if (joint)
     r.directions = 0;

@@ -20,11 +20,28 @@
 #include "look/probing.h"
 #include "model/route.h"
 
-enum { CHOOSING_SWEEPS = 20, CHOOSING_ROWS = 16384 /* that judge */ };
+enum { CHOOSING_SWEEPS = 20, CHOOSING_ROWS = 16384 /* that judge */, STABLE_S = 8 };
 
-int fit_top_s_parse(struct fit_options *o)
+/* doc/features.md has what was measured with 8, which --encode-s may not allow. */
+static const char *top_s_default(const struct fit_options *o)
 {
-  const char *text = o->top_s_text;
+  static char few[12]; /* options outlive the job */
+  snprintf(few, sizeof few, "%d", (int)(o->encode_s ? imin(o->encode_s, STABLE_S) : STABLE_S));
+  return strcmp(o->find, "codes") ? few : "32";
+}
+
+/* What --find makes of numbers that are not given; those of --top-s auto are parts of 32. */
+static void numbers_default(struct fit_options *o)
+{
+  idx wanted = 4 * (o->top_s ? o->top_s : STABLE_S);
+  if (o->encode_s || !strcmp(o->find, "codes")) return;
+  o->encode_s = (idx)imax(o->top_s, imin(wanted, imin(MAX_TOP_S, o->atoms)));
+  o->encode_wanted = 4 * o->top_s;
+}
+
+int fit_numbers_settle(struct fit_options *o)
+{
+  const char *text = o->top_s_text = o->top_s_text ? o->top_s_text : top_s_default(o);
   char *end;
   int is_auto = !strcmp(text, "auto");
   long number = is_auto ? 0 : strtol(text, &end, 10);
@@ -33,6 +50,7 @@ int fit_top_s_parse(struct fit_options *o)
   CHECK(is_auto || (number >= 1 && number <= MAX_TOP_S), ERR_USAGE,
         "'top-s' is %ld, not in 1 .. %d", number, MAX_TOP_S);
   o->top_s = (idx)number;
+  numbers_default(o);
   CHECK(!is_auto || o->encode_s, ERR_USAGE,
         "'--top-s auto' chooses among parts of '--encode-s': give how many atoms a row is encoded "
         "with, such as 32");
@@ -262,6 +280,12 @@ static const char *why_not(const struct candidate *c)
 
 void fit_top_s_log(const struct fit_job *j)
 {
+  const struct fit_options *o = j->o;
+  if (o->encode_wanted)
+    log_info("numbers top-s %d, to fit with; encode-s %d, to describe with: %s", o->top_s,
+             (int)imin(o->encode_s, o->atoms),
+             o->encode_s == o->encode_wanted ? "four times as many"
+                                             : "as many as --atoms, and 256 at most");
   for (int i = 0; i < j->candidates; i++) {
     const struct candidate *c = &j->candidate[i];
     char label[32] = "";

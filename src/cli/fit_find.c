@@ -160,7 +160,7 @@ static int options_check(const struct fit_options *o)
     const char *option, *advice;
   } all[] = {
       {o->capture != NULL, "capture", "give rows, from `sagitta harvest`"},
-      {strcmp(o->top_s_text, "32") != 0, "top-s",
+      {o->top_s_text && strcmp(o->top_s_text, "32"), "top-s",
        "'--l0' is the number of atoms a row, on average"},
       {o->labels != NULL, "labels", "they choose '--top-s'"},
       {o->max_norm != 0, "max-norm", "leave such rows out before"},
@@ -221,6 +221,7 @@ static int identity_begin(struct find_job *j)
 {
   struct identity_text *t = &j->run->identity;
   struct fit_options r = *j->o;
+  r.top_s_text = "32"; /* where it is not given */
   r.cosine_limit = cosine_limit_resolved(r.cosine_limit, r.atoms);
   if (r.holdout) r.holdout_share = 0;
   TRY(identity_text_begin(t, j->run->command->options, &r));

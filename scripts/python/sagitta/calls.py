@@ -31,9 +31,11 @@ from .program import option_of, words_of
 from .results import Error, Run
 
 
-def fit(X, *, atoms, top_s=32, holdout=0.1, seed=0, **keywords):
-    """Learn a dictionary of `atoms` atoms from rows X; each row is described by top_s of them.
+def fit(X, *, atoms, top_s=None, holdout=0.1, seed=0, **keywords):
+    """Learn a dictionary of `atoms` atoms from rows X, by top_s of them a row, 8 where it is None.
 
+    Rows are then described by encode_s of them, four times as many, so that other seeds find the
+    same atoms; with find="codes" by as many as they are fitted with, 32, which explain more.
     holdout: the share of the rows that the fit does not see and is judged by, or such rows.
     seed: another number draws another start.  Other keywords: see sagitta.calls, and
     `sagitta fit --help`.  Returns a Run with .warnings.
@@ -49,8 +51,8 @@ def fit(X, *, atoms, top_s=32, holdout=0.1, seed=0, **keywords):
 
 
 def train(X, *, atoms, top_s=32, holdout=0.1, seed=0, **keywords):
-    """Train an autoencoder of `atoms` atoms by gradient descent; arguments as of fit(), other
-    keywords as in `sagitta train --help`.  Returns a Run."""
+    """Train an autoencoder of `atoms` atoms by gradient descent, each row by top_s of them; other
+    arguments as of fit(), keywords as in `sagitta train --help`.  Returns a Run."""
     return _learn("train", X, holdout, dict(keywords, atoms=atoms, top_s=top_s, seed=seed))
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import calls
 from .results import explained_variance
 
+FITTED = {"stable": 4, "codes": 1}  # atoms a row that describe, for each that is fitted with
 FEW = 1280  # rows, of which ten windows cannot be held out: then they judge themselves
 
 
@@ -20,7 +21,9 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     n_components: atoms; None: the smaller of 2 P and N.  n_nonzero_coefs: atoms a row; None: a
     tenth of P.  positive_code: codes are at least 0.  max_iter: sweeps at most.  tol: the gain of
     the held-out rows in five sweeps at which the fit ends.  sparse_output: codes are a csr_array.
-    random_state: None is seed 0.  n_jobs: threads; None: the share of the cores.
+    random_state: None is seed 0.  n_jobs: threads; None: the share of the cores.  find: 'stable'
+    fits with a quarter of n_nonzero_coefs, so that other seeds find the same atoms; 'codes' with
+    all, which explain a little more.
 
     After fit: components_ (K, P), of length 1, mean_ (P,), n_iter_ sweeps, dictionary_, by which
     rows are transformed in this process, and run_, the Run.  A copy, by pickle or otherwise, has
@@ -35,11 +38,12 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     """
 
     def __init__(self, n_components=None, *, n_nonzero_coefs=None, positive_code=True, max_iter=100,
-                 tol=1e-4, sparse_output=True, random_state=None, n_jobs=None, verbose=0):
+                 tol=1e-4, sparse_output=True, random_state=None, n_jobs=None, verbose=0,
+                 find="stable"):
         self.n_components, self.n_nonzero_coefs = n_components, n_nonzero_coefs
         self.positive_code, self.max_iter, self.tol = positive_code, max_iter, tol
         self.sparse_output, self.random_state = sparse_output, random_state
-        self.n_jobs, self.verbose = n_jobs, verbose
+        self.n_jobs, self.verbose, self.find = n_jobs, verbose, find
 
     def _seed(self):
         if self.random_state is None or isinstance(self.random_state, numbers.Integral):
@@ -57,11 +61,15 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         n, p = X.shape
         atoms = min(2 * p, n) if self.n_components is None else self.n_components
+        if self.find not in FITTED:
+            raise ValueError(f"find is {self.find!r}, not 'stable' or 'codes'")
         top = max(1, p // 10) if self.n_nonzero_coefs is None else self.n_nonzero_coefs
+        top = min(top, atoms)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of few rows; run_.warnings has all of them
             self.run_ = calls.fit(
-                X, atoms=atoms, top_s=min(top, atoms), holdout=0.1 if n >= FEW else 0.0,
+                X, atoms=atoms, find=self.find, top_s=-(-top // FITTED[self.find]),
+                encode_s=top, holdout=0.1 if n >= FEW else 0.0,
                 seed=self._seed(), sweeps=self.max_iter, tolerance=self.tol,
                 codes="nonnegative" if self.positive_code else "signed",
                 threads=self._threads(), verbose=self.verbose, progress=None)
