@@ -14,7 +14,7 @@ import numpy as np
 from tap import FULL, SAGITTA, claim, done_testing, later_wins, ok, sagitta, skip_all
 
 LIMIT = 500 << 20  # of address space, of which an empty rank takes 224 MB
-FIT_LIMIT = 700 << 20  # and some of the rows of a fit the rest
+FIT_LIMIT = 560 << 20  # and some of the rows of a fit the rest
 P = 512
 
 
