@@ -211,12 +211,40 @@ def check_fail(folder, work):
     ok(done.returncode == 0, f"the third is as encode's: {done.stdout[-300:]}")
 
 
+def data_size(server):
+    """KiB of memory that the process may write, touched or not."""
+    with open(f"/proc/{server.job.pid}/status") as f:
+        return int(next(line for line in f if line.startswith("VmData")).split()[1])
+
+
+@claim("files that fail in work leave no memory behind")
+def check_memory(folder, work):
+    bad = work.rows[:1].copy()
+    bad[0, 3] = np.nan
+    with h5py.File(f"{folder}/first.h5", "w") as f:
+        f["rows"] = bad
+    sizes = []
+    for n in 20, 420:
+        with open(f"{folder}/many.txt", "w") as f:
+            f.writelines(f"{folder}/first.h5 {folder}/many/{i}.h5\n" for i in range(n))
+        words = [*work.words, *STEPS, "--backlog", f"{folder}/many.txt"]
+        with Served(folder, *words) as served, live.connect(served.path) as server:
+            ok(finished(server)["files"]["failed"] == n, "all fail")
+            sizes.append(data_size(served))
+            served.end()
+    ok(sizes[1] - sizes[0] < 2000, f"KiB after 20 and 420 files that failed: {sizes}")
+
+
 @claim("lists that are wrong, and results that are there, are refused before anything is begun")
 def check_lists(folder, work, other):
+    os.symlink(folder, f"{folder}/l")
     rows, there = f"{work.folder}/rows0.h5", f"{work.folder}/want0"
     cases = ((65, "is no pair", f"{rows}\n"), (65, "is no pair", f"{rows} a b\n"),
              (65, "names no files", "# none\n"),
              (65, "lines 1 and 3 of", f"{rows} {folder}/a\n\n{rows} {folder}/a\n"),
+             *((65, "have one output", f"{rows} {folder}/a\n{rows} {path}\n") for path in
+               (f"{folder}/a/", f"{folder}/./a", f"{folder}/a/b/../supports.h5", f"{folder}/l/a",
+                f"{folder}/no/../a/supports.h5", os.path.relpath(f"{folder}/a"))),
              (74, "line 1 of", f"{folder}/none.h5 {folder}/a\n"),
              (65, "columns", f"{other.folder}/rows0.h5 {folder}/a\n"),
              (73, "is there already: --resume keeps", f"{rows} {there}\n"))
@@ -229,6 +257,17 @@ def check_lists(folder, work, other):
            f"{content}: {done.returncode} {done.stderr[-300:]}")
     done = sagitta("serve", *work.words, "--listen", f"{folder}/b", "--backlog", f"{folder}/no.txt")
     ok(done.returncode == 74 and "no.txt" in done.stderr, f"no list: {done.stderr[-300:]}")
+    os.link(rows, f"{folder}/same.h5")
+    inputs = rows, work.words[1], f"{folder}/list.h5", f"{folder}/same.h5"
+    for output in inputs:
+        with open(f"{folder}/list.h5", "w") as f:
+            f.write(f"{rows} {folder}/a\n{rows} {output}\n")
+        before = [open(name, "rb").read() for name in inputs]
+        done = sagitta("serve", *work.words, "--listen", f"{folder}/b", "--backlog",
+                       f"{folder}/list.h5", "--force", "--max-seconds", 2)
+        ok(done.returncode == 73 and "would replace an input" in done.stderr,
+           f"{output}: {done.returncode} {done.stderr[-300:]}")
+        ok(before == [open(name, "rb").read() for name in inputs], f"inputs are as before: {output}")
     with open(f"{folder}/bad.txt", "w") as f:
         f.write(f"{rows} {there}\n")
     for words, code, text in ((("--normalize",), 65, "--normalize"), ((), 0, "complete"),
@@ -266,6 +305,7 @@ def main():
         check_stop(folder, slow)
         check_kill(folder, slow)
         check_fail(folder, synth)
+        check_memory(folder, real)
         check_lists(folder, synth, real)
     done_testing()
 

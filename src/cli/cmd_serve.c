@@ -343,6 +343,7 @@ static int files_open(struct serve_state *s, const struct serve_options *o)
   TRY(encode_identity_begin(&s->identity, &s->encode));
   b->task = (struct served_task){.run = s->run,
                                  .encode = &s->encode,
+                                 .dictionary = &s->dictionary,
                                  .identity = s->identity.text,
                                  .resume = o->resume,
                                  .force = o->force,

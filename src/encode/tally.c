@@ -63,12 +63,13 @@ int tally_add(struct tally *tally, const struct tally_rows *r)
   return t->sink->write(t->sink->self, &block);
 }
 
-int tally_close(struct tally *tally)
+int tally_close(struct tally *tally, int status)
 {
+  if (!tally) return status;
   struct encode *e = &tally->e;
   e->end = e->next;
-  TRY(encode_finish(e));
+  if (!status) status = encode_finish(e);
   arena_free(&e->arena);
   free(tally);
-  return OK;
+  return status;
 }

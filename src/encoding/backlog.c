@@ -7,13 +7,6 @@
 #include "base/log.h"
 #include "base/status.h"
 
-int backlog_check(const struct backlog *b)
-{
-  for (gidx i = 0; i < b->list.count; i++)
-    TRY(served_file_check(&b->task, &b->list, &b->list.all[i]));
-  return OK;
-}
-
 static void file_fail(struct backlog *b, const struct backlog_entry *entry, int status)
 {
   log_warn("line %d of '%s' fails: %s", entry->line, b->list.name, status_message());

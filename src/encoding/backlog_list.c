@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines are read one by one; outputs are compared as they are written. */
+ * Lines are read one by one; of outputs the files are compared, with folders resolved. */
 #include "encoding/backlog_list.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "encoding/backlog_place.h"
 
 /* The words of a line, three at most; returns how many. */
 static int words_of(char *line, char *words[3])
@@ -32,16 +33,36 @@ static int list_grow(struct backlog_list *list)
   return OK;
 }
 
+static void entry_free(struct backlog_entry *e)
+{
+  free(e->rows);
+  free(e->output);
+  free(e->file);
+  free(e->place);
+}
+
+static int place_check(const struct backlog_list *list, const char *file, const char *place,
+                       int line)
+{
+  for (gidx i = 0; i < list->count; i++)
+    CHECK(strcmp(list->all[i].place, place) != 0, ERR_INPUT,
+          "lines %d and %d of '%s' have one output, '%s': give each its own", list->all[i].line,
+          line, list->name, file);
+  return OK;
+}
+
 static int entry_add(struct backlog_list *list, char *const *words, int line)
 {
+  char file[BACKLOG_NAME], place[BACKLOG_NAME];
   TRY(list_grow(list));
-  for (gidx i = 0; i < list->count; i++)
-    CHECK(strcmp(list->all[i].output, words[1]) != 0, ERR_INPUT,
-          "lines %d and %d of '%s' have one output, '%s': give each its own", list->all[i].line,
-          line, list->name, words[1]);
-  struct backlog_entry e = {strdup(words[0]), strdup(words[1]), line};
+  TRY(backlog_place_name(words[1], file));
+  TRY(backlog_place(file, place));
+  TRY(place_check(list, file, place, line));
+  struct backlog_entry e = {strdup(words[0]), strdup(words[1]), strdup(file), strdup(place), line};
+  int is_whole = e.rows && e.output && e.file && e.place;
+  if (!is_whole) entry_free(&e);
+  CHECK(is_whole, ERR_MEMORY, "cannot allocate a line of '%s'", list->name);
   list->all[list->count++] = e;
-  CHECK(e.rows && e.output, ERR_MEMORY, "cannot allocate a line of '%s'", list->name);
   return OK;
 }
 
@@ -76,10 +97,8 @@ int backlog_list_read(struct backlog_list *list, const char *name)
 
 void backlog_list_free(struct backlog_list *list)
 {
-  for (gidx i = 0; i < list->count; i++) {
-    free(list->all[i].rows);
-    free(list->all[i].output);
-  }
+  for (gidx i = 0; i < list->count; i++) entry_free(&list->all[i]);
+  backlog_inputs_free(&list->inputs);
   free(list->all);
   *list = (struct backlog_list){0};
 }

@@ -37,39 +37,12 @@ struct served {
   real due;                /* when the next save is; 0: never */
 };
 
-/* Where a result is to be, for messages. */
-static const char *file_of(const char *output, char *name, size_t capacity)
-{
-  size_t length = strlen(output);
-  int is_file = length > 3 && strcmp(output + length - 3, ".h5") == 0;
-  snprintf(name, capacity, is_file ? "%s" : "%s/supports.h5", output);
-  return name;
-}
-
-static int rows_open(struct rows_input *rows, const struct served_task *task, const char *name)
+int served_rows_open(struct rows_input *rows, const struct served_task *task, const char *name)
 {
   const struct atom_source *atoms = task->encode->atoms;
   TRY(rows_input_open(rows, name));
   CHECK(rows->source.p == atoms->p, ERR_INPUT, "'%s' has %d columns, '%s' %d: give rows of these",
         rows->source.name, rows->source.p, atoms->name, atoms->p);
-  return OK;
-}
-
-int served_file_check(const struct served_task *task, const struct backlog_list *list,
-                      const struct backlog_entry *entry)
-{
-  struct rows_input rows = {0};
-  char name[4096], reason[1024];
-  int is_there = input_is_there(file_of(entry->output, name, sizeof name));
-  CHECK(!is_there || task->resume || task->force, ERR_CREATE,
-        "line %d of '%s': '%s' is there already: --resume keeps or goes on with it, and --force "
-        "makes it again",
-        entry->line, list->name, name);
-  int status = rows_open(&rows, task, entry->rows);
-  snprintf(reason, sizeof reason, "%s", status ? status_message() : "");
-  rows_input_close(&rows);
-  status_clear();
-  CHECK(!status, status, "line %d of '%s': %s", entry->line, list->name, reason);
   return OK;
 }
 
@@ -154,13 +127,12 @@ static int pieces_run(struct served *s)
 static int rows_run(struct served *s)
 {
   s->next = s->added = 0;
-  TRY(tally_open(&s->tally, &s->encode, s->task->facts.dictionary, &s->result));
+  int status = tally_open(&s->tally, &s->encode, s->task->facts.dictionary, &s->result);
   snprintf(s->result.variant, sizeof s->result.variant, "%s", s->task->facts.variant);
-  int status = pieces_run(s);
+  if (!status) status = pieces_run(s);
   for (int i = 0; i < FILE_PIECES; i++) /* after a failure too nothing of it is the server's */
     if (s->is_out[i]) feed_wait(s->task->front, &s->pieces[i]), s->is_out[i] = 0;
-  TRY(status);
-  return tally_close(s->tally);
+  return tally_close(s->tally, status);
 }
 
 static int publish(void *self)
@@ -234,12 +206,13 @@ static int before_find(struct served *s, const struct output_place *place, int *
   return OK;
 }
 
-static int file_run(struct served *s, const char *output)
+static int file_run(struct served *s, const struct backlog_entry *entry)
 {
   struct output_place *place = &s->files.job.place;
   int is_whole = 0;
   s->files.n = s->rows.source.n;
-  TRY(output_place(place, output, "supports.h5", 1));
+  TRY(output_place(place, entry->output, "supports.h5", 1));
+  TRY(backlog_output_check(s->task->list, entry)); /* again: it is claimed now */
   const struct output_place copy = *place;
   TRY(before_find(s, &copy, &is_whole));
   encode_files_rest(&s->files, &s->encode, &s->rows.source, &s->part, &s->source);
@@ -263,7 +236,7 @@ static int served_open(struct served *s, const struct backlog_entry *entry)
   s->run.comm = (struct comm){.size = 1, .local_size = 1};
   s->run.identity.text = strdup(t->identity);
   CHECK(s->run.identity.text, ERR_MEMORY, "cannot allocate the identity of a job");
-  TRY(inputs_agree(&s->run.comm, rows_open(&s->rows, t, entry->rows)));
+  TRY(inputs_agree(&s->run.comm, served_rows_open(&s->rows, t, entry->rows)));
   s->encode = *t->encode;
   s->encode.rows = &s->rows.source;
   s->encode.sink = &s->files.file.sink;
@@ -291,7 +264,7 @@ int served_file_encode(const struct served_task *task, const struct backlog_entr
   TRY(struct_alloc(&s, sizeof *s));
   s->task = task;
   int status = served_open(s, entry);
-  if (!status) status = file_run(s, entry->output);
+  if (!status) status = file_run(s, entry);
   snprintf(reason, sizeof reason, "%s", status ? status_message() : "");
   *is_left = !s->files.job.is_complete && s->result.part.n < s->files.n;
   served_free(s);

@@ -8,6 +8,8 @@
 
 #include "encode/encode.h"
 #include "encoding/backlog_list.h"
+#include "io/dictionary.h"
+#include "io/rows.h"
 #include "job/run.h"
 #include "serve/feed.h"
 #include "serve/serve.h"
@@ -16,17 +18,22 @@
 struct served_task {
   const struct run *run;            /* of the server */
   const struct encode_task *encode; /* but for rows */
-  const char *identity;             /* of such a job of encode (job/identity.h) */
+  const struct backlog_list *list;
+  const struct dictionary_input *dictionary;
+  const char *identity; /* of such a job of encode (job/identity.h) */
   int resume, force;
   real save_seconds; /* 0: nothing is saved before the end */
   struct serve_facts facts;
   struct front *front;
 };
 
-/* Are the rows there, with as many columns as the dictionary, and is the path of the result free,
- * as far as can be seen before anything is begun?  The message names the line. */
-int served_file_check(const struct served_task *task, const struct backlog_list *list,
-                      const struct backlog_entry *entry);
+/* Open rows with as many columns as the dictionary has; rows_input_close() follows also when it
+ * fails. */
+int served_rows_open(struct rows_input *rows, const struct served_task *task, const char *name);
+
+/* ERR_CREATE when the result of a line would replace an input of the server.  The message names the
+ * line. */
+int backlog_output_check(const struct backlog_list *list, const struct backlog_entry *entry);
 
 /* Encode a file, or what an earlier run has left of it, until the server ends.  *is_left <- some
  * rows are to be done: what was published is the part that a stopped `encode` leaves. */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * All lines are looked at before anything is computed: rows are opened, and results compared with
+ * every input, those of other lines too. */
+#include "encoding/backlog.h"
+
+#include <stdio.h>
+
+#include "base/status.h"
+#include "io/inputs.h"
+
+int backlog_output_check(const struct backlog_list *list, const struct backlog_entry *entry)
+{
+  const char *input = backlog_inputs_find(&list->inputs, entry->place);
+  CHECK(!input, ERR_CREATE,
+        "line %d of '%s': '%s' would replace an input of this server, '%s': give another output",
+        entry->line, list->name, entry->file, input);
+  return OK;
+}
+
+/* Is the result free, as far as can be seen before anything is begun? */
+static int output_check(const struct backlog *b, const struct backlog_entry *entry)
+{
+  TRY(backlog_output_check(&b->list, entry));
+  CHECK(!input_is_there(entry->place) || b->task.resume || b->task.force, ERR_CREATE,
+        "line %d of '%s': '%s' is there already: --resume keeps or goes on with it, and --force "
+        "makes it again",
+        entry->line, b->list.name, entry->file);
+  return OK;
+}
+
+/* Are the rows there, with as many columns as the dictionary? */
+static int rows_check(struct backlog *b, const struct backlog_entry *entry)
+{
+  struct rows_input rows = {0};
+  char reason[1024];
+  int status = served_rows_open(&rows, &b->task, entry->rows);
+  if (!status) status = backlog_inputs_add(&b->list.inputs, rows.files, rows.n_files);
+  snprintf(reason, sizeof reason, "%s", status ? status_message() : "");
+  rows_input_close(&rows);
+  status_clear();
+  CHECK(!status, status, "line %d of '%s': %s", entry->line, b->list.name, reason);
+  return OK;
+}
+
+int backlog_check(struct backlog *b)
+{
+  const struct backlog_list *list = &b->list;
+  const char *const names[] = {b->task.dictionary->file, list->name};
+  b->task.list = list;
+  TRY(backlog_inputs_add(&b->list.inputs, names, LENGTH(names)));
+  for (gidx i = 0; i < list->count; i++) TRY(rows_check(b, &list->all[i]));
+  for (gidx i = 0; i < list->count; i++) TRY(output_check(b, &list->all[i]));
+  return OK;
+}
