@@ -4,8 +4,8 @@ one that sends what is too long, that never reads, that floods it, that opens co
 end, or that sends bytes of no protocol; and another user reaches nothing."""
 import os
 import random
+import shutil
 import socket
-import subprocess
 import tempfile
 import threading
 import time
@@ -143,6 +143,8 @@ def check_bytes(served):
 
 @claim("connections without end leave those that are there, and descriptors to the program")
 def check_connections(folder, words):
+    if shutil.which("prlimit") is None:
+        return skip("no prlimit here")
     with Served(folder, *words, before=["prlimit", f"--nofile={FILES}:{FILES}"]) as served:
         with live.connect(served.path) as server:
             own = [raw_socket(served.path)]
@@ -184,8 +186,7 @@ def main():
             check_bytes(served)
             code, _, text = served.end()
             ok(code == 0, f"it ends with {code}: {text[-300:]}")
-        if subprocess.run(["prlimit", "--version"], capture_output=True).returncode == 0:
-            check_connections(folder, words)
+        check_connections(folder, words)
     done_testing()
 
 
