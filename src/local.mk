@@ -269,7 +269,8 @@ libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c 
   %D%/encoding/backlog_place.h %D%/encoding/backlog_place.c \
   %D%/encoding/backlog_list.h %D%/encoding/backlog_list.c \
   %D%/encoding/served_file.h %D%/encoding/served_file.c \
-  %D%/encoding/backlog.h %D%/encoding/backlog.c %D%/encoding/backlog_check.c
+  %D%/encoding/backlog_check.h %D%/encoding/backlog_check.c \
+  %D%/encoding/backlog.h %D%/encoding/backlog.c
 
 # seed: atoms drawn from rows
 libsagitta_a_SOURCES += \

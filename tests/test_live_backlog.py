@@ -252,7 +252,7 @@ def check_lists(folder, work, other):
         with open(f"{folder}/bad.txt", "w") as f:
             f.write(content)
         done = sagitta("serve", *work.words, "--listen", f"{folder}/b", "--backlog",
-                       f"{folder}/bad.txt")
+                       f"{folder}/bad.txt", "--max-seconds", 2)
         ok(done.returncode == code and text in done.stderr,
            f"{content}: {done.returncode} {done.stderr[-300:]}")
     done = sagitta("serve", *work.words, "--listen", f"{folder}/b", "--backlog", f"{folder}/no.txt")
@@ -267,7 +267,7 @@ def check_lists(folder, work, other):
                        f"{folder}/list.h5", "--force", "--max-seconds", 2)
         ok(done.returncode == 73 and "would replace an input" in done.stderr,
            f"{output}: {done.returncode} {done.stderr[-300:]}")
-        ok(before == [open(name, "rb").read() for name in inputs], f"inputs are as before: {output}")
+        ok(before == [open(name, "rb").read() for name in inputs], f"inputs stay: {output}")
     with open(f"{folder}/bad.txt", "w") as f:
         f.write(f"{rows} {there}\n")
     for words, code, text in ((("--normalize",), 65, "--normalize"), ((), 0, "complete"),

@@ -16,6 +16,7 @@
 #include "job/facts.h"
 #include "cli/threads.h"
 #include "encoding/backlog.h"
+#include "encoding/backlog_check.h"
 #include "io/dictionary.h"
 #include "job/agreement.h"
 #include "model/route.h"

@@ -33,8 +33,8 @@ int tally_open(struct tally **tally, const struct encode_task *task, uint64_t di
 int tally_add(struct tally *tally, const struct tally_rows *rows);
 
 /* The rows so far, all or whole sum blocks, are the result, unless their status is a failure, which
- * is returned; the decoder cosine is left out.  Gives the tally back, also when it fails; NULL: there
- * is none. */
+ * is returned; the decoder cosine is left out.  Gives the tally back, also when it fails; NULL:
+ * there is none. */
 int tally_close(struct tally *tally, int status);
 
 #endif

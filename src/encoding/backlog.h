@@ -15,9 +15,6 @@ struct backlog {
   char reason[1024];
 };
 
-/* Check all files before anything is computed, and note them in the list. */
-int backlog_check(struct backlog *b);
-
 /* As serve_files.run: encode files until all are done or the server ends.  A file that fails is
  * told in the log and left. */
 int backlog_run(void *self, struct front *front);

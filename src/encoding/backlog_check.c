@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * All lines are looked at before anything is computed: rows are opened, and results compared with
  * every input, those of other lines too. */
-#include "encoding/backlog.h"
+#include "encoding/backlog_check.h"
 
 #include <stdio.h>
 
 #include "base/status.h"
+#include "encoding/backlog.h"
 #include "io/inputs.h"
 
 int backlog_output_check(const struct backlog_list *list, const struct backlog_entry *entry)
@@ -18,7 +19,7 @@ int backlog_output_check(const struct backlog_list *list, const struct backlog_e
 }
 
 /* Is the result free, as far as can be seen before anything is begun? */
-static int output_check(const struct backlog *b, const struct backlog_entry *entry)
+static int line_output_check(const struct backlog *b, const struct backlog_entry *entry)
 {
   TRY(backlog_output_check(&b->list, entry));
   CHECK(!input_is_there(entry->place) || b->task.resume || b->task.force, ERR_CREATE,
@@ -29,7 +30,7 @@ static int output_check(const struct backlog *b, const struct backlog_entry *ent
 }
 
 /* Are the rows there, with as many columns as the dictionary? */
-static int rows_check(struct backlog *b, const struct backlog_entry *entry)
+static int line_rows_check(struct backlog *b, const struct backlog_entry *entry)
 {
   struct rows_input rows = {0};
   char reason[1024];
@@ -48,7 +49,7 @@ int backlog_check(struct backlog *b)
   const char *const names[] = {b->task.dictionary->file, list->name};
   b->task.list = list;
   TRY(backlog_inputs_add(&b->list.inputs, names, LENGTH(names)));
-  for (gidx i = 0; i < list->count; i++) TRY(rows_check(b, &list->all[i]));
-  for (gidx i = 0; i < list->count; i++) TRY(output_check(b, &list->all[i]));
+  for (gidx i = 0; i < list->count; i++) TRY(line_rows_check(b, &list->all[i]));
+  for (gidx i = 0; i < list->count; i++) TRY(line_output_check(b, &list->all[i]));
   return OK;
 }

@@ -23,7 +23,8 @@ struct backlog_list {
 
 /* Read a list: ROWS and OUTPUT in a line, with blanks between them; what follows a # is left out.
  * backlog_list_free() follows also when it fails.  ERR_IO: it cannot be read.  ERR_INPUT names a
- * line that is no pair, two lines whose results are one file, by whatever names, or a list without lines. */
+ * line that is no pair, two lines whose results are one file, by whatever names, or a list without
+ * lines. */
 int backlog_list_read(struct backlog_list *list, const char *name);
 void backlog_list_free(struct backlog_list *list);
 

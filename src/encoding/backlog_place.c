@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The system resolves what is there; of what is not, names follow each other as they are written. */
+ * The system resolves what is there; of what is not, names are taken as they are written. */
 #include "encoding/backlog_place.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,7 @@ static int place_step(char *place, const char *name, size_t length)
 static int place_follow(char *place)
 {
   char *resolved = realpath(place, NULL);
+  CHECK(resolved || errno != ENOMEM, ERR_MEMORY, "cannot allocate the name '%s'", place);
   if (!resolved) return OK; /* not there yet */
   int length = snprintf(place, BACKLOG_NAME, "%s", strcmp(resolved, "/") == 0 ? "" : resolved);
   free(resolved);

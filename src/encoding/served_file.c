@@ -14,6 +14,7 @@
 #include "base/sums.h"
 #include "encode/lane.h"
 #include "encode/tally.h"
+#include "encoding/backlog_check.h"
 #include "encoding/encode_files.h"
 #include "io/inputs.h"
 #include "io/rows.h"

@@ -31,10 +31,6 @@ struct served_task {
  * fails. */
 int served_rows_open(struct rows_input *rows, const struct served_task *task, const char *name);
 
-/* ERR_CREATE when the result of a line would replace an input of the server.  The message names the
- * line. */
-int backlog_output_check(const struct backlog_list *list, const struct backlog_entry *entry);
-
 /* Encode a file, or what an earlier run has left of it, until the server ends.  *is_left <- some
  * rows are to be done: what was published is the part that a stopped `encode` leaves. */
 int served_file_encode(const struct served_task *task, const struct backlog_entry *entry,
