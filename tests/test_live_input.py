@@ -3,6 +3,8 @@
 too late or given up is refused as such; random headers, and clients that vanish, neither stop
 others nor make memory grow."""
 import os
+import signal
+import sys
 import tempfile
 import time
 
@@ -12,7 +14,7 @@ from live_server import Raw, Served, message_of, need_zmq
 from tap import FULL, claim, done_testing, ok, sagitta
 
 live = need_zmq()
-P, K, S = 20, 50, 5
+P, K, S, CREDIT = 20, 50, 5, 8
 # MiB; sanitizers keep what is freed.
 MOST_GROWTH = 400 if os.environ.get("SANITIZED") else 48
 
@@ -144,6 +146,79 @@ def check_credit(served):
         ok(all(len(f.result(60).atoms) == 1000 for f in futures), "all 40 have results")
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def is_interrupted(call, seconds):
+    """Does a call take longer than that, and is it interrupted then?"""
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return False
+
+
+@claim("Ctrl-C while a request waits for room leaves credit and room to the next")
+def check_interrupt(folder, words):
+    rows = np.ones((30000, P), "f4")  # whose reply is larger than a MiB, and waits for no other
+    words = [*words[:4], "--credit", CREDIT, "--unread-mib", 1, "--bulk-rows", len(rows)]
+    with Served(folder, *words) as served:
+        with live.connect(served.path) as server:
+            served.job.send_signal(signal.SIGSTOP)
+            first = server.submit(rows, bulk=True)
+            cut = [is_interrupted(lambda: server.submit(rows, bulk=True), 0.05)
+                   for _ in range(CREDIT + 1)]
+            served.job.send_signal(signal.SIGCONT)
+            ok(all(cut) and len(first.result(60).atoms) == len(rows), f"they waited: {cut}")
+            served.job.send_signal(signal.SIGSTOP)
+            waits = [is_interrupted(lambda: server.submit(rows[:1]), 5) for _ in range(CREDIT)]
+            served.job.send_signal(signal.SIGCONT)
+            ok(not any(waits), f"all of the credit is there: {waits}")
+            steps = interrupted_everywhere(server, rows[:1])
+            ok(steps > 15, f"{steps} steps")
+
+
+def interrupted_at(step):
+    """Interrupt the step-th line of submit() that this thread runs; what it calls has `with`, whose
+    end a trace can interrupt, and a signal cannot."""
+    left = [step]
+
+    def trace(frame, event, _):
+        if frame.f_code is not live.Server.submit.__code__:
+            return None
+        left[0] -= event == "line"
+        if event == "line" and left[0] == 0:
+            raise KeyboardInterrupt
+        return trace
+    return trace
+
+
+def interrupted_everywhere(server, rows):
+    """Whatever line of submit() is interrupted, nothing stays taken; how many lines there are."""
+    for step in range(1, 100):
+        sys.settrace(interrupted_at(step))
+        try:
+            done = bool(server.submit(rows))
+        except KeyboardInterrupt:
+            done = False
+        finally:
+            sys.settrace(None)
+        end = time.time() + 20
+        while any(room._taken for room in server._rooms) and time.time() < end:
+            time.sleep(0.0002)
+        taken = [room._taken for room in server._rooms]
+        ok(not any(taken), f"step {step}: {taken}")
+        if done or any(taken):
+            break
+    return step
+
+
 @claim("late requests are not computed, and cancelled ones are given up")
 def check_late(served):
     with live.connect(served.path) as server:
@@ -168,7 +243,7 @@ def main():
                        f"{folder}/data")
         ok(done.returncode == 0, "a dictionary")
         words = ["--dictionary", f"{folder}/data/dictionary.h5", "--top-s", S, "--live-rows", 32,
-                 "--bulk-rows", 1000, "--credit", 8, "--step-rows", 64, "--policy", "off"]
+                 "--bulk-rows", 1000, "--credit", CREDIT, "--step-rows", 64, "--policy", "off"]
         with Served(folder, *words) as served:
             check_bad(served)
             check_fuzz(served)
@@ -177,6 +252,7 @@ def main():
             check_late(served)
             code, _, text = served.end()
             ok(code == 0, f"it ends with {code}: {text[-300:]}")
+        check_interrupt(folder, words)
     done_testing()
 
 

@@ -108,9 +108,8 @@ class Server:
         self.columns, self.atoms = self.limits["columns"], self.limits["atoms"]
         self.top_s, self.frame = self.limits["top_s"], self.limits["frame"]
         self.dictionary_hash = self.limits["dictionary_hash"]
-        self._credit = threading.Semaphore(self.limits["credit"])
-        self._room = _Room(self.limits["queue_bytes"])
-        self._unread = _Room(self.limits["unread_bytes"])
+        self._rooms = [_Room(self.limits[most])
+                       for most in ("credit", "queue_bytes", "unread_bytes")]
 
     # The thread that owns the socket.
 
@@ -234,25 +233,25 @@ class Server:
             raise ValueError(f"{n} rows are more than the {self.limits[most]} of a "
                              f"{'bulk' if bulk else 'live'} request: send them "
                              f"{'in pieces' if bulk else 'with bulk=True, or in pieces'}")
-        self._credit.acquire()
-        entries = n * (min(top, self.top_s) or self.top_s)
-        room = (self._room.take(4 * n * self.columns), self._unread.take(
-            HEADER.size + 4 * (n + entries * (1 + self.frame + bool(scores)))))
+        request, entries = object(), n * (min(top, self.top_s) or self.top_s)
+        sizes = (1, 4 * n * self.columns,
+                 HEADER.size + 4 * (n + entries * (1 + self.frame + bool(scores))))
         try:
+            for room, size in zip(self._rooms, sizes):
+                room.take(request, size)
             future = self._ask(ENCODE, values.tobytes(), shape, rows=n, columns=self.columns,
                                type=kind, bulk=int(bulk), top=top,
                                flags=SCORES * bool(scores) + WATCHED * bool(watched),
                                deadline=int(1e9 * deadline) if deadline else 0)
-        except BaseException:
-            self._free(room)
+            future.add_done_callback(lambda _: self._free(request))
+        except BaseException:  # such as Ctrl-C while it waits
+            self._free(request)
             raise
-        future.add_done_callback(lambda _: self._free(room))
         return future
 
-    def _free(self, room):
-        self._room.free(room[0])
-        self._unread.free(room[1])
-        self._credit.release()
+    def _free(self, request):
+        for room in self._rooms:
+            room.free(request)
 
     def encode(self, rows, top=0, scores=False, watched=False, bulk=False, deadline=None):
         """The codes of rows (n, columns), or of one row (columns,).
@@ -296,20 +295,21 @@ class Server:
 
 
 class _Room:
-    """Bytes that may wait at the server; a request alone always may."""
+    """Requests, or bytes, that may wait at the server; a request alone always may.  One that took
+    nothing may be freed, so that an interrupt needs not know how far it came."""
 
     def __init__(self, most):
-        self._most, self._used, self._change = most, 0, threading.Condition()
+        self._most, self._taken, self._change = most, {}, threading.Condition()
 
-    def take(self, n):
+    def take(self, request, n):
         with self._change:
-            self._change.wait_for(lambda: not self._used or self._used + n <= self._most)
-            self._used += n
-        return n
+            self._change.wait_for(lambda: not self._taken or
+                                  sum(self._taken.values()) + n <= self._most)
+            self._taken[request] = n
 
-    def free(self, n):
+    def free(self, request):
         with self._change:
-            self._used -= n
+            self._taken.pop(request, None)
             self._change.notify_all()
 
 
