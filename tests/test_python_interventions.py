@@ -221,6 +221,20 @@ def check_capture(folder, x):
     ok(np.load(filed.output).tobytes() == np.concatenate([whole, whole]).tobytes() and
        np.asarray(filed).shape == (2 * B * T, P) and os.listdir(folder) == ["rows.npy"], "a file")
     with capture(model, "blocks.0") as rows:
+        model(x)
+    with rows:
+        model(x)
+    ok(np.asarray(rows).tobytes() == np.concatenate([whole, whole]).tobytes(), "two blocks")
+    refused([filed.output, "another capture"], filed.__enter__)
+    with capture(model, "blocks.0", output=f"{folder}/two.npy") as two:
+        model(x)
+        refused(["two.npy", "another capture"], two.__enter__)
+        model(x)
+    for name in "rows.npy", "two.npy":
+        ok(np.load(f"{folder}/{name}").tobytes() == np.concatenate([whole, whole]).tobytes(),
+           f"{name} is as its one block left it")
+    ok(hooks_of(model) == 0 and sorted(os.listdir(folder)) == ["rows.npy", "two.npy"], "no more")
+    with capture(model, "blocks.0") as rows:
         for i in range(60):
             model(x + 0.01 * i)
     with warnings.catch_warnings():

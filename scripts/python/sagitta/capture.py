@@ -20,7 +20,7 @@ def _unlink(path):
 class Rows(Hook):
     """The rows of passes through a module: (N, P) float32, by numpy.asarray(rows) or
     sagitta.fit(rows, ...); with `output` they are in that .npy, which is there once the block has
-    ended well, and not where it has not.
+    ended well, and not where it has not.  Each block adds to rows in memory; a file has one block.
 
     mask may be set before each pass: True or 1 for rows to keep, (..., T)."""
 
@@ -52,6 +52,9 @@ class Rows(Hook):
         return x
 
     def __enter__(self):
+        if self._file:
+            raise InputError(f"this capture has begun '{self.output}' before: for each block of "
+                             "passes make another capture, with an output of its own")
         if self.output is not None:
             name = self.output + ".tmp"
             self._gone = weakref.finalize(self, _unlink, name)  # whatever ends this object
@@ -87,5 +90,5 @@ def capture(model, module, mask=None, output=None):
     """Keep the output of a module while a `with` block runs: `with capture(...) as rows`.
 
     mask: the rows to keep of each pass, such as an attention mask; rows.mask may be set before each
-    pass.  output: the name of a .npy, for more rows than memory has."""
+    pass.  output: the name of a .npy, for more rows than memory has; it is for one block."""
     return Rows(model, module, mask, output)
