@@ -165,6 +165,26 @@ def check_choice(x):
     raised(TypeError, ["encode_s"], lambda: sagitta.survey(x, encode_s=8))
 
 
+@claim("survey: what would put all fits into one folder, or hold no row out, is refused before any")
+def check_options(at, x):
+    fit, fits, few = sagitta.calls.fit, [], {"atoms": [K], "top_s": [2], **HOW}
+    sagitta.calls.fit = lambda *rows, **how: fits.append(how) or fit(*rows, **how)
+    try:
+        for options in ({"output": f"{at}/one", "force": True}, {"output": f"{at}/one"},
+                        {"resume": True}, {"force": True}):
+            name = next(iter(options))
+            raised(TypeError, [f"leave {name} out", "output to fit()", ".best"],
+                   lambda o=options: sagitta.survey(x, **few, **o))
+        for options in {"holdout_share": 0}, {"holdout": 0.0}, {"holdout": 0.1, "holdout_share": 0}:
+            raised(sagitta.InputError, ["rows held out", "give holdout=0.1"],
+                   lambda o=options: sagitta.survey(x, **few, **o))
+        ok(not fits and not os.path.exists(f"{at}/one"), f"no fit was made: {fits}")
+        found = sagitta.survey(x[:-256], holdout=x[-256:], **few)
+        ok(len(fits) == 2 and found.best.explained_variance > 0, f"rows that are given: {found}")
+    finally:
+        sagitta.calls.fit = fit
+
+
 @claim("pictures have the figures of the files, on axes that are given or new")
 def check_plots(runs):
     try:
@@ -215,6 +235,7 @@ def main():
             check_refused(at)
             check_survey(at, x)
             check_choice(x)
+            check_options(at, x)
             check_plots(runs)
         check_sample(x)
         check_no_matplotlib()

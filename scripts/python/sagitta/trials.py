@@ -2,6 +2,7 @@
 """How many atoms, and how many a row: fits of a sample of the rows, and what they say."""
 import dataclasses
 import itertools
+import numbers
 import statistics
 import time
 import warnings
@@ -111,6 +112,24 @@ def _fitted(x, options):
     return run, time.perf_counter() - begun
 
 
+def _check(options):
+    """Refuse, before the first fit, options of fit() that make trials which say nothing."""
+    for name in "seed", "encode_s":
+        if name in options:
+            raise TypeError(f"survey() chooses {name}: leave it out")
+    for name in "output", "resume", "force":
+        if name in options:
+            raise TypeError(
+                "survey() makes a fit of each size and seed, and output, resume and force are for "
+                f"one folder, which each fit would take from the one before: leave {name} out, and "
+                "give output to fit() with the atoms and top_s of .best")
+    held_out = options.get("holdout")
+    is_share = held_out is None or isinstance(held_out, numbers.Real)  # else such rows
+    if is_share and options.get("holdout_share", held_out) == 0:
+        raise InputError("survey() compares trials by rows held out, and there are none: leave "
+                         "holdout and holdout_share out, or give holdout=0.1, or such rows")
+
+
 def _trial(x, options, seeds, caught):
     done = [_fitted(x, {**options, "seed": seed}) for seed in seeds]
     runs = [run for run, _ in done]
@@ -134,8 +153,9 @@ def survey(X, atoms=(512, 1024), top_s=(4, 8, 16), seeds=(0, 1), rows=65536, **o
     any the one that two seeds find again.  Unseen rows are described with max(top_s) atoms each, in
     every trial, so that they can be compared.
 
-    X: an array (N, P) or (B, T, P), a .npy or 'file.h5:/path'.  options: of sagitta.fit().  Returns
-    a Survey, a list of Trials with .best, .why and .plot().
+    X: an array (N, P) or (B, T, P), a .npy or 'file.h5:/path'.  options: of sagitta.fit(), but
+    for output, resume and force, since no fit is kept.  Returns a Survey, a list of Trials with
+    .best, .why and .plot().
 
     >>> import numpy as np, sagitta, warnings
     >>> warnings.simplefilter("ignore")
@@ -147,9 +167,7 @@ def survey(X, atoms=(512, 1024), top_s=(4, 8, 16), seeds=(0, 1), rows=65536, **o
     if len(set(seeds)) < 2 or not atoms or not top_s:
         raise InputError(f"atoms are {atoms}, top_s {top_s}, seeds {seeds}: give one of each, and "
                          "two seeds or more, since what one alone finds says little")
-    for name in "seed", "encode_s":
-        if name in options:
-            raise TypeError(f"survey() chooses {name}: leave it out")
+    _check(options)
     x, caught = _sample(X, rows), []
     trials = [_trial(x, {**options, "atoms": k, "top_s": s, "encode_s": max(top_s)}, seeds, caught)
               for k in atoms for s in top_s]
