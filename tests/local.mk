@@ -22,6 +22,7 @@ OTHER_TESTS = \
   %D%/test_comm_verbs \
   %D%/test_comm_failure \
   %D%/test_cores \
+  %D%/test_nvrtc_missing \
   %D%/test_cuda_attention \
   %D%/test_cuda_attribution \
   %D%/test_cuda_coder \
@@ -68,6 +69,7 @@ OTHER_TESTS = \
   %D%/test_synth_blocks \
   %D%/test_turns \
   %D%/test_shard
+%C%_test_nvrtc_missing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen
 %C%_test_refit_layout_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=arena_alloc -Wl,--wrap=arena_free
 %C%_test_refit_shared_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=device_moves_keep \
   -Wl,--wrap=items_terms

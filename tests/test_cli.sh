@@ -181,6 +181,9 @@ completes 'a.h5' sagitta inspect a
 completes 'cpu cuda' sagitta fit --device c
 completes 'a.h5 a.txt' sagitta encode --output a
 completes 'f16' sagitta train --precision f1
+completes 'a.h5 a.txt' sagitta serve --backlog a
+completes 'a.h5 a.txt' sagitta serve --ready a
+completes 'a.h5 a.txt' sagitta serve --listen a
 completes '' sagitta encode --rho a
 rm a.h5 a.txt
 

@@ -235,6 +235,34 @@ def check_memory(folder, work):
     ok(sizes[1] - sizes[0] < 2000, f"KiB after 20 and 420 files that failed: {sizes}")
 
 
+@claim("of results that are whole it warns as encode does")
+def check_advice(folder, work):
+    names, seen = [], set()
+    for name, times in ("far", 20), ("near", 1):
+        names.append(f"{folder}/{name}.h5")
+        with h5py.File(names[-1], "w") as f:
+            f["rows"] = (work.rows[:4200] + np.float32(2)) * np.float32(times)
+    need("fit", "--rows", names[1], "--atoms", 30, "--top-s", 4, "--sweeps", 1, "--output",
+         f"{folder}/fitted")
+    with h5py.File(f"{folder}/bare.h5", "w") as g, h5py.File(f"{folder}/fitted/dictionary.h5") as f:
+        g["atoms"] = f["atoms"][:]
+    for dictionary in f"{folder}/fitted", f"{folder}/bare.h5":
+        with open(f"{folder}/advice.txt", "w") as f:
+            f.writelines(f"{name} {name[:-3]}-{os.path.basename(dictionary)}\n" for name in names)
+        words = ["--dictionary", dictionary, "--top-s", 4]
+        with Served(folder, *words, *STEPS, "--backlog", f"{folder}/advice.txt") as served:
+            with live.connect(served.path) as server:
+                finished(server)
+            _, _, log = served.end()
+        for name in names:
+            done = sagitta("encode", "--rows", name, *words, "--force", "--output", f"{folder}/one")
+            said = log.split(f"wrote   {name[:-3]}-")[1].split("wrote  ")[0]
+            for text in "the median norm", "brings no mean", "are massive", "is -":
+                ok((text in done.stderr) == (text in said), f"{name}, {text}: {done.stderr} {said}")
+                seen.update([text] if text in said else [])
+    ok({"the median norm", "brings no mean"} <= seen, f"these are warned of: {seen}")
+
+
 @claim("lists that are wrong, and results that are there, are refused before anything is begun")
 def check_lists(folder, work, other):
     os.symlink(folder, f"{folder}/l")
@@ -306,6 +334,7 @@ def main():
         check_kill(folder, slow)
         check_fail(folder, synth)
         check_memory(folder, real)
+        check_advice(folder, real)
         check_lists(folder, synth, real)
     done_testing()
 

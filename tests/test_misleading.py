@@ -426,6 +426,15 @@ def check_density(f):
            told(warnings, f"{dead} of {atoms} atoms are in no row") == is_told,
            f"{dead} of {atoms}: {warnings}")
 
+    for atoms, last, rows in (1000, 200, 200), (1000, 0, N), (24, 0, N):
+        warnings = f.run("train", "--rows", f.at("rows.npy"), "--atoms", atoms, "--top-s", 1,
+                         "--epochs", 3, "--aux-atoms", 0, "--dead-rows", last, "--holdout",
+                         f.at("held.npy"))
+        dead = [w for w in warnings if f" of {atoms} atoms were in none" in w]
+        ok(len(dead) == (atoms > 24) and not told(warnings, "sweeps") and
+           (not dead or f"in none of the last {rows} rows: give more --epochs" in dead[0]),
+           f"train, {atoms} atoms: {warnings}")
+
     def encode(s):
         return f.run("encode", "--rows", f.at("offset.npy"), "--dictionary", f.at("atoms.npy"),
                      "--top-s", s)

@@ -68,6 +68,7 @@ void train_report(const struct train_job *j)
         "%lld rows were held out: what is explained of unseen rows is uncertain, and is best "
         "judged by rows of another source (--holdout)",
         (long long)r->held_rows);
-  advice_dead(j->lines[j->count - 1].dead, j->task.sizes.k);
+  gidx rows = j->task.sizes.dead_rows ? j->task.sizes.dead_rows : r->fitted_rows;
+  advice_unused(j->lines[j->count - 1].dead, j->task.sizes.k, rows);
   log_info("wrote   %s", j->files.job.place.shown);
 }

@@ -21,6 +21,7 @@
 #include "job/agreement.h"
 #include "job/facts.h"
 #include "model/access.h"
+#include "model/advice.h"
 
 struct served {
   const struct served_task *task;
@@ -146,6 +147,20 @@ static int publish(void *self)
   return encode_files_end(&s->files, &s->result, facts, n);
 }
 
+/* As encode says of its result. */
+static void result_advise(const struct served *s)
+{
+  const struct dictionary_input *d = s->task->dictionary;
+  const struct metrics *m = &s->result.metrics;
+  char what[4096];
+  snprintf(what, sizeof what, "the rows of '%s'", s->rows.source.name);
+  advice_metrics(m, what);
+  if (s->encode.mean)
+    advice_scale(m, d->norm, d->file);
+  else if (!d->rounds)
+    advice_mean(m, d->file, "give a dictionary with /mean beside its atoms");
+}
+
 static int result_publish_all(struct served *s)
 {
   TRY(encode_files_join(&s->files, &s->result));
@@ -227,6 +242,7 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   log_info("wrote   %s: %lld of %lld rows, fingerprint=%016llx", s->files.job.place.shown,
            (long long)s->result.part.n, (long long)s->files.n,
            (unsigned long long)s->result.fingerprint);
+  if (s->result.part.n == s->files.n) result_advise(s); /* of what was just told of */
   return OK;
 }
 

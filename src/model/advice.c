@@ -45,6 +45,16 @@ void advice_dead(gidx dead, idx k)
                  (long long)dead, k);
 }
 
+void advice_unused(gidx dead, idx k, gidx rows)
+{
+  if (10 * dead <= k) return;
+  log_warn_named(
+      "dead-atoms",
+      "%lld of %d atoms were in none of the last %lld rows: give more --epochs, or fewer "
+      "--atoms",
+      (long long)dead, k, (long long)rows);
+}
+
 void advice_converged(gidx sweeps, real gain, real tolerance)
 {
   if (!(gain > tolerance) || isinf(gain) || tolerance == 0) return;

@@ -21,6 +21,9 @@ void advice_rows(gidx rows, idx k);
 /* Of atoms that were learned from rows: is more than a tenth of them in none? */
 void advice_dead(gidx dead, idx k);
 
+/* Of atoms that are trained: were more than a tenth in none of so many last rows? */
+void advice_unused(gidx dead, idx k, gidx rows);
+
 /* Of a fit that ended with its last sweep: did it still gain `gain` of explained variance, more
  * than the tolerance?  NaN: it is not known. */
 void advice_converged(gidx sweeps, real gain, real tolerance);

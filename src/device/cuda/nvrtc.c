@@ -21,7 +21,11 @@ static void library_open(void)
   char name[32];
   snprintf(name, sizeof name, "libnvrtc.so.%d", CUDART_VERSION / 1000);
   library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!library) snprintf(missing, sizeof missing, "%s", dlerror());
+  if (!library)
+    snprintf(missing, sizeof missing,
+             "%s: install nvidia-cuda-nvrtc%s, or name its folder in LD_LIBRARY_PATH; --device cpu "
+             "needs none",
+             dlerror(), CUDART_VERSION < 13000 ? "-cu12" : "");
 }
 
 static void *function(const char *name)
