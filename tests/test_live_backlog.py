@@ -319,7 +319,7 @@ def main():
              f"{folder}/start.h5")
         synth = Work(folder, "synth", [9000, 4096, 0, 1, 3000], "--dictionary",
                      f"{folder}/data/dictionary.h5", "--top-s", 9, "--rho", 0.1)
-        frames = Work(folder, "frames", [5000, 100], "--dictionary", f"{folder}/frames.h5",
+        frames = Work(folder, "frames", [30000, 100], "--dictionary", f"{folder}/frames.h5",
                       "--top-s", 4, "--rounds", 2)
         real = Work(folder, "real", [4400], "--rows", f"{folder}/few.h5", "--dictionary",
                     f"{folder}/start.h5", "--top-s", 6, "--rounds", 6, "--codes", "nonnegative")
