@@ -128,7 +128,9 @@ def part_rows(path):
 @claim("stopped at any moment it leaves parts, from which it or encode goes on to the same")
 def check_stop(folder, work):
     rng, parts = np.random.default_rng(7), 0
-    for n in range(12 if FULL else 4):
+    for n in range(12):
+        if n >= 4 and parts > 3 and not FULL:
+            break  # on a busy machine files may be done before they are stopped: then more
         name, left, runs = f"stop{n}", True, 0
         words = [*work.words, *(LARGE if n % 2 else SMALL), "--backlog", work.list(name),
                  "--resume"]
