@@ -18,7 +18,7 @@
 #include "model/shuffle.h"
 #include "device_how.h"
 
-enum { MOST_K = 120, MOST_P = 16, MOST_LINES = 64, FEATURES = 60 };
+enum { MOST_K = 128, MOST_P = 16, MOST_LINES = 64, FEATURES = 60 };
 
 struct made {
   gidx n;
@@ -301,6 +301,13 @@ static void plain_keep(struct plain *q)
   for (int others = 0; others < 2; others++)
     for (idx a = 0; a < q->k && n < q->plan.k; a++)
       if (near[a] == others) take[a] = 1, n++;
+  for (idx c = 0; c < q->p; c++) {
+    real acc = q->offset[c];
+    for (idx a = 0; a < q->k; a++)
+      if (!take[a])
+        acc = fma(q->means[a] * ((real)q->firing[a] / (real)q->rows), q->atoms[a * p + c], acc);
+    q->offset[c] = (float)acc;
+  }
   for (idx a = 0; a < q->k; a++) {
     if (!take[a]) continue;
     memmove(q->atoms + to * p, q->atoms + a * p, (size_t)p * sizeof *q->atoms);
@@ -490,10 +497,9 @@ static void shape_check(struct comm *c, const struct shape *s)
 static void check_find(struct comm *c)
 {
   static const struct shape shapes[] = {
-      {3000, 24, 10, 500, 3, 0.3, 0.3, 0, 1},
-      {1000, 40, 16, 300, 2.5, 0, 0.25, 1, 1},
-      {700, 12, 5, 1000, 2, 1, 0.2, 0, 0},
-      {60, 3, 2, 16, 1, 0, 1, 0, 1},
+      {3000, 24, 10, 500, 3, 0.3, 0.3, 0, 1}, {1000, 40, 16, 300, 2.5, 0, 0.25, 1, 1},
+      {700, 12, 5, 1000, 2, 1, 0.2, 0, 0},    {60, 3, 2, 16, 1, 0, 1, 0, 1},
+      {125, 64, 16, 125, 3, 0.3, 0.3, 0, 1},
   };
   claim_begin("atoms, offset and thresholds are those of the plain loops");
   for (int i = 0; i < LENGTH(shapes); i++) shape_check(c, &shapes[i]);

@@ -51,8 +51,8 @@ static const struct option_row fit_rows[] = {
     {"find", OPTION_CHOICE, AT(find), "stable", 0, 0, "stable|codes|features", NULL,
      "stable: atoms that another seed finds again, fitted with few a row and encoded with four "
      "times as many; codes: atoms that describe rows best, fitted with as many as rows are encoded "
-     "with; features: atoms that fire where the features of rows do, --l0 a row on average, by "
-     "growth, thresholds and leaving one out",
+     "with; features: atoms that fire where the features of rows do, --l0 a row on average, at "
+     "most 100, by growth and thresholds, frequent atoms first",
      .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "with --find features: atoms that are active in a row, on average, such as 25 or 2.5",

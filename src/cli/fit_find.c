@@ -168,7 +168,7 @@ static int options_check(const struct fit_options *o)
       {strcmp(o->codes, "nonnegative") != 0, "codes", "features have codes above 0"},
       {o->rounds != 8, "rounds", "atoms are chosen by thresholds"},
       {o->rho != 0.1, "rho", "codes are drawn to nothing"},
-      {strcmp(o->update, "auto") != 0, "update", "all atoms move at once"},
+      {strcmp(o->update, "auto") != 0, "update", "atoms move by their own rule"},
       {o->passes != 4, "passes", "atoms are solved, not descended"},
       {o->directions != 1, "directions", "atoms are solved as they are"},
       {o->relaxation != 0, "relaxation", "atoms are solved as they are"},

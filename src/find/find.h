@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finding features: from rows to atoms that fire where the features of the rows do (N.49 - N.55).
+ * Finding features: from rows to atoms that fire where the features of the rows do (N.49 - N.55,
+ * N.59).
  *
  * Floor: find.  Knows no files: rows come from a source, and what is reached goes to a sink.
  *
- * The dictionary grows in stages.  An update chooses the active atoms of some rows by a cut of the
- * whole batch, solves their codes, leaves each atom out once to choose again, and moves all atoms,
- * block after block of falling frequency.  Ranks share out the rows of a batch, then the atoms and
- * columns of the sums, so that none is ever divided: the atoms are the same bits on any number of
- * ranks. */
+ * The dictionary grows in stages.  An update chooses the active atoms of some rows block after
+ * block of falling frequency, by thresholds that its first rows give, solves their codes, and moves
+ * all atoms, block after block.  Ranks share out the rows of a batch, then the atoms and columns of
+ * the sums, so that none is ever divided: the atoms are the same bits on any number of ranks. */
 #ifndef FIND_FIND_H
 #define FIND_FIND_H
 
@@ -104,7 +104,7 @@ enum find_phase {
   FIND_START, /* rows looked at, mean, held-out rows read */
   FIND_READ,  /* pools of rows */
   FIND_SCORES,
-  FIND_CHOOSE, /* the cut of a batch */
+  FIND_CHOOSE, /* thresholds, and the cut of a batch */
   FIND_CODES,
   FIND_SHARE, /* what ranks tell each other of codes */
   FIND_SUMS,

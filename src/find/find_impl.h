@@ -43,7 +43,7 @@ struct find_shares {
   struct buffer slots, codes, work;  /* [rows at a time][SUM_MOST] */
   idx rows;                          /* at a time */
   struct buffer moved;               /* [k][end - begin] real */
-  struct buffer panel, square, half; /* [widest block][k], [k][k], [k][end - begin] real */
+  struct buffer panel, square, half; /* [k / 2][k / 2], [k][k], [k][end - begin] real */
   struct dense dense;
   real *gathered, *all; /* [k][p] */
   real *intercept;      /* [p] */
@@ -112,7 +112,7 @@ struct finder {
   unsigned char *renew;   /* [K] */
   float *fresh;           /* [K][p] new atoms */
   real *wide;             /* [p] */
-  struct buffer left;     /* [LEFT_ROWS][p] what is left of some rows */
+  struct buffer left;     /* [LEFT_ROWS][p] what is left of some rows, or some atoms */
   struct buffer squares;  /* [own rows][2] real */
   struct buffer offset;   /* [p] what rows lose beside the mean */
   real *described;        /* [p] the mean, and that */

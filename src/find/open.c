@@ -13,6 +13,8 @@
 #include "find/judge.h"
 #include "find/sums.h"
 
+enum { L0_MOST = 100 };
+
 struct find_recipe find_recipe(idx k, real l0)
 {
   const struct found_encoder end = find_standard(1);
@@ -73,6 +75,10 @@ static int rows_split(const struct find_task *t, struct row_split *split, struct
         t->rows->name, (long long)fitted->n, plan->k);
   CHECK(plan->l0 <= plan->k, ERR_USAGE,
         "'--l0' is %.6g active atoms a row, and there are %d atoms: lower it", plan->l0, plan->k);
+  CHECK(plan->l0 <= L0_MOST, ERR_USAGE,
+        "'--l0' is %.6g active atoms a row, %d at most: while atoms are found rows have more, and "
+        "%d at most; lower it",
+        plan->l0, L0_MOST, ACTIVE_MOST);
   CHECK(plan->l0 * (real)fitted->n >= 1, ERR_USAGE,
         "'--l0' is %.6g active atoms a row, so that %lld rows would have none: raise it", plan->l0,
         (long long)fitted->n);

@@ -176,6 +176,22 @@ int atoms_replace(struct finder *f)
   return OK;
 }
 
+/* The offset takes what the atoms that leave, f->renew, are in the rows on average. */
+static int offset_keep(struct finder *f)
+{
+  float *offset = f->offset.host;
+  for (idx c = 0; c < f->p; c++) {
+    real acc = offset[c];
+    for (idx a = 0; a < f->k; a++) {
+      real share = (real)f->means[a] * ((real)f->firing[a] / (real)f->fired_rows);
+      if (f->renew[a]) acc = fma(share, f->atoms[(gidx)a * f->p + c], acc);
+    }
+    offset[c] = (float)acc;
+    f->described[c] = (f->mean ? f->mean[c] : 0) + (real)offset[c];
+  }
+  return device_put(&f->device, &f->offset, 0, f->p * ITEM);
+}
+
 int atoms_keep(struct finder *f)
 {
   idx keep = (idx)imin(f->plan.k, f->k), n = 0, to = 0;
@@ -186,6 +202,9 @@ int atoms_keep(struct finder *f)
   for (idx a = 0; a < f->k; a++) n += !f->renew[a];
   for (idx a = 0; a < f->k && n < keep; a++)
     if (f->renew[a]) f->renew[a] = 0, n++;
+  for (idx a = 0, left = keep; a < f->k; a++)
+    if (!f->renew[a]) f->renew[a] = left-- <= 0;
+  if (!comm_failure(f->c)) comm_record(f->c, offset_keep(f));
   for (idx a = 0; a < f->k && to < keep; a++) {
     if (f->renew[a]) continue;
     memmove(f->atoms + to * p, f->atoms + a * p, (size_t)(p * ITEM));

@@ -13,15 +13,6 @@
 
 static const gidx REAL = (gidx)sizeof(real);
 
-/* The widest of the blocks that others are before. */
-static idx widest_block(const struct find_blocks *blocks)
-{
-  idx widest = 0;
-  for (int b = 1; b < blocks->count; b++)
-    widest = (idx)imax(widest, blocks->end[b] - blocks->end[b - 1]);
-  return widest;
-}
-
 /* What the moves of atoms take. */
 static int moves_open(struct finder *f, gidx columns)
 {
@@ -29,7 +20,7 @@ static int moves_open(struct finder *f, gidx columns)
   struct device *dev = &f->device;
   gidx k = f->plan.grown, widest = f->widest;
   TRY(buffer_alloc(dev, &s->moved, k * columns * REAL));
-  TRY(buffer_alloc(dev, &s->panel, widest_block(&f->plan.stages) * k * REAL));
+  TRY(buffer_alloc(dev, &s->panel, imax(k * k / 4, 1) * REAL)); /* m first <= ((m + first) / 2)^2 */
   TRY(buffer_alloc(dev, &s->square, widest * widest * REAL));
   TRY(buffer_alloc_device(dev, &s->half, widest * columns * REAL));
   TRY(arena_alloc(&f->arena, &s->gathered, k * f->p, sizeof *s->gathered));
