@@ -155,7 +155,8 @@ def main():
         size = os.path.getsize(f"{folder}/rows.npy")
         ok(size >= 4 * LIMIT, f"{rows} rows, {size >> 20} MB, limit {LIMIT >> 20} MB")
         np.save(f"{folder}/atoms.npy", np.eye(8, P, dtype=np.float32))
-        environment = dict(os.environ, OMP_NUM_THREADS="1")
+        # address space that arenas of threads reserve is no memory
+        environment = dict(os.environ, OMP_NUM_THREADS="1", MALLOC_ARENA_MAX="1")
         done = subprocess.run(
             [SAGITTA, "encode", "--rows", f"{folder}/rows.npy", "--dictionary",
                 f"{folder}/atoms.npy",

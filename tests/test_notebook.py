@@ -43,7 +43,7 @@ class Pressing(nbclient.NotebookClient):
 def client_of(cells, at, kind=nbclient.NotebookClient):
     """A client whose kernel finds the package and the program, and keeps its files below `at`."""
     others = os.environ.get("PYTHONPATH")
-    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [PACKAGE, others])),
+    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [os.path.abspath(PACKAGE), others])),
                       SAGITTA_PROGRAM=os.path.abspath(SAGITTA),
                       PYTHONDONTWRITEBYTECODE="1", IPYTHONDIR=f"{at}/ipython",
                       JUPYTER_RUNTIME_DIR=f"{at}/runtime", MPLCONFIGDIR=f"{at}/matplotlib",
@@ -81,8 +81,8 @@ def check_tutorial(at):
 
 @claim("an interrupt of the kernel stops a fit, which can be resumed")
 def check_interrupt(at):
-    names = {"rows": os.path.join(SOURCE, "input", "minilm-l3-kjv-next.h5"), "cut": f"{at}/cut",
-             "whole": f"{at}/whole"}
+    rows = os.path.join(SOURCE, "input", "minilm-l3-kjv-next.h5")
+    names = {"rows": os.path.abspath(rows), "cut": f"{at}/cut", "whole": f"{at}/whole"}
     new = nbformat.v4.new_code_cell
     cells = nbformat.v4.new_notebook(cells=[new(FIT.format(**names)), new(MORE.format(**names))])
     client_of(cells, at, Pressing).execute()
