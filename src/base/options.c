@@ -400,7 +400,7 @@ static int given_set(const struct parse *p)
   return OK;
 }
 
-const char *options_deck_of(const struct option_set *set, const char *const *positional)
+const char *options_config_of(const struct option_set *set, const char *const *positional)
 {
   const char *first = positional[0];
   size_t length = first ? strlen(first) : 0;

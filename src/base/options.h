@@ -77,7 +77,7 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
                   const char **positional);
 
 /* The argument that is a deck, NULL where there is none. */
-const char *options_deck_of(const struct option_set *set, const char *const *positional);
+const char *options_config_of(const struct option_set *set, const char *const *positional);
 
 /* Put a deck, text[length], under the command line that options_parse() read last.  name is for
  * messages: ERR_USAGE names the line, and the nearest known key.  --force that was typed makes

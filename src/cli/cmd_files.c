@@ -258,7 +258,7 @@ static int inspect_command(struct run *run, const void *options, const char **ar
 }
 
 /* Add what was found about a file, with the lines of its page as `checks`. */
-static int check_tell(const char *path, char *lines, int status, struct json *j)
+static int check_json(const char *path, char *lines, int status, struct json *j)
 {
   json_object(j, NULL);
   json_text(j, "file", path);
@@ -279,7 +279,7 @@ static int verify_tell(const char *path, struct json *j)
   FILE *memory;
   TRY(text_open(&memory, &lines, &bytes, what));
   int found = file_verify(path, memory), status = text_close(memory, what);
-  if (!status) status = check_tell(path, lines, found, j);
+  if (!status) status = check_json(path, lines, found, j);
   free(lines);
   return status;
 }

@@ -102,7 +102,7 @@ static void library_exit(int status, void *unused)
 }
 
 /* A command without MPI that was started several times at once stands in its own way. */
-static void serial_tell(const struct run *run, int status)
+static void serial_warn(const struct run *run, int status)
 {
   int size = launcher_size();
   if (status == ERR_CREATE && !run->command->parallel && size > 1)
@@ -129,7 +129,7 @@ static int job_fail(struct run *run, int status)
     if (run->comm.size > 1 && !is_common) fprintf(stderr, "rank %d: ", run->comm.rank);
     fprintf(stderr, "%s: %s\n", run->title, status_message());
     if (log_verbose()) fputs(status_trace(), stderr);
-    serial_tell(run, status);
+    serial_warn(run, status);
     fflush(stderr);
   }
   watchdog_leave(status);
@@ -164,7 +164,7 @@ static int run_open(struct run *run, void *options, const char **arguments)
   if (!status)
     status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
   run->options = options;
-  run->deck = options_deck_of(run->command->options, arguments);
+  run->deck = options_config_of(run->command->options, arguments);
   struct general_options *general = options;
   if (!status) watchdog_deadline_set(general->deadline);
   log_begin(run);

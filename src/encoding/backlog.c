@@ -17,7 +17,7 @@ static void file_fail(struct backlog *b, const struct backlog_entry *entry, int 
   status_clear();
 }
 
-static void counts_tell(const struct backlog *b, struct front *front)
+static void counts_show(const struct backlog *b, struct front *front)
 {
   pthread_mutex_lock(&front->lock);
   front->counts.files = b->list.count;
@@ -30,14 +30,14 @@ int backlog_run(void *self, struct front *front)
 {
   struct backlog *b = self;
   b->task.front = front;
-  counts_tell(b, front);
+  counts_show(b, front);
   for (gidx i = 0; i < b->list.count && !feed_is_closing(front); i++) {
     int is_left = 0, status = served_file_encode(&b->task, &b->list.all[i], &is_left);
     if (status)
       file_fail(b, &b->list.all[i], status);
     else
       b->done += !is_left;
-    counts_tell(b, front);
+    counts_show(b, front);
   }
   return OK;
 }

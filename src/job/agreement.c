@@ -80,7 +80,7 @@ static int options_text(const struct run *run, char *text)
 int options_agree(struct run *run, const char **arguments, int status)
 {
   static char text[MAX_LINES];
-  const char *deck = options_deck_of(run->command->options, arguments);
+  const char *deck = options_config_of(run->command->options, arguments);
   snprintf(text, sizeof text, "program = %s %s %s\ncommand = %s\n%s%s%s", run->program->name,
            run->program->version, run->program->revision, run->command->name, deck ? "deck = " : "",
            deck ? deck : "", deck ? "\n" : "");
