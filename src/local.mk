@@ -5,7 +5,7 @@ libsagitta_a_SOURCES += \
   %D%/base/types.h \
   %D%/base/status.h %D%/base/status.c %D%/base/stop.h %D%/base/stop.c \
   %D%/base/text.h %D%/base/text.c \
-  %D%/base/json.h %D%/base/json.c %D%/base/json_reader.h %D%/base/json_reader.c \
+  %D%/base/json.h %D%/base/json.c %D%/base/lines.h %D%/base/lines.c %D%/base/json_reader.h %D%/base/json_reader.c \
   %D%/base/events.h %D%/base/events.c \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/watchdog.h %D%/base/watchdog.c \

@@ -4,10 +4,23 @@
 
 #include <string.h>
 
-#include "base/num.h"
 #include "base/status.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
+
+#define MEMBER(key, type, name, column) LINE_MEMBER(struct find_line, key, type, name, column)
+static const struct line_member members[] = {
+    MEMBER("update", LINE_LONG, update, 1),
+    MEMBER("atoms", LINE_INDEX, atoms, 2),
+    MEMBER("l0", LINE_REAL, l0, 3),
+    MEMBER("unseen", LINE_REAL, held, 6),
+    MEMBER("unseen_l0", LINE_REAL, held_l0, 7),
+    MEMBER("dead", LINE_LONG, dead, 4),
+    MEMBER("replaced", LINE_LONG, replaced, 5),
+    MEMBER("seconds", LINE_REAL, seconds, 0),
+};
+const struct line_form find_line_form = {sizeof(struct find_line), FINDING_COLUMNS, LENGTH(members),
+                                         members, NULL};
 
 /* The thresholds of a complete dictionary. */
 static int encoder_take(struct find_files *f)
@@ -44,17 +57,7 @@ static int find(void *self, struct job *job)
 static int lines_send(struct find_files *f, struct comm *c, const struct finding_record *r)
 {
   TRY(comm_agree(c, arena_alloc(&f->arena, &f->lines, r->count, sizeof *f->lines)));
-  for (gidx i = 0; i < r->count && c->rank == 0; i++) {
-    const struct finding_line *l = &r->lines[i];
-    f->lines[i] = (struct find_line){.update = (gidx)l->update,
-                                     .atoms = (idx)l->atoms,
-                                     .l0 = l->l0,
-                                     .dead = (gidx)l->dead,
-                                     .replaced = (gidx)l->replaced,
-                                     .held = l->held,
-                                     .held_l0 = l->held_l0,
-                                     .seconds = nan_canonical()};
-  }
+  if (c->rank == 0) lines_unpack(&find_line_form, &r->lines->update, r->count, f->lines);
   return comm_broadcast(c, f->lines, r->count, sizeof *f->lines);
 }
 
@@ -95,17 +98,6 @@ void find_files_free(struct find_files *f)
   *f = (struct find_files){0};
 }
 
-static int lines_take(struct find_files *f, const struct find_point *p, struct finding_line **lines)
-{
-  TRY(arena_alloc(&f->arena, lines, p->count, sizeof **lines));
-  for (gidx i = 0; i < p->count; i++) {
-    const struct find_line *l = &p->lines[i];
-    (*lines)[i] = (struct finding_line){(real)l->update,   l->atoms, l->l0,     (real)l->dead,
-                                        (real)l->replaced, l->held,  l->held_l0};
-  }
-  return OK;
-}
-
 static int file_write(void *self, const char *path, int is_end)
 {
   struct find_files *f = self;
@@ -127,7 +119,8 @@ static int file_write(void *self, const char *path, int is_end)
       .kind = ENCODER_ACTIVE, .k = p->k, .p = f->p, .centered = 1, .active = p->encoder});
   TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
   TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
-  TRY(lines_take(f, p, &record.lines));
+  TRY(arena_alloc(&f->arena, &record.lines, p->count, sizeof *record.lines));
+  lines_pack(&find_line_form, p->lines, p->count, &record.lines->update);
   TRY(dictionary_output_create(&f->file, path, p->k, 1, f->p));
   const struct h5_file *h5 = &f->file.result.h5;
   TRY(nonnegative_write(h5, 1));

@@ -8,6 +8,7 @@
 #ifndef CLI_FIND_FILES_H
 #define CLI_FIND_FILES_H
 
+#include "base/lines.h"
 #include "cli/command.h"
 #include "find/find.h"
 #include "io/dictionary.h"
@@ -39,6 +40,9 @@ struct find_files {
 int find_files_open(struct find_files *files, struct run *run, const struct output_options *output,
                     int resume, const struct run_inputs *inputs);
 void find_files_free(struct find_files *files);
+
+/* A struct find_line: in run.json, and as a struct finding_line. */
+extern const struct line_form find_line_form;
 
 /* Publish what was reached: state.h5, or at the end dictionary.h5.  Collective. */
 int find_files_publish(struct find_files *files, const struct find_point *point, int is_end);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "cli/fit_report.h"
 #include "job/numerics.h"
 #include "io/inputs.h"
 #include "io/part.h"
@@ -61,18 +62,6 @@ static int atoms_read(const struct fit_files *f, const char *path, float *atoms,
   return status;
 }
 
-static struct fit_line line_of(const struct history_line *l)
-{
-  return (struct fit_line){.sweep = (gidx)l->sweep,
-                           .fitted = l->explained_variance,
-                           .held = l->held_out,
-                           .dead = (gidx)l->dead,
-                           .revived = (gidx)l->revived,
-                           .accepted = (gidx)l->accepted,
-                           .rejected = (gidx)l->rejected,
-                           .escalated = (gidx)l->escalated};
-}
-
 static int sums_read(struct fit_files *f, const char *path)
 {
   struct fit_sums sums = {f->k, f->p, NULL, NULL, NULL};
@@ -97,7 +86,7 @@ static int start_read(struct fit_files *f, const struct previous *from,
   TRY(arena_alloc(&f->arena, &lines, n + 1, sizeof *lines));
   TRY(arena_alloc(&f->arena, &atoms, (gidx)f->k * f->p, sizeof *atoms));
   TRY(arena_alloc(&f->arena, &mean, f->p, sizeof *mean));
-  for (gidx i = 0; i <= n; i++) lines[i] = line_of(&from->lines[i]);
+  lines_unpack(&fit_line_form, &from->lines->sweep, n + 1, lines);
   TRY(atoms_read(f, from->path, atoms, mean, &has_mean));
   f->start = (struct fit_point){.sweep = n,
                                 .lines = lines,
@@ -204,35 +193,12 @@ void fit_files_free(struct fit_files *f)
 /* The files, and run.json, are to say this. */
 static int reached_set(struct fit_files *f, const struct fit_point *point, gidx best)
 {
-  gidx n = point->sweep + 1;
-  if (n > f->lines_max) {
-    f->lines_max = 2 * n;
-    TRY(arena_alloc(&f->arena, &f->lines, f->lines_max, sizeof *f->lines));
-  }
-  memcpy(f->lines, point->lines, (size_t)n * sizeof *f->lines);
+  TRY(lines_copy(&f->arena, &f->lines, &f->lines_max, point->lines, point->sweep + 1,
+                 sizeof *f->lines));
   f->reached = (struct fit_point){.sweep = point->sweep, .lines = f->lines, .norm = point->norm};
   f->reached.rows_hash = point->rows_hash;
   f->reached.held_hash = point->held_hash;
   f->reached_best = best;
-  return OK;
-}
-
-/* *lines <- those that are reached, as a file has them. */
-static int lines_make(const struct fit_files *f, struct arena *arena, struct history_line **lines)
-{
-  gidx n = f->reached.sweep + 1;
-  TRY(arena_alloc(arena, lines, n, sizeof **lines));
-  for (gidx i = 0; i < n; i++) {
-    const struct fit_line *l = &f->lines[i];
-    (*lines)[i] = (struct history_line){.sweep = (real)l->sweep,
-                                        .explained_variance = l->fitted,
-                                        .held_out = l->held,
-                                        .dead = (real)l->dead,
-                                        .revived = (real)l->revived,
-                                        .accepted = (real)l->accepted,
-                                        .rejected = (real)l->rejected,
-                                        .escalated = (real)l->escalated};
-  }
   return OK;
 }
 
@@ -251,7 +217,8 @@ static int atoms_write(struct fit_files *f, const char *path, const float *atoms
   struct run_fact facts[MAX_FACTS];
   struct history_line *lines;
   struct arena arena = {0};
-  TRY(lines_make(f, &arena, &lines));
+  TRY(arena_alloc(&arena, &lines, reached->sweep + 1, sizeof *lines));
+  lines_pack(&fit_line_form, f->lines, reached->sweep + 1, &lines->sweep);
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
   TRY(nonnegative_write(&f->file.result.h5, f->nonnegative));
   TRY(matrix_output_write(&f->file, 0, f->k, atoms));

@@ -67,31 +67,7 @@ static int lines_take(struct find_job *j, const struct find_point *p)
 {
   j->inputs.rows = p->rows_hash;
   j->count = p->count;
-  if (p->count > j->lines_max) {
-    j->lines_max = 2 * p->count;
-    TRY(arena_alloc(&j->arena, &j->lines, j->lines_max, sizeof *j->lines));
-  }
-  if (p->count) memcpy(j->lines, p->lines, (size_t)p->count * sizeof *p->lines);
-  return OK;
-}
-
-static void lines_json(const struct find_job *j, struct json *own)
-{
-  json_array(own, "lines");
-  for (gidx i = 0; i < j->count; i++) {
-    const struct find_line *l = &j->lines[i];
-    json_object(own, NULL);
-    json_long(own, "update", l->update);
-    json_long(own, "atoms", l->atoms);
-    json_real(own, "l0", l->l0);
-    json_real(own, "unseen", l->held);
-    json_real(own, "unseen_l0", l->held_l0);
-    json_long(own, "dead", l->dead);
-    json_long(own, "replaced", l->replaced);
-    json_real(own, "seconds", l->seconds);
-    json_end(own);
-  }
-  json_end(own);
+  return lines_copy(&j->arena, &j->lines, &j->lines_max, p->lines, p->count, sizeof *j->lines);
 }
 
 static int find_points_json(const void *of, struct json *own)
@@ -107,7 +83,9 @@ static int find_points_json(const void *of, struct json *own)
   json_long(own, "atoms", j->task.recipe.plan.k);
   json_real(own, "l0_target", j->task.recipe.plan.l0);
   json_long(own, "updates", j->count ? j->lines[j->count - 1].update : 0);
-  lines_json(j, own);
+  json_array(own, "lines");
+  lines_json(&find_line_form, j->lines, j->count, j->files.start.count, own);
+  json_end(own);
   if (j->has_ended) json_hash(own, "fingerprint", j->encoded.fingerprint);
   json_text(own, "end", j->has_ended ? "updates" : NULL);
   return OK;

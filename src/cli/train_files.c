@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/train_report.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
 
@@ -44,13 +45,7 @@ static int state_take(struct train_files *f, const struct previous *previous)
   TRY(arena_alloc(&f->arena, &mean, f->p, sizeof *mean));
   TRY(arena_alloc(&f->arena, &lines, r->count, sizeof *lines));
   TRY(training_state_read(f->job.more[0].file, s, f->k, f->p, sums, mean, &has_mean));
-  for (gidx i = 0; i < r->count; i++) {
-    const struct training_line *from = &previous->lines[i];
-    lines[i] = (struct train_line){.step = (gidx)from->step,
-                                   .fitted = from->fitted,
-                                   .held = from->held,
-                                   .dead = (gidx)from->dead};
-  }
+  lines_unpack(&train_line_form, &previous->lines->step, r->count, lines);
   s->error = sums[0];
   s->size = sums[1];
   s->threshold = (struct batch_threshold){sums[2], sums[3]};
@@ -95,17 +90,6 @@ static int distribute(void *self, struct comm *c)
   return job_array_send(c, &f->arena, &p->lines, p->count, sizeof *p->lines);
 }
 
-static int lines_make(const struct train_point *p, struct arena *arena,
-                      struct training_line **lines)
-{
-  TRY(arena_alloc(arena, lines, p->count, sizeof **lines));
-  for (gidx i = 0; i < p->count; i++) {
-    const struct train_line *l = &p->lines[i];
-    (*lines)[i] = (struct training_line){(real)l->step, l->fitted, l->held, (real)l->dead};
-  }
-  return OK;
-}
-
 /* The encoder, of rows as they are. */
 static struct stored_encoder encoder_of(struct train_files *f, const struct train_point *p)
 {
@@ -142,7 +126,8 @@ static int file_write(void *self, const char *path, int is_end)
   struct arena arena = {0};
   TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
   TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
-  TRY(lines_make(p, &arena, &lines));
+  TRY(arena_alloc(&arena, &lines, p->count, sizeof *lines));
+  lines_pack(&train_line_form, p->lines, p->count, &lines->step);
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
   const struct h5_file *h5 = &f->file.result.h5;
   TRY(nonnegative_write(h5, 1));

@@ -2,17 +2,10 @@
  * A point is a line of figures, or a state that can be saved. */
 #include "cli/train_points.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/log.h"
-#include "base/memory.h"
-#include "base/num.h"
 #include "base/status.h"
 #include "cli/train_report.h"
 #include "job/stop.h"
-#include "job/summary.h"
 
 /* Between two looks for a file called STOP; and how long a run goes on however late it is, so that
  * it gets somewhere: for so many steps, or seconds of them where they are long. */
@@ -25,61 +18,7 @@ static int lines_take(struct train_job *j, const struct train_point *p)
   j->inputs.rows = p->rows_hash;
   j->step = p->step;
   j->count = p->count;
-  if (p->count > j->lines_max) {
-    j->lines_max = 2 * p->count;
-    TRY(arena_alloc(&j->arena, &j->lines, j->lines_max, sizeof *j->lines));
-  }
-  memcpy(j->lines, p->lines, (size_t)p->count * sizeof *p->lines);
-  return OK;
-}
-
-/* Of lines of an earlier run the files know no times. */
-static void lines_json(const struct train_job *j, struct json *own)
-{
-  json_array(own, "lines");
-  for (gidx i = 0; i < j->count; i++) {
-    const struct train_line *l = &j->lines[i];
-    int is_old = i < j->files.start.count;
-    json_object(own, NULL);
-    json_long(own, "step", l->step);
-    json_real(own, "unseen", l->held);
-    json_real(own, "batches", l->fitted);
-    json_long(own, "dead", l->dead);
-    if (j->task.sizes.l0 > 0) json_real(own, "l0", is_old ? nan_canonical() : l->l0);
-    json_real(own, "seconds", is_old ? nan_canonical() : l->seconds);
-    json_end(own);
-  }
-  json_end(own);
-}
-
-/* At the end, or while the run goes on. */
-static int points_json(const void *of, struct json *own)
-{
-  const struct train_job *j = of;
-  const struct train_result *r = &j->result;
-  const struct train_line *last = &j->lines[j->count - 1];
-  summary_device_set(r->device);
-  summary_inputs_set(&j->inputs);
-  json_long(own, "rows", r->fitted_rows);
-  json_long(own, "held_rows", r->held_rows);
-  json_long(own, "left_out_rows", j->outliers.count[0] + j->outliers.count[1]);
-  json_long(own, "columns", j->rows.source.p);
-  json_long(own, "atoms", j->task.sizes.k);
-  if (j->task.sizes.l0 > 0)
-    json_real(own, "l0_target", j->task.sizes.l0);
-  else
-    json_long(own, "top_s", r->top_s);
-  json_long(own, "batch", j->task.batch);
-  json_text(own, "precision", j->o->precision);
-  json_long(own, "steps", j->has_ended ? r->steps : j->step);
-  lines_json(j, own);
-  json_real(own, "unseen", last->held);
-  json_real(own, "batches", last->fitted);
-  json_long(own, "dead", last->dead);
-  if (j->task.sizes.l0 > 0) json_real(own, "l0", last->l0);
-  if (j->has_ended) json_hash(own, "fingerprint", r->fingerprint);
-  json_text(own, "end", j->has_ended && !r->stopped ? "steps" : NULL);
-  return OK;
+  return lines_copy(&j->arena, &j->lines, &j->lines_max, p->lines, p->count, sizeof *j->lines);
 }
 
 /* What train_run() calls with each line, and with what can be saved. */
@@ -117,7 +56,7 @@ void train_points_sink(struct train_job *j)
   job->poll_seconds = POLL_SECONDS; /* steps may be short, and a file system far away */
   job->saves = 1;
   job->save_seconds = j->o->save_seconds;
-  job->summary = points_json;
+  job->summary = train_summary_json;
   job->of = j;
   j->sink = (struct train_sink){j, point_take, job_stops(job), job_wishes(job)};
 }

@@ -7,8 +7,19 @@
 
 #include "base/log.h"
 #include "base/num.h"
+#include "base/status.h"
+#include "job/summary.h"
 #include "model/advice.h"
 #include "model/split.h"
+
+#define MEMBER(key, type, name, column) LINE_MEMBER(struct train_line, key, type, name, column)
+static const struct line_member members[] = {
+    MEMBER("step", LINE_LONG, step, 1),      MEMBER("unseen", LINE_REAL, held, 3),
+    MEMBER("batches", LINE_REAL, fitted, 2), MEMBER("dead", LINE_LONG, dead, 4),
+    MEMBER("l0", LINE_REAL, l0, 0),          MEMBER("seconds", LINE_REAL, seconds, 0),
+};
+const struct line_form train_line_form = {sizeof(struct train_line), TRAINING_COLUMNS,
+                                          LENGTH(members), members, NULL};
 
 void train_line_log(struct train_job *j, const struct train_point *p)
 {
@@ -71,4 +82,37 @@ void train_report(const struct train_job *j)
   gidx rows = j->task.sizes.dead_rows ? j->task.sizes.dead_rows : r->fitted_rows;
   advice_unused(j->lines[j->count - 1].dead, j->task.sizes.k, rows);
   log_info("wrote   %s", j->files.job.place.shown);
+}
+
+int train_summary_json(const void *of, struct json *own)
+{
+  const struct train_job *j = of;
+  const struct train_result *r = &j->result;
+  const struct train_line *last = &j->lines[j->count - 1];
+  struct line_form form = train_line_form;
+  form.without = j->task.sizes.l0 > 0 ? NULL : "l0";
+  summary_device_set(r->device);
+  summary_inputs_set(&j->inputs);
+  json_long(own, "rows", r->fitted_rows);
+  json_long(own, "held_rows", r->held_rows);
+  json_long(own, "left_out_rows", j->outliers.count[0] + j->outliers.count[1]);
+  json_long(own, "columns", j->rows.source.p);
+  json_long(own, "atoms", j->task.sizes.k);
+  if (j->task.sizes.l0 > 0)
+    json_real(own, "l0_target", j->task.sizes.l0);
+  else
+    json_long(own, "top_s", r->top_s);
+  json_long(own, "batch", j->task.batch);
+  json_text(own, "precision", j->o->precision);
+  json_long(own, "steps", j->has_ended ? r->steps : j->step);
+  json_array(own, "lines");
+  lines_json(&form, j->lines, j->count, j->files.start.count, own);
+  json_end(own);
+  json_real(own, "unseen", last->held);
+  json_real(own, "batches", last->fitted);
+  json_long(own, "dead", last->dead);
+  if (j->task.sizes.l0 > 0) json_real(own, "l0", last->l0);
+  if (j->has_ended) json_hash(own, "fingerprint", r->fingerprint);
+  json_text(own, "end", j->has_ended && !r->stopped ? "steps" : NULL);
+  return OK;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a training says in its log.
+ * What a training says in its log and in run.json.
  *
  * Floor: cli.  Rank 0 alone; not collective. */
 #ifndef CLI_TRAIN_REPORT_H
 #define CLI_TRAIN_REPORT_H
 
+#include "base/lines.h"
 #include "cli/train_job.h"
 
 /* The next line that was not shown, with the pace. */
@@ -13,5 +14,10 @@ void train_line_log(struct train_job *j, const struct train_point *point);
 void train_outcome_check(const struct train_job *j, const struct train_point *point);
 /* At the end. */
 void train_report(const struct train_job *j);
+
+/* A struct train_line: in run.json, and as a struct training_line. */
+extern const struct line_form train_line_form;
+/* What a training, `of`, adds to run.json at the end, or while it goes on. */
+int train_summary_json(const void *of, struct json *own);
 
 #endif
