@@ -389,7 +389,7 @@ sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
   %D%/cli/evaluate_features.h %D%/cli/evaluate_features.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/synth_world.h %D%/cli/synth_world.c \
-  %D%/cli/solve_output.h %D%/cli/solve_output.c \
+  %D%/cli/systems_output.h %D%/cli/systems_output.c \
   %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
@@ -403,7 +403,7 @@ sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
   %D%/cli/refit_job.h %D%/cli/refit_steps.h %D%/cli/refit_steps.c %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_detect.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c \
-  %D%/cli/assemble_output.h %D%/cli/assemble_output.c %D%/cli/cmd_assemble.c \
+  %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \
   %D%/cli/keep.h %D%/cli/keep.c

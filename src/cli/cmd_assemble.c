@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "job/agreement.h"
-#include "cli/assemble_output.h"
+#include "cli/systems_output.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "job/stop.h"

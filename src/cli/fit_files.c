@@ -9,7 +9,6 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/fit_report.h"
-#include "job/numerics.h"
 #include "io/inputs.h"
 #include "io/part.h"
 
@@ -130,7 +129,6 @@ static int resume_find(struct fit_files *f, const struct job *job)
 static int minibatch_read(const char *path, gidx *minibatch)
 {
   char *text, value[32];
-  TRY(numerics_resume(path));
   TRY(identity_text_read(path, &text));
   int there = identity_text_find(text, "minibatch", value, sizeof value);
   free(text);

@@ -12,7 +12,6 @@
 #include "io/inputs.h"
 #include "job/agreement.h"
 #include "job/checkpoint.h"
-#include "job/numerics.h"
 #include "job/stop.h"
 
 int sweep_files_claim(struct sweep_files *f, const struct output_options *output, int resume)
@@ -22,8 +21,7 @@ int sweep_files_claim(struct sweep_files *f, const struct output_options *output
   if (!resume && !output->force) return job_part_refuse(f->place.file);
   f->there = resume;
   if (!resume) return OK;
-  int status = numerics_resume(f->place.file);
-  if (!status) status = identity_text_read(f->place.file, &f->identity);
+  int status = identity_text_read(f->place.file, &f->identity);
   if (status == ERR_INPUT) { /* it has none, or it may be of a sweep that is over */
     snprintf(f->why, sizeof f->why, "%s", status_message());
     status_clear();

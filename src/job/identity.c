@@ -136,6 +136,7 @@ int identity_text_read(const char *path, char **text)
 {
   struct h5_file f;
   *text = NULL;
+  TRY(numerics_check(path, "go on with that one, or begin again, with --force and not --resume"));
   TRY(h5_open(&f, path));
   return h5_close_after(&f, text_take(&f, text));
 }
@@ -171,25 +172,27 @@ static int line_differs(const struct identity_line *line, const char *other,
   return !identity_line_is(found, line->value, line->length);
 }
 
-int identity_text_differs(const char *was, const char *is, const char *but,
-                          struct identity_difference *d)
+/* Has `from`, which is the text of now or the one before, a line that the other has not? */
+static int side_differs(const char *from, const char *other, const char *but, int is_now,
+                        struct identity_difference *d)
 {
-  struct identity_line line, other;
+  struct identity_line line, found;
   int there;
-  for (const char *at = is; (at = identity_line_take(at, &line));) {
+  while ((from = identity_line_take(from, &line))) {
     if (but && strcmp(line.key, but) == 0) continue;
-    if (!line_differs(&line, was, &other, &there)) continue;
-    side_show(line.key, there ? &other : NULL, d->was, sizeof d->was);
-    side_show(line.key, &line, d->is, sizeof d->is);
-    return 1;
-  }
-  for (const char *at = was; (at = identity_line_take(at, &line));) {
-    if ((but && strcmp(line.key, but) == 0) || !line_differs(&line, is, &other, &there)) continue;
-    side_show(line.key, &line, d->was, sizeof d->was);
-    side_show(line.key, NULL, d->is, sizeof d->is);
+    if (!line_differs(&line, other, &found, &there)) continue;
+    const struct identity_line *theirs = there ? &found : NULL;
+    side_show(line.key, is_now ? theirs : &line, d->was, sizeof d->was);
+    side_show(line.key, is_now ? &line : theirs, d->is, sizeof d->is);
     return 1;
   }
   return 0;
+}
+
+int identity_text_differs(const char *was, const char *is, const char *but,
+                          struct identity_difference *d)
+{
+  return side_differs(is, was, but, 1, d) || side_differs(was, is, but, 0, d);
 }
 
 int identity_text_compare(const struct identity_text *now, const char *was, const char *shown)
@@ -205,7 +208,6 @@ int identity_text_compare(const struct identity_text *now, const char *was, cons
 int identity_text_check(const struct identity_text *now, const char *path, const char *shown)
 {
   char *was;
-  TRY(numerics_resume(path));
   TRY(identity_text_read(path, &was));
   int status = identity_text_compare(now, was, shown);
   free(was);

@@ -38,8 +38,8 @@ int identity_text_hash(struct identity_text *t, const char *name, uint64_t hash)
 /* Those of rows, a dictionary, supports and codes. */
 int identity_text_contents(struct identity_text *t, const struct identity *of);
 
-/* *text, which the caller frees, <- that of a file.  ERR_INPUT: it has none, as those of older
- * programs; the message says of which. */
+/* *text, which the caller frees, <- that of a file.  ERR_INPUT: it is of a program with other
+ * bits (numerics.h), or has none, as those of older programs; the message says of which. */
 int identity_text_read(const char *path, char **text);
 
 /* value[capacity] <- that of a key of a text that was read; returns whether it is there. */

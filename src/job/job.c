@@ -45,13 +45,13 @@ static int before_open(struct job *job)
   const struct output_place *place = &job->place;
   char reason[2048];
   int status = job->type->open(job->self, place->file);
-  if (!status) status = numerics_part(place->file);
+  if (!status) status = numerics_check(place->file, "go on with that one");
   snprintf(reason, sizeof reason, "%s", status_message());
   if (status) status_clear();
   CHECK(!status, status == ERR_INPUT ? ERR_CREATE : status,
         "cannot go on with '%s': %s; with --force, and not --resume, it is replaced", place->shown,
         reason);
-  return job->type->find(job->self, job);
+  return job->type->find ? job->type->find(job->self, job) : OK;
 }
 
 int job_folder_check(const struct output_options *output)
@@ -98,6 +98,7 @@ static int before_find(struct job *job)
 {
   const struct output_place *place = &job->place;
   const struct job_type *type = job->type;
+  if (!job->is_claimed) TRY(job_claim(job));
   if (type->more[0]) return several_find(job);
   if (!job->output.force && !job->resume) {
     if (job_part_is_left(place->file, type->part->name, type->has_rows ? job->total : 0))
@@ -105,12 +106,6 @@ static int before_find(struct job *job)
     TRY(output_check_free(place->file, 0));
   }
   return job->resume && input_is_there(place->file) ? before_open(job) : OK;
-}
-
-static int places_find(struct job *job)
-{
-  if (!job->is_claimed) TRY(job_claim(job));
-  return before_find(job);
 }
 
 int job_distribute(struct job *job)
@@ -136,7 +131,7 @@ int job_array_send(struct comm *c, struct arena *arena, void *array, gidx count,
 int job_open(struct job *job, const struct run_inputs *inputs)
 {
   struct comm *c = &job->run->comm;
-  TRY(comm_agree(c, c->rank ? OK : places_find(job)));
+  TRY(comm_agree(c, c->rank ? OK : before_find(job)));
   TRY(job_distribute(job));
   if (job->is_complete) return OK;
   TRY(run_begin_at(job->run, &job->place, inputs, job->is_resumed));

@@ -22,17 +22,18 @@ struct job;
 enum { JOB_MORE = 2 };
 
 /* What a command supplies; self is the job's.  Functions without a communicator run on rank 0;
- * those behind find() may be NULL. */
+ * those behind open() may be NULL. */
 struct job_type {
   const char *unit;             /* of what is done, for the log: "rows"; NULL: it says so itself */
   const char *file;             /* where --output is a folder */
   const char *more[JOB_MORE];   /* other files of a job that has several, which wants a folder */
   const struct file_kind *part; /* of what a stopped job of one file leaves in its place */
   int has_rows;                 /* a part says in /part/rows how many units it has */
-  /* Open what an earlier run left.  ERR_INPUT: it is nothing of this kind.  Of one file alone. */
+  /* Open what an earlier run left, of one file alone; job->done, total or is_complete say how far
+   * that came.  ERR_INPUT: it is nothing of this kind. */
   int (*open)(void *self, const char *path);
-  /* How far did it come?  job->done, is_resumed or is_complete.  Of several files: compare and read
-   * them where job->resume is 1, else refuse what a stopped job left, unless --force says so. */
+  /* Then: is it of use?  Of several files: compare and read them where job->resume is 1, and say
+   * is_resumed or is_complete; else refuse what a stopped job left, unless --force says so. */
   int (*find)(void *self, struct job *job);
   int (*distribute)(void *self, struct comm *c); /* what else it says goes to all ranks */
   /* Add the inputs to run->identity, as far as they are known. */

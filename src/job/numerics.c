@@ -41,26 +41,11 @@ static int writer_check(const struct h5_file *f, const char *advice)
        f->path, version, revision, number, NUMERICS, advice);
 }
 
-static int file_check(const char *path, const char *advice)
+int numerics_check(const char *path, const char *advice)
 {
   struct h5_file f = {0};
   int status = h5_open(&f, path);
   if (!status) status = writer_check(&f, advice);
   h5_close(&f);
   return status;
-}
-
-int numerics_resume(const char *path)
-{
-  return file_check(path, "go on with that one, or begin again, with --force and not --resume");
-}
-
-int numerics_part(const char *path)
-{
-  return file_check(path, "go on with that one");
-}
-
-int numerics_merge(const char *path)
-{
-  return file_check(path, "merge with that one, or make this part again");
 }

@@ -9,11 +9,8 @@
 /* Rises when equal input gives other bits (doc/versions.md); /run of every result has it. */
 enum { NUMERICS = 6 };
 
-/* ERR_INPUT: the file was written by a program with other bits; the message says by which, and what
- * to do, as --resume has it, as resume_place(), which says the rest, or as merge.  Not
- * collective. */
-int numerics_resume(const char *path);
-int numerics_part(const char *path);
-int numerics_merge(const char *path);
+/* ERR_INPUT: the file was written by a program with other bits; the message says by which, and
+ * advises what to do.  Not collective. */
+int numerics_check(const char *path, const char *advice);
 
 #endif

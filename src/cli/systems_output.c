@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What an earlier run left is copied into the new file before its first batch, and closed; of
+ * solutions it is counted.  The borders of its systems are known to that file alone. */
+#include "cli/systems_output.h"
+
+#include <stdio.h>
+
+#include "base/fingerprint.h"
+#include "base/status.h"
+
+/* How far did an earlier run come?  A whole has no systems in its part. */
+static int part_found(struct job *job, const struct systems_part *part)
+{
+  job->done = part->systems;
+  job->is_complete = part->systems == 0;
+  return OK;
+}
+
+static int solved_open(void *self, const char *path)
+{
+  struct solve_output *f = self;
+  TRY(solutions_input_open(&f->before, path));
+  return part_found(&f->job, &f->before.part);
+}
+
+static int systems_identify(void *self, struct identity_text *identity)
+{
+  struct solve_output *f = self;
+  TRY(systems_input_mark(f->systems, &f->mark));
+  return identity_text_hash(identity, "systems_mark", f->mark);
+}
+
+static int counted_write(void *self, const struct solution_block *block)
+{
+  struct solve_output *f = self;
+  solve_count(&f->counted, &f->systems->shape, block);
+  return f->file.sink.write ? f->file.sink.write(f->file.sink.self, block) : OK;
+}
+
+/* Solutions of the earlier run are counted, and go to the file, if there is one. */
+static int solved_copy(struct solve_output *f)
+{
+  TRY(solutions_copy(&f->before, &f->systems->shape, &(struct solution_sink){f, counted_write}));
+  solutions_input_close(&f->before);
+  return OK;
+}
+
+static int solve_complete(void *self, struct comm *c)
+{
+  struct solve_output *f = self;
+  f->before.part.systems = f->systems->shape.count;
+  return comm_agree(c, c->rank ? OK : solved_copy(f));
+}
+
+static int solutions_begin(struct solve_output *f)
+{
+  TRY(solutions_output_create(&f->file, f->job.place.file, &f->systems->shape, f->options));
+  if (!f->job.done) return OK;
+  TRY(solved_copy(f));
+  CHECK(f->counted.fingerprint == f->before.part.fingerprint, ERR_INPUT,
+        "the solutions of '%s' are not those that were written", f->job.place.shown);
+  return OK;
+}
+
+static int solve_begin(void *self, struct comm *c)
+{
+  return comm_agree(c, c->rank ? OK : solutions_begin(self));
+}
+
+int solve_output_open(struct solve_output *f, struct run *run, const struct output_options *output,
+                      int resume, const char *systems)
+{
+  static const struct job_type type = {.unit = "systems",
+                                       .file = "solutions.h5",
+                                       .part = &solutions_part_kind,
+                                       .open = solved_open,
+                                       .identify = systems_identify,
+                                       .complete = solve_complete,
+                                       .begin = solve_begin};
+  f->job = (struct job){.run = run,
+                        .type = &type,
+                        .self = f,
+                        .output = *output,
+                        .resume = resume,
+                        .total = f->systems->shape.count};
+  return job_open(&f->job, &(const struct run_inputs){.name = {systems}});
+}
+
+void solve_output_join(const struct solve_output *f, struct solve_result *result)
+{
+  solve_join(result, &f->counted);
+}
+
+int solve_output_end(struct solve_output *f, const struct solve_result *result,
+                     const struct run_fact *facts, int n_facts)
+{
+  const struct systems_part part = {.systems = result->end,
+                                    .total = f->systems->shape.count,
+                                    .mark = f->mark,
+                                    .fingerprint = result->fingerprint};
+  return solutions_output_finish(&f->file, &f->systems->inputs, &part, facts, n_facts);
+}
+
+static int assembled_open(void *self, const char *path)
+{
+  struct assemble_output *o = self;
+  TRY(systems_part_open(&o->before, path));
+  o->job.total = o->before.part.systems ? o->before.part.total : 0;
+  return part_found(&o->job, &o->before.part);
+}
+
+/* The hash of the classes, by the systems that they give. */
+static uint64_t mark_of(const struct all_systems *all)
+{
+  const struct systems_shape *s = &all->shape;
+  uint64_t sum = fingerprint(all->atom, s->count, sizeof *all->atom, 0) +
+                 3 * fingerprint(all->color, s->count, sizeof *all->color, 0) +
+                 5 * fingerprint(s->row, s->count + 1, sizeof *s->row, 0);
+  return content_hash(sum, s->count, 1, 1);
+}
+
+/* What the systems depend on beside options. */
+static int classes_identify(void *self, struct identity_text *t)
+{
+  struct assemble_output *o = self;
+  const struct refit_state *f = o->all->fit;
+  char rho[32];
+  o->mark = mark_of(o->all);
+  snprintf(rho, sizeof rho, "%.17g", f->rho);
+  TRY(identity_text_contents(t, &f->inputs));
+  TRY(identity_text_hash(t, "mean_hash", mean_hash(f->task->mean, f->p)));
+  TRY(identity_text_input(t, "supports_rho", rho));
+  return identity_text_hash(t, "classes_hash", o->mark);
+}
+
+static int assemble_complete(void *self, struct comm *c)
+{
+  struct assemble_output *o = self;
+  if (c->rank == 0) systems_input_close(&o->before);
+  return OK;
+}
+
+static int systems_create(struct assemble_output *o)
+{
+  const struct all_systems *all = o->all;
+  return systems_output_create(&o->file, o->job.place.file, &all->shape, all->atom, all->color, 1);
+}
+
+/* The shape has the borders of the earlier systems by now. */
+static int systems_continue(struct assemble_output *o)
+{
+  TRY(systems_copy(&o->before, &o->file.sink));
+  systems_input_close(&o->before);
+  return OK;
+}
+
+static int assemble_begin(void *self, struct comm *c)
+{
+  struct assemble_output *o = self;
+  TRY(comm_agree(c, c->rank ? OK : systems_create(o)));
+  if (!o->job.done) return OK;
+  TRY(all_systems_skip(o->all, o->before.shape.k, o->job.done));
+  return comm_agree(c, c->rank ? OK : systems_continue(o));
+}
+
+int assemble_output_open(struct assemble_output *o, struct run *run,
+                         const struct output_options *output, int resume,
+                         const struct run_inputs *inputs)
+{
+  static const struct job_type type = {.unit = "systems",
+                                       .file = "systems.h5",
+                                       .part = &systems_part_kind,
+                                       .open = assembled_open,
+                                       .identify = classes_identify,
+                                       .complete = assemble_complete,
+                                       .begin = assemble_begin};
+  o->job = (struct job){.run = run, .type = &type, .self = o, .output = *output, .resume = resume};
+  return job_open(&o->job, inputs);
+}
+
+int assemble_output_end(struct assemble_output *o, uint64_t *fingerprint,
+                        const struct run_fact *facts, int n_facts)
+{
+  const struct all_systems *all = o->all;
+  *fingerprint += o->before.part.fingerprint;
+  const struct systems_part part = {
+      .systems = all->end, .total = all->shape.count, .mark = o->mark, .fingerprint = *fingerprint};
+  return systems_output_finish(&o->file, &all->fit->inputs, &part, facts, n_facts);
+}
