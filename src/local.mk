@@ -408,6 +408,17 @@ sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
   %D%/cli/cmd_files.c \
   %D%/cli/keep.h %D%/cli/keep.c
 
+# The program of the Python wheel: the same objects without MPI, ZeroMQ and GPUs, with HDF5 and what
+# it needs inside.  scripts/wheel makes it.
+EXTRA_PROGRAMS += sagitta-alone
+sagitta_alone_SOURCES = %D%/comm/alone/mpi.h %D%/comm/alone/mpi.c \
+  %D%/comm/shared.c %D%/comm/comm.c %D%/comm/collectives.c %D%/comm/failure.c %D%/comm/watch.c \
+  %D%/comm/nccl_none.c %D%/device/cuda/none.c %D%/net/net.c
+sagitta_alone_CPPFLAGS = -I$(srcdir)/%D%/comm/alone -DSAGITTA_ALONE $(AM_CPPFLAGS)
+sagitta_alone_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN'
+sagitta_alone_LDADD = $(sagitta_OBJECTS) libsagitta.a $(VARIANT_LIBS) $(ALONE_LIBS)
+CLEANFILES += sagitta-alone
+
 # bench: work that is timed by itself
 sagitta_bench_SOURCES = $(program_sources) %D%/bench/main.c \
   %D%/bench/commands.h %D%/bench/commands.c %D%/bench/cmd_verify.c \

@@ -223,7 +223,7 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerpri
 %C%_ref_petsc_arrow_LDADD = $(LDADD) $(PETSC_LIBS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
-EXTRA_PROGRAMS = %D%/io_tool %D%/soak_screen
+EXTRA_PROGRAMS += %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapack.so \
   %D%/fault_window.so %D%/rest.so
 CLEANFILES += $(check_DATA)

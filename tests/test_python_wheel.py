@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: the wheel of scripts/wheel is the same at each build, installs where no program is to be
-found, takes its own libgomp, and there passes its selftest, which a wrong bit fails; with the
-program it runs jobs."""
+found, takes its own libgomp, and there passes its selftest, which a wrong bit fails; its program
+needs no MPI and no HDF5, and its jobs have the bytes of the shell's."""
 import os
 import subprocess
 import sys
 import tempfile
 import zipfile
 
-from tap import SAGITTA, SOURCE, claim, done_testing, need, ok, skip
+from tap import SAGITTA, SOURCE, claim, done_testing, need, ok, same, sagitta, skip
 
 BUILD = os.path.dirname(os.path.abspath(SAGITTA))
-LIMIT = 1 << 20
+LIMIT = 15 << 20
+ROWS = os.path.abspath(os.path.join(SOURCE, "input", "minilm-l3-kjv-next.h5"))
+HOW = {"atoms": 64, "top_s": 4, "sweeps": 2, "seed": 3}
 
 
 def ran(*words, **more):
@@ -34,8 +36,9 @@ def check_build(at):
     names = set(zipfile.ZipFile(paths[0]).namelist())
     modules = {f"sagitta/{m}" for m in os.listdir(f"{SOURCE}/scripts/python/sagitta")
                if m.endswith(".py")}
-    ok(modules | {"sagitta/libsagitta.so"} <= names and
-       any(n.endswith("licenses/LICENSE") for n in names), f"{names}")
+    ok(modules | {"sagitta/libsagitta.so", "sagitta/sagitta-alone"} <= names and
+       {"LICENSE", "LICENSE.HDF5", "LICENSE.libcrypto"} <=
+       {os.path.basename(n) for n in names}, f"{names}")
     done = ran(sys.executable, f"{SOURCE}/scripts/wheel", at)
     ok(done.returncode == 1 and "make was run" in done.stderr, f"no library: {done.stderr}")
     return paths[0]
@@ -60,8 +63,10 @@ def check_install(at, wheel):
     need(ran(f"{at}/venv/bin/python", "-m", "pip", "install", "-q", "--no-index", "--no-deps",
              wheel, env=environment(at)), "pip")
     done = python(at, "import sagitta; sagitta.selftest(); print(sagitta.__file__)")
-    ok(done.returncode == 0 and f"{at}/venv/" in done.stdout.split("\n")[0] and
-       f"{at}/venv/" in done.stdout.split("\n")[2] and "cannot run here" in done.stdout,
+    lines = done.stdout.split("\n")
+    ok(done.returncode == 0 and len(lines) == 4 and
+       all(f"as it does everywhere ({at}/venv/" in line for line in lines[:2]) and
+       lines[2].startswith(f"{at}/venv/"),
        done.stdout + done.stderr)
     done = python(at, "import sagitta.library as l; l.library()\n"
                       "print([m for m in open('/proc/self/maps') if 'gomp' in m])")
@@ -69,14 +74,51 @@ def check_install(at, wheel):
         zipfile.ZipFile(wheel).namelist()), f"its own libgomp: {done.stdout}")
     done = python(at, "import sagitta.check as c; c.EXPECTED = 'x'; c.selftest()")
     ok("sagitta.errors.Error" in done.stderr and "other bits" in done.stderr, done.stderr)
-    done = python(at, "import sagitta; sagitta.fit([[1.0]], atoms=1)")
-    ok("no program sagitta" in done.stderr and "SAGITTA_PROGRAM" in done.stderr, done.stderr)
+    path = python(at, "import sagitta.program as p; print(p.program())").stdout.strip()
+    ok(path.endswith("/site-packages/sagitta/sagitta-alone"), f"the wheel's program: {path}")
+    os.rename(path, path + ".away")
+    done = python(at, "import sagitta; sagitta.selftest(); sagitta.fit([[1.0]], atoms=1)")
+    ok("cannot run here" in done.stdout and "no program sagitta" in done.stderr and
+       "SAGITTA_PROGRAM" in done.stderr, done.stdout + done.stderr)
+    os.rename(path + ".away", path)
     done = python(at, "import sagitta; sagitta.selftest()",
                   SAGITTA_PROGRAM=os.path.abspath(SAGITTA))
-    ok(done.returncode == 0 and "the program encodes as" in done.stdout, done.stdout + done.stderr)
+    ok(f"the program encodes as it does everywhere ({os.path.abspath(SAGITTA)})" in done.stdout,
+       done.stdout + done.stderr)
+    return path
+
+
+@claim("its program does without MPI and HDF5, and its jobs have the bytes of the shell's")
+def check_jobs(at, path):
+    libraries = {line.split()[0] for line in ran("ldd", path).stdout.splitlines()}
+    ok(not any(name in line for line in libraries for name in ("mpi", "hdf5", "crypto", "zmq")) and
+       any("libgomp" in line for line in libraries), f"{libraries}")
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in HOW.items()]
+    need(sagitta("fit", "--rows", ROWS, *words, "--output", f"{at}/shell"), "fit")
+    call = "import sagitta, h5py\n" \
+        f"with h5py.File({ROWS!r}) as f:\n    X = f['rows'][:]\n" \
+        f"run = sagitta.fit(X, output={at + '/fit'!r}, progress=None, **{HOW})\n"
+    need(python(at, call), "fit")
+    same(f"{at}/shell", f"{at}/fit", "fit")
+    need(python(at, f"{call.split('run')[0]}run = {at + '/fit'!r}\n"
+                f"sagitta.refit(X, run, sweeps=1, share='yes', output={at + '/refit'!r})"), "refit")
+    need(sagitta("refit", "--rows", ROWS, "--dictionary", f"{at}/fit", "--supports", f"{at}/fit",
+                 "--sweeps=1", "--output", f"{at}/refit.shell"), "refit")
+    same(f"{at}/refit.shell", f"{at}/refit", "refit")
+    done = python(at, call.replace("progress=None", "progress=None, ranks=2"),
+                  MPIEXEC="mpirun")
+    ok("ranks is 2, and the program of the wheel has no MPI" in done.stderr, done.stderr)
+    done = ran(f"{at}/venv/bin/sagitta", "--version", env=environment(at))
+    ok(done.returncode == 0 and "MPI       none" in done.stdout, f"{done}")
+    on_path = environment(at, PATH=f"{at}/venv/bin", OMPI_COMM_WORLD_SIZE="2")
+    done = ran(f"{at}/venv/bin/sagitta", "seed", "--rows", ROWS, "--atoms", "2", "--output",
+               f"{at}/seed.h5", env=on_path)
+    ok(done.returncode == 2 and "mpirun" in done.stderr, f"by mpirun: {done}")
 
 
 with tempfile.TemporaryDirectory() as at:
     at = os.path.realpath(at)
-    check_install(at, check_build(at))
+    found = check_install(at, check_build(at))
+    if found:
+        check_jobs(at, found)
 done_testing()

@@ -14,7 +14,7 @@
 #include "config.h"
 #include "net/connections.h"
 
-#ifdef HAVE_ZMQ
+#if defined HAVE_ZMQ && !defined SAGITTA_ALONE
 #include <zmq.h>
 
 enum { LINGER = 1000 }; /* ms */

@@ -120,7 +120,7 @@ class Job:
         if not mpirun:
             raise Error(f"ranks is {self.ranks}, and there is no mpirun in PATH: install Open MPI, "
                         "or name its mpirun in MPIEXEC")
-        return [*mpirun.split(), "-n", str(self.ranks), program()]
+        return [*mpirun.split(), "-n", str(self.ranks), program(self.ranks)]
 
     @contextlib.contextmanager
     def _child(self):

@@ -7,25 +7,49 @@ import numbers
 import os
 import shutil
 import subprocess
+import sys
 
 from .errors import Error
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+OWN_PROGRAM = os.path.join(HERE, "sagitta-alone")  # of the wheel: of one process, without MPI
 NEAR = ("../../../../bin/sagitta",  # of an installation: PREFIX/share/sagitta/python/sagitta
         "../../../build/sagitta")  # of a source tree
 OWN = {"json", "progress-fd", "quiet", "verbose", "output", "resume"}  # what jobs say themselves
 
 
-def program():
-    """The path of the program: SAGITTA_PROGRAM, what PATH has, or the one of this installation."""
-    named = os.environ.get("SAGITTA_PROGRAM")
-    near = [path for path in (os.path.normpath(os.path.join(HERE, name)) for name in NEAR)
-            if os.access(path, os.X_OK)]
-    found = named or shutil.which("sagitta") or (near[0] if near else None)
+def _is_program(path):
+    """Can it be run, and is it no script?  That of the wheel starts what this module finds."""
+    if not path or not os.access(path, os.X_OK):
+        return False
+    with open(path, "rb") as f:
+        return f.read(2) != b"#!"
+
+
+def program(ranks=1):
+    """The path of the program: SAGITTA_PROGRAM, the wheel's own for one rank, what PATH has, or the
+    one of this installation."""
+    named, has_own = os.environ.get("SAGITTA_PROGRAM"), _is_program(OWN_PROGRAM)
+    places = [shutil.which("sagitta", path=folder) for folder in os.get_exec_path()] + \
+        [os.path.normpath(os.path.join(HERE, name)) for name in NEAR]
+    if has_own and ranks == 1:
+        places.insert(0, OWN_PROGRAM)
+    found = named or next(filter(_is_program, places), None)
+    if not found and has_own:
+        raise Error(f"ranks is {ranks}, and the program of the wheel has no MPI: build sagitta "
+                    "with MPI, and have it in PATH or name it in SAGITTA_PROGRAM")
     if not found:
         raise Error("there is no program sagitta in PATH: build and install it, or name it in "
                     "SAGITTA_PROGRAM")
     return found
+
+
+def main():
+    """The command `sagitta` of the wheel."""
+    try:
+        os.execv(program(), ["sagitta", *sys.argv[1:]])
+    except (Error, OSError) as error:
+        sys.exit(f"sagitta: {error}")
 
 
 @functools.lru_cache(maxsize=None)
