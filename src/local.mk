@@ -312,7 +312,7 @@ libsagitta_a_SOURCES += \
   %D%/fit/judge.h %D%/fit/judge.c \
   %D%/fit/revive.h %D%/fit/revive.c %D%/fit/update.h %D%/fit/update.c \
   %D%/fit/kept.h %D%/fit/kept.c %D%/fit/kept_moves.h %D%/fit/kept_moves.c \
-  %D%/fit/fit_impl.h %D%/fit/parts.h %D%/fit/parts.c %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
+  %D%/fit/fit_impl.h %D%/fit/forecast.h %D%/fit/forecast.c %D%/fit/parts.h %D%/fit/parts.c %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
   %D%/fit/sweep.h %D%/fit/sweep.c %D%/fit/sweep_end.h %D%/fit/sweep_end.c \
   %D%/fit/quiet.h %D%/fit/quiet.c %D%/fit/fit.h %D%/fit/fit.c
 
@@ -321,13 +321,15 @@ libsagitta_a_SOURCES += \
   %D%/train/batches.h %D%/train/batches.c %D%/train/step.h %D%/train/step.c \
   %D%/train/atoms.h %D%/train/atoms.c %D%/train/selection.h %D%/train/selection.c %D%/train/cut.h %D%/train/cut.c \
   %D%/train/widths.h %D%/train/widths.c %D%/train/offset.h %D%/train/offset.c \
-  %D%/train/judge.h %D%/train/judge.c %D%/train/train.h %D%/train/train.c
+  %D%/train/judge.h %D%/train/judge.c %D%/train/train.h %D%/train/train.c \
+  %D%/train/forecast.h %D%/train/forecast.c %D%/train/train_impl.h
 
 # find: atoms that fire where the features of rows do
 libsagitta_a_SOURCES += \
   %D%/find/find_impl.h %D%/find/open.h %D%/find/open.c %D%/find/batch.h %D%/find/batch.c \
   %D%/find/sums.h %D%/find/sums.c %D%/find/move.h %D%/find/move.c %D%/find/renew.h %D%/find/renew.c \
-  %D%/find/grow.h %D%/find/grow.c %D%/find/judge.h %D%/find/judge.c %D%/find/find.h %D%/find/find.c
+  %D%/find/grow.h %D%/find/grow.c %D%/find/judge.h %D%/find/judge.c %D%/find/find.h %D%/find/find.c \
+  %D%/find/forecast.h
 
 # terminal: the joint system on one rank
 libsagitta_a_SOURCES += \

@@ -390,7 +390,9 @@ def check_plans(p):
     supports = [*words, "--supports", p.run]
     plans = {"encode": [*words, "--top-s", 3], "refit": supports, "assemble": supports,
              "terminal": supports, "solve": ["--systems", p.run + "/systems.h5"],
-             "synth": ["--n-rows", 1000]}
+             "synth": ["--n-rows", 1000],
+             "fit": ["--rows", p.rows, "--atoms", 12, "--top-s", 3],
+             "train": ["--rows", p.rows, "--atoms", 12, "--top-s", 3]}
     for name, options in plans.items():
         page, _ = p.tell(name, *options, "--dry-run", ranks=2 if name == "encode" else 0)
         text = p.need(name, *options, "--dry-run").stdout
@@ -403,6 +405,9 @@ def check_plans(p):
         memory = whole.get("most", whole.get("memory_bytes", sum(
             v for v in whole.values() if isinstance(v, int))))
         ok(name == "encode" or found == f"{1e-6 * memory:.1f}", f"{name}: {memory} {text}")
+    page, _ = p.tell("fit", "--rows", p.rows, "--atoms", 12, "--find", "features", "--l0", 2,
+                     "--dry-run")
+    ok(page["update"] == "features" and page["rank_bytes"]["most"] > 0, f"{page}")
     page, _ = p.tell("synth", "--systems", 9, "--dry-run")
     ok(page["systems"] == 9 and page["systems_bytes"] > 0, f"{page}")
 

@@ -144,6 +144,7 @@ static const struct option_row speed_rows[] = {
      .effect = OPTION_RUN},
     SAVE_SECONDS_OPTION(AT(save_seconds)),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
+    DRY_RUN_OPTION(AT(dry_run)),
 };
 
 static const struct option_table tables[] = {
@@ -202,7 +203,7 @@ static int inputs_open(struct fit_job *j)
         "'--l0' is a number of atoms on average: add '--find features', or give '--top-s', the "
         "number of each row");
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
-  TRY(job_folder_check(&o->output));
+  if (!o->dry_run) TRY(job_folder_check(&o->output));
   const struct device_options harvests = {.p = 1,
                                           .d = 1,
                                           .threads = threads_default(j->run, o->threads),
@@ -244,6 +245,7 @@ static real relaxation_of(const struct fit_options *o)
 static void task_fill(struct fit_job *j)
 {
   const struct fit_options *o = j->o;
+  gidx atoms = (gidx)o->atoms * j->rows.source.p; /* the best, and those of another seed */
   j->task = (struct fit_task){.rows = &j->rows.source,
                               .held = o->holdout ? &j->holdout.source : NULL,
                               .held_share = o->holdout_share,
@@ -264,7 +266,7 @@ static void task_fill(struct fit_job *j)
                               .update = update_of(o->update),
                               .directions = o->directions,
                               .passes = o->passes,
-                              .beside = (gidx)o->atoms * j->rows.source.p * (gidx)sizeof(float),
+                              .beside = (o->seeds > 1 ? 2 : 1) * atoms * (gidx)sizeof(float),
                               .threads = threads_default(j->run, o->threads),
                               .device = o->device,
                               .variant = o->cpu_variant,
@@ -467,6 +469,23 @@ static int rows_encode(struct fit_job *j)
   return job_finish(&f->job, supports_end, j);
 }
 
+/* What the whole job would take; of --top-s auto, with as many as there may be.  Collective. */
+static int plan_show(struct fit_job *j)
+{
+  struct fit_task *t = &j->task;
+  struct comm *c = &j->run->comm;
+  struct fit_forecast forecast;
+  char reason[128];
+  t->rounds = (idx)imin(j->o->rounds, imin(t->top_s, t->k));
+  j->files.top_s = encode_width(j->o);
+  TRY(parts_settle(j, -1));
+  TRY(fit_forecast(t, c, &forecast));
+  encode_fill(j);
+  j->encode.device = forecast.device;
+  TRY(encode_grid_choose(&j->encode, c, reason, sizeof reason));
+  return comm_agree(c, c->rank ? OK : fit_plan_show(j, &forecast));
+}
+
 /* The fit has ended, and all is written. */
 static int end_report(struct fit_job *j)
 {
@@ -510,8 +529,14 @@ static int fit_command(struct run *run, const void *options, const char **argume
   j->o = options;
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   task_fill(j);
-  TRY(outliers_leave_out(&j->outliers, &run->comm, j->o->max_norm, &j->task.rows, &j->task.held));
+  real most = j->o->dry_run ? 0 : j->o->max_norm; /* which rows have more is only seen in them */
+  TRY(outliers_leave_out(&j->outliers, &run->comm, most, &j->task.rows, &j->task.held));
   TRY(comm_agree(&run->comm, fit_task_check(&j->task, &j->fitted)));
+  if (j->o->dry_run) {
+    TRY(plan_show(j));
+    job_free(j);
+    return OK;
+  }
   TRY(places_open(j));
   outliers_log(&j->outliers, j->o->max_norm);
   j->begun = log_seconds();

@@ -116,6 +116,7 @@ static const struct option_row speed_rows[] = {
      "it, but not before a run has done 16 steps, or a second of them where they are long: "
      "--resume goes on; 0: no limit",
      .effect = OPTION_EXTENT},
+    DRY_RUN_OPTION(AT(dry_run)),
 };
 
 static const struct option_table tables[] = {
@@ -259,7 +260,7 @@ static int inputs_open(struct train_job *j)
         "number of each row");
   CHECK(!is_batch(o) || o->steps || o->epochs, ERR_USAGE,
         "'--selection batch' learns its threshold in steps: give '--epochs' of 1 or more");
-  TRY(job_folder_check(&o->output));
+  if (!o->dry_run) TRY(job_folder_check(&o->output));
   TRY(rows_input_open(&j->rows, o->rows));
   if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
@@ -429,8 +430,14 @@ static int train_command(struct run *run, const void *options, const char **argu
   j->o = options;
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   TRY(comm_agree(&run->comm, task_fill(j)));
-  TRY(outliers_leave_out(&j->outliers, &run->comm, j->o->max_norm, &j->task.rows, &j->task.held));
+  real most = j->o->dry_run ? 0 : j->o->max_norm; /* which rows have more is only seen in them */
+  TRY(outliers_leave_out(&j->outliers, &run->comm, most, &j->task.rows, &j->task.held));
   TRY(comm_agree(&run->comm, train_task_check(&j->task)));
+  if (j->o->dry_run) {
+    TRY(comm_agree(&run->comm, run->comm.rank ? OK : train_plan_show(j)));
+    job_free(j);
+    return OK;
+  }
   TRY(places_open(j));
   outliers_log(&j->outliers, j->o->max_norm);
   if (j->files.job.is_complete) {

@@ -21,17 +21,36 @@ static struct detect_task task_of(const struct fit_job *j, const struct atom_sou
                               .threads = j->task.threads};
 }
 
-int fit_detectors_check(struct fit_job *j)
+/* Atoms and codes that are not there yet: their shapes. */
+struct shapes {
+  struct atom_source atoms;
+  struct support_source codes;
+};
+
+static struct shapes shapes_of(const struct fit_job *j)
 {
   gidx n = j->rows.source.n;
   idx k = j->task.k;
-  const struct atom_source atoms = {.k = k, .d = 1, .p = j->rows.source.p, .name = "the fit"};
-  const struct support_source codes = {
-      .n = n, .k = k, .d = 1, .entries = n * j->files.top_s, .name = "the codes"};
-  const struct detect_task task = task_of(j, &atoms, &codes);
+  return (struct shapes){
+      {.k = k, .d = 1, .p = j->rows.source.p, .name = "the fit"},
+      {.n = n, .k = k, .d = 1, .entries = n * j->files.top_s, .name = "the codes"}};
+}
+
+int fit_detectors_check(struct fit_job *j)
+{
+  const struct shapes s = shapes_of(j);
+  const struct detect_task task = task_of(j, &s.atoms, &s.codes);
   if (!j->o->detectors) return OK;
   TRY(comm_agree(&j->run->comm, detect_check(&task)));
   return detect_memory_check(&task, &j->run->comm);
+}
+
+int fit_detectors_bytes(const struct fit_job *j, gidx *bytes)
+{
+  const struct shapes s = shapes_of(j);
+  const struct detect_task task = task_of(j, &s.atoms, &s.codes);
+  *bytes = 0;
+  return j->o->detectors ? detect_memory(&task, &j->run->comm, bytes) : OK;
 }
 
 /* Where the codes are, on every rank. */

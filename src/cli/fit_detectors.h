@@ -9,6 +9,8 @@
 
 /* Before any work: can there be some, and is there memory for them?  Collective. */
 int fit_detectors_check(struct fit_job *j);
+/* *bytes <- what this rank takes for them; 0: there are to be none.  Not collective. */
+int fit_detectors_bytes(const struct fit_job *j, gidx *bytes);
 /* supports.h5 is there: make them, and write dictionary.h5 again with them.  Collective. */
 int fit_detectors_run(struct fit_job *j);
 

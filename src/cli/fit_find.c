@@ -16,6 +16,9 @@
 #include "encoding/encode_files.h"
 #include "cli/encode_report.h"
 #include "cli/find_files.h"
+#include "find/forecast.h"
+#include "job/facts.h"
+#include "refit/layout.h"
 #include "cli/report.h"
 #include "job/summary.h"
 #include "cli/threads.h"
@@ -172,7 +175,7 @@ static int inputs_open(struct find_job *j)
   TRY(options_check(o));
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
-  TRY(job_folder_check(&o->output));
+  if (!o->dry_run) TRY(job_folder_check(&o->output));
   TRY(rows_input_open(&j->rows, o->rows));
   if (!o->holdout) return OK;
   TRY(rows_input_open(&j->holdout, o->holdout));
@@ -345,6 +348,96 @@ static int atoms_find(struct find_job *j)
   return report_phases(c, j->result.phases, FIND_PHASES);
 }
 
+/* What the whole job takes on rank 0, and its files. */
+struct plan {
+  struct find_forecast f;
+  gidx encoding, most;
+  gidx dictionary, state, supports, disk; /* disk: at one time */
+};
+
+/* Rows have as many atoms as they need: --l0 is about how many they get. */
+static int plan_find(struct find_job *j, struct plan *p)
+{
+  const idx k = j->o->atoms, columns = j->rows.source.p;
+  gidx item = (gidx)sizeof(float);
+  struct encode_memory m;
+  TRY(find_forecast(&j->task, &j->run->comm, &p->f));
+  j->encoder = (struct encoder){
+      .kind = ENCODER_ACTIVE, .k = k, .p = columns, .centered = 1, .active = find_standard(1)};
+  encode_fill(j);
+  TRY(encode_memory(&j->encode, j->run->comm.size, 0, &m));
+  const struct supports_shape shape = {.n = j->rows.source.n,
+                                       .k = k,
+                                       .s = (idx)ceil(j->o->l0),
+                                       .d = 1,
+                                       .p = columns,
+                                       .has_codes = 1};
+  p->encoding = PROGRAM_BYTES + m.host + (gidx)k * columns * item;
+  p->most = imax(p->f.bytes, p->encoding);
+  p->dictionary = matrix_bytes((gidx)k * columns);
+  p->state = matrix_bytes((gidx)p->f.grown * columns);
+  p->supports = supports_bytes(&shape);
+  p->disk = p->state + imax(p->state, p->dictionary + p->supports);
+  return OK;
+}
+
+static int plan_json(const struct find_job *j, const struct plan *p)
+{
+  struct json o;
+  TRY(facts_begin(j->run, &o));
+  json_text(&o, "update", "features");
+  json_long(&o, "rows", p->f.fitted);
+  json_long(&o, "held_rows", p->f.held);
+  json_long(&o, "columns", j->rows.source.p);
+  json_long(&o, "part_rows", p->f.batch);
+  json_long(&o, "atoms", j->o->atoms);
+  json_long(&o, "grown", p->f.grown);
+  json_real(&o, "l0", j->o->l0);
+  json_long(&o, "updates", p->f.updates);
+  json_object(&o, "multiply_adds");
+  json_real(&o, "scores", p->f.scores);
+  json_real(&o, "encoding", encode_work(&j->encode));
+  json_end(&o);
+  json_object(&o, "rank_bytes");
+  json_long(&o, "most", p->most);
+  json_long(&o, "fit", p->f.bytes);
+  json_long(&o, "encoding", p->encoding);
+  json_end(&o);
+  json_long(&o, "gpu_bytes", p->f.gpu);
+  json_long(&o, "present_bytes", memory_share(j->run->comm.local_size));
+  json_object(&o, "file_bytes");
+  json_long(&o, "dictionary.h5", p->dictionary);
+  json_long(&o, "state.h5", p->state);
+  json_long(&o, "supports.h5", p->supports);
+  json_end(&o);
+  json_long(&o, "disk_bytes", p->disk);
+  return facts_end(&o);
+}
+
+/* The lines or the object of --dry-run.  Rank 0. */
+static int plan_show(struct find_job *j)
+{
+  struct plan p;
+  TRY(plan_find(j, &p));
+  if (facts_wanted(j->run)) return plan_json(j, &p);
+  printf("fit         features: %lld updates, by growth and thresholds\n", (long long)p.f.updates);
+  printf("rows        %lld x %d fitted, %lld held out, about %d at a time\n", (long long)p.f.fitted,
+         j->rows.source.p, (long long)p.f.held, p.f.batch);
+  printf("atoms       %d x %d, of %d that are grown; about %g a row in supports.h5\n", j->o->atoms,
+         j->rows.source.p, p.f.grown, j->o->l0);
+  printf("work        scores of updates: %.3g multiply-adds; encoding %.3g\n", p.f.scores,
+         encode_work(&j->encode));
+  printf("memory      up to %.1f MB a rank: fitting %.1f, encoding %.1f\n", 1e-6 * (double)p.most,
+         1e-6 * (double)p.f.bytes, 1e-6 * (double)p.encoding);
+  if (p.f.gpu) printf("GPU         %.1f MB of each\n", 1e-6 * (double)p.f.gpu);
+  report_present(p.most, memory_share(j->run->comm.local_size));
+  printf("disk        about %.1f MB at a time: dictionary.h5 %.1f, state.h5 %.1f, supports.h5 "
+         "%.1f\n",
+         1e-6 * (double)p.disk, 1e-6 * (double)p.dictionary, 1e-6 * (double)p.state,
+         1e-6 * (double)p.supports);
+  return OK;
+}
+
 int fit_find_command(struct run *run, const struct fit_options *o)
 {
   struct find_job *j;
@@ -354,6 +447,11 @@ int fit_find_command(struct run *run, const struct fit_options *o)
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   task_fill(j);
   TRY(comm_agree(&run->comm, find_task_check(&j->task)));
+  if (o->dry_run) {
+    TRY(comm_agree(&run->comm, run->comm.rank ? OK : plan_show(j)));
+    job_free(j);
+    return OK;
+  }
   TRY(places_open(j));
   j->begun = log_seconds();
   stop_listen();

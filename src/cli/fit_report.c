@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rest of a fit is foretold from its last sweep. */
+ * The rest of a fit is foretold from its last sweep, and all of it from shapes. */
 #include "cli/fit_report.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "io/supports.h"
+#include "job/facts.h"
 #include "model/advice.h"
+#include "cli/fit_detectors.h"
 #include "cli/fit_seeds.h"
 #include "cli/report.h"
 #include "job/summary.h"
@@ -38,6 +43,151 @@ static real end_seconds(const struct fit_job *j, const struct fit_sweep *s, real
   if (write->calls == 0) return pass;
   real pace = fmin(write->seconds / write->work, 1 / LEAST_PACE);
   return pass + 2 * write->seconds / (real)write->calls + rows * j->files.top_s * entry * pace;
+}
+
+/* What the steps of the whole job take on rank 0, one after another, and what its files take. */
+struct plan {
+  gidx encoding, seeds, detectors, most;
+  gidx dictionary, state, supports, disk; /* disk: at one time */
+};
+
+/* Files take the place of others once they are complete; those of update atoms have a sweep in work
+ * beside. */
+static gidx disk_bytes(const struct plan *p, const struct fit_forecast *f, gidx atoms)
+{
+  gidx sweep = f->update == UPDATE_ATOMS ? atoms * (gidx)sizeof(real) : 0;
+  gidx again = imax(imax(p->dictionary, p->state) + sweep, p->supports);
+  return p->dictionary + p->state + again;
+}
+
+static int plan_find(const struct fit_job *j, const struct fit_forecast *f, struct plan *p)
+{
+  const struct encode_task *t = &j->encode;
+  gidx k = t->atoms->k, atoms = k * t->atoms->p, item = (gidx)sizeof(float);
+  const struct supports_shape shape = {
+      .n = t->rows->n, .k = t->atoms->k, .s = t->top_s, .d = 1, .p = t->atoms->p, .has_codes = 1};
+  struct encode_memory m;
+  TRY(encode_memory(t, j->run->comm.size, 0, &m));
+  TRY(fit_detectors_bytes(j, &p->detectors));
+  p->encoding = PROGRAM_BYTES + m.host + j->task.beside;
+  if (p->detectors) p->detectors += PROGRAM_BYTES + j->task.beside;
+  p->seeds = j->o->seeds > 1 ? PROGRAM_BYTES + k * k * item + j->task.beside : 0;
+  p->most = imax(imax(f->m.total, p->encoding), imax(p->seeds, p->detectors));
+  p->dictionary = matrix_bytes(atoms) * (1 + (j->o->detectors != 0));
+  p->state = matrix_bytes(atoms);
+  if (f->parts > 1) p->state += (k * k + atoms) * (gidx)sizeof(real);
+  p->supports = supports_bytes(&shape);
+  p->disk = disk_bytes(p, f, atoms);
+  return OK;
+}
+
+static void plan_json(struct json *o, const struct fit_job *j, const struct fit_forecast *f,
+                      const struct plan *p)
+{
+  const struct refit_memory *m = &f->m;
+  json_text(o, "update", f->update == UPDATE_JOINT ? "joint" : "atoms");
+  json_long(o, "rows", f->fitted);
+  json_long(o, "held_rows", f->held);
+  json_long(o, "columns", j->rows.source.p);
+  json_long(o, "parts", f->parts);
+  json_long(o, "part_rows", f->part_rows);
+  json_long(o, "rank_rows", f->rank_rows);
+  json_long(o, "atoms", j->task.k);
+  json_long(o, "top_s", imin(j->task.top_s, j->task.k));
+  json_long(o, "encode_s", j->encode.top_s);
+  json_long(o, "sweeps", j->task.sweeps * f->parts);
+  json_object(o, "multiply_adds");
+  json_real(o, "routing", f->routing);
+  json_real(o, "descent", f->descent);
+  json_real(o, "encoding", encode_work(&j->encode));
+  json_end(o);
+  json_object(o, "rank_bytes");
+  json_long(o, "most", p->most);
+  json_long(o, "fit", m->total);
+  json_long(o, "rows", m->held.rows);
+  json_long(o, "supports", m->held.supports);
+  json_long(o, "atoms", m->held.frames + m->part);
+  json_long(o, "reading", m->load);
+  json_long(o, "classes", m->classes);
+  json_long(o, "update", m->batch);
+  json_long(o, "sweep_end", m->sweep_end);
+  json_long(o, "seeds", p->seeds);
+  json_long(o, "encoding", p->encoding);
+  json_long(o, "detectors", p->detectors);
+  json_end(o);
+  json_long(o, "gpu_bytes", f->gpu);
+}
+
+static void files_json(struct json *o, const struct plan *p)
+{
+  json_object(o, "file_bytes");
+  json_long(o, "dictionary.h5", p->dictionary);
+  json_long(o, "state.h5", p->state);
+  json_long(o, "supports.h5", p->supports);
+  json_end(o);
+  json_long(o, "disk_bytes", p->disk);
+}
+
+static void work_lines(const struct fit_job *j, const struct fit_forecast *f)
+{
+  const struct fit_task *t = &j->task;
+  idx p = j->rows.source.p;
+  printf("fit         %s, %lld sweeps at most\n",
+         f->update == UPDATE_JOINT ? "joint: all atoms at once, by the normal equations"
+                                   : "atoms: each by its own system, class after class",
+         (long long)(t->sweeps * f->parts));
+  printf("rows        %lld x %d fitted, %lld held out, up to %lld a rank: %s\n",
+         (long long)f->fitted, p, (long long)f->held, (long long)f->rank_rows,
+         f->alone ? "each has all" : "whole blocks of 4096");
+  if (f->parts > 1)
+    printf("parts       %lld of %lld rows: a sweep takes one%s\n", (long long)f->parts,
+           (long long)f->part_rows, *j->parts.why ? ", since all rows do not fit into memory" : "");
+  printf("atoms       %d x %d, %s%d a row while they are fitted, %d in supports.h5\n", t->k, p,
+         j->o->top_s ? "" : "up to ", (int)imin(t->top_s, t->k), j->encode.top_s);
+  printf("work        a sweep: routing %.3g multiply-adds", f->routing);
+  if (f->descent > 0) printf(", descent %.3g", f->descent);
+  printf("; encoding %.3g\n", encode_work(&j->encode));
+}
+
+static void memory_lines(const struct fit_job *j, const struct fit_forecast *f,
+                         const struct plan *p)
+{
+  const struct refit_memory *m = &f->m;
+  gidx present = memory_share(j->run->comm.local_size);
+  printf("memory      up to %.1f MB a rank: fitting %.1f (rows %.1f, supports %.1f, atoms %.1f; "
+         "then one of reading %.1f, classes %.1f, an update %.1f, a sweep's end %.1f)",
+         1e-6 * (double)p->most, 1e-6 * (double)m->total, 1e-6 * (double)m->held.rows,
+         1e-6 * (double)m->held.supports, 1e-6 * (double)(m->held.frames + m->part),
+         1e-6 * (double)m->load, 1e-6 * (double)m->classes, 1e-6 * (double)m->batch,
+         1e-6 * (double)m->sweep_end);
+  if (p->seeds) printf(", comparing seeds %.1f", 1e-6 * (double)p->seeds);
+  printf(", encoding %.1f", 1e-6 * (double)p->encoding);
+  if (p->detectors) printf(", detectors %.1f", 1e-6 * (double)p->detectors);
+  printf("\n");
+  if (f->gpu) printf("GPU         %.1f MB of each at least\n", 1e-6 * (double)f->gpu);
+  report_present(p->most, present);
+  printf("disk        %.1f MB at a time: dictionary.h5 %.1f, state.h5 %.1f, supports.h5 %.1f, and "
+         "what takes the place of one of them\n",
+         1e-6 * (double)p->disk, 1e-6 * (double)p->dictionary, 1e-6 * (double)p->state,
+         1e-6 * (double)p->supports);
+}
+
+int fit_plan_show(const struct fit_job *j, const struct fit_forecast *f)
+{
+  struct plan p;
+  struct json o;
+  TRY(plan_find(j, f, &p));
+  if (!facts_wanted(j->run)) {
+    advice_rows(f->fitted, j->task.k);
+    work_lines(j, f);
+    memory_lines(j, f, &p);
+    return OK;
+  }
+  TRY(facts_begin(j->run, &o));
+  plan_json(&o, j, f, &p);
+  json_long(&o, "present_bytes", memory_share(j->run->comm.local_size));
+  files_json(&o, &p);
+  return facts_end(&o);
 }
 
 void fit_line_log(const struct fit_job *j, const struct fit_sweep *s)

@@ -7,6 +7,11 @@
 
 #include "base/lines.h"
 #include "cli/fit_job.h"
+#include "fit/forecast.h"
+
+/* With --dry-run: how the work is split, and the memory and disk that the whole job needs, as lines
+ * or, with --json, as facts.  j->encode is the encoding at the end, its grid chosen. */
+int fit_plan_show(const struct fit_job *j, const struct fit_forecast *forecast);
 
 /* Behind a sweep: its line, with the pace and how long the rest takes at most. */
 void fit_line_log(const struct fit_job *j, const struct fit_sweep *sweep);

@@ -12,6 +12,12 @@
 #include "model/advice.h"
 #include "job/summary.h"
 
+void report_present(gidx needed, gidx present)
+{
+  printf("present     %.1f MB a rank%s\n", 1e-6 * (double)present,
+         needed > present ? ", less than is needed: the job may be refused" : "");
+}
+
 struct spread {
   double min, mean, max, sum;
 };

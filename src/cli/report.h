@@ -22,6 +22,10 @@ int report_counts(struct comm *c, struct device_counts *counts);
  * where it was off.  *counts becomes that of all ranks.  Collective. */
 int report_filter(struct comm *c, struct screen_counts *counts);
 
+/* The line of --dry-run about memory that is there for each rank, which may be less than it needs.
+ * On rank 0 alone. */
+void report_present(gidx needed, gidx present);
+
 /* One line for each metric.  On rank 0 alone. */
 void report_metrics(const struct metrics *m, int has_codes);
 

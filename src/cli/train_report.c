@@ -5,12 +5,99 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "job/summary.h"
+#include "cli/report.h"
+#include "io/matrix.h"
+#include "job/facts.h"
 #include "model/advice.h"
 #include "model/split.h"
+#include "train/forecast.h"
+
+/* Bytes of files: a state has the moments of all weights beside them.  A state takes the place of
+ * the last one once it is complete, as does dictionary.h5. */
+struct files {
+  gidx dictionary, state, disk;
+};
+
+static struct files files_find(const struct train_job *j)
+{
+  idx k = j->task.sizes.k, p = j->rows.source.p;
+  gidx weights = 0;
+  for (int i = 0; i < TRAIN_ARRAYS; i++) weights += train_numbers(k, p, i);
+  struct files f = {matrix_bytes(weights), matrix_bytes(3 * weights), 0};
+  f.disk = f.state + imax(f.state, f.dictionary);
+  return f;
+}
+
+static void plan_json(struct json *o, const struct train_job *j, const struct train_forecast *f)
+{
+  const struct train_memory *m = &f->m;
+  const struct files files = files_find(j);
+  json_long(o, "rows", f->fitted);
+  json_long(o, "held_rows", f->held);
+  json_long(o, "columns", j->rows.source.p);
+  json_long(o, "atoms", j->task.sizes.k);
+  json_long(o, "batch", j->task.batch);
+  json_long(o, "rank_rows", ceil_div(j->task.batch, j->run->comm.size));
+  json_long(o, "steps", f->steps);
+  json_real(o, "multiply_adds", f->scores);
+  json_object(o, "rank_bytes");
+  json_long(o, "most", m->total);
+  json_long(o, "weights", m->weights + m->beside);
+  json_long(o, "rows", m->rows);
+  json_long(o, "steps", m->steps);
+  json_long(o, "evaluation", m->evaluate);
+  json_end(o);
+  json_long(o, "gpu_bytes", m->gpu);
+  json_long(o, "present_bytes", memory_share(j->run->comm.local_size));
+  json_object(o, "file_bytes");
+  json_long(o, "dictionary.h5", files.dictionary);
+  json_long(o, "state.h5", files.state);
+  json_end(o);
+  json_long(o, "disk_bytes", files.disk);
+}
+
+static void plan_lines(const struct train_job *j, const struct train_forecast *f)
+{
+  const struct train_memory *m = &f->m;
+  const struct files files = files_find(j);
+  int ranks = j->run->comm.size;
+  printf("train       %lld steps of %d rows, up to %lld a rank\n", (long long)f->steps,
+         j->task.batch, (long long)ceil_div(j->task.batch, ranks));
+  printf("rows        %lld x %d to learn from, %lld held out\n", (long long)f->fitted,
+         j->rows.source.p, (long long)f->held);
+  printf("atoms       %d x %d, all on every rank\n", j->task.sizes.k, j->rows.source.p);
+  printf("work        scores: %.3g multiply-adds, %.3g a rank\n", f->scores, f->scores / ranks);
+  printf("memory      %.1f MB a rank: weights and moments %.1f, rows %.1f, steps %.1f, evaluation "
+         "%.1f\n",
+         1e-6 * (double)m->total, 1e-6 * (double)(m->weights + m->beside), 1e-6 * (double)m->rows,
+         1e-6 * (double)m->steps, 1e-6 * (double)m->evaluate);
+  if (m->gpu) printf("GPU         %.1f MB of each\n", 1e-6 * (double)m->gpu);
+  report_present(m->total, memory_share(j->run->comm.local_size));
+  printf(
+      "disk        %.1f MB at a time: state.h5 %.1f, and the next one, then dictionary.h5 %.1f\n",
+      1e-6 * (double)files.disk, 1e-6 * (double)files.state, 1e-6 * (double)files.dictionary);
+}
+
+int train_plan_show(struct train_job *j)
+{
+  struct train_forecast f;
+  struct json o;
+  j->task.beside = (gidx)j->arena.bytes;
+  TRY(train_forecast(&j->task, &j->run->comm, &f));
+  if (!facts_wanted(j->run)) {
+    plan_lines(j, &f);
+    return OK;
+  }
+  TRY(facts_begin(j->run, &o));
+  plan_json(&o, j, &f);
+  return facts_end(&o);
+}
 
 #define MEMBER(key, type, name, column) LINE_MEMBER(struct train_line, key, type, name, column)
 static const struct line_member members[] = {

@@ -8,6 +8,10 @@
 #include "base/lines.h"
 #include "cli/train_job.h"
 
+/* With --dry-run: how the work is split, and the memory and disk that it needs, as lines or, with
+ * --json, as facts. */
+int train_plan_show(struct train_job *j);
+
 /* The next line that was not shown, with the pace. */
 void train_line_log(struct train_job *j, const struct train_point *point);
 /* Steps that are too long may end where all is finite, and nothing was learned: a warning. */

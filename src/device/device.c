@@ -91,6 +91,15 @@ int device_memory(const struct device_options *o, int local_size, gidx *bytes)
   return wants_gpu(o) && backend_cuda.memory ? backend_cuda.memory(o, local_size, bytes) : OK;
 }
 
+int device_lacks_gpu(const char *kind, int local_rank)
+{
+  const struct device_options gpu = {.kind = "cuda", .local_rank = local_rank};
+  gidx bytes;
+  if (strcmp(kind, "auto") != 0) return 0;
+  if (device_memory(&gpu, 1, &bytes)) status_clear(); /* there is one, and opening it says what */
+  return bytes == INT64_MAX;
+}
+
 void device_close(struct device *dev)
 {
   if (dev->state) dev->backend->close(dev);

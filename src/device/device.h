@@ -107,6 +107,8 @@ void device_warm(const struct device_options *options);
  * estimate on a GPU, and for a variant that this processor lacks. */
 void device_open_dry(struct device *dev, const struct device_options *options, gidx *forms);
 void device_close(struct device *dev);
+/* Is this kind auto, on a machine without a GPU?  A forecast for it is then one for the CPU. */
+int device_lacks_gpu(const char *kind, int local_rank);
 /* *bytes <- the memory of the GPU that device_open() would choose, in equal parts for the ranks of
  * this node that get it; INT64_MAX where it would choose none. */
 int device_memory(const struct device_options *options, int local_size, gidx *bytes);

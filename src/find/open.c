@@ -3,15 +3,18 @@
 #include "find/open.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "device/triad.h"
+#include "find/forecast.h"
 #include "find/grow.h"
 #include "find/judge.h"
 #include "find/sums.h"
+#include "refit/layout.h"
 
 enum { L0_MOST = 100 };
 
@@ -214,12 +217,13 @@ static idx dense_rows(const struct finder *f)
   return (idx)imax(f->p, f->widest);
 }
 
-static int memory_check(struct finder *f)
+/* What all of it takes on a device of this kind; *gpu: of a GPU. */
+static int memory_count(struct finder *f, const char *kind, gidx *bytes, gidx *gpu)
 {
   const struct find_task *t = f->task;
   struct finder dry = {.task = t, .c = f->c, .result = f->result, .plan = f->plan};
-  gidx forms, present = memory_share(f->c->local_size);
-  struct device_options options = options_of(f, f->device.kind);
+  gidx forms;
+  struct device_options options = options_of(f, kind);
   dry.fitted = f->fitted;
   dry.judge.rows = f->judge.rows;
   dry.p = f->p;
@@ -227,13 +231,62 @@ static int memory_check(struct finder *f)
   dry.arena.is_dry = 1;
   device_open_dry(&dry.device, &options, &forms);
   TRY(arrays_alloc(&dry));
-  gidx bytes = (gidx)dry.arena.bytes + (gidx)dry.active.arena.bytes + dry.device.planned_host +
-               cpu_dense_bytes(t->threads, DENSE_MAX_PANEL, dense_rows(f)) +
-               cpu_triad_bytes(t->threads, f->p) + t->beside;
+  /* A CPU has all buffers in its memory; that around held-out rows is in the arena. */
+  gidx of_cpu = dry.device.planned_device - dry.judge.all.bytes;
+  int is_gpu = device_is_gpu(&dry.device);
+  *bytes = (gidx)dry.arena.bytes + (gidx)dry.active.arena.bytes +
+           (is_gpu ? dry.device.planned_host : of_cpu) +
+           cpu_dense_bytes(t->threads, DENSE_MAX_PANEL, dense_rows(f)) +
+           cpu_triad_bytes(t->threads, f->p) + t->beside;
+  *gpu = is_gpu ? dry.device.planned_device : 0;
+  return OK;
+}
+
+static int memory_check(struct finder *f)
+{
+  gidx bytes, gpu, present = memory_share(f->c->local_size);
+  TRY(memory_count(f, f->device.kind, &bytes, &gpu));
   CHECK(bytes <= present, ERR_MEMORY,
         "finding takes %.1f MB a rank, and %.1f MB are left: lower --atoms, or use fewer ranks a "
         "machine",
         1e-6 * (double)bytes, 1e-6 * (double)present);
+  return OK;
+}
+
+static int forecast_fill(struct finder *f, struct find_forecast *forecast)
+{
+  const char *kind = f->task->device;
+  if (device_lacks_gpu(kind, f->c->local_rank)) kind = "cpu";
+  struct device_options options = options_of(f, kind);
+  struct device dry;
+  gidx forms;
+  device_open_dry(&dry, &options, &forms);
+  *forecast = (struct find_forecast){.fitted = f->fitted.n,
+                                     .held = f->judge.rows.n,
+                                     .updates = f->result->all,
+                                     .grown = f->plan.grown,
+                                     .batch = f->plan.batch};
+  for (gidx u = 0; u < forecast->updates; u++) {
+    struct find_step step = find_plan_step(&f->plan, u);
+    forecast->scores += (double)step.batches * f->plan.batch * step.k * f->p;
+  }
+  TRY(memory_count(f, dry.kind, &forecast->bytes, &forecast->gpu));
+  forecast->bytes += PROGRAM_BYTES;
+  return OK;
+}
+
+int find_forecast(const struct find_task *task, struct comm *c, struct find_forecast *forecast)
+{
+  struct finder *f;
+  struct find_result none = {0};
+  TRY(struct_alloc(&f, sizeof *f));
+  f->task = task;
+  f->c = c;
+  f->result = &none;
+  TRY(sizes_find(f));
+  TRY(forecast_fill(f, forecast));
+  split_free(&f->split);
+  free(f);
   return OK;
 }
 

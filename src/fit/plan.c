@@ -153,11 +153,9 @@ static int warmer_start(struct fit *f)
   return worker_start(&f->warmer, coder_warm_run, &f->shape);
 }
 
-/* Does the job fit into memory?  Collective; ERR_MEMORY says what is short. */
-static int memory_plan(struct fit *f)
+int fit_task_plan(struct fit *f)
 {
   const struct fit_task *t = f->task;
-  int joint = f->how == UPDATE_JOINT;
   f->refit_task = (struct refit_task){.rows = &f->part_source,
                                       .atoms = &f->table_source,
                                       .supports = &f->no_supports,
@@ -167,11 +165,21 @@ static int memory_plan(struct fit *f)
                                       .top_s = f->result->top_s,
                                       .threads = t->threads,
                                       .variant = t->variant,
-                                      .colors = !joint};
+                                      .colors = f->how != UPDATE_JOINT};
   f->refit_task.filter = t->filter;
-  TRY(comm_agree(f->c, beside_find(f)));
-  TRY(refit_total_check(&f->refit_task, f->c, joint ? update_bytes : refit_batch_bytes,
-                        t->directions, 1));
+  return beside_find(f);
+}
+
+batch_bytes_of *fit_batch_bytes(const struct fit *f)
+{
+  return f->how == UPDATE_JOINT ? update_bytes : refit_batch_bytes;
+}
+
+/* Does the job fit into memory?  Collective; ERR_MEMORY says what is short. */
+static int memory_plan(struct fit *f)
+{
+  TRY(comm_agree(f->c, fit_task_plan(f)));
+  TRY(refit_total_check(&f->refit_task, f->c, fit_batch_bytes(f), f->task->directions, 1));
   return comm_agree(f->c, gpu_check(f));
 }
 
@@ -199,10 +207,15 @@ static int alone_plan(struct fit *f)
   return resident_agree(f->all, !status && has_gpu(f), &f->c);
 }
 
+int fit_ranks_plan(struct fit *f)
+{
+  return may_be_alone(f) ? alone_plan(f) : OK;
+}
+
 /* Nothing is read before it is known that it fits. */
 int fit_state_plan(struct fit *f)
 {
-  if (may_be_alone(f)) TRY(alone_plan(f));
+  TRY(fit_ranks_plan(f));
   int status = comm_is_alone(f->c) ? OK : memory_plan(f);
   if (status == ERR_MEMORY) return memory_fail(f);
   TRY(status);

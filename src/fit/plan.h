@@ -6,8 +6,17 @@
 #define FIT_PLAN_H
 
 #include "fit/fit.h"
+#include "refit/atom_batch.h"
 
 struct fit;
+
+/* f->c <- this rank alone where all ranks are to have all rows, else it stays.  Collective. */
+int fit_ranks_plan(struct fit *f);
+
+/* f->refit_task <- the shapes of the state, with what is held beside it; f->gpu.  Not collective.
+ * fit_batch_bytes() says how its batches are counted. */
+int fit_task_plan(struct fit *f);
+batch_bytes_of *fit_batch_bytes(const struct fit *f);
 
 /* Nothing is read before that is known; then the GPU's context is made meanwhile.  ERR_MEMORY says
  * what is short, and what would fit.  Collective. */

@@ -8,15 +8,26 @@
 
 enum { SLACK_BYTES = 4 << 20 };
 
+static double bytes_of(double values)
+{
+  return 4.0 * (1 + 0x1p-10) * values + SLACK_BYTES;
+}
+
+gidx matrix_bytes(gidx values)
+{
+  return (gidx)bytes_of((double)values);
+}
+
 int matrix_output_create(struct matrix_output *f, const char *path, const struct file_kind *kind,
                          const char *object, int rank, const gidx *shape)
 {
   memset(f, 0, sizeof *f);
-  double bytes = 4.0 * (1 + 0x1p-10);
-  for (int i = 0; i < rank; i++) bytes *= (double)shape[i];
+  double values = 1;
+  for (int i = 0; i < rank; i++) values *= (double)shape[i];
+  double bytes = bytes_of(values);
   CHECK(bytes < 0x1p60, ERR_CREATE,
         "'%s' would have %.3g bytes: lower the number of rows or columns", path, bytes);
-  TRY(result_create(&f->result, path, kind, (gidx)bytes + SLACK_BYTES));
+  TRY(result_create(&f->result, path, kind, (gidx)bytes));
   TRY(object_create(&f->result.h5, object, rank, shape, 0, &f->array));
   return OK;
 }

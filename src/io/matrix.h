@@ -12,6 +12,8 @@ struct matrix_output {
   struct result_file result;
   struct h5_array array;
 };
+/* Bytes on disk of a file with so many values, estimated from above. */
+gidx matrix_bytes(gidx values);
 /* Create a file of this kind and the array in it.  Other objects may be added, by object_write(),
  * until matrix_output_finish(). */
 int matrix_output_create(struct matrix_output *f, const char *path, const struct file_kind *kind,

@@ -357,8 +357,8 @@ static gidx lists_bytes(const struct detect_task *t)
   return entries * (gidx)(3 * sizeof(struct fired) + sizeof(float) + sizeof(gidx));
 }
 
-/* Has this rank room?  The job's own allocations, run dry. */
-static int room_check(const struct detect_task *t, struct comm *c)
+/* The job's own allocations, run dry. */
+int detect_memory(const struct detect_task *t, struct comm *c, gidx *bytes)
 {
   struct detect_result result = {.arena.is_dry = 1};
   struct detect d = {.task = t,
@@ -368,14 +368,21 @@ static int room_check(const struct detect_task *t, struct comm *c)
                      .p = t->atoms->p,
                      .blocks = ceil_div(t->rows->n, ROW_BLOCK),
                      .arena.is_dry = 1};
-  gidx present = memory_share(c->local_size);
   TRY(detect_alloc(&d));
   if (c->rank == 0) TRY(whitening_find(d.p, NULL, t->threads, &d.arena, NULL));
-  gidx needed = (gidx)d.arena.bytes + (gidx)result.arena.bytes + lists_bytes(t);
+  *bytes = (gidx)d.arena.bytes + (gidx)result.arena.bytes + lists_bytes(t);
+  return OK;
+}
+
+/* Has this rank room? */
+static int room_check(const struct detect_task *t, struct comm *c)
+{
+  gidx needed, present = memory_share(c->local_size);
+  TRY(detect_memory(t, c, &needed));
   CHECK(needed <= present, ERR_MEMORY,
         "detectors of %d atoms and %d columns take %lld bytes on rank %d, %lld are present: start "
         "fewer ranks on a machine",
-        d.k, d.p, (long long)needed, c->rank, (long long)present);
+        t->atoms->k, t->atoms->p, (long long)needed, c->rank, (long long)present);
   return OK;
 }
 

@@ -40,8 +40,11 @@ struct detect_result { /* the same on every rank */
 /* ERR_INPUT: frames, or rows, atoms and codes that do not fit each other.  Not collective. */
 int detect_check(const struct detect_task *task);
 
-/* For a task that passed, of which only shapes are used: ERR_MEMORY, with the numbers, where a rank
- * has no room for it.  Collective. */
+/* *bytes <- what this rank takes for a task that passed, of which only shapes are used.  Not
+ * collective. */
+int detect_memory(const struct detect_task *task, struct comm *c, gidx *bytes);
+
+/* For such a task: ERR_MEMORY, with the numbers, where a rank has no room for it.  Collective. */
 int detect_memory_check(const struct detect_task *task, struct comm *c);
 
 /* For a task that passed.  ERR_INPUT: rows that are not finite or all the same, or codes that are

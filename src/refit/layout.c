@@ -11,9 +11,6 @@
 #include "refit/sums.h"
 #include "refit/sweep_end.h"
 
-/* An empty rank, with MPI and HDF5. */
-static const gidx PROGRAM_BYTES = (gidx)64 << 20;
-
 idx refit_task_support(const struct refit_task *t)
 {
   return t->rows->n ? (idx)(t->supports->entries / t->rows->n) : t->top_s;

@@ -13,6 +13,8 @@
 #include "refit/atom_batch.h"
 #include "refit/state.h"
 
+enum { PROGRAM_BYTES = 64 << 20 }; /* an empty rank, with MPI and HDF5 */
+
 /* Bytes of the most loaded rank, which is rank 0. */
 struct refit_memory {
   struct refit_held held; /* all the time; the next four come one after another, beside it */

@@ -14,36 +14,8 @@
 #include "comm/buffers.h"
 #include "device/tensor.h"
 #include "device/train.h"
-#include "device/triad.h"
-#include "model/advice.h"
-#include "model/split.h"
 #include "seed/mean.h"
-#include "train/batches.h"
-#include "train/judge.h"
-#include "train/step.h"
-
-struct train {
-  const struct train_task *task;
-  struct comm *c;
-  const struct train_sink *sink;
-  struct train_result *result;
-  struct row_split split;
-  struct row_source fitted, held;
-  struct train_sizes sizes;
-  gidx steps, steps_each, every, step;
-  real *mean;      /* [p]; NULL: rows are not centred */
-  real *described; /* [p] with the offset that was learned; without one it is the mean */
-  struct batches batches;
-  struct stepper stepper;
-  struct train_judge judge;
-  struct train_state state;
-  struct device device;
-  struct train_line *lines; /* [steps / every + 3] */
-  gidx count;               /* of lines */
-  uint64_t rows_hash, unit; /* struct train_point */
-  double begun;             /* seconds */
-  struct arena arena;
-};
+#include "train/train_impl.h"
 
 int train_rows_split(const struct train_task *t, struct row_split *split, struct row_source *fitted,
                      struct row_source *held)
@@ -78,158 +50,6 @@ int train_task_check(const struct train_task *t)
   TRY(train_rows_split(t, &split, &fitted, &held));
   split_free(&split);
   return OK;
-}
-
-/* Numbers that follow from the task. */
-static int sizes_find(struct train *j)
-{
-  const struct train_task *t = j->task;
-  TRY(train_rows_split(t, &j->split, &j->fitted, &j->held));
-  j->steps_each = ceil_div(j->fitted.n, t->batch);
-  j->steps = t->steps ? t->steps : t->epochs * j->steps_each;
-  j->every = t->every ? t->every : j->steps_each;
-  j->sizes = t->sizes;
-  j->sizes.p = t->rows->p;
-  j->sizes.s = (idx)imin(t->sizes.s, t->sizes.k);
-  if (j->c->rank == 0 && j->sizes.s < t->sizes.s && !(t->sizes.l0 > 0))
-    log_warn_named("top-s", "top-s is %d, there are %d atoms: each row gets %d", t->sizes.s,
-                   t->sizes.k, t->sizes.k);
-  advice_rows(j->fitted.n, t->sizes.k);
-  if (!j->sizes.dead_rows) j->sizes.dead_rows = j->fitted.n;
-  j->result->steps_each = j->steps_each;
-  j->result->fitted_rows = j->fitted.n;
-  j->result->held_rows = j->held.n;
-  j->result->top_s = j->sizes.s;
-  CHECK(!t->start || t->start->step <= j->steps, ERR_INPUT,
-        "%lld steps are done, of %lld: give --epochs or --steps for as many or more",
-        (long long)t->start->step, (long long)j->steps);
-  return OK;
-}
-
-/* All arrays; with a dry arena they are counted. */
-static int arrays_alloc(struct train *j)
-{
-  const struct train_task *t = j->task;
-  struct arena *a = &j->arena;
-  idx k = j->sizes.k, p = j->sizes.p;
-  TRY(train_state_alloc(&j->state, a, k, p));
-  TRY(arena_alloc(a, &j->mean, p, sizeof *j->mean));
-  TRY(arena_alloc(a, &j->described, p, sizeof *j->described));
-  TRY(arena_alloc(a, &j->lines, j->steps / j->every + 3, sizeof *j->lines));
-  j->batches.c = j->c;
-  j->batches.rows = &j->fitted;
-  j->batches.last_epoch = imax(j->steps - 1, 0) / j->steps_each;
-  j->batches.last_row =
-      imin((imax(j->steps - 1, 0) % j->steps_each + 1) * t->batch, j->fitted.n) - 1;
-  TRY(batches_alloc(&j->batches, a, t->seed));
-  j->judge = (struct train_judge){.c = j->c,
-                                  .rows = &j->held,
-                                  .k = k,
-                                  .p = p,
-                                  .s = j->sizes.l0 > 0 ? (idx)ceil(j->sizes.l0) : j->sizes.s,
-                                  .has_threshold = j->sizes.l0 > 0,
-                                  .threads = t->threads,
-                                  .variant = t->variant,
-                                  .kernels = t->kernels};
-  TRY(train_judge_alloc(&j->judge, a));
-  return OK;
-}
-
-static struct stepper stepper_of(struct train *j, struct device *device)
-{
-  return (struct stepper){.sizes = &j->sizes,
-                          .c = j->c,
-                          .device = device,
-                          .state = &j->state,
-                          .phases = j->result->phases,
-                          .stops = &j->sink->stops,
-                          .batch = j->task->batch,
-                          .precision = j->task->precision};
-}
-
-static struct device_options device_options_of(const struct train *j, const char *kind)
-{
-  const struct train_task *t = j->task;
-  double rows = (double)j->steps * t->batch;
-  return (struct device_options){.p = j->sizes.p,
-                                 .d = 1,
-                                 .threads = t->threads,
-                                 .variant = t->variant,
-                                 .kind = kind,
-                                 .work = rows * j->sizes.k * j->sizes.p,
-                                 .local_rank = j->c->local_rank,
-                                 .kernels = t->kernels};
-}
-
-/* What the steps would take on a device of this kind. */
-static int stepper_count(struct train *j, const char *kind, gidx *host, gidx *gpu)
-{
-  struct device dry;
-  struct device_options options = device_options_of(j, kind);
-  struct stepper s = stepper_of(j, &dry);
-  struct batches batches = {.rows = &j->fitted};
-  device_open_dry(&dry, &options, host);
-  TRY(batches_buffers(&batches, &dry));
-  int status = stepper_open(&s);
-  stepper_bytes(&s, host, gpu);
-  arena_free(&s.arena);
-  return status;
-}
-
-static int memory_check(struct train *j)
-{
-  const struct train_task *t = j->task;
-  gidx steps, gpu, present = memory_share(j->c->local_size);
-  j->arena = (struct arena){.is_dry = 1};
-  TRY(arrays_alloc(j));
-  TRY(stepper_count(j, j->device.kind, &steps, &gpu));
-  gidx judge = train_judge_beside(&j->judge, j->device.kind);
-  gidx bytes =
-      (gidx)j->arena.bytes + steps + judge + cpu_triad_bytes(t->threads, j->sizes.p) + t->beside;
-  j->arena = (struct arena){0};
-  CHECK(bytes <= present, ERR_MEMORY,
-        "training takes %.1f MB a rank, and %.1f MB are left: lower --atoms or --batch, or use "
-        "fewer ranks a machine",
-        1e-6 * (double)bytes, 1e-6 * (double)present);
-  return OK;
-}
-
-/* Open the device, if the steps fit there. */
-static int device_start(struct train *j)
-{
-  const struct train_task *t = j->task;
-  int is_auto = strcmp(t->device, "auto") == 0 && t->precision == PRECISION_F32;
-  struct device_options options =
-      device_options_of(j, strcmp(t->device, "auto") == 0 && !is_auto ? "cuda" : t->device);
-  gidx host, gpu, free;
-  TRY(device_open(&j->device, &options));
-  if (t->precision != PRECISION_F32) TRY(device_tensor_has(&j->device, t->precision));
-  if (!device_is_gpu(&j->device)) return OK;
-  TRY(stepper_count(j, "cuda", &host, &gpu));
-  TRY(buffer_bytes_available(&j->device, &free));
-  if (gpu <= free) return OK;
-  CHECK(is_auto, ERR_MEMORY,
-        "the steps need %.1f MB of a GPU, and %.1f are free: lower --atoms or --batch, or use more "
-        "ranks with a GPU each, or --device cpu",
-        1e-6 * (double)gpu, 1e-6 * (double)free);
-  log_info("no GPU is used: the steps need %.1f MB of one, and %.1f are free", 1e-6 * (double)gpu,
-           1e-6 * (double)free);
-  device_close(&j->device);
-  options.kind = "cpu";
-  return device_open(&j->device, &options);
-}
-
-static int arrays_open(struct train *j)
-{
-  TRY(sizes_find(j));
-  TRY(device_start(j));
-  TRY(memory_check(j));
-  TRY(arrays_alloc(j));
-  TRY(batches_open(&j->batches));
-  TRY(batches_buffers(&j->batches, &j->device));
-  j->stepper = stepper_of(j, &j->device);
-  snprintf(j->result->device, sizeof j->result->device, "%s %s", j->device.kind, j->device.variant);
-  return stepper_open(&j->stepper);
 }
 
 /* The mean: of the atoms that are given, or of the rows. */
@@ -509,7 +329,7 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
   j->begun = log_seconds();
   memcpy(result->phases, phase_names, sizeof phase_names);
   phase_begin(&result->phases[TRAIN_START]);
-  TRY(comm_agree(c, arrays_open(j)));
+  TRY(comm_agree(c, train_arrays_open(j)));
   TRY(comm_devices_open(c, c, &j->device, stepper_message(&j->stepper)));
   TRY(state_open(j));
   phase_end(&result->phases[TRAIN_START], 0);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A fit whose state is planned, and then closed. */
+#include "fit/forecast.h"
+
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "fit/fit_impl.h"
+#include "fit/plan.h"
+#include "fit/start.h"
+
+/* Of a sweep: routing as the coder counts it for GPUs, and the passes of (N.20). */
+static void work_find(const struct fit *f, struct fit_forecast *forecast)
+{
+  const struct fit_task *t = f->task;
+  double rows = (double)f->part_rows + (double)f->held.n, atom = (double)t->k * f->fitted.p;
+  forecast->routing = rows * atom * t->rounds;
+  if (f->how == UPDATE_JOINT) forecast->descent = atom * t->k * t->passes;
+}
+
+static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
+{
+  gidx first;
+  *forecast = (struct fit_forecast){
+      .update = f->how,
+      .device = f->task->device,
+      .alone = comm_is_alone(f->c),
+      .fitted = f->fitted.n,
+      .held = f->held.n,
+      .parts = f->parts,
+      .part_rows = f->part_rows,
+      .rank_rows = refit_rows_share(f->part_rows, f->c->size, 0, &first),
+      .gpu = f->gpu,
+  };
+  work_find(f, forecast);
+}
+
+static int find(struct fit *f, struct fit_forecast *forecast)
+{
+  TRY(fit_ranks_plan(f));
+  int status = fit_task_plan(f);
+  shapes_find(f, forecast);
+  if (!status)
+    status =
+        refit_memory(&f->refit_task, f->c, fit_batch_bytes(f), f->task->directions, &forecast->m);
+  return comm_agree(f->c, status);
+}
+
+int fit_forecast(const struct fit_task *task, struct comm *c, struct fit_forecast *forecast)
+{
+  struct fit *f;
+  struct fit_result none = {0};
+  struct fit_task own = *task;
+  uint64_t lacks = (uint64_t)device_lacks_gpu(task->device, c->local_rank);
+  TRY(comm_agree(c, struct_alloc(&f, sizeof *f)));
+  TRY(comm_agree_flags(c, OK, 0, &lacks));
+  if (lacks) own.device = "cpu";
+  f->task = &own;
+  f->c = f->all = c;
+  f->result = &none;
+  TRY(comm_agree(c, fit_sources_open(f)));
+  TRY(find(f, forecast));
+  TRY(comm_unite(c, &f->alone));
+  fit_close(f);
+  return OK;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The state of a training, which its files share.
+ *
+ * Floor: train; included by src/train only. */
+#ifndef TRAIN_TRAIN_IMPL_H
+#define TRAIN_TRAIN_IMPL_H
+
+#include "base/memory.h"
+#include "device/device.h"
+#include "model/split.h"
+#include "train/batches.h"
+#include "train/judge.h"
+#include "train/step.h"
+#include "train/train.h"
+
+/* Numbers that follow from the task, the device, and all arrays. */
+struct train {
+  const struct train_task *task;
+  struct comm *c;
+  const struct train_sink *sink;
+  struct train_result *result;
+  struct row_split split;
+  struct row_source fitted, held;
+  struct train_sizes sizes;
+  gidx steps, steps_each, every, step;
+  real *mean;      /* [p]; NULL: rows are not centred */
+  real *described; /* [p] with the offset that was learned; without one it is the mean */
+  struct batches batches;
+  struct stepper stepper;
+  struct train_judge judge;
+  struct train_state state;
+  struct device device;
+  struct train_line *lines; /* [steps / every + 3] */
+  gidx count;               /* of lines */
+  uint64_t rows_hash, unit; /* struct train_point */
+  double begun;             /* seconds */
+  struct arena arena;
+};
+
+/* Choose the device, see that it and the host have room, and allocate.  Not collective. */
+int train_arrays_open(struct train *j);
+
+#endif

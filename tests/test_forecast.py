@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: what `fit` and `train` say with --dry-run of memory and files is enough for what they then
+take, and not much more; a dry run reads no row, looks at no output, and says the same on any rank
+whatever would be written."""
+import os
+import re
+import subprocess
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import FULL, SAGITTA, SOURCE, claim, done_testing, need, ok, sagitta, skip
+
+REAL = os.path.join(SOURCE, "input/minilm-l3-kjv-8k.h5")
+# What tells most of a job: rows, a Gram matrix, parts with sums, buffers of batches, weights.
+JOBS = {
+    "joint": ["fit", "--atoms", 1024, "--sweeps", 1, "--rounds", 2],
+    "atoms": ["fit", "--atoms", 512, "--sweeps", 1, "--find", "codes", "--update", "atoms",
+              "--rounds", 2],
+    "parts": ["fit", "--atoms", 2048, "--sweeps", 1, "--minibatch", 1024, "--rounds", 1],
+    "seeds": ["fit", "--atoms", 1024, "--sweeps", 1, "--seeds", 2, "--detectors", "--rounds", 2],
+    "features": ["fit", "--atoms", 256, "--find", "features", "--l0", 5],
+    "train": ["train", "--atoms", 8192, "--steps", 1],
+}
+LONG = () if FULL else ("features",)  # to run: tens of seconds
+MOST = 1.3  # figures of arrays alone: a library's own memory, and pages that nobody touched
+
+
+def peak(words):
+    """The bytes that a process had at most, and its exit code."""
+    done = subprocess.Popen([SAGITTA, *map(str, words)], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(done.pid, 0)
+    return 1024 * usage.ru_maxrss, os.waitstatus_to_exitcode(status)
+
+
+def words_of(folder):
+    """Half of the rows, or all."""
+    rows = f"{folder}/half.npy"
+    if not os.path.exists(rows):
+        with h5py.File(REAL) as f:
+            np.save(rows, f["rows"][:None if FULL else 4096])
+    return ["--rows", rows, "--threads", 1, "--device", "cpu"]
+
+
+def plan_of(job, ranks=0):
+    """What a dry run prints."""
+    done = sagitta(*job, "--dry-run", ranks=ranks)
+    need(done, f"{job[0]} --dry-run")
+    return done.stdout
+
+
+def figure(plan, name):
+    return 1e6 * float(re.search(rf"{name} +(?:up to |about )?([0-9.]+)", plan)[1])
+
+
+@claim("memory: what a job takes is said before, and not much more")
+def memory_check(folder):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers take memory of their own")
+        return
+    for name, job in JOBS.items():
+        if name in LONG:
+            continue
+        words, out = [*job, *words_of(folder)], f"{folder}/{name}"
+        plan = plan_of(words)
+        took, code = peak([*words, "--output", out])
+        said = figure(plan, "memory")
+        ok(code in (0, 75) and 0.95 * took <= said <= MOST * took,
+           f"{name}: {1e-6 * said:.0f} MB said, {1e-6 * took:.0f} taken, exit {code}")
+        for file in sorted(f for f in os.listdir(out) if f.endswith(".h5")):
+            has, told = os.path.getsize(f"{out}/{file}"), figure(plan, file)
+            ok(has <= told, f"{name}: {file} has {1e-6 * has:.1f} MB, {1e-6 * told:.1f} said")
+
+
+@claim("a dry run needs no output, looks at none, and writes nothing")
+def nothing_check(folder):
+    for job in (JOBS["joint"], JOBS["features"], JOBS["train"]):
+        there = f"{folder}/none"
+        plan = plan_of([*job, *words_of(folder)])
+        again = plan_of([*job, *words_of(folder), "--output", there, "--resume"])
+        drop = re.compile("^present.*$", re.M)
+        ok(drop.sub("", plan) == drop.sub("", again) and not os.path.exists(there),
+           f"{job[0]}: {again[-200:]}")
+
+
+@claim("no row is read: a plan for a terabyte of rows that are a hole in a file")
+def holes_check(folder):
+    with open(f"{folder}/rows.npy", "wb") as f:
+        head = {"descr": "<f2", "fortran_order": False, "shape": (1 << 30, 1024)}
+        np.lib.format.write_array_header_1_0(f, head)
+        f.truncate(f.tell() + (1 << 41))
+    words = ["--rows", f"{folder}/rows.npy", "--atoms", 1 << 14, "--device", "cpu"]
+    plan = plan_of(["fit", *words, "--minibatch", "none"], ranks=3)
+    rank = re.search(r"up to (\d+) a rank", plan)
+    ok(rank and abs(int(rank[1]) * 3 / (1 << 30) - 1) < 1e-3 and "less than is needed" in plan and
+       plan.count("memory ") == 1, f"all rows: {plan}")
+    plan = plan_of(["fit", *words, "--update", "joint"])
+    parts = re.search(r"^parts +(\d+) of (\d+) rows.*do not fit", plan, re.M)
+    rows = int(re.search(r"^rows +(\d+)", plan, re.M)[1])
+    ok(parts and int(parts[1]) == -(-rows // int(parts[2])) and "less than is needed" not in plan,
+       f"parts by memory: {plan}")
+    plan = plan_of(["train", *words])
+    ok(figure(plan, "memory") < 8e9, f"a training holds no more of more rows: {plan}")
+
+
+@claim("ranks share rows; with more of them each has less")
+def ranks_check(folder):
+    for name in ("joint", "features"):
+        words = [*JOBS[name], *words_of(folder)]
+        one, three = (figure(plan_of(words, ranks), "fitting") for ranks in (1, 3))
+        ok(three < one, f"{name}: {one} MB, {three} on three ranks")
+
+
+with tempfile.TemporaryDirectory() as place:
+    memory_check(place)
+    nothing_check(place)
+    holes_check(place)
+    ranks_check(place)
+done_testing()
