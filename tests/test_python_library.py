@@ -225,6 +225,35 @@ def check_value(at, d, x):
     raised(ValueError, ["read-only"], e.arrays["weights"].__setitem__, 0, 0)
 
 
+@claim("what save() wrote opens as it was, and is a dictionary for the program too")
+def check_save(at, d, x):
+    d.save(f"{at}/saved.h5")
+    again = sagitta.Dictionary.open(f"{at}/saved.h5")
+    ok(again == d and "nonnegative codes" in repr(d) and f"of {K} x" in repr(d), f"{again}")
+    same(again.encode(x), f"{at}/fit", "codes of a saved one")
+    raised(sagitta.InputError, ["is there", "overwrite=True"], d.save, f"{at}/saved.h5")
+    raised(sagitta.InputError, ["does not end in .h5"], d.save, f"{at}/saved.npy")
+    bare = sagitta.Dictionary.from_arrays(d.atoms, top_s=3)
+    bare.save(f"{at}/saved.h5", overwrite=True)
+    ok(sagitta.Dictionary.open(f"{at}/saved.h5") == bare, "another one in its place")
+    ok(sorted(f for f in os.listdir(at) if "saved" in f) == ["saved.h5"], "nothing beside it")
+    raised(OSError, [], d.save, f"{at}/none/saved.h5")
+    raised(sagitta.Error, ["there is no"], sagitta.Dictionary.open, f"{at}/none.h5")
+    run = sagitta.encode(x, d, progress=None)
+    same(d.encode(x), run.path, "the program, by an object")
+
+
+@claim("export writes what the program writes")
+def check_export(at, d, x):
+    d.save(f"{at}/d.h5")
+    need(program("export", f"{at}/d.h5", "--to", "npy", "--output", f"{at}/npy"), "export")
+    said = sagitta.export(d, f"{at}/npy2", to="npy")
+    ok(all(np.array_equal(np.load(f"{at}/npy2/{name}"), np.load(f"{at}/npy/{name}"))
+           for name in ("atoms.npy", "mean.npy")) and len(said) > 2, f"{said}")
+    raised(sagitta.InputError, ["rows=", "force="], sagitta.export, d, f"{at}/sae", to="saelens")
+    raised(TypeError, ["stable?"], sagitta.export, d, f"{at}/sae", stabel=0.9)
+
+
 @claim("threads side by side, and a process that forked from one that computed")
 def check_processes(at, d, x):
     found = {}
@@ -270,6 +299,8 @@ with tempfile.TemporaryDirectory() as at:
     check_features(at, x)
     check_errors(at, d, x)
     check_value(at, d, x)
+    check_save(at, d, x)
+    check_export(at, d, x)
     check_processes(at, d, x)
     check_library(at)
 done_testing()

@@ -9,6 +9,7 @@ from .dictionary import CSR, Dictionary, Encoder
 from .errors import (DeadAtoms, DenseAtoms, Error, FewHeldOut, FewRows, InputError, MassiveRows,
                      Minibatch, NegativeVariance, NoMean, NotConverged, Scale, TopS, Transposed,
                      Warning)
+from .exports import export, to_saelens
 from .features import Features
 from .job import Interrupted
 from .results import Run, explained_variance
@@ -19,7 +20,8 @@ __all__ = ["CSR", "Comparison", "DeadAtoms", "DenseAtoms", "Dictionary", "Encode
            "Features", "FewHeldOut", "FewRows", "InputError", "Interrupted", "MassiveRows",
            "Minibatch", "NegativeVariance", "NoMean", "NotConverged", "Run", "Scale", "Survey",
            "TopS", "Transposed", "Trial", "Warning", "compare", "encode", "evaluate",
-           "explained_variance", "fit", "open", "refit", "selftest", "survey", "train"]
+           "explained_variance", "export", "fit", "open", "refit", "selftest", "survey",
+           "to_saelens", "train"]
 
 
 def open(path, check=False):  # as in h5py.File, tarfile.open and others; hides none that is needed

@@ -122,6 +122,14 @@ class Inputs(contextlib.ExitStack):
                 all_write(file, np.ascontiguousarray(part))
         return self._name(file, shown)
 
+    def dictionary(self, d, shown):
+        """The name of a file of a sagitta.Dictionary: HDF5 opens none without a name."""
+        folder = self.enter_context(tempfile.TemporaryDirectory(prefix="sagitta-"))
+        name = os.path.join(folder, "dictionary.h5")
+        d.write(name)
+        self.shown[name] = shown
+        return name
+
     def batches(self, batches):
         """The name of the rows of a generator or a loader, which are written to a file of spool=
         without a name first, since a fit reads rows several times."""

@@ -26,6 +26,7 @@ import tempfile
 import weakref
 
 from .arrays import Inputs, is_files, numpy_of
+from .dictionary import Dictionary
 from .job import Interrupted, Job
 from .program import option_of, words_of
 from .results import Error, Run
@@ -57,7 +58,8 @@ def train(X, *, atoms, top_s=32, holdout=0.1, seed=0, **keywords):
 
 
 def encode(X, dictionary=None, **keywords):
-    """Describe rows X by a dictionary: a Run, its folder, a file, or atoms (K, P) of length 1.
+    """Describe rows X by a dictionary: a Run, its folder, a file, a sagitta.Dictionary, or atoms
+    (K, P) of length 1.
 
     In its place encoder= names what train, detect or import made.  Other keywords:
     `sagitta encode --help`.  Returns a Run, whose .codes are N x K."""
@@ -114,7 +116,9 @@ def _words(command, inputs, options):
     words = []
     for keyword, value in options.items():
         option = option_of(command, keyword)
-        if option["input"] and value is not None and not is_files(value):
+        if isinstance(value, Dictionary):
+            value = [inputs.dictionary(value, keyword)]
+        elif option["input"] and value is not None and not is_files(value):
             value = [inputs.array(numpy_of(value), shown=keyword)]
         words += words_of(option, value)
     return words

@@ -49,10 +49,11 @@ def _file_of(d, folder, name):
     if is_path(d):
         return os.fspath(d)
     path = os.path.join(folder, name + ".h5")
+    if isinstance(d, Dictionary):
+        d.write(path)
+        return path
     with h5py.File(path, "w") as f:
-        f["atoms"] = d.atoms if isinstance(d, Dictionary) else numpy_of(d)
-        if isinstance(d, Dictionary) and d.nonnegative:
-            f.attrs["nonnegative"] = 1
+        f["atoms"] = numpy_of(d)
     return path
 
 

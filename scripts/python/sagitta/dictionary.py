@@ -6,8 +6,10 @@ What comes back has its leading dimensions, and is a tensor of PyTorch on the de
 one, else an array of NumPy.  The CPU computes: tensors of a GPU are copied to it and back.
 
 Codes have the bits of `sagitta encode`, for any number of rows at a time and of threads."""
+import contextlib
 import dataclasses
 import functools
+import os
 import typing
 
 import numpy as np
@@ -132,9 +134,37 @@ class Dictionary(Coder):
 
     @classmethod
     def open(cls, path):
-        """That of a run's folder or a dictionary.h5."""
-        from .results import Run
-        return Run(path).dictionary
+        """That of a run's folder, of a dictionary.h5, or of what save() wrote."""
+        from .results import Run, saved_dictionary
+        found = saved_dictionary(path)
+        return Run(path).dictionary if found is None else cls(*found)
+
+    def write(self, path):
+        """As HDF5, which `--dictionary` of every command reads; save() is more careful."""
+        import h5py
+        with h5py.File(path, "w") as f:
+            f["atoms"] = self.atoms
+            if self.mean is not None:
+                f["mean"] = self.mean
+            numbers = {"nonnegative": int(self.nonnegative), "rounds": self.rounds,
+                       "top_s": self.top_s, "median_norm": self.attributes.get("median_norm")}
+            f.attrs.update({name: value for name, value in numbers.items() if value})
+
+    def save(self, path, overwrite=False):
+        """Write a file that ends in .h5, for open() and for `--dictionary` of the program.  It has
+        the atoms, the mean, and how rows are described; what else a run left stays with the run."""
+        path = os.fspath(path)
+        if not path.endswith(".h5"):
+            raise InputError(f"'{path}' does not end in .h5: give a name that does")
+        if os.path.exists(path) and not overwrite:
+            raise InputError(f"'{path}' is there: give another name, or overwrite=True")
+        new = f"{path}.{os.getpid()}.tmp"
+        try:
+            self.write(new)
+            os.replace(new, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(new)
 
     @classmethod
     def from_arrays(cls, atoms, mean=None, *, nonnegative=False, top_s=None, rounds=None):
@@ -216,6 +246,17 @@ class Dictionary(Coder):
         """A sagitta.torch.Dictionary, with these options of it."""
         from .torch import Dictionary as Module
         return Module.of(self, **options)
+
+    def to_saelens(self, rows=None, **options):
+        """An SAE of SAELens; rows: by which it is judged.  See sagitta.to_saelens()."""
+        from .exports import to_saelens
+        return to_saelens(self, rows, **options)
+
+    def __repr__(self):
+        mean = "no mean" if self.mean is None else "a mean"
+        return (f"Dictionary of {' x '.join(map(str, self.atoms.shape))} atoms, {mean}, "
+                f"{'nonnegative' if self.nonnegative else 'signed'} codes, top_s={self.top_s}, "
+                f"rounds={self.rounds}")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

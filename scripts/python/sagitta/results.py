@@ -75,6 +75,19 @@ def array_of(f, name, check=False):
     return array
 
 
+def saved_dictionary(path):
+    """What Dictionary.save() wrote, or any HDF5 file with /atoms that is not Sagitta's, as the
+    arguments of a Dictionary; None: it is something else."""
+    if os.path.isdir(path) or not h5py.is_hdf5(path):
+        return None
+    with h5py.File(path, "r") as f:
+        if "format" in f.attrs or "atoms" not in f:
+            return None
+        said = attributes_of(f)
+        return (f["atoms"][...].astype(np.float32), f["mean"][...] if "mean" in f else None,
+                bool(said.get("nonnegative", 0)), said.get("rounds"), said.get("top_s"), said)
+
+
 class Run:
     """What a run left: codes, dictionary, metrics, history.  Made by sagitta.open()."""
 
@@ -176,6 +189,12 @@ class Run:
             return Dictionary(array_of(f, "atoms", self.check), mean,
                               bool(said.get("nonnegative", 0)), said.get("rounds"),
                               said.get("top_s"), said)
+
+    def to_saelens(self, rows=None, **options):
+        """An SAE of SAELens, with the encoder of the run where it has one; rows: by which it is
+        judged.  See sagitta.to_saelens()."""
+        from .exports import to_saelens
+        return to_saelens(self, rows, **options)
 
     @functools.cached_property
     def encoder(self):

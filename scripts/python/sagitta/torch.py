@@ -95,10 +95,11 @@ class Dictionary(torch.nn.Module):
 
     @classmethod
     def open(cls, run, top_s=None, rounds=None, codes="auto", **others):
-        """From a run's folder, a dictionary.h5 or what sagitta.open() gave; what is not given is as
+        """From a run's folder, a dictionary.h5, what sagitta.open() gave, or what Dictionary.save()
+        wrote; what is not given is as
         the dictionary was fitted, else as in `sagitta encode`."""
-        return cls.of((run if isinstance(run, Run) else Run(run)).dictionary, top_s, rounds, codes,
-                      **others)
+        d = run.dictionary if isinstance(run, Run) else own.Dictionary.open(run)
+        return cls.of(d, top_s, rounds, codes, **others)
 
     @classmethod
     def of(cls, d, top_s=None, rounds=None, codes="auto", **others):
