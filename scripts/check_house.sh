@@ -120,22 +120,19 @@ frames() # CEILING WHAT FILE:FUNCTION[@CALLED]...
   report "$what: each function calls the next" "$broken"
   at_most "$ceiling" $# "$what"
 }
-begin='cli/main.c:main cli/program.c:program_main cli/program.c:command_run'
+begin='cli/main.c:main cli/program.c:program_run'
 route='device/operations.c:device_route device/cuda/route.c:cuda_route@backend->route
-  device/cuda/memory.c:cuda_with_memory device/cuda/route.c:job_route_counted@work
-  device/cuda/route.c:job_route device/cuda/route.c:window_route device/cuda/route.c:launch_route
-  device/cuda/exact.c:cuda_launch_exact device/cuda/exact.c:tiles_route
+  device/cuda/route.c:windows_route device/cuda/exact.c:cuda_launch_exact
   device/cuda/load.c:cuda_launch'
 # shellcheck disable=SC2086
-frames 18 'frames from main to a launch of encode' $begin \
-  'cli/cmd_encode.c:encode_command@command->run' cli/encode_saves.c:encode_saves_run \
+frames 11 'frames from main to a launch of encode' $begin \
+  'cli/cmd_encode.c:encode_command@command->run' \
   encode/encode.c:encode_run encode/encode.c:blocks_run encode/steps.c:step_route $route
 # shellcheck disable=SC2086
-frames 26 'frames from main to a launch of fit' $begin 'cli/cmd_fit.c:fit_command@command->run' \
-  cli/fit_sweeps.c:fit_sweeps_run fit/fit.c:fit_run fit/sweep.c:fit_sweep_run \
-  fit/sweep_end.c:fit_sweep_close fit/sweep_end.c:rows_encode fit/sweep_end.c:rows_code \
-  refit/lots.c:lots_run 'fit/sweep_end.c:lot_run@l->run' refit/coder.c:coder_run \
-  refit/coder.c:share_run refit/coder.c:rows_run@coding refit/coder.c:round_route $route
+frames 15 'frames from main to a launch of fit' $begin 'cli/cmd_fit.c:fit_command@command->run' \
+  cli/fit_sweeps.c:fit_sweeps_run fit/fit.c:fit_run fit/sweep_end.c:fit_sweep_close \
+  fit/sweep_end.c:rows_encode refit/coder.c:coder_run refit/coder.c:rows_run \
+  refit/coder.c:round_route $route
 # Names that are not those of the field.
 words='turns?|places?|tells?|told|look|held|judges?|coder|lots?|pages?|walk|decks?|seal|intake'
 words="$words|former|forget|bring|revive|twins?|share|partners?|companions?|mend"

@@ -25,5 +25,7 @@ static const struct program_table program = {
 
 int main(int argc, char **argv)
 {
-  return program_main(&program, argc, argv);
+  struct run run;
+  int status = program_begin(&program, argc, argv, &run);
+  return status == PROGRAM_RUNS ? program_run(&run) : status;
 }

@@ -653,7 +653,11 @@ static int encode_command(struct run *run, const void *options, const char **arg
   }
   TRY(job_begin(&job->files.job));
   double begun = log_seconds();
-  TRY(encode_saves_run(&job->saves, &job->result));
+  encode_saves_begin(&job->saves);
+  for (int more = 1; more;) {
+    TRY(encode_run(&job->task, &run->comm, &job->result));
+    TRY(encode_saves_take(&job->saves, &job->result, &more));
+  }
   team_spare_set((int)job->task.threads); /* nothing computes any more */
   TRY(encode_files_join(&job->files, &job->result));
   TRY(cuts_confirm(run, job));

@@ -88,16 +88,18 @@ static int save(struct encode_saves *s, struct encode_result *r)
   return OK;
 }
 
-int encode_saves_run(struct encode_saves *s, struct encode_result *result)
+void encode_saves_begin(struct encode_saves *s)
 {
   struct job *job = &s->files->job;
   job->saves = job->save_seconds > 0;
   job_save_later(job);
-  for (;;) {
-    TRY(encode_run(s->task, &s->files->job.run->comm, result));
-    counts_join(s, result);
-    if (!job->is_save_asked) return OK;
-    job->is_save_asked = 0;
-    TRY(save(s, result));
-  }
+}
+
+int encode_saves_take(struct encode_saves *s, struct encode_result *result, int *more)
+{
+  struct job *job = &s->files->job;
+  counts_join(s, result);
+  *more = job->is_save_asked;
+  job->is_save_asked = 0;
+  return *more ? save(s, result) : OK;
 }

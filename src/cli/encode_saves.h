@@ -25,8 +25,11 @@ struct encode_saves {
   struct screen_counts filter;
 };
 
-/* Encode what is wanted of the rows, or until the job is asked to stop.  The result is that of the
- * rows since the last save, its phases and counts are of all.  Collective. */
-int encode_saves_run(struct encode_saves *s, struct encode_result *result);
+/* Before the first of what is encoded.  Not collective. */
+void encode_saves_begin(struct encode_saves *s);
+/* After encode_run(): is it ended for a save alone?  Then that is published, and *more: s->task is
+ * for what is left, and is run again.  In the end the result is that of the rows since the last
+ * save, its phases and counts are of all.  Collective. */
+int encode_saves_take(struct encode_saves *s, struct encode_result *result, int *more);
 
 #endif

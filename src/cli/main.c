@@ -31,10 +31,12 @@ static const struct program_table program = {
 
 int main(int argc, char **argv)
 {
+  struct run run;
   if (argc > 1 && strcmp(argv[1], "bench") == 0) {
     fputs("sagitta: 'bench' is a program of its own: 'sagitta-bench --help' lists its commands\n",
           stderr);
     return ERR_USAGE;
   }
-  return program_main(&program, argc, argv);
+  int status = program_begin(&program, argc, argv, &run);
+  return status == PROGRAM_RUNS ? program_run(&run) : status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The status of whatever went wrong comes to program_main(), which prints it. */
+ * The status of whatever went wrong comes to program_run(), which prints it. */
 #include "cli/program.h"
 
 #include <stdio.h>
@@ -223,7 +223,7 @@ static int usage_fail(const struct program_table *t, const char *word, const cha
   return ERR_USAGE;
 }
 
-static int command_run(struct run *run)
+int program_run(struct run *run)
 {
   void *options = calloc(1, run->command->options_bytes);
   const char **arguments = calloc((size_t)run->argc + 2, sizeof *arguments);
@@ -260,26 +260,27 @@ static int begin_fail(const char *title, int rank, int status)
   return status;
 }
 
-int program_main(const struct program_table *t, int argc, char **argv)
+int program_begin(const struct program_table *t, int argc, char **argv, struct run *run)
 {
-  struct program program = about_program;
-  struct run run = {.program = &program,
-                    .argc = argc - 1,
-                    .argv = argv + 1,
-                    .comm = {.size = 1, .local_size = 1}};
+  static struct program program;
   const char *word = argc > 1 ? argv[1] : "", *more = argc > 2 ? argv[2] : NULL;
+  program = about_program;
   program.name = name = t->name;
-  run.command = command_find(t, word);
-  signals_heed(&run);
+  *run = (struct run){.program = &program,
+                      .command = command_find(t, word),
+                      .argc = argc - 1,
+                      .argv = argv + 1,
+                      .comm = {.size = 1, .local_size = 1}};
+  signals_heed(run);
   time_t now = time(NULL);
-  strftime(run.started, sizeof run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+  strftime(run->started, sizeof run->started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
   log_setup(LOG_NORMAL, 0);
-  snprintf(run.title, sizeof run.title, "%s %.32s", t->name, word);
+  snprintf(run->title, sizeof run->title, "%s %.32s", t->name, word);
   int rank = launcher_rank(), status;
-  watchdog_name(run.title, rank);
+  watchdog_name(run->title, rank);
   status = process_begin(argc, argv);
-  if (!status && run.command) status = stack_raise();
-  if (status) return begin_fail(run.title, rank, status);
-  if (run.command) return command_run(&run);
-  return about_answer(t, word, more) ? told_end(&run) : usage_fail(t, word, more);
+  if (!status && run->command) status = stack_raise();
+  if (status) return begin_fail(run->title, rank, status);
+  if (run->command) return PROGRAM_RUNS;
+  return about_answer(t, word, more) ? told_end(run) : usage_fail(t, word, more);
 }

@@ -15,7 +15,11 @@ struct program_table {
   int count;
 };
 
-/* What main() does.  Returns the exit code. */
-int program_main(const struct program_table *table, int argc, char **argv);
+/* What main() does first: *run <- what the command line asks for.  Returns PROGRAM_RUNS where that
+ * is a command, which program_run() does; else the exit code. */
+enum { PROGRAM_RUNS = -1 };
+int program_begin(const struct program_table *table, int argc, char **argv, struct run *run);
+/* Do the command, and end MPI.  Returns the exit code. */
+int program_run(struct run *run);
 
 #endif

@@ -87,6 +87,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
     TRY(sink->stops(sink->self, &f->stopped));
     if (f->stopped) break;
     TRY(fit_sweep_run(f));
+    if (!f->stopped) TRY(fit_sweep_close(f));
     if (f->stopped) f->sweep--;
   }
   if (f->stopped) result->end = FIT_STOPPED;

@@ -75,19 +75,17 @@ void judge_close(struct judge *j)
   *j = (struct judge){0};
 }
 
-static int lot_run(void *self, idx first, idx n)
-{
-  struct judge *j = self;
-  return coder_run(j->coder, &j->coded, first, n, 0);
-}
-
 int judge_rows(struct judge *j, const struct stops *stops, real *explained, int *stopped)
 {
   *explained = nan_canonical();
   *stopped = 0;
   if (!j->rows || j->rows->n == 0) return OK;
-  const struct lots lots = {j->n, coder_lot(j->coder, 1), lot_run, j, stops};
-  TRY(lots_run(&lots, j->c, OK, j->first, stopped));
+  struct lots lots = {j->n, coder_lot(j->coder, 1), .key = j->first, .stops = stops};
+  int status = OK;
+  while (lots_next(&lots, j->c, &status))
+    status = coder_run(j->coder, &j->coded, lots.first, lots.count, 0);
+  TRY(status);
+  *stopped = lots.is_stopped;
   if (*stopped) return OK;
   TRY(comm_agree(j->c, coded_get(j->coder, &j->coded, CODED_QUALITY)));
   struct metrics m = {.n = j->rows->n, .p = j->rows->p};

@@ -36,7 +36,7 @@ int judge_advise(const struct judge *j);
 void judge_close(struct judge *j);
 
 /* *explained, on rank 0 <- the explained variance of the rows by the coder's dictionary, coded
- * without penalty; NaN where there are none, and where *stopped: as lots_run().  Collective, as
+ * without penalty; NaN where there are none, and where *stopped: as lots_next().  Collective, as
  * above. */
 int judge_rows(struct judge *j, const struct stops *stops, real *explained, int *stopped);
 

@@ -9,7 +9,8 @@
 
 struct fit;
 
-/* One sweep, to its end.  Collective. */
+/* One sweep, until atoms are rounded; fit_sweep_close() follows, unless it is stopped.
+ * Collective. */
 int fit_sweep_run(struct fit *f);
 /* An earlier run's sweeps: would the fit have ended before the last of them?  ERR_INPUT.  Not
  * collective; the same on every rank. */

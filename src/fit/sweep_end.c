@@ -28,12 +28,6 @@ int fit_residuals_make(struct fit *f)
   return refit_state_residuals(&f->state);
 }
 
-static int lot_run(void *self, idx first, idx n)
-{
-  struct fit *f = self;
-  return coder_run(&f->coder, &f->coded, first, n, f->task->rho);
-}
-
 /* Bring what became of this rank's rows to where it is needed. */
 static int codes_bring(struct fit *f)
 {
@@ -43,23 +37,22 @@ static int codes_bring(struct fit *f)
   return f->c->size > 1 ? coded_get(&f->coder, &f->coded, CODED_CODES) : OK;
 }
 
-/* Route and code the rows in memory, a lot at a time, unless that is stopped. */
-static int rows_code(struct fit *f)
-{
-  const struct lots lots = {f->state.n, coder_lot(&f->coder, 1), lot_run, f, &f->sink->coding};
-  TRY(comm_agree(f->c, coder_put(&f->coder, f->table)));
-  TRY(lots_run(&lots, f->c, OK, f->state.first, &f->stopped));
-  return f->stopped ? OK : comm_agree(f->c, codes_bring(f));
-}
-
 /* Route and code the rows in memory, and judge by them, and by the held-out rows; unless that is
  * stopped. */
 static int rows_encode(struct fit *f, struct fit_line *line)
 {
   struct refit_state *state = &f->state;
   struct metrics m = {.n = state->total, .p = state->p};
-  TRY(rows_code(f));
+  struct lots lots = {state->n, coder_lot(&f->coder, 1), .key = state->first,
+                      .stops = &f->sink->coding};
+  int status = OK;
+  TRY(comm_agree(f->c, coder_put(&f->coder, f->table)));
+  while (lots_next(&lots, f->c, &status))
+    status = coder_run(&f->coder, &f->coded, lots.first, lots.count, f->task->rho);
+  TRY(status);
+  f->stopped = lots.is_stopped;
   if (f->stopped) return OK;
+  TRY(comm_agree(f->c, codes_bring(f)));
   struct phase *index = &f->result->phases[FIT_INDEX];
   phase_begin(index);
   TRY(f->how == UPDATE_JOINT ? refit_state_count(state)

@@ -387,32 +387,42 @@ static int rows_tell(struct coder *w, const struct coded *rows, idx first, idx n
   return comm_allgather_end(w->share, &w->device, turn);
 }
 
-typedef int rows_coding(struct coder *w, struct coded *rows, idx first, idx n, real rho);
-
-/* This rank's share of the rows, or all. */
-static int share_run(struct coder *w, struct coded *rows, idx first, idx n, real rho, int routes)
+/* Of rows that ranks share out: *first and *count <- those of this rank. */
+static void own_rows_find(struct coder *w, idx *first, idx *count)
 {
-  rows_coding *coding = routes ? rows_run : rows_solve;
-  struct comm *c = w->share;
-  gidx begin, count, skipped;
-  if (!c) return coding(w, rows, first, n, rho);
+  const struct comm *c = w->share;
+  gidx begin, own;
+  if (!c) return;
   for (int r = 0; r < c->size; r++) {
-    comm_share(n, c->size, r, &skipped, &count);
-    w->counts[r] = (idx)count;
+    comm_share(*count, c->size, r, &begin, &own);
+    w->counts[r] = (idx)own;
   }
-  comm_share(n, c->size, c->rank, &begin, &count);
-  TRY(comm_agree(c, coding(w, rows, first + (idx)begin, (idx)count, rho)));
+  comm_share(*count, c->size, c->rank, &begin, &own);
+  *first += (idx)begin;
+  *count = (idx)own;
+}
+
+/* Then they go to all. */
+static int own_rows_join(struct coder *w, const struct coded *rows, idx first, idx n, int routes,
+                         int status)
+{
+  if (!w->share) return status;
+  TRY(comm_agree(w->share, status));
   return rows_tell(w, rows, first, n, routes);
 }
 
 int coder_run(struct coder *w, struct coded *rows, idx first, idx n, real rho)
 {
-  return share_run(w, rows, first, n, rho, 1);
+  idx begin = first, count = n;
+  own_rows_find(w, &begin, &count);
+  return own_rows_join(w, rows, first, n, 1, rows_run(w, rows, begin, count, rho));
 }
 
 int coder_solve(struct coder *w, struct coded *rows, idx first, idx n, real rho)
 {
-  return share_run(w, rows, first, n, rho, 0);
+  idx begin = first, count = n;
+  own_rows_find(w, &begin, &count);
+  return own_rows_join(w, rows, first, n, 0, rows_solve(w, rows, begin, count, rho));
 }
 
 double coder_seconds(const struct coder *w, gidx rows, int routes)

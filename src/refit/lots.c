@@ -8,24 +8,31 @@
 
 static const uint64_t MORE = (uint64_t)1 << 40; /* beside the bits of what asks */
 
-int lots_run(const struct lots *l, struct comm *c, int status, gidx key, int *stopped)
+/* *bits <- do all ranks go on (MORE alone), or what asks them to stop?  Collective. */
+static int others_ask(const struct lots *l, struct comm *c, int status, uint64_t *bits)
 {
-  uint64_t told = MORE;
-  idx done = 0;
-  *stopped = 0;
-  while (told & MORE) {
-    idx count = (idx)imin(l->n - done, l->each);
-    if (!status && count > 0) status = l->run(l->self, done, count);
+  *bits = (!status && l->first < l->n ? MORE : 0) | stops_asked(l->stops);
+  return comm_agree_flags(c, OK, 0, bits);
+}
+
+int lots_next(struct lots *l, struct comm *c, int *status)
+{
+  uint64_t bits = MORE;
+  do {
     /* What ranks that share lots have not agreed on ends the job: the others wait for this one. */
-    if (status && comm_is_alone(c) && !comm_failure_is_common(c))
-      return status_pass(status, __FILE__, __LINE__);
-    done += count;
-    told = (!status && done < l->n ? MORE : 0) | stops_asked(l->stops);
-    TRY(comm_agree_flags(c, OK, 0, &told));
-    if (!(told & MORE) || told == MORE) continue;
-    l->stops->stopped(l->stops->self, told & ~MORE);
-    *stopped = 1;
-    break;
-  }
-  return comm_agree_at(c, status, key);
+    if (*status && comm_is_alone(c) && !comm_failure_is_common(c)) return 0;
+    if (l->is_begun) {
+      l->first += l->count;
+      int asked = others_ask(l, c, *status, &bits);
+      if (asked) *status = asked;
+      if (asked) return 0;
+    }
+    l->is_begun = 1;
+    l->count = (idx)imin(l->n - l->first, l->each);
+  } while (bits == MORE && (*status || l->count <= 0));
+  if (bits == MORE) return 1;
+  l->is_stopped = (bits & MORE) != 0;
+  if (l->is_stopped) l->stops->stopped(l->stops->self, bits & ~MORE);
+  *status = comm_agree_at(c, *status, l->key);
+  return 0;
 }

@@ -9,17 +9,21 @@
 #include "base/stop.h"
 #include "comm/comm.h"
 
+/* A loop:
+ *     while (lots_next(&lots, c, &status)) status = work(lots.first, lots.count);
+ * The first four are set by the caller, pointers are borrowed. */
 struct lots {
   idx n, each; /* own rows, and those of a lot at most; ranks may have other numbers */
-  int (*run)(void *self, idx first, idx count); /* not collective */
-  void *self;                                   /* borrowed, as is the next */
-  const struct stops *stops;                    /* NULL: nothing asks */
+  gidx key;    /* of a failure here: of several the smallest wins (comm_agree_at()) */
+  const struct stops *stops; /* NULL: nothing asks */
+  idx first, count;          /* the rows that are next */
+  int is_begun;
+  int is_stopped; /* the job was asked to stop while some are left: what there is is of no use */
 };
 
-/* Do all lots of all ranks, unless the job is asked to stop while some are left: then *stopped, and
- * what there is of them is of no use.  status: of this rank alone, which does nothing where it has
- * failed.  Of several failures that with the smallest key is returned (comm_agree_at()).
- * Collective. */
-int lots_run(const struct lots *lots, struct comm *c, int status, gidx key, int *stopped);
+/* Is there a lot to do here?  Ranks meet behind each lot, and one without work returns when all are
+ * done, or are to stop.  *status: of this rank alone, which does nothing more where it has failed;
+ * in the end that of all.  Collective. */
+int lots_next(struct lots *lots, struct comm *c, int *status);
 
 #endif

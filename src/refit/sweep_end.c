@@ -81,9 +81,8 @@ static int state_code(struct sweep_end *w, idx first, idx n)
 }
 
 /* Route and code some own rows, or code them. */
-static int lot_run(void *self, idx first, idx n)
+static int lot_run(struct sweep_end *w, idx first, idx n)
 {
-  struct sweep_end *w = self;
   real rho = w->f->rho;
   if (!w->options->coder) return state_code(w, first, n);
   return w->options->reroute ? coder_run(w->coder, w->rows, first, n, rho)
@@ -216,9 +215,12 @@ static int state_round(struct sweep_end *w, int *stopped)
 {
   struct refit_state *f = w->f;
   idx each = coder_lot(w->coder, w->options->reroute);
-  const struct lots lots = {f->n, each, lot_run, w, &w->options->stops};
+  struct lots lots = {f->n, each, .key = f->first, .stops = &w->options->stops};
+  int status = OK;
   TRY(comm_agree(f->c, frames_put(w)));
-  TRY(lots_run(&lots, f->c, OK, f->first, stopped));
+  while (lots_next(&lots, f->c, &status)) status = lot_run(w, lots.first, lots.count);
+  TRY(status);
+  *stopped = lots.is_stopped;
   return *stopped ? OK : comm_agree(f->c, codes_take(w));
 }
 

@@ -71,10 +71,9 @@ struct own_states {
   idx rows; /* of codes at a time, written */
 };
 
-static int states_alloc(struct device *dev, void *argument)
+static int states_alloc(struct device *dev, struct own_states *own)
 {
   struct cuda_state *s = dev->state;
-  struct own_states *own = argument;
   gidx bytes = own->all.state_bytes, spare;
   if (own->rows * bytes <= s->work.states.bytes) return OK; /* to ask for the free memory is slow */
   TRY(cuda_bytes_available(dev, &spare));
@@ -87,7 +86,10 @@ static int states_bring(struct device *dev, const struct codes_job *job, struct 
 {
   const struct cuda_state *s = dev->state;
   int in_use = job->atoms->device && job->atoms->device == s->work.frames.at;
-  TRY(in_use ? states_alloc(dev, own) : cuda_with_memory(dev, 0, states_alloc, own));
+  int status;
+  do status = states_alloc(dev, own);
+  while (!in_use && cuda_replan(dev, 0, &status));
+  TRY(status);
   own->all.states = s->work.states.at;
   return OK;
 }

@@ -149,10 +149,9 @@ static int piece_add(struct cuda_state *s, struct cuda_piece piece)
 }
 
 /* The first window, as far as its pieces are there. */
-static int first_window_fill(struct device *dev, void *unused)
+static int first_window_fill(struct device *dev)
 {
   struct cuda_state *s = dev->state;
-  (void)unused;
   if (s->tile == 0) TRY(window_alloc(s, s->plan.tile));
   return s->window_first == 0 ? window_fill(dev) : OK;
 }
@@ -160,9 +159,12 @@ static int first_window_fill(struct device *dev, void *unused)
 int cuda_put_tile(struct device *dev, const float *atoms, idx count, idx first)
 {
   struct cuda_state *s = dev->state;
+  int status;
   TRY(piece_add(s, (struct cuda_piece){atoms, count, first, dev->atoms}));
   if (s->plan.window == 0) TRY(cuda_plan(dev));
-  return cuda_with_memory(dev, 0, first_window_fill, NULL);
+  do status = first_window_fill(dev);
+  while (cuda_replan(dev, 0, &status));
+  return status;
 }
 
 void cuda_forget(struct device *dev)

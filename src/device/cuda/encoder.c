@@ -224,9 +224,9 @@ static void window_take(struct encoder_launch *t)
 }
 
 /* The whole job from the start. */
-static int job_run(struct device *dev, void *argument)
+static int job_run(struct encoder_launch *t)
 {
-  struct encoder_launch *t = argument;
+  const struct device *dev = t->dev;
   struct encoder_job *job = t->job;
   idx slots, top = job->encoder->kind == ENCODER_TOPK ? job->encoder->top : 0;
   job->found->n = 0;
@@ -263,7 +263,10 @@ int cuda_encoder(struct device *dev, struct encoder_job *job)
   struct arena arena = {0};
   int status = arena_alloc(&arena, &t.start, (gidx)job->n + 1, sizeof *t.start);
   if (!status) status = arena_alloc(&arena, &t.lengths, job->n, sizeof *t.lengths);
-  if (!status) status = cuda_with_memory(dev, 0, job_run, &t);
+  if (!status) {
+    do status = job_run(&t);
+    while (cuda_replan(dev, 0, &status));
+  }
   if (!status && !t.no_memory) bad_find(&t);
   entries_free(&t.found);
   arena_free(&arena);

@@ -90,18 +90,6 @@ static int rows_pack(const struct route_launch *t, const struct route_args *a)
   return cuda_launch(t->dev, &launch);
 }
 
-static int tiles_route(const struct route_launch *t, struct route_args *a)
-{
-  const struct route_form *f = &t->form;
-  struct cuda_launch launch = {.name = KERNEL_ROUTE,
-                               .shape = t->shape,
-                               .grid = {(unsigned)a->blocks, 1, 1},
-                               .block = {(unsigned)route_threads(t->form.bulk), 1, 1},
-                               .shared = route_shared_bytes(f->atoms_thread, f->columns, f->stages),
-                               .arguments = a};
-  return cuda_launch(t->dev, &launch);
-}
-
 static int lists_merge_parts(const struct route_launch *t, struct route_args *a)
 {
   struct cuda_launch launch = {.name = KERNEL_MERGE,
@@ -116,10 +104,17 @@ int cuda_launch_exact(struct route_launch *t)
 {
   struct cuda_state *s = t->dev->state;
   struct route_args a = args_make(t);
+  const struct route_form *f = &t->form;
+  struct cuda_launch route = {.name = KERNEL_ROUTE,
+                              .shape = t->shape,
+                              .grid = {(unsigned)a.blocks, 1, 1},
+                              .block = {(unsigned)route_threads(f->bulk), 1, 1},
+                              .shared = route_shared_bytes(f->atoms_thread, f->columns, f->stages),
+                              .arguments = &a};
   TRY(work_alloc(s, t, &a));
   TRY(rows_pack(t, &a));
   if (t->job->scores_only) a.n = 0; /* as if all rows were padding */
-  TRY(tiles_route(t, &a));
+  TRY(cuda_launch(t->dev, &route));
   if (!t->job->scores_only) TRY(lists_merge_parts(t, &a));
   TRY_CU(cudaMemcpyAsync(&t->bad, a.bad, sizeof t->bad, cudaMemcpyDeviceToHost, s->stream));
   return cuda_finish(s);

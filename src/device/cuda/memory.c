@@ -127,16 +127,12 @@ static int plan_again(struct device *dev, gidx others)
   FAIL(ERR_MEMORY, "%s; %s", why, again);
 }
 
-int cuda_with_memory(struct device *dev, gidx others,
-                     int (*work)(struct device *dev, void *argument), void *argument)
+int cuda_replan(struct device *dev, gidx others, int *status)
 {
   const struct cuda_state *s = dev->state;
-  int status = work(dev, argument);
-  while (status == ERR_MEMORY && s->plan.window > 0) {
-    TRY(plan_again(dev, others));
-    status = work(dev, argument);
-  }
-  return status;
+  if (*status != ERR_MEMORY || s->plan.window == 0) return 0;
+  *status = plan_again(dev, others);
+  return !*status;
 }
 
 void cuda_screen_stop(struct cuda_state *s)
@@ -148,16 +144,13 @@ void cuda_screen_stop(struct cuda_state *s)
   if (s->plan.window) plan_drop_filter(&s->sizes, &s->plan);
 }
 
-static int wrap(struct device *dev, void *buffer)
-{
-  struct buffer *b = buffer;
-  return memory_alloc(dev->state, &b->device, b->bytes);
-}
-
 int cuda_buffer_wrap(struct device *dev, struct buffer *b)
 {
   struct cuda_state *s = dev->state;
-  TRY(cuda_with_memory(dev, b->bytes, wrap, b));
+  int status;
+  do status = memory_alloc(s, &b->device, b->bytes);
+  while (cuda_replan(dev, b->bytes, &status));
+  TRY(status);
   TRY_CU(cudaMemsetAsync(b->device, 0, (size_t)b->bytes, s->stream));
   return cuda_finish(s);
 }

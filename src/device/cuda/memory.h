@@ -11,14 +11,15 @@
 /* Make the plan from the memory that is free now; ERR_MEMORY where nothing fits. */
 int cuda_plan(struct device *dev);
 
-/* Run work(dev, argument), which may need what the plan counts on and `others` bytes beside.
+/* Work that may need what the plan counts on, and `others` bytes beside, is done in a loop:
+ *     do status = work(); while (cuda_replan(dev, others, &status));
  *
  * The plan cannot know that another process takes memory after it was made, or that a job wants
- * more buffers than were kept free for it.  So where an allocation fails, all that is planned is
- * freed, a plan is made from what is left, and the work is done anew: it must bring back what it
- * needs of the window.  This is the only place that tries again.  ERR_MEMORY where nothing fits. */
-int cuda_with_memory(struct device *dev, gidx others,
-                     int (*work)(struct device *dev, void *argument), void *argument);
+ * more buffers than were kept free for it.  So where an allocation failed, all that is planned is
+ * freed, a plan is made from what is left, and 1 is returned: the work is to be done anew, and must
+ * bring back what it needs of the window.  This is the only place that tries again.  Else 0;
+ * *status is that of the work, or ERR_MEMORY where nothing fits. */
+int cuda_replan(struct device *dev, gidx others, int *status);
 
 /* The certified filter is not used any more: its memory is free for others. */
 void cuda_screen_stop(struct cuda_state *s);

@@ -15,13 +15,6 @@
 #include "device/cuda/screen.h"
 #include "device/cuda/screen_window.h"
 
-static int launch_route(struct route_launch *t)
-{
-  const struct cuda_state *s = t->dev->state;
-  TRY(cuda_launch_exclude(t));
-  return s->screen.is_on && !t->job->scores_only ? cuda_launch_screen(t) : cuda_launch_exact(t);
-}
-
 /* Raise the job's worst score to the launch's, if that is of a lower row, or atom. */
 static void bad_note(struct route_job *job, const struct route_launch *t)
 {
@@ -39,20 +32,6 @@ static idx launch_rows(const struct route_launch *t)
   const struct exclusions *e = &t->job->excluded;
   struct plan_route r = {t->job->n, t->job->top_k, t->slots, e->count ? e->stride : 0};
   return plan_route_rows(&s->sizes, &s->plan, &r);
-}
-
-/* Route all rows of the job over the window; out[n][top_k] is on the device. */
-static int window_route(struct route_launch *t, struct candidate *out)
-{
-  struct route_job *job = t->job;
-  for (t->first = 0; t->first < job->n; t->first += t->n) {
-    idx rows = launch_rows(t); /* a filter that was left changes them */
-    t->n = job->n - t->first < rows ? job->n - t->first : rows;
-    t->out = out + (gidx)t->first * job->top_k;
-    TRY(launch_route(t));
-    bad_note(job, t);
-  }
-  return OK;
 }
 
 /* Merge each row's list of this window into what earlier windows gave, on the host. */
@@ -79,20 +58,36 @@ static int window_bring(struct route_launch *t)
   return s->screen.is_on ? cuda_screen_prepare(t->dev) : OK;
 }
 
-/* Window after window; both: two lists a row, on the host. */
+/* The next launch: as many rows as there is memory for, whose lists go to their place in out. */
+static void launch_set(struct route_launch *t, struct candidate *out)
+{
+  const struct route_job *job = t->job;
+  idx rows = launch_rows(t); /* a filter that was left changes them */
+  t->n = job->n - t->first < rows ? job->n - t->first : rows;
+  t->out = out + (gidx)t->first * job->top_k;
+}
+
+/* Window after window, each in launches.  both: two lists a row, on the host, to merge those of the
+ * windows in; NULL: there is one window, whose lists are made in place. */
 static int windows_route(struct route_launch *t, struct entry *both)
 {
   struct cuda_state *s = t->dev->state;
   struct route_job *job = t->job;
-  size_t bytes = (size_t)job->n * (size_t)job->top_k * sizeof *both;
-  TRY(cuda_reserve(s, &s->work.out, (gidx)bytes));
   idx number = 0;
   for (t->slot = 0; t->slot < t->dev->atoms; t->slot += t->slots, number++) {
     TRY(window_bring(t));
-    TRY(window_route(t, s->work.out.at));
-    TRY(window_merge(s, job, both, number));
+    for (t->first = 0; t->first < job->n; t->first += t->n) {
+      launch_set(t, both ? s->work.out.at : job->lists->device);
+      TRY(cuda_launch_exclude(t));
+      TRY(s->screen.is_on && !job->scores_only ? cuda_launch_screen(t) : cuda_launch_exact(t));
+      bad_note(job, t);
+    }
+    if (both) TRY(window_merge(s, job, both, number));
   }
-  TRY_CU(cudaMemcpyAsync(job->lists->device, both, bytes, cudaMemcpyHostToDevice, s->stream));
+  if (!both) return OK;
+  gidx bytes = (gidx)job->n * job->top_k * (gidx)sizeof *both;
+  TRY_CU(
+      cudaMemcpyAsync(job->lists->device, both, (size_t)bytes, cudaMemcpyHostToDevice, s->stream));
   return cuda_finish(s);
 }
 
@@ -135,34 +130,21 @@ static int rows_scale(struct route_launch *t)
   return frame_rows_launch(t->dev, &a);
 }
 
-/* The whole job from the start; with the whole share on the device lists are made in place. */
-static int job_route(struct device *dev, void *argument)
+/* The job from its start.  *both <- two lists a row, on the host; NULL: the whole share is on the
+ * device, and lists are made in place. */
+static int job_start(struct route_launch *t, struct entry **both)
 {
-  struct cuda_state *s = dev->state;
-  struct route_launch *t = argument;
+  struct cuda_state *s = t->dev->state;
   struct route_job *job = t->job;
-  t->slot = 0;
+  gidx entries = (gidx)job->n * job->top_k;
+  *both = NULL;
   job->bad = (struct bad_score){-1, -1};
   t->rows = job->rows->device;
   if (scales(t)) TRY(rows_scale(t));
-  if (s->plan.window >= dev->atoms) {
-    TRY(window_bring(t));
-    return window_route(t, job->lists->device);
-  }
-  struct entry *both = malloc(2 * (size_t)job->n * (size_t)job->top_k * sizeof *both);
-  CHECK(both, ERR_MEMORY, "cannot allocate lists of %d rows", job->n);
-  int status = windows_route(t, both);
-  free(both);
-  return status;
-}
-
-/* The same when it is tried again: all rows are counted anew. */
-static int job_route_counted(struct device *dev, void *argument)
-{
-  struct screen_counts before = dev->filter;
-  int status = job_route(dev, argument);
-  if (status == ERR_MEMORY) dev->filter = before;
-  return status;
+  if (s->plan.window >= t->dev->atoms) return OK;
+  *both = malloc(2 * (size_t)entries * sizeof **both);
+  CHECK(*both, ERR_MEMORY, "cannot allocate lists of %d rows", job->n);
+  return cuda_reserve(s, &s->work.out, entries * (gidx)sizeof **both);
 }
 
 /* No atoms: every entry is ENTRY_NONE. */
@@ -185,7 +167,16 @@ int cuda_route(struct device *dev, struct route_job *job)
   t.form = route_form_of(s->sizes.bulk, s->options.d, job->top_k);
   if (dev->atoms == 0) return lists_clear(dev, job);
   gidx scaled = scales(&t) ? (gidx)job->n * s->options.p * (gidx)sizeof(float) : 0;
-  return cuda_with_memory(dev, scaled, job_route_counted, &t);
+  struct screen_counts before = dev->filter;
+  struct entry *both;
+  int status;
+  do {
+    dev->filter = before; /* all rows are counted anew */
+    status = job_start(&t, &both);
+    if (!status) status = windows_route(&t, both);
+    free(both);
+  } while (cuda_replan(dev, scaled, &status));
+  return status;
 }
 
 int cuda_place(struct device *dev, const struct place_job *job)
