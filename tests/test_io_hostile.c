@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "io/classes.h"
-#include "io/inspect_tell.h"
+#include "io/inspect_json.h"
 #include "io/systems.h"
 #include "io/terminal.h"
 #include "io_files.h"
@@ -125,7 +125,7 @@ static int trial_judge(const struct subject *s, const char *path)
   struct json page = {.out = nowhere};
   int shown = file_inspect(path, nowhere);
   status_clear();
-  int listed = file_tell(path, &page);
+  int listed = file_json(path, &page);
   status_clear();
   if (file_verify(path, NULL) != OK) return status_message()[0] ? 1 : -1;
   status_clear();

@@ -203,7 +203,7 @@ static int ranks_largest(struct bench_systems *b, double *x)
 }
 
 /* A peer's rate, null where there is none. */
-static void peer_tell(struct json *j, const char *name, double theirs)
+static void peer_json(struct json *j, const char *name, double theirs)
 {
   json_real(j, name, theirs > 0 ? 1e-6 / theirs : nan_canonical());
 }
@@ -318,8 +318,8 @@ static int border_measure(const struct bench_arrow_options *o, idx k,
   if (j) {
     line_begin(j, k, &all, seconds);
     json_real(j, "memory_gbs", 1e-9 * all.bytes / floor);
-    peer_tell(j, "lapacke_mrows", lapack);
-    peer_tell(j, "petsc_mrows", other);
+    peer_json(j, "lapacke_mrows", lapack);
+    peer_json(j, "petsc_mrows", other);
     json_end(j);
   } else {
     printf("%6d %9lld %11.1f %9.2f %10.2f %9.1f%%", k, (long long)all.systems,
@@ -333,7 +333,7 @@ static int border_measure(const struct bench_arrow_options *o, idx k,
   return OK;
 }
 
-static void title_tell(const struct bench_arrow_options *o, struct json *j, int ranks)
+static void title_json(const struct bench_arrow_options *o, struct json *j, int ranks)
 {
   json_long(j, "ranks", ranks);
   json_long(j, "frame", o->frame);
@@ -366,7 +366,7 @@ int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *
   int gpu = strcmp(common->device, "cuda") == 0;
   TRY(device_check_fma());
   if (common->json)
-    title_tell(o, common->json, c->size);
+    title_json(o, common->json, c->size);
   else if (c->rank == 0)
     title_print(o, common, c->size);
   for (int i = 0; i < (o->border ? 1 : LENGTH(borders)); i++) {

@@ -82,8 +82,8 @@ static int turn_run(struct bench *b, int turn)
 }
 
 /* A line; of_peer: how many times the peer's rate, 0 where there is none; total: of our cases. */
-static void line_tell(const struct bench *b, int which, double seconds, double of_peer,
-                      double total, struct json *j)
+static void line_write(const struct bench *b, int which, double seconds, double of_peer,
+                       double total, struct json *j)
 {
   double n = b->o->schur;
   json_object(j, NULL);
@@ -95,8 +95,8 @@ static void line_tell(const struct bench *b, int which, double seconds, double o
   json_end(j);
 }
 
-static void table_tell(const struct bench *b, const double *seconds, const double *of_peer,
-                       double total, struct json *j)
+static void table_write(const struct bench *b, const double *seconds, const double *of_peer,
+                        double total, struct json *j)
 {
   json_long(j, "size", b->o->schur);
   json_long(j, "panel", b->o->panel);
@@ -104,7 +104,7 @@ static void table_tell(const struct bench *b, const double *seconds, const doubl
   json_array(j, "lines");
   for (int which = 0; which < CASES; which++)
     if (seconds[which] > 0)
-      line_tell(b, which, seconds[which], seconds[CASE_PEER] > 0 ? of_peer[which] : 0, total, j);
+      line_write(b, which, seconds[which], seconds[CASE_PEER] > 0 ? of_peer[which] : 0, total, j);
   json_end(j);
 }
 
@@ -121,7 +121,7 @@ static void table_print(struct bench *b)
     if (which != CASE_PEER) total += seconds[which];
   }
   if (b->common->json) {
-    table_tell(b, seconds, of_peer, total, b->common->json);
+    table_write(b, seconds, of_peer, total, b->common->json);
     return;
   }
   printf("S of %d x %d, panel=%d threads=%d variant=%s, medians of %d runs\n", b->o->schur,

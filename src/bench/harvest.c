@@ -224,8 +224,8 @@ static int turn_run(struct bench *b, int turn)
 }
 
 /* A line; parts of what fma and copies can do, the latter 0 where there are no copies. */
-static void line_tell(const struct bench *b, int which, double seconds, double of_peak,
-                      double of_copy)
+static void line_write(const struct bench *b, int which, double seconds, double of_peak,
+                       double of_copy)
 {
   struct json *j = b->common->json;
   if (j) {
@@ -245,7 +245,7 @@ static void line_tell(const struct bench *b, int which, double seconds, double o
   printf("\n");
 }
 
-static void head_tell(const struct bench *b)
+static void head_write(const struct bench *b)
 {
   const struct attention *a = &b->attention;
   struct json *j = b->common->json;
@@ -273,11 +273,11 @@ static void head_tell(const struct bench *b)
   json_array(j, "lines");
 }
 
-static void table_tell(struct bench *b)
+static void table_write(struct bench *b)
 {
   int repeats = b->common->repeats;
   double ratio[MAX_REPEATS];
-  head_tell(b);
+  head_write(b);
   for (int which = 0; which < CASES; which++) {
     double of[2];
     if (b->seconds[which][0] <= 0) continue;
@@ -286,7 +286,7 @@ static void table_tell(struct bench *b)
         ratio[r] = b->seconds[i ? CASE_COPY : CASE_PEAK][r] / b->seconds[which][r];
       of[i] = median(ratio, repeats);
     }
-    line_tell(b, which, median(b->seconds[which], repeats), of[0], of[1]);
+    line_write(b, which, median(b->seconds[which], repeats), of[0], of[1]);
   }
   if (b->common->json) json_end(b->common->json);
 }
@@ -332,7 +332,7 @@ int bench_harvest(const struct bench_harvest_options *o, const struct bench_comm
   if (is_gpu(&b)) TRY(turn_run(&b, 0));
   b.together = together_of(b.seconds[CASE_PLAIN][0]);
   for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
-  table_tell(&b);
+  table_write(&b);
   attend_close(&b.plain);
   attend_close(&b.paged);
   struct buffer *const all[] = {&b.q, &b.k, &b.v, &b.rows, &b.lse};

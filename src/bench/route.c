@@ -277,7 +277,7 @@ static void filter_print(const struct problem *q, int runs)
 }
 
 /* What the filter did in all runs, beside the line. */
-static void filter_tell(const struct problem *q, int runs, struct json *j)
+static void filter_json(const struct problem *q, int runs, struct json *j)
 {
   const struct screen_counts *c = &q->filtered.filter;
   gidx rows = 0;
@@ -293,7 +293,7 @@ static void filter_tell(const struct problem *q, int runs, struct json *j)
   json_end(j);
 }
 
-static void line_tell(const struct bench *b, enum bench_case which, double seconds, double of_peak)
+static void line_write(const struct bench *b, enum bench_case which, double seconds, double of_peak)
 {
   struct json *j = b->common->json;
   json_object(j, NULL);
@@ -302,7 +302,7 @@ static void line_tell(const struct bench *b, enum bench_case which, double secon
   json_real(j, "gmacs", 1e-9 * b->work[which] / seconds);
   json_real(j, "of_peak", of_peak);
   if (which >= CASE_SCREEN)
-    filter_tell(&b->problems[CASE_RANDOM + which - CASE_SCREEN], b->common->repeats, j);
+    filter_json(&b->problems[CASE_RANDOM + which - CASE_SCREEN], b->common->repeats, j);
   json_end(j);
 }
 
@@ -317,7 +317,7 @@ static void line_print(const struct bench *b, enum bench_case which, double seco
   printf("\n");
 }
 
-static void head_tell(const struct bench *b, struct json *j)
+static void head_write(const struct bench *b, struct json *j)
 {
   json_long(j, "rows", b->o->n_rows);
   json_long(j, "atoms", b->o->atoms);
@@ -341,7 +341,7 @@ static void table_print(struct bench *b)
   double ratio[MAX_REPEATS], route = 0;
   struct json *j = b->common->json;
   if (j)
-    head_tell(b, j);
+    head_write(b, j);
   else
     head_print(b);
   for (int which = 0; which < CASES; which++) {
@@ -354,7 +354,7 @@ static void table_print(struct bench *b)
     double seconds = median(ratio, repeats);
     if (which == CASE_RANDOM) route = seconds;
     if (j)
-      line_tell(b, which, seconds, of_peak);
+      line_write(b, which, seconds, of_peak);
     else
       line_print(b, which, seconds, of_peak, route);
   }

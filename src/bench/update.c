@@ -125,7 +125,7 @@ static void line_print(const struct bench_common *common, const char *name, doub
   printf("%-10s %10.3f %10.1f\n", name, 1e3 * middle, 1e-9 * work / middle);
 }
 
-static void head_tell(const struct bench *b, struct json *j)
+static void head_write(const struct bench *b, struct json *j)
 {
   json_long(j, "rows", b->o->n_rows);
   json_long(j, "columns", b->o->columns);
@@ -153,7 +153,7 @@ static void table_print(struct bench *b)
   struct json *j = b->common->json;
   double k = o->atoms, s = o->top_s, p = o->columns;
   if (j)
-    head_tell(b, j);
+    head_write(b, j);
   else
     head_print(b);
   line_print(b->common, "sums", b->add, o->n_rows * s * (s + p));

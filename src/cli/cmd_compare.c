@@ -171,7 +171,7 @@ static void report_print(const struct job *j)
   for (int i = 0; i < 2; i++) lonely_print(&r->of[i], "AB"[i], above);
 }
 
-static void side_tell(const struct job *j, int i, struct json *out)
+static void side_json(const struct job *j, int i, struct json *out)
 {
   const struct partners *p = &j->result.of[i];
   json_object(out, i ? "second" : "first");
@@ -204,7 +204,7 @@ static void pairs_json(const struct pairs *p, struct json *out)
   json_end(out);
 }
 
-static int report_tell(const struct run *run, const struct job *j)
+static int report_json(const struct run *run, const struct job *j)
 {
   struct json out;
   TRY(facts_begin(run, &out));
@@ -212,7 +212,7 @@ static int report_tell(const struct run *run, const struct job *j)
   json_flag(&out, "nonnegative", j->task.nonnegative);
   json_real(&out, "above", j->task.above);
   json_long(&out, "mutual", j->result.mutual);
-  for (int i = 0; i < 2; i++) side_tell(j, i, &out);
+  for (int i = 0; i < 2; i++) side_json(j, i, &out);
   if (j->pairs.k) pairs_json(&j->pairs, &out);
   return facts_end(&out);
 }
@@ -278,7 +278,7 @@ static int job_run(struct job *j, struct run *run, struct compare_options *o,
     log_info("wrote   %s", j->place.shown);
   }
   if (c->rank == 0 && !facts_wanted(run)) report_print(j);
-  TRY(comm_agree(c, c->rank == 0 && facts_wanted(run) ? report_tell(run, j) : OK));
+  TRY(comm_agree(c, c->rank == 0 && facts_wanted(run) ? report_json(run, j) : OK));
   return OK;
 }
 

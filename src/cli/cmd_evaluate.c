@@ -204,7 +204,7 @@ static void metrics_print(const struct evaluate *e)
   }
 }
 
-static int metrics_tell(const struct run *run, const struct evaluate *e)
+static int evaluation_json(const struct run *run, const struct evaluate *e)
 {
   struct json j;
   TRY(facts_begin(run, &j));
@@ -267,7 +267,7 @@ static int evaluate_command(struct run *run, const void *options, const char **a
   TRY(inputs_confirm(&run->comm));
   if (!facts_wanted(run)) metrics_print(e);
   if (!facts_wanted(run)) features_print(&e->features, e->measures, e->count);
-  if (facts_wanted(run)) TRY(metrics_tell(run, e));
+  if (facts_wanted(run)) TRY(evaluation_json(run, e));
   for (int i = 0; i < e->count; i++) supports_input_close(&e->codes[i]);
   features_close(&e->features);
   dictionary_input_close(&e->dictionary);

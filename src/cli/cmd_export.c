@@ -312,7 +312,7 @@ static int model_judge(struct run *run, struct export_job *job, const struct exp
   return OK;
 }
 
-static void judged_tell(const struct export_job *job, struct json *own)
+static void evaluated_json(const struct export_job *job, struct json *own)
 {
   json_object(own, "judged");
   json_long(own, "rows", job->rows.source.n);
@@ -338,7 +338,7 @@ static int entries_json(const struct export_job *job, const char *to, const char
   json_flag(own, "as_imported", e->as_it_was);
   json_long(own, "rounded", e->rounded);
   stable_atoms_json(&job->stable, own);
-  if (job->is_judged) judged_tell(job, own);
+  if (job->is_judged) evaluated_json(job, own);
   return OK;
 }
 

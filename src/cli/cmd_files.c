@@ -17,7 +17,7 @@
 #include "io/inputs.h"
 #include "io/inspect.h"
 #include "io/inspect_atom.h"
-#include "io/inspect_tell.h"
+#include "io/inspect_json.h"
 #include "io/verify.h"
 
 static const struct option_table tables[] = {{"General", general_rows, GENERAL_ROWS, 0}};
@@ -195,7 +195,7 @@ static int files_visit(const char *name, const struct visit *v)
 }
 
 /* The same for programs, as the list `files`. */
-static int files_tell(const struct run *run, const char *name, struct visit v)
+static int files_json(const struct run *run, const char *name, struct visit v)
 {
   struct json j;
   TRY(facts_begin(run, &j));
@@ -250,11 +250,11 @@ static int inspect_command(struct run *run, const void *options, const char **ar
 {
   const struct inspect_options *o = options;
   if (o->atom) return atom_show(run, o, arguments[0]);
-  const struct visit v = {.print = file_inspect, .tell = file_tell, .out = stdout};
+  const struct visit v = {.print = file_inspect, .tell = file_json, .out = stdout};
   CHECK(!o->rows && !o->vocabulary && !o->attribution && !o->capture, ERR_USAGE,
         "'--rows', '--vocabulary', '--attribution' and '--capture' are about an atom: name it by "
         "'--atom'");
-  return facts_wanted(run) ? files_tell(run, arguments[0], v) : files_visit(arguments[0], &v);
+  return facts_wanted(run) ? files_json(run, arguments[0], v) : files_visit(arguments[0], &v);
 }
 
 /* Add what was found about a file, with the lines of its page as `checks`. */
@@ -271,7 +271,7 @@ static int check_json(const char *path, char *lines, int status, struct json *j)
   return status;
 }
 
-static int verify_tell(const char *path, struct json *j)
+static int verify_json(const char *path, struct json *j)
 {
   static const char what[] = "the lines about a file";
   char *lines;
@@ -289,8 +289,8 @@ static int verify_command(struct run *run, const void *options, const char **arg
   const struct verify_options *all = options;
   const struct general_options *o = &all->general;
   const struct visit v = {
-      .print = file_verify, .tell = verify_tell, .answers = 1, .out = o->quiet ? NULL : stdout};
-  TRY(o->json ? files_tell(run, arguments[0], v) : files_visit(arguments[0], &v));
+      .print = file_verify, .tell = verify_json, .answers = 1, .out = o->quiet ? NULL : stdout};
+  TRY(o->json ? files_json(run, arguments[0], v) : files_visit(arguments[0], &v));
   if (!all->rows) return OK;
   const struct verify_supports given = {.folder = arguments[0],
                                         .rows = all->rows,

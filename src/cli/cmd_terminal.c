@@ -234,7 +234,7 @@ static void findings_report(const struct terminal_result *r)
              r->duplicate[0].cosine);
 }
 
-static void spectrum_tell(const struct spectrum *s, struct json *own)
+static void spectrum_json(const struct spectrum *s, struct json *own)
 {
   json_array(own, "inertia"); /* positive, negative, zero */
   for (int i = 0; i < 3 && s->has_inertia; i++) json_long(own, NULL, s->inertia[i]);
@@ -261,7 +261,7 @@ static int entries_json(const struct terminal_task *t, const struct terminal_res
   if (is_estimate) json_real(own, "standard_error", r->slq.error);
   json_real(own, "phi", r->phi);
   json_text(own, "artifact_sha256", r->artifact.sha256);
-  spectrum_tell(&r->spectrum, own);
+  spectrum_json(&r->spectrum, own);
   json_long(own, "bad_pivot", r->bad_pivot);
   json_long(own, "near_duplicates", r->duplicates);
   json_hash(own, "fingerprint", r->fingerprint);

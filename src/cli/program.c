@@ -58,7 +58,7 @@ static void list_print(const struct program_table *t, const char *name)
 }
 
 /* The end of a program that only told something on stdout. */
-static int told_end(struct run *run)
+static int answer_end(struct run *run)
 {
   int status = stdout_flush(&run->unread);
   if (status) fprintf(stderr, "%s: %s\n", run->program->name, status_message());
@@ -282,5 +282,5 @@ int program_begin(const struct program_table *t, int argc, char **argv, struct r
   if (!status && run->command) status = stack_raise();
   if (status) return begin_fail(run->title, rank, status);
   if (run->command) return PROGRAM_RUNS;
-  return about_answer(t, word, more) ? told_end(run) : usage_fail(t, word, more);
+  return about_answer(t, word, more) ? answer_end(run) : usage_fail(t, word, more);
 }

@@ -74,7 +74,7 @@ static void table_log(const struct rank_device *all, int count)
 
 /* Log what every rank computes with, if one has a GPU; *has_gpus <- that; *can_join <- every rank
  * has one of its own. */
-static int devices_tell(struct comm *c, const struct device *dev, int *has_gpus, int *can_join)
+static int devices_log(struct comm *c, const struct device *dev, int *has_gpus, int *can_join)
 {
   struct rank_device mine = {.number = dev->gpu.number};
   struct rank_device *all = calloc((size_t)c->size, sizeof *all);
@@ -100,13 +100,13 @@ static int devices_tell(struct comm *c, const struct device *dev, int *has_gpus,
 int comm_devices_report(struct comm *c, const struct device *dev)
 {
   int has_gpus, can_join;
-  return devices_tell(c, dev, &has_gpus, &can_join);
+  return devices_log(c, dev, &has_gpus, &can_join);
 }
 
 int comm_devices_open(struct comm *c, struct comm *group, struct device *dev, gidx message)
 {
   int has_gpus, can_join;
-  TRY(devices_tell(c, dev, &has_gpus, &can_join));
+  TRY(devices_log(c, dev, &has_gpus, &can_join));
   if (group->size == 1 || !has_gpus) return OK; /* groups are of one size */
   int status = can_join ? gpus_open(group, dev, message) : ERR_DEVICE;
   if (status == ERR_DEVICE) {

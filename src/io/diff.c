@@ -28,7 +28,7 @@ struct diff {
   } while (0)
 
 /* Begin what programs are told of it: in which files, what differs, and where. */
-static void tell_begin(const struct diff *d, const char *what, const char *object)
+static void difference_begin(const struct diff *d, const char *what, const char *object)
 {
   json_object(d->json, "difference");
   json_array(d->json, "files");
@@ -40,11 +40,11 @@ static void tell_begin(const struct diff *d, const char *what, const char *objec
 }
 
 /* The same for what is a text in both files. */
-static void texts_tell(const struct diff *d, const char *what, const char *object, const char *a,
+static void texts_json(const struct diff *d, const char *what, const char *object, const char *a,
                        const char *b)
 {
   if (!d->json) return;
-  tell_begin(d, what, object);
+  difference_begin(d, what, object);
   json_text(d->json, "first", a);
   json_text(d->json, "second", b);
   json_end(d->json);
@@ -73,18 +73,18 @@ static void index_print(const struct h5_values *v, gidx i, char *out, int capaci
   snprintf(out, (size_t)capacity, v->rank ? " [%s]" : "%s", text);
 }
 
-static int item_tell(const struct diff *d, const struct h5_values *a, const struct h5_values *b,
+static int item_json(const struct diff *d, const struct h5_values *a, const struct h5_values *b,
                      gidx i)
 {
   gidx index[LENGTH(a->shape)];
   if (!d->json) return OK;
-  tell_begin(d, "value", a->name);
+  difference_begin(d, "value", a->name);
   json_array(d->json, "index");
   index_of(a, a->first + i, index);
   for (int k = 0; k < a->rank; k++) json_long(d->json, NULL, index[k]);
   json_end(d->json);
-  TRY(h5_values_tell(a, i, "first", d->json));
-  TRY(h5_values_tell(b, i, "second", d->json));
+  TRY(h5_values_json(a, i, "first", d->json));
+  TRY(h5_values_json(b, i, "second", d->json));
   json_end(d->json);
   return OK;
 }
@@ -98,7 +98,7 @@ static int item_differs(struct diff *d, const struct h5_values *a, const struct 
   TRY(h5_values_print(b, i, in_b, sizeof in_b));
   DIFFER(d, "'%s'%s is %s in '%s' and %s in '%s'\n", a->name, index, in_a, d->a->path, in_b,
          d->b->path);
-  return item_tell(d, a, b, i);
+  return item_json(d, a, b, i);
 }
 
 static int blocks_compare(struct diff *d, struct h5_values *a, struct h5_values *b)
@@ -126,7 +126,7 @@ static int values_compare(struct diff *d, struct h5_values *a, struct h5_values 
     h5_values_type(b, in_b, sizeof in_b);
     DIFFER(d, "'%s' is of type %s in '%s' and %s in '%s'\n", a->name, in_a, d->a->path, in_b,
            d->b->path);
-    texts_tell(d, "type", a->name, in_a, in_b);
+    texts_json(d, "type", a->name, in_a, in_b);
     return OK;
   }
   int same = a->rank == b->rank && a->total == b->total;
@@ -135,7 +135,7 @@ static int values_compare(struct diff *d, struct h5_values *a, struct h5_values 
     h5_values_shape(b, in_b, sizeof in_b);
     DIFFER(d, "'%s' has shape %s in '%s' and %s in '%s'\n", a->name, in_a, d->a->path, in_b,
            d->b->path);
-    texts_tell(d, "shape", a->name, in_a, in_b);
+    texts_json(d, "shape", a->name, in_a, in_b);
     return OK;
   }
   return blocks_compare(d, a, b);
@@ -159,7 +159,7 @@ static void only_differs(struct diff *d, const char *object, const char *name, i
   snprintf(path, sizeof path, "%s%s%s", object ? object : "", object ? " @" : "", name);
   DIFFER(d, "'%s' is only in '%s'\n", path, in_first ? d->a->path : d->b->path);
   if (!d->json) return;
-  tell_begin(d, "only", path);
+  difference_begin(d, "only", path);
   json_text(d->json, "in", in_first ? d->a->path : d->b->path);
   json_end(d->json);
 }
@@ -222,11 +222,11 @@ static int object_visit(struct diff *d, const char *none, const struct h5_entry 
   const char *to_a = a->target ? a->target : "", *to_b = b->target ? b->target : "";
   if (a->kind != b->kind) {
     DIFFER(d, "'%s' is of another kind in '%s'\n", a->path, d->b->path);
-    texts_tell(d, "kind", a->path, kind_names[a->kind], kind_names[b->kind]);
+    texts_json(d, "kind", a->path, kind_names[a->kind], kind_names[b->kind]);
   } else if (strcmp(to_a, to_b) != 0) {
     DIFFER(d, "'%s' links to '%s' in '%s' and to '%s' in '%s'\n", a->path, to_a, d->a->path, to_b,
            d->b->path);
-    texts_tell(d, "link", a->path, to_a, to_b);
+    texts_json(d, "link", a->path, to_a, to_b);
   }
   if (d->differs || a->kind > ENTRY_TYPE) return OK;
   TRY(attributes_compare(d, a->path));

@@ -142,7 +142,7 @@ static int no_capture(const struct input_array *s, const struct input_standard *
 }
 
 /* text[capacity] <- the type as it is stored, in the words of the page about the file. */
-static void type_tell(const struct input_array *s, char *text, int capacity)
+static void type_text(const struct input_array *s, char *text, int capacity)
 {
   struct h5_values v;
   int status = h5_values_open(&s->h5, s->object, NULL, &v);
@@ -174,7 +174,7 @@ static int h5_input_open(struct input_array *s, const struct input_standard *sta
       s->type == TYPE_F32 || s->type == TYPE_F64 || s->type == TYPE_F16 || s->type == TYPE_BF16;
   if (is_float) return OK;
   char type[64];
-  type_tell(s, type, sizeof type);
+  type_text(s, type, sizeof type);
   FAIL(ERR_INPUT,
        "'%s' holds values of type %s: save it as float16, bfloat16, float32 or float64 (bfloat16 "
        "as uint16 wants the attribute dtype = \"bfloat16\")",

@@ -291,30 +291,30 @@ static int words_json(struct atom_page *w, gidx row, struct json *j)
   return status;
 }
 
-static int row_tell(struct atom_page *w, gidx row, struct json *j)
+static int row_json(struct atom_page *w, gidx row, struct json *j)
 {
   struct source_list list;
   if (has_words(w)) TRY(words_json(w, row, j));
   if (!sources_there(&w->sources)) return OK;
   TRY(list_find(w, row, &list));
-  return sources_tell(&w->sources, &list, j);
+  return sources_json(&w->sources, &list, j);
 }
 
-static int rows_tell(struct atom_page *w, struct json *j)
+static int rows_json(struct atom_page *w, struct json *j)
 {
   json_array(j, "strongest");
   for (idx i = 0; i < w->top.r && w->top.row[i] >= 0; i++) {
     json_object(j, NULL);
     json_long(j, "row", w->top.row[i]);
     json_real(j, "code", w->top.code[i]);
-    TRY(row_tell(w, w->top.row[i], j));
+    TRY(row_json(w, w->top.row[i], j));
     json_end(j);
   }
   json_end(j);
   return OK;
 }
 
-static int page_tell(struct atom_page *w, struct json *j)
+static int entries_json(struct atom_page *w, struct json *j)
 {
   json_text(j, "dictionary", w->dictionary.source.name);
   json_long(j, "atoms", w->dictionary.source.k);
@@ -336,7 +336,7 @@ static int page_tell(struct atom_page *w, struct json *j)
     json_end(j);
   }
   json_end(j);
-  return rows_tell(w, j);
+  return rows_json(w, j);
 }
 
 /* A folder that lacks one of the files is that of another command. */
@@ -405,7 +405,7 @@ static int page_make(struct atom_page *w, FILE *out, struct json *json)
                                 w->dictionary.source.name, hash));
   TRY(supports_walk(w));
   if (w->n_codes) qsort(w->codes, (size_t)w->n_codes, sizeof *w->codes, code_order);
-  return json ? page_tell(w, json) : page_print(w, out);
+  return json ? entries_json(w, json) : page_print(w, out);
 }
 
 int atom_inspect(const struct atom_request *request, FILE *out, struct json *json)

@@ -58,7 +58,7 @@ static void row_print(const char *name, const char *text, FILE *out)
 }
 
 /* What a shape is to --rows and --dictionary. */
-static void meaning_tell(int rank, const gidx *n, char *text, size_t capacity)
+static void meaning_text(int rank, const gidx *n, char *text, size_t capacity)
 {
   snprintf(text, capacity,
            "neither rows nor a dictionary: rows are a matrix, a row per activation vector");
@@ -88,7 +88,7 @@ static void survey_print(const struct survey *s, FILE *out)
   row_print("row 0", text, out);
 }
 
-static void shape_tell(int rank, const gidx *n, char *text, size_t capacity)
+static void shape_text(int rank, const gidx *n, char *text, size_t capacity)
 {
   size_t used = 0;
   snprintf(text, capacity, "%d dimensions", rank);
@@ -115,10 +115,10 @@ static int page_print(const struct flat_file *f, FILE *out)
   int is_surveyed;
   size_print((double)f->input->facts.size, size, sizeof size);
   text_print(out, "%s: NumPy file, %s\n\n", f->path, size);
-  shape_tell(f->rank, f->shape, text, sizeof text);
+  shape_text(f->rank, f->shape, text, sizeof text);
   row_print("shape", text, out);
   row_print("type", type_name(f->type), out);
-  meaning_tell(f->rank, f->shape, text, sizeof text);
+  meaning_text(f->rank, f->shape, text, sizeof text);
   row_print("meaning", text, out);
   TRY(array_survey(f, &s, &is_surveyed));
   if (is_surveyed) survey_print(&s, out);
@@ -126,7 +126,7 @@ static int page_print(const struct flat_file *f, FILE *out)
 }
 
 /* The shape of an array, null where it is not known, and what it is to a job. */
-static void array_tell(int rank, const gidx *n, struct json *j)
+static void array_json(int rank, const gidx *n, struct json *j)
 {
   char text[256];
   if (rank > 3)
@@ -137,18 +137,18 @@ static void array_tell(int rank, const gidx *n, struct json *j)
     json_end(j);
   }
   json_long(j, "dimensions", rank);
-  meaning_tell(rank, n, text, sizeof text);
+  meaning_text(rank, n, text, sizeof text);
   json_text(j, "meaning", text);
 }
 
-static void head_tell(const struct flat_file *f, const char *type, struct json *j)
+static void head_json(const struct flat_file *f, const char *type, struct json *j)
 {
   json_text(j, "file", f->path);
   json_text(j, "type", type);
   json_long(j, "bytes", f->input->facts.size);
 }
 
-static void survey_tell(const struct survey *s, struct json *j)
+static void survey_json(const struct survey *s, struct json *j)
 {
   json_long(j, "not_finite", s->bad);
   json_array(j, "first_not_finite");
@@ -162,23 +162,23 @@ static void survey_tell(const struct survey *s, struct json *j)
   json_end(j);
 }
 
-static int page_tell(const struct flat_file *f, struct json *j)
+static int entries_json(const struct flat_file *f, struct json *j)
 {
   struct survey s;
   int is_surveyed;
-  head_tell(f, "npy", j);
+  head_json(f, "npy", j);
   json_text(j, "values", type_name(f->type));
-  array_tell(f->rank, f->shape, j);
+  array_json(f->rank, f->shape, j);
   TRY(array_survey(f, &s, &is_surveyed));
-  if (is_surveyed) survey_tell(&s, j);
+  if (is_surveyed) survey_json(&s, j);
   return OK;
 }
 
-int npy_tell(const char *path, struct json *j)
+int npy_json(const char *path, struct json *j)
 {
   struct flat_file f;
   int status = npy_open(&f, path);
-  if (!status) status = page_tell(&f, j);
+  if (!status) status = entries_json(&f, j);
   int ended = flat_close(&f);
   return status ? status : ended;
 }
@@ -198,8 +198,8 @@ static void tensor_print(const struct tensor *t, FILE *out)
 {
   enum h5_type type;
   char shape[128], meaning[256];
-  shape_tell(t->rank, t->shape, shape, sizeof shape);
-  meaning_tell(t->rank, t->shape, meaning, sizeof meaning);
+  shape_text(t->rank, t->shape, shape, sizeof shape);
+  meaning_text(t->rank, t->shape, meaning, sizeof meaning);
   text_print(out, "  %-*s %-18s %-10s %s\n", NAME_WIDTH, t->name, shape, t->dtype,
              tensor_type(t, &type) ? meaning : "a type that is not read");
 }
@@ -223,19 +223,19 @@ int tensors_inspect(const char *path, FILE *out)
   return status;
 }
 
-int tensors_tell(const char *path, struct json *j)
+int tensors_json(const char *path, struct json *j)
 {
   struct flat_file f;
   struct tensor_table t;
   enum h5_type type;
   int status = tensors_open(&f, &t, path);
-  if (!status) head_tell(&f, "safetensors", j);
+  if (!status) head_json(&f, "safetensors", j);
   json_array(j, "tensors");
   for (gidx i = 0; i < t.count && !status; i++) {
     json_object(j, NULL);
     json_text(j, "name", t.list[i].name);
     json_text(j, "values", t.list[i].dtype);
-    array_tell(t.list[i].rank, t.list[i].shape, j);
+    array_json(t.list[i].rank, t.list[i].shape, j);
     json_flag(j, "readable", tensor_type(&t.list[i], &type));
     json_end(j);
   }

@@ -14,9 +14,9 @@ int npy_inspect(const char *path, FILE *out);
 /* ERR_IO, ERR_INPUT: as of tensors_open(). */
 int tensors_inspect(const char *path, FILE *out);
 
-/* The same as entries of the object that is open (inspect_tell.h). */
+/* The same as entries of the object that is open (inspect_json.h). */
 struct json;
-int npy_tell(const char *path, struct json *json);
-int tensors_tell(const char *path, struct json *json);
+int npy_json(const char *path, struct json *json);
+int tensors_json(const char *path, struct json *json);
 
 #endif

@@ -177,7 +177,7 @@ int sources_print(struct sources *s, const struct source_list *l, FILE *out)
   return OK;
 }
 
-int sources_tell(struct sources *s, const struct source_list *l, struct json *j)
+int sources_json(struct sources *s, const struct source_list *l, struct json *j)
 {
   struct listed list;
   char *word;

@@ -44,6 +44,6 @@ struct source_list {
 };
 int sources_print(struct sources *s, const struct source_list *list, FILE *out);
 struct json;
-int sources_tell(struct sources *s, const struct source_list *list, struct json *j);
+int sources_json(struct sources *s, const struct source_list *list, struct json *j);
 
 #endif

@@ -27,7 +27,7 @@ static const struct object_row object_rows[] = {
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
 const struct file_kind terminal_kind = {"terminal",    {&objects}, terminal_check,
-                                        terminal_show, NULL,       terminal_tell};
+                                        terminal_show, NULL,       terminal_json};
 
 /* Write a log determinant, and the pair that it comes from. */
 static int pair_write(const struct h5_file *f, const char *name, struct det_pair pair, real value)

@@ -12,7 +12,7 @@
 extern const struct file_kind terminal_kind;
 int terminal_check(struct verify *v);                      /* terminal_check.c */
 int terminal_show(const struct h5_file *f, FILE *out);     /* terminal_show.c */
-int terminal_tell(const struct h5_file *f, struct json *); /* terminal_show.c */
+int terminal_json(const struct h5_file *f, struct json *); /* terminal_show.c */
 
 /* Write and publish. */
 int terminal_write(const char *path, const struct terminal_result *r, real rho,

@@ -154,7 +154,7 @@ static int directions_print(const struct h5_file *f, FILE *out)
   return OK;
 }
 
-static int directions_tell(const struct h5_file *f, struct json *j)
+static int directions_json(const struct h5_file *f, struct json *j)
 {
   struct directions d;
   TRY(directions_load(f, &d));
@@ -240,7 +240,7 @@ static int atoms_print(const struct h5_file *f, FILE *out)
   return OK;
 }
 
-static int atoms_tell(const struct h5_file *f, struct json *j)
+static int atoms_json(const struct h5_file *f, struct json *j)
 {
   struct ranked top[SHOWN];
   TRY(atoms_load(f, top));
@@ -297,7 +297,7 @@ static int couplings_print(const struct h5_file *f, FILE *out)
   return OK;
 }
 
-static int couplings_tell(const struct h5_file *f, struct json *j)
+static int couplings_json(const struct h5_file *f, struct json *j)
 {
   struct couplings c;
   TRY(couplings_load(f, &c));
@@ -324,14 +324,14 @@ static int pass_exists(const struct h5_file *f, int *there)
   return OK;
 }
 
-int terminal_tell(const struct h5_file *f, struct json *j)
+int terminal_json(const struct h5_file *f, struct json *j)
 {
   int there;
   TRY(pass_exists(f, &there));
   if (!there) return OK;
-  TRY(directions_tell(f, j));
-  TRY(atoms_tell(f, j));
-  return couplings_tell(f, j);
+  TRY(directions_json(f, j));
+  TRY(atoms_json(f, j));
+  return couplings_json(f, j);
 }
 
 int terminal_show(const struct h5_file *f, FILE *out)

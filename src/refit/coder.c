@@ -372,7 +372,7 @@ static int rows_solve(struct coder *w, struct coded *rows, idx first, idx n, rea
 }
 
 /* What became of n rows from `first` on, to all ranks: supports and scores where they are new. */
-static int rows_tell(struct coder *w, const struct coded *rows, idx first, idx n, int routes)
+static int rows_exchange(struct coder *w, const struct coded *rows, idx first, idx n, int routes)
 {
   struct piece t = piece_of(w, rows, first, first + n);
   size_t s = (size_t)w->shape.s, codes = s * (size_t)w->shape.d;
@@ -408,7 +408,7 @@ static int own_rows_join(struct coder *w, const struct coded *rows, idx first, i
 {
   if (!w->share) return status;
   TRY(comm_agree(w->share, status));
-  return rows_tell(w, rows, first, n, routes);
+  return rows_exchange(w, rows, first, n, routes);
 }
 
 int coder_run(struct coder *w, struct coded *rows, idx first, idx n, real rho)

@@ -185,7 +185,7 @@ static int atoms_get(struct stepper *s, const struct buffer *arrays)
 }
 
 /* The host's arrays[k] <- what their owners have, on every rank. */
-static int atoms_tell(struct stepper *s, struct buffer *arrays)
+static int atoms_exchange(struct stepper *s, struct buffer *arrays)
 {
   atoms_counts(s);
   for (int i = first_array(s); i < TRAIN_ARRAYS; i++) {
@@ -200,6 +200,6 @@ int moments_gather(struct stepper *s)
   int status = atoms_get(s, s->m);
   if (!status) status = atoms_get(s, s->v);
   TRY(comm_agree(s->c, status));
-  TRY(atoms_tell(s, s->m));
-  return atoms_tell(s, s->v);
+  TRY(atoms_exchange(s, s->m));
+  return atoms_exchange(s, s->v);
 }

@@ -288,7 +288,7 @@ static int entries_counts(struct stepper *s, const gidx *start)
 }
 
 /* What hosts know of their rows, to all; *error <- the batch's; the state's sums go on. */
-static int rows_tell(struct stepper *s, gidx t, real *error)
+static int rows_exchange(struct stepper *s, gidx t, real *error)
 {
   real size = 0;
   rows_counts(s);
@@ -449,7 +449,7 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
   if (s->sizes->l0 > 0) TRY(selection_run(s, any_dead));
   if (!comm_failure(c)) comm_record(c, rows_describe(s, any_dead));
   phase_begin(share);
-  TRY(rows_tell(s, t, &error));
+  TRY(rows_exchange(s, t, &error));
   phase_end(share, 0);
   any_dead = any_dead && error > 0;
   TRY(rows_share(s, any_dead, error));

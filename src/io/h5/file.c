@@ -76,7 +76,7 @@ static int version_read(struct h5_file *f)
 }
 
 /* why[capacity] <- that a file is newer than this program, and who can read it. */
-static void newer_tell(const struct h5_file *f, char *why, int capacity)
+static void newer_text(const struct h5_file *f, char *why, int capacity)
 {
   char writer[64] = "";
   int there;
@@ -149,7 +149,7 @@ int h5_open_newer(struct h5_file *f, const char *path, int *newer, char *why, in
 {
   TRY(any_open(f, path));
   *newer = f->version > FORMAT_VERSION;
-  if (*newer) newer_tell(f, why, capacity);
+  if (*newer) newer_text(f, why, capacity);
   return OK;
 }
 

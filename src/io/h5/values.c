@@ -315,7 +315,7 @@ int h5_values_print(const struct h5_values *v, gidx i, char *out, int capacity)
   return OK;
 }
 
-static int text_tell(const struct h5_values *v, gidx i, const char *key, struct json *j)
+static int text_json(const struct h5_values *v, gidx i, const char *key, struct json *j)
 {
   char *text = NULL;
   size_t length = 0;
@@ -325,7 +325,7 @@ static int text_tell(const struct h5_values *v, gidx i, const char *key, struct 
   return status;
 }
 
-int h5_values_tell(const struct h5_values *v, gidx i, const char *key, struct json *j)
+int h5_values_json(const struct h5_values *v, gidx i, const char *key, struct json *j)
 {
   const unsigned char *item = v->block + (size_t)i * v->bytes;
   H5T_class_t class = H5Tget_class(v->type);
@@ -333,7 +333,7 @@ int h5_values_tell(const struct h5_values *v, gidx i, const char *key, struct js
   char text[600];
   int64_t whole;
   double value;
-  if (v->is_text) return text_tell(v, i, key, j);
+  if (v->is_text) return text_json(v, i, key, j);
   if (class == H5T_FLOAT || class == H5T_INTEGER) TRY(number_read(v, item, &which, &whole, &value));
   if (which == NUMBER_WHOLE)
     json_long(j, key, whole);

@@ -48,6 +48,6 @@ void h5_values_shape(const struct h5_values *v, char *out, int capacity);
 int h5_values_print(const struct h5_values *v, gidx i, char *out, int capacity);
 /* Add item i of the block as an entry: a number as one, anything else as the text above. */
 struct json;
-int h5_values_tell(const struct h5_values *v, gidx i, const char *key, struct json *j);
+int h5_values_json(const struct h5_values *v, gidx i, const char *key, struct json *j);
 
 #endif

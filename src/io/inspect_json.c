@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * An object for HDF5: its datasets, its links, the attributes of all objects; inspect_npy.c has
  * those of .npy and safetensors. */
-#include "io/inspect_tell.h"
+#include "io/inspect_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "io/inspect_npy.h"
 #include "io/schema.h"
 
-static int head_tell(const struct h5_file *f, struct json *j)
+static int head_json(const struct h5_file *f, struct json *j)
 {
   char kind[64];
   json_text(j, "file", f->path);
@@ -32,7 +32,7 @@ static int head_tell(const struct h5_file *f, struct json *j)
 }
 
 /* The entries of a dataset.  One that cannot be read says why. */
-static int dataset_tell(const struct h5_file *f, const char *path, struct json *j)
+static int dataset_json(const struct h5_file *f, const char *path, struct json *j)
 {
   struct h5_values v;
   char type[64];
@@ -55,7 +55,7 @@ static int dataset_tell(const struct h5_file *f, const char *path, struct json *
   return status;
 }
 
-static int datasets_tell(const struct h5_file *f, const struct h5_listing *list, struct json *j)
+static int datasets_json(const struct h5_file *f, const struct h5_listing *list, struct json *j)
 {
   int status = OK;
   json_array(j, "datasets");
@@ -63,14 +63,14 @@ static int datasets_tell(const struct h5_file *f, const struct h5_listing *list,
     if (list->entries[i].kind != ENTRY_DATASET) continue;
     json_object(j, NULL);
     json_text(j, "path", list->entries[i].path);
-    status = dataset_tell(f, list->entries[i].path, j);
+    status = dataset_json(f, list->entries[i].path, j);
     json_end(j);
   }
   json_end(j);
   return status;
 }
 
-static void links_tell(const struct h5_listing *list, struct json *j)
+static void links_json(const struct h5_listing *list, struct json *j)
 {
   json_array(j, "links");
   for (gidx i = 0; i < list->count; i++) {
@@ -85,7 +85,7 @@ static void links_tell(const struct h5_listing *list, struct json *j)
 }
 
 /* A hash of contents is what logs and messages say, 16 hexadecimal digits. */
-static int hash_tell(const struct h5_values *v, const char *name, struct json *j)
+static int hash_json(const struct h5_values *v, const char *name, struct json *j)
 {
   char text[64];
   TRY(h5_values_print(v, 0, text, sizeof text));
@@ -94,32 +94,32 @@ static int hash_tell(const struct h5_values *v, const char *name, struct json *j
   return OK;
 }
 
-static int items_tell(struct h5_values *v, const char *name, struct json *j)
+static int items_json(struct h5_values *v, const char *name, struct json *j)
 {
   int status = OK, is_list = v->rank > 0 || v->total > 1;
   TRY(h5_values_next(v));
-  if (!is_list && !v->is_text && v->count && name_is_hash(name)) return hash_tell(v, name, j);
+  if (!is_list && !v->is_text && v->count && name_is_hash(name)) return hash_json(v, name, j);
   if (is_list) json_array(j, name);
   if (!is_list && !v->count) json_text(j, name, NULL);
   for (; v->count && !status; status = status ? status : h5_values_next(v))
     for (gidx i = 0; i < v->count && !status; i++)
-      status = h5_values_tell(v, i, is_list ? NULL : name, j);
+      status = h5_values_json(v, i, is_list ? NULL : name, j);
   if (is_list) json_end(j);
   return status;
 }
 
-static int attribute_tell(const struct h5_file *f, const char *object, const char *name,
+static int attribute_json(const struct h5_file *f, const char *object, const char *name,
                           struct json *j)
 {
   struct h5_values v;
   int status = h5_values_open(f, object, name, &v);
-  if (status == OK) status = items_tell(&v, name, j);
+  if (status == OK) status = items_json(&v, name, j);
   h5_values_close(&v);
   return status;
 }
 
 /* The attributes of an object that has some. */
-static int attributes_tell(const struct h5_file *f, const char *object, struct json *j)
+static int attributes_json(const struct h5_file *f, const char *object, struct json *j)
 {
   struct h5_listing names = {0};
   int status = h5_list_attributes(f, object, &names), told = 0;
@@ -127,48 +127,48 @@ static int attributes_tell(const struct h5_file *f, const char *object, struct j
     const char *name = names.entries[i].path;
     if (f->version && hash_names(name)) continue; /* `verify` compares them */
     if (!told++) json_object(j, object);
-    status = attribute_tell(f, object, name, j);
+    status = attribute_json(f, object, name, j);
   }
   if (told) json_end(j);
   h5_listing_free(&names);
   return status;
 }
 
-static int page_tell(const struct h5_file *f, const struct h5_listing *list, struct json *j)
+static int entries_json(const struct h5_file *f, const struct h5_listing *list, struct json *j)
 {
-  TRY(head_tell(f, j));
-  TRY(datasets_tell(f, list, j));
-  links_tell(list, j);
+  TRY(head_json(f, j));
+  TRY(datasets_json(f, list, j));
+  links_json(list, j);
   json_object(j, "attributes");
   for (gidx i = 0; i < list->count; i++)
-    if (list->entries[i].kind <= ENTRY_TYPE) TRY(attributes_tell(f, list->entries[i].path, j));
+    if (list->entries[i].kind <= ENTRY_TYPE) TRY(attributes_json(f, list->entries[i].path, j));
   json_end(j);
   for (int k = 0; k < file_kind_count && f->version <= FORMAT_VERSION; k++)
     if (file_kinds[k]->tell) TRY(file_kinds[k]->tell(f, j));
   return OK;
 }
 
-static int h5_tell(const char *path, struct json *j)
+static int h5_json(const char *path, struct json *j)
 {
   struct h5_file f;
   struct h5_listing list = {0};
   TRY(inspect_open(&f, path));
   int status = h5_list(&f, &list);
-  if (status == OK) status = page_tell(&f, &list, j);
+  if (status == OK) status = entries_json(&f, &list, j);
   h5_listing_free(&list);
   return h5_close_after(&f, status);
 }
 
-int file_tell(const char *path, struct json *j)
+int file_json(const char *path, struct json *j)
 {
   enum input_format format = input_format_of(path);
   json_object(j, NULL);
   if (format == INPUT_NPY)
-    TRY(npy_tell(path, j));
+    TRY(npy_json(path, j));
   else if (format == INPUT_SAFETENSORS)
-    TRY(tensors_tell(path, j));
+    TRY(tensors_json(path, j));
   else
-    TRY(h5_tell(path, j));
+    TRY(h5_json(path, j));
   json_end(j);
   return OK;
 }
