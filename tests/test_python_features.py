@@ -2,6 +2,7 @@
 """Claim: sagitta.Features finds the rows, words and contexts that a plain search of dense codes
 finds, in tokens beside rows of any format; vocabularies of every kind are read, as the package
 tokenizers reads them; pages are escaped and small."""
+import html.parser
 import json
 import os
 import sys
@@ -145,6 +146,69 @@ def check_vocabularies(at):
     raised(ValueError, ["no vocabulary"], Words, f"{at}/gone.json")
 
 
+class Balanced(html.parser.HTMLParser):
+    """Elements that have begun and not ended; those of tables need no end."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.count = [], 0
+
+    def handle_starttag(self, tag, _):
+        self.count += 1
+        if tag not in ("tr", "td", "th"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, _):
+        self.count += 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+
+@claim("what a page says of an atom is that of dense codes, atoms and the unembedding")
+def check_facts(at, run, tokens):
+    random = np.random.default_rng(0)
+    vocabulary = [f"w{i}" for i in range(int(tokens.max()) + 1)]
+    atoms, dense = run.dictionary.atoms.astype("f8"), run.codes.toarray()
+    unembedding = random.standard_normal((len(vocabulary), atoms.shape[1]))
+    F = sagitta.Features(run, tokens, vocabulary, unembedding=unembedding)
+    cosines, logits = atoms @ atoms.T, unembedding @ atoms.T
+    for atom in range(0, K, 7):
+        feature, codes = F[atom], dense[:, atom].astype("f8")
+        counts, edges = feature.histogram(12)
+        want = np.histogram(dense[codes != 0, atom], 12)
+        ok((counts == want[0]).all() and (edges == want[1]).all(), f"histogram of {atom}")
+        near = [i for i in np.argsort(-abs(cosines[atom]), kind="stable") if i != atom][:4]
+        ok([one.atom for one, _ in feature.nearest()] == near and
+           np.allclose([c for _, c in feature.nearest()], cosines[atom, near]), f"near {atom}")
+        best = np.argsort(-logits[:, atom], kind="stable")[:8]
+        ok([word for word, _ in feature.raises()] == [f" w{i}" for i in best] and
+           np.allclose([v for _, v in feature.raises()], logits[best, atom]), f"{atom} raises")
+        parts = np.bincount(tokens, abs(codes), len(vocabulary)) / abs(codes).sum()
+        most = [part for _, part in feature.words()]
+        ok(np.allclose(most, np.sort(parts)[::-1][:3]) and
+           feature.words()[0][0] == f" w{parts.argmax()}", f"words of {atom}: {most}")
+    page = F[0]._repr_html_()
+    ok(all(word in page for word in ("<svg", "mostly on", "nearest", "raises")), page[:400])
+    ok(F[0].stability is None and "stability" not in page, "no other seed")
+    encoded = sagitta.encode(f"{at}/x.npy", run, progress=None)
+    again = sagitta.Features(encoded, tokens)
+    ok([one.atom for one, _ in again[3].nearest()] == [one.atom for one, _ in F[3].nearest()],
+       "atoms of what encode() was given")
+    seeds = sagitta.fit(f"{at}/x.npy", atoms=K, top_s=2, sweeps=1, seeds=2, holdout=0,
+                        progress=None)
+    stable = sagitta.Features(seeds, tokens)
+    with h5py.File(f"{seeds.path}/dictionary.h5") as f:
+        want = f["stability"][:]
+    ok(stable[5].stability == float(want[5]) and "stability" in stable[5]._repr_html_(), "stable")
+    raised(ValueError, ["unembedding.T"], sagitta.Features, run, tokens,
+           unembedding=unembedding.T)
+    raised(ValueError, [f"have {atoms.shape[1]} columns"], sagitta.Features, run, tokens,
+           unembedding=unembedding[:, 1:])
+    short = sagitta.Features(run, np.zeros_like(tokens), vocabulary[:3], unembedding=unembedding)
+    raised(ValueError, ["3 words"], short[0].raises)
+
+
 @claim("pages are escaped, without a network, and small")
 def check_pages(at, run, tokens):
     words = [f"<script>{i}&\n" for i in range(int(tokens.max()) + 1)]
@@ -152,6 +216,9 @@ def check_pages(at, run, tokens):
     page = F[2]._repr_html_()
     ok("<script" not in page and "<b>" not in page and "&lt;script&gt;" in page and
        "&lt;b&gt;" in page and "http" not in page and len(page) < LARGEST, page[:300])
+    parsed = Balanced()
+    parsed.feed(page)
+    ok(not parsed.open and parsed.count > 20, f"elements end in their order: {parsed.open}")
     F.save_html(f"{at}/page.html")
     with open(f"{at}/page.html", encoding="utf-8") as f:
         page = f.read()
@@ -172,5 +239,6 @@ with tempfile.TemporaryDirectory() as at:
     check_search(run, tokens, windows)
     check_tokens(at, run, tokens, windows)
     check_vocabularies(at)
+    check_facts(at, run, tokens)
     check_pages(at, run, tokens)
 done_testing()

@@ -2,19 +2,20 @@
 """The atoms of a run with the tokens that its rows are of: where each is strongest, and in which
 words."""
 import dataclasses
-import html
+import functools
 import numbers
 import os
 
 import h5py
 import numpy as np
 
-from .arrays import is_path
+from . import calls, feature_page
+from .arrays import is_path, numpy_of
 from .errors import Error, InputError
+from .results import Run
 from .words import Words
 
-STYLE = ("<style>.sagitta td{text-align:left;font-family:monospace;white-space:pre-wrap}"
-         ".sagitta mark{background:#fc6;color:#000}</style>")
+BINS = 30  # of the histogram of codes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,16 +71,57 @@ class Features:
     tokens: a whole number for each row: an array, a .npy, 'file.h5:/path'; None: /token of the rows
     of the run, with /window as documents.  tokenizer: a tokenizer.json, a vocab.json, a list of
     words, an object with convert_ids_to_tokens(); None: tokens are shown as numbers.  documents: a
-    whole number for each row; contexts end where it changes.  labels: a text by atom, a dict."""
+    whole number for each row; contexts end where it changes.  labels: a text by atom, a dict.
+    unembedding: (V, P), of the model whose residual the rows are: F[17].raises() are the tokens
+    that the atom raises most."""
 
-    def __init__(self, run, tokens=None, tokenizer=None, documents=None, labels=None):
-        self.run, self.codes, self.labels = run, run.codes, dict(labels or {})
+    def __init__(self, run, tokens=None, tokenizer=None, documents=None, labels=None,
+                 unembedding=None):
+        self.run = run = run if isinstance(run, Run) else Run(run)
+        self.codes, self.labels = run.codes, dict(labels or {})
         n = self.codes.shape[0]
         if tokens is None:
             tokens, documents = self._find(run, documents)
         self.tokens = _vector("token", tokens, n)
         self.documents = None if documents is None else _vector("document", documents, n)
-        self.words = Words(tokenizer).of(self.tokens)
+        self.vocabulary = Words(tokenizer)
+        self.words = self.vocabulary.of(self.tokens)
+        self.unembedding = None if unembedding is None else self._checked(numpy_of(unembedding))
+
+    def _checked(self, unembedding):
+        """(V, P), which fits the atoms."""
+        if self.atoms is None:
+            raise InputError("unembedding= is for a run whose dictionary is there: give the run of "
+                             "fit(), or keep the dictionary where it was")
+        p = self.atoms.shape[1]
+        if unembedding.ndim != 2 or unembedding.shape[1] != p:
+            mend = "give unembedding.T" if unembedding.shape[:1] == (p,) else \
+                "give the (V, P) of the model that the rows are of"
+            raise InputError(f"unembedding has shape {unembedding.shape}, atoms have {p} columns: "
+                             f"{mend}")
+        return unembedding
+
+    @functools.cached_property
+    def _made_of(self):
+        """The run that has the dictionary of the codes, or None."""
+        try:
+            return Run(calls.dictionary_of(self.run))
+        except (Error, OSError):
+            return None
+
+    @functools.cached_property
+    def atoms(self):
+        """(K, P), or None: of frames, and where the dictionary is not there any more."""
+        try:
+            atoms = self._made_of.dictionary.atoms if self._made_of else None
+        except Error:
+            return None
+        return atoms if atoms is not None and atoms.ndim == 2 else None
+
+    @functools.cached_property
+    def stability(self):
+        """(K,), of fit(seeds=2), or None."""
+        return self._made_of.stability if self._made_of else None
 
     @staticmethod
     def _find(run, documents):
@@ -151,8 +193,9 @@ class Features:
             counts = np.bincount(self.codes.indices[self.codes.data != 0], minlength=len(self))
             atoms = np.argsort(-counts, kind="stable")[:64]
         with open(path, "w", encoding="utf-8") as f:
-            f.write("<!DOCTYPE html><meta charset='utf-8'><title>features</title>")
-            f.writelines(self[int(atom)]._repr_html_() for atom in atoms)
+            f.write("<!DOCTYPE html><meta charset='utf-8'><title>features</title>" +
+                    feature_page.STYLE)
+            f.writelines(self[int(atom)].page() for atom in atoms)
 
 
 class Feature:
@@ -181,12 +224,47 @@ class Feature:
     def __repr__(self):
         return "\n".join([self._head(), *map(str, self.top())])
 
+    def histogram(self, bins=BINS):
+        """(counts, edges) of its codes, as np.histogram."""
+        return np.histogram(self._entries[1], bins)
+
+    def words(self, n=3):
+        """(word, part) of the tokens that have most of its codes, by magnitude."""
+        rows, codes = self._entries
+        tokens, place = np.unique(self.features.tokens[rows], return_inverse=True)
+        parts = np.bincount(place, np.abs(codes.astype("f8")), len(tokens))
+        best = np.argsort(-parts, kind="stable")[:n]
+        return [(self.features.words[int(tokens[i])], float(parts[i] / parts.sum())) for i in best]
+
+    def nearest(self, n=4):
+        """(feature, cosine) of the atoms that are nearest to it, by magnitude; of frames none."""
+        atoms = self.features.atoms
+        if atoms is None:
+            return []
+        cosines = atoms.astype("f8") @ atoms[self.atom].astype("f8")
+        best = np.argsort(-np.abs(cosines), kind="stable")
+        return [(self.features[int(i)], float(cosines[i])) for i in best if i != self.atom][:n]
+
+    @property
+    def stability(self):
+        """The largest cosine with its pair in another seed, of fit(seeds=2); else None."""
+        found = self.features.stability
+        return None if found is None else float(found[self.atom])
+
+    def raises(self, n=8):
+        """(word, how much a code of 1 adds to its logit) of the tokens that the atom raises most,
+        by unembedding=; without it none."""
+        matrix = self.features.unembedding
+        if matrix is None:
+            return []
+        logits = matrix.astype("f8") @ self.features.atoms[self.atom].astype("f8")
+        best = np.argsort(-logits, kind="stable")[:n]
+        words = self.features.vocabulary.of(best)
+        return [(words[int(i)], float(logits[i])) for i in best]
+
     def _repr_html_(self):
-        rows = []
-        for one in self.top():
-            before, token, after = (html.escape(text).replace("\n", "&#9166;")
-                                    for text in (one.before, one.token, one.after))
-            rows.append(f"<tr><td>{one.row}<td>{one.code:.4g}<td>{before}<mark>{token}</mark>"
-                        f"{after}")
-        return (f"{STYLE}<table class='sagitta'><caption>{html.escape(self._head())}</caption>"
-                f"<tr><th>row<th>code<th>tokens{''.join(rows)}</table>")
+        return feature_page.STYLE + self.page()
+
+    def page(self):
+        """What a notebook shows, without its style."""
+        return feature_page.page_of(self, self._head())

@@ -191,8 +191,7 @@ class Run:
                               said.get("top_s"), said)
 
     def to_saelens(self, rows=None, **options):
-        """An SAE of SAELens, with the encoder of the run where it has one; rows: by which it is
-        judged.  See sagitta.to_saelens()."""
+        """An SAE of SAELens, with the encoder of the run where it has one: sagitta.to_saelens()."""
         from .exports import to_saelens
         return to_saelens(self, rows, **options)
 
@@ -236,6 +235,12 @@ class Run:
         """(K): rows in whose support each atom is."""
         with self._holder("metrics") as f:
             return array_of(f, "metrics/density", self.check)
+
+    @functools.cached_property
+    def stability(self):
+        """(K,), of fit(seeds=2): the largest cosine of an atom's pairs in other seeds; or None."""
+        with self._holder("atoms") as f:
+            return array_of(f, "stability", self.check) if "stability" in f else None
 
     @functools.cached_property
     def history(self):

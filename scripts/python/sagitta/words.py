@@ -113,14 +113,15 @@ class Words:
         if self.is_empty:
             return {i: f" {i}" for i in numbers}
         if self.ask:
-            self.tokens = {i: token for i, token in zip(numbers, self.ask(numbers))
-                           if token is not None}
+            self.tokens.update((i, token) for i, token in zip(numbers, self.ask(numbers))
+                               if token is not None)
         known = self.tokens.keys() | self.plain.keys()
         lost = [i for i in numbers if i not in known]
         if lost:
             raise InputError(f"rows have token {lost[0]}, and {self.name} has "
                              f"{len(known)} words, none of which has this number: is it the "
                              "vocabulary of these rows?")
-        style = STYLES[self.style or style_of(self.tokens.values())]
+        self.style = self.style or style_of(self.tokens.values())  # of the first, for all
+        style = STYLES[self.style]
         return {i: self.plain[i] if i in self.plain else style(str(self.tokens[i]))
                 for i in numbers}
