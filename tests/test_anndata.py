@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: what output/README.md says of AnnData works with the one of today, without a warning, and
-gives the codes of the file, also after AnnData wrote them; what it says of read_h5ad is so."""
+gives the codes of the file, also after AnnData wrote them; what it says of read_h5ad is so; and
+sagitta.anndata.fit keeps in an AnnData what sagitta.fit found."""
 import os
 import re
 import sys
@@ -8,7 +9,7 @@ import tempfile
 import warnings
 
 from peer import peer_needed
-from tap import SOURCE, claim, done_testing, ok, sagitta as program
+from tap import SAGITTA, SOURCE, claim, done_testing, ok, raised, same, sagitta as program
 
 peer_needed("anndata.io", "h5py", "scipy")
 
@@ -16,6 +17,10 @@ import anndata  # noqa: E402, after a Python that has it was found
 import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 import scipy.sparse  # noqa: E402
+
+os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)
+import sagitta  # noqa: E402, which is given its program
+import sagitta.anndata  # noqa: E402
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 
@@ -29,6 +34,36 @@ def lines_of(word):
     return found[0]
 
 
+@claim("sagitta.anndata.fit keeps codes, atoms and mean, of X, layers, obsm and files")
+def check_fit(at):
+    with h5py.File(ROWS) as f:
+        x = f["rows"][:1500].astype("f4")
+    x = np.where(abs(x) > 0.2, x, np.float32(0))  # a sparse matrix keeps no -0
+    how = {"atoms": 24, "top_s": 3, "sweeps": 2, "holdout": 0, "progress": None}
+    run = sagitta.fit(x, **how)
+    made = anndata.AnnData(x, layers={"sparse": scipy.sparse.csr_matrix(x)}, obsm={"y": x})
+    made.write_h5ad(f"{at}/x.h5ad")
+    backed = anndata.read_h5ad(f"{at}/x.h5ad", backed="r")
+    for adata, where in ((made, {}), (made, {"layer": "sparse", "key_added": "s"}),
+                         (made, {"obsm": "y", "key_added": "o"}), (backed, {})):
+        one = sagitta.anndata.fit(adata, **where, **how)
+        same(run.path, one.path, f"{where}")
+        key = where.get("key_added", "sagitta")
+        said = adata.uns[key]
+        atoms = said["atoms"] if "obsm" in where else adata.varm[key]
+        ok((adata.obsm["X_" + key] != run.codes).nnz == 0, f"codes {where}")
+        ok((atoms.T == run.dictionary.atoms).all() and (said["mean"] == run.dictionary.mean).all()
+           and said["top_s"] == run.dictionary.top_s, f"atoms {where}")
+    backed.file.close()
+    made.write_h5ad(f"{at}/y.h5ad")
+    again = anndata.read_h5ad(f"{at}/y.h5ad")
+    ok((again.obsm["X_sagitta"] != run.codes).nnz == 0 and
+       again.uns["sagitta"]["metrics"] == run.metrics, "written and read")
+    raised(ValueError, ["'layr'", "'sparse'"], sagitta.anndata.fit, made, layer="layr", **how)
+    raised(ValueError, ["one of them"], sagitta.anndata.fit, made, layer="s", obsm="y", **how)
+    raised(TypeError, ["adata[mask]"], sagitta.anndata.fit, made, mask=x[:, 0] > 0, **how)
+
+
 def main():
     lines = lines_of("write_h5ad")  # before the folder changes
     with tempfile.TemporaryDirectory() as folder:
@@ -40,6 +75,9 @@ def main():
             if done.returncode:
                 print("#", done.stderr)
                 sys.exit(1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check_fit(folder)
         os.chdir(folder)
         with h5py.File("output/codes/supports.h5") as f:
             group = f["supports"]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A dictionary of an AnnData: fit(adata) leaves codes and atoms in it, as tools of scanpy do."""
+from . import calls
+from .errors import InputError
+
+BATCH = 4096  # rows of a sparse matrix that are made dense at a time
+
+
+def _matrix(adata, layer, obsm):
+    if layer is not None and obsm is not None:
+        raise InputError(f"layer is {layer!r} and obsm is {obsm!r}: give one of them, or neither "
+                         "for X")
+    name, of = (layer, adata.layers) if layer is not None else (obsm, adata.obsm)
+    if name is None:
+        return adata.X
+    if name not in of:
+        what = "layer" if layer is not None else "obsm"
+        raise InputError(f"there is no {what} {name!r}: give one of {', '.join(map(repr, of))}")
+    return of[name]
+
+
+def _dense(part):
+    return part.toarray() if hasattr(part, "toarray") else part
+
+
+def _rows(matrix):
+    """What sagitta.fit() takes; a sparse matrix, also of a file, goes part after part."""
+    if hasattr(matrix, "to_numpy"):  # a data frame
+        return matrix.to_numpy()
+    if not hasattr(matrix[:1], "toarray"):
+        return matrix
+    return (_dense(matrix[i:i + BATCH]) for i in range(0, matrix.shape[0], BATCH))
+
+
+def fit(adata, *, layer=None, obsm=None, key_added="sagitta", **options):
+    """Learn a dictionary of the rows of an AnnData, and keep in it obsm["X_sagitta"], the codes
+    (N, K), sparse; varm["sagitta"], the atoms (P, K); and uns["sagitta"], what else describes rows.
+
+    layer, obsm: rows are those of a layer, or of obsm, whose atoms go to uns; None: X.  key_added:
+    another name than sagitta.  options: as of sagitta.fit().  Returns the Run."""
+    from scipy.sparse import csr_matrix
+    if options.get("mask") is not None:
+        raise TypeError("mask= leaves out rows, and an AnnData has codes of all: give adata[mask]")
+    matrix = _matrix(adata, layer, obsm)
+    run = calls.fit(_rows(matrix), **options)
+    d, codes = run.dictionary, csr_matrix(run.codes)
+    codes.sort_indices()
+    said = {"params": {"layer": layer or "", "obsm": obsm or ""}, "top_s": int(d.top_s or 0),
+            "rounds": int(d.rounds or 0), "nonnegative": bool(d.nonnegative),
+            "metrics": {name: float(value) for name, value in run.metrics.items()}}
+    if d.mean is not None:
+        said["mean"] = d.mean.copy()
+    adata.obsm[f"X_{key_added}"] = codes
+    if obsm is None:
+        adata.varm[key_added] = d.atoms.T.copy()
+    else:
+        said["atoms"] = d.atoms.T.copy()
+    adata.uns[key_added] = said
+    return run
