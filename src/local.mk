@@ -309,7 +309,7 @@ libsagitta_a_SOURCES += \
 
 # fit: seed, then sweeps of refit and encode until unseen rows gain no more
 libsagitta_a_SOURCES += \
-  %D%/fit/judge.h %D%/fit/judge.c \
+  %D%/fit/validation.h %D%/fit/validation.c \
   %D%/fit/revive.h %D%/fit/revive.c %D%/fit/update.h %D%/fit/update.c \
   %D%/fit/kept.h %D%/fit/kept.c %D%/fit/kept_moves.h %D%/fit/kept_moves.c \
   %D%/fit/fit_impl.h %D%/fit/forecast.h %D%/fit/forecast.c %D%/fit/parts.h %D%/fit/parts.c %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
@@ -321,7 +321,7 @@ libsagitta_a_SOURCES += \
   %D%/train/batches.h %D%/train/batches.c %D%/train/step.h %D%/train/step.c \
   %D%/train/atoms.h %D%/train/atoms.c %D%/train/selection.h %D%/train/selection.c %D%/train/cut.h %D%/train/cut.c \
   %D%/train/widths.h %D%/train/widths.c %D%/train/offset.h %D%/train/offset.c \
-  %D%/train/judge.h %D%/train/judge.c %D%/train/train.h %D%/train/train.c \
+  %D%/train/validation.h %D%/train/validation.c %D%/train/train.h %D%/train/train.c \
   %D%/train/forecast.h %D%/train/forecast.c %D%/train/train_impl.h
 
 # find: atoms that fire where the features of rows do

@@ -71,7 +71,7 @@ static void verdict_check(void)
   claim_begin("too many threads and too few are told from what fits");
   for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
     struct core_share s = {.processes = 1, .used = cases[i].used, .present = cases[i].present};
-    ok(cores_judge(&s, cases[i].threads) == cases[i].want, "%lld threads on %d of %d cores",
+    ok(cores_evaluate(&s, cases[i].threads) == cases[i].want, "%lld threads on %d of %d cores",
        (long long)cases[i].threads, s.used, s.present);
   }
   claim_end();

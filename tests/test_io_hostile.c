@@ -110,7 +110,7 @@ static void subject_load(struct subject *s)
 }
 
 /* 1: refused by verify, 0: harmless to every reader, -1: silently wrong. */
-static int trial_judge(const struct subject *s, const char *path)
+static int trial_evaluate(const struct subject *s, const char *path)
 {
   static _Alignas(real) float values[MAX_VALUES];
   int equal = 0, refused = 0;
@@ -152,7 +152,7 @@ static void trial_run(const struct subject *s, int t, enum damage damage)
   s->bytes[bit / 8] ^= mask;
   file_put("trial.h5", s->bytes, damage == CUT ? (long)t * 1024 : s->size);
   s->bytes[bit / 8] ^= mask;
-  int verdict = trial_judge(s, "trial.h5");
+  int verdict = trial_evaluate(s, "trial.h5");
   report->refused += verdict == 1;
   report->harmless += verdict == 0;
   if (verdict == -1 && report->wrong++ == 0) report->first_wrong = t;

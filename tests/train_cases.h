@@ -16,7 +16,7 @@
 #include "model/codes.h"
 #include "model/shuffle.h"
 #include "tap.h"
-#include "train/judge.h"
+#include "train/validation.h"
 #include "train/train.h"
 
 struct made {
@@ -373,8 +373,9 @@ static void check_resumed(struct comm *c, real l0)
 }
 
 /* What the encoder and the atoms of a state explain of a row, by the references. */
-static struct row_quality row_quality_of(const struct train_judge *j, const struct train_state *s,
-                                         int scale, idx row, float *work)
+static struct row_quality row_quality_of(const struct train_validation *j,
+                                         const struct train_state *s, int scale, idx row,
+                                         float *work)
 {
   const float *x = j->x + (gidx)row * j->p;
   const float *vectors[64];
@@ -396,7 +397,7 @@ static struct row_quality row_quality_of(const struct train_judge *j, const stru
 }
 
 /* Are the qualities of all rows those of the references, and is *explained their sum? */
-static int qualities_equal(struct train_judge *j, const struct train_state *s, int scale,
+static int qualities_equal(struct train_validation *j, const struct train_state *s, int scale,
                            real explained)
 {
   float *work = malloc(2 * (size_t)j->k * sizeof *work);
@@ -417,7 +418,7 @@ static void judge_check(struct comm *c, gidx n, idx p, idx k, idx s, int threads
 {
   struct made made = {.n = n, .p = p};
   struct row_source rows = {.n = n, .p = p, .name = "rows", .self = &made, .read = rows_make};
-  struct train_judge j = {
+  struct train_validation j = {
       .c = c, .rows = &rows, .k = k, .p = p, .s = s, .threads = threads, .variant = "auto"};
   struct train_state state = {0};
   struct arena arena = {0};
@@ -425,17 +426,17 @@ static void judge_check(struct comm *c, gidx n, idx p, idx k, idx s, int threads
   int status = train_state_alloc(&state, &arena, k, p), equal = 1;
   train_atoms_draw(state.w[TRAIN_DECODER], k, p, 5);
   train_start(&state, k, p, state.w[TRAIN_DECODER]);
-  if (!status) status = train_judge_alloc(&j, &arena);
-  if (!status) status = train_judge_open(&j, train_device);
+  if (!status) status = train_validation_alloc(&j, &arena);
+  if (!status) status = train_validation_open(&j, train_device);
   status = comm_agree(c, status);
-  if (!status) status = train_judge_read(&j, NULL);
+  if (!status) status = train_validation_read(&j, NULL);
   for (int turn = 0; turn < 3 && !status; turn++) { /* weights change in between */
     for (idx a = 0; a < k; a++) {
       state.w[TRAIN_BIAS][a] = (float)random_normal(6, 2, (uint64_t)(turn * k + a));
       state.w[TRAIN_ENCODER][(gidx)a * p + turn % p] += 0.1f;
     }
     if (is_wild && turn == 1) state.w[TRAIN_ENCODER][0] = 3e38f;
-    status = train_judge_run(&j, &state, -3, &explained);
+    status = train_validation_run(&j, &state, -3, &explained);
     if (is_wild && turn > 0)
       equal &= isnan(explained);
     else
@@ -443,7 +444,7 @@ static void judge_check(struct comm *c, gidx n, idx p, idx k, idx s, int threads
   }
   ok(!status && equal, "%lld rows of %d, %d of %d atoms, %d threads%s: %s", (long long)n, p, s, k,
      threads, is_wild ? ", a score that is not finite" : "", status_message());
-  train_judge_close(&j);
+  train_validation_close(&j);
   comm_recover(c);
   status_clear();
   arena_free(&arena);

@@ -103,7 +103,7 @@ struct core_share cores_share(const struct cores *all, int processes, int which)
   return s;
 }
 
-enum cores_verdict cores_judge(const struct core_share *share, gidx threads)
+enum cores_verdict cores_evaluate(const struct core_share *share, gidx threads)
 {
   if (threads > share->used) return CORES_MANY;
   return 2 * threads <= share->present ? CORES_FEW : CORES_FIT;

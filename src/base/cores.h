@@ -37,7 +37,7 @@ struct core_share cores_share(const struct cores *all, int processes, int which)
 
 /* Do so many threads on one machine fit its cores?  FEW: half of the cores or more have none. */
 enum cores_verdict { CORES_FIT, CORES_MANY, CORES_FEW };
-enum cores_verdict cores_judge(const struct core_share *share, gidx threads);
+enum cores_verdict cores_evaluate(const struct core_share *share, gidx threads);
 
 /* pthread_create() of a thread that may run on all cores of the process, although OpenMP may have
  * bound the one that calls (OMP_PROC_BIND, OMP_PLACES).  The new one does not ask OpenMP: it may

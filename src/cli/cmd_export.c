@@ -219,8 +219,8 @@ static int nothing_write(void *self, const struct support_block *block)
 }
 
 /* *m <- how the dictionary itself describes the rows, as `encode` does. */
-static int own_judge(struct run *run, struct export_job *job, const struct export_options *o,
-                     struct metrics *m)
+static int own_evaluate(struct run *run, struct export_job *job, const struct export_options *o,
+                        struct metrics *m)
 {
   const struct dictionary_input *d = &job->dictionary;
   struct encode_result result;
@@ -257,8 +257,8 @@ static int own_judge(struct run *run, struct export_job *job, const struct expor
 }
 
 /* *m <- how the other program does from the files. */
-static int other_judge(struct run *run, struct export_job *job, const struct export_options *o,
-                       struct metrics *m)
+static int other_evaluate(struct run *run, struct export_job *job, const struct export_options *o,
+                          struct metrics *m)
 {
   const struct export_model *e = &job->model;
   real *mean;
@@ -283,7 +283,7 @@ static const char *encoder_of(const struct export_model *e)
 }
 
 /* Say what the files will compute; ERR_INPUT: too little. */
-static int model_judge(struct run *run, struct export_job *job, const struct export_options *o)
+static int model_evaluate(struct run *run, struct export_job *job, const struct export_options *o)
 {
   const struct export_model *e = &job->model;
   struct metrics own = {0}, other = {0};
@@ -294,8 +294,8 @@ static int model_judge(struct run *run, struct export_job *job, const struct exp
         "are: give rows with '--rows', or '--force'",
         o->to, what);
   if (!o->rows) return OK;
-  TRY(own_judge(run, job, o, &own));
-  TRY(other_judge(run, job, o, &other));
+  TRY(own_evaluate(run, job, o, &own));
+  TRY(other_evaluate(run, job, o, &other));
   job->own = own;
   job->other = other;
   job->is_judged = 1;
@@ -362,7 +362,7 @@ static int export_command(struct run *run, const void *options, const char **arg
   if (e->rounded)
     log_info("mean    %lld of %d entries are rounded to float32 where it is written so",
              (long long)e->rounded, e->p);
-  TRY(model_judge(run, job, o));
+  TRY(model_evaluate(run, job, o));
   TRY(inputs_confirm(&run->comm));
   TRY(export_write(e, job->place.file, has_rest ? job->rest : NULL));
   companions_publish();

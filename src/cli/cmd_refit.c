@@ -175,7 +175,7 @@ static int beside_find(struct refit_job *j)
   if (!j->o->holdout) return OK;
   TRY(refit_state_shape(&f, &j->task, j->rows));
   struct coder_shape shape = refit_coder_shape(&f, 1, "cpu");
-  return judge_bytes(&shape, j->holdout.source.n, j->rows->size, &j->task.beside);
+  return fit_validation_bytes(&shape, j->holdout.source.n, j->rows->size, &j->task.beside);
 }
 
 /* Nothing is read before it is known that it fits. */
@@ -241,8 +241,8 @@ static int coder_prepare(struct refit_job *j)
                              : comm_devices_report(j->c, &j->coder.device));
   if (!wanted && !strcmp(j->coder.device.kind, "cpu")) coder_close(&j->coder);
   if (!o->holdout) return OK;
-  TRY(judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->rows));
-  return judge_advise(&j->judge);
+  TRY(fit_validation_open(&j->validation, &j->holdout.source, j->task.mean, &j->coder, j->rows));
+  return fit_validation_advise(&j->validation);
 }
 
 /* Are the rows such that their metrics mislead? */
@@ -386,7 +386,7 @@ static int refit_command(struct run *run, const void *options, const char **argu
   refit_phases(j->phases);
   TRY(j->o->dry_run ? plan_print(j) : job_run(j));
   classes_free(&j->classes);
-  judge_close(&j->judge);
+  fit_validation_close(&j->validation);
   resident_close(&j->resident);
   coded_close(&j->coder, &j->coded);
   coder_unshare(&j->coder);

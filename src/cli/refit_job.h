@@ -10,7 +10,7 @@
 #include "cli/fit_inputs.h"
 #include "cli/refit_files.h"
 #include "cli/refit_resume.h"
-#include "fit/judge.h"
+#include "fit/validation.h"
 #include "io/rows.h"
 #include "refit/refit.h"
 #include "refit/resident.h"
@@ -40,9 +40,9 @@ struct refit_job {
   real held;                      /* what the atoms explain of them; NaN: there are none */
   struct refit_task task;
   struct refit_state state;
-  struct coder coder; /* with --reroute or --holdout, and on a GPU */
-  struct judge judge; /* with --holdout */
-  struct coded coded; /* the state's rows, where they stay on a GPU */
+  struct coder coder;               /* with --reroute or --holdout, and on a GPU */
+  struct fit_validation validation; /* with --holdout */
+  struct coded coded;               /* the state's rows, where they stay on a GPU */
   struct resident resident;
   struct classes classes;
   struct sweep_start begun;   /* of the sweep that comes next, by the run that is resumed */

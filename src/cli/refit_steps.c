@@ -24,7 +24,7 @@ int refit_held_out_evaluate(struct refit_job *j)
   if (!j->o->holdout) return OK;
   TRY(refit_frames_table(f));
   TRY(comm_agree(j->c, coder_put(&j->coder, f->table)));
-  return judge_rows(&j->judge, &stops, &j->held, &stopped);
+  return fit_validation_run(&j->validation, &stops, &j->held, &stopped);
 }
 
 /* What metrics and residuals say of the same codes differs by their roundings: far less. */
@@ -52,7 +52,7 @@ int refit_start_evaluate(struct refit_job *j)
   real is = 0;
   refit_start_note(&j->files.facts.start, &j->inputs, &j->state);
   TRY(refit_state_evaluate(j, supports->source.name, supports->explained_variance, &is));
-  j->files.facts.start.held.rows = j->judge.hash;
+  j->files.facts.start.held.rows = j->validation.hash;
   TRY(refit_held_out_evaluate(j));
   if (j->c->rank) return OK;
   gidx dead = 0;

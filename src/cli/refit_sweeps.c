@@ -144,7 +144,7 @@ static int sweep_run(struct refit_job *j)
 int refit_job_resume(struct refit_job *j)
 {
   real is = 0;
-  uint64_t hash = j->judge.hash, held = j->files.facts.start.held.rows;
+  uint64_t hash = j->validation.hash, held = j->files.facts.start.held.rows;
   TRY(refit_resume(&j->previous, &j->files, &j->state));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
   TRY(refit_held_out_evaluate(j));

@@ -60,7 +60,7 @@ static void machine_warn(const struct cores *machine, const struct core_share *s
                          int is_asked)
 {
   const char *host = machine->host;
-  enum cores_verdict verdict = cores_judge(s, threads);
+  enum cores_verdict verdict = cores_evaluate(s, threads);
   idx each = s->used / s->processes;
   if (verdict == CORES_MANY && each > 0)
     log_warn("%lld threads take turns on the %d cores of '%s': give --threads %d",

@@ -159,7 +159,7 @@ static int sum_near(const struct trial *t, enum precision precision, idx i, idx 
   return fabs((double)t->y[i * TRIAL_COLUMNS + j] - sum) <= TRIAL_DEPTH * 0x1p-23 * sizes;
 }
 
-static int trial_judge(const struct trial *t, enum precision precision)
+static int trial_evaluate(const struct trial *t, enum precision precision)
 {
   for (idx i = 0; i < ROW_KINDS; i++)
     for (idx j = 0; j < COLUMN_KINDS; j++)
@@ -183,7 +183,7 @@ int device_tensor_probe(struct device *dev, enum precision precision, uint64_t *
   TRY(device_tensor_has(dev, precision));
   int status = trial_open(&t, dev, precision);
   if (!status) status = trial_run(&t, dev, precision);
-  if (!status) status = trial_judge(&t, precision);
+  if (!status) status = trial_evaluate(&t, precision);
   if (!status) *unit = fingerprint(t.y, TRIAL_ROWS * TRIAL_COLUMNS, sizeof *t.y, 0) | 1;
   buffer_free(dev, &t.on_x);
   buffer_free(dev, &t.on_w);

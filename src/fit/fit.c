@@ -28,7 +28,7 @@ void fit_close(struct fit *f)
   classes_free(&f->classes);
   resident_close(&f->resident);
   update_free(&f->update);
-  judge_close(&f->judge);
+  fit_validation_close(&f->validation);
   coded_close(&f->coder, &f->coded);
   worker_close(&f->warmer);
   coder_close(&f->coder);

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/worker.h"
 #include "fit/fit.h"
-#include "fit/judge.h"
+#include "fit/validation.h"
 #include "fit/update.h"
 #include "model/split.h"
 #include "model/supports.h"
@@ -40,7 +40,7 @@ struct fit {
   gidx gpu;                 /* bytes of its GPU that this rank takes at least; 0: it takes none */
   struct worker warmer;     /* makes the GPU's context while rows are read */
   struct coded coded;       /* the rows in memory */
-  struct judge judge;
+  struct fit_validation validation;
   struct classes classes;                  /* of update atoms */
   struct resident resident;                /* of update atoms, on a GPU */
   struct fit_within within;                /* the sweep in work, where it may be left */

@@ -31,7 +31,7 @@ static int rows_solve(struct kept *w, struct kept_rows *r)
 }
 
 /* The metrics of the codes, on rank 0. */
-static int rows_judge(struct kept *w, struct kept_rows *r)
+static int rows_evaluate(struct kept *w, struct kept_rows *r)
 {
   struct metrics *m = &r->metrics;
   struct code_counts counts = {0};
@@ -76,8 +76,8 @@ int kept_solve(struct kept *w)
   phase_begin(phase);
   TRY(comm_agree(w->c, codes_solve(w)));
   phase_end(phase, 0);
-  TRY(rows_judge(w, &w->rows));
-  if (t->unseen) TRY(rows_judge(w, &w->unseen));
+  TRY(rows_evaluate(w, &w->rows));
+  if (t->unseen) TRY(rows_evaluate(w, &w->unseen));
   metrics_density(&w->rows.metrics, w->density, w->rows.total, w->k);
   if (w->k <= t->max_cosine)
     TRY(refit_table_cosine(w->c, &table, &w->rows.metrics.max_decoder_cosine));

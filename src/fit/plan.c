@@ -46,7 +46,7 @@ static int beside_find(struct fit *f)
   gidx first, held = refit_rows_share(f->held.n, size, f->c->rank, &first);
   TRY(refit_state_shape(&f->state, &f->refit_task, f->c));
   f->shape = coder_shape_of(f);
-  TRY(judge_bytes(&f->shape, f->held.n, size, &f->refit_task.beside));
+  TRY(fit_validation_bytes(&f->shape, f->held.n, size, &f->refit_task.beside));
   f->refit_task.beside += f->task->beside;
   TRY(gpu_find(f, held));
   f->state = (struct refit_state){0};

@@ -196,8 +196,8 @@ static int state_open(struct fit *f)
   const struct fit_task *t = f->task;
   int joint = f->how == UPDATE_JOINT;
   TRY(fit_part_load(f, f->sweep % f->parts));
-  TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
-  if (!f->task->no_advice) TRY(judge_advise(&f->judge));
+  TRY(fit_validation_open(&f->validation, &f->held, f->mean, &f->coder, f->c));
+  if (!f->task->no_advice) TRY(fit_validation_advise(&f->validation));
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
   if (!joint) TRY(steps_open(f));
   if (f->resident.is_on) f->refit_task.threads = team_beside(t->threads);

@@ -80,14 +80,14 @@ static int within_begin(struct fit *f, uint64_t classes, struct sweep_start *sta
                                   .atoms = f->table,
                                   .classes = classes,
                                   .rows_hash = f->state.inputs.rows,
-                                  .held_hash = f->judge.hash};
+                                  .held_hash = f->validation.hash};
   return comm_agree(f->c, f->sink->begins(f->sink->self, &f->within, start));
 }
 
 /* What follows when atoms have moved, roughly. */
 static double coding_seconds(const struct fit *f)
 {
-  return coder_seconds(&f->coder, (gidx)f->state.n + f->judge.n, 1);
+  return coder_seconds(&f->coder, (gidx)f->state.n + f->validation.n, 1);
 }
 
 /* Every atom takes a step by its own system. */

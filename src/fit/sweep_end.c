@@ -63,7 +63,7 @@ static int rows_encode(struct fit *f, struct fit_line *line)
   line->fitted = m.explained_variance;
   line->dead = 0;
   for (idx a = 0; a < state->k; a++) line->dead += refit_atom_rows(state, a) == 0;
-  return judge_rows(&f->judge, &f->sink->coding, &line->held, &f->stopped);
+  return fit_validation_run(&f->validation, &f->sink->coding, &line->held, &f->stopped);
 }
 
 /* Count how long atoms are idle, by the rows in memory. */
@@ -107,7 +107,7 @@ static int sweep_show(struct fit *f)
                                      .mean = f->mean,
                                      .norm = f->norm,
                                      .rows_hash = f->state.inputs.rows,
-                                     .held_hash = f->judge.hash},
+                                     .held_hash = f->validation.hash},
                            .best = f->best,
                            .fitted_rows = f->fitted.n,
                            .parts = f->parts};
@@ -152,10 +152,10 @@ int fit_sweep_reopen(struct fit *f)
   if (!start->idle) idle_count(f);
   TRY(comm_broadcast(f->c, &now, 1, sizeof now));
   TRY(worth_check(f, &now));
-  CHECK(f->judge.hash == start->held_hash, ERR_INPUT,
+  CHECK(f->validation.hash == start->held_hash, ERR_INPUT,
         "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
         "resume with the same",
-        (unsigned long long)start->held_hash, (unsigned long long)f->judge.hash);
+        (unsigned long long)start->held_hash, (unsigned long long)f->validation.hash);
   CHECK(memcmp(&now.fitted, &then->fitted, sizeof now.fitted) == 0 &&
             memcmp(&now.held, &then->held, sizeof now.held) == 0,
         ERR_INPUT,

@@ -100,7 +100,7 @@ static void run_try(void *self, gidx run)
 }
 
 /* A label of one of the series, all labels counted through. */
-static void label_judge(struct scoring *s, int series, idx label, struct buffers *b)
+static void label_evaluate(struct scoring *s, int series, idx label, struct buffers *b)
 {
   const struct probe *best = &s->choices[series][label].best[0];
   gidx rows = s->n - s->half;
@@ -167,7 +167,7 @@ static int scoring_run(struct scoring *s, real *f1)
       for (idx c = 0; c < m; c++)
         probe_choice_merge(&s->choices[i][c], &s->choices[i][(gidx)run * m + c]);
     for (idx c = 0; c < m; c++) {
-      label_judge(s, i, c, &b);
+      label_evaluate(s, i, c, &b);
       f1[i] += s->scores[i][c];
     }
     if (m) f1[i] /= m;

@@ -58,16 +58,17 @@ static int arrays_alloc(struct train *j)
   j->batches.last_row =
       imin((imax(j->steps - 1, 0) % j->steps_each + 1) * t->batch, j->fitted.n) - 1;
   TRY(batches_alloc(&j->batches, a, t->seed));
-  j->judge = (struct train_judge){.c = j->c,
-                                  .rows = &j->held,
-                                  .k = k,
-                                  .p = p,
-                                  .s = j->sizes.l0 > 0 ? (idx)ceil(j->sizes.l0) : j->sizes.s,
-                                  .has_threshold = j->sizes.l0 > 0,
-                                  .threads = t->threads,
-                                  .variant = t->variant,
-                                  .kernels = t->kernels};
-  TRY(train_judge_alloc(&j->judge, a));
+  j->validation =
+      (struct train_validation){.c = j->c,
+                                .rows = &j->held,
+                                .k = k,
+                                .p = p,
+                                .s = j->sizes.l0 > 0 ? (idx)ceil(j->sizes.l0) : j->sizes.s,
+                                .has_threshold = j->sizes.l0 > 0,
+                                .threads = t->threads,
+                                .variant = t->variant,
+                                .kernels = t->kernels};
+  TRY(train_validation_alloc(&j->validation, a));
   return OK;
 }
 
@@ -125,7 +126,7 @@ static int memory_count(struct train *j, const char *kind, struct train_memory *
   m->weights = (gidx)weights.bytes;
   m->rows = (gidx)j->arena.bytes - m->weights;
   m->steps += cpu_triad_bytes(t->threads, j->sizes.p);
-  m->evaluate = train_judge_beside(&j->judge, kind);
+  m->evaluate = train_validation_beside(&j->validation, kind);
   m->beside = t->beside;
   m->total = PROGRAM_BYTES + m->weights + m->rows + m->steps + m->evaluate + m->beside;
   j->arena = (struct arena){0};

@@ -115,10 +115,10 @@ static int start_take(struct train *j)
         "the earlier run was begun with other rows than those of '%s': rows_hash %016llx, not "
         "%016llx; resume with the same",
         j->task->rows->name, (unsigned long long)s->rows_hash, (unsigned long long)j->rows_hash);
-  CHECK(s->held_hash == j->judge.hash, ERR_INPUT,
+  CHECK(s->held_hash == j->validation.hash, ERR_INPUT,
         "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
         "resume with the same",
-        (unsigned long long)s->held_hash, (unsigned long long)j->judge.hash);
+        (unsigned long long)s->held_hash, (unsigned long long)j->validation.hash);
   CHECK(s->unit == j->unit, ERR_DEVICE,
         "the earlier run was made by a GPU that adds products in %s otherwise: unit %016llx, not "
         "%016llx; resume on the same kind",
@@ -181,7 +181,7 @@ static int point_show(struct train *j, enum train_reason why)
                                     .described = j->described,
                                     .scale = j->batches.scale,
                                     .rows_hash = j->rows_hash,
-                                    .held_hash = j->judge.hash,
+                                    .held_hash = j->validation.hash,
                                     .unit = j->unit};
   struct phase *write = &j->result->phases[TRAIN_WRITE];
   TRY(comm_agree(j->c, weights_check(j)));
@@ -208,11 +208,11 @@ static int line_add(struct train *j)
   offset_describe(j);
   if (j->sizes.learns_offset && j->step > 0) {
     batches_rest(&j->batches);
-    TRY(train_judge_read(&j->judge, j->described));
+    TRY(train_validation_read(&j->validation, j->described));
   }
-  TRY(train_judge_run(&j->judge, s, j->batches.scale, &line->held));
+  TRY(train_validation_run(&j->validation, s, j->batches.scale, &line->held));
   phase_end(judge, 0);
-  line->l0 = j->judge.l0;
+  line->l0 = j->validation.l0;
   line->seconds = log_seconds() - j->begun;
   return comm_broadcast(j->c, &line->seconds, 1, sizeof line->seconds);
 }
@@ -289,12 +289,12 @@ static int state_open(struct train *j)
   const struct train_task *t = j->task;
   TRY(unit_find(j));
   /* On a GPU it takes what all ranks' steps left. */
-  TRY(comm_agree(j->c, train_judge_open(&j->judge, j->device.kind)));
-  j->result->phases[TRAIN_JUDGE].device = j->judge.device.kind;
+  TRY(comm_agree(j->c, train_validation_open(&j->validation, j->device.kind)));
+  j->result->phases[TRAIN_JUDGE].device = j->validation.device.kind;
   TRY(batches_hash(&j->batches, &j->rows_hash));
   TRY(mean_find(j));
   offset_describe(j);
-  TRY(train_judge_read(&j->judge, j->described));
+  TRY(train_validation_read(&j->validation, j->described));
   if (!t->start) TRY(batches_scale(&j->batches, &j->batches.scale));
   int status = t->start ? start_take(j) : atoms_start(j);
   if (!status) status = stepper_begin(&j->stepper);
@@ -344,7 +344,7 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
     result->fingerprint += 9 * fingerprint(j->state.offset[0], j->sizes.p, sizeof(float), 0);
   if (j->sizes.l0 > 0) result->fingerprint += 7 * fingerprint(&threshold, 1, sizeof threshold, 0);
   batches_close(&j->batches);
-  train_judge_close(&j->judge);
+  train_validation_close(&j->validation);
   stepper_close(&j->stepper);
   comm_devices_close(c);
   device_close(&j->device);

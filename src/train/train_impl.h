@@ -9,7 +9,7 @@
 #include "device/device.h"
 #include "model/split.h"
 #include "train/batches.h"
-#include "train/judge.h"
+#include "train/validation.h"
 #include "train/step.h"
 #include "train/train.h"
 
@@ -27,7 +27,7 @@ struct train {
   real *described; /* [p] with the offset that was learned; without one it is the mean */
   struct batches batches;
   struct stepper stepper;
-  struct train_judge judge;
+  struct train_validation validation;
   struct train_state state;
   struct device device;
   struct train_line *lines; /* [steps / every + 3] */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * They are read once; the coder does the rest. */
-#include "fit/judge.h"
+#include "fit/validation.h"
 
 #include "base/num.h"
 #include "base/status.h"
@@ -9,32 +9,32 @@
 #include "refit/state.h"
 #include "refit/sums.h"
 
-static int judge_alloc(struct judge *j, const struct coder_shape *s)
+static int validation_arrays(struct fit_validation *j, const struct coder_shape *s)
 {
   TRY(arena_alloc(&j->arena, &j->x, (gidx)j->n * s->p, sizeof *j->x));
   TRY(arena_alloc(&j->arena, &j->atoms, (gidx)j->n * s->s, sizeof *j->atoms));
   return arena_alloc(&j->arena, &j->score, (gidx)j->n * s->s, sizeof *j->score);
 }
 
-int judge_bytes(const struct coder_shape *shape, gidx n, int ranks, gidx *bytes)
+int fit_validation_bytes(const struct coder_shape *shape, gidx n, int ranks, gidx *bytes)
 {
   gidx first, share = refit_rows_share(n, ranks, 0, &first);
-  struct judge dry = {.arena.is_dry = 1, .n = (idx)imin(share, INT32_MAX)};
-  TRY(judge_alloc(&dry, shape));
+  struct fit_validation dry = {.arena.is_dry = 1, .n = (idx)imin(share, INT32_MAX)};
+  TRY(validation_arrays(&dry, shape));
   *bytes = (gidx)dry.arena.bytes;
   return OK;
 }
 
-static int arrays_make(struct judge *j)
+static int arrays_make(struct fit_validation *j)
 {
   gidx n = refit_rows_share(j->rows->n, j->c->size, j->c->rank, &j->first);
   CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank to judge by are too many", (long long)n);
   j->n = (idx)n;
-  return judge_alloc(j, &j->coder->shape);
+  return validation_arrays(j, &j->coder->shape);
 }
 
 /* Are the rows of all ranks not all the same? */
-static int variance_check(const struct judge *j)
+static int variance_check(const struct fit_validation *j)
 {
   CHECK(
       j->c->rank || j->tss > 0, ERR_INPUT,
@@ -43,10 +43,10 @@ static int variance_check(const struct judge *j)
   return OK;
 }
 
-int judge_open(struct judge *j, const struct row_source *rows, const real *mean,
-               struct coder *coder, struct comm *c)
+int fit_validation_open(struct fit_validation *j, const struct row_source *rows, const real *mean,
+                        struct coder *coder, struct comm *c)
 {
-  *j = (struct judge){.c = c, .rows = rows, .coder = coder};
+  *j = (struct fit_validation){.c = c, .rows = rows, .coder = coder};
   if (rows->n == 0) return OK;
   uint64_t terms = 0;
   TRY(comm_agree(c, arrays_make(j)));
@@ -61,21 +61,22 @@ int judge_open(struct judge *j, const struct row_source *rows, const real *mean,
   return comm_agree(c, coded_open(coder, &j->coded, j->n, j->first, j->x, j->atoms, j->score));
 }
 
-int judge_advise(const struct judge *j)
+int fit_validation_advise(const struct fit_validation *j)
 {
   struct metrics m;
   if (j->rows->n == 0) return OK;
   return refit_norms(j->c, j->rows->n, j->x, j->rows->p, j->tss, "the held-out rows", &m);
 }
 
-void judge_close(struct judge *j)
+void fit_validation_close(struct fit_validation *j)
 {
   if (j->coder) coded_close(j->coder, &j->coded);
   arena_free(&j->arena);
-  *j = (struct judge){0};
+  *j = (struct fit_validation){0};
 }
 
-int judge_rows(struct judge *j, const struct stops *stops, real *explained, int *stopped)
+int fit_validation_run(struct fit_validation *j, const struct stops *stops, real *explained,
+                       int *stopped)
 {
   *explained = nan_canonical();
   *stopped = 0;

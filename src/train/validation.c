@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rows are read once and stay with the device, to which the encoder's matrix goes each time; what
  * it finds comes back, and a CPU says how good that is. */
-#include "train/judge.h"
+#include "train/validation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "refit/state.h"
 #include "refit/sums.h"
 
-int train_judge_alloc(struct train_judge *j, struct arena *a)
+int train_validation_alloc(struct train_validation *j, struct arena *a)
 {
   gidx n = refit_rows_share(j->rows->n, j->c->size, j->c->rank, &j->first);
   if (j->rows->n == 0) return OK;
@@ -31,7 +31,7 @@ int train_judge_alloc(struct train_judge *j, struct arena *a)
   return arena_alloc(a, &j->bias, j->k, sizeof *j->bias);
 }
 
-static struct device_options options_of(const struct train_judge *j, const char *kind)
+static struct device_options options_of(const struct train_validation *j, const char *kind)
 {
   return (struct device_options){.p = j->p,
                                  .d = 1,
@@ -46,7 +46,7 @@ static struct device_options options_of(const struct train_judge *j, const char 
                                  .kernels = j->kernels};
 }
 
-gidx train_judge_beside(const struct train_judge *j, const char *kind)
+gidx train_validation_beside(const struct train_validation *j, const char *kind)
 {
   struct device_options options = options_of(j, kind);
   struct device dry;
@@ -56,7 +56,7 @@ gidx train_judge_beside(const struct train_judge *j, const char *kind)
   return entries + (device_is_gpu(&dry) ? 0 : entries + forms);
 }
 
-static int device_begin(struct train_judge *j, const char *kind)
+static int device_begin(struct train_validation *j, const char *kind)
 {
   struct device_options options = options_of(j, kind);
   gidx bytes = (gidx)j->n * j->p * (gidx)sizeof *j->x;
@@ -64,7 +64,7 @@ static int device_begin(struct train_judge *j, const char *kind)
   return buffer_wrap(&j->device, &j->all, j->x, bytes);
 }
 
-int train_judge_open(struct train_judge *j, const char *kind)
+int train_validation_open(struct train_validation *j, const char *kind)
 {
   struct device_options host = options_of(j, "cpu");
   int is_gpu = strcmp(kind, "cuda") == 0;
@@ -83,7 +83,7 @@ int train_judge_open(struct train_judge *j, const char *kind)
   return is_gpu ? device_open(&j->host, &host) : OK;
 }
 
-void train_judge_close(struct train_judge *j)
+void train_validation_close(struct train_validation *j)
 {
   buffer_free(&j->device, &j->all);
   device_close(&j->device);
@@ -91,7 +91,7 @@ void train_judge_close(struct train_judge *j)
   entries_free(&j->found);
 }
 
-int train_judge_read(struct train_judge *j, const real *mean)
+int train_validation_read(struct train_validation *j, const real *mean)
 {
   uint64_t terms = 0;
   struct metrics m;
@@ -115,7 +115,7 @@ int train_judge_read(struct train_judge *j, const real *mean)
 }
 
 /* The codes of own rows. */
-static int codes_find(struct train_judge *j, const float *weights, int *finite)
+static int codes_find(struct train_validation *j, const float *weights, int *finite)
 {
   const struct encoder encoder = {.kind = j->has_threshold ? ENCODER_BATCHTOPK : ENCODER_TOPK,
                                   .k = j->k,
@@ -135,7 +135,7 @@ static int codes_find(struct train_judge *j, const float *weights, int *finite)
 }
 
 /* How good the codes of own rows are: nothing is known where a score is no number. */
-static int rows_judge(struct train_judge *j, const struct train_state *state)
+static int rows_evaluate(struct train_validation *j, const struct train_state *state)
 {
   int finite = 0;
   if (j->n == 0) return OK;
@@ -152,8 +152,8 @@ static int rows_judge(struct train_judge *j, const struct train_state *state)
   return device_quality(j->host.backend ? &j->host : &j->device, &job);
 }
 
-int train_judge_run(struct train_judge *j, const struct train_state *state, int scale,
-                    real *explained)
+int train_validation_run(struct train_validation *j, const struct train_state *state, int scale,
+                         real *explained)
 {
   float threshold = ldexpf(batch_threshold_value(&state->threshold), -scale);
   *explained = j->l0 = nan_canonical();
@@ -162,7 +162,7 @@ int train_judge_run(struct train_judge *j, const struct train_state *state, int 
     j->bias[a] = ldexpf(state->w[TRAIN_BIAS][a], -scale);
     j->threshold[a] = threshold;
   }
-  TRY(comm_agree_at(j->c, rows_judge(j, state), j->first));
+  TRY(comm_agree_at(j->c, rows_evaluate(j, state), j->first));
   struct coded coded = {.n = j->n, .first = j->first, .quality = {.host = j->quality}};
   struct metrics m = {.n = j->rows->n, .p = j->p};
   TRY(coded_metrics(&coded, j->c, j->tss, &m));

@@ -3,8 +3,8 @@
  * `encode --encoder` would say it (N.24), and by the same operation of a device.
  *
  * Floor: train.  Each rank holds its sum blocks of the rows, as a fit does. */
-#ifndef TRAIN_JUDGE_H
-#define TRAIN_JUDGE_H
+#ifndef TRAIN_VALIDATION_H
+#define TRAIN_VALIDATION_H
 
 #include "comm/comm.h"
 #include "device/device.h"
@@ -13,7 +13,7 @@
 #include "model/train.h"
 #include "refit/coder.h"
 
-struct train_judge {
+struct train_validation {
   struct comm *c;                /* borrowed, as is the next */
   const struct row_source *rows; /* none: there is nothing to judge by */
   idx k, p, s;
@@ -38,23 +38,23 @@ struct train_judge {
 
 /* Set c, rows, k, p, s, has_threshold, threads, variant and kernels first.  Arrays are the arena's;
  * a dry one counts them. */
-int train_judge_alloc(struct train_judge *j, struct arena *arena);
+int train_validation_alloc(struct train_validation *j, struct arena *arena);
 /* What judging on a device of this kind takes of the host beside, about. */
-gidx train_judge_beside(const struct train_judge *j, const char *kind);
+gidx train_validation_beside(const struct train_validation *j, const char *kind);
 
 /* Open a device of this kind; where a GPU's memory is short of what the training leaves, a CPU, and
- * the log says so.  Not collective.  train_judge_close() is safe on a zeroed struct. */
-int train_judge_open(struct train_judge *j, const char *kind);
-void train_judge_close(struct train_judge *j);
+ * the log says so.  Not collective.  train_validation_close() is safe on a zeroed struct. */
+int train_validation_open(struct train_validation *j, const char *kind);
+void train_validation_close(struct train_validation *j);
 
 /* Read the rows and subtract mean[p] unless NULL.  ERR_INPUT, also where they do not vary.
  * Collective; the same status on every rank. */
-int train_judge_read(struct train_judge *j, const real *mean);
+int train_validation_read(struct train_validation *j, const real *mean);
 
 /* *explained, on every rank <- the explained variance of the rows, NaN where there are none, or a
  * score is not finite, or the state has no threshold yet; it is that of rows times 2^scale.
  * Collective, as above. */
-int train_judge_run(struct train_judge *j, const struct train_state *state, int scale,
-                    real *explained);
+int train_validation_run(struct train_validation *j, const struct train_state *state, int scale,
+                         real *explained);
 
 #endif
