@@ -134,7 +134,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/train_nested.h %D%/device/cuda/train_nested.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
   %D%/device/cuda/arrow_size.h %D%/device/cuda/arrow_size.c \
-  %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
+  %D%/device/cuda/arrow_subbatch.h %D%/device/cuda/arrow_subbatch.c \
   %D%/device/cuda/arrow.h %D%/device/cuda/arrow.c \
   %D%/device/cuda/route.h %D%/device/cuda/route.c %D%/device/cuda/open.c
 nodist_libsagitta_a_SOURCES += %D%/device/kernel_texts.c

@@ -13,15 +13,15 @@ enum { BLOCK_MOST = 227 << 10, ALL = 228 << 10, RESERVED = 1 << 10 };
 
 static struct cuda_state state;
 
-static struct lot_form form_of(int architecture, idx d, idx k, gidx n)
+static struct subbatch_form form_of(int architecture, idx d, idx k, gidx n)
 {
   const struct arrow_system system = {.d = d, .k = k, .n = n};
   state.architecture = architecture;
   state.shared = BLOCK_MOST;
-  return lot_need_of(&state, &system).form;
+  return subbatch_need_of(&state, &system).form;
 }
 
-static int bytes_of(const struct lot_form *f, gidx n)
+static int bytes_of(const struct subbatch_form *f, gidx n)
 {
   struct arrow_layout layout =
       arrow_layout_of(f->d, f->k, f->team, f->mma, f->held, f->blocks, (int)n);
@@ -48,7 +48,7 @@ static void check_choices(void)
   };
   claim_begin("the form of an arrow system on an H100");
   for (int i = 0; i < LENGTH(want); i++) {
-    struct lot_form f = form_of(90, want[i].d, want[i].k, want[i].n);
+    struct subbatch_form f = form_of(90, want[i].d, want[i].k, want[i].n);
     ok(f.team == want[i].team && f.blocks == want[i].blocks && f.held == want[i].held &&
            f.rounds == want[i].rounds,
        "d = %d, k = %d, %lld rows: team %d, blocks %d, held %d, rounds %d", f.d, f.k,
@@ -67,7 +67,7 @@ static void check_room(void)
   for (idx d = 1; d <= ARROW_MAX_FRAME; d++)
     for (idx k = 0; k <= ARROW_MAX_COLUMNS; k++)
       for (int i = 0; i < LENGTH(rows); i++) {
-        struct lot_form f = form_of(90, d, k, rows[i]), old = form_of(80, d, k, rows[i]);
+        struct subbatch_form f = form_of(90, d, k, rows[i]), old = form_of(80, d, k, rows[i]);
         ok(!f.held || f.held == arrow_held(d, k), "d = %d, k = %d, %lld rows: held %d", d, k,
            (long long)rows[i], f.held);
         ok(!old.held && !old.mma && (old.team <= 0 || old.blocks == 1),

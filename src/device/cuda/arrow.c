@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "device/cuda/arrow_lot.h"
+#include "device/cuda/arrow_subbatch.h"
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
 
@@ -21,14 +21,14 @@ enum {
 };
 
 struct cuda_arrow {
-  struct cuda_lot lots[PLAN_ARROW_LOTS];
-  int n_lots;        /* that a job uses */
+  struct arrow_subbatch subbatches[PLAN_ARROW_LOTS];
+  int n_subbatches;  /* that a job uses */
   struct device cpu; /* opened when it is needed */
   /* Forms whose kernels are loaded, or were tried. */
   char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS], bus_loaded;
-  struct lot_need *needs; /* of the systems of a job */
+  struct subbatch_need *needs; /* of the systems of a job */
   gidx needs_capacity;
-  struct lot_mapping mapping;
+  struct subbatch_mapping mapping;
   gidx *rest, rest_capacity, n_rest; /* items that are left to the CPU */
   struct arrow_item *again;          /* the same as a job */
   gidx again_capacity;
@@ -39,7 +39,7 @@ static int arrow_open(struct cuda_state *s)
   if (s->arrow) return OK;
   s->arrow = calloc(1, sizeof *s->arrow);
   CHECK(s->arrow, ERR_MEMORY, "cannot allocate the state of arrow systems");
-  for (int i = 0; i < PLAN_ARROW_LOTS; i++) TRY(lot_open(&s->arrow->lots[i]));
+  for (int i = 0; i < PLAN_ARROW_LOTS; i++) TRY(subbatch_open(&s->arrow->subbatches[i]));
   return OK;
 }
 
@@ -47,7 +47,7 @@ void cuda_arrow_close(struct cuda_state *s)
 {
   struct cuda_arrow *w = s->arrow;
   if (!w) return;
-  for (int i = 0; i < PLAN_ARROW_LOTS; i++) lot_close(&w->lots[i]);
+  for (int i = 0; i < PLAN_ARROW_LOTS; i++) subbatch_close(&w->subbatches[i]);
   device_close(&w->cpu);
   free(w->needs);
   free(w->rest);
@@ -64,7 +64,7 @@ static int needs_find(struct cuda_state *s, const struct arrow_job *job)
     const struct arrow_system *a = &job->items[i].system,
                               *before = &job->items[imax(i, 1) - 1].system;
     int same = i > 0 && before->d == a->d && before->k == a->k && before->n == a->n;
-    w->needs[i] = same ? w->needs[i - 1] : lot_need_of(s, a);
+    w->needs[i] = same ? w->needs[i - 1] : subbatch_need_of(s, a);
   }
   return OK;
 }
@@ -76,7 +76,7 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
   struct kernel_recipe *recipes = NULL;
   gidx capacity = 0;
   int count = 0;
-  const struct lot_mapping *m = &s->arrow->mapping;
+  const struct subbatch_mapping *m = &s->arrow->mapping;
   if ((m->is_fetched || m->is_returned) && !s->arrow->bus_loaded) {
     const struct kernel_shape any = {.d = 1, .top_k = 1};
     TRY(array_reserve(&recipes, &capacity, MAX_RECIPES, sizeof *recipes));
@@ -85,7 +85,7 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
     s->arrow->bus_loaded = 1;
   }
   for (gidx i = 0; i < job->count; i++) {
-    const struct lot_form *f = &s->arrow->needs[i].form;
+    const struct subbatch_form *f = &s->arrow->needs[i].form;
     if (f->team == LOT_DECLINED) continue;
     int team = f->team == LOT_LONG ? 0 : f->team == WARP ? 1 : f->team == ARROW_BLOCK ? 2 : 3;
     if (f->held) team = 4;
@@ -93,7 +93,7 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
     char *loaded = &s->arrow->loaded[f->d][f->k][team];
     if (*loaded) continue;
     if (!recipes) TRY(array_reserve(&recipes, &capacity, MAX_RECIPES, sizeof *recipes));
-    count += lot_recipes(f, recipes + count);
+    count += subbatch_recipes(f, recipes + count);
     *loaded = 1;
   }
   int status = count ? cuda_load(dev, recipes, count) : OK;
@@ -127,9 +127,9 @@ static int is_pinned(const struct cuda_state *s, const struct span *span, ptrdif
 
 static void mapping_find(struct cuda_state *s, const struct arrow_job *job)
 {
-  struct lot_mapping *m = &s->arrow->mapping;
+  struct subbatch_mapping *m = &s->arrow->mapping;
   struct span numbers = {UINTPTR_MAX, 0}, step_t = numbers, step_b = numbers;
-  *m = (struct lot_mapping){0};
+  *m = (struct subbatch_mapping){0};
   if (s->n_pins == 0) return;
   for (gidx i = 0; i < job->count; i++) {
     const struct arrow_item *item = &job->items[i];
@@ -147,65 +147,67 @@ static void mapping_find(struct cuda_state *s, const struct arrow_job *job)
   m->is_returned = is_pinned(s, &step_t, &m->step_t) && is_pinned(s, &step_b, &m->step_b);
 }
 
-static struct lot_size size_none(const struct cuda_arrow *w)
+static struct subbatch_size size_none(const struct cuda_arrow *w)
 {
-  return (struct lot_size){.is_fetched = w->mapping.is_fetched,
-                           .is_returned = w->mapping.is_returned};
+  return (struct subbatch_size){.is_fetched = w->mapping.is_fetched,
+                                .is_returned = w->mapping.is_returned};
 }
 
 /* *all <- the sizes of all systems that are not declined; *largest <- the room of the largest. */
-static void needs_sum(const struct cuda_arrow *w, const struct arrow_job *job, struct lot_size *all,
-                      struct lot_room *largest)
+static void needs_sum(const struct cuda_arrow *w, const struct arrow_job *job,
+                      struct subbatch_size *all, struct subbatch_room *largest)
 {
-  struct lot_size none = size_none(w);
-  const struct lot_need *last = NULL; /* whose room was looked at */
+  struct subbatch_size none = size_none(w);
+  const struct subbatch_need *last = NULL; /* whose room was looked at */
   *all = none;
-  *largest = (struct lot_room){0, 0};
+  *largest = (struct subbatch_room){0, 0};
   for (gidx i = 0; i < job->count; i++) {
-    const struct lot_need *need = &w->needs[i];
+    const struct subbatch_need *need = &w->needs[i];
     if (need->form.team == LOT_DECLINED) continue;
-    *all = lot_with(*all, need);
+    *all = subbatch_with(*all, need);
     if (last && need->in == last->in && need->out == last->out && need->units == last->units)
       continue;
     last = need;
-    struct lot_size one = lot_with(none, need);
-    struct lot_room r = lot_room_of(&one);
+    struct subbatch_size one = subbatch_with(none, need);
+    struct subbatch_room r = subbatch_room_of(&one);
     if (r.device > PLAN_ARROW_LARGEST) continue;
     largest->device = imax(largest->device, r.device);
     largest->host = imax(largest->host, r.host);
   }
 }
 
-/* Let lots be of about equal size, as far as systems allow it, so that the first is soon on its
- * way. */
-static void room_even(struct lot_room *room, const struct lot_size *all, gidx largest)
+/* Let sub-batches be of about equal size, as far as systems allow it, so that the first is soon on
+ * its way. */
+static void room_even(struct subbatch_room *room, const struct subbatch_size *all, gidx largest)
 {
-  gidx bytes = lot_room_of(all).device, lots = ceil_div(bytes, imax(room->device, 1));
-  room->device = imin(room->device, bytes / imax(lots, 1) + largest);
+  gidx bytes = subbatch_room_of(all).device, subbatches = ceil_div(bytes, imax(room->device, 1));
+  room->device = imin(room->device, bytes / imax(subbatches, 1) + largest);
 }
 
-/* Memory for so many lots, or for fewer where it is short, at least one; others keep none then. */
-static int lots_take(struct cuda_state *s, int lots, const struct lot_room *room)
+/* Memory for so many sub-batches, or for fewer where it is short, at least one; others keep none
+ * then. */
+static int subbatches_take(struct cuda_state *s, int subbatches, const struct subbatch_room *room)
 {
   struct cuda_arrow *w = s->arrow;
   int status = OK;
-  for (w->n_lots = 0; w->n_lots < lots && !status; w->n_lots += !status)
-    status = lot_reserve(s, &w->lots[w->n_lots], room);
+  for (w->n_subbatches = 0; w->n_subbatches < subbatches && !status; w->n_subbatches += !status)
+    status = subbatch_reserve(s, &w->subbatches[w->n_subbatches], room);
   if (status != ERR_MEMORY) return status;
-  for (int i = w->n_lots; i < PLAN_ARROW_LOTS; i++) lot_release(&w->lots[i]);
-  if (w->n_lots == 0) return status;
+  for (int i = w->n_subbatches; i < PLAN_ARROW_LOTS; i++) subbatch_release(&w->subbatches[i]);
+  if (w->n_subbatches == 0) return status;
   status_clear();
   return OK;
 }
 
-/* *room <- of a lot for this job, and memory for those that are used.  Where it is short, lots are
- * fewer, then smaller, and systems that do not fit are left to the CPU. */
-static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, struct lot_room *room)
+/* *room <- of a sub-batch for this job, and memory for those that are used.  Where it is short,
+ * sub-batches are fewer, then smaller, and systems that do not fit are left to the CPU. */
+static int subbatches_reserve(struct cuda_state *s, const struct arrow_job *job,
+                              struct subbatch_room *room)
 {
-  struct lot_size all;
-  struct lot_room largest;
+  struct subbatch_size all;
+  struct subbatch_room largest;
   needs_sum(s->arrow, job, &all, &largest);
-  *room = lot_room_of(&all);
+  *room = subbatch_room_of(&all);
   int status;
   if (!job->repeats) {
     gidx host = all.is_fetched ? PLAN_ARROW_LOT / 4 : PLAN_ARROW_LOT;
@@ -213,7 +215,7 @@ static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, struc
     room->host = imin(room->host, imax(largest.host, host));
   }
   for (;; room->device /= 2, room->host /= 2) {
-    status = lots_take(s, lot_fits(&all, room) ? 1 : PLAN_ARROW_LOTS, room);
+    status = subbatches_take(s, subbatch_fits(&all, room) ? 1 : PLAN_ARROW_LOTS, room);
     if (status != ERR_MEMORY || job->repeats || room->device <= LEAST_BYTES) break;
     status_clear();
   }
@@ -221,50 +223,54 @@ static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, struc
   return status;
 }
 
-/* Fill a lot with systems from *next on; those that are declined are noted. */
-static int lot_fill(struct device *dev, struct cuda_lot *lot, struct arrow_job *job,
-                    const struct lot_room *room, gidx *next)
+/* Fill a sub-batch with systems from *next on; those that are declined are noted. */
+static int subbatch_fill(struct device *dev, struct arrow_subbatch *subbatch, struct arrow_job *job,
+                         const struct subbatch_room *room, gidx *next)
 {
   const struct cuda_state *s = dev->state;
   struct cuda_arrow *w = s->arrow;
-  struct lot_size none = size_none(w);
-  TRY(lot_begin(lot, job, job->count - *next, &w->mapping));
+  struct subbatch_size none = size_none(w);
+  TRY(subbatch_begin(subbatch, job, job->count - *next, &w->mapping));
   for (; *next < job->count; ++*next) {
-    const struct lot_need *need = &w->needs[*next];
+    const struct subbatch_need *need = &w->needs[*next];
     int is_declined = need->form.team == LOT_DECLINED;
-    struct lot_size with = lot_with(lot->size, need);
-    if (!is_declined && lot_fits(&with, room)) {
-      lot_add(lot, need, *next, &with);
+    struct subbatch_size with = subbatch_with(subbatch->size, need);
+    if (!is_declined && subbatch_fits(&with, room)) {
+      subbatch_add(subbatch, need, *next, &with);
       continue;
     }
-    struct lot_size one = lot_with(none, need);
-    if (!is_declined && lot_fits(&one, room)) break; /* it begins the next lot */
+    struct subbatch_size one = subbatch_with(none, need);
+    if (!is_declined && subbatch_fits(&one, room)) break; /* it begins the next sub-batch */
     w->rest[w->n_rest++] = *next;
     dev->counts.declined++;
   }
   return OK;
 }
 
-static int lots_run(struct device *dev, struct arrow_job *job, const struct lot_room *room)
+static int subbatches_run(struct device *dev, struct arrow_job *job,
+                          const struct subbatch_room *room)
 {
   struct cuda_arrow *w = ((struct cuda_state *)dev->state)->arrow;
-  const struct cuda_lot *last = NULL; /* that was started */
+  const struct arrow_subbatch *last = NULL; /* that was started */
   gidx next = 0, failed = 0;
   int turn = 0;
-  for (int i = 0; i < PLAN_ARROW_LOTS; i++) w->lots[i].job = NULL; /* after a job that failed */
-  for (; next < job->count; turn = (turn + 1) % w->n_lots) {
-    struct cuda_lot *lot = &w->lots[turn];
+  for (int i = 0; i < PLAN_ARROW_LOTS; i++)
+    w->subbatches[i].job = NULL; /* after a job that failed */
+  for (; next < job->count; turn = (turn + 1) % w->n_subbatches) {
+    struct arrow_subbatch *subbatch = &w->subbatches[turn];
     gidx before = w->n_rest;
-    TRY(lot_finish(lot, w->rest, &w->n_rest));
+    TRY(subbatch_finish(subbatch, w->rest, &w->n_rest));
     failed += w->n_rest - before;
-    TRY(lot_fill(dev, lot, job, room, &next));
-    TRY(lot_start(dev, lot, last));
-    last = lot;
+    TRY(subbatch_fill(dev, subbatch, job, room, &next));
+    TRY(subbatch_start(dev, subbatch, last));
+    last = subbatch;
   }
-  for (int r = 0; r < job->repeats; r++) TRY(lot_measure(dev, &w->lots[0], &job->seconds[r]));
+  for (int r = 0; r < job->repeats; r++)
+    TRY(subbatch_measure(dev, &w->subbatches[0], &job->seconds[r]));
   gidx before = w->n_rest;
-  for (int i = 0; i < w->n_lots; i++, turn = (turn + 1) % w->n_lots)
-    TRY(lot_finish(&w->lots[turn], w->rest, &w->n_rest)); /* in the order of their starts */
+  for (int i = 0; i < w->n_subbatches; i++, turn = (turn + 1) % w->n_subbatches)
+    TRY(subbatch_finish(&w->subbatches[turn], w->rest,
+                        &w->n_rest)); /* in the order of their starts */
   dev->counts.retried += failed + w->n_rest - before;
   return OK;
 }
@@ -285,8 +291,8 @@ static int rest_solve(struct cuda_state *s, struct arrow_job *job)
   return OK;
 }
 
-/* Everything that a job needs; *room <- of a lot. */
-static int job_ready(struct device *dev, const struct arrow_job *job, struct lot_room *room)
+/* Everything that a job needs; *room <- of a sub-batch. */
+static int job_ready(struct device *dev, const struct arrow_job *job, struct subbatch_room *room)
 {
   struct cuda_state *s = dev->state;
   TRY(arrow_open(s));
@@ -294,22 +300,22 @@ static int job_ready(struct device *dev, const struct arrow_job *job, struct lot
   TRY(needs_find(s, job));
   mapping_find(s, job);
   TRY(kernels_load(dev, job));
-  return lots_reserve(s, job, room);
+  return subbatches_reserve(s, job, room);
 }
 
 int cuda_arrow_ready(struct device *dev, const struct arrow_job *job)
 {
-  struct lot_room room;
+  struct subbatch_room room;
   return job_ready(dev, job, &room);
 }
 
 int cuda_arrow(struct device *dev, struct arrow_job *job)
 {
   struct cuda_state *s = dev->state;
-  struct lot_room room;
+  struct subbatch_room room;
   TRY(job_ready(dev, job, &room));
   s->arrow->n_rest = 0;
-  int status = lots_run(dev, job, &room);
-  for (int i = 0; i < PLAN_ARROW_LOTS && status; i++) lot_wait(&s->arrow->lots[i]);
+  int status = subbatches_run(dev, job, &room);
+  for (int i = 0; i < PLAN_ARROW_LOTS && status; i++) subbatch_wait(&s->arrow->subbatches[i]);
   return status ? status : rest_solve(s, job);
 }

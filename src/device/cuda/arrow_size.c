@@ -7,7 +7,7 @@
 
 enum { BLOCK_RESERVED = 1 << 10 }; /* shared memory that a block takes beside its own */
 
-static int form_bytes(const struct lot_form *f, idx n)
+static int form_bytes(const struct subbatch_form *f, idx n)
 {
   struct arrow_layout layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->held, f->blocks, n);
   return arrow_shared_bytes(&layout, f->team);
@@ -16,9 +16,9 @@ static int form_bytes(const struct lot_form *f, idx n)
 /* With factors in registers, where threads can hold all of them and a multiprocessor holds three
  * blocks, by as few as can be; but a warp that has all of a block's lanes adds no more than
  * sixteen.  Returns 0, and changes nothing, where that is not so. */
-static int form_hold(const struct cuda_state *s, struct lot_form *f, idx n)
+static int form_hold(const struct cuda_state *s, struct subbatch_form *f, idx n)
 {
-  struct lot_form h = *f;
+  struct subbatch_form h = *f;
   gidx most = (s->shared + BLOCK_RESERVED) / 3 - BLOCK_RESERVED;
   h.team = ARROW_BLOCK;
   h.held = arrow_held(f->d, f->k);
@@ -35,9 +35,9 @@ static int form_hold(const struct cuda_state *s, struct lot_form *f, idx n)
 
 /* In shared memory where a multiprocessor holds two blocks, so that one computes while another
  * waits; by several warps where those of several systems do not fit; by as few blocks as can be. */
-static struct lot_form form_of(const struct cuda_state *s, const struct arrow_system *a)
+static struct subbatch_form form_of(const struct cuda_state *s, const struct arrow_system *a)
 {
-  struct lot_form f = {a->d, a->k, LOT_DECLINED, 1, 0, 0, s->architecture == 90};
+  struct subbatch_form f = {a->d, a->k, LOT_DECLINED, 1, 0, 0, s->architecture == 90};
   gidx most = s->shared / 2 - BLOCK_RESERVED;
   if (a->d < 1 || a->d > ARROW_MAX_FRAME || a->k < 0 || a->k > ARROW_MAX_COLUMNS) return f;
   if (a->n < 0 || a->n >= 1 << 30) return f;
@@ -59,7 +59,7 @@ static struct lot_form form_of(const struct cuda_state *s, const struct arrow_sy
   return f;
 }
 
-struct kernel_shape lot_shape_of(const struct lot_form *form)
+struct kernel_shape subbatch_shape_of(const struct subbatch_form *form)
 {
   return (struct kernel_shape){.d = form->d,
                                .k = form->k,
@@ -70,47 +70,47 @@ struct kernel_shape lot_shape_of(const struct lot_form *form)
                                .top_k = 1};
 }
 
-int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes)
+int subbatch_recipes(const struct subbatch_form *form, struct kernel_recipe *recipes)
 {
   static const enum kernel_name lanes[] = {KERNEL_ARROW_LANES}, whole[] = {KERNEL_ARROW},
                                 parts[] = {KERNEL_ARROW_SUM, KERNEL_ARROW_STEP,
                                            KERNEL_ARROW_BORDER};
-  struct kernel_shape shape = lot_shape_of(form);
+  struct kernel_shape shape = subbatch_shape_of(form);
   int is_long = form->team == LOT_LONG, count = is_long ? LENGTH(parts) : 1;
   const enum kernel_name *names = is_long ? parts : form->rounds ? lanes : whole;
   for (int i = 0; i < count; i++) kernel_recipe(names[i], &shape, &recipes[i]);
   return count;
 }
 
-gidx lot_reals_in(const struct arrow_system *a)
+gidx subbatch_reals_in(const struct arrow_system *a)
 {
   gidx d = a->d, k = a->k;
   return ceil_div(a->n * (d * d + d * k + d) + k * k + k, LOT_LINE) * LOT_LINE;
 }
 
-gidx lot_reals_out(const struct arrow_system *a)
+gidx subbatch_reals_out(const struct arrow_system *a)
 {
   return ceil_div(a->n * a->d + a->k, 2) * 2;
 }
 
-gidx lot_segments(const struct arrow_system *a)
+gidx subbatch_segments(const struct arrow_system *a)
 {
   return ceil_div(a->n, ARROW_SEGMENT_ROWS);
 }
 
-gidx lot_pieces(const struct arrow_system *a)
+gidx subbatch_pieces(const struct arrow_system *a)
 {
   return ceil_div(a->n, arrow_step_rows(a->d, a->k));
 }
 
-struct lot_need lot_need_of(const struct cuda_state *s, const struct arrow_system *a)
+struct subbatch_need subbatch_need_of(const struct cuda_state *s, const struct arrow_system *a)
 {
-  struct lot_need need = {form_of(s, a), lot_reals_in(a), lot_reals_out(a), 0};
-  if (need.form.team == LOT_LONG) need.units = lot_segments(a) + lot_pieces(a);
+  struct subbatch_need need = {form_of(s, a), subbatch_reals_in(a), subbatch_reals_out(a), 0};
+  if (need.form.team == LOT_LONG) need.units = subbatch_segments(a) + subbatch_pieces(a);
   return need;
 }
 
-struct lot_size lot_with(struct lot_size size, const struct lot_need *need)
+struct subbatch_size subbatch_with(struct subbatch_size size, const struct subbatch_need *need)
 {
   size.in += need->in;
   size.out += need->out;
@@ -119,9 +119,9 @@ struct lot_size lot_with(struct lot_size size, const struct lot_need *need)
   return size;
 }
 
-struct lot_places lot_places_of(const struct lot_size *z)
+struct subbatch_offsets subbatch_offsets_of(const struct subbatch_size *z)
 {
-  struct lot_places at;
+  struct subbatch_offsets at;
   at.atoms = z->in * (gidx)sizeof(real);
   at.places = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
   at.units = at.places +
@@ -135,8 +135,8 @@ struct lot_places lot_places_of(const struct lot_size *z)
   return at;
 }
 
-struct lot_room lot_room_of(const struct lot_size *size)
+struct subbatch_room subbatch_room_of(const struct subbatch_size *size)
 {
-  struct lot_places at = lot_places_of(size);
-  return (struct lot_room){at.end, at.host_end - at.host_begin};
+  struct subbatch_offsets at = subbatch_offsets_of(size);
+  return (struct subbatch_room){at.end, at.host_end - at.host_begin};
 }

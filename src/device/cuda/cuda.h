@@ -24,7 +24,7 @@
  *     triad                 products, gradients and steps of training
  *     tensor    tensor_map  the same by the matrix unit; maps of matrices for bulk copies
  *     arrow                 arrow systems, and those that the CPU solves
- *     arrow_lot             a lot of systems, from host to host
+ *     arrow_subbatch             a sub-batch of systems, from host to host
  *     arrow_size            in which form a system is solved, and what it takes of a lot
  *     steps                 the steps of all atoms
  *     screen_window         the filter's form of the window, whether it is used
