@@ -279,9 +279,9 @@ libsagitta_a_SOURCES += \
   %D%/seed/mean.h %D%/seed/mean.c %D%/seed/outliers.h %D%/seed/outliers.c
 
 # harvest: rows from attention
-libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest_impl.h %D%/harvest/harvest.c %D%/harvest/held.h %D%/harvest/held.c %D%/harvest/pieces.h %D%/harvest/pieces.c %D%/harvest/positions.h %D%/harvest/positions.c \
+libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest_impl.h %D%/harvest/harvest.c %D%/harvest/resident_capture.h %D%/harvest/resident_capture.c %D%/harvest/pieces.h %D%/harvest/pieces.c %D%/harvest/positions.h %D%/harvest/positions.c \
   %D%/harvest/attribute.h %D%/harvest/attribute.c \
-  %D%/harvest/attribute_share.h %D%/harvest/attribute_share.c \
+  %D%/harvest/attribute_partition.h %D%/harvest/attribute_partition.c \
   %D%/harvest/pack.h %D%/harvest/pack.c
 
 # solve: the arrow systems of a file

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "harvest/attribute_share.h"
+#include "harvest/attribute_partition.h"
 
 enum { LIST_BYTES = 32 << 20, PIECE = 256 };
 
@@ -19,7 +19,7 @@ struct attribute {
   const struct attribute_task *task;
   struct comm *c;
   struct attribute_result *result;
-  struct attributed_share share;
+  struct attributed_partition partition;
   float *atoms;        /* [k][p] */
   idx block;           /* queries of all ranks at a time */
   gidx *first, *count; /* [size] queries of each rank */
@@ -125,8 +125,8 @@ static int job_begin(struct attribute *w)
   TRY(memory_check(w));
   TRY(arrays_alloc(w));
   TRY(atoms_read(w));
-  w->share.task = t, w->share.atoms = w->atoms, w->share.mean = w->result->mean;
-  return attributed_share_alloc(&w->share, w->c->size);
+  w->partition.task = t, w->partition.atoms = w->atoms, w->partition.mean = w->result->mean;
+  return attributed_partition_alloc(&w->partition, w->c->size);
 }
 
 /* Who has which queries of a block, and how many pairs they have. */
@@ -176,14 +176,14 @@ static int block_write(struct attribute *w, gidx first, gidx n, gidx pairs)
 /* One block of queries.  Collective. */
 static int block_run(struct attribute *w, gidx first, gidx n)
 {
-  struct attributed_share *s = &w->share;
+  struct attributed_partition *s = &w->partition;
   struct comm *c = w->c;
   gidx pairs = 0, key;
   int status = block_divide(w, first, n);
   if (!status) status = block_reserve(w, &pairs);
   TRY(comm_agree(c, status));
   gidx begin, own = w->pairs[c->rank], top = w->task->top;
-  status = attributed_share_run(s, w->first[c->rank], (idx)w->count[c->rank], &key);
+  status = attributed_partition_run(s, w->first[c->rank], (idx)w->count[c->rank], &key);
   TRY(comm_agree_at(c, status, key));
   TRY(comm_agree(c,
                  w->task->supports->starts(w->task->supports->self, w->first[c->rank], 0, &begin)));
@@ -200,7 +200,7 @@ static int block_run(struct attribute *w, gidx first, gidx n)
 /* What all ranks know of the whole.  Collective. */
 static int result_count(struct attribute *w)
 {
-  const struct attributed_share *s = &w->share;
+  const struct attributed_partition *s = &w->partition;
   struct attribute_result *r = w->result;
   gidx sums[] = {s->compared,          s->beyond, (gidx)s->row_terms, (gidx)s->support_terms,
                  (gidx)r->fingerprint, r->kept};
@@ -275,7 +275,7 @@ int attribute_run(struct comm *c, const struct attribute_task *task, struct attr
   w->task = task, w->c = c, w->result = r;
   TRY(comm_agree(c, job_begin(w)));
   TRY(blocks_run(w));
-  attributed_share_free(&w->share);
+  attributed_partition_free(&w->partition);
   arena_free(&w->arena);
   free(w->sum), free(w->row), free(w->code);
   free(w);

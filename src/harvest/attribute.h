@@ -5,8 +5,8 @@
  * Floor: harvest.  Knows no files: captures, supports and atoms come from sources, lists go to a
  * sink.
  *
- * Each rank computes its share of a block of queries, rank 0 writes the block.  Every rank holds
- * all atoms. */
+ * Each rank computes its partition of a block of queries, rank 0 writes the block.  Every rank
+ * holds all atoms. */
 #ifndef HARVEST_ATTRIBUTE_H
 #define HARVEST_ATTRIBUTE_H
 

@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "device/attention.h"
-#include "harvest/held.h"
+#include "harvest/resident_capture.h"
 #include "harvest/positions.h"
 
 enum { SHARE_BYTES = 32 << 20, BLOCK_BYTES = 1 << 30, MIN_SHARE = 64 };
@@ -38,16 +38,16 @@ idx harvest_block(const struct harvest_task *task, int ranks)
 static int gpu_alloc(struct harvest *h)
 {
   const struct harvest_task *t = h->task;
-  const struct held_share arrays = {h->share, h->q, h->rows, h->lse, h->atoms};
+  const struct resident_capture_arrays arrays = {h->partition, h->q, h->rows, h->lse, h->atoms};
   if (t->cut == HARVEST_QUERIES) {
-    int status = held_open(&h->held, t->capture, t->device, &arrays);
+    int status = resident_capture_open(&h->resident, t->capture, t->device, &arrays);
     if (status != ERR_MEMORY) return status;
     log_rank("keys and values come in pieces: %s", status_message());
     status_clear();
-    held_close(h->held);
-    h->held = NULL;
+    resident_capture_close(h->resident);
+    h->resident = NULL;
   }
-  return pieces_open(&h->pieces, t->capture, t->device, h->share, &h->atoms);
+  return pieces_open(&h->pieces, t->capture, t->device, h->partition, &h->atoms);
 }
 
 /* What a CPU works in, or a GPU with the keys and values. */
@@ -55,12 +55,12 @@ static int work_alloc(struct harvest *h)
 {
   const struct harvest_task *t = h->task;
   const struct attention *a = &t->capture->attention;
-  gidx n = h->share, heads = a->heads, shard = 0;
-  if (!held_wanted(t->device))
+  gidx n = h->partition, heads = a->heads, shard = 0;
+  if (!resident_capture_wanted(t->device))
     shard = (gidx)ATTENTION_SHARD * a->kv_heads;
   else
     TRY(gpu_alloc(h));
-  if (h->held) return OK;
+  if (h->resident) return OK;
   TRY(arena_alloc(&h->arena, &h->k, shard * a->d, sizeof *h->k));
   TRY(arena_alloc(&h->arena, &h->v, shard * a->dv, sizeof *h->v));
   TRY(arena_alloc(&h->arena, &h->m, n * heads, sizeof *h->m));
@@ -68,11 +68,11 @@ static int work_alloc(struct harvest *h)
   return arena_alloc(&h->arena, &h->acc, n * heads * attention_stride(a->dv), sizeof *h->acc);
 }
 
-/* What a rank needs for its share. */
-int harvest_share_alloc(struct harvest *h)
+/* What a rank needs for its partition. */
+int harvest_partition_alloc(struct harvest *h)
 {
   const struct attention *a = &h->task->capture->attention;
-  gidx n = h->share, heads = a->heads;
+  gidx n = h->partition, heads = a->heads;
   TRY(arena_alloc(&h->arena, &h->q, n * heads * a->d, sizeof *h->q));
   TRY(arena_alloc(&h->arena, &h->from, n, sizeof *h->from));
   TRY(arena_alloc(&h->arena, &h->end, n, sizeof *h->end));
@@ -81,9 +81,9 @@ int harvest_share_alloc(struct harvest *h)
   return work_alloc(h);
 }
 
-void harvest_share_free(struct harvest *h)
+void harvest_partition_free(struct harvest *h)
 {
-  held_close(h->held);
+  resident_capture_close(h->resident);
   pieces_close(h->pieces);
   arena_free(&h->arena);
 }
@@ -93,7 +93,7 @@ static int block_alloc(struct harvest *h)
 {
   const struct attention *a = &h->task->capture->attention;
   gidx all = h->c->rank ? 0 : h->block, heads = a->heads;
-  TRY(harvest_share_alloc(h));
+  TRY(harvest_partition_alloc(h));
   TRY(arena_alloc(&h->arena, &h->all, all * heads * a->dv, sizeof *h->all));
   TRY(arena_alloc(&h->arena, &h->all_lse, all * heads, sizeof *h->all_lse));
   return arena_alloc(&h->arena, &h->counts, h->c->size, sizeof *h->counts);
@@ -144,7 +144,7 @@ void harvest_seen_all(struct harvest *h, gidx first, gidx n)
   }
 }
 
-/* The sums of queries at .. at + n - 1 of the share, which are of one sequence. */
+/* The sums of queries at .. at + n - 1 of the partition, which are of one sequence. */
 static int sequence_sum(struct harvest *h, gidx sequence, gidx first, idx at, idx n)
 {
   const struct capture_source *s = h->task->capture;
@@ -198,8 +198,8 @@ static int sequence_pieces(struct harvest *h, gidx sequence, gidx first, idx at,
   return OK;
 }
 
-/* rows, lse <- results of the share's queries. */
-static void share_finish(struct harvest *h, idx count)
+/* rows, lse <- results of the partition's queries. */
+static void partition_finish(struct harvest *h, idx count)
 {
   const struct attention *a = &h->task->capture->attention;
   for (gidx i = 0; i < (gidx)count * a->heads; i++) {
@@ -210,8 +210,8 @@ static void share_finish(struct harvest *h, idx count)
   }
 }
 
-/* The first row and head of the share that is not finite, or -1. */
-static gidx share_bad(const struct harvest *h, idx count)
+/* The first row and head of the partition that is not finite, or -1. */
+static gidx partition_bad(const struct harvest *h, idx count)
 {
   const struct attention *a = &h->task->capture->attention;
   for (gidx i = 0; i < (gidx)count * a->heads * a->dv; i++)
@@ -220,10 +220,10 @@ static gidx share_bad(const struct harvest *h, idx count)
 }
 
 /* A row that is not finite, by its name. */
-static int share_check(const struct harvest *h, gidx first, idx count, gidx *key)
+static int partition_check(const struct harvest *h, gidx first, idx count, gidx *key)
 {
   const struct capture_source *s = h->task->capture;
-  gidx bad = share_bad(h, count);
+  gidx bad = partition_bad(h, count);
   if (bad < 0) return OK;
   *key = first + bad / s->attention.heads;
   gidx sequence = harvest_sequence(s, *key);
@@ -234,14 +234,14 @@ static int share_check(const struct harvest *h, gidx first, idx count, gidx *key
        (long long)(bad % s->attention.heads));
 }
 
-int harvest_share_finish(struct harvest *h, gidx first, idx count, gidx *key)
+int harvest_partition_finish(struct harvest *h, gidx first, idx count, gidx *key)
 {
-  share_finish(h, count);
-  return share_check(h, first, count, key);
+  partition_finish(h, count);
+  return partition_check(h, first, count, key);
 }
 
 /* Compute queries first .. first + count - 1; *key <- the row of a failure. */
-int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key)
+int harvest_partition_run(struct harvest *h, gidx first, idx count, gidx *key)
 {
   const struct capture_source *s = h->task->capture;
   *key = first;
@@ -249,9 +249,9 @@ int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key)
   TRY(s->queries(s->self, first, count, h->q));
   harvest_seen_all(h, first, count);
   gidx sequence = harvest_sequence(s, first);
-  if (h->held) { /* takes all sequences of a share at once */
-    TRY(held_run(h->held, sequence, first, count));
-    return share_check(h, first, count, key);
+  if (h->resident) { /* takes all sequences of a partition at once */
+    TRY(resident_capture_run(h->resident, sequence, first, count));
+    return partition_check(h, first, count, key);
   }
   for (idx at = 0; at < count; sequence++) {
     idx n = (idx)(imin(s->start[sequence + 1], first + count) - first) - at;
@@ -260,7 +260,7 @@ int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key)
     at += n;
   }
   if (h->pieces) TRY(pieces_flush(h->pieces));
-  return harvest_share_finish(h, first, count, key);
+  return harvest_partition_finish(h, first, count, key);
 }
 
 static int block_write(struct harvest *h, gidx first, gidx n)
@@ -296,7 +296,7 @@ static int block_run(struct harvest *h, gidx first, gidx n)
     if (r == h->c->rank) mine = first + at;
   }
   idx own = h->counts[h->c->rank];
-  int status = harvest_share_run(h, mine, own, &key);
+  int status = harvest_partition_run(h, mine, own, &key);
   TRY(comm_agree_at(h->c, status, key));
   h->fingerprint += fingerprint(h->rows, own * width, sizeof *h->rows, mine * width);
   TRY(comm_gather(h->c, h->rows, h->counts, (size_t)width * sizeof *h->rows, h->all));
@@ -347,8 +347,8 @@ int harvest_device_check(const struct capture_source *capture, struct device *de
                          gidx beside)
 {
   const struct harvest_task task = {.capture = capture};
-  if (!held_wanted(device)) return OK;
-  int status = held_check(capture, device, beside);
+  if (!resident_capture_wanted(device)) return OK;
+  int status = resident_capture_check(capture, device, beside);
   if (status != ERR_MEMORY) return status;
   status_clear();
   return pieces_check(capture, device, queries ? queries : harvest_block(&task, 1), beside);
@@ -362,13 +362,13 @@ int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_
   int is_cut = task->cut == HARVEST_POSITIONS;
   gidx block = task->block ? task->block : harvest_block(task, is_cut ? 1 : c->size);
   h->block = (idx)imin(block, task->capture->n);
-  h->share = is_cut ? h->block : (idx)ceil_div(h->block, c->size);
+  h->partition = is_cut ? h->block : (idx)ceil_div(h->block, c->size);
   TRY(comm_agree(c, block_alloc(h)));
   if (is_cut) TRY(comm_agree(c, positions_alloc(h)));
   TRY(blocks_run(h));
   TRY(result_sum(h, result));
   positions_free(h);
-  harvest_share_free(h);
+  harvest_partition_free(h);
   free(h);
   return OK;
 }
@@ -389,8 +389,8 @@ static int rows_read(void *self, gidx first, idx count, float *out)
   const struct attention *a = &h->task->capture->attention;
   gidx width = (gidx)a->heads * a->dv, key;
   for (idx done = 0, n; done < count; done += n) {
-    n = (idx)imin(count - done, h->share);
-    TRY(harvest_share_run(h, first + done, n, &key));
+    n = (idx)imin(count - done, h->partition);
+    TRY(harvest_partition_run(h, first + done, n, &key));
     memcpy(out + done * width, h->rows, (size_t)(n * width) * sizeof *out);
   }
   return OK;
@@ -404,9 +404,9 @@ static int rows_make(void *self, gidx first, idx count, float *out)
   gidx width = (gidx)s->attention.heads * s->attention.dv;
   for (idx done = 0, n; done < count; done += n) {
     gidx at = first + done;
-    n = (idx)imin(count - done, h->share);
+    n = (idx)imin(count - done, h->partition);
     TRY(s->queries(s->self, at, n, h->q));
-    TRY(held_make(h->held, harvest_sequence(s, at), at, n, out + done * width));
+    TRY(resident_capture_make(h->resident, harvest_sequence(s, at), at, n, out + done * width));
   }
   return OK;
 }
@@ -419,21 +419,21 @@ int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
   struct harvest_reader *r = *reader;
   r->task = (struct harvest_task){.capture = capture, .device = device};
   r->harvest.task = &r->task;
-  r->harvest.share = harvest_block(&r->task, 1);
-  TRY(harvest_share_alloc(&r->harvest));
+  r->harvest.partition = harvest_block(&r->task, 1);
+  TRY(harvest_partition_alloc(&r->harvest));
   *rows = (struct row_source){.n = capture->n,
                               .p = a->heads * a->dv,
                               .name = capture->name,
                               .row_bytes = 4.0 * a->heads * a->dv,
                               .self = r,
                               .read = rows_read,
-                              .make = r->harvest.held ? rows_make : NULL,
+                              .make = r->harvest.resident ? rows_make : NULL,
                               .gpu = device->gpu.number};
   return OK;
 }
 
 void harvest_rows_close(struct harvest_reader *reader)
 {
-  if (reader) harvest_share_free(&reader->harvest);
+  if (reader) harvest_partition_free(&reader->harvest);
   free(reader);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows from attention: each rank computes its share of a block of queries, rank 0 writes the block.
+ * Rows from attention: each rank computes its partition of a block of queries, rank 0 writes the
+ * block.
  *
  * Floor: harvest.  Knows no files: captures come from a source, rows go to a sink. */
 #ifndef HARVEST_HARVEST_H

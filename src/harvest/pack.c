@@ -145,7 +145,7 @@ static int block_write(struct pack *p, gidx i, idx block)
   return sink->block(sink->self, block, p->k + i * p->wide_k, p->v + i * p->wide_v);
 }
 
-static int blocks_place(struct pack *p, struct pool_sequence *s, gidx n)
+static int blocks_scatter(struct pack *p, struct pool_sequence *s, gidx n)
 {
   const struct pack_task *t = p->task;
   TRY(pool_share(&p->pool, s, p->tokens, n, &(const struct pool_judge){p, block_same}));
@@ -165,7 +165,7 @@ static int sequence_pack(struct pack *p, const struct capture_source *s, gidx se
   TRY(sequence_read(p, s, sequence));
   TRY(p->task->sink->tokens(p->task->sink->self, p->positions, n, p->tokens));
   p->positions += n;
-  int status = blocks_place(p, &blocks, n);
+  int status = blocks_scatter(p, &blocks, n);
   for (gidx i = 0; i < r->width; i++)
     r->table[row * r->width + i] = i < blocks.count ? blocks.block[i] : -1;
   pool_sequence_free(&blocks);

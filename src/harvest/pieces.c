@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "device/attribution.h"
-#include "harvest/held.h"
+#include "harvest/resident_capture.h"
 
 /* Bytes of keys and values on the device at a time, unless they are more than a part of what is
  * free. */
@@ -67,7 +67,7 @@ static int room_find(const struct capture_source *s, struct device *device, idx 
 int pieces_check(const struct capture_source *s, struct device *device, idx queries, gidx beside)
 {
   gidx room;
-  TRY(held_heads_check(s, device, 0, CAPTURE_F32));
+  TRY(resident_capture_heads_check(s, device, 0, CAPTURE_F32));
   return room_find(s, device, queries, beside, &room);
 }
 
@@ -84,7 +84,7 @@ static int plan_alloc(struct pieces *p)
   return arena_alloc(&p->arena, &p->goes_on, p->queries, sizeof *p->goes_on);
 }
 
-static int atoms_put(struct pieces *p, const struct held_atoms *atoms)
+static int atoms_put(struct pieces *p, const struct resident_capture_atoms *atoms)
 {
   const struct attention *a = &p->capture->attention;
   gidx bytes = (gidx)atoms->k * a->heads * a->dv * (gidx)sizeof *atoms->atoms;
@@ -93,14 +93,14 @@ static int atoms_put(struct pieces *p, const struct held_atoms *atoms)
 }
 
 int pieces_open(struct pieces **out, const struct capture_source *capture, struct device *device,
-                idx queries, const struct held_atoms *atoms)
+                idx queries, const struct resident_capture_atoms *atoms)
 {
   const struct attention *a = &capture->attention;
   TRY(struct_alloc(out, sizeof **out));
   struct pieces *p = *out;
   gidx row = (gidx)queries * a->heads * (gidx)sizeof(float);
   *p = (struct pieces){.capture = capture, .device = device, .queries = queries};
-  TRY(held_heads_check(capture, device, 0, CAPTURE_F32));
+  TRY(resident_capture_heads_check(capture, device, 0, CAPTURE_F32));
   TRY(room_find(capture, device, queries, atoms->beside, &p->room));
   gidx cells = p->room * a->kv_heads * (gidx)sizeof(float);
   TRY(plan_alloc(p));
@@ -311,7 +311,7 @@ static int array_get(struct pieces *p, const struct buffer *b, void *to, gidx by
   return OK;
 }
 
-static gidx lists_places(const struct piece_pairs *pairs)
+static gidx lists_offsets(const struct piece_pairs *pairs)
 {
   return pairs->count * pairs->top->r;
 }
@@ -323,7 +323,7 @@ static gidx chains_bytes(const struct pieces *p, const struct piece_pairs *pairs
 
 int pieces_pairs_begin(struct pieces *p, const struct piece_pairs *pairs)
 {
-  gidx places = lists_places(pairs);
+  gidx places = lists_offsets(pairs);
   TRY(pieces_flush(p));
   TRY(array_put(p, &p->atom_of, pairs->atom_of, pairs->count * (gidx)sizeof *pairs->atom_of));
   TRY(array_put(p, &p->row, pairs->top->row, places * (gidx)sizeof *pairs->top->row));
@@ -336,7 +336,7 @@ int pieces_pairs_begin(struct pieces *p, const struct piece_pairs *pairs)
 int pieces_pairs_end(struct pieces *p)
 {
   const struct piece_pairs *pairs = p->pairs;
-  gidx places = lists_places(pairs);
+  gidx places = lists_offsets(pairs);
   TRY(pieces_flush(p));
   p->pairs = NULL;
   TRY(array_get(p, &p->row, pairs->top->row, places * (gidx)sizeof *pairs->top->row));

@@ -12,7 +12,7 @@
 #include "model/capture.h"
 #include "model/top.h"
 
-struct held_atoms;
+struct resident_capture_atoms;
 
 /* Queries of a sequence over some of its positions. */
 struct piece {
@@ -47,7 +47,7 @@ int pieces_check(const struct capture_source *capture, struct device *device, id
  * these are borrowed.  Fails as pieces_check() does.  pieces_close() follows also then; it is safe
  * on NULL.  Not collective. */
 int pieces_open(struct pieces **p, const struct capture_source *capture, struct device *device,
-                idx queries, const struct held_atoms *atoms);
+                idx queries, const struct resident_capture_atoms *atoms);
 void pieces_close(struct pieces *p);
 /* Positions that a piece may have now, a multiple of ATTENTION_SHARD. */
 int pieces_room(struct pieces *p, idx *positions);

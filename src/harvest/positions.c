@@ -34,7 +34,7 @@ struct positions {
   idx *counts; /* [size] places of each rank */
 };
 
-static gidx place_floats(const struct attention *a)
+static gidx scatter_floats(const struct attention *a)
 {
   return (gidx)a->heads * (attention_stride(a->dv) + 2);
 }
@@ -96,7 +96,7 @@ int positions_count(struct harvest *h, gidx first, gidx *n)
 {
   struct positions *p = h->positions;
   const struct attention *a = &h->task->capture->attention;
-  gidx most = PART_BYTES / (place_floats(a) * (gidx)sizeof(float)), places;
+  gidx most = PART_BYTES / (scatter_floats(a) * (gidx)sizeof(float)), places;
   *n = imin(h->task->capture->n - first, h->block);
   while (p->n = parts_list(h, first, *n, NULL, &places), places > most && *n > 1) *n /= 2;
   CHECK(places <= INT32_MAX, ERR_MEMORY, "a query has %lld parts", (long long)places);
@@ -196,7 +196,7 @@ static int parts_reserve(struct harvest *h, gidx mine, gidx all)
 }
 
 /* Where parts from a number on have their places. */
-static gidx place_of(const struct positions *p, gidx part)
+static gidx offset_of(const struct positions *p, gidx part)
 {
   return part < p->n ? p->list[part].places
          : p->n      ? p->list[p->n - 1].places + p->list[p->n - 1].n
@@ -208,8 +208,8 @@ static int own_run(struct harvest *h, gidx first, gidx n, gidx begin, gidx count
 {
   const struct capture_source *s = h->task->capture;
   struct positions *p = h->positions;
-  gidx mine = place_of(p, begin + count) - place_of(p, begin);
-  TRY(parts_reserve(h, mine, place_of(p, p->n)));
+  gidx mine = offset_of(p, begin + count) - offset_of(p, begin);
+  TRY(parts_reserve(h, mine, offset_of(p, p->n)));
   TRY(s->queries(s->self, first, (idx)n, h->q));
   return parts_run(h, begin, count);
 }
@@ -223,7 +223,7 @@ int positions_run(struct harvest *h, gidx first, gidx n, gidx *key)
   harvest_seen_all(h, first, n);
   for (int r = 0; r < h->c->size; r++) {
     comm_share(p->n, h->c->size, r, &from, &some);
-    p->counts[r] = (idx)(place_of(p, from + some) - place_of(p, from));
+    p->counts[r] = (idx)(offset_of(p, from + some) - offset_of(p, from));
     if (r == h->c->rank) begin = from, count = some;
   }
   TRY(comm_agree(h->c, own_run(h, first, n, begin, count)));
@@ -233,5 +233,5 @@ int positions_run(struct harvest *h, gidx first, gidx n, gidx *key)
   TRY(comm_gather(h->c, p->acc, p->counts, row * (size_t)stride, p->all_acc));
   if (h->c->rank) return OK;
   parts_join(h);
-  return harvest_share_finish(h, first, (idx)n, key);
+  return harvest_partition_finish(h, first, (idx)n, key);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Cells go to the device piece by piece, in place: no copy of them is ever put in order. */
-#include "harvest/held.h"
+#include "harvest/resident_capture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +16,18 @@ _Static_assert((int)CAPTURE_F32 == (int)ATTEND_F32 && (int)CAPTURE_F16 == (int)A
 
 enum { PIECE_BYTES = 64 << 20, OTHERS = 4 /* a part of free memory is left to others */ };
 
-struct held {
+struct resident_capture {
   const struct capture_source *capture;
   struct device *device;
   struct buffer k, v, q, rows, lse;
   struct buffer m, l, atoms;             /* of attribution */
   struct buffer atom_of, row, code, sum; /* of pairs; they grow */
   struct attend walk;                    /* of the queries that came last */
-  gidx *start, *at;                      /* [sequences + 1] of a share */
+  gidx *start, *at;                      /* [sequences + 1] of a partition */
   struct arena arena;
 };
 
-int held_wanted(const struct device *device)
+int resident_capture_wanted(const struct device *device)
 {
   return strcmp(device->kind, "cuda") == 0;
 }
@@ -46,7 +46,7 @@ static gidx units_together(gidx k, gidx v)
 }
 
 /* Read units first .. first + n - 1 and put them where they belong. */
-static int piece_put(struct held *r, struct buffer *const pieces[2], gidx first, gidx n,
+static int piece_put(struct resident_capture *r, struct buffer *const pieces[2], gidx first, gidx n,
                      const gidx unit[2])
 {
   const struct capture_source *s = r->capture;
@@ -65,7 +65,7 @@ static int piece_put(struct held *r, struct buffer *const pieces[2], gidx first,
   return OK;
 }
 
-static int pieces_put(struct held *r, struct buffer *const pieces[2])
+static int pieces_put(struct resident_capture *r, struct buffer *const pieces[2])
 {
   const struct capture_source *s = r->capture;
   const gidx unit[] = {unit_bytes(s, s->attention.d), unit_bytes(s, s->attention.dv)};
@@ -80,7 +80,7 @@ static int pieces_put(struct held *r, struct buffer *const pieces[2])
   return OK;
 }
 
-static int cells_put(struct held *r)
+static int cells_put(struct resident_capture *r)
 {
   struct buffer k = {0}, v = {0};
   struct buffer *const pieces[] = {&k, &v};
@@ -91,7 +91,7 @@ static int cells_put(struct held *r)
 }
 
 /* The sequences of queries first .. first + count - 1 of all, from one on. */
-static struct attend_plan plan_make(struct held *r, gidx from, gidx first, idx count)
+static struct attend_plan plan_make(struct resident_capture *r, gidx from, gidx first, idx count)
 {
   const struct capture_source *s = r->capture;
   const struct capture_cells *c = &s->cells;
@@ -116,8 +116,8 @@ static struct attend_plan plan_make(struct held *r, gidx from, gidx first, idx c
                               .type = (enum attend_type)c->type};
 }
 
-int held_heads_check(const struct capture_source *s, struct device *device, gidx cells,
-                     enum capture_type type)
+int resident_capture_heads_check(const struct capture_source *s, struct device *device, gidx cells,
+                                 enum capture_type type)
 {
   const gidx none[2] = {0}, length = 0;
   const struct attend_plan plan = {.attention = &s->attention,
@@ -133,7 +133,7 @@ int held_heads_check(const struct capture_source *s, struct device *device, gidx
   return status;
 }
 
-int held_check(const struct capture_source *s, struct device *device, gidx beside)
+int resident_capture_check(const struct capture_source *s, struct device *device, gidx beside)
 {
   gidx available, unit = unit_bytes(s, s->attention.d) + unit_bytes(s, s->attention.dv);
   TRY(buffer_bytes_available(device, &available));
@@ -141,7 +141,7 @@ int held_check(const struct capture_source *s, struct device *device, gidx besid
   CHECK(s->cells.units <= available / unit, ERR_MEMORY,
         "keys and values of '%s' take %.1f MB, and %.1f MB are free on the GPU for them", s->name,
         1e-6 * (double)(s->cells.units * unit), 1e-6 * (double)available);
-  return held_heads_check(s, device, s->cells.units * s->cells.size, s->cells.type);
+  return resident_capture_heads_check(s, device, s->cells.units * s->cells.size, s->cells.type);
 }
 
 static gidx atoms_bytes(const struct attention *a, idx k)
@@ -150,10 +150,10 @@ static gidx atoms_bytes(const struct attention *a, idx k)
 }
 
 /* The atoms, and room for the sums of so many queries. */
-static int atoms_put(struct held *r, const struct held_share *arrays)
+static int atoms_put(struct resident_capture *r, const struct resident_capture_arrays *arrays)
 {
   const struct attention *a = &r->capture->attention;
-  gidx sums = (gidx)arrays->share * a->heads * (gidx)sizeof(float);
+  gidx sums = (gidx)arrays->partition * a->heads * (gidx)sizeof(float);
   gidx bytes = atoms_bytes(a, arrays->atoms.k);
   TRY(buffer_alloc_device(r->device, &r->m, sums));
   TRY(buffer_alloc_device(r->device, &r->l, sums));
@@ -161,19 +161,19 @@ static int atoms_put(struct held *r, const struct held_share *arrays)
   return device_put(r->device, &r->atoms, 0, bytes);
 }
 
-int held_open(struct held **out, const struct capture_source *capture, struct device *device,
-              const struct held_share *arrays)
+int resident_capture_open(struct resident_capture **out, const struct capture_source *capture,
+                          struct device *device, const struct resident_capture_arrays *arrays)
 {
   const struct attention *a = &capture->attention;
-  gidx row = (gidx)arrays->share * a->heads * (gidx)sizeof(float);
+  gidx row = (gidx)arrays->partition * a->heads * (gidx)sizeof(float);
   TRY(struct_alloc(out, sizeof **out));
-  struct held *r = *out;
+  struct resident_capture *r = *out;
   r->capture = capture;
   r->device = device;
   CHECK(capture->cells.read, ERR_INTERNAL, "a capture whose cells cannot be read");
   TRY(arena_alloc(&r->arena, &r->start, capture->sequences + 1, sizeof *r->start));
   TRY(arena_alloc(&r->arena, &r->at, capture->sequences + 1, sizeof *r->at));
-  TRY(held_check(capture, device, arrays->atoms.beside));
+  TRY(resident_capture_check(capture, device, arrays->atoms.beside));
   TRY(cells_put(r));
   if (arrays->atoms.k) TRY(atoms_put(r, arrays));
   TRY(buffer_wrap(device, &r->q, arrays->q, row * a->d));
@@ -181,7 +181,7 @@ int held_open(struct held **out, const struct capture_source *capture, struct de
   return buffer_wrap(device, &r->lse, arrays->lse, row);
 }
 
-void held_close(struct held *r)
+void resident_capture_close(struct resident_capture *r)
 {
   if (!r) return;
   struct buffer *const all[] = {&r->k, &r->v,     &r->q,       &r->rows, &r->lse,  &r->m,
@@ -193,7 +193,8 @@ void held_close(struct held *r)
 }
 
 /* Run the queries that are in q, whose rows go to a buffer. */
-static int queries_run(struct held *r, gidx sequence, gidx first, idx count, struct buffer *rows)
+static int queries_run(struct resident_capture *r, gidx sequence, gidx first, idx count,
+                       struct buffer *rows)
 {
   const struct attention *a = &r->capture->attention;
   struct attend_plan plan = plan_make(r, sequence, first, count);
@@ -211,7 +212,8 @@ static int queries_run(struct held *r, gidx sequence, gidx first, idx count, str
   return attend_run(&r->walk, &job);
 }
 
-int held_make(struct held *r, gidx sequence, gidx first, idx count, float *to)
+int resident_capture_make(struct resident_capture *r, gidx sequence, gidx first, idx count,
+                          float *to)
 {
   const struct attention *a = &r->capture->attention;
   gidx bytes = (gidx)count * a->heads * a->dv * (gidx)sizeof *to;
@@ -222,7 +224,7 @@ int held_make(struct held *r, gidx sequence, gidx first, idx count, float *to)
   return OK;
 }
 
-int held_run(struct held *r, gidx sequence, gidx first, idx count)
+int resident_capture_run(struct resident_capture *r, gidx sequence, gidx first, idx count)
 {
   const struct attention *a = &r->capture->attention;
   gidx row = (gidx)count * a->heads * (gidx)sizeof(float);
@@ -234,7 +236,7 @@ int held_run(struct held *r, gidx sequence, gidx first, idx count)
 }
 
 /* A buffer of at least so many bytes, whose content is lost where it grows. */
-static int grow(struct held *r, struct buffer *b, gidx bytes)
+static int grow(struct resident_capture *r, struct buffer *b, gidx bytes)
 {
   if (b->bytes >= bytes && b->bytes) return OK;
   buffer_free(r->device, b);
@@ -242,20 +244,22 @@ static int grow(struct held *r, struct buffer *b, gidx bytes)
 }
 
 /* Copy between the device's side of a buffer and some host memory. */
-static int side_put(struct held *r, const struct buffer *b, const void *from, gidx bytes)
+static int side_put(struct resident_capture *r, const struct buffer *b, const void *from,
+                    gidx bytes)
 {
   struct buffer view = *b;
   view.host = (void *)(uintptr_t)from;
   return device_put(r->device, &view, 0, bytes);
 }
-static int side_get(struct held *r, const struct buffer *b, void *to, gidx bytes)
+static int side_get(struct resident_capture *r, const struct buffer *b, void *to, gidx bytes)
 {
   struct buffer view = *b;
   view.host = to;
   return device_get(r->device, &view, 0, bytes);
 }
 
-int held_attribute(struct held *r, const struct held_pairs *pairs)
+int resident_capture_attribute(struct resident_capture *r,
+                               const struct resident_capture_pairs *pairs)
 {
   gidx n = pairs->count, values = n * pairs->top->r;
   const struct attribute_job job = {.q = &r->q,

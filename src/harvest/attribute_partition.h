@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a rank finds of its share of the queries.
+ * What a rank finds of its partition of the queries.
  *
  * Floor: harvest; used by attribute.c alone. */
-#ifndef HARVEST_ATTRIBUTE_SHARE_H
-#define HARVEST_ATTRIBUTE_SHARE_H
+#ifndef HARVEST_ATTRIBUTE_PARTITION_H
+#define HARVEST_ATTRIBUTE_PARTITION_H
 
 #include "harvest/attribute.h"
 #include "harvest/harvest_impl.h"
@@ -16,7 +16,7 @@ struct wanted_sum {
   int is_zero; /* at most: the routed score is a positive part */
 };
 
-struct attributed_share {
+struct attributed_partition {
   const struct attribute_task *task;
   const float *atoms; /* [k][p] of unit norm */
   const real *mean;   /* [k] inner products of the mean with them */
@@ -34,12 +34,12 @@ struct attributed_share {
   uint64_t row_terms, support_terms;
 };
 
-/* For one of so many ranks.  attributed_share_free() follows also when it fails. */
-int attributed_share_alloc(struct attributed_share *s, int ranks);
-void attributed_share_free(struct attributed_share *s);
+/* For one of so many ranks.  attributed_partition_free() follows also when it fails. */
+int attributed_partition_alloc(struct attributed_partition *s, int ranks);
+void attributed_partition_free(struct attributed_partition *s);
 
 /* top, sum <- of the pairs of queries first .. first + count - 1; *key <- the row of a failure.
  * Not collective. */
-int attributed_share_run(struct attributed_share *s, gidx first, idx count, gidx *key);
+int attributed_partition_run(struct attributed_partition *s, gidx first, idx count, gidx *key);
 
 #endif

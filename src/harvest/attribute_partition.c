@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The sums of all queries first, since a weight is relative to all that its query sees; then the
  * shards once more. */
-#include "harvest/attribute_share.h"
+#include "harvest/attribute_partition.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,24 +11,25 @@
 #include "base/status.h"
 #include "base/team.h"
 #include "device/attribution.h"
-#include "harvest/held.h"
+#include "harvest/resident_capture.h"
 
 #define FAR 1e-3 /* relative: no rounding, but another row */
 
-int attributed_share_alloc(struct attributed_share *s, int ranks)
+int attributed_partition_alloc(struct attributed_partition *s, int ranks)
 {
   const struct attribute_task *t = s->task;
   s->rows = (struct harvest_task){.capture = t->capture, .device = t->device};
   s->harvest.task = &s->rows;
-  s->harvest.share = attribute_queries(t, ranks);
-  s->harvest.atoms = (struct held_atoms){t->atoms->k, s->atoms, attribute_bytes(t, ranks)};
-  return harvest_share_alloc(&s->harvest);
+  s->harvest.partition = attribute_queries(t, ranks);
+  s->harvest.atoms =
+      (struct resident_capture_atoms){t->atoms->k, s->atoms, attribute_bytes(t, ranks)};
+  return harvest_partition_alloc(&s->harvest);
 }
 
-void attributed_share_free(struct attributed_share *s)
+void attributed_partition_free(struct attributed_partition *s)
 {
   supports_free(&s->supports);
-  harvest_share_free(&s->harvest);
+  harvest_partition_free(&s->harvest);
   free(s->top.row);
   free(s->top.code);
   free(s->part);
@@ -36,12 +37,12 @@ void attributed_share_free(struct attributed_share *s)
   free(s->wanted);
 }
 
-/* Room for the pairs of a share. */
-static int pairs_begin(struct attributed_share *s, gidx pairs)
+/* Room for the pairs of a partition. */
+static int pairs_begin(struct attributed_partition *s, gidx pairs)
 {
   idx top = s->task->top;
   gidx values = pairs * top,
-       parts = s->harvest.held ? 0 : pairs * s->task->capture->attention.heads;
+       parts = s->harvest.resident ? 0 : pairs * s->task->capture->attention.heads;
   CHECK(pairs <= INT32_MAX / top, ERR_MEMORY,
         "%lld atoms of the rows at a time with %d contributions each are too many: lower --block",
         (long long)pairs, top);
@@ -53,9 +54,9 @@ static int pairs_begin(struct attributed_share *s, gidx pairs)
   return array_reserve(&s->sum, &s->sum_room, pairs, sizeof *s->sum);
 }
 
-/* Queries at .. at + n - 1 of the share, the first of which is `first` of all: they are of one
+/* Queries at .. at + n - 1 of the partition, the first of which is `first` of all: they are of one
  * sequence. */
-static int sequence_run(struct attributed_share *s, gidx sequence, gidx first, idx at, idx n)
+static int sequence_run(struct attributed_partition *s, gidx sequence, gidx first, idx at, idx n)
 {
   const struct capture_source *c = s->task->capture;
   const struct attention *a = &c->attention;
@@ -87,7 +88,7 @@ static int sequence_run(struct attributed_share *s, gidx sequence, gidx first, i
 }
 
 /* The same by a GPU that has keys and values piece by piece. */
-static int sequence_pieces(struct attributed_share *s, gidx sequence, gidx first, idx at, idx n)
+static int sequence_pieces(struct attributed_partition *s, gidx sequence, gidx first, idx at, idx n)
 {
   const struct capture_source *c = s->task->capture;
   const struct attention *a = &c->attention;
@@ -114,8 +115,8 @@ static int sequence_pieces(struct attributed_share *s, gidx sequence, gidx first
   return OK;
 }
 
-/* top, part <- of all queries of the share, sequence after sequence. */
-static int sequences_run(struct attributed_share *s, gidx first, idx count)
+/* top, part <- of all queries of the partition, sequence after sequence. */
+static int sequences_run(struct attributed_partition *s, gidx first, idx count)
 {
   const struct capture_source *c = s->task->capture;
   gidx sequence = harvest_sequence(c, first);
@@ -129,7 +130,7 @@ static int sequences_run(struct attributed_share *s, gidx first, idx count)
 }
 
 /* The same on a GPU, whose lists come back in the end. */
-static int pieces_run(struct attributed_share *s, gidx first, idx count)
+static int pieces_run(struct attributed_partition *s, gidx first, idx count)
 {
   struct pieces *p = s->harvest.pieces;
   const struct piece_pairs pairs = {.count = s->supports.view.start[count],
@@ -143,8 +144,8 @@ static int pieces_run(struct attributed_share *s, gidx first, idx count)
   return pieces_pairs_end(p);
 }
 
-/* top, sum <- of all queries of the share, some positions at a time. */
-static int parts_run(struct attributed_share *s, gidx first, idx count)
+/* top, sum <- of all queries of the partition, some positions at a time. */
+static int parts_run(struct attributed_partition *s, gidx first, idx count)
 {
   idx heads = s->task->capture->attention.heads;
   gidx pairs = s->supports.view.start[count];
@@ -159,18 +160,18 @@ static int parts_run(struct attributed_share *s, gidx first, idx count)
 }
 
 /* The same on a GPU, which has all positions. */
-static int held_shards_run(struct attributed_share *s, idx count)
+static int resident_shards_run(struct attributed_partition *s, idx count)
 {
-  const struct held_pairs pairs = {.count = s->supports.view.start[count],
-                                   .start = s->supports.view.start,
-                                   .atom_of = s->supports.view.atoms,
-                                   .top = &s->top,
-                                   .sum = s->sum};
-  return held_attribute(s->harvest.held, &pairs);
+  const struct resident_capture_pairs pairs = {.count = s->supports.view.start[count],
+                                               .start = s->supports.view.start,
+                                               .atom_of = s->supports.view.atoms,
+                                               .top = &s->top,
+                                               .sum = s->sum};
+  return resident_capture_attribute(s->harvest.resident, &pairs);
 }
 
 /* What a pair of a row has to sum to. */
-static struct wanted_sum wanted_find(const struct attributed_share *s, gidx row, gidx pair,
+static struct wanted_sum wanted_find(const struct attributed_partition *s, gidx row, gidx pair,
                                      int is_compared)
 {
   const struct attention *a = &s->task->capture->attention;
@@ -189,16 +190,16 @@ static struct wanted_sum wanted_find(const struct attributed_share *s, gidx row,
   return w;
 }
 
-static void wanted_turn(void *self, gidx row)
+static void wanted_task(void *self, gidx row)
 {
-  const struct attributed_share *s = self;
+  const struct attributed_partition *s = self;
   const gidx *start = s->supports.view.start;
   for (gidx e = start[row]; e < start[row + 1]; e++)
     s->wanted[e] = wanted_find(s, row, e, e - start[row] < s->task->compared);
 }
 
-/* Compare the sum of a pair of a row of the share. */
-static int pair_check(struct attributed_share *s, gidx row, gidx pair, gidx first)
+/* Compare the sum of a pair of a row of the partition. */
+static int pair_check(struct attributed_partition *s, gidx row, gidx pair, gidx first)
 {
   const struct support_source *supports = s->task->supports;
   struct wanted_sum w = s->wanted[pair];
@@ -217,10 +218,10 @@ static int pair_check(struct attributed_share *s, gidx row, gidx pair, gidx firs
 }
 
 /* Compare all; *key <- the row that does not fit. */
-static int sums_check(struct attributed_share *s, gidx first, idx count, gidx *key)
+static int sums_check(struct attributed_partition *s, gidx first, idx count, gidx *key)
 {
   const struct support_view *view = &s->supports.view;
-  team_run(s->task->threads, count, wanted_turn, s);
+  team_run(s->task->threads, count, wanted_task, s);
   for (gidx i = 0; i < count; i++) {
     *key = first + i;
     for (gidx e = view->start[i]; e < view->start[i + 1]; e++) TRY(pair_check(s, i, e, first));
@@ -230,7 +231,7 @@ static int sums_check(struct attributed_share *s, gidx first, idx count, gidx *k
   return OK;
 }
 
-int attributed_share_run(struct attributed_share *s, gidx first, idx count, gidx *key)
+int attributed_partition_run(struct attributed_partition *s, gidx first, idx count, gidx *key)
 {
   const struct capture_source *c = s->task->capture;
   gidx p = (gidx)c->attention.heads * c->attention.dv;
@@ -238,11 +239,11 @@ int attributed_share_run(struct attributed_share *s, gidx first, idx count, gidx
   supports_free(&s->supports);
   s->top.k = 0;
   if (!count) return OK;
-  TRY(harvest_share_run(&s->harvest, first, count, key));
+  TRY(harvest_partition_run(&s->harvest, first, count, key));
   s->row_terms += items_terms(s->harvest.rows, count, p, first);
   TRY(supports_load(&s->supports, s->task->supports, first, count, 1));
   s->longest = imax(s->longest, s->supports.longest);
   TRY(pairs_begin(s, s->supports.view.start[count]));
-  TRY(s->harvest.held ? held_shards_run(s, count) : parts_run(s, first, count));
+  TRY(s->harvest.resident ? resident_shards_run(s, count) : parts_run(s, first, count));
   return sums_check(s, first, count, key);
 }
