@@ -302,7 +302,7 @@ static int steps_bring(const struct steps_problem *c, struct device *dev, struct
 }
 
 /* What atom a meets, by a plain walk. */
-static void met_answer(const struct steps_problem *c, idx a, const struct steps_look *look,
+static void met_answer(const struct steps_problem *c, idx a, const struct steps_conflicts *look,
                        uint64_t *set)
 {
   memset(set, 0, (size_t)look->words * sizeof *set);
@@ -325,13 +325,13 @@ static int looks_compare(const struct steps_problem *c, struct device *dev, stru
   int same = 1;
   TRY(arena_alloc(&arena, &marks, c->z.k, sizeof *marks));
   for (idx first = 0; first < c->z.k; first += LOT) {
-    struct steps_look look = {first == 0, (idx)imin(LOT, c->z.k - first), atoms, marks, WORDS,
-                              sets[0]};
+    struct steps_conflicts look = {first == 0, (idx)imin(LOT, c->z.k - first), atoms, marks, WORDS,
+                                   sets[0]};
     for (idx a = 0; a < c->z.k; a++)
       marks[a] = a % 7 ? (uint32_t)random_below(8, (uint64_t)first, (uint64_t)a, 64 * WORDS + 9)
                        : UINT32_MAX;
     for (idx j = 0; j < look.count; j++) atoms[j] = c->z.k - 1 - first - j;
-    TRY(device_steps_look(dev, &job, &look));
+    TRY(device_steps_conflicts(dev, &job, &look));
     for (idx j = 0; j < look.count; j++) {
       met_answer(c, atoms[j], &look, wanted);
       same &= !memcmp(wanted, sets[j], sizeof wanted);

@@ -66,7 +66,7 @@ static int same(const struct classes *a, const struct classes *b)
 }
 
 /* A looker that walks through the rows. */
-static int plain_look(void *self, const struct color_look *look)
+static int plain_look(void *self, const struct color_conflicts *look)
 {
   const struct support_view *own = self;
   memset(look->sets, 0, (size_t)(look->count * look->words) * sizeof *look->sets);
@@ -84,7 +84,7 @@ static int plain_look(void *self, const struct color_look *look)
   return OK;
 }
 
-static int failing_look(void *self, const struct color_look *look)
+static int failing_look(void *self, const struct color_conflicts *look)
 {
   (void)self, (void)look;
   FAIL(ERR_DEVICE, "a device that fails");

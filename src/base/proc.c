@@ -73,7 +73,7 @@ static double groups_walk(const char *root, const char *controller, double (*loo
   return least;
 }
 
-static double quota_look(const char *folder)
+static double quota_read(const char *folder)
 {
   char path[3 * MAX_PATH];
   double quota, period;
@@ -86,7 +86,7 @@ static double quota_look(const char *folder)
 
 double proc_quota(const char *root)
 {
-  return groups_walk(root, "", quota_look);
+  return groups_walk(root, "", quota_read);
 }
 
 static gidx group_number(const char *folder, const char *name, const char *line)
@@ -107,13 +107,13 @@ static double memory_left(const char *folder, const char *limit, const char *usa
   return (double)imax(0, most - imax(0, used));
 }
 
-static double memory_look(const char *folder)
+static double memory_read(const char *folder)
 {
   static const char *const caches[] = {"inactive_file ", "active_file "};
   return memory_left(folder, "memory.max", "memory.current", caches);
 }
 
-static double memory_look_1(const char *folder)
+static double memory_read_1(const char *folder)
 {
   static const char *const caches[] = {"total_inactive_file ", "total_active_file "};
   return memory_left(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", caches);
@@ -122,11 +122,11 @@ static double memory_look_1(const char *folder)
 gidx proc_memory(const char *root)
 {
   double left =
-      fmin(groups_walk(root, "", memory_look), groups_walk(root, "memory", memory_look_1));
+      fmin(groups_walk(root, "", memory_read), groups_walk(root, "memory", memory_read_1));
   return left < 0x1p62 ? (gidx)left : INT64_MAX; /* version 1 says 2^63 less a page for no limit */
 }
 
-static double pids_look(const char *folder)
+static double pids_read(const char *folder)
 {
   gidx most = group_number(folder, "pids.max", "");
   return most < 0 ? INFINITY : (double)most;
@@ -134,7 +134,7 @@ static double pids_look(const char *folder)
 
 gidx proc_pids(const char *root)
 {
-  double most = fmin(groups_walk(root, "", pids_look), groups_walk(root, "pids", pids_look));
+  double most = fmin(groups_walk(root, "", pids_read), groups_walk(root, "pids", pids_read));
   return most < 0x1p62 ? (gidx)most : -1;
 }
 

@@ -108,7 +108,7 @@ static void process_end(const struct step *s)
 }
 
 /* Beside the deadline a period is granted, by which the time of a step's begin may be early. */
-static void steps_look(void)
+static void steps_check(void)
 {
   double turn = TURN * (double)imin(imax(who_rank, 0), MAX_TURN);
   if (leave_code && now - leave_begun > GRACE) _exit(leave_code);
@@ -148,7 +148,7 @@ static void *watchdog_main(void *argument)
     looked = time;
     pthread_mutex_lock(&lock);
     now += passed < 2 * period() ? passed : 2 * period(); /* else this process did not run */
-    steps_look();
+    steps_check();
     if (are_armed && passed < deadline) alarms_set(); /* else one may ring now, and would not */
     pthread_mutex_unlock(&lock);
   }

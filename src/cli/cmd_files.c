@@ -138,7 +138,7 @@ static const struct option_set diff_set = {
     .max_arguments = 2,
 };
 
-static int folder_look(const char *name, int *is_folder)
+static int folder_find(const char *name, int *is_folder)
 {
   struct file_facts facts;
   const char *object;
@@ -186,7 +186,7 @@ static int files_visit(const char *name, const struct visit *v)
 {
   struct file_names names;
   int is_folder = 0;
-  TRY(folder_look(name, &is_folder));
+  TRY(folder_find(name, &is_folder));
   if (!is_folder) return file_visit(v, name);
   int status = file_names_list(&names, name);
   if (status == OK) status = folder_visit(name, &names, v);
@@ -226,7 +226,7 @@ static int atom_show(const struct run *run, const struct inspect_options *o, con
   int is_folder = 0;
   idx atom = 0;
   TRY(atom_number(o->atom, &atom));
-  TRY(folder_look(name, &is_folder));
+  TRY(folder_find(name, &is_folder));
   CHECK(is_folder, ERR_USAGE,
         "'--atom' needs a folder with dictionary.h5 and supports.h5, and '%s' is a file: give its "
         "folder",
@@ -352,7 +352,7 @@ static int folders_diff(const char *const folder[2], struct json *json, int *equ
 static int pair_diff(const char *const name[2], struct json *json, int *equal)
 {
   int is_folder[2] = {0};
-  for (int i = 0; i < 2; i++) TRY(folder_look(name[i], &is_folder[i]));
+  for (int i = 0; i < 2; i++) TRY(folder_find(name[i], &is_folder[i]));
   CHECK(is_folder[0] == is_folder[1], ERR_USAGE, "'%s' is a folder, '%s' is none",
         name[is_folder[1]], name[is_folder[0]]);
   return is_folder[0] ? folders_diff(name, json, equal)

@@ -294,7 +294,7 @@ static int dump_write(const struct run *run, const struct artifact_place *place,
   if (run->comm.rank || !place->path[0][0]) return OK;
   TRY(arena_alloc(&arena, &atoms, (gidx)a->k * a->d * a->p, sizeof *atoms));
   TRY(a->read(a->self, 0, a->k, atoms));
-  TRY(input_files_look());
+  TRY(input_files_recheck());
   TRY(artifact_dump(place, &r->artifact, atoms, a->k, a->d, a->p));
   arena_free(&arena);
   return OK;

@@ -28,7 +28,7 @@ static void streams_open(void)
 }
 
 /* --deadline SECONDS or --deadline=SECONDS; the table of options judges the value later. */
-static void deadline_look(int argc, char **argv)
+static void deadline_read(int argc, char **argv)
 {
   static const char key[] = "--deadline";
   size_t length = sizeof key - 1;
@@ -48,7 +48,7 @@ int process_begin(int argc, char **argv)
   streams_open();
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_DFL);
-  deadline_look(argc, argv);
+  deadline_read(argc, argv);
   watchdog_discard(result_discard);
   return watchdog_start();
 }

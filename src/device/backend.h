@@ -109,7 +109,8 @@ struct backend {
   /* steps.h */
   int (*steps)(struct device *dev, const struct steps_job *job);
   int (*steps_index)(struct device *dev, const struct steps_job *job, gidx *start);
-  int (*steps_look)(struct device *dev, const struct steps_job *job, const struct steps_look *look);
+  int (*steps_conflicts)(struct device *dev, const struct steps_job *job,
+                         const struct steps_conflicts *look);
   int (*steps_residual)(struct device *dev, const struct steps_job *job, real *residual);
   gidx (*steps_bytes)(const struct device *dev, const struct steps_job *job); /* NULL: 0 */
 

@@ -174,11 +174,11 @@ int device_steps_index(struct device *dev, const struct steps_job *job, gidx *st
   return dev->backend->steps_index(dev, job, start);
 }
 
-int device_steps_look(struct device *dev, const struct steps_job *job,
-                      const struct steps_look *look)
+int device_steps_conflicts(struct device *dev, const struct steps_job *job,
+                           const struct steps_conflicts *look)
 {
-  CHECK_HAS(dev, steps_look);
-  return dev->backend->steps_look(dev, job, look);
+  CHECK_HAS(dev, steps_conflicts);
+  return dev->backend->steps_conflicts(dev, job, look);
 }
 
 int device_steps_residual(struct device *dev, const struct steps_job *job, real *residual)

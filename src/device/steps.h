@@ -44,7 +44,7 @@ struct steps_job {
   /* On the host: */
   const gidx *start; /* [k + 1] where the entries of each atom begin in entry */
   const gidx *entry; /* [n s] of an atom by ascending row: row s + place */
-  int has_entry;     /* device_steps_index() or device_steps_look() left them on the device side */
+  int has_entry; /* device_steps_index() or device_steps_conflicts() left them on the device side */
   const struct classes *classes;   /* atoms of a class share no row */
   real *frames;                    /* [k][d][p], read and written */
   struct step_result *results;     /* [k], written; zeros for an atom of no class */
@@ -64,7 +64,7 @@ int device_steps_index(struct device *dev, const struct steps_job *job, gidx *st
 /* Before the classes of a sweep are known: what some atoms meet in their rows.  Each atom has a
  * mark. */
 enum { STEPS_LOOK_MOST = 512, STEPS_LOOK_ATOMS = 1 << 20 }; /* `count` and k, at most */
-struct steps_look {
+struct steps_conflicts {
   int begins; /* this is the first of the sweep: `start` is new, and `entry`, unless it is there */
   idx count;
   const idx *atoms;      /* [count] */
@@ -72,8 +72,8 @@ struct steps_look {
   gidx words;            /* at most 16 + k / 64, rounded up */
   uint64_t *sets;        /* [count][words] <- bits of the marks below 64 words that are met */
 };
-int device_steps_look(struct device *dev, const struct steps_job *job,
-                      const struct steps_look *look);
+int device_steps_conflicts(struct device *dev, const struct steps_job *job,
+                           const struct steps_conflicts *look);
 
 /* Bytes of `work` for a job, whose sizes alone are read; 0: this device leaves it to others.  A dry
  * device is asked as that which it stands for. */

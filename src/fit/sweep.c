@@ -67,7 +67,7 @@ static int atoms_color(struct fit *f)
   return OK;
 }
 
-static int steps_look(void *self, const struct sweep_point *at, int *stop)
+static int steps_poll(void *self, const struct sweep_point *at, int *stop)
 {
   struct fit *f = self;
   return f->sink->within(f->sink->self, &f->within, at, stop);
@@ -99,7 +99,7 @@ static int atoms_step(struct fit *f, struct sweep_counts *counts)
   struct sweep_task task = {.classes = &f->classes,
                             .q = f->task->directions,
                             .what = what,
-                            .watch = {steps_look, f},
+                            .watch = {steps_poll, f},
                             .after = coding_seconds(f)};
   TRY(within_begin(f, classes_hash(f->classes.color, f->task->k), &task.start));
   return refit_sweep(&f->state, &task, f->steps_phases, f->steps, counts, &f->stopped);

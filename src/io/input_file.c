@@ -81,7 +81,7 @@ int input_files_failed(int status)
   return status;
 }
 
-int input_files_look(void)
+int input_files_recheck(void)
 {
   for (struct input_file *f = all; f; f = f->next) TRY(look(f));
   return OK;

@@ -42,7 +42,7 @@ void input_file_read(struct input_file *input);
 int input_file_failed(struct input_file *input, int status);
 
 /* Look at all files that were read since the last time.  ERR_IO: one changed. */
-int input_files_look(void);
+int input_files_recheck(void);
 /* The same for all files that were read since the last look: what was read may be wrong. */
 int input_files_failed(int status);
 /* ERR_INTERNAL: a file was not compared, or was read since it was last looked at. */

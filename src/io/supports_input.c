@@ -148,7 +148,7 @@ static int whole_check(const struct supports_input_state *s, const struct h5_arr
 }
 
 /* *stores <- whether the file stores a density for each atom, packed or not. */
-static int density_look(const struct h5_file *f, gidx k, int *stores)
+static int density_find(const struct h5_file *f, gidx k, int *stores)
 {
   struct h5_values v = {0};
   TRY(h5_exists(f, "/metrics/density", stores));
@@ -168,7 +168,7 @@ int supports_shape_check(const struct h5_file *f, const gidx *shape, gidx entrie
   gidx backed =
       imax(FREE_ATOMS, entries > INT32_MAX / ENTRY_ATOMS ? INT32_MAX : entries * ENTRY_ATOMS);
   int stores = 0;
-  if (shape[1] > backed) TRY(density_look(f, shape[1], &stores));
+  if (shape[1] > backed) TRY(density_find(f, shape[1], &stores));
   CHECK(shape[1] <= backed || stores, ERR_INPUT,
         "the attribute 'shape' of the supports of '%s' says %lld atoms, but there are %lld entries "
         "alone and no '/metrics/density': it is damaged, or give the matrix fewer columns",

@@ -47,7 +47,7 @@ int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name)
 }
 
 /* *there <- is this one HDF5 file with /token?  Its name goes on in *path, which is owned. */
-static int token_look(const char *rows, char **path, int *there)
+static int token_find(const char *rows, char **path, int *there)
 {
   struct h5_file file = {0};
   const char *object;
@@ -66,7 +66,7 @@ int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const ch
   int there = 0;
   TRY(run_option_find(result, "rows", &rows));
   if (!rows || *rows == '@' || strpbrk(rows, "*?[\n")) return OK; /* many files */
-  int status = token_look(rows, &path, &there);
+  int status = token_find(rows, &path, &there);
   free(path);
   if (!status && there) status = tokens_open(t, rows, n, name);
   if (!status || status == ERR_MEMORY) return status;

@@ -161,6 +161,6 @@ int inputs_agree(struct comm *c, int status)
 
 int inputs_confirm(struct comm *c)
 {
-  TRY(comm_agree(c, input_files_look()));
+  TRY(comm_agree(c, input_files_recheck()));
   return OK;
 }

@@ -44,7 +44,7 @@ struct color_job {
 };
 
 /* *entries <- those of own rows, as far as the offsets make sense: reading checks them. */
-static int entries_look(const struct color_job *j, gidx *entries)
+static int entries_find(const struct color_job *j, gidx *entries)
 {
   const struct support_source *s = j->source;
   gidx begin = 0, end = 0;
@@ -61,7 +61,7 @@ static int memory_check(const struct color_job *j, int ranks)
 {
   struct supports dry = {.arena.is_dry = 1};
   gidx entries = 0, wanted = 0, present = memory_share(ranks);
-  TRY(entries_look(j, &entries));
+  TRY(entries_find(j, &entries));
   TRY(supports_alloc_rows(&dry, j->n, j->source->k));
   TRY(supports_alloc_entries(&dry, entries, j->source->d, 0));
   TRY(coloring_bytes(j->source->k, entries, &wanted));

@@ -179,7 +179,7 @@ static void bit_set(uint64_t *set, gidx bit)
 }
 
 /* A task: what atom j of the lot cannot have, by own rows. */
-static void atom_look(void *self, gidx j)
+static void atom_conflicts(void *self, gidx j)
 {
   struct coloring *w = self;
   uint64_t *classes = classes_of(w, j), *met = met_of(w, j);
@@ -234,14 +234,14 @@ static void atom_color(struct coloring *w, idx j)
 }
 
 /* The same for all atoms of the lot, by the looker. */
-static int lot_look(struct coloring *w)
+static int atoms_conflicts(struct coloring *w)
 {
-  struct color_look look = {.begins = w->first == 0,
-                            .count = w->n,
-                            .atoms = w->atoms,
-                            .marks = w->marks,
-                            .words = set_words(w),
-                            .sets = w->sets};
+  struct color_conflicts look = {.begins = w->first == 0,
+                                 .count = w->n,
+                                 .atoms = w->atoms,
+                                 .marks = w->marks,
+                                 .words = set_words(w),
+                                 .sets = w->sets};
   for (idx j = 0; j < w->n; j++) {
     w->atoms[j] = w->order[w->first + j].atom;
     w->marks[w->atoms[j]] = (uint32_t)j;
@@ -272,10 +272,10 @@ static int lot_color(struct coloring *w, struct comm *c)
   w->words = words_of((gidx)w->count + w->n);
   gidx words = w->n * set_words(w);
   if (w->looker) {
-    if (!comm_failure(c)) comm_record(c, lot_look(w));
+    if (!comm_failure(c)) comm_record(c, atoms_conflicts(w));
   } else {
     memset(w->sets, 0, (size_t)words * sizeof *w->sets);
-    team_run(w->threads, w->n, atom_look, w);
+    team_run(w->threads, w->n, atom_conflicts, w);
   }
   TRY(comm_or(c, w->sets, words));
   for (idx j = 0; j < w->n; j++) atom_color(w, j);

@@ -18,7 +18,7 @@
 enum { COLOR_LOT = 512 }; /* atoms of a lot, at most */
 
 /* What the atoms of a lot meet in own rows.  Every atom has a mark. */
-struct color_look {
+struct color_conflicts {
   int begins;            /* this is the first lot */
   idx count;             /* atoms of the lot */
   const idx *atoms;      /* [count] */
@@ -29,7 +29,7 @@ struct color_look {
 /* Who finds that instead of the host, as a GPU that has the rows. */
 struct color_looker {
   void *self;
-  int (*look)(void *self, const struct color_look *look);
+  int (*look)(void *self, const struct color_conflicts *look);
 };
 
 /* *out <- the classes of all ranks' rows, of which `own` are this one's; on every rank.  Without a

@@ -96,7 +96,7 @@ static int is_due(struct sweep *w, const idx *atoms, idx count)
 }
 
 /* Let somebody look; after: as struct sweep_point has it. */
-static int sweep_look(struct sweep *w, double after, int *stop)
+static int sweep_poll(struct sweep *w, double after, int *stop)
 {
   const struct sweep_watch *watch = &w->task->watch;
   const struct sweep_point at = {w->done, w->f->frames, w->steps, after};
@@ -112,7 +112,7 @@ static int batch_next(struct sweep *w, const idx *atoms, idx count, int *stop)
   w->done += count;
   if (!is_due(w, atoms, count)) return OK;
   comm_lockstep_end(w->f->c); /* who looks takes time */
-  TRY(sweep_look(w, 0, stop));
+  TRY(sweep_poll(w, 0, stop));
   comm_lockstep_begin(w->f->c);
   return OK;
 }
@@ -162,8 +162,8 @@ int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct pha
   *counts = (struct sweep_counts){0};
   *stopped = 0;
   TRY(sweep_begin(&w));
-  comm_lockstep_begin(f->c); /* from one batch to the next; sweep_look() says what failed */
+  comm_lockstep_begin(f->c); /* from one batch to the next; sweep_poll() says what failed */
   TRY(batches_run(&w, stopped));
   comm_lockstep_end(f->c);
-  return *stopped ? comm_agree(f->c, OK) : sweep_look(&w, task->after, stopped);
+  return *stopped ? comm_agree(f->c, OK) : sweep_poll(&w, task->after, stopped);
 }

@@ -83,13 +83,13 @@ int resident_index(struct resident *r)
 }
 
 /* A color_looker: the device has the rows. */
-static int rows_look(void *self, const struct color_look *look)
+static int rows_conflicts(void *self, const struct color_conflicts *look)
 {
   struct resident *r = self;
   struct steps_job job = job_of(r, NULL);
-  const struct steps_look steps = {look->begins, look->count, look->atoms,
-                                   look->marks,  look->words, look->sets};
-  TRY(device_steps_look(&r->coder->device, &job, &steps));
+  const struct steps_conflicts steps = {look->begins, look->count, look->atoms,
+                                        look->marks,  look->words, look->sets};
+  TRY(device_steps_conflicts(&r->coder->device, &job, &steps));
   r->has_entry = 1;
   return OK;
 }
@@ -160,7 +160,7 @@ int resident_open(struct resident *r, struct refit_state *f, struct coder *coder
   if (bytes == 0) return OK;
   TRY(arena_alloc(&r->arena, &r->results, f->k, sizeof *r->results));
   TRY(share_open(r));
-  r->looker = (struct color_looker){r, rows_look};
+  r->looker = (struct color_looker){r, rows_conflicts};
   r->is_on = buffer_wrap_spare(&coder->device, &r->work, NULL, bytes) == OK;
   if (r->is_on) arrays_pin(r, 1);
   if (r->is_on) return OK;

@@ -43,7 +43,8 @@ static uint64_t window_end(const struct draw *d)
 }
 
 /* Collect the rows of this rank's share whose keys are in the window, which ends with `end`. */
-static int share_look(const struct draw *d, const struct comm *c, uint64_t end, struct finds *f)
+static int partition_search(const struct draw *d, const struct comm *c, uint64_t end,
+                            struct finds *f)
 {
   gidx first, count;
   comm_share(d->n, c->size, c->rank, &first, &count);
@@ -84,7 +85,7 @@ int draw_next(struct draw *d, struct comm *c)
   draw_free(d);
   gidx *found = calloc((size_t)c->size, sizeof *found);
   idx *counts = calloc((size_t)c->size, sizeof *counts);
-  int status = share_look(d, c, end, &mine);
+  int status = partition_search(d, c, end, &mine);
   if (!found || !counts)
     status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate %d counts", c->size);
   TRY(comm_agree(c, status));

@@ -44,7 +44,7 @@ static void *lay(struct places *l, char *at, gidx count, size_t unit)
 }
 
 /* Of the set of an atom, at most. */
-static gidx look_words(const struct steps_job *job)
+static gidx conflicts_words(const struct steps_job *job)
 {
   return 2 * STEPS_LOOK_MOST / 64 + ceil_div(job->k, 64);
 }
@@ -75,7 +75,7 @@ static struct places places_of(const struct steps_job *job, void *at)
   l.start = lay(&l, at, (gidx)job->k + 1, sizeof *l.start);
   l.marks = lay(&l, at, job->k, sizeof *l.marks);
   l.looking = lay(&l, at, STEPS_LOOK_MOST, sizeof *l.looking);
-  l.sets = lay(&l, at, STEPS_LOOK_MOST * look_words(job), sizeof *l.sets);
+  l.sets = lay(&l, at, STEPS_LOOK_MOST * conflicts_words(job), sizeof *l.sets);
   return l;
 }
 
@@ -449,7 +449,7 @@ int cuda_steps_index(struct device *dev, const struct steps_job *job, gidx *star
 }
 
 /* Entries, unless they are there, and where they begin go to the device. */
-static int look_begin(const struct sweep *w)
+static int conflicts_begin(const struct sweep *w)
 {
   const struct steps_job *job = w->job;
   TRY(copy_in(w, w->at.start, job->start, (gidx)job->k + 1, sizeof *job->start));
@@ -457,13 +457,14 @@ static int look_begin(const struct sweep *w)
   return copy_in(w, w->at.entry, job->entry, (gidx)job->n * job->s, sizeof *job->entry);
 }
 
-int cuda_steps_look(struct device *dev, const struct steps_job *job, const struct steps_look *look)
+int cuda_steps_conflicts(struct device *dev, const struct steps_job *job,
+                         const struct steps_conflicts *look)
 {
   struct sweep w = {.job = job, .dev = dev, .at = places_of(job, job->work->device)};
   const struct places *at = &w.at;
   const struct cuda_state *s = dev->state;
   CHECK(job->k <= STEPS_LOOK_ATOMS && look->count <= STEPS_LOOK_MOST &&
-            look->words <= look_words(job),
+            look->words <= conflicts_words(job),
         ERR_INTERNAL, "%d atoms with sets of %lld words", look->count, (long long)look->words);
   struct look_args a = {.atoms = at->looking,
                         .marks = at->marks,
@@ -478,7 +479,7 @@ int cuda_steps_look(struct device *dev, const struct steps_job *job, const struc
                           .block = {LOOK_THREADS, 1, 1},
                           .shared = (int)(look->words * (gidx)sizeof *look->sets),
                           .arguments = &a};
-  if (look->begins) TRY(look_begin(&w));
+  if (look->begins) TRY(conflicts_begin(&w));
   TRY(copy_in(&w, at->marks, look->marks, job->k, sizeof *look->marks));
   TRY(copy_in(&w, at->looking, look->atoms, look->count, sizeof *look->atoms));
   TRY(cuda_launch(dev, &l));

@@ -9,7 +9,8 @@
 
 int cuda_steps(struct device *dev, const struct steps_job *job);
 int cuda_steps_index(struct device *dev, const struct steps_job *job, gidx *start);
-int cuda_steps_look(struct device *dev, const struct steps_job *job, const struct steps_look *look);
+int cuda_steps_conflicts(struct device *dev, const struct steps_job *job,
+                         const struct steps_conflicts *look);
 int cuda_steps_residual(struct device *dev, const struct steps_job *job, real *residual);
 gidx cuda_steps_bytes(const struct device *dev, const struct steps_job *job);
 
