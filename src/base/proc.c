@@ -59,7 +59,7 @@ static int group_find(const char *root, const char *controller, char *group)
 }
 
 /* The least of what `look` finds in the folder of a group and in those above it. */
-static double groups_walk(const char *root, const char *controller, double (*look)(const char *))
+static double groups_visit(const char *root, const char *controller, double (*look)(const char *))
 {
   char group[MAX_PATH], folder[2 * MAX_PATH];
   double least = INFINITY;
@@ -86,7 +86,7 @@ static double quota_read(const char *folder)
 
 double proc_quota(const char *root)
 {
-  return groups_walk(root, "", quota_read);
+  return groups_visit(root, "", quota_read);
 }
 
 static gidx group_number(const char *folder, const char *name, const char *line)
@@ -122,7 +122,7 @@ static double memory_read_1(const char *folder)
 gidx proc_memory(const char *root)
 {
   double left =
-      fmin(groups_walk(root, "", memory_read), groups_walk(root, "memory", memory_read_1));
+      fmin(groups_visit(root, "", memory_read), groups_visit(root, "memory", memory_read_1));
   return left < 0x1p62 ? (gidx)left : INT64_MAX; /* version 1 says 2^63 less a page for no limit */
 }
 
@@ -134,7 +134,7 @@ static double pids_read(const char *folder)
 
 gidx proc_pids(const char *root)
 {
-  double most = fmin(groups_walk(root, "", pids_read), groups_walk(root, "pids", pids_read));
+  double most = fmin(groups_visit(root, "", pids_read), groups_visit(root, "pids", pids_read));
   return most < 0x1p62 ? (gidx)most : -1;
 }
 

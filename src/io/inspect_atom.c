@@ -70,7 +70,7 @@ static void nearest_add(struct entry *list, idx count, struct entry e)
 }
 
 /* Find the nearest atoms, and the hash of the dictionary. */
-static int dictionary_walk(struct atom_page *w, uint64_t *hash)
+static int dictionary_scan(struct atom_page *w, uint64_t *hash)
 {
   const struct atom_source *s = &w->dictionary.source;
   idx count = w->request->count;
@@ -134,7 +134,7 @@ static uint64_t rows_terms(const struct supports *s)
   return terms;
 }
 
-static int supports_walk(struct atom_page *w)
+static int supports_scan(struct atom_page *w)
 {
   const struct support_source *source = &w->supports.source;
   int has_sources = sources_there(&w->sources);
@@ -400,10 +400,10 @@ static int page_make(struct atom_page *w, FILE *out, struct json *json)
 {
   uint64_t hash = 0;
   TRY(inputs_open(w));
-  TRY(dictionary_walk(w, &hash));
+  TRY(dictionary_scan(w, &hash));
   TRY(identity_dictionary_check(w->supports.source.name, w->supports.inputs.dictionary,
                                 w->dictionary.source.name, hash));
-  TRY(supports_walk(w));
+  TRY(supports_scan(w));
   if (w->n_codes) qsort(w->codes, (size_t)w->n_codes, sizeof *w->codes, code_order);
   return json ? entries_json(w, json) : page_print(w, out);
 }

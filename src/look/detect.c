@@ -321,7 +321,7 @@ static void tile_count(void *self, gidx task)
 }
 
 /* Go through this rank's sample: first for the lists, then for the counts. */
-static int sample_walk(struct detect *d, int counts)
+static int sample_scan(struct detect *d, int counts)
 {
   gidx most = imin(d->blocks, DETECT_BLOCKS);
   for (gidx i = d->c->rank; i < most; i += d->c->size) {
@@ -400,10 +400,10 @@ static int detect_all(struct detect *d)
   TRY(comm_broadcast(c, d->root, (gidx)d->p * d->p, sizeof *d->root));
   TRY(weights_make(d));
   tiles_fill(d);
-  TRY(comm_agree(c, sample_walk(d, 0)));
+  TRY(comm_agree(c, sample_scan(d, 0)));
   TRY(comm_sum(c, &d->result->rows, 1));
   TRY(lists_join(d));
-  TRY(comm_agree(c, sample_walk(d, 1)));
+  TRY(comm_agree(c, sample_scan(d, 1)));
   TRY(comm_sum(c, d->begins, d->n_all));
   thresholds_find(d);
   return OK;

@@ -15,8 +15,8 @@ enum { RUNS = 64 }; /* of atoms, each with choices of its own */
 const int probing_sizes[PROBING_SIZES] = {1, 2, 5};
 
 /* Call a function for every positive code, in the order of rows. */
-static int codes_walk(struct probing *p, const struct support_source *s,
-                      void (*visit)(struct probing *p, int half, idx atom, struct probe_entry e))
+static int codes_visit(struct probing *p, const struct support_source *s,
+                       void (*visit)(struct probing *p, int half, idx atom, struct probe_entry e))
 {
   gidx begin;
   for (gidx first = 0, count; first < s->n; first += count) {
@@ -76,9 +76,9 @@ int probing_open(struct probing *p, const struct support_source *codes, int thre
         codes->name, (long long)codes->n, INT32_MAX);
   for (int h = 0; h < 2; h++)
     TRY(arena_alloc(&p->arena, &p->half[h].start, (gidx)p->k + 1, sizeof *p->half[h].start));
-  TRY(codes_walk(p, codes, entry_count));
+  TRY(codes_visit(p, codes, entry_count));
   for (int h = 0; h < 2; h++) TRY(half_alloc(p, &p->half[h]));
-  TRY(codes_walk(p, codes, entry_put));
+  TRY(codes_visit(p, codes, entry_put));
   team_run(threads, p->k, atom_sort, p);
   return OK;
 }

@@ -101,7 +101,7 @@ static int target_read(hid_t group, const char *name, enum h5_entry_kind kind, c
   return OK;
 }
 
-static int group_walk(struct walk *w, hid_t group, const char *path, int depth);
+static int group_visit(struct walk *w, hid_t group, const char *path, int depth);
 
 /* *seen <- whether this group has been entered; it is remembered when it has several links. */
 static int was_seen(struct walk *w, const H5O_info_t *info, int *seen)
@@ -131,7 +131,7 @@ static int object_add(struct walk *w, hid_t object, const char *path, int depth)
   CHECK(depth < MAX_DEPTH, ERR_INPUT, "groups of '%s' are nested deeper than %d", w->file->path,
         MAX_DEPTH);
   TRY(was_seen(w, &info, &seen));
-  return seen ? OK : group_walk(w, object, path, depth);
+  return seen ? OK : group_visit(w, object, path, depth);
 }
 
 /* Add what a link of a group leads to. */
@@ -159,7 +159,7 @@ static void listing_sort(struct h5_listing *list)
 /* Add the members of a group.  HDF5 visits them in native order and they are sorted here, because
  * HDF5 1.10 sorts in a table of its own and crashes on freeing it when a group of many members
  * turns out to be damaged. */
-static int group_walk(struct walk *w, hid_t group, const char *path, int depth)
+static int group_visit(struct walk *w, hid_t group, const char *path, int depth)
 {
   struct names names = {0};
   char member[MAX_PATH];

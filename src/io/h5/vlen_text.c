@@ -110,7 +110,7 @@ static int heap_read(struct heap *heap, uint64_t at, void *out, size_t bytes)
 /* *at <- the byte of the file where object `index` of the collection begins, 0 if there is none;
  * its size has to be length, and objects and free space have to fill the collection: HDF5 reads
  * beyond one that says to be larger. */
-static int heap_walk(struct heap *heap, uint64_t start, unsigned index, uint64_t length,
+static int heap_scan(struct heap *heap, uint64_t start, unsigned index, uint64_t length,
                      uint64_t *at)
 {
   unsigned char head[HEAP_HEADER];
@@ -139,7 +139,7 @@ static int heap_find(struct heap *heap, uint64_t address, unsigned index, uint64
 {
   CHECK(address < heap->end, ERR_INPUT, "the text heap of '%s' is damaged: no address" ANEW,
         heap->path);
-  TRY(heap_walk(heap, heap->base + address, index, length, at));
+  TRY(heap_scan(heap, heap->base + address, index, length, at));
   CHECK(*at, ERR_INPUT, "the text heap of '%s' is damaged: no object %u at byte %llu" ANEW,
         heap->path, index, (unsigned long long)(heap->base + address));
   return OK;
