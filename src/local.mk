@@ -26,7 +26,7 @@ libsagitta_a_SOURCES += \
   %D%/base/file_facts.h %D%/base/file_facts.c \
   %D%/base/options.h %D%/base/options.c \
   %D%/base/options_write.h %D%/base/options_write.c \
-  %D%/base/options_deck.h %D%/base/options_deck.c
+  %D%/base/options_config.h %D%/base/options_config.c
 
 # model: arrays, and the reference form of every formula
 libsagitta_a_SOURCES += \

@@ -29,7 +29,7 @@ static const struct option_set set = {.command = "sagitta test",
                                       .tables = tables,
                                       .count = LENGTH(tables),
                                       .max_arguments = 1,
-                                      .has_deck = 1};
+                                      .has_config = 1};
 
 static int parse(char **words, int count, struct values *v)
 {
@@ -54,10 +54,10 @@ static void names_try(void)
   ok(parse(both, 4, &v) == ERR_USAGE && strstr(status_message(), "'--rows' is given twice"),
      "and counts as the option: %s", status_message());
   status_clear();
-  ok(parse(both, 1, &v) == OK && options_deck("d", deck, strlen(deck)) == OK && v.rows == 5 &&
+  ok(parse(both, 1, &v) == OK && options_config("d", deck, strlen(deck)) == OK && v.rows == 5 &&
          strcmp(v.name, "deck") == 0,
      "so it does in a deck");
-  ok(options_deck("d", twice, strlen(twice)) == ERR_USAGE &&
+  ok(options_config("d", twice, strlen(twice)) == ERR_USAGE &&
          strstr(status_message(), "d:2: 'rows' is set already: 'lines' is its old name"),
      "where it is not to be set by both names: %s", status_message());
   status_clear();

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/options_deck.h"
+#include "base/options_config.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/types.h"
@@ -166,7 +166,7 @@ static int value_set(const struct option_row *row, char *target, const char *tex
         row->key, row->choices);
   CHECK(*text, ERR_USAGE, "'%s' has an empty value", row->key);
   CHECK(!strchr(text, '\n'), ERR_USAGE, "'%s' has a value of several lines", row->key);
-  CHECK(deck_is_text(text, strlen(text)), ERR_USAGE,
+  CHECK(config_is_text(text, strlen(text)), ERR_USAGE,
         "'%s' is '%s', which is not text: no deck, and so no used.in, could say it; give a link of "
         "another name",
         row->key, text);
@@ -192,8 +192,8 @@ void options_log_old(void)
     if (parsed.has_old[i]) log_info("option  '%s' is an old name of '%s'", row->alias, row->key);
 }
 
-/* What deck_parse() calls for each line of a deck. */
-static int line_take(void *self, const struct deck_entry *e)
+/* What config_parse() calls for each line of a deck. */
+static int line_take(void *self, const struct config_entry *e)
 {
   struct parse *p = self;
   size_t offset;
@@ -404,8 +404,8 @@ const char *options_config_of(const struct option_set *set, const char *const *p
 {
   const char *first = positional[0];
   size_t length = first ? strlen(first) : 0;
-  int is_deck = length > 3 && strcmp(first + length - 3, ".in") == 0 && !positional[1];
-  return set->has_deck || (set->takes_files && is_deck) ? first : NULL;
+  int is_config = length > 3 && strcmp(first + length - 3, ".in") == 0 && !positional[1];
+  return set->has_config || (set->takes_files && is_config) ? first : NULL;
 }
 
 /* Does the command line give a key itself? */
@@ -425,10 +425,10 @@ static int force_win(const struct parse *p)
   return value_set(resume, p->values + offset + resume->offset, "no", 0);
 }
 
-int options_deck(const char *name, const char *text, size_t length)
+int options_config(const char *name, const char *text, size_t length)
 {
   memset(parsed.has_line, 0, sizeof parsed.has_line);
-  TRY(deck_parse(name, text, length, line_take, &parsed));
+  TRY(config_parse(name, text, length, line_take, &parsed));
   TRY(given_set(&parsed));
   return force_win(&parsed);
 }

@@ -65,7 +65,7 @@ struct option_set {
   const struct option_table *tables; /* [count] */
   int count;
   int min_arguments, max_arguments; /* positional */
-  int has_deck;                     /* the only positional argument is a deck */
+  int has_config;                   /* the only positional argument is a deck */
   int takes_files; /* arguments are files, but for a single one that ends in .in: a deck */
 };
 
@@ -82,7 +82,7 @@ const char *options_config_of(const struct option_set *set, const char *const *p
 /* Put a deck, text[length], under the command line that options_parse() read last.  name is for
  * messages: ERR_USAGE names the line, and the nearest known key.  --force that was typed makes
  * `resume = yes` of a deck a no. */
-int options_deck(const char *name, const char *text, size_t length);
+int options_config(const char *name, const char *text, size_t length);
 
 /* A line of the log for each old name that was given, on the command line or in the deck. */
 void options_log_old(void);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options_deck.h"
+#include "base/options_config.h"
 #include "base/types.h"
 
 /* Was a number without a default left out? */
@@ -21,7 +21,7 @@ static void texts_write(const struct option_row *row, const char *text, FILE *ou
 {
   for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
     fprintf(out, "%s = ", row->key);
-    deck_value_write(line, strcspn(line, "\n"), out);
+    config_value_write(line, strcspn(line, "\n"), out);
     fputc('\n', out);
   }
 }

@@ -99,7 +99,7 @@ static void command_describe(const struct command *command, struct json *out)
   json_text(out, "summary", command->summary);
   json_text(out, "arguments", set->arguments);
   json_flag(out, "mpi", command->parallel);
-  json_flag(out, "config_file", set->has_deck || set->takes_files);
+  json_flag(out, "config_file", set->has_config || set->takes_files);
   json_flag(out, "resumable", options_has(set, "resume"));
   json_array(out, "options");
   options_describe(set, out);

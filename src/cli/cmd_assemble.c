@@ -63,7 +63,7 @@ static const struct option_set assemble_set = {
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
-    .has_deck = 1,
+    .has_config = 1,
 };
 
 /* One job, from command line to report. */

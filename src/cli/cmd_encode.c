@@ -154,7 +154,7 @@ static const struct option_set encode_set = {
     .tables = encode_tables,
     .count = LENGTH(encode_tables),
     .max_arguments = 1,
-    .has_deck = 1,
+    .has_config = 1,
 };
 
 static const struct option_set route_set = {
@@ -167,7 +167,7 @@ static const struct option_set route_set = {
     .tables = route_tables,
     .count = LENGTH(route_tables),
     .max_arguments = 1,
-    .has_deck = 1,
+    .has_config = 1,
 };
 
 /* The state of the job; struct run says why it is on the heap. */

@@ -191,7 +191,7 @@ static const struct option_set fit_set = {
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
-    .has_deck = 1,
+    .has_config = 1,
 };
 
 static int inputs_open(struct fit_job *j)

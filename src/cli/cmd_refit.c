@@ -97,7 +97,7 @@ static const struct option_set refit_set = {
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
-    .has_deck = 1,
+    .has_config = 1,
 };
 
 static int options_check(const struct refit_options *o)

@@ -178,7 +178,7 @@ static const struct option_set serve_set = {
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
-    .has_deck = 1,
+    .has_config = 1,
 };
 
 /* The state of the job; struct run says why it is on the heap. */

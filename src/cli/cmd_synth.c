@@ -113,7 +113,7 @@ static const struct option_set synth_set = {
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
-    .has_deck = 1,
+    .has_config = 1,
 };
 
 #define MAX_KEEP ((gidx)1 << 30)

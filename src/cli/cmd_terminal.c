@@ -105,7 +105,7 @@ static const struct option_set terminal_set = {
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
-    .has_deck = 1,
+    .has_config = 1,
 };
 
 static int inputs_open(struct fit_inputs *in, const struct terminal_options *o)

@@ -159,7 +159,7 @@ static const struct option_set train_set = {
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
-    .has_deck = 1,
+    .has_config = 1,
 };
 
 static int given_read(void *self, idx first, idx count, float *out)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options_deck.h"
+#include "base/options_config.h"
 #include "base/status.h"
 
 enum { MAX_OPTIONS = 1 << 16 };
@@ -14,7 +14,7 @@ struct wanted {
   const char *key, *value;
 };
 
-static int entry_note(void *self, const struct deck_entry *e)
+static int entry_note(void *self, const struct config_entry *e)
 {
   struct wanted *w = self;
   if (strcmp(e->key, w->key) == 0) w->value = e->value;
@@ -27,7 +27,7 @@ int run_option_find(const struct h5_file *result, const char *key, const char **
   char *options = malloc(MAX_OPTIONS);
   CHECK(options, ERR_MEMORY, "cannot allocate %d bytes", MAX_OPTIONS);
   int status = h5_read_text(result, "/run", "options", options, MAX_OPTIONS);
-  if (!status) status = deck_parse(result->path, options, strlen(options), entry_note, &w);
+  if (!status) status = config_parse(result->path, options, strlen(options), entry_note, &w);
   free(options);
   if (status != OK && status != ERR_MEMORY) status_clear();
   *value = w.value;

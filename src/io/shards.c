@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/options_deck.h"
+#include "base/options_config.h"
 #include "base/proc.h"
 #include "base/status.h"
 #include "base/watchdog.h"
@@ -139,7 +139,7 @@ static char *line_clean(char *line)
 static int line_add(struct shard_names *s, const char *list, int number, char *line)
 {
   char folder[4096], name[2 * sizeof folder];
-  CHECK(deck_is_text(line, strlen(line)), ERR_INPUT,
+  CHECK(config_is_text(line, strlen(line)), ERR_INPUT,
         "line %d of '%s' is not text: a list of shards has the name of a file in each line", number,
         list);
   line = line_clean(line);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/fingerprint.h"
-#include "base/options_deck.h"
+#include "base/options_config.h"
 #include "base/options_write.h"
 #include "base/status.h"
 #include "io/input_file.h"
@@ -16,16 +16,16 @@
 enum { MAX_LINES = 1 << 16 }; /* bytes of a text that is compared */
 
 /* Rank 0 reads the deck, and every rank applies it.  Collective; the status is this rank's. */
-static int deck_share(struct run *run, const char *name)
+static int config_broadcast(struct run *run, const char *name)
 {
   static char text[MAX_DECK];
   struct comm *c = &run->comm;
   size_t bytes = 0;
-  TRY(comm_agree(c, c->rank ? OK : deck_read(name, text, &bytes)));
+  TRY(comm_agree(c, c->rank ? OK : config_read(name, text, &bytes)));
   gidx length = (gidx)bytes;
   TRY(comm_broadcast(c, &length, 1, sizeof length));
   TRY(comm_broadcast(c, text, length, 1));
-  return options_deck(name, text, (size_t)length);
+  return options_config(name, text, (size_t)length);
 }
 
 /* Fail with the first line in which mine, of this rank, differs from first, of rank 0. */
@@ -86,7 +86,7 @@ int options_agree(struct run *run, const char **arguments, int status)
            deck ? deck : "", deck ? "\n" : "");
   TRY(comm_agree(&run->comm, status));
   TRY(lines_agree(&run->comm, text));
-  if (deck) status = deck_share(run, deck);
+  if (deck) status = config_broadcast(run, deck);
   if (!status) status = options_text(run, text);
   TRY(comm_agree(&run->comm, status));
   return lines_agree(&run->comm, text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A deck is read whole, so that rank 0 can send it to the others; keys are remembered, so that one
  * that is set twice is found. */
-#include "base/options_deck.h"
+#include "base/options_config.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -83,7 +83,7 @@ static int key_remember(struct deck *deck, const char *key, int *earlier)
   return OK;
 }
 
-int deck_is_text(const char *bytes, size_t length)
+int config_is_text(const char *bytes, size_t length)
 {
   for (size_t i = 0; i < length; i++) {
     unsigned char byte = (unsigned char)bytes[i], before = i ? (unsigned char)bytes[i - 1] : 0;
@@ -97,15 +97,15 @@ int deck_is_text(const char *bytes, size_t length)
 /* Refuse a data file that was given as a deck, without printing its bytes to the terminal. */
 static int text_check(const struct deck *deck, const char *line, size_t length)
 {
-  CHECK(deck_is_text(line, length), ERR_USAGE,
+  CHECK(config_is_text(line, length), ERR_USAGE,
         "%s:%d: this is not text: a deck has lines like `rows = acts.h5`; data are named by an "
         "option, several files by a pattern in quotes, as in `--rows 'acts/*.h5'`",
         deck->path, deck->line);
   return OK;
 }
 
-static int line_read(struct deck *deck, char *line, int (*entry)(void *, const struct deck_entry *),
-                     void *self)
+static int line_read(struct deck *deck, char *line,
+                     int (*entry)(void *, const struct config_entry *), void *self)
 {
   char *key = trim(line);
   if (!*key || *key == '#') return OK;
@@ -118,7 +118,7 @@ static int line_read(struct deck *deck, char *line, int (*entry)(void *, const s
   CHECK(*value, ERR_USAGE, "%s:%d: '%s' has no value", deck->path, deck->line, key);
   char where[512];
   snprintf(where, sizeof where, "%s:%d", deck->path, deck->line);
-  struct deck_entry e = {where, key, strdup(value), 0};
+  struct config_entry e = {where, key, strdup(value), 0};
   CHECK(e.value, ERR_MEMORY, "cannot allocate the values of '%s'", deck->path);
   TRY(key_remember(deck, key, &e.earlier));
   TRY(entry(self, &e));
@@ -155,7 +155,7 @@ static int file_read(int file, const char *path, char *text, size_t *length)
   return S_ISREG(facts.mode) ? file_facts_check(file, path, &facts) : OK;
 }
 
-int deck_read(const char *path, char *text, size_t *length)
+int config_read(const char *path, char *text, size_t *length)
 {
   int step = watchdog_begin(ERR_IO, "opening", path), file = retry_open(path, O_RDONLY | O_CLOEXEC);
   watchdog_end(step);
@@ -165,8 +165,8 @@ int deck_read(const char *path, char *text, size_t *length)
   return status;
 }
 
-int deck_parse(const char *path, const char *text, size_t length,
-               int (*entry)(void *self, const struct deck_entry *e), void *self)
+int config_parse(const char *path, const char *text, size_t length,
+                 int (*entry)(void *self, const struct config_entry *e), void *self)
 {
   struct deck deck = {.path = path};
   char *copy = malloc(length + 1);
@@ -189,7 +189,7 @@ int deck_parse(const char *path, const char *text, size_t length,
   return status;
 }
 
-void deck_value_write(const char *value, size_t length, FILE *out)
+void config_value_write(const char *value, size_t length, FILE *out)
 {
   int blank = isspace((unsigned char)value[0]) || isspace((unsigned char)value[length - 1]);
   if (!blank && value[0] != '"' && !memchr(value, '#', length)) {

@@ -5,8 +5,8 @@
  *
  * A value in double quotes may contain '#' and outer blanks; in it, two double quotes stand for
  * one. */
-#ifndef BASE_OPTIONS_DECK_H
-#define BASE_OPTIONS_DECK_H
+#ifndef BASE_OPTIONS_CONFIG_H
+#define BASE_OPTIONS_CONFIG_H
 
 #include <stddef.h>
 #include <stdio.h>
@@ -15,24 +15,24 @@ enum { MAX_DECK = 1 << 20 }; /* bytes */
 
 /* text[MAX_DECK] <- the deck, *length <- its bytes.  ERR_IO: it cannot be read, or changed
  * meanwhile; ERR_USAGE: it is longer. */
-int deck_read(const char *path, char *text, size_t *length);
+int config_read(const char *path, char *text, size_t *length);
 
 /* A line of a deck.  value is kept for the program's life. */
-struct deck_entry {
+struct config_entry {
   const char *where; /* DECK:LINE */
   const char *key, *value;
   int earlier; /* the line that has set the key before; 0: none */
 };
 /* Call entry() for each line of text[length] in order, until one call fails; its failure is
  * returned.  path is for messages.  ERR_USAGE for a line that is not `key = value`. */
-int deck_parse(const char *path, const char *text, size_t length,
-               int (*entry)(void *self, const struct deck_entry *e), void *self);
+int config_parse(const char *path, const char *text, size_t length,
+                 int (*entry)(void *self, const struct config_entry *e), void *self);
 
 /* Are these bytes text, as all of a deck must be?  A file of data is not. */
-int deck_is_text(const char *bytes, size_t length);
+int config_is_text(const char *bytes, size_t length);
 
-/* Write a value, text of so many bytes, so that deck_parse() gives it back: in quotes where it
+/* Write a value, text of so many bytes, so that config_parse() gives it back: in quotes where it
  * needs them. */
-void deck_value_write(const char *value, size_t length, FILE *out);
+void config_value_write(const char *value, size_t length, FILE *out);
 
 #endif
