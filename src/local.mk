@@ -212,7 +212,7 @@ libsagitta_a_SOURCES += \
   %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c %D%/io/input_folder.h %D%/io/input_folder.c \
   %D%/io/file_names.h %D%/io/file_names.c \
   %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
-  %D%/io/companions.h %D%/io/companions.c \
+  %D%/io/sidecars.h %D%/io/sidecars.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
   %D%/io/attributes.h %D%/io/attributes.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \

@@ -6,7 +6,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "io/companions.h"
+#include "io/sidecars.h"
 #include "io/place.h"
 #include "io_files.h"
 #include "tap.h"

@@ -16,7 +16,7 @@
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "encode/forward.h"
-#include "io/companions.h"
+#include "io/sidecars.h"
 #include "io/dictionary.h"
 #include "io/export.h"
 #include "io/rows.h"
@@ -365,7 +365,7 @@ static int export_command(struct run *run, const void *options, const char **arg
   TRY(model_evaluate(run, job, o));
   TRY(inputs_confirm(&run->comm));
   TRY(export_write(e, job->place.file, has_rest ? job->rest : NULL));
-  companions_publish();
+  sidecars_publish();
   log_info("export  to=%s atoms=%d columns=%d dtype=%s as_imported=%s", o->to, e->k, e->p, e->dtype,
            e->as_it_was ? "yes" : "no");
   TRY(entries_json(job, o->to, has_rest ? files.rest : NULL));

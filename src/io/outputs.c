@@ -12,7 +12,7 @@
 #include "base/retry.h"
 #include "base/status.h"
 #include "base/watchdog.h"
-#include "io/companions.h"
+#include "io/sidecars.h"
 #include "io/input_file.h"
 #include "io/place.h"
 #include "io/attributes.h"
@@ -82,7 +82,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   TRY(file_verify(r->file.name, NULL));
   TRY(sync_path(r->file.name, 0));
   TRY(temporary_publish(&r->file));
-  companions_publish();
+  sidecars_publish();
   TRY(sync_path(folder, O_DIRECTORY));
   return OK;
 }

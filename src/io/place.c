@@ -204,7 +204,7 @@ static int place_name(struct output_place *place, const char *output, const char
 }
 
 /* Claim a companion; path <- where it is. */
-static int companion_claim(char *path, enum claim_kind kind)
+static int sidecar_claim(char *path, enum claim_kind kind)
 {
   char written[sizeof claims[0].path];
   strcpy(written, path);
@@ -229,11 +229,11 @@ int output_place(struct output_place *place, const char *output, const char *nam
   watchdog_end(step);
   TRY(status);
   TRY(output_claim(place->shown, force, place->file));
-  TRY(companion_claim(place->used, CLAIM_USED));
-  TRY(companion_claim(place->log, CLAIM_LOG));
-  TRY(companion_claim(place->page, CLAIM_PAGE));
-  TRY(companion_claim(place->used_failed, CLAIM_FAILED));
-  return companion_claim(place->log_failed, CLAIM_FAILED);
+  TRY(sidecar_claim(place->used, CLAIM_USED));
+  TRY(sidecar_claim(place->log, CLAIM_LOG));
+  TRY(sidecar_claim(place->page, CLAIM_PAGE));
+  TRY(sidecar_claim(place->used_failed, CLAIM_FAILED));
+  return sidecar_claim(place->log_failed, CLAIM_FAILED);
 }
 
 static int is_same_file(const char *a, const char *b)

@@ -8,18 +8,18 @@
 #include "base/log.h"
 #include "base/options_write.h"
 #include "base/status.h"
-#include "io/companions.h"
+#include "io/sidecars.h"
 #include "io/rows.h"
 
 /* Begin used.in and run.log. */
-static int companions_write(const struct run *run, const struct output_place *place, int appends)
+static int sidecars_write(const struct run *run, const struct output_place *place, int appends)
 {
   FILE *used, *log;
   const char *name;
-  TRY(companions_open(place, appends, &used, &log));
+  TRY(sidecars_open(place, appends, &used, &log));
   log_attach(log);
   options_write(run->command->options, run->options, used);
-  TRY(companions_begin(used, &name));
+  TRY(sidecars_begin(used, &name));
   if (name) log_info("log     %s, until a result is there", name);
   run->program->log();
   return OK;
@@ -49,7 +49,7 @@ static int place_begin(struct run *run, const struct output_place *place,
   TRY(outputs_check_inputs(inputs->name, MAX_INPUTS, run->deck));
   TRY(rows_files_check(inputs->rows));
   TRY(rows_files_check(inputs->holdout));
-  TRY(companions_write(run, place, appends));
+  TRY(sidecars_write(run, place, appends));
   outputs_warn_leftovers();
   return OK;
 }

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "io/companions.h"
+#include "io/sidecars.h"
 
 /* file[capacity] <- the file beside `shown` that asks a job to stop. */
 static void stop_file(const char *shown, char *file, size_t capacity)

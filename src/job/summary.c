@@ -10,7 +10,7 @@
 #include "base/options_write.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "io/companions.h"
+#include "io/sidecars.h"
 #include "io/temporary.h"
 #include "job/facts.h"
 
@@ -218,7 +218,7 @@ static int entries_print(const struct run *run)
 
 int summary_end(const struct run *run)
 {
-  int has_result = noted.format || companions_are_published();
+  int has_result = noted.format || sidecars_are_published();
   if (run->comm.rank || noted.has_ended) return OK;
   noted.has_ended = 1;
   if (*run->summary && has_result) file_write(run);

@@ -7,8 +7,8 @@
  * temporary names (temporary.h) until its first result is there.  Where there is no pair yet, they
  * have their names from the beginning.  Of a run that fails before its first result they become
  * used.failed.in and run.failed.log. */
-#ifndef IO_COMPANIONS_H
-#define IO_COMPANIONS_H
+#ifndef IO_SIDECARS_H
+#define IO_SIDECARS_H
 
 #include <stdio.h>
 
@@ -16,15 +16,15 @@
 
 /* Begin both files of a claimed place; *used and *log <- open for writing.  A run that goes on with
  * an earlier one appends to its log.  ERR_CREATE. */
-int companions_open(const struct output_place *place, int appends, FILE **used, FILE **log);
+int sidecars_open(const struct output_place *place, int appends, FILE **used, FILE **log);
 /* used.in is written: bring it to the disk, close it, and show the pair where there is none.
  * Returns NULL in *log_name, or where the log is until then; borrowed.  ERR_IO. */
-int companions_begin(FILE *used, const char **log_name);
+int sidecars_begin(FILE *used, const char **log_name);
 /* A result of this run is there: the pair gets its names.  Nothing to do without a pair, or the
  * second time.  What fails is a warning, since the result is whole, and tried again with the next
  * result. */
-void companions_publish(void);
+void sidecars_publish(void);
 /* Is a result of this run there? */
-int companions_are_published(void);
+int sidecars_are_published(void);
 
 #endif

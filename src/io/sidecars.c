@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One pair for each run. */
-#include "io/companions.h"
+#include "io/sidecars.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static FILE *log_append(const char *path)
   return log;
 }
 
-int companions_open(const struct output_place *place, int appends, FILE **used, FILE **log)
+int sidecars_open(const struct output_place *place, int appends, FILE **used, FILE **log)
 {
   memset(&pair, 0, sizeof pair);
   TRY(temporary_create(&pair.used, place->used, place->used_failed, used));
@@ -52,7 +52,7 @@ int companions_open(const struct output_place *place, int appends, FILE **used, 
   return OK;
 }
 
-int companions_begin(FILE *used, const char **log_name)
+int sidecars_begin(FILE *used, const char **log_name)
 {
   *log_name = NULL;
   TRY(temporary_close(&pair.used, used));
@@ -65,7 +65,7 @@ int companions_begin(FILE *used, const char **log_name)
   return temporary_show(&pair.log);
 }
 
-static void companion_publish(struct temporary *t, int *waits)
+static void sidecar_publish(struct temporary *t, int *waits)
 {
   if (!*waits) return;
   *waits = temporary_publish(t) != OK;
@@ -75,14 +75,14 @@ static void companion_publish(struct temporary *t, int *waits)
   status_clear();
 }
 
-int companions_are_published(void)
+int sidecars_are_published(void)
 {
   return pair.has_result;
 }
 
-void companions_publish(void)
+void sidecars_publish(void)
 {
   pair.has_result = 1;
-  companion_publish(&pair.used, &pair.has_used);
-  companion_publish(&pair.log, &pair.has_log);
+  sidecar_publish(&pair.used, &pair.has_used);
+  sidecar_publish(&pair.log, &pair.has_log);
 }
