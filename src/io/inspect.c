@@ -142,7 +142,7 @@ static void hint_print(const struct h5_file *f, const struct h5_listing *list, F
 
 /* Print what the kinds show above the list, the list, what they show below it, and the attributes
  * of all objects but those that a kind has printed already. */
-static int page_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
+static int contents_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
 {
   const char *group = NULL;
   int knows =
@@ -181,7 +181,7 @@ int file_inspect(const char *path, FILE *out)
   if (format == INPUT_SAFETENSORS) return tensors_inspect(path, out);
   TRY(inspect_open(&f, path));
   int status = h5_list(&f, &list);
-  if (status == OK) status = page_print(&f, &list, out);
+  if (status == OK) status = contents_print(&f, &list, out);
   h5_listing_free(&list);
   return h5_close_after(&f, status);
 }

@@ -26,7 +26,7 @@
 enum { PIECE = 256, AROUND = 8 }; /* atoms read at a time; tokens on each side */
 
 /* What is found of an atom. */
-struct atom_page {
+struct atom_summary {
   const struct atom_request *request;
   struct dictionary_input dictionary;
   struct supports_input supports;
@@ -45,7 +45,7 @@ struct atom_page {
 
 /* The cosine of an atom and another one, as (N.22), of frames the largest norm of a vector's
  * projection. */
-static struct entry cosine_find(const struct atom_page *w, const float *own, const float *other,
+static struct entry cosine_find(const struct atom_summary *w, const float *own, const float *other,
                                 idx atom)
 {
   const struct atom_source *s = &w->dictionary.source;
@@ -70,7 +70,7 @@ static void nearest_add(struct entry *list, idx count, struct entry e)
 }
 
 /* Find the nearest atoms, and the hash of the dictionary. */
-static int dictionary_scan(struct atom_page *w, uint64_t *hash)
+static int dictionary_scan(struct atom_summary *w, uint64_t *hash)
 {
   const struct atom_source *s = &w->dictionary.source;
   idx count = w->request->count;
@@ -95,7 +95,7 @@ static int dictionary_scan(struct atom_page *w, uint64_t *hash)
   return OK;
 }
 
-static int code_keep(struct atom_page *w, float code)
+static int code_keep(struct atom_summary *w, float code)
 {
   if (w->n_codes == w->capacity) {
     w->capacity = 2 * w->capacity + 1024;
@@ -107,7 +107,7 @@ static int code_keep(struct atom_page *w, float code)
   return OK;
 }
 
-static int block_walk(struct atom_page *w, const struct supports *s)
+static int block_walk(struct atom_summary *w, const struct supports *s)
 {
   idx d = w->supports.source.d;
   for (gidx i = 0; i < s->view.n; i++)
@@ -134,7 +134,7 @@ static uint64_t rows_terms(const struct supports *s)
   return terms;
 }
 
-static int supports_scan(struct atom_page *w)
+static int supports_scan(struct atom_summary *w)
 {
   const struct support_source *source = &w->supports.source;
   int has_sources = sources_there(&w->sources);
@@ -161,7 +161,7 @@ static int code_order(const void *a, const void *b)
 }
 
 /* The smallest code that at least this share of the codes does not exceed. */
-static real quantile(const struct atom_page *w, real share)
+static real quantile(const struct atom_summary *w, real share)
 {
   gidx at = (gidx)ceil(share * (real)w->n_codes) - 1;
   return w->codes[at < 0 ? 0 : at];
@@ -174,7 +174,7 @@ static const struct {
                  {"median", "median", 0.5}, {"75 %", "share_75", 0.75}, {"90 %", "share_90", 0.9},
                  {"largest", "largest", 1}};
 
-static void codes_print(const struct atom_page *w, FILE *out)
+static void codes_print(const struct atom_summary *w, FILE *out)
 {
   if (!w->n_codes) return;
   fprintf(out, "%-12s", "codes");
@@ -183,14 +183,14 @@ static void codes_print(const struct atom_page *w, FILE *out)
   fputc('\n', out);
 }
 
-static real percent_of(const struct atom_page *w, gidx rows)
+static real percent_of(const struct atom_summary *w, gidx rows)
 {
   gidx n = w->supports.source.n;
   return n ? 100.0 * (double)rows / (double)n : 0;
 }
 
 /* In how many of these rows the code says that the atom's feature is there. */
-static void fires_print(const struct atom_page *w, FILE *out)
+static void fires_print(const struct atom_summary *w, FILE *out)
 {
   if (!w->firing) return;
   fprintf(out, "%-12s%lld of %lld rows, %.4g %%: those with a code above %.4g\n", "fires",
@@ -198,7 +198,7 @@ static void fires_print(const struct atom_page *w, FILE *out)
           (double)w->firing[w->request->atom]);
 }
 
-static void nearest_print(const struct atom_page *w, FILE *out)
+static void nearest_print(const struct atom_summary *w, FILE *out)
 {
   const char *separator = "";
   fprintf(out, "%-12s", "nearest");
@@ -209,7 +209,7 @@ static void nearest_print(const struct atom_page *w, FILE *out)
 }
 
 /* The stability of the atom, and its pair in each other seed. */
-static void stability_print(const struct atom_page *w, FILE *out)
+static void stability_print(const struct atom_summary *w, FILE *out)
 {
   const struct seeds_record *s = &w->seeds;
   if (!s->stability) return;
@@ -220,20 +220,20 @@ static void stability_print(const struct atom_page *w, FILE *out)
   fputc('\n', out);
 }
 
-static int has_words(const struct atom_page *w)
+static int has_words(const struct atom_summary *w)
 {
   return w->tokens.n || w->sources.has_tokens;
 }
 
 /* The tokens around a row: those of the rows, else of the capture. */
-static int words_print(struct atom_page *w, gidx row, FILE *out)
+static int words_print(struct atom_summary *w, gidx row, FILE *out)
 {
   if (w->tokens.n) return tokens_print(&w->tokens, row, AROUND, out);
   return w->sources.has_tokens ? sources_context(&w->sources, &w->tokens, row, AROUND, out) : OK;
 }
 
 /* *list <- the sources of the atom in a row, whose pair is found in its supports. */
-static int list_find(const struct atom_page *w, gidx row, struct source_list *list)
+static int list_find(const struct atom_summary *w, gidx row, struct source_list *list)
 {
   const struct support_source *s = &w->supports.source;
   gidx start[2];
@@ -248,7 +248,7 @@ static int list_find(const struct atom_page *w, gidx row, struct source_list *li
   return OK;
 }
 
-static int rows_print(struct atom_page *w, FILE *out)
+static int rows_print(struct atom_summary *w, FILE *out)
 {
   if (w->top.row[0] < 0) return OK;
   fprintf(out, "\n%12s %12s%s\n", "row", "code", has_words(w) ? "  tokens" : "");
@@ -264,7 +264,7 @@ static int rows_print(struct atom_page *w, FILE *out)
   return OK;
 }
 
-static int page_print(struct atom_page *w, FILE *out)
+static int contents_print(struct atom_summary *w, FILE *out)
 {
   const struct support_source *s = &w->supports.source;
   const struct atom_source *a = &w->dictionary.source;
@@ -278,7 +278,7 @@ static int page_print(struct atom_page *w, FILE *out)
   return rows_print(w, out);
 }
 
-static int words_json(struct atom_page *w, gidx row, struct json *j)
+static int words_json(struct atom_summary *w, gidx row, struct json *j)
 {
   char *text;
   size_t bytes;
@@ -291,7 +291,7 @@ static int words_json(struct atom_page *w, gidx row, struct json *j)
   return status;
 }
 
-static int row_json(struct atom_page *w, gidx row, struct json *j)
+static int row_json(struct atom_summary *w, gidx row, struct json *j)
 {
   struct source_list list;
   if (has_words(w)) TRY(words_json(w, row, j));
@@ -300,7 +300,7 @@ static int row_json(struct atom_page *w, gidx row, struct json *j)
   return sources_json(&w->sources, &list, j);
 }
 
-static int rows_json(struct atom_page *w, struct json *j)
+static int rows_json(struct atom_summary *w, struct json *j)
 {
   json_array(j, "strongest");
   for (idx i = 0; i < w->top.r && w->top.row[i] >= 0; i++) {
@@ -314,7 +314,7 @@ static int rows_json(struct atom_page *w, struct json *j)
   return OK;
 }
 
-static int entries_json(struct atom_page *w, struct json *j)
+static int entries_json(struct atom_summary *w, struct json *j)
 {
   json_text(j, "dictionary", w->dictionary.source.name);
   json_long(j, "atoms", w->dictionary.source.k);
@@ -360,7 +360,7 @@ static int folder_check(const char *folder)
   return OK;
 }
 
-static int firing_open(struct atom_page *w)
+static int firing_open(struct atom_summary *w)
 {
   float *firing;
   TRY(firing_read(&w->dictionary.input->h5, w->dictionary.source.k, &w->arena, &firing));
@@ -368,7 +368,7 @@ static int firing_open(struct atom_page *w)
   return OK;
 }
 
-static int inputs_open(struct atom_page *w)
+static int inputs_open(struct atom_summary *w)
 {
   const struct atom_request *q = w->request;
   TRY(folder_check(q->folder));
@@ -396,7 +396,7 @@ static int inputs_open(struct atom_page *w)
   return top_init(&w->top, &w->arena, 1, q->count);
 }
 
-static int page_make(struct atom_page *w, FILE *out, struct json *json)
+static int summary_make(struct atom_summary *w, FILE *out, struct json *json)
 {
   uint64_t hash = 0;
   TRY(inputs_open(w));
@@ -405,13 +405,13 @@ static int page_make(struct atom_page *w, FILE *out, struct json *json)
                                 w->dictionary.source.name, hash));
   TRY(supports_scan(w));
   if (w->n_codes) qsort(w->codes, (size_t)w->n_codes, sizeof *w->codes, code_order);
-  return json ? entries_json(w, json) : page_print(w, out);
+  return json ? entries_json(w, json) : contents_print(w, out);
 }
 
 int atom_inspect(const struct atom_request *request, FILE *out, struct json *json)
 {
-  struct atom_page w = {.request = request};
-  int status = page_make(&w, out, json);
+  struct atom_summary w = {.request = request};
+  int status = summary_make(&w, out, json);
   sources_close(&w.sources);
   tokens_close(&w.tokens);
   supports_input_close(&w.supports);

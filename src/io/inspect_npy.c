@@ -108,7 +108,7 @@ static int array_survey(const struct flat_file *f, struct survey *s, int *is_sur
   return *is_surveyed ? values_survey(f, s) : OK;
 }
 
-static int page_print(const struct flat_file *f, FILE *out)
+static int contents_print(const struct flat_file *f, FILE *out)
 {
   char text[256], size[32];
   struct survey s;
@@ -187,7 +187,7 @@ int npy_inspect(const char *path, FILE *out)
 {
   struct flat_file f;
   int status = npy_open(&f, path);
-  if (!status) status = page_print(&f, out);
+  if (!status) status = contents_print(&f, out);
   int ended = flat_close(&f);
   if (!status) status = ended;
   CHECK(status || !ferror(out), ERR_IO, "cannot write the page about '%s'", path);
