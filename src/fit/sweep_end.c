@@ -29,7 +29,7 @@ int fit_residuals_make(struct fit *f)
 }
 
 /* Bring what became of this rank's rows to where it is needed. */
-static int codes_bring(struct fit *f)
+static int codes_fetch(struct fit *f)
 {
   TRY(coded_get(&f->coder, &f->coded, CODED_SUPPORTS | CODED_QUALITY));
   if (f->how != UPDATE_JOINT) return f->resident.is_on ? OK : codes_take(f);
@@ -52,7 +52,7 @@ static int rows_encode(struct fit *f, struct fit_line *line)
   TRY(status);
   f->stopped = lots.is_stopped;
   if (f->stopped) return OK;
-  TRY(comm_agree(f->c, codes_bring(f)));
+  TRY(comm_agree(f->c, codes_fetch(f)));
   struct phase *index = &f->result->phases[FIT_INDEX];
   phase_begin(index);
   TRY(f->how == UPDATE_JOINT ? refit_state_count(state)

@@ -82,7 +82,7 @@ static int states_alloc(struct device *dev, struct own_states *own)
 }
 
 /* The plan may be made anew for them, unless the atoms are a part of what it has allocated. */
-static int states_bring(struct device *dev, const struct codes_job *job, struct own_states *own)
+static int states_prepare(struct device *dev, const struct codes_job *job, struct own_states *own)
 {
   const struct cuda_state *s = dev->state;
   int in_use = job->atoms->device && job->atoms->device == s->work.frames.at;
@@ -121,7 +121,7 @@ int cuda_codes(struct device *dev, const struct codes_job *job)
 {
   struct own_states own = {args_make(dev, job), job->n};
   struct codes_args *all = &own.all;
-  if (!job->state && job->max_m * all->d > WARP) TRY(states_bring(dev, job, &own));
+  if (!job->state && job->max_m * all->d > WARP) TRY(states_prepare(dev, job, &own));
   while (all->n) {
     struct codes_args some = *all;
     some.n = (int)imin(own.rows, all->n);

@@ -51,7 +51,7 @@ static int window_merge(struct cuda_state *s, struct route_job *job, struct entr
 }
 
 /* Bring the window from the launch's slot on, as both ways of routing need it. */
-static int window_bring(struct route_launch *t)
+static int window_upload(struct route_launch *t)
 {
   struct cuda_state *s = t->dev->state;
   TRY(cuda_window(t->dev, t->slot, route_tile_atoms(t->form.atoms_thread), &t->slots));
@@ -75,7 +75,7 @@ static int windows_route(struct route_launch *t, struct entry *both)
   struct route_job *job = t->job;
   idx number = 0;
   for (t->slot = 0; t->slot < t->dev->atoms; t->slot += t->slots, number++) {
-    TRY(window_bring(t));
+    TRY(window_upload(t));
     for (t->first = 0; t->first < job->n; t->first += t->n) {
       launch_set(t, both ? s->work.out.at : job->lists->device);
       TRY(cuda_launch_exclude(t));

@@ -137,7 +137,7 @@ static void *rest_part(const struct trial_works *w, int part)
 }
 
 /* At most PLAN_TRIAL_BYTES: tiles have 256 vectors or fewer. */
-static int trial_bring(struct cuda_state *s, const struct trial *t, struct trial_works *w)
+static int trial_upload(struct cuda_state *s, const struct trial *t, struct trial_works *w)
 {
   gidx vectors = TRIAL_TILES * t->vectors, stages = screen_stages(TRIAL_COLUMNS);
   gidx bytes = (TRIAL_ROWS + vectors) * TRIAL_COLUMNS * (gidx)sizeof(float);
@@ -170,7 +170,7 @@ static int trial_to_f16(struct device *dev, const struct trial *t, const struct 
 static int trial_score(struct device *dev, struct trial *t, struct trial_works *w)
 {
   struct cuda_state *s = dev->state;
-  TRY(trial_bring(s, t, w));
+  TRY(trial_upload(s, t, w));
   TRY(trial_to_f16(dev, t, w));
   struct screen_args a = {.x = w->in.at,
                           .n = TRIAL_ROWS,
