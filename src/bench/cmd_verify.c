@@ -112,7 +112,7 @@ static int errors_make(struct verifier *v, struct dense_case *c)
 
 static int case_check(struct verifier *v, struct dense_case *c)
 {
-  dense_case_turn(c);
+  dense_case_next(c);
   TRY(errors_make(v, c));
   if (v->json) {
     json_object(v->json, NULL);

@@ -43,7 +43,7 @@ static void row_sort(idx *atom, float *code, gidx n)
     }
 }
 
-void dense_case_turn(struct dense_case *c)
+void dense_case_next(struct dense_case *c)
 {
   for (idx i = 0; i < c->n; i++)
     row_sort(c->atom + c->start[i], c->code + c->start[i], c->start[i + 1] - c->start[i]);

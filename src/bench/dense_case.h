@@ -40,7 +40,7 @@ struct dense_finding {
  * which the caller frees. */
 int dense_case_alloc(struct dense_case *c, gidx entries);
 /* From start, atom and code the rest: each row by ascending atom, the same by atoms, and full. */
-void dense_case_turn(struct dense_case *c);
+void dense_case_next(struct dense_case *c);
 /* c->sparse <- the operation by lists of entries; a gradient is added to what is there. */
 int dense_case_sparse(struct device *dev, struct dense_case *c, enum dense_operation which);
 /* c->sparse, c->dense <- the operation in both ways, gradients added to the atoms; compared: all

@@ -131,18 +131,18 @@ int device_train_scale(struct device *dev, float *values, gidx count, float fact
   return count > 0 ? dev->backend->train_scale(dev, values, count, factor) : OK;
 }
 
-int device_train_turn(struct device *dev, const struct train_turn_job *job)
+int device_train_transpose(struct device *dev, const struct train_turn_job *job)
 {
   TRY(device_has(dev));
   TRY(sizes_check(job->n, 1, job->k));
   CHECK(job->first >= 0 && job->atoms >= 0 && job->first + job->atoms <= job->k, ERR_INTERNAL,
         "%lld of %d atoms from %lld on", (long long)job->atoms, job->k, (long long)job->first);
-  return dev->backend->train_turn(dev, job);
+  return dev->backend->train_transpose(dev, job);
 }
 
-gidx device_train_turn_bytes(const struct device *dev, idx n, idx k)
+gidx device_train_transpose_bytes(const struct device *dev, idx n, idx k)
 {
-  return dev->backend->train_turn_bytes ? dev->backend->train_turn_bytes(n, k) : 0;
+  return dev->backend->train_transpose_bytes ? dev->backend->train_transpose_bytes(n, k) : 0;
 }
 
 int device_train_idle(struct device *dev, const struct train_idle_job *job)

@@ -110,10 +110,10 @@ struct train_turn_job {
   gidx *start;         /* [atoms + 2] */
   idx *row;            /* [n most] */
   float *code, *slope; /* [n most] */
-  void *work;          /* device_train_turn_bytes() */
+  void *work;          /* device_train_transpose_bytes() */
 };
-int device_train_turn(struct device *dev, const struct train_turn_job *job);
-gidx device_train_turn_bytes(const struct device *dev, idx n, idx k);
+int device_train_transpose(struct device *dev, const struct train_turn_job *job);
+gidx device_train_transpose_bytes(const struct device *dev, idx n, idx k);
 
 /* idle <- 0 where an atom is among the entries of n rows, else idle + n; is_dead <- are these
  * dead_rows or more? */

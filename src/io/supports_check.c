@@ -245,7 +245,7 @@ static void parts_cut(struct support_pass *s)
 
 /* As many entries of the piece as were checked are the piece before, and the next one goes where
  * that was. */
-static void piece_turn(struct support_pass *s, gidx count)
+static void piece_swap(struct support_pass *s, gidx count)
 {
   struct support_arrays now = {s->atoms, s->values, s->scores, s->blocks};
   const void *const values[ENTRY_ARRAYS] = {now.atoms, now.values, now.scores, now.blocks};
@@ -282,17 +282,17 @@ static int piece_check(struct support_pass *s)
   TRY(before_status(s));
   for (int i = 0; i < s->n_parts; i++) {
     if (!s->parts[i].status) continue;
-    piece_turn(s, imax(s->parts[i].wrong - s->first, 0));
+    piece_swap(s, imax(s->parts[i].wrong - s->first, 0));
     TRY(before_end(s));
     return status_set(s->parts[i].status, s->parts[i].message);
   }
-  piece_turn(s, s->count);
+  piece_swap(s, s->count);
   return OK;
 }
 
 /* The offsets of the piece before, which is still counted, stay: they are those of the block at
  * hand, unless that has no entries. */
-static void offsets_turn(struct support_pass *s)
+static void offsets_swap(struct support_pass *s)
 {
   gidx *offsets = s->offsets_before;
   if (s->offsets[0] == s->offsets[s->n]) return;
@@ -302,7 +302,7 @@ static void offsets_turn(struct support_pass *s)
 
 static int rows_check_block(struct support_pass *s, gidx row, gidx n)
 {
-  offsets_turn(s);
+  offsets_swap(s);
   TRY(offsets_check(s, row, n));
   gidx end = s->offsets[n];
   s->row = row;

@@ -48,7 +48,7 @@ int atoms_count_idle(struct stepper *s)
 }
 
 /* Sort the entries of own atoms, atom by atom, by ascending row. */
-static int entries_turn(struct stepper *s, const struct entry_rows *e)
+static int entries_transpose(struct stepper *s, const struct entry_rows *e)
 {
   const struct entry_lists *all = lists_all(s, e);
   struct train_entries entries = entries_of(all, e->most);
@@ -63,7 +63,7 @@ static int entries_turn(struct stepper *s, const struct entry_rows *e)
                                .code = s->code.device,
                                .slope = s->slope.device,
                                .work = s->work.device};
-  return device_train_turn(s->device, &job);
+  return device_train_transpose(s->device, &job);
 }
 
 /* Add what the entries say to the gradients of own atoms. */
@@ -71,7 +71,7 @@ static int gradients_add(struct stepper *s, const struct entry_rows *e)
 {
   idx p = s->sizes->p;
   const float *matrices[] = {NULL, s->x.device, s->ones.device};
-  TRY(entries_turn(s, e));
+  TRY(entries_transpose(s, e));
   TRY(widths_gradients(s, e));
   for (int i = TRAIN_ENCODER; i < TRAIN_ARRAYS; i++) {
     struct triad_lists lists = {s->atoms,        s->begin.device, s->row.device,
@@ -146,12 +146,12 @@ int encoder_begin(struct stepper *s)
       {NULL, &s->w[TRAIN_ENCODER], s->counts, atom_bytes(s, TRAIN_ENCODER)},
       {NULL, &s->w[TRAIN_BIAS], s->counts, atom_bytes(s, TRAIN_BIAS)}};
   atoms_counts(s);
-  return comm_allgather_begin(s->c, s->device, parts, LENGTH(parts), &s->encoder_turn);
+  return comm_allgather_begin(s->c, s->device, parts, LENGTH(parts), &s->encoder_exchange);
 }
 
 int encoder_end(struct stepper *s)
 {
-  return comm_allgather_end(s->c, s->device, s->encoder_turn);
+  return comm_allgather_end(s->c, s->device, s->encoder_exchange);
 }
 
 int decoder_begin(struct stepper *s)
@@ -160,12 +160,12 @@ int decoder_begin(struct stepper *s)
                                      atom_bytes(s, TRAIN_DECODER)};
   if (s->sizes->is_fixed) return OK;
   atoms_counts(s);
-  return comm_allgather_begin(s->c, s->device, &part, 1, &s->decoder_turn);
+  return comm_allgather_begin(s->c, s->device, &part, 1, &s->decoder_exchange);
 }
 
 int decoder_end(struct stepper *s)
 {
-  return comm_allgather_end(s->c, s->device, s->decoder_turn);
+  return comm_allgather_end(s->c, s->device, s->decoder_exchange);
 }
 
 /* The arrays that move. */

@@ -67,7 +67,7 @@ static int atoms_open(struct stepper *s, gidx own)
                                       .dead = {.most = s->dead.most}};
   gidx codes =
       s->sizes->l0 > 0 ? device_train_batch_bytes(dev, &job) : device_train_codes_bytes(dev, &job);
-  gidx turn = device_train_turn_bytes(dev, s->batch, k);
+  gidx turn = device_train_transpose_bytes(dev, s->batch, k);
   TRY(buffer_wrap(dev, &s->idle, s->state->idle, k * (gidx)sizeof(gidx)));
   TRY(buffer_alloc_device(dev, &s->is_dead, k));
   TRY(buffer_alloc_device(dev, &s->used, k + 2 * (gidx)sizeof(int)));

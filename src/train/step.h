@@ -62,7 +62,7 @@ struct stepper {
   struct row_known *known;                                         /* [batch] */
   idx *counts, *many;                                              /* [size] */
   gidx *ties; /* [size] scores of each rank that equal the last code of the batch (N.46) */
-  gidx encoder_turn, decoder_turn; /* of their exchanges (comm/buffers.h) */
+  gidx encoder_exchange, decoder_exchange; /* of their exchanges (comm/buffers.h) */
   struct arena arena;
 };
 

@@ -56,7 +56,7 @@ ALWAYS_INLINE idx arrow_group_rows(const struct arrow_rows *r, idx row)
 
 /* out[count] <- the numbers of F64_LANES rows, `count` each, one after another.  Up to three
  * numbers past the last may be read. */
-ALWAYS_INLINE void arrow_turn_rows(const real *from, idx count, f64v *out)
+ALWAYS_INLINE void arrow_transpose_rows(const real *from, idx count, f64v *out)
 {
   idx e = 0;
   f64v last[4];
@@ -71,12 +71,12 @@ ALWAYS_INLINE void arrow_turn_rows(const real *from, idx count, f64v *out)
 }
 
 /* The same near the end of an array, where only `rows` rows are left; those that lack are zeros. */
-static void arrow_turn_tail(const real *from, idx count, idx rows, real *work, f64v *out)
+static void arrow_transpose_tail(const real *from, idx count, idx rows, real *work, f64v *out)
 {
   size_t have = (size_t)rows * (size_t)count, all = (size_t)F64_LANES * (size_t)count + 4;
   memcpy(work, from, have * sizeof *work);
   memset(work + have, 0, (all - have) * sizeof *work);
-  arrow_turn_rows(work, count, out);
+  arrow_transpose_rows(work, count, out);
 }
 
 /* Rows come from memory in strides that the processor does not foresee: ask for them, a few
@@ -100,14 +100,14 @@ ALWAYS_INLINE void arrow_group_load(const int d, const struct arrow_rows *r, idx
   arrow_prefetch(s->h + ahead * d * d, F64_LANES * d * d);
   arrow_prefetch(s->g + ahead * d, F64_LANES * d);
   if (i + F64_LANES + 3 <= s->n && rows == F64_LANES) {
-    arrow_turn_rows(s->h + i * d * d, d * d, h);
-    arrow_turn_rows(s->g + i * d, d, u);
-    arrow_turn_rows(s->b + i * d * k, d * k, group);
+    arrow_transpose_rows(s->h + i * d * d, d * d, h);
+    arrow_transpose_rows(s->g + i * d, d, u);
+    arrow_transpose_rows(s->b + i * d * k, d * k, group);
     return;
   }
-  arrow_turn_tail(s->h + i * d * d, d * d, rows, r->tail, h);
-  arrow_turn_tail(s->g + i * d, d, rows, r->tail, u);
-  if (k > 0) arrow_turn_tail(s->b + i * d * k, d * k, rows, r->tail, group);
+  arrow_transpose_tail(s->h + i * d * d, d * d, rows, r->tail, h);
+  arrow_transpose_tail(s->g + i * d, d, rows, r->tail, u);
+  if (k > 0) arrow_transpose_tail(s->b + i * d * k, d * k, rows, r->tail, group);
 }
 
 /* Multiply the pairs of `valid` lanes by a pivot (N.13); returns lanes of bad pivots. */

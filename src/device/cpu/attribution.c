@@ -62,8 +62,8 @@ static int work_reserve(struct run *r)
 }
 
 /* out[columns][BLOCK] <- a head's cells of a block; what is not there is 0. */
-static void cells_turn(const struct attribution_job *job, const float *in, idx columns, idx head,
-                       idx block, float *out)
+static void cells_transpose(const struct attribution_job *job, const float *in, idx columns,
+                            idx head, idx block, float *out)
 {
   for (idx j = 0; j < BLOCK; j++) {
     gidx at = (gidx)block * BLOCK + j;
@@ -72,14 +72,14 @@ static void cells_turn(const struct attribution_job *job, const float *in, idx c
   }
 }
 
-static void shard_turn(const struct run *r)
+static void shard_transpose(const struct run *r)
 {
   const struct attention *a = r->job->attention;
 #pragma omp parallel for num_threads(r->threads)
   for (gidx i = 0; i < (gidx)a->kv_heads * r->blocks; i++) {
     idx head = (idx)(i / r->blocks), block = (idx)(i % r->blocks);
-    cells_turn(r->job, r->job->k, a->d, head, block, r->work->k + i * a->d * BLOCK);
-    cells_turn(r->job, r->job->v, a->dv, head, block, r->work->v + i * a->dv * BLOCK);
+    cells_transpose(r->job, r->job->k, a->d, head, block, r->work->k + i * a->d * BLOCK);
+    cells_transpose(r->job, r->job->v, a->dv, head, block, r->work->v + i * a->dv * BLOCK);
   }
 }
 
@@ -197,7 +197,7 @@ int cpu_attribution(struct device *dev, const struct attribution_job *job)
   if (!cpu->attribution) TRY(struct_alloc(&cpu->attribution, sizeof *cpu->attribution));
   r.work = cpu->attribution;
   TRY(work_reserve(&r));
-  shard_turn(&r);
+  shard_transpose(&r);
   for (; r.at < job->n; r.at += r.n) {
     queries_take(&r);
     TRY(array_reserve(&r.work->product, &r.work->product_room, (gidx)r.slots * r.blocks * BLOCK,

@@ -102,8 +102,8 @@ struct sweep {
   struct arena arena;
   struct step_item *items; /* [k] */
   struct turn *turns;      /* [k] at most */
-  idx *turn_of;            /* [k] of each atom, -1: none */
-  idx n_items, n_turns;
+  idx *step_launch_of;     /* [k] of each atom, -1: none */
+  idx n_items, n_step_launches;
   int capacity;                         /* rows of a block, where all are in shared memory */
   idx largest;                          /* cluster */
   gidx class_rows;                      /* at most */
@@ -217,10 +217,10 @@ static gidx share_bytes(const struct sweep *w, const idx *atoms, idx count)
 
 /* A launch of these atoms, in the order of the ranks that take their steps; *rows: of the class so
  * far. */
-static void turn_plan(struct sweep *w, const idx *atoms, idx count, gidx *rows)
+static void step_launch_plan(struct sweep *w, const idx *atoms, idx count, gidx *rows)
 {
   const struct steps_job *job = w->job;
-  struct turn *turn = &w->turns[w->n_turns++];
+  struct turn *turn = &w->turns[w->n_step_launches++];
   gidx longest = 0, message = share_bytes(w, atoms, count);
   int size = message ? job->share->size : 1, rank = message ? job->share->rank : 0;
   *turn = (struct turn){.first = w->n_items, .count = count, .message = message};
@@ -232,7 +232,7 @@ static void turn_plan(struct sweep *w, const idx *atoms, idx count, gidx *rows)
       gidx n = rows_of(job, atom);
       if (r == rank) longest = imax(longest, n);
       turn->own_count += r == rank;
-      w->turn_of[atom] = w->n_turns - 1;
+      w->step_launch_of[atom] = w->n_step_launches - 1;
       w->items[w->n_items++] = (struct step_item){.first = job->start[atom],
                                                   .atom = atom,
                                                   .n = (int)n,
@@ -251,7 +251,8 @@ static void turn_plan(struct sweep *w, const idx *atoms, idx count, gidx *rows)
 static void class_plan(struct sweep *w, const idx *atoms, gidx count)
 {
   gidx rows = 0, most = w->job->share ? room_of(w->job, SUMS_BYTES / 2) : w->at.room;
-  for (gidx i = 0; i < count; i += most) turn_plan(w, atoms + i, (idx)imin(count - i, most), &rows);
+  for (gidx i = 0; i < count; i += most)
+    step_launch_plan(w, atoms + i, (idx)imin(count - i, most), &rows);
   w->class_rows = imax(w->class_rows, rows);
 }
 
@@ -262,8 +263,8 @@ static int sweep_plan(struct sweep *w)
   TRY(cluster_find(w));
   TRY(arena_alloc(&w->arena, &w->items, job->k, sizeof *w->items));
   TRY(arena_alloc(&w->arena, &w->turns, job->k, sizeof *w->turns));
-  TRY(arena_alloc(&w->arena, &w->turn_of, job->k, sizeof *w->turn_of));
-  for (idx a = 0; a < job->k; a++) w->turn_of[a] = -1;
+  TRY(arena_alloc(&w->arena, &w->step_launch_of, job->k, sizeof *w->step_launch_of));
+  for (idx a = 0; a < job->k; a++) w->step_launch_of[a] = -1;
   for (idx color = 0; color < c->count; color++)
     class_plan(w, c->atoms + c->start[color], c->start[color + 1] - c->start[color]);
   CHECK(w->class_rows <= job->n, ERR_INTERNAL, "the atoms of a class share rows");
@@ -304,13 +305,13 @@ static int sweep_begin(const struct sweep *w)
   if (!job->has_entry)
     TRY(copy_in(w, at->entry, job->entry, (gidx)job->n * job->s, sizeof *at->entry));
   TRY(copy_in(w, at->items, w->items, w->n_items, sizeof *w->items));
-  TRY(copy_in(w, at->turns, w->turn_of, job->k, sizeof *w->turn_of));
+  TRY(copy_in(w, at->turns, w->step_launch_of, job->k, sizeof *w->step_launch_of));
   TRY_CU(cudaMemsetAsync(at->found, 0, (size_t)job->k * sizeof *at->found, s->stream));
   return OK;
 }
 
 /* Steps of this rank's atoms. */
-static int turn_launch(const struct sweep *w, const struct turn *turn)
+static int step_launch(const struct sweep *w, const struct turn *turn)
 {
   const struct steps_job *job = w->job;
   const struct places *at = &w->at;
@@ -345,7 +346,7 @@ static int turn_launch(const struct sweep *w, const struct turn *turn)
 }
 
 /* All ranks get the steps that were taken. */
-static int turn_share(const struct sweep *w, const struct turn *turn)
+static int step_launch_exchange(const struct sweep *w, const struct turn *turn)
 {
   const struct steps_job *job = w->job;
   const struct steps_share *share = job->share;
@@ -397,9 +398,9 @@ static int sweep_run(struct sweep *w)
   const struct steps_job *job = w->job;
   TRY(sweep_plan(w));
   TRY(sweep_begin(w));
-  for (idx i = 0; i < w->n_turns; i++) {
-    TRY(turn_launch(w, &w->turns[i]));
-    if (w->turns[i].message) TRY(turn_share(w, &w->turns[i]));
+  for (idx i = 0; i < w->n_step_launches; i++) {
+    TRY(step_launch(w, &w->turns[i]));
+    if (w->turns[i].message) TRY(step_launch_exchange(w, &w->turns[i]));
   }
   TRY(copy_out(w, job->frames, w->at.frames, (gidx)job->k * job->d * job->p, sizeof(real)));
   return copy_out(w, job->results, w->at.found, job->k, sizeof *job->results);

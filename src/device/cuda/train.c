@@ -41,13 +41,13 @@ int cuda_train_scale(struct device *dev, float *values, gidx count, float factor
   return cuda_train_along(dev, KERNEL_TRAIN_SCALE, count, &a);
 }
 
-gidx cuda_train_turn_bytes(idx n, idx k)
+gidx cuda_train_transpose_bytes(idx n, idx k)
 {
   return ((gidx)normal_chunks(n, k) * k + k + 1) * (gidx)sizeof(int);
 }
 
 /* counts of chunks, and where the entries of each atom begin. */
-static int turn_index(struct device *dev, struct train_turn_args *t, int *begin)
+static int transpose_index(struct device *dev, struct train_turn_args *t, int *begin)
 {
   struct cuda_state *s = dev->state;
   struct normal_args a = {.k = t->atoms, .chunks = t->chunks, .counts = t->counts, .start = begin};
@@ -62,7 +62,7 @@ static int turn_index(struct device *dev, struct train_turn_args *t, int *begin)
   return cuda_train_starts(dev, begin, t->atoms);
 }
 
-int cuda_train_turn(struct device *dev, const struct train_turn_job *job)
+int cuda_train_transpose(struct device *dev, const struct train_turn_job *job)
 {
   const struct train_entries *e = job->entries;
   idx atoms = (idx)job->atoms;
@@ -91,7 +91,7 @@ int cuda_train_turn(struct device *dev, const struct train_turn_job *job)
                               .grid = {(unsigned)ceil_div(t.chunks, NORMAL_WARPS), 1, 1},
                               .block = {WARP, NORMAL_WARPS, 1},
                               .arguments = &t};
-  TRY(turn_index(dev, &t, begin));
+  TRY(transpose_index(dev, &t, begin));
   TRY(cuda_launch(dev, &place));
   return cuda_train_along(dev, KERNEL_TRAIN_WIDEN, widen.count, &widen);
 }

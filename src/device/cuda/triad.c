@@ -165,8 +165,8 @@ gidx cuda_triad_columns_bytes(const struct triad_args *a)
   return turned_bytes(a, a->b_depth, a->columns, a->rows);
 }
 
-static int operand_turn(struct device *dev, const float *in, gidx stride, gidx lines, gidx depths,
-                        float *out)
+static int operand_transpose(struct device *dev, const float *in, gidx stride, gidx lines,
+                             gidx depths, float *out)
 {
   struct triad_turn_args t = {in, out, stride, (int)lines, (int)depths};
   struct cuda_launch l = {
@@ -180,7 +180,7 @@ static int operand_turn(struct device *dev, const float *in, gidx stride, gidx l
 int cuda_triad_rows(struct device *dev, struct triad_args *a, void *to)
 {
   if (!cuda_triad_rows_bytes(a)) return OK;
-  TRY(operand_turn(dev, a->a, a->a_row, a->rows, a->depth, to));
+  TRY(operand_transpose(dev, a->a, a->a_row, a->rows, a->depth, to));
   a->a = to, a->a_row = 1, a->a_depth = a->rows;
   return OK;
 }
@@ -188,7 +188,7 @@ int cuda_triad_rows(struct device *dev, struct triad_args *a, void *to)
 int cuda_triad_columns(struct device *dev, struct triad_args *a, void *to)
 {
   if (!cuda_triad_columns_bytes(a)) return OK;
-  TRY(operand_turn(dev, a->b, a->b_column, a->columns, a->depth, to));
+  TRY(operand_transpose(dev, a->b, a->b_column, a->columns, a->depth, to));
   a->b = to, a->b_column = 1, a->b_depth = a->columns;
   return OK;
 }
