@@ -77,7 +77,7 @@ static void values_fill(const struct bench *b, void *to, gidx count, int wide)
 }
 
 /* Where everything is: streams one after another, blocks of the pool in a random order. */
-static int places_make(struct bench *b)
+static int offsets_make(struct bench *b)
 {
   const struct bench_harvest_options *o = b->o;
   gidx n = o->streams, queries = o->queries ? o->queries : o->positions;
@@ -310,7 +310,7 @@ static int bench_open(struct bench *b)
             : strcmp(o->cells, "f16") == 0 ? ATTEND_F16
                                            : ATTEND_BF16;
   TRY(device_open(&b->device, &options));
-  TRY(places_make(b));
+  TRY(offsets_make(b));
   TRY(buffers_alloc(b));
   TRY(work_open(b));
   work_count(b);

@@ -309,7 +309,7 @@ static int whole_publish(struct run *run, struct merge *m)
 }
 
 /* The parts, and lists of them, are not to be replaced.  Rank 0. */
-static int place_check(const struct merge *m)
+static int path_check(const struct merge *m)
 {
   for (int i = 0; i < m->count; i++) TRY(outputs_check_inputs(&m->parts[i].supports.file, 1, NULL));
   for (int i = 0; i < m->names.n_files; i++)
@@ -332,7 +332,7 @@ static int merge_command(struct run *run, const void *options, const char **argu
   TRY(run_begin(run, &o->output, "supports.h5", &inputs, &m->place));
   TRY(rows_compare(run, m));
   int is_root = run->comm.rank == 0;
-  TRY(comm_agree(&run->comm, is_root ? place_check(m) : OK));
+  TRY(comm_agree(&run->comm, is_root ? path_check(m) : OK));
   TRY(comm_agree(&run->comm, is_root ? parts_copy(m) : OK));
   TRY(inputs_confirm(&run->comm));
   TRY(comm_agree(&run->comm, is_root ? whole_publish(run, m) : OK));

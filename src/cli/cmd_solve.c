@@ -182,7 +182,7 @@ static void outcomes_report(const struct solve_result *r)
     else if (r->counts[status] > 0)
       log_info("%-28s %lld, first system %lld at %s %lld", arrow_status_name(status),
                (long long)r->counts[status], (long long)r->first[status], place,
-               (long long)r->first_place[status]);
+               (long long)r->first_offset[status]);
   }
   if (r->retries > 0)
     log_info("%-28s %lld tries, %lld systems mended", "escalated", (long long)r->retries,
@@ -206,7 +206,7 @@ static int finite_check(const struct solve_options *o, const struct solve_result
   CHECK(!o->strict || r->counts[ARROW_NOT_FINITE] == 0, ERR_INPUT,
         "system %lld of '%s' is not finite at entry %lld of its blocks, gradients and border",
         (long long)r->first[ARROW_NOT_FINITE], o->systems,
-        (long long)r->first_place[ARROW_NOT_FINITE]);
+        (long long)r->first_offset[ARROW_NOT_FINITE]);
   return OK;
 }
 
@@ -226,7 +226,7 @@ static int entries_json(const struct solve_state *job)
     json_text(own, "outcome", arrow_status_name(status));
     json_long(own, "systems", r->counts[status]);
     if (status != ARROW_OK) json_long(own, "first", r->first[status]);
-    if (status != ARROW_OK) json_long(own, "place", r->first_place[status]);
+    if (status != ARROW_OK) json_long(own, "place", r->first_offset[status]);
     json_end(own);
   }
   json_end(own);

@@ -68,7 +68,7 @@ static const struct option_row planted_rows[] = {
      .effect = OPTION_BITS},
 };
 
-static const struct option_row place_rows[] = {
+static const struct option_row path_rows[] = {
     {"output", OPTION_TEXT, offsetof(struct output_options, output), NULL, 0, 0, NULL, "FOLDER",
      "where the files go (created)", .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"force", OPTION_FLAG, offsetof(struct output_options, force), "no", 0, 1, NULL, NULL,
@@ -88,7 +88,7 @@ static const struct option_table tables[] = {
     {"Planted data", planted_rows, LENGTH(planted_rows), 0},
     {"A world of features", world_rows_table, WORLD_ROWS, AT(world)},
     {"Arrow systems", systems_rows, SYSTEMS_ROWS, AT(systems)},
-    {"Result", place_rows, LENGTH(place_rows), AT(output)},
+    {"Result", path_rows, LENGTH(path_rows), AT(output)},
     {"Making", run_rows, LENGTH(run_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
@@ -235,8 +235,8 @@ static int plan_print(const struct run *run, const struct synth_task *t)
 }
 
 /* Refuse all places that are taken before the first file is made. */
-static int places_check(const struct synth_options *o, struct output_place *dictionary,
-                        struct output_place *start)
+static int paths_check(const struct synth_options *o, struct output_place *dictionary,
+                       struct output_place *start)
 {
   TRY(output_place(dictionary, o->output.output, "dictionary.h5", o->output.force));
   if (o->start_cosine > 0) TRY(output_place(start, o->output.output, "start.h5", o->output.force));
@@ -359,7 +359,7 @@ static int files_make(struct run *run, const struct synth_options *o, struct syn
 {
   struct synth *s = &job->synth;
   struct comm *c = &run->comm;
-  TRY(comm_agree(c, c->rank ? OK : places_check(o, &job->dictionary, &job->start)));
+  TRY(comm_agree(c, c->rank ? OK : paths_check(o, &job->dictionary, &job->start)));
   TRY(run_begin(run, &o->output, "rows.h5", &(const struct run_inputs){.name = {NULL}},
                 &job->rows));
   TRY(synth_open(s, c, &job->task));

@@ -285,7 +285,7 @@ static int result_write(const struct run *run, const char *path, const struct te
 }
 
 /* Read the atoms once more and dump the bytes that were hashed. */
-static int dump_write(const struct run *run, const struct artifact_place *place,
+static int dump_write(const struct run *run, const struct artifact_path *place,
                       const struct terminal_task *t, const struct terminal_result *r)
 {
   const struct atom_source *a = t->atoms;
@@ -319,7 +319,7 @@ struct job {
   struct terminal_ran ran;
   struct phase phases[TERMINAL_PHASES];
   struct output_place place;
-  struct artifact_place dump; /* without names: none */
+  struct artifact_path dump; /* without names: none */
 };
 
 static int result_report(struct job *j, struct comm *c, double seconds, gidx held)
@@ -339,7 +339,7 @@ static int result_report(struct job *j, struct comm *c, double seconds, gidx hel
   return OK;
 }
 
-static int places_claim(struct job *j, const struct run *run, const struct terminal_options *o)
+static int paths_claim(struct job *j, const struct run *run, const struct terminal_options *o)
 {
   int force = o->output.force;
   if (run->comm.rank) return OK;
@@ -353,7 +353,7 @@ static int job_run(struct job *j, struct run *run, const struct terminal_options
   TRY(inputs_agree(c, inputs_open(&j->inputs, o)));
   j->task = task_of(run, o, &j->inputs);
   if (o->dry_run) return comm_agree(c, plan_print(run, &j->task));
-  TRY(comm_agree(c, places_claim(j, run, o)));
+  TRY(comm_agree(c, paths_claim(j, run, o)));
   const struct run_inputs inputs = fit_inputs_files(&j->inputs);
   TRY(run_begin_at(run, &j->place, &inputs, 0));
   TRY(threads_report(run, o->compute.threads));

@@ -137,8 +137,8 @@ static int minibatch_read(const char *path, gidx *minibatch)
   return OK;
 }
 
-static int places_claim(struct fit_files *f, const struct output_options *output, int resume,
-                        gidx *minibatch)
+static int paths_claim(struct fit_files *f, const struct output_options *output, int resume,
+                       gidx *minibatch)
 {
   struct previous previous = {0};
   TRY(job_claim(&f->job));
@@ -306,7 +306,7 @@ int fit_files_claim(struct fit_files *f, struct run *run, const struct output_op
                         .resume = resume,
                         .writes_beside = 1};
   f->sweep.job = &f->job;
-  TRY(comm_agree(c, c->rank ? OK : places_claim(f, output, resume, minibatch)));
+  TRY(comm_agree(c, c->rank ? OK : paths_claim(f, output, resume, minibatch)));
   TRY(sweep_files_broadcast(&f->sweep));
   return comm_broadcast(c, minibatch, 1, sizeof *minibatch);
 }

@@ -83,7 +83,7 @@ static int window_make(struct comm *c, gidx bytes, struct comm_shared *s, char *
 }
 
 /* Everybody's memory begins where the first rank's is on a boundary. */
-static int place_agree(struct comm *c, char *base, gidx bytes, struct comm_shared *s)
+static int room_agree(struct comm *c, char *base, gidx bytes, struct comm_shared *s)
 {
   struct {
     gidx at, rank;
@@ -145,7 +145,7 @@ int comm_shared_open(struct comm *c, gidx bytes, struct comm_shared *s)
   pthread_mutex_unlock(c->state->mpi);
   watchdog_end(step);
   TRY(status);
-  TRY(place_agree(c, base, bytes, s));
+  TRY(room_agree(c, base, bytes, s));
   pages_ask(s);
   TRY(comm_agree(c, pages_write(s)));
   return comm_shared_sync(c, s);

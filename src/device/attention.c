@@ -14,7 +14,7 @@ int device_attention(struct device *dev, const struct attention_job *job)
 }
 
 /* The last query of a sequence is at its last position at most. */
-static int attend_check_place(const struct attend_plan *p, gidx s)
+static int attend_check_offset(const struct attend_plan *p, gidx s)
 {
   gidx queries = p->start[s + 1] - p->start[s];
   CHECK(p->at[s] <= p->length[s] - queries && p->at[s] >= -queries, ERR_INPUT,
@@ -48,7 +48,7 @@ static int attend_check_sequence(const struct attend_plan *p, gidx s)
   CHECK(length >= 0 && length + queries <= ATTEND_POSITIONS, ERR_DEVICE,
         "sequence %lld has %lld positions: a GPU takes at most %d, --device cpu any", (long long)s,
         length, ATTEND_POSITIONS);
-  TRY(p->goes_on ? attend_check_piece(p, s) : attend_check_place(p, s));
+  TRY(p->goes_on ? attend_check_piece(p, s) : attend_check_offset(p, s));
   if (!p->table) {
     CHECK(length == 0 || (p->cell[s] >= 0 && p->cell[s] <= p->cells - length), ERR_INPUT,
           "sequence %lld has cells %lld .. %lld, and there are %lld", (long long)s,

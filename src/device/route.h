@@ -46,6 +46,6 @@ struct place_job {
   struct buffer *score;       /* [n][s] float */
   const struct buffer *power; /* of the job that made the lists of frames; NULL where it had none */
 };
-int device_place(struct device *dev, const struct place_job *job);
+int device_lists_scatter(struct device *dev, const struct place_job *job);
 
 #endif

@@ -24,7 +24,7 @@ static int is_taken(const char *path)
   return 0;
 }
 
-int artifact_dump_claim(struct artifact_place *place, const char *path, int force)
+int artifact_dump_claim(struct artifact_path *place, const char *path, int force)
 {
   char atoms[4096];
   int length = snprintf(atoms, sizeof atoms, "%s.atoms", path);
@@ -62,7 +62,7 @@ static int dump_fill(FILE **file, const struct artifact *a, const float *atoms, 
   return OK;
 }
 
-int artifact_dump(const struct artifact_place *place, const struct artifact *a, const float *atoms,
+int artifact_dump(const struct artifact_path *place, const struct artifact *a, const float *atoms,
                   idx k, idx d, idx p)
 {
   struct temporary t[2];

@@ -8,15 +8,15 @@
 #include "model/artifact.h"
 
 /* Where the dump goes: the artifact's text, and path + ".atoms", the atoms' texts. */
-struct artifact_place {
+struct artifact_path {
   char path[2][4096];
 };
 /* Claim both files (place.h).  ERR_CREATE: one of them cannot be written, is there already and
  * force is 0, or has a name that only results and what lies beside them have. */
-int artifact_dump_claim(struct artifact_place *place, const char *path, int force);
+int artifact_dump_claim(struct artifact_path *place, const char *path, int force);
 /* Write the bytes that were hashed: the artifact's text, and the atoms' texts one after another.  A
  * file that exists is complete.  ERR_CREATE, ERR_IO. */
-int artifact_dump(const struct artifact_place *place, const struct artifact *a, const float *atoms,
+int artifact_dump(const struct artifact_path *place, const struct artifact *a, const float *atoms,
                   idx k, idx d, idx p);
 
 #endif

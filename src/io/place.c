@@ -177,7 +177,7 @@ int output_claim(const char *path, int force, char *resolved)
 }
 
 /* Fill in the names as they are written. */
-static int place_name(struct output_place *place, const char *output, const char *name)
+static int path_name(struct output_place *place, const char *output, const char *name)
 {
   size_t capacity = sizeof place->file;
   int length = (int)strlen(output), is_file = ends_in(output, ".h5");
@@ -223,7 +223,7 @@ int output_place(struct output_place *place, const char *output, const char *nam
 {
   char folder[4096];
   TRY(output_check_given(output));
-  TRY(place_name(place, output, name));
+  TRY(path_name(place, output, name));
   path_folder(place->shown, folder);
   int step = watchdog_begin(ERR_IO, "making folder", folder), status = folder_make(folder);
   watchdog_end(step);

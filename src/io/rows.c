@@ -184,7 +184,7 @@ static int shard_fail(const struct rows_input *f, int i, int status)
 }
 
 /* The order of two shards by where their rows are stored. */
-static int place_order(const void *a, const void *b)
+static int offset_order(const void *a, const void *b)
 {
   const struct rows_shard *x = *(const struct rows_shard *const *)a;
   const struct rows_shard *y = *(const struct rows_shard *const *)b;
@@ -194,15 +194,15 @@ static int place_order(const void *a, const void *b)
 
 /* list[] <- all shards with rows of both, or of one with b NULL, in the order of their places;
  * returns how many. */
-static int places_sort(const struct rows_input *a, const struct rows_input *b,
-                       const struct rows_shard **list)
+static int offsets_sort(const struct rows_input *a, const struct rows_input *b,
+                        const struct rows_shard **list)
 {
   int count = 0;
   for (int i = 0; i < a->count; i++)
     if (a->shards[i].count) list[count++] = &a->shards[i];
   for (int i = 0; b && i < b->count; i++)
     if (b->shards[i].count) list[count++] = &b->shards[i];
-  qsort(list, (size_t)count, sizeof *list, place_order);
+  qsort(list, (size_t)count, sizeof *list, offset_order);
   return count;
 }
 
@@ -214,7 +214,7 @@ static int overlap_find(const struct rows_input *a, const struct rows_input *b,
   const struct rows_shard **list = malloc(most * sizeof *list);
   *twice = NULL;
   CHECK(list, ERR_MEMORY, "cannot allocate %zu shards", most);
-  int count = places_sort(a, b, list);
+  int count = offsets_sort(a, b, list);
   for (int i = 1; i < count && !*twice; i++)
     if (input_array_order(list[i - 1]->input, list[i]->input) == 0 &&
         list[i - 1]->from + list[i - 1]->count > list[i]->from)

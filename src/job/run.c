@@ -39,8 +39,8 @@ static void used_name(const struct output_place *place, char *text, size_t capac
   if (length >= (int)capacity) text[0] = '\0';
 }
 
-static int place_begin(struct run *run, const struct output_place *place,
-                       const struct run_inputs *inputs, int appends)
+static int output_begin(struct run *run, const struct output_place *place,
+                        const struct run_inputs *inputs, int appends)
 {
   if (run->comm.rank != 0) return OK;
   memcpy(run->summary, place->page, sizeof run->summary);
@@ -57,7 +57,7 @@ static int place_begin(struct run *run, const struct output_place *place,
 int run_begin_at(struct run *run, const struct output_place *place, const struct run_inputs *inputs,
                  int appends)
 {
-  return comm_agree(&run->comm, place_begin(run, place, inputs, appends));
+  return comm_agree(&run->comm, output_begin(run, place, inputs, appends));
 }
 
 int run_begin(struct run *run, const struct output_options *output, const char *name,

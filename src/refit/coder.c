@@ -280,7 +280,7 @@ static int round_route(struct coder *w, const struct coded *rows, struct piece *
   CHECK(job.bad.row < 0, ERR_INPUT, "the %s of row %lld and atom %d is not a finite float32 number",
         c->d == 1 ? "score" : "gate", (long long)(rows->first + t->first + job.bad.row),
         job.bad.atom);
-  TRY(device_place(&w->device, &place));
+  TRY(device_lists_scatter(&w->device, &place));
   phase_end(&w->route, (double)t->n * c->k * c->d * c->p);
   return OK;
 }
@@ -295,7 +295,7 @@ static int piece_nearest(struct coder *w, const struct buffer *table, idx first,
   struct place_job place = {&w->lists, count, 1, 0, 1, &w->near, &w->score, NULL};
   for (idx i = 0; i < count; i++) own[i] = first + i;
   TRY(device_route(&w->device, &job));
-  TRY(device_place(&w->device, &place));
+  TRY(device_lists_scatter(&w->device, &place));
   TRY(device_get(&w->device, &w->near, 0, count * (gidx)sizeof *own));
   TRY(device_get(&w->device, &w->score, 0, count * (gidx)sizeof *score));
   memcpy(own, w->near.host, (size_t)count * sizeof *own);

@@ -85,7 +85,7 @@ static int seeding_alloc(struct seeding *s)
   return worker_open(&s->worker);
 }
 
-static int place_compare(const void *x, const void *y)
+static int row_compare(const void *x, const void *y)
 {
   const struct place *a = x, *b = y;
   return (a->row > b->row) - (a->row < b->row);
@@ -99,7 +99,7 @@ static idx block_order(struct seeding *s)
   gidx max = imin(imax(need, MIN_BLOCK), s->block);
   idx count = (idx)imin(max, s->draw.count - s->used);
   for (idx i = 0; i < count; i++) s->order[i] = (struct place){s->draw.drawn[s->used + i].row, i};
-  qsort(s->order, (size_t)count, sizeof *s->order, place_compare);
+  qsort(s->order, (size_t)count, sizeof *s->order, row_compare);
   s->used += count;
   return count;
 }

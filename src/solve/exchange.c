@@ -38,7 +38,7 @@ int solve_alltoallv(struct solve *s, const struct systems_block *block)
 }
 
 /* Rank 0 puts steps and outcomes, which came rank after rank, in the order of the systems. */
-static void results_place(const struct solve *s, struct batch_results *to)
+static void results_scatter(const struct solve *s, struct batch_results *to)
 {
   const struct systems_shape *shape = s->shape;
   const struct system_batch *b = &s->batch;
@@ -76,6 +76,6 @@ int solve_gather(struct solve *s, const struct arrow_job *job, struct batch_resu
       {own_b, b->stays ? to->step_b : s->all_b, of_b, sizeof(real)},
       {s->outcomes, b->stays ? to->outcomes : s->all_outcomes, items, sizeof *s->outcomes}};
   TRY(comm_gather_parts(s->c, parts, LENGTH(parts)));
-  if (s->c->rank == 0 && !b->stays) results_place(s, to);
+  if (s->c->rank == 0 && !b->stays) results_scatter(s, to);
   return OK;
 }

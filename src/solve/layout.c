@@ -78,12 +78,12 @@ enum { PAGE_REALS = (64 << 10) / sizeof(real) };
 static int results_alloc(struct solve *s)
 {
   const struct batch_sizes *m = &s->sizes;
-  gidx place_b = m->all_t + PAGE_REALS;
+  gidx offset_b = m->all_t + PAGE_REALS;
   if (s->c->rank) return OK;
   for (int i = 0; i < SLOTS; i++) {
     struct batch_results *r = &s->results[i];
-    TRY(arena_alloc(&s->arena, &r->step_t, place_b + m->all_b, sizeof(real)));
-    r->step_b = r->step_t ? r->step_t + place_b : NULL;
+    TRY(arena_alloc(&s->arena, &r->step_t, offset_b + m->all_b, sizeof(real)));
+    r->step_b = r->step_t ? r->step_t + offset_b : NULL;
     TRY(arena_alloc(&s->arena, &r->outcomes, m->systems, sizeof *r->outcomes));
   }
   if (s->c->size == 1) return OK;

@@ -63,7 +63,7 @@ void solve_count(struct solve_result *result, const struct systems_shape *shape,
     const struct arrow_outcome *o = &block->outcomes[a - first];
     if (result->counts[o->status]++ == 0 || a < result->first[o->status]) {
       result->first[o->status] = a;
-      result->first_place[o->status] = o->failed_at;
+      result->first_offset[o->status] = o->failed_at;
     }
     result->mended += o->status == ARROW_OK && o->retries > 0;
     result->retries += o->retries;
@@ -84,7 +84,7 @@ void solve_join(struct solve_result *result, const struct solve_result *before)
     result->counts[status] += before->counts[status];
     if (before->counts[status] == 0) continue;
     result->first[status] = before->first[status];
-    result->first_place[status] = before->first_place[status];
+    result->first_offset[status] = before->first_offset[status];
   }
   result->mended += before->mended;
   result->retries += before->retries;
@@ -218,14 +218,14 @@ static int result_sum(struct solve *s)
   for (int status = 0; status < ARROW_STATUSES; status++) {
     gidx lowest = -1, place = -1;
     TRY(comm_allgather_long(s->c, out->counts[status] ? out->first[status] : -1, all));
-    TRY(comm_allgather_long(s->c, out->first_place[status], places));
+    TRY(comm_allgather_long(s->c, out->first_offset[status], places));
     for (int r = 0; r < s->c->size; r++)
       if (all[r] >= 0 && (lowest < 0 || all[r] < lowest)) {
         lowest = all[r];
         place = places[r];
       }
     out->first[status] = lowest;
-    out->first_place[status] = place;
+    out->first_offset[status] = place;
   }
   TRY(comm_allgather_long(s->c, out->most_lost, all));
   TRY(comm_allgather_long(s->c, out->most_lost_at, places));

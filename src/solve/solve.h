@@ -50,15 +50,15 @@ enum {
 
 struct solve_result {
   gidx end; /* behind the last system that is solved: all, unless it was asked to stop */
-  gidx counts[ARROW_STATUSES];      /* systems by status */
-  gidx first[ARROW_STATUSES];       /* the lowest system of each status, -1: none */
-  gidx first_place[ARROW_STATUSES]; /* its failed_at */
-  gidx mended, retries;             /* systems that are OK after retries; retries of all */
-  gidx few;                         /* systems that lost more than FEW_LOST bits (N.13l) */
-  gidx most_lost, most_lost_at;     /* the most bits, and the lowest system that lost them */
-  gidx batches, memory;             /* memory: bytes that this rank holds */
-  gidx gpu;                         /* bytes of its GPU; 0: none is used */
-  uint64_t fingerprint;             /* of steps and log-determinants */
+  gidx counts[ARROW_STATUSES];       /* systems by status */
+  gidx first[ARROW_STATUSES];        /* the lowest system of each status, -1: none */
+  gidx first_offset[ARROW_STATUSES]; /* its failed_at */
+  gidx mended, retries;              /* systems that are OK after retries; retries of all */
+  gidx few;                          /* systems that lost more than FEW_LOST bits (N.13l) */
+  gidx most_lost, most_lost_at;      /* the most bits, and the lowest system that lost them */
+  gidx batches, memory;              /* memory: bytes that this rank holds */
+  gidx gpu;                          /* bytes of its GPU; 0: none is used */
+  uint64_t fingerprint;              /* of steps and log-determinants */
   struct phase phases[SOLVE_PHASES];
   const char *device;                 /* "cpu" or "cuda" */
   char variant[256];                  /* its instruction set, or the GPU's name */

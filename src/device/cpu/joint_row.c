@@ -55,8 +55,9 @@ static idx atoms_order(struct row_space *w, const idx *atoms, idx m, idx d)
 }
 
 /* The row's atoms, where the borders of each begin, and their codes. */
-static void borders_place(const struct joint_state *s, struct row_place *place,
-                          const struct row_space *w, const idx *atoms, const float *codes, idx row)
+static void borders_scatter(const struct joint_state *s, struct row_place *place,
+                            const struct row_space *w, const idx *atoms, const float *codes,
+                            idx row)
 {
   const struct joint *j = s->j;
   idx *at = s->at + place->entry + row;
@@ -134,7 +135,7 @@ void joint_row_make(struct joint_state *s, struct row_space *w, const struct joi
   gram_make(s, w, big_m);
   place->m = s->loops->factor(w->g, big_m, j->rho, w->kept, w->l, s->pivot + place->vector);
   place->count = atoms_order(w, atoms, place->m, j->d);
-  borders_place(s, place, w, atoms, codes, i);
+  borders_scatter(s, place, w, atoms, codes, i);
   for (idx l = 0; l < place->m; l++)
     for (idx c = place->width; c < place->padded; c++)
       s->y[place->y + (gidx)l * place->padded + c] = 0;

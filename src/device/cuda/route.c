@@ -179,7 +179,7 @@ int cuda_route(struct device *dev, struct route_job *job)
   return status;
 }
 
-int cuda_place(struct device *dev, const struct place_job *job)
+int cuda_scatter(struct device *dev, const struct place_job *job)
 {
   gidx entries = (gidx)job->n * job->top_k;
   struct place_args a = {.lists = job->lists->device,

@@ -56,7 +56,7 @@ static idx room_of(const struct steps_job *job, gidx bytes)
   return (idx)imin(imax(bytes / item, 1), job->k);
 }
 
-static struct places places_of(const struct steps_job *job, void *at)
+static struct places offsets_of(const struct steps_job *job, void *at)
 {
   gidx n = job->n, entries = n * job->s, frame = (gidx)job->d * job->p;
   struct places l = {0};
@@ -84,7 +84,7 @@ gidx cuda_steps_bytes(const struct device *dev, const struct steps_job *job)
   enum { SHARED = 227 << 10, LEAST_ROWS = 8 }; /* SHARED: of what a dry device stands for */
   const struct cuda_state *s = dev->state;
   int rows = step_capacity(job->d, job->directions, job->p, s ? s->shared : SHARED);
-  return rows < LEAST_ROWS ? 0 : places_of(job, NULL).bytes;
+  return rows < LEAST_ROWS ? 0 : offsets_of(job, NULL).bytes;
 }
 
 /* Launches of a sweep: atoms at items first .. first + count - 1; of them this rank's, in clusters
@@ -409,7 +409,7 @@ static int sweep_run(struct sweep *w)
 int cuda_steps(struct device *dev, const struct steps_job *job)
 {
   struct cuda_state *s = dev->state;
-  struct sweep w = {.job = job, .dev = dev, .at = places_of(job, job->work->device)};
+  struct sweep w = {.job = job, .dev = dev, .at = offsets_of(job, job->work->device)};
   CHECK(w.at.bytes <= job->work->bytes, ERR_INTERNAL, "%lld bytes to work in, %lld are needed",
         (long long)job->work->bytes, (long long)w.at.bytes);
   w.capacity = step_capacity(job->d, job->directions, job->p, s->shared);
@@ -433,7 +433,7 @@ static void index_lay(const struct places *at, struct normal_args *a)
 
 int cuda_steps_index(struct device *dev, const struct steps_job *job, gidx *start)
 {
-  struct sweep w = {.job = job, .dev = dev, .at = places_of(job, job->work->device)};
+  struct sweep w = {.job = job, .dev = dev, .at = offsets_of(job, job->work->device)};
   struct normal_args a = {.slots = job->slots->device, .n = job->n, .s = job->s, .k = job->k};
   struct arena arena = {0};
   int *found;
@@ -461,7 +461,7 @@ static int conflicts_begin(const struct sweep *w)
 int cuda_steps_conflicts(struct device *dev, const struct steps_job *job,
                          const struct steps_conflicts *look)
 {
-  struct sweep w = {.job = job, .dev = dev, .at = places_of(job, job->work->device)};
+  struct sweep w = {.job = job, .dev = dev, .at = offsets_of(job, job->work->device)};
   const struct places *at = &w.at;
   const struct cuda_state *s = dev->state;
   CHECK(job->k <= STEPS_LOOK_ATOMS && look->count <= STEPS_LOOK_MOST &&
@@ -490,7 +490,7 @@ int cuda_steps_conflicts(struct device *dev, const struct steps_job *job,
 
 int cuda_steps_residual(struct device *dev, const struct steps_job *job, real *residual)
 {
-  struct sweep w = {.job = job, .dev = dev, .at = places_of(job, job->work->device)};
+  struct sweep w = {.job = job, .dev = dev, .at = offsets_of(job, job->work->device)};
   TRY(copy_out(&w, residual, w.at.residual, (gidx)job->n * job->p, sizeof *residual));
   return cuda_finish(dev->state);
 }
