@@ -173,7 +173,7 @@ static int encoder_put(const struct encoder_problem *c, struct device *dev, int 
 {
   for (idx a = 0; again && a < c->k; a += c->tile)
     TRY(device_put_tile(dev, c->weights, (idx)imin(c->k - a, c->tile), a));
-  if (again) TRY(device_forget(dev));
+  if (again) TRY(device_dictionary_free(dev));
   for (idx a = 0; a < c->k; a += c->tile)
     TRY(device_put_tile(dev, c->weights + (gidx)a * c->p, (idx)imin(c->k - a, c->tile), a));
   return OK;

@@ -25,7 +25,7 @@ static void process_set(int i, const char *host, int first, int own, int launche
 static void share_check(const char *what, int processes, int which, idx threads, idx used,
                         idx present)
 {
-  struct core_share s = cores_share(all, processes, which);
+  struct core_partition s = cores_partition(all, processes, which);
   ok(s.threads == threads && s.used == used && s.present == present,
      "%s: process %d has %d threads, %d of %d cores are used", what, which, s.threads, s.used,
      s.present);
@@ -70,7 +70,7 @@ static void verdict_check(void)
                {1, 1, 1, CORES_FIT},    {8, 64, 9, CORES_MANY}};
   claim_begin("too many threads and too few are told from what fits");
   for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
-    struct core_share s = {.processes = 1, .used = cases[i].used, .present = cases[i].present};
+    struct core_partition s = {.processes = 1, .used = cases[i].used, .present = cases[i].present};
     ok(cores_evaluate(&s, cases[i].threads) == cases[i].want, "%lld threads on %d of %d cores",
        (long long)cases[i].threads, s.used, s.present);
   }
@@ -103,7 +103,7 @@ int main(void)
 {
   struct cores own;
   cores_find(&own);
-  struct core_share s = cores_share(&own, 1, 0);
+  struct core_partition s = cores_partition(&own, 1, 0);
   ok(s.processes == 1 && s.threads >= 1 && s.threads <= s.own && s.own <= s.present,
      "this machine has %d cores, %d of them for this process", s.present, s.own);
   masks_check();

@@ -75,13 +75,13 @@ static idx cores_limit(int cores, double quota)
   return (idx)fmin(cores, ceil(quota));
 }
 
-struct core_share cores_share(const struct cores *all, int processes, int which)
+struct core_partition cores_partition(const struct cores *all, int processes, int which)
 {
   const struct cores *own = &all[which];
   cpu_set_t used, present;
   int sharers[CPU_SETSIZE] = {0};
   double part = 0;
-  struct core_share s = {.own = CPU_COUNT(&own->own)};
+  struct core_partition s = {.own = CPU_COUNT(&own->own)};
   CPU_ZERO(&used);
   CPU_ZERO(&present);
   for (int r = 0; r < processes; r++) {
@@ -103,7 +103,7 @@ struct core_share cores_share(const struct cores *all, int processes, int which)
   return s;
 }
 
-enum cores_verdict cores_evaluate(const struct core_share *share, gidx threads)
+enum cores_verdict cores_evaluate(const struct core_partition *share, gidx threads)
 {
   if (threads > share->used) return CORES_MANY;
   return 2 * threads <= share->present ? CORES_FEW : CORES_FIT;

@@ -25,7 +25,7 @@ struct cores {
 void cores_find(struct cores *c);
 
 /* The share of one process among all those of a job. */
-struct core_share {
+struct core_partition {
   idx processes; /* on its machine */
   idx own;       /* cores that it may run on */
   idx shared;    /* of these, that others may run on too */
@@ -33,11 +33,11 @@ struct core_share {
   idx present;   /* cores that their launcher may run on, at most the quota */
   idx threads;   /* its part: a core goes in equal parts to the processes that may run on it */
 };
-struct core_share cores_share(const struct cores *all, int processes, int which);
+struct core_partition cores_partition(const struct cores *all, int processes, int which);
 
 /* Do so many threads on one machine fit its cores?  FEW: half of the cores or more have none. */
 enum cores_verdict { CORES_FIT, CORES_MANY, CORES_FEW };
-enum cores_verdict cores_evaluate(const struct core_share *share, gidx threads);
+enum cores_verdict cores_evaluate(const struct core_partition *share, gidx threads);
 
 /* pthread_create() of a thread that may run on all cores of the process, although OpenMP may have
  * bound the one that calls (OMP_PROC_BIND, OMP_PLACES).  The new one does not ask OpenMP: it may

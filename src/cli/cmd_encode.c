@@ -360,7 +360,7 @@ static int inputs_open(const struct run *run, struct encode_state *job, struct e
   if (!o->dry_run) TRY(output_check_given(o->output.output));
   TRY(rows_or_capture_open(&job->rows, &job->captured, o->rows, o->capture, &harvests));
   TRY(dictionary_open(job, o));
-  if (harvests.threads > 1 || run->comm.size > 1) dictionary_input_share(&job->dictionary);
+  if (harvests.threads > 1 || run->comm.size > 1) dictionary_input_concurrent(&job->dictionary);
   const struct row_source *rows = &job->rows.source;
   const struct atom_source *atoms = &job->dictionary.source;
   TRY(columns_check(rows, atoms));

@@ -230,7 +230,7 @@ static int plan_print(struct refit_job *j)
   return fit_plan_print(j->run, &plan);
 }
 
-static int coder_prepare(struct refit_job *j)
+static int sparse_coder_prepare(struct refit_job *j)
 {
   const struct refit_options *o = j->o;
   int wanted = o->reroute || o->holdout;
@@ -277,7 +277,7 @@ static int refit_open(struct refit_job *j)
   TRY(comm_agree(j->c, status));
   TRY(refit_tss(j->rows, j->state.total, j->state.x, j->state.p, &j->tss));
   TRY(rows_advise(j));
-  return coder_prepare(j);
+  return sparse_coder_prepare(j);
 }
 
 /* *out <- the fingerprint of frames, supports, codes and determinants, as they are written. */

@@ -33,7 +33,7 @@ struct device_options own_codes_device(const struct codes_options *o)
   struct cores own;
   idx threads = o->threads ? o->threads : cores_asked(&asked);
   cores_find(&own);
-  if (!threads) threads = cores_share(&own, 1, 0).threads;
+  if (!threads) threads = cores_partition(&own, 1, 0).threads;
   return (struct device_options){.p = 1,
                                  .d = 1,
                                  .threads = threads,

@@ -35,7 +35,7 @@ static int threads_choose(const struct run *run, idx option, const char **by)
   idx asked = cores_asked(by);
   if (asked > 0) return asked;
   *by = "cores";
-  return cores_share(run->cores, run->comm.size, run->comm.rank).threads;
+  return cores_partition(run->cores, run->comm.size, run->comm.rank).threads;
 }
 
 int threads_default(const struct run *run, idx option)
@@ -56,7 +56,7 @@ static int machine_begins(const struct run *run, int rank, const gidx *threads, 
   return 1;
 }
 
-static void machine_warn(const struct cores *machine, const struct core_share *s, gidx threads,
+static void machine_warn(const struct cores *machine, const struct core_partition *s, gidx threads,
                          int is_asked)
 {
   const char *host = machine->host;
@@ -101,7 +101,7 @@ static void seats_log(const struct run *run)
 static void cores_report(const struct run *run, const gidx *threads, const char *by)
 {
   const struct cores *first = &run->cores[0];
-  struct core_share s = cores_share(run->cores, run->comm.size, 0);
+  struct core_partition s = cores_partition(run->cores, run->comm.size, 0);
   char bound[32] = "no";
   if (!CPU_EQUAL(&first->own, &first->launcher))
     snprintf(bound, sizeof bound, "%d core%s", s.own, s.own == 1 ? "" : "s");
@@ -111,7 +111,7 @@ static void cores_report(const struct run *run, const gidx *threads, const char 
   for (int r = 0; r < run->comm.size; r++) {
     gidx sum;
     if (!machine_begins(run, r, threads, &sum)) continue;
-    s = cores_share(run->cores, run->comm.size, r);
+    s = cores_partition(run->cores, run->comm.size, r);
     machine_warn(&run->cores[r], &s, sum, strcmp(by, "cores") != 0);
   }
 }

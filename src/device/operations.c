@@ -19,7 +19,7 @@ int device_put_tile(struct device *dev, const float *atoms, idx count, idx first
   return OK;
 }
 
-int device_forget(struct device *dev)
+int device_dictionary_free(struct device *dev)
 {
   CHECK_HAS(dev, forget);
   dev->backend->forget(dev);

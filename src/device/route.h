@@ -16,7 +16,7 @@
 int device_put_tile(struct device *dev, const float *atoms, idx count, idx first);
 
 /* The device has no atoms any more, and takes others. */
-int device_forget(struct device *dev);
+int device_dictionary_free(struct device *dev);
 
 /* *view <- the atoms put so far, as they were put and in that order, on the device side, until the
  * next call that takes memory or routes; zeroed where the device does not keep them so. */

@@ -86,7 +86,7 @@ static int blocks_run(struct encode *e)
 /* The atoms take the place of the encoder's matrix on the device. */
 static int atoms_place(struct encode *e)
 {
-  TRY(device_forget(&e->device));
+  TRY(device_dictionary_free(&e->device));
   return shard_place(&e->shard, &e->device);
 }
 

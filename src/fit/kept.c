@@ -268,7 +268,7 @@ static int inputs_read(struct kept *w)
   int status = t->encoder ? device_put_tile(&w->device, t->encoder->weights, w->k, 0) : OK;
   if (!status) status = rows_read(w, &w->rows, t->rows);
   if (!status && t->unseen) status = rows_read(w, &w->unseen, t->unseen);
-  if (!status && t->encoder) status = device_forget(&w->device);
+  if (!status && t->encoder) status = device_dictionary_free(&w->device);
   return comm_agree_at(w->c, status, w->rows.first);
 }
 

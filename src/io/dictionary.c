@@ -147,7 +147,7 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
   return norm_read(&s->h5, &f->norm);
 }
 
-void dictionary_input_share(struct dictionary_input *f)
+void dictionary_input_concurrent(struct dictionary_input *f)
 {
   f->source.is_shared = 1;
   f->source.unit = input_array_unit(f->input);

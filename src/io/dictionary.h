@@ -30,7 +30,7 @@ struct dictionary_input {
 int dictionary_input_open(struct dictionary_input *f, const char *name);
 /* Let several threads or ranks read the atoms at once; then their hash is left to
  * source.confirm(). */
-void dictionary_input_share(struct dictionary_input *f);
+void dictionary_input_concurrent(struct dictionary_input *f);
 void dictionary_input_close(struct dictionary_input *f);
 
 /* The root attribute `nonnegative` of dictionaries and supports: codes are at least 0 (N.5n).  It

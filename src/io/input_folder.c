@@ -69,8 +69,8 @@ static void folder_list(const char *folder, char *list, size_t capacity, struct 
 }
 
 /* mend <- how all files of a folder are named, where rows may be in several. */
-static void folder_mend(const char *folder, const char *file, const struct folder_count *found,
-                        char *mend, size_t capacity)
+static void folder_advice(const char *folder, const char *file, const struct folder_count *found,
+                          char *mend, size_t capacity)
 {
   int most = 0, takes_several = strcmp(file, "rows.h5") == 0;
   size_t length = strlen(folder);
@@ -90,7 +90,7 @@ int input_of_folder(const char *name, const char *file, char *path)
   TRY(input_in_folder(name, file, path));
   if (!*file || strcmp(name, path) == 0 || input_is_there(path)) return OK;
   folder_list(name, list, sizeof list, &found);
-  folder_mend(name, file, &found, mend, sizeof mend);
+  folder_advice(name, file, &found, mend, sizeof mend);
   FAIL(ERR_IO, "cannot open '%s': the folder has %s%s; name the file, or the folder that has it%s",
        path, *list ? list : "nothing in it", *list ? " alone" : "", mend);
 }

@@ -26,7 +26,7 @@ static int terms_sum(struct comm *c, uint64_t own, uint64_t *terms)
 }
 
 /* The terms of this rank's share of the rows. */
-static int rows_share(const struct comm *c, struct row_reader *r, gidx place, uint64_t *terms)
+static int rows_terms(const struct comm *c, struct row_reader *r, gidx place, uint64_t *terms)
 {
   gidx first, count;
   comm_share(r->rows->n, c->size, c->rank, &first, &count);
@@ -39,7 +39,7 @@ static int rows_share(const struct comm *c, struct row_reader *r, gidx place, ui
 }
 
 /* The same of the atoms. */
-static int atoms_share(const struct comm *c, const struct atom_source *atoms, float *x,
+static int atoms_terms(const struct comm *c, const struct atom_source *atoms, float *x,
                        uint64_t *terms)
 {
   gidx first, count, frame = (gidx)atoms->d * atoms->p;
@@ -59,7 +59,7 @@ int rows_content(struct comm *c, const struct row_source *rows, gidx first, uint
   struct row_reader reader = {0};
   uint64_t own = 0;
   int status = row_reader_open(&reader, rows, &arena);
-  if (!status) status = rows_share(c, &reader, first, &own);
+  if (!status) status = rows_terms(c, &reader, first, &own);
   row_reader_close(&reader);
   arena_free(&arena);
   TRY(comm_agree(c, status)); /* ranks ascend with their rows */
@@ -73,7 +73,7 @@ int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *ter
   uint64_t own = 0;
   float *x;
   int status = arena_alloc(&arena, &x, imin(piece_of(frame), atoms->k) * frame, sizeof *x);
-  if (!status) status = atoms_share(c, atoms, x, &own);
+  if (!status) status = atoms_terms(c, atoms, x, &own);
   if (!status && c->rank == 0 && atoms->confirm) status = atoms->confirm(atoms->self);
   arena_free(&arena);
   TRY(comm_agree(c, status));

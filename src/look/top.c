@@ -40,7 +40,7 @@ static void block_add(struct share *h, const struct supports *s, gidx begin)
   h->longest = imax(h->longest, s->longest);
 }
 
-static int share_read(void *argument)
+static int partition_read(void *argument)
 {
   struct share *h = argument;
   for (gidx at = h->first, end = h->first + h->n; at < end;) {
@@ -56,11 +56,11 @@ static int share_read(void *argument)
   return OK;
 }
 
-static int share_run(struct share *h)
+static int partition_run(struct share *h)
 {
   struct worker worker;
   TRY(worker_open(&worker));
-  int status = worker_run(&worker, share_read, h);
+  int status = worker_run(&worker, partition_read, h);
   worker_close(&worker);
   return status;
 }
@@ -151,7 +151,7 @@ int top_find(struct comm *c, const struct support_source *source, idx rows, stru
   h->source = source;
   h->top = &r->top;
   comm_share(source->n, c->size, c->rank, &h->first, &h->n);
-  TRY(comm_agree_at(c, share_run(h), h->first));
+  TRY(comm_agree_at(c, partition_run(h), h->first));
   TRY(lists_merge_all(c, &r->top, &lots));
   TRY(result_count(c, h, r));
   gidx count = (gidx)source->k * rows;

@@ -128,7 +128,7 @@ int coder_put(struct coder *w, float *table)
   w->table = table;
   phase_begin(&w->copy);
   buffer_free(&w->device, &w->atoms);
-  TRY(device_forget(&w->device));
+  TRY(device_dictionary_free(&w->device));
   TRY(device_put_tile(&w->device, table, w->shape.k, 0));
   phase_end(&w->copy, (double)table_bytes(&w->shape));
   return OK;

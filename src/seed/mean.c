@@ -126,7 +126,7 @@ static int mean_run(struct comm *c, struct mean_work *w, struct arena *arena, re
 }
 
 /* Check this rank's share of the rows. */
-static int share_finite(const struct comm *c, struct row_reader *r)
+static int partition_finite(const struct comm *c, struct row_reader *r)
 {
   gidx first, count, n;
   comm_share(r->rows->n, c->size, c->rank, &first, &count);
@@ -143,7 +143,7 @@ int rows_finite(struct comm *c, const struct row_source *rows)
   struct arena arena = {0};
   struct row_reader reader = {0};
   int status = row_reader_open(&reader, rows, &arena);
-  if (!status) status = share_finite(c, &reader);
+  if (!status) status = partition_finite(c, &reader);
   row_reader_close(&reader);
   arena_free(&arena);
   return comm_agree(c, status);

@@ -33,12 +33,12 @@ struct seeding {
   struct arena arena;
   struct worker worker;
   struct draw draw;
-  gidx used;                     /* rows of the draw's window that were handled so far */
-  idx p, d, block;               /* block: rows handled at a time */
-  struct place *order;           /* [block] ascending rows */
-  float *mine;                   /* [this rank's share][p] */
-  idx *counts;                   /* [size] */
-  gidx share_first, share_count; /* of the order, this rank's */
+  gidx used;                             /* rows of the draw's window that were handled so far */
+  idx p, d, block;                       /* block: rows handled at a time */
+  struct place *order;                   /* [block] ascending rows */
+  float *mine;                           /* [this rank's share][p] */
+  idx *counts;                           /* [size] */
+  gidx partition_first, partition_count; /* of the order, this rank's */
   idx *groups;   /* [share + 1] of it: where each group that is read together begins */
   int *statuses; /* [share] of them */
   gidx state[2]; /* of all ranks: atoms finished, vectors of the frame in progress */
@@ -108,17 +108,17 @@ static idx block_order(struct seeding *s)
  * together.  Returns how many. */
 static gidx groups_cut(struct seeding *s)
 {
-  const struct place *order = s->order + s->share_first;
+  const struct place *order = s->order + s->partition_first;
   gidx most = NEAR_BYTES / (s->p * (gidx)sizeof *s->mine);
   gidx count = 0, begin = 0, near = imin(s->task->rows->unit, most);
-  for (gidx i = 0; i < s->share_count; i++) {
+  for (gidx i = 0; i < s->partition_count; i++) {
     int is_next = i > begin && order[i].row == order[i - 1].row + 1;
     int goes_on = i > begin && (order[i].row < order[begin].row + near || (near == 0 && is_next));
     if (goes_on) continue;
     s->groups[count++] = (idx)i;
     begin = i;
   }
-  s->groups[count] = (idx)s->share_count;
+  s->groups[count] = (idx)s->partition_count;
   return count;
 }
 
@@ -141,7 +141,7 @@ static int group_read(const struct seeding *s, gidx group)
 {
   const struct row_source *rows = s->task->rows;
   gidx first = s->groups[group], count = s->groups[group + 1] - first;
-  const struct place *from = s->order + s->share_first + first;
+  const struct place *from = s->order + s->partition_first + first;
   float *x = s->mine + first * s->p;
   TRY(rows_pick(rows, from, count, x));
   rows_center(x, count, s->p, s->task->mean);
@@ -156,7 +156,7 @@ static void group_run(void *self, gidx group)
   status_clear(); /* of this thread */
 }
 
-static int share_read(void *argument)
+static int partition_read(void *argument)
 {
   struct seeding *s = argument;
   int threads = s->task->rows->is_shared ? team_spare() : 1;
@@ -172,11 +172,11 @@ static int share_read(void *argument)
 static int block_read(struct seeding *s, idx count)
 {
   for (int r = 0; r < s->c->size; r++) {
-    comm_share(count, s->c->size, r, &s->share_first, &s->share_count);
-    s->counts[r] = (idx)s->share_count;
+    comm_share(count, s->c->size, r, &s->partition_first, &s->partition_count);
+    s->counts[r] = (idx)s->partition_count;
   }
-  comm_share(count, s->c->size, s->c->rank, &s->share_first, &s->share_count);
-  TRY(comm_agree(s->c, worker_run(&s->worker, share_read, s)));
+  comm_share(count, s->c->size, s->c->rank, &s->partition_first, &s->partition_count);
+  TRY(comm_agree(s->c, worker_run(&s->worker, partition_read, s)));
   return comm_gather(s->c, s->mine, s->counts, (size_t)s->p * sizeof *s->x, s->x);
 }
 

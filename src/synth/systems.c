@@ -106,7 +106,7 @@ static int block_write(struct making *m)
 }
 
 /* Make this rank's systems of the block begin .. end - 1; m->counts <- reals of all ranks. */
-static void share_make(struct making *m, gidx begin, gidx end, struct synth_systems_result *out)
+static void partition_make(struct making *m, gidx begin, gidx end, struct synth_systems_result *out)
 {
   for (int r = 0; r < m->c->size; r++) {
     gidx first, count;
@@ -134,7 +134,7 @@ static int blocks_run(struct making *m, struct synth_systems_result *out)
   progress_start(&progress, "systems", "systems", m->shape->count);
   for (gidx first = 0, end; first < m->shape->count; first = end) {
     end = block_end(m->shape, first);
-    share_make(m, first, end, out);
+    partition_make(m, first, end, out);
     for (int i = 0; i < ARRAYS; i++)
       TRY(comm_gather(m->c, *part_of(&m->mine, i), m->counts[i], sizeof(real),
                       *part_of(&m->all, i)));

@@ -219,8 +219,8 @@ static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
 }
 
 /* Own rows' terms, and whether they differ from the first, which is kept in the next pool. */
-static int share_hash(struct batches *b, struct row_reader *r, gidx first, gidx count,
-                      uint64_t *terms, int *varies)
+static int partition_hash(struct batches *b, struct row_reader *r, gidx first, gidx count,
+                          uint64_t *terms, int *varies)
 {
   idx p = b->rows->p;
   float *row = b->next.host;
@@ -243,7 +243,7 @@ int batches_hash(struct batches *b, uint64_t *hash)
   int varies = 0;
   comm_share(b->rows->n, b->c->size, b->c->rank, &first, &count);
   int status = row_reader_open(&reader, b->rows, &arena);
-  if (!status) status = share_hash(b, &reader, first, count, &terms, &varies);
+  if (!status) status = partition_hash(b, &reader, first, count, &terms, &varies);
   row_reader_close(&reader);
   arena_free(&arena);
   TRY(comm_agree(b->c, status)); /* ranks ascend with their rows */

@@ -307,7 +307,7 @@ static int rows_exchange(struct stepper *s, gidx t, real *error)
 
 /* Begin to tell all ranks of own rows' entries and what they are multiplied by; is_dead: of the
  * dead. */
-static int entries_share(struct stepper *s, struct entry_rows *e, int is_dead, gidx *turn)
+static int entries_exchange(struct stepper *s, struct entry_rows *e, int is_dead, gidx *turn)
 {
   size_t row = (size_t)(e->blocks * s->sizes->p * ITEM);
   struct entry_lists *own = &e->own, *all = &e->all;
@@ -380,11 +380,11 @@ static int rows_share(struct stepper *s, int any_dead, real error)
   int many = c->size > 1;
   gidx turn = 0;
   phase_begin(share);
-  if (many) TRY(entries_share(s, &s->live, 0, &turn));
+  if (many) TRY(entries_exchange(s, &s->live, 0, &turn));
   phase_end(share, 0);
   if (any_dead) TRY(comm_agree(c, dead_describe(s, error)));
   phase_begin(share);
-  if (many && any_dead) TRY(entries_share(s, &s->dead, 1, &turn));
+  if (many && any_dead) TRY(entries_exchange(s, &s->dead, 1, &turn));
   if (!comm_failure(c)) comm_record(c, atoms_clear(s));
   if (many)
     if (!comm_failure(c)) comm_record(c, starts_put(s, &s->live));

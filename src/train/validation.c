@@ -126,7 +126,7 @@ static int codes_find(struct train_validation *j, const float *weights, int *fin
                                   .threshold = j->has_threshold ? j->threshold : NULL};
   struct encoder_job job = {
       .encoder = &encoder, .rows = &j->all, .n = j->n, .lengths = j->lengths, .found = &j->found};
-  TRY(device_forget(&j->device));
+  TRY(device_dictionary_free(&j->device));
   TRY(device_put_tile(&j->device, weights, j->k, 0));
   TRY(device_encoder(&j->device, &job));
   *finite = job.bad.row < 0;

@@ -29,7 +29,7 @@ static struct arrow_rows rows_view(const struct attempt *a, const struct arrow_w
 
 /* Call task(a, worker, i) for i = 0 .. count - 1, in any order, on all threads of the attempt. */
 typedef void task_function(struct attempt *a, struct arrow_worker *worker, gidx i);
-static void tasks_share(struct attempt *a, task_function *task, gidx count)
+static void tasks_run(struct attempt *a, task_function *task, gidx count)
 {
   gidx next = 0;
   if (a->threads == 1) {
@@ -113,7 +113,7 @@ static int rows_reduce(struct attempt *a)
     gidx count = segments - first < a->threads ? segments - first : a->threads;
     a->first_segment = first;
     for (gidx i = 0; i < count; i++) a->workers[i].at.bad = 0;
-    tasks_share(a, lanes_task, count * parts);
+    tasks_run(a, lanes_task, count * parts);
     for (gidx i = 0; i < count; i++) {
       if (a->workers[i].at.bad) return 0;
       segment_add(a, first + i, a->workers + i);
@@ -206,6 +206,6 @@ void attempt_steps(struct attempt *a)
     memset(a->item->step_b, 0, (size_t)s->k * sizeof(real));
     return;
   }
-  tasks_share(a, steps_task, (s->n + ARROW_CHUNK - 1) / ARROW_CHUNK);
+  tasks_run(a, steps_task, (s->n + ARROW_CHUNK - 1) / ARROW_CHUNK);
   for (idx j = 0; j < s->k; j++) a->item->step_b[j] = isnan(step[j]) ? nan_canonical() : step[j];
 }

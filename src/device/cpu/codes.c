@@ -286,8 +286,8 @@ struct quality_work {
   real *sums;  /* [2 p] */
 };
 
-static int judges_alloc(struct arena *arena, const struct cpu_state *s,
-                        const struct quality_job *job, struct quality_work **works)
+static int evaluators_alloc(struct arena *arena, const struct cpu_state *s,
+                            const struct quality_job *job, struct quality_work **works)
 {
   gidx longest = 0;
   for (idx i = 0; i < job->n; i++) longest = imax(longest, job->start[i + 1] - job->start[i]);
@@ -301,8 +301,8 @@ static int judges_alloc(struct arena *arena, const struct cpu_state *s,
   return OK;
 }
 
-static void row_judge(const struct cpu_state *s, const struct quality_job *job,
-                      struct quality_work *w, idx i)
+static void row_evaluate(const struct cpu_state *s, const struct quality_job *job,
+                         struct quality_work *w, idx i)
 {
   idx p = s->options.p, m = (idx)(job->start[i + 1] - job->start[i]);
   const idx *support = job->support + job->start[i];
@@ -324,7 +324,7 @@ int cpu_quality(struct device *dev, const struct quality_job *job)
   struct quality_work *works = NULL;
   int threads = s->options.threads;
   if (!s->codes) TRY(device_check_fma());
-  int status = judges_alloc(&arena, s, job, &works);
+  int status = evaluators_alloc(&arena, s, job, &works);
   idx runs = (idx)ceil_div(job->n, ROWS_AT_ONCE), next = 0;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; t++)
@@ -333,7 +333,7 @@ int cpu_quality(struct device *dev, const struct quality_job *job)
       run = next++;
       if (run >= runs) break;
       idx end = (idx)imin(job->n, (run + 1) * (gidx)ROWS_AT_ONCE);
-      for (idx i = run * ROWS_AT_ONCE; i < end; i++) row_judge(s, job, works + t, i);
+      for (idx i = run * ROWS_AT_ONCE; i < end; i++) row_evaluate(s, job, works + t, i);
     }
   arena_free(&arena);
   return status;

@@ -157,7 +157,7 @@ static int cpu_put_tile(struct device *dev, const float *atoms, idx count, idx f
   return s->screen.is_on ? screen_put(s, old, count, atoms) : OK;
 }
 
-static void cpu_forget(struct device *dev)
+static void cpu_dictionary_free(struct device *dev)
 {
   struct cpu_state *s = cpu_of(dev);
   s->count = 0;
@@ -202,7 +202,7 @@ const struct backend backend_cpu = {
     .clear = cpu_buffer_clear,
     .gather = cpu_gather,
     .put_tile = cpu_put_tile,
-    .forget = cpu_forget,
+    .forget = cpu_dictionary_free,
     .route = cpu_route,
     .place = cpu_scatter,
     .encoder = cpu_encoder,

@@ -10,7 +10,7 @@
 enum { MOST_GROUPS = 4, SCRATCH_BYTES = 4 << 20 }; /* of rows together; of their scores, about */
 
 /* What a thread works in, and what it found of its share. */
-struct encoder_share {
+struct encoder_partition {
   float *group;  /* [groups][p][rows] */
   float *tile;   /* [rows][lanes] */
   float *scores; /* [groups rows][k] */
@@ -25,10 +25,11 @@ struct encoder_plan {
   const struct cpu_state *device;
   struct encoder_job *job;
   idx groups;
-  struct encoder_share *shares; /* [threads] */
+  struct encoder_partition *shares; /* [threads] */
 };
 
-static int share_alloc(struct arena *a, const struct encoder_plan *plan, struct encoder_share *s)
+static int partition_alloc(struct arena *a, const struct encoder_plan *plan,
+                           struct encoder_partition *s)
 {
   const struct route_loops *loops = plan->device->route;
   idx k = plan->job->encoder->k, rows = plan->groups * loops->rows;
@@ -40,7 +41,8 @@ static int share_alloc(struct arena *a, const struct encoder_plan *plan, struct 
 }
 
 /* The share's groups <- rows first .. first + n - 1, padded with zeros. */
-static void rows_pack(const struct encoder_plan *plan, struct encoder_share *s, gidx first, idx n)
+static void rows_pack(const struct encoder_plan *plan, struct encoder_partition *s, gidx first,
+                      idx n)
 {
   idx p = plan->device->options.p, height = plan->device->route->rows;
   const float *rows = (const float *)plan->job->rows->device + first * p;
@@ -51,7 +53,7 @@ static void rows_pack(const struct encoder_plan *plan, struct encoder_share *s, 
 }
 
 /* scores[n][k] <- the products of the rows that are packed with all atoms. */
-static void rows_score(const struct encoder_plan *plan, struct encoder_share *s, idx n)
+static void rows_score(const struct encoder_plan *plan, struct encoder_partition *s, idx n)
 {
   const struct cpu_state *device = plan->device;
   const struct route_loops *loops = device->route;
@@ -68,7 +70,7 @@ static void rows_score(const struct encoder_plan *plan, struct encoder_share *s,
 }
 
 /* Find the support and codes of a row from its products; 0 where there is no more to do. */
-static int row_describe(const struct encoder_plan *plan, struct encoder_share *s, gidx row,
+static int row_describe(const struct encoder_plan *plan, struct encoder_partition *s, gidx row,
                         float *scores)
 {
   const struct encoder *e = plan->job->encoder;
@@ -85,9 +87,9 @@ static int row_describe(const struct encoder_plan *plan, struct encoder_share *s
 }
 
 /* A thread's share of the rows, up to the first that fails. */
-static void share_describe(const struct encoder_plan *plan, idx thread)
+static void partition_describe(const struct encoder_plan *plan, idx thread)
 {
-  struct encoder_share *s = &plan->shares[thread];
+  struct encoder_partition *s = &plan->shares[thread];
   idx threads = plan->device->options.threads, together = plan->groups * plan->device->route->rows;
   gidx n = plan->job->n, end = (thread + 1) * n / threads;
   s->bad = (struct bad_score){-1, -1};
@@ -105,7 +107,7 @@ static int shares_join(struct encoder_plan *plan)
 {
   struct encoder_job *job = plan->job;
   for (idx t = 0; t < plan->device->options.threads; t++) {
-    struct encoder_share *s = &plan->shares[t];
+    struct encoder_partition *s = &plan->shares[t];
     job->bad = s->bad;
     if (s->bad.row >= 0) return OK;
     CHECK(!s->no_memory && entries_append(job->found, &s->found), ERR_MEMORY,
@@ -122,10 +124,11 @@ int cpu_encoder(struct device *dev, struct encoder_job *job)
   struct arena arena = {0};
   plan.groups = (idx)imin(imax(SCRATCH_BYTES / imax(scores, 1), 1), MOST_GROUPS);
   int status = arena_alloc(&arena, &plan.shares, threads, sizeof *plan.shares);
-  for (idx t = 0; t < threads && !status; t++) status = share_alloc(&arena, &plan, plan.shares + t);
+  for (idx t = 0; t < threads && !status; t++)
+    status = partition_alloc(&arena, &plan, plan.shares + t);
   if (!status) {
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (idx t = 0; t < threads; t++) share_describe(&plan, t);
+    for (idx t = 0; t < threads; t++) partition_describe(&plan, t);
     status = shares_join(&plan);
     for (idx t = 0; t < threads; t++) entries_free(&plan.shares[t].found);
   }

@@ -167,7 +167,7 @@ int cuda_put_tile(struct device *dev, const float *atoms, idx count, idx first)
   return status;
 }
 
-void cuda_forget(struct device *dev)
+void cuda_dictionary_free(struct device *dev)
 {
   struct cuda_state *s = dev->state;
   s->n_pieces = 0;

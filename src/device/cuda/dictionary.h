@@ -24,7 +24,7 @@ int cuda_window(struct device *dev, idx first, idx tile, idx *count);
 
 /* Operations of the table. */
 int cuda_put_tile(struct device *dev, const float *atoms, idx count, idx first);
-void cuda_forget(struct device *dev);
+void cuda_dictionary_free(struct device *dev);
 int cuda_atoms(struct device *dev, struct buffer *view);
 
 #endif

@@ -187,7 +187,7 @@ static void rows_plan(const struct sweep *w, struct turn *turn, gidx own)
 }
 
 /* Reals of a rank's message: it takes every size-th atom, from its own number on. */
-static gidx share_reals(const struct sweep *w, const idx *atoms, idx count, int rank, int size)
+static gidx exchange_reals(const struct sweep *w, const idx *atoms, idx count, int rank, int size)
 {
   const struct steps_job *job = w->job;
   gidx reals = 0;
@@ -200,7 +200,7 @@ static gidx share_reals(const struct sweep *w, const idx *atoms, idx count, int 
  * them at a time, by the rows that its multiprocessors hold and by their number, it is done sooner
  * than an exchange.  Every rank must give the same answer, so these are an H100's, whatever it
  * has. */
-static gidx share_bytes(const struct sweep *w, const idx *atoms, idx count)
+static gidx exchange_bytes(const struct sweep *w, const idx *atoms, idx count)
 {
   enum { MULTIPROCESSORS = 132 };
   static const gidx HELD = (gidx)28 << 20;
@@ -210,7 +210,7 @@ static gidx share_bytes(const struct sweep *w, const idx *atoms, idx count)
   for (idx j = 0; j < count; j++) rows += rows_of(w->job, atoms[j]);
   if (count <= MULTIPROCESSORS && rows * w->job->p * (gidx)sizeof(real) <= HELD) return 0;
   for (int r = 0; r < share->size; r++)
-    most = imax(most, share_reals(w, atoms, count, r, share->size));
+    most = imax(most, exchange_reals(w, atoms, count, r, share->size));
   gidx bytes = most * (gidx)sizeof(real);
   return bytes * share->size <= share->messages->bytes ? bytes : 0;
 }
@@ -221,7 +221,7 @@ static void step_launch_plan(struct sweep *w, const idx *atoms, idx count, gidx 
 {
   const struct steps_job *job = w->job;
   struct turn *turn = &w->turns[w->n_step_launches++];
-  gidx longest = 0, message = share_bytes(w, atoms, count);
+  gidx longest = 0, message = exchange_bytes(w, atoms, count);
   int size = message ? job->share->size : 1, rank = message ? job->share->rank : 0;
   *turn = (struct turn){.first = w->n_items, .count = count, .message = message};
   for (int r = 0; r < size; r++) {
