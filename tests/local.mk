@@ -82,8 +82,8 @@ OTHER_TESTS += \
   %D%/ref_petsc_schur
 %C%_ref_petsc_schur_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_schur_LDADD = $(LDADD) $(PETSC_LIBS)
-EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
-SCRIPT_TESTS = %D%/test_slurm.sh %D%/test_batch_scripts.sh %D%/test_configure.sh \
+EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py %D%/kernel_threads.h %D%/kernel_few.cu
+SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_slurm.sh %D%/test_batch_scripts.sh %D%/test_configure.sh \
   %D%/test_stops.py %D%/test_sweep_resume.py %D%/test_partition.py %D%/test_memory.py %D%/test_forecast.py \
   %D%/test_refit_planted.py %D%/test_grid.py %D%/test_harvest_bits.py %D%/test_encode_resume.py \
   %D%/test_systems_resume.py %D%/test_harvest_pipeline.py %D%/test_attribute.py %D%/test_fit.py \
@@ -153,7 +153,7 @@ EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_
 COMPILED_BY_NONE = \
   scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_house.sh \
   scripts/check_names.py \
-  %D%/test_kernels %D%/test_plot.py %D%/test_python.py %D%/test_python_fit.py %D%/test_python_library.py %D%/test_python_features.py %D%/test_python_wheel.py %D%/test_python_sklearn.py %D%/test_python_torch.py \
+  %D%/test_kernels %D%/test_kernel_races.py %D%/test_plot.py %D%/test_python.py %D%/test_python_fit.py %D%/test_python_library.py %D%/test_python_features.py %D%/test_python_wheel.py %D%/test_python_sklearn.py %D%/test_python_torch.py \
   %D%/test_python_interventions.py %D%/test_python_compare.py %D%/test_notebook.py %D%/test_torch_newest.py \
   %D%/test_python_bench.py %D%/test_write_rows.py \
   %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_slurm.sh \

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: threads of attention_few do not race for shared memory, whatever runs first, which
+ThreadSanitizer sees on a CPU; and it sees each barrier that is left out.  Needs no GPU."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from tap import FULL, SOURCE, claim, done_testing, ok, skip_all
+
+COMPILERS = ("clang++", "clang++-14", "g++")
+FLAGS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fsanitize=thread", "-w", "-D__CUDACC__",
+         "-DCELLS=0", "-DSUMS=0", "-x", "c++")
+# What a CPU cannot assemble.
+REPLACED = (
+    (r'asm volatile\("bar\.sync.*;', "named_sync(half + 1, WALK_THREADS / 2);"),
+    (r'asm\("cvt\.f32\.f16.*;', "out = 0; /* of f16 */"),
+    (r'asm\("(max|min)\.NaN\.f32.*;', r"out = a != a || b != b ? NAN : f\1f(a, b);"),
+    (r"extern __shared__", "extern"),
+)
+# Columns, soft cap, rows, stages: what racecheck once warned of, odd columns, a cap.
+NAMES = ("HEAD_D", "HEAD_DV", "CAPPED", "FEW", "STAGES")
+FORMS = [(64, 64, 0, 2, 1), (17, 5, 0, 4, 4)] + FULL * [(128, 128, 1, 8, 2), (160, 200, 0, 1, 1)]
+TOOL_ALONE = "a race checker would not see"  # the barrier that no memory needs
+
+
+def replaced(text):
+    for pattern, by in REPLACED:
+        text = re.sub(pattern, by, text)
+    return text
+
+
+def kernels_make(folder, left_out=None):
+    """The kernels' texts for a CPU, without a line of attention_few.cu."""
+    os.makedirs(folder)
+    for path in glob.glob(f"{SOURCE}/kernels/*.h") + [f"{SOURCE}/kernels/attention_few.cu"]:
+        lines = open(path, encoding="utf-8").read().split("\n")
+        if path.endswith(".cu") and left_out is not None:
+            lines[left_out] = ";"
+        with open(os.path.join(folder, os.path.basename(path)), "w", encoding="utf-8") as file:
+            file.write(replaced("\n".join(lines)))
+
+
+def compiled(compiler, folder, form):
+    program = os.path.join(folder, "few")
+    defines = [f"-D{name}={value}" for name, value in zip(NAMES, form)]
+    made = subprocess.run([compiler, *FLAGS, *defines, f"-I{folder}", f"-I{SOURCE}/tests",
+                           f"{SOURCE}/tests/kernel_few.cu", "-o", program],
+                          capture_output=True, text=True, timeout=200)
+    ok(made.returncode == 0, f"{form} compiles: {made.stderr[-300:]}")
+    return program
+
+
+def run(program, backward):
+    """(races, hash); a wrong barrier may leave threads that wait for each other."""
+    try:
+        done = subprocess.run([program, str(backward)], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "TSAN_OPTIONS": "halt_on_error=0"})
+    except subprocess.TimeoutExpired:
+        return -1, None
+    return done.stderr.count("WARNING: ThreadSanitizer: data race"), done.stdout
+
+
+def compiler_find(folder):
+    """The first that has ThreadSanitizer and its fibres."""
+    source, program = os.path.join(folder, "try.cc"), os.path.join(folder, "try")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write('extern "C" void *__tsan_create_fiber(unsigned);\n'
+                   "int main() { return !__tsan_create_fiber(0); }\n")
+    for name in filter(shutil.which, COMPILERS):
+        made = subprocess.run([name, "-fsanitize=thread", source, "-o", program],
+                              capture_output=True, text=True, timeout=100)
+        if made.returncode == 0 and subprocess.run([program], timeout=20).returncode == 0:
+            return name
+    skip_all("no C++ compiler here has ThreadSanitizer")
+
+
+def barriers_find():
+    """Lines with a barrier."""
+    lines = open(f"{SOURCE}/kernels/attention_few.cu", encoding="utf-8").read().split("\n")
+    return [(i, line.strip()) for i, line in enumerate(lines)
+            if re.match(r"\s+(__syncthreads|__syncwarp|half_sync)\(", line)]
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    CXX = compiler_find(scratch)
+    with claim("no two accesses without a barrier between them"):
+        for at, form in enumerate(FORMS):
+            place = os.path.join(scratch, f"form{at}")
+            kernels_make(place)
+            program = compiled(CXX, place, form)
+            forward, backward = run(program, 0), run(program, 1)
+            ok(forward[0] == backward[0] == 0, f"{form}: {forward[0]} and {backward[0]} races")
+            ok(forward[1] and forward == backward, f"{form}: {forward[1]}, {backward[1]}")
+    with claim("each barrier that is left out is missed"):
+        barriers = barriers_find()
+        ok(len(barriers) >= 8, f"{len(barriers)} barriers")
+        for at, line in barriers if FULL else barriers[::3]:
+            place = os.path.join(scratch, f"without{at}")
+            kernels_make(place, at)
+            races, found = run(compiled(CXX, place, FORMS[0]), 0)
+            wanted = TOOL_ALONE not in line
+            ok((races != 0 or not found) == wanted, f"line {at + 1}, {line}: {races} races")
+done_testing()
