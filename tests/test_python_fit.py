@@ -4,8 +4,10 @@ bytes of the shell's; warnings and errors are the program's, in Python's words; 
 whatever raises leaves no process and no file."""
 import contextlib
 import doctest
+import gc
 import glob
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +20,8 @@ import h5py
 import numpy as np
 
 from peer import PACKAGE
-from tap import SAGITTA, SOURCE, claim, done_testing, need, ok, peer_missing, sagitta as program
+from tap import FULL, SAGITTA, SOURCE, claim, done_testing, need, ok, peer_missing
+from tap import sagitta as program
 
 os.environ.update(SAGITTA_PROGRAM=os.path.abspath(SAGITTA), OMPI_ALLOW_RUN_AS_ROOT="1",
                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -26,6 +29,8 @@ os.environ.update(SAGITTA_PROGRAM=os.path.abspath(SAGITTA), OMPI_ALLOW_RUN_AS_RO
 import sagitta  # noqa: E402, which is given its program
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+OWN_FOLDER = os.path.dirname(sagitta.__file__)
+HOLDING = "job.py", "calls.py", "arrays.py"  # what holds processes and files
 N, K = 1024, 48
 HOW = {"atoms": K, "top_s": 4, "sweeps": 2}
 WORDS = [w for k, v in HOW.items() for w in (f"--{k.replace('_', '-')}", v)]
@@ -251,6 +256,51 @@ def check_cut(at, x):
     ok(left() == before, f"no program: {left()}")
 
 
+def cut_at_line(place, kind, passed):
+    """A trace that raises at this line of the package, once; passed: all lines that are reached."""
+    def line(frame, event, arg):
+        here = os.path.basename(frame.f_code.co_filename), frame.f_lineno
+        if event == "line" and here not in passed:
+            passed.append(here)
+            if here == place:
+                raise kind
+        return line
+
+    def call(frame, event, arg):
+        return line if os.path.dirname(frame.f_code.co_filename) == OWN_FOLDER else None
+    return call
+
+
+def cut_fit(x, place, kind):
+    """The lines that a fit passed; it is raised at one of them."""
+    passed = []
+    sys.settrace(cut_at_line(place, kind, passed))
+    try:
+        sagitta.fit(x, atoms=4, top_s=1, sweeps=1, holdout=0, progress=lambda event: None)
+    except sagitta.Interrupted as stop:  # whose folder stays
+        shutil.rmtree(stop.output, ignore_errors=True)
+    except kind:
+        pass
+    finally:
+        sys.settrace(None)
+    return passed
+
+
+@claim("an exception at any line of the package leaves no process and no file of a fit")
+def check_lines(x):
+    x = x[:60, :4]
+    lines = cut_fit(x, None, Cut)
+    gc.collect()  # what tests before have left
+    before = left()
+    ok(len(lines) > 150, f"{len(lines)} lines")
+    lines = [place for place in lines if FULL or place[0] in HOLDING]
+    for i, place in enumerate(lines):
+        for kind in (Cut, KeyboardInterrupt) if FULL else (Cut, KeyboardInterrupt)[i % 2:][:1]:
+            ok(place in cut_fit(x, place, kind), f"{place} was not reached")
+            gc.collect()
+            ok(left() == before, f"{place}, {kind.__name__}: {before} {left()}")
+
+
 @claim("Ctrl-C asks, resume=True goes on to the same bytes; without output= the folder stays")
 def check_interrupt(at, x):
     whole = sagitta.fit(x, **LONG)
@@ -339,6 +389,7 @@ def main():
             check_options(x)
             check_errors(at, x)
             check_cut(at, x)
+            check_lines(x)
             check_interrupt(at, x)
         check_warnings(x)
         check_killed(at)

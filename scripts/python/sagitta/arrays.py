@@ -104,9 +104,9 @@ class Inputs(contextlib.ExitStack):
         return name
 
     def _memory(self):
-        file = os.memfd_create("sagitta", os.MFD_CLOEXEC)
-        self.callback(os.close, file)
-        return file
+        """A file of the kernel's memory; it goes with its object, whatever comes in between."""
+        memory = os.fdopen(os.memfd_create("sagitta", os.MFD_CLOEXEC), "wb", 0)
+        return self.enter_context(memory).fileno()
 
     def array(self, array, mask=None, shown="X"):
         """The name by which the program reads an array (N, ...) or those of its rows in a mask."""

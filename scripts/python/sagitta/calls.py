@@ -142,24 +142,48 @@ def _begin(command, X, keywords, output=None):
         raise
 
 
+PREFIX = "sagitta-"  # of the names of folders
+
+
+class Folder:
+    """A folder of its own for a result, which goes with this object unless it is kept."""
+
+    def __init__(self):
+        self._gone = weakref.finalize(self, shutil.rmtree, tempfile.mkdtemp("", PREFIX), True)
+
+    @property
+    def path(self):
+        return self._gone.peek()[2][0]
+
+    def keep(self):
+        self._gone.detach()
+
+    def remove(self):
+        self._gone()
+
+
+OWNED = weakref.WeakKeyDictionary()  # the Folder of a Run, which goes with it
+
+
 def _job(command, X, keywords):
-    """Run a command that leaves a folder, and open it."""
+    """Run a command that leaves a folder, and open it.  An exception at any line leaves no process
+    and no file, but for what was interrupted."""
     output, resume = keywords.pop("output", None), keywords.pop("resume", False)
     if resume and output is None:
         raise TypeError("resume=True goes on from what is in output=: give that folder")
-    is_own = output is None
-    folder = tempfile.mkdtemp(prefix="sagitta-") if is_own else os.fspath(output)
+    own = Folder() if output is None else None
+    folder = own.path if own else os.fspath(output)
     try:
         inputs, job = _begin(command, X, keywords, folder)
         with inputs:
             job.words += ["--resume"] if resume else []
             job.run(folder)
         run = Run(folder)
+        run.warnings = job.warnings
+        if own:
+            OWNED[run] = own
+        return run
     except BaseException as error:
-        if is_own and not isinstance(error, Interrupted):
-            shutil.rmtree(folder, ignore_errors=True)
+        if own:
+            own.keep() if isinstance(error, Interrupted) else own.remove()
         raise
-    run.warnings = job.warnings
-    if is_own:
-        weakref.finalize(run, shutil.rmtree, folder, ignore_errors=True)
-    return run

@@ -5,6 +5,7 @@ The child has a session of its own, so that Ctrl-C reaches this process alone, w
 stop.  It writes lines of JSON to a pipe (--progress-fd), and ends, resumably, where nobody reads
 that any more: what this process leaves behind by whatever end."""
 import contextlib
+import io
 import json
 import logging
 import os
@@ -84,19 +85,21 @@ class Bar:
         self.bar = self.what = None
 
 
+def kill(child):
+    """End a child, and all that it started and left, at once."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
 def end(child):
-    """End a child that still runs, with all that it started.  The second SIGTERM ends what the
-    first one asked to stop; both let it and mpirun remove their temporary files."""
-    try:
-        for _ in range(2):
-            if child.poll() is None:
-                child.send_signal(signal.SIGTERM)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(GRACE)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+    """Ask a child that still runs to end, with all that it started.  The second SIGTERM ends what
+    the first one asked to stop; both let it and mpirun remove their temporary files."""
+    for _ in range(2):
+        if child.poll() is None:
+            child.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(GRACE)
 
 
 class Job:
@@ -124,27 +127,28 @@ class Job:
 
     @contextlib.contextmanager
     def _child(self):
-        """The child and where it is read; it is gone when this ends."""
-        ours, its = os.pipe()
+        """The child and where it is read; it is gone when this ends, at whatever line."""
+        ours, its = map(io.FileIO, os.pipe(), ("rb", "wb"))  # they end with their objects
+        child, fd = None, its.fileno() if self.ranks == 1 else 2
+        words = [*self._launch(), self.command, *self.words, f"--progress-fd={fd}", "--quiet",
+                 "--json", *(["--verbose"] if self.verbose > 1 else [])]
         try:
-            fd = its if self.ranks == 1 else 2
-            child = subprocess.Popen(
-                [*self._launch(), self.command, *self.words, f"--progress-fd={fd}", "--quiet",
-                 "--json", *(["--verbose"] if self.verbose > 1 else [])],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                pass_fds=(its,) if self.ranks == 1 else (), start_new_session=True)
-        except BaseException:
-            os.close(ours)
-            raise
+            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, start_new_session=True,
+                                     pass_fds=(fd,) if self.ranks == 1 else ())
+            its.close()
+            yield child, ours.fileno()
         finally:
-            os.close(its)
-        try:
-            yield child, ours
-        finally:
-            end(child)
-            for opened in child.stdout, child.stderr:
-                opened.close()
-            os.close(ours)
+            try:
+                if child is not None:
+                    end(child)
+            finally:
+                if child is not None:
+                    kill(child)
+                    child.stdout.close()
+                    child.stderr.close()
+                ours.close()
+                its.close()
 
     def _event(self, event):
         kind = event.get("event")
