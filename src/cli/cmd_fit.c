@@ -27,6 +27,7 @@
 #include "io/supports.h"
 #include "job/summary.h"
 #include "model/directions.h"
+#include "refit/frames.h"
 #include "model/identity.h"
 #include "model/route.h"
 #include "model/split.h"
@@ -138,6 +139,11 @@ static const struct option_row speed_rows[] = {
     DEVICE_OPTION(AT(device)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     FILTER_OPTION(AT(filter)),
+    {"share", OPTION_CHOICE, AT(share), "auto", 0, 0, SHARE_CHOICES, NULL,
+     "hold the Gram matrix of --update joint, 8 bytes for each pair of atoms, once a node, in "
+     "memory that its ranks share: auto where it can be had, no: every rank has its own, as with "
+     "GPUs; never a bit of the result",
+     .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on from what an earlier run with the same rows and options left at --output: the bytes "
      "are those of one run; without one, begin anew",
@@ -270,7 +276,8 @@ static void task_fill(struct fit_job *j)
                               .threads = threads_default(j->run, o->threads),
                               .device = o->device,
                               .variant = o->cpu_variant,
-                              .filter = o->filter};
+                              .filter = o->filter,
+                              .share = o->share};
 }
 
 /* Atoms a row in supports.h5, no more than there are, and rounds of routing. */

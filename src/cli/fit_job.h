@@ -23,7 +23,7 @@ struct fit_options {
   struct general_options general;
   struct output_options output;
   const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter,
-      *top_s_text, *labels, *find; /* top_s 0: auto, until it is chosen */
+      *top_s_text, *labels, *find, *share; /* top_s 0: auto, until it is chosen */
   idx atoms, top_s, encode_s, rounds, directions, passes, threads, cosine_limit, seeds;
   idx encode_wanted; /* four times top_s, where encode_s was not given; else 0 */
   int uncentered, resume, detectors, dry_run;

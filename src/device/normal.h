@@ -46,8 +46,8 @@ int device_normal_descend(struct device *dev, const struct descend_job *job);
  * have of them becomes 0. */
 struct forget_job {
   idx k, columns;
-  const struct buffer *forget; /* [k] unsigned char */
-  struct buffer *gram, *target;
+  const struct buffer *forget;  /* [k] unsigned char */
+  struct buffer *gram, *target; /* gram NULL: the caller's; not of a GPU */
 };
 int device_normal_forget(struct device *dev, const struct forget_job *job);
 

@@ -59,6 +59,7 @@ struct fit_task {
   gidx beside;    /* bytes that the sink takes on a rank, for the memory check */
   idx threads;
   const char *device, *variant, *filter;
+  const char *share; /* the Gram matrix of UPDATE_JOINT: auto, yes, no (fit/gram.h); NULL: auto */
   const struct fit_point *start; /* go on from here; NULL: begin anew */
 };
 

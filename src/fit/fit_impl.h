@@ -37,6 +37,7 @@ struct fit {
   struct refit_state state;
   struct coder coder;
   struct coder_shape shape; /* of the coder */
+  int shares_gram;          /* as refit_task has it */
   gidx gpu;                 /* bytes of its GPU that this rank takes at least; 0: it takes none */
   struct worker warmer;     /* makes the GPU's context while rows are read */
   struct coded coded;       /* the rows in memory */

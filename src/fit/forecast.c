@@ -32,6 +32,7 @@ static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
       .part_rows = f->part_rows,
       .rank_rows = refit_rows_share(f->part_rows, f->c->size, 0, &first),
       .gpu = f->gpu,
+      .shared = f->shares_gram ? gram_bytes(f->task->k) : 0,
   };
   work_find(f, forecast);
 }
@@ -39,11 +40,12 @@ static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
 static int find(struct fit *f, struct fit_forecast *forecast)
 {
   TRY(fit_ranks_plan(f));
-  int status = fit_task_plan(f);
+  int status = comm_agree(f->c, fit_task_plan(f));
+  if (!status) status = fit_gram_plan(f);
+  TRY(status);
   shapes_find(f, forecast);
-  if (!status)
-    status =
-        refit_memory(&f->refit_task, f->c, fit_batch_bytes(f), f->task->directions, &forecast->m);
+  status =
+      refit_memory(&f->refit_task, f->c, fit_batch_bytes(f), f->task->directions, &forecast->m);
   return comm_agree(f->c, status);
 }
 

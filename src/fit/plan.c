@@ -96,8 +96,6 @@ static int part_check(struct fit *f, gidx rows, gidx present)
 static int parts_find(struct fit *f, gidx *rows)
 {
   gidx present = memory_share(f->c->local_size), most = f->part_rows;
-  f->refit_task.colors = 0;
-  f->how = UPDATE_JOINT;
   for (*rows = (gidx)1 << 40; *rows >= LEAST_PART; *rows /= 4) {
     if (*rows >= most) continue;
     int status = part_check(f, *rows, present);
@@ -117,6 +115,9 @@ static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
   snprintf(why, capacity, "%s", status_message());
   status_clear();
   comm_recover(f->c);
+  f->refit_task.colors = 0;
+  f->how = UPDATE_JOINT;
+  TRY(fit_gram_plan(f));
   int status = arena_alloc(&f->arena, &all, f->c->size, sizeof *all);
   if (!status) status = parts_find(f, rows);
   TRY(comm_agree(f->c, status));
@@ -167,6 +168,7 @@ int fit_task_plan(struct fit *f)
                                       .variant = t->variant,
                                       .colors = f->how != UPDATE_JOINT};
   f->refit_task.filter = t->filter;
+  f->refit_task.shares_gram = f->shares_gram;
   return beside_find(f);
 }
 
@@ -175,10 +177,24 @@ batch_bytes_of *fit_batch_bytes(const struct fit *f)
   return f->how == UPDATE_JOINT ? update_bytes : refit_batch_bytes;
 }
 
+/* Without a GPU in the plan, or with one that is not there, all is on the CPU. */
+int fit_gram_plan(struct fit *f)
+{
+  const struct fit_task *t = f->task;
+  f->shares_gram = 0;
+  if (f->how == UPDATE_JOINT && f->c->size > 1) {
+    int on_cpu = f->gpu == 0 || device_lacks_gpu(t->device, f->c->local_rank);
+    TRY(gram_choose(f->c, t->k, t->share ? t->share : "auto", on_cpu, &f->shares_gram));
+  }
+  f->refit_task.shares_gram = f->shares_gram;
+  return OK;
+}
+
 /* Does the job fit into memory?  Collective; ERR_MEMORY says what is short. */
 static int memory_plan(struct fit *f)
 {
   TRY(comm_agree(f->c, fit_task_plan(f)));
+  TRY(fit_gram_plan(f));
   TRY(refit_total_check(&f->refit_task, f->c, fit_batch_bytes(f), f->task->directions, 1));
   return comm_agree(f->c, gpu_check(f));
 }

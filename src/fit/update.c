@@ -29,6 +29,21 @@ static int block_alloc(struct update *u)
   return buffer_alloc(u->device, &u->rows, ROW_BLOCK * p * (gidx)sizeof(float));
 }
 
+static int is_shared(const struct update *u)
+{
+  return u->f->task && u->f->task->shares_gram;
+}
+
+/* Of a matrix that ranks of a node share each counts an even part. */
+static int gram_wrap(struct update *u)
+{
+  gidx values = (gidx)u->f->k * u->f->k;
+  real *part;
+  if (u->arena.is_dry)
+    return arena_alloc(&u->arena, &part, ceil_div(values, u->f->c->local_size), sizeof *part);
+  return buffer_wrap(u->device, &u->gram, u->node.at, gram_bytes(u->f->k));
+}
+
 /* Sums have a host side where they are gathered. */
 static int buffers_alloc(struct update *u, gidx columns)
 {
@@ -37,7 +52,7 @@ static int buffers_alloc(struct update *u, gidx columns)
   gidx k = f->k, values = k * columns * (gidx)sizeof(real);
   int many = f->c->size > 1;
   int (*alloc)(struct device *, struct buffer *, gidx) = many ? buffer_alloc : buffer_alloc_device;
-  TRY(alloc(dev, &u->gram, k * k * (gidx)sizeof(real)));
+  TRY(is_shared(u) ? gram_wrap(u) : alloc(dev, &u->gram, gram_bytes(f->k)));
   TRY(alloc(dev, &u->target, values));
   TRY(buffer_alloc(dev, &u->atoms, values));
   TRY(buffer_alloc(dev, &u->diagonal, k * (gidx)sizeof(real)));
@@ -113,6 +128,7 @@ int update_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
 int update_open(struct update *u, struct refit_state *f, struct device *device)
 {
   *u = (struct update){.f = f, .device = device};
+  if (is_shared(u)) TRY(gram_open(&u->node, f->c, f->k));
   return update_alloc(u);
 }
 
@@ -127,6 +143,7 @@ void update_free(struct update *u)
   struct buffer *const all[] = {&u->gram, &u->target, &u->atoms, &u->diagonal, &u->forget,
                                 &u->work, &u->slots,  &u->codes, &u->rows};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(u->device, all[i]);
+  gram_close(&u->node);
   free(u->lent_gram);
   free(u->lent_target);
   arena_free(&u->arena);
@@ -232,6 +249,7 @@ static int sums_decay(struct update *u, real beta)
 int update_add(struct update *u, const struct update_rows *rows, real beta)
 {
   const struct refit_state *f = u->f;
+  TRY(gram_sync(&u->node));
   TRY(comm_agree(f->c, sums_decay(u, beta)));
   if (f->c->size == 1) return rows_add(u, rows, 0, f->n, f->s);
   for (int owner = 0; owner < f->c->size; owner++) {
@@ -255,12 +273,13 @@ int update_add_ragged(struct update *u, const struct update_ragged *rows)
 }
 
 /* Every rank's rows of the Gram matrix go to all. */
-static int gram_gather(struct update *u)
+static int rows_gather(struct update *u)
 {
   struct comm *c = u->f->c;
   gidx k = u->f->k, row = k * (gidx)sizeof(real), first, count;
   real *gram = u->gram.host;
   if (c->size == 1) return OK;
+  if (is_shared(u)) return gram_gather(&u->node);
   for (int r = 0; r < c->size; r++) {
     comm_share(k, c->size, r, &first, &count);
     u->counts[r] = (idx)count;
@@ -341,7 +360,7 @@ int update_apply(struct update *u, idx passes, struct atom_step *steps)
 {
   struct refit_state *f = u->f;
   memcpy(u->before, f->frames, (size_t)f->k * (size_t)f->p * sizeof *u->before);
-  TRY(gram_gather(u));
+  TRY(rows_gather(u));
   TRY(comm_agree(f->c, atoms_descend(u, passes)));
   TRY(columns_gather(u, u->atoms.host, f->frames));
   frames_scale(u, steps);
@@ -356,6 +375,11 @@ int update_forget(struct update *u, const unsigned char *forget)
                            .gram = &u->gram,
                            .target = &u->target};
   memcpy(u->forget.host, forget, (size_t)job.k);
+  if (is_shared(u)) {
+    TRY(gram_sync(&u->node)); /* others may still read what was lent */
+    gram_clear(&u->node, forget);
+    job.gram = NULL;
+  }
   TRY(device_put(u->device, &u->forget, 0, job.k));
   return device_normal_forget(u->device, &job);
 }
@@ -378,27 +402,23 @@ static int sums_view(struct update *u, struct buffer *gram, struct buffer *targe
   return host_side(&u->target, &u->lent_target, k * (u->end - u->begin), target);
 }
 
-/* Bytes of own columns, and of the Gram matrix. */
+/* Bytes of own columns. */
 static gidx target_bytes(const struct update *u)
 {
   return (gidx)u->f->k * (u->end - u->begin) * (gidx)sizeof(real);
 }
 
-static gidx gram_bytes(const struct update *u)
-{
-  return (gidx)u->f->k * u->f->k * (gidx)sizeof(real);
-}
-
 static int sums_fetch(struct update *u, struct buffer *gram, struct buffer *target)
 {
   TRY(sums_view(u, gram, target));
-  TRY(device_get(u->device, gram, 0, gram_bytes(u)));
+  TRY(device_get(u->device, gram, 0, gram_bytes(u->f->k)));
   return device_get(u->device, target, 0, target_bytes(u));
 }
 
 int update_get(struct update *u, const real **gram, const real **target)
 {
   struct buffer whole, own;
+  TRY(gram_sync(&u->node)); /* of atoms that were forgotten too */
   TRY(comm_agree(u->f->c, sums_fetch(u, &whole, &own)));
   *gram = whole.host;
   *target = u->before;
@@ -408,9 +428,11 @@ int update_get(struct update *u, const real **gram, const real **target)
 int update_put(struct update *u, const real *gram, const real *target)
 {
   struct buffer whole, own;
+  gidx k = u->f->k, first = is_shared(u) ? u->node.write_first : 0;
+  gidx rows = is_shared(u) ? u->node.write_count : k;
   TRY(sums_view(u, &whole, &own));
-  memcpy(whole.host, gram, (size_t)gram_bytes(u));
+  memcpy((real *)whole.host + first * k, gram + first * k, (size_t)(rows * k) * sizeof *gram);
   columns_take(u, target, own.host);
-  TRY(device_put(u->device, &whole, 0, gram_bytes(u)));
+  TRY(device_put(u->device, &whole, 0, gram_bytes(u->f->k)));
   return device_put(u->device, &own, 0, target_bytes(u));
 }

@@ -4,14 +4,16 @@
  *
  * Floor: fit.
  *
- * Every rank holds the Gram matrix, [k][k]: of its rows it adds up an own part, which then goes to
- * all.  Of the target and of the atoms it has some columns, which are independent of the others.
- * Rows stream past all ranks in their order, so that every sum is one chain.  Sums and atoms are on
- * the device; on one rank nothing comes from there but atoms, and what update_get() lends. */
+ * Every rank holds the Gram matrix, [k][k], or every node does (fit/gram.h), as the state's task
+ * says: of its rows a rank adds up an own part, which then goes to all.  Of the target and of the
+ * atoms it has some columns, which are independent of the others.  Rows stream past all ranks in
+ * their order, so that every sum is one chain.  Sums and atoms are on the device; on one rank
+ * nothing comes from there but atoms, and what update_get() lends. */
 #ifndef FIT_UPDATE_H
 #define FIT_UPDATE_H
 
 #include "device/normal.h"
+#include "fit/gram.h"
 #include "refit/refit.h"
 
 /* A rank's own rows, in their order.  Host sides are read only where there are several ranks. */
@@ -27,6 +29,7 @@ struct update {
   idx first, count;            /* own rows of the Gram matrix */
   idx begin, end;              /* own columns */
   struct buffer gram;          /* [k][k] real */
+  struct gram node;            /* where it is once a node, which ends with the state's ranks */
   struct buffer target, atoms; /* [k][end - begin] real */
   struct buffer diagonal;      /* [k] real: of gram, as atoms last moved */
   struct buffer forget;        /* [k] unsigned char */
@@ -48,7 +51,8 @@ struct update {
 };
 
 /* For a state with d = 1, to compute on a device, which may be a GPU; sums are 0.  ERR_MEMORY.
- * update_free() is safe on a zeroed struct, and comes before the device is closed. */
+ * update_free() is safe on a zeroed struct, and comes before the device is closed.  Both are
+ * collective where ranks share the Gram matrix. */
 int update_open(struct update *u, struct refit_state *f, struct device *device);
 void update_free(struct update *u);
 
@@ -73,7 +77,7 @@ int update_add_ragged(struct update *u, const struct update_ragged *rows);
  * same status on every rank. */
 int update_apply(struct update *u, idx passes, struct atom_step *steps);
 
-/* Nothing is known any more of the atoms with forget[k]: their sums are 0.  Not collective. */
+/* Nothing is known any more of the atoms with forget[k]: their sums are 0.  Every rank calls it. */
 int update_forget(struct update *u, const unsigned char *forget);
 
 /* The sums as a whole, (*gram)[k][k] and (*target)[k][p]: get lends them on every rank after

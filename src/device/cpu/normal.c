@@ -152,12 +152,13 @@ int cpu_normal_descend(struct device *dev, const struct descend_job *job)
 int cpu_normal_forget(struct device *dev, const struct forget_job *job)
 {
   const unsigned char *forget = job->forget->device;
-  real *gram = job->gram->device, *target = job->target->device;
+  real *gram = job->gram ? job->gram->device : NULL, *target = job->target->device;
   gidx k = job->k, columns = job->columns;
   (void)dev;
   for (gidx a = 0; a < k; a++) {
     if (!forget[a]) continue;
     memset(target + a * columns, 0, (size_t)columns * sizeof *target);
+    if (!gram) continue;
     memset(gram + a * k, 0, (size_t)k * sizeof *gram);
     for (gidx b = 0; b < k; b++) gram[b * k + a] = 0;
   }

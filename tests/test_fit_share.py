@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: ranks of a node hold the Gram matrix of a joint fit once, with the bytes of ranks that
+each hold their own and of one rank, by parts too, where sums are forgotten, saved and gone on with,
+and on several nodes; --dry-run counts it once, and where it cannot be had each rank has its own, or
+with --share yes the job ends with 71."""
+import os
+import re
+import shutil
+import tempfile
+
+import h5py
+import numpy as np
+
+from jobs import TESTS, job_end, job_start
+from tap import SOURCE, claim, done_testing, ok, sagitta
+
+LIBRARY = os.path.join(TESTS, "fault_window.so")
+FILES = ("dictionary.h5", "supports.h5")
+# Atoms that are alike are replaced in most sweeps; then what the sums have of them is forgotten.
+PARTS = ["--minibatch", 1024, "--twin-cosine", 0.5]
+
+
+def rows_make(folder):
+    with h5py.File(os.path.join(SOURCE, "input/minilm-l3-kjv-8k.h5")) as f:
+        np.save(f"{folder}/rows.npy", f["rows"][:5000])
+    return ["fit", "--rows", f"{folder}/rows.npy", "--atoms", 90, "--top-s", 4, "--rounds", 2,
+            "--sweeps", 2, "--tolerance", 0, "--update", "joint", "--threads", 1, "--device", "cpu"]
+
+
+def fit(words, out, ranks, *more, code=0, **world):
+    got, text = job_end(job_start(*words, "--output", out, *more, ranks=ranks, **world), 100)
+    ok(got == code, f"{os.path.basename(out)}: exit {got} {text[-300:]}")
+    return text
+
+
+def same(a, b, names=FILES):
+    for name in names:
+        done = sagitta("diff", f"{a}/{name}", f"{b}/{name}")
+        ok(done.returncode == 0, f"{os.path.basename(b)}: {name}: {done.stdout[:200]}")
+
+
+@claim("once a node, or in each rank: the bytes of one rank")
+def check_bytes(folder, words):
+    fit(words, f"{folder}/one", 1)
+    for ranks, share in ((3, "yes"), (3, "no"), (4, "auto")):
+        out = f"{folder}/{share}"
+        fit(words, out, ranks, "--share", share)
+        same(f"{folder}/one", out)
+
+
+@claim("by parts: sums that are forgotten, and that another number of ranks goes on with")
+def check_parts(folder, words):
+    text = fit([*words, *PARTS], f"{folder}/parts", 1)
+    revived = re.findall(r"revived (\d+)", text)
+    ok(sum(map(int, revived)) > 5, f"atoms are replaced: {revived}")
+    begun = f"{folder}/begun"
+    once = [*words, *PARTS]
+    once[once.index("--sweeps") + 1] = 1
+    fit(once, begun, 3, "--share", "yes")
+    for ranks, share in ((2, "yes"), (3, "no")):
+        out = f"{folder}/parts-{share}"
+        shutil.copytree(begun, out)
+        fit([*words, *PARTS], out, ranks, "--share", share, "--resume")
+        same(f"{folder}/parts", out, (*FILES, "state.h5"))
+
+
+@claim("on three nodes each has it once, with what ranks of the others added up")
+def check_nodes(folder, words):
+    nodes = {"LD_PRELOAD": LIBRARY, "NODE_RANKS": "2"}
+    fit([*words, *PARTS], f"{folder}/nodes", 5, "--share", "yes", **nodes)
+    same(f"{folder}/parts", f"{folder}/nodes", (*FILES, "state.h5"))
+
+
+@claim("--dry-run counts it once a node")
+def check_plan(words):
+    words = [*words, "--minibatch", 1024, "--dry-run"]
+    words[words.index("--atoms") + 1] = 3000
+    figures = {}
+    for share in ("yes", "no"):
+        done = sagitta(*words, "--share", share, ranks=4)
+        figures[share] = float(re.search(r"an update ([\d.]+)", done.stdout)[1])
+        told = re.search(r"^shared +72.0 MB once a node", done.stdout, re.M)
+        ok(done.returncode == 0 and (share == "yes") == (told is not None), done.stdout)
+    ok(abs(figures["no"] - figures["yes"] - 54) < 0.2, f"three quarters of 72 MB less: {figures}")
+
+
+@claim("where it cannot be had each rank has its own, or the job is refused")
+def check_faults(folder, words):
+    for fault, share, code, said in (("room", "auto", 0, ""), ("room", "yes", 71, "are free"),
+                                     ("window", "yes", 71, "--share no")):
+        world = {"LD_PRELOAD": LIBRARY, "FAULT_WINDOW": fault}
+        out = f"{folder}/{fault}-{share}"
+        text = fit(words, out, 2, "--share", share, code=code, **world)
+        ok(said in text, f"{fault} {share}: {text[-300:]}")
+        if code == 0:
+            same(f"{folder}/one", out)
+        else:
+            ok(not os.path.exists(f"{out}/dictionary.h5"), f"{fault}: nothing is left")
+
+
+with tempfile.TemporaryDirectory() as place:
+    job = rows_make(place)
+    check_bytes(place, job)
+    check_parts(place, job)
+    check_nodes(place, job)
+    check_plan(job)
+    check_faults(place, job)
+done_testing()
