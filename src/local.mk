@@ -301,8 +301,8 @@ libsagitta_a_SOURCES += \
   %D%/refit/all_systems.h %D%/refit/all_systems.c \
   %D%/refit/step.h %D%/refit/step.c \
   %D%/refit/refit.h %D%/refit/refit.c \
-  %D%/refit/lots.h %D%/refit/lots.c %D%/refit/replay.h %D%/refit/replay.c \
-  %D%/refit/coder.h %D%/refit/coder.c \
+  %D%/refit/row_batches.h %D%/refit/row_batches.c %D%/refit/replay.h %D%/refit/replay.c \
+  %D%/refit/sparse_coder.h %D%/refit/sparse_coder.c \
   %D%/refit/resident.h %D%/refit/resident.c \
   %D%/refit/sweep_end.h %D%/refit/sweep_end.c \
   %D%/refit/sums.h %D%/refit/sums.c %D%/refit/state_copy.h %D%/refit/state_copy.c %D%/refit/state_write.h %D%/refit/state_write.c

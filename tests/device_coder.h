@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "device_how.h"
 #include "model/codes.h"
-#include "refit/coder.h"
+#include "refit/sparse_coder.h"
 
 static struct comm *sharing; /* all ranks, which share the work; NULL: one rank does it */
 
@@ -38,7 +38,7 @@ struct coded_case {
 };
 
 struct coder_case {
-  struct coder_shape shape;
+  struct sparse_coder_shape shape;
   struct arena arena;
   float *tables[TABLES]; /* [k][d][p] dictionaries */
   struct coded_case sets[2];
@@ -51,7 +51,7 @@ struct coder_case {
 
 static int set_alloc(struct coder_case *t, struct coded_case *s)
 {
-  const struct coder_shape *c = &t->shape;
+  const struct sparse_coder_shape *c = &t->shape;
   gidx entries = (gidx)s->n * c->s;
   TRY(arena_alloc(&t->arena, &s->x, (gidx)s->n * c->p, sizeof *s->x));
   TRY(arena_alloc(&t->arena, &s->in, (gidx)s->n * c->p, sizeof *s->in));
@@ -75,7 +75,7 @@ static float row_unit(gidx row)
 
 static int case_alloc(struct coder_case *t)
 {
-  const struct coder_shape *c = &t->shape;
+  const struct sparse_coder_shape *c = &t->shape;
   gidx frames = (gidx)c->k * c->d * c->p;
   for (int i = 0; i < TABLES; i++) {
     TRY(arena_alloc(&t->arena, &t->tables[i], frames, sizeof *t->tables[i]));
@@ -101,7 +101,7 @@ static int case_alloc(struct coder_case *t)
 static void row_answer(struct coder_case *t, struct coded_case *s, int which, real rho, idx row,
                        idx now)
 {
-  const struct coder_shape *c = &t->shape;
+  const struct sparse_coder_shape *c = &t->shape;
   const struct coded_answer *want = &s->want[which];
   const float *x = s->x + (gidx)row * c->p;
   idx m = now * c->d;
@@ -120,7 +120,7 @@ static void row_answer(struct coder_case *t, struct coded_case *s, int which, re
 
 static void set_answer(struct coder_case *t, struct coded_case *s, int which, real rho)
 {
-  const struct coder_shape *c = &t->shape;
+  const struct sparse_coder_shape *c = &t->shape;
   const struct coded_answer *want = &s->want[which];
   struct bad_score bad = {-1, -1};
   memcpy(s->in, s->x, (size_t)s->n * (size_t)c->p * sizeof *s->x);
@@ -152,7 +152,7 @@ static void set_answer(struct coder_case *t, struct coded_case *s, int which, re
 /* The nearest other atom of each atom of a dictionary, d = 1. */
 static void near_answer(struct coder_case *t, int which)
 {
-  const struct coder_shape *c = &t->shape;
+  const struct sparse_coder_shape *c = &t->shape;
   struct bad_score bad = {-1, -1};
   for (idx own = 0; own < c->k && c->k > 1; own++) {
     struct route_reference r = {.n = 1,
@@ -192,7 +192,7 @@ static int set_equal(const struct coder_case *t, const struct coded_case *s, int
 }
 
 /* The nearest other atom of each atom from `first` on, d = 1. */
-static int nearest_check(const struct coder_case *t, struct coder *w, int which, idx first,
+static int nearest_check(const struct coder_case *t, struct sparse_coder *w, int which, idx first,
                          int *wrong)
 {
   struct arena arena = {0};
@@ -200,7 +200,7 @@ static int nearest_check(const struct coder_case *t, struct coder *w, int which,
   float *score;
   TRY(arena_alloc(&arena, &near, count, sizeof *near));
   TRY(arena_alloc(&arena, &score, count, sizeof *score));
-  TRY(coder_nearest(w, first, count, near, score));
+  TRY(sparse_coder_nearest(w, first, count, near, score));
   for (idx i = 0; i < count; i++) {
     struct entry want = t->near[which][first + i];
     float wanted = t->shape.k > 1 ? entry_score(want, 1, 0) : 0;
@@ -213,21 +213,21 @@ static int nearest_check(const struct coder_case *t, struct coder *w, int which,
 }
 
 /* Is what was allocated for both sets what a dry device counts, beside the dictionary? */
-static int plan_check(const struct coder_case *t, const struct coder *w, int *wrong)
+static int plan_check(const struct coder_case *t, const struct sparse_coder *w, int *wrong)
 {
-  const struct coder_shape *c = &t->shape;
+  const struct sparse_coder_shape *c = &t->shape;
   gidx table = (gidx)c->k * c->d * c->p * (gidx)sizeof(float);
   struct device dry;
-  TRY(coder_device_dry(c, t->sets[0].n, t->sets[1].n, &dry));
+  TRY(sparse_coder_device_dry(c, t->sets[0].n, t->sets[1].n, &dry));
   *wrong += dry.planned_device != w->device.planned_device + table;
   return OK;
 }
 
 /* Both dictionaries in turn, the first once more. */
-static int case_run(struct coder_case *t, struct coder *w, int *wrong)
+static int case_run(struct coder_case *t, struct sparse_coder *w, int *wrong)
 {
-  TRY(coder_open(w, &t->shape));
-  if (sharing) TRY(coder_share(w, sharing));
+  TRY(sparse_coder_open(w, &t->shape));
+  if (sharing) TRY(sparse_coder_join(w, sharing));
   for (int i = 0; i < 2; i++) {
     struct coded_case *s = &t->sets[i];
     TRY(coded_open(w, &s->coded, s->n, 100, s->x, s->atoms, s->score));
@@ -235,11 +235,11 @@ static int case_run(struct coder_case *t, struct coder *w, int *wrong)
   TRY(plan_check(t, w, wrong));
   for (int turn = 0; turn < 3; turn++) {
     int which = turn % TABLES;
-    TRY(coder_put(w, t->tables[which]));
+    TRY(sparse_coder_put(w, t->tables[which]));
     for (int i = 0; i < 2; i++) {
       struct coded_case *s = &t->sets[i];
-      TRY(coder_run(w, &s->coded, 0, s->n / 3, set_rho[i]));
-      TRY(coder_run(w, &s->coded, s->n / 3, s->n - s->n / 3, set_rho[i]));
+      TRY(sparse_coder_run(w, &s->coded, 0, s->n / 3, set_rho[i]));
+      TRY(sparse_coder_run(w, &s->coded, s->n / 3, s->n - s->n / 3, set_rho[i]));
       TRY(coded_get(w, &s->coded, CODED_ALL));
       *wrong += !set_equal(t, s, which);
     }
@@ -250,8 +250,8 @@ static int case_run(struct coder_case *t, struct coder *w, int *wrong)
 
 static void how_check(struct coder_case *t, const struct how *how)
 {
-  struct coder_shape *c = &t->shape;
-  struct coder w = {0};
+  struct sparse_coder_shape *c = &t->shape;
+  struct sparse_coder w = {0};
   int wrong = 0;
   c->kind = how->kind;
   c->variant = how->variant;
@@ -264,12 +264,12 @@ static void how_check(struct coder_case *t, const struct how *how)
      how->kind, how->variant, how->filter, c->k, c->d, c->p, c->s, c->rounds,
      c->nonnegative ? "nonnegative" : "signed", wrong, status_message());
   for (int i = 0; i < 2; i++) coded_close(&w, &t->sets[i].coded);
-  coder_unshare(&w);
-  coder_close(&w);
+  sparse_coder_leave(&w);
+  sparse_coder_close(&w);
   status_clear();
 }
 
-static void check_coder(const struct how *hows, int count, struct coder_shape shape, idx n,
+static void check_coder(const struct how *hows, int count, struct sparse_coder_shape shape, idx n,
                         idx more)
 {
   struct coder_case t = {.shape = shape, .sets = {{.n = n}, {.n = more}}};
@@ -285,7 +285,7 @@ __attribute__((unused)) static void check_coders(const struct how *hows, int cou
 {
   idx many = is_small() ? 40 : 1500, atoms = is_small() ? 600 : 2100;
   for (int nonnegative = 0; nonnegative < 2; nonnegative++) {
-    const struct coder_shape shapes[] = {
+    const struct sparse_coder_shape shapes[] = {
         {.k = 300, .d = 1, .p = 20, .s = 8, .rounds = 3, .nonnegative = nonnegative},
         {.k = 70, .d = 1, .p = 17, .s = 40, .rounds = 5, .nonnegative = nonnegative},
         {.k = atoms, .d = 1, .p = 130, .s = 4, .rounds = 4, .nonnegative = nonnegative},
@@ -295,8 +295,8 @@ __attribute__((unused)) static void check_coders(const struct how *hows, int cou
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
       check_coder(hows, count, shapes[i], i ? 61 : many, i == 3 ? 0 : 33);
   }
-  check_coder(hows, count, (struct coder_shape){.k = 90, .d = 2, .p = 24, .s = 6, .rounds = 2}, 61,
-              40);
+  check_coder(hows, count,
+              (struct sparse_coder_shape){.k = 90, .d = 2, .p = 24, .s = 6, .rounds = 2}, 61, 40);
 }
 
 #endif

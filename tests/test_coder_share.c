@@ -9,7 +9,7 @@
 
 static void check_shapes(const struct how *how)
 {
-  const struct coder_shape shapes[] = {
+  const struct sparse_coder_shape shapes[] = {
       {.k = 300, .d = 1, .p = 20, .s = 8, .rounds = 3, .nonnegative = 1},
       {.k = 90, .d = 2, .p = 24, .s = 6, .rounds = 2},
       {.k = 5, .d = 1, .p = 3, .s = 1, .rounds = 1},
@@ -23,7 +23,7 @@ static void check_failure(const struct how *how)
 {
   struct coder_case t = {.shape = {.k = 50, .d = 1, .p = 8, .s = 3, .rounds = 1},
                          .sets = {{.n = 40}, {.n = 1}}};
-  struct coder w = {0};
+  struct sparse_coder w = {0};
   struct coded_case *s = &t.sets[0];
   t.shape.kind = how->kind;
   t.shape.variant = how->variant;
@@ -33,18 +33,18 @@ static void check_failure(const struct how *how)
   int status = case_alloc(&t);
   for (idx i = 0; i < 40 * t.shape.p && !status; i++) s->x[i] = i / t.shape.p == 39 ? 1e30f : 1;
   for (gidx i = 0; i < t.shape.p && !status; i++) t.tables[0][i] = 1e30f;
-  if (!status) status = coder_open(&w, &t.shape);
-  if (!status) status = coder_share(&w, sharing);
+  if (!status) status = sparse_coder_open(&w, &t.shape);
+  if (!status) status = sparse_coder_join(&w, sharing);
   if (!status) status = coded_open(&w, &s->coded, s->n, 100, s->x, s->atoms, s->score);
-  if (!status) status = coder_put(&w, t.tables[0]);
-  if (!status) status = coder_run(&w, &s->coded, 0, s->n, 0);
+  if (!status) status = sparse_coder_put(&w, t.tables[0]);
+  if (!status) status = sparse_coder_run(&w, &s->coded, 0, s->n, 0);
   ok(status == ERR_INPUT && strstr(status_message(), "row 139 and atom"), "%s: %d, %s", how->kind,
      status, status_message());
   comm_recover(sharing);
   status_clear();
   coded_close(&w, &s->coded);
-  coder_unshare(&w);
-  coder_close(&w);
+  sparse_coder_leave(&w);
+  sparse_coder_close(&w);
   arena_free(&t.arena);
 }
 

@@ -128,10 +128,12 @@ static gidx held_rows(const struct refit_job *j)
 }
 
 /* The coder's rows: those of such a state, or those to judge by. */
-static struct coder_shape coder_shape_of(const struct refit_job *j, const struct refit_state *f)
+static struct sparse_coder_shape sparse_coder_shape_of(const struct refit_job *j,
+                                                       const struct refit_state *f)
 {
   const struct refit_options *o = j->o;
-  struct coder_shape shape = refit_coder_shape(f, j->inputs.supports.rounds, o->device);
+  struct sparse_coder_shape shape =
+      refit_sparse_coder_shape(f, j->inputs.supports.rounds, o->device);
   gidx rows = o->reroute || j->rows->size == 1 ? shape.rows : 0;
   shape.rows = imax(rows, held_rows(j));
   shape.work *= o->sweeps;
@@ -174,7 +176,7 @@ static int beside_find(struct refit_job *j)
   j->task.beside = 0;
   if (!j->o->holdout) return OK;
   TRY(refit_state_shape(&f, &j->task, j->rows));
-  struct coder_shape shape = refit_coder_shape(&f, 1, "cpu");
+  struct sparse_coder_shape shape = refit_sparse_coder_shape(&f, 1, "cpu");
   return fit_validation_bytes(&shape, j->holdout.source.n, j->rows->size, &j->task.beside);
 }
 
@@ -190,7 +192,7 @@ static int has_gpu(const struct refit_job *j)
 {
   struct refit_state f;
   if (refit_state_shape(&f, &j->task, j->rows)) return 0;
-  struct coder_shape shape = coder_shape_of(j, &f);
+  struct sparse_coder_shape shape = sparse_coder_shape_of(j, &f);
   return resident_fits(&f, &shape, held_rows(j), j->o->directions);
 }
 
@@ -235,11 +237,11 @@ static int sparse_coder_prepare(struct refit_job *j)
   const struct refit_options *o = j->o;
   int wanted = o->reroute || o->holdout;
   if (!wanted && (j->rows->size > 1 || !strcmp(o->device, "cpu"))) return OK;
-  struct coder_shape shape = coder_shape_of(j, &j->state);
-  TRY(comm_agree(j->c, coder_open(&j->coder, &shape)));
-  TRY(comm_is_alone(j->rows) ? coder_share(&j->coder, j->c)
+  struct sparse_coder_shape shape = sparse_coder_shape_of(j, &j->state);
+  TRY(comm_agree(j->c, sparse_coder_open(&j->coder, &shape)));
+  TRY(comm_is_alone(j->rows) ? sparse_coder_join(&j->coder, j->c)
                              : comm_devices_report(j->c, &j->coder.device));
-  if (!wanted && !strcmp(j->coder.device.kind, "cpu")) coder_close(&j->coder);
+  if (!wanted && !strcmp(j->coder.device.kind, "cpu")) sparse_coder_close(&j->coder);
   if (!o->holdout) return OK;
   TRY(fit_validation_open(&j->validation, &j->holdout.source, j->task.mean, &j->coder, j->rows));
   return fit_validation_advise(&j->validation);
@@ -389,9 +391,9 @@ static int refit_command(struct run *run, const void *options, const char **argu
   fit_validation_close(&j->validation);
   resident_close(&j->resident);
   coded_close(&j->coder, &j->coded);
-  coder_unshare(&j->coder);
+  sparse_coder_leave(&j->coder);
   TRY(comm_unite(j->c, &j->alone));
-  coder_close(&j->coder);
+  sparse_coder_close(&j->coder);
   refit_state_free(&j->state);
   fit_inputs_close(&j->inputs);
   if (j->o->holdout) rows_input_close(&j->holdout);

@@ -40,7 +40,7 @@ struct refit_job {
   real held;                      /* what the atoms explain of them; NaN: there are none */
   struct refit_task task;
   struct refit_state state;
-  struct coder coder;               /* with --reroute or --holdout, and on a GPU */
+  struct sparse_coder coder;        /* with --reroute or --holdout, and on a GPU */
   struct fit_validation validation; /* with --holdout */
   struct coded coded;               /* the state's rows, where they stay on a GPU */
   struct resident resident;

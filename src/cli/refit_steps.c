@@ -23,7 +23,7 @@ int refit_held_out_evaluate(struct refit_job *j)
   int stopped;
   if (!j->o->holdout) return OK;
   TRY(refit_frames_table(f));
-  TRY(comm_agree(j->c, coder_put(&j->coder, f->table)));
+  TRY(comm_agree(j->c, sparse_coder_put(&j->coder, f->table)));
   return fit_validation_run(&j->validation, &stops, &j->held, &stopped);
 }
 

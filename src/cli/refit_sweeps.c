@@ -109,7 +109,7 @@ static int steps_take(struct refit_job *j, struct sweep_counts *counts, int *sto
   TRY(comm_agree(j->c, sweep_find(j)));
   snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)j->files.facts.sweeps + 1,
            (long long)j->o->sweeps);
-  const struct coder *routes = j->o->reroute ? &j->coder : NULL;
+  const struct sparse_coder *routes = j->o->reroute ? &j->coder : NULL;
   const struct sweep_task sweep = {.classes = &j->classes,
                                    .q = j->o->directions,
                                    .what = what,

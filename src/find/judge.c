@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "device/codes.h"
 #include "model/identity.h"
-#include "refit/coder.h"
+#include "refit/sparse_coder.h"
 #include "refit/state.h"
 #include "refit/sums.h"
 

@@ -31,7 +31,7 @@ void fit_close(struct fit *f)
   fit_validation_close(&f->validation);
   coded_close(&f->coder, &f->coded);
   worker_close(&f->warmer);
-  coder_close(&f->coder);
+  sparse_coder_close(&f->coder);
   refit_state_free(&f->state);
   split_free(&f->split);
   arena_free(&f->arena);
@@ -97,7 +97,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   result->phases[FIT_ROUTE] = f->coder.route;
   result->phases[FIT_CODES] = f->coder.codes;
   result->phases[FIT_COPY] = f->coder.copy;
-  coder_unshare(&f->coder);
+  sparse_coder_leave(&f->coder);
   TRY(comm_unite(c, &f->alone));
   fit_close(f);
   return OK;

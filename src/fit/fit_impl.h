@@ -16,7 +16,7 @@
 #include "fit/update.h"
 #include "model/split.h"
 #include "model/supports.h"
-#include "refit/coder.h"
+#include "refit/sparse_coder.h"
 #include "refit/refit.h"
 #include "refit/resident.h"
 
@@ -35,12 +35,12 @@ struct fit {
   struct support_source no_supports;
   struct refit_task refit_task;
   struct refit_state state;
-  struct coder coder;
-  struct coder_shape shape; /* of the coder */
-  int shares_gram;          /* as refit_task has it */
-  gidx gpu;                 /* bytes of its GPU that this rank takes at least; 0: it takes none */
-  struct worker warmer;     /* makes the GPU's context while rows are read */
-  struct coded coded;       /* the rows in memory */
+  struct sparse_coder coder;
+  struct sparse_coder_shape shape; /* of the coder */
+  int shares_gram;                 /* as refit_task has it */
+  gidx gpu;             /* bytes of its GPU that this rank takes at least; 0: it takes none */
+  struct worker warmer; /* makes the GPU's context while rows are read */
+  struct coded coded;   /* the rows in memory */
   struct fit_validation validation;
   struct classes classes;                  /* of update atoms */
   struct resident resident;                /* of update atoms, on a GPU */

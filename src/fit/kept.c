@@ -11,7 +11,7 @@
 #include "model/dictionary.h"
 #include "device/encoder.h"
 #include "device/route.h"
-#include "refit/coder.h"
+#include "refit/sparse_coder.h"
 #include "refit/color.h"
 #include "refit/sums.h"
 

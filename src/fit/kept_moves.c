@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/sums.h"
 #include "model/access.h"
-#include "refit/coder.h"
+#include "refit/sparse_coder.h"
 #include "refit/sweep_end.h"
 
 enum { PIECE = 4096 }; /* rows that are solved at a time */

@@ -16,11 +16,11 @@
 enum { LEAST_PART = 256 }; /* rows of a part that is chosen by memory: this times a power of 4 */
 
 /* The coder of this job. */
-static struct coder_shape coder_shape_of(const struct fit *f)
+static struct sparse_coder_shape sparse_coder_shape_of(const struct fit *f)
 {
   enum { SWEEPS_EXPECTED = 20 };
   const struct fit_task *t = f->task;
-  struct coder_shape shape = refit_coder_shape(&f->state, t->rounds, t->device);
+  struct sparse_coder_shape shape = refit_sparse_coder_shape(&f->state, t->rounds, t->device);
   gidx first, rows = refit_rows_share(f->part_rows, f->c->size, 0, &first);
   gidx held = refit_rows_share(f->held.n, f->c->size, 0, &first);
   shape.rows = imax(rows, held);
@@ -33,7 +33,7 @@ static int gpu_find(struct fit *f, gidx held)
 {
   struct device dry;
   gidx host;
-  TRY(coder_device_dry(&f->shape, f->state.n, held, &dry));
+  TRY(sparse_coder_device_dry(&f->shape, f->state.n, held, &dry));
   if (f->how == UPDATE_JOINT) TRY(update_plan(&f->state, &dry, 0, &host));
   f->gpu = device_is_gpu(&dry) ? dry.planned_device : 0;
   return OK;
@@ -45,7 +45,7 @@ static int beside_find(struct fit *f)
   int size = f->c->size;
   gidx first, held = refit_rows_share(f->held.n, size, f->c->rank, &first);
   TRY(refit_state_shape(&f->state, &f->refit_task, f->c));
-  f->shape = coder_shape_of(f);
+  f->shape = sparse_coder_shape_of(f);
   TRY(fit_validation_bytes(&f->shape, f->held.n, size, &f->refit_task.beside));
   f->refit_task.beside += f->task->beside;
   TRY(gpu_find(f, held));
@@ -60,7 +60,7 @@ static int gpu_memory(const struct fit *f, gidx *bytes)
   static const gidx ANY_GPU = (gidx)1 << 30;
   *bytes = INT64_MAX;
   if (f->gpu <= ANY_GPU) return OK;
-  TRY(coder_device_memory(&f->shape, f->c->local_size, bytes));
+  TRY(sparse_coder_device_memory(&f->shape, f->c->local_size, bytes));
   *bytes -= *bytes / 32;
   return OK;
 }
@@ -142,16 +142,16 @@ static int memory_fail(struct fit *f)
   return comm_agree(f->c, minibatch_advise(why, rows));
 }
 
-static int coder_warm_run(void *shape)
+static int sparse_coder_warm_run(void *shape)
 {
-  coder_warm(shape);
+  sparse_coder_warm(shape);
   return OK;
 }
 
 static int warmer_start(struct fit *f)
 {
   TRY(worker_open(&f->warmer));
-  return worker_start(&f->warmer, coder_warm_run, &f->shape);
+  return worker_start(&f->warmer, sparse_coder_warm_run, &f->shape);
 }
 
 int fit_task_plan(struct fit *f)

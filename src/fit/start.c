@@ -170,8 +170,8 @@ int fit_part_load(struct fit *f, gidx part)
   TRY(refit_tss(f->c, state->total, state->x, state->p, &f->tss));
   if (!f->coder.device.backend) {
     worker_close(&f->warmer);
-    TRY(comm_agree(f->c, coder_open(&f->coder, &f->shape)));
-    TRY(comm_is_alone(f->c) ? coder_share(&f->coder, f->all)
+    TRY(comm_agree(f->c, sparse_coder_open(&f->coder, &f->shape)));
+    TRY(comm_is_alone(f->c) ? sparse_coder_join(&f->coder, f->all)
                             : comm_devices_report(f->c, &f->coder.device));
     snprintf(f->result->device, sizeof f->result->device, "%s %s", f->coder.device.kind,
              f->coder.device.variant);

@@ -87,7 +87,7 @@ static int within_begin(struct fit *f, uint64_t classes, struct sweep_start *sta
 /* What follows when atoms have moved, roughly. */
 static double coding_seconds(const struct fit *f)
 {
-  return coder_seconds(&f->coder, (gidx)f->state.n + f->validation.n, 1);
+  return sparse_coder_seconds(&f->coder, (gidx)f->state.n + f->validation.n, 1);
 }
 
 /* Every atom takes a step by its own system. */
@@ -136,8 +136,8 @@ static int twins_find(struct fit *f)
     f->shares[r] = (idx)count;
   }
   comm_share(f->task->k, f->c->size, f->c->rank, &first, &count);
-  TRY(comm_agree(f->c, coder_nearest(&f->coder, (idx)first, (idx)count, f->near + first,
-                                     f->likeness + first)));
+  TRY(comm_agree(f->c, sparse_coder_nearest(&f->coder, (idx)first, (idx)count, f->near + first,
+                                            f->likeness + first)));
   TRY(comm_allgather(f->c, f->near + first, f->shares, sizeof *f->near, f->near));
   return comm_allgather(f->c, f->likeness + first, f->shares, sizeof *f->likeness, f->likeness);
 }

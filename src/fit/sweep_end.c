@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fitted rows are routed and coded in lots, between which the job may be stopped. */
+ * Fitted rows are routed and coded in batches, between which the job may be stopped. */
 #include "fit/sweep_end.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "fit/fit_impl.h"
-#include "refit/lots.h"
+#include "refit/row_batches.h"
 
 /* The codes become the state's. */
 static int codes_take(struct fit *f)
@@ -43,14 +43,14 @@ static int rows_encode(struct fit *f, struct fit_line *line)
 {
   struct refit_state *state = &f->state;
   struct metrics m = {.n = state->total, .p = state->p};
-  struct lots lots = {state->n, coder_lot(&f->coder, 1), .key = state->first,
-                      .stops = &f->sink->coding};
+  struct row_batches batches = {state->n, sparse_coder_rows_at_once(&f->coder, 1),
+                                .key = state->first, .stops = &f->sink->coding};
   int status = OK;
-  TRY(comm_agree(f->c, coder_put(&f->coder, f->table)));
-  while (lots_next(&lots, f->c, &status))
-    status = coder_run(&f->coder, &f->coded, lots.first, lots.count, f->task->rho);
+  TRY(comm_agree(f->c, sparse_coder_put(&f->coder, f->table)));
+  while (row_batches_next(&batches, f->c, &status))
+    status = sparse_coder_run(&f->coder, &f->coded, batches.first, batches.count, f->task->rho);
   TRY(status);
-  f->stopped = lots.is_stopped;
+  f->stopped = batches.is_stopped;
   if (f->stopped) return OK;
   TRY(comm_agree(f->c, codes_fetch(f)));
   struct phase *index = &f->result->phases[FIT_INDEX];

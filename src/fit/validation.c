@@ -5,18 +5,18 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "model/identity.h"
-#include "refit/lots.h"
+#include "refit/row_batches.h"
 #include "refit/state.h"
 #include "refit/sums.h"
 
-static int validation_arrays(struct fit_validation *j, const struct coder_shape *s)
+static int validation_arrays(struct fit_validation *j, const struct sparse_coder_shape *s)
 {
   TRY(arena_alloc(&j->arena, &j->x, (gidx)j->n * s->p, sizeof *j->x));
   TRY(arena_alloc(&j->arena, &j->atoms, (gidx)j->n * s->s, sizeof *j->atoms));
   return arena_alloc(&j->arena, &j->score, (gidx)j->n * s->s, sizeof *j->score);
 }
 
-int fit_validation_bytes(const struct coder_shape *shape, gidx n, int ranks, gidx *bytes)
+int fit_validation_bytes(const struct sparse_coder_shape *shape, gidx n, int ranks, gidx *bytes)
 {
   gidx first, share = refit_rows_share(n, ranks, 0, &first);
   struct fit_validation dry = {.arena.is_dry = 1, .n = (idx)imin(share, INT32_MAX)};
@@ -44,7 +44,7 @@ static int variance_check(const struct fit_validation *j)
 }
 
 int fit_validation_open(struct fit_validation *j, const struct row_source *rows, const real *mean,
-                        struct coder *coder, struct comm *c)
+                        struct sparse_coder *coder, struct comm *c)
 {
   *j = (struct fit_validation){.c = c, .rows = rows, .coder = coder};
   if (rows->n == 0) return OK;
@@ -81,12 +81,13 @@ int fit_validation_run(struct fit_validation *j, const struct stops *stops, real
   *explained = nan_canonical();
   *stopped = 0;
   if (!j->rows || j->rows->n == 0) return OK;
-  struct lots lots = {j->n, coder_lot(j->coder, 1), .key = j->first, .stops = stops};
+  struct row_batches batches = {j->n, sparse_coder_rows_at_once(j->coder, 1), .key = j->first,
+                                .stops = stops};
   int status = OK;
-  while (lots_next(&lots, j->c, &status))
-    status = coder_run(j->coder, &j->coded, lots.first, lots.count, 0);
+  while (row_batches_next(&batches, j->c, &status))
+    status = sparse_coder_run(j->coder, &j->coded, batches.first, batches.count, 0);
   TRY(status);
-  *stopped = lots.is_stopped;
+  *stopped = batches.is_stopped;
   if (*stopped) return OK;
   TRY(comm_agree(j->c, coded_get(j->coder, &j->coded, CODED_QUALITY)));
   struct metrics m = {.n = j->rows->n, .p = j->rows->p};

@@ -8,12 +8,12 @@
 #include "base/memory.h"
 #include "base/stop.h"
 #include "model/rows.h"
-#include "refit/coder.h"
+#include "refit/sparse_coder.h"
 
 struct fit_validation {
   struct comm *c;                /* borrowed */
   const struct row_source *rows; /* borrowed; none: there is nothing to judge by */
-  struct coder *coder;           /* borrowed */
+  struct sparse_coder *coder;    /* borrowed */
   struct coded coded;
   gidx first; /* the first own row */
   idx n;      /* own rows */
@@ -29,19 +29,19 @@ struct fit_validation {
  * they do not vary; ERR_MEMORY.  After a failure a thread may still read into what it was given: *j
  * is then to be kept.  Collective; the same status on every rank. */
 int fit_validation_open(struct fit_validation *j, const struct row_source *rows, const real *mean,
-                        struct coder *coder, struct comm *c);
+                        struct sparse_coder *coder, struct comm *c);
 
 /* Warn where a few of the rows are massive (model/norms.h).  ERR_MEMORY.  Collective. */
 int fit_validation_advise(const struct fit_validation *j);
 void fit_validation_close(struct fit_validation *j);
 
 /* *explained, on rank 0 <- the explained variance of the rows by the coder's dictionary, coded
- * without penalty; NaN where there are none, and where *stopped: as lots_next().  Collective, as
- * above. */
+ * without penalty; NaN where there are none, and where *stopped: as row_batches_next().
+ * Collective, as above. */
 int fit_validation_run(struct fit_validation *j, const struct stops *stops, real *explained,
                        int *stopped);
 
 /* *bytes <- what each rank holds of so many rows. */
-int fit_validation_bytes(const struct coder_shape *shape, gidx n, int ranks, gidx *bytes);
+int fit_validation_bytes(const struct sparse_coder_shape *shape, gidx n, int ranks, gidx *bytes);
 
 #endif

@@ -66,7 +66,7 @@ static int partition_run(struct share *h)
 }
 
 /* Allocate the lists, and those of a lot of atoms of all ranks on rank 0. */
-struct lots {
+struct row_batches {
   idx atoms;   /* in a lot */
   gidx *row;   /* [size][atoms][r] */
   float *code; /* the same */
@@ -74,7 +74,7 @@ struct lots {
 };
 
 static int lists_alloc(const struct comm *c, struct arena *arena, idx k, idx rows,
-                       struct top_rows *top, struct lots *l)
+                       struct top_rows *top, struct row_batches *l)
 {
   gidx atoms = LOT_VALUES / ((gidx)rows * c->size);
   l->atoms = (idx)imin(k, imax(1, atoms));
@@ -89,9 +89,9 @@ static int memory_check(const struct comm *c, idx k, idx rows)
 {
   struct arena dry = {.is_dry = 1};
   struct top_rows top;
-  struct lots lots;
+  struct row_batches batches;
   gidx present = memory_share(c->local_size);
-  TRY(lists_alloc(c, &dry, k, rows, &top, &lots));
+  TRY(lists_alloc(c, &dry, k, rows, &top, &batches));
   CHECK((gidx)dry.bytes <= present, ERR_MEMORY,
         "%zu bytes are needed for %d rows of each of %d atoms, %lld are present for each rank: "
         "lower --rows",
@@ -100,7 +100,7 @@ static int memory_check(const struct comm *c, idx k, idx rows)
 }
 
 /* Merge the lists of all ranks into those of rank 0.  Collective. */
-static int lists_merge_all(struct comm *c, struct top_rows *t, struct lots *l)
+static int lists_merge_all(struct comm *c, struct top_rows *t, struct row_batches *l)
 {
   for (idx a = 0; a < t->k; a += l->atoms) {
     idx lot = (idx)imin(l->atoms, t->k - a), values = lot * t->r;
@@ -142,17 +142,17 @@ static int task_check(const struct comm *c, const struct support_source *source,
 int top_find(struct comm *c, const struct support_source *source, idx rows, struct top_result *r)
 {
   struct share *h = NULL;
-  struct lots lots;
+  struct row_batches batches;
   *r = (struct top_result){0};
   int status = task_check(c, source, rows);
   if (!status) status = struct_alloc(&h, sizeof *h);
-  if (!status) status = lists_alloc(c, &r->arena, source->k, rows, &r->top, &lots);
+  if (!status) status = lists_alloc(c, &r->arena, source->k, rows, &r->top, &batches);
   TRY(comm_agree(c, status));
   h->source = source;
   h->top = &r->top;
   comm_share(source->n, c->size, c->rank, &h->first, &h->n);
   TRY(comm_agree_at(c, partition_run(h), h->first));
-  TRY(lists_merge_all(c, &r->top, &lots));
+  TRY(lists_merge_all(c, &r->top, &batches));
   TRY(result_count(c, h, r));
   gidx count = (gidx)source->k * rows;
   r->fingerprint = fingerprint(r->top.row, count, sizeof *r->top.row, 0) +

@@ -104,12 +104,13 @@ static struct steps_job sizes_of(const struct refit_state *f, idx q)
   return (struct steps_job){.n = f->n, .s = f->s, .d = f->d, .p = f->p, .k = f->k, .directions = q};
 }
 
-int resident_fits(const struct refit_state *f, const struct coder_shape *shape, gidx held, idx q)
+int resident_fits(const struct refit_state *f, const struct sparse_coder_shape *shape, gidx held,
+                  idx q)
 {
   struct device dry = {0};
   gidx bytes = INT64_MAX; /* stays so where there is no GPU */
-  int status = coder_device_dry(shape, f->n, held, &dry);
-  if (!status) status = coder_device_memory(shape, f->c->local_size, &bytes);
+  int status = sparse_coder_device_dry(shape, f->n, held, &dry);
+  if (!status) status = sparse_coder_device_memory(shape, f->c->local_size, &bytes);
   if (status) status_clear();
   if (status || !device_is_gpu(&dry) || bytes == INT64_MAX) return 0;
   const struct steps_job job = sizes_of(f, q);
@@ -151,7 +152,7 @@ static int share_open(struct resident *r)
   return OK;
 }
 
-int resident_open(struct resident *r, struct refit_state *f, struct coder *coder,
+int resident_open(struct resident *r, struct refit_state *f, struct sparse_coder *coder,
                   const struct coded *rows, float *table, idx q)
 {
   *r = (struct resident){.f = f, .coder = coder, .rows = rows, .table = table, .q = q};

@@ -2,20 +2,21 @@
  * Sweeps of steps where the rows stay on a GPU: what refit_sweep() does, with its bits, by one
  * operation of the device.
  *
- * Floor: refit.  One rank, whose coder has the rows, or all ranks of coder_share(), each of which
- * has all rows: atoms of large classes are then shared out, and all get what became of them. */
+ * Floor: refit.  One rank, whose coder has the rows, or all ranks of sparse_coder_join(), each of
+ * which has all rows: atoms of large classes are then shared out, and all get what became of
+ * them. */
 #ifndef REFIT_RESIDENT_H
 #define REFIT_RESIDENT_H
 
 #include "device/steps.h"
-#include "refit/coder.h"
+#include "refit/sparse_coder.h"
 #include "refit/coloring.h"
 #include "refit/refit.h"
 
 struct resident {
   int is_on; /* 0: sweeps are refit_sweep()'s */
   struct refit_state *f;
-  struct coder *coder;
+  struct sparse_coder *coder;
   const struct coded *rows;
   float *table; /* borrowed: [k][d][p], what the coder is given as dictionary */
   idx q;
@@ -36,13 +37,14 @@ struct resident {
  * ranks, on the CPU, for shapes that the device leaves to others, and where its memory is too
  * small, which the log says.  ERR_MEMORY of the host.  Not collective; resident_close() is safe on
  * a zeroed struct, and comes before the coder is closed. */
-int resident_open(struct resident *r, struct refit_state *f, struct coder *coder,
+int resident_open(struct resident *r, struct refit_state *f, struct sparse_coder *coder,
                   const struct coded *rows, float *table, idx q);
 void resident_close(struct resident *r);
 
 /* Has this rank a GPU that takes the steps of a state of these sizes, and holds its rows, those of
  * the coder and `held` more?  It asks for the GPU.  Not collective. */
-int resident_fits(const struct refit_state *f, const struct coder_shape *shape, gidx held, idx q);
+int resident_fits(const struct refit_state *f, const struct sparse_coder_shape *shape, gidx held,
+                  idx q);
 
 /* *alone of c (comm_alone()) has been planned for: every rank with all rows, of which it codes its
  * share and takes its share of steps, where ranks that share out rows take them on CPUs.  If any

@@ -11,16 +11,16 @@
 #include "base/status.h"
 #include "device/codes.h"
 #include "refit/frames.h"
-#include "refit/lots.h"
+#include "refit/row_batches.h"
 #include "refit/sums.h"
 #include "encode/shard.h"
 
 struct sweep_end {
   struct refit_state *f;
   const struct sweep_end_options *options;
-  float *table;        /* [k][d][p] frames as stored */
-  struct coder *coder; /* computes, or has the rows' arrays alone */
-  struct coded *rows;  /* own rows */
+  float *table;               /* [k][d][p] frames as stored */
+  struct sparse_coder *coder; /* computes, or has the rows' arrays alone */
+  struct coded *rows;         /* own rows */
   struct code_counts counts;
   struct identity terms; /* of own supports, codes and atoms as files have them */
 };
@@ -40,22 +40,23 @@ static void atom_round(void *self, gidx i)
   __atomic_fetch_add(&w->terms.dictionary, terms, __ATOMIC_RELAXED);
 }
 
-struct coder_shape refit_coder_shape(const struct refit_state *f, idx rounds, const char *device)
+struct sparse_coder_shape refit_sparse_coder_shape(const struct refit_state *f, idx rounds,
+                                                   const char *device)
 {
   const struct refit_task *t = f->task;
-  return (struct coder_shape){.k = f->k,
-                              .d = f->d,
-                              .p = f->p,
-                              .s = f->s,
-                              .rounds = rounds,
-                              .nonnegative = t->nonnegative,
-                              .threads = t->threads,
-                              .kind = device,
-                              .variant = t->variant,
-                              .filter = t->filter,
-                              .local_rank = f->c->local_rank,
-                              .rows = f->n,
-                              .work = (double)f->total * f->k * f->d * f->p * rounds};
+  return (struct sparse_coder_shape){.k = f->k,
+                                     .d = f->d,
+                                     .p = f->p,
+                                     .s = f->s,
+                                     .rounds = rounds,
+                                     .nonnegative = t->nonnegative,
+                                     .threads = t->threads,
+                                     .kind = device,
+                                     .variant = t->variant,
+                                     .filter = t->filter,
+                                     .local_rank = f->c->local_rank,
+                                     .rows = f->n,
+                                     .work = (double)f->total * f->k * f->d * f->p * rounds};
 }
 
 /* Solve the codes of some own rows on the supports that they have, by the state's own device, a
@@ -81,12 +82,12 @@ static int state_code(struct sweep_end *w, idx first, idx n)
 }
 
 /* Route and code some own rows, or code them. */
-static int lot_run(struct sweep_end *w, idx first, idx n)
+static int batch_run(struct sweep_end *w, idx first, idx n)
 {
   real rho = w->f->rho;
   if (!w->options->coder) return state_code(w, first, n);
-  return w->options->reroute ? coder_run(w->coder, w->rows, first, n, rho)
-                             : coder_solve(w->coder, w->rows, first, n, rho);
+  return w->options->reroute ? sparse_coder_run(w->coder, w->rows, first, n, rho)
+                             : sparse_coder_solve(w->coder, w->rows, first, n, rho);
 }
 
 /* A task: name the supports and codes of some rows, and take them for the state.  Whatever order
@@ -169,20 +170,22 @@ static int contents_name(struct sweep_end *w)
   return OK;
 }
 
-double refit_sweep_end_seconds(const struct refit_state *f, const struct coder *coder, int reroute)
+double refit_sweep_end_seconds(const struct refit_state *f, const struct sparse_coder *coder,
+                               int reroute)
 {
-  const struct coder own = {.shape = refit_coder_shape(f, 1, "cpu"), .device = f->device};
-  return coder_seconds(coder ? coder : &own, f->n, reroute);
+  const struct sparse_coder own = {.shape = refit_sparse_coder_shape(f, 1, "cpu"),
+                                   .device = f->device};
+  return sparse_coder_seconds(coder ? coder : &own, f->n, reroute);
 }
 
 int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes)
 {
-  struct coder_shape shape = refit_coder_shape(f, 2, "cpu");
+  struct sparse_coder_shape shape = refit_sparse_coder_shape(f, 2, "cpu");
   const struct refit_task *t = f->task;
   gidx coder, table = (gidx)f->k * f->d * f->p * (gidx)sizeof(float), tables = 3;
   if (t->has_table) tables = f->k <= t->max_cosine ? 2 : 0;
   if (t->has_table && !t->routes) shape.k = 1; /* codes alone: the rows' arrays */
-  TRY(coder_bytes(&shape, f->n, &coder));
+  TRY(sparse_coder_bytes(&shape, f->n, &coder));
   *bytes = coder + tables * table;
   return OK;
 }
@@ -197,7 +200,7 @@ static int frames_put(struct sweep_end *w)
   TRY(refit_frames_sync(f));
   if (!o->rows) TRY(coded_open(w->coder, w->rows, f->n, f->first, f->x, f->atoms, f->score));
   if (!o->coder) return OK;
-  TRY(coder_put(w->coder, w->table));
+  TRY(sparse_coder_put(w->coder, w->table));
   return o->reroute || o->rows ? OK : coded_put(w->coder, w->rows, f->codes);
 }
 
@@ -214,13 +217,14 @@ static int codes_take(struct sweep_end *w)
 static int state_round(struct sweep_end *w, int *stopped)
 {
   struct refit_state *f = w->f;
-  idx each = coder_lot(w->coder, w->options->reroute);
-  struct lots lots = {f->n, each, .key = f->first, .stops = &w->options->stops};
+  idx each = sparse_coder_rows_at_once(w->coder, w->options->reroute);
+  struct row_batches batches = {f->n, each, .key = f->first, .stops = &w->options->stops};
   int status = OK;
   TRY(comm_agree(f->c, frames_put(w)));
-  while (lots_next(&lots, f->c, &status)) status = lot_run(w, lots.first, lots.count);
+  while (row_batches_next(&batches, f->c, &status))
+    status = batch_run(w, batches.first, batches.count);
   TRY(status);
-  *stopped = lots.is_stopped;
+  *stopped = batches.is_stopped;
   return *stopped ? OK : comm_agree(f->c, codes_take(w));
 }
 
@@ -233,7 +237,7 @@ int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *optio
                         .table = options->table,
                         .rows = options->rows ? options->rows : &here};
   /* Without a coder the state's own device has the arrays. */
-  struct coder own = {.shape = refit_coder_shape(f, 1, "cpu"), .device = f->device};
+  struct sparse_coder own = {.shape = refit_sparse_coder_shape(f, 1, "cpu"), .device = f->device};
   w.coder = options->coder ? options->coder : &own;
   TRY(state_round(&w, stopped));
   if (!*stopped) TRY(contents_name(&w));

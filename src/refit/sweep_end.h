@@ -7,13 +7,13 @@
 
 #include "base/stop.h"
 #include "model/results.h"
-#include "refit/coder.h"
+#include "refit/sparse_coder.h"
 #include "refit/resident.h"
 #include "refit/state.h"
 
 struct sweep_end_options {
-  struct coder *coder; /* computes; NULL: the state's own device, which cannot route */
-  struct coded *rows;  /* of the state, on the coder's device; NULL: they go there for this call */
+  struct sparse_coder *coder; /* computes; NULL: the state's own device, which cannot route */
+  struct coded *rows; /* of the state, on the coder's device; NULL: they go there for this call */
   struct resident *resident; /* has the rows, and lists them by atom; NULL: the host does */
   int reroute;               /* route all rows again, first; else supports stay as they are */
   float *table;       /* [k][d][p] written: the frames as stored; a coder holds them from then on.
@@ -39,10 +39,12 @@ struct table_cosine {
 int refit_table_cosine(struct comm *c, const struct table_cosine *t, real *cosine);
 
 /* The shape of a coder for the rows of a state, one of so many rounds. */
-struct coder_shape refit_coder_shape(const struct refit_state *f, idx rounds, const char *device);
+struct sparse_coder_shape refit_sparse_coder_shape(const struct refit_state *f, idx rounds,
+                                                   const char *device);
 
 /* Seconds that it takes on this rank, very roughly, with options->coder and options->reroute. */
-double refit_sweep_end_seconds(const struct refit_state *f, const struct coder *coder, int reroute);
+double refit_sweep_end_seconds(const struct refit_state *f, const struct sparse_coder *coder,
+                               int reroute);
 
 /* *bytes <- the most that this takes while it runs: its allocations, run dry, and two more copies
  * of the dictionary, which is what the decoder cosine makes of it.  Of a task with a table it

@@ -11,7 +11,7 @@
 #include "model/encoder.h"
 #include "model/rows.h"
 #include "model/train.h"
-#include "refit/coder.h"
+#include "refit/sparse_coder.h"
 
 struct train_validation {
   struct comm *c;                /* borrowed, as is the next */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A piece of the rows at a time, round after round, as encode does it, but with the whole
  * dictionary on this rank's device. */
-#include "refit/coder.h"
+#include "refit/sparse_coder.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 enum { CPU_PIECE = 1024 };                 /* rows whose lists and states stay in caches */
 static const gidx PIECE_BYTES = 1ll << 30; /* of residuals and states on a GPU */
 
-static struct device_options options_of(const struct coder_shape *c)
+static struct device_options options_of(const struct sparse_coder_shape *c)
 {
   return (struct device_options){.p = c->p,
                                  .d = c->d,
@@ -37,16 +37,16 @@ static struct device_options options_of(const struct coder_shape *c)
                                  .filter = c->filter};
 }
 
-void coder_warm(const struct coder_shape *shape)
+void sparse_coder_warm(const struct sparse_coder_shape *shape)
 {
   struct device_options options = options_of(shape);
   device_warm(&options);
 }
 
 /* The work arrays of a piece. */
-static int pieces_alloc(struct coder *w)
+static int pieces_alloc(struct sparse_coder *w)
 {
-  const struct coder_shape *c = &w->shape;
+  const struct sparse_coder_shape *c = &w->shape;
   gidx row = (gidx)c->p * (gidx)sizeof(float), list = (gidx)sizeof(struct entry);
   gidx state = c->rounds > 1 ? device_codes_state_bytes(&w->device, c->s, 1) : 0;
   int gpu = strcmp(w->device.kind, "cpu") != 0;
@@ -61,10 +61,10 @@ static int pieces_alloc(struct coder *w)
   return buffer_alloc_device(&w->device, &w->state, w->piece * state);
 }
 
-int coder_open(struct coder *w, const struct coder_shape *shape)
+int sparse_coder_open(struct sparse_coder *w, const struct sparse_coder_shape *shape)
 {
   struct device_options options = options_of(shape);
-  *w = (struct coder){.shape = *shape};
+  *w = (struct sparse_coder){.shape = *shape};
   TRY(device_open(&w->device, &options));
   w->route = (struct phase){.name = "route", .unit = "GMAC", .device = w->device.kind};
   w->codes = (struct phase){.name = "codes", .unit = "GMAC", .device = w->device.kind};
@@ -72,58 +72,58 @@ int coder_open(struct coder *w, const struct coder_shape *shape)
   return pieces_alloc(w);
 }
 
-/* Ranks whose devices differ would take different lots: all take the smallest. */
-static int lots_agree(struct coder *w, struct comm *c)
+/* Ranks whose devices differ would take different batches: all take the smallest. */
+static int rows_at_once_agree(struct sparse_coder *w, struct comm *c)
 {
   struct arena arena = {0};
   gidx *all;
   TRY(comm_agree(c, arena_alloc(&arena, &all, c->size, sizeof *all)));
   for (int routes = 0; routes < 2; routes++) {
-    gidx least = coder_lot(w, routes);
+    gidx least = sparse_coder_rows_at_once(w, routes);
     TRY(comm_allgather_long(c, least, all));
     for (int r = 0; r < c->size; r++) least = imin(least, all[r]);
-    w->lots[routes] = (idx)least;
+    w->rows_at_once[routes] = (idx)least;
   }
   arena_free(&arena);
   return OK;
 }
 
-int coder_share(struct coder *w, struct comm *c)
+int sparse_coder_join(struct sparse_coder *w, struct comm *c)
 {
-  const struct coder_shape *shape = &w->shape;
+  const struct sparse_coder_shape *shape = &w->shape;
   size_t entry = sizeof(idx) + sizeof(float) * (1 + (size_t)shape->d);
   w->counts = calloc((size_t)c->size, sizeof *w->counts);
   TRY(comm_agree(c, w->counts ? OK
                               : status_fail(ERR_MEMORY, __FILE__, __LINE__,
                                             "cannot allocate counts of %d ranks", c->size)));
-  TRY(lots_agree(w, c));
+  TRY(rows_at_once_agree(w, c));
   TRY(comm_devices_open(c, c, &w->device, shape->rows * shape->s * (gidx)entry));
   w->share = c;
   return OK;
 }
 
-void coder_unshare(struct coder *w)
+void sparse_coder_leave(struct sparse_coder *w)
 {
   if (w->share) comm_devices_close(w->share);
   w->share = NULL;
 }
 
-void coder_close(struct coder *w)
+void sparse_coder_close(struct sparse_coder *w)
 {
   struct buffer *const buffers[] = {&w->atoms, &w->lists, &w->power, &w->residual,
                                     &w->state, &w->near,  &w->score};
   for (int i = 0; i < LENGTH(buffers); i++) buffer_free(&w->device, buffers[i]);
   device_close(&w->device);
   free(w->counts);
-  *w = (struct coder){0};
+  *w = (struct sparse_coder){0};
 }
 
-static gidx table_bytes(const struct coder_shape *c)
+static gidx table_bytes(const struct sparse_coder_shape *c)
 {
   return (gidx)c->k * c->d * c->p * (gidx)sizeof(float);
 }
 
-int coder_put(struct coder *w, float *table)
+int sparse_coder_put(struct sparse_coder *w, float *table)
 {
   w->table = table;
   phase_begin(&w->copy);
@@ -135,7 +135,7 @@ int coder_put(struct coder *w, float *table)
 }
 
 /* *view <- the dictionary as it was put, on the device side. */
-static int table_view(struct coder *w, struct buffer *view)
+static int table_view(struct sparse_coder *w, struct buffer *view)
 {
   TRY(device_atoms(&w->device, view));
   if (view->device) return OK;
@@ -147,18 +147,18 @@ static int table_view(struct coder *w, struct buffer *view)
   return OK;
 }
 
-static int coded_alloc(struct coder *w, struct coded *rows)
+static int coded_alloc(struct sparse_coder *w, struct coded *rows)
 {
-  const struct coder_shape *c = &w->shape;
+  const struct sparse_coder_shape *c = &w->shape;
   gidx entries = (gidx)rows->n * c->s, quality = (gidx)sizeof(struct row_quality);
   TRY(buffer_alloc(&w->device, &rows->codes, entries * c->d * (gidx)sizeof(float)));
   return buffer_alloc(&w->device, &rows->quality, rows->n * quality);
 }
 
-int coded_open(struct coder *w, struct coded *rows, idx n, gidx first, float *x, idx *atoms,
+int coded_open(struct sparse_coder *w, struct coded *rows, idx n, gidx first, float *x, idx *atoms,
                float *score)
 {
-  const struct coder_shape *c = &w->shape;
+  const struct sparse_coder_shape *c = &w->shape;
   gidx row = (gidx)c->p * (gidx)sizeof *x, entries = (gidx)n * c->s;
   *rows = (struct coded){.n = n, .first = first};
   TRY(buffer_wrap(&w->device, &rows->x, x, n * row));
@@ -168,7 +168,7 @@ int coded_open(struct coder *w, struct coded *rows, idx n, gidx first, float *x,
   return device_put(&w->device, &rows->x, 0, n * row);
 }
 
-int coded_put(struct coder *w, struct coded *rows, const real *codes)
+int coded_put(struct sparse_coder *w, struct coded *rows, const real *codes)
 {
   gidx entries = (gidx)rows->n * w->shape.s, values = entries * w->shape.d;
   float *to = rows->codes.host;
@@ -177,7 +177,7 @@ int coded_put(struct coder *w, struct coded *rows, const real *codes)
   return device_put(&w->device, &rows->codes, 0, values * (gidx)sizeof *to);
 }
 
-void coded_close(struct coder *w, struct coded *rows)
+void coded_close(struct sparse_coder *w, struct coded *rows)
 {
   struct buffer *const buffers[] = {&rows->x, &rows->atoms, &rows->score, &rows->codes,
                                     &rows->quality};
@@ -185,9 +185,9 @@ void coded_close(struct coder *w, struct coded *rows)
   *rows = (struct coded){0};
 }
 
-int coder_bytes(const struct coder_shape *shape, gidx n, gidx *bytes)
+int sparse_coder_bytes(const struct sparse_coder_shape *shape, gidx n, gidx *bytes)
 {
-  struct coder w = {.shape = *shape};
+  struct sparse_coder w = {.shape = *shape};
   struct coded rows = {.n = (idx)imin(n, INT32_MAX)};
   struct device_options options = options_of(shape);
   gidx forms;
@@ -201,7 +201,7 @@ int coder_bytes(const struct coder_shape *shape, gidx n, gidx *bytes)
 }
 
 /* Count the arrays of n rows. */
-static int rows_count(struct coder *w, gidx n)
+static int rows_count(struct sparse_coder *w, gidx n)
 {
   struct coded rows = {.n = (idx)imin(n, INT32_MAX)};
   gidx list = (gidx)w->shape.s * (gidx)sizeof(idx);
@@ -211,9 +211,10 @@ static int rows_count(struct coder *w, gidx n)
   return coded_alloc(w, &rows);
 }
 
-int coder_device_dry(const struct coder_shape *shape, gidx n, gidx held, struct device *dev)
+int sparse_coder_device_dry(const struct sparse_coder_shape *shape, gidx n, gidx held,
+                            struct device *dev)
 {
-  struct coder w = {.shape = *shape};
+  struct sparse_coder w = {.shape = *shape};
   struct device_options options = options_of(shape);
   gidx forms;
   device_open_dry(&w.device, &options, &forms);
@@ -225,7 +226,7 @@ int coder_device_dry(const struct coder_shape *shape, gidx n, gidx held, struct 
   return OK;
 }
 
-int coder_device_memory(const struct coder_shape *shape, int local_size, gidx *bytes)
+int sparse_coder_device_memory(const struct sparse_coder_shape *shape, int local_size, gidx *bytes)
 {
   struct device_options options = options_of(shape);
   return device_memory(&options, local_size, bytes);
@@ -246,9 +247,10 @@ static struct buffer buffer_from(const struct buffer *b, gidx at, size_t item)
                          .bytes = b->bytes - (gidx)skip};
 }
 
-static struct piece piece_of(const struct coder *w, const struct coded *rows, idx first, idx end)
+static struct piece piece_of(const struct sparse_coder *w, const struct coded *rows, idx first,
+                             idx end)
 {
-  const struct coder_shape *c = &w->shape;
+  const struct sparse_coder_shape *c = &w->shape;
   size_t s = (size_t)c->s;
   return (struct piece){
       .first = first,
@@ -262,10 +264,10 @@ static struct piece piece_of(const struct coder *w, const struct coded *rows, id
 }
 
 /* Find entries have .. now - 1 of the piece's supports by routing `in`. */
-static int round_route(struct coder *w, const struct coded *rows, struct piece *t,
+static int round_route(struct sparse_coder *w, const struct coded *rows, struct piece *t,
                        const struct buffer *in, idx have, idx now)
 {
-  const struct coder_shape *c = &w->shape;
+  const struct sparse_coder_shape *c = &w->shape;
   struct route_job job = {.rows = in,
                           .n = t->n,
                           .top_k = now - have,
@@ -285,8 +287,8 @@ static int round_route(struct coder *w, const struct coded *rows, struct piece *
   return OK;
 }
 
-/* The same as coder_nearest(), for as many atoms as a piece has rows. */
-static int piece_nearest(struct coder *w, const struct buffer *table, idx first, idx count,
+/* The same as sparse_coder_nearest(), for as many atoms as a piece has rows. */
+static int piece_nearest(struct sparse_coder *w, const struct buffer *table, idx first, idx count,
                          idx *own, float *score)
 {
   struct buffer rows = buffer_from(table, first, (size_t)w->shape.p * sizeof(float));
@@ -303,7 +305,7 @@ static int piece_nearest(struct coder *w, const struct buffer *table, idx first,
   return OK;
 }
 
-int coder_nearest(struct coder *w, idx first, idx count, idx *near, float *score)
+int sparse_coder_nearest(struct sparse_coder *w, idx first, idx count, idx *near, float *score)
 {
   struct buffer table;
   if (w->shape.k < 2) {
@@ -318,9 +320,9 @@ int coder_nearest(struct coder *w, idx first, idx count, idx *near, float *score
 }
 
 /* Codes of the first `now` atoms of the piece's rows, of which `solved` have been solved. */
-static int round_codes(struct coder *w, struct piece *t, real rho, idx solved, idx now)
+static int round_codes(struct sparse_coder *w, struct piece *t, real rho, idx solved, idx now)
 {
-  const struct coder_shape *c = &w->shape;
+  const struct sparse_coder_shape *c = &w->shape;
   struct buffer table;
   double old = (double)solved * c->d, new = (double)now * c->d;
   TRY(table_view(w, &table));
@@ -345,9 +347,9 @@ static int round_codes(struct coder *w, struct piece *t, real rho, idx solved, i
   return OK;
 }
 
-static int rows_run(struct coder *w, struct coded *rows, idx first, idx n, real rho)
+static int rows_run(struct sparse_coder *w, struct coded *rows, idx first, idx n, real rho)
 {
-  const struct coder_shape *c = &w->shape;
+  const struct sparse_coder_shape *c = &w->shape;
   for (idx at = first; at < first + n && c->s; at += w->piece) {
     struct piece t = piece_of(w, rows, at, first + n);
     const struct buffer *in = &t.x;
@@ -362,7 +364,7 @@ static int rows_run(struct coder *w, struct coded *rows, idx first, idx n, real 
   return OK;
 }
 
-static int rows_solve(struct coder *w, struct coded *rows, idx first, idx n, real rho)
+static int rows_solve(struct sparse_coder *w, struct coded *rows, idx first, idx n, real rho)
 {
   for (idx at = first; at < first + n && w->shape.s; at += w->piece) {
     struct piece t = piece_of(w, rows, at, first + n);
@@ -372,7 +374,8 @@ static int rows_solve(struct coder *w, struct coded *rows, idx first, idx n, rea
 }
 
 /* What became of n rows from `first` on, to all ranks: supports and scores where they are new. */
-static int rows_exchange(struct coder *w, const struct coded *rows, idx first, idx n, int routes)
+static int rows_exchange(struct sparse_coder *w, const struct coded *rows, idx first, idx n,
+                         int routes)
 {
   struct piece t = piece_of(w, rows, first, first + n);
   size_t s = (size_t)w->shape.s, codes = s * (size_t)w->shape.d;
@@ -388,7 +391,7 @@ static int rows_exchange(struct coder *w, const struct coded *rows, idx first, i
 }
 
 /* Of rows that ranks share out: *first and *count <- those of this rank. */
-static void own_rows_find(struct coder *w, idx *first, idx *count)
+static void own_rows_find(struct sparse_coder *w, idx *first, idx *count)
 {
   const struct comm *c = w->share;
   gidx begin, own;
@@ -403,45 +406,45 @@ static void own_rows_find(struct coder *w, idx *first, idx *count)
 }
 
 /* Then they go to all. */
-static int own_rows_join(struct coder *w, const struct coded *rows, idx first, idx n, int routes,
-                         int status)
+static int own_rows_join(struct sparse_coder *w, const struct coded *rows, idx first, idx n,
+                         int routes, int status)
 {
   if (!w->share) return status;
   TRY(comm_agree(w->share, status));
   return rows_exchange(w, rows, first, n, routes);
 }
 
-int coder_run(struct coder *w, struct coded *rows, idx first, idx n, real rho)
+int sparse_coder_run(struct sparse_coder *w, struct coded *rows, idx first, idx n, real rho)
 {
   idx begin = first, count = n;
   own_rows_find(w, &begin, &count);
   return own_rows_join(w, rows, first, n, 1, rows_run(w, rows, begin, count, rho));
 }
 
-int coder_solve(struct coder *w, struct coded *rows, idx first, idx n, real rho)
+int sparse_coder_solve(struct sparse_coder *w, struct coded *rows, idx first, idx n, real rho)
 {
   idx begin = first, count = n;
   own_rows_find(w, &begin, &count);
   return own_rows_join(w, rows, first, n, 0, rows_solve(w, rows, begin, count, rho));
 }
 
-double coder_seconds(const struct coder *w, gidx rows, int routes)
+double sparse_coder_seconds(const struct sparse_coder *w, gidx rows, int routes)
 {
   static const double CORE = 0x1p33, GPU = 0x1p44; /* multiply-adds a second, of slow ones */
-  const struct coder_shape *c = &w->shape;
+  const struct sparse_coder_shape *c = &w->shape;
   double entries = (double)c->s * c->d, row = c->p * (entries * entries / 2 + 3 * entries);
   if (routes) row += (double)c->k * c->d * c->p * c->rounds;
   return (double)rows * row / (device_is_gpu(&w->device) ? GPU : CORE * fmax(c->threads, 1));
 }
 
-idx coder_lot(const struct coder *w, int routes)
+idx sparse_coder_rows_at_once(const struct sparse_coder *w, int routes)
 {
-  if (w->share) return w->lots[routes != 0];
-  double rows = fmin(1 / coder_seconds(w, 1, routes), INT32_MAX);
+  if (w->share) return w->rows_at_once[routes != 0];
+  double rows = fmin(1 / sparse_coder_seconds(w, 1, routes), INT32_MAX);
   return (idx)imax((gidx)rows, imax(w->piece, 1));
 }
 
-int coded_get(struct coder *w, struct coded *rows, int what)
+int coded_get(struct sparse_coder *w, struct coded *rows, int what)
 {
   struct buffer *const buffers[] = {&rows->atoms, &rows->score, &rows->codes, &rows->quality};
   const gidx each = (gidx)rows->n * w->shape.s * 4, quality = (gidx)sizeof(struct row_quality);
