@@ -94,11 +94,11 @@ static const struct option_row fit_rows[] = {
      "0: 1.5 where --rho is at most 0.1, else 1; it is 1 after a sweep that explained less of the "
      "fitted rows, and with --minibatch",
      .effect = OPTION_BITS},
-    {"revive-share", OPTION_REAL, AT(revive_share), "0.05", 0, 1, NULL, "SHARE",
+    {"revive-share", OPTION_REAL, AT(resample_fraction), "0.05", 0, 1, NULL, "SHARE",
      "of the atoms, that a sweep may replace because no row uses them, or another atom is almost "
      "the same: by the rows that are described worst",
      .effect = OPTION_BITS},
-    {"twin-cosine", OPTION_REAL, AT(twin_cosine), "0.95", 0.5, 1, NULL, "COSINE",
+    {"twin-cosine", OPTION_REAL, AT(duplicate_cosine), "0.95", 0.5, 1, NULL, "COSINE",
      "atoms are almost the same if their cosine is above this; then the one with fewer rows is "
      "replaced; 1: none is",
      .effect = OPTION_BITS},
@@ -267,8 +267,8 @@ static void task_fill(struct fit_job *j)
                               .tolerance = o->tolerance,
                               .max_seconds = o->max_seconds,
                               .relaxation = relaxation_of(o),
-                              .revive_share = o->revive_share,
-                              .twin_cosine = o->twin_cosine,
+                              .resample_fraction = o->resample_fraction,
+                              .duplicate_cosine = o->duplicate_cosine,
                               .update = update_of(o->update),
                               .directions = o->directions,
                               .passes = o->passes,

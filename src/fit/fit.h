@@ -45,12 +45,12 @@ struct fit_task {
   int no_advice;   /* of its rows, which another fit warns of */
   real rho;        /* penalty on the codes while fitting; the held-out rows are coded without */
   uint64_t seed;
-  gidx sweeps;       /* at most; with a minibatch passes over the rows */
-  real tolerance;    /* end when FIT_PATIENCE passes over the rows gain less */
-  real max_seconds;  /* end before a sweep that would exceed this; 0: no limit */
-  real revive_share; /* of the atoms, that a sweep replaces at most */
-  real twin_cosine;  /* of atoms above it the one with fewer rows is replaced; 1: none; d = 1 */
-  real relaxation;   /* in [1, 2): how far atoms go, of the way that a sweep moves them, until one
+  gidx sweeps;            /* at most; with a minibatch passes over the rows */
+  real tolerance;         /* end when FIT_PATIENCE passes over the rows gain less */
+  real max_seconds;       /* end before a sweep that would exceed this; 0: no limit */
+  real resample_fraction; /* of the atoms, that a sweep replaces at most */
+  real duplicate_cosine; /* of atoms above it the one with fewer rows is replaced; 1: none; d = 1 */
+  real relaxation; /* in [1, 2): how far atoms go, of the way that a sweep moves them, until one
                       * loses (N.21); not with a minibatch */
   enum fit_update update;
   idx directions; /* UPDATE_ATOMS: in which an atom may move in a sweep */

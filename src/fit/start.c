@@ -82,10 +82,10 @@ int fit_task_check(const struct fit_task *t, gidx *fitted)
 }
 
 /* Are atoms replaced that are almost like others? */
-int fit_replaces_twins(const struct fit *f)
+int fit_replaces_duplicates(const struct fit *f)
 {
   const struct fit_task *t = f->task;
-  return t->d == 1 && t->twin_cosine < 1 && t->revive_share > 0;
+  return t->d == 1 && t->duplicate_cosine < 1 && t->resample_fraction > 0;
 }
 
 int fit_sources_open(struct fit *f)
@@ -120,8 +120,9 @@ int fit_sources_open(struct fit *f)
   TRY(arena_alloc(&f->arena, &f->dead, t->k, sizeof *f->dead));
   TRY(arena_alloc(&f->arena, &f->idle, t->k, sizeof *f->idle));
   TRY(arena_alloc(&f->arena, &f->moves, t->k, sizeof *f->moves));
-  TRY(arena_alloc(&f->arena, &f->near, fit_replaces_twins(f) ? t->k : 0, sizeof *f->near));
-  TRY(arena_alloc(&f->arena, &f->likeness, fit_replaces_twins(f) ? t->k : 0, sizeof *f->likeness));
+  TRY(arena_alloc(&f->arena, &f->near, fit_replaces_duplicates(f) ? t->k : 0, sizeof *f->near));
+  TRY(arena_alloc(&f->arena, &f->likeness, fit_replaces_duplicates(f) ? t->k : 0,
+                  sizeof *f->likeness));
   TRY(arena_alloc(&f->arena, &f->shares, f->c->size, sizeof *f->shares));
   TRY(arena_alloc(&f->arena, &f->lines, f->sweeps + 1, sizeof *f->lines));
   memset(f->idle, 0, (size_t)t->k * sizeof *f->idle);

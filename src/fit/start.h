@@ -13,7 +13,7 @@ struct fit;
 int fit_sources_open(struct fit *f);
 
 /* Are atoms replaced that are almost like others? */
-int fit_replaces_twins(const struct fit *f);
+int fit_replaces_duplicates(const struct fit *f);
 
 /* The rows of part `part` are those to be in memory; they are not read yet.  Not collective. */
 void fit_part_choose(struct fit *f, gidx part);

@@ -11,7 +11,7 @@
 #include "base/team.h"
 #include "device/refit.h"
 #include "fit/fit_impl.h"
-#include "fit/revive.h"
+#include "fit/resample.h"
 #include "fit/start.h"
 #include "fit/sweep_end.h"
 #include "model/identity.h"
@@ -128,7 +128,7 @@ static int atoms_update(struct fit *f, struct sweep_counts *counts)
 }
 
 /* The atoms as they were when rows were coded, each with the one most like it. */
-static int twins_find(struct fit *f)
+static int near_duplicates_find(struct fit *f)
 {
   gidx first, count;
   for (int r = 0; r < f->c->size; r++) {
@@ -143,28 +143,29 @@ static int twins_find(struct fit *f)
 }
 
 /* Is there an atom almost like atom a that has more rows, or as many and comes first? */
-static int is_twin(const struct fit *f, idx a)
+static int is_near_duplicate(const struct fit *f, idx a)
 {
   idx b = f->near[a];
-  if (b < 0 || !(fabsf(f->likeness[a]) > f->task->twin_cosine)) return 0;
+  if (b < 0 || !(fabsf(f->likeness[a]) > f->task->duplicate_cosine)) return 0;
   gidx own = refit_atom_rows(&f->state, a), other = refit_atom_rows(&f->state, b);
   return other > own || (other == own && b < a);
 }
 
 /* Replace atoms that no row used in a whole pass, or in the last parts. */
-static int atoms_revive(struct fit *f, struct fit_line *line)
+static int atoms_resample(struct fit *f, struct fit_line *line)
 {
   const struct fit_task *t = f->task;
   idx patience = (idx)imin(f->parts, FIT_PATIENCE);
   int any = 0;
-  if (fit_replaces_twins(f)) TRY(twins_find(f));
+  if (fit_replaces_duplicates(f)) TRY(near_duplicates_find(f));
   for (idx a = 0; a < t->k; a++) {
-    f->dead[a] = t->d == 1 && (f->idle[a] >= patience || (fit_replaces_twins(f) && is_twin(f, a)));
+    f->dead[a] = t->d == 1 && (f->idle[a] >= patience ||
+                               (fit_replaces_duplicates(f) && is_near_duplicate(f, a)));
     any |= f->dead[a];
   }
   if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, fit_residuals_make(f)));
   if (any && f->resident.is_on) TRY(comm_agree(f->c, resident_residuals(&f->resident)));
-  TRY(fit_revive(&f->state, (idx)ceil(t->revive_share * t->k), f->dead, &line->revived));
+  TRY(fit_resample(&f->state, (idx)ceil(t->resample_fraction * t->k), f->dead, &line->revived));
   if (f->parts > 1) TRY(comm_agree(f->c, update_forget(&f->update, f->dead)));
   for (idx a = 0; a < t->k; a++)
     if (f->dead[a]) f->idle[a] = 0;
@@ -182,7 +183,7 @@ int fit_sweep_run(struct fit *f)
   phase_end(&phases[FIT_UPDATE], 0);
   if (f->stopped) return OK;
   phase_begin(&phases[FIT_REVIVE]);
-  TRY(atoms_revive(f, line));
+  TRY(atoms_resample(f, line));
   phase_end(&phases[FIT_REVIVE], 0);
   line->accepted = counts.accepted;
   line->rejected = counts.rejected;

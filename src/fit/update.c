@@ -12,7 +12,7 @@
 #include "model/state.h"
 
 /* The columns of a rank. */
-static void columns_share(const struct update *u, int rank, idx *begin, idx *count)
+static void columns_partition(const struct update *u, int rank, idx *begin, idx *count)
 {
   gidx first, n;
   comm_share(u->f->p, u->f->c->size, rank, &first, &n);
@@ -297,12 +297,12 @@ static int columns_gather(struct update *u, const real *own, real *out)
   const real *from = own;
   idx begin, count;
   if (c->size > 1) {
-    for (int r = 0; r < c->size; r++) columns_share(u, r, &begin, &u->counts[r]);
+    for (int r = 0; r < c->size; r++) columns_partition(u, r, &begin, &u->counts[r]);
     TRY(comm_allgather(c, own, u->counts, (size_t)f->k * sizeof *own, u->gathered));
     from = u->gathered;
   }
   for (int r = 0; r < c->size; r++) {
-    columns_share(u, r, &begin, &count);
+    columns_partition(u, r, &begin, &count);
     for (idx a = 0; a < f->k; a++, from += count)
       memcpy(out + (gidx)a * f->p + begin, from, (size_t)count * sizeof *from);
   }

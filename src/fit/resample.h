@@ -2,8 +2,8 @@
  * Atoms that no row uses start anew from the rows that are described worst.
  *
  * Floor: fit. */
-#ifndef FIT_REVIVE_H
-#define FIT_REVIVE_H
+#ifndef FIT_RESAMPLE_H
+#define FIT_RESAMPLE_H
 
 #include "refit/state.h"
 
@@ -11,6 +11,6 @@
  * with the largest residual energy, of equals the lower row first, scaled to unit norm; rows
  * without residual are never taken.  The residuals must be those of the state.  *revived <- how
  * many; dead[] keeps those.  Collective; the same status on every rank. */
-int fit_revive(struct refit_state *f, idx max, unsigned char *dead, gidx *revived);
+int fit_resample(struct refit_state *f, idx max, unsigned char *dead, gidx *revived);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Each rank offers its worst rows; all ranks choose the same ones of them, and their owners send
  * them. */
-#include "fit/revive.h"
+#include "fit/resample.h"
 
 #include <math.h>
 #include <string.h>
@@ -126,7 +126,7 @@ static int revival_run(struct revival *r, idx dead)
   return OK;
 }
 
-int fit_revive(struct refit_state *f, idx max, unsigned char *dead, gidx *revived)
+int fit_resample(struct refit_state *f, idx max, unsigned char *dead, gidx *revived)
 {
   struct revival r = {.f = f};
   idx count = 0, kept = 0;
