@@ -7,14 +7,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import h5py
 import numpy as np
 
 from peer import PACKAGE
-from tap import SOURCE, claim, done_testing, ok, peer_missing, sagitta as program
+from tap import SAGITTA, SOURCE, claim, done_testing, ok, peer_missing, sagitta as program
 
-import sagitta
+os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)  # libsagitta is beside it
+
+import sagitta  # noqa: E402
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 K, S = 64, 4
@@ -219,6 +222,29 @@ def check_whole(folder, run):
                f"top rows of {kind}")
 
 
+IMPORTED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import sagitta
+print([m for m in ("torch", "h5py", "matplotlib", "scipy", "sklearn") if m in sys.modules])
+"""
+QUICK = 1e-4  # seconds of a row by 64 atoms, which take a third of that
+
+
+@claim("the package imports NumPy alone, and describes a row in a tenth of a millisecond")
+def check_quick():
+    done = subprocess.run([sys.executable, "-B", "-c", IMPORTED, os.path.abspath(PACKAGE)],
+                          capture_output=True, text=True)
+    ok(done.stdout.strip() == "[]", f"imported with it: {done.stdout}{done.stderr}")
+    d = sagitta.Dictionary.from_arrays(np.eye(64, dtype="f4"), top_s=4)
+    row, times = np.arange(64, dtype="f4")[None], []
+    for _ in range(300):
+        begun = time.perf_counter()
+        d.support(row)
+        times.append(time.perf_counter() - begun)
+    ok(min(times) < QUICK, f"a row takes {min(times)} s")
+
+
 @claim("pip installs the package")
 def check_package(folder):
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps",
@@ -251,6 +277,7 @@ def main():
         check_errors(folder, run)
         check_hashes(folder, run)
         check_variance()
+        check_quick()
         check_whole(folder, run)
         check_package(folder)
     done_testing()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: sagitta.sklearn.SparseDictionary passes scikit-learn's own checks of an estimator, with
 sparse codes and dense ones, takes part in a grid search, gives the program's codes, and outlives
-the process that fitted it."""
+the process that fitted it; arrays of another library that follows the array API are taken."""
 import os
 import subprocess
 import sys
@@ -15,6 +15,7 @@ peer_needed("sklearn.utils.validation", "h5py", "scipy")
 
 import pickle  # noqa: E402
 
+import array_api_strict  # noqa: E402
 import h5py  # noqa: E402
 import joblib  # noqa: E402
 import numpy as np  # noqa: E402
@@ -40,6 +41,7 @@ def check_checks():
             ok(one["status"] == "passed", f"{one['check_name']}, sparse_output={is_sparse}: "
                f"{one['status']} {one['exception']}")
 
+ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 
 OTHER = """
 import sys
@@ -74,7 +76,7 @@ def check_copies(model, x, codes):
 
 @claim("codes, atoms and score are those of the program")
 def check_values():
-    x = h5py.File(os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5"))["rows"][:2048]
+    x = h5py.File(ROWS)["rows"][:2048]
     model = SparseDictionary(48, n_nonzero_coefs=4, max_iter=3, random_state=1)
     codes = model.fit_transform(x)
     run = sagitta.fit(x, atoms=48, top_s=1, sweeps=3, seed=1)
@@ -97,7 +99,43 @@ def check_values():
     ok(found.best_params_ == {"n_nonzero_coefs": 8}, f"a grid search: {found.best_params_}")
 
 
+class Shared:
+    """Numbers that are had by DLPack alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **more):
+        return self.array.__dlpack__(**more)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    @property
+    def shape(self):
+        return self.array.shape
+
+
+@claim("arrays of the array API give such arrays, those of DLPack are taken, with the same bits")
+def check_api():
+    with h5py.File(ROWS) as f:
+        x = f["rows"][:256].astype("f4")
+    d = sagitta.fit(x, atoms=32, top_s=4, sweeps=1, holdout=0, progress=None).dictionary
+    plain = d.support(x)
+    strict = array_api_strict.asarray(x)
+    for first, end in ((0, 1), (1, 8), (8, 256)):
+        parts = d.support(strict[first:end, :])
+        ok(all(type(part) is type(strict) for part in parts) and
+           all(np.asarray(part).tobytes() == whole[first:end].tobytes()
+               for part, whole in zip(parts, plain)), f"rows from {first} on")
+    dense = d.encode(strict, format="dense")
+    ok(type(dense) is type(strict) and type(d.decode(dense)) is type(strict), "dense, decoded")
+    ok(all(a.tobytes() == b.tobytes() for a, b in zip(d.support(Shared(x)), plain)), "DLPack")
+    ok(d.explained_variance(strict) == d.explained_variance(x), "explained variance")
+
+
 if __name__ == "__main__":
+    check_api()
     check_checks()
     check_values()
     done_testing()

@@ -58,6 +58,8 @@ def numpy_of(x):
         x = x.numpy()
     elif hasattr(x, "__cuda_array_interface__") and hasattr(x, "get"):
         x = x.get()
+    elif hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+        x = np.from_dlpack(x)
     array = np.asarray(unmasked(x))
     if array.dtype.name == "bfloat16":  # of JAX
         array = array.astype("f4")

@@ -6,7 +6,6 @@ import os
 import tempfile
 import typing
 
-import h5py
 import numpy as np
 
 from . import plots
@@ -14,6 +13,7 @@ from .arrays import is_path, numpy_of
 from .dictionary import Dictionary
 from .errors import Error
 from .job import Job
+from .late import h5py
 from .program import option_of, words_of
 from .results import Run
 

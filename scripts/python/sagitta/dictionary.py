@@ -2,8 +2,9 @@
 """Dictionaries, and encoders that belong to them: rows to codes and back, in this process.
 
 x of each call is rows (..., P) as for sagitta.fit(): of float16, bfloat16, float32 or float64.
-What comes back has its leading dimensions, and is a tensor of PyTorch on the device of x where x is
-one, else an array of NumPy.  The CPU computes: tensors of a GPU are copied to it and back.
+What comes back has its leading dimensions, and is a tensor of PyTorch on the device of x where x
+is one, an array of its own library where that follows the array API, else one of NumPy.  The CPU
+computes: tensors of a GPU are copied to it and back.
 
 Codes have the bits of `sagitta encode`, for any number of rows at a time and of threads."""
 import contextlib
@@ -16,6 +17,7 @@ import numpy as np
 
 from .arrays import numpy_of
 from .errors import Error, InputError
+from .late import h5py
 from .library import Handles
 
 KINDS = ("auto", "signed", "nonnegative")
@@ -35,11 +37,13 @@ class CSR(typing.NamedTuple):
 
 
 def like(x, array):
-    """An array of NumPy as what x is."""
-    if not hasattr(x, "detach"):
+    """An array of NumPy as what x is: a tensor of PyTorch, or of what knows the array API."""
+    if isinstance(x, np.ndarray):
         return array
-    import torch
-    return torch.from_numpy(array).to(x.device)
+    if hasattr(x, "detach"):
+        import torch
+        return torch.from_numpy(array).to(x.device)
+    return x.__array_namespace__().asarray(array) if hasattr(x, "__array_namespace__") else array
 
 
 def rows_of(x, columns):
@@ -141,7 +145,6 @@ class Dictionary(Coder):
 
     def write(self, path):
         """As HDF5, which `--dictionary` of every command reads; save() is more careful."""
-        import h5py
         with h5py.File(path, "w") as f:
             f["atoms"] = self.atoms
             if self.mean is not None:

@@ -6,12 +6,12 @@ import functools
 import numbers
 import os
 
-import h5py
 import numpy as np
 
 from . import calls, feature_page
 from .arrays import is_path, numpy_of
 from .errors import Error, InputError
+from .late import h5py
 from .results import Run
 from .words import Words
 

@@ -8,12 +8,12 @@ import json
 import numbers
 import os
 
-import h5py
 import numpy as np
 
 from . import plots
 from .dictionary import CSR, Dictionary, Encoder
 from .errors import Error, InputError  # noqa: F401, which others import from here
+from .late import h5py
 from .variance import explained_variance  # noqa: F401
 
 VERSIONS = (1, 2, 3)  # format_version that is understood

@@ -7,7 +7,6 @@ import statistics
 import time
 import warnings
 
-import h5py
 import numpy as np
 
 from . import calls, plots
@@ -15,6 +14,7 @@ from .arrays import is_files, is_path, numpy_of
 from .comparison import compare
 from .errors import InputError, Warning
 from .job import level_of_caller
+from .late import h5py
 
 WINDOW = 128        # rows that stay together, as those that fits hold out do
 UNEXPLAINED = 0.2   # that a trial may leave unexplained more than the best, of that (N.39)
