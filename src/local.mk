@@ -215,7 +215,7 @@ libsagitta_a_SOURCES += \
   %D%/io/sidecars.h %D%/io/sidecars.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
   %D%/io/attributes.h %D%/io/attributes.c \
-  %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
+  %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c %D%/io/damage.h %D%/io/damage.c \
   %D%/io/inspect.h %D%/io/inspect.c %D%/io/inspect_json.h %D%/io/inspect_json.c \
   %D%/io/run_option.h %D%/io/run_option.c %D%/io/vocabulary.h %D%/io/vocabulary.c %D%/io/tokens.h %D%/io/tokens.c %D%/io/sources.h %D%/io/sources.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
   %D%/io/inspect_npy.h %D%/io/inspect_npy.c %D%/io/diff.h %D%/io/diff.c \

@@ -109,8 +109,9 @@ static const struct option_set verify_set = {
     .doc =
         "Check every checksum and every invariant of a file that Sagitta wrote."
         "\v"
-        "Exit code 0: whole; 65: broken, the first fault is named; 74: cannot be read.  A folder "
-        "stands for all .h5 files in it.\n\n"
+        "Exit code 0: whole; 65: broken, the first fault is named; 74: cannot be read.  Lines "
+        "`damaged` say which entries of which datasets, and which rows of supports, cannot be "
+        "read: all others can.  A folder stands for all .h5 files in it.\n\n"
         "With --rows the supports of a folder of `refit --encoder` are also "
         "compared with those that its encoder gives these rows: 65,536 at most.  So are codes of "
         "`fit --find features` and `encode --l0`, beside the dictionary.h5 of which they are.\n\n"

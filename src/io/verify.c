@@ -12,6 +12,7 @@
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/attributes.h"
+#include "io/damage.h"
 #include "io/entry_hashes.h"
 
 /* v->kind <- the kind of a file of ours. */
@@ -202,7 +203,9 @@ int file_verify(const char *path, FILE *out)
   struct h5_file f;
   struct verify v = {.file = &f, .out = out};
   TRY(h5_open(&f, path));
-  TRY(h5_close_after(&f, all_check(&v)));
+  int status = all_check(&v);
+  if (status) status = damage_locate(&v, status);
+  TRY(h5_close_after(&f, status));
   check_note(&v, "verified  %s", path);
   return OK;
 }

@@ -237,6 +237,16 @@ gidx h5_array_unit(const struct h5_array *a)
   return a->chunks ? a->chunks->rows : 0;
 }
 
+gidx h5_array_chunk(const struct h5_array *a)
+{
+  hsize_t chunk[H5_RANK];
+  hid_t creation = H5Dget_create_plist(a->id);
+  int known = creation >= 0 && H5Pget_layout(creation) == H5D_CHUNKED &&
+              H5Pget_chunk(creation, H5_RANK, chunk) == a->rank;
+  if (creation >= 0) H5Pclose(creation);
+  return known ? (gidx)chunk[0] : 0;
+}
+
 void h5_array_stream(struct h5_array *a)
 {
   if (a->seal) sha256_free(&a->seal->hash);

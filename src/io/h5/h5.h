@@ -112,6 +112,8 @@ void h5_array_stream(struct h5_array *a);
 gidx h5_array_bytes(const struct h5_array *a);
 /* Reading: entries of a chunk; 0: there are none, or HDF5 has to read them. */
 gidx h5_array_unit(const struct h5_array *a);
+/* The same of any layout; 0: it is stored in one run. */
+gidx h5_array_chunk(const struct h5_array *a);
 /* Is every chunk stored as expected, and the hash that of the bytes?  Reads them past HDF5, so that
  * a thread an array may do so at once; 0: not known, who reads the array learns why. */
 int h5_array_is_whole(const struct h5_array *a);

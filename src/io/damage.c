@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Chunks that HDF5 or their checksum refuses; what has sound chunks of other bytes is left to the
+ * message of its hash. */
+#include "io/damage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "io/h5/listing.h"
+
+enum { LINES_MOST = 16 /* of a dataset */, PIECE_BYTES = 1 << 20 };
+/* What has more chunks was made to take for ever: 64 codes a row of 10^9 rows have 244,141. */
+enum { CHUNKS_MOST = 1 << 24 };
+
+/* A dataset being read. */
+struct reading {
+  const struct verify *v;
+  const struct h5_array *a;
+  gidx unit;        /* entries that are read together: those of a chunk */
+  gidx begin, runs; /* where the run of bad ones began, -1: there is none; how many there were */
+};
+
+/* All datasets. */
+struct damage {
+  gidx units, bad; /* of all datasets that have bad ones */
+  char first[600]; /* the first run */
+};
+
+/* rows[2] <- the first and the last row of entries first .. last of supports; 0: not known. */
+static int rows_find(const struct verify *v, gidx first, gidx last, gidx *rows)
+{
+  struct h5_array starts;
+  gidx entry[2] = {first, last};
+  int there, status = h5_exists(v->file, "/supports/indptr", &there);
+  if (status || !there || h5_array_open(v->file, "/supports/indptr", &starts)) return 0;
+  h5_array_stream(&starts);
+  for (int i = 0; i < 2 && !status; i++) {
+    gidx low = 0, high = starts.rank == 1 ? starts.shape[0] - 1 : 0, at;
+    while (high - low > 1 && !status) {
+      gidx middle = low + (high - low) / 2;
+      status = h5_array_read(&starts, middle, 1, TYPE_I64, &at);
+      *(at <= entry[i] ? &low : &high) = middle;
+    }
+    rows[i] = low;
+  }
+  h5_array_close(&starts);
+  return !status;
+}
+
+/* text[] <- which entries first .. last are. */
+static void run_write(const struct reading *r, gidx first, gidx last, char *text, size_t capacity)
+{
+  const struct h5_array *a = r->a;
+  gidx rows[2];
+  int used = snprintf(text, capacity, "entries %lld to %lld of %lld", (long long)first,
+                      (long long)last, (long long)a->shape[0]);
+  int is_entry = !strncmp(a->object, "/supports/", 10) && strcmp(a->object, "/supports/indptr");
+  if (is_entry && rows_find(r->v, first, last, rows))
+    snprintf(text + used, capacity - (size_t)used, ", rows %lld to %lld", (long long)rows[0],
+             (long long)rows[1]);
+}
+
+/* A run of bad chunks ends before entry `end`. */
+static void run_end(struct reading *r, gidx end, struct damage *d)
+{
+  char text[256];
+  if (r->begin < 0) return;
+  run_write(r, r->begin, end - 1, text, sizeof text);
+  if (!*d->first) snprintf(d->first, sizeof d->first, "%s, of '%s'", text, r->a->object);
+  if (++r->runs <= LINES_MOST) check_note(r->v, "damaged   %s  %s", r->a->object, text);
+  if (r->runs == LINES_MOST + 1) check_note(r->v, "damaged   %s  and more", r->a->object);
+  r->begin = -1;
+}
+
+/* Read a dataset, of which nothing is compared but its checksums. */
+static void array_read(const struct verify *v, const struct h5_array *a, void *piece, gidx unit,
+                       struct damage *d)
+{
+  struct reading r = {v, a, unit, -1, 0};
+  gidx n = a->shape[0], units = ceil_div(n, unit), bad = 0;
+  for (gidx first = 0; first < n; first += unit) {
+    int status = h5_array_read(a, first, imin(unit, n - first), a->type, piece);
+    if (status && r.begin < 0) r.begin = first;
+    if (!status) run_end(&r, first, d);
+    if (status) bad++, status_clear();
+  }
+  run_end(&r, n, d);
+  d->bad += bad;
+  d->units += bad ? units : 0;
+}
+
+static int dataset_read(const struct verify *v, const char *object, struct damage *d)
+{
+  struct h5_array a;
+  struct arena arena = {0};
+  char *piece;
+  TRY(h5_array_open(v->file, object, &a));
+  h5_array_stream(&a);
+  int is_number = a.type != TYPE_OTHER && a.rank >= 1 && a.rank <= H5_RANK && a.shape[0] > 0;
+  gidx entry = is_number ? h5_array_bytes(&a) / a.shape[0] : 0, unit = h5_array_chunk(&a);
+  if (!unit) unit = imax(1, PIECE_BYTES / imax(entry, 1));
+  if (entry && a.shape[0] / unit > CHUNKS_MOST) entry = 0;
+  int status = entry ? arena_alloc(&arena, &piece, imin(unit, a.shape[0]), (size_t)entry) : OK;
+  if (!status && entry) array_read(v, &a, piece, unit, d);
+  arena_free(&arena);
+  h5_array_close(&a);
+  return status;
+}
+
+int damage_locate(const struct verify *v, int status)
+{
+  struct h5_listing list = {0};
+  struct damage d = {0};
+  char why[1024];
+  snprintf(why, sizeof why, "%s", status_message());
+  status_clear();
+  int listed = h5_list(v->file, &list);
+  for (gidx i = 0; i < list.count && !listed; i++)
+    if (list.entries[i].kind == ENTRY_DATASET && dataset_read(v, list.entries[i].path, &d))
+      status_clear(); /* its header, which the message is about, or it is no array */
+  h5_listing_free(&list);
+  status_clear();
+  CHECK(d.bad, status, "%s", why);
+  FAIL(status, "%s\nchunks that cannot be read: %lld of %lld, first %s" ANEW, why, (long long)d.bad,
+       (long long)d.units, d.first);
+}
