@@ -41,7 +41,7 @@ at_most 0 "$(uses '\<options_tell\>' $sources)" 'options_tell in src'
 at_most 0 "$(uses 'options\[512\]' $sources)" 'options[512] in src'
 # Without run.h, which was a part of command.h; command.c has tables of options alone.  What is
 # computed, logged or said in run.json is not in the list: refit_steps, fit_report, train_report.
-at_most 4022 "$(lines $(ls src/job/*.[ch] | grep -v /run.h) $cli/sweep_files.[ch] \
+at_most 4020 "$(lines $(ls src/job/*.[ch] | grep -v /run.h) $cli/sweep_files.[ch] \
   src/encoding/encode_files.[ch] \
   $cli/systems_output.[ch] $cli/fit_files.[ch] \
   $cli/fit_sweeps.[ch] $cli/refit_files.[ch] \
@@ -120,19 +120,18 @@ frames() # CEILING WHAT FILE:FUNCTION[@CALLED]...
   report "$what: each function calls the next" "$broken"
   at_most "$ceiling" $# "$what"
 }
-begin='cli/main.c:main cli/program.c:program_run'
 route='device/operations.c:device_route device/cuda/route.c:cuda_route@backend->route
   device/cuda/route.c:windows_route device/cuda/exact.c:cuda_launch_exact
   device/cuda/load.c:cuda_launch'
 # shellcheck disable=SC2086
-frames 11 'frames from main to a launch of encode' $begin \
+frames 10 'frames from main to a launch of encode' cli/main.c:main \
   'cli/cmd_encode.c:encode_command@command->run' \
   encode/encode.c:encode_run encode/encode.c:blocks_run encode/steps.c:step_route $route
 # shellcheck disable=SC2086
-frames 15 'frames from main to a launch of fit' $begin 'cli/cmd_fit.c:fit_command@command->run' \
-  cli/fit_sweeps.c:fit_sweeps_run fit/fit.c:fit_run fit/sweep_end.c:fit_sweep_close \
-  fit/sweep_end.c:rows_encode refit/sparse_coder.c:sparse_coder_run refit/sparse_coder.c:rows_run \
-  refit/sparse_coder.c:round_route $route
+frames 13 'frames from main to a launch of fit' cli/main.c:main \
+  'cli/cmd_fit.c:fit_command@command->run' fit/fit.c:fit_run fit/sweep_end.c:fit_sweep_close \
+  fit/sweep_end.c:rows_encode refit/sparse_coder.c:sparse_coder_run \
+  refit/sparse_coder.c:rows_run refit/sparse_coder.c:round_route $route
 # Names that are not those of the field; held_out and sparse_coder are, and some are of OpenMP.
 words='turns?|places?|tells?|told|look|held|judges?|coder|lots?|pages?|walk|decks?|seal|intake'
 words="$words|former|forget|bring|revive|twins?|share|partners?|companions?|mend"

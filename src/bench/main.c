@@ -27,5 +27,6 @@ int main(int argc, char **argv)
 {
   struct run run;
   int status = program_begin(&program, argc, argv, &run);
-  return status == PROGRAM_RUNS ? program_run(&run) : status;
+  if (status != PROGRAM_RUNS) return status;
+  return program_end(&run, run.command->run(&run, run.options, run.arguments));
 }

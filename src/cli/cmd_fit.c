@@ -548,7 +548,8 @@ static int fit_command(struct run *run, const void *options, const char **argume
   outliers_log(&j->outliers, j->o->max_norm);
   j->begun = log_seconds();
   stop_listen();
-  TRY(fit_sweeps_run(j));
+  fit_sweeps_begin(j);
+  TRY(fit_sweeps_end(j, fit_run(&j->task, &run->comm, &j->sink, &j->result)));
   if (!run->stopped) {
     TRY(fit_seeds_run(j));
   }

@@ -367,7 +367,7 @@ static int job_run(struct refit_job *j)
   if (!is_left) {
     TRY(inputs_confirm(j->c));
     log_info("nothing is left to do: %lld sweeps were wanted", (long long)j->o->sweeps);
-    refit_sweeps_over(j);
+    sweep_files_over(&j->files.sweep, resumed);
     return OK;
   }
   TRY(refit_sweeps_run(j));

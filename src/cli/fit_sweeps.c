@@ -86,7 +86,7 @@ static int may_stop(void *of)
   return j->files.job.is_resumed || j->has_sweep || j->files.sweep.saves;
 }
 
-int fit_sweeps_run(struct fit_job *j)
+void fit_sweeps_begin(struct fit_job *j)
 {
   const struct fit_point *start = j->task.start;
   struct job *job = &j->files.job;
@@ -97,8 +97,11 @@ int fit_sweeps_run(struct fit_job *j)
   j->sink = (struct fit_sink){j,           sweep_take,     stop_poll,      within_begin,
                               within_poll, job_stops(job), job_wishes(job)};
   if (start) sweep_note(j, start, fit_best(start->lines, start->sweep));
-  int status = fit_run(&j->task, &j->run->comm, &j->sink, &j->result);
-  TRY(job_settle(job, status, &j->result.phases[FIT_SHOW]));
+}
+
+int fit_sweeps_end(struct fit_job *j, int status)
+{
+  TRY(job_settle(&j->files.job, status, &j->result.phases[FIT_SHOW]));
   TRY(inputs_confirm(&j->run->comm));
   if (!j->run->stopped) sweep_files_over(&j->files.sweep, j->files.reached.sweep);
   return OK;

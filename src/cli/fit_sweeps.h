@@ -8,8 +8,10 @@
 
 #include "cli/fit_job.h"
 
-/* Fit, until all that is to be published of the sweeps is there, or will not be.  j->best and
- * j->mean <- those of the best sweep.  Collective. */
-int fit_sweeps_run(struct fit_job *j);
+/* j->sink <- what fit_run() calls.  Not collective. */
+void fit_sweeps_begin(struct fit_job *j);
+/* Behind fit_run(), with its status: wait until all that is to be published of the sweeps is there,
+ * or will not be.  j->best and j->mean are those of the best sweep.  Collective. */
+int fit_sweeps_end(struct fit_job *j, int status);
 
 #endif

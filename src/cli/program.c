@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The status of whatever went wrong comes to program_run(), which prints it. */
+ * The status of whatever went wrong comes to program_end(), which prints it. */
 #include "cli/program.h"
 
 #include <stdio.h>
@@ -163,7 +163,6 @@ static int run_open(struct run *run, void *options, const char **arguments)
   int status = stack_check();
   if (!status)
     status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
-  run->options = options;
   run->deck = options_config_of(run->command->options, arguments);
   struct general_options *general = options;
   if (!status) watchdog_deadline_set(general->deadline);
@@ -223,17 +222,8 @@ static int usage_fail(const struct program_table *t, const char *word, const cha
   return ERR_USAGE;
 }
 
-int program_run(struct run *run)
+int program_end(struct run *run, int status)
 {
-  void *options = calloc(1, run->command->options_bytes);
-  const char **arguments = calloc((size_t)run->argc + 2, sizeof *arguments);
-  if (!options || !arguments) {
-    fprintf(stderr, "%s: cannot allocate %zu bytes\n", run->title, run->command->options_bytes);
-    return ERR_MEMORY;
-  }
-  on_exit(library_exit, NULL);
-  int status = run_open(run, options, arguments);
-  if (!status) status = run->command->run(run, options, arguments);
   stop_listen_end();
   int ended = !status || status == ERR_ANSWER ? summary_end(run) : OK;
   if (!status) status = ended;
@@ -242,10 +232,24 @@ int program_run(struct run *run)
   free(run->cores);
   free(run->threads);
   identity_text_free(&run->identity);
-  free(options);
-  free(arguments);
+  free((void *)run->options);
+  free(run->arguments);
   status = process_end(run->unread);
   return status ? status : run->stopped ? ERR_STOPPED : OK;
+}
+
+static int command_open(struct run *run)
+{
+  void *options = calloc(1, run->command->options_bytes);
+  run->options = options;
+  run->arguments = calloc((size_t)run->argc + 2, sizeof *run->arguments);
+  if (!options || !run->arguments) {
+    fprintf(stderr, "%s: cannot allocate %zu bytes\n", run->title, run->command->options_bytes);
+    return ERR_MEMORY;
+  }
+  on_exit(library_exit, NULL);
+  int status = run_open(run, options, run->arguments);
+  return status ? program_end(run, status) : PROGRAM_RUNS;
 }
 
 /* Before MPI each rank speaks for itself, since limits differ among machines.  fprintf() to stderr
@@ -281,6 +285,6 @@ int program_begin(const struct program_table *t, int argc, char **argv, struct r
   status = process_begin(argc, argv);
   if (!status && run->command) status = stack_raise();
   if (status) return begin_fail(run->title, rank, status);
-  if (run->command) return PROGRAM_RUNS;
+  if (run->command) return command_open(run);
   return about_answer(t, word, more) ? answer_end(run) : usage_fail(t, word, more);
 }

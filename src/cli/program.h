@@ -16,10 +16,10 @@ struct program_table {
 };
 
 /* What main() does first: *run <- what the command line asks for.  Returns PROGRAM_RUNS where that
- * is a command, which program_run() does; else the exit code. */
+ * is a command, which main() calls with what *run has; else the exit code. */
 enum { PROGRAM_RUNS = -1 };
 int program_begin(const struct program_table *table, int argc, char **argv, struct run *run);
-/* Do the command, and end MPI.  Returns the exit code. */
-int program_run(struct run *run);
+/* Then, with the status of the command: print an error, end MPI.  Returns the exit code. */
+int program_end(struct run *run, int status);
 
 #endif

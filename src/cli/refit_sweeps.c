@@ -76,11 +76,6 @@ static int steps_poll(void *self, const struct sweep_point *at, int *stop)
   return OK;
 }
 
-void refit_sweeps_over(struct refit_job *j)
-{
-  sweep_files_over(&j->files.sweep, j->files.facts.sweeps);
-}
-
 /* What sweep comes next, and what a run that is resumed has done of it. */
 static int sweep_find(struct refit_job *j)
 {

@@ -18,7 +18,5 @@ int refit_may_stop(void *of);
 /* Sweep after sweep, until there are as many as are wanted or the job is asked to stop; then all
  * that they gave is there. */
 int refit_sweeps_run(struct refit_job *j);
-/* None is wanted behind those that are done: see sweep_files_over(). */
-void refit_sweeps_over(struct refit_job *j);
 
 #endif

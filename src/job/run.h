@@ -43,13 +43,14 @@ struct program {
 struct run {
   const struct program *program;
   const struct command *command;
-  const void *options;
+  const void *options; /* owned, as are the arguments */
   int argc;
   char **argv;
-  const char *deck;    /* NULL: none */
-  struct comm comm;    /* size 1 and not open for commands that are not parallel */
-  struct cores *cores; /* [comm.size] of every rank's machine; NULL when not parallel; owned */
-  gidx *threads;       /* [comm.size] of every rank, after threads_report(); owned */
+  const char **arguments; /* those that are no options, and NULL; owned */
+  const char *deck;       /* NULL: none */
+  struct comm comm;       /* size 1 and not open for commands that are not parallel */
+  struct cores *cores;    /* [comm.size] of every rank's machine; NULL when not parallel; owned */
+  gidx *threads;          /* [comm.size] of every rank, after threads_report(); owned */
   struct identity_text identity; /* of a job that can be resumed; what it publishes has it */
   char started[32];              /* UTC, ISO 8601 */
   char title[48];                /* "sagitta encode" */
