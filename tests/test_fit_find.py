@@ -13,7 +13,7 @@ import numpy as np
 from jobs import job_end, job_start, wait_until
 from tap import (claim, done_testing, fails, gpu_present, later_wins, need, ok, peer_missing,
                  sagitta, same)
-from train_place import Place, rows_make
+from train_place import Place, rows_make, stopped_over
 
 
 class Finding(Place):
@@ -50,6 +50,10 @@ def check_ranks(p):
         same(p.at("one", name), p.at("stop", name), "resumed")
     need(p.run("stop", "--resume"), "complete")
     same(p.at("one", "supports.h5"), p.at("stop", "supports.h5"), "complete")
+    need(p.run("over", "--rows", p.at("held.npy"), "--holdout", p.at("rows.npy")), "of other rows")
+    stopped_over(p.at("over"), lambda *words: p.run("over", *words))
+    for name in "dictionary.h5", "supports.h5":
+        same(p.at("one", name), p.at("over", name), "resumed beside an older result")
 
 
 @claim("the state is saved every --save-seconds, also where an update takes several batches")

@@ -16,7 +16,7 @@ from jobs import faulty, job_end, job_ranks, job_start
 from seal import reseal
 from tap import (FULL, claim, done_testing, fails, gpu_present, later_wins, need, ok, sagitta, same,
                  skip)
-from train_place import ATOMS, Place
+from train_place import ATOMS, Place, stopped_over
 
 
 @claim("ranks and threads change no byte")
@@ -77,6 +77,9 @@ def check_stopped(p):
     need(sagitta(*words, "--resume", ranks=2), "with --holdout-share, complete")
     need(p.train("anew", "--resume"), "nothing to go on from")
     same(p.result("one"), p.result("anew"), "begun anew")
+    need(p.train("over", "--rows", p.at("other.npy")), "a result of other rows")
+    stopped_over(p.at("over"), lambda *words: p.train("over", *words))
+    same(p.result("one"), p.result("over"), "resumed beside an older result")
 
 
 @claim("an unfinished run goes on with the rows to judge by that it was begun with alone")

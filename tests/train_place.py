@@ -5,7 +5,7 @@ import os
 import h5py
 import numpy as np
 
-from tap import later_wins, sagitta
+from tap import fails, later_wins, need, sagitta
 
 COLUMNS, ATOMS = 12, 30
 
@@ -45,3 +45,12 @@ class Place:
     def history(self, out):
         with h5py.File(self.result(out)) as f:
             return f["train/history"][...]
+
+
+def stopped_over(folder, run):
+    """A job that is to replace the result in a folder is stopped, and goes on."""
+    stop = os.path.join(folder, "STOP")
+    open(stop, "w").close()
+    fails(run("--force"), 75, ["--resume"], "stopped before an older result is replaced")
+    os.remove(stop)
+    need(run("--force", "--resume"), "resumed beside an older result")

@@ -41,11 +41,12 @@ static int encoder_take(struct find_files *f)
 static int before_find(struct find_files *f, struct job *job)
 {
   struct find_found *out = &f->found;
-  out->is_complete = input_is_there(job->place.file);
-  const struct output_place *from = out->is_complete ? &job->place : &job->more[0];
-  TRY(job_file_check(job, from, &job->is_resumed));
-  if (!job->is_resumed) return OK;
-  TRY(finding_read(from->file, &f->arena, f->p, &out->record, &out->atoms, &out->k));
+  const struct output_place *left;
+  TRY(job_left_find(job, &left));
+  job->is_resumed = left != NULL;
+  if (!left) return OK;
+  out->is_complete = left == &job->place;
+  TRY(finding_read(left->file, &f->arena, f->p, &out->record, &out->atoms, &out->k));
   return out->is_complete ? encoder_take(f) : OK;
 }
 

@@ -19,13 +19,10 @@ struct previous {
   struct training_line *lines;
 };
 
-/* Is there a file of this job? */
-static int previous_find(struct train_files *f, const struct output_place *place,
-                         struct previous *previous, int *is_there)
+static int previous_read(struct train_files *f, const struct output_place *place,
+                         struct previous *previous)
 {
   struct training_record *r = &previous->record;
-  TRY(job_file_check(&f->job, place, is_there));
-  if (!*is_there) return OK;
   TRY(training_record_read(place->file, &f->arena, r, &previous->lines));
   f->start.rows_hash = r->rows.rows;
   f->start.held_hash = r->held.rows;
@@ -60,11 +57,13 @@ static int state_take(struct train_files *f, const struct previous *previous)
 
 static int find(void *self, struct job *job)
 {
+  const struct output_place *left = NULL;
   struct previous previous;
-  if (!job->resume) return OK;
-  TRY(previous_find(self, &job->place, &previous, &job->is_complete));
-  if (job->is_complete) return OK;
-  TRY(previous_find(self, &job->more[0], &previous, &job->is_resumed));
+  if (job->resume) TRY(job_left_find(job, &left));
+  if (!left) return OK;
+  job->is_complete = left == &job->place;
+  job->is_resumed = !job->is_complete;
+  TRY(previous_read(self, left, &previous));
   return job->is_resumed ? state_take(self, &previous) : OK;
 }
 

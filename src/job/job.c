@@ -147,6 +147,20 @@ int job_file_check(const struct job *job, const struct output_place *place, int 
   return *is_there ? identity_text_check(&job->run->identity, place->file, place->shown) : OK;
 }
 
+int job_left_find(const struct job *job, const struct output_place **left)
+{
+  const struct output_place *state = &job->more[0], *result = &job->place;
+  int has_state = input_is_there(state->file), has_result = input_is_there(result->file);
+  *left = NULL;
+  if (has_state && has_result) {
+    has_state = !identity_text_check(&job->run->identity, state->file, state->shown);
+    status_clear();
+  }
+  if (!has_state && !has_result) return OK;
+  *left = has_state ? state : result;
+  return identity_text_check(&job->run->identity, (*left)->file, (*left)->shown);
+}
+
 /* Is what is there of this job, as far as inputs are known? */
 static int job_check(const struct job *job)
 {
