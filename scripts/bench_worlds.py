@@ -14,8 +14,9 @@ seen.  For each method and each number of codes a row it prints a line of JSON o
   explained   explained variance
   seconds     of the fit, from file to dictionary
 
-Methods: codes and features are `fit --find codes|features`; topk, batch and nested are `train`, of
-a number a row, of a number a row on average, and that with nested widths (Matryoshka).
+Methods: codes, stable and features are `fit --find ...`, stable with a quarter of the codes a row;
+topk, batch and nested are `train`, of a number a row, of a number a row on average, and that with
+nested widths (Matryoshka).
 --picture draws F1 and explained variance against l0; it needs matplotlib."""
 import argparse
 import json
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 
-METHODS = ("codes", "features", "topk", "batch", "nested")
+METHODS = ("codes", "stable", "features", "topk", "batch", "nested")
 
 
 def options_read():
@@ -68,8 +69,10 @@ def world_make(o, folder):
 def words_of(o, method, l0):
     """The command that makes a dictionary."""
     whole = max(1, round(l0))
-    if method == "codes":
-        return "fit", "--top-s", whole, "--encode-s", whole, "--sweeps", o.sweeps
+    if method in ("codes", "stable"):
+        fitted = whole if method == "codes" else max(1, whole // 4)
+        return ("fit", "--find", method, "--top-s", fitted, "--encode-s", whole, "--sweeps",
+                o.sweeps)
     if method == "features":
         return "fit", "--find", "features", "--l0", l0
     words = ["train", "--batch", o.batch, "--epochs", o.epochs, "--lr", o.lr]
@@ -84,8 +87,8 @@ def judged(o, folder, method, l0):
     run(o, *words_of(o, method, l0), "--rows", f"{folder}/fit/rows.h5", "--atoms", o.atoms,
         "--device", o.device, "--output", at)
     seconds, unseen = time.time() - begun, f"{folder}/unseen/rows.h5"
-    run(o, "encode", "--rows", unseen, "--dictionary" if method == "codes" else "--encoder", at,
-        "--output", f"{at}-codes")
+    by = "--dictionary" if method in ("codes", "stable") else "--encoder"
+    run(o, "encode", "--rows", unseen, by, at, "--output", f"{at}-codes")
     page = run(o, "evaluate", "--rows", unseen, "--dictionary", at, "--codes", f"{at}-codes",
                "--truth", f"{folder}/unseen")["evaluated"][0]
     line = {"method": method, "l0": page["metrics"]["l0"],

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "encode/active_solve.h"
+#include "model/find_plan.h"
 
 static const gidx ITEM = (gidx)sizeof(float);
 
@@ -45,7 +46,19 @@ static int buffers_open(struct active *a)
   TRY(buffer_alloc(dev, &a->codes, slots * ITEM));
   if (a->is_nested) TRY(buffer_alloc_device(dev, &a->level, rows));
   if (a->is_nested) TRY(buffer_alloc_device(dev, &a->before, rows));
+  if (a->is_nested) TRY(buffer_alloc_device(dev, &a->squares, 2 * a->most_n * (gidx)sizeof(real)));
   return buffer_alloc_device(dev, &a->work, device_train_batch_bytes(dev, &job));
+}
+
+static int pass_alloc(struct active *a, struct active_pass *pass)
+{
+  struct find_blocks blocks;
+  find_plan_blocks(a->most_k, &blocks);
+  gidx starts = blocks.count * ((gidx)a->most_n + 1);
+  TRY(arena_alloc(&a->arena, &pass->start, starts, sizeof *pass->start));
+  TRY(arena_alloc(&a->arena, &pass->index, a->entries, sizeof *pass->index));
+  TRY(arena_alloc(&a->arena, &pass->code, a->entries, sizeof *pass->code));
+  return arena_alloc(&a->arena, &pass->lengths, a->most_n, sizeof *pass->lengths);
 }
 
 int active_open(struct active *a)
@@ -60,9 +73,8 @@ int active_open(struct active *a)
   TRY(arena_alloc(arena, &a->code, a->entries, sizeof *a->code));
   TRY(arena_alloc(arena, &a->order, a->most_n, sizeof *a->order));
   TRY(arena_alloc(arena, &a->place, a->most_n, sizeof *a->place));
-  gidx chosen = a->is_nested ? a->most_n : 0;
-  TRY(arena_alloc(arena, &a->chosen, chosen * ACTIVE_MOST, sizeof *a->chosen));
-  TRY(arena_alloc(arena, &a->chosen_n, chosen, sizeof *a->chosen_n));
+  if (a->is_nested) TRY(pass_alloc(a, &a->pass));
+  if (a->is_nested) TRY(pass_alloc(a, &a->last));
   return buffers_open(a);
 }
 
@@ -70,7 +82,7 @@ void active_close(struct active *a)
 {
   struct buffer *const all[] = {&a->atoms, &a->toward, &a->bias,     &a->starts, &a->list,
                                 &a->value, &a->sorted, &a->residual, &a->slot,   &a->codes,
-                                &a->work,  &a->level,  &a->before};
+                                &a->work,  &a->level,  &a->before,   &a->squares};
   for (int i = 0; i < LENGTH(all) && a->device; i++) buffer_free(a->device, all[i]);
   arena_free(&a->arena);
   *a = (struct active){0};

@@ -14,6 +14,7 @@
 #include "device/train.h"
 #include "model/cuts.h"
 #include "model/find.h"
+#include "model/find_update.h"
 
 enum {
   ACTIVE_STEP = 8,    /* short rows are solved by lengths that are multiples of it */
@@ -29,6 +30,15 @@ struct active_entries {
   gidx *start;
   idx *index;
   float *score;
+};
+
+/* Entries of a pass over blocks of atoms (active_nested.h), block after block: those of block b
+ * begin at start[b][i], and have the number of their atom in the block. */
+struct active_pass {
+  gidx *start;  /* [blocks][most_n + 1] */
+  idx *index;   /* [entries] */
+  float *code;  /* [entries] */
+  idx *lengths; /* [most_n] of all blocks together, ACTIVE_MOST at most */
 };
 
 struct active {
@@ -64,7 +74,11 @@ struct active {
   struct buffer work;
   int is_nested;               /* set by the caller: active_nested.h is used, too */
   struct buffer level, before; /* [most_n][p] what blocks leave of rows, and the last pass */
-  idx *chosen, *chosen_n;      /* [most_n][ACTIVE_MOST], [most_n] of a pass */
+  struct buffer squares;       /* [most_n][2] work */
+  struct active_pass pass, last;
+  int look, block; /* number of the pass at hand, and of the block, */
+  idx block_first; /* whose atoms begin here, of these: */
+  const struct find_blocks *blocks;
   struct arena arena;
 };
 

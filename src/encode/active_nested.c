@@ -6,20 +6,55 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "device/triad.h"
 #include "encode/active_solve.h"
 
 static const gidx ITEM = (gidx)sizeof(float);
 
-/* Scores of the atoms first .. end - 1, for the rows at hand, by the size of `left`. */
-static int block_score(struct active *a, idx first, idx end, const float *left,
-                       struct train_codes_job *job)
+/* The device's lists <- the entries of the block in the pass before; *others <- these. */
+static int others_put(struct active *a, struct train_entries *others)
 {
-  const struct train_raise raise = {.relative = a->relative, .floor = a->floor, .left = left};
+  struct device *dev = a->device;
+  const gidx *start = a->last.start + a->block * ((gidx)a->most_n + 1);
+  gidx from = start[0], n = start[a->n] - from, *to = a->starts.host;
+  for (idx i = 0; i <= a->n; i++) to[i] = start[i] - from;
+  memcpy(a->list.host, a->last.index + from, (size_t)n * sizeof(idx));
+  memcpy(a->value.host, a->last.code + from, (size_t)(n * ITEM));
+  *others = (struct train_entries){1, a->starts.device, a->list.device, a->value.device};
+  TRY(device_put(dev, &a->starts, 0, ((gidx)a->n + 1) * (gidx)sizeof(gidx)));
+  TRY(device_put(dev, &a->list, 0, n * (gidx)sizeof(idx)));
+  return device_put(dev, &a->value, 0, n * ITEM);
+}
+
+/* a->sorted <- the rows x less what these entries give of the atoms. */
+static int others_subtract(struct active *a, const struct train_entries *others, const float *x,
+                           const float *atoms)
+{
+  const struct triad_lists lists = {a->n, others->start, others->index, others->value, atoms, a->p};
+  const struct train_errors_job job = {
+      .error = a->sorted.device, .x = x, .squares = a->squares.device, .n = a->n, .p = a->p};
+  TRY(device_triad_sparse(a->device, &lists, a->sorted.device));
+  TRY(device_train_errors(a->device, &job));
+  return device_train_scale(a->device, a->sorted.device, (gidx)a->n * a->p, -1);
+}
+
+/* Scores of the block's atoms for the rows at hand, each beside the others that the pass before
+ * chose of the block, by the size of `left`. */
+static int block_score(struct active *a, idx end, const float *left, struct train_codes_job *job)
+{
+  struct train_entries others;
+  struct train_raise raise = {.relative = a->relative, .floor = a->floor, .left = left};
   *job = active_job(a, (const float *)a->x->device + a->first * a->p);
-  job->encoder += (gidx)first * a->p;
-  job->k = end - first;
+  job->encoder += (gidx)a->block_first * a->p;
+  job->k = end - a->block_first;
+  if (a->look && a->n) {
+    raise.entries = &others;
+    TRY(others_put(a, &others));
+    TRY(others_subtract(a, &others, job->x, job->encoder));
+    job->x = a->sorted.device;
+  }
   TRY(device_train_scores(a->device, job));
-  return a->relative ? device_train_raise(a->device, job, &raise) : OK;
+  return a->relative || raise.entries ? device_train_raise(a->device, job, &raise) : OK;
 }
 
 /* What the entries at hand leave of the rows are the rows at hand. */
@@ -31,30 +66,43 @@ static int level_next(struct active *a)
   return a->n ? device_gather(a->device, &rows) : OK;
 }
 
-/* The block's atoms join those of the rows, as long as there is room. */
-static void chosen_add(void *self, gidx part)
+/* The block's entries join those of the pass, as long as a row has room. */
+static void entries_join(void *self, gidx part)
 {
   struct active *a = self;
+  const gidx *start = a->pass.start + a->block * ((gidx)a->most_n + 1);
   for (idx i = (idx)part * ACTIVE_CHUNK; i < active_end(a, part); i++) {
-    idx *to = a->chosen + (gidx)i * ACTIVE_MOST, room = ACTIVE_MOST - a->chosen_n[i];
-    idx n = (idx)imin(a->start[i + 1] - a->start[i], room);
-    memcpy(to + a->chosen_n[i], a->index + a->start[i], (size_t)n * sizeof *to);
-    a->chosen_n[i] += n;
+    const idx *index = a->index + a->start[i];
+    gidx at = start[i], n = start[i + 1] - at;
+    for (gidx e = 0; e < n; e++) a->pass.index[at + e] = index[e] - a->block_first;
+    memcpy(a->pass.code + at, a->code + a->start[i], (size_t)(n * ITEM));
   }
 }
 
-static int block_choose(struct active *a, idx first, idx end, float threshold, const float *left,
-                        real rho)
+static void pass_add(struct active *a)
+{
+  gidx *start = a->pass.start + a->block * ((gidx)a->most_n + 1);
+  start[0] = a->block ? start[-1 - (gidx)a->most_n + a->n] : 0;
+  for (idx i = 0; i < a->n; i++) {
+    idx room = ACTIVE_MOST - a->pass.lengths[i];
+    idx n = (idx)imin(a->start[i + 1] - a->start[i], room);
+    start[i + 1] = start[i] + n;
+    a->pass.lengths[i] += n;
+  }
+  active_share(a, entries_join);
+}
+
+static int block_choose(struct active *a, idx end, float threshold, const float *left, real rho)
 {
   struct train_codes_job job;
   struct batch_cut cut = find_cut_at(threshold);
-  TRY(block_score(a, first, end, left, &job));
+  TRY(block_score(a, end, left, &job));
   TRY(active_lists_get(a, job, &cut, 0));
   TRY(active_room_check(a));
   active_lists_take(a, NULL);
-  for (gidx e = 0; e < a->start[a->n]; e++) a->index[e] += first;
+  for (gidx e = 0; e < a->start[a->n]; e++) a->index[e] += a->block_first;
   TRY(active_solve(a, rho));
-  active_share(a, chosen_add);
+  pass_add(a);
   return level_next(a);
 }
 
@@ -63,32 +111,42 @@ int active_nested_pass(struct active *a, const struct buffer *x, gidx first, idx
 {
   const float *rows = (const float *)x->device + first * a->p;
   const float *left = look ? a->before.device : rows;
-  const idx *end = by->blocks->end;
+  const struct find_blocks *blocks = a->blocks = by->blocks;
   a->x = x;
   a->first = first;
   a->n = n;
-  memset(a->chosen_n, 0, (size_t)n * sizeof *a->chosen_n);
-  for (int b = 0; b < by->blocks->count; b++)
-    TRY(block_choose(a, b ? end[b - 1] : 0, end[b], by->threshold[look], left, by->rho));
-  *found = 0;
-  for (idx i = 0; i < n; i++) *found += a->chosen_n[i];
+  a->look = look;
+  memset(a->pass.lengths, 0, (size_t)n * sizeof *a->pass.lengths);
+  for (a->block = 0; a->block < blocks->count; a->block++) {
+    a->block_first = a->block ? blocks->end[a->block - 1] : 0;
+    TRY(block_choose(a, blocks->end[a->block], by->threshold[look], left, by->rho));
+  }
+  *found = a->pass.start[(blocks->count - 1) * ((gidx)a->most_n + 1) + n];
   return OK;
 }
 
 void active_nested_keep(struct active *a)
 {
   struct buffer level = a->level;
+  struct active_pass pass = a->pass;
   a->level = a->before;
   a->before = level;
+  a->pass = a->last;
+  a->last = pass;
 }
 
-/* Entries <- the atoms that were chosen. */
+/* Entries <- the atoms that were chosen, block after block. */
 static void chosen_take(void *self, gidx part)
 {
   struct active *a = self;
-  for (idx i = (idx)part * ACTIVE_CHUNK; i < active_end(a, part); i++)
-    memcpy(a->index + a->start[i], a->chosen + (gidx)i * ACTIVE_MOST,
-           (size_t)a->chosen_n[i] * sizeof *a->index);
+  for (idx i = (idx)part * ACTIVE_CHUNK; i < active_end(a, part); i++) {
+    gidx at = a->start[i];
+    for (int b = 0; b < a->blocks->count; b++) {
+      const gidx *start = a->pass.start + b * ((gidx)a->most_n + 1) + i;
+      idx first = b ? a->blocks->end[b - 1] : 0;
+      for (gidx e = start[0]; e < start[1]; e++) a->index[at++] = first + a->pass.index[e];
+    }
+  }
 }
 
 int active_nested(struct active *a, const struct buffer *x, gidx first, idx n,
@@ -100,7 +158,7 @@ int active_nested(struct active *a, const struct buffer *x, gidx first, idx n,
   }
   TRY(active_room_check(a));
   a->start[0] = 0;
-  for (idx i = 0; i < n; i++) a->start[i + 1] = a->start[i] + a->chosen_n[i];
+  for (idx i = 0; i < n; i++) a->start[i + 1] = a->start[i] + a->pass.lengths[i];
   active_share(a, chosen_take);
   memset(a->score, 0, (size_t)a->found * sizeof *a->score);
   a->x = x;

@@ -8,33 +8,57 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "model/triad.h"
 
 float nested_top(int relative, real square)
 {
   return relative ? 1 : (float)(4 * sqrt(square));
 }
 
-/* One row: y[p], what is left of it, before[p], what the pass before left, and scores[k]. */
+/* One row: y[p], what is left of it, before[p], what the pass before left, and scores[k].
+ * previous[k] are the codes of that pass, 0 in the first one; rest[p] is work. */
 struct row_work {
-  float *y, *next, *before, *scores, *codes;
+  float *y, *next, *before, *scores, *codes, *previous, *rest;
+  idx index[ACTIVE_MOST]; /* of a block */
+  float code[ACTIVE_MOST];
 };
+
+/* scores <- those of the block's atoms, each beside the others that the pass before chose of it. */
+static void block_score(const struct find_rows *block, idx first, struct row_work *w)
+{
+  struct find_raise raise = {.k = block->k,
+                             .p = block->p,
+                             .index = w->index,
+                             .code = w->code,
+                             .left = w->before,
+                             .relative = block->relative,
+                             .floor = block->floor};
+  for (idx a = 0; a < block->k; a++) {
+    if (!(w->previous[first + a] > 0)) continue;
+    w->index[raise.n] = a;
+    w->code[raise.n++] = w->previous[first + a];
+  }
+  const gidx start[] = {0, raise.n};
+  const struct triad_lists others = {1, start, w->index, w->code, block->atoms, block->p};
+  triad_sparse(&others, w->rest);
+  for (idx c = 0; c < block->p; c++) w->rest[c] = w->y[c] - w->rest[c];
+  for (idx a = 0; a < block->k; a++)
+    w->scores[first + a] = find_score(w->rest, block->atoms + (gidx)a * block->p, block->p);
+  if (block->relative || raise.n) find_raise(&raise, w->scores + first);
+}
 
 /* The atoms first .. end - 1, by a threshold; what they leave of y. */
 static int block_choose(const struct find_rows *r, idx first, idx end, float threshold,
                         struct row_work *w)
 {
   struct find_rows block = *r;
-  struct find_raise raise = {
-      .p = r->p, .left = w->before, .relative = r->relative, .floor = r->floor};
   float *scores = w->scores + first;
   block.n = 1;
   block.x = w->y;
-  raise.k = block.k = end - first;
+  block.k = end - first;
   block.atoms += (gidx)first * r->p;
   if (block.toward) block.toward += first;
-  for (idx a = 0; a < block.k; a++)
-    scores[a] = find_score(w->y, block.atoms + (gidx)a * r->p, r->p);
-  if (r->relative) find_raise(&raise, scores);
+  block_score(&block, first, w);
   for (idx a = 0; a < block.k; a++)
     if (!(scores[a] > threshold)) scores[a] = 0;
   TRY(find_codes_reference(&block, 0, scores, w->codes + first, w->next));
@@ -60,20 +84,24 @@ static int work_alloc(struct arena *arena, const struct find_rows *r, struct row
   TRY(arena_alloc(arena, &w->y, r->p, sizeof(float)));
   TRY(arena_alloc(arena, &w->next, r->p, sizeof(float)));
   TRY(arena_alloc(arena, &w->before, r->p, sizeof(float)));
+  TRY(arena_alloc(arena, &w->rest, r->p, sizeof(float)));
   TRY(arena_alloc(arena, &w->scores, r->k, sizeof(float)));
+  TRY(arena_alloc(arena, &w->previous, r->k, sizeof(float)));
   return arena_alloc(arena, &w->codes, r->k, sizeof(float));
 }
 
-/* All passes but the last, which is left to the caller. */
+/* All passes but the last, which is left to the caller, with w->codes those before it. */
 static int passes_run(const struct find_rows *r, const struct find_blocks *blocks, int passes,
                       const float *threshold, idx row, struct row_work *w)
 {
   const float *x = r->x + (gidx)row * r->p;
   size_t bytes = (size_t)r->p * sizeof *x;
   memcpy(w->before, x, bytes);
+  memset(w->previous, 0, (size_t)r->k * sizeof *w->previous);
   for (int look = 0; look < passes; look++) {
     TRY(row_pass(r, blocks, threshold[look], x, w));
     memcpy(w->before, w->y, bytes);
+    memcpy(w->previous, w->codes, (size_t)r->k * sizeof *w->previous);
   }
   return OK;
 }
