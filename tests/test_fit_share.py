@@ -6,13 +6,14 @@ with --share yes the job ends with 71."""
 import os
 import re
 import shutil
+import sys
 import tempfile
 
 import h5py
 import numpy as np
 
 from jobs import TESTS, job_end, job_start
-from tap import SOURCE, claim, done_testing, ok, sagitta
+from tap import SAGITTA, SOURCE, claim, done_testing, ok, sagitta, skip
 
 LIBRARY = os.path.join(TESTS, "fault_window.so")
 FILES = ("dictionary.h5", "supports.h5")
@@ -98,6 +99,37 @@ def check_faults(folder, words):
             ok(not os.path.exists(f"{out}/dictionary.h5"), f"{fault}: nothing is left")
 
 
+PEAK = """import os, subprocess, sys
+rank = subprocess.Popen(sys.argv[1:])
+_, status, usage = os.wait4(rank.pid, 0)
+sys.stderr.write(f"peak of {os.environ['OMPI_COMM_WORLD_RANK']}: {usage.ru_maxrss}\\n")
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def peak(words):
+    """MB that rank 1 of two had at most."""
+    done = sagitta(*words, ranks=2, program=(sys.executable, "-c", PEAK, SAGITTA))
+    found = re.search(r"peak of 1: (\d+)", done.stderr)
+    ok(done.returncode == 0 and found, f"{words}: exit {done.returncode} {done.stderr[-200:]}")
+    return float(found[1]) / 1024
+
+
+@claim("by parts, a run that is resumed takes no more memory on a rank than one that begins")
+def check_resumed(folder, words):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers take memory of their own")
+        return
+    out = f"{folder}/large"
+    words = [*words, "--minibatch", 4096, "--output", out, "--resume"]
+    for name, value in (("--atoms", 2000), ("--sweeps", 1), ("--rounds", 1)):
+        words[words.index(name) + 1] = value
+    begins = peak(words)
+    words[words.index("--sweeps") + 1] = 2
+    resumed = peak(words)
+    ok(resumed < begins + 16, f"{resumed} MB, {begins} where it began; 32 of the Gram matrix")
+
+
 with tempfile.TemporaryDirectory() as place:
     job = rows_make(place)
     check_bytes(place, job)
@@ -105,4 +137,5 @@ with tempfile.TemporaryDirectory() as place:
     check_nodes(place, job)
     check_plan(job)
     check_faults(place, job)
+    check_resumed(place, job)
 done_testing()

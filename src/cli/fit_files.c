@@ -176,8 +176,7 @@ static int distribute(void *self, struct comm *c)
   TRY(job_array_send(c, &f->arena, &s->lines, s->sweep + 1, sizeof *s->lines));
   TRY(job_array_send(c, &f->arena, &s->atoms, k, (size_t)p * sizeof *s->atoms));
   TRY(job_array_send(c, &f->arena, &s->mean, p, sizeof *s->mean));
-  TRY(job_array_send(c, &f->arena, &s->gram, k, (size_t)k * sizeof *s->gram));
-  TRY(job_array_send(c, &f->arena, &s->target, k, (size_t)p * sizeof *s->target));
+  if (c->rank) s->gram = s->target = NULL; /* rank 0 alone has the sums */
   return job_array_send(c, &f->arena, &s->idle, k, sizeof *s->idle);
 }
 

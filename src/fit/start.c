@@ -202,8 +202,8 @@ static int state_open(struct fit *f)
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
   if (!joint) TRY(steps_open(f));
   if (f->resident.is_on) f->refit_task.threads = team_beside(t->threads);
-  if (joint && t->start && t->start->gram)
-    TRY(comm_agree(f->c, update_put(&f->update, t->start->gram, t->start->target)));
+  if (joint && t->start && t->start->idle)
+    TRY(update_put(&f->update, t->start->gram, t->start->target));
   return OK;
 }
 

@@ -309,11 +309,11 @@ static int columns_gather(struct update *u, const real *own, real *out)
   return OK;
 }
 
-/* own[k][columns] <- of all[k][p]. */
-static void columns_take(const struct update *u, const real *all, real *own)
+/* own[n][columns] <- of all[n][p]. */
+static void columns_take(const struct update *u, const real *all, real *own, idx n)
 {
   idx columns = u->end - u->begin;
-  for (idx a = 0; a < u->f->k; a++)
+  for (idx a = 0; a < n; a++)
     memcpy(own + (gidx)a * columns, all + (gidx)a * u->f->p + u->begin,
            (size_t)columns * sizeof *own);
 }
@@ -349,7 +349,7 @@ static int atoms_descend(struct update *u, idx passes)
                             .diagonal = &u->diagonal,
                             .work = &u->work};
   gidx values = (gidx)job.k * job.columns * (gidx)sizeof(real);
-  columns_take(u, u->f->frames, u->atoms.host);
+  columns_take(u, u->f->frames, u->atoms.host, u->f->k);
   TRY(device_put(u->device, &u->atoms, 0, values));
   TRY(device_normal_descend(u->device, &job));
   TRY(device_get(u->device, &u->atoms, 0, values));
@@ -425,14 +425,51 @@ int update_get(struct update *u, const real **gram, const real **target)
   return columns_gather(u, own.host, u->before);
 }
 
+/* Rows first .. first + n - 1 of what rank 0 has, [..][width], in `piece` on every rank. */
+static int piece_take(struct update *u, const real *all, gidx width, gidx first, gidx n,
+                      real *piece)
+{
+  size_t unit = (size_t)width * sizeof *piece;
+  if (u->f->c->rank == 0) memcpy(piece, all + first * width, (size_t)n * unit);
+  return comm_broadcast(u->f->c, piece, n, unit);
+}
+
+/* Rows of the Gram matrix have come: of one that is shared a rank writes some. */
+static void gram_rows_put(const struct update *u, real *gram, const real *piece, gidx first, gidx n)
+{
+  gidx k = u->f->k, begin = first, end = first + n;
+  if (is_shared(u)) begin = imax(begin, u->node.write_first);
+  if (is_shared(u)) end = imin(end, (gidx)u->node.write_first + u->node.write_count);
+  if (begin < end)
+    memcpy(gram + begin * k, piece + (begin - first) * k,
+           (size_t)((end - begin) * k) * sizeof *gram);
+}
+
+static int sums_send(struct update *u, const real *gram, const real *target, real *piece, gidx rows)
+{
+  gidx k = u->f->k, p = u->f->p, columns = u->end - u->begin;
+  struct buffer whole, own;
+  TRY(comm_agree(u->f->c, sums_view(u, &whole, &own)));
+  for (gidx first = 0; first < k; first += rows) {
+    gidx n = imin(rows, k - first);
+    TRY(piece_take(u, gram, k, first, n, piece));
+    gram_rows_put(u, whole.host, piece, first, n);
+    TRY(piece_take(u, target, p, first, n, piece));
+    columns_take(u, piece, (real *)own.host + first * columns, (idx)n);
+  }
+  TRY(comm_agree(u->f->c, device_put(u->device, &whole, 0, gram_bytes(u->f->k))));
+  return comm_agree(u->f->c, device_put(u->device, &own, 0, target_bytes(u)));
+}
+
 int update_put(struct update *u, const real *gram, const real *target)
 {
-  struct buffer whole, own;
-  gidx k = u->f->k, first = is_shared(u) ? u->node.write_first : 0;
-  gidx rows = is_shared(u) ? u->node.write_count : k;
-  TRY(sums_view(u, &whole, &own));
-  memcpy((real *)whole.host + first * k, gram + first * k, (size_t)(rows * k) * sizeof *gram);
-  columns_take(u, target, own.host);
-  TRY(device_put(u->device, &whole, 0, gram_bytes(u->f->k)));
-  return device_put(u->device, &own, 0, target_bytes(u));
+  enum { PIECE_BYTES = 16 << 20 };
+  struct arena arena = {0};
+  real *piece;
+  gidx width = imax(u->f->k, u->f->p);
+  gidx rows = imin(u->f->k, 1 + PIECE_BYTES / (width * (gidx)sizeof *piece));
+  TRY(comm_agree(u->f->c, arena_alloc(&arena, &piece, rows * width, sizeof *piece)));
+  TRY(sums_send(u, gram, target, piece, rows));
+  arena_free(&arena);
+  return OK;
 }

@@ -81,7 +81,7 @@ int update_apply(struct update *u, idx passes, struct atom_step *steps);
 int update_forget(struct update *u, const unsigned char *forget);
 
 /* The sums as a whole, (*gram)[k][k] and (*target)[k][p]: get lends them on every rank after
- * update_apply(), until the next call; put takes them there.  get is collective. */
+ * update_apply(), until the next call; put takes them there, which rank 0 has.  Collective. */
 int update_get(struct update *u, const real **gram, const real **target);
 int update_put(struct update *u, const real *gram, const real *target);
 
