@@ -266,7 +266,7 @@ libsagitta_a_SOURCES += \
 # encoding: the result of encode as files
 libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c \
   %D%/encoding/backlog_inputs.h %D%/encoding/backlog_inputs.c \
-  %D%/encoding/backlog_place.h %D%/encoding/backlog_place.c \
+  %D%/encoding/backlog_path.h %D%/encoding/backlog_path.c \
   %D%/encoding/backlog_list.h %D%/encoding/backlog_list.c \
   %D%/encoding/served_file.h %D%/encoding/served_file.c \
   %D%/encoding/backlog_check.h %D%/encoding/backlog_check.c \

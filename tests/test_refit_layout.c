@@ -116,7 +116,7 @@ static int case_run(struct comm *c, struct made *m, idx q, const char *share)
   TRY(refit_frames_choose(&task, c, share));
   TRY(refit_memory(&task, c, refit_batch_bytes, q, &got.plan));
   TRY(figures_find(&f, &task, c, &classes, &got));
-  const struct refit_held *h = &got.plan.held;
+  const struct refit_resident_bytes *h = &got.plan.held;
   gidx state = h->rows + h->supports + h->frames, load = 0, sums = 0;
   TRY(refit_state_load_bytes(&f, &load));
   TRY(refit_sums_bytes(&f, &sums));

@@ -126,13 +126,13 @@ void train_line_log(struct train_job *j, const struct train_point *p)
 void train_outcome_check(const struct train_job *j, const struct train_point *p)
 {
   const struct train_line *last = &p->lines[p->count - 1];
-  int is_held = j->result.held_rows > 0;
-  real explained = is_held ? last->held : last->fitted;
+  int has_held_out = j->result.held_rows > 0;
+  real explained = has_held_out ? last->held : last->fitted;
   if (p->step > 0 && !(explained >= 0))
     log_warn_named("negative-variance",
                    "what was learned explains %.6g of the %s rows, and no atoms at all explain 0: "
                    "lower --lr, which is %g, or take more steps",
-                   explained, is_held ? "unseen" : "last", j->task.rate);
+                   explained, has_held_out ? "unseen" : "last", j->task.rate);
 }
 
 /* How many codes rows have. */

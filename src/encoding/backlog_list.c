@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "encoding/backlog_place.h"
+#include "encoding/backlog_path.h"
 
 /* The words of a line, three at most; returns how many. */
 static int words_of(char *line, char *words[3])
@@ -41,8 +41,8 @@ static void entry_free(struct backlog_entry *e)
   free(e->place);
 }
 
-static int place_check(const struct backlog_list *list, const char *file, const char *place,
-                       int line)
+static int path_check(const struct backlog_list *list, const char *file, const char *place,
+                      int line)
 {
   for (gidx i = 0; i < list->count; i++)
     CHECK(strcmp(list->all[i].place, place) != 0, ERR_INPUT,
@@ -55,9 +55,9 @@ static int entry_add(struct backlog_list *list, char *const *words, int line)
 {
   char file[BACKLOG_NAME], place[BACKLOG_NAME];
   TRY(list_grow(list));
-  TRY(backlog_place_name(words[1], file));
-  TRY(backlog_place(file, place));
-  TRY(place_check(list, file, place, line));
+  TRY(backlog_path_name(words[1], file));
+  TRY(backlog_path(file, place));
+  TRY(path_check(list, file, place, line));
   struct backlog_entry e = {strdup(words[0]), strdup(words[1]), strdup(file), strdup(place), line};
   int is_whole = e.rows && e.output && e.file && e.place;
   if (!is_whole) entry_free(&e);

@@ -10,7 +10,7 @@
 
 struct backlog_entry {
   char *rows, *output; /* as --rows and --output of encode take them; owned, as are the next */
-  char *file, *place;  /* of the result (backlog_place.h) */
+  char *file, *place;  /* of the result (backlog_path.h) */
   int line;            /* of the list */
 };
 

@@ -103,7 +103,7 @@ static int both_hash(const struct h5_file *f, char hashes[2][SHA256_HEX])
   return status;
 }
 
-int attributes_seal(const struct h5_file *f)
+int attributes_digest(const struct h5_file *f)
 {
   char hashes[2][SHA256_HEX];
   TRY(h5_flush(f));

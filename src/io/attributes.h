@@ -14,7 +14,7 @@
 #include "io/h5/h5.h"
 
 /* Write both hashes of a file that is complete but for them. */
-int attributes_seal(const struct h5_file *f);
+int attributes_digest(const struct h5_file *f);
 /* ERR_INPUT: a hash is missing, or another than that of the attributes. */
 int attributes_check(const struct h5_file *f);
 

@@ -77,7 +77,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   path_folder(r->file.path, folder);
   TRY(input_files_settled());
   TRY(facts_write(&r->h5, facts, n_facts));
-  TRY(attributes_seal(&r->h5));
+  TRY(attributes_digest(&r->h5));
   TRY(h5_close(&r->h5));
   TRY(file_verify(r->file.name, NULL));
   TRY(sync_path(r->file.name, 0));

@@ -17,13 +17,14 @@ enum { PROGRAM_BYTES = 64 << 20 }; /* an empty rank, with MPI and HDF5 */
 
 /* Bytes of the most loaded rank, which is rank 0. */
 struct refit_memory {
-  struct refit_held held; /* all the time; the next four come one after another, beside it */
-  gidx part;              /* of held.shared that counts for each rank of the node */
-  gidx load;              /* the larger one of reading and of sums over all rows */
-  gidx classes;           /* colouring; 0 where no classes are found */
-  gidx batch;             /* a batch of atoms, as if its atoms had all rows */
-  gidx sweep_end;         /* the end of a sweep, or writing the state after it */
-  gidx total;             /* what is held, the largest of these four, and the program itself */
+  struct refit_resident_bytes
+      held;       /* all the time; the next four come one after another, beside it */
+  gidx part;      /* of held.shared that counts for each rank of the node */
+  gidx load;      /* the larger one of reading and of sums over all rows */
+  gidx classes;   /* colouring; 0 where no classes are found */
+  gidx batch;     /* a batch of atoms, as if its atoms had all rows */
+  gidx sweep_end; /* the end of a sweep, or writing the state after it */
+  gidx total;     /* what is held, the largest of these four, and the program itself */
 };
 
 /* For batches of atoms that share no row, with q directions; bytes_of() tells what the job does

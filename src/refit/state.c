@@ -77,7 +77,7 @@ static gidx bytes_since(const struct arena *a, size_t *before)
   return bytes;
 }
 
-int refit_state_alloc(struct refit_state *f, struct refit_held *held)
+int refit_state_alloc(struct refit_state *f, struct refit_resident_bytes *held)
 {
   struct arena *a = &f->arena;
   gidx n = f->n, entries = n * f->s;
@@ -361,7 +361,7 @@ static int named_check(const struct refit_state *f)
 
 int refit_state_load(struct refit_state *f, const struct refit_task *task, struct comm *c)
 {
-  struct refit_held held;
+  struct refit_resident_bytes held;
   struct loading *l;
   TRY(comm_agree(c, refit_state_shape(f, task, c)));
   int status = refit_memory_check(f);

@@ -95,11 +95,11 @@ int refit_state_shape(struct refit_state *f, const struct refit_task *task, stru
 
 /* Allocate the arrays of a state that has its sizes; a dry arena counts them.  *held <- their bytes
  * by kind.  What ranks share is counted alone: refit_frames_open() makes it.  Not collective. */
-struct refit_held {
+struct refit_resident_bytes {
   gidx rows, supports, frames;
   gidx shared; /* frames of all ranks of a node together */
 };
-int refit_state_alloc(struct refit_state *f, struct refit_held *held);
+int refit_state_alloc(struct refit_state *f, struct refit_resident_bytes *held);
 
 /* *bytes <- the most that reading takes beside the state: the same allocations, run dry. */
 int refit_state_load_bytes(const struct refit_state *f, gidx *bytes);

@@ -20,7 +20,7 @@ enum { LIBRARIES = 32 << 20 }; /* of a rank: caches of HDF5, buffers of MPI and 
 static int directions_bytes(const struct refit_state *f, idx q, gidx *bytes)
 {
   struct refit_state dry = *f;
-  struct refit_held held;
+  struct refit_resident_bytes held;
   struct atom_batch b;
   gidx load, batch;
   idx count;

@@ -57,7 +57,7 @@ int cuda_joint_open(struct joint_work *w)
   w->state = (struct joint_state *)s;
   TRY(device_open(&s->cpu, &options));
   TRY(joint_open(&s->rows, &s->cpu, w->joint, w->longest, w->capacity));
-  TRY(buffer_alloc_device(w->device, &s->held, plan_joint_held(w->joint)));
+  TRY(buffer_alloc_device(w->device, &s->held, plan_joint_resident(w->joint)));
   return buffer_alloc_device(w->device, &s->batch,
                              plan_joint_batch(w->joint, w->longest, w->capacity));
 }
@@ -134,7 +134,7 @@ static int batch_put(struct joint_work *w, const struct joint_state *rows, struc
 }
 
 /* Bring what all batches need, in place of E. */
-static int held_put(struct joint_work *w, const struct joint_state *rows, struct joint_args *a)
+static int resident_put(struct joint_work *w, const struct joint_state *rows, struct joint_args *a)
 {
   struct cuda_joint *s = joint_of(w);
   const struct joint *j = w->joint;
@@ -150,7 +150,7 @@ int cuda_joint_add(struct joint_work *w, real *s, gidx stride)
   struct joint_args a = {.s = s, .stride = stride, .d = rows->j->d, .max_q = rows->max_q};
   unsigned columns = (unsigned)(rows->max_q * rows->j->d);
   joint_lists_make(rows);
-  TRY(held_put(w, rows, &a));
+  TRY(resident_put(w, rows, &a));
   TRY(batch_put(w, rows, &a));
   struct cuda_launch l = {.name = KERNEL_JOINT_ADD,
                           .grid = {(unsigned)rows->j->k, columns, 1},

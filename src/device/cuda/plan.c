@@ -347,7 +347,7 @@ gidx plan_dense_bytes(int threads, idx panel, idx n)
 }
 
 /* E, or E'E inside each atom, and the directions. */
-gidx plan_joint_held(const struct joint *j)
+gidx plan_joint_resident(const struct joint *j)
 {
   gidx directions = j->direction[j->k], max_q = 0;
   for (idx a = 0; a < j->k; a++) max_q = imax(max_q, j->direction[a + 1] - j->direction[a]);
@@ -364,5 +364,5 @@ gidx plan_joint_batch(const struct joint *j, idx longest, gidx capacity)
 
 gidx plan_joint_bytes(const struct joint *j, idx longest, gidx capacity)
 {
-  return plan_joint_held(j) + plan_joint_batch(j, longest, capacity);
+  return plan_joint_resident(j) + plan_joint_batch(j, longest, capacity);
 }

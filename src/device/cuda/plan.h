@@ -101,7 +101,7 @@ gidx plan_dense_bytes(int threads, idx panel, idx n);
  * table, their sum.  Their pieces are aligned. */
 struct joint;
 enum { PLAN_JOINT_ALIGNED = 256, PLAN_JOINT_PIECES = 16 };
-gidx plan_joint_held(const struct joint *j);
+gidx plan_joint_resident(const struct joint *j);
 gidx plan_joint_batch(const struct joint *j, idx longest, gidx capacity);
 gidx plan_joint_bytes(const struct joint *j, idx longest, gidx capacity);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The system resolves what is there; of what is not, names are taken as they are written. */
-#include "encoding/backlog_place.h"
+#include "encoding/backlog_path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static int length_check(int length, const char *name)
   return OK;
 }
 
-int backlog_place_name(const char *output, char *name)
+int backlog_path_name(const char *output, char *name)
 {
   size_t length = strlen(output);
   int is_file = length > 3 && strcmp(output + length - 3, ".h5") == 0;
@@ -25,7 +25,7 @@ int backlog_place_name(const char *output, char *name)
 }
 
 /* place <- what follows it by a name of length bytes: "..", "." or that of a folder or file. */
-static int place_step(char *place, const char *name, size_t length)
+static int path_step(char *place, const char *name, size_t length)
 {
   char found[BACKLOG_NAME];
   if (length == 0 || (length == 1 && name[0] == '.')) return OK;
@@ -41,7 +41,7 @@ static int place_step(char *place, const char *name, size_t length)
 }
 
 /* Links of the folder so far are followed. */
-static int place_follow(char *place)
+static int path_follow(char *place)
 {
   char *resolved = realpath(place, NULL);
   CHECK(resolved || errno != ENOMEM, ERR_MEMORY, "cannot allocate the name '%s'", place);
@@ -51,17 +51,17 @@ static int place_follow(char *place)
   return length_check(length, place);
 }
 
-int backlog_place(const char *name, char *place)
+int backlog_path(const char *name, char *place)
 {
   strcpy(place, name[0] == '/' ? "" : ".");
-  if (place[0]) TRY(place_follow(place));
+  if (place[0]) TRY(path_follow(place));
   const char *file = strrchr(name, '/');
   file = file ? file + 1 : name;
   for (const char *at = name; at < file;) {
     size_t length = strcspn(at, "/");
-    TRY(place_step(place, at, length));
-    TRY(place_follow(place));
+    TRY(path_step(place, at, length));
+    TRY(path_follow(place));
     at += length + 1;
   }
-  return place_step(place, file, strlen(file));
+  return path_step(place, file, strlen(file));
 }
