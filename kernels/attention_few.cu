@@ -9,11 +9,14 @@
  * shared  few_shared_bytes(): keys and values as they are stored, cells, queries, products, weights
  * sums    as in attention_tile; the last warp has the sums of weights
  *
- * -D HEAD_D, HEAD_DV, CELLS, CAPPED: walk.h; FEW: rows, few_rows()
+ * -D HEAD_D, HEAD_DV, CELLS, CAPPED: walk.h; FEW: rows, few_rows(); STAGES: blocks of keys and of
+ *    values that are there or on their way, a power of two
  *
  * What is bound by memory has its next bytes on the way: each half copies again what it has read, a
- * warp its own keys.  Where the cells of a shard are is looked up once, ahead of all copies, and a
- * thread has the places of many copies before it begins the first. */
+ * warp its own keys.  With one stage a block waits for its copies while others of the
+ * multiprocessor compute; where there are no others, it needs more.  Where the cells of a shard are
+ * is looked up once, ahead of all copies, and a thread has the places of many copies before it
+ * begins the first. */
 #include "walk.h"
 
 enum {
@@ -33,7 +36,7 @@ enum {
 };
 
 struct shared {
-  char k[WALK_BLOCK][KEY_PITCH], v[WALK_BLOCK][VALUE_PITCH];
+  char k[STAGES][WALK_BLOCK][KEY_PITCH], v[STAGES][WALK_BLOCK][VALUE_PITCH];
   int cell[WALK_SHARD];
   float q[FEW][QUERY_COLUMNS];
   float u[2][FEW][WALK_BLOCK]; /* of a block, and of the one before; so is m */
@@ -41,6 +44,8 @@ struct shared {
   float m[2][FEW], shrink[FEW]; /* shrink: what the sums before are multiplied by */
   int from[FEW], end[FEW];
 };
+static_assert(sizeof(struct shared) == few_shared_bytes(HEAD_D, HEAD_DV, CELLS, FEW, STAGES),
+              "attention_types.h");
 
 struct walk {
   const struct attention_args *a;
@@ -108,17 +113,25 @@ static __device__ inline void cells_order(const struct walk *w, const struct sha
   async_commit();
 }
 
-/* A warp's half of the keys of the block at `first`: it alone reads them. */
-static __device__ inline void keys_order(const struct walk *w, struct shared *s, int first)
+/* Where block b of positions begins. */
+static __device__ inline int block_first(const struct walk *w, int b)
 {
-  const struct copier c = {s->k[0], w->a->k, KEY_PITCH, HEAD_D, WARP, (int)threadIdx.x % WARP};
-  cells_order(w, s, &c, first, threadIdx.x / WARP * WARP, WARP);
+  return w->first + b * WALK_BLOCK;
 }
 
-static __device__ inline void values_order(const struct walk *w, struct shared *s, int first)
+/* A warp's half of the keys of block b: it alone reads them. */
+static __device__ inline void keys_order(const struct walk *w, struct shared *s, int b)
 {
-  const struct copier c = {s->v[0], w->a->v, VALUE_PITCH, HEAD_DV, HALF, (int)threadIdx.x % HALF};
-  cells_order(w, s, &c, first, 0, WALK_BLOCK);
+  const struct copier c = {s->k[b % STAGES][0],    w->a->k, KEY_PITCH, HEAD_D, WARP,
+                           (int)threadIdx.x % WARP};
+  cells_order(w, s, &c, block_first(w, b), threadIdx.x / WARP * WARP, WARP);
+}
+
+static __device__ inline void values_order(const struct walk *w, struct shared *s, int b)
+{
+  const struct copier c = {s->v[b % STAGES][0],    w->a->v, VALUE_PITCH, HEAD_DV, HALF,
+                           (int)threadIdx.x % HALF};
+  cells_order(w, s, &c, block_first(w, b), 0, WALK_BLOCK);
 }
 
 static __device__ inline void walk_begin(struct walk *w, const struct attention_args *a,
@@ -174,16 +187,16 @@ static __device__ inline void piece_widen(const char *from, float out[NUMBERS])
   }
 }
 
-/* u <- chains of a thread's position and all rows, over so many pieces from +0. */
-static __device__ inline void chain_make(const struct shared *s, int first, int end, float u[FEW])
+/* u <- chains of key k and all rows, over so many pieces from +0. */
+static __device__ inline void chain_make(const struct shared *s, const char *k_at, int first,
+                                         int end, float u[FEW])
 {
-  int position = threadIdx.x;
 #pragma unroll
   for (int r = 0; r < FEW; r++) u[r] = 0;
 #pragma unroll(PIECES_TOGETHER)
   for (int piece = first; piece < end; piece++) {
     float k[NUMBERS];
-    piece_widen(s->k[position] + piece * 16, k);
+    piece_widen(k_at + piece * 16, k);
 #pragma unroll
     for (int c = 0; c < NUMBERS; c += 4)
 #pragma unroll
@@ -197,15 +210,16 @@ static __device__ inline void chain_make(const struct shared *s, int first, int 
   }
 }
 
-/* The inner products of a thread's position with all rows. */
-static __device__ inline void products_make(const struct walk *w, struct shared *s, int turn)
+/* The inner products of a thread's position of block b with all rows. */
+static __device__ inline void products_make(const struct walk *w, struct shared *s, int b)
 {
   int position = threadIdx.x;
+  const char *k = s->k[b % STAGES][position];
   float u[FEW], more[FEW];
-  chain_make(s, 0, min(CHAIN_PIECES, PIECES), u);
+  chain_make(s, k, 0, min(CHAIN_PIECES, PIECES), u);
 #pragma unroll 1
   for (int first = CHAIN_PIECES; first < PIECES; first += CHAIN_PIECES) {
-    chain_make(s, first, min(first + CHAIN_PIECES, PIECES), more);
+    chain_make(s, k, first, min(first + CHAIN_PIECES, PIECES), more);
 #pragma unroll
     for (int r = 0; r < FEW; r++) u[r] = __fadd_rn(u[r], more[r]);
   }
@@ -214,7 +228,7 @@ static __device__ inline void products_make(const struct walk *w, struct shared 
 #if CAPPED
     u[r] = tanh_any(__fmul_rn(u[r], w->a->inner));
 #endif
-    s->u[turn][r][position] = u[r];
+    s->u[b % 2][r][position] = u[r];
   }
 }
 
@@ -226,30 +240,31 @@ static __device__ inline float warp_largest(float value)
   return value;
 }
 
-/* A warp's row: *m <- with the block of positions from `first` on. */
-static __device__ inline void largest_find(const struct walk *w, struct shared *s, int r, int first,
-                                           int turn, float *m)
+/* A warp's row: *m <- with block b of positions. */
+static __device__ inline void largest_find(const struct walk *w, struct shared *s, int r, int b,
+                                           float *m)
 {
-  int lane = threadIdx.x % WARP, from = s->from[r] - first, end = s->end[r] - first;
+  int first = block_first(w, b), lane = threadIdx.x % WARP;
+  int from = s->from[r] - first, end = s->end[r] - first;
   float u[2];
 #pragma unroll
   for (int i = 0; i < 2; i++) {
     int j = i * WARP + lane;
-    u[i] = j >= from && j < end ? s->u[turn][r][j] : MINUS_INFINITY;
+    u[i] = j >= from && j < end ? s->u[b % 2][r][j] : MINUS_INFINITY;
   }
   float largest = warp_largest(larger(u[0], u[1]));
   int seen = from < WALK_BLOCK && end > max(from, 0);
   if (seen) *m = larger(*m, __fmul_rn(largest, w->a->exponent));
-  if (lane == 0) s->m[turn][r] = *m;
+  if (lane == 0) s->m[b % 2][r] = *m;
 }
 
-/* Weights of a thread's position of the block from `first` on, UNSEEN where a row does not see it;
- * and of thread r of the half, what row r's sums before are multiplied by.
+/* Weights of a thread's position of block b, UNSEEN where a row does not see it; and of thread r of
+ * the half, what row r's sums before are multiplied by.
  * *before: its m so far. */
-static __device__ inline void weights_make(const struct walk *w, struct shared *s, int first,
-                                           int turn, float *before)
+static __device__ inline void weights_make(const struct walk *w, struct shared *s, int b,
+                                           float *before)
 {
-  int j = threadIdx.x - HALF;
+  int first = block_first(w, b), turn = b % 2, j = threadIdx.x - HALF;
 #pragma unroll
   for (int r = 0; r < FEW; r++) {
     int seen = first + j >= s->from[r] && first + j < s->end[r];
@@ -276,13 +291,13 @@ static __device__ inline void values_read(const char *from, float out[COLUMNS])
   }
 }
 
-/* acc and l <- with the first `count` positions of a block, a constant where all rows see them all.
- * sums: this warp has l. */
-static __device__ inline void values_add(const struct shared *s, int count, int all, int sums,
-                                         float acc[FEW][COLUMNS], float *l)
+/* acc and l <- with the first `count` positions of the block whose values are at v, a constant
+ * where all rows see them all.  sums: this warp has l. */
+static __device__ inline void values_add(const struct shared *s, const char *v, int count, int all,
+                                         int sums, float acc[FEW][COLUMNS], float *l)
 {
   int column = threadIdx.x % HALF * COLUMNS;
-  const char *v = s->v[0] + (column < HEAD_DV ? column : 0) * CELL_BYTES;
+  v += (column < HEAD_DV ? column : 0) * CELL_BYTES;
   const float *weight = s->weight[0], *own = weight + threadIdx.x % FEW;
 #pragma unroll 16
   for (int j = 0; j < count; j++) {
@@ -308,15 +323,15 @@ static __device__ inline void half_sync(int half)
   asm volatile("bar.sync %0, %1;" ::"r"(half + 1), "n"(WALK_THREADS / 2) : "memory");
 }
 
-/* The values of the block of positions from `first` on; those of the next block are ordered. */
-static __device__ inline void values_walk(const struct walk *w, struct shared *s, int first,
-                                          int turn, float acc[FEW][COLUMNS], float *l,
-                                          float *before)
+/* The values of block b of positions; those that get its stage are ordered. */
+static __device__ inline void values_walk(const struct walk *w, struct shared *s, int b,
+                                          float acc[FEW][COLUMNS], float *l, float *before)
 {
-  int count = min(w->end - first, (int)WALK_BLOCK), all = count == WALK_BLOCK;
-  int sums = threadIdx.x >= WALK_THREADS - WARP;
-  weights_make(w, s, first, turn, before);
-  ASYNC_WAIT(0);
+  int first = block_first(w, b), count = min(w->end - first, (int)WALK_BLOCK);
+  int all = count == WALK_BLOCK, sums = threadIdx.x >= WALK_THREADS - WARP;
+  const char *v = s->v[b % STAGES][0];
+  weights_make(w, s, b, before);
+  ASYNC_WAIT(STAGES - 1);
   half_sync(1);
 #pragma unroll
   for (int r = 0; r < FEW; r++) {
@@ -326,13 +341,13 @@ static __device__ inline void values_walk(const struct walk *w, struct shared *s
   }
   *l = __fmul_rn(*l, s->shrink[threadIdx.x % FEW]);
   if (!all)
-    values_add(s, count, 0, sums, acc, l);
+    values_add(s, v, count, 0, sums, acc, l);
   else if (sums)
-    values_add(s, WALK_BLOCK, 1, 1, acc, l);
+    values_add(s, v, WALK_BLOCK, 1, 1, acc, l);
   else
-    values_add(s, WALK_BLOCK, 1, 0, acc, l);
+    values_add(s, v, WALK_BLOCK, 1, 0, acc, l);
   half_sync(1);
-  values_order(w, s, first + WALK_BLOCK);
+  values_order(w, s, b + STAGES);
 }
 
 /* What each half has of the parts. */
@@ -357,7 +372,7 @@ static __device__ inline void parts_store(const struct walk *w, const struct sha
   }
 }
 
-extern "C" __global__ void __launch_bounds__(WALK_THREADS, few_blocks(HEAD_DV, FEW))
+extern "C" __global__ void __launch_bounds__(WALK_THREADS, few_blocks(HEAD_DV, FEW, STAGES))
     attention_few(const __grid_constant__ struct attention_args a)
 {
   extern __shared__ __align__(16) char memory[];
@@ -369,30 +384,31 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, few_blocks(HEAD_DV, F
   for (int i = 0; i < TURNS; i++) m[i] = MINUS_INFINITY;
   walk_begin(&w, &a, s);
   __syncthreads();
-  if (half == 0)
-    keys_order(&w, s, w.first);
-  else
-    values_order(&w, s, w.first);
+#pragma unroll 1
+  for (int b = 0; b < STAGES; b++)
+    if (half == 0)
+      keys_order(&w, s, b);
+    else
+      values_order(&w, s, b);
   queries_load(&w, s);
   __syncthreads();
   int blocks = (w.end - w.first + WALK_BLOCK - 1) / WALK_BLOCK;
   if (w.end <= w.begin) blocks = 0;
 #pragma unroll 1
   for (int b = 0; b <= blocks; b++) {
-    int first = w.first + b * WALK_BLOCK;
     if (half == 0 && b < blocks) {
-      ASYNC_WAIT(0);
+      ASYNC_WAIT(STAGES - 1);
       __syncwarp();
-      products_make(&w, s, b % 2);
+      products_make(&w, s, b);
       __syncwarp();
-      keys_order(&w, s, first + WALK_BLOCK);
+      keys_order(&w, s, b + STAGES);
       half_sync(half);
 #pragma unroll
       for (int i = 0; i < TURNS; i++)
-        if (warp + 2 * i < FEW) largest_find(&w, s, warp + 2 * i, first, b % 2, &m[i]);
+        if (warp + 2 * i < FEW) largest_find(&w, s, warp + 2 * i, b, &m[i]);
       half_sync(half); /* what follows would do, but a race checker would not see that it does */
     }
-    if (half == 1 && b > 0) values_walk(&w, s, first - WALK_BLOCK, (b - 1) % 2, acc, &l, &before);
+    if (half == 1 && b > 0) values_walk(&w, s, b - 1, acc, &l, &before);
     __syncthreads();
   }
   ASYNC_WAIT(0);

@@ -21,6 +21,7 @@ enum {
   TILE_CHUNK = 64,        /* columns of keys at a time, there */
   TILE_STAGE = 64 * 64,   /* floats of a stage */
   FEW_ROWS = 8,           /* of attention_few, at most */
+  FEW_STAGES = 4,         /* of its keys and of its values, at most */
   MAX_WALK_COLUMNS = 256, /* of a head */
   PART_PAD = 32           /* columns of a part are a multiple of this */
 };
@@ -122,18 +123,19 @@ HOST_DEVICE int few_rows(int rows)
   return rows <= 1 ? 1 : rows <= 2 ? 2 : rows <= 4 ? 4 : FEW_ROWS;
 }
 
-/* Blocks a multiprocessor, at most. */
-HOST_DEVICE int few_blocks(int dv, int rows)
+/* Blocks a multiprocessor, at most: with all stages there are few, and they have more registers. */
+HOST_DEVICE int few_blocks(int dv, int rows, int stages)
 {
-  return dv > 128 ? 2 : rows <= 4 ? 5 : 4;
+  return dv > 128 || stages == FEW_STAGES ? 2 : rows <= 4 ? 5 : 4;
 }
 
-/* Keys, values, cells, queries, products of two blocks, weights, what rows have and see. */
-HOST_DEVICE int few_shared_bytes(int d, int dv, int type, int rows)
+/* Stages of keys and values, cells, queries, products of two blocks, weights, what rows have and
+ * see. */
+HOST_DEVICE int few_shared_bytes(int d, int dv, int type, int rows, int stages)
 {
   int pitches = few_key_pitch(d, type) + few_value_pitch(dv, type),
       numbers = 16 / cells_bytes(type);
-  return WALK_BLOCK * pitches + 4 * WALK_SHARD +
+  return stages * WALK_BLOCK * pitches + 4 * WALK_SHARD +
          4 * rows * ((d + numbers - 1) / numbers * numbers + 3 * WALK_BLOCK + 5);
 }
 

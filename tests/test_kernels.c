@@ -187,7 +187,8 @@ static void add_attention(enum kernel_name name, int architecture)
                                  .head_dv = uses[u].dv,
                                  .cells = uses[u].cells,
                                  .capped = uses[u].capped,
-                                 .few = uses[u].few};
+                                 .few = uses[u].few,
+                                 .few_stages = 1 << u % 3};
     form_add(name, architecture, &shape);
     shape.sums = SUMS_KEPT;
     if (name != KERNEL_ATTRIBUTION && u % 3 == 0) form_add(name, architecture, &shape);

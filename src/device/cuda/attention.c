@@ -316,7 +316,7 @@ static int shared_check(const struct cuda_state *c, const struct attend_plan *p)
 {
   const struct attention *a = p->attention;
   gidx tile = tile_shared_bytes(a->d);
-  gidx bytes = imax(tile, few_shared_bytes(a->d, a->dv, (int)p->type, FEW_ROWS));
+  gidx bytes = imax(tile, few_shared_bytes(a->d, a->dv, (int)p->type, FEW_ROWS, 1));
   CHECK(bytes <= c->shared, ERR_DEVICE,
         "heads of %d and %d columns take %lld bytes of shared memory, of which %s has %d: use "
         "--device cpu",
@@ -361,24 +361,42 @@ static gidx rounds_length(const struct cuda_state *c, gidx count, gidx blocks)
   return ceil_div(count, blocks * c->sizes.multiprocessors) * blocks;
 }
 
-/* Shared memory of a block of attention_few: where the last round would be nearly empty, so much
- * that a multiprocessor has one block less and the rounds are full. */
-static int few_shared(const struct cuda_state *c, const struct attend_state *s,
-                      const struct range *r)
+/* How attention_few is launched: its stages, and the shared memory of a block. */
+struct few_form {
+  int stages, shared;
+};
+
+/* Where the last round of blocks would be nearly empty, a multiprocessor has one block less, by
+ * shared memory, and the rounds are full.  Where tasks are so few that it has room for more stages,
+ * blocks have them: no others compute while one waits for its copies. */
+static struct few_form few_form_of(const struct cuda_state *c, const struct attend_state *s,
+                                   const struct range *r)
 {
   const struct attention *a = &s->attention;
   enum { OWN = 1024 /* bytes that the GPU adds to a block */, UNIT = 128 };
-  int bytes = few_shared_bytes(a->d, a->dv, (int)s->type, r->few);
-  int most = (int)imin(c->shared_all / (bytes + OWN), few_blocks(a->dv, r->few));
-  if (most < 3 || rounds_length(c, r->count, most) <= rounds_length(c, r->count, most - 1))
-    return bytes;
-  return imax(bytes, c->shared_all / most / UNIT * UNIT);
+  struct few_form form = {1, few_shared_bytes(a->d, a->dv, (int)s->type, r->few, 1)};
+  int most = (int)imin(c->shared_all / (form.shared + OWN), few_blocks(a->dv, r->few, 1)),
+      least = 0;
+  if (most >= 3 && rounds_length(c, r->count, most) > rounds_length(c, r->count, most - 1))
+    least = c->shared_all / most-- / UNIT * UNIT;
+  gidx blocks = imin(ceil_div(r->count, c->sizes.multiprocessors), most);
+  for (int stages = 2; stages <= FEW_STAGES; stages *= 2) {
+    int bytes = few_shared_bytes(a->d, a->dv, (int)s->type, r->few, stages);
+    if (blocks <= few_blocks(a->dv, r->few, stages) && bytes <= c->shared &&
+        blocks * (bytes + OWN) <= c->shared_all)
+      form = (struct few_form){stages, bytes};
+  }
+  if (form.shared < least) form.shared = least;
+  return form;
 }
 
 static int range_run(struct device *dev, const struct attend_state *s, const struct range *r,
                      struct attention_args *args)
 {
   const struct attention *a = &s->attention;
+  const struct cuda_state *c = dev->state;
+  struct few_form few = {0, 0};
+  if (r->few) few = few_form_of(c, s, r);
   struct cuda_launch launch = {.name = r->few ? KERNEL_ATTENTION_FEW : KERNEL_ATTENTION_TILE,
                                .shape = {.top_k = 1,
                                          .head_d = a->d,
@@ -386,13 +404,13 @@ static int range_run(struct device *dev, const struct attend_state *s, const str
                                          .cells = (int)s->type,
                                          .capped = a->softcap > 0,
                                          .few = r->few,
+                                         .few_stages = few.stages,
                                          .sums = s->is_open    ? SUMS_OPEN
                                                  : args->sum_m ? SUMS_KEPT
                                                                : SUMS_NONE},
                                .grid = {(unsigned)r->count, 1, 1},
                                .block = {WALK_THREADS, 1, 1},
-                               .shared =
-                                   r->few ? few_shared(dev->state, s, r) : tile_shared_bytes(a->d),
+                               .shared = r->few ? few.shared : tile_shared_bytes(a->d),
                                .is_dense = 1,
                                .arguments = args};
   args->tasks = (const struct walk_task *)s->task.at + r->first;

@@ -120,4 +120,5 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_TENSOR) define_tensor(r, shape, tensor_form_of(shape->wgmma, 0));
   if (defines & DEFINES_TURNED) define_tensor(r, shape, tensor_form_of(shape->wgmma, 1));
   if (defines & DEFINES_FEW) define(r, "FEW", shape->few);
+  if (defines & DEFINES_FEW) define(r, "STAGES", shape->few_stages);
 }

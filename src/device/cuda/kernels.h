@@ -161,6 +161,7 @@ struct kernel_shape {
   idx head_d, head_dv;    /* of attention: columns of q and k, and of v */
   int cells, capped, few; /* CELLS_F32 and so on, whether there is a soft cap, few_rows() */
   int sums;               /* SUMS_NONE and so on */
+  int few_stages;         /* of few rows: a power of two, at most FEW_STAGES */
 };
 
 /* The shape of the kernels of codes for so many vectors a row. */
