@@ -410,14 +410,21 @@ sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
   %D%/cli/cmd_files.c \
   %D%/cli/keep.h %D%/cli/keep.c
 
-# The program of the Python wheel: the same objects without MPI, ZeroMQ and GPUs, with HDF5 and what
-# it needs inside.  scripts/wheel makes it.
+# The program of the Python wheel: the same objects without MPI, ZeroMQ and NCCL, with HDF5 and what
+# it needs inside, and CUDA's runtime where it finds one.  scripts/wheel makes it.
 EXTRA_PROGRAMS += sagitta-alone
 sagitta_alone_SOURCES = %D%/comm/alone/mpi.h %D%/comm/alone/mpi.c \
   %D%/comm/shared.c %D%/comm/comm.c %D%/comm/collectives.c %D%/comm/failure.c %D%/comm/watch.c \
-  %D%/comm/nccl_none.c %D%/device/cuda/none.c %D%/net/net.c
+  %D%/comm/nccl_none.c %D%/net/net.c
+if CUDA
+sagitta_alone_SOURCES += %D%/device/cuda/runtime_late.h %D%/device/cuda/runtime_late.c
+else
+sagitta_alone_SOURCES += %D%/device/cuda/none.c
+endif
 sagitta_alone_CPPFLAGS = -I$(srcdir)/%D%/comm/alone -DSAGITTA_ALONE $(AM_CPPFLAGS)
-sagitta_alone_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN'
+# DT_RPATH is for what is opened, too.
+sagitta_alone_LDFLAGS = $(AM_LDFLAGS) -Wl,--disable-new-dtags \
+  -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../nvidia/cu13/lib'
 sagitta_alone_LDADD = $(sagitta_OBJECTS) libsagitta.a $(VARIANT_LIBS) $(ALONE_LIBS)
 CLEANFILES += sagitta-alone
 

@@ -8,7 +8,8 @@ import sys
 import tempfile
 import zipfile
 
-from tap import SAGITTA, SOURCE, claim, done_testing, need, ok, same, sagitta, skip
+from tap import (SAGITTA, SOURCE, claim, done_testing, gpu_present, need, ok, same, sagitta,
+                 skip)
 
 BUILD = os.path.dirname(os.path.abspath(SAGITTA))
 LIMIT = 15 << 20
@@ -116,9 +117,47 @@ def check_jobs(at, path):
     ok(done.returncode == 2 and "mpirun" in done.stderr, f"by mpirun: {done}")
 
 
+FAKE = """
+int cudaRuntimeGetVersion(int *v) { *v = 13990; return 0; }
+int cudaGetDeviceCount(int *n) { *n = 0; return 100; }
+const char *cudaGetErrorString(int error) { return error == 100 ? "none of mine" : "?"; }
+"""
+
+
+@claim("its program opens CUDA's runtime in NVIDIA's folder beside the package, and does without")
+def check_cuda(at, path):
+    if "CUDA      none" in ran(os.path.abspath(SAGITTA), "--version").stdout:
+        skip("a build without CUDA")
+        return
+    folder = os.path.join(os.path.dirname(path), "..", "nvidia", "cu13", "lib")
+    os.makedirs(folder)
+    with open(f"{at}/fake.c", "w", encoding="utf-8") as f:
+        f.write(FAKE)
+    need(ran("cc", "-shared", "-fPIC", "-o", f"{folder}/libcudart.so.13", f"{at}/fake.c"), "cc")
+    done = ran(path, "--version")
+    ok("CUDA      13.99" in done.stdout, f"the one beside it: {done.stdout}")
+    words = ["seed", "--rows", ROWS, "--atoms", "9", "--output"]
+    need(ran(path, *words, f"{at}/nine.h5", env=environment(at)), "seed")
+    words = ["encode", "--rows", ROWS, "--dictionary", f"{at}/nine.h5", "--top-s", "2", "--output"]
+    done = ran(path, *words, f"{at}/gpu", "--device=cuda", env=environment(at))
+    ok("there is no GPU to use: none of mine" in done.stderr, f"its words: {done.stderr}")
+    with open(f"{folder}/libcudart.so.13", "w", encoding="utf-8") as f:
+        f.write("no library")
+    done = ran(path, *words, f"{at}/gpu", "--device=cuda", env=environment(at))
+    ok("sagitta-dictionaries[cuda]" in done.stderr or "CUDA driver" in done.stderr, done.stderr)
+    need(ran(path, *words, f"{at}/auto", env=environment(at)), "auto")
+    os.unlink(f"{folder}/libcudart.so.13")
+    if gpu_present():  # whose runtime is in LD_LIBRARY_PATH, or where the loader looks
+        there = os.environ.get("LD_LIBRARY_PATH", "/usr/local/cuda/lib64")
+        need(ran(path, *words, f"{at}/real", "--device=cuda",
+                 env=environment(at, LD_LIBRARY_PATH=there)), "a GPU")
+        same(f"{at}/auto", f"{at}/real", "a GPU")
+
+
 with tempfile.TemporaryDirectory() as at:
     at = os.path.realpath(at)
     found = check_install(at, check_build(at))
     if found:
         check_jobs(at, found)
+        check_cuda(at, found)
 done_testing()

@@ -30,12 +30,14 @@
 
 enum { MIN_ARCHITECTURE = 80 };
 
-/* The runtime that is linked: the driver is not asked. */
+/* The runtime that is linked, or found (runtime_late.c): the driver is not asked. */
 static void cuda_library(char *text, size_t capacity)
 {
   int version = 0;
-  if (cudaRuntimeGetVersion(&version)) version = 0;
-  snprintf(text, capacity, "%d.%d", version / 1000, version / 10 % 100);
+  if (cudaRuntimeGetVersion(&version))
+    snprintf(text, capacity, "none");
+  else
+    snprintf(text, capacity, "%d.%d", version / 1000, version / 10 % 100);
 }
 
 static int gpu_of_rank(struct cuda_state *s)
