@@ -15,4 +15,5 @@ dist_doc_DATA += \
   %D%/kernel-tutorial.md \
   %D%/certified.md %D%/features.md %D%/live.md \
   %D%/pictures.md
-EXTRA_DIST += %D%/tutorial.ipynb %D%/pictures/light.png %D%/pictures/dark.png %D%/pictures/fit-time.png
+EXTRA_DIST += %D%/tutorial.ipynb %D%/pictures/light.png %D%/pictures/dark.png %D%/pictures/fit-time.png \
+  %D%/pictures/worlds.png
