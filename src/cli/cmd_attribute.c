@@ -46,8 +46,7 @@ static const struct option_row list_rows[] = {
 };
 
 static const struct option_row speed_rows[] = {
-    {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows that the ranks handle at a time; 0: as many as pay", .effect = OPTION_RUN},
+    BLOCK_OPTION(AT(block)),
     THREADS_OPTION(AT(threads)),
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),

@@ -50,22 +50,15 @@ static const struct option_row input_rows[] = {
      "a "
      "part, and `sagitta merge` makes the whole of all parts; one beyond the rows does nothing",
      .effect = OPTION_BITS},
-    {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them is "
-     "subtracted from the rows",
-     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    DICTIONARY_OPTION(AT(dictionary)),
     {"center", OPTION_FLAG, AT(center), "no", 0, 1, NULL, NULL,
      "subtract the rows' column means first, for a dictionary that brings no mean",
      .effect = OPTION_BITS},
-    {"normalize", OPTION_FLAG, AT(normalize), "no", 0, 1, NULL, NULL,
-     "scale the atoms to unit norm instead of refusing those that are not", .effect = OPTION_BITS},
+    NORMALIZE_OPTION(AT(normalize)),
 };
 
 static const struct option_row route_rows[] = {
-    {"top-s", OPTION_INT, AT(top_s), NULL, 1, MAX_TOP_S, NULL, "ATOMS",
-     "atoms for each row (default: as many as the dictionary was fitted with, 32 where it does not "
-     "say)",
-     .effect = OPTION_BITS},
+    TOP_S_OPTION(AT(top_s)),
     {"rounds", OPTION_INT, AT(rounds), NULL, 1, MAX_TOP_S, NULL, "COUNT",
      "rounds of routing: later ones route what the codes so far leave over; more of them explain "
      "more and take longer, as many as --top-s are orthogonal matching pursuit (default: as many "
@@ -102,8 +95,7 @@ static const struct option_row codes_rows[] = {
      "with --dictionary atoms are chosen as `fit --find features` does, with nonnegative codes.  "
      "Reads and scores the rows once or thrice more for each choice; 0: as the encoder says",
      .effect = OPTION_BITS},
-    {"rho", OPTION_REAL, AT(rho), "0", 0, 1e30, NULL, "PENALTY",
-     "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS},
+    RHO_OPTION(AT(rho)),
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
      "take the scores above their thresholds of the detectors of --dictionary, from `sagitta fit "
      "--detectors` or `sagitta detect`: what fires, and nothing is solved; the same as --encoder",

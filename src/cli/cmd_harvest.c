@@ -31,8 +31,7 @@ static const struct option_row input_rows[] = {
 };
 
 static const struct option_row speed_rows[] = {
-    {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows that the ranks handle at a time; 0: as many as pay", .effect = OPTION_RUN},
+    BLOCK_OPTION(AT(block)),
     {"cut", OPTION_CHOICE, AT(cut), "auto", 0, 0, "auto|queries|positions", NULL,
      "what the ranks share out; positions, in shards of 1,024, is for few queries over long "
      "sequences; auto takes it where a rank would have fewer than 64 queries and can have two "

@@ -35,19 +35,12 @@ struct serve_options {
 #define AT(member) offsetof(struct serve_options, member)
 
 static const struct option_row input_rows[] = {
-    {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them is "
-     "subtracted from the rows",
-     .effect = OPTION_BITS, .flags = OPTION_INPUT},
-    {"normalize", OPTION_FLAG, AT(normalize), "no", 0, 1, NULL, NULL,
-     "scale the atoms to unit norm instead of refusing those that are not", .effect = OPTION_BITS},
+    DICTIONARY_OPTION(AT(dictionary)),
+    NORMALIZE_OPTION(AT(normalize)),
 };
 
 static const struct option_row codes_rows[] = {
-    {"top-s", OPTION_INT, AT(top_s), NULL, 1, MAX_TOP_S, NULL, "ATOMS",
-     "atoms for each row (default: as many as the dictionary was fitted with, 32 where it does not "
-     "say)",
-     .effect = OPTION_BITS},
+    TOP_S_OPTION(AT(top_s)),
     {"rounds", OPTION_INT, AT(rounds), NULL, 1, MAX_TOP_S, NULL, "COUNT",
      "rounds of routing, as in `sagitta encode` (default: as many as the dictionary was fitted "
      "with, 1 where it does not say)",
@@ -55,8 +48,7 @@ static const struct option_row codes_rows[] = {
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
      "may codes be negative?  auto: as the dictionary says, signed where it says nothing",
      .effect = OPTION_BITS},
-    {"rho", OPTION_REAL, AT(rho), "0", 0, 1e30, NULL, "PENALTY",
-     "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS},
+    RHO_OPTION(AT(rho)),
 };
 
 static const struct option_row client_rows[] = {

@@ -137,4 +137,37 @@
         "do not subtract the rows' column means first", .effect = OPTION_BITS                      \
   }
 
+/* The rows of --dictionary, --normalize, --top-s and --rho of encode and serve, and of --block of
+ * harvest and attribute. */
+#define DICTIONARY_OPTION(offset)                                                                  \
+  {                                                                                                \
+    "dictionary", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                           \
+        "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them "   \
+        "is subtracted from the rows",                                                             \
+        .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
+  }
+#define NORMALIZE_OPTION(offset)                                                                   \
+  {                                                                                                \
+    "normalize", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                      \
+        "scale the atoms to unit norm instead of refusing those that are not",                     \
+        .effect = OPTION_BITS                                                                      \
+  }
+#define TOP_S_OPTION(offset)                                                                       \
+  {                                                                                                \
+    "top-s", OPTION_INT, offset, NULL, 1, MAX_TOP_S, NULL, "ATOMS",                                \
+        "atoms for each row (default: as many as the dictionary was fitted with, 32 where it "     \
+        "does not say)",                                                                           \
+        .effect = OPTION_BITS                                                                      \
+  }
+#define RHO_OPTION(offset)                                                                         \
+  {                                                                                                \
+    "rho", OPTION_REAL, offset, "0", 0, 1e30, NULL, "PENALTY",                                     \
+        "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS   \
+  }
+#define BLOCK_OPTION(offset)                                                                       \
+  {                                                                                                \
+    "block", OPTION_INT, offset, "0", 0, 1 << 20, NULL, "ROWS",                                    \
+        "rows that the ranks handle at a time; 0: as many as pay", .effect = OPTION_RUN            \
+  }
+
 #endif
