@@ -404,6 +404,37 @@ def check_transformers():
     refused(["transformer.h.0"], lambda: run_with(replace(gpt, "lm_head", dictionary()), gpt, ids))
 
 
+@claim("a hook point of TransformerLens is a module like any other")
+def check_hook_points():
+    import transformer_lens as lens
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what becomes of the class in 4.0
+        model = lens.HookedTransformer(lens.HookedTransformerConfig(
+            n_layers=2, d_model=P, n_ctx=32, d_head=4, n_heads=2, d_mlp=20, act_fn="relu",
+            d_vocab=30, device="cpu"))
+    model.eval()
+    ids, d, name = torch.randint(3, 30, (2, 9)), dictionary(), "blocks.0.hook_resid_post"
+    plain = model(ids)
+    with steer(model, name, d, {}), ablate(model, name, d, []):
+        ok(torch.equal(model(ids), plain), "nothing")
+    _, cache = model.run_with_cache(ids)
+    with capture(model, name) as rows:
+        model(ids)
+    ok(np.array_equal(np.asarray(rows), cache[name].detach().reshape(-1, P).numpy()), "its cache")
+    codes = d.encode(torch.from_numpy(np.asarray(rows)))
+    atom = int((codes != 0).sum(0).argmax())
+    with ablate(model, name, d, [atom]):
+        changed = model(ids)
+
+    def by_hand(x, hook):
+        part = (d.encode(x.detach())[..., atom:atom + 1] * d.W_dec[atom])
+        return x - part
+    theirs = model.run_with_hooks(ids, fwd_hooks=[(name, by_hand)])
+    ok((changed - theirs).abs().max() < NEAR and not torch.equal(changed, plain), "their hooks")
+    ok(hooks_of(model) == 0, "no hook is left")
+
+
 def run_with(made, model, x):
     with made:
         model(x)
@@ -422,6 +453,7 @@ def main():
         check_docstring()
         if PEERS:
             check_transformers()
+            check_hook_points()
     done_testing()
 
 
