@@ -7,6 +7,8 @@
 #define IO_H5_H5_IMPL_H
 
 #define H5Dread_chunk_vers 1 /* HDF5 2 has another one */
+/* Of HDF5 1.12 and later, too, the functions and structs of 1.10. */
+#define H5_USE_110_API
 #include <hdf5.h>
 
 #include "io/h5/error.h"
