@@ -40,9 +40,46 @@ def check_build(at):
     ok(modules | {"sagitta/libsagitta.so", "sagitta/sagitta-alone"} <= names and
        {"LICENSE", "LICENSE.HDF5", "LICENSE.libcrypto"} <=
        {os.path.basename(n) for n in names}, f"{names}")
+    ok(done.stderr.splitlines()[-1].startswith(
+        "wheel: its program is " + ("without CUDA" if without_cuda() else "with CUDA")),
+       f"its last line: {done.stderr}")
     done = ran(sys.executable, f"{SOURCE}/scripts/wheel", at)
     ok(done.returncode == 1 and "make was run" in done.stderr, f"no library: {done.stderr}")
+    check_packing(at)
     return paths[0]
+
+
+CHANGED = """import sys
+path = sys.argv.pop(1)
+with open(path, encoding="utf-8") as f:
+    text = f.read().replace('"libaec-dev"', '"no-such-package"')
+exec(compile(text, path, "exec"), {"__file__": path, "__name__": "__main__"})
+"""
+
+
+def check_packing(at):
+    """Both files are made again; a licence that is missing is a failure."""
+    os.mkdir(f"{at}/bin")
+    written(f"{at}/bin/make", "#!/bin/sh\necho \"asked for $*\" >&2\nexit 1\n")
+    done = ran(sys.executable, f"{SOURCE}/scripts/wheel", BUILD, f"{at}/b",
+               env={**os.environ, "PATH": f"{at}/bin:{os.environ['PATH']}"})
+    ok(done.returncode == 1 and "libsagitta.so sagitta-alone" in done.stderr.split("asked")[1],
+       f"what is made: {done.stderr}")
+    done = ran(sys.executable, "-c", CHANGED, f"{SOURCE}/scripts/wheel", BUILD, f"{at}/b")
+    ok(done.returncode == 1 and "/usr/share/doc/no-such-package/copyright" in done.stderr,
+       f"no licence: {done.returncode} {done.stderr}")
+
+
+def written(path, text, mode=0o755):
+    """A file that may be run."""
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    os.chmod(path, mode)
+    return path
+
+
+def without_cuda():
+    return "CUDA      none" in ran(os.path.abspath(SAGITTA), "--version").stdout
 
 
 def environment(at, **more):
@@ -86,7 +123,42 @@ def check_install(at, wheel):
                   SAGITTA_PROGRAM=os.path.abspath(SAGITTA))
     ok(f"the program encodes as it does everywhere ({os.path.abspath(SAGITTA)})" in done.stdout,
        done.stdout + done.stderr)
+    check_scripts(at, path)
     return path
+
+
+UNREADABLE = """
+import os, sagitta.program as p
+os.seteuid(65534)
+print(p._is_program(os.environ["FILE"]))
+"""
+
+
+def check_scripts(at, path):
+    """The command of the wheel is no program, other scripts are; none starts itself for ever."""
+    command, find = f"{at}/venv/bin/sagitta", "import sagitta.program as p; print(p.program())"
+    for words in (f"{at}/venv/bin/python", "-c", "import sagitta; sagitta.fit([[1.0]], atoms=1)"), \
+            (command, "--version"):
+        done = ran(*words, env=environment(at, SAGITTA_PROGRAM=command), timeout=60)
+        ok(done.returncode == 1 and f"SAGITTA_PROGRAM names '{command}'" in done.stderr and
+           "unset it" in done.stderr, f"the command itself: {done}")
+    os.makedirs(f"{at}/wrapped")
+    back = written(f"{at}/back", f"#!/bin/sh\nexec {command} \"$@\"\n")
+    done = ran(command, "--version", env=environment(at, SAGITTA_PROGRAM=back), timeout=60)
+    ok(done.returncode == 1 and "starts the command of this package" in done.stderr,
+       f"a wrapper of the command: {done}")
+    os.rename(path, path + ".away")
+    done = python(at, find, PATH=f"{at}/venv/bin")
+    ok(f"in PATH but '{command}', the command of this package" in done.stderr, done.stderr)
+    wrapper = written(f"{at}/wrapped/sagitta", f"#!/bin/sh\nexec {os.path.abspath(SAGITTA)} "
+                      "\"$@\"\n")
+    done = python(at, find, PATH=f"{at}/venv/bin:{at}/wrapped")
+    ok(done.stdout.strip() == wrapper, f"a wrapper is a program: {done}")
+    os.rename(path + ".away", path)
+    if os.geteuid() == 0:
+        os.chmod(at, 0o711)
+        done = python(at, UNREADABLE, FILE=written(f"{at}/hidden", "", 0o711))
+        ok(done.stdout.strip() == "True", f"what cannot be read: {done}")
 
 
 @claim("its program does without MPI and HDF5, and its jobs have the bytes of the shell's")
@@ -126,7 +198,7 @@ const char *cudaGetErrorString(int error) { return error == 100 ? "none of mine"
 
 @claim("its program opens CUDA's runtime in NVIDIA's folder beside the package, and does without")
 def check_cuda(at, path):
-    if "CUDA      none" in ran(os.path.abspath(SAGITTA), "--version").stdout:
+    if without_cuda():
         skip("a build without CUDA")
         return
     folder = os.path.join(os.path.dirname(path), "..", "nvidia", "cu13", "lib")

@@ -15,21 +15,38 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OWN_PROGRAM = os.path.join(HERE, "sagitta-alone")  # of the wheel: of one process, without MPI
 NEAR = ("../../../../bin/sagitta",  # of an installation: PREFIX/share/sagitta/python/sagitta
         "../../../build/sagitta")  # of a source tree
+STARTED = "SAGITTA_STARTED"  # what main() has started, so that a wrapper of it is no endless loop
 OWN = {"json", "progress-fd", "quiet", "verbose", "output", "resume"}  # what jobs say themselves
 
 
-def _is_program(path):
-    """Can it be run, and is it no script?  That of the wheel starts what this module finds."""
-    if not path or not os.access(path, os.X_OK):
+def _is_own_script(path):
+    """Is it the command of the wheel, which starts what this module finds?"""
+    try:
+        with open(path, "rb") as f:
+            start = f.read(4096)
+    except OSError:  # what may be run and not read is no script
         return False
-    with open(path, "rb") as f:
-        return f.read(2) != b"#!"
+    return start[:2] == b"#!" and b"sagitta.program" in start
+
+
+def _is_program(path):
+    return bool(path) and os.path.isfile(path) and os.access(path, os.X_OK) and \
+        not _is_own_script(path)
+
+
+def _named():
+    """What SAGITTA_PROGRAM names, or None."""
+    named = os.environ.get("SAGITTA_PROGRAM")
+    if named and _is_own_script(shutil.which(named) or named):
+        raise Error(f"SAGITTA_PROGRAM names '{named}', the command of this package, which starts "
+                    "what SAGITTA_PROGRAM names: unset it, or name a program that make built")
+    return named
 
 
 def program(ranks=1):
     """The path of the program: SAGITTA_PROGRAM, the wheel's own for one rank, what PATH has, or the
     one of this installation."""
-    named, has_own = os.environ.get("SAGITTA_PROGRAM"), _is_program(OWN_PROGRAM)
+    named, has_own = _named(), _is_program(OWN_PROGRAM)
     places = [shutil.which("sagitta", path=folder) for folder in os.get_exec_path()] + \
         [os.path.normpath(os.path.join(HERE, name)) for name in NEAR]
     if has_own and ranks == 1:
@@ -39,15 +56,22 @@ def program(ranks=1):
         raise Error(f"ranks is {ranks}, and the program of the wheel has no MPI: build sagitta "
                     "with MPI, and have it in PATH or name it in SAGITTA_PROGRAM")
     if not found:
-        raise Error("there is no program sagitta in PATH: build and install it, or name it in "
-                    "SAGITTA_PROGRAM")
+        own = next((f" but '{path}', the command of this package, which needs one"
+                    for path in places if path and _is_own_script(path)), "")
+        raise Error(f"there is no program sagitta in PATH{own}: build and install it, or name it "
+                    "in SAGITTA_PROGRAM")
     return found
 
 
 def main():
     """The command `sagitta` of the wheel."""
     try:
-        os.execv(program(), ["sagitta", *sys.argv[1:]])
+        found = program()
+        if os.environ.get(STARTED) == found:
+            raise Error(f"'{found}' starts the command of this package, which starts it: name a "
+                        "program that make built in SAGITTA_PROGRAM")
+        os.environ[STARTED] = found
+        os.execvp(found, ["sagitta", *sys.argv[1:]])
     except (Error, OSError) as error:
         sys.exit(f"sagitta: {error}")
 
@@ -58,7 +82,8 @@ def _described(path):
         done = subprocess.run([path, "--describe"], capture_output=True, text=True, check=True)
         commands = json.loads(done.stdout)["commands"]
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
-        raise Error(f"'{path}' is no sagitta that this package knows: {error}: give another by "
+        said = (getattr(error, "stderr", None) or str(error)).strip()
+        raise Error(f"'{path}' is no sagitta that this package knows: {said}: give another by "
                     "SAGITTA_PROGRAM") from error
     return {command["name"]: {option["name"]: option for option in command["options"]}
             for command in commands}
