@@ -54,7 +54,12 @@ def check_fit(at):
         ok((adata.obsm["X_" + key] != run.codes).nnz == 0, f"codes {where}")
         ok((atoms.T == run.dictionary.atoms).all() and (said["mean"] == run.dictionary.mean).all()
            and said["top_s"] == run.dictionary.top_s, f"atoms {where}")
+    raised(ValueError, ["to_memory()"], sagitta.anndata.fit, backed[:1400], **how)
     backed.file.close()
+    bare = anndata.AnnData(obs=made.obs, layers={"sparse": x})
+    raised(ValueError, ["X of adata is None", "'sparse'"], sagitta.anndata.fit, bare, **how)
+    one = sagitta.anndata.fit(bare, layer="sparse", **how)
+    same(run.path, one.path, "of no X a layer")
     made.write_h5ad(f"{at}/y.h5ad")
     again = anndata.read_h5ad(f"{at}/y.h5ad")
     ok((again.obsm["X_sagitta"] != run.codes).nnz == 0 and

@@ -148,6 +148,9 @@ def check_errors(folder, run):
         f.attrs["format"] = "sagitta"
     refused(["no format version", "damaged"], lambda: sagitta.open(f"{folder}/nameless.h5"))
     refused(["not written by Sagitta", "supports.h5"], lambda: sagitta.open(ROWS))
+    with tempfile.TemporaryDirectory() as at:
+        sagitta.Dictionary.from_arrays(np.eye(3)).save(f"{at}/d.h5")
+        refused(["sagitta.Dictionary.open()"], lambda: sagitta.open(f"{at}/d.h5"))
     refused(["no /atoms", "dictionary.h5"], lambda: sagitta.open(f"{run}/supports.h5").dictionary)
     refused(["no /supports"], lambda: sagitta.open(f"{run}/dictionary.h5").codes)
     refused(["no frames"], lambda: sagitta.open(run).frame_codes)

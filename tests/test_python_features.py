@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import tracemalloc
 
 import h5py
 import numpy as np
@@ -102,6 +103,13 @@ class Asked:
         return [["river", "##s"][i] if i < 2 else None for i in numbers]
 
 
+class Pieces(list):
+    """As slow tokenizers of SentencePiece, which raise."""
+
+    def convert_ids_to_tokens(self, numbers):
+        return [self[i] for i in numbers]
+
+
 def written(at, page, name="tokenizer"):
     with open(f"{at}/{name}.json", "w", encoding="utf-8") as f:
         json.dump(page, f)
@@ -195,6 +203,10 @@ def check_facts(at, run, tokens):
     again = sagitta.Features(encoded, tokens)
     ok([one.atom for one, _ in again[3].nearest()] == [one.atom for one, _ in F[3].nearest()],
        "atoms of what encode() was given")
+    for given in run.dictionary, run.dictionary.atoms:
+        object_codes = sagitta.encode(f"{at}/x.npy", given, progress=None)
+        known = sagitta.Features(object_codes, tokens)
+        ok((known.atoms == run.dictionary.atoms).all() and known.stability is None, "an object")
     seeds = sagitta.fit(f"{at}/x.npy", atoms=K, top_s=2, sweeps=1, seeds=2, holdout=0,
                         progress=None)
     stable = sagitta.Features(seeds, tokens)
@@ -205,8 +217,25 @@ def check_facts(at, run, tokens):
            unembedding=unembedding.T)
     raised(ValueError, [f"have {atoms.shape[1]} columns"], sagitta.Features, run, tokens,
            unembedding=unembedding[:, 1:])
-    short = sagitta.Features(run, np.zeros_like(tokens), vocabulary[:3], unembedding=unembedding)
-    raised(ValueError, ["3 words"], short[0].raises)
+    padded = np.concatenate([unembedding, 9 * atoms[:2]])  # a model has more rows than tokens
+    for words in vocabulary, Pieces(vocabulary):
+        F = sagitta.Features(run, tokens, words, unembedding=padded)
+        ok([word for word, _ in F[0].raises(2)] == [
+            f"<{len(vocabulary)}>", f" w{logits[:, 0].argmax()}"], f"padding: {F[0].raises(2)}")
+        F.save_html(f"{at}/padded.html", [0])
+    check_memory(run, tokens, unembedding)
+
+
+def check_memory(run, tokens, unembedding):
+    """No copy of a large matrix is made."""
+    large = np.tile(unembedding.astype("f2"), (8_000_000 // unembedding.size + 1, 1))
+    F = sagitta.Features(run, tokens, unembedding=large)
+    tracemalloc.start()
+    raises = F[0].raises(1)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    want = (unembedding.astype("f2").astype("f8") @ run.dictionary.atoms[0].astype("f8")).max()
+    ok(most < large.nbytes * 2 and np.isclose(raises[0][1], want), f"{most} of {large.nbytes}")
 
 
 @claim("pages are escaped, without a network, and small")

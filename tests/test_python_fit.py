@@ -119,6 +119,24 @@ def check_calls(at, x):
     facts = sagitta.evaluate(x, made)
     ok(facts["explained_variance"] == made.metrics["explained_variance"] and 5 < facts["l0"] <= 6,
        f"evaluate: {facts}")
+    d = sagitta.Dictionary.open(f"{at}/shell")
+    turned = d.atoms[::-1].copy()
+    for given, file in (d, "kept.h5"), (turned, "turned.h5"):
+        codes = sagitta.encode(x, given, top_s=6)
+        where = sagitta.open(codes.path)  # which does not know the object
+        kept = given if given is d else sagitta.Dictionary.from_arrays(given)
+        kept.save(f"{at}/{file}")
+        facts = sagitta.evaluate(x, codes)
+        ok(facts["explained_variance"] == codes.metrics["explained_variance"], f"{file} is known")
+        for one in given, f"{at}/{file}":
+            again = sagitta.evaluate(x, where, dictionary=one)
+            ok(again["explained_variance"] == facts["explained_variance"], f"{type(one)} is given")
+        same(sagitta.refit(x, codes, sweeps=1),
+             sagitta.refit(x, where, sweeps=1, dictionary=given), f"refit of {file}")
+        raised(sagitta.Error, ["give it as dictionary="], sagitta.evaluate, x, where)
+        raised(sagitta.Error, ["give it as dictionary="], sagitta.refit, x, where)
+        raised(sagitta.InputError, [], sagitta.evaluate, x, codes, dictionary=d.atoms[::2])
+    ok(sagitta.evaluate(x, made, dictionary=run)["l0"] == made.metrics["l0"], "a Run as keyword")
     held = sagitta.fit(x[:800], holdout=x[800:], **HOW)
     ok(held.page["options"]["holdout"].startswith("/proc/"), "rows to judge by")
 

@@ -11,6 +11,9 @@ def _matrix(adata, layer, obsm):
         raise InputError(f"layer is {layer!r} and obsm is {obsm!r}: give one of them, or neither "
                          "for X")
     name, of = (layer, adata.layers) if layer is not None else (obsm, adata.obsm)
+    if name is None and adata.X is None:
+        raise InputError("X of adata is None: give layer= or obsm=, of layers "
+                         f"{list(adata.layers)} and obsm {list(adata.obsm)}")
     if name is None:
         return adata.X
     if name not in of:
@@ -41,6 +44,9 @@ def fit(adata, *, layer=None, obsm=None, key_added="sagitta", **options):
     from scipy.sparse import csr_matrix
     if options.get("mask") is not None:
         raise TypeError("mask= leaves out rows, and an AnnData has codes of all: give adata[mask]")
+    if adata.is_view and adata.isbacked:
+        raise InputError("adata is a view of a file that is open, which can keep no result: give "
+                         "adata.to_memory(), and keep that")
     matrix = _matrix(adata, layer, obsm)
     run = calls.fit(_rows(matrix), **options)
     d, codes = run.dictionary, csr_matrix(run.codes)

@@ -25,6 +25,8 @@ import shutil
 import tempfile
 import weakref
 
+import numpy as np
+
 from .arrays import Inputs, is_files, numpy_of
 from .dictionary import Dictionary
 from .job import Interrupted, Job
@@ -63,21 +65,24 @@ def encode(X, dictionary=None, **keywords):
 
     In its place encoder= names what train, detect or import made.  Other keywords:
     `sagitta encode --help`.  Returns a Run, whose .codes are N x K."""
-    return _job("encode", X, dict(keywords, dictionary=place_of(dictionary)))
+    run = _job("encode", X, dict(keywords, dictionary=dictionary))
+    if dictionary is not None and not isinstance(dictionary, Run) and not is_files(dictionary):
+        run.given = dictionary if isinstance(dictionary, Dictionary) else \
+            np.array(numpy_of(dictionary))
+    return run
 
 
 def refit(X, run, **keywords):
     """Move the atoms of a run of encode() or fit() on the same rows X so that they explain more;
     keywords: `sagitta refit --help`.  Returns a Run."""
-    return _job("refit", X, dict({"dictionary": dictionary_of(run), "supports": place_of(run)},
-                                 **keywords))
+    return _job("refit", X, _with_dictionary(dict({"supports": run}, **keywords), run))
 
 
 def evaluate(X, run=None, **keywords):
     """The metrics of codes of rows X by name: of a run of encode() or fit(), or of codes= and
     dictionary=; with labels= or truth= what these say too, as in doc/json.md.  Keywords:
     `sagitta evaluate --help`."""
-    keywords = dict({"codes": place_of(run), "dictionary": dictionary_of(run)}, **keywords)
+    keywords = _with_dictionary(dict({"codes": run}, **keywords), run)
     inputs, job = _begin("evaluate", X, keywords)
     with inputs:
         evaluated = json.loads(job.run(None))["evaluated"]
@@ -92,17 +97,28 @@ def place_of(run):
 
 
 def dictionary_of(run):
-    """Where the dictionary of a run is: in its folder, or what encode() was given by name."""
-    if run is None:
-        return None
+    """The dictionary of a run: where it is, or the object that encode() was given."""
     run = run if isinstance(run, Run) else Run(run)
     if os.path.exists(os.path.join(run.path, "dictionary.h5")):
         return run.path
-    named = run.page["options"].get("dictionary") or ""
+    if run.given is not None:
+        return run.given
+    options = run.page["options"]
+    named = options.get("dictionary") or options.get("encoder") or ""
+    if named.startswith("/proc/"):  # of an array, in a file that may be another by now
+        raise Error(f"'{run.path}' has no dictionary.h5, and was encoded with an array: give it as "
+                    "dictionary=")
     if not os.path.exists(named.split(":/")[0]):
         raise Error(f"'{run.path}' has no dictionary.h5, and what it was encoded with, '{named}', "
                     "is not there any more: give it as dictionary=")
     return named
+
+
+def _with_dictionary(keywords, run):
+    """Keywords, with the dictionary of a run where they name none."""
+    if run is None or keywords.get("dictionary") is not None:
+        return keywords
+    return dict(keywords, dictionary=dictionary_of(run))
 
 
 def _learn(command, X, holdout, keywords):
@@ -115,7 +131,7 @@ def _words(command, inputs, options):
     """The command line of all options; arrays become inputs."""
     words = []
     for keyword, value in options.items():
-        option = option_of(command, keyword)
+        option, value = option_of(command, keyword), place_of(value)
         if isinstance(value, Dictionary):
             value = [inputs.dictionary(value, keyword)]
         elif option["input"] and value is not None and not is_files(value):

@@ -10,12 +10,14 @@ import numpy as np
 
 from . import calls, feature_page
 from .arrays import is_path, numpy_of
+from .dictionary import Dictionary
 from .errors import Error, InputError
 from .late import h5py
 from .results import Run
 from .words import Words
 
 BINS = 30  # of the histogram of codes
+PIECE = 1 << 20  # numbers of a matrix that are made f64 at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +32,15 @@ class Example:
     def __str__(self):
         return f"{self.row:8} {self.code:9.4g}  {self.before}[{self.token}]{self.after}".replace(
             "\n", "\\n")
+
+
+def _products(matrix, vector):
+    """matrix @ vector in f64, of some rows at a time: a copy of all may not fit into memory."""
+    step, vector = max(1, PIECE // matrix.shape[1]), vector.astype("f8")
+    out = np.empty(len(matrix))
+    for i in range(0, len(matrix), step):
+        out[i:i + step] = matrix[i:i + step].astype("f8") @ vector
+    return out
 
 
 def _vector(what, values, n, path=""):
@@ -73,7 +84,8 @@ class Features:
     words, an object with convert_ids_to_tokens(); None: tokens are shown as numbers.  documents: a
     whole number for each row; contexts end where it changes.  labels: a text by atom, a dict.
     unembedding: (V, P), of the model whose residual the rows are: F[17].raises() are the tokens
-    that the atom raises most."""
+    that the atom raises most; one beyond the vocabulary, which a model has as padding, is shown as
+    its number."""
 
     def __init__(self, run, tokens=None, tokenizer=None, documents=None, labels=None,
                  unembedding=None):
@@ -103,25 +115,30 @@ class Features:
 
     @functools.cached_property
     def _made_of(self):
-        """The run that has the dictionary of the codes, or None."""
+        """Where the dictionary of the codes is, or its object; or None."""
         try:
-            return Run(calls.dictionary_of(self.run))
+            return calls.dictionary_of(self.run)
         except (Error, OSError):
             return None
 
     @functools.cached_property
     def atoms(self):
         """(K, P), or None: of frames, and where the dictionary is not there any more."""
+        made = self._made_of
         try:
-            atoms = self._made_of.dictionary.atoms if self._made_of else None
-        except Error:
+            made = Dictionary.open(made) if is_path(made) else made
+        except (Error, OSError):
             return None
+        atoms = getattr(made, "atoms", made)
         return atoms if atoms is not None and atoms.ndim == 2 else None
 
     @functools.cached_property
     def stability(self):
         """(K,), of fit(seeds=2), or None."""
-        return self._made_of.stability if self._made_of else None
+        try:
+            return Run(self._made_of).stability if is_path(self._made_of) else None
+        except Error:  # of Dictionary.save(), or not there any more
+            return None
 
     @staticmethod
     def _find(run, documents):
@@ -241,7 +258,7 @@ class Feature:
         atoms = self.features.atoms
         if atoms is None:
             return []
-        cosines = atoms.astype("f8") @ atoms[self.atom].astype("f8")
+        cosines = _products(atoms, atoms[self.atom])
         best = np.argsort(-np.abs(cosines), kind="stable")
         return [(self.features[int(i)], float(cosines[i])) for i in best if i != self.atom][:n]
 
@@ -257,9 +274,9 @@ class Feature:
         matrix = self.features.unembedding
         if matrix is None:
             return []
-        logits = matrix.astype("f8") @ self.features.atoms[self.atom].astype("f8")
+        logits = _products(matrix, self.features.atoms[self.atom])
         best = np.argsort(-logits, kind="stable")[:n]
-        words = self.features.vocabulary.of(best)
+        words = self.features.vocabulary.of(best, beyond=True)
         return [(words[int(i)], float(logits[i])) for i in best]
 
     def _repr_html_(self):

@@ -49,7 +49,9 @@ def attributes_of(group):
 def checked(f, path):
     """An open file, if it is one of Sagitta's that is whole."""
     if plain(f.attrs.get("format", "")) != "sagitta":
-        raise Error(f"'{path}' was not written by Sagitta: give the folder of a run, or one of its "
+        raise Error(f"'{path}' has atoms and no run: open it by sagitta.Dictionary.open()"
+                    if "atoms" in f and "format" not in f.attrs else
+                    f"'{path}' was not written by Sagitta: give the folder of a run, or one of its "
                     "files such as supports.h5 or dictionary.h5")
     if "format_version" not in f.attrs:
         raise Error(f"'{path}' has no format version: it is damaged, copy or make it again")
@@ -93,7 +95,7 @@ class Run:
 
     def __init__(self, path, check=False):
         self.path, self.check = os.fspath(path), check
-        self.warnings = []  # those of the call that made it
+        self.warnings, self.given = [], None  # of its call; the dictionary that was an object
         if not os.path.exists(self.path):
             raise Error(f"there is no '{self.path}': give the folder that --output named")
         if not os.path.isdir(self.path):
@@ -286,10 +288,8 @@ class Run:
         """(rows, codes): where the atom's code is largest in magnitude, of equals the lower row.
         A code of 0 does not count."""
         k = self.codes.shape[1]
-        if not isinstance(atom, numbers.Integral):
-            raise Error(f"atom is {atom!r}: give its number, 0 to {k - 1}")
-        if not 0 <= atom < k:
-            raise Error(f"there is no atom {atom}: they are 0 to {k - 1}")
+        if not isinstance(atom, numbers.Integral) or not 0 <= atom < k:
+            raise Error(f"there is no atom {atom!r}: they are 0 to {k - 1}")
         if not isinstance(count, numbers.Integral) or count < 0:
             raise Error(f"count is {count!r}: give how many rows")
         order, starts, row_of = self._by_atom

@@ -107,21 +107,29 @@ class Words:
             self.tokens = dict(enumerate(tokenizer))
         self.is_empty = tokenizer is None
 
-    def of(self, numbers):
-        """Texts of numbers, a dict by number; ValueError names one that is not there."""
+    def _asked(self, numbers):
+        """What a tokenizer has for numbers; SentencePiece raises at one that it does not have."""
+        try:
+            return self.ask(numbers)
+        except (IndexError, KeyError, OverflowError):
+            return [self._asked([i])[0] for i in numbers] if len(numbers) > 1 else [None]
+
+    def of(self, numbers, beyond=False):
+        """Texts of numbers, a dict by number; ValueError names one that is not there.  beyond: such
+        are shown as their numbers, <50277>."""
         numbers = [int(i) for i in np.unique(numbers)]
         if self.is_empty:
             return {i: f" {i}" for i in numbers}
         if self.ask:
-            self.tokens.update((i, token) for i, token in zip(numbers, self.ask(numbers))
+            self.tokens.update((i, token) for i, token in zip(numbers, self._asked(numbers))
                                if token is not None)
         known = self.tokens.keys() | self.plain.keys()
         lost = [i for i in numbers if i not in known]
-        if lost:
+        if lost and not beyond:
             raise InputError(f"rows have token {lost[0]}, and {self.name} has "
                              f"{len(known)} words, none of which has this number: is it the "
                              "vocabulary of these rows?")
         self.style = self.style or style_of(self.tokens.values())  # of the first, for all
         style = STYLES[self.style]
-        return {i: self.plain[i] if i in self.plain else style(str(self.tokens[i]))
-                for i in numbers}
+        return {i: f"<{i}>" if i not in known else self.plain[i] if i in self.plain else
+                style(str(self.tokens[i])) for i in numbers}
