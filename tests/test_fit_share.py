@@ -88,6 +88,7 @@ def check_plan(words):
 @claim("where it cannot be had each rank has its own, or the job is refused")
 def check_faults(folder, words):
     for fault, share, code, said in (("room", "auto", 0, ""), ("room", "yes", 71, "are free"),
+                                     ("window", "auto", 0, ""), ("page", "auto", 0, ""),
                                      ("window", "yes", 71, "--share no")):
         world = {"LD_PRELOAD": LIBRARY, "FAULT_WINDOW": fault}
         out = f"{folder}/{fault}-{share}"

@@ -355,6 +355,7 @@ static int places_open(struct fit_job *j)
   TRY(comm_agree(&j->run->comm, identity_begin(j)));
   TRY(fit_files_open(files, &inputs));
   if (files->job.is_resumed) t->start = &files->start;
+  if (files->start.gram) t->beside += (gidx)t->k * (t->k + files->p) * (gidx)sizeof(real);
   summary_format_set("sagitta fit");
   if (j->run->comm.rank == 0 && files->job.is_resumed)
     log_info("resume  after sweep %lld of '%s'%s", (long long)files->start.sweep,

@@ -21,6 +21,14 @@ static gidx window_bytes(idx k)
   return gram_bytes(k) + (gidx)sizeof(gidx);
 }
 
+/* Some MPI cannot share memory, and says so where it is asked for some. */
+static int sharing_try(struct comm *c)
+{
+  struct comm_shared some;
+  TRY(comm_agree(c, comm_shared_open(c, (gidx)sizeof(gidx), &some)));
+  return comm_shared_close(c, &some);
+}
+
 int gram_choose(struct comm *c, idx k, const char *how, int on_cpu, int *shares)
 {
   uint64_t several = c->local_size > 1, other = !on_cpu;
@@ -30,8 +38,9 @@ int gram_choose(struct comm *c, idx k, const char *how, int on_cpu, int *shares)
   TRY(comm_or(c, &other, 1));
   if (!several || other) return OK;
   int status = comm_agree(c, comm_shared_check(c, window_bytes(k)));
+  if (!status && strcmp(how, "yes")) status = sharing_try(c);
   *shares = !status;
-  if (status != ERR_MEMORY || !strcmp(how, "yes")) return status;
+  if ((status != ERR_MEMORY && status != ERR_COMM) || !strcmp(how, "yes")) return status;
   if (gram_bytes(k) >= TOLD_BYTES)
     log_warn("each rank holds the Gram matrix itself, because the ranks of a node cannot share it: "
              "%s",

@@ -151,14 +151,15 @@ int job_left_find(const struct job *job, const struct output_place **left)
 {
   const struct output_place *state = &job->more[0], *result = &job->place;
   int has_state = input_is_there(state->file), has_result = input_is_there(result->file);
-  *left = NULL;
-  if (has_state && has_result) {
-    has_state = !identity_text_check(&job->run->identity, state->file, state->shown);
-    status_clear();
-  }
-  if (!has_state && !has_result) return OK;
-  *left = has_state ? state : result;
-  return identity_text_check(&job->run->identity, (*left)->file, (*left)->shown);
+  char why[1024];
+  *left = has_state ? state : has_result ? result : NULL;
+  int status = *left ? identity_text_check(&job->run->identity, (*left)->file, (*left)->shown) : OK;
+  if (!status || !has_state || !has_result) return status;
+  snprintf(why, sizeof why, "%s", status_message());
+  status_clear();
+  *left = result;
+  CHECK(!identity_text_check(&job->run->identity, result->file, result->shown), status, "%s", why);
+  return OK;
 }
 
 /* Is what is there of this job, as far as inputs are known? */

@@ -98,9 +98,8 @@ int job_array_send(struct comm *c, struct arena *arena, void *array, gidx count,
 /* *is_there <- is there a file in this place?  ERR_INPUT: it is not of this job, as far as inputs
  * are known.  Rank 0 alone. */
 int job_file_check(const struct job *job, const struct output_place *place, int *is_there);
-/* Of a job that has type->write(), *left <- what the earlier run left: its state, which is removed
- * behind a result, so that a result beside it is an older one; else the result; NULL: neither.  A
- * state that is not of this job counts where it is alone.  Errors and callers as above. */
+/* Of a job that has type->write(), *left <- what the earlier run left: its state, else the result,
+ * also where the state is of another job; NULL: neither.  Errors, the state's first, as above. */
 int job_left_find(const struct job *job, const struct output_place **left);
 int job_complete(struct job *job);
 int job_begin(struct job *job);
