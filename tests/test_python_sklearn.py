@@ -11,7 +11,7 @@ from peer import PACKAGE, peer_needed
 from tap import SAGITTA, SOURCE, claim, done_testing, ok
 
 os.environ.update(SAGITTA_PROGRAM=os.path.abspath(SAGITTA), SCIPY_ARRAY_API="1")
-peer_needed("sklearn.utils.validation", "h5py", "scipy")
+peer_needed("array_api_strict", "sklearn.utils.validation", "h5py", "scipy")
 
 import pickle  # noqa: E402
 
