@@ -212,9 +212,11 @@ int train_forecast(const struct train_task *task, struct comm *c, struct train_f
 {
   struct train *j;
   struct train_result none = {0};
+  const struct train_sink nobody = {0};
   TRY(struct_alloc(&j, sizeof *j));
   j->task = task;
   j->c = c;
+  j->sink = &nobody;
   j->result = &none;
   TRY(find(j, f));
   split_free(&j->split);
