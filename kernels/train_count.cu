@@ -10,7 +10,7 @@
 #include "types.h"
 
 extern "C" __global__ void __launch_bounds__(TRAIN_THREADS)
-    train_count(const __grid_constant__ struct train_turn_args t)
+    train_count(const __grid_constant__ struct train_transpose_args t)
 {
   enum { WARPS = TRAIN_THREADS / WARP };
   int step = gridDim.x * WARPS;

@@ -10,7 +10,7 @@
 #include "types.h"
 
 extern "C" __global__ void __launch_bounds__(WARP *NORMAL_WARPS)
-    train_place(const __grid_constant__ struct train_turn_args t)
+    train_place(const __grid_constant__ struct train_transpose_args t)
 {
   int chunk = blockIdx.x * NORMAL_WARPS + threadIdx.y;
   if (chunk >= t.chunks) return;

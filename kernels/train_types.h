@@ -67,8 +67,8 @@ struct train_scale_args {
   float factor;
 };
 
-/* struct train_turn_job; entries of a row in chunk row / chunk_rows. */
-struct train_turn_args {
+/* struct train_transpose_job; entries of a row in chunk row / chunk_rows. */
+struct train_transpose_args {
   const long long *start; /* [n + 1] of rows */
   const int *index;
   const float *value, *slope;

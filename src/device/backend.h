@@ -173,7 +173,7 @@ struct backend {
   int (*train_sums)(struct device *dev, const float *rows, gidx n, gidx stride, idx p, float *to);
   int (*train_errors)(struct device *dev, const struct train_errors_job *job);
   int (*train_scale)(struct device *dev, float *values, gidx count, float factor);
-  int (*train_transpose)(struct device *dev, const struct train_turn_job *job);
+  int (*train_transpose)(struct device *dev, const struct train_transpose_job *job);
   gidx (*train_transpose_bytes)(idx n, idx k); /* NULL: 0 */
   int (*train_idle)(struct device *dev, const struct train_idle_job *job);
   int (*train_tangent)(struct device *dev, const float *atoms, gidx count, idx p, float *gradient);

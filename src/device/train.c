@@ -131,7 +131,7 @@ int device_train_scale(struct device *dev, float *values, gidx count, float fact
   return count > 0 ? dev->backend->train_scale(dev, values, count, factor) : OK;
 }
 
-int device_train_transpose(struct device *dev, const struct train_turn_job *job)
+int device_train_transpose(struct device *dev, const struct train_transpose_job *job)
 {
   TRY(device_has(dev));
   TRY(sizes_check(job->n, 1, job->k));

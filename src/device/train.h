@@ -102,7 +102,7 @@ int device_train_scale(struct device *dev, float *values, gidx count, float fact
 
 /* start, row, code and slope <- the entries of atoms first .. first + atoms - 1, atom by atom, by
  * ascending row.  `start` has room for one more, which is undefined afterwards. */
-struct train_turn_job {
+struct train_transpose_job {
   const struct train_entries *entries; /* of rows 0 .. n - 1 */
   const float *slopes;                 /* of the entries */
   idx n, k;
@@ -112,7 +112,7 @@ struct train_turn_job {
   float *code, *slope; /* [n most] */
   void *work;          /* device_train_transpose_bytes() */
 };
-int device_train_transpose(struct device *dev, const struct train_turn_job *job);
+int device_train_transpose(struct device *dev, const struct train_transpose_job *job);
 gidx device_train_transpose_bytes(const struct device *dev, idx n, idx k);
 
 /* idle <- 0 where an atom is among the entries of n rows, else idle + n; is_dead <- are these

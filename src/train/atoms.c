@@ -52,17 +52,17 @@ static int entries_transpose(struct stepper *s, const struct entry_rows *e)
 {
   const struct entry_lists *all = lists_all(s, e);
   struct train_entries entries = entries_of(all, e->most);
-  struct train_turn_job job = {.entries = &entries,
-                               .slopes = all->slope.device,
-                               .n = s->n,
-                               .k = s->sizes->k,
-                               .first = s->atom_first,
-                               .atoms = s->atoms,
-                               .start = s->begin.device,
-                               .row = s->row.device,
-                               .code = s->code.device,
-                               .slope = s->slope.device,
-                               .work = s->work.device};
+  struct train_transpose_job job = {.entries = &entries,
+                                    .slopes = all->slope.device,
+                                    .n = s->n,
+                                    .k = s->sizes->k,
+                                    .first = s->atom_first,
+                                    .atoms = s->atoms,
+                                    .start = s->begin.device,
+                                    .row = s->row.device,
+                                    .code = s->code.device,
+                                    .slope = s->slope.device,
+                                    .work = s->work.device};
   return device_train_transpose(s->device, &job);
 }
 

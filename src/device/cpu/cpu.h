@@ -106,7 +106,7 @@ int cpu_train_offset(struct device *dev, float *x, gidx n, idx p, const float *o
 int cpu_train_sums(struct device *dev, const float *rows, gidx n, gidx stride, idx p, float *to);
 int cpu_train_errors(struct device *dev, const struct train_errors_job *job);
 int cpu_train_scale(struct device *dev, float *values, gidx count, float factor);
-int cpu_train_transpose(struct device *dev, const struct train_turn_job *job);
+int cpu_train_transpose(struct device *dev, const struct train_transpose_job *job);
 int cpu_train_idle(struct device *dev, const struct train_idle_job *job);
 int cpu_train_tangent(struct device *dev, const float *atoms, gidx count, idx p, float *gradient);
 int cpu_train_normalize(struct device *dev, float *atoms, gidx count, idx p);

@@ -135,7 +135,7 @@ int cpu_train_scale(struct device *dev, float *values, gidx count, float factor)
   return OK;
 }
 
-int cpu_train_transpose(struct device *dev, const struct train_turn_job *job)
+int cpu_train_transpose(struct device *dev, const struct train_transpose_job *job)
 {
   const struct train_entries *e = job->entries;
   gidx *start = job->start + 1, end = e->start[job->n];

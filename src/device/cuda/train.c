@@ -47,7 +47,7 @@ gidx cuda_train_transpose_bytes(idx n, idx k)
 }
 
 /* counts of chunks, and where the entries of each atom begin. */
-static int transpose_index(struct device *dev, struct train_turn_args *t, int *begin)
+static int transpose_index(struct device *dev, struct train_transpose_args *t, int *begin)
 {
   struct cuda_state *s = dev->state;
   struct normal_args a = {.k = t->atoms, .chunks = t->chunks, .counts = t->counts, .start = begin};
@@ -62,21 +62,21 @@ static int transpose_index(struct device *dev, struct train_turn_args *t, int *b
   return cuda_train_starts(dev, begin, t->atoms);
 }
 
-int cuda_train_transpose(struct device *dev, const struct train_turn_job *job)
+int cuda_train_transpose(struct device *dev, const struct train_transpose_job *job)
 {
   const struct train_entries *e = job->entries;
   idx atoms = (idx)job->atoms;
   struct cuda_state *s = dev->state;
-  struct train_turn_args t = {.start = (const long long *)e->start,
-                              .index = e->index,
-                              .value = e->value,
-                              .slope = job->slopes,
-                              .first = job->first,
-                              .n = job->n,
-                              .atoms = atoms,
-                              .row = job->row,
-                              .turned_value = job->code,
-                              .turned_slope = job->slope};
+  struct train_transpose_args t = {.start = (const long long *)e->start,
+                                   .index = e->index,
+                                   .value = e->value,
+                                   .slope = job->slopes,
+                                   .first = job->first,
+                                   .n = job->n,
+                                   .atoms = atoms,
+                                   .row = job->row,
+                                   .turned_value = job->code,
+                                   .turned_slope = job->slope};
   if (job->n == 0 || atoms == 0) {
     TRY_CU(cudaMemsetAsync(job->start, 0, ((size_t)atoms + 1) * sizeof(gidx), s->stream));
     return OK;

@@ -9,7 +9,7 @@
 
 int cuda_train_errors(struct device *dev, const struct train_errors_job *job);
 int cuda_train_scale(struct device *dev, float *values, gidx count, float factor);
-int cuda_train_transpose(struct device *dev, const struct train_turn_job *job);
+int cuda_train_transpose(struct device *dev, const struct train_transpose_job *job);
 gidx cuda_train_transpose_bytes(idx n, idx k);
 int cuda_train_idle(struct device *dev, const struct train_idle_job *job);
 int cuda_train_tangent(struct device *dev, const float *atoms, gidx count, idx p, float *gradient);
