@@ -17,6 +17,7 @@
  * multiprocessor compute; where there are no others, it needs more.  Where the cells of a shard are
  * is looked up once, ahead of all copies, and a thread has the places of many copies before it
  * begins the first. */
+#include "launches.h"
 #include "walk.h"
 
 enum {
@@ -383,6 +384,8 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, few_blocks(HEAD_DV, F
 #pragma unroll
   for (int i = 0; i < TURNS; i++) m[i] = MINUS_INFINITY;
   walk_begin(&w, &a, s);
+  launches_wait(); /* none of them writes what is read before */
+  launch_next();
   __syncthreads();
 #pragma unroll 1
   for (int b = 0; b < STAGES; b++)

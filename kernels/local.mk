@@ -1,6 +1,6 @@
 # What NVRTC compiles at run time: the files become texts in the program.
 kernel_files = \
-  %D%/types.h %D%/forms.h %D%/async_copy.h %D%/warp.h %D%/barriers.h %D%/lists.h \
+  %D%/types.h %D%/forms.h %D%/async_copy.h %D%/warp.h %D%/barriers.h %D%/launches.h %D%/lists.h \
   %D%/intake.cu %D%/column_sums.cu %D%/gather.cu %D%/place.cu %D%/frame_rows.cu %D%/pack.cu \
   %D%/route.cu %D%/products.h %D%/select.h %D%/positive.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
   %D%/merge.cu \

@@ -8,6 +8,7 @@
  * sums     over rows by the tree of (N.0) and the lanes of (N.12), over columns by lane products
  *
  * -D STEP_D  vectors of a frame */
+#include "launches.h"
 #include "step_here.h"
 #include "step_system.h"
 #include "step_trial.h"
@@ -81,22 +82,6 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->width = here_width(s, D * a->p);
   s->is_here = here_is_room(s);
   here_begin(s);
-}
-
-/* Let the launch that follows begin; it waits for this one where it must. */
-static __device__ inline void launch_next(void)
-{
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-
-/* The launches before this one have ended, and what they wrote is seen. */
-static __device__ inline void launches_wait(void)
-{
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
 }
 
 /* What the atoms of the launch before leave alone is brought before these have ended; all others

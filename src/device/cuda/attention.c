@@ -412,6 +412,7 @@ static int range_run(struct device *dev, const struct attend_state *s, const str
                                .block = {WALK_THREADS, 1, 1},
                                .shared = r->few ? few.shared : tile_shared_bytes(a->d),
                                .is_dense = 1,
+                               .is_early = r->few && c->architecture >= 90,
                                .arguments = args};
   args->tasks = (const struct walk_task *)s->task.at + r->first;
   return cuda_launch(dev, &launch);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Launches that begin before those in front of them have ended (9.0). */
+#ifndef LAUNCHES_H
+#define LAUNCHES_H
+
+/* Let the launch that follows begin; it waits for this one where it must. */
+static __device__ inline void launch_next(void)
+{
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+/* The launches before this one have ended, and what they wrote is seen. */
+static __device__ inline void launches_wait(void)
+{
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+#endif
