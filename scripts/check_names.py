@@ -33,6 +33,8 @@ OTHERS = {
     "faithfulness.py, capture_attention.py, write_rows.py": "--check --first --count --model --run",
     "pip": "--no-deps --require-hashes --hash",
     "scale_model.py": "--gpus",
+    "bench_page": "--machine --measure --question --root",
+    "nvidia-smi": "--query-gpu --format",
     "report": "--evaluated",
     "git": "--always --dirty --abbrev --git-path --no-verify --show-toplevel",
     "tests/soak_faults": "--fault --jobs --keep --only --patience --sagitta --seconds --tries "

@@ -4,7 +4,7 @@
 
 Prints what a large certified encode takes on grids of GPUs, from rates that are stated below; what
 it says of one GPU and of two, and of grids of CPU ranks, beside what was measured: three tables of
-doc/bench.md.  Seconds; a model, which counts each part as if nothing else went on, but for files,
+doc/scale.md.  Seconds; a model, which counts each part as if nothing else went on, but for files,
 which are read and written beside the thread that computes; what was written is read again at the
 end."""
 import argparse
@@ -13,7 +13,7 @@ import argparse
 PRODUCT = 280e12  # multiply-adds of a GPU in fp16, at its power limit
 EXACT = 1.05e12  # multiply-adds of a GPU in exact scores, which gather 4 bytes each from its memory
 HOST = 50e9  # bytes that come to a host from others; and to a GPU from its host
-PAIR = 10e9  # bytes between GPUs of a group, as doc/bench.md has them for two H200
+PAIR = 10e9  # bytes between GPUs of a group, as two H200 have them
 ASKED = 25e9  # the same of atoms between hosts, half of what a host's network carries
 ROOT = 10e9  # bytes that come to rank 0
 LATENCY = 80e-6  # of a collective operation over hosts
@@ -27,14 +27,14 @@ QUALITY = 24  # bytes of struct row_quality
 # many with each doubling.
 CANDIDATES = {1: 289, 2: 549, 4: 1012, 8: 1836, 16: 3308}
 
-# One GPU and two (2x1) of doc/bench.md, planted rows in memory; seconds of the log of rank 0.
+# One H100 and two (2x1) of one host, planted rows in memory; seconds of the log of rank 0.
 GPU_SHAPE = {"n": 2097152, "p": 768, "k": 65536, "s": 32}
 GPU_CANDIDATES = 33.5
 GPU_MEASURED = {"product, exact scores": (0.43, 0.23), "results to rank 0": (0.11, 0.11),
                 "rows read": (0.40, 0.38), "results written": (0.56, 0.52),
                 "results read again": (0.65, 0.68)}
 
-# A CPU of doc/bench.md, machine G, one thread a rank: 32,768 real rows, P = 384, K = 8,192.  Three
+# Machine G of doc/bench.md, one thread a rank: 32,768 real rows, P = 384, K = 8,192.  Three
 # rates are from the rows 1x1, 8x1 and 1x8 themselves, the others of the table are predicted.
 CPU_SHAPE = {"n": 32768, "p": 384, "k": 8192}
 CPU_START, CPU_DICTIONARY = 0.10, 0.06  # seconds: a process, and laying out the dictionary

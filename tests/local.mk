@@ -128,7 +128,7 @@ SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_slurm.sh %D%/test_batch_scripts
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py \
   %D%/test_stop.py %D%/test_progress.py \
   %D%/test_live.py %D%/test_live_attacks.py %D%/test_live_backlog.py %D%/test_live_input.py %D%/test_live_stop.py \
-  %D%/test_grid_faults.py %D%/test_scale_model.py \
+  %D%/test_grid_faults.py %D%/test_scale_model.py %D%/test_bench_page.py \
   %D%/test_io_files.py %D%/test_harvest.py %D%/test_pack.py \
   %D%/test_capture_numbers.py \
   %D%/test_harvest_accuracy.py \
@@ -157,7 +157,7 @@ COMPILED_BY_NONE = \
   %D%/test_kernels %D%/test_kernel_races.py %D%/test_plot.py %D%/test_python.py %D%/test_python_fit.py %D%/test_python_library.py %D%/test_python_features.py %D%/test_python_wheel.py %D%/test_python_sklearn.py %D%/test_python_torch.py \
   %D%/test_python_interventions.py %D%/test_python_compare.py %D%/test_notebook.py %D%/test_torch_newest.py \
   %D%/test_python_bench.py %D%/test_python_lens.py %D%/test_write_rows.py \
-  %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_slurm.sh \
+  %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_bench_page.py %D%/test_slurm.sh \
   %D%/test_batch_scripts.sh %D%/test_configure.sh
 # What runs through the C code, and through what it does when something fails, for the sanitizers:
 # the C tests; every command once, which test_json.py has; and files and options that are bad.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the tables of doc/bench.md about large grids are what scripts/scale_model.py prints."""
+"""Claim: the tables of doc/scale.md are what scripts/scale_model.py prints."""
 import os
 import subprocess
 import sys
@@ -7,12 +7,12 @@ import sys
 from tap import SOURCE, claim, done_testing, ok
 
 
-@claim("each line of the model is in doc/bench.md")
+@claim("each line of the model is in doc/scale.md")
 def check_tables():
     done = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts/scale_model.py")],
                           capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line]
-    with open(os.path.join(SOURCE, "doc/bench.md"), encoding="utf-8") as f:
+    with open(os.path.join(SOURCE, "doc/scale.md"), encoding="utf-8") as f:
         there = f.read().splitlines()
     ok(done.returncode == 0 and len(lines) > 15, f"{len(lines)} lines {done.stderr[-300:]}")
     for line in lines:

@@ -13,9 +13,8 @@
 #include "device/device.h"
 
 /* NCCL opens the channels between two GPUs at the first exchange.  Its own choice for four H200,
- * 32 of them, took 1.4 s, which short messages never gain back (lessons in doc/kernel-tutorial.md);
- * long ones that come again and again do (doc/bench.md, training).  NCCL_MAX_CTAS in the
- * environment takes precedence. */
+ * 32 of them, took 1.4 s, which short messages never gain back; long ones that come again and again
+ * do (lessons in doc/kernel-tutorial.md).  NCCL_MAX_CTAS in the environment takes precedence. */
 enum { CHANNELS = 4, LONG_CHANNELS = 16, LONG_MESSAGE = 16 << 20 };
 
 struct comm_gpus {
