@@ -57,6 +57,12 @@ void status_clear(void)
   message[0] = trace[0] = '\0';
 }
 
+void status_take(char *text, size_t capacity)
+{
+  snprintf(text, capacity, "%s", message);
+  status_clear();
+}
+
 int status_set(int code, const char *text)
 {
   status_clear();

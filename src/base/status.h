@@ -8,6 +8,8 @@
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
 
+#include <stddef.h>
+
 enum status {
   OK = 0,
   /* done, but the answer is no: files differ, or --strict and something failed */
@@ -37,6 +39,9 @@ int status_pass(int code, const char *file, int line);
 const char *status_message(void);
 const char *status_trace(void);
 void status_clear(void);
+/* text[capacity] <- the message, "" if there is none; then that and the trace are cleared, so that
+ * the next failure, which may cite it, is recorded. */
+void status_take(char *text, size_t capacity);
 
 /* Take over the failure of another thread or rank: its code and message replace this thread's. */
 int status_set(int code, const char *message);

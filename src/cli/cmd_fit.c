@@ -340,7 +340,6 @@ static int places_open(struct fit_job *j)
   files->extra = &j->extra;
   files->mean = t->center ? j->mean : NULL;
   files->write = &j->result.phases[FIT_WRITE];
-  files->threads = t->threads;
   TRY(fit_files_claim(files, j->run, &j->o->output, j->o->resume, &earlier));
   TRY(fit_top_s_choose(j));
   TRY(parts_settle(j, earlier));
@@ -350,7 +349,8 @@ static int places_open(struct fit_job *j)
   files->nonnegative = t->nonnegative;
   files->has_parts = t->minibatch > 0 && t->minibatch < j->fitted;
   files->rounds = encode_rounds(j->o);
-  files->device = j->result.device;
+  files->job.device = j->result.device;
+  files->job.threads = t->threads;
   files->top_s = encode_width(j->o);
   TRY(comm_agree(&j->run->comm, identity_begin(j)));
   TRY(fit_files_open(files, &inputs));

@@ -274,6 +274,9 @@ static int refit_open(struct refit_job *j)
   if (!comm_is_alone(j->rows)) TRY(memory_plan(j));
   TRY(refit_state_load(&j->state, &j->task, j->rows));
   TRY(comm_agree(j->c, refit_identity_fill(&j->run->identity, &j->inputs, &j->state)));
+  snprintf(j->device, sizeof j->device, "cpu %s", j->state.device.variant);
+  j->files.job.device = j->device;
+  j->files.job.threads = j->task.threads;
   int status = arena_alloc(&j->arena, &j->steps, j->state.k, sizeof *j->steps);
   if (!status) status = arena_alloc(&j->arena, &j->density, j->state.k, sizeof *j->density);
   TRY(comm_agree(j->c, status));

@@ -327,7 +327,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   TRY(solve_run(&job->task, c, &job->result));
   const struct systems_shape *shape = &job->systems.shape;
   struct solve_result *r = &job->result;
-  solve_output_join(&job->out, r);
+  solve_join(r, &job->out.counted);
   int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
   log_info("solve   systems=%lld rows=%lld failed=%lld ranks=%d device=%s%s%s seconds=%.2f "
            "fingerprint=%016llx",

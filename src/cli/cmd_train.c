@@ -352,10 +352,10 @@ static int places_open(struct train_job *j)
   f->l0 = j->task.sizes.l0;
   f->learns_offset = j->task.sizes.learns_offset;
   f->top_s = (idx)imin(f->l0 > 0 ? imin((gidx)ceil(f->l0), MAX_TOP_S) : j->o->top_s, f->k);
-  f->device = j->result.device;
-  f->threads = j->task.threads;
   TRY(comm_agree(&run->comm, identity_begin(j)));
   TRY(train_files_open(f, run, &j->o->output, j->o->resume, &inputs));
+  f->job.device = j->result.device;
+  f->job.threads = j->task.threads;
   if (f->job.is_complete) return OK;
   if (f->job.is_resumed) {
     j->task.start = &f->start;

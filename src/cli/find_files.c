@@ -104,7 +104,6 @@ static int file_write(void *self, const char *path, int is_end)
   struct find_files *f = self;
   const struct find_point *p = &f->point;
   struct run *run = f->job.run;
-  struct run_fact facts[MAX_FACTS];
   struct finding_record record = {.update = p->update,
                                   .count = p->count,
                                   .atoms = f->k,
@@ -131,7 +130,7 @@ static int file_write(void *self, const char *path, int is_end)
   TRY(object_write_vector(h5, "/mean", f->p, p->described));
   if (is_end) TRY(encoder_write(&f->file, &encoder));
   TRY(finding_write(&f->file, &record, p->k, f->p));
-  return matrix_output_finish(&f->file, facts, run_facts(run, f->device, f->threads, facts));
+  return job_file_finish(&f->job, &f->file);
 }
 
 int find_files_publish(struct find_files *f, const struct find_point *p, int is_end)

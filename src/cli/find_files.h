@@ -18,9 +18,7 @@
 struct find_files {
   struct job job; /* of dictionary.h5, more[0], state.h5, and more[1], supports.h5 */
   idx k, p;
-  idx top_s;          /* atoms a row that routing takes, where it is asked for */
-  const char *device; /* borrowed: what computes, once it is known */
-  int threads;
+  idx top_s; /* atoms a row that routing takes, where it is asked for */
   struct find_found {
     int is_complete; /* the dictionary is there */
     idx k;

@@ -230,12 +230,11 @@ static int candidate_measure(struct choosing *w, struct candidate *found)
 /* What an earlier run chose, 0: there is none.  Rank 0. */
 static int earlier_read(const struct fit_job *j, idx *top_s)
 {
-  char *text, value[32];
+  char value[32];
   *top_s = 0;
   if (!j->o->resume || !input_is_there(j->files.job.place.file)) return OK;
-  TRY(identity_text_read(j->files.job.place.file, &text));
-  if (identity_text_find(text, "top-s", value, sizeof value)) *top_s = (idx)strtol(value, NULL, 10);
-  free(text);
+  TRY(identity_text_value(j->files.job.place.file, "top-s", value, sizeof value));
+  *top_s = (idx)strtol(value, NULL, 10);
   return OK;
 }
 

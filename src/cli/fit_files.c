@@ -128,11 +128,9 @@ static int resume_find(struct fit_files *f, const struct job *job)
 /* *minibatch <- of the run that left a file. */
 static int minibatch_read(const char *path, gidx *minibatch)
 {
-  char *text, value[32];
-  TRY(identity_text_read(path, &text));
-  int there = identity_text_find(text, "minibatch", value, sizeof value);
-  free(text);
-  CHECK(there, ERR_INPUT, "'%s' was not written by fit, so it cannot be resumed", path);
+  char value[32];
+  TRY(identity_text_value(path, "minibatch", value, sizeof value));
+  CHECK(*value, ERR_INPUT, "'%s' was not written by fit, so it cannot be resumed", path);
   *minibatch = strtoll(value, NULL, 10); /* "none" is 0 */
   return OK;
 }
@@ -182,7 +180,6 @@ static int distribute(void *self, struct comm *c)
 
 void fit_files_free(struct fit_files *f)
 {
-  sweep_files_free(&f->sweep);
   arena_free(&f->arena);
   *f = (struct fit_files){0};
 }
@@ -211,7 +208,6 @@ static int atoms_write(struct fit_files *f, const char *path, const float *atoms
                                     .norm = reached->norm,
                                     .rows.rows = reached->rows_hash,
                                     .held.rows = reached->held_hash};
-  struct run_fact facts[MAX_FACTS];
   struct history_line *lines;
   struct arena arena = {0};
   TRY(arena_alloc(&arena, &lines, reached->sweep + 1, sizeof *lines));
@@ -223,8 +219,7 @@ static int atoms_write(struct fit_files *f, const char *path, const float *atoms
   TRY(fit_record_write(&f->file, &record, lines));
   if (sums) TRY(fit_sums_write(&f->file, sums));
   TRY(fit_extra_write(&f->file, f->extra));
-  int n = run_facts(f->job.run, f->device, f->threads, facts);
-  TRY(matrix_output_finish(&f->file, facts, n));
+  TRY(job_file_finish(&f->job, &f->file));
   if (path == f->job.place.file) f->written = reached->sweep;
   arena_free(&arena);
   return OK;

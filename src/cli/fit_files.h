@@ -28,15 +28,13 @@ struct fit_files {
   idx k, p;
   int nonnegative, has_parts; /* has_parts: state.h5 has the sums of what was fitted */
   idx rounds, top_s;          /* that rows are encoded with */
-  const char *device;         /* borrowed, as are the next: what computes, once it is known */
-  const real *mean;           /* [p] that of all sweeps; NULL: rows are not centred */
-  struct fit_extra *extra;
-  struct phase *write; /* what the writer's thread does is counted here */
-  int threads;
-  struct fit_point start;   /* resumed: on every rank */
-  struct fit_point reached; /* rank 0: what files say, with lines of its own; no atoms */
-  gidx reached_best;        /* the best sweep of them */
-  struct fit_line *lines;   /* [lines_max] those of it */
+  const real *mean;           /* [p] that of all sweeps; NULL: rows are not centred; borrowed, as */
+  struct fit_extra *extra;    /* are the next */
+  struct phase *write;        /* what the writer's thread does is counted here */
+  struct fit_point start;     /* resumed: on every rank */
+  struct fit_point reached;   /* rank 0: what files say, with lines of its own; no atoms */
+  gidx reached_best;          /* the best sweep of them */
+  struct fit_line *lines;     /* [lines_max] those of it */
   gidx lines_max;
   float *best;                /* [k][p] the best atoms so far */
   struct fit_sweep sweep_now; /* that is being published, on rank 0 */

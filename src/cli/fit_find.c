@@ -218,10 +218,10 @@ static int places_open(struct find_job *j)
   f->k = j->o->atoms;
   f->p = j->rows.source.p;
   f->top_s = (idx)imin(imin((gidx)ceil(j->o->l0), MAX_TOP_S), f->k);
-  f->device = j->result.device;
-  f->threads = j->task.threads;
   TRY(comm_agree(&run->comm, identity_begin(j)));
   TRY(find_files_open(f, run, &j->o->output, j->o->resume, &inputs));
+  f->job.device = j->result.device;
+  f->job.threads = j->task.threads;
   if (f->job.is_resumed && !f->found.is_complete) j->task.start = &f->start;
   j->shown = f->job.is_resumed ? f->start.count : 0;
   run->max_seconds = j->o->max_seconds;

@@ -76,7 +76,7 @@ static int within_poll(void *self, const struct fit_within *now, const struct sw
 {
   struct fit_job *j = self;
   const struct sweep_facts facts = within_facts(now);
-  return sweep_files_poll(&j->files.sweep, &facts, at, j->result.device, j->task.threads, stop);
+  return sweep_files_poll(&j->files.sweep, &facts, at, stop);
 }
 
 /* While rows are routed and coded: only where there is something to go on from. */

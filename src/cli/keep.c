@@ -40,7 +40,8 @@ struct keep_job {
   const real *mean;
   struct kept_task task;
   struct kept kept;
-  float *decoder; /* [k][p] atoms times their norms, where an import had some */
+  char device[128]; /* what the files say */
+  float *decoder;   /* [k][p] atoms times their norms, where an import had some */
   struct arena arena;
 };
 
@@ -195,10 +196,8 @@ static int dictionary_write(void *of)
   struct refit_files *f = &j->files;
   struct matrix_output *file = &f->dictionary_file;
   struct kept *w = &j->kept;
-  struct run_fact facts[MAX_FACTS];
   struct stored_encoder stored = encoder_own(&j->stored.encoder);
   const float *norm = stored.encoder.norm;
-  char device[128];
   TRY(dictionary_output_create(file, f->job.place.file, w->k, 1, w->p));
   TRY(nonnegative_write(&file->result.h5, j->task.nonnegative));
   TRY(matrix_output_write(file, 0, w->k, w->atoms));
@@ -210,8 +209,7 @@ static int dictionary_write(void *of)
   stored.decoder = norm ? j->decoder : NULL;
   for (gidx i = 0; norm && i < (gidx)w->k * w->p; i++) j->decoder[i] = norm[i / w->p] * w->atoms[i];
   if (j->has_encoder) TRY(encoder_write(file, &stored));
-  snprintf(device, sizeof device, "%s %s", w->device.kind, w->device.variant);
-  return matrix_output_finish(file, facts, run_facts(j->run, device, j->task.threads, facts));
+  return job_file_finish(&f->job, file);
 }
 
 static const char *kind_of(const struct keep_job *j)
@@ -238,7 +236,7 @@ static int supports_write(struct keep_job *j)
   struct kept *w = &j->kept;
   struct run_fact facts[MAX_FACTS];
   const struct supports_shape shape = shape_of(j);
-  char device[128];
+  const struct job *job = &j->files.job;
   struct phase *phase = &w->phases[KEPT_WRITE];
   phase_begin(phase);
   TRY(inputs_confirm(j->c));
@@ -257,10 +255,9 @@ static int supports_write(struct keep_job *j)
                  .dictionary = w->contents.dictionary,
                  .encoder = j->encoder_hash},
       .contents = {.supports = w->contents.supports, .codes = w->contents.codes}};
-  snprintf(device, sizeof device, "%s %s", w->device.kind, w->device.variant);
   if (j->c->rank == 0)
     status = supports_output_finish(file, &ending, facts,
-                                    run_facts(j->run, device, j->task.threads, facts));
+                                    run_facts(j->run, job->device, job->threads, facts));
   phase_end(phase, 0);
   return comm_agree(j->c, status);
 }
@@ -453,8 +450,7 @@ static int files_open(struct keep_job *j)
 static int sweep_check(const struct keep_job *j)
 {
   const struct sweep_files *s = &j->files.sweep;
-  if (!s->there || !s->identity) return OK;
-  return identity_text_compare(&j->run->identity, s->identity, s->place.shown);
+  return s->there ? identity_text_check(&j->run->identity, s->place.file, s->place.shown) : OK;
 }
 
 /* Are the rows such that their metrics mislead? */
@@ -485,6 +481,9 @@ static int keep_open(struct keep_job *j)
   TRY(threads_report(j->run, o->compute.threads));
   TRY(kept_open(&j->kept, &j->task, j->c));
   TRY(comm_devices_report(j->c, &j->kept.device));
+  snprintf(j->device, sizeof j->device, "%s %s", j->kept.device.kind, j->kept.device.variant);
+  j->files.job.device = j->device;
+  j->files.job.threads = j->task.threads;
   TRY(rows_advise(j));
   const gidx values = j->stored.encoder.norm ? (gidx)j->kept.k * j->kept.p : 0;
   TRY(comm_agree(j->c, arena_alloc(&j->arena, &j->decoder, values, sizeof *j->decoder)));

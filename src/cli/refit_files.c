@@ -2,7 +2,6 @@
  * Rank 0 finds files and writes them; what it finds goes to all ranks. */
 #include "cli/refit_files.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -18,8 +17,8 @@ int refit_files_check(const struct refit_files *f)
   const char *advice = sweep_files_advice(&f->sweep);
   int is_there, status = job_file_check(&f->job, &f->job.place, &is_there);
   if (status != ERR_INPUT || !*advice) return status;
-  snprintf(why, sizeof why, "%s%s", status_message(), advice);
-  return status_set(status, why);
+  status_take(why, sizeof why);
+  FAIL(ERR_INPUT, "%s%s", why, advice);
 }
 
 /* Read how far an earlier run of this job came. */
@@ -81,18 +80,9 @@ static int lines_alloc(struct refit_files *f)
 
 void refit_files_free(struct refit_files *f)
 {
-  sweep_files_free(&f->sweep);
   state_copy_free(&f->copy);
   arena_free(&f->arena);
   memset(f, 0, sizeof *f);
-}
-
-/* The facts of a run; device[64] <- the name of the device that the state was computed on. */
-static int facts_of(const struct refit_files *f, char *device, struct run_fact *facts)
-{
-  const struct refit_state *state = f->result.state;
-  snprintf(device, 64, "cpu %s", state->device.variant);
-  return run_facts(f->job.run, device, state->task->threads, facts);
 }
 
 static int values_write(void *self, gidx first, gidx count, const float *values)
@@ -105,15 +95,13 @@ static int dictionary_write(struct refit_files *f)
   struct matrix_output *file = &f->dictionary_file;
   const struct refit_state *state = f->result.state;
   const struct refit_task *task = state->task;
-  struct run_fact facts[MAX_FACTS];
-  char device[64];
   TRY(dictionary_output_create(file, f->job.place.file, state->k, state->d, state->p));
   TRY(nonnegative_write(&file->result.h5, task->nonnegative));
   f->frames_sink = (struct matrix_sink){file, values_write};
   TRY(refit_state_frames_write(state, &f->frames_sink));
   if (task->mean) TRY(object_write_vector(&file->result.h5, "/mean", state->p, task->mean));
   TRY(fit_write(file, &f->published, f->lines, f->result.steps, state->k));
-  return matrix_output_finish(file, facts, facts_of(f, device, facts));
+  return job_file_finish(&f->job, file);
 }
 
 static int supports_create(struct refit_files *f)
@@ -134,7 +122,7 @@ static int supports_end(struct refit_files *f)
   const struct refit_state *state = f->result.state;
   const struct identity *contents = &state->contents;
   struct run_fact facts[MAX_FACTS];
-  char device[64];
+  int n = run_facts(f->job.run, f->job.device, f->job.threads, facts);
   const struct supports_ending ending = {
       .metrics = f->result.metrics,
       .mean = state->task->mean,
@@ -143,7 +131,7 @@ static int supports_end(struct refit_files *f)
       .sweeps = f->published.sweeps,
       .inputs = {.rows = state->inputs.rows, .dictionary = contents->dictionary},
       .contents = {.supports = contents->supports, .codes = contents->codes}};
-  return supports_output_finish(&f->supports_file, &ending, facts, facts_of(f, device, facts));
+  return supports_output_finish(&f->supports_file, &ending, facts, n);
 }
 
 static int supports_write(struct refit_files *f)
@@ -173,8 +161,8 @@ static int snapshot(void *self)
   struct refit_files *f = self;
   struct state_copy *copy = &f->copy;
   const struct refit_result *r = &f->result;
-  state_copy_take(copy, r->state, r->metrics, r->steps, f->threads);
-  copy->task.threads = f->threads;
+  state_copy_take(copy, r->state, r->metrics, r->steps, f->job.threads);
+  copy->task.threads = f->job.threads;
   f->result = (struct refit_result){&copy->state, &copy->metrics, copy->steps};
   return OK;
 }
@@ -195,9 +183,8 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
   return comm_agree(&run->comm, lines_alloc(f));
 }
 
-int refit_files_beside(struct refit_files *f, const struct refit_state *state, int threads)
+int refit_files_beside(struct refit_files *f, const struct refit_state *state)
 {
-  f->threads = threads;
   return state_copy_open(&f->copy, state, &f->job.writes_beside);
 }
 

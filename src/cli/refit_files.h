@@ -43,7 +43,6 @@ struct refit_files {
   struct refit_result result;
   struct fit_facts published; /* of it */
   struct state_copy copy;
-  int threads; /* of the job, for copies and for what files say */
   /* Being written, on rank 0. */
   struct matrix_output dictionary_file;
   struct matrix_sink frames_sink;
@@ -63,7 +62,7 @@ int refit_files_check(const struct refit_files *files);
 /* One rank, with a GPU that takes the steps: from here on files are written beside them, if there
  * is room for a copy of the state.  A sweep that ends meanwhile need not wait: its state may be
  * left out, since a later one says all that it would (refit_sweeps.c).  Not collective. */
-int refit_files_beside(struct refit_files *files, const struct refit_state *state, int threads);
+int refit_files_beside(struct refit_files *files, const struct refit_state *state);
 
 /* Publish what a sweep gave, and remove sweep.h5.  Collective. */
 int refit_files_publish(struct refit_files *files, const struct refit_result *result);

@@ -42,6 +42,7 @@ struct refit_job {
   struct refit_state state;
   struct sparse_coder coder;        /* with --reroute or --holdout, and on a GPU */
   struct fit_validation validation; /* with --holdout */
+  char device[64];                  /* what the files say: "cpu avx512" */
   struct coded coded;               /* the state's rows, where they stay on a GPU */
   struct resident resident;
   struct classes classes;

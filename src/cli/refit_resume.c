@@ -43,8 +43,7 @@ static int previous_open(struct refit_previous *previous, const struct refit_fil
   int status = supports_input_open(&previous->supports, files->job.more[REFIT_SUPPORTS].shown);
   if (status == ERR_INPUT) { /* it may be of a newer program, and is not replaced */
     char why[1024];
-    snprintf(why, sizeof why, "%s", status_message());
-    status_clear();
+    status_take(why, sizeof why);
     FAIL(ERR_INPUT, "%s: remove it, and it is made again", why);
   }
   TRY(status);

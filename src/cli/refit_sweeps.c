@@ -69,9 +69,7 @@ static int sweep_publish(struct refit_job *j)
 static int steps_poll(void *self, const struct sweep_point *at, int *stop)
 {
   struct refit_job *j = self;
-  char device[64];
-  snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
-  TRY(sweep_files_poll(&j->files.sweep, &j->in_work, at, device, j->task.threads, stop));
+  TRY(sweep_files_poll(&j->files.sweep, &j->in_work, at, stop));
   j->run->max_seconds = j->o->max_seconds;
   return OK;
 }
@@ -163,7 +161,7 @@ static int beside_begin(struct refit_job *j)
 {
   struct phase *write = &j->phases[REFIT_WRITE];
   if (!j->resident.is_on || j->c->size > 1) return OK;
-  TRY(refit_files_beside(&j->files, &j->state, j->task.threads));
+  TRY(refit_files_beside(&j->files, &j->state));
   write->background = j->files.job.writes_beside;
   if (write->background) j->task.threads = team_beside(j->task.threads);
   return OK;

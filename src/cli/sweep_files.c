@@ -2,10 +2,6 @@
  * Rank 0 reads and writes; what is found goes to all ranks. */
 #include "cli/sweep_files.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
@@ -20,14 +16,7 @@ int sweep_files_claim(struct sweep_files *f, const struct output_options *output
   if (!input_is_there(f->place.file)) return OK;
   if (!resume && !output->force) return job_part_refuse(f->place.file);
   f->there = resume;
-  if (!resume) return OK;
-  int status = identity_text_read(f->place.file, &f->identity);
-  if (status == ERR_INPUT) { /* it has none, or it may be of a sweep that is over */
-    snprintf(f->why, sizeof f->why, "%s", status_message());
-    status_clear();
-    status = OK;
-  }
-  return status ? status : sweep_facts_read(f->place.file, &f->found);
+  return resume ? sweep_facts_read(f->place.file, &f->found) : OK;
 }
 
 const char *sweep_files_advice(const struct sweep_files *f)
@@ -41,7 +30,6 @@ int sweep_files_broadcast(struct sweep_files *f)
 {
   struct comm *c = &f->job->run->comm;
   TRY(comm_broadcast(c, &f->there, 1, sizeof f->there));
-  TRY(comm_broadcast(c, f->why, 1, sizeof f->why));
   return comm_broadcast(c, &f->found, 1, sizeof f->found);
 }
 
@@ -85,9 +73,8 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
              (long long)then->sweeps + 1, (long long)now->sweeps + 1);
     return OK;
   }
-  CHECK(!*f->why, ERR_INPUT, "%s", f->why);
   if (f->job->run->comm.rank == 0)
-    TRY(identity_text_compare(&f->job->run->identity, f->identity, "sweep.h5"));
+    TRY(identity_text_check(&f->job->run->identity, f->place.file, "sweep.h5"));
   TRY(state_check(f, now, then));
   CHECK(then->atoms >= 0 && then->atoms <= f->k, ERR_INPUT, "'sweep.h5' says %lld of %d atoms",
         (long long)then->atoms, f->k);
@@ -118,16 +105,15 @@ static int asked_find(struct sweep_files *f, const struct sweep_point *at, uint6
 }
 
 static int sweep_write(struct sweep_files *f, const struct sweep_facts *facts,
-                       const struct sweep_point *at, const char *device, int threads)
+                       const struct sweep_point *at)
 {
-  struct run_fact all[MAX_FACTS];
   TRY(sweep_output_create(&f->file, f->place.file, f->k, f->d, f->p));
   TRY(sweep_output_write(&f->file, facts, at->frames, at->steps, f->k));
-  return matrix_output_finish(&f->file, all, run_facts(f->job->run, device, threads, all));
+  return job_file_finish(f->job, &f->file);
 }
 
 int sweep_files_poll(struct sweep_files *f, const struct sweep_facts *now,
-                     const struct sweep_point *at, const char *device, int threads, int *stop)
+                     const struct sweep_point *at, int *stop)
 {
   struct run *run = f->job->run;
   struct sweep_facts facts = *now;
@@ -138,7 +124,7 @@ int sweep_files_poll(struct sweep_files *f, const struct sweep_facts *now,
   TRY(job_wait(f->job)); /* the list of inputs, and HDF5, are the writer's until then */
   if (f->write) phase_begin(f->write);
   TRY(inputs_confirm(&run->comm));
-  TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, &facts, at, device, threads)));
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, &facts, at)));
   if (f->write) phase_end(f->write, 0);
   job_save_later(f->job);
   f->has = at->atoms;
@@ -158,16 +144,11 @@ void sweep_files_end(struct sweep_files *f)
 void sweep_files_over(struct sweep_files *f, gidx sweeps)
 {
   const struct sweep_facts *then = &f->found;
-  struct identity_difference d;
-  if (f->job->run->comm.rank || !f->there || !f->identity || then->sweeps >= sweeps) return;
-  if (identity_text_differs(f->identity, f->job->run->identity.text, NULL, &d)) return;
+  if (f->job->run->comm.rank || !f->there || then->sweeps >= sweeps) return;
+  int is_other = identity_text_check(&f->job->run->identity, f->place.file, f->place.shown);
+  status_clear();
+  if (is_other) return;
   log_info("removed '%s', of sweep %lld, which is done", f->place.shown,
            (long long)then->sweeps + 1);
   sweep_files_end(f);
-}
-
-void sweep_files_free(struct sweep_files *f)
-{
-  free(f->identity);
-  f->identity = NULL;
 }

@@ -30,9 +30,7 @@ struct sweep_files {
   idx k, d, p;
   struct phase *write;       /* borrowed: saving is counted here; NULL: nowhere */
   struct output_place place; /* rank 0 */
-  int there;                 /* on every rank, as are the next two: an earlier run left one */
-  char *identity;            /* rank 0: its text, owned; NULL: none */
-  char why[1024];            /* not empty: it is of a program with other bits, as this says */
+  int there;                 /* on every rank, as is the next: an earlier run left one */
   struct sweep_facts found;
   gidx has;                  /* atoms of it that the file has, of this run or the earlier one */
   int saves;                 /* on every rank: how often this run has saved one */
@@ -55,15 +53,14 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
 
 /* Between two atoms, or behind the last: is the sweep to be saved, or asked to stop?  Then it is
  * saved, also before what takes long, once nobody else writes; *stop <- the job ends here.
- * device: what computes.  Collective. */
+ * Collective. */
 int sweep_files_poll(struct sweep_files *f, const struct sweep_facts *now,
-                     const struct sweep_point *at, const char *device, int threads, int *stop);
+                     const struct sweep_point *at, int *stop);
 
 /* The sweep is published: what there is of it is removed.  Not collective. */
 void sweep_files_end(struct sweep_files *f);
 /* The job ends behind so many sweeps: a file of one of them, which a run that was killed between
  * the two left, is removed, too; not one of another run.  Not collective. */
 void sweep_files_over(struct sweep_files *f, gidx sweeps);
-void sweep_files_free(struct sweep_files *f);
 
 #endif

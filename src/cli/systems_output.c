@@ -86,11 +86,6 @@ int solve_output_open(struct solve_output *f, struct run *run, const struct outp
   return job_open(&f->job, &(const struct run_inputs){.name = {systems}});
 }
 
-void solve_output_join(const struct solve_output *f, struct solve_result *result)
-{
-  solve_join(result, &f->counted);
-}
-
 int solve_output_end(struct solve_output *f, const struct solve_result *result,
                      const struct run_fact *facts, int n_facts)
 {

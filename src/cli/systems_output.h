@@ -25,8 +25,7 @@ struct solve_output {
 /* Open the job, whose inputs are the systems.  Collective. */
 int solve_output_open(struct solve_output *f, struct run *run, const struct output_options *output,
                       int resume, const char *systems);
-/* Add what the earlier run counted to the result of this one, and publish.  Rank 0 alone. */
-void solve_output_join(const struct solve_output *f, struct solve_result *result);
+/* Publish what this run and the earlier one solved.  Rank 0 alone. */
 int solve_output_end(struct solve_output *f, const struct solve_result *result,
                      const struct run_fact *facts, int n_facts);
 

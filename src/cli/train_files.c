@@ -113,7 +113,6 @@ static int file_write(void *self, const char *path, int is_end)
   struct train_files *f = self;
   const struct train_point *p = &f->point;
   struct run *run = f->job.run;
-  struct run_fact facts[MAX_FACTS];
   struct training_record record = {.step = p->step,
                                    .count = p->count,
                                    .scale = p->scale,
@@ -137,7 +136,7 @@ static int file_write(void *self, const char *path, int is_end)
   TRY(training_record_write(&f->file, &record, lines));
   if (!is_end) TRY(training_state_write(&f->file, p->state, f->k, f->p));
   if (!is_end && f->learns_offset) TRY(training_offset_write(&f->file, p->state, p->mean, f->p));
-  TRY(matrix_output_finish(&f->file, facts, run_facts(run, f->device, f->threads, facts)));
+  TRY(job_file_finish(&f->job, &f->file));
   arena_free(&arena);
   return OK;
 }

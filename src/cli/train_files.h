@@ -16,10 +16,8 @@
 struct train_files {
   struct job job; /* of dictionary.h5 and more[0], state.h5 */
   idx k, p, top_s;
-  int learns_offset;  /* the state has more than the mean */
-  real l0;            /* codes a row on average, of an encoder with a threshold; 0: top_s in each */
-  const char *device; /* borrowed: what computes, once it is known */
-  int threads;
+  int learns_offset; /* the state has more than the mean */
+  real l0;           /* codes a row on average, of an encoder with a threshold; 0: top_s in each */
   struct train_point start; /* where it is resumed; on every rank */
   struct train_state state_read;
   float *bias, *threshold;   /* [k] for rows as they are */

@@ -12,7 +12,7 @@ static void file_fail(struct backlog *b, const struct backlog_entry *entry, int 
   log_warn("line %d of '%s' fails: %s", entry->line, b->list.name, status_message());
   if (!b->failed++) {
     b->code = status;
-    snprintf(b->reason, sizeof b->reason, "%s", status_message());
+    status_take(b->reason, sizeof b->reason);
   }
   status_clear();
 }

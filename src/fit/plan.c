@@ -112,8 +112,7 @@ static int parts_find(struct fit *f, gidx *rows)
 static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
 {
   gidx *all;
-  snprintf(why, capacity, "%s", status_message());
-  status_clear();
+  status_take(why, capacity);
   comm_recover(f->c);
   f->refit_task.colors = 0;
   f->how = UPDATE_JOINT;

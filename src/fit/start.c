@@ -213,7 +213,7 @@ int fit_state_start(struct fit *f)
   char why[1024];
   int status = state_open(f);
   if (status != ERR_MEMORY || !device_is_gpu(&f->coder.device)) return status;
-  snprintf(why, sizeof why, "%s", status_message());
+  status_take(why, sizeof why);
   FAIL(ERR_MEMORY, "%s; '--update joint' and a %s '--minibatch' holds fewer rows at a time", why,
        f->parts > 1 ? "smaller" : "small");
 }

@@ -115,8 +115,7 @@ int damage_locate(const struct verify *v, int status)
   struct h5_listing list = {0};
   struct damage d = {0};
   char why[1024];
-  snprintf(why, sizeof why, "%s", status_message());
-  status_clear();
+  status_take(why, sizeof why);
   int listed = h5_list(v->file, &list);
   for (gidx i = 0; i < list.count && !listed; i++)
     if (list.entries[i].kind == ENTRY_DATASET && dataset_read(v, list.entries[i].path, &d))

@@ -68,8 +68,7 @@ int input_file_failed(struct input_file *f, int status)
 {
   char reason[2048];
   if (!f || status != ERR_INPUT) return status;
-  snprintf(reason, sizeof reason, "%s", status_message());
-  status_clear();
+  status_take(reason, sizeof reason);
   TRY(file_facts_check(f->descriptor, f->path, &f->facts));
   return status_set(status, reason);
 }

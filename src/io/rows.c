@@ -175,8 +175,7 @@ static int shard_fail(const struct rows_input *f, int i, int status)
   char reason[2048], line[32] = "";
   const struct shard_name *n = &f->names.list[i];
   if (f->names.count == 1 && !n->origin) return status;
-  snprintf(reason, sizeof reason, "%s", status_message());
-  status_clear();
+  status_take(reason, sizeof reason);
   if (n->line) snprintf(line, sizeof line, "line %d of ", n->line);
   return status_fail(status, __FILE__, __LINE__, "%s (shard %d of %d%s%s%s%s%s)", reason, i + 1,
                      f->names.count, n->origin ? ", by " : "", line, n->origin ? "'" : "",

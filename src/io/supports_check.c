@@ -227,8 +227,7 @@ static void task_run(void *self, gidx task)
   struct support_part *part = &s->parts[i];
   part->status = part_check(s, part, i ? s->parts[i - 1].end : s->first);
   if (!part->status) return;
-  snprintf(part->message, sizeof part->message, "%s", status_message());
-  status_clear();
+  status_take(part->message, sizeof part->message);
 }
 
 /* Share out the piece by rows, unless there is a row in it that is longer than a piece: the first

@@ -141,12 +141,15 @@ int identity_text_read(const char *path, char **text)
   return h5_close_after(&f, text_take(&f, text));
 }
 
-int identity_text_find(const char *text, const char *key, char *value, size_t capacity)
+int identity_text_value(const char *path, const char *key, char *value, size_t capacity)
 {
-  struct identity_line line;
-  if (!identity_line_find(text, key, &line)) return 0;
+  struct identity_line line = {.value = ""};
+  char *text;
+  TRY(identity_text_read(path, &text));
+  if (!identity_line_find(text, key, &line)) line.length = 0;
   snprintf(value, capacity, "%.*s", line.length, line.value);
-  return 1;
+  free(text);
+  return OK;
 }
 
 /* What a user would type; of a line that is not there NULL. */
@@ -195,21 +198,16 @@ int identity_text_differs(const char *was, const char *is, const char *but,
   return side_differs(is, was, but, 1, d) || side_differs(was, is, but, 0, d);
 }
 
-int identity_text_compare(const struct identity_text *now, const char *was, const char *shown)
+int identity_text_check(const struct identity_text *now, const char *path, const char *shown)
 {
   struct identity_difference d;
-  CHECK(!identity_text_differs(was, now->text, NULL, &d), ERR_INPUT,
+  char *was;
+  TRY(identity_text_read(path, &was));
+  int differs = identity_text_differs(was, now->text, NULL, &d);
+  free(was);
+  CHECK(!differs, ERR_INPUT,
         "cannot resume '%s': written with %s, this run has %s; give the same, or begin again, with "
         "--force and not --resume",
         shown, d.was, d.is);
   return OK;
-}
-
-int identity_text_check(const struct identity_text *now, const char *path, const char *shown)
-{
-  char *was;
-  TRY(identity_text_read(path, &was));
-  int status = identity_text_compare(now, was, shown);
-  free(was);
-  return status;
 }

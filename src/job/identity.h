@@ -42,8 +42,8 @@ int identity_text_contents(struct identity_text *t, const struct identity *of);
  * bits (numerics.h), or has none, as those of older programs; the message says of which. */
 int identity_text_read(const char *path, char **text);
 
-/* value[capacity] <- that of a key of a text that was read; returns whether it is there. */
-int identity_text_find(const char *text, const char *key, char *value, size_t capacity);
+/* value[capacity] <- that of a key in that of a file; "" where it has none. */
+int identity_text_value(const char *path, const char *key, char *value, size_t capacity);
 
 /* A line of it, or of another text of lines "key = value". */
 struct identity_line {
@@ -68,7 +68,5 @@ int identity_text_differs(const char *was, const char *is, const char *but,
 /* May a run go on from a file?  ERR_INPUT: it is of a program with other bits, or of another job;
  * the message names what differs, and both values.  shown: its name in messages. */
 int identity_text_check(const struct identity_text *now, const char *path, const char *shown);
-/* The same of a text that was read. */
-int identity_text_compare(const struct identity_text *now, const char *was, const char *shown);
 
 #endif

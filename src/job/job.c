@@ -9,7 +9,9 @@
 #include "base/status.h"
 #include "io/h5/h5.h"
 #include "io/inputs.h"
+#include "io/matrix.h"
 #include "job/agreement.h"
+#include "job/facts.h"
 #include "job/numerics.h"
 
 int job_part_refuse(const char *path)
@@ -46,8 +48,7 @@ static int before_open(struct job *job)
   char reason[2048];
   int status = job->type->open(job->self, place->file);
   if (!status) status = numerics_check(place->file, "go on with that one");
-  snprintf(reason, sizeof reason, "%s", status_message());
-  if (status) status_clear();
+  status_take(reason, sizeof reason);
   CHECK(!status, status == ERR_INPUT ? ERR_CREATE : status,
         "cannot go on with '%s': %s; with --force, and not --resume, it is replaced", place->shown,
         reason);
@@ -155,8 +156,7 @@ int job_left_find(const struct job *job, const struct output_place **left)
   *left = has_state ? state : has_result ? result : NULL;
   int status = *left ? identity_text_check(&job->run->identity, (*left)->file, (*left)->shown) : OK;
   if (!status || !has_state || !has_result) return status;
-  snprintf(why, sizeof why, "%s", status_message());
-  status_clear();
+  status_take(why, sizeof why);
   *left = result;
   CHECK(!identity_text_check(&job->run->identity, result->file, result->shown), status, "%s", why);
   return OK;
@@ -187,6 +187,12 @@ int job_begin(struct job *job)
   struct comm *c = &job->run->comm;
   TRY(comm_agree(c, c->rank ? OK : job_check(job)));
   return job->type->begin(job->self, c);
+}
+
+int job_file_finish(const struct job *job, struct matrix_output *file)
+{
+  struct run_fact facts[MAX_FACTS];
+  return matrix_output_finish(file, facts, run_facts(job->run, job->device, job->threads, facts));
 }
 
 int job_finish(struct job *job, int (*publish)(void *self), void *self)

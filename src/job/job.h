@@ -19,6 +19,7 @@
 #include "job/run.h"
 
 struct job;
+struct matrix_output;
 enum { JOB_MORE = 2 };
 
 /* What a command supplies; self is the job's.  Functions without a communicator run on rank 0;
@@ -59,7 +60,9 @@ struct job {
   void *self;
   struct output_options output; /* as asked for, as is the next */
   int resume;
-  gidx total; /* units of all, 0: not known yet */
+  gidx total;         /* units of all, 0: not known yet */
+  const char *device; /* what computes, once it is known, and with so many threads: /run of what */
+  int threads;        /* is published says so */
   /* After job_open(), on every rank: */
   gidx done;       /* units that the earlier run has done; 0: there was none, or nothing of use */
   int is_resumed;  /* there is something to go on with */
@@ -103,6 +106,8 @@ int job_file_check(const struct job *job, const struct output_place *place, int 
 int job_left_find(const struct job *job, const struct output_place **left);
 int job_complete(struct job *job);
 int job_begin(struct job *job);
+/* Publish a file that is being written, with what /run says.  Rank 0 alone. */
+int job_file_finish(const struct job *job, struct matrix_output *file);
 /* Look at the inputs, then let rank 0 publish(self): the result, or what there is so far. */
 int job_finish(struct job *job, int (*publish)(void *self), void *self);
 

@@ -115,15 +115,13 @@ static int plan_again(struct device *dev, gidx others)
   struct cuda_state *s = dev->state;
   gidx bytes, limit = s->shortages++ ? s->plan.total / 2 : INT64_MAX;
   char why[512];
-  snprintf(why, sizeof why, "%s", status_message());
-  status_clear();
+  status_take(why, sizeof why);
   works_release(s);
   TRY(bytes_free(s, &bytes));
   int status = plan_within(dev, imin(bytes - others, limit));
   if (status != ERR_MEMORY) return status;
   char again[512];
-  snprintf(again, sizeof again, "%s", status_message());
-  status_clear();
+  status_take(again, sizeof again);
   FAIL(ERR_MEMORY, "%s; %s", why, again);
 }
 
