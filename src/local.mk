@@ -361,15 +361,22 @@ libsagitta_a_SOURCES += \
   %D%/synth/world.h %D%/synth/world.c
 
 # library: codes for the process that has the rows.  With the objects of the program, of which a
-# shared library shows nothing but the functions of its header; it has no GPU, and what it would need
-# of MPI or HDF5 would be missing.
+# shared library shows nothing but the functions of its header; what it would need of MPI or HDF5
+# would be missing, and CUDA's runtime is opened where a GPU is asked for.
 libsagitta_a_SOURCES += %D%/library/library.h %D%/library/library_impl.h %D%/library/library.c \
-  %D%/library/routed.h %D%/library/routed.c %D%/library/encoded.h %D%/library/encoded.c
+  %D%/library/routed.h %D%/library/routed.c %D%/library/encoded.h %D%/library/encoded.c \
+  %D%/library/resident.h %D%/library/resident.c
 librarydir = $(pkglibdir)
 library_PROGRAMS = libsagitta.so
-libsagitta_so_SOURCES = %D%/library/library.c %D%/device/cuda/none.c
+libsagitta_so_SOURCES = %D%/library/library.c
+if CUDA
+libsagitta_so_SOURCES += %D%/device/cuda/runtime_late.h %D%/device/cuda/runtime_late.c
+else
+libsagitta_so_SOURCES += %D%/device/cuda/none.c
+endif
 libsagitta_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libsagitta.so -Wl,-z,defs \
-  -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,-rpath,'$$ORIGIN'
+  -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,--disable-new-dtags \
+  -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../nvidia/cu13/lib'
 libsagitta_so_CFLAGS = $(AM_CFLAGS) $(PIC) -fvisibility=hidden
 libsagitta_so_LDADD = libsagitta.a $(VARIANT_LIBS) $(CRYPTO_LIBS)
 
@@ -426,7 +433,13 @@ sagitta_alone_CPPFLAGS = -I$(srcdir)/%D%/comm/alone -DSAGITTA_ALONE $(AM_CPPFLAG
 sagitta_alone_LDFLAGS = $(AM_LDFLAGS) -Wl,--disable-new-dtags \
   -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../nvidia/cu13/lib'
 sagitta_alone_LDADD = $(sagitta_OBJECTS) libsagitta.a $(VARIANT_LIBS) $(ALONE_LIBS)
-CLEANFILES += sagitta-alone
+# Its library, with libcrypto inside, by which compiled kernels are named.
+EXTRA_PROGRAMS += libsagitta-alone.so
+libsagitta_alone_so_SOURCES = $(libsagitta_so_SOURCES)
+libsagitta_alone_so_LDFLAGS = $(libsagitta_so_LDFLAGS)
+libsagitta_alone_so_CFLAGS = $(libsagitta_so_CFLAGS)
+libsagitta_alone_so_LDADD = libsagitta.a $(VARIANT_LIBS) $(ALONE_LIBS)
+CLEANFILES += sagitta-alone libsagitta-alone.so
 
 # bench: work that is timed by itself
 sagitta_bench_SOURCES = $(program_sources) %D%/bench/main.c \

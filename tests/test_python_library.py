@@ -23,7 +23,8 @@ import sagitta  # noqa: E402, which is given its program
 
 LIBRARY = os.path.join(os.path.dirname(os.path.abspath(SAGITTA)), "libsagitta.so")
 N, K = 700, 64
-CALLS = {"sagitta_abi", "sagitta_message", "sagitta_open", "sagitta_encode", "sagitta_close"}
+CALLS = {"sagitta_abi", "sagitta_message", "sagitta_open", "sagitta_encode", "sagitta_support",
+         "sagitta_copied", "sagitta_close"}
 KINDS = {"relu": "learning_relu", "topk": "saelens_topk_rescaled", "jumprelu": "learning_jumprelu",
          "batchtopk": "learning_batchtopk"}
 
@@ -254,6 +255,42 @@ def check_export(at, d, x):
     raised(TypeError, ["stable?"], sagitta.export, d, f"{at}/sae", stabel=0.9)
 
 
+def placed(handle, x, s):
+    """What sagitta_support() writes beside x."""
+    atoms, codes = np.full((len(x), s), -7, "i4"), np.full((len(x), s), np.nan, "f4")
+    handle.support(len(x), x.ctypes.data, None, atoms.ctypes.data, codes.ctypes.data)
+    return atoms, codes
+
+
+@claim("supports that are written in the caller's memory, as those of a GPU are, are the same")
+def check_placed(d, x):
+    x = x.astype("f4")
+    large, kept = np.tile(x, (12, 1)), x.copy()
+    for how in {}, {"rounds": 3, "rho": 0.5}, {"codes": "signed", "rounds": 8}, {"top_s": 1}:
+        options = dict(d._options(**{"top_s": None, "rounds": None, "codes": "auto", "rho": 0.0,
+                                     **how}), threads=2)
+        handle = sagitta.library.Handle(options)
+        for rows in x, x[:1], x[:0], large:
+            want, got = d.support(rows, **how), placed(handle, rows, options["top_s"])
+            ok(all(a.tobytes() == b.tobytes() for a, b in zip(want, got)), f"{how}, {len(rows)}")
+        ok(handle.copied() == (0, 0), "nothing goes to a GPU")
+    ok((x == kept).all(), "the rows stay")
+    bad = x[:5].copy()
+    bad[3, 2] = np.inf
+    raised(sagitta.InputError, ["row 3, column 2"], placed, handle, bad, 1)
+    for device, words in ("tpu", ["give cpu or cuda"]), ("cuda", ["there is no GPU 99"]):
+        try:
+            sagitta.library.Handle(dict(options, device=device, gpu=99))
+            ok(False, device)
+        except sagitta.Error as error:
+            ok(words[0] in str(error) or (device == "cuda" and error.code == 69), f"{error}")
+    e = sagitta.Encoder(d, "relu", {"weights": d.atoms, "bias": np.zeros(K, "f4")}, {}, False)
+    options = dict(e._options("own", 0.0), threads=1)
+    raised(sagitta.InputError, ["sagitta_encode()"], placed, sagitta.library.Handle(options), x, 1)
+    raised(sagitta.InputError, ["no handle of a GPU"], sagitta.library.Handle,
+           dict(options, device="cuda"))
+
+
 @claim("threads side by side, and a process that forked from one that computed")
 def check_processes(at, d, x):
     found = {}
@@ -301,6 +338,7 @@ with tempfile.TemporaryDirectory() as at:
     check_value(at, d, x)
     check_save(at, d, x)
     check_export(at, d, x)
+    check_placed(d, x)
     check_processes(at, d, x)
     check_library(at)
 done_testing()

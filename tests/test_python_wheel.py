@@ -63,7 +63,8 @@ def check_packing(at):
     written(f"{at}/bin/make", "#!/bin/sh\necho \"asked for $*\" >&2\nexit 1\n")
     done = ran(sys.executable, f"{SOURCE}/scripts/wheel", BUILD, f"{at}/b",
                env={**os.environ, "PATH": f"{at}/bin:{os.environ['PATH']}"})
-    ok(done.returncode == 1 and "libsagitta.so sagitta-alone" in done.stderr.split("asked")[1],
+    ok(done.returncode == 1 and
+       "libsagitta-alone.so sagitta-alone" in done.stderr.split("asked")[1],
        f"what is made: {done.stderr}")
     done = ran(sys.executable, "-c", CHANGED, f"{SOURCE}/scripts/wheel", BUILD, f"{at}/b")
     ok(done.returncode == 1 and "/usr/share/doc/no-such-package/copyright" in done.stderr,

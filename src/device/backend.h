@@ -43,8 +43,9 @@ struct backend {
   /* Ahead of open, from any thread; NULL: nothing takes long. */
   void (*warm)(const struct device_options *options);
   void (*close)(struct device *dev);
-  int (*finish)(struct device *dev);   /* NULL: all has ended */
-  int (*exchange)(struct device *dev); /* NULL: there is no gpu.exchanges */
+  int (*finish)(struct device *dev);               /* NULL: all has ended */
+  int (*follow)(struct device *dev, void *stream); /* NULL: there are no streams */
+  int (*exchange)(struct device *dev);             /* NULL: there is no gpu.exchanges */
   int (*exchange_mark)(struct device *dev, gidx turn);
   int (*exchanged)(struct device *dev, gidx turn, int *is_done);
   int (*exchange_follow)(struct device *dev, gidx turn);

@@ -222,6 +222,11 @@ int device_finish(struct device *dev)
   return dev->backend->finish ? dev->backend->finish(dev) : OK;
 }
 
+int device_follow(struct device *dev, void *stream)
+{
+  return dev->backend->follow ? dev->backend->follow(dev, stream) : OK;
+}
+
 int device_exchange(struct device *dev)
 {
   return dev->backend->exchange ? dev->backend->exchange(dev) : OK;

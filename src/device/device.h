@@ -133,6 +133,9 @@ int device_copy_rate(struct device *dev, double *rate);
 
 /* Wait for operations that return before they have ended, which their headers name. */
 int device_finish(struct device *dev);
+/* Of a GPU alone: it is the calling thread's from here on, and what it is told to compute and to
+ * take in begins when all that is on this stream of the process so far has ended. */
+int device_follow(struct device *dev, void *stream);
 /* Of a GPU alone: what is put on gpu.exchanges from here on begins when all that it was told to
  * compute so far has ended. */
 int device_exchange(struct device *dev);

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "device/codes.h"
 #include "device/route.h"
 #include "library/encoded.h"
+#include "library/resident.h"
 #include "library/routed.h"
 #include "model/dictionary.h"
 #include "model/rows.h"
@@ -24,6 +26,11 @@ const char *sagitta_message(void)
   return status_message();
 }
 
+static int is_gpu(const struct sagitta_options *o)
+{
+  return o->device && !strcmp(o->device, "cuda");
+}
+
 static int options_check(const struct sagitta_options *o)
 {
   CHECK(o->abi == SAGITTA_ABI, ERR_USAGE,
@@ -33,6 +40,9 @@ static int options_check(const struct sagitta_options *o)
         "there are %d atoms of %d columns: give one at least", o->k, o->p);
   CHECK(o->threads >= 1, ERR_USAGE, "threads is %d: give 1 or more", o->threads);
   CHECK(o->rho >= 0 && o->rho <= 1e30, ERR_USAGE, "rho is %g: give 0 to 1e30", o->rho);
+  CHECK(!o->device || !strcmp(o->device, "cpu") || !strcmp(o->device, "cuda"), ERR_USAGE,
+        "device is '%s': give cpu or cuda", o->device);
+  CHECK(!o->encoder || !is_gpu(o), ERR_USAGE, "encoders have no handle of a GPU: copy the rows");
   if (o->encoder) return OK;
   idx most = (idx)imin(o->k, MAX_TOP_S);
   CHECK(o->top_s >= 1 && o->top_s <= most, ERR_USAGE,
@@ -42,23 +52,44 @@ static int options_check(const struct sagitta_options *o)
   return OK;
 }
 
+/* What a GPU prepares and plans its memory for. */
+static void gpu_announce(const struct sagitta_options *o, struct device_options *options)
+{
+  options->kind = "cuda";
+  options->local_rank = o->gpu;
+  options->top_k = (idx)ceil_div(o->top_s, o->rounds);
+  options->route_rows = LIBRARY_ROWS;
+  options->codes_rows = o->rounds > 1 ? 0 : LIBRARY_ROWS;
+  options->intake = 1;
+}
+
+/* GPUs are numbered as CUDA does it: none stands in for another. */
+static int gpu_take(struct sagitta *h)
+{
+  const struct sagitta_options *o = &h->options;
+  const struct intake_shape shape = {.p = o->p, .block = LIBRARY_ROWS, .mean = o->mean};
+  CHECK(h->device.gpu.number == o->gpu, ERR_USAGE, "there is no GPU %d here", o->gpu);
+  return intake_open(&h->intake, &h->device, &shape);
+}
+
 /* As encode_run() of encode.c does. */
 static int device_prepare(struct sagitta *h)
 {
   const struct sagitta_options *o = &h->options;
   int is_own = h->has_encoder && !o->solves; /* active atoms, too, have nonnegative codes */
-  const struct device_options options = {.p = o->p,
-                                         .d = 1,
-                                         .max_atoms = o->k,
-                                         .nonnegative = is_own || o->nonnegative,
-                                         .threads = o->threads,
-                                         .variant = o->variant ? o->variant : "auto",
-                                         .kind = "cpu",
-                                         .support = h->has_encoder ? 0 : o->top_s,
-                                         .encoder = h->has_encoder,
-                                         .filter = o->filter ? o->filter : "auto"};
+  struct device_options options = {.p = o->p,
+                                   .d = 1,
+                                   .max_atoms = o->k,
+                                   .nonnegative = is_own || o->nonnegative,
+                                   .threads = o->threads,
+                                   .variant = o->variant ? o->variant : "auto",
+                                   .kind = "cpu",
+                                   .support = h->has_encoder ? 0 : o->top_s,
+                                   .encoder = h->has_encoder,
+                                   .filter = o->filter ? o->filter : "auto"};
+  if (is_gpu(o)) gpu_announce(o, &options);
   TRY(device_open(&h->device, &options));
-  TRY(device_check_fma());
+  TRY(is_gpu(o) ? gpu_take(h) : device_check_fma());
   gidx bytes = (gidx)o->k * o->p * (gidx)sizeof(float);
   TRY(buffer_wrap(&h->device, &h->table, (void *)(uintptr_t)o->atoms, bytes));
   TRY(device_put(&h->device, &h->table, 0, bytes));
@@ -79,6 +110,7 @@ static int open_checked(struct sagitta *h)
 int sagitta_open(const struct sagitta_options *options, struct sagitta **handle)
 {
   status_clear();
+  log_setup(LOG_QUIET, 0);
   *handle = NULL;
   struct sagitta *h;
   TRY(struct_alloc(&h, sizeof *h));
@@ -105,6 +137,7 @@ void sagitta_close(struct sagitta *h)
 {
   if (!h) return;
   room_free(h);
+  intake_close(&h->intake);
   if (h->device.backend) buffer_free(&h->device, &h->table);
   device_close(&h->device);
   entries_free(&h->piece);
@@ -121,7 +154,7 @@ static int room_take(struct sagitta *h, idx n)
   room_free(h);
   h->rows = n;
   gidx bytes = (gidx)n * h->options.p * (gidx)sizeof(float);
-  int status = buffer_alloc(&h->device, &h->x, bytes);
+  int status = buffer_alloc_device(&h->device, &h->x, bytes);
   if (!status) status = arena_alloc(&h->room, &h->start, (gidx)n + 1, sizeof *h->start);
   if (!status) status = h->has_encoder ? encoded_alloc(h) : routed_alloc(h);
   if (status) room_free(h);
@@ -148,6 +181,7 @@ int sagitta_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_
 {
   status_clear();
   CHECK(n >= 0, ERR_USAGE, "there are %lld rows", (long long)n);
+  CHECK(!is_gpu(&h->options), ERR_USAGE, "rows of a GPU are for sagitta_support()");
   TRY(device_check_subnormals(h->options.threads));
   TRY(array_reserve(&h->all_start, &h->start_capacity, n + 1, sizeof *h->all_start));
   TRY(room_take(h, (idx)imin(n, LIBRARY_ROWS)));
@@ -158,4 +192,27 @@ int sagitta_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_
   }
   *codes = (struct sagitta_codes){n, h->all_start, h->found.atoms, h->found.score, h->found.codes};
   return OK;
+}
+
+int sagitta_support(struct sagitta *h, const float *x, int64_t n, void *stream, int32_t *atoms,
+                    float *codes)
+{
+  const struct resident r = {x, atoms, codes};
+  status_clear();
+  CHECK(n >= 0, ERR_USAGE, "there are %lld rows", (long long)n);
+  CHECK(!h->has_encoder, ERR_USAGE, "rows of an encoder are for sagitta_encode()");
+  TRY(device_check_subnormals(h->options.threads));
+  TRY(device_follow(&h->device, stream));
+  TRY(room_take(h, (idx)imin(n, LIBRARY_ROWS)));
+  for (gidx first = 0, m; first < n; first += m) {
+    m = imin(n - first, LIBRARY_ROWS);
+    TRY(resident_encode(h, &r, first, (idx)m));
+  }
+  return OK;
+}
+
+void sagitta_copied(const struct sagitta *h, int64_t *bytes)
+{
+  bytes[0] = h->device.counts.put;
+  bytes[1] = h->device.counts.got;
 }

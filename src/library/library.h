@@ -4,9 +4,10 @@
  *
  * Floor: library.  This header stands alone; scripts/python/sagitta/library.py says it in ctypes.
  *
- * There is no MPI, no file, no signal handler, no output and no exit here.  Functions return 0 or
- * an exit code of doc/design.md, with the text of sagitta_message().  All state is in handles: each
- * is one thread's at a time, and several may compute side by side. */
+ * There is no MPI, no signal handler, no output and no exit here, and no file but the kernels that
+ * a GPU's are kept in (doc/environment.md).  Functions return 0 or an exit code of doc/design.md,
+ * with the text of sagitta_message().  All state is in handles: each is one thread's at a time, and
+ * several may compute side by side.  CUDA is opened where a handle asks for a GPU. */
 #ifndef LIBRARY_LIBRARY_H
 #define LIBRARY_LIBRARY_H
 
@@ -15,7 +16,7 @@
 #define SAGITTA_API __attribute__((visibility("default")))
 
 /* It changes with every struct and function of this header. */
-enum { SAGITTA_ABI = 1 };
+enum { SAGITTA_ABI = 2 };
 
 /* How rows are described.  Arrays are borrowed until sagitta_close() and must not change. */
 struct sagitta_options {
@@ -28,6 +29,8 @@ struct sagitta_options {
   double rho;
   int32_t threads;              /* at least 1 */
   const char *variant, *filter; /* as --cpu-variant and --filter; NULL: auto */
+  const char *device;           /* cpu, or cuda: a GPU, without an encoder; NULL: cpu */
+  int32_t gpu;                  /* its number, as CUDA counts in this process */
 
   /* That of a dictionary.h5 (doc/formats.md, /encoder). */
   const char *encoder; /* its kind: relu, topk, jumprelu, batchtopk or active; NULL: none */
@@ -64,6 +67,14 @@ SAGITTA_API int sagitta_open(const struct sagitta_options *options, struct sagit
 /* *codes <- those of x[n][p], which belong to the handle until its next call. */
 SAGITTA_API int sagitta_encode(struct sagitta *handle, const float *x, int64_t n,
                                struct sagitta_codes *codes);
+/* atoms[n][top_s], codes[n][top_s] <- those of x[n][p], in the order in which atoms are chosen.
+ * All are in the memory of the handle's device, and x stays as it is.  stream: a cudaStream_t of a
+ * GPU; what is on it so far ends first.  The GPU becomes that of the calling thread.  Results are
+ * there on return.  Without an encoder. */
+SAGITTA_API int sagitta_support(struct sagitta *handle, const float *x, int64_t n, void *stream,
+                                int32_t *atoms, float *codes);
+/* bytes[2] <- copied to the GPU of a handle, and from it, so far; 0 of a CPU. */
+SAGITTA_API void sagitta_copied(const struct sagitta *handle, int64_t *bytes);
 SAGITTA_API void sagitta_close(struct sagitta *handle); /* NULL is none */
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "device/device.h"
+#include "device/intake.h"
 #include "encode/active.h"
 #include "encode/ragged.h"
 #include "library/library.h"
@@ -20,15 +21,17 @@ struct sagitta {
   struct encoder encoder;
   float *silent; /* [k] 0: the bias of active atoms */
   struct device device;
-  struct buffer table; /* [k][p] the atoms, on the device */
-  struct arena arena;  /* of what stays */
+  struct buffer table;  /* [k][p] the atoms, on the device */
+  struct intake intake; /* of a GPU */
+  struct arena arena;   /* of what stays */
 
   /* Room for so many rows; 0: there is none yet. */
   idx rows;
   struct buffer x;                            /* [rows][p] less the mean */
   struct buffer raw;                          /* the same as they came; of an encoder */
   struct buffer lists, slot, residual, state; /* of rounds; a slot is an atom */
-  struct buffer codes;                        /* [rows][s] */
+  struct buffer codes, score;                 /* [rows][s] */
+  float *row;                                 /* [p] one that is to be named, of a GPU */
   idx *lengths;                               /* [rows] of each row, of an encoder */
   gidx *start;                                /* [rows + 1] where its entries begin in `piece` */
   struct ragged ragged;

@@ -12,17 +12,20 @@ int routed_alloc(struct sagitta *h)
   struct device *dev = &h->device;
   const struct sagitta_options *o = &h->options;
   gidx entries = (gidx)h->rows * o->top_s;
-  TRY(buffer_alloc(dev, &h->lists, entries * (gidx)sizeof(struct entry)));
-  TRY(buffer_alloc(dev, &h->slot, entries * (gidx)sizeof(idx)));
-  TRY(buffer_alloc(dev, &h->codes, entries * (gidx)sizeof(float)));
+  TRY(buffer_alloc_device(dev, &h->lists, entries * (gidx)sizeof(struct entry)));
+  TRY(buffer_alloc_device(dev, &h->slot, entries * (gidx)sizeof(idx)));
+  TRY(buffer_alloc_device(dev, &h->codes, entries * (gidx)sizeof(float)));
+  TRY(buffer_alloc_device(dev, &h->score, entries * (gidx)sizeof(float)));
+  TRY(arena_alloc(&h->room, &h->row, o->p, sizeof *h->row));
   if (o->rounds == 1) return OK;
-  TRY(buffer_alloc(dev, &h->residual, (gidx)h->rows * o->p * (gidx)sizeof(float)));
-  return buffer_alloc(dev, &h->state, h->rows * device_codes_state_bytes(dev, o->top_s, o->rho));
+  TRY(buffer_alloc_device(dev, &h->residual, (gidx)h->rows * o->p * (gidx)sizeof(float)));
+  return buffer_alloc_device(dev, &h->state,
+                             h->rows * device_codes_state_bytes(dev, o->top_s, o->rho));
 }
 
 void routed_free(struct sagitta *h)
 {
-  struct buffer *const all[] = {&h->lists, &h->slot, &h->codes, &h->residual, &h->state};
+  struct buffer *const all[] = {&h->lists, &h->slot, &h->codes, &h->score, &h->residual, &h->state};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(&h->device, all[i]);
 }
 
@@ -49,22 +52,21 @@ static int round_route(struct sagitta *h, gidx first, idx n, idx begin, idx end)
   return device_put(&h->device, &h->slot, 0, (gidx)n * s * (gidx)sizeof(idx));
 }
 
-/* Codes of entries 0 .. end - 1, of which those before begin were solved, or what they leave. */
-static int round_solve(struct sagitta *h, idx n, idx begin, idx end)
+int routed_solve(struct sagitta *h, const struct routed_part *part)
 {
   const struct sagitta_options *o = &h->options;
-  int is_last = end == o->top_s;
-  struct codes_job job = {.n = n,
-                          .m_old = begin,
-                          .m_new = end,
+  int is_last = part->end == o->top_s;
+  struct codes_job job = {.n = part->n,
+                          .m_old = part->begin,
+                          .m_new = part->end,
                           .max_m = o->top_s,
                           .rho = o->rho,
                           .rows = &h->x,
                           .atoms = &h->table,
-                          .slot = &h->slot,
+                          .slot = part->slot,
                           .state = o->rounds > 1 ? &h->state : NULL,
                           .residual = is_last ? NULL : &h->residual,
-                          .codes = is_last ? &h->codes : NULL};
+                          .codes = is_last ? part->codes : NULL};
   return device_codes(&h->device, &job);
 }
 
@@ -93,7 +95,7 @@ int routed_encode(struct sagitta *h, gidx first, idx n)
     idx end = round_end(s, h->options.rounds, round);
     if (end == begin) continue;
     TRY(round_route(h, first, n, begin, end));
-    TRY(round_solve(h, n, begin, end));
+    TRY(routed_solve(h, &(struct routed_part){n, begin, end, &h->slot, &h->codes}));
     begin = end;
   }
   return piece_fill(h, n);

@@ -11,6 +11,15 @@
 int routed_alloc(struct sagitta *h);
 void routed_free(struct sagitta *h);
 
+/* Solve entries 0 .. end - 1 of n rows of h->x, of which those before begin were solved: codes <-
+ * where end is top_s, else h->residual <- what they leave. */
+struct routed_part {
+  idx n, begin, end;
+  const struct buffer *slot; /* [n][s] atoms */
+  struct buffer *codes;      /* [n][s] */
+};
+int routed_solve(struct sagitta *h, const struct routed_part *part);
+
 /* h->piece and h->start <- those of n rows of h->x, whose first is this one of the call.
  * ERR_INPUT: a score is not finite. */
 int routed_encode(struct sagitta *h, gidx first, idx n);

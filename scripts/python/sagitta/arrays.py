@@ -69,6 +69,14 @@ def numpy_of(x):
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
+def columns_check(shape, columns):
+    """Rows x of this shape are for atoms of so many columns."""
+    if not shape or shape[-1] != columns:
+        mend = "give x.T" if len(shape) == 2 and shape[0] == columns else \
+            "give activations of the place that the dictionary was fitted to"
+        raise InputError(f"x has shape {tuple(shape)}, atoms have {columns} columns: {mend}")
+
+
 def rows_of(x):
     """(N, P) of an array (N, P) or (B, T, P)."""
     array = numpy_of(x)

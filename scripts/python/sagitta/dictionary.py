@@ -3,8 +3,9 @@
 
 x of each call is rows (..., P) as for sagitta.fit(): of float16, bfloat16, float32 or float64.
 What comes back has its leading dimensions, and is a tensor of PyTorch on the device of x where x
-is one, an array of its own library where that follows the array API, else one of NumPy.  The CPU
-computes: tensors of a GPU are copied to it and back.
+is one, an array of its own library where that follows the array API, else one of NumPy.  Tensors of
+PyTorch on a GPU are described by a Dictionary there, and the host sees the codes of format="csr"
+alone; an Encoder copies rows to the CPU, and codes back.
 
 Codes have the bits of `sagitta encode`, for any number of rows at a time and of threads."""
 import contextlib
@@ -15,7 +16,8 @@ import typing
 
 import numpy as np
 
-from .arrays import numpy_of
+from . import gpu
+from .arrays import columns_check, numpy_of
 from .errors import Error, InputError
 from .late import h5py
 from .library import Handles
@@ -49,10 +51,7 @@ def like(x, array):
 def rows_of(x, columns):
     """(n, P) of x (..., P), float32."""
     array = numpy_of(x)
-    if not array.ndim or array.shape[-1] != columns:
-        mend = "give x.T" if array.ndim == 2 and len(array) == columns else \
-            "give activations of the place that the dictionary was fitted to"
-        raise InputError(f"x has shape {array.shape}, atoms have {columns} columns: {mend}")
+    columns_check(array.shape, columns)
     with np.errstate(over="ignore"):  # the library names the value that is too large
         return np.ascontiguousarray(array, np.float32).reshape(-1, columns)
 
@@ -96,7 +95,16 @@ class Coder:
         rows = rows_of(x, options["p"])
         return self._handles.encode(options, threads, rows)
 
+    def _on_gpu(self, x, options, threads):
+        """(atoms, codes) of a tensor that is on a GPU, where libsagitta computes on it."""
+        has_encoder = "encoder" in options
+        return None if has_encoder or not gpu.is_on_gpu(x) else \
+            gpu.support(self._handles, options, threads, x)
+
     def _support(self, x, options, threads):
+        found = self._on_gpu(x, options, threads)
+        if found:
+            return found
         start, atoms, _, codes = self._csr(x, options, threads)
         return tuple(like(x, array.reshape(*np.shape(x)[:-1], array.shape[1]))
                      for array in padded(start, atoms, codes, options.get("top_s", 0)))
@@ -104,7 +112,14 @@ class Coder:
     def _encode(self, x, options, threads, format):
         if format not in ("csr", "dense"):
             raise InputError(f"format is {format!r}: give 'csr' or 'dense'")
-        start, atoms, _, codes = self._csr(x, options, threads)
+        found = self._on_gpu(x, options, threads)
+        if found and format == "dense":
+            return gpu.dense_of(*found, options["k"])
+        if found:
+            atoms, codes = (array.cpu().numpy().reshape(-1) for array in found)
+            start = np.arange(0, len(atoms) + 1, options["top_s"])
+        else:
+            start, atoms, _, codes = self._csr(x, options, threads)
         shape = len(start) - 1, options["k"]
         if format == "dense":
             dense = CSR(codes, atoms, start, shape).dense()

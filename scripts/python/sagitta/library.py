@@ -3,6 +3,7 @@
 
 src/library/library.h says what its functions do.  The library is loaded by the first call, and the
 GIL is not held while it computes."""
+import contextlib
 import ctypes
 import functools
 import os
@@ -13,7 +14,7 @@ import numpy as np
 from .errors import Error, InputError
 from .program import HERE, program
 
-ABI = 1
+ABI = 2
 SMALL = 1 << 23  # multiply-adds of a call that are done before other threads have begun
 WAITING = 4  # handles of a dictionary that are kept
 NAME = "libsagitta.so"
@@ -30,6 +31,7 @@ class Options(ctypes.Structure):
                 ("rounds", ctypes.c_int32), ("nonnegative", ctypes.c_int32),
                 ("rho", ctypes.c_double), ("threads", ctypes.c_int32),
                 ("variant", ctypes.c_char_p), ("filter", ctypes.c_char_p),
+                ("device", ctypes.c_char_p), ("gpu", ctypes.c_int32),
                 ("encoder", ctypes.c_char_p), ("top", ctypes.c_int32),
                 ("centered", ctypes.c_int32), ("rescaled", ctypes.c_int32),
                 ("solves", ctypes.c_int32), ("weights", FLOAT), ("bias", FLOAT),
@@ -78,6 +80,10 @@ def library():
     loaded.sagitta_open.argtypes = [ctypes.POINTER(Options), ctypes.POINTER(ctypes.c_void_p)]
     loaded.sagitta_encode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
                                       ctypes.POINTER(Codes)]
+    loaded.sagitta_support.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
+                                       *[ctypes.c_void_p] * 3]
+    loaded.sagitta_copied.argtypes = [ctypes.c_void_p, LONG]
+    loaded.sagitta_copied.restype = None
     loaded.sagitta_close.argtypes = [ctypes.c_void_p]
     loaded.sagitta_close.restype = None
     return loaded
@@ -136,6 +142,17 @@ class Handle:
         if getattr(self, "own", None):
             self.close(self.own)
 
+    def support(self, n, x, stream, atoms, codes):
+        """Addresses of x (n, P), float32, of a stream, and of what is written: atoms and codes
+        (n, s), int32 and float32, all contiguous and in the memory of the handle's device."""
+        checked(library().sagitta_support(self.own, x, n, stream, atoms, codes))
+
+    def copied(self):
+        """Bytes that were copied to the GPU so far, and from it."""
+        both = (ctypes.c_int64 * 2)()
+        library().sagitta_copied(self.own, both)
+        return tuple(both)
+
     def encode(self, x):
         """(start, atoms, scores, codes) of x (n, P), float32 and contiguous."""
         found = Codes()
@@ -158,9 +175,11 @@ class Handles:
     def __reduce__(self):  # a copy has none that is open
         return Handles, ()
 
-    def encode(self, options, threads, x):
-        """As Handle.encode(); options: those of struct sagitta_options."""
-        work = len(x) * options["k"] * options["p"]
+    @contextlib.contextmanager
+    def taken(self, options, threads, n):
+        """A handle for n rows, which a failure closes; options: those of struct
+        sagitta_options."""
+        work = n * options["k"] * options["p"]
         options = dict(options, threads=threads_of(threads, work))
         key = (os.getpid(), *(value for value in options.values()
                               if not isinstance(value, np.ndarray)))
@@ -168,10 +187,14 @@ class Handles:
             at = next((i for i, one in enumerate(self.free) if one[0] == key), None)
             handle = None if at is None else self.free.pop(at)[1]
         handle = handle or Handle(options)
-        codes = handle.encode(x)
+        yield handle
         with self.lock:
             self.free.append((key, handle))
             dropped = self.free[:-WAITING]
             del self.free[:-WAITING]
         del dropped  # closes them, without the lock
-        return codes
+
+    def encode(self, options, threads, x):
+        """As Handle.encode()."""
+        with self.taken(options, threads, len(x)) as handle:
+            return handle.encode(x)

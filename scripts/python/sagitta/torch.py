@@ -48,8 +48,8 @@ class Dictionary(torch.nn.Module):
         d_sae, dtype and device where it lacks them; block: rows at a time, which may change how
         products are rounded, and nothing else.
 
-        compute: "sagitta": libsagitta, whose bits are those of `sagitta encode`, on the CPU; of a
-        GPU rows are copied there.  "torch": PyTorch, on the device of the module, where atoms whose
+        compute: "sagitta": libsagitta, whose bits are those of `sagitta encode`, on the module's
+        device, and for a GPU that it cannot use on the CPU.  "torch": PyTorch, where atoms whose
         scores nearly tie may change places.  "auto": the first where atoms are float32, on a CPU
         and not trained, else the second.
 
@@ -198,10 +198,10 @@ class Dictionary(torch.nn.Module):
     def _library(self):
         """A sagitta.Dictionary of the atoms as they are now: PyTorch does not tell of every way in
         which they may have changed, so all of them are compared."""
-        now = self.W_dec.detach().to("cpu", torch.float32)
-        if self._exact is None or not torch.equal(self._exact[0], now):
-            kept = now.clone()
-            self._exact = kept, own.Dictionary.from_arrays(kept.numpy())
+        now = self.W_dec.detach().to(torch.float32)
+        kept = None if self._exact is None else self._exact[0]
+        if kept is None or kept.device != now.device or not torch.equal(kept, now):
+            self._exact = now.clone(), own.Dictionary.from_arrays(now)
         return self._exact[1]
 
     def _exact_support(self, x):

@@ -148,6 +148,17 @@ static int cuda_wait(struct device *dev)
   return cuda_finish(dev->state);
 }
 
+/* Rows are taken in on the stream of copies. */
+static int cuda_follow(struct device *dev, void *stream)
+{
+  struct cuda_state *s = dev->state;
+  TRY_CU(cudaSetDevice(s->number));
+  TRY_CU(cudaEventRecord(s->computed, stream));
+  TRY_CU(cudaStreamWaitEvent(s->stream, s->computed, 0));
+  TRY_CU(cudaStreamWaitEvent(s->copies, s->computed, 0));
+  return OK;
+}
+
 static int cuda_exchange(struct device *dev)
 {
   struct cuda_state *s = dev->state;
@@ -209,6 +220,7 @@ const struct backend backend_cuda = {
     .unpin = cuda_unpin,
     .bytes_available = cuda_bytes_available,
     .finish = cuda_wait,
+    .follow = cuda_follow,
     .exchange = cuda_exchange,
     .exchange_mark = cuda_exchange_mark,
     .exchanged = cuda_exchanged,
