@@ -5,18 +5,19 @@
  * the n-th read does not fail, but takes STALL_SECONDS, of stall-open and so on the n-th call of
  * that kind, of stall-any that of any kind; of kind stop-init, stop-dup and stop-finalize the
  * process is stopped at that call of MPI, of stop-inside and kill-inside stopped or killed n
- * microseconds after MPI_Finalize() began, of stop-exit stopped when it exits; of kind jump the
- * wall clock is a day ahead from the n-th look at it on; of kind linger the n-th long read takes a
- * little time, and the end of the process more; of kind late the n-th look at the clock by another
- * thread than the first does; of kind wake the n-th waiting of such a thread for something to do,
- * and the end of the process more; of the kinds of change_names the file is changed at the n-th
- * read of it, just before; of kind gate the n-th call of any kind makes the file FAULT_GATE and
- * waits until it is gone; of kind signal the process gets FAULT_SIGNAL at it; of kind interrupt
- * every second call fails with EINTR; of kinds own-thread and omp-thread the n-th thread of the
+ * microseconds after MPI_Finalize() began, of term-init gets SIGTERM when MPI begins, and says
+ * that MPI has begun, of stop-exit stopped when it exits; of kind jump the wall clock is a day
+ * ahead from the n-th look at it on; of kind linger the n-th long read takes a little time, and
+ * the end of the process more; of kind late the n-th look at the clock by another thread than
+ * the first does; of kind wake the n-th waiting of such a thread for something to do, and the
+ * end of the process more; of the kinds of change_names the file is changed at the n-th read of
+ * it, just before; of kind gate the n-th call of any kind makes the file FAULT_GATE and waits
+ * until it is gone; of kind signal the process gets FAULT_SIGNAL at it; of kind interrupt every
+ * second call fails with EINTR; of kinds own-thread and omp-thread the n-th thread of the
  * program or of OpenMP is not started.  With FAULT_OF=NAME only files whose path ends in NAME
  * count, where * stands for anything, with FAULT_IN=FOLDER only those whose path has it; with
- * FAULT_RANK=R only rank R has the fault.  With FAULT_TAKES=N signal N is taken while MPI begins,
- * as a library that it loads may do. */
+ * FAULT_RANK=R only rank R has the fault.  With FAULT_TAKES=N signal N is taken while MPI
+ * begins, as a library that it loads may do. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -73,6 +74,7 @@ enum kind {
   SIGNAL,
   OPEN,
   STOP_INIT,
+  TERM_INIT,
   STOP_DUP,
   STOP_FINALIZE,
   STOP_INSIDE,
@@ -85,12 +87,12 @@ enum kind {
   CHANGE
 };
 static const char *const kinds[KINDS] = {
-    "none",        "write",       "read",         "stall",         "linger",      "late",
-    "wake",        "fsync",       "rename",       "memory",        "own-memory",  "own-all",
-    "jump",        "stall-open",  "stall-stat",   "stall-write",   "stall-fsync", "stall-rename",
-    "stall-close", "stall-flush", "stall-unlink", "stall-any",     "gate",        "signal",
-    "open",        "stop-init",   "stop-dup",     "stop-finalize", "stop-inside", "kill-inside",
-    "stop-exit",   "interrupt",   "own-thread",   "omp-thread"};
+    "none",        "write",       "read",         "stall",       "linger",        "late",
+    "wake",        "fsync",       "rename",       "memory",      "own-memory",    "own-all",
+    "jump",        "stall-open",  "stall-stat",   "stall-write", "stall-fsync",   "stall-rename",
+    "stall-close", "stall-flush", "stall-unlink", "stall-any",   "gate",          "signal",
+    "open",        "stop-init",   "term-init",    "stop-dup",    "stop-finalize", "stop-inside",
+    "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -387,8 +389,13 @@ int MPI_Init_thread(int *argc, char ***argv, int wanted, int *got)
 {
   const char *takes = getenv("FAULT_TAKES");
   stop(STOP_INIT);
+  int is_told = fails(TERM_INIT);
+  if (is_told) raise(SIGTERM);
   if (takes) signal(atoi(takes), take);
-  return NEXT(int (*)(int *, char ***, int, int *), "MPI_Init_thread")(argc, argv, wanted, got);
+  int error =
+      NEXT(int (*)(int *, char ***, int, int *), "MPI_Init_thread")(argc, argv, wanted, got);
+  if (is_told) fputs("fault: MPI has begun\n", stderr);
+  return error;
 }
 
 int MPI_Comm_dup(void *from, void **to)

@@ -168,6 +168,21 @@ def check_mpi(folder, pool):
         ok(there == (["supports.h5"] if fault == "stop-finalize" else []), f"left: {there}")
 
 
+@claim("a SIGTERM that comes while MPI begins waits until it has")
+def check_begin(folder):
+    """mpirun does not always see the end of a process that MPI has not made known to it."""
+    for ranks, code in (0, -signal.SIGTERM), (2, 128 + signal.SIGTERM):
+        more = dict(FAULT="term-init:1", LD_PRELOAD=FAULTS,
+                    **({"FAULT_RANK": "1"} if ranks else {}))
+        words = [SAGITTA, *map(str, encode(folder, "begin"))]
+        start = launch(ranks) + [part for name in more if ranks for part in ("-x", name)]
+        done = subprocess.run([*start, *words], text=True, env=environment(**more), timeout=60,
+                              capture_output=True)
+        ok(done.returncode == code and "MPI has begun" in done.stderr,
+           f"{ranks} ranks: exit {done.returncode}, {done.stderr}")
+        ok(not left(folder, "begin"), "nothing is left")
+
+
 @claim("a rank that stops in MPI_Finalize or behind it ends the job, one that is killed there too")
 def check_end_of_job(folder, pool):
     """Others have mostly ended by then: the stopped rank itself is woken, says so and ends."""
@@ -279,6 +294,7 @@ def main():
         check_calls(folder, pool)
         check_commands(folder, pool)
         check_mpi(folder, pool)
+        check_begin(folder)
         check_end_of_job(folder, pool)
         check_clock(folder, leap)
         check_suspended(pause)

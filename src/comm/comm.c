@@ -3,7 +3,9 @@
  * then sleeps longer and longer. */
 #include "comm/comm.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -65,11 +67,26 @@ void comm_library(char *text, size_t capacity)
   text[used] = '\0';
 }
 
+/* What launchers and schedulers send waits until MPI has begun: mpirun of Open MPI 4 may stay for
+ * ever where a rank ends while it makes itself known ("PMIX ERROR UNREACHABLE").  The threads that
+ * MPI starts leave these signals to ours. */
+static int mpi_init(int *level)
+{
+  static const int sent[] = {SIGTERM, SIGUSR1, SIGUSR2};
+  sigset_t later, before;
+  sigemptyset(&later);
+  for (int i = 0; i < LENGTH(sent); i++) sigaddset(&later, sent[i]);
+  pthread_sigmask(SIG_BLOCK, &later, &before);
+  int error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error;
+}
+
 static int mpi_start(void)
 {
   int level = 0;
   singleton_prepare();
-  TRY_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level));
+  TRY_MPI(mpi_init(&level));
   TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   CHECK(level >= MPI_THREAD_SERIALIZED, ERR_COMM, "this MPI does not let two threads take turns");
   return OK;
