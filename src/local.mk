@@ -40,6 +40,7 @@ libsagitta_a_SOURCES += \
   %D%/model/assignment_paths.h %D%/model/assignment_paths.c \
   %D%/model/assignment_sparse.h %D%/model/assignment_sparse.c \
   %D%/model/top.h %D%/model/top.c %D%/model/admission.h %D%/model/admission.c \
+  %D%/model/ledger.h %D%/model/ledger.c \
   %D%/model/screen.h %D%/model/screen.c \
   %D%/model/codes.h %D%/model/codes.c %D%/model/encoder.h %D%/model/encoder.c \
   %D%/model/dense.h %D%/model/dense.c \
@@ -225,7 +226,7 @@ libsagitta_a_SOURCES += \
   %D%/io/sweep.h %D%/io/sweep.c \
   %D%/io/score_cuts.h %D%/io/score_cuts.c %D%/io/supports.h %D%/io/supports.c %D%/io/supports_input.h %D%/io/supports_input.c %D%/io/supports_check.c %D%/io/entry_hashes.h %D%/io/entry_hashes.c %D%/io/entry_counts.h %D%/io/entry_counts.c \
   %D%/io/metrics.h %D%/io/metrics.c \
-  %D%/io/classes.h %D%/io/classes.c \
+  %D%/io/classes.h %D%/io/classes.c %D%/io/ledger.h %D%/io/ledger.c \
   %D%/io/systems_part.h %D%/io/systems_part.c \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
@@ -259,7 +260,7 @@ libsagitta_a_SOURCES += %D%/net/net.h %D%/net/net.c %D%/net/address.h %D%/net/ad
 libsagitta_a_SOURCES += \
   %D%/serve/message.h %D%/serve/message.c %D%/serve/request.h %D%/serve/request.c \
   %D%/serve/clients.h %D%/serve/clients.c %D%/serve/front.h %D%/serve/front.c \
-  %D%/serve/handle.h %D%/serve/handle.c \
+  %D%/serve/handle.h %D%/serve/handle.c %D%/serve/recorder.h %D%/serve/recorder.c %D%/serve/replay.h %D%/serve/replay.c \
   %D%/serve/report.h %D%/serve/report.c %D%/serve/feed.h %D%/serve/feed.c \
   %D%/serve/step.h %D%/serve/step.c %D%/serve/serve.h %D%/serve/serve.c
 
@@ -270,7 +271,8 @@ libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c 
   %D%/encoding/backlog_list.h %D%/encoding/backlog_list.c \
   %D%/encoding/served_file.h %D%/encoding/served_file.c \
   %D%/encoding/backlog_check.h %D%/encoding/backlog_check.c \
-  %D%/encoding/backlog.h %D%/encoding/backlog.c
+  %D%/encoding/backlog.h %D%/encoding/backlog.c \
+  %D%/encoding/serve_ledger.h %D%/encoding/serve_ledger.c
 
 # seed: atoms drawn from rows
 libsagitta_a_SOURCES += \

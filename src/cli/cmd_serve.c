@@ -17,6 +17,7 @@
 #include "cli/threads.h"
 #include "encoding/backlog.h"
 #include "encoding/backlog_check.h"
+#include "encoding/serve_ledger.h"
 #include "io/dictionary.h"
 #include "job/agreement.h"
 #include "model/route.h"
@@ -26,9 +27,10 @@
 struct serve_options {
   struct general_options general;
   const char *dictionary, *codes, *listen, *ready, *policy, *cpu_variant, *filter, *backlog;
-  int normalize, resume, force;
+  const char *ledger, *replay;
+  int normalize, resume, force, record;
   idx top_s, rounds, threads;
-  idx live_rows, bulk_rows, credit, queue_mib, unread_mib;
+  idx ledger_mib, live_rows, bulk_rows, credit, queue_mib, unread_mib;
   idx step_rows, quantum, budget, target, job_cap, file_period, cosine_limit;
   real save_seconds, rho, target_ms, linger_ms, drain_seconds, max_seconds;
 };
@@ -90,8 +92,8 @@ static const struct option_row file_rows[] = {
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on with results of --backlog that are parts, and keep those that are complete",
      .effect = OPTION_RUN},
-    {"force", OPTION_FLAG, AT(force), "no", 0, 1, NULL, NULL, "replace results of --backlog",
-     .effect = OPTION_RUN},
+    {"force", OPTION_FLAG, AT(force), "no", 0, 1, NULL, NULL,
+     "replace results of --backlog, and --ledger", .effect = OPTION_RUN},
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
      "save what is done of a file when so many have passed: a server that is killed goes on from "
      "there, with --resume; 0: never",
@@ -138,12 +140,30 @@ static const struct option_row run_rows[] = {
     FILTER_OPTION(AT(filter)),
 };
 
+static const struct option_row ledger_rows[] = {
+    {"ledger", OPTION_TEXT, AT(ledger), NULL, 0, 0, NULL, "FOLDER",
+     "write ledger.h5 here when the server has ended: what each step was planned from, the rows "
+     "that it took, and what became of each request; `sagitta verify` plans every step again",
+     .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
+    {"record", OPTION_FLAG, AT(record), "no", 0, 1, NULL, NULL,
+     "with --ledger: write live.h5, too, the rows of all requests, which are users' data",
+     .effect = OPTION_RUN},
+    {"ledger-mib", OPTION_INT, AT(ledger_mib), "1024", 1, 1 << 20, NULL, "MIB",
+     "memory of the ledger, and of recorded rows; steps beyond it are not written down",
+     .effect = OPTION_RUN},
+    {"replay", OPTION_TEXT, AT(replay), NULL, 0, 0, NULL, "FOLDER",
+     "serve nobody: compute what --record has left here again, in the same steps, and compare; the "
+     "exit code is 1 where a reply would be another",
+     .effect = OPTION_RUN, .flags = OPTION_INPUT},
+};
+
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Codes", codes_rows, LENGTH(codes_rows), 0},
     {"Clients", client_rows, LENGTH(client_rows), 0},
     {"Files", file_rows, LENGTH(file_rows), 0},
     {"Steps, never a bit of a reply", step_rows, LENGTH(step_rows), 0},
+    {"Ledger", ledger_rows, LENGTH(ledger_rows), 0},
     {"Speed and end", run_rows, LENGTH(run_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
@@ -186,7 +206,8 @@ struct serve_state {
   double accepted; /* when clients were, in seconds of the log */
   uint64_t hash;   /* of the dictionary */
   struct backlog backlog;
-  struct identity_text identity; /* of encode, for files */
+  struct identity_text identity; /* of encode, for files and the ledger */
+  struct serve_ledger ledger;
   struct serve *serve;
 };
 
@@ -198,7 +219,10 @@ static int options_check(const struct run *run, const struct serve_options *o)
   CHECK(o->live_rows <= o->step_rows, ERR_USAGE,
         "'--live-rows' is %d, above '--step-rows', %d: a live request is never divided",
         o->live_rows, o->step_rows);
-  return net_check();
+  CHECK(!o->record || o->ledger, ERR_USAGE, "'--record' needs '--ledger', the folder for rows");
+  CHECK(!o->replay || !(o->ledger || o->backlog), ERR_USAGE,
+        "'--replay' serves nobody: leave out '--%s'", o->ledger ? "ledger" : "backlog");
+  return o->replay ? OK : net_check();
 }
 
 static int inputs_open(struct serve_state *s, const struct serve_options *o)
@@ -211,6 +235,7 @@ static int inputs_open(struct serve_state *s, const struct serve_options *o)
         "'--codes' is nonnegative, but the atoms of '%s' are frames of %d vectors, whose codes "
         "have no sign",
         atoms->name, atoms->d);
+  if (o->replay) return OK;
   TRY(address_find(o->listen, s->path));
   return address_lock(s->path, &s->lock);
 }
@@ -323,6 +348,7 @@ static int task_fill(struct serve_state *s, const struct serve_options *o)
                                 .path = s->path,
                                 .ready = ready,
                                 .self = s,
+                                .record = {o->ledger != NULL, o->record, (gidx)o->ledger_mib << 20},
                                 .files = {o->backlog ? backlog_run : NULL, &s->backlog},
                                 .stops = {stop_asked, stopped, s}};
   return OK;
@@ -332,8 +358,9 @@ static int task_fill(struct serve_state *s, const struct serve_options *o)
 static int files_open(struct serve_state *s, const struct serve_options *o)
 {
   struct backlog *b = &s->backlog;
-  if (!o->backlog) return OK;
   TRY(encode_identity_begin(&s->identity, &s->encode));
+  if (o->ledger) TRY(serve_ledger_claim(&s->ledger, o->ledger, o->record, o->force));
+  if (!o->backlog) return OK;
   b->task = (struct served_task){.run = s->run,
                                  .encode = &s->encode,
                                  .dictionary = &s->dictionary,
@@ -349,7 +376,6 @@ static int files_close(struct serve_state *s)
 {
   int status = s->backlog.list.count ? backlog_end(&s->backlog, &s->run->stopped) : OK;
   backlog_list_free(&s->backlog.list);
-  identity_text_free(&s->identity);
   return status;
 }
 
@@ -367,6 +393,25 @@ static int result_print(const struct serve_state *s)
   return facts_end(&j);
 }
 
+static int ledger_close(struct serve_state *s)
+{
+  if (!s->options->ledger) return OK;
+  const struct serve_record record = serve_record(s->serve);
+  return serve_ledger_write(&s->ledger, s->run, s->identity.text, &record);
+}
+
+/* In the place of serving. */
+static int replay(struct serve_state *s, const struct serve_options *o)
+{
+  TRY(encode_identity_begin(&s->identity, &s->encode));
+  TRY(threads_report(s->run, o->threads));
+  TRY(serve_replay(s->run, o->replay, &s->encode, s->identity.text));
+  identity_text_free(&s->identity);
+  dictionary_input_close(&s->dictionary);
+  free(s);
+  return OK;
+}
+
 static int serve_command(struct run *run, const void *options, const char **arguments)
 {
   const struct serve_options *o = options;
@@ -379,6 +424,7 @@ static int serve_command(struct run *run, const void *options, const char **argu
   s->lock = -1;
   TRY(inputs_agree(c, inputs_open(s, o)));
   encode_fill(s, o);
+  if (o->replay) return replay(s, o);
   TRY(task_fill(s, o));
   TRY(files_open(s, o));
   TRY(encode_memory_check(&s->encode, c));
@@ -386,8 +432,10 @@ static int serve_command(struct run *run, const void *options, const char **argu
   stop_heed();
   stop_listen();
   TRY(serve_run(&s->task, c, &s->serve));
+  TRY(ledger_close(s));
   TRY(result_print(s));
   int status = files_close(s);
+  identity_text_free(&s->identity);
   serve_free(s->serve);
   address_free(s->lock);
   dictionary_input_close(&s->dictionary);

@@ -36,6 +36,7 @@ struct served {
   struct piece pieces[FILE_PIECES];
   int is_out[FILE_PIECES]; /* a piece is the server's */
   gidx next, added;        /* rows of the task that were read, and that are in the result */
+  int line;                /* of the list */
   real due;                /* when the next save is; 0: never */
 };
 
@@ -87,6 +88,7 @@ static int piece_begin(struct served *s, int i)
   int is_due = s->due > 0 && log_seconds() >= s->due && s->next > 0; /* some rows between saves */
   if (left == 0 || is_due || feed_is_closing(s->task->front)) return OK;
   p->first = s->next;
+  p->line = s->line;
   p->n = (idx)imin(left, t->block);
   TRY(rows_take(s, p->first, p->n, p->x, &p->terms));
   TRY(norms_check(s, p));
@@ -280,6 +282,7 @@ int served_file_encode(const struct served_task *task, const struct backlog_entr
   char reason[1024];
   TRY(struct_alloc(&s, sizeof *s));
   s->task = task;
+  s->line = entry->line;
   int status = served_open(s, entry);
   if (!status) status = file_run(s, entry);
   snprintf(reason, sizeof reason, "%s", status ? status_message() : "");

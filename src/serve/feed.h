@@ -14,6 +14,7 @@
 struct piece {
   struct piece *next; /* of the queue */
   gidx first;
+  int line;       /* that the file has in the list; 0: it is in none */
   idx n, done;    /* rows, and those that have codes */
   int is_back;    /* it has left the queue */
   uint64_t terms; /* of the rows as they were read */

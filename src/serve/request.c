@@ -10,6 +10,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "model/identity.h"
 
 uint64_t clock_ns(void)
 {
@@ -122,7 +123,12 @@ static void row_fill(const struct request *r, const struct message_limits *m,
 void request_fill(struct request *r, const struct message_limits *limits,
                   const struct support_block *block, gidx at, gidx n)
 {
+  gidx from = at * block->s, entries = n * block->s;
   for (gidx i = 0; i < n; i++) row_fill(r, limits, block, at + i, r->done + i);
+  r->terms += support_terms(block->atoms + from, n, block->s, r->done);
+  if (block->codes)
+    r->terms += codes_terms(block->score + from, block->codes + from * block->d, entries, block->d,
+                            r->done * block->s);
   r->done += n;
 }
 

@@ -20,6 +20,8 @@ struct request {
   idx n_watched;
   idx width;        /* entries of a row in the reply, w */
   gidx done;        /* rows that have results */
+  uint64_t terms;   /* of these (model/identity.h) */
+  gidx record;      /* its line of the ledger, from 1 on; 0: none */
   gidx reply_bytes; /* of the reply */
   int is_cancelled;
   enum error_code error; /* 0: none */

@@ -175,6 +175,17 @@ static int files_end(struct serve *s)
   return status;
 }
 
+static void record_begin(struct serve *s)
+{
+  const struct serve_record_options *o = &s->task->record;
+  s->recorder = (struct recorder){.is_on = o->is_on,
+                                  .has_rows = o->has_rows,
+                                  .limit = o->limit,
+                                  .p = s->front.limits.p,
+                                  .begun = s->front.begun,
+                                  .ledger = {.knobs = s->knobs}};
+}
+
 int serve_run(const struct serve_task *task, struct comm *c, struct serve **serve)
 {
   TRY(struct_alloc(serve, sizeof **serve));
@@ -186,7 +197,8 @@ int serve_run(const struct serve_task *task, struct comm *c, struct serve **serv
   struct serve_facts facts = {.cosine = nan_canonical()};
   if (task->files.run) TRY(lane_cosine(s->lane, &facts.cosine)); /* before anybody waits for it */
   TRY(front_begin(s));
-  facts.dictionary = lane_dictionary(s->lane);
+  record_begin(s);
+  facts.dictionary = s->dictionary = lane_dictionary(s->lane);
   facts.target = s->knobs.target;
   facts.variant = lane_variant(s->lane);
   TRY(task->ready(task->self, &facts));
@@ -203,9 +215,21 @@ void serve_json(struct serve *serve, struct json *j)
   front_json(&serve->front, j);
 }
 
+struct serve_record serve_record(const struct serve *s)
+{
+  const struct recorder *r = &s->recorder;
+  return (struct serve_record){.ledger = &r->ledger,
+                               .rows = r->rows,
+                               .n_rows = r->n_rows,
+                               .left_out = r->left_out,
+                               .p = r->p,
+                               .dictionary = s->dictionary};
+}
+
 void serve_free(struct serve *s)
 {
   front_free(&s->front);
+  recorder_free(&s->recorder);
   free(s->parts);
   free(s->sizes);
   free(s->admitted);

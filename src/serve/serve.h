@@ -10,13 +10,26 @@
 #include "base/json.h"
 #include "base/stop.h"
 #include "encode/encode.h"
-#include "model/admission.h"
+#include "model/ledger.h"
 #include "serve/front.h"
 
 /* What a thread of its own does while requests are answered: it feeds rows of files (feed.h). */
 struct serve_files {
   int (*run)(void *self, struct front *front); /* NULL: there are none */
   void *self;
+};
+
+/* What is written down for a ledger (recorder.h). */
+struct serve_record_options {
+  int is_on, has_rows; /* the second: rows of requests too */
+  gidx limit;          /* bytes: what is beyond them is left out */
+};
+struct serve_record {
+  const struct ledger *ledger;
+  const float *rows; /* [n_rows][p] of its requests */
+  gidx n_rows, left_out;
+  idx p;
+  uint64_t dictionary;
 };
 
 /* Pieces of a file that are in the queue at most. */
@@ -43,6 +56,7 @@ struct serve_task {
   int (*ready)(void *self, const struct serve_facts *facts); /* clients are accepted from here on */
   void *self;
   struct serve_files files;
+  struct serve_record_options record;
   struct stops stops; /* asked between steps */
 };
 
@@ -53,6 +67,8 @@ struct serve; /* step.h */
 int serve_run(const struct serve_task *task, struct comm *c, struct serve **serve);
 /* What status says, into an object that is open. */
 void serve_json(struct serve *serve, struct json *j);
+/* What was recorded, which belongs to the server. */
+struct serve_record serve_record(const struct serve *serve);
 void serve_free(struct serve *serve);
 
 #endif

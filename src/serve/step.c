@@ -25,16 +25,19 @@ static void queue_prune(struct serve *s, struct request_queue *q)
   uint64_t now = clock_ns();
   for (struct request *before = NULL, *r = q->first, *next; r; r = next) {
     next = r->next;
-    if (is_given_up(s, r, now))
+    if (is_given_up(s, r, now)) {
+      recorder_gone(&s->recorder, s->number, r);
       queue_add(&s->finished, queue_take(q, before));
-    else
+    } else {
       before = r;
+    }
   }
 }
 
 static void part_add(struct serve *s, struct request *r, struct piece *p, gidx n)
 {
   s->parts[s->n_parts++] = (struct step_part){r, p, s->rows, n};
+  recorder_part(&s->recorder, s->number, r, p ? p->line : 0, r ? r->done : p->first + p->done, n);
   s->rows += n;
 }
 
@@ -82,11 +85,15 @@ static int step_choose(struct serve *s)
 {
   struct front *f = &s->front;
   struct admission plan;
+  recorder_begin(&s->recorder, s->number, &f->live, &f->bulk);
   queue_prune(s, &f->live);
   queue_prune(s, &f->bulk);
   TRY(arrays_reserve(s, f->live.count, f->bulk.count + 1));
   const struct admission_queues queues = queues_of(s);
+  gidx last = queues.n_jobs - 1,
+       files = last >= 0 && s->jobs[last].is_file ? s->jobs[last].left : 0;
   admission_plan(&s->knobs, &queues, &plan, s->admitted);
+  recorder_plan(&s->recorder, queues.watched, files, &plan);
   for (gidx i = 0; i < plan.n_live; i++) {
     struct request *r = queue_take(&f->live, NULL);
     queue_add(&s->taken, r);
@@ -173,7 +180,11 @@ int step_run(struct serve *s, int *is_idle)
   *is_idle = s->n_parts == 0 && !s->finished.first;
   if (s->n_parts) TRY(step_compute(s));
   step_end(s);
+  recorder_end(&s->recorder, s->number, s->rows);
+  gidx next = s->number + (s->rows > 0);
+  for (struct request *r = s->finished.first; r; r = r->next)
+    recorder_gone(&s->recorder, next, r); /* unless it was before */
   if (s->finished.first) front_answer(&s->front, &s->finished, (uint64_t)s->number);
-  if (s->rows) s->number++;
+  s->number = next;
   return OK;
 }

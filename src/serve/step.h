@@ -7,6 +7,7 @@
 
 #include "encode/lane.h"
 #include "serve/feed.h"
+#include "serve/recorder.h"
 #include "serve/serve.h"
 
 /* Some rows of a request, or of a piece of a file, in the step. */
@@ -23,6 +24,8 @@ struct serve {
   struct front front;
   gidx number;         /* of the next step */
   struct worker files; /* the thread of serve_task.files */
+  struct recorder recorder;
+  uint64_t dictionary; /* its hash */
   int is_closing;
   uint64_t closes; /* ns: when what still waits is given up */
   /* Of the step. */

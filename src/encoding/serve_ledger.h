@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The ledger of `sagitta serve` as files, and --replay of them.
+ *
+ * Floor: encoding.  One rank. */
+#ifndef ENCODING_SERVE_LEDGER_H
+#define ENCODING_SERVE_LEDGER_H
+
+#include "io/place.h"
+#include "job/run.h"
+#include "serve/serve.h"
+
+struct serve_ledger {
+  struct output_place place; /* of ledger.h5 */
+  char rows[4096];           /* live.h5, beside it; empty: rows are not recorded */
+};
+
+/* Claim the files.  ERR_CREATE. */
+int serve_ledger_claim(struct serve_ledger *l, const char *folder, int has_rows, int force);
+/* Write and publish what was recorded.  identity: of such a job of encode. */
+int serve_ledger_write(struct serve_ledger *l, const struct run *run, const char *identity,
+                       const struct serve_record *record);
+
+/* Compute the recorded rows of a folder again, in the recorded steps: ERR_ANSWER where some reply
+ * was another.  The task's block becomes that of the ledger. */
+int serve_replay(struct run *run, const char *folder, struct encode_task *encode,
+                 const char *identity);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The ledger of a server: what each step was planned from, which rows it took, and what became of
+ * each request.
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
+ *
+ * A table is int64 [count][columns], in the order of the enums.  Requests are numbered by when a
+ * plan saw them first, which inside a class is by arrival. */
+#ifndef MODEL_LEDGER_H
+#define MODEL_LEDGER_H
+
+#include "model/admission.h"
+
+enum ledger_step {
+  STEP_NUMBER, /* n, from 0 on */
+  STEP_BEGUN,  /* ns since clients were accepted, as are all times */
+  STEP_ENDED,
+  STEP_WATCHED,   /* w */
+  STEP_LIVE,      /* L: rows of live requests */
+  STEP_TARGET,    /* T' */
+  STEP_ALLOWANCE, /* W */
+  STEP_CAP,       /* c */
+  STEP_FILE_ROWS, /* rows of a file that waited */
+  STEP_COLUMNS
+};
+/* Rows that a step took. */
+enum ledger_part {
+  PART_STEP,
+  PART_REQUEST, /* its number; -1: they are of a file */
+  PART_FILE,    /* its line in the list, from 1 on; 0: they are of a request */
+  PART_FIRST,   /* of the request, or of those rows of the file that this server computes */
+  PART_ROWS,
+  PART_COLUMNS
+};
+enum ledger_request {
+  REQUEST_CLIENT, /* a hash of its name */
+  REQUEST_NUMBER, /* the client's */
+  REQUEST_CLASS,  /* 0 live, 1 bulk */
+  REQUEST_ROWS,
+  REQUEST_ARRIVED,
+  REQUEST_ANSWERED, /* -1: it was not when the ledger ended */
+  REQUEST_SEEN,     /* the first step whose plan knew it */
+  REQUEST_GONE,     /* the first that did not any more; -1: all did */
+  REQUEST_STATUS,   /* 0: it has results; else the code of its error (doc/live.md) */
+  REQUEST_TERMS,    /* of its supports, scores and codes: the fingerprint of the reply */
+  REQUEST_COLUMNS
+};
+enum { LEDGER_TABLES = 3 };
+
+struct ledger_table {
+  gidx *values; /* [count][columns of the table] */
+  gidx count, capacity;
+};
+struct ledger {
+  struct admission_knobs knobs;
+  struct ledger_table steps, parts, requests;
+};
+
+/* Plan every step again, from the requests that were there and the rows of files, and compare.
+ * ERR_INPUT names the first step or request that is not as planned; ERR_MEMORY. */
+int ledger_check(const struct ledger *ledger);
+
+#endif
