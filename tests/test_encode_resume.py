@@ -213,7 +213,7 @@ def check_complete(folder):
         f.seek(os.path.getsize(path) // 2)
         f.write(b"damaged")
     left_alone("damaged", path, ["encode", *words_of(folder, rounds=2), *to], 73,
-               ["cannot go on with"])
+               ["cannot resume"])
 
 
 @claim("what was begun otherwise is not gone on with")
@@ -260,7 +260,7 @@ def check_refused(folder):
     with open(f"{out}/supports.h5", "r+b") as f:
         f.truncate(5000)
     fails(sagitta("encode", *words_of(folder), "--resume", "--output", out), 73,
-          ["cannot go on with"], "damaged")
+          ["cannot resume"], "damaged")
 
 
 @claim("told by a signal at any moment, and resumed until it is done: the bytes of one run")

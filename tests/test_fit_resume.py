@@ -113,7 +113,7 @@ def check_asked(place, kind):
         n = calls // part  # the last sweeps and the supports are most of them
         code, text = faulty(f"signal:{n}", *place.words(out, kind, 5), of=".tmp")
         left = [name for name in os.listdir(place.at(out)) if name.endswith(".tmp")]
-        ok(code == 75 and "stopped by a signal: with --resume" in text and not left,
+        ok(code == 75 and "stopped by a signal: --resume" in text and not left,
            f"signal {number} at call {n} of {calls}: exit {code} {left} {text[-300:]}")
         done = place.fit(out, kind, 5, "--resume")
         ok(done.returncode == 0, f"asked at call {n} of {calls}: {done.stderr[-300:]}")
@@ -123,7 +123,7 @@ def check_asked(place, kind):
     open(place.at(out, "STOP"), "w").close()
     done = place.fit(out, kind, 5, ranks=2)
     made = sorted(name for name in os.listdir(place.at(out)) if name.endswith(".h5"))
-    ok(done.returncode == 75 and "/STOP': remove it, and with --resume" in done.stderr and
+    ok(done.returncode == 75 and "/STOP': remove it, and --resume" in done.stderr and
        "sweep   0" in done.stderr and "sweep   1" not in done.stderr and "supports.h5" not in made,
        f"a file STOP: exit {done.returncode} {made} {done.stderr[-400:]}")
     os.remove(place.at(out, "STOP"))
@@ -151,7 +151,7 @@ def check_past(place):
     place.same("over", "over-4", "past the best sweep")
     os.remove(place.at("over-4", "state.h5"))
     done = sagitta("fit", *words, "--sweeps", 8, "--output", place.at("over-4"), "--resume")
-    ok(done.returncode == 65 and "is not there to go on from" in done.stderr,
+    ok(done.returncode == 65 and "is missing" in done.stderr,
        f"without the last state: exit {done.returncode} {done.stderr[-300:]}")
 
 

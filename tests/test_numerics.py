@@ -82,7 +82,7 @@ def check_resume(p):
                 mark(f"{place}/{file}", numerics)
                 number = {None: "1", "text": "no number"}.get(numerics, str(OTHER))
                 p.refused([*words, "--output", place, "--resume"], f"{place}/{file}", place, code,
-                          f"(numerics {number}, here {NUMERICS}): go on with that one" +
+                          f"(numerics {number}, here {NUMERICS}): resume with that one" +
                           ("; with --force, and not --resume, it is replaced" if code == 73 else
                            ", or begin again, with --force and not --resume"))
         mark(f"{made}/{files[0]}", NUMERICS)  # an integer, as h5py writes it

@@ -187,7 +187,7 @@ def check_asked(data):
     os.environ["FAULT_SIGNAL"] = str(int(signal.SIGUSR1))
     shutil.rmtree(out)
     code, text = faulty(f"signal:{calls // 2}", *words, "--output", out, of=".tmp")
-    ok(code == 75 and "stopped by a signal: with --resume" in text and
+    ok(code == 75 and "stopped by a signal: --resume" in text and
        whole(*(os.path.join(out, f) for f in FILES)), f"exit {code} {text[-300:]}")
     stopped = [("resumed", [out, "--resume"], 0), ("fresh", [data.at("asked-fresh")], 1)]
     for name, (folder, *more), sweeps in stopped:

@@ -93,7 +93,7 @@ class Case:
             return
         early = means == "signal" and code in DIED and not began
         ok(early or code in (0, 75), told)
-        ok(code != 75 or "with --resume the job goes on" in text, told)
+        ok(code != 75 or "--resume continues the job" in text, told)
         ok(early or any("kill" in one for one in did) or not temporaries(out),
            f"{told} {temporaries(out)}")
 

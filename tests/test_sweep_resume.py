@@ -275,7 +275,7 @@ def check_encoding(case):
         done = case.ask(out, "--resume", ranks=ranks, at="supports.h5")
         if done.returncode != 75:
             break
-        ok(done.stderr.count("stopped by a signal: with --resume") == 1, done.stderr[-300:])
+        ok(done.stderr.count("stopped by a signal: --resume") == 1, done.stderr[-300:])
         seen.append(rows_of(f"{out}/supports.h5"))
         need(sagitta("verify", f"{out}/supports.h5"), "verify")
         if len(seen) == 1:

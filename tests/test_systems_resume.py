@@ -167,7 +167,7 @@ def check_changes(folder, command, changes):
     with open(result, "r+b") as f:
         f.truncate(5000)
     fails(sagitta(command, *words_of(folder, command), "--resume", "--output", out), 73,
-          ["cannot go on with"], f"{command}: damaged")
+          ["cannot resume"], f"{command}: damaged")
     return kept
 
 

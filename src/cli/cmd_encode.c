@@ -74,7 +74,7 @@ static const struct option_row route_rows[] = {
     MAX_SECONDS_OPTION(AT(max_seconds), "a block"),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
      "save what is done when so many have passed, later where a save takes more than a tenth of "
-     "them: a job that is killed goes on from there, with --resume; 0: never",
+     "them: after a kill --resume continues from there; 0: never",
      .effect = OPTION_RUN},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed by the whole job and how the work is split, and do "
@@ -84,20 +84,19 @@ static const struct option_row route_rows[] = {
 
 static const struct option_row codes_rows[] = {
     {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
-     "take the supports that the encoder of an autoencoder gives, and by themselves its codes, "
-     "too: "
-     "FILE, in the place of --dictionary, is what `sagitta train` or `import` made; rows have as "
-     "many atoms as that encoder gives them, and --codes can have their codes solved",
+     "take supports and codes of an encoder: FILE, in the place of --dictionary, is what "
+     "`sagitta train` or `import` made; rows have as many atoms as it gives them, and --codes "
+     "can have their codes solved",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
-     "codes a row on average, such as 32 or 2.5: the largest scores of all rows together, so that "
-     "rows have more or fewer of them.  With --encoder in the place of its thresholds or number; "
-     "with --dictionary atoms are chosen as `fit --find features` does, with nonnegative codes.  "
-     "Reads and scores the rows once or thrice more for each choice; 0: as the encoder says",
+     "codes a row on average, such as 32 or 2.5: the largest scores of all rows together.  With "
+     "--encoder in the place of its thresholds or number; with --dictionary atoms are chosen as "
+     "`fit --find features` does, with nonnegative codes.  Scores the rows once or thrice more "
+     "for each choice; 0: as the encoder says",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
-     "take the scores above their thresholds of the detectors of --dictionary, from `sagitta fit "
+     "take what the detectors of --dictionary score above their thresholds, from `sagitta fit "
      "--detectors` or `sagitta detect`: what fires, and nothing is solved; the same as --encoder",
      .effect = OPTION_BITS},
 };
@@ -136,7 +135,7 @@ static const struct option_set encode_set = {
         "`sagitta merge` then makes the same bytes of their parts.\n\n" STOP_SIGNALS
         ", --max-seconds and a file STOP beside the result stop the job at the end of "
         "a block: its result is then a part that has the first rows, its exit code 75, and "
-        "--resume goes on with the others, when it has read those again and found them the "
+        "--resume does the others, when it has read those again and found them the "
         "same.  A job that is killed leaves the part that --save-seconds saved last.\n\n"
         "A deck is a text file of `top-s = 32` lines; options win over it.\n\n"
         "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"

@@ -123,7 +123,7 @@ static int state_warn(const struct dictionary_input *d)
   if (d->input->format == INPUT_H5) TRY(training_is_state(&d->input->h5, &is_state));
   if (is_state)
     log_warn("'%s' is the state of a training that has not ended: `sagitta train --resume` with "
-             "its options goes on, and leaves dictionary.h5",
+             "its options continues it, and leaves dictionary.h5",
              d->file);
   return OK;
 }

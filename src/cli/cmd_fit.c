@@ -51,19 +51,18 @@ static const struct option_row fit_rows[] = {
      "atoms of the dictionary: features to learn", .effect = OPTION_BITS},
     {"find", OPTION_CHOICE, AT(find), "stable", 0, 0, "stable|codes|features", NULL,
      "stable: atoms that another seed finds again, fitted with few a row and encoded with four "
-     "times as many; codes: atoms that describe rows best, fitted with as many as rows are encoded "
-     "with; features: atoms that fire where the features of rows do, --l0 a row on average, at "
-     "most 100, by growth and thresholds, frequent atoms first",
+     "times as many; codes: atoms that describe rows best, fitted with as many a row as rows are "
+     "encoded with; features: atoms that fire where the features of rows do, --l0 a row on "
+     "average, at most 100",
      .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "with --find features: atoms that are active in a row, on average, such as 25 or 2.5",
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
      "atoms for each row while atoms are fitted, 1 to 256: fewer make atoms that another seed "
-     "finds again; auto: --encode-s, a half, a quarter or an eighth of it, and the log says why: "
-     "the one on whose atoms two halves of the rows agree most, of those that explain nearly as "
-     "much as any, and tell --labels as well (default: 8, at most --encode-s; with --find codes "
-     "32)",
+     "finds again; auto: --encode-s, a half, a quarter or an eighth of it. Of those that explain "
+     "nearly as much as any, and tell --labels as well, it takes the one on whose atoms two "
+     "halves of the rows agree most (default: 8, at most --encode-s; with --find codes 32)",
      .effect = OPTION_BITS},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "for --top-s auto: a whole number for each of --rows, such as its token (default path: "
@@ -90,8 +89,8 @@ static const struct option_row fit_rows[] = {
     {"directions", OPTION_INT, AT(directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom may move in a sweep of --update atoms", .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(relaxation), "0", 0, 1.99, NULL, "FACTOR",
-     "how far atoms go of the way that a sweep moves them: beyond 1, fewer sweeps reach the same; "
-     "0: 1.5 where --rho is at most 0.1, else 1; it is 1 after a sweep that explained less of the "
+     "factor of the step that a sweep moves atoms: beyond 1, fewer sweeps reach the same; 0: 1.5 "
+     "where --rho is at most 0.1, else 1; it is 1 after a sweep that explained less of the "
      "fitted rows, and with --minibatch",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(resample_fraction), "0.05", 0, 1, NULL, "SHARE",
@@ -103,10 +102,10 @@ static const struct option_row fit_rows[] = {
      "replaced; 1: none is",
      .effect = OPTION_BITS},
     {"minibatch", OPTION_TEXT, AT(minibatch), "auto", 0, 0, NULL, "ROWS",
-     "hold so many of the fitted rows in memory at a time: a sweep is an update by one such part, "
-     "and earlier parts count less and less; none or 0: all of them, and where they do not fit the "
-     "message names a number that does; auto: all where they fit, else that number, which the log "
-     "then says, and on which the atoms depend; with --update atoms none",
+     "hold so many of the fitted rows in memory at a time: a sweep is an update by one such "
+     "part, and earlier parts count less and less; none or 0: all of them; auto: all where they "
+     "fit, else a number that the log says, and on which the atoms depend; with --update atoms "
+     "none",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out", .effect = OPTION_BITS},
@@ -145,7 +144,7 @@ static const struct option_row speed_rows[] = {
      "GPUs; never a bit of the result",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "go on from what an earlier run with the same rows and options left at --output: the bytes "
+     "continue what an earlier run with the same rows and options left at --output: the bytes "
      "are those of one run; without one, begin anew",
      .effect = OPTION_RUN},
     SAVE_SECONDS_OPTION(AT(save_seconds)),

@@ -55,7 +55,7 @@ static const struct option_row refit_rows[] = {
     SHARE_OPTION(AT(share)),
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "go on from what a run that was stopped left in --output, with the inputs and options of its "
+     "continue what a run that was stopped left in --output, with the inputs and options of its "
      "start; any number of ranks gives the same bits",
      .effect = OPTION_RUN},
     MAX_SECONDS_OPTION(AT(max_seconds), "some atoms of a sweep"),

@@ -80,8 +80,8 @@ static const struct option_row client_rows[] = {
 
 static const struct option_row file_rows[] = {
     {"backlog", OPTION_TEXT, AT(backlog), NULL, 0, 0, NULL, "LIST",
-     "encode files between requests: each line of LIST has a file of rows and where its result is "
-     "to be, as --rows and --output of `sagitta encode`, with a blank between them",
+     "encode files between requests: each line of LIST has a file of rows and the place of its "
+     "result, as --rows and --output of `sagitta encode`, with a blank between them",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "with --backlog: compute the largest decoder cosine of dictionaries up to this size, as "
@@ -90,12 +90,12 @@ static const struct option_row file_rows[] = {
     {"file-period", OPTION_INT, AT(file_period), "8", 1, 1 << 20, NULL, "STEPS",
      "in one of so many steps a file's rows come before bulk ones", .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "go on with results of --backlog that are parts, and keep those that are complete",
+     "continue results of --backlog that are parts, and keep those that are complete",
      .effect = OPTION_RUN},
     {"force", OPTION_FLAG, AT(force), "no", 0, 1, NULL, NULL,
      "replace results of --backlog, and --ledger", .effect = OPTION_RUN},
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
-     "save what is done of a file when so many have passed: a server that is killed goes on from "
+     "save what is done of a file when so many have passed: a killed server continues from "
      "there, with --resume; 0: never",
      .effect = OPTION_RUN},
 };
@@ -181,8 +181,8 @@ static const struct option_set serve_set = {
         "With --backlog it encodes files beside them, one after another; their results are those "
         "of `sagitta encode`.\n\n"
         "SIGTERM, SIGINT, SIGUSR1 or SIGUSR2 end it: what is new is refused, what waits is "
-        "answered, and of a file the rows that are done are saved, from which --resume, or "
-        "`sagitta encode --resume`, goes on; the exit code is 75 where a file is left.\n\n"
+        "answered, and of a file the rows that are done are saved: --resume, or "
+        "`sagitta encode --resume`, does the others; the exit code is 75 where a file is left.\n\n"
         "  sagitta serve --dictionary fit/ &\n"
         "  python3 -c 'import sagitta.live, numpy\n"
         "  server = sagitta.live.connect()\n"

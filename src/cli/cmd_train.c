@@ -39,9 +39,9 @@ static const struct option_row model_rows[] = {
      "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has",
      .effect = OPTION_BITS},
     {"selection", OPTION_CHOICE, AT(selection), "row", 0, 0, "row|batch", NULL,
-     "row: the --top-s most positive scores of each row are its codes; batch: the most positive "
-     "scores of a whole batch are, --l0 a row on average, and a threshold is learned that does the "
-     "same for any single row (BatchTopK)",
+     "row: the --top-s most positive scores of each row are its codes; batch: those of a whole "
+     "batch, --l0 a row on average; a threshold is learned that does the same for single rows "
+     "(BatchTopK)",
      .effect = OPTION_BITS},
     {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
      "codes a row has at most, with --selection row", .effect = OPTION_BITS},
@@ -53,18 +53,16 @@ static const struct option_row model_rows[] = {
      "alone describe rows, as do the first 512, and all; errors are added up",
      .effect = OPTION_BITS},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "begin with the atoms of this dictionary, as from `sagitta fit`, its mean, or without one "
-     "with "
-     "rows as they are, and its encoder if it is of the kind that is trained here, topk of rows "
-     "less the mean with unit atoms, or with --selection batch batchtopk; else the encoder begins "
-     "tied to the atoms",
+     "begin with the atoms of this dictionary, as from `sagitta fit`, and its mean; without a "
+     "mean rows stay as they are. Its encoder is taken if it is of the kind that is trained "
+     "(topk, with --selection batch batchtopk); else the encoder begins as the atoms",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "the same, and the atoms stay: the result is an encoder for them", .effect = OPTION_BITS,
      .flags = OPTION_INPUT},
     {"pre-bias", OPTION_CHOICE, AT(pre_bias), "mean", 0, 0, "mean|learned", NULL,
-     "what rows lose before they are encoded, and get back after: mean: their column means, which "
-     "stay; learned: it begins there, or with --uncentered at 0, and descends like all else",
+     "what is subtracted from rows before they are encoded, and added after: mean: their column "
+     "means, which stay; learned: it begins there, or with --uncentered at 0, and is trained",
      .effect = OPTION_BITS},
     {"aux-atoms", OPTION_INT, AT(aux_atoms), "256", 0, 1 << 20, NULL, "COUNT",
      "dead atoms that are taught what a row's codes leave over, at most; 0: none",
@@ -93,8 +91,8 @@ static const struct option_row descent_rows[] = {
     {"decay", OPTION_REAL, AT(decay), "0.5", 0, 1, NULL, "SHARE",
      "of the steps, the last ones, in which the rate falls to 0", .effect = OPTION_BITS},
     {"precision", OPTION_CHOICE, AT(precision), "f32", 0, 0, "f32|bf16|f16|tf32", NULL,
-     "of the scores in a step: f32 in an order of its own, the same everywhere, or rounded "
-     "operands and sums of a GPU's matrix unit, the same on GPUs of one kind",
+     "of the scores in a step. f32: the same weights everywhere; others: a GPU's matrix unit "
+     "rounds operands and sums, the same on GPUs of one kind",
      .effect = OPTION_BITS},
     {"every", OPTION_LONG, AT(every), "0", 0, 1ll << 40, NULL, "STEPS",
      "steps between two looks at the held-out rows; 0: an epoch", .effect = OPTION_BITS},
@@ -107,14 +105,12 @@ static const struct option_row speed_rows[] = {
     KERNELS_OPTION(AT(kernels)),
     RESUME_OPTION(AT(resume)),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
-     "save the state when so many have passed since it was saved, as when the job is asked to "
-     "stop: a job that is killed loses no more, and a step",
+     "save the state when so many have passed since the last time, and when the job is asked to "
+     "stop: a killed job loses no more, and a step",
      .effect = OPTION_RUN},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "stop at the end of a step when so many have passed since the start, as when a signal asks "
-     "for "
-     "it, but not before a run has done 16 steps, or a second of them where they are long: "
-     "--resume goes on; 0: no limit",
+     "stop at the end of a step when so many have passed since the start, as after a signal, but "
+     "not before a run has done 16 steps or a second of steps; --resume continues; 0: no limit",
      .effect = OPTION_EXTENT},
     DRY_RUN_OPTION(AT(dry_run)),
 };

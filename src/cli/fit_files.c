@@ -35,7 +35,7 @@ static int pair_check(const struct previous *dictionary, const struct previous *
   int same = memcmp(dictionary->lines, state->lines, (size_t)shorter * sizeof *state->lines) == 0 &&
              d->held.rows == s->held.rows;
   CHECK(same, ERR_INPUT,
-        "'%s' and '%s' are not of one fit: remove the latter to go on from the former",
+        "'%s' and '%s' are not of one fit: remove the latter to resume from the former",
         dictionary->path, state->path);
   return OK;
 }
@@ -120,7 +120,7 @@ static int resume_find(struct fit_files *f, const struct job *job)
   f->written = d.record.sweeps;
   if (s.there && s.record.sweeps >= d.record.sweeps) return start_read(f, &s, &d);
   CHECK(d.record.best == d.record.sweeps && !f->has_parts, ERR_INPUT,
-        "'%s' has the atoms of sweep %lld of %lld, and '%s' is not there to go on from", d.path,
+        "cannot resume: '%s' has the atoms of sweep %lld of %lld, '%s' is missing", d.path,
         (long long)d.record.best, (long long)d.record.sweeps, s.path);
   return start_read(f, &d, &d);
 }

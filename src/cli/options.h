@@ -20,8 +20,8 @@
 #define DEADLINE_OPTION(offset)                                                                    \
   {                                                                                                \
     "deadline", OPTION_REAL, offset, "300", 0.1, 1e6, NULL, "SECONDS",                             \
-        "give up (exit 74) when opening, reading or writing a block takes longer, or (exit 76) "   \
-        "when a rank shows no sign of life for so long",                                           \
+        "end with exit code 74 when one step on a file takes longer, with 76 when a rank "         \
+        "shows no sign of life for so long",                                                       \
         .effect = OPTION_RUN                                                                       \
   }
 
@@ -69,16 +69,15 @@
 #define RESUME_OPTION(offset)                                                                      \
   {                                                                                                \
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
-        "go on from what a run with the same inputs and options left at --output that was "        \
-        "stopped: the bytes are those of one run; without one, begin anew; where it is complete, " \
-        "leave it and end with 0",                                                                 \
+        "continue what a run with the same inputs and options left at --output: the bytes are "    \
+        "those of one run; where there is none, begin; where it is complete, end with 0",          \
         .effect = OPTION_RUN                                                                       \
   }
 #define MAX_SECONDS_OPTION(offset, what)                                                           \
   {                                                                                                \
     "max-seconds", OPTION_REAL, offset, "0", 0, 1e9, NULL, "SECONDS",                              \
-        "stop at the end of " what " when so many have passed since the start, as when a signal "  \
-        "asks for it: --resume goes on; 0: no limit",                                              \
+        "stop at the end of " what " when so many have passed since the start, as after a "        \
+        "signal: --resume continues; 0: no limit",                                                 \
         .effect = OPTION_EXTENT                                                                    \
   }
 
@@ -86,9 +85,9 @@
 #define MAX_NORM_OPTION(offset)                                                                    \
   {                                                                                                \
     "max-norm", OPTION_REAL, offset, "0", 0, 1e30, NULL, "MULTIPLE",                               \
-        "leave out rows whose norm, about the medians of the columns, is so many times that of "   \
-        "the median row or more, as first tokens have: neither atoms nor what judges them see "    \
-        "these; 8 suits most models; 0: none are",                                                 \
+        "leave out rows whose norm, about the medians of the columns, is at least so "             \
+        "many times that of the median row, such as first tokens: neither atoms nor "              \
+        "held-out rows have these; 8 suits most models; 0: none",                                  \
         .effect = OPTION_BITS                                                                      \
   }
 

@@ -22,7 +22,7 @@ int sweep_files_claim(struct sweep_files *f, const struct output_options *output
 const char *sweep_files_advice(const struct sweep_files *f)
 {
   if (!f->there || f->found.sweeps > 0) return "";
-  return ", or remove it, and the supports.h5 of its run, to go on inside 'sweep.h5', which a run "
+  return ", or remove it, and the supports.h5 of its run, to resume from 'sweep.h5', which a run "
          "left that was begun over it";
 }
 

@@ -19,9 +19,9 @@
 #define SAVE_SECONDS_OPTION(offset)                                                                \
   {                                                                                                \
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
-        "save a sweep that is in work when so many have passed, as when the job is asked to stop " \
-        "in it, and when coding its rows may take a tenth of them: a job that is killed loses no " \
-        "more steps; 0: never. On a GPU sweeps are short, and only whole ones are saved",          \
+        "save a sweep in work when so many have passed: a killed job loses no more "               \
+        "steps. It is saved, too, when the job is asked to stop, and where coding its "            \
+        "rows may take a tenth of that; 0: never. On a GPU only whole sweeps are saved",           \
         .effect = OPTION_RUN                                                                       \
   }
 

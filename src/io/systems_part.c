@@ -88,7 +88,7 @@ int systems_part_show(const struct h5_file *f, const struct file_kind *kind, FIL
   TRY(systems_part_is(f, kind, &is_part));
   if (!is_part) return OK;
   TRY(systems_part_read(f, kind, NULL, &part));
-  fprintf(out, "\na part: the first %lld of %lld systems; --resume goes on with it\n",
+  fprintf(out, "\na part: the first %lld of %lld systems; --resume continues it\n",
           (long long)part.systems, (long long)part.total);
   return OK;
 }

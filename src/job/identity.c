@@ -136,7 +136,7 @@ int identity_text_read(const char *path, char **text)
 {
   struct h5_file f;
   *text = NULL;
-  TRY(numerics_check(path, "go on with that one, or begin again, with --force and not --resume"));
+  TRY(numerics_check(path, "resume with that one, or begin again, with --force and not --resume"));
   TRY(h5_open(&f, path));
   return h5_close_after(&f, text_take(&f, text));
 }

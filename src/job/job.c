@@ -17,7 +17,7 @@
 int job_part_refuse(const char *path)
 {
   FAIL(ERR_CREATE,
-       "'%s' is there already, of a job that stopped: add --resume to go on with it, or --force to "
+       "'%s' is there already, of a job that stopped: add --resume to continue it, or --force to "
        "begin again",
        path);
 }
@@ -47,10 +47,10 @@ static int before_open(struct job *job)
   const struct output_place *place = &job->place;
   char reason[2048];
   int status = job->type->open(job->self, place->file);
-  if (!status) status = numerics_check(place->file, "go on with that one");
+  if (!status) status = numerics_check(place->file, "resume with that one");
   status_take(reason, sizeof reason);
   CHECK(!status, status == ERR_INPUT ? ERR_CREATE : status,
-        "cannot go on with '%s': %s; with --force, and not --resume, it is replaced", place->shown,
+        "cannot resume '%s': %s; with --force, and not --resume, it is replaced", place->shown,
         reason);
   return job->type->find ? job->type->find(job->self, job) : OK;
 }
@@ -86,8 +86,8 @@ static int several_find(struct job *job)
   TRY(job->type->find(job->self, job));
   if (job->is_resumed || job->is_complete) return OK;
   CHECK(!job->resume || job->output.force || !input_is_there(more[0].file), ERR_CREATE,
-        "'%s' is there, but not '%s', from which --resume goes on: bring that one back, or begin "
-        "again, with --force and not --resume",
+        "cannot resume: '%s' is there, '%s' is missing: restore it, or begin again, with --force "
+        "and not --resume",
         more[0].shown, job->place.shown);
   TRY(output_check_free(job->place.file, job->output.force));
   for (int i = 0; i < JOB_MORE && job->type->more[i]; i++)

@@ -61,9 +61,9 @@ void job_stopped(struct job *job, uint64_t asked)
   stop_file(job->place.shown, file, sizeof file);
   command_again(run, again, sizeof again);
   if (asked & BY_FILE)
-    log_notice("stopped by '%s': remove it, and with --resume the job goes on%s", file, again);
+    log_notice("stopped by '%s': remove it, and --resume continues the job%s", file, again);
   else
-    log_notice("stopped by %s: with --resume the job goes on%s", stop_why(), again);
+    log_notice("stopped by %s: --resume continues the job%s", stop_why(), again);
 }
 
 int job_poll(struct job *job, int *stop)
