@@ -155,7 +155,7 @@ def check_signal(p):
         code, text = faulty(f"signal:{n}", *words, of=".tmp")
         if code == 0:
             continue  # the last writing, behind all seeds
-        ok(code == 75 and "--resume continues" in text, f"call {n} of {calls}: {code} {text[-300:]}")
+        ok(code == 75 and "--resume cont" in text, f"call {n} of {calls}: {code} {text[-300:]}")
         run = p.fit("asked", "--seeds", 3, "--resume")
         need(run, f"call {n} of {calls}")
         said += run.stderr
