@@ -27,6 +27,11 @@ lines() # FILES...: those that are there
   cat "$@" 2> /dev/null | wc -l
 }
 
+words() # FILES...
+{
+  cat "$@" | wc -w
+}
+
 long() # FILE: lines, which are sentences, of more than 30 words
 {
   awk '/^[|`#]/ || /^ *```/ { next } NF > 30' "$1" | wc -l
@@ -144,5 +149,8 @@ at_most 0 "$(long README.md)" 'sentences of README.md over 30 words'
 at_most 1 "$(long doc/design.md)" 'sentences of doc/design.md over 30 words'
 at_most 15 "$(uses '\<(goes|go|going|went|gone) on\>' README.md doc/*.md)" '"goes on" in documents'
 at_most 150 "$(lines doc/bench.md)" 'lines of doc/bench.md'
+at_most 90 "$(lines README.md)" 'lines of README.md'
+at_most 1500 "$(words doc/features.md)" 'words of doc/features.md'
+at_most 59000 "$(words README.md doc/*.md)" 'words of README.md and doc'
 echo "1..$count"
 exit $status
