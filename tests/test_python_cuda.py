@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import warnings
 
 from peer import peer_needed
 from tap import SAGITTA, claim, done_testing, ok, raised, same, skip
@@ -59,7 +60,7 @@ def equal(found, wanted):
 def check_bits(rows, atoms, mean):
     x = torch.from_numpy(rows).to(DEVICE)
     for sign in False, True:
-        for rounds, rho, s in (1, 0.0, S), (3, 0.5, S), (S, 0.0, S), (1, 0.0, 40), (1, 0.0, 1):
+        for rounds, rho, s in (1, 0.0, S), (4, 0.5, S), (S, 0.0, S), (1, 0.0, 40):
             d = sagitta.Dictionary.from_arrays(atoms, mean, nonnegative=sign, top_s=s,
                                                rounds=rounds)
             want = d.support(rows, rho=rho)
@@ -78,19 +79,28 @@ def check_bits(rows, atoms, mean):
     ok((x.detach().cpu().numpy() == rows).all(), "the rows stay")
 
 
+@claim("so they have of more atoms, of which the certified filter tells most apart")
+def check_large():
+    random = np.random.default_rng(6)
+    atoms = random.standard_normal((8192 if IS_REAL else 512, 128))
+    rows = random.standard_normal((2000, 128)).astype("f4")
+    d = sagitta.Dictionary.from_arrays(atoms / np.linalg.norm(atoms, axis=1)[:, None], top_s=S)
+    ok(equal(d.support(torch.from_numpy(rows).to(DEVICE)), d.support(rows)), f"{len(atoms)} atoms")
+
+
 @claim("encode() is dense beside the rows, and a csr_array of the same bits; a module takes them")
 def check_encode(rows, atoms, mean):
     x = torch.from_numpy(rows).to(DEVICE)
-    d = sagitta.Dictionary.from_arrays(atoms, mean, nonnegative=True, top_s=S, rounds=2)
+    d = sagitta.Dictionary.from_arrays(atoms, mean, nonnegative=True, top_s=S, rounds=4)
     ok(equal([d.encode(x, format="dense")], [d.encode(rows, format="dense")]), "dense")
     a, b = d.encode(x), d.encode(rows)
     ok(all(getattr(a, name).tobytes() == getattr(b, name).tobytes()
            for name in ("data", "indices", "indptr")), "csr")
-    d = sagitta.Dictionary.from_arrays(atoms, nonnegative=True, top_s=S, rounds=2)
+    d = sagitta.Dictionary.from_arrays(atoms, nonnegative=True, top_s=S, rounds=4)
     module = sagitta.torch.Dictionary.of(d, compute="sagitta").to(DEVICE)
     ok(equal([module.support(x)[1]], [d.support(rows)[1]]), "a module")
     module.W_dec.data[:] = module.W_dec.data.flip(0).clone()
-    d = sagitta.Dictionary.from_arrays(atoms[::-1], nonnegative=True, top_s=S, rounds=2)
+    d = sagitta.Dictionary.from_arrays(atoms[::-1], nonnegative=True, top_s=S, rounds=4)
     ok(equal([module.encode(x)], [d.encode(rows, format="dense")]), "atoms that changed")
 
 
@@ -110,7 +120,7 @@ def check_errors(rows, atoms):
 
 @claim("no row goes to the host or comes from it, by the library's count and PyTorch's profiler")
 def check_copies(rows, atoms, mean):
-    d = sagitta.Dictionary.from_arrays(atoms, mean, top_s=S, rounds=3)
+    d = sagitta.Dictionary.from_arrays(atoms, mean, top_s=S, rounds=4)
     x = torch.from_numpy(rows).to(DEVICE)
     d.support(x)
     handle = d._handles.free[-1][1]
@@ -168,7 +178,8 @@ def check_beside(rows):
         return
     model = torch.empty(torch.cuda.mem_get_info()[0] // 2, dtype=torch.uint8, device="cuda")
     x = torch.from_numpy(rows).cuda()
-    with tempfile.TemporaryDirectory() as at:
+    with tempfile.TemporaryDirectory() as at, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         for device, X in ("cuda", x), ("cpu", rows):
             sagitta.fit(X, atoms=64, top_s=4, sweeps=2, device=device, progress=None,
                         output=f"{at}/{device}")
@@ -181,7 +192,9 @@ if not IS_REAL:
     stand_in()
 print(f"# PyTorch {torch.__version__}, {torch.cuda.get_device_name() if IS_REAL else 'no GPU'}",
       file=sys.stdout)
+warnings.simplefilter("error", sagitta.Warning)  # that rows go by the host, such as
 check_bits(*problem())
+check_large()
 check_encode(*problem())
 check_errors(*problem()[:2])
 check_copies(*problem())

@@ -3,6 +3,7 @@
 found, takes its own libgomp, and there passes its selftest, which a wrong bit fails; its program
 needs no MPI and no HDF5, and its jobs have the bytes of the shell's."""
 import os
+import site
 import subprocess
 import sys
 import tempfile
@@ -93,12 +94,26 @@ def python(at, code, **more):
     return ran(f"{at}/venv/bin/python", "-c", code, cwd=at, env=environment(at, **more))
 
 
-@claim("it installs in an environment of its own, and passes its selftest there")
-def check_install(at, wheel):
+def venv_make(at):
+    """An environment with the packages of this Python, which may be one of an environment itself;
+    why there is none, or nothing."""
     done = ran(sys.executable, "-m", "venv", "--system-site-packages", f"{at}/venv")
     if done.returncode:
-        skip(f"no venv: {done.stdout}{done.stderr}")
-        return
+        return f"no venv: {done.stdout}{done.stderr}"
+    if sys.prefix != sys.base_prefix:
+        own = ran(f"{at}/venv/bin/python", "-c", "import site; print(site.getsitepackages()[0])")
+        with open(f"{own.stdout.strip()}/these.pth", "w", encoding="utf-8") as f:
+            f.write("\n".join(site.getsitepackages()) + "\n")
+    needs = python(at, "import numpy, h5py")
+    return f"what the wheel needs is not here: {needs.stderr[-200:]}" * (needs.returncode != 0)
+
+
+@claim("it installs in an environment of its own, and passes its selftest there")
+def check_install(at, wheel):
+    missing = venv_make(at)
+    if missing:
+        skip(missing)
+        return None
     need(ran(f"{at}/venv/bin/python", "-m", "pip", "install", "-q", "--no-index", "--no-deps",
              wheel, env=environment(at)), "pip")
     done = python(at, "import sagitta; sagitta.selftest(); print(sagitta.__file__)")
