@@ -34,31 +34,35 @@ static void launched(const char *first, const char *second)
 static int refuses(int ranks, const char *who, const char *variable)
 {
   status_clear();
-  return launcher_check(ranks) == ERR_USAGE && strstr(status_message(), who) &&
+  return launcher_check(ranks, 1) == ERR_USAGE && strstr(status_message(), who) &&
          strstr(status_message(), variable);
 }
 
 static void check_sizes(void)
 {
   launched(NULL, NULL);
-  ok(launcher_check(1) == OK, "one process that nobody launched");
+  ok(launcher_check(1, 1) == OK, "one process that nobody launched");
   launched("SLURM_NTASKS=4", "SLURM_PROCID=0");
-  ok(launcher_check(1) == OK && launcher_size() == -1, "one process in an allocation of four");
+  ok(launcher_check(1, 1) == OK && launcher_size() == -1, "one process in an allocation of four");
   launched("SLURM_STEP_NUM_TASKS=4", "SLURM_STEP_ID=0");
-  ok(launcher_check(4) == OK, "four tasks of a step, which MPI knows");
+  ok(launcher_check(4, 1) == OK, "four tasks of a step, which MPI knows");
   ok(refuses(1, "srun started 4", "SLURM_STEP_NUM_TASKS"), "four of which it knows one");
   ok(refuses(2, "MPI knows of 2", "srun --mpi=pmix"), "four of which it knows those of a node");
-  ok(launcher_check(6) == OK, "a job in several parts, of which one has four");
+  ok(launcher_check(6, 1) == OK, "a job in several parts, of which one has four");
   launched("SLURM_STEP_NUM_TASKS=4", NULL);
-  ok(launcher_check(1) == OK, "a number without a step");
+  ok(launcher_check(1, 1) == OK, "a number without a step");
   launched("SLURM_STEP_NUM_TASKS=1", "SLURM_STEP_ID=0");
-  ok(launcher_check(1) == OK, "a step of one task");
+  ok(launcher_check(1, 1) == OK, "a step of one task");
   launched("PMI_SIZE=3", NULL);
-  ok(refuses(1, "PMI", "PMI_SIZE") && launcher_check(3) == OK, "a launcher with PMI");
+  ok(refuses(1, "PMI", "PMI_SIZE") && launcher_check(3, 1) == OK, "a launcher with PMI");
   launched("OMPI_COMM_WORLD_SIZE=2", NULL);
   ok(refuses(1, "Open MPI", "OMPI_COMM_WORLD_SIZE"), "mpirun of another MPI");
+  status_clear();
+  ok(launcher_check(1, 0) == ERR_USAGE && strstr(status_message(), "has no MPI") &&
+         strstr(status_message(), "built with MPI"),
+     "a program without MPI");
   launched("OMPI_COMM_WORLD_SIZE=2", "PMI_SIZE=8");
-  ok(launcher_check(2) == OK && launcher_check(8) == OK, "a launcher in a task of another");
+  ok(launcher_check(2, 1) == OK && launcher_check(8, 1) == OK, "a launcher in a task of another");
 }
 
 int main(void)

@@ -202,7 +202,9 @@ def check_jobs(at, path):
     on_path = environment(at, PATH=f"{at}/venv/bin", OMPI_COMM_WORLD_SIZE="2")
     done = ran(f"{at}/venv/bin/sagitta", "seed", "--rows", ROWS, "--atoms", "2", "--output",
                f"{at}/seed.h5", env=on_path)
-    ok(done.returncode == 2 and "mpirun" in done.stderr, f"by mpirun: {done}")
+    ok(done.returncode == 2 and "started 2 processes" in done.stderr and
+       "this program has no MPI" in done.stderr and not os.path.exists(f"{at}/seed.h5"),
+       f"by mpirun: {done}")
 
 
 FAKE = """

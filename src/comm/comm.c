@@ -82,6 +82,14 @@ static int mpi_init(int *level)
   return error;
 }
 
+/* The program of the Python wheel has none. */
+static int has_mpi(void)
+{
+  char library[MPI_MAX_LIBRARY_VERSION_STRING];
+  comm_library(library, sizeof library);
+  return strcmp(library, "none") != 0;
+}
+
 static int mpi_start(void)
 {
   int level = 0;
@@ -152,7 +160,7 @@ int comm_open(struct comm *c)
   status = ranks_connect(c);
   watchdog_end(step);
   TRY(status);
-  TRY(launcher_check(c->size));
+  TRY(launcher_check(c->size, has_mpi()));
   return signs_start(c);
 }
 

@@ -53,13 +53,17 @@ int launcher_size(void)
 
 /* mpirun in a step of srun says another number than srun: one that MPI agrees with is enough.  MPI
  * may know of more than are said, of jobs in several parts. */
-int launcher_check(int ranks)
+int launcher_check(int ranks, int has_mpi)
 {
   int alone = -1;
   for (int i = LENGTH(sizes) - 1; i >= 0; i--) {
     if (size_said(i) == ranks) return OK;
     if (size_said(i) > ranks) alone = i;
   }
+  CHECK(alone < 0 || has_mpi, ERR_USAGE,
+        "%s started %d processes (%s), and this program has no MPI: each would do the whole job; "
+        "start a sagitta that was built with MPI (doc/install.md), or this one without a launcher",
+        sizes[alone].who, size_said(alone), sizes[alone].variable);
   CHECK(alone < 0, ERR_USAGE,
         "%s started %d processes (%s), and MPI knows of %d: each would do the whole job; start "
         "them with the mpirun that sagitta was built with, or srun --mpi=pmix; jobs on their own "

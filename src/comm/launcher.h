@@ -16,7 +16,8 @@ int launcher_size(void);
 
 /* Does MPI know of all processes that were started together?  ranks: how many it knows of.  Where
  * it knows of fewer, each of them would do the whole job, and write to the same place: ERR_USAGE
- * says what started how many, and how to start them. */
-int launcher_check(int ranks);
+ * says what started how many, and how to start them.  has_mpi: 0 of the program of the Python
+ * wheel, which is one process. */
+int launcher_check(int ranks, int has_mpi);
 
 #endif
