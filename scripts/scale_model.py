@@ -97,8 +97,7 @@ def number(value):
 
 def gpu_table(shape, gpus):
     part = {**shape, "n": shape["n"] / (gpus / GPUS_A_HOST)}
-    columns = {f"1x{gpus}, 31 operations": column(shape, 1, gpus, 31),
-               f"1x{gpus}, 8 operations": column(shape, 1, gpus, 8)}
+    columns = {f"1x{gpus}": column(shape, 1, gpus, 8)}
     for atoms in (8, 4, 2, 1):
         columns[f"{gpus // atoms}x{atoms}"] = column(shape, gpus // atoms, atoms,
                                                      8 if atoms > 1 else 2)
