@@ -62,7 +62,7 @@ def check_edited():
                                ("README.md", "123.4", "133.4"),
                                ("doc/bench.tsv", "28.39", "18.39")):
             for name in PAGES:
-                shutil.copy(os.path.join(SOURCE, name), os.path.join(root, name))
+                shutil.copyfile(os.path.join(SOURCE, name), os.path.join(root, name))
             ok(bench_page(root, "--check").returncode == 0, "a copy is as it is made")
             path = os.path.join(root, page)
             with open(path, encoding="utf-8") as f:
@@ -80,7 +80,7 @@ def check_edited():
 def check_measure():
     with tempfile.TemporaryDirectory() as root:
         os.mkdir(os.path.join(root, "doc"))
-        shutil.copy(os.path.join(SOURCE, "README.md"), os.path.join(root, "README.md"))
+        shutil.copyfile(os.path.join(SOURCE, "README.md"), os.path.join(root, "README.md"))
         command = "sagitta-bench route --n-rows 64 --atoms 512 --columns 16 --repeats 1"
         data = ("machine\tM\tMy machine, here\nquestion\troute\tHow fast?\n"
                 "lane\troute\tdirect\t1\tGMAC/s\t2\tpeak\t50 %\tM\t0000000\t" + command +
