@@ -19,7 +19,7 @@ kernel_files = \
   %D%/dense_corners.cu %D%/dense_unit.cu %D%/dense_entries.cu \
   %D%/triad_types.h %D%/triad_tile.h %D%/triad_pipe.h %D%/triad_teams.h %D%/triad_product.cu %D%/triad_gradient.cu \
   %D%/tensor_types.h %D%/tensor_tile.h %D%/tensor_narrow.cu %D%/tensor_product.cu \
-  %D%/tensor_gradient.cu %D%/triad_sparse.cu %D%/triad_turn.cu %D%/triad_fold.cu %D%/triad_dots.cu %D%/triad_adam.cu \
+  %D%/tensor_gradient.cu %D%/triad_sparse.cu %D%/triad_transpose.cu %D%/triad_fold.cu %D%/triad_dots.cu %D%/triad_adam.cu \
   %D%/train_types.h %D%/train_vectors.h %D%/train_select.cu %D%/train_pack.cu %D%/train_mask.cu %D%/train_widen.cu %D%/train_errors.cu \
   %D%/train_scale.cu %D%/train_count.cu %D%/train_place.cu %D%/train_used.cu %D%/train_idle.cu \
   %D%/train_tangent.cu %D%/train_normalize.cu %D%/train_offset.cu \

@@ -115,7 +115,7 @@ struct column {
 };
 
 /* The chain of a sum block ends, and that of another begins. */
-static __device__ __noinline__ void column_turn(struct column *c, int block, double chain)
+static __device__ __noinline__ void column_advance(struct column *c, int block, double chain)
 {
   if (c->block >= 0) stack_push(&c->stack, c->block, chain);
   c->block = block;
@@ -134,7 +134,7 @@ static __device__ inline void column_add(const struct step *s, struct column *c,
   auto reach = [&](int r) {
     int block = block_of(s, row[r]);
     if (block == now) return;
-    column_turn(c, block, chain);
+    column_advance(c, block, chain);
     now = block;
     chain = 0;
   };

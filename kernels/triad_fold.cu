@@ -2,17 +2,17 @@
  * triad_fold: chunks of a gradient that triad_product has summed (N.41), added to what is there.
  *
  * grid    blocks, each of which has rows b, b + blocks, ..
- * block   TRIAD_TURN_THREADS
+ * block   TRIAD_TRANSPOSE_THREADS
  * shared  none
  * sums    chunks in f64, ascending; rounded once, added once */
 #include "triad_types.h"
 
-extern "C" __global__ void __launch_bounds__(TRIAD_TURN_THREADS)
+extern "C" __global__ void __launch_bounds__(TRIAD_TRANSPOSE_THREADS)
     triad_fold(const __grid_constant__ struct triad_fold_args a)
 {
   long long part = (long long)a.rows * a.columns;
   for (int row = blockIdx.x; row < a.rows; row += gridDim.x)
-    for (int column = threadIdx.x; column < a.columns; column += TRIAD_TURN_THREADS) {
+    for (int column = threadIdx.x; column < a.columns; column += TRIAD_TRANSPOSE_THREADS) {
       const float *from = a.parts + (long long)row * a.columns + column;
       float *to = a.c + row * a.c_row + column;
       double sum = 0;

@@ -13,7 +13,7 @@ enum {
   TRIAD_CHUNK_ROWS = 1024, /* of a chain of triad_gradient (N.41) */
   TRIAD_THREADS = 128,     /* of the sparse kernels, and of Adam */
   TRIAD_SPARSE_THREADS = 64,
-  TRIAD_TURN_THREADS = 256,
+  TRIAD_TRANSPOSE_THREADS = 256,
   TRIAD_MAX_LISTS = 1 << 20,
   TRIAD_LANES_DOWN = 4, /* of a warp, along the rows of a tile; 8 are along its columns */
   TRIAD_LANES_ACROSS = 8
@@ -110,7 +110,7 @@ struct triad_fold_args {
 };
 
 /* out[depths][lines] <- in[lines][depths], whose lines are at a stride. */
-struct triad_turn_args {
+struct triad_transpose_args {
   const float *in;
   float *out;
   long long stride;

@@ -59,7 +59,7 @@ static int copy(struct bench *b)
   return device_gather(&b->device, &job);
 }
 
-static int turn_run(struct bench *b, int turn)
+static int repeat_run(struct bench *b, int turn)
 {
   idx n = b->o->schur, good;
   int is_cpu = strcmp(b->device.kind, "cpu") == 0;
@@ -159,8 +159,8 @@ int bench_dense(const struct bench_dense_options *o, const struct bench_common *
   static struct bench b;
   b = (struct bench){.o = o, .common = common};
   TRY(bench_open(&b));
-  if (strcmp(b.device.kind, "cpu") != 0) TRY(turn_run(&b, 0)); /* a GPU may compile */
-  for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
+  if (strcmp(b.device.kind, "cpu") != 0) TRY(repeat_run(&b, 0)); /* a GPU may compile */
+  for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
   table_print(&b);
   struct buffer *const all[] = {&b.s, &b.work, &b.product};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(&b.device, all[i]);

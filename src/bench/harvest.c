@@ -206,7 +206,7 @@ static int gpu_run(struct bench *b, struct attend *w, int runs)
   return device_get(&b->device, &b->lse, 0, sizeof(float)); /* which waits */
 }
 
-static int turn_run(struct bench *b, int turn)
+static int repeat_run(struct bench *b, int turn)
 {
   double rate, begun;
   int threads = is_gpu(b) ? 1 : b->common->threads;
@@ -328,10 +328,10 @@ int bench_harvest(const struct bench_harvest_options *o, const struct bench_comm
   static struct bench b;
   b = (struct bench){.o = o, .common = common, .together = MIN_TOGETHER};
   TRY(bench_open(&b));
-  TRY(turn_run(&b, 0)); /* a GPU may compile */
-  if (is_gpu(&b)) TRY(turn_run(&b, 0));
+  TRY(repeat_run(&b, 0)); /* a GPU may compile */
+  if (is_gpu(&b)) TRY(repeat_run(&b, 0));
   b.together = together_of(b.seconds[CASE_PLAIN][0]);
-  for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
+  for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
   table_write(&b);
   attend_close(&b.plain);
   attend_close(&b.paged);

@@ -77,7 +77,7 @@ static int problem_open(struct bench *b, struct comm *c)
   return stepper_begin(&b->stepper);
 }
 
-static int turn_run(struct bench *b, struct comm *c, int turn, gidx t)
+static int repeat_run(struct bench *b, struct comm *c, int turn, gidx t)
 {
   double before[PARTS], begun;
   for (int i = 0; i < PARTS; i++) before[i] = b->phases[parts[i].phase].seconds;
@@ -141,8 +141,8 @@ int bench_train(const struct bench_route_options *o, const struct bench_common *
   TRY(comm_agree(c, status));
   TRY(comm_devices_open(c, c, &b.device, stepper_message(&b.stepper)));
   gidx t = 0;
-  while (t < WARM) TRY(turn_run(&b, c, 0, ++t)); /* a GPU may compile */
-  for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, c, r, ++t));
+  while (t < WARM) TRY(repeat_run(&b, c, 0, ++t)); /* a GPU may compile */
+  for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, c, r, ++t));
   if (c->rank == 0) table_print(&b, c->size);
   stepper_close(&b.stepper);
   comm_devices_close(c);

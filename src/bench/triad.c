@@ -127,7 +127,7 @@ static int gradient_run(struct bench *b, const struct triad_gradient *g)
              : device_triad_gradient(dev, b->precision, g, b->work.device);
 }
 
-static int turn_run(struct bench *b, int turn)
+static int repeat_run(struct bench *b, int turn)
 {
   struct device *dev = &b->device;
   idx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms;
@@ -212,8 +212,8 @@ int bench_triad(const struct bench_route_options *o, const struct bench_common *
   if (b.precision != PRECISION_F32) TRY(device_tensor_has(&b.device, b.precision));
   TRY(buffers_open(&b));
   TRY(work_open(&b));
-  TRY(turn_run(&b, 0)); /* a GPU may compile */
-  for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
+  TRY(repeat_run(&b, 0)); /* a GPU may compile */
+  for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
   table_print(&b);
   struct buffer *const all[] = {&b.x, &b.w, &b.y, &b.product, &b.dx, &b.dw, &b.work};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(&b.device, all[i]);

@@ -80,7 +80,7 @@ static int problem_fill(struct bench *b)
 }
 
 /* Sums from 0, as each sweep of a fit without parts makes them, then the descent. */
-static int turn_run(struct bench *b, int turn)
+static int repeat_run(struct bench *b, int turn)
 {
   const struct bench_route_options *o = b->o;
   gidx k = o->atoms;
@@ -171,8 +171,8 @@ int bench_update(const struct bench_route_options *o, const struct bench_common 
   TRY(device_open(&b.device, &options));
   TRY(buffers_alloc(&b));
   TRY(problem_fill(&b));
-  TRY(turn_run(&b, 0)); /* a GPU may compile */
-  for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
+  TRY(repeat_run(&b, 0)); /* a GPU may compile */
+  for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
   table_print(&b);
   struct buffer *const all[] = {&b.slots,  &b.codes, &b.x,        &b.gram,
                                 &b.target, &b.atoms, &b.diagonal, &b.work};

@@ -17,12 +17,12 @@ void block_round_next(struct encode *e, struct block_in_flight *b)
 static void block_place(struct encode *e, struct block_in_flight *b)
 {
   gidx first, count;
-  encode_group_share(e, b->turn_n, e->number, &first, &count);
-  b->first = b->turn_first + first;
+  encode_group_share(e, b->superblock_rows, e->number, &first, &count);
+  b->first = b->superblock_first + first;
   b->n = (idx)count;
   for (int r = 0; r < e->c->size; r++) {
     gidx share_first;
-    encode_rank_share(e, b->turn_n, r, &share_first, &count);
+    encode_rank_share(e, b->superblock_rows, r, &share_first, &count);
     b->shares[r] = (idx)count;
     if (r != e->c->rank) continue;
     b->mine_first = (idx)(share_first - first);
@@ -35,9 +35,9 @@ static int block_begin(struct encode *e, struct block_in_flight *b)
 {
   gidx buffer = e->begun++ % ROW_BUFFERS;
   b->rows = &e->rows[buffer];
-  b->turn_first = e->next;
-  b->turn_n = encode_turn_at(e, e->next);
-  e->next += b->turn_n;
+  b->superblock_first = e->next;
+  b->superblock_rows = encode_superblock_at(e, e->next);
+  e->next += b->superblock_rows;
   block_place(e, b);
   e->result->inputs.rows += e->terms[buffer];
   b->round = b->entries_begin = b->entries_end = b->solved = 0;
@@ -53,8 +53,8 @@ static int block_finish(struct encode *e, struct block_in_flight *b)
 {
   int root = e->c->rank == 0, codes = e->task->codes;
   TRY(step_gather(e, b));
-  e->finished = (struct support_block){.first = e->task->sink_first + b->turn_first,
-                                       .n = root ? b->turn_n : 0,
+  e->finished = (struct support_block){.first = e->task->sink_first + b->superblock_first,
+                                       .n = root ? b->superblock_rows : 0,
                                        .s = e->s,
                                        .d = e->d,
                                        .atoms = b->out_atoms,
@@ -68,10 +68,10 @@ static int block_finish(struct encode *e, struct block_in_flight *b)
                              .atoms = b->atoms,
                              .score = b->score,
                              .codes = codes ? e->codes.host : NULL};
-  e->background_job.qualities = root && codes ? b->turn_n : 0;
+  e->background_job.qualities = root && codes ? b->superblock_rows : 0;
   table_release(b->table, &e->shard, e->max_request);
-  e->finished_rows = b->turn_first + b->turn_n;
-  b->turn_n = b->n = 0;
+  e->finished_rows = b->superblock_first + b->superblock_rows;
+  b->superblock_rows = b->n = 0;
   return OK;
 }
 
@@ -103,8 +103,8 @@ uint64_t encode_stop_asked(const struct encode *e)
 
 int block_prepare(struct encode *e, struct block_in_flight *b)
 {
-  int ends = b->turn_n > 0 && is_last(e, b), begins = b->turn_n == 0 || ends;
-  if (b->turn_n > 0 && !comm_failure_is_common(&e->group))
+  int ends = b->superblock_rows > 0 && is_last(e, b), begins = b->superblock_rows == 0 || ends;
+  if (b->superblock_rows > 0 && !comm_failure_is_common(&e->group))
     TRY(comm_defer(&e->group, block_advance(e, b)));
   if (begins && !comm_failure(e->c)) comm_record(e->c, files_wait(e));
   uint64_t asked = begins ? encode_stop_asked(e) : 0;

@@ -17,8 +17,8 @@ enum { BLOCKS_IN_FLIGHT = 2, ROW_BUFFERS = BLOCKS_IN_FLIGHT + 1 };
  * the blocks of the other groups in the same turn.  A rank's share of a block is a run of
  * consecutive rows. */
 struct block_in_flight {
-  gidx turn_first;
-  idx turn_n;               /* rows of all groups; 0: no turn */
+  gidx superblock_first;
+  idx superblock_rows;      /* rows of all groups; 0: no turn */
   gidx first;               /* of this group's */
   idx n;                    /* 0: it has no rows in this turn */
   idx mine_first, mine;     /* this rank's share of its group's rows */

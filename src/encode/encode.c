@@ -65,7 +65,7 @@ static int blocks_run(struct encode *e)
   progress.before = before;
   TRY(comm_agree(e->c, files_start(e)));
   comm_lockstep_begin(&e->group); /* an agreement in each pass, steps of one length between them */
-  while (e->next < e->end || b->turn_n > 0 || other->turn_n > 0) {
+  while (e->next < e->end || b->superblock_rows > 0 || other->superblock_rows > 0) {
     TRY(block_prepare(e, b));
     TRY(background_start(e, other));
     int is_routed = b->n > 0 && !comm_failure_is_common(&e->group) && !step_route(e, b);
@@ -262,7 +262,7 @@ idx encode_block_whole(int groups, idx block)
   return groups > 1 ? (idx)imax(block - block % ROW_BLOCK, ROW_BLOCK) : block;
 }
 
-idx encode_turn_at(const struct encode *e, gidx row)
+idx encode_superblock_at(const struct encode *e, gidx row)
 {
   gidx most = e->block < ROW_BLOCK ? imin(e->block, ROW_BLOCK - row % ROW_BLOCK)
                                    : (gidx)e->groups * (e->block - e->block % ROW_BLOCK);

@@ -74,7 +74,7 @@ int encode_rows_made(const struct row_source *rows, const struct device *dev);
 
 /* Rows of the turn that begins at a row: turns end where sum blocks do, so that what is done may be
  * a part. */
-idx encode_turn_at(const struct encode *e, gidx row);
+idx encode_superblock_at(const struct encode *e, gidx row);
 /* The run of a turn of n rows that is a group's block: whole sum blocks where there are several
  * groups, as even as can be.  Then the run that is a rank's share of its group's block. */
 void encode_group_share(const struct encode *e, gidx n, int group, gidx *first, gidx *count);

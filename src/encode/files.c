@@ -113,7 +113,7 @@ static int both_run(void *argument)
 
 int files_start(struct encode *e)
 {
-  gidx n = encode_turn_at(e, e->read), first, share_first, share;
+  gidx n = encode_superblock_at(e, e->read), first, share_first, share;
   gidx buffer = e->readings++ % ROW_BUFFERS;
   encode_group_share(e, n, e->number, &first, &share);
   encode_rank_share(e, n, e->c->rank, &share_first, &share);

@@ -400,13 +400,13 @@ static int entries_gather(struct encode *e, int r)
 }
 
 /* What is known of each row of the turn, to rank 0; what every rank found is then known to all. */
-static int rows_gather(struct encode *e, gidx turn_first, idx turn_n)
+static int rows_gather(struct encode *e, gidx superblock_first, idx superblock_rows)
 {
   struct imported *m = &e->imported;
-  TRY(step_ended_count(e, turn_first, turn_n));
+  TRY(step_ended_count(e, superblock_first, superblock_rows));
   for (int r = 0; r < e->c->size; r++) {
     gidx first, count;
-    encode_rank_share(e, turn_n, r, &first, &count);
+    encode_rank_share(e, superblock_rows, r, &first, &count);
     e->recv_counts[r] = (idx)count;
   }
   const struct comm_part parts[] = {
@@ -419,7 +419,7 @@ static int rows_gather(struct encode *e, gidx turn_first, idx turn_n)
 }
 
 /* The results of a turn to rank 0, and from there to the sink. */
-static int turn_finish(struct encode *e, gidx turn_first, idx turn_n)
+static int superblock_finish(struct encode *e, gidx superblock_first, idx superblock_rows)
 {
   struct phase *phase = &e->result->phases[PHASE_GATHER];
   struct imported *m = &e->imported;
@@ -427,36 +427,37 @@ static int turn_finish(struct encode *e, gidx turn_first, idx turn_n)
   int is_root = e->c->rank == 0, status = OK;
   double before = e->c->bytes;
   phase_begin(phase);
-  TRY(rows_gather(e, turn_first, turn_n));
+  TRY(rows_gather(e, superblock_first, superblock_rows));
   phase_end(phase, e->c->bytes - before);
   for (int r = 0; r < e->c->size; r++) {
     gidx first, n;
-    encode_rank_share(e, turn_n, r, &first, &n);
+    encode_rank_share(e, superblock_rows, r, &first, &n);
     if (!n) continue;
     if (r > 0) TRY(entries_gather(e, r));
     if (!is_root) continue;
     if (!status)
-      status = entries_write(e, r ? &m->theirs : &m->mine, turn_first + first, (idx)n, lengths);
+      status =
+          entries_write(e, r ? &m->theirs : &m->mine, superblock_first + first, (idx)n, lengths);
     lengths += n;
   }
   if (!is_root) return OK;
   const struct chains chains = {e->out_ended, e->groups, 1, e->ended_blocks};
-  statistics_join(&e->statistics, e->qualities, turn_n, &chains);
+  statistics_join(&e->statistics, e->qualities, superblock_rows, &chains);
   return status;
 }
 
 /* Do the turn that begins at a row; the status is this rank's. */
-static int turn_run(struct encode *e, gidx turn_first, idx turn_n)
+static int repeat_run(struct encode *e, gidx superblock_first, idx superblock_rows)
 {
   struct imported *m = &e->imported;
   gidx share_first, share, key = COMM_NO_KEY;
-  encode_rank_share(e, turn_n, e->c->rank, &share_first, &share);
-  m->first = turn_first + share_first;
+  encode_rank_share(e, superblock_rows, e->c->rank, &share_first, &share);
+  m->first = superblock_first + share_first;
   m->n = (idx)share;
   m->mine.n = 0;
   int status = rows_describe(e, &key);
   TRY(comm_agree_at(e->c, status, key));
-  return turn_finish(e, turn_first, turn_n);
+  return superblock_finish(e, superblock_first, superblock_rows);
 }
 
 /* What finds the supports; cuts that are wanted are found first. */
@@ -489,8 +490,8 @@ int imported_run(struct encode *e)
       e->task->stops.stopped(e->task->stops.self, asked);
       break;
     }
-    idx n = encode_turn_at(e, e->next);
-    status = turn_run(e, e->next, n);
+    idx n = encode_superblock_at(e, e->next);
+    status = repeat_run(e, e->next, n);
     if (!status) status = encode_confirm_look(e);
     e->next += n;
     progress_show(&progress, before + e->next);

@@ -39,8 +39,8 @@ float *lane_rows(struct lane *lane)
 static void block_set(struct encode *e, struct block_in_flight *b, idx n)
 {
   b->rows = &e->rows[0];
-  b->turn_first = b->first = 0;
-  b->turn_n = b->n = b->mine = n;
+  b->superblock_first = b->first = 0;
+  b->superblock_rows = b->n = b->mine = n;
   b->mine_first = 0;
   b->shares[0] = n;
   b->round = b->entries_begin = b->entries_end = b->solved = 0;

@@ -20,7 +20,7 @@ static gidx max_share(const struct encode *e)
 }
 
 /* Rows of a turn at most. */
-static gidx max_turn(const struct encode *e)
+static gidx max_superblock(const struct encode *e)
 {
   return (gidx)e->groups * e->block;
 }
@@ -73,7 +73,7 @@ static int supports_alloc(struct encode *e, struct block_in_flight *b)
   struct arena *a = &e->arena;
   int size = e->group.size;
   gidx share = max_share(e), s = e->s, entries = e->block * s, entry = sizeof(struct entry);
-  gidx out = e->c->rank == 0 ? max_turn(e) * s : 0;
+  gidx out = e->c->rank == 0 ? max_superblock(e) * s : 0;
   TRY(buffer_alloc(dev, &b->lists, entries * entry));
   if (e->d > 1) TRY(buffer_alloc(dev, &b->power, e->block * (gidx)sizeof(idx)));
   if (size > 1) TRY(buffer_alloc(dev, &b->received, size * share * s * entry));
@@ -114,7 +114,7 @@ static int codes_alloc(struct encode *e)
   const struct encode_task *t = e->task;
   struct device *dev = &e->device;
   gidx share = max_share(e), codes = (gidx)e->s * e->d;
-  gidx out = e->c->rank == 0 ? max_turn(e) : 0, columns = ceil_div(e->p, e->group.size);
+  gidx out = e->c->rank == 0 ? max_superblock(e) : 0, columns = ceil_div(e->p, e->group.size);
   for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) {
     struct block_in_flight *b = &e->in_flight[i];
     TRY(arena_alloc(&e->arena, &b->out_codes, t->codes ? out * codes : 0, sizeof(float)));

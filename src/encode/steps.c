@@ -32,7 +32,7 @@ int step_allgather(struct encode *e, struct block_in_flight *b, struct buffer *r
 /* A score is not finite: of several the lowest row is told. */
 static void bad_score_record(struct encode *e, const struct block_in_flight *b, gidx row, idx atom)
 {
-  gidx key = ((b->first - b->turn_first + row) << 31) + atom;
+  gidx key = ((b->first - b->superblock_first + row) << 31) + atom;
   int status = status_fail(ERR_INPUT, __FILE__, __LINE__,
                            "the %s of row %lld and atom %d is not a finite float32 number",
                            e->d == 1 ? "score" : "gate", (long long)(b->first + row), atom);
@@ -131,13 +131,13 @@ void step_codes(struct encode *e, struct block_in_flight *b, int last)
   phase_end(phase, (double)b->mine * e->p * ((new *new - old *old) / 2 + 3 * new));
 }
 
-int step_ended_count(struct encode *e, gidx turn_first, idx turn_n)
+int step_ended_count(struct encode *e, gidx superblock_first, idx superblock_rows)
 {
   gidx n = e->task->rows->n, first, count;
   for (int r = 0; r < e->c->size; r++) {
     int g = r / e->group.size;
-    encode_group_share(e, turn_n, g, &first, &count);
-    e->ended_blocks[g] = statistics_blocks(turn_first + first, count, n);
+    encode_group_share(e, superblock_rows, g, &first, &count);
+    e->ended_blocks[g] = statistics_blocks(superblock_first + first, count, n);
     comm_share(e->p, e->group.size, r % e->group.size, &first, &count);
     TRY(comm_count(2 * e->ended_blocks[g] * count, &e->counts[r]));
   }
@@ -158,7 +158,7 @@ int step_gather(struct encode *e, struct block_in_flight *b)
       {e->quality.host, e->qualities, rows, sizeof *e->qualities},
       {b->ended, e->out_ended, e->counts, sizeof *b->ended},
   };
-  TRY(step_ended_count(e, b->turn_first, b->turn_n));
+  TRY(step_ended_count(e, b->superblock_first, b->superblock_rows));
   TRY(comm_gather_parts(e->c, parts, e->task->codes ? LENGTH(parts) : 2));
   phase_end(phase, e->c->bytes - before);
   return OK;

@@ -88,7 +88,7 @@ enum {
   X(DENSE_ENTRIES, dense_entries, 0, 0)                                                            \
   X(TRIAD_PRODUCT, triad_product, 1, DEFINES_TRIAD)                                                \
   X(TRIAD_GRADIENT, triad_gradient, 1, DEFINES_GRADIENT)                                           \
-  X(TRIAD_TURN, triad_turn, 0, 0)                                                                  \
+  X(TRIAD_TRANSPOSE, triad_transpose, 0, 0)                                                        \
   X(TRIAD_FOLD, triad_fold, 0, 0)                                                                  \
   X(TRIAD_SPARSE, triad_sparse, 1, 0)                                                              \
   X(TRIAD_DOTS, triad_dots, 0, 0)                                                                  \

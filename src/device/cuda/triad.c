@@ -168,11 +168,11 @@ gidx cuda_triad_columns_bytes(const struct triad_args *a)
 static int operand_transpose(struct device *dev, const float *in, gidx stride, gidx lines,
                              gidx depths, float *out)
 {
-  struct triad_turn_args t = {in, out, stride, (int)lines, (int)depths};
+  struct triad_transpose_args t = {in, out, stride, (int)lines, (int)depths};
   struct cuda_launch l = {
-      .name = KERNEL_TRIAD_TURN,
+      .name = KERNEL_TRIAD_TRANSPOSE,
       .grid = {(unsigned)ceil_div(depths, WARP), (unsigned)ceil_div(lines, WARP), 1},
-      .block = {TRIAD_TURN_THREADS, 1, 1},
+      .block = {TRIAD_TRANSPOSE_THREADS, 1, 1},
       .arguments = &t};
   return cuda_launch(dev, &l);
 }
@@ -307,7 +307,7 @@ static int gradient_parts(struct device *dev, const struct triad_args *a, void *
   struct triad_fold_args f = {parts, a->c, a->c_row, a->rows, a->columns, chunks};
   struct cuda_launch l = {.name = KERNEL_TRIAD_FOLD,
                           .grid = {(unsigned)imin(a->rows, MAX_FOLD_BLOCKS), 1, 1},
-                          .block = {TRIAD_TURN_THREADS, 1, 1},
+                          .block = {TRIAD_TRANSPOSE_THREADS, 1, 1},
                           .arguments = &f};
   TRY(cuda_launch(dev, &l));
   return cuda_finish(dev->state);
