@@ -119,7 +119,7 @@ static __device__ inline void held_read(const struct view *v, const double *h,
 struct place {
   int i, j, there;
 };
-static __device__ inline struct place place_of(int e)
+static __device__ inline struct place position_of(int e)
 {
   int there = e < ENTRIES, known = there ? e : 0;
   int pair = known / (BORDER + 3), at = known % (BORDER + 3), first = BORDER + 1 - pair;
@@ -134,7 +134,7 @@ static __device__ inline void inputs_read(double *to, int each, const double *c,
 {
 #pragma unroll
   for (int r = 0; r < each; r++) {
-    struct place p = place_of(first + r * step);
+    struct place p = position_of(first + r * step);
     to[r] = p.there ? c[border_input(p.i, p.j)] : 0;
   }
 }
@@ -149,13 +149,13 @@ static __device__ inline void warps_fold(const struct view *v, int warps, const 
   team_sync();
 #pragma unroll
   for (int r = 0; r < EACH; r++) {
-    struct place p = place_of(threadIdx.x + r * TEAM);
+    struct place p = position_of(threadIdx.x + r * TEAM);
     sum[r] = tree_any(v->sums + sum_at(p.i, p.j), warps, 0);
   }
   if (HELD) team_sync(); /* all are read */
 #pragma unroll
   for (int r = 0; r < EACH; r++) {
-    struct place p = place_of(threadIdx.x + r * TEAM);
+    struct place p = position_of(threadIdx.x + r * TEAM);
     if (v->parts == 1) sum[r] = border_entry(p.i, p.j, own[r], sum[r], v->atom.ridge_b);
     if (p.there) column_of(&v->border, p.j)[p.i] = sum[r];
   }
@@ -171,7 +171,7 @@ static __device__ inline void blocks_fold(const struct view *v, const int blocks
   cluster_barrier();
 #pragma unroll
   for (int r = 0; r < each; r++) {
-    struct place p = place_of(first + r * blocks * TEAM);
+    struct place p = position_of(first + r * blocks * TEAM);
     /* Where there is no entry, something that nobody writes is read. */
     double *to = p.there ? column_of(&v->border, p.j) + p.i : v->border.step;
     double s = border_entry(p.i, p.j, own[r], tree_of(to, blocks, 1), v->atom.ridge_b);
@@ -205,7 +205,7 @@ static __device__ inline void schur_make(const struct view *v, const double *)
     int first = tile_fold(sum), i, j;
 #pragma unroll
     for (int s = 0; s < TOTALS; s++)
-      if (first >= 0 && tile_place(t, first + s, &i, &j)) column_of(&v->border, j)[i] = sum[s];
+      if (first >= 0 && tile_position(t, first + s, &i, &j)) column_of(&v->border, j)[i] = sum[s];
   }
   team_sync();
   border_make(&v->border, v->atom.ridge_b);

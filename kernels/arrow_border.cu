@@ -54,7 +54,8 @@ static __device__ inline struct pair pair_total(const double *parts, int segment
 }
 
 /* T and w to where S and the right side will stand. */
-static __device__ inline void sums_place(const struct border *b, const double *parts, int segments)
+static __device__ inline void sums_scatter(const struct border *b, const double *parts,
+                                           int segments)
 {
 #pragma unroll 2
   for (int e = threadIdx.x; e < BORDER * (BORDER + 1); e += WARP) {
@@ -76,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
   struct pair pair = pair_unit(), rows;
   border_order(&b, a.in + atom.in + (long long)atom.n * (FRAME * FRAME + FRAME * BORDER + FRAME));
   async_commit();
-  sums_place(&b, parts, segments);
+  sums_scatter(&b, parts, segments);
   rows = pair_total(parts, segments);
   ASYNC_WAIT(0);
   __syncwarp();

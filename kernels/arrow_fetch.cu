@@ -14,7 +14,7 @@ extern "C" __global__ void arrow_fetch(const __grid_constant__ struct arrow_args
   pieces_walk(
       &a, [&](int i) { return a.atoms[i].in; },
       [&](int i, long long first, long long end) {
-        struct arrow_place s = a.places[i];
+        struct arrow_pointers s = a.places[i];
         double *to = (double *)a.in + a.atoms[i].in;
         long long n = a.atoms[i].n, d = s.d, k = s.k;
         long long b = n * d * k, h = b + n * d * d, g = h + n * d, c = g + k * k, all = c + k;

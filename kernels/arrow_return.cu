@@ -11,7 +11,7 @@ extern "C" __global__ void arrow_return(const __grid_constant__ struct arrow_arg
   pieces_walk(
       &a, [&](int i) { return a.atoms[i].out; },
       [&](int i, long long first, long long end) {
-        struct arrow_place s = a.places[i];
+        struct arrow_pointers s = a.places[i];
         const double *from = a.out + a.atoms[i].out;
         long long rows = (long long)a.atoms[i].n * s.d, all = rows + s.k;
         if (a.found[i].not_ok) return;

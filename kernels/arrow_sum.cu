@@ -97,7 +97,7 @@ static __device__ inline void sums_write(struct share *s, double *, double *to)
 #pragma unroll
   for (int v = 0; v < TOTALS; v++)
     if (threadIdx.x / SUM_LANES < TILES && first >= 0 &&
-        tile_place(tile_of(threadIdx.x / SUM_LANES), first + v, &i, &j))
+        tile_position(tile_of(threadIdx.x / SUM_LANES), first + v, &i, &j))
       to[i * (i + 1) / 2 + j] = s->sum[v];
 }
 static_assert(TILES * SUM_LANES <= THREADS, "arrow_types.h");

@@ -84,7 +84,7 @@ static __device__ inline int tile_fold(double sum[SUMS])
 }
 
 /* Where sum number v of a tile belongs: row i and column j of the triangle; 0 if nowhere. */
-static __device__ inline int tile_place(struct tile t, int v, int *i, int *j)
+static __device__ inline int tile_position(struct tile t, int v, int *i, int *j)
 {
   *i = t.i + v / TILE;
   *j = t.j + v % TILE;

@@ -57,7 +57,7 @@ struct arrow_unit {
 
 /* Where a system and its steps stand in the host's memory, for arrow_fetch.cu and
  * arrow_return.cu. */
-struct arrow_place {
+struct arrow_pointers {
   const double *h, *b, *g, *c, *g_b;
   double *step_t, *step_b;
   int d, k;
@@ -290,8 +290,8 @@ HOST_DEVICE int arrow_step_bytes(int d, int k)
 struct arrow_args {
   const double *in;
   double *out;
-  const struct arrow_atom *atoms;   /* [count] */
-  const struct arrow_place *places; /* [count], of arrow_fetch.cu and arrow_return.cu */
+  const struct arrow_atom *atoms;      /* [count] */
+  const struct arrow_pointers *places; /* [count], of arrow_fetch.cu and arrow_return.cu */
   const struct arrow_unit *units;
   double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
   struct arrow_found *found;

@@ -58,7 +58,7 @@ static __device__ inline void row_begin(const struct codes_args *a, long long ro
 #pragma unroll 1
   for (int q = threadIdx.x; q < w.r.chunks; q += WARP)
     w.kept[q] = q * WARP < w.r.old ? s.kept[q] & ones(w.r.old - q * WARP) : 0;
-  places_find(&w.r, a->slot + row * a->max_m, a->d);
+  slots_find(&w.r, a->slot + row * a->max_m, a->d);
   if (!ONE) return;
   if (w.r.old < w.r.count) gram_make(&w.r, (float *)w.tile, a->rho);
   panel_copy(w.r.factor, PITCH, s.factor, WARP, w.r.old);

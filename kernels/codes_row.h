@@ -82,7 +82,7 @@ static __device__ inline unsigned ones(int count)
 }
 
 /* Fill in the places, by all threads of the block. */
-static __device__ inline void places_find(const struct codes_row *r, const int *slot, int d)
+static __device__ inline void slots_find(const struct codes_row *r, const int *slot, int d)
 {
   int thread = threadIdx.y * WARP + threadIdx.x, threads = blockDim.y * WARP;
   for (int v = thread; v < r->count; v += threads)

@@ -2,7 +2,7 @@
  * encoder_order: the entries of a row of topk, the larger score first, of equal ones the smaller
  * atom; each entry counts those before it.
  *
- * grid, block and shared as encoder_place, after which it runs */
+ * grid, block and shared as encoder_scatter, after which it runs */
 #include "warp.h"
 
 extern "C" __global__ void __launch_bounds__(ENCODER_WARPS *WARP)

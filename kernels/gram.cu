@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(CODES_WARPS *WARP, RESIDENT_WARPS /
   for (long long row = blockIdx.x; row < a.n; row += gridDim.x) {
     struct codes_state s = state_of(&a, row);
     struct codes_row r = row_of(&a, row, &s, place);
-    places_find(&r, a.slot + row * a.max_m, a.d);
+    slots_find(&r, a.slot + row * a.max_m, a.d);
     gram_make(&r, (float *)shared, a.rho);
   }
 }

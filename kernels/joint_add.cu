@@ -11,7 +11,7 @@
 
 /* A row of the list, and the atom's position in it. */
 struct visit {
-  struct joint_place place;
+  struct joint_offsets place;
   const int *at, *border;
   int own;
 };

@@ -10,8 +10,8 @@
 
 enum { JOINT_THREADS = 64 };
 
-/* As struct row_place of device/cpu/joint_row.h. */
-struct joint_place {
+/* As struct row_offsets of device/cpu/joint_row.h. */
+struct joint_offsets {
   int m, width, padded, count;
   long long y, entry, border, vector;
 };
@@ -19,9 +19,9 @@ struct joint_place {
 /* A batch of rows, as struct joint_state of device/cpu/joint_impl.h has it; row i has its first
  * borders in at[entry + i ..]. */
 struct joint_args {
-  const struct joint_place *places; /* [n] */
-  const int *at;                    /* [entries + n] */
-  const int *border;                /* [borders] of S */
+  const struct joint_offsets *places; /* [n] */
+  const int *at;                      /* [entries + n] */
+  const int *border;                  /* [borders] of S */
   const double *t, *y;
   const long long *list_start; /* [k + 1] */
   const int *list_row, *list_at;

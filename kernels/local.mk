@@ -1,14 +1,14 @@
 # What NVRTC compiles at run time: the files become texts in the program.
 kernel_files = \
   %D%/types.h %D%/forms.h %D%/async_copy.h %D%/warp.h %D%/barriers.h %D%/launches.h %D%/lists.h \
-  %D%/intake.cu %D%/column_sums.cu %D%/gather.cu %D%/place.cu %D%/frame_rows.cu %D%/pack.cu \
+  %D%/intake.cu %D%/column_sums.cu %D%/gather.cu %D%/lists_scatter.cu %D%/frame_rows.cu %D%/pack.cu \
   %D%/route.cu %D%/products.h %D%/select.h %D%/positive.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
   %D%/merge.cu \
-  %D%/cut.h %D%/encoder_scores.cu %D%/encoder_count.cu %D%/encoder_place.cu %D%/encoder_order.cu \
+  %D%/cut.h %D%/encoder_scores.cu %D%/encoder_count.cu %D%/encoder_scatter.cu %D%/encoder_order.cu \
   %D%/screen_types.h %D%/screen_bound.h %D%/test_hooks.h %D%/to_f16.h %D%/to_f16_atoms.cu %D%/to_f16_rows.cu \
   %D%/wgmma.h %D%/mma.h %D%/screen.cu %D%/screen.h %D%/screen_wgmma.h %D%/screen_mma.h \
   %D%/threshold.cu %D%/prune.cu %D%/rescore.cu %D%/select_topk.cu \
-  %D%/normal_count.cu %D%/normal_scan.cu %D%/normal_starts.cu %D%/normal_place.cu \
+  %D%/normal_count.cu %D%/normal_scan.cu %D%/normal_starts.cu %D%/normal_scatter.cu \
   %D%/normal_gram.cu %D%/normal_target.cu %D%/normal_decay.cu %D%/normal_forget.cu \
   %D%/normal_descend.cu %D%/tensor.h \
   %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h \
@@ -21,7 +21,7 @@ kernel_files = \
   %D%/tensor_types.h %D%/tensor_tile.h %D%/tensor_narrow.cu %D%/tensor_product.cu \
   %D%/tensor_gradient.cu %D%/triad_sparse.cu %D%/triad_transpose.cu %D%/triad_fold.cu %D%/triad_dots.cu %D%/triad_adam.cu \
   %D%/train_types.h %D%/train_vectors.h %D%/train_select.cu %D%/train_pack.cu %D%/train_mask.cu %D%/train_widen.cu %D%/train_errors.cu \
-  %D%/train_scale.cu %D%/train_count.cu %D%/train_place.cu %D%/train_used.cu %D%/train_idle.cu \
+  %D%/train_scale.cu %D%/train_count.cu %D%/train_scatter.cu %D%/train_used.cu %D%/train_idle.cu \
   %D%/train_tangent.cu %D%/train_normalize.cu %D%/train_offset.cu \
   %D%/batch_types.h %D%/batch_key.h %D%/batch_count.cu %D%/batch_rows.cu %D%/batch_starts.cu %D%/batch_compact.cu \
   %D%/batch_sums.cu %D%/batch_squares.cu %D%/batch_raise.cu %D%/nested_starts.cu %D%/nested_errors.cu %D%/nested_suffix.cu \

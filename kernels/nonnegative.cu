@@ -25,7 +25,7 @@ static __device__ inline void row_begin(const struct codes_args *a, long long ro
   struct codes_state s = state_of(a, row);
   struct set_arrays n = arrays_of(a, shared);
   struct solving w = solving_of(a, row, shared, &n, &s);
-  places_find(&w.r, a->slot + row * a->max_m, a->d);
+  slots_find(&w.r, a->slot + row * a->max_m, a->d);
   w.r.solved = n.b;
   if (ONE && w.r.old < w.r.count) gram_make(&w.r, (float *)w.tile, 0);
 }

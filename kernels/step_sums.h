@@ -220,7 +220,7 @@ static __device__ inline int rows_reduce(struct step *s)
 
 /* Totals of the sums, where they belong: T and w to `schur`, whose column j begins at j (k + 2),
  * the right side being row k; tt, h, and what the rows leave over. */
-static __device__ inline void totals_place(struct step *s)
+static __device__ inline void totals_scatter(struct step *s)
 {
   int k = border_of(s), pitch = k + 2, sums = step_sums(D, k);
   const double *total = sums_total(s);

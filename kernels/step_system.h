@@ -266,7 +266,7 @@ static __device__ __noinline__ int system_try(struct step *shared, struct ridges
   }
   finite = finite && (lanes_are_shared(s) ? lanes_share(s) : rows_reduce(s));
   if (!finite) return STATUS_NOT_FINITE;
-  totals_place(s);
+  totals_scatter(s);
   if (!border_make(s, ridge.b)) return STATUS_NOT_FINITE;
   if (failed) {
     struct ridges unit = units_find(s);

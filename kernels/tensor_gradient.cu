@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(tensor_threads(WGMMA), 1)
   int serial = 0;
   for (int number = group_first(); number < groups_of(&a); number += group_hop()) {
     struct tile tile = tile_of(&a, number);
-    struct place at = place_of(tile);
+    struct place at = position_of(tile);
     double sum[EIGHTS][4] = {0};
     chunks_add(&a, s, tile, &serial, sum);
 #pragma unroll

@@ -136,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(tensor_threads(WGMMA), 1)
   int serial = 0;
   for (int number = group_first(); number < groups_of(&a); number += group_hop()) {
     struct tile tile = tile_of(&a, number);
-    struct place at = place_of(tile);
+    struct place at = position_of(tile);
     float z[EIGHTS][4];
     sums_start(&a.t, at, z);
     chain_add(&a, s, z, tile, 0, a.stages, &serial);

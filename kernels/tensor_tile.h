@@ -302,7 +302,7 @@ struct place {
   int row, column;
 };
 
-static __device__ inline struct place place_of(struct tile at)
+static __device__ inline struct place position_of(struct tile at)
 {
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
   struct place p = {at.row * TENSOR_ROWS + warp * 16 + lane / 4,

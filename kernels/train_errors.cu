@@ -14,7 +14,7 @@ static __device__ inline void tile_subtract(const struct train_errors_args *t,
 {
 #pragma unroll 8
   for (int v = 0; v < TRAIN_VECTORS; v++) {
-    long long at = place_of(first + v, t->n, column, t->p);
+    long long at = position_of(first + v, t->n, column, t->p);
     float e = __fsub_rn(error->at[v][threadIdx.x], x->at[v][threadIdx.x]);
     error->at[v][threadIdx.x] = e;
     if (at < 0) continue;

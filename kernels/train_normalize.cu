@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
 #pragma unroll
       for (int i = 0; i < HELD; i++) {
         double its = __shfl_sync(0xffffffffu, norm, v + i);
-        long long at = place_of(first + v + i, t.count, column, t.p);
+        long long at = position_of(first + v + i, t.count, column, t.p);
         if (at >= 0) t.vectors[at] = (float)__ddiv_rn((double)x[i], its);
       }
     }

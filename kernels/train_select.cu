@@ -25,7 +25,7 @@ static __device__ inline unsigned long long candidate_of(float value, int atom)
 }
 
 /* The atoms of a row that are at least the cut, in ascending order; returns how many. */
-static __device__ inline int row_place(const struct row *r, struct encoder_cut cut)
+static __device__ inline int row_position(const struct row *r, struct encoder_cut cut)
 {
   int lane = threadIdx.x % WARP, n = 0;
   for (int first = 0; first < r->a->stride; first += WARP) {
@@ -50,7 +50,7 @@ static __device__ inline int row_scan(const struct row *r, int *bins)
   struct encoder_cut cut = {0, 0};
   if (values_count(r->values, r->a->stride) > r->a->most)
     cut = cut_find(r->values, r->a->stride, r->a->most, bins);
-  return row_place(r, cut);
+  return row_position(r, cut);
 }
 
 /* Candidates of the groups whose maximum is at least `key`, by ascending atoms; returns how many,
@@ -80,8 +80,8 @@ static __device__ inline int groups_collect(const struct row *r, int key,
 }
 
 /* The first `most` of n candidates in their order, by ascending atoms. */
-static __device__ inline void candidates_place(const struct row *r,
-                                               const unsigned long long *candidates, int n)
+static __device__ inline void candidates_scatter(const struct row *r,
+                                                 const unsigned long long *candidates, int n)
 {
   int lane = threadIdx.x % WARP, placed = 0;
   for (int first = 0; first < n; first += WARP) {
@@ -106,7 +106,7 @@ static __device__ inline int row_select(const struct row *r, unsigned long long 
   if (!r->maxima || values_count(r->maxima, a->groups) < a->most) return row_scan(r, bins);
   int n = groups_collect(r, cut_find(r->maxima, a->groups, a->most, bins).key, candidates);
   if (n < 0) return row_scan(r, bins);
-  candidates_place(r, candidates, n);
+  candidates_scatter(r, candidates, n);
   return a->most;
 }
 

@@ -27,7 +27,7 @@ struct vectors {
 };
 
 /* The place of this lane's column in vector v; -1 where there is none. */
-static __device__ inline long long place_of(long long v, long long count, int column, int p)
+static __device__ inline long long position_of(long long v, long long count, int column, int p)
 {
   column += threadIdx.x;
   return v < count && column < p ? v * p + column : -1;
@@ -67,7 +67,7 @@ static __device__ inline void column_read(const float *from, long long v, long l
 {
 #pragma unroll
   for (int i = 0; i < HELD; i++) {
-    long long at = place_of(v + i, count, column, p);
+    long long at = position_of(v + i, count, column, p);
     out[i] = at >= 0 ? from[at] : 0;
   }
 }

@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
 {
   extern __shared__ __align__(16) char memory[];
   __shared__ struct piece piece;
-  struct place at = place_own();
+  struct place at = position_own();
 #pragma unroll 1
   for (int i = 0;; i++) {
     int tile = blockIdx.x + i * gridDim.x;

@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
 {
   extern __shared__ __align__(16) char memory[];
   __shared__ struct piece piece; /* there it takes no registers while sums are added */
-  struct place at = place_own();
+  struct place at = position_own();
   int begin = blockIdx.z * t.chunk;
   int end = t.depth - begin < t.chunk ? t.depth : begin + t.chunk;
 #pragma unroll 1

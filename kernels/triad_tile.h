@@ -66,7 +66,7 @@ struct place {
   int down, across;
 };
 
-static __device__ inline struct place place_own(void)
+static __device__ inline struct place position_own(void)
 {
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   struct place at = {warp / WARPS_ACROSS * TRIAD_LANES_DOWN + lane / TRIAD_LANES_ACROSS,

@@ -26,7 +26,7 @@ enum {
   INTAKE_BLOCKS = 1 << 10,
   COLUMN_THREADS = 64,  /* columns a block of column_sums */
   COLUMN_AHEAD = 32,    /* rows that a thread loads at a time */
-  NORMAL_WARPS = 4,     /* chunks a block of normal_place */
+  NORMAL_WARPS = 4,     /* chunks a block of normal_scatter */
   NORMAL_THREADS = 128, /* columns a block of normal_target */
   NORMAL_RANGE = 4096,  /* entries of a row of the Gram matrix that a block has, at most */
   DESCEND_ATOMS = 64,   /* NORMAL_BLOCK of model/normal.h */
@@ -47,7 +47,7 @@ struct gather_args {
   long long count, words;
 };
 
-struct place_args {
+struct lists_scatter_args {
   const struct candidate *lists; /* [..][top_k] */
   int *atoms;                    /* [..][s] */
   float *score;                  /* [..][s] */

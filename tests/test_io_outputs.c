@@ -180,10 +180,10 @@ static void wrong_results_are_refused(void)
 }
 
 /* As a run does it that begins and ends here. */
-static int place_try(struct output_place *place, const char *output, int force)
+static int place_try(struct output_path *place, const char *output, int force)
 {
   outputs_release();
-  return output_place(place, output, "supports.h5", force);
+  return output_path(place, output, "supports.h5", force);
 }
 
 static int inputs_try(const char *input, const char *deck)
@@ -194,7 +194,7 @@ static int inputs_try(const char *input, const char *deck)
 
 static void places_are_checked(void)
 {
-  struct output_place place;
+  struct output_path place;
   struct result_file r;
   char folder[4096];
   ok(place_try(&place, "new/folder", 0) == OK && realpath("new/folder", folder) &&
@@ -225,7 +225,7 @@ static void places_are_checked(void)
 
 static void inputs_are_spared(void)
 {
-  struct output_place place;
+  struct output_path place;
   char folder[4096];
   ok(place_try(&place, "new/folder", 1) == OK &&
          symlink("folder/supports.h5", "new/other.h5") == 0 &&
@@ -257,7 +257,7 @@ static void inputs_are_spared(void)
 
 static void locks_are_kept(void)
 {
-  struct output_place place;
+  struct output_path place;
   const char *lock = "new/folder/.supports.h5.lock";
   int other = open(lock, O_RDWR | O_CREAT, 0666);
   ok(other >= 0 && flock(other, LOCK_EX) == 0, "a lock of another run");
@@ -298,13 +298,13 @@ static void full_disk_is_told(void)
   matrix_output_close(&f);
   result_discard();
   ok(access("disk/b.h5", F_OK) && count_of("disk", ".tmp") == 0, "nothing is left on it");
-  struct output_place place;
+  struct output_path place;
   outputs_release();
   status_clear();
   ok(system("mount -o remount,ro disk") == 0, "a folder that cannot be written to");
-  refused(output_place(&place, "disk", "a.h5", 0), ERR_CREATE, "cannot write in folder 'disk'",
+  refused(output_path(&place, "disk", "a.h5", 0), ERR_CREATE, "cannot write in folder 'disk'",
           "a folder that cannot be written to");
-  refused(output_place(&place, "disk/below", "a.h5", 0), ERR_CREATE, "cannot make folder",
+  refused(output_path(&place, "disk/below", "a.h5", 0), ERR_CREATE, "cannot make folder",
           "a folder in it");
   if (system("umount -l disk")) printf("# the disk stays mounted\n");
 }

@@ -136,7 +136,7 @@ static void verdicts_check(const char *name, const char *wanted)
 }
 
 /* Where a value of the rows is in a file. */
-static long place_of(const char *name, gidx value)
+static long position_of(const char *name, gidx value)
 {
   static char bytes[(N + 4096) * P * 4];
   FILE *f = fopen(name, "rb");
@@ -373,14 +373,14 @@ int main(void)
   windows_check("rows.npy", 0);
   claim_end();
   claim_begin("a value that is not finite, a damaged chunk, and a lost one");
-  long at = place_of("rows.h5", 20000 * P);
+  long at = position_of("rows.h5", 20000 * P);
   verdicts_check("rows.h5", "");
   ok(at > 0 && !bytes_change("rows.h5", at, 0), "a byte at %ld", at);
   messages_check("rows.h5", "cannot read '/rows'");
   verdicts_check("rows.h5", "Fletcher32");
   rows_write("rows.h5", N, P, 1000);
   gidx unit = unit_of("rows.h5");
-  at = place_of("rows.h5", 3 * unit * P);
+  at = position_of("rows.h5", 3 * unit * P);
   ok(unit > 1 && at > 0 && !bytes_change("rows.h5", at, unit * P * 4 + H5_SUM_BYTES),
      "a chunk of %lld rows at %ld", (long long)unit, at);
   messages_check("rows.h5", "is zero, and none was written so");

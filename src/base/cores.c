@@ -17,7 +17,7 @@
 
 /* *own <- the places of OpenMP, which have all cores that the process began with; returns whether
  * there are any. */
-static int places_find(cpu_set_t *own)
+static int binding_find(cpu_set_t *own)
 {
   CPU_ZERO(own);
 #ifdef _OPENMP
@@ -37,7 +37,7 @@ int cores_thread_begin(pthread_t *thread, void *(*run)(void *argument), void *ar
   cpu_set_t own;
   pthread_attr_t attributes;
   int error = EINVAL;
-  if (places_find(&own) && pthread_attr_init(&attributes) == 0) { /* else nobody has bound it */
+  if (binding_find(&own) && pthread_attr_init(&attributes) == 0) { /* else nobody has bound it */
     error = pthread_attr_setaffinity_np(&attributes, sizeof own, &own);
     if (!error) error = pthread_create(thread, &attributes, run, argument);
     pthread_attr_destroy(&attributes);
@@ -63,7 +63,7 @@ void cores_find(struct cores *c)
 {
   *c = (struct cores){.quota = proc_quota("")};
   gethostname(c->host, sizeof c->host - 1);
-  c->is_placed = places_find(&c->own); /* then this thread was bound to one before main() */
+  c->is_placed = binding_find(&c->own); /* then this thread was bound to one before main() */
   if (!c->is_placed && sched_getaffinity(0, sizeof c->own, &c->own)) CPU_SET(0, &c->own);
   if (sched_getaffinity(getppid(), sizeof c->launcher, &c->launcher)) c->launcher = c->own;
   CPU_OR(&c->launcher, &c->launcher, &c->own);

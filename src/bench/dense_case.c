@@ -144,7 +144,7 @@ static int dense_run(struct device *dev, const struct dense_case *c, enum dense_
 }
 
 /* The number of the dense result that output i of the sparse one has to be. */
-static gidx place_of(const struct dense_case *c, enum dense_operation which, gidx i, idx *row)
+static gidx position_of(const struct dense_case *c, enum dense_operation which, gidx i, idx *row)
 {
   if (which != DENSE_BACK) return i;
   while (i >= c->start[*row + 1]) ++*row;
@@ -166,7 +166,7 @@ int dense_case_compare(struct device *dev, struct dense_case *c, enum dense_oper
   TRY(dense_case_sparse(dev, c, which));
   TRY(dense_run(dev, c, which));
   for (gidx i = 0; i < f.outputs; i++) {
-    float a = c->sparse[i], b = c->dense[place_of(c, which, i, &row)];
+    float a = c->sparse[i], b = c->dense[position_of(c, which, i, &row)];
     if (memcmp(&a, &b, ITEM) == 0 || (a == 0 && b == 0)) continue;
     if (f.differ++ > 0) continue;
     f.first = i;

@@ -95,7 +95,7 @@ struct job {
   struct dictionary_input dictionary;
   struct capture_input capture;
   struct device device;
-  struct output_place place;
+  struct output_path place;
   struct attribution_output file; /* rank 0 */
   struct attribute_sink sink;
   struct attribute_task task;

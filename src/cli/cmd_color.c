@@ -123,7 +123,7 @@ static int input_open(struct supports_input *in, const struct color_options *o)
 static int job_run(struct job *j, struct run *run, const struct color_options *o)
 {
   struct comm *c = &run->comm;
-  struct output_place place;
+  struct output_path place;
   const struct support_source *source = &j->in.source;
   TRY(inputs_agree(c, input_open(&j->in, o)));
   TRY(run_begin(run, &o->output, "classes.h5", &(const struct run_inputs){.name = {j->in.file}},

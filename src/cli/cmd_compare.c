@@ -88,7 +88,7 @@ struct job {
   struct density density; /* of A's atoms */
   struct pairs pairs;     /* k 0: not sought */
   struct arena arena;     /* of the two */
-  struct output_place place;
+  struct output_path place;
 };
 
 /* Arguments are A and B, and go where the options have them, so that used.in has them too. */

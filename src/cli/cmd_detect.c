@@ -83,7 +83,7 @@ struct detect_job {
   struct detect_task task;
   struct detect_result result;
   struct seeds_record seeds; /* of the dictionary, whose atoms stay */
-  struct output_place path;
+  struct output_path path;
   struct matrix_output file; /* rank 0, as is the next */
   float *atoms;
   struct arena arena;

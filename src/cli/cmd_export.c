@@ -108,7 +108,7 @@ struct export_job {
   struct atom_source source; /* of the atoms that are written */
   int is_active;             /* a result of fit --find features: its encoder says how good it is */
   struct export_model model;
-  struct output_place place;
+  struct output_path place;
   char rest[4096];
   struct metrics own, other; /* of the rows: ours, and of the other program from the files */
   int is_judged;

@@ -329,7 +329,7 @@ static int parts_settle(struct fit_job *j, gidx earlier)
   return OK;
 }
 
-static int places_open(struct fit_job *j)
+static int outputs_open(struct fit_job *j)
 {
   const struct run_inputs inputs = {.rows = &j->rows,
                                     .holdout = j->o->holdout ? &j->holdout : NULL};
@@ -544,7 +544,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
     job_free(j);
     return OK;
   }
-  TRY(places_open(j));
+  TRY(outputs_open(j));
   outliers_log(&j->outliers, j->o->max_norm);
   j->begun = log_seconds();
   stop_listen();

@@ -80,7 +80,7 @@ static const struct option_set harvest_set = {
 struct job {
   struct capture_input in;
   struct device device;
-  struct output_place place;
+  struct output_path place;
   struct matrix_output file; /* rank 0, as is lse */
   struct h5_array lse;
   struct harvest_sink sink;

@@ -65,7 +65,7 @@ static const struct option_set import_set = {
 /* The state of the job; struct run says why it is on the heap. */
 struct import {
   struct autoencoder source;
-  struct output_place place;
+  struct output_path place;
   struct matrix_output file;
   struct stored_encoder stored;
   struct arena arena;

@@ -68,7 +68,7 @@ struct merge {
   struct rows_input rows;   /* with --rows */
   struct part_input *parts; /* [count], once all are open in the order of their rows */
   int count;
-  struct output_place place;
+  struct output_path place;
   struct supports_output file;
   struct metrics metrics;
   struct identity inputs;

@@ -66,7 +66,7 @@ struct job {
   struct capture_input *in;               /* [names.count] */
   const struct capture_source **captures; /* [names.count] */
   struct rows_input files;                /* their names alone */
-  struct output_place place;
+  struct output_path place;
   struct capture_output file;
   struct pack_result result;
 };

@@ -77,7 +77,7 @@ struct seed_run {
   struct rows_input rows;
   struct seed_task task;
   struct matrix_sink sink;
-  struct output_place place;
+  struct output_path place;
   struct matrix_output file; /* rank 0 */
   struct seed_result result;
   struct arena arena; /* of the mean */

@@ -235,11 +235,11 @@ static int plan_print(const struct run *run, const struct synth_task *t)
 }
 
 /* Refuse all places that are taken before the first file is made. */
-static int paths_check(const struct synth_options *o, struct output_place *dictionary,
-                       struct output_place *start)
+static int paths_check(const struct synth_options *o, struct output_path *dictionary,
+                       struct output_path *start)
 {
-  TRY(output_place(dictionary, o->output.output, "dictionary.h5", o->output.force));
-  if (o->start_cosine > 0) TRY(output_place(start, o->output.output, "start.h5", o->output.force));
+  TRY(output_path(dictionary, o->output.output, "dictionary.h5", o->output.force));
+  if (o->start_cosine > 0) TRY(output_path(start, o->output.output, "start.h5", o->output.force));
   return OK;
 }
 
@@ -253,7 +253,7 @@ struct rows_result {
 struct synth_run {
   struct synth_task task;
   struct synth synth;
-  struct output_place rows, dictionary, start;
+  struct output_path rows, dictionary, start;
   struct matrix_output dictionary_file, start_file; /* rank 0; and so on */
   struct rows_result rows_file;
 };
@@ -297,7 +297,7 @@ static int rows_result_close(const struct run *run, struct rows_result *r, enum 
 }
 
 /* A file that was made, and what is in it; rank 0. */
-static int entries_json(const char *name, const struct output_place *place, gidx rows,
+static int entries_json(const char *name, const struct output_path *place, gidx rows,
                         const struct synth *s)
 {
   const struct planted *g = &s->task->planted;
@@ -319,7 +319,7 @@ static int entries_json(const char *name, const struct output_place *place, gidx
 
 /* Make the dictionary, or its start, in a file.  Collective. */
 static int dictionary_make(struct run *run, struct synth *s, int start, struct matrix_output *file,
-                           const struct output_place *place)
+                           const struct output_path *place)
 {
   const struct planted *g = &s->task->planted;
   struct comm *c = &run->comm;

@@ -318,7 +318,7 @@ struct job {
   struct terminal_result result;
   struct terminal_ran ran;
   struct phase phases[TERMINAL_PHASES];
-  struct output_place place;
+  struct output_path place;
   struct artifact_path dump; /* without names: none */
 };
 
@@ -343,7 +343,7 @@ static int paths_claim(struct job *j, const struct run *run, const struct termin
 {
   int force = o->output.force;
   if (run->comm.rank) return OK;
-  TRY(output_place(&j->place, o->output.output, "terminal.h5", force));
+  TRY(output_path(&j->place, o->output.output, "terminal.h5", force));
   return o->dump ? artifact_dump_claim(&j->dump, o->dump, force) : OK;
 }
 

@@ -59,7 +59,7 @@ static const struct option_set top_set = {
 struct job {
   struct supports_input in;
   struct top_result result;
-  struct output_place place;
+  struct output_path place;
 };
 
 static int input_open(struct job *j, const struct top_options *o)

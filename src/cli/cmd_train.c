@@ -336,7 +336,7 @@ static int identity_begin(struct train_job *j)
   return identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows");
 }
 
-static int places_open(struct train_job *j)
+static int outputs_open(struct train_job *j)
 {
   struct run *run = j->run;
   struct train_files *f = &j->files;
@@ -434,7 +434,7 @@ static int train_command(struct run *run, const void *options, const char **argu
     job_free(j);
     return OK;
   }
-  TRY(places_open(j));
+  TRY(outputs_open(j));
   outliers_log(&j->outliers, j->o->max_norm);
   if (j->files.job.is_complete) {
     TRY(complete_end(j));

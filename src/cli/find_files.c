@@ -25,7 +25,7 @@ const struct line_form find_line_form = {sizeof(struct find_line), FINDING_COLUM
 /* The thresholds of a complete dictionary. */
 static int encoder_take(struct find_files *f)
 {
-  const struct output_place *from = &f->job.place;
+  const struct output_path *from = &f->job.place;
   struct stored_encoder stored;
   struct h5_file h5;
   int there = 0;
@@ -41,7 +41,7 @@ static int encoder_take(struct find_files *f)
 static int before_find(struct find_files *f, struct job *job)
 {
   struct find_found *out = &f->found;
-  const struct output_place *left;
+  const struct output_path *left;
   TRY(job_left_find(job, &left));
   job->is_resumed = left != NULL;
   if (!left) return OK;

@@ -109,7 +109,7 @@ static int start_read(struct fit_files *f, const struct previous *from,
 /* Rank 0: find what the earlier run left. */
 static int resume_find(struct fit_files *f, const struct job *job)
 {
-  const struct output_place *places[] = {&job->place, &job->more[FIT_STATE]};
+  const struct output_path *places[] = {&job->place, &job->more[FIT_STATE]};
   struct previous d, s, *all[] = {&d, &s};
   for (int i = 0; i < LENGTH(all); i++) {
     TRY(previous_read(f, places[i]->file, all[i]));

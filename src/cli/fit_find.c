@@ -209,7 +209,7 @@ static int identity_begin(struct find_job *j)
   return identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows");
 }
 
-static int places_open(struct find_job *j)
+static int outputs_open(struct find_job *j)
 {
   struct run *run = j->run;
   struct find_files *f = &j->files;
@@ -452,7 +452,7 @@ int fit_find_command(struct run *run, const struct fit_options *o)
     job_free(j);
     return OK;
   }
-  TRY(places_open(j));
+  TRY(outputs_open(j));
   j->begun = log_seconds();
   stop_listen();
   TRY(atoms_find(j));

@@ -12,7 +12,7 @@
 
 int sweep_files_claim(struct sweep_files *f, const struct output_options *output, int resume)
 {
-  TRY(output_place(&f->place, output->output, "sweep.h5", 1));
+  TRY(output_path(&f->place, output->output, "sweep.h5", 1));
   if (!input_is_there(f->place.file)) return OK;
   if (!resume && !output->force) return job_part_refuse(f->place.file);
   f->there = resume;

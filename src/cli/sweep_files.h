@@ -28,9 +28,9 @@
 struct sweep_files {
   struct job *job; /* borrowed; set by the caller, as the next two are */
   idx k, d, p;
-  struct phase *write;       /* borrowed: saving is counted here; NULL: nowhere */
-  struct output_place place; /* rank 0 */
-  int there;                 /* on every rank, as is the next: an earlier run left one */
+  struct phase *write;      /* borrowed: saving is counted here; NULL: nowhere */
+  struct output_path place; /* rank 0 */
+  int there;                /* on every rank, as is the next: an earlier run left one */
   struct sweep_facts found;
   gidx has;                  /* atoms of it that the file has, of this run or the earlier one */
   int saves;                 /* on every rank: how often this run has saved one */

@@ -58,7 +58,7 @@ struct systems_run {
   struct synthetic_systems made;
   struct systems_shape shape;
   idx *atom, *color; /* [shape.count] */
-  struct output_place place;
+  struct output_path place;
   struct systems_output file; /* rank 0 */
   struct arena arena;         /* of shape, atom and color */
 };

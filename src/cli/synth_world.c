@@ -45,7 +45,7 @@ static const struct world_preset {
 struct world_run {
   struct world_task task;
   struct world_job job;
-  struct output_place rows, dictionary, truth;
+  struct output_path rows, dictionary, truth;
   struct matrix_output rows_file, dictionary_file; /* rank 0; and so on */
   struct truth_output truth_file;
 };
@@ -173,8 +173,8 @@ static int summary_json(const struct world_run *r)
 
 static int paths_claim(const struct output_options *output, struct world_run *r)
 {
-  TRY(output_place(&r->dictionary, output->output, "dictionary.h5", output->force));
-  return output_place(&r->truth, output->output, "truth.h5", output->force);
+  TRY(output_path(&r->dictionary, output->output, "dictionary.h5", output->force));
+  return output_path(&r->truth, output->output, "truth.h5", output->force);
 }
 
 static int files_make(struct run *run, const struct output_options *output, struct world_run *r)

@@ -19,7 +19,7 @@ struct previous {
   struct training_line *lines;
 };
 
-static int previous_read(struct train_files *f, const struct output_place *place,
+static int previous_read(struct train_files *f, const struct output_path *place,
                          struct previous *previous)
 {
   struct training_record *r = &previous->record;
@@ -57,7 +57,7 @@ static int state_take(struct train_files *f, const struct previous *previous)
 
 static int find(void *self, struct job *job)
 {
-  const struct output_place *left = NULL;
+  const struct output_path *left = NULL;
   struct previous previous;
   if (job->resume) TRY(job_left_find(job, &left));
   if (!left) return OK;

@@ -71,7 +71,7 @@ struct backend {
   void (*forget)(struct device *dev);
   int (*atoms)(struct device *dev, struct buffer *view); /* NULL: they are not kept so */
   int (*route)(struct device *dev, struct route_job *job);
-  int (*place)(struct device *dev, const struct place_job *job);
+  int (*place)(struct device *dev, const struct scatter_job *job);
   int (*encoder)(struct device *dev, struct encoder_job *job);
   int (*codes)(struct device *dev, const struct codes_job *job);
   int (*quality)(struct device *dev, const struct quality_job *job);

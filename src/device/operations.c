@@ -42,7 +42,7 @@ int device_route(struct device *dev, struct route_job *job)
   return job->n ? dev->backend->route(dev, job) : OK;
 }
 
-int device_lists_scatter(struct device *dev, const struct place_job *job)
+int device_lists_scatter(struct device *dev, const struct scatter_job *job)
 {
   CHECK_HAS(dev, place);
   CHECK(job->at >= 0 && job->top_k >= 0 && job->top_k <= job->s - job->at, ERR_INTERNAL,

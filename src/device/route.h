@@ -39,13 +39,13 @@ struct route_job {
 int device_route(struct device *dev, struct route_job *job);
 
 /* Write lists to columns at .. at + top_k - 1 of supports and of their scores; device sides. */
-struct place_job {
+struct scatter_job {
   const struct buffer *lists; /* [n][top_k] struct entry */
   idx n, top_k, at, s;
   struct buffer *atoms;       /* [n][s] idx */
   struct buffer *score;       /* [n][s] float */
   const struct buffer *power; /* of the job that made the lists of frames; NULL where it had none */
 };
-int device_lists_scatter(struct device *dev, const struct place_job *job);
+int device_lists_scatter(struct device *dev, const struct scatter_job *job);
 
 #endif

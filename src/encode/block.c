@@ -14,7 +14,7 @@ void block_round_next(struct encode *e, struct block_in_flight *b)
 }
 
 /* This rank's part of the next turn. */
-static void block_place(struct encode *e, struct block_in_flight *b)
+static void block_partition(struct encode *e, struct block_in_flight *b)
 {
   gidx first, count;
   encode_group_share(e, b->superblock_rows, e->number, &first, &count);
@@ -38,7 +38,7 @@ static int block_begin(struct encode *e, struct block_in_flight *b)
   b->superblock_first = e->next;
   b->superblock_rows = encode_superblock_at(e, e->next);
   e->next += b->superblock_rows;
-  block_place(e, b);
+  block_partition(e, b);
   e->result->inputs.rows += e->terms[buffer];
   b->round = b->entries_begin = b->entries_end = b->solved = 0;
   block_round_next(e, b);

@@ -84,10 +84,10 @@ static int blocks_run(struct encode *e)
 }
 
 /* The atoms take the place of the encoder's matrix on the device. */
-static int atoms_place(struct encode *e)
+static int atoms_upload(struct encode *e)
 {
   TRY(device_dictionary_free(&e->device));
-  return shard_place(&e->shard, &e->device);
+  return shard_upload(&e->shard, &e->device);
 }
 
 /* The largest decoder cosine, where K is small enough. */
@@ -99,7 +99,7 @@ static int cosine_compute(struct encode *e)
   int is_stopped = e->end < e->task->rows->n; /* who goes on with it computes it */
   if (k > e->task->max_cosine || e->task->no_cosine || is_stopped) return OK;
   phase_begin(phase);
-  if (e->task->encoder) TRY(comm_agree(e->c, atoms_place(e)));
+  if (e->task->encoder) TRY(comm_agree(e->c, atoms_upload(e)));
   TRY(shard_cosine(&e->shard, e->c, &e->group, &e->device, e->block,
                    &e->result->metrics.max_decoder_cosine));
   int signs = e->device.nonnegative ? 2 : 1; /* each is routed for */

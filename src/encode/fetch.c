@@ -101,8 +101,8 @@ static gidx request_count(const struct shard *t, struct atom_table *table,
 }
 
 /* Give each atom that is missing its place in the table, by owner, and each entry its slot. */
-static void request_place(const struct shard *t, struct atom_table *table,
-                          const struct atom_request *w)
+static void slots_assign(const struct shard *t, struct atom_table *table,
+                         const struct atom_request *w)
 {
   int size = t->tiling.workers;
   idx *next = table->asked; /* which is not known yet */
@@ -282,7 +282,7 @@ static int missing_fetch(struct shard *t, struct atom_table *table, struct comm 
   gidx fresh = request_count(t, table, w);
   if (!comm_failure(c))
     comm_record(c, table_grow(table, c, device, table->used + fresh, atom_bytes(t)));
-  request_place(t, table, w);
+  slots_assign(t, table, w);
   if (c->size > 1)
     TRY(request_exchange(t, table, c, device));
   else if (!comm_failure(c))

@@ -170,11 +170,11 @@ int shard_put(struct shard *t, struct comm *c, struct comm *like, int status, st
 {
   TRY(comm_agree_at(c, status, t->key));
   if (like && !t->reads_all) status = slots_tell(t, like);
-  if (!status && device) status = shard_place(t, device);
+  if (!status && device) status = shard_upload(t, device);
   return comm_agree(c, status);
 }
 
-int shard_place(const struct shard *t, struct device *device)
+int shard_upload(const struct shard *t, struct device *device)
 {
   for (idx slot = 0; slot < t->held; slot += t->tiling.width)
     TRY(device_put_tile(device, atom_at(t, slot), tile_atoms(t, slot),

@@ -51,7 +51,7 @@ int shard_read(struct shard *t);
 int shard_put(struct shard *t, struct comm *c, struct comm *like, int status,
               struct device *device);
 /* Put these tiles on the device. */
-int shard_place(const struct shard *t, struct device *device);
+int shard_upload(const struct shard *t, struct device *device);
 void shard_free(struct shard *t, struct device *device); /* while the device is open */
 
 /* The largest |cosine| of two different atoms, whatever the signs of codes: every atom is routed

@@ -83,8 +83,8 @@ void statistics_rows(struct statistics *s, const float *x, gidx first, idx n, re
 }
 
 /* s->joined <- the columns of sum block `block` of a group, whose chains are values. */
-static void columns_place(const struct statistics *s, const real *values, int ranks, gidx blocks,
-                          gidx block)
+static void columns_scatter(const struct statistics *s, const real *values, int ranks, gidx blocks,
+                            gidx block)
 {
   for (int r = 0; r < ranks; r++) {
     gidx first, count;
@@ -104,7 +104,7 @@ static void block_push(struct statistics *s, const struct chains *chains, gidx b
     block -= chains->blocks[group];
     values += 2 * chains->blocks[group] * s->p;
   }
-  columns_place(s, values, chains->ranks, chains->blocks[group], block);
+  columns_scatter(s, values, chains->ranks, chains->blocks[group], block);
   gidx index = s->first_block + (s->judged - 1) / ROW_BLOCK;
   block_tree_push(&s->tree, (struct block_node){.present = 1, .index = index}, s->joined);
   s->joined[2 * s->p] = s->joined[2 * s->p + 1] = 0;

@@ -240,7 +240,7 @@ static int part_take(struct encode_files *f, uint64_t dictionary)
   return OK;
 }
 
-int encode_files_resume(struct encode_files *f, struct run *run, const struct output_place *place,
+int encode_files_resume(struct encode_files *f, struct run *run, const struct output_path *place,
                         int resume, uint64_t dictionary)
 {
   struct comm *c = &run->comm;

@@ -32,7 +32,7 @@ int encode_files_open(struct encode_files *f, struct run *run, const struct outp
                       int resume, const struct run_inputs *inputs);
 /* The same in a place that the caller has claimed, on rank 0, for a result of this dictionary, by
  * its hash: with resume a part of it is gone on with, and anything else replaced.  Collective. */
-int encode_files_resume(struct encode_files *f, struct run *run, const struct output_place *place,
+int encode_files_resume(struct encode_files *f, struct run *run, const struct output_path *place,
                         int resume, uint64_t dictionary);
 
 /* Then let the task, for all of the rows that are wanted, be for those that are left, by way of

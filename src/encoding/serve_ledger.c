@@ -32,7 +32,7 @@ static int rows_path(const char *ledger, char *path)
 int serve_ledger_claim(struct serve_ledger *l, const char *folder, int has_rows, int force)
 {
   char rows[4096];
-  TRY(output_place(&l->place, folder, LEDGER_FILE, force));
+  TRY(output_path(&l->place, folder, LEDGER_FILE, force));
   if (!has_rows) return OK;
   TRY(rows_path(l->place.shown, rows));
   return output_claim(rows, force, l->rows);

@@ -10,8 +10,8 @@
 #include "serve/serve.h"
 
 struct serve_ledger {
-  struct output_place place; /* of ledger.h5 */
-  char rows[4096];           /* live.h5, beside it; empty: rows are not recorded */
+  struct output_path place; /* of ledger.h5 */
+  char rows[4096];          /* live.h5, beside it; empty: rows are not recorded */
 };
 
 /* Claim the files.  ERR_CREATE. */

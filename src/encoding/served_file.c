@@ -208,7 +208,7 @@ static int saves_run(struct served *s)
 }
 
 /* What is there already: *is_whole <- a complete result; a part is gone on with. */
-static int before_find(struct served *s, const struct output_place *place, int *is_whole)
+static int before_find(struct served *s, const struct output_path *place, int *is_whole)
 {
   const struct served_task *t = s->task;
   gidx n = s->rows.source.n;
@@ -226,12 +226,12 @@ static int before_find(struct served *s, const struct output_place *place, int *
 
 static int file_run(struct served *s, const struct backlog_entry *entry)
 {
-  struct output_place *place = &s->files.job.place;
+  struct output_path *place = &s->files.job.place;
   int is_whole = 0;
   s->files.n = s->rows.source.n;
-  TRY(output_place(place, entry->output, "supports.h5", 1));
+  TRY(output_path(place, entry->output, "supports.h5", 1));
   TRY(backlog_output_check(s->task->list, entry)); /* again: it is claimed now */
-  const struct output_place copy = *place;
+  const struct output_path copy = *place;
   TRY(before_find(s, &copy, &is_whole));
   encode_files_rest(&s->files, &s->encode, &s->rows.source, &s->part, &s->source);
   if (is_whole) return job_complete(&s->files.job);

@@ -92,7 +92,7 @@ static int rows_send(struct revival *r)
 }
 
 /* The place of choice j in rows. */
-static idx place_of(const struct revival *r, idx j)
+static idx position_of(const struct revival *r, idx j)
 {
   const struct refit_state *f = r->f;
   idx place = 0;
@@ -122,7 +122,7 @@ static int revival_run(struct revival *r, idx dead)
   TRY(rows_choose(r));
   TRY(rows_send(r));
   for (idx j = 0; j < dead && r->mine[j].energy > 0; j++)
-    atom_replace(f, r->dead[j], r->rows + (gidx)place_of(r, j) * f->p);
+    atom_replace(f, r->dead[j], r->rows + (gidx)position_of(r, j) * f->p);
   return OK;
 }
 

@@ -26,7 +26,7 @@ enum { MAX_CLAIMS = 16, MAX_LISTED = 20000, MAX_WARNINGS = 4, LOCK_TRIES = 1000 
  * become of a run that fails, may belong to several. */
 enum claim_kind { CLAIM_RESULT, CLAIM_USED, CLAIM_LOG, CLAIM_PAGE, CLAIM_FAILED };
 static struct claim {
-  char path[sizeof((struct output_place *)0)->file];
+  char path[sizeof((struct output_path *)0)->file];
   enum claim_kind kind;
   int lock; /* -1: none */
 } claims[MAX_CLAIMS];
@@ -177,7 +177,7 @@ int output_claim(const char *path, int force, char *resolved)
 }
 
 /* Fill in the names as they are written. */
-static int path_name(struct output_place *place, const char *output, const char *name)
+static int path_name(struct output_path *place, const char *output, const char *name)
 {
   size_t capacity = sizeof place->file;
   int length = (int)strlen(output), is_file = ends_in(output, ".h5");
@@ -219,7 +219,7 @@ int output_check_given(const char *output)
   return OK;
 }
 
-int output_place(struct output_place *place, const char *output, const char *name, int force)
+int output_path(struct output_path *place, const char *output, const char *name, int force)
 {
   char folder[4096];
   TRY(output_check_given(output));

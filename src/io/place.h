@@ -14,7 +14,7 @@ void path_folder(const char *path, char *folder);
 
 /* Where a command writes a result, the deck that repeats the run, its log and page.  --output is a
  * folder, or a file when it ends in ".h5". */
-struct output_place {
+struct output_path {
   char file[4096], used[4096], log[4096];   /* resolved, as are the next */
   char used_failed[4096], log_failed[4096]; /* what used and log become of a run that fails */
   char page[4096];                          /* run.json */
@@ -24,8 +24,8 @@ struct output_place {
  * result in a folder, as "supports.h5".  Results of one run may share all but the first.
  * ERR_CREATE: the result is there already and force is 0, another run is writing here, another
  * output of this run has the name, or the folder cannot be made or written to. */
-int output_place(struct output_place *place, const char *output, const char *name, int force);
-/* ERR_USAGE: it is NULL.  output_place() looks, too; a command may before it reads anything. */
+int output_path(struct output_path *place, const char *output, const char *name, int force);
+/* ERR_USAGE: it is NULL.  output_path() looks, too; a command may before it reads anything. */
 int output_check_given(const char *output);
 /* Claim one more file; resolved[4096] <- its name.  ERR_CREATE as above. */
 int output_claim(const char *path, int force, char *resolved);

@@ -54,7 +54,7 @@ static int rows_read(void *self, gidx first, idx count, float *out)
   return OK;
 }
 
-static const char *row_place(void *self, gidx *row)
+static const char *row_offsets(void *self, gidx *row)
 {
   const struct rows_shard *s = shard_find(self, *row);
   *row += s->from - s->first;
@@ -269,7 +269,7 @@ int rows_input_open(struct rows_input *f, const char *text)
   s->unit = f->count ? input_array_unit(f->shards[0].input) : 0;
   for (int i = 1; i < f->count; i++)
     if (input_array_unit(f->shards[i].input) != s->unit) s->unit = 0;
-  s->place = f->count > 1 ? row_place : NULL;
+  s->place = f->count > 1 ? row_offsets : NULL;
   return OK;
 }
 

@@ -129,7 +129,7 @@ static int begin_order(const void *a, const void *b)
 }
 
 /* The tensors follow each other, from the first byte of `bytes` to the last. */
-static int places_check(struct tensor_table *t, const char *path, gidx bytes)
+static int offsets_check(struct tensor_table *t, const char *path, gidx bytes)
 {
   gidx at = 0;
   if (t->count > 0) qsort(t->list, (size_t)t->count, sizeof *t->list, begin_order);
@@ -207,7 +207,7 @@ int tensors_open(struct flat_file *f, struct tensor_table *t, const char *path)
   struct json_reader r = {path, "the header", t->header, t->header, LENGTH_BYTES};
   TRY(header_parse(&r, t));
   TRY(names_check(t, path));
-  TRY(places_check(t, path, held - (gidx)length));
+  TRY(offsets_check(t, path, held - (gidx)length));
   return shapes_check(t, path);
 }
 

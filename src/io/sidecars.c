@@ -40,7 +40,7 @@ static FILE *log_append(const char *path)
   return log;
 }
 
-int sidecars_open(const struct output_place *place, int appends, FILE **used, FILE **log)
+int sidecars_open(const struct output_path *place, int appends, FILE **used, FILE **log)
 {
   memset(&pair, 0, sizeof pair);
   TRY(temporary_create(&pair.used, place->used, place->used_failed, used));

@@ -16,7 +16,7 @@
 
 /* Begin both files of a claimed place; *used and *log <- open for writing.  A run that goes on with
  * an earlier one appends to its log.  ERR_CREATE. */
-int sidecars_open(const struct output_place *place, int appends, FILE **used, FILE **log);
+int sidecars_open(const struct output_path *place, int appends, FILE **used, FILE **log);
 /* used.in is written: bring it to the disk, close it, and show the pair where there is none.
  * Returns NULL in *log_name, or where the log is until then; borrowed.  ERR_IO. */
 int sidecars_begin(FILE *used, const char **log_name);

@@ -44,7 +44,7 @@ int job_part_is_left(const char *path, const char *kind, gidx whole)
 /* Open what is there already. */
 static int before_open(struct job *job)
 {
-  const struct output_place *place = &job->place;
+  const struct output_path *place = &job->place;
   char reason[2048];
   int status = job->type->open(job->self, place->file);
   if (!status) status = numerics_check(place->file, "resume with that one");
@@ -70,16 +70,16 @@ int job_claim(struct job *job)
   const struct job_type *type = job->type;
   const char *output = job->output.output;
   job->is_claimed = 1;
-  TRY(output_place(&job->place, output, type->file, 1));
+  TRY(output_path(&job->place, output, type->file, 1));
   for (int i = 0; i < JOB_MORE && type->more[i]; i++)
-    TRY(output_place(&job->more[i], output, type->more[i], 1));
+    TRY(output_path(&job->more[i], output, type->more[i], 1));
   return OK;
 }
 
 /* Find what is there of several files; where there is none of use, all of them are to be made. */
 static int several_find(struct job *job)
 {
-  const struct output_place *more = job->more;
+  const struct output_path *more = job->more;
   int is_left =
       job->type->write && input_is_there(more[0].file) && !input_is_there(job->place.file);
   if (is_left && !job->resume && !job->output.force) return job_part_refuse(more[0].file);
@@ -97,7 +97,7 @@ static int several_find(struct job *job)
 
 static int before_find(struct job *job)
 {
-  const struct output_place *place = &job->place;
+  const struct output_path *place = &job->place;
   const struct job_type *type = job->type;
   if (!job->is_claimed) TRY(job_claim(job));
   if (type->more[0]) return several_find(job);
@@ -142,15 +142,15 @@ int job_open(struct job *job, const struct run_inputs *inputs)
   return OK;
 }
 
-int job_file_check(const struct job *job, const struct output_place *place, int *is_there)
+int job_file_check(const struct job *job, const struct output_path *place, int *is_there)
 {
   *is_there = input_is_there(place->file);
   return *is_there ? identity_text_check(&job->run->identity, place->file, place->shown) : OK;
 }
 
-int job_left_find(const struct job *job, const struct output_place **left)
+int job_left_find(const struct job *job, const struct output_path **left)
 {
-  const struct output_place *state = &job->more[0], *result = &job->place;
+  const struct output_path *state = &job->more[0], *result = &job->place;
   int has_state = input_is_there(state->file), has_result = input_is_there(result->file);
   char why[1024];
   *left = has_state ? state : has_result ? result : NULL;

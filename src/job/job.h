@@ -70,7 +70,7 @@ struct job {
   int is_claimed;
   int writes_beside;    /* set by the caller: checkpoints are written beside the work */
   struct worker writer; /* then, on rank 0 */
-  struct output_place place, more[JOB_MORE]; /* rank 0: of the result, and of type->more */
+  struct output_path place, more[JOB_MORE]; /* rank 0: of the result, and of type->more */
   /* Set by the caller, with `of`; NULL: always.  Between two steps: is there enough to go on from
    * that the job may end here, and is it time to ask what asks it to? */
   int (*may_stop)(void *of);
@@ -100,10 +100,10 @@ int job_distribute(struct job *job);
 int job_array_send(struct comm *c, struct arena *arena, void *array, gidx count, size_t size);
 /* *is_there <- is there a file in this place?  ERR_INPUT: it is not of this job, as far as inputs
  * are known.  Rank 0 alone. */
-int job_file_check(const struct job *job, const struct output_place *place, int *is_there);
+int job_file_check(const struct job *job, const struct output_path *place, int *is_there);
 /* Of a job that has type->write(), *left <- what the earlier run left: its state, else the result,
  * also where the state is of another job; NULL: neither.  Errors, the state's first, as above. */
-int job_left_find(const struct job *job, const struct output_place **left);
+int job_left_find(const struct job *job, const struct output_path **left);
 int job_complete(struct job *job);
 int job_begin(struct job *job);
 /* Publish a file that is being written, with what /run says.  Rank 0 alone. */

@@ -12,7 +12,7 @@
 #include "io/rows.h"
 
 /* Begin used.in and run.log. */
-static int sidecars_write(const struct run *run, const struct output_place *place, int appends)
+static int sidecars_write(const struct run *run, const struct output_path *place, int appends)
 {
   FILE *used, *log;
   const char *name;
@@ -31,7 +31,7 @@ static int rows_files_check(const struct rows_input *rows)
 }
 
 /* text[capacity] <- used.in, in the folder as it was asked for; nothing where that is too long. */
-static void used_name(const struct output_place *place, char *text, size_t capacity)
+static void used_name(const struct output_path *place, char *text, size_t capacity)
 {
   char folder[4096];
   path_folder(place->shown, folder);
@@ -39,7 +39,7 @@ static void used_name(const struct output_place *place, char *text, size_t capac
   if (length >= (int)capacity) text[0] = '\0';
 }
 
-static int output_begin(struct run *run, const struct output_place *place,
+static int output_begin(struct run *run, const struct output_path *place,
                         const struct run_inputs *inputs, int appends)
 {
   if (run->comm.rank != 0) return OK;
@@ -54,16 +54,16 @@ static int output_begin(struct run *run, const struct output_place *place,
   return OK;
 }
 
-int run_begin_at(struct run *run, const struct output_place *place, const struct run_inputs *inputs,
+int run_begin_at(struct run *run, const struct output_path *place, const struct run_inputs *inputs,
                  int appends)
 {
   return comm_agree(&run->comm, output_begin(run, place, inputs, appends));
 }
 
 int run_begin(struct run *run, const struct output_options *output, const char *name,
-              const struct run_inputs *inputs, struct output_place *place)
+              const struct run_inputs *inputs, struct output_path *place)
 {
   int rank = run->comm.rank;
-  TRY(comm_agree(&run->comm, rank ? OK : output_place(place, output->output, name, output->force)));
+  TRY(comm_agree(&run->comm, rank ? OK : output_path(place, output->output, name, output->force)));
   return run_begin_at(run, place, inputs, 0);
 }

@@ -79,10 +79,10 @@ struct run_inputs {
  * the run is one of its inputs, and begins used.in and run.log.  place is filled on rank 0.
  * Collective. */
 int run_begin(struct run *run, const struct output_options *output, const char *name,
-              const struct run_inputs *inputs, struct output_place *place);
+              const struct run_inputs *inputs, struct output_path *place);
 /* The same in a place that rank 0 has; appends: to the log of the run that this one resumes.
  * Collective. */
-int run_begin_at(struct run *run, const struct output_place *place, const struct run_inputs *inputs,
+int run_begin_at(struct run *run, const struct output_path *place, const struct run_inputs *inputs,
                  int appends);
 
 #endif

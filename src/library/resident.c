@@ -51,13 +51,13 @@ static int round_route(struct sagitta *h, struct buffer *atoms, gidx first, idx 
                           .excluded = {atoms->host, begin, s},
                           .chosen = atoms,
                           .lists = &h->lists};
-  struct place_job place = {.lists = &h->lists,
-                            .n = n,
-                            .top_k = top_k,
-                            .at = begin,
-                            .s = s,
-                            .atoms = atoms,
-                            .score = &h->score};
+  struct scatter_job place = {.lists = &h->lists,
+                              .n = n,
+                              .top_k = top_k,
+                              .at = begin,
+                              .s = s,
+                              .atoms = atoms,
+                              .score = &h->score};
   TRY(device_route(&h->device, &job));
   CHECK(job.bad.row < 0, ERR_INPUT,
         "the score of row %lld and atom %d is not a finite float32 number",

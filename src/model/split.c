@@ -143,7 +143,7 @@ static int part_make(void *self, gidx first, idx count, float *out)
   return part->rows->make(part->rows->self, part->first + first, count, out);
 }
 
-static const char *part_place(void *self, gidx *row)
+static const char *part_position(void *self, gidx *row)
 {
   const struct row_part *part = self;
   *row += part->first;
@@ -159,5 +159,5 @@ void part_source(struct row_part *part, const struct row_source *rows, gidx firs
   out->self = part;
   out->read = part_read;
   out->make = rows->make ? part_make : NULL;
-  out->place = part_place;
+  out->place = part_position;
 }

@@ -275,8 +275,8 @@ static int round_route(struct sparse_coder *w, const struct coded *rows, struct 
                           .chosen = &t->atoms,
                           .lists = &w->lists,
                           .power = c->d > 1 ? &w->power : NULL};
-  struct place_job place = {&w->lists, t->n,      now - have, have,
-                            c->s,      &t->atoms, &t->score,  job.power};
+  struct scatter_job place = {&w->lists, t->n,      now - have, have,
+                              c->s,      &t->atoms, &t->score,  job.power};
   phase_begin(&w->route);
   TRY(device_route(&w->device, &job));
   CHECK(job.bad.row < 0, ERR_INPUT, "the %s of row %lld and atom %d is not a finite float32 number",
@@ -294,7 +294,7 @@ static int piece_nearest(struct sparse_coder *w, const struct buffer *table, idx
   struct buffer rows = buffer_from(table, first, (size_t)w->shape.p * sizeof(float));
   struct route_job job = {
       .rows = &rows, .n = count, .top_k = 1, .excluded = {own, 1, 1}, .lists = &w->lists};
-  struct place_job place = {&w->lists, count, 1, 0, 1, &w->near, &w->score, NULL};
+  struct scatter_job place = {&w->lists, count, 1, 0, 1, &w->near, &w->score, NULL};
   for (idx i = 0; i < count; i++) own[i] = first + i;
   TRY(device_route(&w->device, &job));
   TRY(device_lists_scatter(&w->device, &place));

@@ -63,7 +63,7 @@ static inline struct cpu_state *cpu_of(const struct device *dev)
 
 /* Operations of the table, of the same form. */
 int cpu_route(struct device *dev, struct route_job *job);
-int cpu_scatter(struct device *dev, const struct place_job *job);
+int cpu_scatter(struct device *dev, const struct scatter_job *job);
 int cpu_encoder(struct device *dev, struct encoder_job *job);
 int cpu_route_exact(struct device *dev, struct route_job *job); /* every score by its chain */
 gidx cpu_codes_state_bytes(idx vectors, real rho, int nonnegative);

@@ -30,7 +30,7 @@ static gidx max_padded(const struct joint *j, gidx length)
 gidx cpu_joint_row_bytes(const struct joint *j, idx longest)
 {
   gidx m = (gidx)longest * j->d, width = max_padded(j, longest);
-  return (gidx)sizeof(struct row_place) + (gidx)sizeof(real) * (m * width + width + m + 1) +
+  return (gidx)sizeof(struct row_offsets) + (gidx)sizeof(real) * (m * width + width + m + 1) +
          (gidx)sizeof(idx) * (4 * (gidx)longest + 1);
 }
 
@@ -145,7 +145,7 @@ idx cpu_joint_fit(const struct joint_work *w, const gidx *start, idx n)
 /* Lay out the rows of a batch, and reserve space for them. */
 static int batch_reserve(struct joint_state *s, const struct joint_rows *rows)
 {
-  struct row_place at = {0};
+  struct row_offsets at = {0};
   s->n = rows->n;
   TRY(array_reserve(&s->rows, &s->rows_capacity, rows->n, sizeof *s->rows));
   for (idx i = 0; i < rows->n; i++) {
@@ -181,7 +181,7 @@ int cpu_joint_batch(struct joint_work *w, const struct joint_rows *rows, struct 
       joint_row_make(s, s->space + t, rows, i);
     }
   for (idx i = 0; i < rows->n; i++) {
-    const struct row_place *place = &s->rows[i];
+    const struct row_offsets *place = &s->rows[i];
     for (idx l = 0; l < place->m; l++)
       pair_sum_pivot(&sums->pairs, rows->first + i, s->pivot[place->vector + l]);
     row_sum_add(&sums->errors, s->error[i]);
@@ -192,7 +192,7 @@ int cpu_joint_batch(struct joint_work *w, const struct joint_rows *rows, struct 
 
 int cpu_joint_row_size(const struct joint_work *w, idx i, struct joint_size *size)
 {
-  const struct row_place *place = &w->state->rows[i];
+  const struct row_offsets *place = &w->state->rows[i];
   *size = (struct joint_size){.vectors = place->m, .width = place->width};
   return OK;
 }

@@ -22,8 +22,8 @@ struct joint_state {
   struct row_space *space;
   /* the batch; arrays grow */
   idx n;
-  struct row_place *rows;
-  struct row_place end; /* where the next row would begin */
+  struct row_offsets *rows;
+  struct row_offsets end; /* where the next row would begin */
   gidx rows_capacity, border_capacity, vector_capacity, y_capacity;
   idx *atom, *at;      /* [entries], [entries + rows] */
   real *t, *pivot, *y; /* borders, vectors, Y */

@@ -55,7 +55,7 @@ static idx atoms_order(struct row_space *w, const idx *atoms, idx m, idx d)
 }
 
 /* The row's atoms, where the borders of each begin, and their codes. */
-static void borders_scatter(const struct joint_state *s, struct row_place *place,
+static void borders_scatter(const struct joint_state *s, struct row_offsets *place,
                             const struct row_space *w, const idx *atoms, const float *codes,
                             idx row)
 {
@@ -75,7 +75,7 @@ static void borders_scatter(const struct joint_state *s, struct row_place *place
 
 /* Make the columns of B that belong to atom i of the row (N.17). */
 static void atom_columns(const struct joint_state *s, struct row_space *w,
-                         const struct row_place *place, idx i, idx atom, idx big_m, idx row)
+                         const struct row_offsets *place, idx i, idx atom, idx big_m, idx row)
 {
   const struct joint *j = s->j;
   idx rows = s->loops->rows, q = j->direction[atom + 1] - j->direction[atom];
@@ -98,7 +98,7 @@ static void atom_columns(const struct joint_state *s, struct row_space *w,
 
 /* Y <- L^-1 B: DENSE_LEAF rows at a time lose what the rows before them give, then are solved. */
 static void border_solve(const struct joint_state *s, const struct row_space *w,
-                         const struct row_place *place, idx big_m)
+                         const struct row_offsets *place, idx big_m)
 {
   real *y = s->y + place->y;
   gidx padded = place->padded;
@@ -123,7 +123,7 @@ void joint_row_make(struct joint_state *s, struct row_space *w, const struct joi
                     idx i)
 {
   const struct joint *j = s->j;
-  struct row_place *place = &s->rows[i];
+  struct row_offsets *place = &s->rows[i];
   gidx begin = rows->start[i] - rows->start[0];
   idx big_m = (idx)(rows->start[i + 1] - rows->start[i]) * j->d;
   const idx *atoms = rows->atoms + begin;
@@ -145,7 +145,7 @@ void joint_row_make(struct joint_state *s, struct row_space *w, const struct joi
 
 struct joint_row joint_row_of(const struct joint_state *s, idx i)
 {
-  const struct row_place *p = &s->rows[i];
+  const struct row_offsets *p = &s->rows[i];
   return (struct joint_row){p->m,
                             p->width,
                             p->padded,

@@ -10,7 +10,7 @@
 struct joint_state;
 
 /* Where the arrays of a row are in the batch. */
-struct row_place {
+struct row_offsets {
   idx m, width, padded, count;
   gidx y, entry, border, vector; /* offsets: of Y, atoms, borders, vectors */
 };

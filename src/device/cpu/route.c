@@ -211,7 +211,7 @@ int cpu_route_exact(struct device *dev, struct route_job *job)
   return status;
 }
 
-int cpu_scatter(struct device *dev, const struct place_job *job)
+int cpu_scatter(struct device *dev, const struct scatter_job *job)
 {
   const struct entry *lists = job->lists->device;
   const idx *power = job->power ? job->power->device : NULL;

@@ -124,8 +124,9 @@ struct subbatch_offsets subbatch_offsets_of(const struct subbatch_size *z)
   struct subbatch_offsets at;
   at.atoms = z->in * (gidx)sizeof(real);
   at.places = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
-  at.units = at.places +
-             (z->is_fetched || z->is_returned ? z->systems * (gidx)sizeof(struct arrow_place) : 0);
+  at.units =
+      at.places +
+      (z->is_fetched || z->is_returned ? z->systems * (gidx)sizeof(struct arrow_pointers) : 0);
   at.found = at.units + z->units * (gidx)sizeof(struct arrow_unit);
   gidx found_end = at.found + z->systems * (gidx)sizeof(struct arrow_found);
   at.out = ceil_div(found_end, 16) * 16;

@@ -183,18 +183,19 @@ static real *moved(const real *host, ptrdiff_t apart)
   return (real *)((uintptr_t)host + (uintptr_t)apart);
 }
 
-static struct arrow_place place_of(const struct arrow_item *item, const struct subbatch_mapping *m)
+static struct arrow_pointers position_of(const struct arrow_item *item,
+                                         const struct subbatch_mapping *m)
 {
   const struct arrow_system *a = &item->system;
-  return (struct arrow_place){.h = moved(a->h, m->numbers),
-                              .b = moved(a->b, m->numbers),
-                              .g = moved(a->g, m->numbers),
-                              .c = moved(a->c, m->numbers),
-                              .g_b = moved(a->g_b, m->numbers),
-                              .step_t = moved(item->step_t, m->step_t),
-                              .step_b = moved(item->step_b, m->step_b),
-                              .d = a->d,
-                              .k = a->k};
+  return (struct arrow_pointers){.h = moved(a->h, m->numbers),
+                                 .b = moved(a->b, m->numbers),
+                                 .g = moved(a->g, m->numbers),
+                                 .c = moved(a->c, m->numbers),
+                                 .g_b = moved(a->g_b, m->numbers),
+                                 .step_t = moved(item->step_t, m->step_t),
+                                 .step_b = moved(item->step_b, m->step_b),
+                                 .d = a->d,
+                                 .k = a->k};
 }
 
 static void tables_make(struct arrow_subbatch *subbatch)
@@ -202,7 +203,7 @@ static void tables_make(struct arrow_subbatch *subbatch)
   struct subbatch_offsets at = subbatch_offsets_of(&subbatch->size);
   const struct arrow_options *o = &subbatch->job->options;
   struct arrow_atom *atoms = host_at(subbatch, at.atoms);
-  struct arrow_place *places = host_at(subbatch, at.places);
+  struct arrow_pointers *places = host_at(subbatch, at.places);
   struct arrow_unit *units = host_at(subbatch, at.units);
   gidx in = 0, out = 0, i = 0;
   for (gidx g = 0; g < subbatch->n_groups; g++) {
@@ -218,7 +219,7 @@ static void tables_make(struct arrow_subbatch *subbatch)
                                      .n = (int)item->system.n,
                                      .number = (int)i,
                                      .first_unit = (int)segment};
-      if (at.places < at.units) places[i] = place_of(item, &subbatch->mapping);
+      if (at.places < at.units) places[i] = position_of(item, &subbatch->mapping);
       in += subbatch_reals_in(&item->system);
       out += subbatch_reals_out(&item->system);
       segment += subbatch_segments(&item->system);
@@ -258,7 +259,7 @@ static struct arrow_args args_of(const struct arrow_subbatch *subbatch,
       .in = (const real *)(void *)base,
       .out = (real *)(void *)(base + at.out),
       .atoms = (const struct arrow_atom *)(void *)(base + at.atoms) + g->first,
-      .places = (const struct arrow_place *)(void *)(base + at.places) + g->first,
+      .places = (const struct arrow_pointers *)(void *)(base + at.places) + g->first,
       .units = (const struct arrow_unit *)(void *)(base + at.units) + g->unit,
       .parts = subbatch->parts.at,
       .found = (struct arrow_found *)(void *)(base + at.found),

@@ -168,7 +168,7 @@ static int piece_take(struct encoder_launch *t)
     a.placed_atoms = a.atoms;
     a.placed_score = a.score;
   }
-  TRY(launch(t, KERNEL_ENCODER_PLACE, a.end - a.first, &a));
+  TRY(launch(t, KERNEL_ENCODER_SCATTER, a.end - a.first, &a));
   if (a.top) TRY(launch(t, KERNEL_ENCODER_ORDER, a.end - a.first, &a));
   TRY_CU(cudaMemcpyAsync(to->atoms + to->n, a.atoms, bytes, cudaMemcpyDeviceToHost, s->stream));
   TRY_CU(cudaMemcpyAsync(to->score + to->n, a.score, bytes, cudaMemcpyDeviceToHost, s->stream));

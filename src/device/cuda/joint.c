@@ -12,8 +12,8 @@
 #include "device/cuda/load.h"
 #include "joint_types.h"
 
-_Static_assert(sizeof(struct joint_place) == sizeof(struct row_place) &&
-                   offsetof(struct joint_place, vector) == offsetof(struct row_place, vector),
+_Static_assert(sizeof(struct joint_offsets) == sizeof(struct row_offsets) &&
+                   offsetof(struct joint_offsets, vector) == offsetof(struct row_offsets, vector),
                "rows are read as the CPU lays them out");
 
 /* The state of this backend; the CPU's own is behind `rows`. */

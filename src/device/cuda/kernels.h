@@ -50,7 +50,7 @@ enum {
  * and must not spill registers, and its groups of constants. */
 #define KERNEL_TABLE(X)                                                                            \
   X(GATHER, gather, 0, 0)                                                                          \
-  X(PLACE, place, 0, 0)                                                                            \
+  X(LISTS_SCATTER, lists_scatter, 0, 0)                                                            \
   X(FRAME_ROWS, frame_rows, 0, 0)                                                                  \
   X(INTAKE, intake, 0, 0)                                                                          \
   X(COLUMN_SUMS, column_sums, 0, 0)                                                                \
@@ -59,7 +59,7 @@ enum {
   X(MERGE, merge, 0, DEFINES_LISTS)                                                                \
   X(ENCODER_SCORES, encoder_scores, 1, DEFINES_ROUTE)                                              \
   X(ENCODER_COUNT, encoder_count, 0, 0)                                                            \
-  X(ENCODER_PLACE, encoder_place, 0, 0)                                                            \
+  X(ENCODER_SCATTER, encoder_scatter, 0, 0)                                                        \
   X(ENCODER_ORDER, encoder_order, 0, 0)                                                            \
   X(GRAM, gram, 1, DEFINES_CODES)                                                                  \
   X(CODES, codes, 1, DEFINES_CODES)                                                                \
@@ -74,7 +74,7 @@ enum {
   X(NORMAL_COUNT, normal_count, 0, 0)                                                              \
   X(NORMAL_SCAN, normal_scan, 0, 0)                                                                \
   X(NORMAL_STARTS, normal_starts, 0, 0)                                                            \
-  X(NORMAL_PLACE, normal_place, 0, 0)                                                              \
+  X(NORMAL_SCATTER, normal_scatter, 0, 0)                                                          \
   X(NORMAL_GRAM, normal_gram, 1, 0)                                                                \
   X(NORMAL_TARGET, normal_target, 1, 0)                                                            \
   X(NORMAL_DECAY, normal_decay, 0, 0)                                                              \
@@ -103,7 +103,7 @@ enum {
   X(TRAIN_ERRORS, train_errors, 0, 0)                                                              \
   X(TRAIN_SCALE, train_scale, 0, 0)                                                                \
   X(TRAIN_COUNT, train_count, 0, 0)                                                                \
-  X(TRAIN_PLACE, train_place, 0, 0)                                                                \
+  X(TRAIN_SCATTER, train_scatter, 0, 0)                                                            \
   X(TRAIN_USED, train_used, 0, 0)                                                                  \
   X(TRAIN_IDLE, train_idle, 0, 0)                                                                  \
   X(TRAIN_TANGENT, train_tangent, 0, 0)                                                            \

@@ -130,7 +130,7 @@ static void likely_list(const struct cuda_state *s, struct likely *list)
                                             KERNEL_TO_F16_ROWS,  KERNEL_SELECT_TOPK,
                                             KERNEL_TO_F16_ATOMS, KERNEL_THRESHOLD};
   static const enum kernel_name encoder[] = {KERNEL_ENCODER_SCORES, KERNEL_ENCODER_COUNT,
-                                             KERNEL_ENCODER_PLACE, KERNEL_ENCODER_ORDER,
+                                             KERNEL_ENCODER_SCATTER, KERNEL_ENCODER_ORDER,
                                              KERNEL_NORMAL_STARTS};
   const struct device_options *o = &s->options;
   struct kernel_shape shape = codes_shape(s->architecture, o->support * o->d);

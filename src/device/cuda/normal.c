@@ -54,7 +54,7 @@ int cuda_entries_index(struct device *dev, struct normal_args *a)
   TRY(launch(dev, KERNEL_NORMAL_COUNT, grid_of((gidx)a->n * a->s), (dim3){THREADS, 1, 1}, 0, a));
   TRY(launch(dev, KERNEL_NORMAL_SCAN, (dim3){atoms, 1, 1}, (dim3){WARP, WARP, 1}, 0, a));
   TRY(launch(dev, KERNEL_NORMAL_STARTS, (dim3){1, 1, 1}, (dim3){1024, 1, 1}, 0, a));
-  return launch(dev, KERNEL_NORMAL_PLACE, (dim3){chunks, 1, 1}, (dim3){WARP, NORMAL_WARPS, 1}, 0,
+  return launch(dev, KERNEL_NORMAL_SCATTER, (dim3){chunks, 1, 1}, (dim3){WARP, NORMAL_WARPS, 1}, 0,
                 a);
 }
 

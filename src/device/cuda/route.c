@@ -179,19 +179,19 @@ int cuda_route(struct device *dev, struct route_job *job)
   return status;
 }
 
-int cuda_scatter(struct device *dev, const struct place_job *job)
+int cuda_scatter(struct device *dev, const struct scatter_job *job)
 {
   gidx entries = (gidx)job->n * job->top_k;
-  struct place_args a = {.lists = job->lists->device,
-                         .atoms = job->atoms->device,
-                         .score = job->score->device,
-                         .entries = entries,
-                         .top_k = job->top_k,
-                         .at = job->at,
-                         .s = job->s,
-                         .gates = dev->d > 1,
-                         .power = job->power ? job->power->device : NULL};
-  struct cuda_launch launch = {.name = KERNEL_PLACE, .arguments = &a};
+  struct lists_scatter_args a = {.lists = job->lists->device,
+                                 .atoms = job->atoms->device,
+                                 .score = job->score->device,
+                                 .entries = entries,
+                                 .top_k = job->top_k,
+                                 .at = job->at,
+                                 .s = job->s,
+                                 .gates = dev->d > 1,
+                                 .power = job->power ? job->power->device : NULL};
+  struct cuda_launch launch = {.name = KERNEL_LISTS_SCATTER, .arguments = &a};
   launch.grid = (dim3){(unsigned)imin(ceil_div(entries, PLACE_THREADS), PLACE_BLOCKS), 1, 1};
   launch.block = (dim3){PLACE_THREADS, 1, 1};
   return entries ? cuda_launch(dev, &launch) : OK;

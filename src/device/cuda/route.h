@@ -9,6 +9,6 @@
 
 /* Operations of the table. */
 int cuda_route(struct device *dev, struct route_job *job);
-int cuda_scatter(struct device *dev, const struct place_job *job);
+int cuda_scatter(struct device *dev, const struct scatter_job *job);
 
 #endif

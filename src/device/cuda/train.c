@@ -87,7 +87,7 @@ int cuda_train_transpose(struct device *dev, const struct train_transpose_job *j
   int *begin = t.counts + (gidx)t.chunks * job->k;
   t.begin = begin;
   struct train_widen_args widen = {begin, (long long *)job->start, 0, (gidx)atoms + 1};
-  struct cuda_launch place = {.name = KERNEL_TRAIN_PLACE,
+  struct cuda_launch place = {.name = KERNEL_TRAIN_SCATTER,
                               .grid = {(unsigned)ceil_div(t.chunks, NORMAL_WARPS), 1, 1},
                               .block = {WARP, NORMAL_WARPS, 1},
                               .arguments = &t};

@@ -267,7 +267,7 @@ static int flight_open(struct flight *f)
 }
 
 /* Let HDF5 place the chunks, which begin at entry `first`. */
-static int chunks_place(struct flight *f, gidx first)
+static int chunks_allocate(struct flight *f, gidx first)
 {
   TRY(h5_begin());
   for (int i = 0; i < f->count; i++)
@@ -276,7 +276,7 @@ static int chunks_place(struct flight *f, gidx first)
     struct piece *p = &f->pieces[i];
     const struct h5_array *a = p->array;
     gidx entry = first + i / f->count * a->chunk_rows;
-    TRY_H5(h5_chunk_place(a->id, entry, p->bytes, chunk_bytes(a), &p->at), ERR_IO,
+    TRY_H5(h5_chunk_allocate(a->id, entry, p->bytes, chunk_bytes(a), &p->at), ERR_IO,
            "cannot write '%s' of '%s'", a->object, a->path);
   }
   return OK;
@@ -301,7 +301,7 @@ static int flight_end(const struct flight *f)
 static int flight_write(struct flight *f, gidx first)
 {
   pthread_mutex_lock(&h5_one);
-  int status = chunks_place(f, first);
+  int status = chunks_allocate(f, first);
   pthread_mutex_unlock(&h5_one);
   TRY(status);
   tasks_run((size_t)f->n * chunk_bytes(f->list[0]), (f->n + (f->unhashed > 0)) * f->count,

@@ -270,8 +270,8 @@ herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, c
   return 0;
 }
 
-herr_t h5_chunk_place(hid_t dataset, gidx first, const unsigned char *chunk, size_t bytes,
-                      haddr_t *at)
+herr_t h5_chunk_allocate(hid_t dataset, gidx first, const unsigned char *chunk, size_t bytes,
+                         haddr_t *at)
 {
   hsize_t start[H5S_MAX_RANK] = {(hsize_t)first};
   size_t stored = bytes + H5_SUM_BYTES;

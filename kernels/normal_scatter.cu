@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_place: entries, or their numbers, atom by atom, by ascending rows.
+ * normal_scatter: entries, or their numbers, atom by atom, by ascending rows.
  *
  * grid    ceil(chunks / NORMAL_WARPS)
  * block   (WARP, NORMAL_WARPS): a warp a chunk of rows
@@ -10,7 +10,7 @@
 #include "types.h"
 
 extern "C" __global__ void __launch_bounds__(WARP *NORMAL_WARPS)
-    normal_place(const __grid_constant__ struct normal_args a)
+    normal_scatter(const __grid_constant__ struct normal_args a)
 {
   int chunk = blockIdx.x * NORMAL_WARPS + threadIdx.y;
   if (chunk >= a.chunks) return;

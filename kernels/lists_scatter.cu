@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * place: lists become columns of supports, their values scores.
+ * lists_scatter: lists become columns of supports, their values scores.
  *
  * grid    any number of blocks
  * block   any number of threads, an entry each in turn
@@ -14,7 +14,7 @@ static __device__ inline float score_of(float gate, int power)
   return __double2float_rn(__dmul_rn((double)__fsqrt_rn(gate), unit));
 }
 
-extern "C" __global__ void place(const __grid_constant__ struct place_args a)
+extern "C" __global__ void lists_scatter(const __grid_constant__ struct lists_scatter_args a)
 {
   long long step = (long long)gridDim.x * blockDim.x;
   for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < a.entries; i += step) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_place: entries, atom by atom, by ascending rows.
+ * train_scatter: entries, atom by atom, by ascending rows.
  *
  * grid    ceil(chunks / NORMAL_WARPS)
  * block   (WARP, NORMAL_WARPS): a warp a chunk of rows
@@ -10,7 +10,7 @@
 #include "types.h"
 
 extern "C" __global__ void __launch_bounds__(WARP *NORMAL_WARPS)
-    train_place(const __grid_constant__ struct train_transpose_args t)
+    train_scatter(const __grid_constant__ struct train_transpose_args t)
 {
   int chunk = blockIdx.x * NORMAL_WARPS + threadIdx.y;
   if (chunk >= t.chunks) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * encoder_place: entries of rows first .. end - 1, row by row, by ascending atoms.
+ * encoder_scatter: entries of rows first .. end - 1, row by row, by ascending atoms.
  *
  * grid    ceil((end - first) / ENCODER_WARPS)
  * block   ENCODER_WARPS warps: a warp a row
@@ -11,7 +11,7 @@
 enum { UNROLLED = 4 };
 
 extern "C" __global__ void __launch_bounds__(ENCODER_WARPS *WARP)
-    encoder_place(const __grid_constant__ struct encoder_args a)
+    encoder_scatter(const __grid_constant__ struct encoder_args a)
 {
   int lane = threadIdx.x % WARP;
   long long row = a.first + (long long)blockIdx.x * ENCODER_WARPS + threadIdx.x / WARP;
