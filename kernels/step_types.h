@@ -80,7 +80,7 @@ struct record_args {
   double *frames, *codes, *residual;
   struct step_found *found;
   int skip, skipped;
-  int is_told; /* records are written, else they are read */
+  int is_writer; /* records are written, else they are read */
   int d, p, s;
 };
 enum { RECORD_THREADS = 256, FOLLOW_ROWS = 32 }; /* of a block */

@@ -212,7 +212,7 @@ static __device__ inline void lag_wait(const struct tensor_args *a, int serial)
     asm volatile("bar.sync 1, 256;" ::: "memory");
 }
 
-static __device__ inline void lag_tell(const struct tensor_args *a, int serial)
+static __device__ inline void lag_arrive(const struct tensor_args *a, int serial)
 {
   if (serial == LAG - 1 && a->stages > LAG && threadIdx.x < 128)
     asm volatile("bar.arrive 1, 256;" ::: "memory");
@@ -238,7 +238,7 @@ static __device__ inline void chain_add(const struct tensor_args *a, struct shar
       pieces_multiply(z, rows + k * (DEEP_A ? DEEP_HOP : TURNED_HOP),
                       columns + k * (DEEP_B ? DEEP_HOP : TURNED_HOP), 1);
     products_commit();
-    lag_tell(a, *serial);
+    lag_arrive(a, *serial);
     if (i == 0) continue;
     products_wait_one();
     slot_leave(s, (*serial - 1) % STAGES);

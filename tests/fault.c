@@ -389,12 +389,12 @@ int MPI_Init_thread(int *argc, char ***argv, int wanted, int *got)
 {
   const char *takes = getenv("FAULT_TAKES");
   stop(STOP_INIT);
-  int is_told = fails(TERM_INIT);
-  if (is_told) raise(SIGTERM);
+  int is_signalled = fails(TERM_INIT);
+  if (is_signalled) raise(SIGTERM);
   if (takes) signal(atoi(takes), take);
   int error =
       NEXT(int (*)(int *, char ***, int, int *), "MPI_Init_thread")(argc, argv, wanted, got);
-  if (is_told) fputs("fault: MPI has begun\n", stderr);
+  if (is_signalled) fputs("fault: MPI has begun\n", stderr);
   return error;
 }
 

@@ -149,7 +149,7 @@ int shard_read(struct shard *t)
 }
 
 /* Give what this rank read to those that hold the same. */
-static int slots_tell(struct shard *t, struct comm *like)
+static int slots_broadcast(struct shard *t, struct comm *like)
 {
   struct arena arena = {0};
   gidx first, count;
@@ -169,7 +169,7 @@ static int slots_tell(struct shard *t, struct comm *like)
 int shard_put(struct shard *t, struct comm *c, struct comm *like, int status, struct device *device)
 {
   TRY(comm_agree_at(c, status, t->key));
-  if (like && !t->reads_all) status = slots_tell(t, like);
+  if (like && !t->reads_all) status = slots_broadcast(t, like);
   if (!status && device) status = shard_upload(t, device);
   return comm_agree(c, status);
 }

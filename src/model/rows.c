@@ -41,7 +41,7 @@ int rows_are_finite(const float *x, gidx n, idx p)
 }
 
 /* What is told of a value that is not finite: of float64 it may have been. */
-static const char *value_told(float x)
+static const char *value_text(float x)
 {
   return isnan(x) ? "nan" : x > 0 ? "inf, or beyond float32" : "-inf, or beyond float32";
 }
@@ -50,7 +50,7 @@ int rows_check(const float *x, gidx n, idx p, gidx first, const char *name)
 {
   gidx at = finite_values(x, n, p);
   CHECK(at == n * p, ERR_INPUT, "row %lld, column %d of '%s' is %s: leave such rows out",
-        (long long)(first + at / p), (int)(at % p), name, value_told(x[at]));
+        (long long)(first + at / p), (int)(at % p), name, value_text(x[at]));
   return OK;
 }
 
@@ -60,7 +60,7 @@ int rows_source_check(const struct row_source *rows, const float *x, gidx first,
   if (at == n * rows->p || !rows->place) return rows_check(x, n, rows->p, first, rows->name);
   const char *part = rows->place(rows->self, &local);
   FAIL(ERR_INPUT, "row %lld, column %d is %s: it is row %lld of '%s', leave such rows out",
-       (long long)row, (int)(at % rows->p), value_told(x[at]), (long long)local, part);
+       (long long)row, (int)(at % rows->p), value_text(x[at]), (long long)local, part);
 }
 
 void rows_shift(const float *x, idx n, idx p, real *shift)

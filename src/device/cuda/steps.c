@@ -361,7 +361,7 @@ static int step_launch_exchange(const struct sweep *w, const struct turn *turn)
                           .residual = w->at.residual,
                           .found = w->at.found,
                           .skip = turn->own_count,
-                          .is_told = 1,
+                          .is_writer = 1,
                           .d = job->d,
                           .p = job->p,
                           .s = job->s};
@@ -374,7 +374,7 @@ static int step_launch_exchange(const struct sweep *w, const struct turn *turn)
   a.items = w->at.items + turn->first;
   a.skip = turn->own_first - turn->first;
   a.skipped = turn->own_count;
-  a.is_told = 0;
+  a.is_writer = 0;
   record.grid.x = (unsigned)(turn->count - turn->own_count);
   struct cuda_launch follow = record;
   follow.name = KERNEL_STEP_FOLLOW;
