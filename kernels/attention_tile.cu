@@ -37,7 +37,7 @@ static __device__ inline void queries_load(const struct walk *w, struct shared *
 }
 
 /* Rows behind the last one see what it sees: they cost no mask, and are not stored. */
-static __device__ inline void rows_look(struct walk *w)
+static __device__ inline void rows_limits_find(struct walk *w)
 {
   const struct attention_args *a = w->a;
   int lane = threadIdx.x % WARP, last = w->sequence->n_q * a->group - 1;
@@ -354,7 +354,7 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, BLOCKS)
 #pragma unroll 1
   for (int i = 0; i < 2; i++) stage_order(&w, s);
   queries_load(&w, s);
-  rows_look(&w);
+  rows_limits_find(&w);
 #pragma unroll 1
   for (int b = w.begin / WALK_BLOCK; b * WALK_BLOCK < w.end; b++) block_walk(&w, s, b, &slot, acc);
   ASYNC_WAIT(0);

@@ -110,8 +110,8 @@ static __device__ inline void list_add(long long *row, float *code, int top, flo
 }
 
 /* Those of 32 contributions that belong to a list; `is` says whether this lane has one. */
-static __device__ inline void list_look(const struct attribution_args *a, long long pair, int is,
-                                        float value, long long source)
+static __device__ inline void list_insert(const struct attribution_args *a, long long pair, int is,
+                                          float value, long long source)
 {
   long long *row = a->row + pair * a->top;
   float *code = a->code + pair * a->top;
@@ -169,8 +169,8 @@ static __device__ inline double pairs_add(const struct attribution_args *a,
     if (e >= t->pairs) break;
     double own = lane < count ? __dmul_rn(s->weight[first + lane], product[i]) : 0;
     s->own[e][lane] = own;
-    list_look(a, t->first + e, lane < count, __double2float_rn(own),
-              (position + lane) * a->walk.heads + head);
+    list_insert(a, t->first + e, lane < count, __double2float_rn(own),
+                (position + lane) * a->walk.heads + head);
   }
   __syncwarp();
   int e = warp + lane * ATTRIBUTION_WARPS;

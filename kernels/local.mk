@@ -29,7 +29,7 @@ kernel_files = \
   %D%/attribution_types.h %D%/attribution.cu \
   %D%/joint_types.h %D%/joint_add.cu %D%/pair.h \
   %D%/bus_copy.h %D%/arrow_fetch.cu %D%/arrow_return.cu %D%/arrow.cu %D%/arrow_lanes.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu \
-  %D%/look.cu %D%/residual.cu %D%/step.cu %D%/step_types.h %D%/lane_products.h %D%/step_here.h %D%/step_rows.h %D%/step_trial.h %D%/step_columns.h %D%/step_sums.h %D%/step_system.h \
+  %D%/color_conflicts.cu %D%/residual.cu %D%/step.cu %D%/step_types.h %D%/lane_products.h %D%/step_here.h %D%/step_rows.h %D%/step_trial.h %D%/step_columns.h %D%/step_sums.h %D%/step_system.h \
   %D%/step_moved.h %D%/step_record.cu %D%/step_follow.cu
 EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts
 CLEANFILES += src/device/kernel_texts.c

@@ -110,7 +110,7 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   cluster_barrier(); /* all blocks have begun: their memory may be touched */
   if (early) {
     rows_order(s, 0);
-    rows_look(s);
+    rows_conflicts_find(s);
     rows_wait();
   }
   launches_wait();

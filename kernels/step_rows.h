@@ -121,7 +121,7 @@ static __device__ inline void rows_name(struct step *s, int first)
 }
 
 /* Which of the rows to be held have an atom of the launch before?  By a warp, some at a time. */
-static __device__ inline void rows_look(struct step *s)
+static __device__ inline void rows_conflicts_find(struct step *s)
 {
   enum { SOME = 4 };
   int lane = threadIdx.x % WARP, width = s->a.s, before = s->a.turn - 1;

@@ -86,7 +86,7 @@ struct record_args {
 enum { RECORD_THREADS = 256, FOLLOW_ROWS = 32 }; /* of a block */
 
 /* What atoms meet in their rows: sets of marks. */
-struct look_args {
+struct color_conflicts_args {
   const int *atoms;       /* [grid] */
   const unsigned *marks;  /* [k] */
   const int *slots;       /* [n][s] */
@@ -95,7 +95,7 @@ struct look_args {
   unsigned *sets; /* [grid][words] */
   int s, words;   /* of 32 marks */
 };
-enum { LOOK_THREADS = 256 };
+enum { COLOR_CONFLICTS_THREADS = 256 };
 
 /* The start of a sweep: residuals, and codes as reals. */
 struct residual_args {

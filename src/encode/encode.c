@@ -49,7 +49,7 @@ int encode_confirm_wait(struct encode *e)
   return status;
 }
 
-int encode_confirm_look(struct encode *e)
+int encode_confirm_poll(struct encode *e)
 {
   return e->confirmer.state && !worker_is_busy(&e->confirmer) ? encode_confirm_wait(e) : OK;
 }
@@ -70,7 +70,7 @@ static int blocks_run(struct encode *e)
     TRY(background_start(e, other));
     int is_routed = b->n > 0 && !comm_failure_is_common(&e->group) && !step_route(e, b);
     int status = background_wait(e); /* of this rank alone: the group goes on until it agrees */
-    if (!status) status = encode_confirm_look(e);
+    if (!status) status = encode_confirm_poll(e);
     if (is_routed) TRY(comm_defer(&e->group, step_alltoallv(e, b)));
     if (!comm_failure(&e->group)) comm_record(&e->group, status);
     progress_show(&progress, before + e->finished_rows);

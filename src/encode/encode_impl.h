@@ -64,7 +64,7 @@ struct encode {
 const struct row_source *encode_whole(const struct encode_task *task);
 
 /* ERR_INPUT as soon as the confirmer has found another hash than the dictionary is to have. */
-int encode_confirm_look(struct encode *e);
+int encode_confirm_poll(struct encode *e);
 
 /* Wait for that hash, if it is being compared. */
 int encode_confirm_wait(struct encode *e);

@@ -492,7 +492,7 @@ int imported_run(struct encode *e)
     }
     idx n = encode_superblock_at(e, e->next);
     status = repeat_run(e, e->next, n);
-    if (!status) status = encode_confirm_look(e);
+    if (!status) status = encode_confirm_poll(e);
     e->next += n;
     progress_show(&progress, before + e->next);
   }

@@ -130,7 +130,7 @@ enum {
   X(ATTENTION_TILE, attention_tile, 1, DEFINES_WALK)                                               \
   X(ATTENTION_FEW, attention_few, 1, DEFINES_WALK | DEFINES_FEW)                                   \
   X(ATTRIBUTION, attribution, 0, DEFINES_WALK)                                                     \
-  X(LOOK, look, 0, 0)                                                                              \
+  X(COLOR_CONFLICTS, color_conflicts, 0, 0)                                                        \
   X(RESIDUAL, residual, 0, 0)                                                                      \
   X(STEP, step, 0, DEFINES_STEP)                                                                   \
   X(STEP_RECORD, step_record, 0, 0)                                                                \

@@ -467,17 +467,17 @@ int cuda_steps_conflicts(struct device *dev, const struct steps_job *job,
   CHECK(job->k <= STEPS_LOOK_ATOMS && look->count <= STEPS_LOOK_MOST &&
             look->words <= conflicts_words(job),
         ERR_INTERNAL, "%d atoms with sets of %lld words", look->count, (long long)look->words);
-  struct look_args a = {.atoms = at->looking,
-                        .marks = at->marks,
-                        .slots = job->slots->device,
-                        .start = (const long long *)at->start,
-                        .entry = (const long long *)at->entry,
-                        .sets = (unsigned *)at->sets,
-                        .s = job->s,
-                        .words = (int)(2 * look->words)};
-  struct cuda_launch l = {.name = KERNEL_LOOK,
+  struct color_conflicts_args a = {.atoms = at->looking,
+                                   .marks = at->marks,
+                                   .slots = job->slots->device,
+                                   .start = (const long long *)at->start,
+                                   .entry = (const long long *)at->entry,
+                                   .sets = (unsigned *)at->sets,
+                                   .s = job->s,
+                                   .words = (int)(2 * look->words)};
+  struct cuda_launch l = {.name = KERNEL_COLOR_CONFLICTS,
                           .grid = {(unsigned)look->count, 1, 1},
-                          .block = {LOOK_THREADS, 1, 1},
+                          .block = {COLOR_CONFLICTS_THREADS, 1, 1},
                           .shared = (int)(look->words * (gidx)sizeof *look->sets),
                           .arguments = &a};
   if (look->begins) TRY(conflicts_begin(&w));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * look: what atoms meet in their rows, as sets of marks (N.6).
+ * color_conflicts: what atoms meet in their rows, as sets of marks (N.6).
  *
  * grid    atoms
- * block   LOOK_THREADS, a row a warp
+ * block   COLOR_CONFLICTS_THREADS, a row a warp
  * shared  4 words: the set
  *
  * A set is the same whatever comes first. */
@@ -17,19 +17,20 @@ static __device__ inline void mark_set(unsigned *set, unsigned mark, int words)
     atomicOr(set + mark / 32, bit);
 }
 
-extern "C" __global__ void __launch_bounds__(LOOK_THREADS)
-    look(const __grid_constant__ struct look_args a)
+extern "C" __global__ void __launch_bounds__(COLOR_CONFLICTS_THREADS)
+    color_conflicts(const __grid_constant__ struct color_conflicts_args a)
 {
   extern __shared__ unsigned set[];
   int atom = a.atoms[blockIdx.x];
-  for (int word = threadIdx.x; word < a.words; word += LOOK_THREADS) set[word] = 0;
+  for (int word = threadIdx.x; word < a.words; word += COLOR_CONFLICTS_THREADS) set[word] = 0;
   __syncthreads();
   for (long long i = a.start[atom] + threadIdx.x / WARP; i < a.start[atom + 1];
-       i += LOOK_THREADS / WARP) {
+       i += COLOR_CONFLICTS_THREADS / WARP) {
     const int *row = a.slots + a.entry[i] / a.s * a.s;
     for (int e = threadIdx.x % WARP; e < a.s; e += WARP) mark_set(set, a.marks[row[e]], a.words);
   }
   __syncthreads();
   unsigned *to = a.sets + (long long)blockIdx.x * a.words;
-  for (int word = threadIdx.x; word < a.words; word += LOOK_THREADS) to[word] = set[word];
+  for (int word = threadIdx.x; word < a.words; word += COLOR_CONFLICTS_THREADS)
+    to[word] = set[word];
 }
