@@ -8,7 +8,7 @@
  * sums    lanes, tree and chains of (N.12); all else as the formulas say
  *
  * -D ARROW_D, ARROW_K, MMA, ARROW_TEAM, threads of a system: a warp, or the block, and ARROW_HELD,
- * arrow_held() or 0: rows of a thread whose factors it holds in registers
+ * arrow_resident() or 0: rows of a thread whose factors it holds in registers
  *
  * The blocks of a cluster make a share of S each, for all, and each of them solves the border.
  * Steps of a system that is not ok are worth nothing: the launcher's caller solves it again
@@ -100,8 +100,8 @@ static __device__ inline struct own own_rows(const struct view *v, int q,
 }
 
 /* H of a thread's rows, to be held. */
-static __device__ inline void held_read(const struct view *v, const double *h,
-                                        double (*held)[FRAME * FRAME])
+static __device__ inline void resident_read(const struct view *v, const double *h,
+                                            double (*held)[FRAME * FRAME])
 {
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
@@ -285,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   const double *in = a.in + v.atom.in;
   const double *c = in + (long long)v.atom.n * (FRAME * FRAME + FRAME * BORDER + FRAME);
   double *out = a.out + v.atom.out, held[ROWS][FRAME * FRAME];
-  if (HELD) held_read(&v, in + (long long)v.atom.n * (FRAME * BORDER), held);
+  if (HELD) resident_read(&v, in + (long long)v.atom.n * (FRAME * BORDER), held);
   rows_order(&v.rows, in, v.atom.n, 0, 0, v.count, v.part);
   if (HELD)
     border_prefetch(c);

@@ -157,11 +157,11 @@ HOST_DEVICE int arrow_team(int d, int k, int n)
 
 /* Rows of a thread of arrow.cu whose factors it holds in registers, where a team of ARROW_BLOCK has
  * products: three blocks are then in a multiprocessor, not two.  Of a block then, at most. */
-HOST_DEVICE int arrow_held(int d, int k)
+HOST_DEVICE int arrow_resident(int d, int k)
 {
   return d > 2 || k <= 10 || k > 32 ? 0 : k > 16 ? 1 : 2;
 }
-HOST_DEVICE int arrow_held_rows(int held)
+HOST_DEVICE int arrow_resident_rows(int held)
 {
   return held * ARROW_BLOCK;
 }

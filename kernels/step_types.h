@@ -193,7 +193,7 @@ HOST_DEVICE int step_capacity(int d, int q, int p, int shared)
 {
   return step_room(d, q, p, shared) / (step_pitch(p) + step_name_reals(d));
 }
-HOST_DEVICE int step_held(int d, int q, int p, int shared, int named)
+HOST_DEVICE int step_resident(int d, int q, int p, int shared, int named)
 {
   int left = step_room(d, q, p, shared) - named * step_name_reals(d);
   return left < 0 ? 0 : left / step_pitch(p);

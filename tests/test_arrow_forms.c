@@ -57,8 +57,8 @@ static void check_choices(void)
   claim_end();
 }
 
-/* Forms that hold factors are those of arrow_held(), and only on 9.0; three of their blocks fit,
- * and two of all others that have a block. */
+/* Forms that hold factors are those of arrow_resident(), and only on 9.0; three of their blocks
+ * fit, and two of all others that have a block. */
 static void check_room(void)
 {
   static const gidx rows[] = {1, 64, 127, 200, 256, 257, 500, 512, 1000, 1024, 2000, 2048, 5000};
@@ -68,7 +68,7 @@ static void check_room(void)
     for (idx k = 0; k <= ARROW_MAX_COLUMNS; k++)
       for (int i = 0; i < LENGTH(rows); i++) {
         struct subbatch_form f = form_of(90, d, k, rows[i]), old = form_of(80, d, k, rows[i]);
-        ok(!f.held || f.held == arrow_held(d, k), "d = %d, k = %d, %lld rows: held %d", d, k,
+        ok(!f.held || f.held == arrow_resident(d, k), "d = %d, k = %d, %lld rows: held %d", d, k,
            (long long)rows[i], f.held);
         ok(!old.held && !old.mma && (old.team <= 0 || old.blocks == 1),
            "d = %d, k = %d, %lld rows: as on 9.0", d, k, (long long)rows[i]);

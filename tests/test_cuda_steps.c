@@ -14,8 +14,8 @@ static void check_far(void)
   claim_begin("a shape has rows that do not fit in shared memory, and are in sight");
   int capacity = step_capacity(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED);
   ok(STEP_CLUSTER * capacity < ROWS, "%d rows of a block fit", capacity);
-  ok(step_held(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED, ROWS) >= (capacity + 1) / 2,
-     "%d rows of a block are held", step_held(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED, ROWS));
+  ok(step_resident(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED, ROWS) >= (capacity + 1) / 2,
+     "%d rows of a block are held", step_resident(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED, ROWS));
   ok(step_in_sight(1, FAR_DIRECTIONS, FAR_COLUMNS, SUM_BLOCKS, 0, STEP_CLUSTER), "not in sight");
   claim_end();
 }

@@ -114,7 +114,8 @@ static void add_arrow(enum kernel_name name, int architecture)
                                  .rounds = arrow_rounds(uses[u].d, uses[u].k, 200)};
     if (name == KERNEL_ARROW_LANES && shape.rounds == 0) continue;
     if (uses[u].team != ARROW_BLOCK || uses[u].k <= 10) form_add(name, architecture, &shape);
-    shape.held = shape.mma && uses[u].team == ARROW_BLOCK ? arrow_held(uses[u].d, uses[u].k) : 0;
+    shape.held =
+        shape.mma && uses[u].team == ARROW_BLOCK ? arrow_resident(uses[u].d, uses[u].k) : 0;
     if (shape.held) form_add(name, architecture, &shape);
   }
 }

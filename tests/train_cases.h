@@ -355,7 +355,7 @@ static void check_resumed(struct comm *c, real l0)
   struct train_result result;
   struct kept all = {.stop_at = 40, .asks = 1, .k = 30, .p = 12};
   const struct train_sink sink = {&all, point_keep, {stop_asked, stop_told, &all}, {0}};
-  task.held_share = 0.2;
+  task.held_out_fraction = 0.2;
   task.center = 1;
   task.sizes.l0 = l0;
   task.sizes.learns_offset = l0 > 0;

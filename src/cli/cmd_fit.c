@@ -253,7 +253,7 @@ static void task_fill(struct fit_job *j)
   gidx atoms = (gidx)o->atoms * j->rows.source.p; /* the best, and those of another seed */
   j->task = (struct fit_task){.rows = &j->rows.source,
                               .held = o->holdout ? &j->holdout.source : NULL,
-                              .held_share = o->holdout_share,
+                              .held_out_fraction = o->holdout_share,
                               .k = o->atoms,
                               .d = 1,
                               .top_s = o->top_s ? o->top_s : o->encode_s,
@@ -425,14 +425,14 @@ static int held_out_encode(struct fit_job *j)
 {
   static const struct support_sink nowhere = {NULL, block_drop};
   const struct fit_task *t = &j->task;
-  const struct split_task task = {t->rows, t->held, t->held_share, FIT_HELD_MOST, t->seed};
+  const struct split_task task = {t->rows, t->held, t->held_out_fraction, FIT_HELD_MOST, t->seed};
   struct comm *c = &j->run->comm;
   struct row_split split = {0};
   struct row_source fitted, held_out = {0};
   struct encode_result result = {0};
   char reason[128];
   j->held_out_explained = nan_canonical();
-  if (!j->o->encode_s || j->result.held_rows == 0) return OK;
+  if (!j->o->encode_s || j->result.held_out_rows == 0) return OK;
   int status = comm_agree(c, split_open(&split, &task, &fitted, &held_out));
   encode_fill(j);
   j->encode.rows = &held_out;

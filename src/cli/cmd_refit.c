@@ -121,7 +121,7 @@ static int task_complete(struct refit_job *j)
 }
 
 /* The held-out rows of this rank. */
-static gidx held_rows(const struct refit_job *j)
+static gidx held_out_rows(const struct refit_job *j)
 {
   gidx first, n = j->o->holdout ? j->holdout.source.n : 0;
   return refit_rows_share(n, j->rows->size, j->rows->rank, &first);
@@ -135,7 +135,7 @@ static struct sparse_coder_shape sparse_coder_shape_of(const struct refit_job *j
   struct sparse_coder_shape shape =
       refit_sparse_coder_shape(f, j->inputs.supports.rounds, o->device);
   gidx rows = o->reroute || j->rows->size == 1 ? shape.rows : 0;
-  shape.rows = imax(rows, held_rows(j));
+  shape.rows = imax(rows, held_out_rows(j));
   shape.work *= o->sweeps;
   return shape;
 }
@@ -193,7 +193,7 @@ static int has_gpu(const struct refit_job *j)
   struct refit_state f;
   if (refit_state_shape(&f, &j->task, j->rows)) return 0;
   struct sparse_coder_shape shape = sparse_coder_shape_of(j, &f);
-  return resident_fits(&f, &shape, held_rows(j), j->o->directions);
+  return resident_fits(&f, &shape, held_out_rows(j), j->o->directions);
 }
 
 /* Has every rank all rows (resident.h)? */

@@ -277,7 +277,7 @@ static int task_fill(struct train_job *j)
   idx k = has_atoms ? j->given.k : o->atoms;
   j->task = (struct train_task){.rows = &j->rows.source,
                                 .held = o->holdout ? &j->holdout.source : NULL,
-                                .held_share = o->holdout_share,
+                                .held_out_fraction = o->holdout_share,
                                 .atoms = has_atoms ? &j->given : NULL,
                                 .mean = j->dictionary.mean,
                                 .encoder = j->takes_encoder ? j->encoder.encoder.weights : NULL,
@@ -395,10 +395,10 @@ static int complete_rows_check(const struct train_files *f, const struct row_sou
         "%016llx",
         f->job.place.shown, fitted->name, (unsigned long long)f->start.rows_hash,
         (unsigned long long)rows);
-  CHECK(f->start.held_hash == unseen, ERR_INPUT,
+  CHECK(f->start.held_out_hash == unseen, ERR_INPUT,
         "'%s' is complete, and was judged by other rows than these: rows_hash %016llx, not "
         "%016llx",
-        f->job.place.shown, (unsigned long long)f->start.held_hash, (unsigned long long)unseen);
+        f->job.place.shown, (unsigned long long)f->start.held_out_hash, (unsigned long long)unseen);
   return OK;
 }
 

@@ -14,7 +14,7 @@ static const struct line_member members[] = {
     MEMBER("atoms", LINE_INDEX, atoms, 2),
     MEMBER("l0", LINE_REAL, l0, 3),
     MEMBER("unseen", LINE_REAL, held, 6),
-    MEMBER("unseen_l0", LINE_REAL, held_l0, 7),
+    MEMBER("unseen_l0", LINE_REAL, held_out_l0, 7),
     MEMBER("dead", LINE_LONG, dead, 4),
     MEMBER("replaced", LINE_LONG, replaced, 5),
     MEMBER("seconds", LINE_REAL, seconds, 0),
@@ -89,7 +89,7 @@ static int distribute(void *self, struct comm *c)
                                  .mean = r->mean,
                                  .offset = r->offset,
                                  .rows_hash = r->fitted.rows,
-                                 .held_hash = r->held.rows};
+                                 .held_out_hash = r->held.rows};
   return OK;
 }
 
@@ -110,7 +110,7 @@ static int file_write(void *self, const char *path, int is_end)
                                   .rows = p->fired_rows,
                                   .replaced = p->replaced,
                                   .fitted.rows = p->rows_hash,
-                                  .held.rows = p->held_hash,
+                                  .held.rows = p->held_out_hash,
                                   .means = (float *)p->means,
                                   .firing = (gidx *)p->firing,
                                   .offset = (float *)p->offset,
@@ -118,7 +118,7 @@ static int file_write(void *self, const char *path, int is_end)
   const struct stored_encoder encoder = encoder_own(&(struct encoder){
       .kind = ENCODER_ACTIVE, .k = p->k, .p = f->p, .centered = 1, .active = p->encoder});
   TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
-  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
+  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_out_hash));
   TRY(arena_alloc(&f->arena, &record.lines, p->count, sizeof *record.lines));
   lines_pack(&find_line_form, p->lines, p->count, &record.lines->update);
   TRY(dictionary_output_create(&f->file, path, p->k, 1, f->p));

@@ -107,7 +107,7 @@ static int half_fit(struct choosing *w, idx top_s, int half)
   struct fit_quiet quiet = {.name = name, .atoms = w->atoms[half], .mean = w->mean[half]};
   task.rows = &w->rows[half];
   task.held = NULL;
-  task.held_share = 0;
+  task.held_out_fraction = 0;
   task.top_s = top_s;
   task.rounds = (idx)imin(j->o->rounds, imin(top_s, task.k));
   task.seed += (uint64_t)half;

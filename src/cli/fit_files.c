@@ -93,7 +93,7 @@ static int start_read(struct fit_files *f, const struct previous *from,
                                 .mean = has_mean ? mean : NULL,
                                 .norm = from->record.norm,
                                 .rows_hash = from->record.rows.rows,
-                                .held_hash = from->record.held.rows};
+                                .held_out_hash = from->record.held.rows};
   TRY(sums_read(f, from->path));
   best = fit_best(lines, n);
   if (best == n) {
@@ -191,7 +191,7 @@ static int reached_set(struct fit_files *f, const struct fit_point *point, gidx 
                  sizeof *f->lines));
   f->reached = (struct fit_point){.sweep = point->sweep, .lines = f->lines, .norm = point->norm};
   f->reached.rows_hash = point->rows_hash;
-  f->reached.held_hash = point->held_hash;
+  f->reached.held_out_hash = point->held_out_hash;
   f->reached_best = best;
   return OK;
 }
@@ -207,7 +207,7 @@ static int atoms_write(struct fit_files *f, const char *path, const float *atoms
                                     .top_s = f->top_s,
                                     .norm = reached->norm,
                                     .rows.rows = reached->rows_hash,
-                                    .held.rows = reached->held_hash};
+                                    .held.rows = reached->held_out_hash};
   struct history_line *lines;
   struct arena arena = {0};
   TRY(arena_alloc(&arena, &lines, reached->sweep + 1, sizeof *lines));

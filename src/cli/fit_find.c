@@ -58,11 +58,11 @@ static const real POLL_SECONDS = 0.25;
 
 static void line_show(const struct find_job *j, const struct find_line *l)
 {
-  int digits = j->result.held_rows > 0;
+  int digits = j->result.held_out_rows > 0;
   log_info("update %4lld of %lld: %d atoms, l0 %.2f: %s %.6f with l0 %.2f, dead %lld, replaced "
            "%lld",
            (long long)l->update, (long long)j->result.all, l->atoms, l->l0,
-           digits ? "unseen" : "fitted", l->held, l->held_l0, (long long)l->dead,
+           digits ? "unseen" : "fitted", l->held, l->held_out_l0, (long long)l->dead,
            (long long)l->replaced);
 }
 
@@ -81,7 +81,7 @@ static int find_points_json(const void *of, struct json *own)
   summary_inputs_set(&j->inputs);
   json_text(own, "find", "features");
   json_long(own, "rows", r->fitted_rows);
-  json_long(own, "held_rows", r->held_rows);
+  json_long(own, "held_rows", r->held_out_rows);
   json_long(own, "columns", j->rows.source.p);
   json_long(own, "atoms", j->task.recipe.plan.k);
   json_real(own, "l0_target", j->task.recipe.plan.l0);
@@ -187,7 +187,7 @@ static void task_fill(struct find_job *j)
   const struct fit_options *o = j->o;
   j->task = (struct find_task){.rows = &j->rows.source,
                                .held = o->holdout ? &j->holdout.source : NULL,
-                               .held_share = o->holdout_share,
+                               .held_out_fraction = o->holdout_share,
                                .center = !o->uncentered,
                                .recipe = find_recipe(o->atoms, o->l0),
                                .seed = (uint64_t)o->seed,
@@ -301,11 +301,11 @@ static void report(const struct find_job *j)
   const struct find_line *last = &j->lines[j->count - 1];
   log_info("find    rows=%lld held_out=%lld atoms=%d l0=%g updates=%lld ranks=%d device='%s' "
            "seconds=%.2f fingerprint=%016llx",
-           (long long)r->fitted_rows, (long long)r->held_rows, j->encoder.k, j->o->l0,
+           (long long)r->fitted_rows, (long long)r->held_out_rows, j->encoder.k, j->o->l0,
            (long long)last->update, j->run->comm.size, r->device, log_seconds() - j->begun,
            (unsigned long long)j->encoded.fingerprint);
-  if (r->held_rows || j->files.found.is_complete)
-    log_info("%-22s %.6g, with %.4g atoms a row", "unseen rows", last->held, last->held_l0);
+  if (r->held_out_rows || j->files.found.is_complete)
+    log_info("%-22s %.6g, with %.4g atoms a row", "unseen rows", last->held, last->held_out_l0);
   else
     log_warn_named("few-held-out",
                    "no rows were held out: what is explained of unseen rows is not known; give "

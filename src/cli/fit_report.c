@@ -222,28 +222,28 @@ void fit_report(struct fit_job *j)
   const struct fit_result *r = &j->result;
   log_info("fit     rows=%lld held_out=%lld atoms=%d top_s=%d rounds=%d sweeps=%lld ranks=%d "
            "device='%s' seconds=%.2f fingerprint=%016llx",
-           (long long)r->fitted_rows, (long long)r->held_rows, j->task.k, r->top_s, j->task.rounds,
-           (long long)r->sweeps, j->run->comm.size, r->device, j->seconds,
+           (long long)r->fitted_rows, (long long)r->held_out_rows, j->task.k, r->top_s,
+           j->task.rounds, (long long)r->sweeps, j->run->comm.size, r->device, j->seconds,
            (unsigned long long)j->encoded.fingerprint);
   log_info("ended after sweep %lld: %s; the best is sweep %lld", (long long)r->sweeps,
            reasons[r->end], (long long)r->best);
-  if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->best.held);
+  if (r->held_out_rows) log_info("%-22s %.6g", "unseen rows", j->best.held);
   if (!isnan(j->held_out_explained))
     log_info("%-22s %.6g, with %d atoms a row", "", j->held_out_explained, j->files.top_s);
-  if (r->held_rows) advice_explained(j->best.held, "the unseen rows");
+  if (r->held_out_rows) advice_explained(j->best.held, "the unseen rows");
   log_info("%-22s %.6g, with --rho", "fitted rows", j->best.fitted);
   fit_seeds_log(j);
-  if (r->held_rows == 0)
+  if (r->held_out_rows == 0)
     log_warn_named("few-held-out",
                    "no rows were held out: what the fit explains of unseen rows is not known; give "
                    "--holdout or --holdout-share, or encode others");
-  else if (r->held_rows < 10 * SPLIT_WINDOW)
+  else if (r->held_out_rows < 10 * SPLIT_WINDOW)
     log_warn_named(
         "few-held-out",
         "%lld rows were held out: what the fit explains of unseen rows is uncertain, and is "
         "best judged by rows of another source (--holdout)",
-        (long long)r->held_rows);
-  if (j->o->holdout || r->held_rows == 0)
+        (long long)r->held_out_rows);
+  if (j->o->holdout || r->held_out_rows == 0)
     log_info("all rows of --rows, which were fitted:");
   else
     log_info("all rows of --rows, of which %lld were fitted:", (long long)r->fitted_rows);
@@ -282,11 +282,11 @@ static void task_json(const struct fit_job *f, struct json *j)
   const char *rows = f->o->rows ? f->o->rows : f->o->capture;
   json_object(j, "inputs");
   input_json(j, "rows", rows, reached->rows_hash);
-  if (f->result.held_rows)
-    input_json(j, "held_out", f->o->holdout ? f->o->holdout : rows, reached->held_hash);
+  if (f->result.held_out_rows)
+    input_json(j, "held_out", f->o->holdout ? f->o->holdout : rows, reached->held_out_hash);
   json_end(j);
   json_long(j, "rows", f->result.fitted_rows);
-  json_long(j, "held_rows", f->result.held_rows);
+  json_long(j, "held_rows", f->result.held_out_rows);
   json_long(j, "left_out_rows", left_out[0] + left_out[1]);
   json_long(j, "columns", t->rows->p);
   json_long(j, "atoms", t->k);

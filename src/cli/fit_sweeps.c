@@ -35,7 +35,7 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   if (c->rank == 0) fit_line_log(j, s);
   TRY(job_wait(&j->files.job));
   j->written = j->result.phases[FIT_WRITE];
-  TRY(comm_agree(c, inputs_name(j, s->point.rows_hash, s->point.held_hash)));
+  TRY(comm_agree(c, inputs_name(j, s->point.rows_hash, s->point.held_out_hash)));
   sweep_note(j, &s->point, s->best);
   j->seconds = log_seconds() - j->begun;
   j->has_sweep = 1;
@@ -54,7 +54,7 @@ static struct sweep_facts within_facts(const struct fit_within *now)
   return (struct sweep_facts){
       .sweeps = now->sweep,
       .classes = now->classes,
-      .start = {.inputs.rows = now->rows_hash, .held.rows = now->held_hash}};
+      .start = {.inputs.rows = now->rows_hash, .held.rows = now->held_out_hash}};
 }
 
 /* What fit_run() calls where a sweep begins that may be left, and then inside it. */
@@ -67,7 +67,7 @@ static int within_begin(void *self, const struct fit_within *now, struct sweep_s
   files->d = j->task.d;
   files->p = j->rows.source.p;
   files->there = files->there && j->files.job.is_resumed; /* else it is about to be removed */
-  TRY(inputs_name(j, now->rows_hash, now->held_hash));
+  TRY(inputs_name(j, now->rows_hash, now->held_out_hash));
   return sweep_files_begin(files, &facts, now->atoms, start);
 }
 

@@ -25,7 +25,7 @@ static int previous_read(struct train_files *f, const struct output_path *place,
   struct training_record *r = &previous->record;
   TRY(training_record_read(place->file, &f->arena, r, &previous->lines));
   f->start.rows_hash = r->rows.rows;
-  f->start.held_hash = r->held.rows;
+  f->start.held_out_hash = r->held.rows;
   return OK;
 }
 
@@ -118,12 +118,12 @@ static int file_write(void *self, const char *path, int is_end)
                                    .scale = p->scale,
                                    .unit = p->unit,
                                    .rows.rows = p->rows_hash,
-                                   .held.rows = p->held_hash};
+                                   .held.rows = p->held_out_hash};
   struct stored_encoder encoder = encoder_of(f, p);
   struct training_line *lines;
   struct arena arena = {0};
   TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
-  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_hash));
+  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_out_hash));
   TRY(arena_alloc(&arena, &lines, p->count, sizeof *lines));
   lines_pack(&train_line_form, p->lines, p->count, &lines->step);
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));

@@ -126,7 +126,7 @@ void train_line_log(struct train_job *j, const struct train_point *p)
 void train_outcome_check(const struct train_job *j, const struct train_point *p)
 {
   const struct train_line *last = &p->lines[p->count - 1];
-  int has_held_out = j->result.held_rows > 0;
+  int has_held_out = j->result.held_out_rows > 0;
   real explained = has_held_out ? last->held : last->fitted;
   if (p->step > 0 && !(explained >= 0))
     log_warn_named("negative-variance",
@@ -151,21 +151,21 @@ void train_report(const struct train_job *j)
   codes_format(j, "top_s", r->top_s, codes);
   log_info("train   rows=%lld held_out=%lld atoms=%d %s batch=%d steps=%lld ranks=%d "
            "device='%s' seconds=%.2f fingerprint=%016llx",
-           (long long)r->fitted_rows, (long long)r->held_rows, j->task.sizes.k, codes,
+           (long long)r->fitted_rows, (long long)r->held_out_rows, j->task.sizes.k, codes,
            j->task.batch, (long long)r->steps, j->run->comm.size, r->device,
            log_seconds() - j->begun, (unsigned long long)r->fingerprint);
-  if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->lines[j->count - 1].held);
-  if (r->held_rows == 0)
+  if (r->held_out_rows) log_info("%-22s %.6g", "unseen rows", j->lines[j->count - 1].held);
+  if (r->held_out_rows == 0)
     log_warn_named(
         "few-held-out",
         "no rows were held out: what is explained of unseen rows is not known; give --holdout "
         "or --holdout-share, or encode others");
-  else if (r->held_rows < 10 * SPLIT_WINDOW)
+  else if (r->held_out_rows < 10 * SPLIT_WINDOW)
     log_warn_named(
         "few-held-out",
         "%lld rows were held out: what is explained of unseen rows is uncertain, and is best "
         "judged by rows of another source (--holdout)",
-        (long long)r->held_rows);
+        (long long)r->held_out_rows);
   gidx rows = j->task.sizes.dead_rows ? j->task.sizes.dead_rows : r->fitted_rows;
   advice_unused(j->lines[j->count - 1].dead, j->task.sizes.k, rows);
   log_info("wrote   %s", j->files.job.place.shown);
@@ -181,7 +181,7 @@ int train_summary_json(const void *of, struct json *own)
   summary_device_set(r->device);
   summary_inputs_set(&j->inputs);
   json_long(own, "rows", r->fitted_rows);
-  json_long(own, "held_rows", r->held_rows);
+  json_long(own, "held_rows", r->held_out_rows);
   json_long(own, "left_out_rows", j->outliers.count[0] + j->outliers.count[1]);
   json_long(own, "columns", j->rows.source.p);
   json_long(own, "atoms", j->task.sizes.k);

@@ -120,7 +120,7 @@ static void slots_assign(const struct shard *t, struct atom_table *table,
 }
 
 /* Copy this rank's tiles to the device, if nothing else has to do with less for it. */
-static int held_copy(struct shard *t, struct device *device)
+static int local_copy(struct shard *t, struct device *device)
 {
   gidx bytes = t->held * atom_bytes(t);
   int status = buffer_wrap_spare(device, &t->copy, t->atoms, bytes);
@@ -137,13 +137,13 @@ static int held_copy(struct shard *t, struct device *device)
 
 /* *view <- this rank's tiles on the device as they were read; zeroed with from_host, which this may
  * set. */
-static int held_view(struct shard *t, struct device *device, struct buffer *view)
+static int local_view(struct shard *t, struct device *device, struct buffer *view)
 {
   *view = (struct buffer){0};
   if (t->from_host || t->held == 0) return OK;
   TRY(device_atoms(device, view));
   if (view->device) return OK;
-  if (!t->copy.bytes) TRY(held_copy(t, device));
+  if (!t->copy.bytes) TRY(local_copy(t, device));
   *view = t->copy;
   return OK;
 }
@@ -185,7 +185,7 @@ static int outgoing_ready(struct shard *t, const struct comm *c, struct device *
 {
   gidx bytes = count * atom_bytes(t);
   if (bytes > t->outgoing.bytes) TRY(outgoing_alloc(t, c, device, bytes));
-  TRY(held_view(t, device, held));
+  TRY(local_view(t, device, held));
   return t->from_host && !t->outgoing.host ? outgoing_alloc(t, c, device, bytes) : OK;
 }
 
@@ -296,7 +296,7 @@ int table_fetch(struct shard *t, struct atom_table *table, struct comm *c, struc
                 const struct atom_request *w)
 {
   struct buffer held;
-  if (!comm_failure(c)) comm_record(c, held_view(t, device, &held));
+  if (!comm_failure(c)) comm_record(c, local_view(t, device, &held));
   if (c->size > 1) return missing_fetch(t, table, c, device, w);
   struct atom_request all = *w; /* earlier slots too: they are wrong once from_host is set */
   all.from = 0;

@@ -102,19 +102,19 @@ int imported_alloc(struct encode *e, struct encode_memory *memory)
 {
   const struct encode_task *t = e->task;
   struct imported *m = &e->imported;
-  gidx start = encode_bytes_held(e);
+  gidx start = encode_bytes(e);
   TRY(arena_alloc(&e->arena, &m->weights, (gidx)t->atoms->k * e->p, sizeof *m->weights));
-  memory->matrix = encode_bytes_held(e) - start;
+  memory->matrix = encode_bytes(e) - start;
   start += memory->matrix;
   TRY(rows_alloc(e));
-  memory->rows = encode_bytes_held(e) - start;
+  memory->rows = encode_bytes(e) - start;
   start += memory->rows;
   TRY(results_alloc(e));
   TRY(solving_alloc(e));
   TRY(active_alloc(e));
   if (cuts_wanted(t)) TRY(cuts_alloc(e));
   if (t->cuts) TRY(arena_alloc(&e->arena, &m->threshold, t->atoms->k, sizeof *m->threshold));
-  memory->codes = encode_bytes_held(e) - start;
+  memory->codes = encode_bytes(e) - start;
   return OK;
 }
 

@@ -31,18 +31,18 @@ static gidx max_ended(const struct encode *e)
   return e->block / ROW_BLOCK + 1;
 }
 
-gidx encode_bytes_held(const struct encode *e)
+gidx encode_bytes(const struct encode *e)
 {
   return (gidx)(e->arena.bytes + e->result->arena.bytes) +
          imax(e->device.planned_host, e->device.planned_device);
 }
 
 /* The same in memory of the host alone. */
-static gidx host_bytes_held(const struct encode *e)
+static gidx encode_host_bytes(const struct encode *e)
 {
   int gpu = strcmp(e->device.kind, "cpu") != 0;
   return gpu ? (gidx)(e->arena.bytes + e->result->arena.bytes) + e->device.planned_host
-             : encode_bytes_held(e);
+             : encode_bytes(e);
 }
 
 int encode_rows_made(const struct row_source *rows, const struct device *dev)
@@ -158,16 +158,16 @@ static int tables_alloc(struct encode *e, gidx held)
 int encode_alloc(struct encode *e, struct encode_memory *m)
 {
   if (e->task->encoder) return imported_alloc(e, m);
-  gidx start = encode_bytes_held(e);
+  gidx start = encode_bytes(e);
   TRY(rows_alloc(e));
-  m->rows = encode_bytes_held(e) - start;
+  m->rows = encode_bytes(e) - start;
   TRY(lists_alloc(e));
-  m->lists = encode_bytes_held(e) - start - m->rows;
+  m->lists = encode_bytes(e) - start - m->rows;
   TRY(codes_alloc(e));
-  gidx held = encode_bytes_held(e) - start;
+  gidx held = encode_bytes(e) - start;
   m->codes = held - m->rows - m->lists;
   TRY(tables_alloc(e, held));
-  m->places = encode_bytes_held(e) - start - held;
+  m->places = encode_bytes(e) - start - held;
   return OK;
 }
 
@@ -208,11 +208,11 @@ int encode_memory(const struct encode_task *task, int ranks, int rank, struct en
   TRY(shard_alloc(&e.shard));
   m->atoms = (gidx)e.shard.arena.bytes;
   TRY(encode_alloc(&e, m));
-  gidx held = encode_bytes_held(&e);
+  gidx held = encode_bytes(&e);
   TRY(fetched_alloc(&e));
-  m->fetched = encode_bytes_held(&e) - held;
+  m->fetched = encode_bytes(&e) - held;
   int gpu = strcmp(e.device.kind, "cpu") != 0;
-  m->host = m->atoms + host_bytes_held(&e) + (gpu ? 0 : m->forms);
+  m->host = m->atoms + encode_host_bytes(&e) + (gpu ? 0 : m->forms);
   m->device = gpu ? m->forms + e.device.planned_device : 0;
   return OK;
 }

@@ -32,7 +32,7 @@ void shard_init(struct shard *t, const struct comm *c, const struct atom_source 
   *t = (struct shard){.tiling = {source->k, width, c->size}, .rank = c->rank};
   t->d = source->d;
   t->p = source->p;
-  t->held = tiling_held(&t->tiling, c->rank);
+  t->held = tiling_local(&t->tiling, c->rank);
   t->source = source;
   t->normalize = normalize;
 }

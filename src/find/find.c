@@ -81,10 +81,10 @@ static int start_take(struct finder *f)
         "the earlier run was begun with other rows than those of '%s': rows_hash %016llx, not "
         "%016llx; resume with the same",
         f->task->rows->name, (unsigned long long)s->rows_hash, (unsigned long long)f->rows_hash);
-  CHECK(s->held_hash == f->judge.hash, ERR_INPUT,
+  CHECK(s->held_out_hash == f->judge.hash, ERR_INPUT,
         "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
         "resume with the same",
-        (unsigned long long)s->held_hash, (unsigned long long)f->judge.hash);
+        (unsigned long long)s->held_out_hash, (unsigned long long)f->judge.hash);
   CHECK(s->update >= 0 && s->update <= f->result->all && s->k >= 1 && s->k <= f->plan.grown &&
             s->count >= 0 && s->count <= s->update,
         ERR_INPUT, "the earlier run did %lld updates of %lld, has %d atoms of %d, and %lld lines",
@@ -141,7 +141,7 @@ static int point_show(struct finder *f, enum find_reason why)
                                    .offset = f->offset.host,
                                    .described = f->described,
                                    .rows_hash = f->rows_hash,
-                                   .held_hash = f->judge.hash};
+                                   .held_out_hash = f->judge.hash};
   struct phase *write = &f->result->phases[FIND_WRITE];
   if (why != FIND_LINE) batches_rest(&f->batches); /* files have one user at a time */
   phase_begin(write);
@@ -175,7 +175,7 @@ static int line_add(struct finder *f, const struct find_step *step)
   f->k = k;
   f->replaced = 0;
   line->held = f->judge.explained;
-  line->held_l0 = f->judge.l0;
+  line->held_out_l0 = f->judge.l0;
   line->seconds = log_seconds() - f->begun;
   f->count++;
   return comm_broadcast(f->c, &line->seconds, 1, sizeof line->seconds);

@@ -50,7 +50,7 @@ struct find_point;
 struct find_task {
   const struct row_source *rows;
   const struct row_source *held; /* rows to judge by; NULL: windows of `rows` are held out */
-  real held_share;               /* of the windows, for that; 0: nothing is held out */
+  real held_out_fraction;        /* of the windows, for that; 0: nothing is held out */
   int center;                    /* subtract the column means of the fitted rows */
   struct find_recipe recipe;
   uint64_t seed;
@@ -64,12 +64,12 @@ struct find_task {
 struct find_line {
   gidx update;
   idx atoms;
-  real l0;       /* active atoms a row, as the plan says */
-  gidx dead;     /* atoms that no row of the update had */
-  gidx replaced; /* twins and dead atoms, since the line before */
-  real held;     /* explained variance of the held-out rows, by the thresholds at hand */
-  real held_l0;  /* their codes a row */
-  real seconds;  /* since the work began */
+  real l0;          /* active atoms a row, as the plan says */
+  gidx dead;        /* atoms that no row of the update had */
+  gidx replaced;    /* twins and dead atoms, since the line before */
+  real held;        /* explained variance of the held-out rows, by the thresholds at hand */
+  real held_out_l0; /* their codes a row */
+  real seconds;     /* since the work began */
 };
 
 /* All that the work needs to go on after an update, beside its rows and options. */
@@ -87,7 +87,8 @@ struct find_point {
   const float *offset;           /* [p] what rows lose beside it */
   const real *described;         /* [p] both */
   gidx replaced;                 /* since the last line */
-  uint64_t rows_hash, held_hash; /* of the fitted rows and the held-out ones; 0: there are none */
+  uint64_t rows_hash,
+      held_out_hash; /* of the fitted rows and the held-out ones; 0: there are none */
 };
 
 enum find_reason { FIND_LINE, FIND_STATE, FIND_END };
@@ -117,7 +118,7 @@ enum find_phase {
 
 struct find_result {
   gidx updates, all; /* done, of how many */
-  gidx fitted_rows, held_rows;
+  gidx fitted_rows, held_out_rows;
   int stopped;
   char device[280];
   struct phase phases[FIND_PHASES];

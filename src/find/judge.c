@@ -69,7 +69,7 @@ int validation_advise(struct finder *f)
 {
   const struct find_judge *j = &f->judge;
   struct metrics m;
-  if (f->result->held_rows == 0) return OK;
+  if (f->result->held_out_rows == 0) return OK;
   return refit_norms(f->c, j->rows.n, j->x, f->p, j->tss, "the held-out rows", &m);
 }
 

@@ -70,7 +70,7 @@ real find_ridge(const struct find_recipe *recipe, const struct find_step *step, 
 static int rows_split(const struct find_task *t, struct row_split *split, struct row_source *fitted,
                       struct row_source *held)
 {
-  const struct split_task task = {t->rows, t->held, t->held_share, FIND_HELD_MOST, t->seed};
+  const struct split_task task = {t->rows, t->held, t->held_out_fraction, FIND_HELD_MOST, t->seed};
   const struct find_plan *plan = &t->recipe.plan;
   TRY(split_open(split, &task, fitted, held));
   CHECK(fitted->n >= plan->k, ERR_INPUT,
@@ -103,7 +103,7 @@ static int sizes_find(struct finder *f)
   struct find_plan *plan = &f->plan;
   TRY(rows_split(t, &f->split, &f->fitted, &f->judge.rows));
   f->result->fitted_rows = f->fitted.n;
-  f->result->held_rows = f->judge.rows.n;
+  f->result->held_out_rows = f->judge.rows.n;
   f->p = t->rows->p;
   *plan = t->recipe.plan;
   plan->rows = f->fitted.n;

@@ -38,7 +38,7 @@ struct fit_point;
 struct fit_task {
   const struct row_source *rows;
   const struct row_source *held; /* rows to judge by; NULL: windows of `rows` are held out */
-  real held_share;               /* of the windows, for that; 0: nothing is held out */
+  real held_out_fraction;        /* of the windows, for that; 0: nothing is held out */
   idx k, d, top_s, rounds;
   int center;      /* subtract the column means of the fitted rows */
   int nonnegative; /* codes are at least 0; d = 1 */
@@ -82,7 +82,7 @@ struct fit_point {
   const real *mean;             /* [p]; NULL: rows are not centred */
   real norm;                    /* of the median row, less it; 0: it is not known */
   uint64_t rows_hash;           /* of the fitted rows in memory (model/identity.h) */
-  uint64_t held_hash;           /* of the held-out rows; 0: there are none */
+  uint64_t held_out_hash;       /* of the held-out rows; 0: there are none */
   const real *gram, *target;    /* [k][k], [k][p] (N.20); to go on from: on rank 0 alone */
   const idx *idle;              /* [k] parts since a row used the atom */
 };
@@ -96,10 +96,10 @@ struct fit_sweep {
 /* A sweep in work that may be left: of UPDATE_ATOMS without a GPU, or behind the update of
  * UPDATE_JOINT, where all rows are one part. */
 struct fit_within {
-  gidx sweep;                    /* done before it */
-  const float *atoms;            /* [k][d][p] that it began with */
-  uint64_t classes;              /* their hash */
-  uint64_t rows_hash, held_hash; /* as struct fit_point */
+  gidx sweep;                        /* done before it */
+  const float *atoms;                /* [k][d][p] that it began with */
+  uint64_t classes;                  /* their hash */
+  uint64_t rows_hash, held_out_hash; /* as struct fit_point */
 };
 struct fit_sink {
   void *self;
@@ -138,7 +138,7 @@ enum fit_end { FIT_SETTLED, FIT_SWEEPS, FIT_SECONDS, FIT_STOPPED };
 struct fit_result {
   enum fit_end end;
   gidx sweeps, best;
-  gidx fitted_rows, held_rows;
+  gidx fitted_rows, held_out_rows;
   real gain; /* of explained variance in the last FIT_PATIENCE passes; NaN: there were fewer */
   idx top_s; /* atoms a row: no more than there are */
   char device[280]; /* what routes and codes: "cpu avx512", or "cuda" and the GPU's name; known

@@ -62,7 +62,7 @@ void fit_part_choose(struct fit *f, gidx part)
 static int rows_split(const struct fit_task *t, struct row_split *split, struct row_source *fitted,
                       struct row_source *held)
 {
-  const struct split_task task = {t->rows, t->held, t->held_share, FIT_HELD_MOST, t->seed};
+  const struct split_task task = {t->rows, t->held, t->held_out_fraction, FIT_HELD_MOST, t->seed};
   TRY(split_open(split, &task, fitted, held));
   CHECK(fitted->n >= (gidx)t->k * t->d, ERR_INPUT,
         "'%s' has %lld rows, of which %lld are held out: too few for %d atoms; lower --atoms or "
@@ -104,7 +104,7 @@ int fit_sources_open(struct fit *f)
         (long long)f->parts);
   f->result->top_s = (idx)imin(t->top_s, t->k);
   f->result->fitted_rows = f->fitted.n;
-  f->result->held_rows = f->held.n;
+  f->result->held_out_rows = f->held.n;
   f->table_source = (struct atom_source){
       .k = t->k, .d = t->d, .p = (idx)p, .name = "the dictionary", .self = f, .read = table_read};
   f->no_supports = (struct support_source){.k = t->k,

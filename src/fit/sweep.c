@@ -80,7 +80,7 @@ static int within_begin(struct fit *f, uint64_t classes, struct sweep_start *sta
                                   .atoms = f->table,
                                   .classes = classes,
                                   .rows_hash = f->state.inputs.rows,
-                                  .held_hash = f->validation.hash};
+                                  .held_out_hash = f->validation.hash};
   return comm_agree(f->c, f->sink->begins(f->sink->self, &f->within, start));
 }
 

@@ -107,7 +107,7 @@ static int sweep_show(struct fit *f)
                                      .mean = f->mean,
                                      .norm = f->norm,
                                      .rows_hash = f->state.inputs.rows,
-                                     .held_hash = f->validation.hash},
+                                     .held_out_hash = f->validation.hash},
                            .best = f->best,
                            .fitted_rows = f->fitted.n,
                            .parts = f->parts};
@@ -152,10 +152,10 @@ int fit_sweep_reopen(struct fit *f)
   if (!start->idle) idle_count(f);
   TRY(comm_broadcast(f->c, &now, 1, sizeof now));
   TRY(worth_check(f, &now));
-  CHECK(f->validation.hash == start->held_hash, ERR_INPUT,
+  CHECK(f->validation.hash == start->held_out_hash, ERR_INPUT,
         "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
         "resume with the same",
-        (unsigned long long)start->held_hash, (unsigned long long)f->validation.hash);
+        (unsigned long long)start->held_out_hash, (unsigned long long)f->validation.hash);
   CHECK(memcmp(&now.fitted, &then->fitted, sizeof now.fitted) == 0 &&
             memcmp(&now.held, &then->held, sizeof now.held) == 0,
         ERR_INPUT,

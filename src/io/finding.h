@@ -16,7 +16,7 @@ extern const struct object_table find_objects;
 /* One line of /find/history; an attribute names the columns. */
 enum { FINDING_COLUMNS = 7 };
 struct finding_line {
-  real update, atoms, l0, dead, replaced, held, held_l0;
+  real update, atoms, l0, dead, replaced, held, held_out_l0;
 };
 
 struct finding_record {

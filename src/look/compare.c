@@ -81,7 +81,7 @@ static int device_begin(struct pass *w, const struct tiling *tiling)
   const struct compare_task *t = w->task;
   const struct device_options options = {.p = w->own->p,
                                          .d = 1,
-                                         .max_atoms = tiling_held(tiling, w->c->rank),
+                                         .max_atoms = tiling_local(tiling, w->c->rank),
                                          .nonnegative = t->nonnegative,
                                          .threads = t->threads,
                                          .variant = t->variant,

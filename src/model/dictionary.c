@@ -20,7 +20,7 @@ idx tiling_slot(const struct tiling *t, idx atom)
   return atom / t->width / t->workers * t->width + atom % t->width;
 }
 
-idx tiling_held(const struct tiling *t, idx worker)
+idx tiling_local(const struct tiling *t, idx worker)
 {
   gidx tiles = ((gidx)t->k + t->width - 1) / t->width;
   gidx mine = tiles / t->workers + (worker < tiles % t->workers);

@@ -35,7 +35,7 @@ struct tiling {
 };
 idx tiling_owner(const struct tiling *t, idx atom);
 idx tiling_slot(const struct tiling *t, idx atom);             /* in the owner's array */
-idx tiling_held(const struct tiling *t, idx worker);           /* atoms that a worker holds */
+idx tiling_local(const struct tiling *t, idx worker);          /* atoms that a worker holds */
 idx tiling_atom(const struct tiling *t, idx worker, idx slot); /* inverse of owner and slot */
 
 /* Scale every vector of atoms[count][d][p] to unit norm: the squares are summed in f64, and each

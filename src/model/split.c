@@ -89,7 +89,7 @@ static int fitted_read(void *self, gidx first, idx count, float *out)
   return OK;
 }
 
-static int held_read(void *self, gidx first, idx count, float *out)
+static int held_out_read(void *self, gidx first, idx count, float *out)
 {
   const struct row_split *s = self;
   for (idx done = 0, n; done < count; done += n) {
@@ -109,7 +109,7 @@ static void sources_make(struct row_split *s, struct row_source *fitted, struct 
   held->n = out;
   fitted->self = held->self = s;
   fitted->read = fitted_read;
-  held->read = held_read;
+  held->read = held_out_read;
   fitted->make = held->make = NULL;
   fitted->place = held->place = NULL;
 }

@@ -16,7 +16,7 @@ idx refit_task_support(const struct refit_task *t)
   return t->rows->n ? (idx)(t->supports->entries / t->rows->n) : t->top_s;
 }
 
-static gidx held_bytes(const struct refit_memory *m)
+static gidx state_bytes(const struct refit_memory *m)
 {
   return m->held.rows + m->held.supports + m->held.frames + m->part;
 }
@@ -32,7 +32,7 @@ static const char *shared_say(const struct refit_memory *m, char *text, size_t c
 }
 
 /* What a state with these sizes holds, and what reading it takes beside. */
-static int held_find(const struct refit_state *f, struct refit_memory *m)
+static int state_find(const struct refit_state *f, struct refit_memory *m)
 {
   struct refit_state dry = *f;
   dry.arena = (struct arena){.is_dry = 1};
@@ -54,7 +54,7 @@ int refit_memory(const struct refit_task *t, const struct comm *c, batch_bytes_o
   root.rank = 0;
   *m = (struct refit_memory){0};
   TRY(refit_state_shape(&f, t, &root));
-  TRY(held_find(&f, m));
+  TRY(state_find(&f, m));
   TRY(refit_sums_bytes(&f, &sums));
   TRY(atom_batch_max(&f, bytes_of, q, &count));
   TRY(atom_batch_bound(&b, &f, count, ROWS_OF_CLASS));
@@ -63,8 +63,8 @@ int refit_memory(const struct refit_task *t, const struct comm *c, batch_bytes_o
   TRY(refit_state_write_bytes(&f, &written));
   m->load = imax(m->load, sums);
   m->sweep_end = imax(m->sweep_end, written);
-  m->total =
-      PROGRAM_BYTES + held_bytes(m) + imax(imax(m->load, m->classes), imax(m->batch, m->sweep_end));
+  m->total = PROGRAM_BYTES + state_bytes(m) +
+             imax(imax(m->load, m->classes), imax(m->batch, m->sweep_end));
   return OK;
 }
 
@@ -72,8 +72,8 @@ int refit_memory_check(const struct refit_state *f)
 {
   struct refit_memory m = {0};
   char shared[128];
-  TRY(held_find(f, &m));
-  gidx wanted = held_bytes(&m) + imax(m.load, m.classes);
+  TRY(state_find(f, &m));
+  gidx wanted = state_bytes(&m) + imax(m.load, m.classes);
   gidx present = memory_share(f->c->local_size);
   CHECK(wanted <= present, ERR_MEMORY,
         "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one "
@@ -93,7 +93,7 @@ static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, id
   char shared[128];
   gidx held, end, present = memory_share(f->c->local_size);
   TRY(refit_memory(f->task, f->c, bytes_of, q, &m));
-  held = held_bytes(&m);
+  held = state_bytes(&m);
   end = has_sweep_end ? m.sweep_end : 0;
   CHECK(held + imax(m.batch, end) <= present, ERR_MEMORY,
         "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one of a "

@@ -130,7 +130,7 @@ int refit_table_cosine(struct comm *c, const struct table_cosine *t, real *cosin
   struct tiling tiling = {t->k, tile_width_default(t->k, c->size), c->size};
   struct device_options options = {.p = t->p,
                                    .d = t->d,
-                                   .max_atoms = tiling_held(&tiling, c->rank),
+                                   .max_atoms = tiling_local(&tiling, c->rank),
                                    .threads = t->threads,
                                    .variant = t->variant};
   struct device device = {0};

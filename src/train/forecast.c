@@ -34,7 +34,7 @@ static int sizes_find(struct train *j)
   if (!j->sizes.dead_rows) j->sizes.dead_rows = j->fitted.n;
   j->result->steps_each = j->steps_each;
   j->result->fitted_rows = j->fitted.n;
-  j->result->held_rows = j->held.n;
+  j->result->held_out_rows = j->held.n;
   j->result->top_s = j->sizes.s;
   CHECK(!t->start || t->start->step <= j->steps, ERR_INPUT,
         "%lld steps are done, of %lld: give --epochs or --steps for as many or more",

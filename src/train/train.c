@@ -20,7 +20,7 @@
 int train_rows_split(const struct train_task *t, struct row_split *split, struct row_source *fitted,
                      struct row_source *held)
 {
-  const struct split_task task = {t->rows, t->held, t->held_share, TRAIN_HELD_MOST, t->seed};
+  const struct split_task task = {t->rows, t->held, t->held_out_fraction, TRAIN_HELD_MOST, t->seed};
   TRY(split_open(split, &task, fitted, held));
   CHECK(fitted->n >= t->batch, ERR_INPUT,
         "'%s' has %lld rows, of which %lld are held out: too few for batches of %d; lower --batch",
@@ -115,10 +115,10 @@ static int start_take(struct train *j)
         "the earlier run was begun with other rows than those of '%s': rows_hash %016llx, not "
         "%016llx; resume with the same",
         j->task->rows->name, (unsigned long long)s->rows_hash, (unsigned long long)j->rows_hash);
-  CHECK(s->held_hash == j->validation.hash, ERR_INPUT,
+  CHECK(s->held_out_hash == j->validation.hash, ERR_INPUT,
         "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
         "resume with the same",
-        (unsigned long long)s->held_hash, (unsigned long long)j->validation.hash);
+        (unsigned long long)s->held_out_hash, (unsigned long long)j->validation.hash);
   CHECK(s->unit == j->unit, ERR_DEVICE,
         "the earlier run was made by a GPU that adds products in %s otherwise: unit %016llx, not "
         "%016llx; resume on the same kind",
@@ -181,7 +181,7 @@ static int point_show(struct train *j, enum train_reason why)
                                     .described = j->described,
                                     .scale = j->batches.scale,
                                     .rows_hash = j->rows_hash,
-                                    .held_hash = j->validation.hash,
+                                    .held_out_hash = j->validation.hash,
                                     .unit = j->unit};
   struct phase *write = &j->result->phases[TRAIN_WRITE];
   TRY(comm_agree(j->c, weights_check(j)));

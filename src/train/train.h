@@ -27,7 +27,7 @@ struct train_point;
 struct train_task {
   const struct row_source *rows;
   const struct row_source *held;   /* rows to judge by; NULL: windows of `rows` are held out */
-  real held_share;                 /* of the windows, for that; 0: nothing is held out */
+  real held_out_fraction;          /* of the windows, for that; 0: nothing is held out */
   const struct atom_source *atoms; /* to start with, d = 1; NULL: random ones */
   const real *mean;                /* [p] of these atoms; NULL: none */
   const float *encoder, *bias;     /* [k][p], [k] of them, for rows as they are; NULL: tied */
@@ -66,8 +66,9 @@ struct train_point {
   const real *mean;      /* [p] that steps subtract before they scale; NULL: none */
   const real *described; /* [p] that the encoder takes: with what was learned beside; NULL: none */
   int scale;             /* rows are multiplied by 2^scale */
-  uint64_t rows_hash, held_hash; /* of the fitted rows and the held-out ones; 0: there are none */
-  uint64_t unit;                 /* device_tensor_probe(); 0: scores are f32 */
+  uint64_t rows_hash,
+      held_out_hash; /* of the fitted rows and the held-out ones; 0: there are none */
+  uint64_t unit;     /* device_tensor_probe(); 0: scores are f32 */
 };
 
 /* Why a point is handed over: it has a new line; it is what a run can go on from, with moments; or
@@ -97,7 +98,7 @@ enum train_phase {
 
 struct train_result {
   gidx steps, steps_each; /* done, of an epoch */
-  gidx fitted_rows, held_rows;
+  gidx fitted_rows, held_out_rows;
   int stopped;
   uint64_t fingerprint; /* of the weights that were reached */
   idx top_s;

@@ -21,11 +21,11 @@ static int form_hold(const struct cuda_state *s, struct subbatch_form *f, idx n)
   struct subbatch_form h = *f;
   gidx most = (s->shared + BLOCK_RESERVED) / 3 - BLOCK_RESERVED;
   h.team = ARROW_BLOCK;
-  h.held = arrow_held(f->d, f->k);
+  h.held = arrow_resident(f->d, f->k);
   if (!h.mma || !h.held) return 0;
   int all_lanes = arrow_lane_warps(h.k, h.team, h.held) == 1;
   for (h.blocks = 1; h.blocks <= ARROW_BLOCKS; h.blocks *= 2) {
-    if (n > h.blocks * arrow_held_rows(h.held) || form_bytes(&h, n) > most) continue;
+    if (n > h.blocks * arrow_resident_rows(h.held) || form_bytes(&h, n) > most) continue;
     if (all_lanes && h.blocks == 1) return 0;
     *f = h;
     return 1;

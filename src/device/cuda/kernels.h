@@ -156,7 +156,7 @@ struct kernel_shape {
   int positive; /* of route and screen: the values of scores are their positive parts (N.2) */
   idx d, top_k;
   idx k, team;            /* of arrow systems: their border, and threads of one in arrow.cu */
-  int held;               /* and rows of a thread, arrow_held() or 0 */
+  int held;               /* and rows of a thread, arrow_resident() or 0 */
   int rounds;             /* of arrow_lanes.cu: arrow_rounds() */
   idx head_d, head_dv;    /* of attention: columns of q and k, and of v */
   int cells, capped, few; /* CELLS_F32 and so on, whether there is a soft cap, few_rows() */

@@ -180,7 +180,7 @@ static void rows_plan(const struct sweep *w, struct turn *turn, gidx own)
   if (!step_in_sight(job->d, job->directions, job->p, w->groups, w->group_shift, turn->cluster))
     return;
   int named = (int)(own + own / 8), held;
-  held = step_held(job->d, job->directions, job->p, s->shared, named);
+  held = step_resident(job->d, job->directions, job->p, s->shared, named);
   if (2 * held < w->capacity) return;
   turn->named = named;
   turn->held = held;
