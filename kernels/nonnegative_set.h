@@ -179,8 +179,8 @@ struct joining {
 };
 
 /* The better of those of the lane and of vector v, which comes later. */
-static __device__ inline void vector_judge(const struct solving *w, const struct set_arrays *n,
-                                           const double *gram, int v, struct joining *best)
+static __device__ inline void vector_compare(const struct solving *w, const struct set_arrays *n,
+                                             const double *gram, int v, struct joining *best)
 {
   double slope = n->b[v], size = fabs(slope);
 #pragma unroll 1
@@ -207,7 +207,7 @@ static __device__ inline int set_next(const struct solving *w, const struct set_
 #pragma unroll 1
   for (int q = 0; q < chunks_of(w); q++) {
     unsigned out = ~(n->in[q] | n->refused[q]) & ones_of(w, q);
-    if (out >> lane & 1) vector_judge(w, n, gram, q * WARP + lane, &best);
+    if (out >> lane & 1) vector_compare(w, n, gram, q * WARP + lane, &best);
   }
   __syncwarp();
 #pragma unroll

@@ -288,7 +288,7 @@ static __device__ inline int frame_make(struct step *s)
 }
 
 /* Do the rows not become worse? */
-static __device__ inline int try_judge(struct step *s, int turn)
+static __device__ inline int try_evaluate(struct step *s, int turn)
 {
   enum { AHEAD = 16 };
   double done = 0;
@@ -323,7 +323,7 @@ static __device__ inline void step_take(struct step *s, struct step_found *found
     if (found->status != STATUS_OK) return;
     if (frame_make(s) && rows_try(s, turn)) {
       cluster_barrier();
-      found->accepted = try_judge(s, turn);
+      found->accepted = try_evaluate(s, turn);
       if (found->accepted) rows_keep(s, turn);
       if (found->accepted) return;
       turn++;

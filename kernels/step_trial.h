@@ -75,7 +75,7 @@ template <int IS_HELD> static __device__ inline void rows_side(struct step *s)
 }
 
 /* Objectives of rows with their new codes, and these, for all. */
-template <int IS_HELD> static __device__ inline void rows_judge(struct step *s, int turn)
+template <int IS_HELD> static __device__ inline void rows_evaluate(struct step *s, int turn)
 {
   double t[ABREAST][D], t_new[ABREAST][D];
   rows_multiply<1, IS_HELD>(
@@ -114,9 +114,9 @@ static __device__ __noinline__ void far_side(struct step *shared)
   rows_side<0>(step_shared(shared));
 }
 
-static __device__ __noinline__ void far_judge(struct step *shared, int turn)
+static __device__ __noinline__ void far_evaluate(struct step *shared, int turn)
 {
-  rows_judge<0>(step_shared(shared), turn);
+  rows_evaluate<0>(step_shared(shared), turn);
 }
 
 /* A product of two vectors of the new frame, by a warp. */
@@ -166,8 +166,8 @@ static __device__ __noinline__ int rows_try(struct step *shared, int turn)
 #pragma unroll 1
     for (int i = threadIdx.x; i < s->count; i += THREADS) row_code(s, i);
     __syncthreads();
-    rows_judge<1>(s, turn);
-    if (is_far) far_judge(s, turn);
+    rows_evaluate<1>(s, turn);
+    if (is_far) far_evaluate(s, turn);
   } while (++done < parts.count);
   return 1;
 }

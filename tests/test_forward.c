@@ -79,7 +79,7 @@ static void check(const char *what, const struct encoder *e, int stops)
   for (int threads = 1; threads <= 5; threads += 2) {
     struct forward_task task = {&source, mean, atoms, K, P, e, TOP, stops, threads};
     struct metrics m = {0};
-    int status = forward_judge(&task, &c, &m);
+    int status = forward_evaluate(&task, &c, &m);
     ok(!status && m.mean_squared_error == error / ((real)N * P) && m.mean_cosine == cosine / N &&
            m.l0 == (real)nonzero / N && m.explained_variance < 1,
        "%s, %d threads: %.17g, %g atoms a row", what, threads, m.mean_squared_error, m.l0);

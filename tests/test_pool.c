@@ -152,7 +152,7 @@ static void prefixes_check(void)
   ok(!pool_share(&p, &c, one, 48, NULL) && c.count == 3 && p.free == 4, "and still warm");
   pool_truncate(&p, &c, 0);
   gidx refused = 1;
-  ok(!pool_share(&p, &c, one, 48, &(struct pool_judge){&refused, refuse}) && c.count == 1,
+  ok(!pool_share(&p, &c, one, 48, &(struct pool_match){&refused, refuse}) && c.count == 1,
      "a judge ends the run");
   claim_end();
   pool_sequence_free(&a);

@@ -232,15 +232,15 @@ static int codes_evaluate(struct run *run, struct evaluate *e, int i, int thread
   const struct atom_source *s = &e->dictionary.source;
   const real *mean;
   TRY(supports_mean_find(&e->codes[i], s->name, e->dictionary.mean, s->p, &mean));
-  const struct judge_task task = {.rows = &e->rows.source,
-                                  .supports = &e->codes[i].source,
-                                  .mean = mean,
-                                  .atoms = e->atoms,
-                                  .k = s->k,
-                                  .d = s->d,
-                                  .p = s->p,
-                                  .threads = threads};
-  TRY(codes_judge(&task, &run->comm, &e->arena, &e->metrics[i]));
+  const struct evaluate_task task = {.rows = &e->rows.source,
+                                     .supports = &e->codes[i].source,
+                                     .mean = mean,
+                                     .atoms = e->atoms,
+                                     .k = s->k,
+                                     .d = s->d,
+                                     .p = s->p,
+                                     .threads = threads};
+  TRY(codes_metrics(&task, &run->comm, &e->arena, &e->metrics[i]));
   if (!mean && !e->dictionary.rounds)
     advice_mean(&e->metrics[i], e->dictionary.file, "is /mean missing beside codes or atoms?");
   if (mean) advice_scale(&e->metrics[i], e->dictionary.norm, e->dictionary.file);

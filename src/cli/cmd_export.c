@@ -273,7 +273,7 @@ static int other_evaluate(struct run *run, struct export_job *job, const struct 
                               .top = e->top,
                               .stops = e->stops,
                               .threads = threads_default(run, o->threads)};
-  return forward_judge(&task, &run->comm, m);
+  return forward_evaluate(&task, &run->comm, m);
 }
 
 /* What the other program will find codes by. */

@@ -94,7 +94,7 @@ static void rows_describe(const struct forward *f, struct workspace *w, gidx fir
 }
 
 /* A thread's share of the block. */
-static void share_judge(void *self, gidx thread)
+static void part_evaluate(void *self, gidx thread)
 {
   struct forward *f = self;
   const struct forward_task *t = f->task;
@@ -123,7 +123,7 @@ static int block_read(struct forward *f, gidx first)
   return OK;
 }
 
-static int blocks_judge(struct forward *f, struct comm *c, struct metrics *m)
+static int blocks_evaluate(struct forward *f, struct comm *c, struct metrics *m)
 {
   const struct forward_task *t = f->task;
   struct encode_part part = {.n = t->rows->n, .total = t->rows->n, .p = t->p};
@@ -135,7 +135,7 @@ static int blocks_judge(struct forward *f, struct comm *c, struct metrics *m)
   for (gidx first = 0; first < t->rows->n; first += ROW_BLOCK) {
     TRY(block_read(f, first));
     if (first == 0) rows_shift(f->x, (idx)imin(f->n, SHIFT_ROWS), t->p, shift);
-    team_run(t->threads, t->threads, share_judge, f);
+    team_run(t->threads, t->threads, part_evaluate, f);
     statistics_alone(&f->statistics, f->x, f->quality, first, (idx)f->n, work);
   }
   TRY(statistics_finish(&f->statistics, c, &part.sums));
@@ -146,7 +146,7 @@ static int blocks_judge(struct forward *f, struct comm *c, struct metrics *m)
   return part_metrics(m, &part);
 }
 
-int forward_judge(const struct forward_task *task, struct comm *c, struct metrics *m)
+int forward_evaluate(const struct forward_task *task, struct comm *c, struct metrics *m)
 {
   struct forward *f;
   TRY(struct_alloc(&f, sizeof *f));
@@ -154,7 +154,7 @@ int forward_judge(const struct forward_task *task, struct comm *c, struct metric
   int status = forward_alloc(f);
   if (!status)
     scores_put(&f->matrix, task->encoder ? task->encoder->weights : task->atoms, 0, task->k);
-  if (!status) status = blocks_judge(f, c, m);
+  if (!status) status = blocks_evaluate(f, c, m);
   arena_free(&f->arena);
   free(f);
   return status;

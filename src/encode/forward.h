@@ -25,6 +25,6 @@ struct forward_task {
 };
 
 /* Fill in the metrics that need codes.  c: of one rank. */
-int forward_judge(const struct forward_task *task, struct comm *c, struct metrics *m);
+int forward_evaluate(const struct forward_task *task, struct comm *c, struct metrics *m);
 
 #endif

@@ -316,7 +316,7 @@ static void entries_count(struct encode *e)
 }
 
 /* Solve the codes of this rank's rows, if so wanted, and say how good they are. */
-static int rows_judge(struct encode *e, gidx *key)
+static int rows_evaluate(struct encode *e, gidx *key)
 {
   struct imported *m = &e->imported;
   struct phase *phase = &e->result->phases[PHASE_CODES];
@@ -346,7 +346,7 @@ static int rows_describe(struct encode *e, gidx *key)
   int status = supports_find(e, key);
   phase_end(phase, (double)m->n * t->atoms->k * e->p);
   TRY(status);
-  TRY(rows_judge(e, key));
+  TRY(rows_evaluate(e, key));
   phase_begin(&e->result->phases[PHASE_METRICS]);
   entries_count(e);
   phase_end(&e->result->phases[PHASE_METRICS], 0);

@@ -15,7 +15,7 @@
 enum { CHUNK = 64 }; /* rows of a task of a thread */
 
 struct judge {
-  const struct judge_task *task;
+  const struct evaluate_task *task;
   float *x;              /* [ROW_BLOCK][p] */
   idx n;                 /* rows of the block */
   struct supports block; /* theirs */
@@ -27,10 +27,10 @@ struct judge {
   gidx *density;
 };
 
-static void rows_judge(void *self, gidx chunk)
+static void rows_evaluate(void *self, gidx chunk)
 {
   struct judge *j = self;
-  const struct judge_task *t = j->task;
+  const struct evaluate_task *t = j->task;
   const gidx *start = j->block.view.start;
   for (gidx r = chunk * CHUNK; r < imin((chunk + 1) * CHUNK, j->n); r++)
     j->quality[r] = quality_reference(j->x + r * t->p, j->vectors + start[r] * t->d,
@@ -41,7 +41,7 @@ static void rows_judge(void *self, gidx chunk)
 /* Read the rows of a block and their supports. */
 static int block_read(struct judge *j, gidx first)
 {
-  const struct judge_task *t = j->task;
+  const struct evaluate_task *t = j->task;
   j->n = (idx)imin(t->rows->n - first, ROW_BLOCK);
   TRY(t->rows->read(t->rows->self, first, j->n, j->x));
   TRY(rows_source_check(t->rows, j->x, first, j->n));
@@ -49,9 +49,9 @@ static int block_read(struct judge *j, gidx first)
   return supports_load(&j->block, t->supports, first, j->n, 1);
 }
 
-static int block_judge(struct judge *j, gidx first)
+static int block_evaluate(struct judge *j, gidx first)
 {
-  const struct judge_task *t = j->task;
+  const struct evaluate_task *t = j->task;
   gidx entries = j->block.view.start[j->n];
   TRY(array_reserve(&j->vectors, &j->vectors_capacity, entries * t->d + 1, sizeof *j->vectors));
   for (gidx e = 0; e < entries; e++) {
@@ -60,15 +60,15 @@ static int block_judge(struct judge *j, gidx first)
     for (idx m = 0; m < t->d; m++)
       j->vectors[e * t->d + m] = t->atoms + ((gidx)atom * t->d + m) * t->p;
   }
-  team_run(t->threads, ceil_div(j->n, CHUNK), rows_judge, j);
+  team_run(t->threads, ceil_div(j->n, CHUNK), rows_evaluate, j);
   statistics_alone(&j->statistics, j->x, j->quality, first, j->n, j->work);
   codes_count(&j->statistics.codes, j->block.codes, entries * t->d);
   return OK;
 }
 
-static int blocks_judge(struct judge *j, struct comm *c, struct arena *arena, struct metrics *m)
+static int blocks_evaluate(struct judge *j, struct comm *c, struct arena *arena, struct metrics *m)
 {
-  const struct judge_task *t = j->task;
+  const struct evaluate_task *t = j->task;
   struct encode_part part = {.n = t->rows->n, .total = t->rows->n, .p = t->p};
   real *shift;
   TRY(arena_alloc(arena, &shift, t->p, sizeof *shift));
@@ -81,7 +81,7 @@ static int blocks_judge(struct judge *j, struct comm *c, struct arena *arena, st
   for (gidx first = 0; first < t->rows->n; first += ROW_BLOCK) {
     int status = block_read(j, first);
     if (!status && first == 0) rows_shift(j->x, (idx)imin(j->n, SHIFT_ROWS), t->p, shift);
-    if (!status) status = block_judge(j, first);
+    if (!status) status = block_evaluate(j, first);
     supports_free(&j->block);
     TRY(status);
   }
@@ -96,13 +96,13 @@ static int blocks_judge(struct judge *j, struct comm *c, struct arena *arena, st
   return OK;
 }
 
-int codes_judge(const struct judge_task *task, struct comm *c, struct arena *arena,
-                struct metrics *m)
+int codes_metrics(const struct evaluate_task *task, struct comm *c, struct arena *arena,
+                  struct metrics *m)
 {
   struct judge *j;
   TRY(struct_alloc(&j, sizeof *j));
   j->task = task;
-  int status = blocks_judge(j, c, arena, m);
+  int status = blocks_evaluate(j, c, arena, m);
   free(j->vectors);
   free(j);
   return status;

@@ -11,7 +11,7 @@
 #include "model/rows.h"
 #include "model/supports.h"
 
-struct judge_task {
+struct evaluate_task {
   const struct row_source *rows;
   const struct support_source *supports; /* of as many rows, with codes */
   const real *mean;                      /* [p]; NULL: none */
@@ -22,7 +22,7 @@ struct judge_task {
 
 /* Fill in all metrics but the decoder's cosine (doc/numerics.md section 7); m->density lives in the
  * arena.  c: of one rank.  ERR_INPUT names what is wrong with the supports. */
-int codes_judge(const struct judge_task *task, struct comm *c, struct arena *arena,
-                struct metrics *m);
+int codes_metrics(const struct evaluate_task *task, struct comm *c, struct arena *arena,
+                  struct metrics *m);
 
 #endif

@@ -52,7 +52,7 @@ struct find_shares {
 };
 
 /* Rows to judge by: each rank holds its sum blocks. */
-struct find_judge {
+struct find_validation {
   struct row_source rows; /* n = 0: there are none */
   gidx first;
   idx n;
@@ -98,7 +98,7 @@ struct finder {
   struct active active;
   struct batch_codes codes;
   struct find_shares sums;
-  struct find_judge judge;
+  struct find_validation judge;
   struct find_growth growth;
   struct buffer x; /* [batch][p] all rows of a batch, on every rank */
   idx p, k;        /* columns; atoms so far */

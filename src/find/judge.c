@@ -25,7 +25,7 @@ static int host_open(struct finder *f)
 
 int validation_alloc(struct finder *f)
 {
-  struct find_judge *j = &f->judge;
+  struct find_validation *j = &f->judge;
   struct arena *a = &f->arena;
   if (j->rows.n == 0) part_source(&f->sample, &f->fitted, 0, imin(f->fitted.n, SAMPLE), &j->rows);
   gidx n = refit_rows_share(j->rows.n, f->c->size, f->c->rank, &j->first);
@@ -45,7 +45,7 @@ void validation_close(struct finder *f)
 
 int validation_read(struct finder *f)
 {
-  struct find_judge *j = &f->judge;
+  struct find_validation *j = &f->judge;
   struct comm *c = f->c;
   uint64_t terms = 0;
   gidx bytes = (gidx)j->n * f->p * (gidx)sizeof *j->x;
@@ -67,7 +67,7 @@ int validation_read(struct finder *f)
 
 int validation_advise(struct finder *f)
 {
-  const struct find_judge *j = &f->judge;
+  const struct find_validation *j = &f->judge;
   struct metrics m;
   if (f->result->held_out_rows == 0) return OK;
   return refit_norms(f->c, j->rows.n, j->x, f->p, j->tss, "the held-out rows", &m);
@@ -76,7 +76,7 @@ int validation_advise(struct finder *f)
 /* The quality of own rows first .. first + n - 1, whose codes are known. */
 static int piece_evaluate(struct finder *f, idx first, idx n)
 {
-  struct find_judge *j = &f->judge;
+  struct find_validation *j = &f->judge;
   const struct active *a = &f->active;
   return device_quality(j->host.backend ? &j->host : &f->device,
                         &(struct quality_job){.n = n,
@@ -88,7 +88,7 @@ static int piece_evaluate(struct finder *f, idx first, idx n)
                                               .quality = j->quality + first});
 }
 
-static int rows_judge(struct finder *f)
+static int rows_evaluate(struct finder *f)
 {
   struct active *a = &f->active;
   TRY(active_atoms(a, f->atoms, f->k, NULL));
@@ -102,13 +102,13 @@ static int rows_judge(struct finder *f)
 
 int validation_run(struct finder *f)
 {
-  struct find_judge *j = &f->judge;
+  struct find_validation *j = &f->judge;
   struct phase *judge = &f->result->phases[FIND_EVALUATE];
   phase_begin(judge);
   f->is_coded = 0;
   batches_rest(&f->batches); /* files have one user at a time */
   TRY(validation_read(f));
-  TRY(comm_agree_at(f->c, rows_judge(f), j->first));
+  TRY(comm_agree_at(f->c, rows_evaluate(f), j->first));
   struct coded coded = {.n = j->n, .first = j->first, .quality = {.host = j->quality}};
   struct metrics m = {.n = j->rows.n, .p = f->p};
   TRY(coded_metrics(&coded, f->c, j->tss, &m));

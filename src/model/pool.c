@@ -137,7 +137,7 @@ void pool_truncate(struct pool *p, struct pool_sequence *s, gidx positions)
 }
 
 int pool_share(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx positions,
-               const struct pool_judge *judge)
+               const struct pool_match *judge)
 {
   gidx full = positions / p->size;
   uint64_t hash = 0;

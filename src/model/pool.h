@@ -55,12 +55,12 @@ void pool_truncate(struct pool *p, struct pool_sequence *s, gidx positions);
 
 /* Let an empty sequence begin with the longest run of sealed blocks that has the first of these
  * tokens.  same(self, i, block) may refuse block i of the sequence; NULL: never.  ERR_MEMORY. */
-struct pool_judge {
+struct pool_match {
   void *self;
   int (*same)(void *self, gidx i, idx block);
 };
 int pool_share(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx positions,
-               const struct pool_judge *judge);
+               const struct pool_match *judge);
 /* Seal block i of a sequence, which has these tokens [size].  The blocks before it are sealed.  A
  * block that is sealed already, or has an equal elsewhere, stays as it is. */
 void pool_seal(struct pool *p, const struct pool_sequence *s, gidx i, const idx *tokens);
