@@ -25,7 +25,7 @@ enum {
   PARTS = arrow_parts(BORDER, MMA),
   SHIFT = SUM_LANES == 4 ? 2 : 3, /* log2 of SUM_LANES */
   LOT = arrow_stage_rows(FRAME, BORDER),
-  LOT_REALS = arrow_lot_reals(FRAME, BORDER, MMA),
+  LOT_REALS = arrow_subbatch_reals(FRAME, BORDER, MMA),
   PIVOTS_AT = LOT_REALS - LOT * FRAME,
   PAD = MMA ? arrow_pad(FRAME, BORDER, 0, SUM_LANES) : 0,
   TELL_AT_ONCE = !MMA, /* that a pivot is bad: of tiles, which leave no register for it */
@@ -36,7 +36,7 @@ enum {
 };
 static_assert(SUM_LANES == 1 << SHIFT && LOT % SUM_LANES == 0, "arrow_types.h");
 
-static __device__ inline struct rows lot_at(double *shared, int lot)
+static __device__ inline struct rows subbatch_at(double *shared, int lot)
 {
   double *at = shared + lot * LOT_REALS;
   struct rows r = {at, at + PIVOTS_AT, SHIFT, PAD};
@@ -53,7 +53,7 @@ struct share {
 };
 
 /* Add a lot of whitened rows. */
-static __device__ inline void lot_sum(struct share *s, const struct rows *rows, int count)
+static __device__ inline void subbatch_sum(struct share *s, const struct rows *rows, int count)
 {
   int own = threadIdx.x / WARP, terms = (count - own + SUM_LANES - 1) / SUM_LANES * FRAME, term = 0;
   struct chain c = {rows->at + own * ROW + threadIdx.x % WARP / 4 * FRAME, (ROW << SHIFT) + PAD,
@@ -85,7 +85,7 @@ struct share {
   double sum[SUMS];
 };
 
-static __device__ inline void lot_sum(struct share *s, const struct rows *rows, int count)
+static __device__ inline void subbatch_sum(struct share *s, const struct rows *rows, int count)
 {
   if (threadIdx.x / SUM_LANES < TILES)
     tile_add(s->sum, tile_of(threadIdx.x / SUM_LANES), rows->at, threadIdx.x % SUM_LANES, count);
@@ -125,14 +125,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   const double *in = a.in + atom.in;
   struct share s = {};
   struct pair pair = pair_unit();
-  struct rows now = lot_at(shared, 0);
+  struct rows now = subbatch_at(shared, 0);
   rows_order(&now, in, atom.n, unit.first, 0, rows < LOT ? rows : LOT, part);
   async_commit();
 #pragma unroll 1
   for (int first = 0, lot = 0; first < rows; first += LOT, lot ^= 1) {
-    struct rows then = lot_at(shared, lot ^ 1);
+    struct rows then = subbatch_at(shared, lot ^ 1);
     int next = first + LOT, more = rows - next, count = rows - first < LOT ? rows - first : LOT;
-    now = lot_at(shared, lot);
+    now = subbatch_at(shared, lot);
     if (more > 0) rows_order(&then, in, atom.n, unit.first, next, more < LOT ? more : LOT, part);
     async_commit();
     ASYNC_WAIT(1);
@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         a.found[atom.number].not_ok = 1;
     }
     __syncthreads();
-    lot_sum(&s, &now, count);
+    subbatch_sum(&s, &now, count);
     if (threadIdx.x >= THREADS - SUM_LANES)
       pair_rows(&pair, now.pivots, threadIdx.x % SUM_LANES, count, SUM_LANES);
     __syncthreads();

@@ -265,7 +265,7 @@ HOST_DEVICE int arrow_stage_rows(int d, int k)
   while (rows > 8 && 8 * rows * arrow_row_reals(d, k, 0) > ARROW_STAGE_BYTES) rows /= 2;
   return rows;
 }
-HOST_DEVICE int arrow_lot_reals(int d, int k, int mma)
+HOST_DEVICE int arrow_subbatch_reals(int d, int k, int mma)
 {
   int rows = arrow_stage_rows(d, k), lanes = arrow_part_lanes(k, mma);
   return arrow_rows_reals(d, k, arrow_tile(d, k, 0), rows) +
@@ -273,7 +273,7 @@ HOST_DEVICE int arrow_lot_reals(int d, int k, int mma)
 }
 HOST_DEVICE int arrow_sum_bytes(int d, int k, int mma)
 {
-  return 8 * 2 * arrow_lot_reals(d, k, mma);
+  return 8 * 2 * arrow_subbatch_reals(d, k, mma);
 }
 /* Rows of a block of arrow_step.cu. */
 HOST_DEVICE int arrow_step_rows(int d, int k)

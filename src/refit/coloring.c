@@ -256,7 +256,7 @@ static int atoms_conflicts(struct coloring *w)
 }
 
 /* The classes of the lot are known. */
-static void lot_enter(struct coloring *w)
+static void subbatch_enter(struct coloring *w)
 {
   if (!w->looker) {
     team_run(w->threads, w->n, atom_enter, w);
@@ -266,7 +266,7 @@ static void lot_enter(struct coloring *w)
 }
 
 /* Colour a lot.  Its atoms take at most so many new classes.  Collective. */
-static int lot_color(struct coloring *w, struct comm *c)
+static int subbatch_color(struct coloring *w, struct comm *c)
 {
   w->n = (idx)imin(w->lot, w->alive - w->first);
   w->words = words_of((gidx)w->count + w->n);
@@ -279,7 +279,7 @@ static int lot_color(struct coloring *w, struct comm *c)
   }
   TRY(comm_or(c, w->sets, words));
   for (idx j = 0; j < w->n; j++) atom_color(w, j);
-  lot_enter(w);
+  subbatch_enter(w);
   return OK;
 }
 
@@ -302,7 +302,7 @@ static int atoms_color(struct coloring *w, struct comm *c)
   else
     rows_list(w);
   for (idx a = 0; a < own->k; a++) w->color[a] = -1;
-  for (w->first = 0; w->first < w->alive; w->first += w->lot) TRY(lot_color(w, c));
+  for (w->first = 0; w->first < w->alive; w->first += w->lot) TRY(subbatch_color(w, c));
   return OK;
 }
 
