@@ -25,7 +25,7 @@ struct arena_piece {
 };
 
 /* Ask for large pages for a long array, which may be refused. */
-static void pages_ask(void *at, size_t bytes)
+static void huge_memory_advise(void *at, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
   if (bytes >= LONG) madvise(at, bytes, MADV_HUGEPAGE);
@@ -48,7 +48,7 @@ void *memory_zeroed(size_t bytes)
 {
   void *at;
   if (posix_memalign(&at, bytes < LONG ? ALIGN : HUGE_PAGE, bytes + !bytes)) return NULL;
-  pages_ask(at, bytes);
+  huge_memory_advise(at, bytes);
   if (bytes < SHARED) return memset(at, 0, bytes);
   struct zeroing zeroing = {at, bytes};
   spare_run(ceil_div((gidx)bytes, SHARED_PART), part_zero, &zeroing);
@@ -64,7 +64,7 @@ static struct arena_piece *piece_alloc(size_t bytes)
   if (!base) return NULL;
   struct arena_piece *piece =
       (struct arena_piece *)(void *)(base + (unit - (uintptr_t)base % unit) % unit);
-  pages_ask(piece, bytes);
+  huge_memory_advise(piece, bytes);
   piece->base = base;
   return piece;
 }

@@ -97,7 +97,7 @@ static int room_agree(struct comm *c, char *base, gidx bytes, struct comm_shared
 
 /* Write zeros into this rank's share of the pages.  The system writes them: where there is no page
  * it fails, where a program would get SIGBUS. */
-static int pages_write(const struct comm_shared *s)
+static int memory_populate(const struct comm_shared *s)
 {
   gidx page = sysconf(_SC_PAGESIZE), first, count, done = 0;
   comm_share((s->bytes + page - 1) / page, s->ranks, s->rank, &first, &count);
@@ -121,7 +121,7 @@ static int pages_write(const struct comm_shared *s)
 }
 
 /* Pages of 2 MB where the system grants that for such memory: a request, which may be refused. */
-static void pages_ask(const struct comm_shared *s)
+static void huge_memory_advise(const struct comm_shared *s)
 {
 #ifdef MADV_HUGEPAGE
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)s->at / page * page;
@@ -146,8 +146,8 @@ int comm_shared_open(struct comm *c, gidx bytes, struct comm_shared *s)
   watchdog_end(step);
   TRY(status);
   TRY(room_agree(c, base, bytes, s));
-  pages_ask(s);
-  TRY(comm_agree(c, pages_write(s)));
+  huge_memory_advise(s);
+  TRY(comm_agree(c, memory_populate(s)));
   return comm_shared_sync(c, s);
 }
 
