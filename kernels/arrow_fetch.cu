@@ -11,7 +11,7 @@
 
 extern "C" __global__ void arrow_fetch(const __grid_constant__ struct arrow_args a)
 {
-  pieces_walk(
+  pieces_each(
       &a, [&](int i) { return a.atoms[i].in; },
       [&](int i, long long first, long long end) {
         struct arrow_pointers s = a.places[i];

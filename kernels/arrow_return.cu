@@ -8,7 +8,7 @@
 
 extern "C" __global__ void arrow_return(const __grid_constant__ struct arrow_args a)
 {
-  pieces_walk(
+  pieces_each(
       &a, [&](int i) { return a.atoms[i].out; },
       [&](int i, long long first, long long end) {
         struct arrow_pointers s = a.places[i];

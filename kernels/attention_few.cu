@@ -50,8 +50,8 @@ static_assert(sizeof(struct shared) == few_shared_bytes(HEAD_D, HEAD_DV, CELLS, 
 
 struct walk {
   const struct attention_args *a;
-  const struct walk_sequence *sequence;
-  const struct walk_task *task;
+  const struct softmax_sequence *sequence;
+  const struct softmax_task *task;
   int begin, end; /* positions that some row sees of the shard */
   int first;      /* where the block begins that has the first of them */
   int rows;
@@ -135,16 +135,16 @@ static __device__ inline void values_order(const struct walk *w, struct shared *
   cells_order(w, s, &c, block_first(w, b), 0, WALK_BLOCK);
 }
 
-static __device__ inline void walk_begin(struct walk *w, const struct attention_args *a,
-                                         struct shared *s)
+static __device__ inline void softmax_begin(struct walk *w, const struct attention_args *a,
+                                            struct shared *s)
 {
   w->a = a;
   w->task = a->tasks + blockIdx.x;
   w->sequence = a->sequences + w->task->sequence;
   w->rows = w->sequence->n_q * a->group - w->task->row;
   int shard = w->task->shard * WALK_SHARD;
-  struct walk_row upper = row_find(a, w->sequence, w->task->kv_head, w->task->row);
-  struct walk_row lower = row_find(a, w->sequence, w->task->kv_head, w->task->row + w->rows - 1);
+  struct softmax_row upper = row_find(a, w->sequence, w->task->kv_head, w->task->row);
+  struct softmax_row lower = row_find(a, w->sequence, w->task->kv_head, w->task->row + w->rows - 1);
   w->begin = max(upper.from < upper.end ? upper.from : 0, shard);
   w->end = max(min(max(lower.end, upper.end), shard + WALK_SHARD), w->begin);
   const int *table = a->table ? a->table + w->sequence->cells : 0;
@@ -162,14 +162,14 @@ static __device__ inline void queries_load(const struct walk *w, struct shared *
 #pragma unroll 2
   for (int i = threadIdx.x; i < FEW * FOURS; i += WALK_THREADS) {
     int r = i / FOURS, c = i % FOURS * 4, there = r < w->rows ? HEAD_D - c : 0;
-    struct walk_row row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
+    struct softmax_row row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
     const float *q = a->q + row.at * HEAD_D + c;
 #pragma unroll
     for (int k = 0; k < 4; k++) s->q[r][c + k] = k < there ? q[k] : 0;
   }
   int r = threadIdx.x;
   if (r >= FEW) return;
-  struct walk_row row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
+  struct softmax_row row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
   s->from[r] = r < w->rows ? max(row.from, w->begin) : 0;
   s->end[r] = r < w->rows ? max(min(row.end, w->end), s->from[r]) : 0;
 }
@@ -325,8 +325,8 @@ static __device__ inline void half_sync(int half)
 }
 
 /* The values of block b of positions; those that get its stage are ordered. */
-static __device__ inline void values_walk(const struct walk *w, struct shared *s, int b,
-                                          float acc[FEW][COLUMNS], float *l, float *before)
+static __device__ inline void values_accumulate(const struct walk *w, struct shared *s, int b,
+                                                float acc[FEW][COLUMNS], float *l, float *before)
 {
   int first = block_first(w, b), count = min(w->end - first, (int)WALK_BLOCK);
   int all = count == WALK_BLOCK, sums = threadIdx.x >= WALK_THREADS - WARP;
@@ -362,7 +362,7 @@ static __device__ inline void parts_store(const struct walk *w, const struct sha
 #pragma unroll
   for (int r = 0; r < FEW; r++) {
     if (r >= w->rows || s->from[r] >= s->end[r]) continue;
-    struct walk_row row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
+    struct softmax_row row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
     long long part = row.part + shard;
 #pragma unroll
     for (int c = 0; c < COLUMNS; c++)
@@ -383,7 +383,7 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, few_blocks(HEAD_DV, F
   int warp = threadIdx.x / WARP, half = threadIdx.x / HALF;
 #pragma unroll
   for (int i = 0; i < TURNS; i++) m[i] = MINUS_INFINITY;
-  walk_begin(&w, &a, s);
+  softmax_begin(&w, &a, s);
   launches_wait(); /* none of them writes what is read before */
   launch_next();
   __syncthreads();
@@ -411,7 +411,7 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, few_blocks(HEAD_DV, F
         if (warp + 2 * i < FEW) largest_find(&w, s, warp + 2 * i, b, &m[i]);
       half_sync(half); /* what follows would do, but a race checker would not see that it does */
     }
-    if (half == 1 && b > 0) values_walk(&w, s, b - 1, acc, &l, &before);
+    if (half == 1 && b > 0) values_accumulate(&w, s, b - 1, acc, &l, &before);
     __syncthreads();
   }
   ASYNC_WAIT(0);

@@ -48,8 +48,8 @@ struct shared {
 /* A task, and what this thread has of it. */
 struct walk {
   const struct attention_args *a;
-  const struct walk_sequence *sequence; /* read again where it is needed: registers are dear */
-  const struct walk_task *task;
+  const struct softmax_sequence *sequence; /* read again where it is needed: registers are dear */
+  const struct softmax_task *task;
   const char *k, *v;      /* the columns of its head, of cell 0, or of position 0 without a table */
   int begin, end;         /* positions that the tile sees of the shard */
   int block, which, slot; /* the stage that is filled next */

@@ -19,7 +19,7 @@ static __device__ inline void queries_load(const struct walk *w, struct shared *
 {
   const struct attention_args *a = w->a;
   int r = threadIdx.x % TILE_ROWS, last = w->sequence->n_q * a->group - 1;
-  struct walk_row row = row_find(a, w->sequence, w->task->kv_head, min(w->task->row + r, last));
+  struct softmax_row row = row_find(a, w->sequence, w->task->kv_head, min(w->task->row + r, last));
   const float *q = a->q + row.at * HEAD_D;
 #pragma unroll 4
   for (int c = threadIdx.x / TILE_ROWS * 4; c < COLUMNS; c += WALK_THREADS / TILE_ROWS * 4) {
@@ -44,7 +44,7 @@ static __device__ inline void rows_limits_find(struct walk *w)
   w->group = lane % 4, w->spot = lane / 4;
   int own = 4 * w->group + 2 * (w->spot % 2) + w->spot / 2 % 2;
   int r = min(w->task->row + (int)(threadIdx.x / WARP) * 16 + own, last);
-  struct walk_row row = row_find(a, w->sequence, w->task->kv_head, r);
+  struct softmax_row row = row_find(a, w->sequence, w->task->kv_head, r);
   w->from = max(row.from, w->begin), w->to = max(min(row.end, w->end), w->from);
   w->m = MINUS_INFINITY, w->l = 0;
   w->all_from = __reduce_max_sync(FULL_WARP, w->from);
@@ -269,8 +269,8 @@ static __device__ inline void values_add(struct walk *w, const float weight[][16
 }
 
 /* A block of positions; *slot: the stage that is read next. */
-static __device__ inline void block_walk(struct walk *w, struct shared *s, int block, int *slot,
-                                         float acc[ROWS][4 * GROUPS])
+static __device__ inline void block_accumulate(struct walk *w, struct shared *s, int block,
+                                               int *slot, float acc[ROWS][4 * GROUPS])
 {
   enum { UNIT = POSITIONS < HALF ? POSITIONS : HALF };
   int first = block * WALK_BLOCK, warp = threadIdx.x / WARP;
@@ -313,7 +313,7 @@ static __device__ inline void parts_store(const struct walk *w, const float acc[
     int from = __shfl_sync(FULL_WARP, w->from, owner(w, r));
     int to = __shfl_sync(FULL_WARP, w->to, owner(w, r));
     if (first + r >= rows || from >= to) continue;
-    struct walk_row row = row_find(a, w->sequence, w->task->kv_head, first + r);
+    struct softmax_row row = row_find(a, w->sequence, w->task->kv_head, first + r);
     long long part = row.part + w->task->shard - w->sequence->first_shard;
 #pragma unroll
     for (int g = 0; g < GROUPS; g++)
@@ -325,14 +325,14 @@ static __device__ inline void parts_store(const struct walk *w, const float acc[
 
 /* The positions of a shard that some row of the tile sees: the first row or the last sees the first
  * of them, and the last, since what rows see moves one way. */
-static __device__ inline void walk_begin(struct walk *w, const struct attention_args *a)
+static __device__ inline void softmax_begin(struct walk *w, const struct attention_args *a)
 {
   w->a = a;
   w->task = a->tasks + blockIdx.x;
   w->sequence = a->sequences + w->task->sequence;
   int last = min(w->task->row + TILE_ROWS, w->sequence->n_q * a->group) - 1;
-  struct walk_row upper = row_find(a, w->sequence, w->task->kv_head, w->task->row);
-  struct walk_row lower = row_find(a, w->sequence, w->task->kv_head, last);
+  struct softmax_row upper = row_find(a, w->sequence, w->task->kv_head, w->task->row);
+  struct softmax_row lower = row_find(a, w->sequence, w->task->kv_head, last);
   int from = upper.from < upper.end ? upper.from : 0;
   w->begin = max(from, w->task->shard * WALK_SHARD);
   w->end = max(min(max(lower.end, upper.end), (w->task->shard + 1) * WALK_SHARD), w->begin);
@@ -350,13 +350,14 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, BLOCKS)
   float acc[ROWS][4 * GROUPS] = {{0}};
   struct walk w;
   int slot = 0;
-  walk_begin(&w, &a);
+  softmax_begin(&w, &a);
 #pragma unroll 1
   for (int i = 0; i < 2; i++) stage_order(&w, s);
   queries_load(&w, s);
   rows_limits_find(&w);
 #pragma unroll 1
-  for (int b = w.begin / WALK_BLOCK; b * WALK_BLOCK < w.end; b++) block_walk(&w, s, b, &slot, acc);
+  for (int b = w.begin / WALK_BLOCK; b * WALK_BLOCK < w.end; b++)
+    block_accumulate(&w, s, b, &slot, acc);
   ASYNC_WAIT(0);
   parts_store(&w, acc);
   tile_end(&a, w.task, w.sequence, TILE_ROWS);

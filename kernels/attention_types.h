@@ -38,7 +38,7 @@ HOST_DEVICE int cells_bytes(int type)
 }
 
 /* A sequence of a launch; a position is in 0 .. n_kv - 1. */
-struct walk_sequence {
+struct softmax_sequence {
   long long q;     /* its first query, in q, out and lse */
   long long cells; /* the cell of position 0, or the first entry of its table */
   long long part;  /* where the parts of its first row begin */
@@ -49,7 +49,7 @@ struct walk_sequence {
   int goes_on;             /* of SUMS_OPEN: positions come before these, whose sums are there */
 };
 
-struct walk_task {
+struct softmax_task {
   int sequence, kv_head;
   int row;   /* the first of the tile */
   int shard; /* by its number in the sequence */
@@ -61,10 +61,10 @@ struct attention_args {
   const float *q;    /* [..][heads][d] */
   const void *k, *v; /* [cells][kv_heads][d], [cells][kv_heads][dv] */
   const int *table;  /* blocks of cells; 0: plain */
-  const struct walk_sequence *sequences;
-  const struct walk_task *tasks; /* [blocks] */
-  int *done;                     /* [tiles] tasks that have ended; zeros before and after */
-  float *part_m, *part_l, *part; /* [parts], [parts][part_columns(dv)]; row by row, by shards */
+  const struct softmax_sequence *sequences;
+  const struct softmax_task *tasks; /* [blocks] */
+  int *done;                        /* [tiles] tasks that have ended; zeros before and after */
+  float *part_m, *part_l, *part;    /* [parts], [parts][part_columns(dv)]; row by row, by shards */
   float *out, *lse; /* [..][heads][dv], [..][heads]; of SUMS_OPEN [..][heads][sum_columns(dv)] */
   float *sum_m, *sum_l; /* [..][heads], unless SUMS_NONE */
   int heads, kv_heads, group;

@@ -182,11 +182,11 @@ static __device__ inline double pairs_add(const struct attribution_args *a,
 }
 
 /* A head's chain, on from `part`, and its contributions to lists. */
-static __device__ inline double head_walk(const struct attribution_args *a,
-                                          const struct attribution_task *t,
-                                          const struct walk_row *row,
-                                          const struct walk_sequence *sequence, struct shared *s,
-                                          int head, double part)
+static __device__ inline double head_accumulate(const struct attribution_args *a,
+                                                const struct attribution_task *t,
+                                                const struct softmax_row *row,
+                                                const struct softmax_sequence *sequence,
+                                                struct shared *s, int head, double part)
 {
   int kv_head = head / a->walk.group;
   const int *table = a->walk.table ? a->walk.table + sequence->cells : 0;
@@ -239,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(ATTRIBUTION_THREADS)
   extern __shared__ __align__(16) char memory[];
   struct shared *s = (struct shared *)memory;
   const struct attribution_task *t = a.tasks + blockIdx.x;
-  const struct walk_sequence *sequence = a.walk.sequences + t->sequence;
+  const struct softmax_sequence *sequence = a.walk.sequences + t->sequence;
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, e = warp + lane * ATTRIBUTION_WARPS;
   int is_own = lane < ATTRIBUTION_OWN && e < t->pairs; /* this lane has the sum of pair e */
   double sum = 0;
@@ -250,12 +250,12 @@ extern "C" __global__ void __launch_bounds__(ATTRIBUTION_THREADS)
   __syncthreads();
 #pragma unroll 1
   for (int head = 0; head < a.walk.heads; head++) {
-    struct walk_row row = row_find(&a.walk, sequence, head / a.walk.group,
-                                   t->query * a.walk.group + head % a.walk.group);
+    struct softmax_row row = row_find(&a.walk, sequence, head / a.walk.group,
+                                      t->query * a.walk.group + head % a.walk.group);
     head_load(&a, t, row.at, s, head);
     __syncthreads();
     double *open = a.part && is_own ? a.part + (t->first + e) * a.walk.heads + head : 0;
-    double part = head_walk(&a, t, &row, sequence, s, head, open ? *open : 0);
+    double part = head_accumulate(&a, t, &row, sequence, s, head, open ? *open : 0);
     if (open) *open = part;
     sum = __dadd_rn(sum, part);
     __syncthreads();

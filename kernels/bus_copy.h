@@ -43,7 +43,7 @@ static __device__ inline int system_find(int count, long long at, Place place)
 /* Let the blocks take turns with the pieces of a lot: copy(i, first, end) does numbers first ..
  * end - 1 of system i, counted from place(i), of which it may have fewer, or none. */
 template <class Place, class Copy>
-static __device__ inline void pieces_walk(const struct arrow_args *a, Place place, Copy copy)
+static __device__ inline void pieces_each(const struct arrow_args *a, Place place, Copy copy)
 {
   for (long long begin = blockIdx.x * a->piece; begin < a->numbers; begin += gridDim.x * a->piece) {
     long long end = begin + a->piece;

@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(route_threads(BULK), 1)
   extern __shared__ __align__(128) char memory[];
   struct shared *s = (struct shared *)memory;
   const struct route_args *r = &a.route;
-  struct walk w = walk_of(r);
+  struct walk w = cursor_of(r);
   if (!stages_enter(r, s, &w)) return;
   int row_tile = w.first / r->atom_tiles, atom_tile = w.first % r->atom_tiles;
   for (int left = w.pairs; left > 0; left--) {

@@ -59,7 +59,7 @@ template <int COUNT> static __device__ inline int lanes_totals(double *acc)
 }
 
 /* use(c) with the columns of this lane, AHEAD at a time. */
-template <int AHEAD = 4, class Use> static __device__ inline void lane_walk(int p, Use use)
+template <int AHEAD = 4, class Use> static __device__ inline void lane_each(int p, Use use)
 {
   int lane = threadIdx.x % WARP, whole = p / WARP * WARP;
 #pragma unroll AHEAD
@@ -73,7 +73,7 @@ static __device__ __noinline__ double lane_product(const double *x, const double
   double acc = 0;
   __builtin_assume(__isShared(x));
   __builtin_assume(__isShared(y));
-  lane_walk(p, [&](int c) { acc = fma(x[c], y[c], acc); });
+  lane_each(p, [&](int c) { acc = fma(x[c], y[c], acc); });
   return lanes_total(acc);
 }
 

@@ -51,8 +51,8 @@ static __device__ inline struct part part_order(const struct normal_args *a, str
   return part;
 }
 
-static __device__ inline void entries_walk(const struct normal_args *a, struct walk w, int low,
-                                           int width, double *sums)
+static __device__ inline void entries_accumulate(const struct normal_args *a, struct walk w,
+                                                 int low, int width, double *sums)
 {
   long long steps = (w.end - w.at) * w.steps;
   struct normal_entry entry[AHEAD];
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
   for (int i = threadIdx.x; i < width; i += WARP) sums[i] = gram[i];
   __syncwarp();
   struct walk w = {a.entries + begin, a.entries + end, 0, 0, (a.s + WARP - 1) / WARP};
-  entries_walk(&a, w, low, width, sums);
+  entries_accumulate(&a, w, low, width, sums);
 #pragma unroll 8
   for (int i = threadIdx.x; i < width; i += WARP) gram[i] = sums[i];
 }

@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(route_threads(BULK), 1)
 {
   extern __shared__ __align__(128) char memory[];
   struct shared *s = (struct shared *)memory;
-  struct walk w = walk_of(&a);
+  struct walk w = cursor_of(&a);
   if (!stages_enter(&a, s, &w)) return;
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, fresh = 1;
   struct target t = {0, 0, 0, s->threshold + warp * 16, s->length + warp * 16, s->scratch[warp]};

@@ -56,7 +56,7 @@ static __device__ inline struct piece piece_of(const struct route_args *a, const
   return p;
 }
 
-static __device__ inline struct walk walk_of(const struct route_args *a)
+static __device__ inline struct walk cursor_of(const struct route_args *a)
 {
   long long pairs = (long long)a->row_tiles * a->atom_tiles;
   int pieces = (a->columns + COLUMNS - 1) / COLUMNS, first = (int)(pairs * blockIdx.x / a->blocks);

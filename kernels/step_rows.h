@@ -234,7 +234,7 @@ static __device__ inline void rows_multiply(const struct step *s, Name name, Add
       at[r] = IS_HELD ? i * s->pitch : in_shared(s->row)[i] * s->a.p;
       name(r, i);
     }
-    lane_walk<IS_HELD ? 4 : 2>(s->a.p, [&](int c) {
+    lane_each<IS_HELD ? 4 : 2>(s->a.p, [&](int c) {
       double x[ABREAST];
 #pragma unroll
       for (int r = 0; r < ABREAST; r++) x[r] = IS_HELD ? rows[at[r] + c] : __ldcg(rows + at[r] + c);

@@ -26,20 +26,20 @@ enum {
 #define NOT_A_NUMBER __int_as_float(0x7fc00000)
 
 /* Row r of a head of k. */
-struct walk_row {
+struct softmax_row {
   long long at;   /* its query and head, in q and out */
   int from, end;  /* positions that it sees; nothing where they are equal */
   int goes_on;    /* it sees positions before these, too */
   long long part; /* its first part */
 };
 
-static __device__ inline struct walk_row row_find(const struct attention_args *a,
-                                                  const struct walk_sequence *s, int kv_head, int r)
+static __device__ inline struct softmax_row
+row_find(const struct attention_args *a, const struct softmax_sequence *s, int kv_head, int r)
 {
   int query = r / a->group, head = kv_head * a->group + r % a->group;
   int p = s->at + query, end = s->n_kv;
-  struct walk_row row = {(s->q + query) * a->heads + head, 0, 0, s->goes_on,
-                         s->part + ((long long)query * a->heads + head) * s->shards};
+  struct softmax_row row = {(s->q + query) * a->heads + head, 0, 0, s->goes_on,
+                            s->part + ((long long)query * a->heads + head) * s->shards};
   if (a->window) row.from = max(p - a->window + 1, 0), row.goes_on &= p - a->window + 1 < 0;
   if (a->causal)
     end = p + 1;
@@ -68,8 +68,9 @@ static __device__ inline float widen(unsigned bits)
 }
 
 /* The result of a row's sums, of which a lane has some columns. */
-static __device__ inline void row_store(const struct attention_args *a, const struct walk_row *row,
-                                        const float *sum, float m, float l)
+static __device__ inline void row_store(const struct attention_args *a,
+                                        const struct softmax_row *row, const float *sum, float m,
+                                        float l)
 {
   int lane = threadIdx.x % WARP;
   int sees = row->from < row->end, valid = fabsf(m) < __int_as_float(KEY_INFINITE);
@@ -86,8 +87,9 @@ static __device__ inline void row_store(const struct attention_args *a, const st
 
 /* The chain over l and the columns of a lane, in ascending order of shards; of open sums it goes on
  * from what is there. */
-static __device__ inline void parts_join(const struct attention_args *a, const struct walk_row *row,
-                                         const struct walk_sequence *s)
+static __device__ inline void parts_join(const struct attention_args *a,
+                                         const struct softmax_row *row,
+                                         const struct softmax_sequence *s)
 {
   int lane = threadIdx.x % WARP, goes_on = SUMS == SUMS_OPEN && row->goes_on;
   float sum[LANE_COLUMNS] = {0}, l = 0, m = MINUS_INFINITY;
@@ -139,8 +141,8 @@ static __device__ inline void parts_join(const struct attention_args *a, const s
 
 /* After all threads of a block have stored the parts of a task: the last block of a tile joins its
  * rows. */
-static __device__ inline void tile_end(const struct attention_args *a, const struct walk_task *t,
-                                       const struct walk_sequence *s, int rows)
+static __device__ inline void tile_end(const struct attention_args *a, const struct softmax_task *t,
+                                       const struct softmax_sequence *s, int rows)
 {
   int is_last = 0;
   __syncthreads();
@@ -154,7 +156,7 @@ static __device__ inline void tile_end(const struct attention_args *a, const str
   int count = min(rows, s->n_q * a->group - t->row);
 #pragma unroll 1
   for (int r = threadIdx.x / WARP; r < count; r += WALK_WARPS) {
-    struct walk_row row = row_find(a, s, t->kv_head, t->row + r);
+    struct softmax_row row = row_find(a, s, t->kv_head, t->row + r);
     parts_join(a, &row, s);
   }
 }

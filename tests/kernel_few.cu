@@ -32,8 +32,8 @@ static void sequence_run(int positions, int queries, int window, int backward,
   std::vector<float> v = floats_make(positions * HEAD_DV), m((size_t)(rows * shards)), l = m;
   std::vector<float> parts((size_t)(rows * shards * PART_COLUMNS)), lse((size_t)rows);
   std::vector<float> out((size_t)(rows * HEAD_DV));
-  std::vector<walk_task> tasks;
-  walk_sequence s = {};
+  std::vector<softmax_task> tasks;
+  softmax_sequence s = {};
   attention_args a = {};
   for (int i = first; i < last; i++) tasks.push_back({0, 0, 0, i, 0, shards});
   s.n_q = queries, s.n_kv = positions, s.at = positions - queries;

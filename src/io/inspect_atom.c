@@ -107,7 +107,7 @@ static int code_keep(struct atom_summary *w, float code)
   return OK;
 }
 
-static int block_walk(struct atom_summary *w, const struct supports *s)
+static int block_scan(struct atom_summary *w, const struct supports *s)
 {
   idx d = w->supports.source.d;
   for (gidx i = 0; i < s->view.n; i++)
@@ -145,7 +145,7 @@ static int supports_scan(struct atom_summary *w)
     gidx count, begin;
     TRY(supports_block(source, at, source->n - at, &count, &begin));
     int status = supports_load(&s, source, at, count, 1);
-    if (!status) status = block_walk(w, &s);
+    if (!status) status = block_scan(w, &s);
     if (!status && has_sources) terms += rows_terms(&s), longest = imax(longest, s.longest);
     supports_free(&s);
     TRY(status);

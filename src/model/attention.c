@@ -90,7 +90,7 @@ float attention_score(const struct attention *a, const struct attention_factors 
 }
 
 /* s <- s and positions from .. end - 1, which are of one block. */
-static void block_walk(const struct walk *w, gidx from, gidx end, struct attention_sum *s)
+static void block_accumulate(const struct walk *w, gidx from, gidx end, struct attention_sum *s)
 {
   const struct attention *a = w->a;
   float u[ATTENTION_BLOCK], largest = -INFINITY;
@@ -112,12 +112,12 @@ static void block_walk(const struct walk *w, gidx from, gidx end, struct attenti
 }
 
 /* s <- positions from .. end - 1, which are of one shard. */
-static void shard_walk(const struct walk *w, gidx from, gidx end, struct attention_sum *s)
+static void shard_accumulate(const struct walk *w, gidx from, gidx end, struct attention_sum *s)
 {
   attention_sum_begin(w->a, s);
   for (gidx next; from < end; from = next) {
     next = imin((from / ATTENTION_BLOCK + 1) * ATTENTION_BLOCK, end);
-    block_walk(w, from, next, s);
+    block_accumulate(w, from, next, s);
   }
 }
 
@@ -131,7 +131,7 @@ void attention_row_sum(const struct attention *a, const struct attention_cells *
   int sees = 0;
   for (gidx next; from < end; from = next, sees = 1) {
     next = imin((from / ATTENTION_SHARD + 1) * ATTENTION_SHARD, end);
-    shard_walk(&w, from, next, sees ? &shard : s);
+    shard_accumulate(&w, from, next, sees ? &shard : s);
     if (sees) attention_sum_join(a, s, &shard);
   }
 }

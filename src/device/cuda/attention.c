@@ -46,22 +46,22 @@ struct attend_state {
   struct attention_args args; /* but for the buffers of a job and the launch */
   struct launch *launches;
   gidx n_launches, n_sequences, n_tasks, n_tiles, parts; /* tiles, parts: of a launch, at most */
-  struct walk_sequence *sequences;                       /* of all launches, as are tasks */
-  struct walk_task *tasks;
+  struct softmax_sequence *sequences;                    /* of all launches, as are tasks */
+  struct softmax_task *tasks;
   struct cuda_work table, sequence, task, done, part_m, part_l, part;
   struct cuda_work pairs; /* tasks of attribution */
   struct arena arena;
 };
 
 /* Positions that query i of a sequence's part sees. */
-static void seen(const struct attend_state *s, const struct walk_sequence *q, gidx i, gidx *from,
+static void seen(const struct attend_state *s, const struct softmax_sequence *q, gidx i, gidx *from,
                  gidx *end)
 {
   attention_seen(&s->attention, q->at + i, q->n_kv, from, end);
 }
 
 /* What any of queries first .. last sees: what they see moves one way. */
-static void seen_all(const struct attend_state *s, const struct walk_sequence *q, gidx first,
+static void seen_all(const struct attend_state *s, const struct softmax_sequence *q, gidx first,
                      gidx last, gidx *from, gidx *end)
 {
   gidx upper, lower;
@@ -77,19 +77,19 @@ static idx group_of(const struct attend_state *s)
 }
 
 /* The rows that the kernel of few is compiled for, or 0 where the sequence has too many. */
-static int few_of(const struct attend_state *s, const struct walk_sequence *q)
+static int few_of(const struct attend_state *s, const struct softmax_sequence *q)
 {
   gidx rows = (gidx)q->n_q * group_of(s);
   return rows <= FEW_ROWS ? few_rows((int)rows) : 0;
 }
 
-static gidx tiles_of(const struct attend_state *s, const struct walk_sequence *q)
+static gidx tiles_of(const struct attend_state *s, const struct softmax_sequence *q)
 {
   return few_of(s, q) ? 1 : ceil_div((gidx)q->n_q * group_of(s), TILE_ROWS);
 }
 
 /* *first, *count <- shards that rows of a tile see; one where they see nothing. */
-static void tile_shards(const struct attend_state *s, const struct walk_sequence *q, gidx tile,
+static void tile_shards(const struct attend_state *s, const struct softmax_sequence *q, gidx tile,
                         gidx *from, gidx *end, gidx *first, gidx *count)
 {
   gidx group = group_of(s), rows = (gidx)q->n_q * group, row = tile * TILE_ROWS;
@@ -101,7 +101,7 @@ static void tile_shards(const struct attend_state *s, const struct walk_sequence
 
 /* A task and how long it is. */
 struct ranked {
-  struct walk_task task;
+  struct softmax_task task;
   int few;
   int blocks;
 };
@@ -120,7 +120,7 @@ static int ranked_order(const void *a, const void *b)
 /* Count the tasks of a sequence, or list them; *tile <- with its tiles. */
 static gidx tasks_list(const struct attend_state *s, gidx number, gidx *tile, struct ranked *out)
 {
-  const struct walk_sequence *q = &s->sequences[number];
+  const struct softmax_sequence *q = &s->sequences[number];
   gidx n = 0, from, end, first, count;
   for (gidx t = 0; t < tiles_of(s, q); t++) {
     tile_shards(s, q, t, &from, &end, &first, &count);
@@ -141,18 +141,19 @@ static gidx tasks_list(const struct attend_state *s, gidx number, gidx *tile, st
 }
 
 /* Queries first .. first + n - 1 of sequence i of a plan; *parts <- with theirs. */
-static struct walk_sequence sequence_make(const struct attend_state *s, const struct attend_plan *p,
-                                          gidx i, gidx first, gidx n, gidx *parts)
+static struct softmax_sequence sequence_make(const struct attend_state *s,
+                                             const struct attend_plan *p, gidx i, gidx first,
+                                             gidx n, gidx *parts)
 {
   gidx from, end;
-  struct walk_sequence q = {.q = p->start[i] + first,
-                            .cells = p->table ? i * p->width : p->cell[i],
-                            .part = *parts,
-                            .n_q = (int)n,
-                            .n_kv = (int)p->length[i],
-                            .at = (int)(p->at[i] + first),
-                            .goes_on = p->goes_on ? p->goes_on[i] : 0,
-                            .first = p->first ? p->first[i] : 0};
+  struct softmax_sequence q = {.q = p->start[i] + first,
+                               .cells = p->table ? i * p->width : p->cell[i],
+                               .part = *parts,
+                               .n_q = (int)n,
+                               .n_kv = (int)p->length[i],
+                               .at = (int)(p->at[i] + first),
+                               .goes_on = p->goes_on ? p->goes_on[i] : 0,
+                               .first = p->first ? p->first[i] : 0};
   seen_all(s, &q, 0, n - 1, &from, &end);
   q.first_shard = (int)(from / WALK_SHARD);
   q.shards = (int)imax(ceil_div(end, WALK_SHARD) - q.first_shard, 1);
@@ -193,7 +194,7 @@ static void launches_make(struct attend_state *s, const struct attend_plan *p)
         now = (struct launch){.sequence = sequences};
         n = queries_fit(s, p, i, first, 0);
       }
-      struct walk_sequence q = sequence_make(s, p, i, first, n, &now.parts);
+      struct softmax_sequence q = sequence_make(s, p, i, first, n, &now.parts);
       if (s->sequences) s->sequences[sequences] = q;
       sequences++;
       now.sequences++;
@@ -414,7 +415,7 @@ static int range_run(struct device *dev, const struct attend_state *s, const str
                                .is_dense = 1,
                                .is_early = r->few && c->architecture >= 90,
                                .arguments = args};
-  args->tasks = (const struct walk_task *)s->task.at + r->first;
+  args->tasks = (const struct softmax_task *)s->task.at + r->first;
   return cuda_launch(dev, &launch);
 }
 
@@ -433,7 +434,7 @@ int cuda_attend_run(struct attend *w, const struct attend_job *job)
   args.sum_l = job->l ? job->l->device : NULL;
   for (gidx l = 0; l < s->n_launches; l++) {
     const struct launch *launch = &s->launches[l];
-    args.sequences = (const struct walk_sequence *)s->sequence.at + launch->sequence;
+    args.sequences = (const struct softmax_sequence *)s->sequence.at + launch->sequence;
     for (int r = 0; r < launch->n_ranges; r++)
       TRY(range_run(w->device, s, &launch->ranges[r], &args));
   }

@@ -68,7 +68,7 @@ static void define_tensor(struct kernel_recipe *r, const struct kernel_shape *sh
   define(r, "DEEP_B", !shape->stored || shape->deep_b);
 }
 
-static void define_walk(struct kernel_recipe *r, const struct kernel_shape *shape)
+static void define_softmax(struct kernel_recipe *r, const struct kernel_shape *shape)
 {
   define(r, "HEAD_D", shape->head_d);
   define(r, "HEAD_DV", shape->head_dv);
@@ -115,7 +115,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_STEP) define(r, "STEP_D", shape->d);
   if (defines & DEFINES_ROUNDS) define(r, "ARROW_ROUNDS", shape->rounds);
   if (defines & (DEFINES_TEAM | DEFINES_CHAINS)) define(r, "MMA", shape->mma);
-  if (defines & DEFINES_WALK) define_walk(r, shape);
+  if (defines & DEFINES_WALK) define_softmax(r, shape);
   if (defines & DEFINES_PRECISION) define(r, "PRECISION", shape->precision);
   if (defines & DEFINES_TENSOR) define_tensor(r, shape, tensor_form_of(shape->wgmma, 0));
   if (defines & DEFINES_TURNED) define_tensor(r, shape, tensor_form_of(shape->wgmma, 1));
