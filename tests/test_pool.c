@@ -67,7 +67,7 @@ static int begin(struct pool *p, struct pool_sequence *s, const idx *tokens, gid
   int status = pool_share(p, s, tokens, n, NULL);
   if (!status) status = pool_allocate(p, s, n);
   if (status) pool_truncate(p, s, 0);
-  for (gidx i = 0; !status && i < n / p->size; i++) pool_seal(p, s, i, tokens + i * p->size);
+  for (gidx i = 0; !status && i < n / p->size; i++) pool_freeze(p, s, i, tokens + i * p->size);
   return status;
 }
 
@@ -192,7 +192,7 @@ static void write_token(struct fuzz *f, int q, gidx at)
 static void seal_all(struct fuzz *f, int q)
 {
   for (gidx i = 0; i < f->n[q] / SMALL; i++)
-    pool_seal(&f->pool, &f->s[q], i, f->tokens[q] + i * SMALL);
+    pool_freeze(&f->pool, &f->s[q], i, f->tokens[q] + i * SMALL);
 }
 
 static void fuzz_begin(struct fuzz *f, int q)

@@ -153,7 +153,7 @@ static int blocks_scatter(struct pack *p, struct pool_sequence *s, gidx n)
   p->r->shared += shared;
   TRY(pool_allocate(&p->pool, s, n));
   for (gidx i = shared; i < s->count; i++) TRY(block_write(p, i, s->block[i]));
-  for (gidx i = shared; i < n / t->size; i++) pool_seal(&p->pool, s, i, p->tokens + i * t->size);
+  for (gidx i = shared; i < n / t->size; i++) pool_freeze(&p->pool, s, i, p->tokens + i * t->size);
   return OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The hashes of a file's attributes.  With them goes the hash of each dataset (io/h5/seal.h), so
+ * The hashes of a file's attributes.  With them goes the hash of each dataset (io/h5/digest.h), so
  * they are of all that the file says.
  *
  * Floor: io.  Not collective.

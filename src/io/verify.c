@@ -62,7 +62,7 @@ static int values_read(struct verify *v, struct h5_values *values, int is_known)
 static int hash_check(struct verify *v, const char *object, const struct h5_values *values)
 {
   int is_sealed = v->file->version >= H5_SEALED_FROM && object_find(object);
-  CHECK(!is_sealed || values->seal, ERR_INPUT, "'%s' of '%s' has no attribute 'sha256'" ANEW,
+  CHECK(!is_sealed || values->digest, ERR_INPUT, "'%s' of '%s' has no attribute 'sha256'" ANEW,
         object, v->file->path);
   return OK;
 }

@@ -156,7 +156,7 @@ int pool_share(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx 
   return OK;
 }
 
-void pool_seal(struct pool *p, const struct pool_sequence *s, gidx i, const idx *tokens)
+void pool_freeze(struct pool *p, const struct pool_sequence *s, gidx i, const idx *tokens)
 {
   idx block = s->block[i], before = i ? s->block[i - 1] : 0;
   uint64_t hash = p->hashes(tokens, p->size, before ? p->hash[before] : 0);

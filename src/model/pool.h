@@ -63,7 +63,7 @@ int pool_share(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx 
                const struct pool_match *judge);
 /* Seal block i of a sequence, which has these tokens [size].  The blocks before it are sealed.  A
  * block that is sealed already, or has an equal elsewhere, stays as it is. */
-void pool_seal(struct pool *p, const struct pool_sequence *s, gidx i, const idx *tokens);
+void pool_freeze(struct pool *p, const struct pool_sequence *s, gidx i, const idx *tokens);
 /* Block i of a sequence is going to be written: it is no longer sealed, and where others have it,
  * the sequence gets a new one.  *from <- the block whose content is to be copied, 0: none.
  * ERR_MEMORY when none is free: then nothing has changed. */

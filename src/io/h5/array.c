@@ -5,7 +5,7 @@
 #include "io/h5/dataset.h"
 #include "io/h5/driver.h"
 #include "io/h5/filters.h"
-#include "io/h5/seal.h"
+#include "io/h5/digest.h"
 #include "io/h5/unwritten.h"
 
 #include <math.h>
@@ -63,12 +63,13 @@ static void run_find(hid_t dataset, struct h5_array *a)
   a->place = (gidx)at;
 }
 
-/* Every chunk of a sealed array is as it was written, and zero only where the seal knows of one. */
-static int seal_open(const struct h5_file *f, struct h5_array *a)
+/* Every chunk of a sealed array is as it was written, and zero only where the digest knows of
+ * one. */
+static int digest_open(const struct h5_file *f, struct h5_array *a)
 {
   if (a->rank < 1 || a->rank > LENGTH(a->shape)) return OK;
-  TRY(h5_seal_open(f, a->object, h5_array_bytes(a), &a->seal));
-  if (a->chunks) h5_seal_chunks(a->seal, a->chunks);
+  TRY(h5_digest_open(f, a->object, h5_array_bytes(a), &a->digest));
+  if (a->chunks) h5_digest_chunks(a->digest, a->chunks);
   return OK;
 }
 
@@ -85,8 +86,8 @@ int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *
   if (status == OK) status = h5_chunks_open(dataset, &a->chunks);
   if (status == OK) run_find(dataset, a);
   if (status == OK) input_file_array(f->input, object, a->type, a->rank, a->shape);
-  if (status == OK) status = seal_open(f, a);
-  if (status == OK && !a->seal) h5_unwritten_warn(a);
+  if (status == OK) status = digest_open(f, a);
+  if (status == OK && !a->digest) h5_unwritten_warn(a);
   if (status == OK) return OK;
   h5_array_close(a);
   return status_pass(status, __FILE__, __LINE__);
@@ -122,7 +123,8 @@ static int read_plain(const struct h5_array *a, gidx first, gidx count, enum h5_
   gidx values = count * h5_entry_values(a),
        width = h5_entry_values(a) * (gidx)h5_type_bytes(a->type);
   if (status == OK && is_stored)
-    status = h5_seal_read(a->seal, a->path, a->object, first * width, (size_t)(count * width), out);
+    status =
+        h5_digest_read(a->digest, a->path, a->object, first * width, (size_t)(count * width), out);
   if (status == OK && a->swap && type == stored)
     for (gidx i = 0; i < values; i++) bits[i] = (uint16_t)(bits[i] << 8 | bits[i] >> 8);
   return status;
@@ -143,7 +145,7 @@ static int read_shared(const struct h5_array *a, gidx first, gidx count, enum h5
   gidx done = 0;
   size_t entry = (size_t)h5_entry_values(a) * h5_type_bytes(as);
   int is_stored = a->type == as && a->is_native;
-  int passes = is_stored && team_spare() > 1 && !h5_seal_hashes(a->seal);
+  int passes = is_stored && team_spare() > 1 && !h5_digest_hashes(a->digest);
   if (passes) input_file_read(a->input);
   if (passes && is_apt(a->chunks, count))
     done = h5_chunks_read(a->chunks, a->id, first, count, out);
@@ -249,19 +251,20 @@ gidx h5_array_chunk(const struct h5_array *a)
 
 void h5_array_stream(struct h5_array *a)
 {
-  if (a->seal) sha256_free(&a->seal->hash);
+  if (a->digest) sha256_free(&a->digest->hash);
 }
 
 int h5_array_hash(const struct h5_array *a, gidx first, gidx count, const void *values)
 {
   gidx width = h5_entry_values(a) * (gidx)h5_type_bytes(a->type);
-  TRY(h5_seal_read(a->seal, a->path, a->object, first * width, (size_t)(count * width), values));
+  TRY(h5_digest_read(a->digest, a->path, a->object, first * width, (size_t)(count * width),
+                     values));
   return OK;
 }
 
 int h5_array_is_hashed(const struct h5_array *a)
 {
-  return a->seal && a->seal->next == a->seal->end;
+  return a->digest && a->digest->next == a->digest->end;
 }
 
 /* Some chunks of an array that is read from its first entry to its last. */
@@ -283,7 +286,7 @@ static void stretch_read(void *self, gidx unused)
 
 int h5_array_is_whole(const struct h5_array *a)
 {
-  if (!a->chunks || !h5_seal_hashes(a->seal)) return 0;
+  if (!a->chunks || !h5_digest_hashes(a->digest)) return 0;
   gidx n = a->shape[0], chunk = (gidx)a->chunks->bytes, width = chunk / a->chunks->rows;
   gidx most = imax(BLOCK_BYTES / chunk, 1) * a->chunks->rows;
   unsigned char *bytes = malloc(2 * (size_t)(most * width));
@@ -343,7 +346,7 @@ int h5_array_confirm(const struct h5_file *f, const char *object)
 {
   struct h5_array a;
   TRY(open_beside(f, object, &a));
-  int is_known = !h5_seal_hashes(a.seal) || h5_array_is_whole(&a);
+  int is_known = !h5_digest_hashes(a.digest) || h5_array_is_whole(&a);
   TRY(close_beside(&a));
   if (is_known) return OK;
   TRY(open_beside(f, object, &a)); /* to say what is wrong */
@@ -357,7 +360,7 @@ int h5_array_close(struct h5_array *a)
   hid_t id = a->id;
   free(a->pending);
   free(a->chunks);
-  h5_seal_free(&a->seal);
+  h5_digest_free(&a->digest);
   a->id = 0;
   a->pending = NULL;
   a->chunks = NULL;

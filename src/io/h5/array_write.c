@@ -6,7 +6,7 @@
 #include "io/h5/array_write.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
-#include "io/h5/seal.h"
+#include "io/h5/digest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
   TRY(h5_groups_create(f, object, 0));
   a->pending = malloc((size_t)row * (size_t)a->chunk_rows + H5_SUM_BYTES);
   CHECK(a->pending, ERR_MEMORY, "cannot allocate %.0f bytes", row * (double)a->chunk_rows);
-  TRY(h5_seal_begin(&a->seal));
+  TRY(h5_digest_begin(&a->digest));
   return dataset_create(f, a);
 }
 
@@ -215,7 +215,7 @@ static void tasks_run(size_t bytes, gidx count, void (*task)(void *self, gidx i)
 static struct h5_hashed entries_hash(const struct h5_array *a, const unsigned char *bytes, gidx n)
 {
   double begun = log_seconds();
-  int status = h5_seal_write(a->seal, bytes, (size_t)n * entry_bytes(a));
+  int status = h5_digest_write(a->digest, bytes, (size_t)n * entry_bytes(a));
   if (status) status_clear(); /* of this thread: hashed_end() says it */
   return (struct h5_hashed){status, log_seconds() - begun};
 }
@@ -292,7 +292,7 @@ static int flight_end(const struct flight *f)
       return h5_fail(ERR_IO, __FILE__, __LINE__, "cannot write '%s' of '%s'", piece->array->object,
                      piece->array->path);
     }
-    piece->array->seal->zero_chunks += piece->sum == 0;
+    piece->array->digest->zero_chunks += piece->sum == 0;
   }
   return OK;
 }
@@ -524,5 +524,5 @@ int h5_array_end(struct h5_array *a)
 {
   if (!a->pending || !a->id) return OK;
   TRY(flush(&a, 1));
-  return a->next == a->shape[0] ? h5_seal_end(a->seal, a->path, a->object, a->id) : OK;
+  return a->next == a->shape[0] ? h5_digest_end(a->digest, a->path, a->object, a->id) : OK;
 }

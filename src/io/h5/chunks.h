@@ -19,7 +19,7 @@ struct h5_chunks {
   _Atomic gidx n_direct;  /* chunks that were read past the filters so far */
   gidx buffered;          /* first entry of the chunk in buffer, or -1 */
   gidx refused;           /* first entry of the last chunk that was left to HDF5, or -1 */
-  int is_sealed;          /* 1: every chunk is stored as expected, or it is an error (seal.h) */
+  int is_sealed;          /* 1: every chunk is stored as expected, or it is an error (digest.h) */
   int has_zeros;          /* 0: so is a chunk that is zero in every byte */
   const void *handle;     /* of driver.h; NULL: chunks have to be read by HDF5 */
   unsigned char buffer[]; /* one chunk and its checksum */

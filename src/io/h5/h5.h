@@ -78,7 +78,7 @@ struct h5_array {
                              * the same of values that are stored in one run, NULL: they are not */
   gidx place;               /* where that run begins */
   struct h5_chunks *chunks; /* reading: NULL when everything is read by HDF5; owned */
-  struct h5_seal *seal;     /* the hash of what is written or read; NULL: none; owned */
+  struct h5_digest *digest; /* the hash of what is written or read; NULL: none; owned */
   struct phase *hashing;    /* writing: counts what the hash takes; NULL: nothing does; borrowed */
 };
 /* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
@@ -131,7 +131,7 @@ int h5_array_confirm(const struct h5_file *f, const char *object);
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);
 
 /* Is this an attribute that arrays get when they are written?  `sha256`: the hash of the values;
- * `zero_chunks`: how many chunks are zero in every byte (seal.h). */
+ * `zero_chunks`: how many chunks are zero in every byte (digest.h). */
 int h5_hash_names(const char *attribute);
 
 /* out[count] <- f32 of raw F16, BF16 or F64 values. */

@@ -12,7 +12,7 @@
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
 #include "io/h5/filters.h"
-#include "io/h5/seal.h"
+#include "io/h5/digest.h"
 #include "io/h5/vlen_text.h"
 
 /* Does a type hold variable-length data, or references that point to such? */
@@ -91,15 +91,15 @@ int h5_values_open(const struct h5_file *f, const char *object, const char *attr
   if (!attribute) TRY(h5_chunks_open(id, &v->chunks));
   TRY(describe(v));
   if (attribute) return OK;
-  TRY(h5_seal_open(f, object, v->total * (gidx)v->bytes, &v->seal));
-  if (v->chunks) h5_seal_chunks(v->seal, v->chunks);
+  TRY(h5_digest_open(f, object, v->total * (gidx)v->bytes, &v->digest));
+  if (v->chunks) h5_digest_chunks(v->digest, v->chunks);
   return OK;
 }
 
 void h5_values_close(struct h5_values *v)
 {
   free(v->chunks);
-  h5_seal_free(&v->seal);
+  h5_digest_free(&v->digest);
   if (v->type > 0) H5Tclose(v->type);
   if (v->id > 0 && v->is_attribute) H5Aclose(v->id);
   if (v->id > 0 && !v->is_attribute) H5Dclose(v->id);
@@ -164,8 +164,8 @@ int h5_values_next(struct h5_values *v)
                                  : h5_read_fail(v->id, v->name, v->file->path);
     return input_file_failed(v->file->input, status);
   }
-  TRY(h5_seal_read(v->seal, v->file->path, v->name, v->first * (gidx)v->bytes,
-                   (size_t)v->count * v->bytes, v->block));
+  TRY(h5_digest_read(v->digest, v->file->path, v->name, v->first * (gidx)v->bytes,
+                     (size_t)v->count * v->bytes, v->block));
   return OK;
 }
 

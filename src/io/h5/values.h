@@ -24,7 +24,7 @@ struct h5_values {
   gidx first, count;        /* items in the block */
   unsigned char *block;     /* owned */
   struct h5_chunks *chunks; /* NULL when HDF5 reads all; owned */
-  struct h5_seal *seal;     /* the hash of a dataset of ours; NULL: none; owned */
+  struct h5_digest *digest; /* the hash of a dataset of ours; NULL: none; owned */
 };
 /* Open a dataset, or with attribute not NULL that attribute of the object.  ERR_INPUT: it is not
  * there, or damaged.  h5_values_close() follows in any case. */
