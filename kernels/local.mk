@@ -1,7 +1,7 @@
 # What NVRTC compiles at run time: the files become texts in the program.
 kernel_files = \
   %D%/types.h %D%/forms.h %D%/async_copy.h %D%/warp.h %D%/barriers.h %D%/launches.h %D%/lists.h \
-  %D%/intake.cu %D%/column_sums.cu %D%/gather.cu %D%/lists_scatter.cu %D%/frame_rows.cu %D%/pack.cu \
+  %D%/preprocess.cu %D%/column_sums.cu %D%/gather.cu %D%/lists_scatter.cu %D%/frame_rows.cu %D%/pack.cu \
   %D%/route.cu %D%/products.h %D%/select.h %D%/positive.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
   %D%/merge.cu \
   %D%/cut.h %D%/encoder_scores.cu %D%/encoder_count.cu %D%/encoder_scatter.cu %D%/encoder_order.cu \

@@ -22,8 +22,8 @@ enum {
   PLACE_BLOCKS = 1 << 14,
   FRAME_ROWS_WARPS = 8, /* rows a block of frame_rows, in turn */
   FRAME_ROWS_BLOCKS = 1 << 12,
-  INTAKE_WARPS = 8, /* rows a block of intake, in turn */
-  INTAKE_BLOCKS = 1 << 10,
+  PREPROCESS_WARPS = 8, /* rows a block of preprocess, in turn */
+  PREPROCESS_BLOCKS = 1 << 10,
   COLUMN_THREADS = 64,  /* columns a block of column_sums */
   COLUMN_AHEAD = 32,    /* rows that a thread loads at a time */
   NORMAL_WARPS = 4,     /* chunks a block of normal_scatter */
@@ -66,17 +66,17 @@ struct frame_rows_args {
 };
 
 /* What rows that came to the device are found to be. */
-struct intake_found {
+struct preprocess_found {
   unsigned long long terms; /* of their hash; 0 before */
   unsigned long long bad;   /* the lowest row that is not finite; all ones before */
 };
 
-struct intake_args {
+struct preprocess_args {
   float *rows;        /* [n][p] */
   const double *mean; /* [p] taken from the rows; 0: they stay as they are */
   long long first;    /* number of the first row in the whole, for the hash */
   int n, p;
-  struct intake_found *found;
+  struct preprocess_found *found;
 };
 
 /* As struct statistics of encode/statistics.h: chains of x - shift and of its square. */

@@ -73,7 +73,7 @@ libsagitta_a_SOURCES += \
 # device: what a rank computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/buffer.h %D%/device/counts.h %D%/device/device.c \
-  %D%/device/route.h %D%/device/intake.h %D%/device/intake.c %D%/device/encoder.h %D%/device/codes.h %D%/device/arrow.h %D%/device/refit.h \
+  %D%/device/route.h %D%/device/preprocess.h %D%/device/preprocess.c %D%/device/encoder.h %D%/device/codes.h %D%/device/arrow.h %D%/device/refit.h \
   %D%/device/dense.h %D%/device/joint.h %D%/device/lanczos.h %D%/device/lanczos.c \
   %D%/device/attention.h %D%/device/cpu/attention_loops.h %D%/device/cpu/attention_body.h \
   %D%/device/cpu/attention.c %D%/device/attribution.h %D%/device/cpu/attribution.c \
@@ -124,7 +124,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/screen_window.h %D%/device/cuda/screen_window.c \
   %D%/device/cuda/screen.h %D%/device/cuda/screen.c \
   %D%/device/cuda/codes.h %D%/device/cuda/codes.c \
-  %D%/device/cuda/intake.h %D%/device/cuda/intake.c %D%/device/cuda/upload.h %D%/device/cuda/upload.c %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
+  %D%/device/cuda/preprocess.h %D%/device/cuda/preprocess.c %D%/device/cuda/upload.h %D%/device/cuda/upload.c %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
   %D%/device/cuda/attention.h %D%/device/cuda/attention.c \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \

@@ -31,7 +31,7 @@ OTHER_TESTS = \
   %D%/test_cuda_dense \
   %D%/test_cuda_encoder \
   %D%/test_cuda_dictionary \
-  %D%/test_cuda_intake \
+  %D%/test_cuda_preprocess \
   %D%/test_cuda_dense_triad \
   %D%/test_cuda_tensor \
   %D%/test_cuda_stored \

@@ -142,7 +142,7 @@ def check_profile(d, x):
         with open(f"{at}/trace.json", encoding="utf-8") as f:
             events = json.load(f)["traceEvents"]
     names = {event.get("name", "") for event in events}
-    if "intake" not in names:
+    if "preprocess" not in names:
         skip(f"PyTorch's profiler sees no kernels here: {sorted(names)[:9]}")
         return
     copied = sum(int(event["args"].get("bytes", 0)) for event in events

@@ -16,7 +16,7 @@
 #include "device/dense.h"
 #include "device/device.h"
 #include "device/encoder.h"
-#include "device/intake.h"
+#include "device/preprocess.h"
 #include "device/joint.h"
 #include "device/lanczos.h"
 #include "device/normal.h"
@@ -81,9 +81,10 @@ struct backend {
   int (*arrow_ready)(struct device *dev, const struct arrow_job *job); /* NULL: nothing to do */
   gidx (*arrow_bytes)(gidx largest);                                   /* NULL: 0 */
 
-  /* intake.h */
-  int (*intake_take)(struct intake *in, struct intake_job *job);
-  int (*intake_sums)(struct intake *in, const struct buffer *rows, gidx first, idx n, real *ended);
+  /* preprocess.h */
+  int (*preprocess_run)(struct preprocess *in, struct preprocess_job *job);
+  int (*preprocess_sums)(struct preprocess *in, const struct buffer *rows, gidx first, idx n,
+                         real *ended);
 
   /* attention.h */
   int (*attention)(struct device *dev, const struct attention_job *job);

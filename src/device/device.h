@@ -8,7 +8,7 @@
  *     encoder.h codes of rows by imported encoders
  *     codes.h  codes of rows on their supports     joint.h    the Schur complement of all rows
  *     arrow.h  arrow systems                       lanczos.h  Lanczos steps with its parts
- *     intake.h rows as they come, on a GPU         refit.h  the rows of atoms and their moves
+ *     preprocess.h rows as they come, on a GPU         refit.h  the rows of atoms and their moves
  *     normal.h the normal equations of all atoms   steps.h    the steps of all atoms, on a GPU
  *     triad.h  products and gradients in training
  *     attention.h  attention of queries over keys and values
@@ -16,8 +16,8 @@
  * operations.c and attention.c check the arguments and call the row of the backend's table
  * (backend.h); a backend without that row gives ERR_DEVICE.  Every operation has the bits of its
  * reference in src/model, on any backend, for any thread count and variant.
- * Nothing here is collective.  One thread computes; others may call device_put, and what intake.h
- * allows, meanwhile. */
+ * Nothing here is collective.  One thread computes; others may call device_put, and what
+ * preprocess.h allows, meanwhile. */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
@@ -48,7 +48,7 @@ struct device_options {
   idx support;         /* max_m of codes_job; 0: none */
   idx codes_rows;      /* rows of a codes_job without state, at most */
   int encoder;         /* 1: there will be an encoder_job, of route_rows rows at most */
-  int intake;          /* 1: rows will be taken in (intake.h) */
+  int preprocess;      /* 1: rows will be taken in (preprocess.h) */
   int local_rank;      /* on this node: GPU local_rank modulo those there */
   const char *kernels; /* folder to read kernels from instead of those built in; NULL: none */
   const char *filter;  /* certified filter: "auto", "on" or "off"; NULL: off */

@@ -146,10 +146,10 @@ static int background_run(void *argument)
   }
   if (job->summed) {
     const struct block_in_flight *b = job->summed;
-    struct intake *intake = &job->e->intake;
+    struct preprocess *preprocess = &job->e->preprocess;
     phase_begin(&phases[PHASE_SUMS]);
-    if (intake->device)
-      TRY(intake_sums(intake, b->rows, b->first, b->n, b->ended));
+    if (preprocess->device)
+      TRY(preprocess_sums(preprocess, b->rows, b->first, b->n, b->ended));
     else
       statistics_rows(&job->e->statistics, b->rows->host, b->first, b->n, b->ended);
     phase_end(&phases[PHASE_SUMS], (double)b->n * job->e->p * (double)sizeof(float));

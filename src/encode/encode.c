@@ -34,7 +34,7 @@ static int shift_find(struct encode *e)
   TRY(comm_agree(e->c, status));
   arena_free(&arena);
   TRY(comm_broadcast(e->c, e->shift, e->p, sizeof *e->shift));
-  return comm_agree(e->c, e->intake.device ? intake_shift(&e->intake, e->shift) : OK);
+  return comm_agree(e->c, e->preprocess.device ? preprocess_shift(&e->preprocess, e->shift) : OK);
 }
 
 /* The dictionary has the hash that it is to have. */
@@ -306,7 +306,7 @@ struct device_options encode_device_options(const struct encode *e)
       .kernels = t->kernels,
       .filter = t->filter,
       .encoder = t->encoder != NULL,
-      .intake = t->encoder == NULL};
+      .preprocess = t->encoder == NULL};
 }
 
 /* Open the device and allocate everything on it but the dictionary. */

@@ -6,15 +6,15 @@
  * Five threads work in a rank.  The main thread alone talks to other ranks and lets the device
  * compute; the files worker reads files, and the writer, or itself, writes one; the confirmer
  * compares the hash of a dictionary; the background worker merges, counts and sums, and touches no
- * file.  These four run while the main thread routes; of a GPU they use what device/intake.h lets
- * them. */
+ * file.  These four run while the main thread routes; of a GPU they use what device/preprocess.h
+ * lets them. */
 #ifndef ENCODE_ENCODE_IMPL_H
 #define ENCODE_ENCODE_IMPL_H
 
 #include "base/memory.h"
 #include "base/worker.h"
 #include "device/codes.h"
-#include "device/intake.h"
+#include "device/preprocess.h"
 #include "device/route.h"
 #include "encode/background.h"
 #include "encode/block.h"
@@ -43,7 +43,7 @@ struct encode {
   idx max_request;                 /* atoms that this rank's share of a block may ask for */
   real *shift;                     /* [p] */
   struct buffer rows[ROW_BUFFERS]; /* float [block][p] */
-  struct intake intake;            /* of a GPU; zeros on a CPU, and with an encoder */
+  struct preprocess preprocess;    /* of a GPU; zeros on a CPU, and with an encoder */
   struct buffer codes;             /* float [share][s][d] */
   struct buffer quality;           /* struct row_quality [share] */
   struct row_quality *qualities;   /* [groups * block], rank 0 */

@@ -47,13 +47,13 @@ static int row_refuse(const struct file_job *j, gidx row)
 }
 
 /* The rest of what rows_load() does, where the rows are on a GPU now. */
-static int rows_intake(const struct file_job *j)
+static int rows_preprocess(const struct file_job *j)
 {
-  struct intake_job job = {.rows = j->read_into,
-                           .at = j->read_at,
-                           .first = j->task->first + j->read_first,
-                           .n = j->read_count};
-  TRY(intake_take(j->intake, &job));
+  struct preprocess_job job = {.rows = j->read_into,
+                               .at = j->read_at,
+                               .first = j->task->first + j->read_first,
+                               .n = j->read_count};
+  TRY(preprocess_run(j->preprocess, &job));
   *j->rows_terms += job.terms;
   return job.bad < 0 ? OK : row_refuse(j, job.bad);
 }
@@ -62,7 +62,7 @@ static int rows_intake(const struct file_job *j)
 static int rows_to_host(const struct file_job *j, gidx at)
 {
   struct rows_load load = load_of(j, (float *)j->read_into->host + at);
-  if (j->intake) load.terms = NULL, load.mean = NULL, load.whole = NULL;
+  if (j->preprocess) load.terms = NULL, load.mean = NULL, load.whole = NULL;
   return rows_load(&load);
 }
 
@@ -87,7 +87,7 @@ static int rows_read(const struct file_job *j)
   phase_end(&j->phases[PHASE_READ], (double)j->read_count * rows->row_bytes);
   phase_begin(&j->phases[PHASE_COPY]);
   if (!is_made) TRY(device_put(j->device, j->read_into, begin, bytes));
-  if (j->intake) TRY(rows_intake(j));
+  if (j->preprocess) TRY(rows_preprocess(j));
   phase_end(&j->phases[PHASE_COPY], is_made ? 0 : (double)bytes);
   return OK;
 }
@@ -123,7 +123,7 @@ int files_start(struct encode *e)
                                   .device = &e->device,
                                   .read_into = &e->rows[buffer],
                                   .read_at = share_first - first,
-                                  .intake = e->intake.device ? &e->intake : NULL,
+                                  .preprocess = e->preprocess.device ? &e->preprocess : NULL,
                                   .write = e->finished,
                                   .phases = e->result->phases,
                                   .rows_terms = &e->terms[buffer]};

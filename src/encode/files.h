@@ -6,7 +6,7 @@
 #ifndef ENCODE_FILES_H
 #define ENCODE_FILES_H
 
-#include "device/intake.h"
+#include "device/preprocess.h"
 #include "encode/encode.h"
 
 struct encode;
@@ -18,11 +18,11 @@ struct file_job {
   idx read_count;
   struct device *device;
   const struct buffer *read_into;
-  gidx read_at;               /* the first of its rows that is read */
-  struct intake *intake;      /* NULL: the device is a CPU */
-  struct support_block write; /* n = 0: nothing */
-  struct phase *phases;       /* of the result */
-  uint64_t *rows_terms;       /* <- those of the rows as they are read */
+  gidx read_at;                  /* the first of its rows that is read */
+  struct preprocess *preprocess; /* NULL: the device is a CPU */
+  struct support_block write;    /* n = 0: nothing */
+  struct phase *phases;          /* of the result */
+  uint64_t *rows_terms;          /* <- those of the rows as they are read */
 };
 
 /* Let them write what is finished and read this rank's share of the next turn; or wait for them.

@@ -97,16 +97,16 @@ static int lists_alloc(struct encode *e)
 }
 
 /* What a GPU needs to take rows in, and to sum this rank's columns. */
-static int intake_alloc(struct encode *e)
+static int preprocess_alloc(struct encode *e)
 {
   const struct statistics *s = &e->statistics;
-  return intake_open(&e->intake, &e->device,
-                     &(struct intake_shape){.p = e->p,
-                                            .block = e->block,
-                                            .first = s->first,
-                                            .count = e->task->codes ? s->count : 0,
-                                            .n = s->n,
-                                            .mean = e->task->mean});
+  return preprocess_open(&e->preprocess, &e->device,
+                         &(struct preprocess_shape){.p = e->p,
+                                                    .block = e->block,
+                                                    .first = s->first,
+                                                    .count = e->task->codes ? s->count : 0,
+                                                    .n = s->n,
+                                                    .mean = e->task->mean});
 }
 
 static int codes_alloc(struct encode *e)
@@ -131,7 +131,7 @@ static int codes_alloc(struct encode *e)
   TRY(arena_alloc(&e->arena, &e->ended_blocks, e->groups, sizeof *e->ended_blocks));
   TRY(statistics_init(&e->statistics, &e->result->arena, &e->group, e->c->rank == 0, e->p, e->shift,
                       t->first / ROW_BLOCK, t->rows->n));
-  return device_is_gpu(&e->device) ? intake_alloc(e) : OK;
+  return device_is_gpu(&e->device) ? preprocess_alloc(e) : OK;
 }
 
 /* Fetched atoms may take what the aim leaves beside what is held already: those that a block asks
@@ -183,7 +183,7 @@ void buffers_free(struct encode *e)
   }
   buffer_free(&e->device, &e->codes);
   buffer_free(&e->device, &e->quality);
-  intake_close(&e->intake);
+  preprocess_close(&e->preprocess);
 }
 
 /* Let the tables of a dry device grow to their largest, and the atoms that others ask for.  A

@@ -60,16 +60,16 @@ static void gpu_announce(const struct sagitta_options *o, struct device_options 
   options->top_k = (idx)ceil_div(o->top_s, o->rounds);
   options->route_rows = LIBRARY_ROWS;
   options->codes_rows = o->rounds > 1 ? 0 : LIBRARY_ROWS;
-  options->intake = 1;
+  options->preprocess = 1;
 }
 
 /* GPUs are numbered as CUDA does it: none stands in for another. */
 static int gpu_take(struct sagitta *h)
 {
   const struct sagitta_options *o = &h->options;
-  const struct intake_shape shape = {.p = o->p, .block = LIBRARY_ROWS, .mean = o->mean};
+  const struct preprocess_shape shape = {.p = o->p, .block = LIBRARY_ROWS, .mean = o->mean};
   CHECK(h->device.gpu.number == o->gpu, ERR_USAGE, "there is no GPU %d here", o->gpu);
-  return intake_open(&h->intake, &h->device, &shape);
+  return preprocess_open(&h->preprocess, &h->device, &shape);
 }
 
 /* As encode_run() of encode.c does. */
@@ -137,7 +137,7 @@ void sagitta_close(struct sagitta *h)
 {
   if (!h) return;
   room_free(h);
-  intake_close(&h->intake);
+  preprocess_close(&h->preprocess);
   if (h->device.backend) buffer_free(&h->device, &h->table);
   device_close(&h->device);
   entries_free(&h->piece);

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "device/device.h"
-#include "device/intake.h"
+#include "device/preprocess.h"
 #include "encode/active.h"
 #include "encode/ragged.h"
 #include "library/library.h"
@@ -21,9 +21,9 @@ struct sagitta {
   struct encoder encoder;
   float *silent; /* [k] 0: the bias of active atoms */
   struct device device;
-  struct buffer table;  /* [k][p] the atoms, on the device */
-  struct intake intake; /* of a GPU */
-  struct arena arena;   /* of what stays */
+  struct buffer table;          /* [k][p] the atoms, on the device */
+  struct preprocess preprocess; /* of a GPU */
+  struct arena arena;           /* of what stays */
 
   /* Room for so many rows; 0: there is none yet. */
   idx rows;

@@ -29,11 +29,11 @@ static int rows_take(struct sagitta *h, const struct buffer *rows, gidx first, i
 {
   idx p = h->options.p;
   struct gather_job copy = {.from = rows, .n = n, .unit = p * (gidx)sizeof(float), .to = &h->x};
-  struct intake_job job = {.rows = &h->x, .n = n};
+  struct preprocess_job job = {.rows = &h->x, .n = n};
   if (!device_is_gpu(&h->device)) TRY(rows_check(rows->host, n, p, first, "x"));
   TRY(device_gather(&h->device, &copy));
   if (device_is_gpu(&h->device)) {
-    TRY(intake_take(&h->intake, &job));
+    TRY(preprocess_run(&h->preprocess, &job));
     return job.bad < 0 ? OK : row_refuse(h, rows, first, job.bad);
   }
   rows_center(h->x.host, n, p, h->options.mean);

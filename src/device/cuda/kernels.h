@@ -52,7 +52,7 @@ enum {
   X(GATHER, gather, 0, 0)                                                                          \
   X(LISTS_SCATTER, lists_scatter, 0, 0)                                                            \
   X(FRAME_ROWS, frame_rows, 0, 0)                                                                  \
-  X(INTAKE, intake, 0, 0)                                                                          \
+  X(PREPROCESS, preprocess, 0, 0)                                                                  \
   X(COLUMN_SUMS, column_sums, 0, 0)                                                                \
   X(PACK, pack, 0, 0)                                                                              \
   X(ROUTE, route, 1, DEFINES_LISTS | DEFINES_ROUTE | DEFINES_VALUE)                                \

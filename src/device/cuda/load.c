@@ -151,8 +151,8 @@ static void likely_list(const struct cuda_state *s, struct likely *list)
   if (s->screen.is_on && (o->d > 1 || o->nonnegative)) likely_add(list, KERNEL_SCREEN, &probe);
   likely_add(list, KERNEL_MERGE, &shape);
   likely_add(list, KERNEL_PACK, &shape);
-  if (o->intake) likely_add(list, KERNEL_INTAKE, &shape);
-  if (o->intake) likely_add(list, KERNEL_COLUMN_SUMS, &shape);
+  if (o->preprocess) likely_add(list, KERNEL_PREPROCESS, &shape);
+  if (o->preprocess) likely_add(list, KERNEL_COLUMN_SUMS, &shape);
 }
 
 int cuda_load(struct device *dev, const struct kernel_recipe *recipes, int count)

@@ -12,7 +12,7 @@
 #include "device/cuda/dense.h"
 #include "device/cuda/dictionary.h"
 #include "device/cuda/encoder.h"
-#include "device/cuda/intake.h"
+#include "device/cuda/preprocess.h"
 #include "device/cuda/joint.h"
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
@@ -230,8 +230,8 @@ const struct backend backend_cuda = {
     .atoms = cuda_atoms,
     .route = cuda_route,
     .place = cuda_scatter,
-    .intake_take = cuda_intake_take,
-    .intake_sums = cuda_intake_sums,
+    .preprocess_run = cuda_preprocess_run,
+    .preprocess_sums = cuda_preprocess_sums,
     .encoder = cuda_encoder,
     .codes_state_bytes = cuda_codes_state_bytes,
     .codes = cuda_codes,

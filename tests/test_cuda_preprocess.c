@@ -8,7 +8,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/sums.h"
-#include "device/intake.h"
+#include "device/preprocess.h"
 #include "device_how.h"
 #include "encode/statistics.h"
 #include "model/identity.h"
@@ -62,18 +62,18 @@ static int take(struct rows *r, int centers, gidx first, struct planted bad)
 {
   gidx count = (gidx)r->n * r->p, bytes = (count + AT * r->p) * (gidx)sizeof(float);
   float *x = (float *)r->b.host + AT * r->p;
-  struct intake in = {0};
-  const struct intake_shape shape = {.p = r->p, .block = r->n, .mean = centers ? mean : NULL};
-  struct intake_job job = {.rows = &r->b, .at = AT, .first = first, .n = r->n};
+  struct preprocess in = {0};
+  const struct preprocess_shape shape = {.p = r->p, .block = r->n, .mean = centers ? mean : NULL};
+  struct preprocess_job job = {.rows = &r->b, .at = AT, .first = first, .n = r->n};
   if (bad.row >= 0) x[(gidx)bad.row * r->p + bad.column] = bad.value;
   memcpy(r->want, x, (size_t)count * sizeof *x);
   uint64_t terms = items_terms(r->want, r->n, r->p, first);
   rows_center(r->want, r->n, r->p, shape.mean);
   TRY(device_put(&dev, &r->b, 0, bytes));
-  TRY(intake_open(&in, &dev, &shape));
-  TRY(intake_take(&in, &job));
+  TRY(preprocess_open(&in, &dev, &shape));
+  TRY(preprocess_run(&in, &job));
   TRY(device_get(&dev, &r->b, 0, bytes));
-  intake_close(&in);
+  preprocess_close(&in);
   int same = !memcmp(x, r->want, (size_t)count * sizeof *x);
   ok(same && job.terms == terms && job.bad == bad.row,
      "%d rows of %d at %lld%s: bits %d, hash %d, first bad row %lld", r->n, r->p, (long long)first,
@@ -111,16 +111,16 @@ static int sums(struct rows *r, int rank, int ranks, const idx *lengths)
 {
   struct comm c = {.size = ranks, .rank = rank};
   struct statistics s;
-  struct intake in = {0};
+  struct preprocess in = {0};
   real *want, *have;
   gidx most = (TOTAL / ROW_BLOCK + 1) * 2 * (gidx)r->p;
   TRY(arena_alloc(&r->arena, &want, most, sizeof *want));
   TRY(arena_alloc(&r->arena, &have, most, sizeof *have));
   TRY(statistics_init(&s, &r->arena, &c, 0, r->p, shift, 0, TOTAL));
-  const struct intake_shape shape = {
+  const struct preprocess_shape shape = {
       .p = r->p, .block = TOTAL, .first = s.first, .count = s.count, .n = TOTAL};
-  TRY(intake_open(&in, &dev, &shape));
-  TRY(intake_shift(&in, shift));
+  TRY(preprocess_open(&in, &dev, &shape));
+  TRY(preprocess_shift(&in, shift));
   int good = 1;
   gidx at = 0;
   for (idx i = 0, n; at < TOTAL; at += n, i++) {
@@ -128,10 +128,10 @@ static int sums(struct rows *r, int rank, int ranks, const idx *lengths)
     gidx bytes = statistics_blocks(at, n, TOTAL) * 2 * s.count * (gidx)sizeof *want;
     struct buffer rows = {.device = (float *)r->b.device + at * r->p, .bytes = r->b.bytes};
     statistics_rows(&s, (float *)r->b.host + at * r->p, at, n, want);
-    TRY(intake_sums(&in, &rows, at, n, have));
+    TRY(preprocess_sums(&in, &rows, at, n, have));
     good &= !bytes || !memcmp(want, have, (size_t)bytes);
   }
-  intake_close(&in);
+  preprocess_close(&in);
   ok(good, "columns of rank %d of %d, %d columns, turns of %d, %d and %d", rank, ranks, r->p,
      lengths[0], lengths[1], lengths[2]);
   return OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Each has a stream of its own, on which no job computes: that of copies, and that of sums. */
-#include "device/cuda/intake.h"
+#include "device/cuda/preprocess.h"
 
 #include "base/num.h"
 #include "base/status.h"
@@ -8,20 +8,20 @@
 #include "device/cuda/load.h"
 #include "types.h"
 
-int cuda_intake_take(struct intake *in, struct intake_job *job)
+int cuda_preprocess_run(struct preprocess *in, struct preprocess_job *job)
 {
   struct cuda_state *s = in->device->state;
-  struct intake_found found = {0, ~0ull}, *there = in->found.device;
-  struct intake_args a = {.rows = (float *)job->rows->device + job->at * in->shape.p,
-                          .mean = in->mean.device,
-                          .first = job->first,
-                          .n = job->n,
-                          .p = in->shape.p,
-                          .found = there};
-  gidx blocks = imin(ceil_div(job->n, INTAKE_WARPS), INTAKE_BLOCKS);
-  struct cuda_launch l = {.name = KERNEL_INTAKE,
+  struct preprocess_found found = {0, ~0ull}, *there = in->found.device;
+  struct preprocess_args a = {.rows = (float *)job->rows->device + job->at * in->shape.p,
+                              .mean = in->mean.device,
+                              .first = job->first,
+                              .n = job->n,
+                              .p = in->shape.p,
+                              .found = there};
+  gidx blocks = imin(ceil_div(job->n, PREPROCESS_WARPS), PREPROCESS_BLOCKS);
+  struct cuda_launch l = {.name = KERNEL_PREPROCESS,
                           .grid = {(unsigned)blocks, 1, 1},
-                          .block = {INTAKE_WARPS * WARP, 1, 1},
+                          .block = {PREPROCESS_WARPS * WARP, 1, 1},
                           .arguments = &a,
                           .stream = s->copies};
   TRY_CU(cudaSetDevice(s->number)); /* of this thread */
@@ -34,10 +34,11 @@ int cuda_intake_take(struct intake *in, struct intake_job *job)
   return OK;
 }
 
-int cuda_intake_sums(struct intake *in, const struct buffer *rows, gidx first, idx n, real *ended)
+int cuda_preprocess_sums(struct preprocess *in, const struct buffer *rows, gidx first, idx n,
+                         real *ended)
 {
   struct cuda_state *s = in->device->state;
-  const struct intake_shape *shape = &in->shape;
+  const struct preprocess_shape *shape = &in->shape;
   gidx touched = ceil_div(first % ROW_BLOCK + n, ROW_BLOCK);
   int last_ends = (first + n) % ROW_BLOCK == 0 || first + n == shape->n;
   size_t bytes = (size_t)(touched - !last_ends) * 2 * (size_t)shape->count * sizeof *ended;

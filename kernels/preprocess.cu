@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * intake: rows as jobs use them: the terms of their hash (base/fingerprint.h), less the mean, and
- * the lowest one that is not finite.
+ * preprocess: rows as jobs use them: the terms of their hash (base/fingerprint.h), less the mean,
+ * and the lowest one that is not finite.
  *
  * grid    any number of blocks
- * block   INTAKE_WARPS warps; a warp has a row at a time
+ * block   PREPROCESS_WARPS warps; a warp has a row at a time
  * shared  none
  * sums    terms are integers modulo 2^64, so their order is nothing; the mean is taken away in f64
  *         and rounded once
@@ -49,7 +49,7 @@ __device__ static float centered(float x, const double *mean, int c)
 }
 
 /* A row whose values go by fours; *terms grows.  Returns whether a value is not finite. */
-__device__ static int row_by_fours(const struct intake_args &a, long long row, word *terms)
+__device__ static int row_by_fours(const struct preprocess_args &a, long long row, word *terms)
 {
   int fours = a.p / 4, bad = 0;
   float4 *x = (float4 *)(a.rows + row * a.p);
@@ -66,7 +66,7 @@ __device__ static int row_by_fours(const struct intake_args &a, long long row, w
 }
 
 /* The same by single values. */
-__device__ static int row_by_ones(const struct intake_args &a, long long row, word *terms)
+__device__ static int row_by_ones(const struct preprocess_args &a, long long row, word *terms)
 {
   int bad = 0;
   float *x = a.rows + row * a.p;
@@ -81,11 +81,11 @@ __device__ static int row_by_ones(const struct intake_args &a, long long row, wo
   return bad;
 }
 
-extern "C" __global__ void intake(const __grid_constant__ struct intake_args a)
+extern "C" __global__ void preprocess(const __grid_constant__ struct preprocess_args a)
 {
   word terms = 0, lowest = ~0ull;
-  long long warps = (long long)gridDim.x * INTAKE_WARPS;
-  for (long long row = (long long)blockIdx.x * INTAKE_WARPS + threadIdx.x / WARP; row < a.n;
+  long long warps = (long long)gridDim.x * PREPROCESS_WARPS;
+  for (long long row = (long long)blockIdx.x * PREPROCESS_WARPS + threadIdx.x / WARP; row < a.n;
        row += warps) {
     int bad = a.p % 4 ? row_by_ones(a, row, &terms) : row_by_fours(a, row, &terms);
     if (bad && (word)row < lowest) lowest = row;
