@@ -191,8 +191,8 @@ struct normal_decay_args {
   double beta;
 };
 
-/* As struct forget_job and struct descend_job of device/normal.h. */
-struct normal_forget_args {
+/* As struct clear_job and struct descend_job of device/normal.h. */
+struct normal_clear_args {
   const unsigned char *forget; /* [k] */
   double *gram, *target;       /* [k][k], [k][columns] */
   int k, columns;

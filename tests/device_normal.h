@@ -269,13 +269,13 @@ static int descend_check(const struct normal_problem *c, struct normal_side *on)
 static int forget_check(const struct normal_problem *c, struct normal_side *on)
 {
   gidx k = c->z.k, columns = on->end - on->begin;
-  struct forget_job job = {.k = c->z.k,
-                           .columns = on->end - on->begin,
-                           .forget = &on->forget,
-                           .gram = &on->gram,
-                           .target = &on->target};
+  struct clear_job job = {.k = c->z.k,
+                          .columns = on->end - on->begin,
+                          .forget = &on->forget,
+                          .gram = &on->gram,
+                          .target = &on->target};
   const real *gram = on->gram.host, *target = on->target.host;
-  TRY(device_normal_forget(on->dev, &job));
+  TRY(device_normal_clear(on->dev, &job));
   TRY(device_get(on->dev, &on->gram, 0, k * k * (gidx)sizeof(real)));
   TRY(device_get(on->dev, &on->target, 0, k * columns * (gidx)sizeof(real)));
   for (gidx i = 0; i < k * k; i++) {

@@ -44,12 +44,12 @@ int device_normal_descend(struct device *dev, const struct descend_job *job);
 
 /* Nothing is known any more of the atoms with forget[k]: what gram[k][k] and target[k][columns]
  * have of them becomes 0. */
-struct forget_job {
+struct clear_job {
   idx k, columns;
   const struct buffer *forget;  /* [k] unsigned char */
   struct buffer *gram, *target; /* gram NULL: the caller's; not of a GPU */
 };
-int device_normal_forget(struct device *dev, const struct forget_job *job);
+int device_normal_clear(struct device *dev, const struct clear_job *job);
 
 /* Bytes to work in, on the device side, for jobs of at most n rows of s atoms; of a dry device
  * without a backend: those of the CPU, which takes cpu_normal_beside() more while it descends. */

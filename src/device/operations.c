@@ -277,10 +277,10 @@ int device_normal_descend(struct device *dev, const struct descend_job *job)
   return dev->backend->normal_descend(dev, job);
 }
 
-int device_normal_forget(struct device *dev, const struct forget_job *job)
+int device_normal_clear(struct device *dev, const struct clear_job *job)
 {
-  CHECK_HAS(dev, normal_forget);
-  return dev->backend->normal_forget(dev, job);
+  CHECK_HAS(dev, normal_clear);
+  return dev->backend->normal_clear(dev, job);
 }
 
 gidx device_normal_bytes(const struct device *dev, idx n, idx s, idx k, idx columns)

@@ -166,7 +166,7 @@ static int atoms_resample(struct fit *f, struct fit_line *line)
   if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, fit_residuals_make(f)));
   if (any && f->resident.is_on) TRY(comm_agree(f->c, resident_residuals(&f->resident)));
   TRY(fit_resample(&f->state, (idx)ceil(t->resample_fraction * t->k), f->dead, &line->revived));
-  if (f->parts > 1) TRY(comm_agree(f->c, update_forget(&f->update, f->dead)));
+  if (f->parts > 1) TRY(comm_agree(f->c, update_clear(&f->update, f->dead)));
   for (idx a = 0; a < t->k; a++)
     if (f->dead[a]) f->idle[a] = 0;
   return OK;

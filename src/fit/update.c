@@ -367,13 +367,13 @@ int update_apply(struct update *u, idx passes, struct atom_step *steps)
   return OK;
 }
 
-int update_forget(struct update *u, const unsigned char *forget)
+int update_clear(struct update *u, const unsigned char *forget)
 {
-  struct forget_job job = {.k = u->f->k,
-                           .columns = u->end - u->begin,
-                           .forget = &u->forget,
-                           .gram = &u->gram,
-                           .target = &u->target};
+  struct clear_job job = {.k = u->f->k,
+                          .columns = u->end - u->begin,
+                          .forget = &u->forget,
+                          .gram = &u->gram,
+                          .target = &u->target};
   memcpy(u->forget.host, forget, (size_t)job.k);
   if (is_shared(u)) {
     TRY(gram_sync(&u->node)); /* others may still read what was lent */
@@ -381,7 +381,7 @@ int update_forget(struct update *u, const unsigned char *forget)
     job.gram = NULL;
   }
   TRY(device_put(u->device, &u->forget, 0, job.k));
-  return device_normal_forget(u->device, &job);
+  return device_normal_clear(u->device, &job);
 }
 
 /* *view <- a buffer with a host side, which is made where it has none. */

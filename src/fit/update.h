@@ -78,7 +78,7 @@ int update_add_ragged(struct update *u, const struct update_ragged *rows);
 int update_apply(struct update *u, idx passes, struct atom_step *steps);
 
 /* Nothing is known any more of the atoms with forget[k]: their sums are 0.  Every rank calls it. */
-int update_forget(struct update *u, const unsigned char *forget);
+int update_clear(struct update *u, const unsigned char *forget);
 
 /* The sums as a whole, (*gram)[k][k] and (*target)[k][p]: get lends them on every rank after
  * update_apply(), until the next call; put takes them there, which rank 0 has.  Collective. */

@@ -149,7 +149,7 @@ int cpu_normal_descend(struct device *dev, const struct descend_job *job)
   return status;
 }
 
-int cpu_normal_forget(struct device *dev, const struct forget_job *job)
+int cpu_normal_clear(struct device *dev, const struct clear_job *job)
 {
   const unsigned char *forget = job->forget->device;
   real *gram = job->gram ? job->gram->device : NULL, *target = job->target->device;

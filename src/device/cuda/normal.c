@@ -106,11 +106,11 @@ int cuda_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx c
   return cuda_finish(dev->state);
 }
 
-int cuda_normal_forget(struct device *dev, const struct forget_job *job)
+int cuda_normal_clear(struct device *dev, const struct clear_job *job)
 {
-  struct normal_forget_args a = {job->forget->device, job->gram->device, job->target->device,
-                                 job->k, job->columns};
-  TRY(launch(dev, KERNEL_NORMAL_FORGET, (dim3){(unsigned)job->k, 1, 1}, (dim3){THREADS, 1, 1}, 0,
+  struct normal_clear_args a = {job->forget->device, job->gram->device, job->target->device, job->k,
+                                job->columns};
+  TRY(launch(dev, KERNEL_NORMAL_CLEAR, (dim3){(unsigned)job->k, 1, 1}, (dim3){THREADS, 1, 1}, 0,
              &a));
   return cuda_finish(dev->state);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_forget: rows and columns of the Gram matrix and rows of the target become 0, where an atom
+ * normal_clear: rows and columns of the Gram matrix and rows of the target become 0, where an atom
  * is forgotten.
  *
  * grid    k: a row each
@@ -7,7 +7,7 @@
  * shared  none */
 #include "types.h"
 
-extern "C" __global__ void normal_forget(const __grid_constant__ struct normal_forget_args a)
+extern "C" __global__ void normal_clear(const __grid_constant__ struct normal_clear_args a)
 {
   long long row = blockIdx.x;
   int all = a.forget[row];
