@@ -106,7 +106,7 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   __syncthreads();
   if (s->lo < s->hi) rows_name(s, s->lo);
   struct stage first = stage_of(s);
-  if (!s->is_here) stage_bring(s, &first, 0, -1);
+  if (!s->is_here) stage_fetch(s, &first, 0, -1);
   cluster_barrier(); /* all blocks have begun: their memory may be touched */
   if (early) {
     rows_order(s, 0);

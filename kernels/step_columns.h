@@ -88,7 +88,7 @@ static __device__ inline struct stage stage_of(const struct step *s)
   return {(int *)s->added, s->added + STAGE_ROWS / 2, 0, 0};
 }
 
-static __device__ inline void stage_bring(const struct step *s, struct stage *g, int first, int j)
+static __device__ inline void stage_fetch(const struct step *s, struct stage *g, int first, int j)
 {
   int left = s->n - first;
   g->first = first;
@@ -201,7 +201,7 @@ static __device__ __noinline__ void columns_sum(struct step *shared, int j, doub
       if (is_there)
         g.count = min_of(s->n, STAGE_ROWS);
       else
-        stage_bring(s, &g, first, j);
+        stage_fetch(s, &g, first, j);
       is_there = 0;
       column_add(s, &c, &g);
     }

@@ -192,7 +192,7 @@ static __device__ inline void rows_wait(void)
 }
 
 /* Bring them, unless they are there. */
-static __device__ __noinline__ void rows_bring(struct step *shared, int first)
+static __device__ __noinline__ void rows_stage(struct step *shared, int first)
 {
   struct step *s = step_shared(shared);
   if (s->first == first) return;
@@ -370,7 +370,7 @@ static __device__ __noinline__ void products_find(struct step *shared, int j)
   struct parts_of_rows parts = parts_of(s);
 #pragma unroll 1
   for (int i = 0; i < parts.count; i++) {
-    rows_bring(s, part_next(&parts));
+    rows_stage(s, part_next(&parts));
     rows_products<1>(s, j);
   }
   __syncthreads();

@@ -157,7 +157,7 @@ static __device__ __noinline__ int rows_try(struct step *shared, int turn)
     frame_multiply(s, number);
 #pragma unroll 1
   do {
-    if (parts.count) rows_bring(s, part_next(&parts));
+    if (parts.count) rows_stage(s, part_next(&parts));
     int is_far = s->held < s->count;
     rows_side<1>(s);
     if (is_far) far_side(s);
@@ -256,7 +256,7 @@ static __device__ __noinline__ void rows_keep(struct step *shared, int turn)
 #pragma unroll 1
   for (int part = 0; part < parts.count; part++) {
     int first = part_next(&parts), is_there = s->first == first && s->count == s->hi - s->lo;
-    rows_bring(s, first);
+    rows_stage(s, first);
 #pragma unroll 1
     for (int e = threadIdx.x; e < s->count * D; e += THREADS) {
       double t = is_there ? s->t_new[e] : __ldcg(try_of(s, turn, first + e / D) + 1 + e % D);
