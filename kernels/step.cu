@@ -99,7 +99,7 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   groups_find(s);
   __syncthreads();
   if (s->is_here && threadIdx.x < WARP) {
-    here_share(s);
+    here_partition(s);
     __syncwarp();
     if (threadIdx.x == 0) here_find(s);
   }
@@ -310,7 +310,7 @@ static __device__ inline int try_evaluate(struct step *s, int turn)
     acc = lanes_total(acc);
     done = first ? done + acc : acc;
   }
-  return scalar_share(s, AFTER, done, threadIdx.x == 0) <= s->scalar[BEFORE];
+  return scalar_broadcast(s, AFTER, done, threadIdx.x == 0) <= s->scalar[BEFORE];
 }
 
 /* Solve and try until a step is taken or there is no next try. */

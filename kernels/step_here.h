@@ -59,7 +59,7 @@ static __device__ inline int here_is_room(const struct step *s)
  * rows a block, so that chains go through few blocks.  Rows stay shared out evenly (step.cu) where
  * sum blocks are too many, or a block would have more rows than it can name, or half as many again
  * as an even share and more than its warps take at once. */
-static __device__ inline void here_share(struct step *s)
+static __device__ inline void here_partition(struct step *s)
 {
   int lane = threadIdx.x, is_group = lane < s->a.groups, first = is_group ? s->start[lane] : 0;
   int rows = is_group ? s->start[lane + 1] - first : 0, blocks = rows > 0;

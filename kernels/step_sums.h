@@ -153,7 +153,7 @@ static __device__ inline int lanes_are_shared(const struct step *s)
  * number of blocks, a power of two.  These the tree adds first; what it has then goes to all, and
  * they add the rest: [sums + 1][blocks] in `sums`, the last whether something is not finite.
  * Returns whether everything is. */
-static __device__ __noinline__ int lanes_share(struct step *shared)
+static __device__ __noinline__ int lanes_exchange(struct step *shared)
 {
   struct step *s = step_shared(shared);
   int sums = step_sums(D, border_of(s)), size = s->size, shift = __ffs(size) - 1, turn = s->shares;

@@ -236,7 +236,7 @@ static __device__ inline double border_bump(const struct step *s, double unit)
 }
 
 /* Does a thread's number say so?  For all threads. */
-static __device__ inline double scalar_share(struct step *s, int at, double value, int is_mine)
+static __device__ inline double scalar_broadcast(struct step *s, int at, double value, int is_mine)
 {
   if (is_mine) s->scalar[at] = value;
   __syncthreads();
@@ -264,13 +264,13 @@ static __device__ __noinline__ int system_try(struct step *shared, struct ridges
     for (int m = threadIdx.x; m < D; m += THREADS) s->pivot[m] = 1;
     __syncthreads();
   }
-  finite = finite && (lanes_are_shared(s) ? lanes_share(s) : rows_reduce(s));
+  finite = finite && (lanes_are_shared(s) ? lanes_exchange(s) : rows_reduce(s));
   if (!finite) return STATUS_NOT_FINITE;
   totals_scatter(s);
   if (!border_make(s, ridge.b)) return STATUS_NOT_FINITE;
   if (failed) {
     struct ridges unit = units_find(s);
-    double own = scalar_share(s, BUMP, is_first ? block_bump(s, ridge.t, unit.t) : 0, is_first);
+    double own = scalar_broadcast(s, BUMP, is_first ? block_bump(s, ridge.t, unit.t) : 0, is_first);
     *bump = {own, own / unit.t * unit.b};
     return STATUS_ROW;
   }
@@ -278,7 +278,7 @@ static __device__ __noinline__ int system_try(struct step *shared, struct ridges
   bad = threadIdx.x < WARP ? border_solve(s) : 0;
   if (__syncthreads_or(bad)) {
     struct ridges unit = units_find(s);
-    double own = scalar_share(s, BUMP, is_first ? border_bump(s, unit.b) : 0, is_first);
+    double own = scalar_broadcast(s, BUMP, is_first ? border_bump(s, unit.b) : 0, is_first);
     *bump = {own / unit.b * unit.t, own};
     return STATUS_SCHUR;
   }

@@ -228,7 +228,7 @@ static int results_same(const struct steps_problem *c, const struct step_result 
 struct steps_side {
   struct buffer x, slots, codes, work, messages;
   struct device *dev;
-  struct steps_share share;
+  struct steps_peers share;
   idx *counts, shared; /* classes that were shared */
   int has_entry;
   real *frames, *residual;
@@ -270,11 +270,11 @@ static int steps_exchange(void *self, gidx bytes)
   return comm_allgather_buffer(sharing, on->dev, &on->messages, on->counts, 1);
 }
 
-static int steps_share(struct device *dev, const struct steps_job *job, struct steps_side *on)
+static int steps_peers(struct device *dev, const struct steps_job *job, struct steps_side *on)
 {
   on->dev = dev;
   if (!sharing) return OK;
-  on->share = (struct steps_share){sharing->rank, sharing->size, &on->messages, steps_exchange, on};
+  on->share = (struct steps_peers){sharing->rank, sharing->size, &on->messages, steps_exchange, on};
   TRY(comm_devices_open(sharing, sharing, dev, 1 << 20));
   TRY(arena_alloc(&on->arena, &on->counts, sharing->size, sizeof *on->counts));
   return buffer_alloc(dev, &on->messages, steps_message_bytes(job, sharing->size));
@@ -294,7 +294,7 @@ static int steps_bring(const struct steps_problem *c, struct device *dev, struct
   TRY(buffer_wrap(dev, &on->slots, c->slots, entries * (gidx)sizeof(idx)));
   TRY(buffer_wrap(dev, &on->codes, c->codes, entries * z.d * (gidx)sizeof(float)));
   TRY(buffer_alloc_device(dev, &on->work, work));
-  TRY(steps_share(dev, &job, on));
+  TRY(steps_peers(dev, &job, on));
   memcpy(on->frames, c->frames, (size_t)frames * sizeof *on->frames);
   TRY(device_put(dev, &on->x, 0, (gidx)z.n * z.p * (gidx)sizeof(float)));
   TRY(device_put(dev, &on->slots, 0, entries * (gidx)sizeof(idx)));

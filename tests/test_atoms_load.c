@@ -60,7 +60,7 @@ static int deal(const struct dealt *is, int rank, int number, int spare, struct 
 static gidx slots_wrong(const struct shard *t, const struct dealt *is, int number, uint64_t *terms)
 {
   gidx first, count, wrong = 0, width = (gidx)d * P;
-  comm_share(t->held, is->groups, number, &first, &count);
+  comm_partition(t->held, is->groups, number, &first, &count);
   *terms = 0;
   for (gidx slot = 0; slot < t->held; slot++) {
     idx atom = tiling_atom(&t->tiling, t->rank, (idx)slot);

@@ -115,7 +115,7 @@ static int test_made(struct comm *c, const struct made *m)
   struct support_view whole, own;
   struct classes wanted, found;
   gidx first, n;
-  comm_share(m->n, c->size, c->rank, &first, &n);
+  comm_partition(m->n, c->size, c->rank, &first, &n);
   rows_make(m, 0, m->n, &whole);
   rows_make(m, first, n, &own);
   TRY(classes_color(&wanted, &whole));

@@ -20,7 +20,7 @@ static int rounds_run(struct comm *c, struct comm_shared *s)
 {
   gidx *all = s->at, first, count;
   int good = 1;
-  comm_share(ITEMS, s->ranks, s->rank, &first, &count);
+  comm_partition(ITEMS, s->ranks, s->rank, &first, &count);
   for (gidx round = 1; round <= ROUNDS; round++) {
     if (round % s->ranks == s->rank) usleep(LATE_MICROSECONDS);
     for (gidx i = first; i < first + count; i++) all[i] = round * i;

@@ -26,7 +26,7 @@ static void test_share(int size)
   for (gidx n = 0; n < 30; n++) {
     next = 0;
     for (int r = 0; r < size; r++) {
-      comm_share(n, size, r, &first, &count);
+      comm_partition(n, size, r, &first, &count);
       good &= first == next && count >= n / size && count <= n / size + 1;
       next += count;
     }
@@ -39,7 +39,7 @@ static void counts_fill(const struct comm *c, gidx n, idx *counts)
 {
   for (int r = 0; r < c->size; r++) {
     gidx first, count;
-    comm_share(n, c->size, r, &first, &count);
+    comm_partition(n, c->size, r, &first, &count);
     counts[r] = (idx)count;
   }
 }
@@ -48,7 +48,7 @@ static void test_gather(struct comm *c, gidx n)
 {
   idx counts[16], all[N] = {0}, root[N] = {0}, mine[N] = {0}, good = 1;
   gidx first, count;
-  comm_share(n, c->size, c->rank, &first, &count);
+  comm_partition(n, c->size, c->rank, &first, &count);
   for (gidx i = 0; i < count; i++) mine[i] = (idx)(100 + first + i);
   counts_fill(c, n, counts);
   int status = comm_allgather(c, mine, counts, sizeof *mine, all);
@@ -97,7 +97,7 @@ static int many_move(struct comm *c, enum verb verb, gidx *mine, gidx *all)
 {
   idx counts[16], back[16] = {0};
   gidx first, count, good = 1;
-  comm_share(MANY, c->size, c->rank, &first, &count);
+  comm_partition(MANY, c->size, c->rank, &first, &count);
   counts_fill(c, MANY, counts);
   int whole = verb == EXCHANGE || verb == SUM || (verb == BROADCAST && c->rank == 0);
   for (gidx i = 0; i < (whole ? MANY : count); i++) mine[i] = whole ? i : first + i;

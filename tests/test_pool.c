@@ -64,7 +64,7 @@ static void order_check(void)
 /* A sequence of these tokens: what it can share, then blocks of its own, all full ones sealed. */
 static int begin(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx n)
 {
-  int status = pool_share(p, s, tokens, n, NULL);
+  int status = pool_reuse(p, s, tokens, n, NULL);
   if (!status) status = pool_allocate(p, s, n);
   if (status) pool_truncate(p, s, 0);
   for (gidx i = 0; !status && i < n / p->size; i++) pool_freeze(p, s, i, tokens + i * p->size);
@@ -149,10 +149,10 @@ static void prefixes_check(void)
   ok(p.count[b.block[0]] == 1 && p.free == 4, "freeing one leaves the other's");
   pool_truncate(&p, &b, 0);
   ok(p.free == 7 && !pool_check(&p), "all are free");
-  ok(!pool_share(&p, &c, one, 48, NULL) && c.count == 3 && p.free == 4, "and still warm");
+  ok(!pool_reuse(&p, &c, one, 48, NULL) && c.count == 3 && p.free == 4, "and still warm");
   pool_truncate(&p, &c, 0);
   gidx refused = 1;
-  ok(!pool_share(&p, &c, one, 48, &(struct pool_match){&refused, refuse}) && c.count == 1,
+  ok(!pool_reuse(&p, &c, one, 48, &(struct pool_match){&refused, refuse}) && c.count == 1,
      "a judge ends the run");
   claim_end();
   pool_sequence_free(&a);
@@ -201,7 +201,7 @@ static void fuzz_begin(struct fuzz *f, int q)
   for (gidx i = 0; i < n; i++) f->tokens[q][i] = (idx)draw(f, i < 20 ? 2 : 3) % 2;
   gidx alike = draw(f, 2) ? (gidx)draw(f, SEQUENCES) : q, same = imin(n, f->n[alike]);
   memmove(f->tokens[q], f->tokens[alike], (size_t)same * sizeof(idx));
-  if (pool_share(&f->pool, &f->s[q], f->tokens[q], n, NULL)) return;
+  if (pool_reuse(&f->pool, &f->s[q], f->tokens[q], n, NULL)) return;
   gidx shared = f->s[q].count * SMALL;
   if (pool_allocate(&f->pool, &f->s[q], n)) {
     status_clear();

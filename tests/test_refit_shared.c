@@ -143,7 +143,7 @@ static int same(const struct made *m, const struct given *a, const struct given 
 static int case_run(struct comm *c, struct made *m)
 {
   struct given alone, shared;
-  gidx first, codes = refit_rows_share(N, c->size, c->rank, &first) * S * m->d;
+  gidx first, codes = refit_rows_partition(N, c->size, c->rank, &first) * S * m->d;
   gidx bytes = (gidx)m->k * m->d * P * (gidx)(sizeof(real) + sizeof(float));
   TRY(made_run(c, m, "no", -1, &alone));
   for (int late = -1; late < c->size; late++) {

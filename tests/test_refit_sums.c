@@ -46,7 +46,7 @@ int main(void)
     static real chains[BLOCKS * WIDTH];
     real wanted[WIDTH], got[WIDTH] = {0};
     gidx rows = (blocks - 1) * ROW_BLOCK + 1, first, own;
-    refit_blocks_share(rows, c.size, c.rank, &first, &own);
+    refit_blocks_partition(rows, c.size, c.rank, &first, &own);
     deeper += block_tree_depth(first, own) > block_tree_depth(0, blocks);
     chains_fill(chains, first, own);
     wrong = tree_total(blocks, wanted) || refit_sum(&c, rows, chains, WIDTH, got);

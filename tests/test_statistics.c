@@ -26,7 +26,7 @@ static void turn(gidx first, idx n, int groups, int ranks)
   gidx blocks[MAX_RANKS], at = first, used = 0;
   for (int g = 0; g < groups; g++) {
     gidx unit = groups > 1 ? ROW_BLOCK : imax(n, 1), begin, count;
-    comm_share(ceil_div(n, unit), groups, g, &begin, &count);
+    comm_partition(ceil_div(n, unit), groups, g, &begin, &count);
     count = imin((begin + count) * unit, n) - imin(begin * unit, n);
     blocks[g] = statistics_blocks(at, count, ROWS);
     for (int r = 0; r < ranks; r++) {

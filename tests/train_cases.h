@@ -156,7 +156,7 @@ static void reference_run(const struct train_task *t, struct made *m, struct tra
     idx n = (idx)imin(t->batch, m->n - first);
     for (idx a = 0; a < z.k; a++) *dead += s->idle[a] >= z.dead_rows;
     batch_make(&order, m, step / each, first, n, scale, x);
-    train_step_reference(&z, s, x, n, t->rate * rate_share(step, t->steps, t->warm_up, t->decay),
+    train_step_reference(&z, s, x, n, t->rate * rate_factor(step, t->steps, t->warm_up, t->decay),
                          step + 1);
   }
 }

@@ -136,10 +136,10 @@ gidx memory_peak(void)
 
 gidx memory_available(void)
 {
-  return memory_share(1);
+  return memory_per_process(1);
 }
 
-gidx memory_share(int processes)
+gidx memory_per_process(int processes)
 {
   struct rlimit limit;
   gidx left = proc_kilobytes("/proc/meminfo", "MemAvailable:");

@@ -46,6 +46,6 @@ gidx memory_peak(void);
  * limits of its control groups leave (base/proc.h), and what that of its address space leaves. */
 gidx memory_available(void);
 /* The same for each of so many processes that share this machine and the groups. */
-gidx memory_share(int processes);
+gidx memory_per_process(int processes);
 
 #endif

@@ -38,7 +38,7 @@ static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     CAPTURE_OPTION(AT(capture)),
     HOLDOUT_OPTION(AT(holdout)),
-    {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
+    {"holdout-share", OPTION_REAL, AT(holdout_fraction), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the fit "
      "never sees them, and is judged by them; 0: none, then the fitted rows judge themselves",
      .effect = OPTION_BITS},
@@ -253,7 +253,7 @@ static void task_fill(struct fit_job *j)
   gidx atoms = (gidx)o->atoms * j->rows.source.p; /* the best, and those of another seed */
   j->task = (struct fit_task){.rows = &j->rows.source,
                               .held = o->holdout ? &j->holdout.source : NULL,
-                              .held_out_fraction = o->holdout_share,
+                              .held_out_fraction = o->holdout_fraction,
                               .k = o->atoms,
                               .d = 1,
                               .top_s = o->top_s ? o->top_s : o->encode_s,
@@ -306,7 +306,7 @@ static struct fit_options options_resolve(const struct fit_job *j)
     r.directions = 0;
   else
     r.passes = 0;
-  if (r.holdout) r.holdout_share = 0;
+  if (r.holdout) r.holdout_fraction = 0;
   return r;
 }
 

@@ -124,7 +124,7 @@ static int task_complete(struct refit_job *j)
 static gidx held_out_rows(const struct refit_job *j)
 {
   gidx first, n = j->o->holdout ? j->holdout.source.n : 0;
-  return refit_rows_share(n, j->rows->size, j->rows->rank, &first);
+  return refit_rows_partition(n, j->rows->size, j->rows->rank, &first);
 }
 
 /* The coder's rows: those of such a state, or those to judge by. */

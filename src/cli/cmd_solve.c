@@ -141,7 +141,7 @@ static int plan_json(const struct run *run, const struct systems_shape *s,
   json_real(&j, "multiply_adds", solve_work(s));
   json_long(&j, "memory_bytes", plan->memory);
   json_long(&j, "gpu_bytes", plan->gpu);
-  json_long(&j, "present_bytes", memory_share(run->comm.local_size));
+  json_long(&j, "present_bytes", memory_per_process(run->comm.local_size));
   json_long(&j, "disk_bytes", solutions_bytes(s));
   return facts_end(&j);
 }
@@ -160,7 +160,7 @@ static int plan_print(const struct run *run, const struct solve_task *t)
   printf("work     %.3g multiply-adds\n", solve_work(s));
   printf("memory   %.1f MB a rank\n", 1e-6 * (double)plan.memory);
   if (plan.gpu > 0) printf("GPU      %.1f MB a rank, if one is there\n", 1e-6 * (double)plan.gpu);
-  printf("present  %.1f MB a rank\n", 1e-6 * (double)memory_share(run->comm.local_size));
+  printf("present  %.1f MB a rank\n", 1e-6 * (double)memory_per_process(run->comm.local_size));
   printf("disk     %.1f MB\n", 1e-6 * (double)solutions_bytes(s));
   return OK;
 }

@@ -26,7 +26,7 @@
 static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     HOLDOUT_OPTION(AT(holdout)),
-    {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
+    {"holdout-share", OPTION_REAL, AT(holdout_fraction), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the "
      "training never sees them, and is judged by them; 0: none",
      .effect = OPTION_BITS},
@@ -277,7 +277,7 @@ static int task_fill(struct train_job *j)
   idx k = has_atoms ? j->given.k : o->atoms;
   j->task = (struct train_task){.rows = &j->rows.source,
                                 .held = o->holdout ? &j->holdout.source : NULL,
-                                .held_out_fraction = o->holdout_share,
+                                .held_out_fraction = o->holdout_fraction,
                                 .atoms = has_atoms ? &j->given : NULL,
                                 .mean = j->dictionary.mean,
                                 .encoder = j->takes_encoder ? j->encoder.encoder.weights : NULL,
@@ -321,7 +321,7 @@ static struct train_options options_resolve(const struct train_job *j)
   r.nested = *j->nested ? j->nested : NULL;
   if (t->sizes.l0 > 0) r.top_s = 0;
   if (r.steps) r.epochs = 0;
-  if (r.holdout) r.holdout_share = 0;
+  if (r.holdout) r.holdout_fraction = 0;
   return r;
 }
 

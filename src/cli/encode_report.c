@@ -41,7 +41,7 @@ static int plan_json(const struct run *run, const struct encode_task *t,
   json_long(&j, "codes", m->codes);
   json_long(&j, "fetched", m->places + m->fetched);
   json_end(&j);
-  json_long(&j, "present_bytes", memory_share(run->comm.local_size));
+  json_long(&j, "present_bytes", memory_per_process(run->comm.local_size));
   json_long(&j, "disk_bytes", disk);
   return facts_end(&j);
 }
@@ -77,7 +77,7 @@ int encode_plan_print(const struct run *run, const struct encode_task *t)
          "atoms %.1f\n",
          1e-6 * (double)total, 1e-6 * (double)dictionary, 1e-6 * (double)m.rows,
          1e-6 * (double)m.lists, 1e-6 * (double)m.codes, 1e-6 * (double)fetched);
-  printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_share(run->comm.local_size));
+  printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_per_process(run->comm.local_size));
   printf("disk        %.1f MB%s\n", 1e-6 * (double)supports_bytes(&shape),
          t->encoder && t->top_s == t->atoms->k ? ", and 12 bytes for each code" : "");
   return OK;

@@ -187,7 +187,7 @@ static void task_fill(struct find_job *j)
   const struct fit_options *o = j->o;
   j->task = (struct find_task){.rows = &j->rows.source,
                                .held = o->holdout ? &j->holdout.source : NULL,
-                               .held_out_fraction = o->holdout_share,
+                               .held_out_fraction = o->holdout_fraction,
                                .center = !o->uncentered,
                                .recipe = find_recipe(o->atoms, o->l0),
                                .seed = (uint64_t)o->seed,
@@ -204,7 +204,7 @@ static int identity_begin(struct find_job *j)
   struct fit_options r = *j->o;
   r.top_s_text = "32"; /* where it is not given */
   r.cosine_limit = cosine_limit_resolved(r.cosine_limit, r.atoms);
-  if (r.holdout) r.holdout_share = 0;
+  if (r.holdout) r.holdout_fraction = 0;
   TRY(identity_text_begin(t, j->run->command->options, &r));
   return identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows");
 }
@@ -404,7 +404,7 @@ static int plan_json(const struct find_job *j, const struct plan *p)
   json_long(&o, "encoding", p->encoding);
   json_end(&o);
   json_long(&o, "gpu_bytes", p->f.gpu);
-  json_long(&o, "present_bytes", memory_share(j->run->comm.local_size));
+  json_long(&o, "present_bytes", memory_per_process(j->run->comm.local_size));
   json_object(&o, "file_bytes");
   json_long(&o, "dictionary.h5", p->dictionary);
   json_long(&o, "state.h5", p->state);
@@ -430,7 +430,7 @@ static int plan_show(struct find_job *j)
   printf("memory      up to %.1f MB a rank: fitting %.1f, encoding %.1f\n", 1e-6 * (double)p.most,
          1e-6 * (double)p.f.bytes, 1e-6 * (double)p.encoding);
   if (p.f.gpu) printf("GPU         %.1f MB of each\n", 1e-6 * (double)p.f.gpu);
-  report_present(p.most, memory_share(j->run->comm.local_size));
+  report_present(p.most, memory_per_process(j->run->comm.local_size));
   printf("disk        about %.1f MB at a time: dictionary.h5 %.1f, state.h5 %.1f, supports.h5 "
          "%.1f\n",
          1e-6 * (double)p.disk, 1e-6 * (double)p.dictionary, 1e-6 * (double)p.state,

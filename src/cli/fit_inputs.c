@@ -125,7 +125,7 @@ static int plan_json(const struct run *run, const struct fit_plan *plan,
   json_long(&j, "sweep_end", m->sweep_end);
   json_end(&j);
   json_long(&j, "shared_bytes", m->held.shared);
-  json_long(&j, "present_bytes", memory_share(run->comm.local_size));
+  json_long(&j, "present_bytes", memory_per_process(run->comm.local_size));
   json_long(&j, "disk_bytes", plan->disk);
   return facts_end(&j);
 }
@@ -149,7 +149,7 @@ static void plan_lines(const struct comm *c, const struct fit_plan *plan,
   if (m->held.shared)
     printf("shared      %.1f MB once a node: atoms, of which each of its %d ranks counts a part\n",
            1e-6 * (double)m->held.shared, c->local_size);
-  printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_share(c->local_size));
+  printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_per_process(c->local_size));
   printf("disk        %.1f MB%s\n", 1e-6 * (double)plan->disk, plan->how_disk);
 }
 
@@ -158,7 +158,7 @@ static int plan_print(const struct run *run, const struct fit_plan *plan)
   const struct refit_task *t = plan->task;
   const struct comm *c = plan->rows ? plan->rows : &run->comm;
   struct refit_memory m;
-  gidx first, share = refit_rows_share(t->rows->n, c->size, 0, &first);
+  gidx first, share = refit_rows_partition(t->rows->n, c->size, 0, &first);
   TRY(refit_task_check(t));
   if (run->comm.rank) return OK;
   TRY(refit_memory(t, c, plan->bytes_of, plan->directions, &m));

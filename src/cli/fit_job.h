@@ -27,7 +27,7 @@ struct fit_options {
   idx atoms, top_s, encode_s, rounds, directions, passes, threads, cosine_limit, seeds;
   idx encode_wanted; /* four times top_s, where encode_s was not given; else 0 */
   int uncentered, resume, detectors, dry_run;
-  real holdout_share, rho, tolerance, max_seconds, save_seconds, relaxation, resample_fraction,
+  real holdout_fraction, rho, tolerance, max_seconds, save_seconds, relaxation, resample_fraction,
       duplicate_cosine, max_norm, l0;
   gidx sweeps, seed;
 };

@@ -154,7 +154,7 @@ static void memory_lines(const struct fit_job *j, const struct fit_forecast *f,
                          const struct plan *p)
 {
   const struct refit_memory *m = &f->m;
-  gidx present = memory_share(j->run->comm.local_size);
+  gidx present = memory_per_process(j->run->comm.local_size);
   printf("memory      up to %.1f MB a rank: fitting %.1f (rows %.1f, supports %.1f, atoms %.1f; "
          "then one of reading %.1f, classes %.1f, an update %.1f, a sweep's end %.1f)",
          1e-6 * (double)p->most, 1e-6 * (double)m->total, 1e-6 * (double)m->held.rows,
@@ -191,7 +191,7 @@ int fit_plan_show(const struct fit_job *j, const struct fit_forecast *f)
   }
   TRY(facts_begin(j->run, &o));
   plan_json(&o, j, f, &p);
-  json_long(&o, "present_bytes", memory_share(j->run->comm.local_size));
+  json_long(&o, "present_bytes", memory_per_process(j->run->comm.local_size));
   files_json(&o, &p);
   return facts_end(&o);
 }

@@ -403,7 +403,7 @@ static int plan_print(struct keep_job *j)
   const struct kept_task *t = &j->task;
   const struct supports_shape shape = shape_of(j);
   gidx disk = supports_bytes(&shape) + (gidx)t->atoms->k * t->atoms->p * (gidx)sizeof(float);
-  each = refit_rows_share(t->rows->n, j->c->size, 0, &first);
+  each = refit_rows_partition(t->rows->n, j->c->size, 0, &first);
   TRY(kept_memory(t, j->c, &bytes));
   if (j->c->rank) return OK;
   const char *more = !t->supports && t->top == t->atoms->k ? ", and 12 bytes for each code" : "";
@@ -418,7 +418,7 @@ static int plan_print(struct keep_job *j)
     json_object(&json, "rank_bytes");
     json_long(&json, "most", bytes);
     json_end(&json);
-    json_long(&json, "present_bytes", memory_share(j->c->local_size));
+    json_long(&json, "present_bytes", memory_per_process(j->c->local_size));
     json_long(&json, "disk_bytes", disk);
     return facts_end(&json);
   }
@@ -426,7 +426,7 @@ static int plan_print(struct keep_job *j)
          t->rows->p, (long long)each, ROW_BLOCK);
   printf("atoms       %d, up to %d a row\n", t->atoms->k, t->top);
   printf("memory      up to %.1f MB a rank%s\n", 1e-6 * (double)bytes, more);
-  printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_share(j->c->local_size));
+  printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_per_process(j->c->local_size));
   printf("disk        %.1f MB%s\n", 1e-6 * (double)disk, more);
   return OK;
 }

@@ -22,7 +22,7 @@ struct train_options {
       *cpu_variant, *device, *kernels;
   idx atoms, top_s, aux_atoms, threads, batch;
   int uncentered, resume, dry_run;
-  real l0, holdout_share, aux_weight, lr, warm_up, decay, max_seconds, save_seconds, max_norm;
+  real l0, holdout_fraction, aux_weight, lr, warm_up, decay, max_seconds, save_seconds, max_norm;
   gidx dead_rows, seed, epochs, steps, every;
 };
 

@@ -54,7 +54,7 @@ static void plan_json(struct json *o, const struct train_job *j, const struct tr
   json_long(o, "evaluation", m->evaluate);
   json_end(o);
   json_long(o, "gpu_bytes", m->gpu);
-  json_long(o, "present_bytes", memory_share(j->run->comm.local_size));
+  json_long(o, "present_bytes", memory_per_process(j->run->comm.local_size));
   json_object(o, "file_bytes");
   json_long(o, "dictionary.h5", files.dictionary);
   json_long(o, "state.h5", files.state);
@@ -78,7 +78,7 @@ static void plan_lines(const struct train_job *j, const struct train_forecast *f
          1e-6 * (double)m->total, 1e-6 * (double)(m->weights + m->beside), 1e-6 * (double)m->rows,
          1e-6 * (double)m->steps, 1e-6 * (double)m->evaluate);
   if (m->gpu) printf("GPU         %.1f MB of each\n", 1e-6 * (double)m->gpu);
-  report_present(m->total, memory_share(j->run->comm.local_size));
+  report_present(m->total, memory_per_process(j->run->comm.local_size));
   printf(
       "disk        %.1f MB at a time: state.h5 %.1f, and the next one, then dictionary.h5 %.1f\n",
       1e-6 * (double)files.disk, 1e-6 * (double)files.state, 1e-6 * (double)files.dictionary);

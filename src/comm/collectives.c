@@ -54,7 +54,7 @@ static int counts_add(const struct comm *c, const idx *counts, gidx *total)
   return OK;
 }
 
-void comm_share(gidx n, int size, int rank, gidx *first, gidx *count)
+void comm_partition(gidx n, int size, int rank, gidx *first, gidx *count)
 {
   gidx each = n / size, more = n % size;
   *first = each * rank + imin(rank, more);

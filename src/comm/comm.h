@@ -61,7 +61,7 @@ void comm_abort(struct comm *c, int code);
 
 /* Partition n items into consecutive runs, as even as can be, one for each of `size` ranks: *first
  * and *count <- the run of `rank`.  Arithmetic alone; not collective. */
-void comm_share(gidx n, int size, int rank, gidx *first, gidx *count);
+void comm_partition(gidx n, int size, int rank, gidx *first, gidx *count);
 
 /* *out <- n, the one way to the counts below, which are MPI's int; ERR_COMM beyond 2^31 - 1.  Not
  * collective. */

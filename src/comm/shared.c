@@ -100,7 +100,7 @@ static int room_agree(struct comm *c, char *base, gidx bytes, struct comm_shared
 static int memory_populate(const struct comm_shared *s)
 {
   gidx page = sysconf(_SC_PAGESIZE), first, count, done = 0;
-  comm_share((s->bytes + page - 1) / page, s->ranks, s->rank, &first, &count);
+  comm_partition((s->bytes + page - 1) / page, s->ranks, s->rank, &first, &count);
   first *= page;
   count = first + count * page < s->bytes ? count * page : s->bytes - first;
   int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);

@@ -25,7 +25,7 @@ struct step_result {
  * a time: each takes steps of some, and all others follow.  exchange() is called for each such
  * class, in the same order on every rank: messages[size][bytes] <- what each rank has at its own
  * place, behind what the device was told to compute so far, and ahead of what it is told next. */
-struct steps_share {
+struct steps_peers {
   int rank, size;
   const struct buffer *messages; /* steps_message_bytes() on the device side */
   int (*exchange)(void *self, gidx bytes);
@@ -49,7 +49,7 @@ struct steps_job {
   real *frames;                    /* [k][d][p], read and written */
   struct step_result *results;     /* [k], written; zeros for an atom of no class */
   struct buffer *work;             /* device_steps_bytes() on the device side */
-  const struct steps_share *share; /* NULL: no other rank has this job */
+  const struct steps_peers *share; /* NULL: no other rank has this job */
 };
 /* ERR_DEVICE where the device has no such operation.  After a failure of one rank that shares the
  * others may wait for it. */

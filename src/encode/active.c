@@ -199,9 +199,9 @@ void active_lists_take(struct active *a, const struct score_cut *cut)
   memset(a->start, 0, ((size_t)a->n + 1) * sizeof *a->start);
   if (a->found > a->entries) return;
   a->cut = cut;
-  active_share(a, lists_filter);
+  active_parallel(a, lists_filter);
   for (idx i = 0; i < a->n; i++) a->start[i + 1] = a->start[i] + imin(a->order[i], ACTIVE_MOST);
-  active_share(a, lists_trim);
+  active_parallel(a, lists_trim);
 }
 
 int active_cut(struct active *a, const struct batch_cut *cut, gidx ties)
@@ -229,7 +229,7 @@ int active_again(struct active *a)
   struct gather_job back = {&a->residual, a->place, a->n, a->p * ITEM, &a->sorted, 0};
   struct train_entries raised = {1, a->starts.device, a->list.device, a->value.device};
   if (a->n) TRY(device_gather(dev, &back));
-  active_share(a, lists_give);
+  active_parallel(a, lists_give);
   ((gidx *)a->starts.host)[a->n] = entries;
   TRY(device_put(dev, &a->starts, 0, ((gidx)a->n + 1) * (gidx)sizeof(gidx)));
   TRY(device_put(dev, &a->list, 0, entries * (gidx)sizeof(idx)));

@@ -89,7 +89,7 @@ static void pass_add(struct active *a)
     start[i + 1] = start[i] + n;
     a->pass.lengths[i] += n;
   }
-  active_share(a, entries_join);
+  active_parallel(a, entries_join);
 }
 
 static int block_choose(struct active *a, idx end, float threshold, const float *left, real rho)
@@ -159,7 +159,7 @@ int active_nested(struct active *a, const struct buffer *x, gidx first, idx n,
   TRY(active_room_check(a));
   a->start[0] = 0;
   for (idx i = 0; i < n; i++) a->start[i + 1] = a->start[i] + a->pass.lengths[i];
-  active_share(a, chosen_take);
+  active_parallel(a, chosen_take);
   memset(a->score, 0, (size_t)a->found * sizeof *a->score);
   a->x = x;
   a->first = first;

@@ -128,10 +128,10 @@ static void codes_keep(void *self, gidx part)
 static void entries_keep(struct active *a)
 {
   const struct active_entries old = {a->start, a->index, a->score};
-  active_share(a, codes_count);
+  active_parallel(a, codes_count);
   a->other.start[0] = 0;
   for (idx i = 0; i < a->n; i++) a->other.start[i + 1] += a->other.start[i];
-  active_share(a, codes_keep);
+  active_parallel(a, codes_keep);
   a->start = a->other.start;
   a->index = a->other.index;
   a->score = a->other.score;
@@ -148,7 +148,7 @@ int active_solve(struct active *a, real rho)
   const struct gather_job same = {&x, a->order, a->lengths[0].n, unit, &a->residual, 0};
   if (a->n) TRY(device_gather(dev, &rows));
   if (same.n) TRY(device_gather(dev, &same));
-  active_share(a, slots_fill);
+  active_parallel(a, slots_fill);
   TRY(device_put(dev, &a->slot, 0, slots_end(a) * (gidx)sizeof(idx)));
   for (int b = 1; b < ACTIVE_LENGTHS; b++) TRY(length_solve(a, &a->lengths[b], rho));
   TRY(device_get(dev, &a->codes, 0, slots_end(a) * ITEM));

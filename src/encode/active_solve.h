@@ -18,7 +18,7 @@ static inline idx active_end(const struct active *a, gidx part)
   return (idx)imin((part + 1) * ACTIVE_CHUNK, a->n);
 }
 
-static inline void active_share(struct active *a, void (*task)(void *self, gidx part))
+static inline void active_parallel(struct active *a, void (*task)(void *self, gidx part))
 {
   team_run((int)imax(a->threads, 1), ceil_div(a->n, ACTIVE_CHUNK), task, a);
 }

@@ -17,15 +17,15 @@ void block_round_next(struct encode *e, struct block_in_flight *b)
 static void block_partition(struct encode *e, struct block_in_flight *b)
 {
   gidx first, count;
-  encode_group_share(e, b->superblock_rows, e->number, &first, &count);
+  encode_group_partition(e, b->superblock_rows, e->number, &first, &count);
   b->first = b->superblock_first + first;
   b->n = (idx)count;
   for (int r = 0; r < e->c->size; r++) {
-    gidx share_first;
-    encode_rank_share(e, b->superblock_rows, r, &share_first, &count);
+    gidx partition_first;
+    encode_rank_partition(e, b->superblock_rows, r, &partition_first, &count);
     b->shares[r] = (idx)count;
     if (r != e->c->rank) continue;
-    b->mine_first = (idx)(share_first - first);
+    b->mine_first = (idx)(partition_first - first);
     b->mine = (idx)count;
   }
 }

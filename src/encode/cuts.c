@@ -190,7 +190,7 @@ static int key_guess(struct pass *s, int32_t *key)
   gidx each = imax(SAMPLE / c->size, 1), n = 0, bin, left, first, count;
   real l0 = s->e->task->cuts->l0;
   for (int r = 0; r < c->size; r++) {
-    comm_share(s->rows->n, c->size, r, &first, &count);
+    comm_partition(s->rows->n, c->size, r, &first, &count);
     n += imin(count, each);
   }
   TRY(all_keys_count(s, each));
@@ -290,7 +290,7 @@ int cuts_find(struct encode *e)
   struct active *a = &e->imported.active;
   struct pass s = {.e = e, .rows = encode_whole(e->task)};
   int choices = encode_is_active(e->task) ? e->task->encoder->active.looks + 1 : 1;
-  comm_share(s.rows->n, e->c->size, e->c->rank, &s.first, &s.n);
+  comm_partition(s.rows->n, e->c->size, e->c->rank, &s.first, &s.n);
   TRY(floor_find(&s));
   if (cuts->floor > 0) a->floor = cuts->floor;
   a->cuts = cuts;

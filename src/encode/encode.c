@@ -269,20 +269,20 @@ idx encode_superblock_at(const struct encode *e, gidx row)
   return (idx)imax(imin(e->end - row, most), 0);
 }
 
-void encode_group_share(const struct encode *e, gidx n, int group, gidx *first, gidx *count)
+void encode_group_partition(const struct encode *e, gidx n, int group, gidx *first, gidx *count)
 {
   gidx unit = e->groups > 1 ? ROW_BLOCK : imax(n, 1), blocks;
-  comm_share(ceil_div(n, unit), e->groups, group, first, &blocks);
+  comm_partition(ceil_div(n, unit), e->groups, group, first, &blocks);
   *first = imin(*first * unit, n);
   *count = imin(*first + blocks * unit, n) - *first;
 }
 
-void encode_rank_share(const struct encode *e, gidx n, int rank, gidx *first, gidx *count)
+void encode_rank_partition(const struct encode *e, gidx n, int rank, gidx *first, gidx *count)
 {
   int size = e->c->size / e->groups;
   gidx group_first;
-  encode_group_share(e, n, rank / size, &group_first, count);
-  comm_share(*count, size, rank % size, first, count);
+  encode_group_partition(e, n, rank / size, &group_first, count);
+  comm_partition(*count, size, rank % size, first, count);
   *first += group_first;
 }
 
@@ -405,7 +405,7 @@ int encode_open(struct encode *e)
   if (!device_is_gpu(&e->device)) team_spare_set(spare);
   TRY(shard_put(&e->shard, e->c, &e->like, status, e->task->encoder ? NULL : &e->device));
   e->result->memory.atoms = (gidx)e->shard.arena.bytes;
-  if (e->task->encoder) TRY(imported_share_out(e, worker_run(&e->files, matrix_read, e)));
+  if (e->task->encoder) TRY(imported_broadcast(e, worker_run(&e->files, matrix_read, e)));
   phase_end(phase, 0);
   return comm_agree(e->c, confirm_start(e));
 }

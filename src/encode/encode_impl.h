@@ -77,8 +77,8 @@ int encode_rows_made(const struct row_source *rows, const struct device *dev);
 idx encode_superblock_at(const struct encode *e, gidx row);
 /* The run of a turn of n rows that is a group's block: whole sum blocks where there are several
  * groups, as even as can be.  Then the run that is a rank's share of its group's block. */
-void encode_group_share(const struct encode *e, gidx n, int group, gidx *first, gidx *count);
-void encode_rank_share(const struct encode *e, gidx n, int rank, gidx *first, gidx *count);
+void encode_group_partition(const struct encode *e, gidx n, int group, gidx *first, gidx *count);
+void encode_rank_partition(const struct encode *e, gidx n, int rank, gidx *first, gidx *count);
 
 /* The state before anything is opened, and what its device will be asked for. */
 void encode_init(struct encode *e, const struct encode_task *task, struct comm *c,

@@ -113,16 +113,16 @@ static int both_run(void *argument)
 
 int files_start(struct encode *e)
 {
-  gidx n = encode_superblock_at(e, e->read), first, share_first, share;
+  gidx n = encode_superblock_at(e, e->read), first, partition_first, share;
   gidx buffer = e->readings++ % ROW_BUFFERS;
-  encode_group_share(e, n, e->number, &first, &share);
-  encode_rank_share(e, n, e->c->rank, &share_first, &share);
+  encode_group_partition(e, n, e->number, &first, &share);
+  encode_rank_partition(e, n, e->c->rank, &partition_first, &share);
   e->file_job = (struct file_job){.task = e->task,
-                                  .read_first = e->read + share_first,
+                                  .read_first = e->read + partition_first,
                                   .read_count = (idx)share,
                                   .device = &e->device,
                                   .read_into = &e->rows[buffer],
-                                  .read_at = share_first - first,
+                                  .read_at = partition_first - first,
                                   .preprocess = e->preprocess.device ? &e->preprocess : NULL,
                                   .write = e->finished,
                                   .phases = e->result->phases,

@@ -119,9 +119,9 @@ int imported_alloc(struct encode *e, struct encode_memory *memory)
 }
 
 /* The rows of the matrix that a rank reads. */
-static void weights_share(const struct encode *e, int rank, gidx *first, gidx *count)
+static void weights_partition(const struct encode *e, int rank, gidx *first, gidx *count)
 {
-  comm_share(e->task->atoms->k, e->c->size, rank, first, count);
+  comm_partition(e->task->atoms->k, e->c->size, rank, first, count);
 }
 
 int imported_read(struct encode *e)
@@ -129,7 +129,7 @@ int imported_read(struct encode *e)
   const struct atom_source *weights = e->task->weights;
   struct imported *m = &e->imported;
   gidx first, end;
-  weights_share(e, e->c->rank, &first, &end);
+  weights_partition(e, e->c->rank, &first, &end);
   end += first;
   for (idx count; first < end; first += count) {
     float *rows = m->weights + first * e->p;
@@ -179,16 +179,16 @@ static int table_put(struct encode *e)
   return device_put(&e->device, &m->table, 0, bytes);
 }
 
-int imported_share_out(struct encode *e, int status)
+int imported_broadcast(struct encode *e, int status)
 {
   struct imported *m = &e->imported;
   gidx first, count;
   TRY(comm_agree(e->c, status));
   for (int r = 0; r < e->c->size; r++) {
-    weights_share(e, r, &first, &count);
+    weights_partition(e, r, &first, &count);
     e->counts[r] = (idx)count;
   }
-  weights_share(e, e->c->rank, &first, &count);
+  weights_partition(e, e->c->rank, &first, &count);
   TRY(comm_allgather(e->c, m->weights + first * e->p, e->counts, (size_t)e->p * sizeof *m->weights,
                      m->weights));
   if (encode_is_active(e->task))
@@ -406,7 +406,7 @@ static int rows_gather(struct encode *e, gidx superblock_first, idx superblock_r
   TRY(step_ended_count(e, superblock_first, superblock_rows));
   for (int r = 0; r < e->c->size; r++) {
     gidx first, count;
-    encode_rank_share(e, superblock_rows, r, &first, &count);
+    encode_rank_partition(e, superblock_rows, r, &first, &count);
     e->recv_counts[r] = (idx)count;
   }
   const struct comm_part parts[] = {
@@ -431,7 +431,7 @@ static int superblock_finish(struct encode *e, gidx superblock_first, idx superb
   phase_end(phase, e->c->bytes - before);
   for (int r = 0; r < e->c->size; r++) {
     gidx first, n;
-    encode_rank_share(e, superblock_rows, r, &first, &n);
+    encode_rank_partition(e, superblock_rows, r, &first, &n);
     if (!n) continue;
     if (r > 0) TRY(entries_gather(e, r));
     if (!is_root) continue;
@@ -450,9 +450,9 @@ static int superblock_finish(struct encode *e, gidx superblock_first, idx superb
 static int repeat_run(struct encode *e, gidx superblock_first, idx superblock_rows)
 {
   struct imported *m = &e->imported;
-  gidx share_first, share, key = COMM_NO_KEY;
-  encode_rank_share(e, superblock_rows, e->c->rank, &share_first, &share);
-  m->first = superblock_first + share_first;
+  gidx partition_first, share, key = COMM_NO_KEY;
+  encode_rank_partition(e, superblock_rows, e->c->rank, &partition_first, &share);
+  m->first = superblock_first + partition_first;
   m->n = (idx)share;
   m->mine.n = 0;
   int status = rows_describe(e, &key);

@@ -47,7 +47,7 @@ int imported_alloc(struct encode *e, struct encode_memory *m);
 /* Read this rank's part of the matrix and check it, in the files worker. */
 int imported_read(struct encode *e);
 /* Give it to all ranks, and compare the encoder's hash.  status: of reading.  Collective. */
-int imported_share_out(struct encode *e, int status);
+int imported_broadcast(struct encode *e, int status);
 /* All rows.  Collective. */
 int imported_run(struct encode *e);
 /* What grew; before the arena is freed. */

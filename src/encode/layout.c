@@ -14,7 +14,7 @@
 enum { MAX_BLOCK = 4096, MAX_BLOCK_LARGE = 16384, MIN_BLOCK = 256 };
 static const gidx MEMORY_AIM = (gidx)1 << 30; /* of what grows with the block */
 
-static gidx max_share(const struct encode *e)
+static gidx max_partition(const struct encode *e)
 {
   return ceil_div(e->block, e->group.size);
 }
@@ -72,7 +72,7 @@ static int supports_alloc(struct encode *e, struct block_in_flight *b)
   struct device *dev = &e->device;
   struct arena *a = &e->arena;
   int size = e->group.size;
-  gidx share = max_share(e), s = e->s, entries = e->block * s, entry = sizeof(struct entry);
+  gidx share = max_partition(e), s = e->s, entries = e->block * s, entry = sizeof(struct entry);
   gidx out = e->c->rank == 0 ? max_superblock(e) * s : 0;
   TRY(buffer_alloc(dev, &b->lists, entries * entry));
   if (e->d > 1) TRY(buffer_alloc(dev, &b->power, e->block * (gidx)sizeof(idx)));
@@ -113,7 +113,7 @@ static int codes_alloc(struct encode *e)
 {
   const struct encode_task *t = e->task;
   struct device *dev = &e->device;
-  gidx share = max_share(e), codes = (gidx)e->s * e->d;
+  gidx share = max_partition(e), codes = (gidx)e->s * e->d;
   gidx out = e->c->rank == 0 ? max_superblock(e) : 0, columns = ceil_div(e->p, e->group.size);
   for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) {
     struct block_in_flight *b = &e->in_flight[i];
@@ -147,7 +147,7 @@ static gidx max_kept(const struct encode *e, int tables, gidx held)
 static int tables_alloc(struct encode *e, gidx held)
 {
   int several = e->task->rounds > 1, tables = several ? BLOCKS_IN_FLIGHT : 1;
-  e->max_request = (idx)imin(max_share(e) * e->s, e->task->atoms->k);
+  e->max_request = (idx)imin(max_partition(e) * e->s, e->task->atoms->k);
   gidx kept = e->task->codes || several ? max_kept(e, tables, held) : e->max_request;
   for (int i = 0; i < tables; i++)
     TRY(table_init(&e->tables[i], &e->shard, &e->arena, kept, e->max_request));
@@ -217,10 +217,10 @@ int encode_memory(const struct encode_task *task, int ranks, int rank, struct en
   return OK;
 }
 
-static int share_check(const struct encode_task *task, const struct comm *c)
+static int memory_check(const struct encode_task *task, const struct comm *c)
 {
   struct encode_memory m;
-  gidx present = memory_share(c->local_size);
+  gidx present = memory_per_process(c->local_size);
   TRY(encode_memory(task, c->size, c->rank, &m));
   CHECK(m.host <= present, ERR_MEMORY,
         "%lld bytes are needed (dictionary %lld, encoder %lld, rows %lld, lists %lld, codes %lld, "
@@ -236,7 +236,7 @@ static int share_check(const struct encode_task *task, const struct comm *c)
 
 int encode_memory_check(const struct encode_task *task, struct comm *c)
 {
-  return comm_agree(c, share_check(task, c)); /* no rank allocates before all have looked */
+  return comm_agree(c, memory_check(task, c)); /* no rank allocates before all have looked */
 }
 
 double encode_work(const struct encode_task *t)
@@ -285,7 +285,7 @@ static int limits_find(const struct encode_task *task, struct comm *c, struct li
 {
   struct device_options options = {
       .kind = task->device, .work = encode_work(task), .local_rank = c->local_rank};
-  gidx *all = malloc((size_t)c->size * sizeof *all), mine[2] = {memory_share(c->local_size)};
+  gidx *all = malloc((size_t)c->size * sizeof *all), mine[2] = {memory_per_process(c->local_size)};
   int status =
       all ? device_memory(&options, c->local_size, &mine[1])
           : status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate %d limits", c->size);

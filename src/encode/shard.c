@@ -50,9 +50,9 @@ int shard_alloc(struct shard *t)
 }
 
 /* The slots that one of those ranks hashes that hold the same, and reads, unless it reads all. */
-static void slots_share(const struct shard *t, int rank, gidx *first, gidx *count)
+static void slots_partition(const struct shard *t, int rank, gidx *first, gidx *count)
 {
-  comm_share(t->held, t->like ? t->like->size : 1, rank, first, count);
+  comm_partition(t->held, t->like ? t->like->size : 1, rank, first, count);
 }
 
 /* A run of atoms that a thread reads, scales and checks while they are in its cache. */
@@ -127,7 +127,7 @@ static gidx pieces_cut(const struct shard *t, gidx begin, gidx end, int is_own, 
 static gidx pieces_list(const struct shard *t, struct piece *list)
 {
   gidx first, end, count = 0;
-  slots_share(t, t->like ? t->like->rank : 0, &first, &end);
+  slots_partition(t, t->like ? t->like->rank : 0, &first, &end);
   end += first;
   if (t->reads_all) count += pieces_cut(t, 0, first, 0, list);
   count += pieces_cut(t, first, end, 1, list ? list + count : NULL);
@@ -156,10 +156,10 @@ static int slots_broadcast(struct shard *t, struct comm *like)
   idx *counts = NULL;
   TRY(comm_agree(like, arena_alloc(&arena, &counts, like->size, sizeof *counts)));
   for (int r = 0; r < like->size; r++) {
-    slots_share(t, r, &first, &count);
+    slots_partition(t, r, &first, &count);
     counts[r] = (idx)count;
   }
-  slots_share(t, like->rank, &first, &count);
+  slots_partition(t, like->rank, &first, &count);
   TRY(comm_allgather(like, atom_at(t, first), counts, (size_t)t->d * t->p * sizeof *t->atoms,
                      t->atoms));
   arena_free(&arena);

@@ -13,7 +13,7 @@ int statistics_init(struct statistics *s, struct arena *arena, const struct comm
                     int is_root, idx p, const real *shift, gidx first_block, gidx n)
 {
   gidx first, count;
-  comm_share(p, group->size, group->rank, &first, &count);
+  comm_partition(p, group->size, group->rank, &first, &count);
   *s = (struct statistics){.p = p,
                            .first = (idx)first,
                            .count = (idx)count,
@@ -88,7 +88,7 @@ static void columns_scatter(const struct statistics *s, const real *values, int 
 {
   for (int r = 0; r < ranks; r++) {
     gidx first, count;
-    comm_share(s->p, ranks, r, &first, &count);
+    comm_partition(s->p, ranks, r, &first, &count);
     const real *chain = values + 2 * (blocks * first + block * count);
     memcpy(s->joined + first, chain, (size_t)count * sizeof *chain);
     memcpy(s->joined + s->p + first, chain + count, (size_t)count * sizeof *chain);

@@ -8,7 +8,7 @@
 #include "comm/buffers.h"
 
 /* counts[r] <- unit * rows that rank r of the group has of this block. */
-static const idx *share_counts(struct encode *e, const struct block_in_flight *b, idx unit)
+static const idx *partition_counts(struct encode *e, const struct block_in_flight *b, idx unit)
 {
   const idx *shares = b->shares + e->number * e->group.size;
   for (int r = 0; r < e->group.size; r++) e->counts[r] = shares[r] * unit;
@@ -22,7 +22,7 @@ int step_allgather(struct encode *e, struct block_in_flight *b, struct buffer *r
   phase_begin(phase);
   double before = e->group.bytes;
   size_t row = (size_t)e->p * sizeof(float), support = (size_t)e->s * sizeof(idx);
-  const idx *counts = share_counts(e, b, 1);
+  const idx *counts = partition_counts(e, b, 1);
   TRY(comm_allgather_buffer(&e->group, &e->device, rows, counts, row));
   if (with_chosen) TRY(comm_allgather(&e->group, b->atoms, counts, support, b->chosen));
   phase_end(phase, e->group.bytes - before);
@@ -67,7 +67,7 @@ int step_alltoallv(struct encode *e, struct block_in_flight *b)
   idx top_k = b->entries_end - b->entries_begin;
   int size = e->group.size;
   for (int r = 0; r < size; r++) e->recv_counts[r] = b->mine * top_k;
-  TRY(comm_alltoallv_buffer(&e->group, &e->device, &b->lists, share_counts(e, b, top_k),
+  TRY(comm_alltoallv_buffer(&e->group, &e->device, &b->lists, partition_counts(e, b, top_k),
                             size > 1 ? &b->received : &b->lists, e->recv_counts,
                             sizeof(struct entry), 1));
   b->routed = 1;
@@ -136,9 +136,9 @@ int step_ended_count(struct encode *e, gidx superblock_first, idx superblock_row
   gidx n = e->task->rows->n, first, count;
   for (int r = 0; r < e->c->size; r++) {
     int g = r / e->group.size;
-    encode_group_share(e, superblock_rows, g, &first, &count);
+    encode_group_partition(e, superblock_rows, g, &first, &count);
     e->ended_blocks[g] = statistics_blocks(superblock_first + first, count, n);
-    comm_share(e->p, e->group.size, r % e->group.size, &first, &count);
+    comm_partition(e->p, e->group.size, r % e->group.size, &first, &count);
     TRY(comm_count(2 * e->ended_blocks[g] * count, &e->counts[r]));
   }
   return OK;

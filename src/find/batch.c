@@ -38,7 +38,7 @@ static int weights_exchange(struct finder *f)
   struct active *a = &f->active;
   real *weight = f->codes.weight;
   gidx first, own;
-  comm_share(f->codes.n, f->c->size, f->c->rank, &first, &own);
+  comm_partition(f->codes.n, f->c->size, f->c->rank, &first, &own);
   const real *squares = f->squares.host;
   for (gidx i = 0; i < own; i++)
     weight[first + i] =
@@ -70,7 +70,7 @@ static int rows_score(struct finder *f, int look)
 {
   struct phase *scores = &f->result->phases[FIND_SCORES];
   gidx first, own;
-  comm_share(f->codes.n, f->c->size, f->c->rank, &first, &own);
+  comm_partition(f->codes.n, f->c->size, f->c->rank, &first, &own);
   phase_begin(scores);
   TRY(look ? active_again(&f->active) : active_score(&f->active, &f->x, first, (idx)own));
   phase_end(scores, (double)own * f->k * f->p);
@@ -112,17 +112,17 @@ int codes_exchange(struct finder *f, int with_weights)
   struct comm *c = f->c;
   gidx first, own;
   for (int r = 0; r < c->size; r++) {
-    comm_share(b->n, c->size, r, &first, &own);
+    comm_partition(b->n, c->size, r, &first, &own);
     f->counts[r] = (idx)own;
   }
-  comm_share(b->n, c->size, c->rank, &first, &own);
+  comm_partition(b->n, c->size, c->rank, &first, &own);
   for (gidx i = 0; i < own; i++) b->lengths[first + i] = (idx)(a->start[i + 1] - a->start[i]);
   TRY(comm_allgather(c, b->lengths + first, f->counts, sizeof *b->lengths, b->lengths));
   if (with_weights) TRY(weights_exchange(f));
   b->start[0] = 0;
   for (idx i = 0; i < b->n; i++) b->start[i + 1] = b->start[i] + b->lengths[i];
   for (int r = 0; r < c->size; r++) {
-    comm_share(b->n, c->size, r, &first, &own);
+    comm_partition(b->n, c->size, r, &first, &own);
     f->counts[r] = (idx)(b->start[first + own] - b->start[first]);
   }
   TRY(comm_allgather(c, a->index, f->counts, sizeof *b->index, b->index));
@@ -130,7 +130,7 @@ int codes_exchange(struct finder *f, int with_weights)
 }
 
 /* The codes of the batch, which are solved, are everybody's. */
-static int batch_share(struct finder *f)
+static int batch_exchange(struct finder *f)
 {
   struct phase *share = &f->result->phases[FIND_SHARE];
   phase_begin(share);
@@ -147,7 +147,7 @@ int batch_code(struct finder *f, const struct batch_choice *choice)
     if (!comm_failure(f->c)) comm_record(f->c, rows_score(f, look));
     TRY(rows_choose(f, choice, look));
   }
-  return batch_share(f);
+  return batch_exchange(f);
 }
 
 static struct active_blocks blocks_of(const struct finder *f, const struct batch_choice *choice,
@@ -161,7 +161,7 @@ static struct active_blocks blocks_of(const struct finder *f, const struct batch
 static int sample_count(struct finder *f, const struct active_blocks *by, int look, gidx *found)
 {
   gidx first, own;
-  comm_share(imin(f->codes.n, NESTED_SAMPLE), f->c->size, f->c->rank, &first, &own);
+  comm_partition(imin(f->codes.n, NESTED_SAMPLE), f->c->size, f->c->rank, &first, &own);
   *found = 0;
   if (!comm_failure(f->c))
     comm_record(f->c, active_nested_pass(&f->active, &f->x, first, (idx)own, by, look, found));
@@ -205,10 +205,10 @@ int batch_code_nested(struct finder *f, const struct batch_choice *choice)
   struct find_blocks blocks;
   const struct active_blocks by = blocks_of(f, choice, &blocks);
   gidx first, own;
-  comm_share(f->codes.n, f->c->size, f->c->rank, &first, &own);
+  comm_partition(f->codes.n, f->c->size, f->c->rank, &first, &own);
   phase_begin(codes);
   if (!comm_failure(f->c))
     comm_record(f->c, active_nested(&f->active, &f->x, first, (idx)own, &by));
   phase_end(codes, 0);
-  return batch_share(f);
+  return batch_exchange(f);
 }

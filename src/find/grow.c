@@ -138,7 +138,7 @@ static int rows_gather(struct finder *f)
   g->n = (idx)imin(f->codes.n, g->most_n);
   for (int r = 0; r < c->size; r++) {
     gidx own_first, own, end;
-    comm_share(f->codes.n, c->size, r, &own_first, &own);
+    comm_partition(f->codes.n, c->size, r, &own_first, &own);
     end = imin(g->n, own_first + own);
     f->counts[r] = (idx)imax(0, end - own_first);
     if (r == c->rank) first = own_first, count = f->counts[r];
@@ -181,10 +181,10 @@ static int directions_gather(struct finder *f, idx m)
   struct comm *c = f->c;
   gidx first, count;
   for (int r = 0; r < c->size; r++) {
-    comm_share(m, c->size, r, &first, &count);
+    comm_partition(m, c->size, r, &first, &count);
     f->counts[r] = (idx)count;
   }
-  comm_share(m, c->size, c->rank, &first, &count);
+  comm_partition(m, c->size, c->rank, &first, &count);
   float *v = g->directions.host;
   TRY(comm_allgather(c, v + first * f->p, f->counts, (size_t)(f->p * ITEM), v));
   return comm_allgather(c, g->threshold + first, f->counts, sizeof *g->threshold, g->threshold);
@@ -255,7 +255,7 @@ int atoms_grow(struct finder *f, idx k)
   m = grow_candidates(need, g->n);
   g->rank = grow_rank(g->n, k);
   directions_begin(f, m);
-  comm_share(m, f->c->size, f->c->rank, &first, &count);
+  comm_partition(m, f->c->size, f->c->rank, &first, &count);
   if (!comm_failure(f->c)) comm_record(f->c, directions_improve(f, first, count));
   TRY(directions_gather(f, m));
   if (!comm_failure(f->c)) comm_record(f->c, directions_choose(f, m, need));

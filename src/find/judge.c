@@ -28,7 +28,7 @@ int validation_alloc(struct finder *f)
   struct find_validation *j = &f->judge;
   struct arena *a = &f->arena;
   if (j->rows.n == 0) part_source(&f->sample, &f->fitted, 0, imin(f->fitted.n, SAMPLE), &j->rows);
-  gidx n = refit_rows_share(j->rows.n, f->c->size, f->c->rank, &j->first);
+  gidx n = refit_rows_partition(j->rows.n, f->c->size, f->c->rank, &j->first);
   CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank to judge by are too many", (long long)n);
   j->n = (idx)n;
   TRY(arena_alloc(a, &j->x, imax(n, 1) * f->p, sizeof *j->x));

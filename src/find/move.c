@@ -33,7 +33,7 @@ static int sums_fetch(struct finder *f)
   if (!comm_failure(c))
     comm_record(c, device_get(&f->device, &s->target, 0, k * (s->end - s->begin) * REAL));
   for (int r = 0; r < c->size; r++) {
-    comm_share(k, c->size, r, &first, &count);
+    comm_partition(k, c->size, r, &first, &count);
     f->counts[r] = (idx)count;
   }
   real *gram = s->gram.host;
@@ -204,13 +204,13 @@ static int columns_gather(struct finder *f)
   struct comm *c = f->c;
   gidx begin, columns;
   for (int r = 0; r < c->size; r++) {
-    comm_share(f->p, c->size, r, &begin, &columns);
+    comm_partition(f->p, c->size, r, &begin, &columns);
     f->counts[r] = (idx)columns;
   }
   TRY(comm_allgather(c, s->moved.host, f->counts, (size_t)(f->k * REAL), s->gathered));
   const real *from = s->gathered;
   for (int r = 0; r < c->size; r++) {
-    comm_share(f->p, c->size, r, &begin, &columns);
+    comm_partition(f->p, c->size, r, &begin, &columns);
     for (idx a = 0; a < f->k; a++, from += columns)
       memcpy(s->all + (gidx)a * f->p + begin, from, (size_t)(columns * REAL));
   }

@@ -187,7 +187,7 @@ static int arrays_alloc(struct finder *f)
   gidx first, own, item = (gidx)sizeof(float);
   TRY(vectors_alloc(f));
   TRY(codes_alloc(f));
-  comm_share(f->plan.batch, f->c->size, 0, &first, &own);
+  comm_partition(f->plan.batch, f->c->size, 0, &first, &own);
   f->active = (struct active){.device = &f->device,
                               .most_k = f->plan.grown,
                               .p = f->p,
@@ -244,7 +244,7 @@ static int memory_count(struct finder *f, const char *kind, gidx *bytes, gidx *g
 
 static int memory_check(struct finder *f)
 {
-  gidx bytes, gpu, present = memory_share(f->c->local_size);
+  gidx bytes, gpu, present = memory_per_process(f->c->local_size);
   TRY(memory_count(f, f->device.kind, &bytes, &gpu));
   CHECK(bytes <= present, ERR_MEMORY,
         "finding takes %.1f MB a rank, and %.1f MB are left: lower --atoms, or use fewer ranks a "

@@ -19,7 +19,7 @@ int left_get(struct finder *f, gidx first, gidx n, float *out)
   struct active *a = &f->active;
   gidx unit = f->p * ITEM, most = f->left.bytes / unit, own_first, own;
   idx names[LEFT_ROWS];
-  comm_share(f->codes.n, f->c->size, f->c->rank, &own_first, &own);
+  comm_partition(f->codes.n, f->c->size, f->c->rank, &own_first, &own);
   for (gidx at = 0, count; at < n; at += count) {
     count = imin(most, n - at);
     for (gidx i = 0; i < count; i++) {
@@ -65,7 +65,7 @@ static int atoms_make(struct finder *f, idx need)
   gidx begin = f->taken, end = imin(f->codes.n, begin + need), first = 0, count = 0;
   for (int r = 0; r < c->size; r++) {
     gidx own_first, own;
-    comm_share(f->codes.n, c->size, r, &own_first, &own);
+    comm_partition(f->codes.n, c->size, r, &own_first, &own);
     gidx from = imin(imax(begin, own_first), end), to = imax(imin(end, own_first + own), from);
     f->counts[r] = (idx)(to - from);
     if (r == c->rank) first = from, count = to - from;
@@ -116,7 +116,7 @@ static int cosines_exchange(struct finder *f, idx first, idx *n, const struct co
   gidx own_first, own, found;
   for (;; *n = (*n + 1) / 2) {
     f->codes.n = *n * by->signs;
-    comm_share(f->codes.n, f->c->size, f->c->rank, &own_first, &own);
+    comm_partition(f->codes.n, f->c->size, f->c->rank, &own_first, &own);
     if (!comm_failure(f->c)) comm_record(f->c, rows_put(f, first, by, own_first, own));
     if (!comm_failure(f->c)) comm_record(f->c, active_score(a, &f->left, 0, (idx)own));
     if (!comm_failure(f->c)) comm_record(f->c, active_cut(a, &cut, 0));

@@ -36,7 +36,7 @@ int sums_open(struct finder *f)
   gidx k = f->plan.grown + 1, columns, first, slots;
   s->rows = (idx)imin(SUM_ROWS, imax(f->plan.batch, 1));
   slots = (gidx)s->rows * SUM_MOST;
-  comm_share(f->p, f->c->size, f->c->rank, &first, &columns);
+  comm_partition(f->p, f->c->size, f->c->rank, &first, &columns);
   s->begin = (idx)first;
   s->end = (idx)(first + columns);
   TRY(buffer_alloc(dev, &s->gram, k * k * REAL));
@@ -61,7 +61,7 @@ int sums_clear(struct finder *f)
 {
   struct find_shares *s = &f->sums;
   gidx k = f->k + 1, first, count;
-  comm_share(k, f->c->size, f->c->rank, &first, &count);
+  comm_partition(k, f->c->size, f->c->rank, &first, &count);
   s->first = (idx)first;
   s->count = (idx)count;
   memset(f->firing, 0, (size_t)f->k * sizeof *f->firing);

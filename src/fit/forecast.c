@@ -30,7 +30,7 @@ static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
       .held = f->held.n,
       .parts = f->parts,
       .part_rows = f->part_rows,
-      .rank_rows = refit_rows_share(f->part_rows, f->c->size, 0, &first),
+      .rank_rows = refit_rows_partition(f->part_rows, f->c->size, 0, &first),
       .gpu = f->gpu,
       .shared = f->shares_gram ? gram_bytes(f->task->k) : 0,
   };

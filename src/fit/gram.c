@@ -79,7 +79,7 @@ int gram_open(struct gram *g, struct comm *c, idx k)
   *g = (struct gram){.c = c, .k = k};
   TRY(comm_shared_open(c, window_bytes(k), &g->shared));
   g->at = g->shared.at;
-  comm_share(k, g->shared.ranks, g->shared.rank, &first, &count);
+  comm_partition(k, g->shared.ranks, g->shared.rank, &first, &count);
   g->write_first = (idx)first;
   g->write_count = (idx)count;
   TRY(comm_agree(c, arrays_alloc(g)));
@@ -122,7 +122,7 @@ int gram_gather(struct gram *g)
 {
   gidx begin, rows;
   for (int r = 0; r < g->c->size && g->piece; r++) {
-    comm_share(g->k, g->c->size, r, &begin, &rows);
+    comm_partition(g->k, g->c->size, r, &begin, &rows);
     for (gidx i = 0; i < rows; i += g->rows) {
       const real *mine = g->at + (begin + i) * g->k;
       TRY(piece_send(g, r, mine, begin + i, (idx)imin(g->rows, rows - i)));

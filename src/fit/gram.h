@@ -42,7 +42,7 @@ void gram_close(struct gram *g);
  * be written; at once where nothing is shared. */
 int gram_sync(struct gram *g);
 
-/* Every rank has added up its rows, those of comm_share(): each node gets the others'. */
+/* Every rank has added up its rows, those of comm_partition(): each node gets the others'. */
 int gram_gather(struct gram *g);
 
 /* Rows and columns of the atoms with cleared[k] become 0.  Behind it comes gram_sync() before

@@ -57,7 +57,7 @@ static int rows_alloc(struct kept *w, struct kept_rows *r, const struct row_sour
   struct arena *a = &w->arena;
   if (!rows) return OK;
   r->total = rows->n;
-  gidx n = refit_rows_share(rows->n, w->c->size, w->c->rank, &r->first);
+  gidx n = refit_rows_partition(rows->n, w->c->size, w->c->rank, &r->first);
   CHECK(n < INT32_MAX, ERR_MEMORY, "%lld rows a rank are too many: add ranks", (long long)n);
   r->n = (idx)n;
   TRY(arena_alloc(a, &r->x, n * w->p, sizeof *r->x));
@@ -94,7 +94,7 @@ int kept_memory(const struct kept_task *task, struct comm *c, gidx *bytes)
   w.arena.is_dry = w.device.is_dry = 1;
   TRY(arrays_alloc(&w));
   TRY(update_plan_ragged(&w.state, &w.device, &host));
-  comm_share(w.p, c->size, c->rank, &skipped, &columns);
+  comm_partition(w.p, c->size, c->rank, &skipped, &columns);
   entries = task->supports ? ceil_div(task->supports->entries, imax(w.blocks, 1)) *
                                  ceil_div(w.rows.n, ROW_BLOCK)
             : task->top < w.k ? (gidx)(w.rows.n + w.unseen.n) * task->top
@@ -108,7 +108,7 @@ int kept_memory(const struct kept_task *task, struct comm *c, gidx *bytes)
 
 static int memory_check(const struct kept *w)
 {
-  gidx bytes, present = memory_share(w->c->local_size);
+  gidx bytes, present = memory_per_process(w->c->local_size);
   TRY(kept_memory(w->task, w->c, &bytes));
   CHECK(bytes <= present, ERR_MEMORY,
         "%lld bytes are needed, %lld are present for each rank: more machines hold fewer rows each",
@@ -216,10 +216,10 @@ static int blocks_measure(struct kept *w)
   TRY(comm_agree(c, counts ? OK
                            : status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate ranks")));
   for (int i = 0; i < c->size; i++) {
-    refit_blocks_share(r->total, c->size, i, &first, &blocks);
+    refit_blocks_partition(r->total, c->size, i, &first, &blocks);
     counts[i] = (idx)blocks;
   }
-  refit_blocks_share(r->total, c->size, c->rank, &first, &blocks);
+  refit_blocks_partition(r->total, c->size, c->rank, &first, &blocks);
   for (idx i = 0; i < r->n; i++) {
     idx *here = &w->longest[first + i / ROW_BLOCK];
     *here = (idx)imax(*here, r->start[i + 1] - r->start[i]);

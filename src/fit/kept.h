@@ -6,8 +6,8 @@
  * status on every rank.
  *
  * Memory, rows and supports are here; sweeps in kept_moves.h.  Each rank has its sum blocks of the
- * rows (refit_blocks_share()), their supports, of any length, and codes.  Where an encoder gives
- * the supports, it is asked once, at the start. */
+ * rows (refit_blocks_partition()), their supports, of any length, and codes.  Where an encoder
+ * gives the supports, it is asked once, at the start. */
 #ifndef FIT_KEPT_H
 #define FIT_KEPT_H
 

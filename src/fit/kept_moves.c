@@ -150,7 +150,7 @@ static int blocks_write(struct kept *w, struct block_way *o, const struct suppor
 {
   struct comm *c = w->c;
   for (int owner = 0; owner < c->size; owner++) {
-    gidx first, count = refit_rows_share(w->rows.total, c->size, owner, &first);
+    gidx first, count = refit_rows_partition(w->rows.total, c->size, owner, &first);
     for (gidx i = 0; i < count; i += ROW_BLOCK) {
       const struct support_block block = {.first = first + i,
                                           .n = (idx)imin(ROW_BLOCK, count - i),

@@ -21,8 +21,8 @@ static struct sparse_coder_shape sparse_coder_shape_of(const struct fit *f)
   enum { SWEEPS_EXPECTED = 20 };
   const struct fit_task *t = f->task;
   struct sparse_coder_shape shape = refit_sparse_coder_shape(&f->state, t->rounds, t->device);
-  gidx first, rows = refit_rows_share(f->part_rows, f->c->size, 0, &first);
-  gidx held = refit_rows_share(f->held.n, f->c->size, 0, &first);
+  gidx first, rows = refit_rows_partition(f->part_rows, f->c->size, 0, &first);
+  gidx held = refit_rows_partition(f->held.n, f->c->size, 0, &first);
   shape.rows = imax(rows, held);
   shape.work *= (double)imin(t->sweeps, SWEEPS_EXPECTED);
   return shape;
@@ -43,7 +43,7 @@ static int gpu_find(struct fit *f, gidx held)
 static int beside_find(struct fit *f)
 {
   int size = f->c->size;
-  gidx first, held = refit_rows_share(f->held.n, size, f->c->rank, &first);
+  gidx first, held = refit_rows_partition(f->held.n, size, f->c->rank, &first);
   TRY(refit_state_shape(&f->state, &f->refit_task, f->c));
   f->shape = sparse_coder_shape_of(f);
   TRY(fit_validation_bytes(&f->shape, f->held.n, size, &f->refit_task.beside));
@@ -95,7 +95,7 @@ static int part_check(struct fit *f, gidx rows, gidx present)
  * holds none.  By powers of 4, so that ranks and machines that differ a little choose the same. */
 static int parts_find(struct fit *f, gidx *rows)
 {
-  gidx present = memory_share(f->c->local_size), most = f->part_rows;
+  gidx present = memory_per_process(f->c->local_size), most = f->part_rows;
   for (*rows = (gidx)1 << 40; *rows >= LEAST_PART; *rows /= 4) {
     if (*rows >= most) continue;
     int status = part_check(f, *rows, present);

@@ -77,7 +77,7 @@ static int rows_send(struct revival *r)
   idx own = 0;
   memset(r->counts, 0, (size_t)f->c->size * sizeof *r->counts);
   for (int q = 0; q < f->c->size; q++) {
-    gidx first, n = refit_rows_share(f->total, f->c->size, q, &first);
+    gidx first, n = refit_rows_partition(f->total, f->c->size, q, &first);
     for (idx j = 0; j < r->max; j++) {
       const struct offer *o = &r->mine[j];
       if (!(o->energy > 0) || o->row < first || o->row >= first + n) continue;
@@ -97,7 +97,7 @@ static idx position_of(const struct revival *r, idx j)
   const struct refit_state *f = r->f;
   idx place = 0;
   for (int q = 0; q < f->c->size; q++) {
-    gidx first, n = refit_rows_share(f->total, f->c->size, q, &first), row = r->mine[j].row;
+    gidx first, n = refit_rows_partition(f->total, f->c->size, q, &first), row = r->mine[j].row;
     if (row < first || row >= first + n) {
       place += r->counts[q];
       continue;

@@ -132,10 +132,10 @@ static int near_duplicates_find(struct fit *f)
 {
   gidx first, count;
   for (int r = 0; r < f->c->size; r++) {
-    comm_share(f->task->k, f->c->size, r, &first, &count);
+    comm_partition(f->task->k, f->c->size, r, &first, &count);
     f->shares[r] = (idx)count;
   }
-  comm_share(f->task->k, f->c->size, f->c->rank, &first, &count);
+  comm_partition(f->task->k, f->c->size, f->c->rank, &first, &count);
   TRY(comm_agree(f->c, sparse_coder_nearest(&f->coder, (idx)first, (idx)count, f->near + first,
                                             f->likeness + first)));
   TRY(comm_allgather(f->c, f->near + first, f->shares, sizeof *f->near, f->near));

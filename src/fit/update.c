@@ -15,7 +15,7 @@
 static void columns_partition(const struct update *u, int rank, idx *begin, idx *count)
 {
   gidx first, n;
-  comm_share(u->f->p, u->f->c->size, rank, &first, &n);
+  comm_partition(u->f->p, u->f->c->size, rank, &first, &n);
   *begin = (idx)first;
   *count = (idx)n;
 }
@@ -77,10 +77,10 @@ static int update_alloc(struct update *u)
   const struct refit_state *f = u->f;
   gidx k = f->k, columns, first, count;
   int many = f->c->size > 1;
-  comm_share(k, f->c->size, f->c->rank, &first, &count);
+  comm_partition(k, f->c->size, f->c->rank, &first, &count);
   u->first = (idx)first;
   u->count = (idx)count;
-  comm_share(f->p, f->c->size, f->c->rank, &first, &columns);
+  comm_partition(f->p, f->c->size, f->c->rank, &first, &columns);
   u->begin = (idx)first;
   u->end = (idx)(first + columns);
   TRY(buffers_alloc(u, columns));
@@ -118,7 +118,7 @@ int update_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
   struct device dry = {.is_dry = 1};
   gidx first, columns;
   (void)b, (void)q;
-  comm_share(f->p, f->c->size, f->c->rank, &first, &columns);
+  comm_partition(f->p, f->c->size, f->c->rank, &first, &columns);
   TRY(update_plan(f, &dry, 0, bytes));
   *bytes += dry.planned_device + cpu_normal_beside(f->task->threads, (idx)columns) +
             (gidx)f->n * f->s * (gidx)sizeof(float);
@@ -253,7 +253,7 @@ int update_add(struct update *u, const struct update_rows *rows, real beta)
   TRY(comm_agree(f->c, sums_decay(u, beta)));
   if (f->c->size == 1) return rows_add(u, rows, 0, f->n, f->s);
   for (int owner = 0; owner < f->c->size; owner++) {
-    gidx first, n = refit_rows_share(f->total, f->c->size, owner, &first);
+    gidx first, n = refit_rows_partition(f->total, f->c->size, owner, &first);
     for (gidx i = 0; i < n; i += ROW_BLOCK)
       TRY(block_add(u, rows, owner, first + i, (idx)imin(ROW_BLOCK, n - i)));
   }
@@ -265,7 +265,7 @@ int update_add_ragged(struct update *u, const struct update_ragged *rows)
   const struct refit_state *f = u->f;
   TRY(comm_agree(f->c, sums_decay(u, 0)));
   for (int owner = 0; owner < f->c->size; owner++) {
-    gidx first, n = refit_rows_share(f->total, f->c->size, owner, &first);
+    gidx first, n = refit_rows_partition(f->total, f->c->size, owner, &first);
     for (gidx i = 0; i < n; i += ROW_BLOCK)
       TRY(block_add_ragged(u, rows, owner, first + i, (idx)imin(ROW_BLOCK, n - i)));
   }
@@ -281,7 +281,7 @@ static int rows_gather(struct update *u)
   if (c->size == 1) return OK;
   if (is_shared(u)) return gram_gather(&u->node);
   for (int r = 0; r < c->size; r++) {
-    comm_share(k, c->size, r, &first, &count);
+    comm_partition(k, c->size, r, &first, &count);
     u->counts[r] = (idx)count;
   }
   TRY(comm_agree(c, device_get(u->device, &u->gram, u->first * row, u->count * row)));

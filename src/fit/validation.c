@@ -18,7 +18,7 @@ static int validation_arrays(struct fit_validation *j, const struct sparse_coder
 
 int fit_validation_bytes(const struct sparse_coder_shape *shape, gidx n, int ranks, gidx *bytes)
 {
-  gidx first, share = refit_rows_share(n, ranks, 0, &first);
+  gidx first, share = refit_rows_partition(n, ranks, 0, &first);
   struct fit_validation dry = {.arena.is_dry = 1, .n = (idx)imin(share, INT32_MAX)};
   TRY(validation_arrays(&dry, shape));
   *bytes = (gidx)dry.arena.bytes;
@@ -27,7 +27,7 @@ int fit_validation_bytes(const struct sparse_coder_shape *shape, gidx n, int ran
 
 static int arrays_make(struct fit_validation *j)
 {
-  gidx n = refit_rows_share(j->rows->n, j->c->size, j->c->rank, &j->first);
+  gidx n = refit_rows_partition(j->rows->n, j->c->size, j->c->rank, &j->first);
   CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank to judge by are too many", (long long)n);
   j->n = (idx)n;
   return validation_arrays(j, &j->coder->shape);

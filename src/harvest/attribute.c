@@ -87,7 +87,7 @@ static int memory_check(const struct attribute *w)
 {
   const struct atom_source *d = w->task->atoms;
   double bytes = (double)d->k * d->p * sizeof *w->atoms;
-  gidx present = memory_share(w->c->local_size);
+  gidx present = memory_per_process(w->c->local_size);
   CHECK(bytes <= (double)present, ERR_MEMORY,
         "%.0f bytes are needed for the %d atoms of '%s' on each rank, %lld are present for each: "
         "start fewer ranks on a machine",
@@ -135,7 +135,7 @@ static int block_divide(struct attribute *w, gidx first, gidx n)
   const struct support_source *s = w->task->supports;
   for (int r = 0; r < w->c->size; r++) {
     gidx from = 0, end = 0;
-    comm_share(n, w->c->size, r, &w->first[r], &w->count[r]);
+    comm_partition(n, w->c->size, r, &w->first[r], &w->count[r]);
     w->first[r] += first;
     TRY(s->starts(s->self, w->first[r], 0, &from));
     TRY(s->starts(s->self, w->first[r] + w->count[r], 0, &end));

@@ -291,7 +291,7 @@ static int block_run(struct harvest *h, gidx first, gidx n)
   const struct attention *a = &h->task->capture->attention;
   gidx at = 0, mine = 0, count, key, width = (gidx)a->heads * a->dv;
   for (int r = 0; r < h->c->size; r++) {
-    comm_share(n, h->c->size, r, &at, &count);
+    comm_partition(n, h->c->size, r, &at, &count);
     h->counts[r] = (idx)count;
     if (r == h->c->rank) mine = first + at;
   }

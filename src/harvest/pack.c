@@ -148,7 +148,7 @@ static int block_write(struct pack *p, gidx i, idx block)
 static int blocks_scatter(struct pack *p, struct pool_sequence *s, gidx n)
 {
   const struct pack_task *t = p->task;
-  TRY(pool_share(&p->pool, s, p->tokens, n, &(const struct pool_match){p, block_same}));
+  TRY(pool_reuse(&p->pool, s, p->tokens, n, &(const struct pool_match){p, block_same}));
   gidx shared = s->count;
   p->r->shared += shared;
   TRY(pool_allocate(&p->pool, s, n));

@@ -222,7 +222,7 @@ int positions_run(struct harvest *h, gidx first, gidx n, gidx *key)
   *key = first;
   harvest_seen_all(h, first, n);
   for (int r = 0; r < h->c->size; r++) {
-    comm_share(p->n, h->c->size, r, &from, &some);
+    comm_partition(p->n, h->c->size, r, &from, &some);
     p->counts[r] = (idx)(offset_of(p, from + some) - offset_of(p, from));
     if (r == h->c->rank) begin = from, count = some;
   }

@@ -13,7 +13,7 @@
 static int rows_terms(const struct comm *c, struct row_reader *r, gidx place, uint64_t *terms)
 {
   gidx first, count;
-  comm_share(r->rows->n, c->size, c->rank, &first, &count);
+  comm_partition(r->rows->n, c->size, c->rank, &first, &count);
   for (gidx end = first + count, n; first < end; first += n) {
     n = imin(r->most, end - first);
     TRY(row_reader_take(r, first, n, first + n, end - first - n));

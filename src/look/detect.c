@@ -176,10 +176,10 @@ static int weights_make(struct detect *d)
   const struct atom_source *atoms = d->task->atoms;
   gidx first, count, other;
   for (int r = 0; r < c->size; r++) {
-    comm_share(d->k, c->size, r, &other, &count);
+    comm_partition(d->k, c->size, r, &other, &count);
     d->counts[r] = (idx)count;
   }
-  comm_share(d->k, c->size, c->rank, &first, &count);
+  comm_partition(d->k, c->size, c->rank, &first, &count);
   int status = atoms->read(atoms->self, (idx)first, (idx)count, d->atoms);
   if (!status) status = atoms_check(d->atoms, (idx)count, 1, d->p, (idx)first, atoms->name);
   TRY(comm_agree(c, status));
@@ -377,7 +377,7 @@ int detect_memory(const struct detect_task *t, struct comm *c, gidx *bytes)
 /* Has this rank room? */
 static int room_check(const struct detect_task *t, struct comm *c)
 {
-  gidx needed, present = memory_share(c->local_size);
+  gidx needed, present = memory_per_process(c->local_size);
   TRY(detect_memory(t, c, &needed));
   CHECK(needed <= present, ERR_MEMORY,
         "detectors of %d atoms and %d columns take %lld bytes on rank %d, %lld are present: start "

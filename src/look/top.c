@@ -90,7 +90,7 @@ static int memory_check(const struct comm *c, idx k, idx rows)
   struct arena dry = {.is_dry = 1};
   struct top_rows top;
   struct row_batches batches;
-  gidx present = memory_share(c->local_size);
+  gidx present = memory_per_process(c->local_size);
   TRY(lists_alloc(c, &dry, k, rows, &top, &batches));
   CHECK((gidx)dry.bytes <= present, ERR_MEMORY,
         "%zu bytes are needed for %d rows of each of %d atoms, %lld are present for each rank: "
@@ -150,7 +150,7 @@ int top_find(struct comm *c, const struct support_source *source, idx rows, stru
   TRY(comm_agree(c, status));
   h->source = source;
   h->top = &r->top;
-  comm_share(source->n, c->size, c->rank, &h->first, &h->n);
+  comm_partition(source->n, c->size, c->rank, &h->first, &h->n);
   TRY(comm_agree_at(c, partition_run(h), h->first));
   TRY(lists_merge_all(c, &r->top, &batches));
   TRY(result_count(c, h, r));

@@ -7,7 +7,7 @@
 static const real BETA_1 = 0.9, BETA_2 = 0.999;
 static const float KEEP_1 = 0.9f, ADD_1 = 0.1f, KEEP_2 = 0.999f, ADD_2 = 0.001f, LEAST = 1e-8f;
 
-real rate_share(gidx step, gidx steps, real warm_up, real decay)
+real rate_factor(gidx step, gidx steps, real warm_up, real decay)
 {
   real up = (real)(step + 1) / fmax(1, warm_up * (real)steps);
   real down = (real)(steps - step) / fmax(1, decay * (real)steps);

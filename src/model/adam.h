@@ -10,7 +10,7 @@
 
 /* The share of the learning rate in step 0 .. steps - 1: it rises for `warm_up`, and falls for
  * `decay` of the steps, linearly. */
-real rate_share(gidx step, gidx steps, real warm_up, real decay);
+real rate_factor(gidx step, gidx steps, real warm_up, real decay);
 
 /* The numbers of a step, all rounded to f32. */
 struct adam_rates {

@@ -125,14 +125,14 @@ void advice_metrics(const struct metrics *m, const char *what)
 void advice_mean(const struct metrics *m, const char *atoms, const char *advice)
 {
   static const real MUCH = 0.5, WELL = 0.9;
-  if (!(m->mean_share > MUCH) || m->explained_variance > WELL) return;
+  if (!(m->mean_fraction > MUCH) || m->explained_variance > WELL) return;
   log_warn_named("no-mean",
                  "'%s' brings no mean, and that of the rows has %.4g of their squares: %s", atoms,
-                 m->mean_share, advice);
+                 m->mean_fraction, advice);
 }
 
 /* *share <- that of the mean of x[n][p] in its squares. */
-static void share_find(const float *x, idx n, idx p, real *mean, real *share)
+static void fraction_find(const float *x, idx n, idx p, real *mean, real *share)
 {
   real squares = 0, of_mean = 0;
   rows_shift(x, n, p, mean);
@@ -148,7 +148,7 @@ void advice_first_mean(const struct row_source *rows, const char *atoms, const c
   float *x = malloc((size_t)n * (size_t)p * sizeof *x + 1);
   real *mean = malloc((size_t)p * sizeof *mean);
   int status = x && mean ? rows->read(rows->self, 0, n, x) : OK;
-  if (x && mean && !status) share_find(x, n, p, mean, &m.mean_share);
+  if (x && mean && !status) fraction_find(x, n, p, mean, &m.mean_fraction);
   if (status) status_clear();
   advice_mean(&m, atoms, advice);
   free(x);

@@ -136,7 +136,7 @@ void pool_truncate(struct pool *p, struct pool_sequence *s, gidx positions)
   while (s->count > count) block_release(p, s->block[--s->count]);
 }
 
-int pool_share(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx positions,
+int pool_reuse(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx positions,
                const struct pool_match *judge)
 {
   gidx full = positions / p->size;

@@ -59,7 +59,7 @@ struct pool_match {
   void *self;
   int (*same)(void *self, gidx i, idx block);
 };
-int pool_share(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx positions,
+int pool_reuse(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx positions,
                const struct pool_match *judge);
 /* Seal block i of a sequence, which has these tokens [size].  The blocks before it are sealed.  A
  * block that is sealed already, or has an equal elsewhere, stays as it is. */

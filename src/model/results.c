@@ -81,7 +81,7 @@ void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonze
 void metrics_rows(struct metrics *m, const struct norms *norms, real tss)
 {
   real total = norms ? norms_total(norms) : 0;
-  m->mean_share = total > 0 ? fmax(0, 1 - tss / total) : nan_canonical();
+  m->mean_fraction = total > 0 ? fmax(0, 1 - tss / total) : nan_canonical();
   m->massive = norms ? norms_massive(norms) : (struct massive_rows){0};
 }
 

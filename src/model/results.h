@@ -37,7 +37,7 @@ struct metrics {
   real max_decoder_cosine;
   /* Of the rows as they are described, beside the table of metrics: the share of their squares that
    * their mean has, and massive rows (norms.h).  NaN, and rows 0 of 0, where not computed. */
-  real mean_share;
+  real mean_fraction;
   struct massive_rows massive;
   const gidx *density; /* [k] rows in whose support the atom is; borrowed */
   gidx

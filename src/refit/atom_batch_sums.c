@@ -19,7 +19,7 @@ static int sums_alloc(struct batch_sums *s, idx width)
   const struct refit_state *f = s->f;
   gidx nodes = 0, first, blocks, unit = 1 + (gidx)width;
   for (int r = 0; r < f->c->size; r++) {
-    refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
+    refit_blocks_partition(f->total, f->c->size, r, &first, &blocks);
     nodes += block_nodes_count(first, blocks);
   }
   gidx sent = s->b->count * (gidx)block_nodes_count(f->block_first, f->blocks);
@@ -72,7 +72,7 @@ static int counts_find(struct batch_sums *s)
   const real *from = s->in;
   idx m = 0;
   for (int r = 0; r < f->c->size; r++) {
-    refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
+    refit_blocks_partition(f->total, f->c->size, r, &first, &blocks);
     gidx members = active_count(s, m, b->owned[r]);
     TRY(comm_count(members * block_nodes_count(f->block_first, f->blocks), &s->send[r]));
     TRY(comm_count(own * block_nodes_count(first, blocks), &s->receive[r]));
@@ -121,7 +121,7 @@ static void member_complete(struct batch_sums *s, real *out)
   gidx first, blocks;
   s->tree.count = 0;
   for (int r = 0; r < s->f->c->size; r++) {
-    refit_blocks_share(s->f->total, s->f->c->size, r, &first, &blocks);
+    refit_blocks_partition(s->f->total, s->f->c->size, r, &first, &blocks);
     for (gidx end = first + blocks; first < end;) {
       struct block_node node = block_node_next(first, end);
       first += (gidx)1 << node.level;

@@ -60,7 +60,7 @@ static int entries_find(const struct color_job *j, gidx *entries)
 static int memory_check(const struct color_job *j, int ranks)
 {
   struct supports dry = {.arena.is_dry = 1};
-  gidx entries = 0, wanted = 0, present = memory_share(ranks);
+  gidx entries = 0, wanted = 0, present = memory_per_process(ranks);
   TRY(entries_find(j, &entries));
   TRY(supports_alloc_rows(&dry, j->n, j->source->k));
   TRY(supports_alloc_entries(&dry, entries, j->source->d, 0));
@@ -107,7 +107,7 @@ int color_supports(struct comm *c, const struct support_source *source, int thre
   *r = (struct color_result){0};
   TRY(comm_agree(c, struct_alloc(&j, sizeof *j)));
   j->source = source;
-  comm_share(source->n, c->size, c->rank, &j->first, &j->n);
+  comm_partition(source->n, c->size, c->rank, &j->first, &j->n);
   double begun = log_seconds();
   TRY(comm_agree_at(c, supports_open(j, c->local_size), j->first));
   double read = log_seconds();

@@ -150,7 +150,7 @@ static void lists_fill(void *self, gidx task)
 {
   struct coloring *w = self;
   gidx first, count, entries = w->own->start[w->own->n];
-  comm_share(w->own->k, w->threads, (int)task, &first, &count);
+  comm_partition(w->own->k, w->threads, (int)task, &first, &count);
   for (gidx e = 0; e < entries; e++) {
     gidx place = w->entries[e] & VALUE;
     if (place - first < count && place >= first) w->list[w->sizes[place]++] = (uint32_t)e;

@@ -50,7 +50,7 @@ int refit_frames_open(struct refit_state *f)
   TRY(comm_shared_open(f->c, refit_frames_bytes(f), s));
   f->frames = s->at;
   if (f->task->has_table) f->table = (float *)(f->frames + f->k * frame_values(f));
-  comm_share(f->k, s->ranks, s->rank, &first, &count);
+  comm_partition(f->k, s->ranks, s->rank, &first, &count);
   f->own_first = (idx)first;
   f->own_count = (idx)count;
   f->names = s->has_first;

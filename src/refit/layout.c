@@ -74,7 +74,7 @@ int refit_memory_check(const struct refit_state *f)
   char shared[128];
   TRY(state_find(f, &m));
   gidx wanted = state_bytes(&m) + imax(m.load, m.classes);
-  gidx present = memory_share(f->c->local_size);
+  gidx present = memory_per_process(f->c->local_size);
   CHECK(wanted <= present, ERR_MEMORY,
         "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one "
         "of reading %lld and colouring %lld), %lld are present for each rank: more machines hold "
@@ -91,7 +91,7 @@ static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, id
 {
   struct refit_memory m;
   char shared[128];
-  gidx held, end, present = memory_share(f->c->local_size);
+  gidx held, end, present = memory_per_process(f->c->local_size);
   TRY(refit_memory(f->task, f->c, bytes_of, q, &m));
   held = state_bytes(&m);
   end = has_sweep_end ? m.sweep_end : 0;

@@ -33,7 +33,7 @@ static struct steps_job job_of(struct resident *r, const struct classes *classes
                             .share = r->share.messages ? &r->share : NULL};
 }
 
-/* The exchange of struct steps_share.  The host is one ahead of the GPUs at most. */
+/* The exchange of struct steps_peers.  The host is one ahead of the GPUs at most. */
 static int messages_exchange(void *self, gidx bytes)
 {
   struct resident *r = self;
@@ -137,7 +137,7 @@ int resident_agree(struct comm *c, int can, struct comm **alone)
 }
 
 /* Joined GPUs tell each other, others by the hosts. */
-static int share_open(struct resident *r)
+static int exchange_open(struct resident *r)
 {
   struct comm *c = r->coder->share;
   const struct steps_job job = sizes_of(r->f, r->q);
@@ -148,7 +148,7 @@ static int share_open(struct resident *r)
     TRY(buffer_alloc_device(&r->coder->device, &r->messages, bytes));
   else
     TRY(buffer_alloc(&r->coder->device, &r->messages, bytes));
-  r->share = (struct steps_share){c->rank, c->size, &r->messages, messages_exchange, r};
+  r->share = (struct steps_peers){c->rank, c->size, &r->messages, messages_exchange, r};
   return OK;
 }
 
@@ -160,7 +160,7 @@ int resident_open(struct resident *r, struct refit_state *f, struct sparse_coder
   gidx bytes = f->c->size == 1 ? device_steps_bytes(&coder->device, &job) : 0;
   if (bytes == 0) return OK;
   TRY(arena_alloc(&r->arena, &r->results, f->k, sizeof *r->results));
-  TRY(share_open(r));
+  TRY(exchange_open(r));
   r->looker = (struct color_looker){r, rows_conflicts};
   r->is_on = buffer_wrap_spare(&coder->device, &r->work, NULL, bytes) == OK;
   if (r->is_on) arrays_pin(r, 1);

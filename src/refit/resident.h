@@ -22,7 +22,7 @@ struct resident {
   idx q;
   struct buffer work;
   struct buffer messages; /* of ranks that share classes, to all */
-  struct steps_share share;
+  struct steps_peers share;
   idx *counts;    /* [ranks] of messages */
   gidx exchanged; /* the exchange before, -1: none in this sweep */
   gidx shared;    /* exchanges so far */

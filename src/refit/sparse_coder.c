@@ -397,10 +397,10 @@ static void own_rows_find(struct sparse_coder *w, idx *first, idx *count)
   gidx begin, own;
   if (!c) return;
   for (int r = 0; r < c->size; r++) {
-    comm_share(*count, c->size, r, &begin, &own);
+    comm_partition(*count, c->size, r, &begin, &own);
     w->counts[r] = (idx)own;
   }
-  comm_share(*count, c->size, c->rank, &begin, &own);
+  comm_partition(*count, c->size, c->rank, &begin, &own);
   *first += (idx)begin;
   *count = (idx)own;
 }

@@ -97,8 +97,8 @@ enum { CODED_SUPPORTS = 1, CODED_SCORES = 2, CODED_CODES = 4, CODED_QUALITY = 8,
 int coded_get(struct sparse_coder *w, struct coded *rows, int what);
 
 /* Fill in the metrics of fits of the rows of all ranks, m->n of them in sum blocks that are shared
- * out as refit_blocks_share() does, from their quality on the host; tss, on rank 0: their total sum
- * of squares.  The metrics are rank 0's.  Collective. */
+ * out as refit_blocks_partition() does, from their quality on the host; tss, on rank 0: their total
+ * sum of squares.  The metrics are rank 0's.  Collective. */
 int coded_metrics(const struct coded *rows, struct comm *c, real tss, struct metrics *m);
 
 /* *bytes <- what a coder and n rows take of the host's memory, run dry. */

@@ -19,15 +19,15 @@ enum { PIECE_BYTES = 16 << 20, TASK_ROWS = 64 }; /* read at a time; of a thread 
 enum { TALLY_ENTRIES = 4 }; /* of each atom in a part of the entries, so that tallies are small */
 enum { AHEAD = 24 };        /* entries, whose places are then in the cache when they are written */
 
-void refit_blocks_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks)
+void refit_blocks_partition(gidx n, int size, int rank, gidx *block_first, gidx *blocks)
 {
-  comm_share((n + ROW_BLOCK - 1) / ROW_BLOCK, size, rank, block_first, blocks);
+  comm_partition((n + ROW_BLOCK - 1) / ROW_BLOCK, size, rank, block_first, blocks);
 }
 
-gidx refit_rows_share(gidx n, int size, int rank, gidx *first)
+gidx refit_rows_partition(gidx n, int size, int rank, gidx *first)
 {
   gidx block_first, blocks;
-  refit_blocks_share(n, size, rank, &block_first, &blocks);
+  refit_blocks_partition(n, size, rank, &block_first, &blocks);
   gidx end = (block_first + blocks) * ROW_BLOCK;
   *first = block_first * ROW_BLOCK < n ? block_first * ROW_BLOCK : n;
   return blocks == 0 ? 0 : (end < n ? end : n) - *first;
@@ -258,7 +258,7 @@ static void part_count(void *self, gidx task)
   const struct refit_state *f = self;
   idx *tally = f->tallies + task * f->k;
   gidx first, count;
-  comm_share((gidx)f->n * f->s, f->n_tallies, (int)task, &first, &count);
+  comm_partition((gidx)f->n * f->s, f->n_tallies, (int)task, &first, &count);
   memset(tally, 0, (size_t)f->k * sizeof *tally);
   for (gidx e = first; e < first + count; e++) tally[f->atoms[e]]++;
 }
@@ -268,7 +268,7 @@ static void part_list(void *self, gidx task)
   const struct refit_state *f = self;
   idx *before = f->tallies + task * f->k;
   gidx first, count;
-  comm_share((gidx)f->n * f->s, f->n_tallies, (int)task, &first, &count);
+  comm_partition((gidx)f->n * f->s, f->n_tallies, (int)task, &first, &count);
   for (gidx e = first; e < first + count; e++) {
     idx a = f->atoms[e], b = e + AHEAD < first + count ? f->atoms[e + AHEAD] : a;
     __builtin_prefetch(f->entry + f->start[b] + before[b], 1);
@@ -282,7 +282,7 @@ static void tallies_sum(void *self, gidx task)
   const struct refit_state *f = self;
   idx *counts = f->counts + (gidx)f->c->rank * f->k;
   gidx first, count;
-  comm_share(f->k, f->n_tallies, (int)task, &first, &count);
+  comm_partition(f->k, f->n_tallies, (int)task, &first, &count);
   for (gidx a = first; a < first + count; a++) counts[a] = 0;
   for (int t = 0; t < f->n_tallies; t++)
     for (gidx a = first; a < first + count; a++) {
@@ -330,8 +330,8 @@ int refit_state_shape(struct refit_state *f, const struct refit_task *task, stru
   f->rho = task->rho;
   f->total = task->rows->n;
   f->s = refit_task_support(task);
-  refit_blocks_share(f->total, c->size, c->rank, &f->block_first, &f->blocks);
-  gidx n = refit_rows_share(f->total, c->size, c->rank, &f->first);
+  refit_blocks_partition(f->total, c->size, c->rank, &f->block_first, &f->blocks);
+  gidx n = refit_rows_partition(f->total, c->size, c->rank, &f->first);
   CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank are too many: add ranks", (long long)n);
   f->n = (idx)n;
   return OK;

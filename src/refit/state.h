@@ -70,9 +70,9 @@ struct refit_state {
   struct arena arena;
 };
 
-/* The sum blocks of a rank; refit_rows_share returns its rows, *first where they begin. */
-void refit_blocks_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks);
-gidx refit_rows_share(gidx n, int size, int rank, gidx *first);
+/* The sum blocks of a rank; refit_rows_partition returns its rows, *first where they begin. */
+void refit_blocks_partition(gidx n, int size, int rank, gidx *block_first, gidx *blocks);
+gidx refit_rows_partition(gidx n, int size, int rank, gidx *first);
 
 /* Rows of an atom on all ranks. */
 gidx refit_atom_rows(const struct refit_state *f, idx atom);

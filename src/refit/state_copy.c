@@ -26,7 +26,7 @@ int state_copy_open(struct state_copy *s, const struct refit_state *f, int *is_o
   enum { PART = 4 }; /* of the memory that this rank may take */
   struct state_copy dry = {.arena.is_dry = 1};
   TRY(arrays_alloc(&dry, f));
-  gidx bytes = (gidx)dry.arena.bytes, room = memory_share(f->c->local_size) / PART;
+  gidx bytes = (gidx)dry.arena.bytes, room = memory_per_process(f->c->local_size) / PART;
   int status = bytes > room ? ERR_MEMORY : arrays_alloc(s, f);
   *is_open = !status;
   if (status != ERR_MEMORY) return status;

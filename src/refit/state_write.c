@@ -26,7 +26,7 @@ static int block_gather(const struct refit_state *f, struct block_out *o, gidx b
   int mine = block >= f->block_first && block < f->block_first + f->blocks;
   for (int r = 0; r < c->size; r++) {
     gidx first, blocks;
-    refit_blocks_share(f->total, c->size, r, &first, &blocks);
+    refit_blocks_partition(f->total, c->size, r, &first, &blocks);
     o->counts[r] = block >= first && block < first + blocks ? n : 0;
   }
   if (!mine) at = 0;

@@ -22,7 +22,7 @@ struct nodes {
 int refit_sums_depth(gidx rows, int size, int rank)
 {
   gidx first, blocks;
-  refit_blocks_share(rows, size, rank, &first, &blocks);
+  refit_blocks_partition(rows, size, rank, &first, &blocks);
   return (int)imax(block_tree_depth(first, blocks), block_tree_depth(0, ceil_div(rows, ROW_BLOCK)));
 }
 
@@ -31,7 +31,7 @@ static int nodes_alloc(struct nodes *w, const struct comm *c, gidx rows, idx wid
   gidx first, blocks, total = 0;
   int depth = refit_sums_depth(rows, c->size, c->rank);
   for (int r = 0; r < c->size; r++) {
-    refit_blocks_share(rows, c->size, r, &first, &blocks);
+    refit_blocks_partition(rows, c->size, r, &first, &blocks);
     total += block_nodes_count(first, blocks);
   }
   TRY(arena_alloc(&w->arena, &w->counts, c->size, sizeof *w->counts));
@@ -43,7 +43,7 @@ static void counts_find(struct nodes *w, const struct comm *c, gidx rows)
 {
   gidx first, blocks;
   for (int r = 0; r < c->size; r++) {
-    refit_blocks_share(rows, c->size, r, &first, &blocks);
+    refit_blocks_partition(rows, c->size, r, &first, &blocks);
     w->counts[r] = block_nodes_count(first, blocks);
   }
 }
@@ -55,7 +55,7 @@ static void nodes_complete(struct nodes *w, const struct comm *c, gidx rows, rea
   w->tree.count = 0;
   for (int r = 0; r < c->size; r++) {
     gidx first, blocks;
-    refit_blocks_share(rows, c->size, r, &first, &blocks);
+    refit_blocks_partition(rows, c->size, r, &first, &blocks);
     for (gidx end = first + blocks; first < end; from += w->tree.width) {
       struct block_node node = block_node_next(first, end);
       first += (gidx)1 << node.level;
@@ -70,7 +70,7 @@ int refit_sum(struct comm *c, gidx total, const real *chains, idx width, real *o
 {
   struct nodes w = {0};
   gidx first, blocks;
-  refit_blocks_share(total, c->size, c->rank, &first, &blocks);
+  refit_blocks_partition(total, c->size, c->rank, &first, &blocks);
   TRY(comm_agree(c, nodes_alloc(&w, c, total, width)));
   counts_find(&w, c, total);
   for (gidx i = 0; i < blocks; i++)
@@ -111,7 +111,7 @@ static int tss_alloc(struct tss_work *w, gidx n, idx p)
 int refit_tss(struct comm *c, gidx total, const float *x, idx p, real *tss)
 {
   struct tss_work w = {0};
-  gidx first, n = refit_rows_share(total, c->size, c->rank, &first);
+  gidx first, n = refit_rows_partition(total, c->size, c->rank, &first);
   TRY(comm_agree(c, tss_alloc(&w, n, p)));
   if (c->rank == 0) rows_shift(x, (idx)imin(n, SHIFT_ROWS), p, w.shift);
   TRY(comm_broadcast(c, w.shift, p, sizeof *w.shift));
@@ -127,7 +127,7 @@ int refit_tss(struct comm *c, gidx total, const float *x, idx p, real *tss)
 int refit_norms(struct comm *c, gidx total, const float *x, idx p, real tss, const char *what,
                 struct metrics *m)
 {
-  gidx first, n = refit_rows_share(total, c->size, c->rank, &first);
+  gidx first, n = refit_rows_partition(total, c->size, c->rank, &first);
   struct norms *norms = calloc(1, sizeof *norms);
   int status = norms ? OK : status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate norms");
   if (norms) norms_rows(norms, x, n, p, NULL);

@@ -13,7 +13,7 @@
 int refit_sums_depth(gidx rows, int size, int rank);
 
 /* out[width], on rank 0 <- the sums of chains[own sum blocks][width], of `total` rows that are
- * shared out as refit_blocks_share() does. */
+ * shared out as refit_blocks_partition() does. */
 int refit_sum(struct comm *c, gidx total, const real *chains, idx width, real *out);
 
 /* *tss, on rank 0 <- the total sum of squares of the rows about their column means; x[..][p]: own

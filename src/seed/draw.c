@@ -47,7 +47,7 @@ static int partition_search(const struct draw *d, const struct comm *c, uint64_t
                             struct finds *f)
 {
   gidx first, count;
-  comm_share(d->n, c->size, c->rank, &first, &count);
+  comm_partition(d->n, c->size, c->rank, &first, &count);
   TRY(finds_reserve(f, MIN_FINDS));
   for (gidx row = first; row < first + count; row++) {
     uint64_t key = random_bits(d->seed, STREAM_DRAW, (uint64_t)row);

@@ -129,7 +129,7 @@ static int mean_run(struct comm *c, struct mean_work *w, struct arena *arena, re
 static int partition_finite(const struct comm *c, struct row_reader *r)
 {
   gidx first, count, n;
-  comm_share(r->rows->n, c->size, c->rank, &first, &count);
+  comm_partition(r->rows->n, c->size, c->rank, &first, &count);
   for (gidx end = first + count; first < end; first += n) {
     n = imin(r->most, end - first);
     TRY(row_reader_take(r, first, n, first + n, end - first - n));

@@ -25,7 +25,7 @@ struct search {
 
 static int search_alloc(struct search *s, real **shift, struct arena *arena)
 {
-  comm_share(s->rows->n, s->c->size, s->c->rank, &s->first, &s->n);
+  comm_partition(s->rows->n, s->c->size, s->c->rank, &s->first, &s->n);
   TRY(row_reader_open(&s->reader, s->rows, &s->arena));
   TRY(arena_alloc(&s->arena, &s->square, imax(s->n, 1), sizeof *s->square));
   TRY(arena_alloc(&s->arena, &s->starts, (gidx)s->c->size + 1, sizeof *s->starts));

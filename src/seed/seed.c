@@ -75,7 +75,7 @@ static int seeding_alloc(struct seeding *s)
   gidx need = imin((gidx)s->task->k * s->d, MAX_BLOCK);
   s->block = (idx)imin(imax(need, MIN_BLOCK), imax(fit, 1));
   gidx first, share;
-  comm_share(s->block, s->c->size, 0, &first, &share);
+  comm_partition(s->block, s->c->size, 0, &first, &share);
   TRY(arena_alloc(&s->arena, &s->order, s->block, sizeof *s->order));
   TRY(arena_alloc(&s->arena, &s->counts, s->c->size, sizeof *s->counts));
   TRY(arena_alloc(&s->arena, &s->mine, share * s->p, sizeof *s->mine));
@@ -172,10 +172,10 @@ static int partition_read(void *argument)
 static int block_read(struct seeding *s, idx count)
 {
   for (int r = 0; r < s->c->size; r++) {
-    comm_share(count, s->c->size, r, &s->partition_first, &s->partition_count);
+    comm_partition(count, s->c->size, r, &s->partition_first, &s->partition_count);
     s->counts[r] = (idx)s->partition_count;
   }
-  comm_share(count, s->c->size, s->c->rank, &s->partition_first, &s->partition_count);
+  comm_partition(count, s->c->size, s->c->rank, &s->partition_first, &s->partition_count);
   TRY(comm_agree(s->c, worker_run(&s->worker, partition_read, s)));
   return comm_gather(s->c, s->mine, s->counts, (size_t)s->p * sizeof *s->x, s->x);
 }

@@ -135,10 +135,10 @@ static gidx gpu_bytes(const struct solve *s)
 }
 
 /* ERR_MEMORY when the arrays are more than this rank's share of what its machine has left. */
-static int share_check(const struct solve *s)
+static int memory_check(const struct solve *s)
 {
   struct solve dry = *s;
-  gidx present = memory_share(s->c->local_size);
+  gidx present = memory_per_process(s->c->local_size);
   dry.arena = (struct arena){.is_dry = 1};
   TRY(arrays_alloc(&dry));
   gidx needed = (gidx)dry.arena.bytes + gpu_bytes(s);
@@ -164,7 +164,7 @@ static int sizes_ready(struct solve *s)
         "a rank has %lld numbers of a batch, more than one exchange carries: solve this file on "
         "one rank",
         (long long)imax(m->read, m->solve));
-  return share_check(s);
+  return memory_check(s);
 }
 
 static void array_pin(struct solve *s, real *array, gidx reals, int is_on)

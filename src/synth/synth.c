@@ -64,7 +64,7 @@ static gidx block_deal(struct synth *s, gidx total, gidx first, gidx *mine)
 {
   gidx n = imin(total - first, s->task->block), start, count;
   for (int r = 0; r < s->c->size; r++) {
-    comm_share(n, s->c->size, r, &start, &count);
+    comm_partition(n, s->c->size, r, &start, &count);
     s->counts[r] = (idx)count;
     if (r == s->c->rank) *mine = first + start;
   }

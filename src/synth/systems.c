@@ -110,7 +110,7 @@ static void partition_make(struct making *m, gidx begin, gidx end, struct synth_
 {
   for (int r = 0; r < m->c->size; r++) {
     gidx first, count;
-    comm_share(end - begin, m->c->size, r, &first, &count);
+    comm_partition(end - begin, m->c->size, r, &first, &count);
     for (int i = 0; i < ARRAYS; i++) {
       const gidx *sums = sums_of(m->shape, i);
       m->counts[i][r] = (idx)(sums[begin + first + count] - sums[begin + first]);

@@ -54,7 +54,7 @@ static void items_deal(struct world_job *j, gidx n, gidx *first)
 {
   gidx start, count;
   for (int r = 0; r < j->c->size; r++) {
-    comm_share(n, j->c->size, r, &start, &count);
+    comm_partition(n, j->c->size, r, &start, &count);
     j->counts[r] = (idx)count;
     if (r == j->c->rank) *first = start;
   }

@@ -129,7 +129,7 @@ static void atoms_counts(struct stepper *s)
 {
   gidx first, count;
   for (int r = 0; r < s->c->size; r++) {
-    comm_share(s->sizes->k, s->c->size, r, &first, &count);
+    comm_partition(s->sizes->k, s->c->size, r, &first, &count);
     s->counts[r] = (idx)count;
   }
 }

@@ -90,7 +90,7 @@ static void shares_count(struct batches *b)
   idx windows = shuffle_windows(s), n;
   b->first = 0;
   for (int r = 0; r < b->c->size; r++) {
-    comm_share(windows, b->c->size, r, &first, &count);
+    comm_partition(windows, b->c->size, r, &first, &count);
     b->counts[r] = 0;
     for (gidx w = first; w < first + count; w++) {
       shuffle_window(s, (idx)w, &row, &n);
@@ -106,7 +106,7 @@ static void windows_find(struct batches *b, gidx *count)
   gidx first;
   idx skip;
   shuffle_take(&b->ahead, b->ahead_epoch, b->ahead_row, &skip);
-  comm_share(shuffle_windows(&b->ahead), b->c->size, b->c->rank, &first, count);
+  comm_partition(shuffle_windows(&b->ahead), b->c->size, b->c->rank, &first, count);
   b->window = (idx)first;
   shares_count(b);
 }
@@ -241,7 +241,7 @@ int batches_hash(struct batches *b, uint64_t *hash)
   gidx first, count;
   uint64_t terms = 0;
   int varies = 0;
-  comm_share(b->rows->n, b->c->size, b->c->rank, &first, &count);
+  comm_partition(b->rows->n, b->c->size, b->c->rank, &first, &count);
   int status = row_reader_open(&reader, b->rows, &arena);
   if (!status) status = partition_hash(b, &reader, first, count, &terms, &varies);
   row_reader_close(&reader);

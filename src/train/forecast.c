@@ -136,7 +136,7 @@ static int memory_count(struct train *j, const char *kind, struct train_memory *
 static int memory_check(struct train *j)
 {
   struct train_memory m;
-  gidx present = memory_share(j->c->local_size);
+  gidx present = memory_per_process(j->c->local_size);
   TRY(memory_count(j, j->device.kind, &m));
   gidx bytes = m.total - PROGRAM_BYTES;
   CHECK(bytes <= present, ERR_MEMORY,

@@ -63,7 +63,7 @@ static int biases_gather(struct stepper *s)
 {
   gidx first, count;
   for (int r = 0; r < s->c->size; r++) {
-    comm_share(s->sizes->k, s->c->size, r, &first, &count);
+    comm_partition(s->sizes->k, s->c->size, r, &first, &count);
     s->counts[r] = (idx)count;
   }
   return comm_allgather_buffer(s->c, s->device, &s->handed, s->counts, (size_t)ITEM);

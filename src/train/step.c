@@ -113,7 +113,7 @@ int stepper_open(struct stepper *s)
   const struct train_sizes *z = s->sizes;
   gidx own = ceil_div(s->batch, s->c->size);
   s->arena.is_dry = s->device->is_dry;
-  comm_share(z->k, s->c->size, s->c->rank, &s->atom_first, &s->atoms);
+  comm_partition(z->k, s->c->size, s->c->rank, &s->atom_first, &s->atoms);
   entries_count(s, own);
   gidx most = imax(s->live.own_most, s->dead.own_most);
   CHECK(!device_is_gpu(s->device) || imax(s->live.all_most, s->dead.all_most) <= INT32_MAX,
@@ -271,7 +271,7 @@ static void rows_counts(struct stepper *s)
 {
   gidx first, count;
   for (int r = 0; r < s->c->size; r++) {
-    comm_share(s->n, s->c->size, r, &first, &count);
+    comm_partition(s->n, s->c->size, r, &first, &count);
     s->counts[r] = (idx)count;
   }
 }
@@ -281,7 +281,7 @@ static int entries_counts(struct stepper *s, const gidx *start)
 {
   gidx first, count;
   for (int r = 0; r < s->c->size; r++) {
-    comm_share(s->n, s->c->size, r, &first, &count);
+    comm_partition(s->n, s->c->size, r, &first, &count);
     TRY(comm_count(start[first + count] - start[first], &s->many[r]));
   }
   return OK;
@@ -373,7 +373,7 @@ static int dead_describe(struct stepper *s, real error)
 }
 
 /* All ranks get what is known of all rows, and meanwhile make room for gradients. */
-static int rows_share(struct stepper *s, int any_dead, real error)
+static int rows_allgather(struct stepper *s, int any_dead, real error)
 {
   struct comm *c = s->c;
   struct phase *share = &s->phases[TRAIN_SHARE];
@@ -444,7 +444,7 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
   int any_dead = s->any_dead && s->dead.most > 0;
   real error = 0;
   s->n = n;
-  comm_share(n, c->size, c->rank, &s->first, &s->own);
+  comm_partition(n, c->size, c->rank, &s->first, &s->own);
   if (!comm_failure(c)) comm_record(c, rows_score(s, any_dead));
   if (s->sizes->l0 > 0) TRY(selection_run(s, any_dead));
   if (!comm_failure(c)) comm_record(c, rows_describe(s, any_dead));
@@ -452,7 +452,7 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
   TRY(rows_exchange(s, t, &error));
   phase_end(share, 0);
   any_dead = any_dead && error > 0;
-  TRY(rows_share(s, any_dead, error));
+  TRY(rows_allgather(s, any_dead, error));
   return atoms_step(s, any_dead, &rates);
 }
 

@@ -19,7 +19,7 @@
 
 int train_validation_alloc(struct train_validation *j, struct arena *a)
 {
-  gidx n = refit_rows_share(j->rows->n, j->c->size, j->c->rank, &j->first);
+  gidx n = refit_rows_partition(j->rows->n, j->c->size, j->c->rank, &j->first);
   if (j->rows->n == 0) return OK;
   CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank to judge by are too many", (long long)n);
   j->n = (idx)n;

@@ -204,7 +204,7 @@ static gidx exchange_bytes(const struct sweep *w, const idx *atoms, idx count)
 {
   enum { MULTIPROCESSORS = 132 };
   static const gidx HELD = (gidx)28 << 20;
-  const struct steps_share *share = w->job->share;
+  const struct steps_peers *share = w->job->share;
   gidx rows = 0, most = 0;
   if (!share || share->size < 2 || count < 2) return 0;
   for (idx j = 0; j < count; j++) rows += rows_of(w->job, atoms[j]);
@@ -349,7 +349,7 @@ static int step_launch(const struct sweep *w, const struct turn *turn)
 static int step_launch_exchange(const struct sweep *w, const struct turn *turn)
 {
   const struct steps_job *job = w->job;
-  const struct steps_share *share = job->share;
+  const struct steps_peers *share = job->share;
   gidx longest = 0;
   for (idx i = turn->first; i < turn->first + turn->count; i++)
     longest = imax(longest, w->items[i].n);
