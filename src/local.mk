@@ -32,7 +32,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
-  %D%/model/route.h %D%/model/route.c %D%/model/partners.h %D%/model/partners.c \
+  %D%/model/route.h %D%/model/route.c %D%/model/matches.h %D%/model/matches.c \
   %D%/model/pairs.h %D%/model/pairs.c %D%/model/stability.h %D%/model/stability.c %D%/model/choice.h %D%/model/choice.c \
   %D%/model/assignment.h %D%/model/assignment_impl.h %D%/model/assignment.c \
   %D%/model/assignment_first.h %D%/model/assignment_first.c \

@@ -128,10 +128,10 @@ static int inputs_open(struct job *j, struct compare_options *o, const char *con
 }
 
 /* The atoms of one dictionary that have no partner, the loneliest first. */
-static void lonely_print(const struct partners *p, char name, real above)
+static void lonely_print(const struct matches *p, char name, real above)
 {
   enum { SHOWN = 8 };
-  idx worst[SHOWN], count = partners_lonely(p, above, SHOWN, worst);
+  idx worst[SHOWN], count = matches_lonely(p, above, SHOWN, worst);
   if (!count) return;
   printf("%lld of %c have no partner:", (long long)(p->k - p->matched), name);
   for (idx i = 0; i < count; i++)
@@ -173,7 +173,7 @@ static void report_print(const struct job *j)
 
 static void side_json(const struct job *j, int i, struct json *out)
 {
-  const struct partners *p = &j->result.of[i];
+  const struct matches *p = &j->result.of[i];
   json_object(out, i ? "second" : "first");
   json_text(out, "name", j->in[i].source.name);
   json_long(out, "atoms", p->k);

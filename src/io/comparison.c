@@ -31,7 +31,7 @@ static const char pairs_group[] = "/pairs";
 static const char *const sides[] = {"/first", "/second"};
 static const char *const inputs[] = {INPUTS_GROUP "/first", INPUTS_GROUP "/second"};
 
-static int side_write(const struct h5_file *f, int side, const struct partners *p)
+static int side_write(const struct h5_file *f, int side, const struct matches *p)
 {
   TRY(h5_attribute_real(f, sides[side], "mean_max_cosine", p->mean));
   TRY(h5_attribute_long(f, sides[side], "matched", p->matched));
@@ -100,7 +100,7 @@ static int vector_read(const struct h5_file *f, const char *object, gidx k, enum
   return status;
 }
 
-static int side_read(const struct verify *v, int side, struct arena *arena, struct partners *p)
+static int side_read(const struct verify *v, int side, struct arena *arena, struct matches *p)
 {
   p->k = (idx)dimension_value(&v->dims, side ? "L" : "K");
   TRY(arena_alloc(arena, &p->nearest, p->k, sizeof *p->nearest));
@@ -109,7 +109,7 @@ static int side_read(const struct verify *v, int side, struct arena *arena, stru
   return vector_read(v->file, object_rows[2 * side + 1].path, p->k, TYPE_F32, p->cosine);
 }
 
-static int side_check(const struct verify *v, int side, struct partners *p, idx others, real above)
+static int side_check(const struct verify *v, int side, struct matches *p, idx others, real above)
 {
   real mean;
   gidx matched;
@@ -120,7 +120,7 @@ static int side_check(const struct verify *v, int side, struct partners *p, idx 
     CHECK(fabsf(p->cosine[a]) <= 1 + COSINE_SLACK, ERR_INPUT,
           "atom %d of '%s': the cosine is %g" ANEW, a, sides[side], (double)p->cosine[a]);
   }
-  partners_count(p, above);
+  matches_count(p, above);
   TRY(h5_read_real(v->file, sides[side], "mean_max_cosine", &mean));
   TRY(h5_read_long(v->file, sides[side], "matched", &matched));
   CHECK(memcmp(&mean, &p->mean, sizeof mean) == 0 && matched == p->matched, ERR_INPUT,
@@ -131,14 +131,14 @@ static int side_check(const struct verify *v, int side, struct partners *p, idx 
 
 static int sides_check(const struct verify *v, struct arena *arena)
 {
-  struct partners p[2];
+  struct matches p[2];
   real above;
   gidx mutual, found;
   TRY(h5_read_real(v->file, "/", "above", &above));
   TRY(h5_read_long(v->file, "/", "mutual", &mutual));
   for (int i = 0; i < 2; i++) TRY(side_read(v, i, arena, &p[i]));
   for (int i = 0; i < 2; i++) TRY(side_check(v, i, &p[i], p[1 - i].k, above));
-  found = partners_mutual(&p[0], &p[1], above);
+  found = matches_mutual(&p[0], &p[1], above);
   CHECK(found == mutual, ERR_INPUT, "'%s' says mutual %lld, its lists give %lld" ANEW,
         v->file->path, (long long)mutual, (long long)found);
   return OK;

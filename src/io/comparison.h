@@ -8,13 +8,13 @@
 #include "io/outputs.h"
 #include "io/schema.h"
 #include "model/pairs.h"
-#include "model/partners.h"
+#include "model/matches.h"
 
 extern const struct file_kind comparison_kind;
 
 /* What is written of two dictionaries, the first and the second. */
 struct comparison {
-  const struct partners *of[2];
+  const struct matches *of[2];
   uint64_t hash[2];
   int nonnegative; /* cosines count with their sign */
   real above;

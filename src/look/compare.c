@@ -61,7 +61,7 @@ static int slice_route(struct pass *w, idx n)
 }
 
 /* The nearest of atoms first .. first + n - 1.  Collective. */
-static int slice_find(struct pass *w, idx first, idx n, struct partners *out)
+static int slice_find(struct pass *w, idx first, idx n, struct matches *out)
 {
   TRY(comm_agree_at(w->c, slice_read(w, first, n), first));
   TRY(comm_agree(w->c, slice_route(w, n)));
@@ -96,7 +96,7 @@ static int device_begin(struct pass *w, const struct tiling *tiling)
 }
 
 /* *hash <- that of the other dictionary, which the shards are of.  Collective. */
-static int pass_run(struct pass *w, const struct atom_source *other, struct partners *out,
+static int pass_run(struct pass *w, const struct atom_source *other, struct matches *out,
                     uint64_t *hash)
 {
   struct comm *c = w->c;
@@ -119,7 +119,7 @@ static int pass_run(struct pass *w, const struct atom_source *other, struct part
 static int result_alloc(const struct compare_task *t, struct compare_result *r)
 {
   for (int i = 0; i < 2; i++) {
-    struct partners *p = &r->of[i];
+    struct matches *p = &r->of[i];
     p->k = t->atoms[i]->k;
     TRY(arena_alloc(&r->arena, &p->nearest, p->k, sizeof *p->nearest));
     TRY(arena_alloc(&r->arena, &p->cosine, p->k, sizeof *p->cosine));
@@ -127,7 +127,7 @@ static int result_alloc(const struct compare_task *t, struct compare_result *r)
   return OK;
 }
 
-static uint64_t partners_print(const struct partners *p)
+static uint64_t matches_print(const struct matches *p)
 {
   return fingerprint(p->nearest, p->k, sizeof *p->nearest, 0) +
          3 * fingerprint(p->cosine, p->k, sizeof *p->cosine, 0);
@@ -144,11 +144,11 @@ int compare_dictionaries(struct comm *c, const struct compare_task *t, struct co
   for (int i = 0; i < 2; i++) {
     *w = (struct pass){.c = c, .task = t, .own = t->atoms[i]};
     TRY(pass_run(w, t->atoms[1 - i], &r->of[i], &r->hash[1 - i]));
-    partners_count(&r->of[i], t->above);
+    matches_count(&r->of[i], t->above);
   }
   free(w);
-  r->mutual = partners_mutual(&r->of[0], &r->of[1], t->above);
-  r->fingerprint = partners_print(&r->of[0]) + 7 * partners_print(&r->of[1]);
+  r->mutual = matches_mutual(&r->of[0], &r->of[1], t->above);
+  r->fingerprint = matches_print(&r->of[0]) + 7 * matches_print(&r->of[1]);
   return OK;
 }
 

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "model/dictionary.h"
-#include "model/partners.h"
+#include "model/matches.h"
 
 struct compare_task {
   const struct atom_source *atoms[2]; /* d = 1, of the same columns */
@@ -23,8 +23,8 @@ struct compare_task {
   const char *variant; /* of the CPU (device.h) */
 };
 
-struct compare_result {  /* the same on every rank */
-  struct partners of[2]; /* of the atoms of each in the other */
+struct compare_result { /* the same on every rank */
+  struct matches of[2]; /* of the atoms of each in the other */
   gidx mutual;
   uint64_t hash[2]; /* of the dictionaries as they were read (model/identity.h) */
   uint64_t fingerprint;

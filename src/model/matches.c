@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One chain over the atoms; the loneliest are kept in a sorted list. */
-#include "model/partners.h"
+#include "model/matches.h"
 
 #include <math.h>
 
-void partners_count(struct partners *p, real above)
+void matches_count(struct matches *p, real above)
 {
   real sum = 0;
   p->matched = 0;
@@ -16,7 +16,7 @@ void partners_count(struct partners *p, real above)
   p->mean = p->k ? sum / p->k : 0;
 }
 
-gidx partners_mutual(const struct partners *a, const struct partners *b, real above)
+gidx matches_mutual(const struct matches *a, const struct matches *b, real above)
 {
   gidx pairs = 0;
   for (idx i = 0; i < a->k; i++)
@@ -24,7 +24,7 @@ gidx partners_mutual(const struct partners *a, const struct partners *b, real ab
   return pairs;
 }
 
-idx partners_lonely(const struct partners *p, real above, idx most, idx *worst)
+idx matches_lonely(const struct matches *p, real above, idx most, idx *worst)
 {
   idx count = 0;
   for (idx a = 0; a < p->k; a++) {

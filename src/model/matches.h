@@ -5,12 +5,12 @@
  *
  * Who is nearest is what routing says: an atom is routed as a row over the other dictionary, to one
  * atom (model/route.h). */
-#ifndef MODEL_PARTNERS_H
-#define MODEL_PARTNERS_H
+#ifndef MODEL_MATCHES_H
+#define MODEL_MATCHES_H
 
 #include "base/types.h"
 
-struct partners {
+struct matches {
   idx k;         /* atoms that have them */
   idx *nearest;  /* [k] atom of the other dictionary */
   float *cosine; /* [k] score (N.1), for nonnegative codes its positive part */
@@ -19,13 +19,13 @@ struct partners {
 };
 
 /* Fill in mean and matched from the rest. */
-void partners_count(struct partners *p, real above);
+void matches_count(struct matches *p, real above);
 
 /* Pairs of atoms that are nearest to each other, of whom the cosine is above the bound. */
-gidx partners_mutual(const struct partners *a, const struct partners *b, real above);
+gidx matches_mutual(const struct matches *a, const struct matches *b, real above);
 
 /* worst[count] <- the atoms whose |cosine| is lowest and not above the bound, in that order, of
  * equals the lower atom first.  Returns how many there are, `most` at most. */
-idx partners_lonely(const struct partners *p, real above, idx most, idx *worst);
+idx matches_lonely(const struct matches *p, real above, idx most, idx *worst);
 
 #endif
