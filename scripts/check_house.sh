@@ -140,9 +140,11 @@ frames 13 'frames from main to a launch of fit' cli/main.c:main \
 # Names that are not those of the field; held_out and sparse_coder are, and some are of OpenMP.
 words='turns?|places?|tells?|told|look|held|judges?|coder|lots?|pages?|walk|decks?|seal|intake'
 words="$words|former|forget|bring|revive|twins?|share|partners?|companions?|mend"
+# Keys of JSON, whole in quotes, are what other programs read, and have its format_version: they are
+# not ours to rename here.  What is done in_place is so in every textbook.
 # shellcheck disable=SC2086
-at_most 162 "$(cat $sources | grep -oE '\<[A-Za-z0-9_]+\>' | grep '_' |
-  sed 's/held_out//; s/sparse_coder//' | grep -v '^omp_get_' | LC_ALL=C sort -u |
+at_most 0 "$(cat $sources | sed 's/"[a-z0-9_]*"//g' | grep -oE '\<[A-Za-z0-9_]+\>' | grep '_' |
+  sed 's/held_out//; s/sparse_coder//; s/^in_place$//' | grep -v '^omp_get_' | LC_ALL=C sort -u |
   grep -cE "(^|_)($words)(_|\$)")" 'identifiers with words of our own'
 # English.
 at_most 0 "$(long README.md)" 'sentences of README.md over 30 words'
