@@ -199,14 +199,14 @@ def check_output(f):
         ok(same, f"{ranks} ranks: they are made again")
     os.remove(f"{out}/dictionary.h5")
     done = sagitta(*again)
-    ok(done.returncode == 73 and f"not '{out}/dictionary.h5'" in done.stderr,
+    ok(done.returncode == 73 and f"'{out}/dictionary.h5' is missing" in done.stderr,
        f"no dictionary to go on from: exit {done.returncode} {done.stderr[-200:]}")
     fit = ["fit", *good[:2], "--atoms", 4, "--top-s", 2, "--sweeps", 2, "--minibatch", 16,
            "--holdout-share", 0, "--output", f.at("fit")]
     need(sagitta(*fit))
     os.remove(f.at("fit/dictionary.h5"))
     done = sagitta(*fit, "--resume")
-    ok(done.returncode == 73 and f"not '{f.at('fit')}/dictionary.h5'" in done.stderr,
+    ok(done.returncode == 73 and f"'{f.at('fit')}/dictionary.h5' is missing" in done.stderr,
        f"nor of a fit: exit {done.returncode} {done.stderr[-200:]}")
     done = sagitta("refit", *good, "--output", f.at("x.h5"))
     ok(done.returncode == 2 and "folder" in done.stderr, "a file as output: exit 2")

@@ -57,9 +57,8 @@ static const struct option_set assemble_set = {
         "solve` solves it.\n\n"
         "  mpirun -n 4 sagitta assemble --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
         "      --supports run/supports.h5 --classes run/classes.h5 --output run/\n\n" STOP_SIGNALS
-        ", --max-seconds and a file STOP beside the result stop the job at the end of a "
-        "batch: its result then has the first systems, its exit code is 75, and --resume goes "
-        "on with the others.",
+        ", use --max-seconds, or create a file STOP beside the result.  It ends with exit code 75 "
+        "behind a batch; its result has the first systems, and --resume does the others.",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

@@ -83,9 +83,9 @@ static const struct option_set refit_set = {
            "dictionary.h5, with /fit/history, and supports.h5, after every sweep; on a GPU those "
            "of sweeps that end while others are written are left out, but for the last.  rho is "
            "that of the supports.  " STOP_SIGNALS
-           ", --max-seconds or a file called STOP in that folder, end the job within the sweep in "
-           "work, which sweep.h5 then has for --resume, with exit code 75; routing and coding rows "
-           "at its end is then done again.\n\n"
+           ", use --max-seconds, or create a file STOP in that folder.  It ends with exit code 75 "
+           "within the sweep in work, which sweep.h5 then has for --resume; routing and coding "
+           "rows at its end is then done again.\n\n"
            "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
            "      --supports run/supports.h5 --sweeps 5 --output refit/\n\n"
            "With --keep-supports or --encoder nothing is routed: the best codes on the supports of "

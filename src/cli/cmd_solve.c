@@ -87,9 +87,8 @@ static const struct option_set solve_set = {
         "the bump that would mend it, and never touches another.  The bytes do not depend on the "
         "number of ranks, batches or threads, on the device, nor on the other systems of the "
         "file.\n\n" STOP_SIGNALS
-        ", --max-seconds and a file STOP beside the result stop the job at the end of "
-        "a batch: its result then has the first systems, its exit code is 75, and --resume does "
-        "the others.\n\n"
+        ", use --max-seconds, or create a file STOP beside the result.  It ends with exit code 75 "
+        "behind a batch; its result has the first systems, and --resume does the others.\n\n"
         "  mpirun -n 4 sagitta solve --systems run/systems.h5 --escalate --output run/",
     .tables = tables,
     .count = LENGTH(tables),

@@ -93,8 +93,8 @@
 
 /* What a command that can stop says of signals in its --help. */
 #define STOP_SIGNALS                                                                               \
-  "SIGUSR1 or SIGUSR2 once it runs, to mpirun or to the program, SIGTERM or the first SIGINT to "  \
-  "the program (mpirun itself kills the job at these, and so at Ctrl-C)"
+  "To stop the job, send SIGUSR1 or SIGUSR2 to mpirun or the program once it runs, or SIGTERM or " \
+  "one SIGINT to the program (mpirun itself kills the job at these, and so at Ctrl-C)"
 
 /* The row of --cpu-variant, whose value is at an offset. */
 #define CPU_VARIANT_OPTION(offset, help)                                                           \
