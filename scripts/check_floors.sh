@@ -65,7 +65,7 @@ floors encoding job serve encode net io $below
 # shellcheck disable=SC2086
 floors cli encoding job $jobs net io comm device model base
 # shellcheck disable=SC2086
-floors bench cli job train io $below
+floors bench cli job train serve encode net io $below
 floors net base
 # shellcheck disable=SC2086
 floors serve encode net $below
@@ -79,7 +79,7 @@ library 'NCCL has one user, src/comm/nccl.c' 'nccl[.]h' 'src/comm/nccl[.]c$'
 library 'CUDA has its users in src/device/cuda' \
   '(cuda|nvrtc).*[.]h' 'src/device/cuda/'
 library 'OpenSSL has one user, src/base/sha256.c' 'openssl/.*[.]h' 'src/base/sha256[.]c$'
-library 'ZeroMQ has one user, src/net/net.c' 'zmq[.]h' 'src/net/net[.]c$'
+library 'ZeroMQ has its users in src/net' 'zmq[.]h' 'src/net/'
 library 'OpenMP stays on the device floor, and base/cores.c asks it for its places' \
   'omp[.]h' 'src/device/|src/base/cores[.]c$'
 library 'BLAS is a peer, for bench and tests' \

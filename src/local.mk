@@ -253,7 +253,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/statistics.h %D%/encode/statistics.c %D%/encode/tally.h %D%/encode/tally.c
 
 # net: messages between this process and its clients; nothing else uses zmq.h
-libsagitta_a_SOURCES += %D%/net/net.h %D%/net/net.c %D%/net/address.h %D%/net/address.c \
+libsagitta_a_SOURCES += %D%/net/net.h %D%/net/net.c %D%/net/zeromq.h %D%/net/net_clients.h %D%/net/net_clients.c %D%/net/address.h %D%/net/address.c \
   %D%/net/unread.h %D%/net/unread.c %D%/net/connections.h %D%/net/connections.c
 
 # serve: rows of clients in, their codes out
@@ -456,4 +456,5 @@ sagitta_bench_SOURCES = $(program_sources) %D%/bench/main.c \
   %D%/bench/dense.h %D%/bench/dense.c \
   %D%/bench/triad.h %D%/bench/triad.c \
   %D%/bench/train.h %D%/bench/train.c \
-  %D%/bench/harvest.h %D%/bench/harvest.c
+  %D%/bench/harvest.h %D%/bench/harvest.c \
+  %D%/bench/serve.h %D%/bench/serve.c %D%/bench/serve_load.h %D%/bench/serve_load.c

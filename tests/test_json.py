@@ -430,6 +430,16 @@ def check_bench(p):
             ok(line["seconds"] > 0 and re.search(
                 rf"^ *{line['name'] if names else line['border']} ", text, re.M), f"{line} {text}")
         ok(names is None or names in [line["name"] for line in page["lines"]], f"{page['lines']}")
+    few = ["--n-rows", 64, "--atoms", 256, "--columns", 16, "--streams", 2, "--seconds", 0.3]
+    if "--with-zmq" not in bench("serve", *few, "--json").stderr:  # else there is no ZeroMQ
+        page, _ = p.tell("serve", *few, run=bench)
+        lines = {line["name"]: line for line in page["lines"]}
+        ok(list(lines) == ["encode", "alone", "off", "static", "dynamic", "unwatched"], f"{page}")
+        ok(all(lines[name]["requests"] > 0 and lines[name]["lost"] == 0 and
+               0 < lines[name]["p50_ms"] <= lines[name]["p99_ms"] <= lines[name]["max_ms"]
+               for name in ("alone", "off", "static", "dynamic")), f"{page}")
+        ok(all(lines[name]["backlog_rows_per_second"] > 0 for name in lines if name != "alone"),
+           f"{page}")
     page = json.loads(bench("train", *shape, "--top-s", 4, "--json", ranks=2).stdout)
     ok(page["ranks"] == 2 and page["lines"], f"two ranks tell one page: {page}")
     done = bench("nothing", "--json")

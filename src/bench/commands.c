@@ -9,6 +9,7 @@
 #include "bench/dense.h"
 #include "bench/harvest.h"
 #include "bench/route.h"
+#include "bench/serve.h"
 #include "bench/train.h"
 #include "bench/triad.h"
 #include "bench/update.h"
@@ -22,6 +23,7 @@ struct bench_options {
   struct bench_arrow_options arrow;
   struct bench_dense_options dense;
   struct bench_harvest_options harvest;
+  struct bench_serve_options serve;
 };
 #define AT(member) offsetof(struct bench_options, member)
 
@@ -77,6 +79,13 @@ static const struct option_table harvest_tables[] = {
     {"General", general_rows, GENERAL_ROWS, 0},
 };
 
+static const struct option_table serve_tables[] = {
+    {"Shape", bench_shape_rows, BENCH_SHAPE_ROWS, AT(route)},
+    {"Clients", bench_serve_rows, BENCH_SERVE_ROWS, AT(serve)},
+    {"Measuring", common_rows, LENGTH(common_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+
 static int measure(const struct bench_options *o, const char *what,
                    const struct bench_common *common, struct comm *c)
 {
@@ -86,6 +95,7 @@ static int measure(const struct bench_options *o, const char *what,
   if (strcmp(what, "dense") == 0) return bench_triad(&o->route, common);
   if (strcmp(what, "train") == 0) return bench_train(&o->route, common, c);
   if (strcmp(what, "harvest") == 0) return bench_harvest(&o->harvest, common);
+  if (strcmp(what, "serve") == 0) return bench_serve(&o->serve, &o->route, common, c);
   return bench_route(&o->route, common);
 }
 
@@ -253,3 +263,25 @@ const struct command bench_harvest_command = {"harvest",
                                               sizeof(struct bench_options),
                                               1,
                                               bench_command};
+
+static const struct option_set serve_set = {
+    .command = "sagitta-bench serve",
+    .doc =
+        "Measure what live requests of `sagitta serve` wait, and what a backlog gets beside them."
+        "\v"
+        "A server of this process answers --streams clients, whose requests of one row are due at "
+        "random times that do not wait for replies; ms count from when a request was due.  "
+        "`alone` is without a backlog; `off`, `static` and `dynamic` have rows of a backlog that "
+        "never ends beside them, by these policies; `unwatched` has the backlog alone, and "
+        "`encode` is `sagitta encode` of the same rows from memory.  A step has --n-rows at most.  "
+        "`status ms` is the longest that a question for the status took.  --repeats has no "
+        "meaning.\n\n"
+        "  sagitta-bench serve --n-rows 1024 --atoms 1024 --columns 64 --streams 4 --seconds 2\n"
+        "  sagitta-bench serve --device cuda --n-rows 16384 --threads 8",
+    .tables = serve_tables,
+    .count = LENGTH(serve_tables),
+};
+const struct command bench_serve_command = {
+    "serve",    "live requests beside a backlog, by each policy",
+    &serve_set, sizeof(struct bench_options),
+    1,          bench_command};

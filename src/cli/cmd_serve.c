@@ -27,6 +27,7 @@
 struct serve_options {
   struct general_options general;
   const char *dictionary, *codes, *listen, *ready, *policy, *cpu_variant, *filter, *backlog;
+  const char *device, *kernels;
   const char *ledger, *replay;
   int normalize, resume, force, record;
   idx top_s, rounds, threads;
@@ -136,6 +137,8 @@ static const struct option_row run_rows[] = {
      .effect = OPTION_RUN},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
      .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    DEVICE_OPTION(AT(device)),
+    KERNELS_OPTION(AT(kernels)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     FILTER_OPTION(AT(filter)),
 };
@@ -177,7 +180,7 @@ static const struct option_set serve_set = {
         "Live requests, of a few rows, are in the next step; bulk ones, such as a prompt, are "
         "divided over steps, so that live ones do not wait for them.  Clients connect to a socket "
         "of this user, by the Python package's sagitta.live or by the protocol of doc/live.md.  "
-        "The server is one process, on CPUs.\n\n"
+        "The server is one process, on a CPU or a GPU.\n\n"
         "With --backlog it encodes files beside them, one after another; their results are those "
         "of `sagitta encode`.\n\n"
         "SIGTERM, SIGINT, SIGUSR1 or SIGUSR2 end it: what is new is refused, what waits is "
@@ -260,7 +263,8 @@ static void encode_fill(struct serve_state *s, const struct serve_options *o)
                                    .groups = 1,
                                    .block = o->step_rows,
                                    .threads = threads_default(s->run, o->threads),
-                                   .device = "cpu",
+                                   .device = o->device,
+                                   .kernels = o->kernels,
                                    .variant = o->cpu_variant,
                                    .filter = o->filter,
                                    .codes = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A few rows at a time through an encoder that stays open: what `encode` says of them, bit for bit.
  *
- * Floor: encode.  One rank, whose device is a CPU.  A support, its scores and codes depend on the
+ * Floor: encode.  One rank.  A support, its scores and codes depend on the
  * row alone (doc/determinism.md), so it does not matter which rows come together. */
 #ifndef ENCODE_LANE_H
 #define ENCODE_LANE_H

@@ -11,11 +11,11 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "config.h"
 #include "net/connections.h"
 
-#if defined HAVE_ZMQ && !defined SAGITTA_ALONE
-#include <zmq.h>
+#include "net/zeromq.h"
+
+#ifdef NET_HAS_ZEROMQ
 
 enum { LINGER = 1000 }; /* ms */
 
@@ -23,11 +23,6 @@ struct net {
   void *context, *socket;
   zmq_msg_t received;
 };
-
-#define TRY_ZMQ(call, what)                                                                        \
-  do {                                                                                             \
-    if ((call) < 0) FAIL(ERR_COMM, "%s: %s", (what), zmq_strerror(errno));                         \
-  } while (0)
 
 int net_check(void)
 {

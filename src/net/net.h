@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages between this process and its clients, by ZeroMQ: one frame each.
  *
- * Floor: net, above base; the only user of zmq.h.  One thread at a time uses a struct net.
+ * Floor: net, above base, which alone uses zmq.h.  One thread at a time uses a struct net.
  *
  * A client that does not read loses replies beyond a limit, and nobody waits for it.  Connections
  * leave some descriptors to the program (connections.h).  A build without ZeroMQ has net_check()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The server: clients' rows in, their codes out, in steps that live rows come first in.
  *
- * Floor: serve.  One rank, whose device is a CPU.  The main thread plans and computes (serve.c,
+ * Floor: serve.  One rank.  The main thread plans and computes (serve.c,
  * step.c); the thread of front.h owns the sockets.  Each row's codes are those of `encode`, bit for
  * bit, whatever else is served (lane.h). */
 #ifndef SERVE_SERVE_H
