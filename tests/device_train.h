@@ -80,8 +80,7 @@ static void scores_raise(struct batch_problem *b, idx row)
 {
   const struct train_entries *e = &b->codes_of;
   struct find_raise to = {.k = b->k,
-                          .p = b->k,
-                          .left = b->rows + (gidx)row * b->k,
+                          .square = train_square(b->rows + (gidx)row * b->k, b->k),
                           .relative = b->raise != RAISE_CODES,
                           .floor = 0.5};
   if (b->raise != RAISE_SIZES) {

@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "model/codes.h"
+#include "model/train.h"
 
 float find_score(const float *x, const float *atom, idx p)
 {
@@ -18,25 +19,24 @@ float find_score(const float *x, const float *atom, idx p)
   return acc;
 }
 
-/* The score h of an atom with code c, where s are the squares of what is left. */
-static float score_raise(const struct find_raise *row, real s, real h, real c)
+/* The score h of an atom with code c. */
+static float score_raise(const struct find_raise *row, real h, real c)
 {
   if (!row->relative) return (float)h + (float)c;
-  real without = fma(c, c, fma(2 * c, h, s));
+  real without = fma(c, c, fma(2 * c, h, row->square));
   return (float)((h + c) / sqrt(fmax(without, 0) + row->floor));
 }
 
 void find_raise(const struct find_raise *row, float *scores)
 {
-  real s = 0;
-  idx j = 0;
-  for (idx c = 0; c < row->p && row->relative; c++) s = fma(row->left[c], row->left[c], s);
-  real per = 1 / sqrt(s + row->floor);
-  for (idx a = 0; a < row->k; a++)
-    if (j < row->n && row->index[j] == a)
-      scores[a] = score_raise(row, s, scores[a], row->code[j++]);
-    else if (row->relative)
-      scores[a] = (float)(per * (real)scores[a]);
+  real per = 1 / sqrt(row->square + row->floor);
+  idx a = 0;
+  for (idx j = 0; j <= row->n; j++) {
+    idx end = j < row->n ? row->index[j] : row->k;
+    for (; a < end && row->relative; a++) scores[a] = (float)(per * (real)scores[a]);
+    if (j < row->n) scores[end] = score_raise(row, scores[end], row->code[j]);
+    a = end + 1;
+  }
 }
 
 struct found_encoder find_standard(real square)
@@ -122,7 +122,7 @@ int find_codes_reference(const struct find_rows *r, idx row, const float *active
 static void row_score(const struct find_rows *r, const float *x, const float *codes, float *scores)
 {
   struct find_raise row = {
-      .k = r->k, .p = r->p, .left = x, .relative = r->relative, .floor = r->floor};
+      .k = r->k, .square = train_square(x, r->p), .relative = r->relative, .floor = r->floor};
   idx index[ACTIVE_MOST];
   float code[ACTIVE_MOST];
   for (idx a = 0; a < r->k; a++) {

@@ -31,10 +31,10 @@ float find_score(const float *x, const float *atom, idx p);
 /* scores[k], the products of what a description leaves of a row, become what each atom would have
  * without its own code (N.51). */
 struct find_raise {
-  idx k, p, n;       /* n codes of the description */
+  idx k, n;          /* n codes of the description */
   const idx *index;  /* [n] */
   const float *code; /* [n] */
-  const float *left; /* [p] */
+  real square;       /* of what is left of the row: train_square(); 0 where not relative */
   int relative;
   real floor;
 };

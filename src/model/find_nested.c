@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "model/train.h"
 #include "model/triad.h"
 
 float nested_top(int relative, real square)
@@ -27,10 +28,9 @@ struct row_work {
 static void block_score(const struct find_rows *block, idx first, struct row_work *w)
 {
   struct find_raise raise = {.k = block->k,
-                             .p = block->p,
                              .index = w->index,
                              .code = w->code,
-                             .left = w->before,
+                             .square = train_square(w->before, block->p),
                              .relative = block->relative,
                              .floor = block->floor};
   for (idx a = 0; a < block->k; a++) {

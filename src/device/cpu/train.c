@@ -16,6 +16,7 @@
 
 enum {
   PIECE = 512, /* rows whose scores are held at a time */
+  ROWS = 32,   /* whose squares it sums at a time */
   SUMS = 64    /* columns whose sums a thread has at a time */
 };
 
@@ -115,15 +116,22 @@ int cpu_train_sums(struct device *dev, const float *rows, gidx n, gidx stride, i
 
 int cpu_train_errors(struct device *dev, const struct train_errors_job *job)
 {
+  const struct triad_loops *loops = cpu_of(dev)->triad;
+  int blocks = job->blocks ? job->blocks : 1;
+  gidx stride = (gidx)job->p * blocks;
 #pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
-  for (idx i = 0; i < job->n; i++) {
-    int blocks = job->blocks ? job->blocks : 1;
-    gidx at = (gidx)i * job->p;
-    float *all = job->error + at * blocks, *e = all + (gidx)(blocks - 1) * job->p;
-    nested_errors(all, job->x + at, blocks, job->p);
-    for (idx c = 0; c < job->p && job->left; c++) job->left[at + c] += e[c];
-    job->squares[2 * (gidx)i] = train_square(e, job->p);
-    job->squares[2 * (gidx)i + 1] = train_square(job->x + at, job->p);
+  for (idx first = 0; first < job->n; first += ROWS) {
+    idx end = (idx)imin(job->n, first + ROWS);
+    float *last = job->error + first * stride + stride - job->p; /* of all blocks, row first */
+    for (idx i = first; i < end; i++) {
+      gidx at = (gidx)i * job->p;
+      const float *e = last + (i - first) * stride;
+      nested_errors(job->error + i * stride, job->x + at, blocks, job->p);
+      for (idx c = 0; c < job->p && job->left; c++) job->left[at + c] += e[c];
+    }
+    real *squares = job->squares + 2 * (gidx)first;
+    loops->squares(last, stride, end - first, job->p, squares, 2);
+    loops->squares(job->x + (gidx)first * job->p, job->p, end - first, job->p, squares + 1, 2);
   }
   return OK;
 }

@@ -19,6 +19,8 @@ static gidx *ties_of(const struct train_codes_job *job)
   return (gidx *)((char *)job->work + at);
 }
 
+enum { SQUARES = 32 }; /* rows whose squares a thread sums at a time */
+
 gidx cpu_train_batch_bytes(const struct train_codes_job *job)
 {
   gidx scores = round_up((gidx)job->n * job->k * (gidx)sizeof(float), CACHE_LINE);
@@ -30,24 +32,31 @@ int cpu_train_scores(struct device *dev, const struct train_codes_job *job)
   return job->n ? cpu_train_product(dev, job, 0, job->n, job->work) : OK;
 }
 
+static void row_raise(const struct train_codes_job *job, const struct train_raise *raise, idx i,
+                      real square)
+{
+  const struct train_entries *e = raise->entries;
+  struct find_raise row = {
+      .k = job->k, .square = square, .relative = raise->relative, .floor = raise->floor};
+  if (e) {
+    row.n = (idx)(e->start[i + 1] - e->start[i]);
+    row.index = e->index + e->start[i];
+    row.code = e->value + e->start[i];
+  }
+  find_raise(&row, (float *)job->work + (gidx)i * job->k);
+}
+
 int cpu_train_raise(struct device *dev, const struct train_codes_job *job,
                     const struct train_raise *raise)
 {
-  const struct train_entries *e = raise->entries;
   const float *left = raise->left ? raise->left : job->x;
 #pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
-  for (idx i = 0; i < job->n; i++) {
-    struct find_raise row = {.k = job->k,
-                             .p = job->p,
-                             .left = left + (gidx)i * job->p,
-                             .relative = raise->relative,
-                             .floor = raise->floor};
-    if (e) {
-      row.n = (idx)(e->start[i + 1] - e->start[i]);
-      row.index = e->index + e->start[i];
-      row.code = e->value + e->start[i];
-    }
-    find_raise(&row, (float *)job->work + (gidx)i * job->k);
+  for (idx first = 0; first < job->n; first += SQUARES) {
+    idx count = (idx)imin(job->n - first, SQUARES);
+    real square[SQUARES] = {0};
+    if (raise->relative)
+      cpu_of(dev)->triad->squares(left + (gidx)first * job->p, job->p, count, job->p, square, 1);
+    for (idx i = 0; i < count; i++) row_raise(job, raise, first + i, square[i]);
   }
   return OK;
 }

@@ -108,6 +108,28 @@ static void triad_dots_row(const float *row, const idx *index, gidx n, const flo
   for (; e < n; e++) triad_dots_few(row, index + e, 1, matrix, width, out + e);
 }
 
+/* A chain waits for itself: several rows are summed side by side. */
+ALWAYS_INLINE void triad_squares_few(const float *rows, gidx stride, const int n, idx width,
+                                     real *out, idx step)
+{
+  real acc[TRIAD_DOTS];
+#pragma GCC unroll 8
+  for (int i = 0; i < n; i++) acc[i] = 0;
+  for (idx c = 0; c < width; c++)
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++) acc[i] = fma(rows[i * stride + c], rows[i * stride + c], acc[i]);
+#pragma GCC unroll 8
+  for (int i = 0; i < n; i++) out[i * step] = acc[i];
+}
+
+static void triad_squares(const float *rows, gidx stride, idx n, idx width, real *out, idx step)
+{
+  idx i = 0;
+  for (; i + TRIAD_DOTS <= n; i += TRIAD_DOTS)
+    triad_squares_few(rows + i * stride, stride, TRIAD_DOTS, width, out + i * step, step);
+  for (; i < n; i++) triad_squares_few(rows + i * stride, stride, 1, width, out + i * step, step);
+}
+
 static void triad_adam(const struct adam_state *s, const struct adam_rates *rates)
 {
   gidx i = 0;
@@ -134,4 +156,5 @@ static const struct triad_loops triad_table = {.rows = TRIAD_ROWS,
                                                .tile = triad_tile,
                                                .sum = triad_sum,
                                                .dots = triad_dots_row,
+                                               .squares = triad_squares,
                                                .adam = triad_adam};

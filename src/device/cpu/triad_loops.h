@@ -24,6 +24,8 @@ struct triad_loops {
   /* out[n] <- chains over width of row by the matrix's rows index[n] */
   void (*dots)(const float *row, const idx *index, gidx n, const float *matrix, idx width,
                float *out);
+  /* out[i * step] <- the chain over width of the squares of row i of rows[n][stride], in f64 */
+  void (*squares)(const float *rows, gidx stride, idx n, idx width, real *out, idx step);
   void (*adam)(const struct adam_state *s, const struct adam_rates *rates);
 };
 
