@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the wheel of scripts/wheel is the same at each build, installs where no program is to be
-found, takes its own libgomp, and there passes its selftest, which a wrong bit fails; its program
-needs no MPI and no HDF5, and its jobs have the bytes of the shell's."""
+"""Claim: the wheel of scripts/wheel is the same at each build, and of the source distribution,
+installs where no program is to be found, takes its own libgomp, and there passes its selftest,
+which a wrong bit fails; its program needs no MPI and no HDF5, and its jobs have the bytes of the
+shell's."""
 import os
 import site
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 
@@ -143,6 +145,44 @@ def check_install(at, wheel):
     return path
 
 
+def archive_of(at):
+    """What a release archive has of the package, and its configure."""
+    package = os.path.join("scripts", "python")
+    names = ["configure", "LICENSE", os.path.join("scripts", "wheel"),
+             *(os.path.join(package, name) for name in ("README.md", "pyproject.toml",
+                                                        "autotools.py")),
+             *(os.path.join(package, "sagitta", name)
+               for name in os.listdir(os.path.join(SOURCE, package, "sagitta"))
+               if not name.startswith("__pycache"))]
+    with tarfile.open(f"{at}/sagitta-0.tar.gz", "w:gz") as tar:
+        for name in names:
+            tar.add(os.path.join(SOURCE, name), f"sagitta-0/{name}")
+    return f"{at}/sagitta-0.tar.gz"
+
+
+@claim("the source distribution is the same at each build, and pip makes the same wheel of it")
+def check_sdist(at, wheel):
+    archive, paths = archive_of(at), []
+    for name in "a", "b":
+        done = ran(sys.executable, f"{SOURCE}/scripts/sdist", archive, f"{at}/{name}")
+        need(done, name)
+        paths.append(done.stdout.strip())
+    with open(paths[0], "rb") as a, open(paths[1], "rb") as b:
+        ok(a.read() == b.read(), "bytes")
+    ok(os.path.basename(paths[0]) == os.path.basename(wheel).split("-py3")[0] + ".tar.gz", paths)
+    done = ran(f"{at}/venv/bin/python", "-m", "pip", "wheel", "--no-index", "--no-deps", "-w",
+               f"{at}/made", paths[0], env={**os.environ, "SAGITTA_BUILD": BUILD})
+    need(done, "pip wheel")
+    with open(wheel, "rb") as a, open(f"{at}/made/{os.path.basename(wheel)}", "rb") as b:
+        ok(a.read() == b.read(), "the wheel")
+    done = ran(sys.executable, f"{SOURCE}/scripts/sdist", paths[0], at)
+    need(done, "a source distribution of itself")
+    with tarfile.open(f"{at}/none.tar.gz", "w:gz") as tar:
+        tar.add(f"{SOURCE}/LICENSE", "sagitta-0/LICENSE")
+    done = ran(sys.executable, f"{SOURCE}/scripts/sdist", f"{at}/none.tar.gz", at)
+    ok(done.returncode == 1 and "give an archive of `make dist`" in done.stderr, done.stderr)
+
+
 UNREADABLE = """
 import os, sagitta.program as p
 os.seteuid(65534)
@@ -246,8 +286,10 @@ def check_cuda(at, path):
 
 with tempfile.TemporaryDirectory() as at:
     at = os.path.realpath(at)
-    found = check_install(at, check_build(at))
+    wheel = check_build(at)
+    found = check_install(at, wheel)
     if found:
+        check_sdist(at, wheel)
         check_jobs(at, found)
         check_cuda(at, found)
 done_testing()

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What pip calls to build the source distribution (PEP 517): configure, make, scripts/wheel.
+
+`pip install ARCHIVE -C configure='--with-cuda=DIR'` hands words to configure.  SAGITTA_BUILD names
+a folder in which make was run; then nothing is configured."""
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+
+
+def _run(words, folder):
+    if subprocess.run(words, cwd=folder, check=False).returncode:
+        sys.exit(f"sagitta: {' '.join(words)} failed; doc/install.md of the archive says what it "
+                 "needs, and scripts/setup job installs that on Debian")
+
+
+def _built(folder, settings):
+    """Configure and make there."""
+    _run([os.path.join(SOURCE, "configure"), *shlex.split(settings.get("configure", ""))], folder)
+    _run(["make", "-j", str(len(os.sched_getaffinity(0))), "V=0"], folder)
+    return folder
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    with tempfile.TemporaryDirectory() as own:
+        build = os.environ.get("SAGITTA_BUILD") or _built(own, config_settings or {})
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts", "wheel"), build,
+                               wheel_directory], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit("sagitta: scripts/wheel failed")
+    return os.path.basename(done.stdout.strip())
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    sys.exit("sagitta: scripts/sdist makes the source distribution, of an archive of `make dist`")
