@@ -170,8 +170,9 @@ def check_sdist(at, wheel):
     with open(paths[0], "rb") as a, open(paths[1], "rb") as b:
         ok(a.read() == b.read(), "bytes")
     ok(os.path.basename(paths[0]) == os.path.basename(wheel).split("-py3")[0] + ".tar.gz", paths)
-    done = ran(f"{at}/venv/bin/python", "-m", "pip", "wheel", "--no-index", "--no-deps", "-w",
-               f"{at}/made", paths[0], env={**os.environ, "SAGITTA_BUILD": BUILD})
+    done = ran(f"{at}/venv/bin/python", "-m", "pip", "wheel", "--no-index", "--no-deps",
+               "--no-cache-dir", "-w", f"{at}/made", paths[0],
+               env={**os.environ, "SAGITTA_BUILD": BUILD})
     need(done, "pip wheel")
     with open(wheel, "rb") as a, open(f"{at}/made/{os.path.basename(wheel)}", "rb") as b:
         ok(a.read() == b.read(), "the wheel")

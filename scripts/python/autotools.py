@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What pip calls to build the source distribution (PEP 517): configure, make, scripts/wheel.
 
-`pip install ARCHIVE -C configure='--with-cuda=DIR'` hands words to configure.  SAGITTA_BUILD names
-a folder in which make was run; then nothing is configured."""
+`pip install ARCHIVE --config-settings configure=--with-cuda=DIR` hands words to configure.
+SAGITTA_BUILD names a folder in which make was run; then nothing is configured."""
 import os
 import shlex
 import subprocess
@@ -25,14 +25,23 @@ def _built(folder, settings):
     return folder
 
 
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    with tempfile.TemporaryDirectory() as own:
-        build = os.environ.get("SAGITTA_BUILD") or _built(own, config_settings or {})
-        done = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts", "wheel"), build,
-                               wheel_directory], stdout=subprocess.PIPE, text=True, check=False)
+def _said(*words):
+    """The last word of a path that scripts/wheel prints."""
+    done = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts", "wheel"), *words],
+                          stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit("sagitta: scripts/wheel failed")
     return os.path.basename(done.stdout.strip())
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    return _said("metadata", metadata_directory)
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    with tempfile.TemporaryDirectory() as own:
+        build = os.environ.get("SAGITTA_BUILD") or _built(own, config_settings or {})
+        return _said(build, wheel_directory)
 
 
 def build_sdist(sdist_directory, config_settings=None):

@@ -11,6 +11,7 @@ from .errors import (DeadAtoms, DenseAtoms, Error, FewHeldOut, FewRows, InputErr
                      Warning)
 from .exports import export, to_saelens
 from .features import Features
+from .hints import Path
 from .job import Interrupted
 from .results import Run, explained_variance
 from .trials import Survey, Trial, survey
@@ -24,7 +25,8 @@ __all__ = ["CSR", "Comparison", "DeadAtoms", "DenseAtoms", "Dictionary", "Encode
            "to_saelens", "train"]
 
 
-def open(path, check=False):  # as in h5py.File, tarfile.open and others; hides none that is needed
+# As in h5py.File, tarfile.open and others; hides none that is needed.
+def open(path: Path, check: bool = False) -> Run:
     """The result at path: the folder of a run, or one of its HDF5 files.
 
     check: compare the SHA-256 of every dataset that is read with what the file says of it."""

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A dictionary of an AnnData: fit(adata) leaves codes and atoms in it, as tools of scanpy do."""
+import typing
+
 from . import calls
 from .errors import InputError
+from .results import Run
 
 BATCH = 4096  # rows of a sparse matrix that are made dense at a time
 
@@ -35,7 +38,8 @@ def _rows(matrix):
     return (_dense(matrix[i:i + BATCH]) for i in range(0, matrix.shape[0], BATCH))
 
 
-def fit(adata, *, layer=None, obsm=None, key_added="sagitta", **options):
+def fit(adata: typing.Any, *, layer: typing.Optional[str] = None, obsm: typing.Optional[str] = None,
+        key_added: str = "sagitta", **options: typing.Any) -> Run:
     """Learn a dictionary of the rows of an AnnData, and keep in it obsm["X_sagitta"], the codes
     (N, K), sparse; varm["sagitta"], the atoms (P, K); and uns["sagitta"], what else describes rows.
 

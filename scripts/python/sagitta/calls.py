@@ -23,18 +23,21 @@ import numbers
 import os
 import shutil
 import tempfile
+import typing
 import weakref
 
 import numpy as np
 
 from .arrays import Inputs, is_files, numpy_of
 from .dictionary import Dictionary
+from .hints import Array, Figures, Path, Rows
 from .job import Interrupted, Job
 from .program import option_of, words_of
 from .results import Error, Run
 
 
-def fit(X, *, atoms, top_s=None, holdout=0.1, seed=0, **keywords):
+def fit(X: Rows, *, atoms: int, top_s: typing.Optional[int] = None, holdout: Rows = 0.1,
+        seed: int = 0, **keywords: typing.Any) -> Run:
     """Learn a dictionary of `atoms` atoms from rows X, by top_s of them a row, 8 where it is None.
 
     Rows are then described by encode_s of them, four times as many, so that other seeds find the
@@ -53,13 +56,14 @@ def fit(X, *, atoms, top_s=None, holdout=0.1, seed=0, **keywords):
     return _learn("fit", X, holdout, dict(keywords, atoms=atoms, top_s=top_s, seed=seed))
 
 
-def train(X, *, atoms, top_s=32, holdout=0.1, seed=0, **keywords):
+def train(X: Rows, *, atoms: int, top_s: int = 32, holdout: Rows = 0.1, seed: int = 0,
+          **keywords: typing.Any) -> Run:
     """Train an autoencoder of `atoms` atoms by gradient descent, each row by top_s of them; other
     arguments as of fit(), keywords as in `sagitta train --help`.  Returns a Run."""
     return _learn("train", X, holdout, dict(keywords, atoms=atoms, top_s=top_s, seed=seed))
 
 
-def encode(X, dictionary=None, **keywords):
+def encode(X: Rows, dictionary: Array = None, **keywords: typing.Any) -> Run:
     """Describe rows X by a dictionary: a Run, its folder, a file, a sagitta.Dictionary, or atoms
     (K, P) of length 1.
 
@@ -72,13 +76,14 @@ def encode(X, dictionary=None, **keywords):
     return run
 
 
-def refit(X, run, **keywords):
+def refit(X: Rows, run: typing.Union[Run, Path], **keywords: typing.Any) -> Run:
     """Move the atoms of a run of encode() or fit() on the same rows X so that they explain more;
     keywords: `sagitta refit --help`.  Returns a Run."""
     return _job("refit", X, _with_dictionary(dict({"supports": run}, **keywords), run))
 
 
-def evaluate(X, run=None, **keywords):
+def evaluate(X: Rows, run: typing.Union[Run, Path, None] = None,
+             **keywords: typing.Any) -> Figures:
     """The metrics of codes of rows X by name: of a run of encode() or fit(), or of codes= and
     dictionary=; with labels= or truth= what these say too, as in doc/json.md.  Keywords:
     `sagitta evaluate --help`."""

@@ -2,6 +2,7 @@
 """The output of a module of PyTorch as rows to fit a dictionary to: capture."""
 import contextlib
 import os
+import typing
 import weakref
 
 import numpy as np
@@ -9,7 +10,8 @@ import torch
 
 from . import arrays
 from .errors import InputError
-from .hooks import Hook, applied, module_of, selected
+from .hints import Path
+from .hooks import Hook, Module, applied, module_of, selected
 
 
 def _unlink(path):
@@ -68,7 +70,7 @@ class Rows(Hook):
         self._file.close()
         os.replace(self._file.name, self.output)
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: typing.Any) -> None:
         super().__exit__(*error)
         if self._file and error[0] is None:
             self._publish()
@@ -76,17 +78,18 @@ class Rows(Hook):
             self._file.close()
             self._gone()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> np.ndarray:
         if self.output is not None:
             return np.load(self.output)
         rows = np.concatenate(self._parts) if self._parts else np.zeros(self.shape, "f4")
         return rows if dtype is None else rows.astype(dtype)
 
 
-def capture(model, module, mask=None, output=None):
+def capture(model: torch.nn.Module, module: Module, mask: typing.Any = None,
+            output: typing.Optional[Path] = None) -> Rows:
     """Keep the output of a module while a `with` block runs: `with capture(...) as rows`.
 
     mask: the rows to keep of each pass, such as an attention mask; rows.mask may be set before each

@@ -37,7 +37,7 @@ def compared(what, codes):
                     f"{found}, not {EXPECTED}; say so, with the processor and the version")
 
 
-def selftest():
+def selftest() -> None:
     """Encode known rows by libsagitta, and by the program where there is one, and compare the bits
     with those of other machines; prints a line for each.  Raises sagitta.Error.
 

@@ -12,6 +12,7 @@ from . import plots
 from .arrays import is_path, numpy_of
 from .dictionary import Dictionary
 from .errors import Error
+from .hints import Array, Axes
 from .job import Job
 from .late import h5py
 from .program import option_of, words_of
@@ -37,7 +38,7 @@ class Comparison:
         return (f"{len(self.match)} atoms: mean cosine of pairs (PW-MCC) {self.pw_mcc:.4f}, "
                 f"{100 * self.above_07:.3g} % above 0.7, {100 * self.above_09:.3g} % above 0.9")
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes = None) -> Axes:
         """A histogram of the cosines of pairs; returns the Axes."""
         return plots.cosines(self.cosine[self.match >= 0], repr(self), ax)
 
@@ -57,7 +58,7 @@ def _file_of(d, folder, name):
     return path
 
 
-def compare(a, b, **options):
+def compare(a: Array, b: Array, **options: typing.Any) -> Comparison:
     """How near the atoms of a are to those of b, each a Run, its folder, a dictionary.h5, a
     sagitta.Dictionary, or atoms (K, P) of length 1; options: `sagitta compare --help`.
 

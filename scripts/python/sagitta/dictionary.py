@@ -19,6 +19,7 @@ import numpy as np
 from . import gpu
 from .arrays import columns_check, numpy_of
 from .errors import Error, InputError
+from .hints import Array, Figures, Path
 from .late import h5py
 from .library import Handles
 
@@ -30,9 +31,9 @@ class CSR(typing.NamedTuple):
     data: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
-    shape: tuple
+    shape: typing.Tuple[int, int]
 
-    def dense(self):
+    def dense(self) -> np.ndarray:
         array = np.zeros(self.shape, self.data.dtype)
         array[np.repeat(np.arange(self.shape[0]), np.diff(self.indptr)), self.indices] = self.data
         return array
@@ -146,19 +147,19 @@ class Dictionary(Coder):
     nonnegative: bool
     rounds: typing.Optional[int]
     top_s: typing.Optional[int]
-    attributes: dict
+    attributes: Figures
 
     def _arrays(self):
         return self.atoms, self.mean
 
     @classmethod
-    def open(cls, path):
+    def open(cls, path: Path) -> "Dictionary":
         """That of a run's folder, of a dictionary.h5, or of what save() wrote."""
         from .results import Run, saved_dictionary
         found = saved_dictionary(path)
         return Run(path).dictionary if found is None else cls(*found)
 
-    def write(self, path):
+    def write(self, path: Path) -> None:
         """As HDF5, which `--dictionary` of every command reads; save() is more careful."""
         with h5py.File(path, "w") as f:
             f["atoms"] = self.atoms
@@ -168,7 +169,7 @@ class Dictionary(Coder):
                        "top_s": self.top_s, "median_norm": self.attributes.get("median_norm")}
             f.attrs.update({name: value for name, value in numbers.items() if value})
 
-    def save(self, path, overwrite=False):
+    def save(self, path: Path, overwrite: bool = False) -> None:
         """Write a file that ends in .h5, for open() and for `--dictionary` of the program.  It has
         the atoms, the mean, and how rows are described; what else a run left stays with the run."""
         path = os.fspath(path)
@@ -185,7 +186,9 @@ class Dictionary(Coder):
                 os.unlink(new)
 
     @classmethod
-    def from_arrays(cls, atoms, mean=None, *, nonnegative=False, top_s=None, rounds=None):
+    def from_arrays(cls, atoms: Array, mean: Array = None, *, nonnegative: bool = False,
+                    top_s: typing.Optional[int] = None,
+                    rounds: typing.Optional[int] = None) -> "Dictionary":
         """Of atoms (K, P), each of length 1, and what is subtracted from rows, (P,)."""
         atoms = np.array(numpy_of(atoms), np.float32)
         if atoms.ndim != 2:
@@ -224,18 +227,21 @@ class Dictionary(Coder):
                 "rounds": min(rounds, top_s), "rho": rho,
                 "nonnegative": self.nonnegative if codes == "auto" else codes == "nonnegative"}
 
-    def support(self, x, *, top_s=None, rounds=None, codes="auto", rho=0.0, threads=None):
+    def support(self, x: Array, *, top_s: typing.Optional[int] = None,
+                rounds: typing.Optional[int] = None, codes: str = "auto", rho: float = 0.0,
+                threads: typing.Optional[int] = None) -> typing.Tuple[Array, Array]:
         """(atoms, codes), each (..., s), in the order in which atoms were chosen; where a row has
         fewer, -1 and 0.  Options as of `sagitta encode --dictionary`; None: as it was fitted."""
         return self._support(x, self._options(top_s, rounds, codes, rho), threads)
 
-    def encode(self, x, *, format="csr", top_s=None, rounds=None, codes="auto", rho=0.0,
-               threads=None):
+    def encode(self, x: Array, *, format: str = "csr", top_s: typing.Optional[int] = None,
+               rounds: typing.Optional[int] = None, codes: str = "auto", rho: float = 0.0,
+               threads: typing.Optional[int] = None) -> typing.Any:
         """The codes: "csr": a csr_array (n, K), all dimensions but the last one after another,
         atoms in the order in which they were chosen; "dense": (..., K)."""
         return self._encode(x, self._options(top_s, rounds, codes, rho), threads, format)
 
-    def decode(self, codes):
+    def decode(self, codes: typing.Any) -> Array:
         """The rows (..., P) that codes describe, (..., K) or sparse (n, K), mean included."""
         if self.atoms.ndim != 2:
             raise Error(f"atoms have shape {self.atoms.shape}: frames have no decode()")
@@ -250,22 +256,22 @@ class Dictionary(Coder):
         rows = rows if self.mean is None else rows + self.mean.astype(rows.dtype)
         return rows if is_sparse else like(codes, rows)
 
-    def explained_variance(self, x, **options):
+    def explained_variance(self, x: Array, **options: typing.Any) -> float:
         """How much of rows x (..., P) their codes explain; options as of encode()."""
         from .results import explained_variance
         rows = rows_of(x, self.atoms.shape[-1])
         return explained_variance(rows, self.decode(self.encode(rows, **options)))
 
-    def direction(self, atom):
+    def direction(self, atom: int) -> np.ndarray:
         """(P,): an atom, of length 1."""
         return self.atoms[atom]
 
-    def to_torch(self, **options):
+    def to_torch(self, **options: typing.Any) -> typing.Any:
         """A sagitta.torch.Dictionary, with these options of it."""
         from .torch import Dictionary as Module
         return Module.of(self, **options)
 
-    def to_saelens(self, rows=None, **options):
+    def to_saelens(self, rows: Array = None, **options: typing.Any) -> typing.Any:
         """An SAE of SAELens; rows: by which it is judged.  See sagitta.to_saelens()."""
         from .exports import to_saelens
         return to_saelens(self, rows, **options)
@@ -283,15 +289,15 @@ class Encoder(Coder):
     dictionary; doc/formats.md, /encoder, has the meaning of what it holds."""
     dictionary: Dictionary
     kind: str
-    arrays: dict  # of struct sagitta_options, as are the numbers
-    numbers: dict
+    arrays: typing.Dict[str, np.ndarray]  # of struct sagitta_options, as are the numbers
+    numbers: Figures
     solved: bool
 
     def _arrays(self):
         return self.arrays.values()
 
     @classmethod
-    def open(cls, path):
+    def open(cls, path: Path) -> "Encoder":
         """That of a run's folder or a dictionary.h5."""
         from .results import Run
         return Run(path).encoder
@@ -307,11 +313,13 @@ class Encoder(Coder):
                 "nonnegative": d.nonnegative if codes == "auto" else codes == "nonnegative",
                 **self.arrays, **self.numbers}
 
-    def support(self, x, *, codes="auto", rho=0.0, threads=None):
+    def support(self, x: Array, *, codes: str = "auto", rho: float = 0.0,
+                threads: typing.Optional[int] = None) -> typing.Tuple[Array, Array]:
         """(atoms, codes), each (..., s), s the most atoms that a row of x has; -1 and 0 where one
         has fewer.  Options as of `sagitta encode --encoder`."""
         return self._support(x, self._options(codes, rho), threads)
 
-    def encode(self, x, *, format="csr", codes="auto", rho=0.0, threads=None):
+    def encode(self, x: Array, *, format: str = "csr", codes: str = "auto", rho: float = 0.0,
+               threads: typing.Optional[int] = None) -> typing.Any:
         """The codes: "csr": a csr_array (n, K); "dense": (..., K)."""
         return self._encode(x, self._options(codes, rho), threads, format)

@@ -3,16 +3,19 @@
 import json
 import os
 import tempfile
+import typing
 
 from . import calls
 from .arrays import Inputs
 from .dictionary import Dictionary
 from .errors import Error
+from .hints import Array, Figures, Path, Rows
 from .job import Job
 from .program import option_of, words_of
 
 
-def export(d, output, to="safetensors", rows=None, **options):
+def export(d: Array, output: Path, to: str = "safetensors", rows: Rows = None,
+           **options: typing.Any) -> Figures:
     """Write a dictionary for other programs into the folder output.
 
     d: a Run, its folder, a dictionary.h5 or a sagitta.Dictionary.  to: "safetensors", "npy",
@@ -31,7 +34,7 @@ def export(d, output, to="safetensors", rows=None, **options):
         return json.loads(Job("export", words, inputs.shown, **run).run(None))
 
 
-def to_saelens(d, rows=None, **options):
+def to_saelens(d: Array, rows: Rows = None, **options: typing.Any) -> typing.Any:
     """An SAE of SAELens that is this dictionary: with the encoder of the run where it has one, else
     by matching pursuit.  Arguments as of export(); without rows nothing says how well SAELens'
     codes do, and force=True is needed."""

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import numbers
 import os
+import typing
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from . import calls, feature_page
 from .arrays import is_path, numpy_of
 from .dictionary import Dictionary
 from .errors import Error, InputError
+from .hints import Array, Pair, Path
 from .late import h5py
 from .results import Run
 from .words import Words
@@ -87,8 +89,10 @@ class Features:
     that the atom raises most; one beyond the vocabulary, which a model has as padding, is shown as
     its number."""
 
-    def __init__(self, run, tokens=None, tokenizer=None, documents=None, labels=None,
-                 unembedding=None):
+    def __init__(self, run: typing.Union[Run, Path], tokens: Array = None,
+                 tokenizer: typing.Any = None, documents: Array = None,
+                 labels: typing.Optional[typing.Mapping[int, str]] = None,
+                 unembedding: Array = None) -> None:
         self.run = run = run if isinstance(run, Run) else Run(run)
         self.codes, self.labels = run.codes, dict(labels or {})
         n = self.codes.shape[0]
@@ -122,7 +126,7 @@ class Features:
             return None
 
     @functools.cached_property
-    def atoms(self):
+    def atoms(self) -> typing.Optional[np.ndarray]:
         """(K, P), or None: of frames, and where the dictionary is not there any more."""
         made = self._made_of
         try:
@@ -133,7 +137,7 @@ class Features:
         return atoms if atoms is not None and atoms.ndim == 2 else None
 
     @functools.cached_property
-    def stability(self):
+    def stability(self) -> typing.Optional[np.ndarray]:
         """(K,), of fit(seeds=2), or None."""
         try:
             return Run(self._made_of).stability if is_path(self._made_of) else None
@@ -151,15 +155,15 @@ class Features:
         raise InputError("the rows of this run have no tokens beside them: give tokens=, a whole "
                          "number for each row")
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.codes.shape[1]
 
-    def __getitem__(self, atom):
+    def __getitem__(self, atom: int) -> "Feature":
         if not isinstance(atom, numbers.Integral) or not 0 <= atom < len(self):
             raise IndexError(f"there is no atom {atom!r}: they are 0 to {len(self) - 1}")
         return Feature(self, int(atom))
 
-    def entries(self, atom):
+    def entries(self, atom: int) -> Pair:
         """(rows, codes) of an atom, codes of 0 left out, by falling magnitude, of equals the lower
         row."""
         order, starts, row_of = self.run._by_atom
@@ -169,10 +173,10 @@ class Features:
         best = best[codes[best] != 0]
         return rows[best], codes[best]
 
-    def text(self, first, end):
+    def text(self, first: int, end: int) -> str:
         return "".join(self.words[int(i)] for i in self.tokens[first:end])
 
-    def example(self, row, code, context):
+    def example(self, row: int, code: float, context: int) -> Example:
         first, end = max(0, row - context), min(len(self.tokens), row + context + 1)
         if self.documents is not None:
             other = np.flatnonzero(self.documents[first:end] != self.documents[row]) + first
@@ -181,7 +185,7 @@ class Features:
         return Example(int(row), float(code), self.text(row, row + 1), self.text(first, row),
                        self.text(row + 1, end))
 
-    def search(self, word, n=10):
+    def search(self, word: str, n: int = 10) -> typing.List["Feature"]:
         """The atoms of which the largest parts of the codes, by magnitude, are on this word, which
         is compared without case and blanks around it; at most n."""
         wanted = str(word).strip().casefold()
@@ -195,7 +199,7 @@ class Features:
         best = np.argsort(-part, kind="stable")[:n]
         return [self[int(atom)] for atom in best if part[atom] > 0]
 
-    def for_row(self, row):
+    def for_row(self, row: int) -> typing.List[typing.Tuple["Feature", float]]:
         """(feature, code) of a row, by falling magnitude."""
         if not isinstance(row, numbers.Integral) or not 0 <= row < len(self.tokens):
             raise IndexError(f"there is no row {row!r}: they are 0 to {len(self.tokens) - 1}")
@@ -204,7 +208,7 @@ class Features:
         best = np.argsort(-np.abs(codes), kind="stable")
         return [(self[int(atoms[i])], float(codes[i])) for i in best if codes[i] != 0]
 
-    def save_html(self, path, atoms=None):
+    def save_html(self, path: Path, atoms: typing.Optional[typing.Iterable[int]] = None) -> None:
         """Write a page of these atoms; None: of the 64 that most rows have."""
         if atoms is None:
             counts = np.bincount(self.codes.indices[self.codes.data != 0], minlength=len(self))
@@ -218,13 +222,14 @@ class Features:
 class Feature:
     """An atom: .atom, .label, .rows that have it, .share of all rows, .top()."""
 
-    def __init__(self, features, atom):
+    def __init__(self, features: Features, atom: int) -> None:
         self.features, self.atom, self.label = features, atom, features.labels.get(atom)
         self._entries = features.entries(atom)
         self.rows = len(self._entries[0])
         self.share = self.rows / max(1, features.codes.shape[0])
 
-    def top(self, n=10, context=8, quantile=None):
+    def top(self, n: int = 10, context: int = 8,
+            quantile: typing.Optional[float] = None) -> typing.List[Example]:
         """Examples by falling magnitude, with so many tokens around them in their document.
         quantile: those next below this quantile of the magnitudes, such as 0.5."""
         rows, codes = self._entries
@@ -241,11 +246,11 @@ class Feature:
     def __repr__(self):
         return "\n".join([self._head(), *map(str, self.top())])
 
-    def histogram(self, bins=BINS):
+    def histogram(self, bins: typing.Any = BINS) -> Pair:
         """(counts, edges) of its codes, as np.histogram."""
         return np.histogram(self._entries[1], bins)
 
-    def words(self, n=3):
+    def words(self, n: int = 3) -> typing.List[typing.Tuple[str, float]]:
         """(word, part) of the tokens that have most of its codes, by magnitude."""
         rows, codes = self._entries
         tokens, place = np.unique(self.features.tokens[rows], return_inverse=True)
@@ -253,7 +258,7 @@ class Feature:
         best = np.argsort(-parts, kind="stable")[:n]
         return [(self.features.words[int(tokens[i])], float(parts[i] / parts.sum())) for i in best]
 
-    def nearest(self, n=4):
+    def nearest(self, n: int = 4) -> typing.List[typing.Tuple["Feature", float]]:
         """(feature, cosine) of the atoms that are nearest to it, by magnitude; of frames none."""
         atoms = self.features.atoms
         if atoms is None:
@@ -263,12 +268,12 @@ class Feature:
         return [(self.features[int(i)], float(cosines[i])) for i in best if i != self.atom][:n]
 
     @property
-    def stability(self):
+    def stability(self) -> typing.Optional[float]:
         """The largest cosine with its pair in another seed, of fit(seeds=2); else None."""
         found = self.features.stability
         return None if found is None else float(found[self.atom])
 
-    def raises(self, n=8):
+    def raises(self, n: int = 8) -> typing.List[typing.Tuple[str, float]]:
         """(word, how much a code of 1 adds to its logit) of the tokens that the atom raises most,
         by unembedding=; without it none."""
         matrix = self.features.unembedding
@@ -282,6 +287,6 @@ class Feature:
     def _repr_html_(self):
         return feature_page.STYLE + self.page()
 
-    def page(self):
+    def page(self) -> str:
         """What a notebook shows, without its style."""
         return feature_page.page_of(self, self._head())

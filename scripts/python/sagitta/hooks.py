@@ -4,12 +4,15 @@ and until when."""
 import copy
 import difflib
 import numbers
+import typing
 import weakref
 
 import torch
 
 from .errors import InputError
 
+Module = typing.Union[torch.nn.Module, str]  # of a model, or its name
+Own = typing.TypeVar("Own", bound="Hook")
 NAMED = 6  # modules that a message names
 
 
@@ -105,11 +108,11 @@ class Hook:
     def __init__(self, module, hook):
         self._module, self._hook, self._end = module, hook, None
 
-    def __enter__(self):
+    def __enter__(self: Own) -> Own:
         if self._end is not None and self._end.alive:
             raise RuntimeError("this intervention is at work already: make another one")
         self._end = weakref.finalize(self, self._module.register_forward_hook(self._hook).remove)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: typing.Any) -> None:
         self._end()

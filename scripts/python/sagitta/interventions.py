@@ -14,12 +14,13 @@ list of numbers, or True and False for each row, (..., T), such as an attention 
 Weights and modes of the model are never touched, and the hook is gone when the block ends, whatever
 ends it; gradients flow through what is changed."""
 import numbers
+import typing
 
 import numpy as np
 import torch
 
 from .errors import InputError
-from .hooks import Hook, applied, fitting, module_of, selected
+from .hooks import Hook, Module, applied, fitting, module_of, selected
 
 MODES = ("add", "set", "scale")
 
@@ -117,7 +118,9 @@ def _values(what, values):
     return values
 
 
-def steer(model, module, d, atoms, mode="add", positions=None):
+def steer(model: torch.nn.Module, module: Module, d: typing.Any,
+          atoms: typing.Mapping[int, float], mode: str = "add",
+          positions: typing.Any = None) -> Intervention:
     """Change codes while a `with` block runs.  atoms: {17: 4.0}; mode: "add" it to the code that
     the row has of the atom, "set" the code to it, or "scale" the code by it.
 
@@ -146,7 +149,9 @@ def steer(model, module, d, atoms, mode="add", positions=None):
                         positions)
 
 
-def ablate(model, module, d, atoms, to=0.0, positions=None):
+def ablate(model: torch.nn.Module, module: Module, d: typing.Any, atoms: typing.Sequence[int],
+           to: typing.Union[float, str, typing.Sequence[float]] = 0.0,
+           positions: typing.Any = None) -> Intervention:
     """Take atoms out while a `with` block runs: their codes become `to`, a number, one for each
     atom, or "mean": the mean over the rows of the pass that are changed."""
     d = _dictionary(d)
@@ -165,7 +170,8 @@ def ablate(model, module, d, atoms, to=0.0, positions=None):
     return Intervention(model, module, d, Edit(atoms, new), positions)
 
 
-def replace(model, module, d, positions=None):
+def replace(model: torch.nn.Module, module: Module, d: typing.Any,
+            positions: typing.Any = None) -> Intervention:
     """Describe rows while a `with` block runs: x becomes what its codes describe, d(x), without
     what the dictionary leaves over."""
     def change(d, rows):

@@ -15,6 +15,7 @@ import stat
 import struct
 import threading
 import time
+import typing
 
 import numpy as np
 
@@ -218,7 +219,8 @@ class Server:
                 raise Error(f"another server listens at '{self._path}', with another {name}: "
                             "connect() again")
 
-    def submit(self, rows, top=0, scores=False, watched=False, bulk=False, deadline=None):
+    def submit(self, rows: typing.Any, top: int = 0, scores: bool = False, watched: bool = False,
+               bulk: bool = False, deadline: typing.Optional[float] = None) -> typing.Any:
         """As encode(), but a Future of the Codes.  It waits while the server has as many requests
         of this client as it takes."""
         if self._lost:
@@ -253,7 +255,8 @@ class Server:
         for room in self._rooms:
             room.free(request)
 
-    def encode(self, rows, top=0, scores=False, watched=False, bulk=False, deadline=None):
+    def encode(self, rows: typing.Any, top: int = 0, scores: bool = False, watched: bool = False,
+               bulk: bool = False, deadline: typing.Optional[float] = None) -> "Codes":
         """The codes of rows (n, columns), or of one row (columns,).
 
         top: the first so many entries of each support; 0: all.  scores: those too.  watched: atoms
@@ -261,21 +264,21 @@ class Server:
         deadline: seconds after which the server need not begin (Refused, reason late)."""
         return self.submit(rows, top, scores, watched, bulk, deadline).result()
 
-    def watch(self, atoms):
+    def watch(self, atoms: typing.Any) -> None:
         """With watched=True requests get these atoms alone, where a support has them."""
         atoms = np.unique(np.asarray(atoms, "<i4"))
         self._ask(WATCH, atoms.tobytes(), rows=len(atoms)).result(self._timeout)
 
-    def status(self):
+    def status(self) -> typing.Dict[str, typing.Any]:
         """What the server says of itself, a dict (doc/live.md)."""
         return json.loads(self._ask(STATUS).result(self._timeout))
 
-    def cancel(self, future):
+    def cancel(self, future: typing.Any) -> None:
         """Give up a request of submit(): it ends with Refused, reason cancelled, unless it has
         results already."""
         self._send(CANCEL, future.number)
 
-    def close(self):
+    def close(self) -> None:
         with self._lock:
             left, self._asked, closed, self._closed = self._asked, {}, self._closed, True
         for future, _ in left.values():
@@ -287,10 +290,10 @@ class Server:
             os.close(self._wake)
             os.close(self._woken)
 
-    def __enter__(self):
+    def __enter__(self) -> "Server":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: typing.Any) -> None:
         self.close()
 
 
@@ -313,7 +316,7 @@ class _Room:
             self._change.notify_all()
 
 
-def connect(path=None, timeout=10):
+def connect(path: typing.Optional[str] = None, timeout: float = 10) -> Server:
     """The server that listens at a path, by default where `sagitta serve` does.  It may start
     within `timeout` seconds."""
     return Server(os.path.abspath(path) if path else address(), timeout)

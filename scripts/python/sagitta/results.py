@@ -7,12 +7,14 @@ import hashlib
 import json
 import numbers
 import os
+import typing
 
 import numpy as np
 
 from . import plots
 from .dictionary import CSR, Dictionary, Encoder
 from .errors import Error, InputError  # noqa: F401, which others import from here
+from .hints import Axes, Codes, Figures, Pair, Path, Rows
 from .late import h5py
 from .variance import explained_variance  # noqa: F401
 
@@ -93,7 +95,7 @@ def saved_dictionary(path):
 class Run:
     """What a run left: codes, dictionary, metrics, history.  Made by sagitta.open()."""
 
-    def __init__(self, path, check=False):
+    def __init__(self, path: Path, check: bool = False) -> None:
         self.path, self.check = os.fspath(path), check
         self.warnings, self.given = [], None  # of its call; the dictionary that was an object
         if not os.path.exists(self.path):
@@ -166,17 +168,17 @@ class Run:
         return csr_matrix(tuple(parts), shape=shape)
 
     @functools.cached_property
-    def codes(self):
+    def codes(self) -> Codes:
         """N x K: how much of each atom a row has; of frames, signed norms; of `route`, scores."""
         return self._csr("data")
 
     @functools.cached_property
-    def scores(self):
+    def scores(self) -> Codes:
         """N x K: the score (N.1) of the round that chose the atom."""
         return self._csr("score")
 
     @functools.cached_property
-    def frame_codes(self):
+    def frame_codes(self) -> np.ndarray:
         """(entries of codes, d): the code blocks of frames."""
         with self._holder("supports") as f:
             if "supports/codes" not in f:
@@ -184,7 +186,7 @@ class Run:
             return array_of(f, "supports/codes", self.check)
 
     @functools.cached_property
-    def dictionary(self):
+    def dictionary(self) -> Dictionary:
         with self._holder("atoms") as f:
             said = attributes_of(f)
             mean = array_of(f, "mean", self.check) if "mean" in f else None
@@ -192,13 +194,13 @@ class Run:
                               bool(said.get("nonnegative", 0)), said.get("rounds"),
                               said.get("top_s"), said)
 
-    def to_saelens(self, rows=None, **options):
+    def to_saelens(self, rows: Rows = None, **options: typing.Any) -> typing.Any:
         """An SAE of SAELens, with the encoder of the run where it has one: sagitta.to_saelens()."""
         from .exports import to_saelens
         return to_saelens(self, rows, **options)
 
     @functools.cached_property
-    def encoder(self):
+    def encoder(self) -> Encoder:
         """The encoder beside the dictionary, of `sagitta train`, `import`, `detect` or `fit --find
         features`."""
         with self._holder("atoms") as f:
@@ -221,31 +223,31 @@ class Run:
             return attributes_of(f["metrics"])
 
     @property
-    def metrics(self):
+    def metrics(self) -> Figures:
         """The metrics of supports.h5 by name (numerics.md, section 7)."""
         said = self._said_of_metrics
         return {name: value for name, value in said.items() if name + "_formula" in said}
 
     @property
-    def formulas(self):
+    def formulas(self) -> typing.Dict[str, str]:
         end = "_formula"
         return {name[:-len(end)]: value for name, value in self._said_of_metrics.items()
                 if name.endswith(end)}
 
     @functools.cached_property
-    def density(self):
+    def density(self) -> np.ndarray:
         """(K): rows in whose support each atom is."""
         with self._holder("metrics") as f:
             return array_of(f, "metrics/density", self.check)
 
     @functools.cached_property
-    def stability(self):
+    def stability(self) -> typing.Optional[np.ndarray]:
         """(K,), of fit(seeds=2): the largest cosine of an atom's pairs in other seeds; or None."""
         with self._holder("atoms") as f:
             return array_of(f, "stability", self.check) if "stability" in f else None
 
     @functools.cached_property
-    def history(self):
+    def history(self) -> typing.Dict[str, np.ndarray]:
         """Columns of /fit/history by name, an entry for the start and for each sweep; of `train`,
         of /train/history, for the start and for each look at the held-out rows."""
         what = "train/history" if self._found("train/history") else "fit/history"
@@ -253,16 +255,16 @@ class Run:
             names = plain(f[what].attrs["columns"]).split(",")
             return dict(zip(names, array_of(f, what, self.check).T))
 
-    def plot_history(self, ax=None):
+    def plot_history(self, ax: Axes = None) -> Axes:
         """Explained variance after each sweep, or step; returns the Axes."""
         return plots.history(self.history, ax)
 
-    def plot_density(self, ax=None):
+    def plot_density(self, ax: Axes = None) -> Axes:
         """A histogram of the part of the rows that each atom is in; returns the Axes."""
         return plots.density(self.density, self.codes.shape[0], ax)
 
     @functools.cached_property
-    def page(self):
+    def page(self) -> Figures:
         """run.json: options, libraries, seats and phases of the run."""
         folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
         try:
@@ -284,7 +286,7 @@ class Run:
         starts = np.searchsorted(codes.indices[order], np.arange(codes.shape[1] + 1))
         return order, starts, np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr))
 
-    def top_rows(self, atom, count=10):
+    def top_rows(self, atom: int, count: int = 10) -> Pair:
         """(rows, codes): where the atom's code is largest in magnitude, of equals the lower row.
         A code of 0 does not count."""
         k = self.codes.shape[1]

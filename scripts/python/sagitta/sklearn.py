@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A dictionary as an estimator of scikit-learn: SparseDictionary."""
 import numbers
+import typing
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import calls
+from .hints import Array
 from .results import explained_variance
 
 FITTED = {"stable": 4, "codes": 1}  # atoms a row that describe, for each that is fitted with
@@ -37,9 +39,11 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     (500, 20)
     """
 
-    def __init__(self, n_components=None, *, n_nonzero_coefs=None, positive_code=True, max_iter=100,
-                 tol=1e-4, sparse_output=True, random_state=None, n_jobs=None, verbose=0,
-                 find="stable"):
+    def __init__(self, n_components: typing.Optional[int] = None, *,
+                 n_nonzero_coefs: typing.Optional[int] = None, positive_code: bool = True,
+                 max_iter: int = 100, tol: float = 1e-4, sparse_output: bool = True,
+                 random_state: typing.Any = None, n_jobs: typing.Optional[int] = None,
+                 verbose: int = 0, find: str = "stable") -> None:
         self.n_components, self.n_nonzero_coefs = n_components, n_nonzero_coefs
         self.positive_code, self.max_iter, self.tol = positive_code, max_iter, tol
         self.sparse_output, self.random_state = sparse_output, random_state
@@ -56,7 +60,7 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def __getstate__(self):
         return {name: value for name, value in super().__getstate__().items() if name != "run_"}
 
-    def fit(self, X, y=None):
+    def fit(self, X: Array, y: typing.Any = None) -> "SparseDictionary":
         """Learn the atoms of rows X (N, P); y is not used.  Returns self."""
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         n, p = X.shape
@@ -82,7 +86,7 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _n_features_out(self):
         return len(self.components_)
 
-    def transform(self, X):
+    def transform(self, X: Array) -> typing.Any:
         """The codes (N, K) of rows X."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
@@ -90,12 +94,12 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         codes.sort_indices()
         return codes if self.sparse_output else codes.toarray()
 
-    def inverse_transform(self, codes):
+    def inverse_transform(self, codes: typing.Any) -> np.ndarray:
         """The rows (N, P) that codes (N, K) describe."""
         check_is_fitted(self)
         return codes @ self.components_ + self.mean_.astype(self.components_.dtype)
 
-    def score(self, X, y=None):
+    def score(self, X: Array, y: typing.Any = None) -> float:
         """The explained variance of rows X."""
         return explained_variance(X, self.inverse_transform(self.transform(X)))
 

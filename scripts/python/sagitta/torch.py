@@ -7,6 +7,7 @@ PyTorch: then scores are products of matrices in the dtype of W_dec, and codes a
 float64 until they are stored."""
 import numbers
 import types
+import typing
 
 import torch
 
@@ -42,8 +43,9 @@ class Dictionary(torch.nn.Module):
     """K atoms of P numbers.  W_dec (K, P), mean (P) in float64 and always so; x of encode() is
     (..., P), codes are (..., K)."""
 
-    def __init__(self, atoms, mean=None, top_s=32, rounds=1, codes="signed", rho=0.0, cfg=None,
-                 block=1024, compute="auto", gradient="support"):
+    def __init__(self, atoms: typing.Any, mean: typing.Any = None, top_s: int = 32, rounds: int = 1,
+                 codes: str = "signed", rho: float = 0.0, cfg: typing.Any = None, block: int = 1024,
+                 compute: str = "auto", gradient: str = "support") -> None:
         """top_s, rounds, codes, rho: as options of `sagitta encode`; cfg: an object that gets d_in,
         d_sae, dtype and device where it lacks them; block: rows at a time, which may change how
         products are rounded, and nothing else.
@@ -94,7 +96,9 @@ class Dictionary(torch.nn.Module):
         self._tell()
 
     @classmethod
-    def open(cls, run, top_s=None, rounds=None, codes="auto", **others):
+    def open(cls, run: typing.Any, top_s: typing.Optional[int] = None,
+             rounds: typing.Optional[int] = None, codes: str = "auto",
+             **others: typing.Any) -> "Dictionary":
         """From a run's folder, a dictionary.h5, what sagitta.open() gave, or what Dictionary.save()
         wrote; what is not given is as
         the dictionary was fitted, else as in `sagitta encode`."""
@@ -102,7 +106,9 @@ class Dictionary(torch.nn.Module):
         return cls.of(d, top_s, rounds, codes, **others)
 
     @classmethod
-    def of(cls, d, top_s=None, rounds=None, codes="auto", **others):
+    def of(cls, d: own.Dictionary, top_s: typing.Optional[int] = None,
+           rounds: typing.Optional[int] = None, codes: str = "auto",
+           **others: typing.Any) -> "Dictionary":
         """The same of a sagitta.Dictionary."""
         if codes not in KINDS:
             raise Error(f"codes are '{codes}': say one of {', '.join(KINDS)}")
@@ -148,25 +154,25 @@ class Dictionary(torch.nn.Module):
         return self
 
     @property
-    def device(self):
+    def device(self) -> torch.device:
         return self.W_dec.device
 
     @property
-    def dtype(self):
+    def dtype(self) -> torch.dtype:
         return self.W_dec.dtype
 
     @property
-    def b_dec(self):
+    def b_dec(self) -> torch.Tensor:
         return self.mean.to(self.dtype)
 
     @property
-    def W_enc(self):
+    def W_enc(self) -> torch.Tensor:
         """(P, K): x @ W_enc + b_enc are the scores of the first round, which choose atoms; codes
         are solved for them, so a program that makes codes of this makes others."""
         return self.W_dec.T
 
     @property
-    def b_enc(self):
+    def b_enc(self) -> torch.Tensor:
         return -(self.W_dec.double() @ self.mean).to(self.dtype)
 
     def _centred(self, x):
@@ -247,7 +253,7 @@ class Dictionary(torch.nn.Module):
             (x.requires_grad or self.W_dec.requires_grad)
         return atoms, self._follow(x, atoms, codes) if is_followed else codes
 
-    def support(self, x):
+    def support(self, x: typing.Any) -> typing.Tuple[torch.Tensor, torch.Tensor]:
         """(atoms, codes), each (..., s), in the order in which atoms were chosen.  Codes have the
         gradient by x that they have while no atom changes."""
         x = self._numbers("x", x)
@@ -258,13 +264,13 @@ class Dictionary(torch.nn.Module):
         atoms, codes = (torch.cat(arrays).reshape(shape) for arrays in zip(*parts))
         return atoms, codes.to(torch.promote_types(self.dtype, torch.float32))
 
-    def encode(self, x):
+    def encode(self, x: typing.Any) -> torch.Tensor:
         """(..., K): the codes of x, 0 outside of its support; their gradient as in support()."""
         atoms, codes = self.support(x)
         out = torch.zeros(*atoms.shape[:-1], len(self.W_dec), dtype=self.dtype, device=self.device)
         return out.scatter_(-1, atoms, codes.to(self.dtype))
 
-    def decode(self, codes):
+    def decode(self, codes: typing.Any) -> torch.Tensor:
         """(..., P): what codes describe, mean included; linear in them."""
         codes = self._numbers("codes", codes)
         if not codes.ndim or codes.shape[-1] != len(self.W_dec):
@@ -272,7 +278,7 @@ class Dictionary(torch.nn.Module):
                         "atoms: give what encode() returns, (..., K)")
         return codes.to(self.device, self.dtype) @ self.W_dec + self.b_dec
 
-    def decode_support(self, atoms, codes):
+    def decode_support(self, atoms: typing.Any, codes: typing.Any) -> torch.Tensor:
         """(..., P) of what support() returns, (..., s) each: as decode(), without (..., K)."""
         atoms, codes = self._numbers("atoms", atoms), self._numbers("codes", codes)
         if atoms.shape != codes.shape or not atoms.ndim:
@@ -285,7 +291,7 @@ class Dictionary(torch.nn.Module):
                                                  mode="sum")
         return rows.reshape(*atoms.shape[:-1], self.W_dec.shape[1]) + self.b_dec
 
-    def forward(self, x):
+    def forward(self, x: typing.Any) -> torch.Tensor:
         """What the codes of x describe, (..., P)."""
         x = self._numbers("x", x)
         if self.gradient != "straight-through":

@@ -5,6 +5,7 @@ import itertools
 import numbers
 import statistics
 import time
+import typing
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ from . import calls, plots
 from .arrays import is_files, is_path, numpy_of
 from .comparison import compare
 from .errors import InputError, Warning
+from .hints import Axes, Rows
 from .job import level_of_caller
 from .late import h5py
 
@@ -36,11 +38,13 @@ class Trial:
     seconds: float             # of one fit
 
 
-class Survey(list):
+class Survey(typing.List[Trial]):
     """Trials; .best is the one to take, .why says it in words."""
 
-    def __init__(self, trials):
+    def __init__(self, trials: typing.Iterable[Trial]) -> None:
         super().__init__(trials)
+        self.best: Trial
+        self.why: str
         self.best, self.why = _chosen(self)
 
     def __repr__(self):
@@ -53,7 +57,7 @@ class Survey(list):
                 *("".join(f"<td>{getattr(one, name):.4g}" for name in COLUMNS) for one in self)]
         return f"<table><tr>{'<tr>'.join(rows)}</table><p>{self.why}"
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes = None) -> Axes:
         """Explained variance beside what seeds agree on; returns the Axes."""
         return plots.trials(self, ax)
 
@@ -147,7 +151,9 @@ def _trial(x, options, seeds, caught):
                  mean(seconds for _, seconds in done))
 
 
-def survey(X, atoms=(512, 1024), top_s=(4, 8, 16), seeds=(0, 1), rows=65536, **options):
+def survey(X: Rows, atoms: typing.Sequence[int] = (512, 1024),
+           top_s: typing.Sequence[int] = (4, 8, 16), seeds: typing.Sequence[int] = (0, 1),
+           rows: int = 65536, **options: typing.Any) -> Survey:
     """Fit every number of `atoms` with every number `top_s` of them a row and every seed, to at
     most `rows` rows, and say which to take: of those that explain unseen rows nearly as well as
     any the one that two seeds find again.  Unseen rows are described with max(top_s) atoms each, in

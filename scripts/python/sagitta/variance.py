@@ -4,6 +4,7 @@ import numpy as np
 
 from .arrays import unmasked
 from .errors import Error
+from .hints import Array
 
 
 def wide(name, values):
@@ -22,7 +23,7 @@ def wide(name, values):
         raise Error(f"{name} are no real numbers: {error}: give an array or a tensor") from error
 
 
-def explained_variance(rows, described):
+def explained_variance(rows: Array, described: Array) -> float:
     """1 - RSS / TSS, TSS about the column means of these rows (numerics.md, section 7); arrays or
     tensors (..., P), of any number of dimensions from 2 on."""
     rows, described = wide("rows", rows), wide("descriptions", described)
