@@ -231,9 +231,7 @@ static int candidate_measure(struct choosing *w, struct candidate *found)
 static int earlier_read(const struct fit_job *j, idx *top_s)
 {
   char value[32];
-  *top_s = 0;
-  if (!j->o->resume || !input_is_there(j->files.job.place.file)) return OK;
-  TRY(identity_text_value(j->files.job.place.file, "top-s", value, sizeof value));
+  TRY(job_earlier_value(&j->files.job, "top-s", value, sizeof value));
   *top_s = (idx)strtol(value, NULL, 10);
   return OK;
 }

@@ -125,24 +125,19 @@ static int resume_find(struct fit_files *f, const struct job *job)
   return start_read(f, &d, &d);
 }
 
-/* *minibatch <- of the run that left a file. */
-static int minibatch_read(const char *path, gidx *minibatch)
-{
-  char value[32];
-  TRY(identity_text_value(path, "minibatch", value, sizeof value));
-  CHECK(*value, ERR_INPUT, "'%s' was not written by fit, so it cannot be resumed", path);
-  *minibatch = strtoll(value, NULL, 10); /* "none" is 0 */
-  return OK;
-}
-
 static int paths_claim(struct fit_files *f, const struct output_options *output, int resume,
                        gidx *minibatch)
 {
   struct previous previous = {0};
+  char value[32];
   TRY(job_claim(&f->job));
   TRY(sweep_files_claim(&f->sweep, output, resume));
   if (resume) TRY(previous_read(f, f->job.place.file, &previous));
-  return previous.there ? minibatch_read(previous.path, minibatch) : OK;
+  if (!previous.there) return OK;
+  TRY(job_earlier_value(&f->job, "minibatch", value, sizeof value));
+  CHECK(*value, ERR_INPUT, "'%s' was not written by fit, so it cannot be resumed", previous.path);
+  *minibatch = strtoll(value, NULL, 10); /* "none" is 0 */
+  return OK;
 }
 
 /* Refuse to begin where a fit was stopped: it has no supports.h5, which is made at its end, or a

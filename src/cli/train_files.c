@@ -13,39 +13,20 @@
 #include "io/encoder.h"
 #include "io/inputs.h"
 
-/* What a file says. */
-struct previous {
-  struct training_record record;
-  struct training_line *lines;
-};
-
-static int previous_read(struct train_files *f, const struct output_path *place,
-                         struct previous *previous)
-{
-  struct training_record *r = &previous->record;
-  TRY(training_record_read(place->file, &f->arena, r, &previous->lines));
-  f->start.rows_hash = r->rows.rows;
-  f->start.held_out_hash = r->held.rows;
-  return OK;
-}
-
 /* Read what training goes on from. */
-static int state_take(struct train_files *f, const struct previous *previous)
+static int state_take(struct train_files *f, const struct training_record *r,
+                      const struct training_line *table)
 {
-  const struct training_record *r = &previous->record;
   struct train_state *s = &f->state_read;
   struct train_point *p = &f->start;
   struct train_line *lines;
-  real *mean, sums[4] = {0};
+  real *mean;
   int has_mean;
   TRY(train_state_alloc(s, &f->arena, f->k, f->p));
   TRY(arena_alloc(&f->arena, &mean, f->p, sizeof *mean));
   TRY(arena_alloc(&f->arena, &lines, r->count, sizeof *lines));
-  TRY(training_state_read(f->job.more[0].file, s, f->k, f->p, sums, mean, &has_mean));
-  lines_unpack(&train_line_form, &previous->lines->step, r->count, lines);
-  s->error = sums[0];
-  s->size = sums[1];
-  s->threshold = (struct batch_threshold){sums[2], sums[3]};
+  TRY(training_state_read(f->job.more[0].file, s, f->k, f->p, mean, &has_mean));
+  lines_unpack(&train_line_form, &table->step, r->count, lines);
   p->step = r->step;
   p->count = r->count;
   p->lines = lines;
@@ -57,14 +38,18 @@ static int state_take(struct train_files *f, const struct previous *previous)
 
 static int find(void *self, struct job *job)
 {
+  struct train_files *f = self;
   const struct output_path *left = NULL;
-  struct previous previous;
+  struct training_record record;
+  struct training_line *lines;
   if (job->resume) TRY(job_left_find(job, &left));
   if (!left) return OK;
   job->is_complete = left == &job->place;
   job->is_resumed = !job->is_complete;
-  TRY(previous_read(self, left, &previous));
-  return job->is_resumed ? state_take(self, &previous) : OK;
+  TRY(training_record_read(left->file, &f->arena, &record, &lines));
+  f->start.rows_hash = record.rows.rows;
+  f->start.held_out_hash = record.held.rows;
+  return job->is_resumed ? state_take(f, &record, lines) : OK;
 }
 
 static int distribute(void *self, struct comm *c)

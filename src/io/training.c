@@ -142,9 +142,10 @@ static int mean_read(const struct h5_file *f, const struct train_state *s, idx p
   return *has_mean ? object_load(f, object, p, 0, TYPE_F64, mean) : OK;
 }
 
-static int state_read(const struct h5_file *f, const struct train_state *s, idx k, idx p,
-                      real *sums, real *mean, int *has_mean)
+static int state_read(const struct h5_file *f, struct train_state *s, idx k, idx p, real *mean,
+                      int *has_mean)
 {
+  real sums[2], threshold[2] = {0};
   int has_threshold;
   TRY(object_load(f, "/atoms", k, p, TYPE_F32, s->w[TRAIN_DECODER]));
   TRY(object_load(f, "/encoder/weights", k, p, TYPE_F32, s->w[TRAIN_ENCODER]));
@@ -157,14 +158,17 @@ static int state_read(const struct h5_file *f, const struct train_state *s, idx 
   TRY(object_load(f, "/train/idle", k, 0, TYPE_I64, s->idle));
   TRY(object_load(f, "/train/sums", 2, 0, TYPE_F64, sums));
   TRY(h5_exists(f, THRESHOLD, &has_threshold));
-  if (has_threshold) TRY(object_load(f, THRESHOLD, 2, 0, TYPE_F64, sums + 2));
+  if (has_threshold) TRY(object_load(f, THRESHOLD, 2, 0, TYPE_F64, threshold));
+  s->error = sums[0];
+  s->size = sums[1];
+  s->threshold = (struct batch_threshold){threshold[0], threshold[1]};
   return mean_read(f, s, p, mean, has_mean);
 }
 
-int training_state_read(const char *path, const struct train_state *s, idx k, idx p, real *sums,
-                        real *mean, int *has_mean)
+int training_state_read(const char *path, struct train_state *s, idx k, idx p, real *mean,
+                        int *has_mean)
 {
   struct h5_file f;
   TRY(h5_open(&f, path));
-  return h5_close_after(&f, state_read(&f, s, k, p, sums, mean, has_mean));
+  return h5_close_after(&f, state_read(&f, s, k, p, mean, has_mean));
 }

@@ -46,10 +46,9 @@ int training_state_write(struct matrix_output *f, const struct train_state *s, i
  * NULL. */
 int training_offset_write(struct matrix_output *f, const struct train_state *s, const real *mean,
                           idx p);
-/* All of it, into arrays that are allocated; mean[p] too, where *has_mean; sums[4], zeros before:
- * error and size, and the threshold's sum and weight.  ERR_INPUT: something is missing, or has
- * another shape. */
-int training_state_read(const char *path, const struct train_state *s, idx k, idx p, real *sums,
-                        real *mean, int *has_mean);
+/* All of it, into arrays that are allocated; mean[p] too, where *has_mean.  ERR_INPUT: something is
+ * missing, or has another shape. */
+int training_state_read(const char *path, struct train_state *s, idx k, idx p, real *mean,
+                        int *has_mean);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts and files are compared by hashes, which every rank gathers; only where these differ is more
- * said.  What ranks gather has one size, whatever they were told. */
+ * Texts and files are compared by hashes, whose bits the ranks join; only where these differ is
+ * more said.  What ranks join has one size, whatever they were told. */
 #include "job/agreement.h"
 
 #include <stdio.h>
@@ -47,21 +47,25 @@ static int lines_fail(int rank, const char *mine, const char *first)
        is_extra ? own.key : other.key, is_extra ? " not" : "");
 }
 
+/* Is a value the same on all ranks?  A bit that is not is set in it and in its complement. */
+static int is_same(struct comm *c, uint64_t value, int *same)
+{
+  uint64_t bits[] = {value, ~value};
+  TRY(comm_or(c, bits, LENGTH(bits)));
+  *same = (bits[0] & bits[1]) == 0;
+  return OK;
+}
+
 /* Check that text, lines of "key = value", is the same on all ranks.  Collective. */
 static int lines_agree(struct comm *c, const char *text)
 {
   static char first[MAX_LINES];
-  if (c->size == 1) return OK;
-  gidx *hashes = malloc((size_t)c->size * sizeof *hashes);
-  CHECK(hashes, ERR_MEMORY, "cannot allocate %d hashes", c->size);
-  TRY(comm_allgather_long(c, (gidx)hash64(text, strlen(text)), hashes));
-  int same = 1, own = hashes[c->rank] == hashes[0];
-  for (int r = 1; r < c->size; r++) same = same && hashes[r] == hashes[0];
-  free(hashes);
+  int same = 1;
+  if (c->size > 1) TRY(is_same(c, hash64(text, strlen(text)), &same));
   if (same) return OK;
   snprintf(first, sizeof first, "%s", text);
   TRY(comm_broadcast(c, first, sizeof first, 1));
-  return comm_agree(c, own ? OK : lines_fail(c->rank, text, first));
+  return comm_agree(c, strcmp(text, first) ? lines_fail(c->rank, text, first) : OK);
 }
 
 /* text[MAX_LINES] <- the options that have to be the same. */
@@ -103,10 +107,20 @@ static int marks_fail(int rank, const struct input_mark *mine, const struct inpu
   return OK;
 }
 
-/* Hashes differ, though every rank has as many inputs: find the file.  There may be very many, so
- * that rank 0 alone sends its marks.  Collective. */
+static int marks_count(int rank, gidx count, gidx first)
+{
+  CHECK(count == first, ERR_INPUT, "rank %d sees other inputs than rank 0: %lld inputs, not %lld",
+        rank, (long long)count, (long long)first);
+  return OK;
+}
+
+/* Hashes differ: find the file.  There may be very many, so that rank 0 alone sends its marks.
+ * Collective. */
 static int marks_compare(struct comm *c, const struct input_mark *mine, gidx count)
 {
+  gidx n = count;
+  TRY(comm_broadcast(c, &n, 1, sizeof n));
+  TRY(comm_agree(c, marks_count(c->rank, count, n)));
   struct input_mark *first = malloc(((size_t)count + 1) * sizeof *first);
   TRY(comm_agree(c, first ? OK
                           : status_fail(ERR_MEMORY, __FILE__, __LINE__,
@@ -118,37 +132,17 @@ static int marks_compare(struct comm *c, const struct input_mark *mine, gidx cou
   return comm_agree(c, status);
 }
 
-/* Every rank tells how many inputs it has, and a hash of what marks them. */
-static int marks_exchange(struct comm *c, const struct input_mark *mine, gidx count, gidx *told)
-{
-  gidx *counts = told, *hashes = told + c->size;
-  int same = 1;
-  TRY(comm_allgather_long(c, count, counts));
-  TRY(comm_allgather_long(c, (gidx)hash64(mine, (size_t)count * sizeof *mine), hashes));
-  for (int r = 1; r < c->size; r++) {
-    CHECK(counts[r] == counts[0], ERR_INPUT,
-          "rank %d sees other inputs than rank 0: %lld inputs, not %lld", r, (long long)counts[r],
-          (long long)counts[0]);
-    same = same && hashes[r] == hashes[0];
-  }
-  return same ? OK : marks_compare(c, mine, count);
-}
-
-/* Gather what marks the inputs, and compare.  Every rank finds the same difference. */
+/* Compare what marks the inputs.  Every rank finds the same difference. */
 static int marks_agree(struct comm *c)
 {
   struct input_mark *mine;
   gidx count;
-  int status = input_files_mark(&mine, &count);
-  gidx *told = malloc(2 * (size_t)c->size * sizeof *told);
-  if (!status && !told)
-    status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot compare the inputs of %d ranks",
-                         c->size);
-  TRY(comm_agree(c, status));
-  status = marks_exchange(c, mine, count, told);
+  int same;
+  TRY(comm_agree(c, input_files_mark(&mine, &count)));
+  TRY(is_same(c, hash64(mine, (size_t)count * sizeof *mine) + (uint64_t)count, &same));
+  int status = same ? OK : marks_compare(c, mine, count);
   free(mine);
-  free(told);
-  return status ? comm_agree(c, status) : OK;
+  return status;
 }
 
 int inputs_agree(struct comm *c, int status)

@@ -74,22 +74,15 @@ void identity_text_remove(struct identity_text *t, const char *key)
 int identity_text_input(struct identity_text *t, const char *name, const char *value)
 {
   struct identity_line line;
-  char *whole;
-  const char *from = t->text, *next;
-  size_t capacity = strlen(t->text) + strlen(name) + strlen(value) + 8, used = 0;
   CHECK(strchr(name, '_'), ERR_INTERNAL, "'%s' is no name of an input", name);
   if (identity_line_find(t->text, name, &line) &&
       identity_line_is(&line, value, (int)strlen(value)))
     return OK; /* another thread may be writing it */
-  whole = malloc(capacity);
-  CHECK(whole, ERR_MEMORY, "cannot allocate %zu bytes", capacity);
-  for (; (next = identity_line_take(from, &line)); from = next) {
-    if (strcmp(line.key, name) == 0) continue;
-    memcpy(whole + used, from, (size_t)(next - from));
-    used += (size_t)(next - from);
-  }
-  snprintf(whole + used, capacity - used, "%s = %s\n", name, value);
-  free(t->text);
+  identity_text_remove(t, name);
+  size_t used = strlen(t->text), more = strlen(name) + strlen(value) + 8;
+  char *whole = realloc(t->text, used + more);
+  CHECK(whole, ERR_MEMORY, "cannot allocate %zu bytes", used + more);
+  snprintf(whole + used, more, "%s = %s\n", name, value);
   t->text = whole;
   return OK;
 }

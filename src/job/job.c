@@ -148,6 +148,13 @@ int job_file_check(const struct job *job, const struct output_path *place, int *
   return *is_there ? identity_text_check(&job->run->identity, place->file, place->shown) : OK;
 }
 
+int job_earlier_value(const struct job *job, const char *key, char *value, size_t capacity)
+{
+  *value = '\0';
+  if (!job->resume || !input_is_there(job->place.file)) return OK;
+  return identity_text_value(job->place.file, key, value, capacity);
+}
+
 int job_left_find(const struct job *job, const struct output_path **left)
 {
   const struct output_path *state = &job->more[0], *result = &job->place;

@@ -101,6 +101,9 @@ int job_array_send(struct comm *c, struct arena *arena, void *array, gidx count,
 /* *is_there <- is there a file in this place?  ERR_INPUT: it is not of this job, as far as inputs
  * are known.  Rank 0 alone. */
 int job_file_check(const struct job *job, const struct output_path *place, int *is_there);
+/* value[capacity] <- of an option of the run that left a result, once places are claimed; "": there
+ * is none, or it is not to be gone on with.  Rank 0 alone. */
+int job_earlier_value(const struct job *job, const char *key, char *value, size_t capacity);
 /* Of a job that has type->write(), *left <- what the earlier run left: its state, else the result,
  * also where the state is of another job; NULL: neither.  Errors, the state's first, as above. */
 int job_left_find(const struct job *job, const struct output_path **left);
