@@ -351,6 +351,7 @@ libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
 
 # job: the life of a job that can be resumed
 libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c %D%/job/numerics.h %D%/job/numerics.c \
+  %D%/job/process.h %D%/job/process.c %D%/job/threads.h %D%/job/threads.c \
   %D%/job/run.h %D%/job/run.c %D%/job/agreement.h %D%/job/agreement.c \
   %D%/job/job.h %D%/job/job.c %D%/job/stop.h %D%/job/stop.c %D%/job/checkpoint.h %D%/job/checkpoint.c \
   %D%/job/content.h %D%/job/content.c %D%/job/facts.h %D%/job/facts.c \
@@ -384,10 +385,9 @@ libsagitta_so_LDADD = libsagitta.a $(VARIANT_LIBS) $(CRYPTO_LIBS)
 
 # What programs of commands share
 program_sources = \
-  %D%/cli/program.h %D%/cli/program.c %D%/cli/process.h %D%/cli/process.c \
+  %D%/cli/program.h %D%/cli/program.c \
   %D%/cli/options.h %D%/cli/command.h %D%/cli/command.c %D%/cli/commands.def \
   %D%/cli/about.h %D%/cli/about.c \
-  %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/own_codes.h %D%/cli/own_codes.c
 
 # cli: one file a command

@@ -12,7 +12,7 @@
 #include "cli/fit_inputs.h"
 #include "job/stop.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "model/directions.h"
 #include "refit/all_systems.h"
 #include "refit/frames.h"

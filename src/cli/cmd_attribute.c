@@ -10,7 +10,7 @@
 #include "cli/captured.h"
 #include "cli/command.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "harvest/attribute.h"
 #include "io/attribution.h"
 #include "io/capture.h"

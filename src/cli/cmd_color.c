@@ -9,7 +9,7 @@
 #include "job/agreement.h"
 #include "cli/command.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "io/classes.h"
 #include "io/supports_input.h"
 #include "refit/color.h"

@@ -12,7 +12,7 @@
 #include "job/agreement.h"
 #include "cli/command.h"
 #include "job/facts.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "io/comparison.h"
 #include "io/density.h"
 #include "io/dictionary.h"

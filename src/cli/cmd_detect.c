@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "job/content.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/rows.h"

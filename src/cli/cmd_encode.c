@@ -19,7 +19,7 @@
 #include "encoding/encode_files.h"
 #include "cli/encode_report.h"
 #include "cli/encode_saves.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "encode/encode.h"
 #include "encode/grid.h"
 #include "io/dictionary.h"

@@ -14,7 +14,7 @@
 #include "cli/evaluate_features.h"
 #include "job/facts.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "encode/judge.h"
 #include "io/dictionary.h"
 #include "io/rows.h"

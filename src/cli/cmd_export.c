@@ -13,7 +13,7 @@
 #include "job/agreement.h"
 #include "cli/command.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "encode/encode.h"
 #include "encode/forward.h"
 #include "io/sidecars.h"

@@ -21,7 +21,7 @@
 #include "cli/fit_seeds.h"
 #include "cli/fit_sweeps.h"
 #include "cli/report.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "io/dictionary.h"
 #include "io/labels.h"
 #include "io/supports.h"

@@ -10,7 +10,7 @@
 #include "cli/captured.h"
 #include "cli/command.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "harvest/harvest.h"
 #include "io/capture.h"
 #include "io/rows.h"

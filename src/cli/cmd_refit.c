@@ -15,7 +15,7 @@
 #include "cli/refit_sweeps.h"
 #include "cli/report.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "comm/buffers.h"
 #include "job/agreement.h"
 #include "model/directions.h"

@@ -10,7 +10,7 @@
 #include "job/agreement.h"
 #include "cli/command.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "model/dictionary.h"

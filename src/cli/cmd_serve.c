@@ -14,7 +14,7 @@
 #include "cli/command.h"
 #include "cli/encode_report.h"
 #include "job/facts.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "encoding/backlog.h"
 #include "encoding/backlog_check.h"
 #include "encoding/serve_ledger.h"

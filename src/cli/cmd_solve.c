@@ -15,7 +15,7 @@
 #include "job/stop.h"
 #include "job/summary.h"
 #include "cli/systems_output.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "io/inputs.h"
 #include "io/systems.h"
 #include "solve/solve.h"

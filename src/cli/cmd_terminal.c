@@ -14,7 +14,7 @@
 #include "cli/fit_inputs.h"
 #include "cli/report.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "io/artifact_dump.h"
 #include "io/input_file.h"
 #include "io/terminal.h"

@@ -15,7 +15,7 @@
 #include "job/content.h"
 #include "cli/report.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "cli/train_points.h"
 #include "cli/train_report.h"
 #include "model/route.h"

@@ -21,7 +21,7 @@
 #include "refit/layout.h"
 #include "cli/report.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "io/supports.h"
 #include "job/agreement.h"
 #include "model/identity.h"

@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "job/facts.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "io/classes.h"
 #include "io/inputs.h"
 #include "refit/color.h"

@@ -17,7 +17,7 @@
 #include "job/facts.h"
 #include "cli/report.h"
 #include "job/summary.h"
-#include "cli/threads.h"
+#include "job/threads.h"
 #include "comm/buffers.h"
 #include "fit/kept_moves.h"
 #include "io/encoder.h"

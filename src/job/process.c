@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The deadline is looked for in the command line before anything else is, because MPI's start comes
  * before a deck is read. */
-#include "cli/process.h"
+#include "job/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

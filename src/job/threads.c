@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Ranks gather what each sees of its machine when the job begins; rank 0 reports and warns. */
-#include "cli/threads.h"
+#include "job/threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

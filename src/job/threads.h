@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * How many threads a rank runs: what was asked for, or its share of the cores of its machine.
  *
- * Floor: cli.  The rules are those of base/cores.h. */
-#ifndef CLI_THREADS_H
-#define CLI_THREADS_H
+ * Floor: job.  The rules are those of base/cores.h. */
+#ifndef JOB_THREADS_H
+#define JOB_THREADS_H
 
 #include "base/cores.h"
-#include "cli/command.h"
+#include "job/run.h"
 
 /* Tell all ranks the cores of each; *all, [size], is the caller's to free.  Collective. */
 int threads_open(struct comm *c, struct cores **all);

@@ -2,9 +2,9 @@
  * What the process itself needs from its first line to its last: standard streams, signals, the
  * watchdog.
  *
- * Floor: cli.  Not collective. */
-#ifndef CLI_PROCESS_H
-#define CLI_PROCESS_H
+ * Floor: job.  Not collective. */
+#ifndef JOB_PROCESS_H
+#define JOB_PROCESS_H
 
 /* Make sure of three standard streams, so that no file of ours takes the place of one; let writes
  * beyond a limit fail (EFBIG) instead of ending the process; start the watchdog, with the deadline
