@@ -183,31 +183,26 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
   return comm_agree(&run->comm, lines_alloc(f));
 }
 
-int refit_files_beside(struct refit_files *f, const struct refit_state *state)
-{
-  return state_copy_open(&f->copy, state, &f->job.writes_beside);
-}
-
 /* The list of inputs is the writer's while it publishes. */
-static int result_set(struct refit_files *f, const struct refit_result *result)
+static int result_set(struct refit_files *f)
 {
   TRY(job_wait(&f->job));
-  f->result = *result;
-  f->facts.contents = result->state->contents;
+  f->result = f->now;
+  f->facts.contents = f->now.state->contents;
   f->published = f->facts;
   summary_inputs_set(&f->facts.start.inputs);
   return OK;
 }
 
-int refit_files_publish(struct refit_files *f, const struct refit_result *result)
+int refit_files_publish(struct refit_files *f)
 {
-  TRY(result_set(f, result));
+  TRY(result_set(f));
   return job_checkpoint(&f->job);
 }
 
-int refit_supports_publish(struct refit_files *f, const struct refit_result *result)
+int refit_supports_publish(struct refit_files *f)
 {
-  TRY(result_set(f, result));
+  TRY(result_set(f));
   phase_begin(f->write);
   TRY(inputs_confirm(&f->job.run->comm));
   TRY(supports_write(f));

@@ -39,6 +39,7 @@ struct refit_files {
   /* --keep-supports: what it saves, in the place of `result`; of job.of, on rank 0. */
   int (*saves)(void *of);
   struct arena arena;
+  struct refit_result now; /* set by the caller, before it publishes */
   /* What is being published, and the copy that it is where the job writes beside. */
   struct refit_result result;
   struct fit_facts published; /* of it */
@@ -59,14 +60,9 @@ void refit_files_free(struct refit_files *files);
  * 0 alone. */
 int refit_files_check(const struct refit_files *files);
 
-/* One rank, with a GPU that takes the steps: from here on files are written beside them, if there
- * is room for a copy of the state.  A sweep that ends meanwhile need not wait: its state may be
- * left out, since a later one says all that it would (refit_sweeps.c).  Not collective. */
-int refit_files_beside(struct refit_files *files, const struct refit_state *state);
-
 /* Publish what a sweep gave, and remove sweep.h5.  Collective. */
-int refit_files_publish(struct refit_files *files, const struct refit_result *result);
+int refit_files_publish(struct refit_files *files);
 /* The supports alone, of a dictionary that is there.  Collective. */
-int refit_supports_publish(struct refit_files *files, const struct refit_result *result);
+int refit_supports_publish(struct refit_files *files);
 
 #endif

@@ -28,19 +28,13 @@ int refit_may_stop(void *of)
   return has_more || j->files.job.is_resumed;
 }
 
-static struct refit_result result_of(const struct refit_job *j)
-{
-  return (struct refit_result){&j->state, &j->metrics, j->steps};
-}
-
 /* Publish what a sweep gave, or let that begin. */
 static int sweep_hand_over(struct refit_job *j)
 {
   struct phase *wait = &j->phases[REFIT_WAIT];
-  const struct refit_result result = result_of(j);
   int is_beside = j->files.job.writes_beside;
   if (is_beside) phase_begin(wait);
-  TRY(refit_files_publish(&j->files, &result));
+  TRY(refit_files_publish(&j->files));
   if (is_beside) phase_end(wait, 0);
   j->is_left_out = 0;
   j->handed_over = log_seconds();
@@ -152,16 +146,16 @@ int refit_job_resume(struct refit_job *j)
   TRY(refit_state_finish(j, j->o->reroute));
   if (j->run->stopped) return OK;
   TRY(comm_agree(j->c, refit_contents_check(&j->files, &j->state)));
-  const struct refit_result result = result_of(j);
-  return refit_supports_publish(&j->files, &result);
+  return refit_supports_publish(&j->files);
 }
 
-/* One rank publishes while it computes. */
+/* One rank, with a GPU that takes the steps, publishes beside them, if there is room for a copy of
+ * the state. */
 static int beside_begin(struct refit_job *j)
 {
   struct phase *write = &j->phases[REFIT_WRITE];
   if (!j->resident.is_on || j->c->size > 1) return OK;
-  TRY(refit_files_beside(&j->files, &j->state));
+  TRY(state_copy_open(&j->files.copy, &j->state, &j->files.job.writes_beside));
   write->background = j->files.job.writes_beside;
   if (write->background) j->task.threads = team_beside(j->task.threads);
   return OK;
