@@ -262,7 +262,7 @@ libsagitta_a_SOURCES += \
   %D%/serve/clients.h %D%/serve/clients.c %D%/serve/front.h %D%/serve/front.c \
   %D%/serve/handle.h %D%/serve/handle.c %D%/serve/recorder.h %D%/serve/recorder.c %D%/serve/replay.h %D%/serve/replay.c \
   %D%/serve/report.h %D%/serve/report.c %D%/serve/feed.h %D%/serve/feed.c \
-  %D%/serve/step.h %D%/serve/step.c %D%/serve/serve.h %D%/serve/serve.c
+  %D%/serve/step.h %D%/serve/step.c %D%/serve/choose.h %D%/serve/choose.c %D%/serve/serve.h %D%/serve/serve.c
 
 # encoding: the result of encode as files
 libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The steps of a block in the order of block.c, for a block that is alone in flight. */
+ * The steps of encode.c and block.c, for blocks that come when they come. */
 #include "encode/lane.h"
 
 #include <stdlib.h>
@@ -12,7 +12,10 @@
 struct lane {
   struct encode *e;
   struct encode_result result;
+  int which; /* the block whose pass is next */
 };
+
+_Static_assert((int)LANE_SLOTS <= (int)ROW_BUFFERS, "a buffer for each slot");
 
 int lane_open(struct lane **lane, const struct encode_task *task, struct comm *c)
 {
@@ -30,15 +33,27 @@ uint64_t lane_dictionary(const struct lane *lane)
   return lane->result.inputs.dictionary;
 }
 
-float *lane_rows(struct lane *lane)
+float *lane_rows(struct lane *lane, int slot)
 {
-  return lane->e->rows[0].host;
+  return lane->e->rows[slot].host;
+}
+
+void lane_center(struct lane *lane, int slot, gidx first, gidx n)
+{
+  const struct encode *e = lane->e;
+  rows_center(lane_rows(lane, slot) + first * e->p, n, e->p, e->task->mean);
+}
+
+int lane_put(struct lane *lane, int slot, idx n)
+{
+  struct encode *e = lane->e;
+  return device_put(&e->device, &e->rows[slot], 0, (gidx)n * e->p * (gidx)sizeof(float));
 }
 
 /* A block of these rows, before its first round. */
-static void block_set(struct encode *e, struct block_in_flight *b, idx n)
+static void block_set(struct encode *e, struct block_in_flight *b, int slot, idx n)
 {
-  b->rows = &e->rows[0];
+  b->rows = &e->rows[slot];
   b->superblock_first = b->first = 0;
   b->superblock_rows = b->n = b->mine = n;
   b->mine_first = 0;
@@ -46,46 +61,59 @@ static void block_set(struct encode *e, struct block_in_flight *b, idx n)
   b->round = b->entries_begin = b->entries_end = b->solved = 0;
 }
 
-/* Route the block once, and merge. */
-static int round_route(struct encode *e, struct block_in_flight *b)
-{
-  block_round_next(e, b);
-  TRY(step_route(e, b));
-  TRY(step_alltoallv(e, b));
-  TRY(background_start(e, b));
-  return background_wait(e);
-}
-
-int lane_run(struct lane *lane, idx n, struct support_block *out)
+int lane_advance(struct lane *lane, struct support_block *out)
 {
   struct encode *e = lane->e;
-  struct block_in_flight *b = &e->in_flight[0];
-  block_set(e, b, n);
-  TRY(device_put(&e->device, b->rows, 0, (gidx)n * e->p * (gidx)sizeof(float)));
-  while (b->entries_end < e->s) {
-    TRY(round_route(e, b));
-    int last = b->entries_end == e->s;
-    if (!last || e->task->codes) {
-      TRY(step_fetch(e, b));
-      step_codes(e, b, last);
-    }
-    if (!last) TRY(step_allgather(e, b, &b->residual, 1));
+  struct block_in_flight *b = &e->in_flight[lane->which];
+  int last = b->entries_end == e->s;
+  *out = (struct support_block){0};
+  if (b->n == 0) return OK;
+  if (!last || e->task->codes) {
+    TRY(step_fetch(e, b));
+    step_codes(e, b, last);
     TRY(comm_agree(&e->group, OK));
   }
-  table_release(b->table, &e->shard, e->max_request);
-  *out = (struct support_block){.n = n,
+  if (!last) return step_allgather(e, b, &b->residual, 1);
+  *out = (struct support_block){.n = b->n,
                                 .s = e->s,
                                 .d = e->d,
                                 .atoms = b->atoms,
                                 .score = b->score,
                                 .codes = e->task->codes ? e->codes.host : NULL};
+  table_release(b->table, &e->shard, e->max_request);
+  b->n = b->superblock_rows = 0;
   return OK;
 }
 
-void lane_center(struct lane *lane, gidx first, gidx n)
+int lane_is_free(const struct lane *lane)
 {
-  const struct encode *e = lane->e;
-  rows_center(lane_rows(lane) + first * e->p, n, e->p, e->task->mean);
+  return lane->e->in_flight[lane->which].n == 0;
+}
+
+int lane_pass(struct lane *lane, int slot, idx n)
+{
+  struct encode *e = lane->e;
+  struct block_in_flight *b = &e->in_flight[lane->which], *other = &e->in_flight[!lane->which];
+  if (n) block_set(e, b, slot, n);
+  if (b->n) block_round_next(e, b);
+  lane->which = !lane->which;
+  TRY(background_start(e, other));
+  int status = b->n ? step_route(e, b) : OK;
+  int merged = background_wait(e);
+  if (status || merged) return status ? status : merged;
+  return b->n ? step_alltoallv(e, b) : OK;
+}
+
+int lane_run(struct lane *lane, idx n, struct support_block *out)
+{
+  TRY(lane_put(lane, 0, n));
+  TRY(lane_pass(lane, 0, n));
+  do {
+    TRY(lane_pass(lane, 0, 0)); /* of the other block, which has no rows */
+    TRY(lane_advance(lane, out));
+    if (!out->n) TRY(lane_pass(lane, 0, 0));
+  } while (!out->n);
+  return OK;
 }
 
 struct row_quality *lane_quality(struct lane *lane)

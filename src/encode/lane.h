@@ -20,16 +20,32 @@ int lane_open(struct lane **lane, const struct encode_task *task, struct comm *c
 /* Of the dictionary, as results have it. */
 uint64_t lane_dictionary(const struct lane *lane);
 
-/* The rows of the next call: float [task->block][p], to be filled in. */
-float *lane_rows(struct lane *lane);
+/* Rows wait in slots: float [task->block][p] of each, to be filled in. */
+enum { LANE_SLOTS = 3 };
+float *lane_rows(struct lane *lane, int slot);
 
 /* Subtract the task's mean from n of them. */
-void lane_center(struct lane *lane, gidx first, gidx n);
+void lane_center(struct lane *lane, int slot, gidx first, gidx n);
 
-/* Route the first n of these, less the mean, and solve their codes; *out has the results until the
- * next call, as has [n] of quality, where codes are solved.  Rows are finite, of a norm up to
- * LANE_NORM: no score of them overflows, of frames of MAX_FRAME vectors neither. */
+/* The first n rows of a slot, less the mean, are as they are to be: to the device.  Rows are
+ * finite, of a norm up to LANE_NORM: no score of them overflows, of frames of MAX_FRAME vectors
+ * neither.  Another thread may do so while lane_pass() computes with other slots. */
 #define LANE_NORM 1e37
+int lane_put(struct lane *lane, int slot, idx n);
+
+/* Two blocks of rows are in work, which alternate: while one is routed the lists of the other are
+ * merged.  So a pass is lane_advance(), then lane_pass(), and a block of one round ends with the
+ * advance that begins the second pass behind its first.
+ *
+ * *out <- the results of the block that ends, until the next lane_advance(), as has [n] of quality,
+ * where codes are solved; out->n = 0: none ends.  Its slot is free then. */
+int lane_advance(struct lane *lane, struct support_block *out);
+/* May the next pass begin a block? */
+int lane_is_free(const struct lane *lane);
+/* Begin with n rows of a slot, n = 0: with none, and route. */
+int lane_pass(struct lane *lane, int slot, idx n);
+
+/* All passes of the first n rows of slot 0, where no others are in work. */
 int lane_run(struct lane *lane, idx n, struct support_block *out);
 struct row_quality *lane_quality(struct lane *lane);
 

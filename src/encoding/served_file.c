@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two pieces of rows take turns: while one is in steps of the server, the other is written, and
- * filled with the rows behind both. */
+ * Pieces of rows go around: while some are in steps of the server, another is written, and filled
+ * with the rows behind all. */
 #include "encoding/served_file.h"
 
 #include <math.h>
@@ -34,6 +34,7 @@ struct served {
   struct encode_result result;
   struct tally *tally;
   struct piece pieces[FILE_PIECES];
+  int n_pieces;            /* that are used: enough for the steps that may be in work */
   int is_out[FILE_PIECES]; /* a piece is the server's */
   gidx next, added;        /* rows of the task that were read, and that are in the result */
   int line;                /* of the list */
@@ -119,8 +120,8 @@ static int piece_end(struct served *s, int i)
 
 static int pieces_run(struct served *s)
 {
-  for (int i = 0; i < FILE_PIECES; i++) TRY(piece_begin(s, i));
-  for (int i = 0; s->is_out[i]; i = (i + 1) % FILE_PIECES) {
+  for (int i = 0; i < s->n_pieces; i++) TRY(piece_begin(s, i));
+  for (int i = 0; s->is_out[i]; i = (i + 1) % s->n_pieces) {
     TRY(piece_end(s, i));
     TRY(piece_begin(s, i));
   }
@@ -134,7 +135,7 @@ static int rows_run(struct served *s)
   int status = tally_open(&s->tally, &s->encode, s->task->facts.dictionary, &s->result);
   snprintf(s->result.variant, sizeof s->result.variant, "%s", s->task->facts.variant);
   if (!status) status = pieces_run(s);
-  for (int i = 0; i < FILE_PIECES; i++) /* after a failure too nothing of it is the server's */
+  for (int i = 0; i < s->n_pieces; i++) /* after a failure too nothing of it is the server's */
     if (s->is_out[i]) feed_wait(s->task->front, &s->pieces[i]), s->is_out[i] = 0;
   return tally_close(s->tally, status);
 }
@@ -236,7 +237,7 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   encode_files_rest(&s->files, &s->encode, &s->rows.source, &s->part, &s->source);
   if (is_whole) return job_complete(&s->files.job);
   TRY(job_begin(&s->files.job));
-  for (int i = 0; i < FILE_PIECES; i++)
+  for (int i = 0; i < s->n_pieces; i++)
     TRY(piece_alloc(&s->pieces[i], &s->task->front->limits, s->encode.block));
   due_set(s, 0);
   TRY(saves_run(s));
@@ -260,12 +261,13 @@ static int served_open(struct served *s, const struct backlog_entry *entry)
   s->encode.rows = &s->rows.source;
   s->encode.sink = &s->files.file.sink;
   s->encode.block = (idx)(ceil_div(t->encode->block, ROW_BLOCK) * ROW_BLOCK);
+  s->n_pieces = t->encode->block > ROW_BLOCK / 2 ? FILE_PIECES : 2;
   return OK;
 }
 
 static void served_free(struct served *s)
 {
-  for (int i = 0; i < FILE_PIECES; i++) arena_free(&s->pieces[i].arena);
+  for (int i = 0; i < s->n_pieces; i++) arena_free(&s->pieces[i].arena);
   encode_free(&s->result);
   supports_output_close(&s->files.file);
   encode_files_free(&s->files);

@@ -16,6 +16,7 @@ struct follower {
   gidx count[2];
   gidx *done; /* [requests] rows that were admitted */
   gidx *live, *rows;
+  gidx *asked; /* requests of jobs */
   struct admission_job *jobs;
   gidx next, part;       /* request that is seen next; part that is compared next */
   gidx file, file_first; /* line of the file in work, and the row behind its last */
@@ -82,9 +83,13 @@ static struct admission_queues queues_find(struct follower *f, gidx n)
   }
   for (int class = 0; class < 2; class ++) queue_prune(f, class, n);
   for (gidx j = 0; j < f->count[0]; j++) f->live[j] = left_of(f, f->waiting[0][j]);
-  for (gidx j = 0; j < f->count[1]; j++)
-    f->jobs[j] = (struct admission_job){left_of(f, f->waiting[1][j]), 0};
-  gidx jobs = f->count[1];
+  gidx jobs = 0;
+  for (gidx j = 0; j < f->count[1]; j++) {
+    gidx i = f->waiting[1][j], left = left_of(f, i);
+    if (left == 0 && request_of(f->l, i)[REQUEST_ROWS]) continue; /* it waits for its end alone */
+    f->asked[jobs] = i;
+    f->jobs[jobs++] = (struct admission_job){left, 0};
+  }
   if (step[STEP_FILE_ROWS] > 0) f->jobs[jobs++] = (struct admission_job){step[STEP_FILE_ROWS], 1};
   return (struct admission_queues){n, step[STEP_WATCHED] != 0, f->live, f->count[0], f->jobs, jobs};
 }
@@ -104,9 +109,10 @@ static int step_check(const struct follower *f, gidx n, const struct admission *
   CHECK(s[STEP_WATCHED] == 1 || (s[STEP_WATCHED] == 0 && f->count[0] == 0), ERR_INPUT,
         "step %lld: w is %lld while %lld live requests wait", (long long)n,
         (long long)s[STEP_WATCHED], (long long)f->count[0]);
-  CHECK(s[STEP_ENDED] >= s[STEP_BEGUN] &&
-            (n == 0 || s[STEP_BEGUN] >= step_of(f->l, n - 1)[STEP_ENDED]),
-        ERR_INPUT, "step %lld: it began or ended before what came before it", (long long)n);
+  const gidx *before = n ? s - STEP_COLUMNS : s; /* two may be in work */
+  CHECK(s[STEP_ENDED] >= s[STEP_BEGUN] && s[STEP_BEGUN] >= before[STEP_BEGUN] &&
+            s[STEP_ENDED] >= before[STEP_ENDED],
+        ERR_INPUT, "step %lld: it began or ended before the one before it", (long long)n);
   return OK;
 }
 
@@ -183,7 +189,7 @@ static int step_follow(struct follower *f, gidx n)
     if (q.jobs[j].is_file)
       TRY(file_admit(f, n, f->rows[j]));
     else
-      TRY(request_admit(f, n, f->waiting[1][j], f->rows[j]));
+      TRY(request_admit(f, n, f->asked[j], f->rows[j]));
   const gidx *more = part_next(f, n);
   CHECK(!more, ERR_INPUT, "step %lld has %lld rows more than its plan", (long long)n,
         (long long)more[PART_ROWS]);
@@ -215,6 +221,7 @@ static int follow(struct follower *f)
   TRY(arena_alloc(&f->arena, &f->done, n, sizeof(gidx)));
   TRY(arena_alloc(&f->arena, &f->live, n, sizeof(gidx)));
   TRY(arena_alloc(&f->arena, &f->rows, n + 1, sizeof(gidx)));
+  TRY(arena_alloc(&f->arena, &f->asked, n, sizeof(gidx)));
   TRY(arena_alloc(&f->arena, &f->jobs, n + 1, sizeof *f->jobs));
   for (gidx i = 0; i < n; i++) TRY(request_check(l, i));
   for (gidx i = 0; i < l->steps.count; i++) TRY(step_follow(f, i));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two pieces at most are in the queue: one in steps, and the next of the same file behind it. */
+ * FILE_PIECES at most are in the queue: those in steps, and the next of the same file behind. */
 #include "serve/feed.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ void feed_put(struct front *f, struct piece *piece)
   struct piece **end = &f->pieces;
   pthread_mutex_lock(&f->lock);
   piece->next = NULL;
-  piece->done = 0;
+  piece->done = piece->taken = 0;
   piece->is_back = f->is_closing;
   while (*end) end = &(*end)->next;
   if (!piece->is_back) *end = piece;
@@ -52,8 +52,8 @@ gidx feed_rows(const struct front *f, int is_closing)
   gidx n = 0;
   const struct piece *first = f->pieces;
   if (is_closing && first)
-    return imin(ceil_div(first->done, ROW_BLOCK) * ROW_BLOCK, first->n) - first->done;
-  for (const struct piece *p = first; p; p = p->next) n += p->n - p->done;
+    return imin(ceil_div(first->taken, ROW_BLOCK) * ROW_BLOCK, first->n) - first->taken;
+  for (const struct piece *p = first; p; p = p->next) n += p->n - p->taken;
   return n;
 }
 
@@ -62,7 +62,7 @@ void feed_return(struct front *f, int is_closing, int is_late)
   struct piece *p;
   while ((p = f->pieces)) {
     int is_whole = p->done == p->n || (is_closing && p->done % ROW_BLOCK == 0);
-    if (!is_whole && !is_late) break;
+    if (p->taken > p->done || (!is_whole && !is_late)) break; /* a step has some of its rows */
     if (!is_whole) p->done -= p->done % ROW_BLOCK;
     f->pieces = p->next;
     p->is_back = 1;

@@ -15,7 +15,9 @@ struct piece {
   struct piece *next; /* of the queue */
   gidx first;
   int line;       /* that the file has in the list; 0: it is in none */
-  idx n, done;    /* rows, and those that have codes */
+  idx n;          /* rows */
+  idx taken;      /* that steps have taken */
+  idx done;       /* that have codes */
   int is_back;    /* it has left the queue */
   uint64_t terms; /* of the rows as they were read */
   float *x;       /* [n][p] less the mean; owned, as are all arrays */

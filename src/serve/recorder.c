@@ -32,24 +32,22 @@ static int grow(void *array, gidx *capacity, gidx count, size_t size)
   return 1;
 }
 
-/* The ledger ends with the step before this one. */
-static void give_up(struct recorder *r)
+/* The ledger ends with the step before this one, whose number is n. */
+static void give_up(struct recorder *r, struct recorded_step *step, gidx n)
 {
   r->is_full = 1;
-  r->ledger.parts.count = r->parts;
-  r->ledger.requests.count = r->requests;
-  r->n_rows = r->step_rows;
+  r->end = n;
+  r->ledger.parts.count = step->parts;
+  r->ledger.requests.count = step->requests;
+  r->n_rows = step->rows;
+  step->is_on = 0;
 }
 
-/* A new line of a table; NULL: it is full. */
-static gidx *line_add(struct recorder *r, struct ledger_table *t, int columns)
+/* A new line of a table; NULL: there is no memory. */
+static gidx *line_add(struct ledger_table *t, int columns)
 {
   size_t size = (size_t)columns * sizeof *t->values;
-  if (r->is_full) return NULL;
-  if (!grow(&t->values, &t->capacity, t->count + 1, size)) {
-    give_up(r);
-    return NULL;
-  }
+  if (!grow(&t->values, &t->capacity, t->count + 1, size)) return NULL;
   return t->values + columns * t->count++;
 }
 
@@ -58,18 +56,17 @@ static gidx time_of(const struct recorder *r, uint64_t ns)
   return (gidx)(ns - r->begun);
 }
 
-/* A request is seen for the first time. */
-static void request_see(struct recorder *r, gidx n, struct request *request)
+/* A request is seen for the first time.  0: there is no memory. */
+static int request_see(struct recorder *r, gidx n, struct request *request)
 {
   gidx rows = request->header.rows;
-  if (r->has_rows && !r->is_full) {
+  if (r->has_rows && rows) {
     if (!grow(&r->rows, &r->row_capacity, r->n_rows + rows, (size_t)r->p * sizeof *r->rows))
-      give_up(r);
-    else if (rows)
-      memcpy(r->rows + r->n_rows * r->p, request->rows, (size_t)request_bytes(request));
+      return 0;
+    memcpy(r->rows + r->n_rows * r->p, request->rows, (size_t)request_bytes(request));
   }
-  gidx *line = line_add(r, &r->ledger.requests, REQUEST_COLUMNS);
-  if (!line) return;
+  gidx *line = line_add(&r->ledger.requests, REQUEST_COLUMNS);
+  if (!line) return 0;
   r->n_rows += rows;
   request->record = r->ledger.requests.count;
   line[REQUEST_CLIENT] = (gidx)hash64(request->peer.name, request->peer.bytes);
@@ -80,64 +77,66 @@ static void request_see(struct recorder *r, gidx n, struct request *request)
   line[REQUEST_SEEN] = n;
   line[REQUEST_ANSWERED] = line[REQUEST_GONE] = -1;
   line[REQUEST_STATUS] = line[REQUEST_TERMS] = 0;
+  return 1;
 }
 
-void recorder_begin(struct recorder *r, gidx n, const struct request_queue *live,
-                    const struct request_queue *bulk)
+void recorder_begin(struct recorder *r, struct recorded_step *step, gidx n,
+                    const struct request_queue *live, const struct request_queue *bulk)
 {
+  enum { IN_WORK = 8 }; /* steps that will end have room */
   const struct request_queue *queues[] = {live, bulk};
-  if (!r->is_on) return;
-  r->planned = clock_ns();
-  r->parts = r->ledger.parts.count;
-  r->requests = r->ledger.requests.count;
-  r->step_rows = r->n_rows;
-  if (bytes_of(r) > r->limit) r->is_full = 1;
+  struct ledger_table *steps = &r->ledger.steps;
+  *step = (struct recorded_step){.is_on = r->is_on && !r->is_full,
+                                 .parts = r->ledger.parts.count,
+                                 .requests = r->ledger.requests.count,
+                                 .rows = r->n_rows,
+                                 .planned = clock_ns()};
+  if (!step->is_on) return;
+  if (bytes_of(r) > r->limit || !grow(&steps->values, &steps->capacity, steps->count + IN_WORK,
+                                      STEP_COLUMNS * sizeof *steps->values))
+    give_up(r, step, n);
   for (int q = 0; q < LENGTH(queues); q++)
     for (struct request *request = queues[q]->first; request; request = request->next)
-      if (!request->record) request_see(r, n, request);
+      if (step->is_on && !request->record && !request_see(r, n, request)) give_up(r, step, n);
 }
 
-void recorder_plan(struct recorder *r, int watched, gidx file_rows, const struct admission *plan)
+void recorder_part(struct recorder *r, struct recorded_step *step, gidx n,
+                   const struct request *request, const struct recorded_part *part)
 {
-  r->watched = watched;
-  r->file_rows = file_rows;
-  r->plan = *plan;
-}
-
-void recorder_part(struct recorder *r, gidx n, const struct request *request, gidx file, gidx first,
-                   gidx rows)
-{
-  if (!r->is_on || rows == 0) return;
-  gidx *line = line_add(r, &r->ledger.parts, PART_COLUMNS);
-  if (!line) return;
+  if (!step->is_on || part->rows == 0) return;
+  gidx *line = line_add(&r->ledger.parts, PART_COLUMNS);
+  if (!line) {
+    give_up(r, step, n);
+    return;
+  }
   line[PART_STEP] = n;
   line[PART_REQUEST] = request ? request->record - 1 : -1;
-  line[PART_FILE] = file;
-  line[PART_FIRST] = first;
-  line[PART_ROWS] = rows;
+  line[PART_FILE] = part->file;
+  line[PART_FIRST] = part->first;
+  line[PART_ROWS] = part->rows;
 }
 
-void recorder_end(struct recorder *r, gidx n, gidx rows)
+void recorder_end(struct recorder *r, const struct recorded_step *step, gidx n, gidx rows)
 {
-  if (!r->is_on || rows == 0) return;
-  gidx *line = line_add(r, &r->ledger.steps, STEP_COLUMNS);
-  r->left_out += line == NULL;
+  r->left_out += r->is_on && rows > 0 && !step->is_on;
+  if (!step->is_on || rows == 0) return;
+  gidx *line = line_add(&r->ledger.steps, STEP_COLUMNS); /* there is room */
   if (!line) return;
   line[STEP_NUMBER] = n;
-  line[STEP_BEGUN] = time_of(r, r->planned);
+  line[STEP_BEGUN] = time_of(r, step->planned);
   line[STEP_ENDED] = time_of(r, clock_ns());
-  line[STEP_WATCHED] = r->watched;
-  line[STEP_LIVE] = r->plan.live_rows;
-  line[STEP_TARGET] = r->plan.target;
-  line[STEP_ALLOWANCE] = r->plan.allowance;
-  line[STEP_CAP] = r->plan.cap;
-  line[STEP_FILE_ROWS] = r->file_rows;
+  line[STEP_WATCHED] = step->watched;
+  line[STEP_LIVE] = step->plan.live_rows;
+  line[STEP_TARGET] = step->plan.target;
+  line[STEP_ALLOWANCE] = step->plan.allowance;
+  line[STEP_CAP] = step->plan.cap;
+  line[STEP_FILE_ROWS] = step->file_rows;
 }
 
 void recorder_gone(struct recorder *r, gidx n, const struct request *request)
 {
   struct ledger_table *t = &r->ledger.requests;
-  if (!r->is_on || !request->record || request->record > t->count || n > r->ledger.steps.count)
+  if (!r->is_on || !request->record || request->record > t->count || (r->is_full && n > r->end))
     return;
   gidx *line = t->values + (request->record - 1) * REQUEST_COLUMNS;
   if (line[REQUEST_GONE] >= 0) return;

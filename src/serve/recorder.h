@@ -18,23 +18,34 @@ struct recorder {
   float *rows;          /* [n_rows][p] of all requests, as they came; owned */
   gidx n_rows, row_capacity;
   gidx left_out; /* steps behind the end of the ledger */
-  /* Of the step. */
   int is_full;
-  gidx parts, requests, step_rows; /* counts when it began */
-  uint64_t begun, planned;         /* ns: of the server; of the step */
+  gidx end;       /* where it is full: steps that are in it, once those in work have ended */
+  uint64_t begun; /* ns: of the server */
+};
+
+/* A run of rows of a step. */
+struct recorded_part {
+  gidx file, first, rows; /* file: its line in the list; 0: they are of a request */
+};
+
+/* What is known of a step when it is planned; the caller fills in the last three. */
+struct recorded_step {
+  int is_on;                  /* it will be in the ledger */
+  gidx parts, requests, rows; /* counts before it */
+  uint64_t planned;           /* ns */
+  int watched;
+  gidx file_rows;
   struct admission plan;
-  gidx watched, file_rows;
 };
 
 /* Step n begins: its queues are planned from. */
-void recorder_begin(struct recorder *r, gidx n, const struct request_queue *live,
-                    const struct request_queue *bulk);
-void recorder_plan(struct recorder *r, int watched, gidx file_rows, const struct admission *plan);
-/* Rows of a request, or with NULL those of a file, are in step n. */
-void recorder_part(struct recorder *r, gidx n, const struct request *request, gidx file, gidx first,
-                   gidx rows);
-/* The step has ended, with so many rows; a step without any is none. */
-void recorder_end(struct recorder *r, gidx n, gidx rows);
+void recorder_begin(struct recorder *r, struct recorded_step *step, gidx n,
+                    const struct request_queue *live, const struct request_queue *bulk);
+/* Rows of a request, or with NULL those of a file, are in the newest step. */
+void recorder_part(struct recorder *r, struct recorded_step *step, gidx n,
+                   const struct request *request, const struct recorded_part *part);
+/* The step has ended, with so many rows; a step without any is none.  Steps end in their order. */
+void recorder_end(struct recorder *r, const struct recorded_step *step, gidx n, gidx rows);
 /* A request is in no queue any more when step n is planned; the first call counts. */
 void recorder_gone(struct recorder *r, gidx n, const struct request *request);
 

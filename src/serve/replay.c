@@ -54,8 +54,8 @@ static int part_load(struct replay *r, const gidx *part, gidx n)
   idx p = r->task->encode->rows->p;
   gidx rows = part[PART_ROWS], first = r->first[part[PART_REQUEST]] + part[PART_FIRST];
   TRY(rows_access(&r->worker,
-                  (struct rows_access){r->task->rows, first, rows, lane_rows(r->lane) + n * p}));
-  lane_center(r->lane, n, rows);
+                  (struct rows_access){r->task->rows, first, rows, lane_rows(r->lane, 0) + n * p}));
+  lane_center(r->lane, 0, n, rows);
   return OK;
 }
 

@@ -19,7 +19,9 @@ struct request {
   unsigned char *reply; /* header and arrays */
   idx n_watched;
   idx width;        /* entries of a row in the reply, w */
+  gidx taken;       /* rows that steps have taken */
   gidx done;        /* rows that have results */
+  int steps;        /* in work that have some of its rows */
   uint64_t terms;   /* of these (model/identity.h) */
   gidx record;      /* its line of the ledger, from 1 on; 0: none */
   gidx reply_bytes; /* of the reply */

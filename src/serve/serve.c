@@ -29,7 +29,7 @@ static int steps_time(struct serve *s, gidx n, real *ms)
   struct support_block block;
   real times[TRIES];
   for (int i = -1; i < TRIES; i++) { /* the first one is not counted: threads begin there */
-    float *x = lane_rows(s->lane);
+    float *x = lane_rows(s->lane, 0);
     for (gidx v = 0; v < n * p; v++) x[v] = (float)random_normal(1, (uint64_t)(i + 1), (uint64_t)v);
     uint64_t begun = clock_ns();
     TRY(lane_run(s->lane, (idx)n, &block));
@@ -144,7 +144,7 @@ static int steps_loop(struct serve *s)
 {
   for (int is_idle = 0; !(s->is_closing && is_idle);) {
     closing_begin(s);
-    if (!s->is_closing) TRY(front_wait(&s->front, WAIT));
+    if (!s->is_closing && !s->in_work) TRY(front_wait(&s->front, WAIT));
     int was_closing = s->is_closing;
     TRY(step_run(s, &is_idle));
     is_idle = is_idle && was_closing;
@@ -202,9 +202,11 @@ int serve_run(const struct serve_task *task, struct comm *c, struct serve **serv
   facts.target = s->knobs.target;
   facts.variant = lane_variant(s->lane);
   TRY(task->ready(task->self, &facts));
+  TRY(worker_open(&s->copier));
   TRY(files_begin(s));
   TRY(steps_loop(s));
   int status = files_end(s);
+  worker_close(&s->copier);
   TRY(front_close(&s->front));
   if (status) return status;
   return lane_close(s->lane);
@@ -230,7 +232,7 @@ void serve_free(struct serve *s)
 {
   front_free(&s->front);
   recorder_free(&s->recorder);
-  free(s->parts);
+  for (int i = 0; i < MAX_STEPS; i++) free(s->steps[i].parts);
   free(s->sizes);
   free(s->admitted);
   free(s->jobs);

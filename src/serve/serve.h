@@ -33,7 +33,7 @@ struct serve_record {
 };
 
 /* Pieces of a file that are in the queue at most. */
-enum { FILE_PIECES = 2 };
+enum { FILE_PIECES = 4 };
 
 /* What is known when clients are accepted. */
 struct serve_facts {

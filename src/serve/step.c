@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Under the lock requests are chosen; without it their rows are copied and computed. */
+ * Under the lock requests are chosen; without it rows and results are copied, by the copier where
+ * the lane has something to compute meanwhile. */
 #include "serve/step.h"
 
 #include <string.h>
@@ -7,184 +8,211 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
+#include "serve/choose.h"
 
-/* Why a request that waits is given up; 0: it is not. */
-static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
-{
-  if (r->is_cancelled)
-    request_refuse(r, ERROR_CANCELLED, "cancelled");
-  else if (r->header.deadline && !r->done && now - r->arrived > r->header.deadline)
-    request_refuse(r, ERROR_LATE, "its deadline passed before it was admitted");
-  else if (s->is_closing && (now > s->closes || (r->header.class == CLASS_BULK && !r->done)))
-    request_refuse(r, ERROR_CLOSING, "the server is about to end");
-  return r->error != 0;
-}
+enum { COPY_ROWS = 1024 }; /* that a thread copies at a time */
 
-static void queue_prune(struct serve *s, struct request_queue *q)
+/* Rows of one step that threads copy into the lane. */
+struct copying {
+  struct serve *s;
+  const struct step *step;
+};
+
+/* Rows first .. of the step, from wherever they are; of files less the mean already. */
+static void rows_copy(void *self, gidx i)
 {
-  uint64_t now = clock_ns();
-  for (struct request *before = NULL, *r = q->first, *next; r; r = next) {
-    next = r->next;
-    if (is_given_up(s, r, now)) {
-      recorder_gone(&s->recorder, s->number, r);
-      queue_add(&s->finished, queue_take(q, before));
-    } else {
-      before = r;
-    }
+  const struct copying *c = self;
+  struct serve *s = c->s;
+  gidx p = s->front.limits.p, begin = i * COPY_ROWS, end = imin(begin + COPY_ROWS, c->step->rows);
+  for (gidx j = 0; j < c->step->n_parts; j++) {
+    const struct step_part *part = &c->step->parts[j];
+    gidx from = imax(begin, part->at), n = imin(end, part->at + part->n) - from;
+    if (n <= 0) continue;
+    const float *rows = part->request ? part->request->rows : part->piece->x;
+    memcpy(lane_rows(s->lane, c->step->slot) + from * p, rows + (part->first + from - part->at) * p,
+           (size_t)n * (size_t)p * sizeof *rows);
+    if (part->request) lane_center(s->lane, c->step->slot, from, n);
   }
-}
-
-static void part_add(struct serve *s, struct request *r, struct piece *p, gidx n)
-{
-  s->parts[s->n_parts++] = (struct step_part){r, p, s->rows, n};
-  recorder_part(&s->recorder, s->number, r, p ? p->line : 0, r ? r->done : p->first + p->done, n);
-  s->rows += n;
-}
-
-/* Rows of the file, which may go over to its next piece. */
-static void file_add(struct serve *s, gidx n)
-{
-  for (struct piece *p = s->front.pieces; n > 0; p = p->next) {
-    gidx own = imin(n, p->n - p->done);
-    if (own) part_add(s, NULL, p, own);
-    n -= own;
-  }
-}
-
-static int arrays_reserve(struct serve *s, gidx live, gidx jobs)
-{
-  TRY(array_reserve(&s->parts, &s->part_capacity, live + jobs + FILE_PIECES, sizeof *s->parts));
-  TRY(array_reserve(&s->sizes, &s->size_capacity, live, sizeof *s->sizes));
-  TRY(array_reserve(&s->admitted, &s->admitted_capacity, jobs, sizeof *s->admitted));
-  TRY(array_reserve(&s->jobs, &s->job_capacity, jobs, sizeof *s->jobs));
-  return array_reserve(&s->requests, &s->request_capacity, jobs, sizeof(struct request *));
-}
-
-/* The queues as the plan sees them. */
-static struct admission_queues queues_of(struct serve *s)
-{
-  const struct request_queue *live = &s->front.live, *bulk = &s->front.bulk;
-  gidx n = 0, m = 0;
-  for (struct request *r = live->first; r; r = r->next) s->sizes[n++] = r->header.rows;
-  for (struct request *r = bulk->first; r; r = r->next) {
-    s->requests[m] = r;
-    s->jobs[m++] = (struct admission_job){r->header.rows - r->done, 0};
-  }
-  gidx rows = feed_rows(&s->front, s->is_closing);
-  if (rows) {
-    s->requests[m] = NULL;
-    s->jobs[m++] = (struct admission_job){rows, 1};
-  }
-  uint64_t seen = s->front.live_seen;
-  int lingers = seen && (real)(clock_ns() - seen) < s->task->linger_ms * 1e6;
-  return (struct admission_queues){s->number, n > 0 || lingers, s->sizes, n, s->jobs, m};
-}
-
-/* Choose the rows of the step.  A bulk request stays in its queue until it is done. */
-static int step_choose(struct serve *s)
-{
-  struct front *f = &s->front;
-  struct admission plan;
-  recorder_begin(&s->recorder, s->number, &f->live, &f->bulk);
-  queue_prune(s, &f->live);
-  queue_prune(s, &f->bulk);
-  TRY(arrays_reserve(s, f->live.count, f->bulk.count + 1));
-  const struct admission_queues queues = queues_of(s);
-  gidx last = queues.n_jobs - 1,
-       files = last >= 0 && s->jobs[last].is_file ? s->jobs[last].left : 0;
-  admission_plan(&s->knobs, &queues, &plan, s->admitted);
-  recorder_plan(&s->recorder, queues.watched, files, &plan);
-  for (gidx i = 0; i < plan.n_live; i++) {
-    struct request *r = queue_take(&f->live, NULL);
-    queue_add(&s->taken, r);
-    part_add(s, r, NULL, r->header.rows);
-  }
-  for (gidx j = 0; j < queues.n_jobs; j++)
-    if (queues.jobs[j].is_file)
-      file_add(s, s->admitted[j]);
-    else if (s->admitted[j] || !s->jobs[j].left)
-      part_add(s, s->requests[j], NULL, s->admitted[j]);
-  return OK;
-}
-
-/* The rows of a part, of which those of files are less the mean already. */
-static void part_gather(struct serve *s, const struct step_part *part)
-{
-  const struct request *r = part->request;
-  gidx p = s->front.limits.p;
-  const float *from = r ? r->rows + r->done * p : part->piece->x + part->piece->done * p;
-  memcpy(lane_rows(s->lane) + part->at * p, from, (size_t)part->n * (size_t)p * sizeof *from);
-  if (r) lane_center(s->lane, part->at, part->n);
 }
 
 /* Make room for replies, and copy rows.  Who gets no memory is refused. */
-static void rows_gather(struct serve *s)
+static int step_gather(struct serve *s, struct step *step)
 {
-  for (gidx i = 0; i < s->n_parts; i++) {
-    struct request *r = s->parts[i].request;
+  struct copying c = {s, step};
+  for (gidx i = 0; i < step->n_parts; i++) {
+    struct request *r = step->parts[i].request;
     if (r && !r->reply && request_begin(r, &s->front.limits)) {
       status_clear();
       request_refuse(r, ERROR_BUSY, "memory is short: try again later");
     }
-    part_gather(s, &s->parts[i]);
   }
+  spare_run(ceil_div(step->rows, COPY_ROWS), rows_copy, &c);
+  return step->rows ? lane_put(s->lane, step->slot, (idx)step->rows) : OK;
 }
 
-static int step_compute(struct serve *s)
+/* Results to whoever asked for them. */
+static void step_fill(struct serve *s, const struct step *step, const struct support_block *block)
 {
-  struct support_block block = {0};
-  rows_gather(s);
-  if (s->rows) TRY(lane_run(s->lane, (idx)s->rows, &block));
   const struct message_limits *limits = &s->front.limits;
-  for (gidx i = 0; i < s->n_parts; i++) {
-    const struct step_part *part = &s->parts[i];
+  for (gidx i = 0; i < step->n_parts; i++) {
+    const struct step_part *part = &step->parts[i];
     struct request *r = part->request;
     if (!r)
-      piece_fill(part->piece, limits, &block, lane_quality(s->lane), part->at, part->n);
+      piece_fill(part->piece, limits, block, lane_quality(s->lane), part->at, part->n);
     else if (!r->error)
-      request_fill(r, limits, &block, part->at, part->n);
+      request_fill(r, limits, block, part->at, part->n);
   }
-  return OK;
 }
 
-/* Live requests are done, and bulk ones that have all rows. */
-static void step_end(struct serve *s)
+/* Bulk requests that have all rows, or are given up, leave their queue; under the lock. */
+static void bulk_finish(struct serve *s)
 {
-  struct front *f = &s->front;
-  gidx live = s->taken.rows, files = 0;
-  for (gidx i = 0; i < s->n_parts; i++) files += s->parts[i].request ? 0 : s->parts[i].n;
-  while (s->taken.first) queue_add(&s->finished, queue_take(&s->taken, NULL));
-  pthread_mutex_lock(&f->lock);
-  for (struct request *before = NULL, *r = f->bulk.first, *next; r; r = next) {
+  struct request_queue *q = &s->front.bulk;
+  for (struct request *before = NULL, *r = q->first, *next; r; r = next) {
     next = r->next;
-    if (r->error || (r->reply && r->done == r->header.rows))
-      queue_add(&s->finished, queue_take(&f->bulk, before));
+    if (!r->steps && (r->error || (r->reply && r->done == r->header.rows)))
+      queue_add(&s->finished, queue_take(q, before));
     else
       before = r;
   }
-  if (s->rows) f->counts.steps++;
-  f->counts.live_rows += live;
-  f->counts.bulk_rows += s->rows - live - files;
-  f->counts.file_rows += files;
-  feed_return(f, s->is_closing, s->is_closing && clock_ns() > s->closes);
+}
+
+static void parts_count(struct serve *s, const struct step *step)
+{
+  struct serve_counts *c = &s->front.counts;
+  gidx live = step->taken.rows, files = 0;
+  for (gidx i = 0; i < step->n_parts; i++) {
+    struct request *r = step->parts[i].request;
+    files += r ? 0 : step->parts[i].n;
+    if (r) r->steps--;
+  }
+  c->steps += step->rows > 0;
+  c->live_rows += live;
+  c->bulk_rows += step->rows - live - files;
+  c->file_rows += files;
+}
+
+/* Answer what is done by this step, and in no queue of the plan of step `gone`. */
+static void answer(struct serve *s, gidx number, gidx gone)
+{
+  for (struct request *r = s->finished.first; r; r = r->next)
+    recorder_gone(&s->recorder, gone, r); /* unless it was before */
+  if (s->finished.first) front_answer(&s->front, &s->finished, (uint64_t)number);
+}
+
+static void pieces_return(struct serve *s)
+{
+  feed_return(&s->front, s->is_closing, s->is_closing && clock_ns() > s->closes);
+}
+
+/* Its results are where they belong: live requests are done, and bulk ones that have all rows. */
+static void step_end(struct serve *s, struct step *step)
+{
+  struct front *f = &s->front;
+  pthread_mutex_lock(&f->lock);
+  parts_count(s, step);
+  while (step->taken.first) queue_add(&s->finished, queue_take(&step->taken, NULL));
+  bulk_finish(s);
+  pieces_return(s);
   pthread_mutex_unlock(&f->lock);
+  recorder_end(&s->recorder, &step->recorded, step->number, step->rows);
+  answer(s, step->number, step->number + (step->rows > 0));
+}
+
+/* A slot of the lane that no step in work has. */
+static int slot_find(const struct serve *s)
+{
+  int used[LANE_SLOTS] = {0};
+  for (int i = s->results.n > 0; i < s->in_work; i++) /* that of a step which ends is free */
+    used[s->steps[(s->oldest + i) % MAX_STEPS].slot] = 1;
+  int slot = 0;
+  while (slot < LANE_SLOTS - 1 && used[slot]) slot++;
+  return slot;
+}
+
+/* *step <- a new one, whose rows are to be copied; NULL: there is none.  One without rows is done
+ * at once. */
+static int step_begin(struct serve *s, struct step **step, int *is_there)
+{
+  struct step *new = &s->steps[(s->oldest + s->in_work) % MAX_STEPS];
+  const struct support_block none = {.s = s->front.limits.s, .d = s->front.limits.d};
+  *step = NULL;
+  pthread_mutex_lock(&s->front.lock);
+  int status = step_choose(s, new, is_there);
+  if (s->is_closing) pieces_return(s);
+  pthread_mutex_unlock(&s->front.lock);
+  TRY(status);
+  answer(s, s->number, s->number); /* what was given up */
+  if (!*is_there) return OK;
+  new->slot = slot_find(s);
+  if (new->rows == 0) {
+    TRY(step_gather(s, new));
+    step_fill(s, new, &none);
+    step_end(s, new);
+    return OK;
+  }
+  s->number++;
+  s->in_work++;
+  *step = new;
+  return OK;
+}
+
+/* The job of the copier. */
+static int copy_run(void *serve)
+{
+  struct serve *s = serve;
+  if (s->filled) step_fill(s, s->filled, &s->results);
+  return s->gathered ? step_gather(s, s->gathered) : OK;
+}
+
+/* A pass of the lane, which begins with a step unless that is NULL; rows and results are copied
+ * meanwhile. */
+static int pass_run(struct serve *s, const struct step *begun)
+{
+  int copies = s->filled || s->gathered;
+  if (copies) TRY(worker_start(&s->copier, copy_run, s));
+  int status = lane_pass(s->lane, begun ? begun->slot : 0, begun ? (idx)begun->rows : 0);
+  int copied = copies ? worker_wait(&s->copier) : OK;
+  return status ? status : copied;
+}
+
+/* The results of the oldest step are there: *ended, if no other is in work its end is now. */
+static int step_advance(struct serve *s, struct step **ended)
+{
+  TRY(lane_advance(s->lane, &s->results));
+  *ended = s->results.n ? &s->steps[s->oldest] : NULL;
+  if (!*ended || s->in_work > 1) return OK;
+  step_fill(s, *ended, &s->results);
+  s->oldest = (s->oldest + 1) % MAX_STEPS;
+  s->in_work = 0;
+  step_end(s, *ended);
+  *ended = NULL;
+  return OK;
 }
 
 int step_run(struct serve *s, int *is_idle)
 {
-  s->n_parts = s->rows = 0;
-  pthread_mutex_lock(&s->front.lock);
-  int status = step_choose(s);
-  pthread_mutex_unlock(&s->front.lock);
-  TRY(status);
-  *is_idle = s->n_parts == 0 && !s->finished.first;
-  if (s->n_parts) TRY(step_compute(s));
-  step_end(s);
-  recorder_end(&s->recorder, s->number, s->rows);
-  gidx next = s->number + (s->rows > 0);
-  for (struct request *r = s->finished.first; r; r = r->next)
-    recorder_gone(&s->recorder, next, r); /* unless it was before */
-  if (s->finished.first) front_answer(&s->front, &s->finished, (uint64_t)s->number);
-  s->number = next;
+  struct step *ended, *begun = NULL, *new = NULL;
+  int had = s->in_work > 0, is_there = 0;
+  TRY(step_advance(s, &ended));
+  int is_free = lane_is_free(s->lane);
+  if (s->is_prepared && is_free) begun = &s->steps[(s->oldest + s->in_work - 1) % MAX_STEPS];
+  if (!s->is_prepared || begun) TRY(step_begin(s, &new, &is_there));
+  *is_idle = !had && !is_there;
+  if (!s->in_work) return OK;
+  if (new && s->in_work == 1) { /* nothing else is in work: it begins at once */
+    TRY(step_gather(s, new));
+    begun = new;
+    new = NULL;
+  }
+  s->filled = ended;
+  s->gathered = new;
+  TRY(pass_run(s, begun));
+  s->is_prepared = new != NULL || (s->is_prepared && !begun);
+  if (!ended) return OK;
+  s->oldest = (s->oldest + 1) % MAX_STEPS;
+  s->in_work--;
+  step_end(s, ended);
   return OK;
 }

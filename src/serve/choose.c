@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Requests and rows of files as the plan sees them: those that no step has taken so far. */
+#include "serve/choose.h"
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+
+/* Why a request that waits is given up; 0: it is not. */
+static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
+{
+  if (r->steps) return 0; /* some have rows of it: later */
+  if (r->is_cancelled)
+    request_refuse(r, ERROR_CANCELLED, "cancelled");
+  else if (r->header.deadline && !r->taken && now - r->arrived > r->header.deadline)
+    request_refuse(r, ERROR_LATE, "its deadline passed before it was admitted");
+  else if (s->is_closing && (now > s->closes || (r->header.class == CLASS_BULK && !r->taken)))
+    request_refuse(r, ERROR_CLOSING, "the server is about to end");
+  return r->error != 0;
+}
+
+static void queue_prune(struct serve *s, struct request_queue *q)
+{
+  uint64_t now = clock_ns();
+  for (struct request *before = NULL, *r = q->first, *next; r; r = next) {
+    next = r->next;
+    if (is_given_up(s, r, now)) {
+      recorder_gone(&s->recorder, s->number, r);
+      queue_add(&s->finished, queue_take(q, before));
+    } else {
+      before = r;
+    }
+  }
+}
+
+static void part_add(struct serve *s, struct step *step, const struct step_part *from, gidx n)
+{
+  struct step_part *part = &step->parts[step->n_parts++];
+  struct request *r = from->request;
+  struct piece *p = from->piece;
+  *part = (struct step_part){r, p, step->rows, n, r ? r->taken : p->taken};
+  const struct recorded_part recorded = {p ? p->line : 0, part->first + (p ? p->first : 0), n};
+  recorder_part(&s->recorder, &step->recorded, s->number, r, &recorded);
+  step->rows += n;
+  if (r)
+    r->taken += n, r->steps++;
+  else
+    p->taken += (idx)n;
+}
+
+/* Rows of the file, which may go over to its next piece. */
+static void file_add(struct serve *s, struct step *step, gidx n)
+{
+  for (struct piece *p = s->front.pieces; n > 0; p = p->next) {
+    gidx own = imin(n, p->n - p->taken);
+    if (own) part_add(s, step, &(struct step_part){.piece = p}, own);
+    n -= own;
+  }
+}
+
+static int arrays_reserve(struct serve *s, struct step *step, gidx live, gidx jobs)
+{
+  gidx parts = live + jobs + FILE_PIECES;
+  TRY(array_reserve(&step->parts, &step->part_capacity, parts, sizeof *step->parts));
+  TRY(array_reserve(&s->sizes, &s->size_capacity, live, sizeof *s->sizes));
+  TRY(array_reserve(&s->admitted, &s->admitted_capacity, jobs, sizeof *s->admitted));
+  TRY(array_reserve(&s->jobs, &s->job_capacity, jobs, sizeof *s->jobs));
+  return array_reserve(&s->requests, &s->request_capacity, jobs, sizeof(struct request *));
+}
+
+static int is_watched(const struct serve *s)
+{
+  uint64_t seen = s->front.live_seen;
+  int lingers = seen && (real)(clock_ns() - seen) < s->task->linger_ms * 1e6;
+  return s->front.live.first != NULL || lingers;
+}
+
+/* The queues as the plan sees them.  A bulk request that is taken as a whole waits for its end
+ * alone; one without rows is in a step once. */
+static struct admission_queues queues_of(struct serve *s, int watched)
+{
+  gidx n = 0, m = 0;
+  for (struct request *r = s->front.live.first; r; r = r->next) s->sizes[n++] = r->header.rows;
+  for (struct request *r = s->front.bulk.first; r; r = r->next) {
+    gidx left = r->header.rows - r->taken;
+    if (left == 0 && (r->steps || r->header.rows)) continue;
+    s->requests[m] = r;
+    s->jobs[m++] = (struct admission_job){left, 0};
+  }
+  gidx rows = feed_rows(&s->front, s->is_closing);
+  if (rows) {
+    s->requests[m] = NULL;
+    s->jobs[m++] = (struct admission_job){rows, 1};
+  }
+  return (struct admission_queues){s->number, watched, s->sizes, n, s->jobs, m};
+}
+
+static void admit(struct serve *s, struct step *step, const struct admission *plan, gidx jobs)
+{
+  for (gidx i = 0; i < plan->n_live; i++) {
+    struct request *r = queue_take(&s->front.live, NULL);
+    queue_add(&step->taken, r);
+    part_add(s, step, &(struct step_part){.request = r}, r->header.rows);
+  }
+  for (gidx j = 0; j < jobs; j++)
+    if (s->jobs[j].is_file)
+      file_add(s, step, s->admitted[j]);
+    else if (s->admitted[j] || !s->jobs[j].left)
+      part_add(s, step, &(struct step_part){.request = s->requests[j]}, s->admitted[j]);
+}
+
+int step_choose(struct serve *s, struct step *step, int *is_there)
+{
+  struct front *f = &s->front;
+  struct admission plan;
+  int watched = is_watched(s);
+  *is_there = 0;
+  if (s->in_work && (watched || s->is_closing)) return OK;
+  *step = (struct step){
+      .number = s->number, .parts = step->parts, .part_capacity = step->part_capacity};
+  recorder_begin(&s->recorder, &step->recorded, s->number, &f->live, &f->bulk);
+  queue_prune(s, &f->live);
+  queue_prune(s, &f->bulk);
+  TRY(arrays_reserve(s, step, f->live.count, f->bulk.count + 1));
+  const struct admission_queues queues = queues_of(s, watched);
+  gidx last = queues.n_jobs - 1;
+  admission_plan(&s->knobs, &queues, &plan, s->admitted);
+  step->recorded.watched = queues.watched;
+  step->recorded.plan = plan;
+  step->recorded.file_rows = last >= 0 && s->jobs[last].is_file ? s->jobs[last].left : 0;
+  admit(s, step, &plan, queues.n_jobs);
+  *is_there = step->n_parts > 0;
+  return OK;
+}

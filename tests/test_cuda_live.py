@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: `sagitta serve --device cuda` answers what encode writes on CPUs, live and bulk, beside a
+file of the backlog whose result is encode's, watched and not; and its replay has the same bits."""
+import os
+import tempfile
+import threading
+import time
+
+import h5py
+import numpy as np
+
+from live_server import Served, need_zmq
+from tap import SOURCE, claim, done_testing, gpu_present, ok, sagitta
+
+live = need_zmq()
+REAL = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+POLICIES = [["--policy", "off"], ["--policy", "static", "--budget", 100],
+            ["--policy", "dynamic", "--target", 600]]
+
+
+def need(*words):
+    done = sagitta(*words)
+    ok(done.returncode == 0, f"{words[0]}: exit {done.returncode} {done.stderr[-300:]}")
+
+
+class Case:
+    """Rows, and what encode on CPUs says of them."""
+
+    def __init__(self, folder, *words):
+        self.words, self.want = words, f"{folder}/want.h5"
+        need("encode", "--rows", REAL, *words, "--device", "cpu", "--output", self.want)
+        with h5py.File(REAL) as f, h5py.File(self.want) as g:
+            self.rows = f["rows"][:].astype("f4")
+            self.atoms = g["supports/indices"][:].reshape(len(self.rows), -1).astype("i4")
+            self.codes = g["supports/data"][:].reshape(self.atoms.shape)
+            self.score = g["supports/score"][:].reshape(self.atoms.shape)
+
+
+def client_run(path, case, seed, wrong):
+    rng = np.random.default_rng(seed)
+    with live.connect(path, timeout=60) as server:
+        asked = []
+        for _ in range(40):
+            bulk = bool(rng.random() < 0.3)
+            at = rng.integers(0, len(case.rows), int(rng.integers(1, 2000 if bulk else 65)))
+            asked.append((server.submit(case.rows[at], scores=True, bulk=bulk), at))
+        for future, at in asked:
+            got = future.result(120)
+            if not (np.array_equal(got.atoms, case.atoms[at]) and
+                    got.codes.tobytes() == case.codes[at].tobytes() and
+                    got.scores.tobytes() == case.score[at].tobytes()):
+                wrong.append((seed, len(at)))
+
+
+def check_policy(folder, case, i, policy):
+    with claim(f"{' '.join(map(str, policy))}: replies and a file are encode's"):
+        with open(f"{folder}/jobs.txt", "w") as f:
+            f.write(f"{REAL} {folder}/got{i}.h5\n")
+        wrong = []
+        words = [*case.words, "--device", "cuda", "--step-rows", 1024, "--linger-ms", 20, *policy,
+                 "--backlog", f"{folder}/jobs.txt", "--ledger", f"{folder}/ledger{i}", "--record"]
+        with Served(folder, *words, threads=2) as served:
+            threads = [threading.Thread(target=client_run, args=(served.path, case, s, wrong))
+                       for s in range(3)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            with live.connect(served.path) as server:
+                while server.status()["files"]["done"] == 0 and served.job.poll() is None:
+                    time.sleep(0.01)
+            code, _, text = served.end()
+        ok(code == 0 and not wrong, f"exit {code}, wrong replies {wrong[:5]}: {text[-300:]}")
+        need("diff", f"{folder}/got{i}.h5", case.want)
+        need("verify", f"{folder}/ledger{i}/ledger.h5")
+        for device in "cpu", "cuda":
+            need("serve", *case.words, "--device", device, "--replay", f"{folder}/ledger{i}")
+
+
+def main():
+    if not gpu_present():
+        done_testing()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        need("seed", "--rows", REAL, "--atoms", 2000, "--center", "--output", f"{folder}/start.h5")
+        for rounds in 1, 4:
+            case_folder = f"{folder}/rounds{rounds}"
+            os.mkdir(case_folder)
+            case = Case(case_folder, "--dictionary", f"{folder}/start.h5", "--top-s", 16,
+                        "--rounds", rounds)
+            for i, policy in enumerate(POLICIES if rounds == 1 else POLICIES[2:]):
+                check_policy(case_folder, case, i, policy)
+    done_testing()
+
+
+main()
