@@ -144,10 +144,11 @@ static int gap_fail(const struct merge *m, gidx first, gidx end)
 static int identity_compare(const char *of_first, const char *first, const char *file)
 {
   struct identity_difference d;
-  char *text;
-  TRY(identity_text_read(file, &text));
-  int differs = identity_text_differs(of_first, text, "row-range", &d);
-  free(text);
+  struct identity_text is;
+  TRY(identity_text_read(file, &is.text));
+  identity_text_remove(&is, "row-range");
+  int differs = identity_text_differs(of_first, is.text, &d);
+  identity_text_free(&is);
   CHECK(!differs, ERR_INPUT, "'%s' does not belong to '%s': it was written with %s, that with %s",
         file, first, d.is, d.was);
   return OK;
@@ -158,9 +159,9 @@ static int identities_check(const struct merge *m, struct identity_text *whole)
 {
   const char *first = m->parts[0].supports.file;
   TRY(identity_text_read(first, &whole->text));
+  identity_text_remove(whole, "row-range");
   for (int i = 1; i < m->count; i++)
     TRY(identity_compare(whole->text, first, m->parts[i].supports.file));
-  identity_text_remove(whole, "row-range");
   return OK;
 }
 

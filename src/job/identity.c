@@ -169,13 +169,12 @@ static int line_differs(const struct identity_line *line, const char *other,
 }
 
 /* Has `from`, which is the text of now or the one before, a line that the other has not? */
-static int side_differs(const char *from, const char *other, const char *but, int is_now,
+static int side_differs(const char *from, const char *other, int is_now,
                         struct identity_difference *d)
 {
   struct identity_line line, found;
   int there;
   while ((from = identity_line_take(from, &line))) {
-    if (but && strcmp(line.key, but) == 0) continue;
     if (!line_differs(&line, other, &found, &there)) continue;
     const struct identity_line *theirs = there ? &found : NULL;
     side_show(line.key, is_now ? theirs : &line, d->was, sizeof d->was);
@@ -185,10 +184,9 @@ static int side_differs(const char *from, const char *other, const char *but, in
   return 0;
 }
 
-int identity_text_differs(const char *was, const char *is, const char *but,
-                          struct identity_difference *d)
+int identity_text_differs(const char *was, const char *is, struct identity_difference *d)
 {
-  return side_differs(is, was, but, 1, d) || side_differs(was, is, but, 0, d);
+  return side_differs(is, was, 1, d) || side_differs(was, is, 0, d);
 }
 
 int identity_text_check(const struct identity_text *now, const char *path, const char *shown)
@@ -196,7 +194,7 @@ int identity_text_check(const struct identity_text *now, const char *path, const
   struct identity_difference d;
   char *was;
   TRY(identity_text_read(path, &was));
-  int differs = identity_text_differs(was, now->text, NULL, &d);
+  int differs = identity_text_differs(was, now->text, &d);
   free(was);
   CHECK(!differs, ERR_INPUT,
         "cannot resume '%s': written with %s, this run has %s; give the same, or begin again, with "

@@ -61,9 +61,8 @@ int identity_line_is(const struct identity_line *line, const char *value, int le
 struct identity_difference {
   char was[256], is[256];
 };
-/* Do two texts differ?  But for the line of an option called `but`, if that is not NULL. */
-int identity_text_differs(const char *was, const char *is, const char *but,
-                          struct identity_difference *difference);
+/* Do two texts differ? */
+int identity_text_differs(const char *was, const char *is, struct identity_difference *difference);
 
 /* May a run go on from a file?  ERR_INPUT: it is of a program with other bits, or of another job;
  * the message names what differs, and both values.  shown: its name in messages. */
