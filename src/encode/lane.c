@@ -97,9 +97,10 @@ int lane_pass(struct lane *lane, int slot, idx n)
   if (n) block_set(e, b, slot, n);
   if (b->n) block_round_next(e, b);
   lane->which = !lane->which;
-  TRY(background_start(e, other));
+  int merges = other->routed; /* waking a thread takes longer than a pass of few rows */
+  if (merges) TRY(background_start(e, other));
   int status = b->n ? step_route(e, b) : OK;
-  int merged = background_wait(e);
+  int merged = merges ? background_wait(e) : OK;
   if (status || merged) return status ? status : merged;
   return b->n ? step_alltoallv(e, b) : OK;
 }
