@@ -18,7 +18,7 @@ dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/resu
   %D%/python/sagitta/dictionary.py %D%/python/sagitta/sklearn.py \
   %D%/python/sagitta/torch.py %D%/python/sagitta/live.py %D%/python/sagitta/least_squares.py \
   %D%/python/sagitta/hooks.py %D%/python/sagitta/interventions.py %D%/python/sagitta/capture.py \
-  %D%/python/sagitta/comparison.py %D%/python/sagitta/plots.py %D%/python/sagitta/trials.py %D%/python/sagitta/variance.py %D%/python/sagitta/exports.py %D%/python/sagitta/feature_page.py %D%/python/sagitta/anndata.py %D%/python/sagitta/late.py %D%/python/sagitta/gpu.py %D%/python/sagitta/hints.py %D%/python/sagitta/py.typed
+  %D%/python/sagitta/comparison.py %D%/python/sagitta/plots.py %D%/python/sagitta/trials.py %D%/python/sagitta/variance.py %D%/python/sagitta/exports.py %D%/python/sagitta/feature_page.py %D%/python/sagitta/anndata.py %D%/python/sagitta/late.py %D%/python/sagitta/gpu.py %D%/python/sagitta/hints.py %D%/python/sagitta/memory.py %D%/python/sagitta/py.typed
 pythonexamplesdir = $(pythonpackagedir)/examples
 dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py \
   %D%/python/examples/capture_attention.py %D%/python/examples/write_rows.py %D%/python/examples/watch_features.py

@@ -76,13 +76,42 @@ def sources(at, x):
              np.load(f"{at}/x.npy", mmap_mode="r")[:], "path": f"{at}/x.npy",
              "memmap with changes of its own": private,
              "path in a file": f"{at}/s.h5:/a/rows", "folder": f"{at}/shards",
-             "h5py, reading": h5py.File(f"{at}/s.h5")["a/rows"]}
+             "h5py, reading": h5py.File(f"{at}/s.h5")["a/rows"],
+             "empty, filled": filled(x, x.shape),
+             "empty, of documents": filled(x, (2, len(x) // 2, x.shape[1])),
+             "some of empty": filled(np.vstack([x, x]), (2 * len(x), x.shape[1]))[:len(x)]}
     try:
         import torch
         found["tensor"] = torch.from_numpy(x).requires_grad_()
     except ImportError:
         peer_missing("no PyTorch")
     return found
+
+
+def filled(x, shape):
+    rows = sagitta.empty(shape, x.dtype)
+    rows.reshape(-1, x.shape[1])[:] = x
+    return rows
+
+
+@claim("what sagitta.empty() gives is read where it is, whole arrays alone")
+def check_empty(x):
+    rows = filled(x, x.shape)
+    for part, is_whole in ((rows, True), (rows.reshape(2, -1, x.shape[1]), True),
+                           (rows[:-1], False), (rows[:, ::2], False),
+                           (rows.reshape(-1, 2 * x.shape[1]), False), (rows.copy(), False),
+                           (rows.view("i4"), False), (x, False)):
+        ok((sagitta.arrays.memory_of(part) is not None) == is_whole, f"{part.shape} {part.dtype}")
+    with sagitta.arrays.Inputs() as inputs:
+        name, = inputs.rows(rows)
+        rows[3, 4] = 7
+        ok(np.load(name)[3, 4] == 7 and (np.load(name) == rows).all() and
+           inputs.shown[name] == "X", "no copy")
+    opened = len(os.listdir("/proc/self/fd"))
+    del rows, part
+    ok(len(os.listdir("/proc/self/fd")) < opened, "its file goes with it")
+    raised(sagitta.InputError, ["(N, P)"], sagitta.empty, (3,))
+    raised(TypeError, ["int32", "float32"], sagitta.empty, (3, 4), "i4")
 
 
 @claim("every kind of rows gives the bytes of the shell's")
@@ -402,6 +431,7 @@ def main():
     with tempfile.TemporaryDirectory() as at:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            check_empty(x)
             check_sources(at, x)
             check_calls(at, x)
             check_options(x)

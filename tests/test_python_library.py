@@ -219,6 +219,8 @@ def check_value(at, d, x):
     ok(abs(d.explained_variance(x.reshape(7, 100, -1)) - run.metrics["explained_variance"]) < 1e-6,
        "explained variance")
     ok((d.direction(3) == d.atoms[3]).all(), "a direction")
+    ok(f"<td>{K} x {x.shape[1]}" in d._repr_html_() and "nonnegative" in d._repr_html_() and
+       "not told" in sagitta.Dictionary.from_arrays(d.atoms)._repr_html_(), "in a notebook")
     for one in d, pickle.loads(pickle.dumps(d)), other:
         raised(ValueError, ["read-only"], one.atoms.__setitem__, 0, 0)
         raised(ValueError, ["read-only"], one.mean.__setitem__, 0, 0)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from peer import peer_needed
-from tap import SAGITTA, SOURCE, claim, done_testing, ok, sagitta as program
+from tap import SAGITTA, SOURCE, claim, done_testing, ok, sagitta as program, skip
 
 peer_needed("torch", "numpy", "h5py")
 
@@ -233,6 +233,21 @@ def check_changes():
     ok(d.support(x.to(torch.float16))[1].dtype == torch.float32, "rows of 16 bits")
 
 
+@claim("torch.compile keeps every bit, and breaks its graph where supports are found alone")
+def check_compile():
+    if not hasattr(torch, "compile"):
+        skip("this PyTorch has no torch.compile")
+        return
+    random = np.random.default_rng(10)
+    x = torch.tensor(random.normal(size=(30, 12))).float()
+    for compute in "sagitta", "torch":
+        d = Dictionary(unit(random, 20, 12).float(), top_s=4, rounds=2, compute=compute)
+        torch._dynamo.reset()
+        ok(torch.equal(torch.compile(d, backend="eager")(x), d(x)), compute)
+        found = [reason.user_stack[-1].name for reason in torch._dynamo.explain(d)(x).break_reasons]
+        ok(found == ["encode"], f"{compute}: breaks in {found}")
+
+
 @claim("equal atoms, rows of zeros and few atoms are as (N.2) and (N.3) say")
 def check_corners():
     atoms = torch.eye(6)[[0, 1, 1, 2, 3, 4]]
@@ -310,6 +325,7 @@ def main():
         check_gradient()
         check_gradcheck()
         check_changes()
+        check_compile()
         check_errors(folder)
     done_testing()
 

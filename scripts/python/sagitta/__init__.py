@@ -13,6 +13,7 @@ from .exports import export, to_saelens
 from .features import Features
 from .hints import Path
 from .job import Interrupted
+from .memory import empty
 from .results import Run, explained_variance
 from .trials import Survey, Trial, survey
 
@@ -20,7 +21,7 @@ __version__ = "0.1.0"
 __all__ = ["CSR", "Comparison", "DeadAtoms", "DenseAtoms", "Dictionary", "Encoder", "Error",
            "Features", "FewHeldOut", "FewRows", "InputError", "Interrupted", "MassiveRows",
            "Minibatch", "NegativeVariance", "NoMean", "NotConverged", "Run", "Scale", "Survey",
-           "TopS", "Transposed", "Trial", "Warning", "compare", "encode", "evaluate",
+           "TopS", "Transposed", "Trial", "Warning", "compare", "empty", "encode", "evaluate",
            "explained_variance", "export", "fit", "open", "refit", "selftest", "survey",
            "to_saelens", "train"]
 

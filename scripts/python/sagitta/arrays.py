@@ -12,11 +12,10 @@ import tempfile
 import numpy as np
 
 from .errors import InputError
+from .memory import HEAD, head_of, memory_of
 
-FLOATS = ("f2", "f4", "f8")
 CHUNK = 1 << 24  # bytes that are copied at a time
 ENDINGS = ".h5", ".npy", ".safetensors"
-HEAD = 128  # bytes of a header, of which the number of rows may be written last
 
 
 def is_path(value):
@@ -84,13 +83,6 @@ def rows_of(x):
         raise ValueError(f"X has shape {array.shape}: give rows (N, P), or (B, T, P), which are "
                          "B T rows")
     return array if array.ndim == 2 else array.reshape(-1, array.shape[2])
-
-
-def head_of(kind, shape):
-    """The header of a .npy, filled up with blanks."""
-    said = repr({"descr": np.dtype(kind).str, "fortran_order": False, "shape": tuple(shape)})
-    text = said.encode().ljust(HEAD - 11) + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
 
 def all_write(file, data):
@@ -169,6 +161,9 @@ class Inputs(contextlib.ExitStack):
         named = None if mask is not None else name_of(x)
         if named:
             return [named]
+        memory = None if mask is not None else memory_of(x)
+        if memory is not None:
+            return [self._name(memory.file.fileno(), "X")]
         if mask is None and not is_array(x) and hasattr(x, "__iter__"):
             return [self.batches(x)]
         array = rows_of(x)

@@ -276,6 +276,15 @@ class Dictionary(Coder):
         from .exports import to_saelens
         return to_saelens(self, rows, **options)
 
+    def _repr_html_(self):
+        known = {"atoms": " x ".join(map(str, self.atoms.shape)),
+                 "mean": "none" if self.mean is None else f"{len(self.mean)} numbers",
+                 "codes": "nonnegative" if self.nonnegative else "signed",
+                 "atoms a row": self.top_s, "rounds": self.rounds}
+        rows = (f"<tr><th>{name}<td>{'not told' if value is None else value}"
+                for name, value in known.items())
+        return f"<table>{''.join(rows)}</table>"
+
     def __repr__(self):
         mean = "no mean" if self.mean is None else "a mean"
         return (f"Dictionary of {' x '.join(map(str, self.atoms.shape))} atoms, {mean}, "

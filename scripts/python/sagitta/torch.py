@@ -20,6 +20,8 @@ from .results import Error, Run
 KINDS = ("auto", "signed", "nonnegative")
 COMPUTE = ("auto", "sagitta", "torch")
 GRADIENTS = ("support", "straight-through", "none")
+# Of what torch.compile makes no graph: rounds that depend on data, and calls of libsagitta.
+EAGER = getattr(torch, "_disable_dynamo", lambda function: function)
 UNIT = 1e-4  # how far a norm may be from 1, or as far as its type rounds
 
 
@@ -253,6 +255,7 @@ class Dictionary(torch.nn.Module):
             (x.requires_grad or self.W_dec.requires_grad)
         return atoms, self._follow(x, atoms, codes) if is_followed else codes
 
+    @EAGER
     def support(self, x: typing.Any) -> typing.Tuple[torch.Tensor, torch.Tensor]:
         """(atoms, codes), each (..., s), in the order in which atoms were chosen.  Codes have the
         gradient by x that they have while no atom changes."""
