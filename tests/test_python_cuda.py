@@ -10,7 +10,7 @@ import tempfile
 import warnings
 
 from peer import peer_needed
-from tap import SAGITTA, claim, done_testing, ok, raised, same, skip
+from tap import SAGITTA, claim, done_testing, ok, peer_missing_all, raised, same, skip
 
 peer_needed("torch")
 import numpy as np  # noqa: E402
@@ -186,6 +186,8 @@ def check_beside(rows):
         same(f"{at}/cuda", f"{at}/cpu", f"beside {model.numel()} bytes")
 
 
+if ASKED and torch.version.cuda is None:
+    peer_missing_all("PyTorch has no CUDA here: PEER_PYTHON may name a Python whose PyTorch has")
 if ASKED and not IS_REAL:
     ok(False, "a GPU for PyTorch, which REQUIRE_GPU asks for")
 if not IS_REAL:
