@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Types of arguments, for checkers such as mypy and pyright."""
+"""Types of arguments, for checkers such as mypy."""
 import os
 import typing
 
