@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Of what is open only the closing bracket is kept, and whether an entry came before. */
+ * For each open object or list only its closing bracket is kept, and whether it has an entry. */
 #include "base/json.h"
 
 #include <math.h>

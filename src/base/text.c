@@ -31,7 +31,8 @@ static int is_control(unsigned code)
   return code < 0x20 || (code >= 0x7f && code <= 0x9f) || turns || code == 0x200e || code == 0x200f;
 }
 
-/* Bytes up to the first that is to be replaced, and how many those are; *by <- by what. */
+/* The number of clean bytes at the beginning; *bad <- how many bytes to replace there, 0 at the end
+ * of the text; *by <- what to write in their place. */
 static size_t clean_bytes(const char *text, int *bad, char *by)
 {
   size_t at = 0;
@@ -92,7 +93,7 @@ void text_print(FILE *out, const char *format, ...)
   va_start(args, format);
   int length = vsnprintf(few, sizeof few, format, args);
   va_end(args);
-  if (length >= (int)sizeof few) { /* without memory for it, its beginning */
+  if (length >= (int)sizeof few) { /* where memory lacks, its beginning is printed */
     va_start(args, format);
     length = vasprintf(&many, format, args);
     va_end(args);

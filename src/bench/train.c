@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Steps on one batch of random rows, which is there already; medians of their parts. */
+ * Times the parts of steps on one batch of random rows that is in memory; prints medians. */
 #include "bench/train.h"
 
 #include <stdio.h>

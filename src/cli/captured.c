@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A capture stands for an input of rows that has one file and no shards. */
+ * A capture takes the place of --rows, as an input of one file without shards. */
 #include "cli/captured.h"
 
 #include <math.h>
@@ -62,7 +62,7 @@ int rows_or_capture_open(struct rows_input *rows, struct captured *c, const char
   return capture ? capture_open(rows, c, capture, device) : rows_input_open(rows, name);
 }
 
-/* *largest <- the largest value of all ranks; each has c->size of them. */
+/* *largest <- the largest value of all ranks; each[] has room for c->size values.  Collective. */
 static int value_max(struct comm *c, real value, real *each, real *largest)
 {
   TRY(comm_allgather_real(c, value, each));
@@ -71,7 +71,7 @@ static int value_max(struct comm *c, real value, real *each, real *largest)
   return OK;
 }
 
-enum { SEEN_BITS = 22 }; /* errors of sums of 128 terms are some 2^-22 of the size of these */
+enum { SEEN_BITS = 22 }; /* a sum of 128 terms errs by about 2^-22 of their size */
 
 int captured_report(struct comm *c, const struct capture_input *in)
 {

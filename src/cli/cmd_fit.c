@@ -60,19 +60,19 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
      "atoms for each row while atoms are fitted, 1 to 256: fewer make atoms that another seed "
-     "finds again; auto: --encode-s, a half, a quarter or an eighth of it. Of those that explain "
-     "nearly as much as any, and tell --labels as well, it takes the one on whose atoms two "
-     "halves of the rows agree most (default: 8, at most --encode-s; with --find codes 32)",
+     "finds again; auto: tries --encode-s, a half, a quarter and an eighth of it on both halves of "
+     "the rows. Of those that explain about as much as the best, and predict --labels about as "
+     "well, it takes the one whose atoms agree most (default: 8, at most --encode-s; with --find "
+     "codes 32)",
      .effect = OPTION_BITS},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "for --top-s auto: a whole number for each of --rows, such as its token (default path: "
-     "/token), which atoms are to tell",
+     "for --top-s auto: a whole number for each row, such as its token, which atoms should "
+     "predict (default path: /token)",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     {"encode-s", OPTION_INT, AT(encode_s), "0", 0, MAX_TOP_S, NULL, "ATOMS",
-     "atoms for each row in supports.h5, and in `encode` with this dictionary, by as many --rounds "
-     "as they allow: more explain more; 0: four times --top-s, at most 256 and --atoms; with "
-     "--find "
-     "codes --top-s",
+     "atoms for each row in supports.h5, and the default of `encode` with this dictionary: more "
+     "explain more; 0: four times --top-s, at most 256 and --atoms; with --find codes as many as "
+     "--top-s",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "nonnegative", 0, 0, "nonnegative|signed", NULL,
      "may codes be negative?", .effect = OPTION_BITS},
@@ -94,8 +94,8 @@ static const struct option_row fit_rows[] = {
      "fitted rows, and with --minibatch",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(resample_fraction), "0.05", 0, 1, NULL, "SHARE",
-     "of the atoms, that a sweep may replace because no row uses them, or another atom is almost "
-     "the same: by the rows that are described worst",
+     "share of the atoms that a sweep may replace by the rows that are described worst: atoms that "
+     "no row uses, or that are almost the same as another one",
      .effect = OPTION_BITS},
     {"twin-cosine", OPTION_REAL, AT(duplicate_cosine), "0.95", 0.5, 1, NULL, "COSINE",
      "atoms are almost the same if their cosine is above this; then the one with fewer rows is "
@@ -139,9 +139,9 @@ static const struct option_row speed_rows[] = {
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     FILTER_OPTION(AT(filter)),
     {"share", OPTION_CHOICE, AT(share), "auto", 0, 0, SHARE_CHOICES, NULL,
-     "hold the Gram matrix of --update joint, 8 bytes for each pair of atoms, once a node, in "
-     "memory that its ranks share: auto where it can be had, no: every rank has its own, as with "
-     "GPUs; never a bit of the result",
+     "the ranks of a node share the Gram matrix of --update joint, 8 bytes for each pair of atoms; "
+     "auto: where shared memory can be had; no: every rank has its own, as with GPUs; this changes "
+     "no bit of the result",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "continue what an earlier run with the same rows and options left at --output: the bytes "
@@ -171,8 +171,8 @@ static const struct option_set fit_set = {
         "row uses, and routes and codes all rows again; then the held-out rows are encoded.  "
         "The fit ends when they gain no more, and the sweep that was best for them is the "
         "result.  There is no learning rate, and the bytes of the result depend on the rows and "
-        "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
-        "machine got to.\n\n"
+        "the options alone, not on ranks or threads; with --max-seconds also on how far the "
+        "machine got.\n\n"
         "Atoms that are fitted with few a row mean more each, and another seed finds far more of "
         "them again.  Encoded with more atoms a row they describe rows nearly as well as atoms "
         "that were fitted with more.  So --find stable, the default, fits with 8 and encodes with "
@@ -238,8 +238,8 @@ static enum fit_update update_of(const char *name)
                                   : UPDATE_AUTO;
 }
 
-/* A penalty leaves something of every row to all of its atoms, which then move alike: going further
- * would overshoot. */
+/* A large penalty leaves a part of each row to all of its atoms.  They then move alike, so a longer
+ * step would overshoot. */
 static real relaxation_of(const struct fit_options *o)
 {
   if (o->relaxation > 0) return o->relaxation;
@@ -289,7 +289,7 @@ static idx encode_rounds(const struct fit_options *o)
   return (idx)imin(o->rounds, encode_width(o));
 }
 
-/* What counts where options leave it open, and of those that exclude each other nothing. */
+/* Options with the values that the fit uses; those that have no effect here have a fixed one. */
 static struct fit_options options_resolve(const struct fit_job *j)
 {
   const struct fit_task *t = &j->task;
@@ -297,9 +297,9 @@ static struct fit_options options_resolve(const struct fit_job *j)
   int joint = t->update == UPDATE_JOINT;
   r.update = joint ? "joint" : "atoms";
   r.relaxation = t->relaxation;
-  r.rounds = encode_rounds(j->o); /* those of the fit are as many, or --top-s */
+  r.rounds = encode_rounds(j->o); /* the fit has as many, but at most --top-s */
   r.encode_s = encode_width(j->o);
-  r.find = "codes"; /* which says no more than the numbers */
+  r.find = "codes"; /* --find only chose the numbers above */
   r.cosine_limit = cosine_limit_resolved(r.cosine_limit, t->k);
   if (joint)
     r.directions = 0;
@@ -318,7 +318,7 @@ static int identity_begin(struct fit_job *j)
   return identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows");
 }
 
-/* What was settled is what used.in repeats. */
+/* Settle the rows of a part, which used.in then repeats. */
 static int parts_settle(struct fit_job *j, gidx earlier)
 {
   TRY(fit_parts_settle(&j->parts, &j->task, &j->run->comm, earlier));

@@ -58,8 +58,8 @@ static const struct option_row model_rows[] = {
      "(topk, with --selection batch batchtopk); else the encoder begins as the atoms",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "the same, and the atoms stay: the result is an encoder for them", .effect = OPTION_BITS,
-     .flags = OPTION_INPUT},
+     "begin with the atoms of this dictionary, and keep them: the result is an encoder for them",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"pre-bias", OPTION_CHOICE, AT(pre_bias), "mean", 0, 0, "mean|learned", NULL,
      "what is subtracted from rows before they are encoded, and added after: mean: their column "
      "means, which stay; learned: it begins there, or with --uncentered at 0, and is trained",
@@ -67,8 +67,8 @@ static const struct option_row model_rows[] = {
     {"aux-atoms", OPTION_INT, AT(aux_atoms), "256", 0, 1 << 20, NULL, "COUNT",
      "dead atoms that are taught what a row's codes leave over, at most; 0: none",
      .effect = OPTION_BITS},
-    {"aux-weight", OPTION_REAL, AT(aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT", "of that loss",
-     .effect = OPTION_BITS},
+    {"aux-weight", OPTION_REAL, AT(aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT",
+     "weight of the loss that teaches dead atoms", .effect = OPTION_BITS},
     {"dead-rows", OPTION_LONG, AT(dead_rows), "0", 0, 0x1p53, NULL, "ROWS",
      "an atom is dead when none of so many rows used it; 0: an epoch of them",
      .effect = OPTION_BITS},
@@ -83,16 +83,16 @@ static const struct option_row descent_rows[] = {
     {"epochs", OPTION_LONG, AT(epochs), "10", 0, 1 << 20, NULL, "COUNT",
      "times that every row is seen", .effect = OPTION_BITS},
     {"steps", OPTION_LONG, AT(steps), "0", 0, 1ll << 40, NULL, "COUNT",
-     "so many steps instead; 0: as --epochs says", .effect = OPTION_BITS},
+     "steps to take, instead of --epochs; 0: as --epochs says", .effect = OPTION_BITS},
     {"lr", OPTION_REAL, AT(lr), "0", 0, 1e38, NULL, "RATE",
      "learning rate of Adam; 0: 0.128 over the root of --atoms", .effect = OPTION_BITS},
     {"warm-up", OPTION_REAL, AT(warm_up), "0.05", 0, 1, NULL, "SHARE",
-     "of the steps, the first ones, in which the rate rises", .effect = OPTION_BITS},
+     "share of the steps, the first ones, in which the rate rises", .effect = OPTION_BITS},
     {"decay", OPTION_REAL, AT(decay), "0.5", 0, 1, NULL, "SHARE",
-     "of the steps, the last ones, in which the rate falls to 0", .effect = OPTION_BITS},
+     "share of the steps, the last ones, in which the rate falls to 0", .effect = OPTION_BITS},
     {"precision", OPTION_CHOICE, AT(precision), "f32", 0, 0, "f32|bf16|f16|tf32", NULL,
-     "of the scores in a step. f32: the same weights everywhere; others: a GPU's matrix unit "
-     "rounds operands and sums, the same on GPUs of one kind",
+     "precision of the scores in a step. f32: the same weights everywhere; others: by a GPU's "
+     "matrix unit, the same weights on GPUs of one kind alone",
      .effect = OPTION_BITS},
     {"every", OPTION_LONG, AT(every), "0", 0, 1ll << 40, NULL, "STEPS",
      "steps between two looks at the held-out rows; 0: an epoch", .effect = OPTION_BITS},
@@ -106,11 +106,11 @@ static const struct option_row speed_rows[] = {
     RESUME_OPTION(AT(resume)),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
      "save the state when so many have passed since the last time, and when the job is asked to "
-     "stop: a killed job loses no more, and a step",
+     "stop: a killed job loses what came after",
      .effect = OPTION_RUN},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "stop at the end of a step when so many have passed since the start, as after a signal, but "
-     "not before a run has done 16 steps or a second of steps; --resume continues; 0: no limit",
+     "stop after a step when so many have passed since the start, but not before 16 steps or a "
+     "second of steps are done; --resume continues; 0: no limit",
      .effect = OPTION_EXTENT},
     DRY_RUN_OPTION(AT(dry_run)),
 };

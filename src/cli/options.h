@@ -94,7 +94,7 @@
 /* What a command that can stop says of signals in its --help. */
 #define STOP_SIGNALS                                                                               \
   "To stop the job, send SIGUSR1 or SIGUSR2 to mpirun or the program once it runs, or SIGTERM or " \
-  "one SIGINT to the program (mpirun itself kills the job at these, and so at Ctrl-C)"
+  "one SIGINT to the program (mpirun kills the job at these two, and at Ctrl-C)"
 
 /* The row of --cpu-variant, whose value is at an offset. */
 #define CPU_VARIANT_OPTION(offset, help)                                                           \
@@ -119,7 +119,7 @@
   {                                                                                                \
     "dry-run", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                        \
         "print the memory and disk needed by the whole job and how the rows are split, and do "    \
-        "nothing: neither --output nor what --resume would find is looked at",                     \
+        "nothing else; --output is not even read",                                                 \
         .effect = OPTION_RUN                                                                       \
   }
 

@@ -19,9 +19,9 @@
 #define SAVE_SECONDS_OPTION(offset)                                                                \
   {                                                                                                \
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
-        "save a sweep in work when so many have passed: a killed job loses no more "               \
-        "steps. It is saved, too, when the job is asked to stop, and where coding its "            \
-        "rows may take a tenth of that; 0: never. On a GPU only whole sweeps are saved",           \
+        "save an unfinished sweep when so many have passed, when asked to stop, and before "       \
+        "coding that may take a tenth of the time: a killed job loses what came after; "           \
+        "0: never. On a GPU only whole sweeps are saved",                                          \
         .effect = OPTION_RUN                                                                       \
   }
 

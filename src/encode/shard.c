@@ -49,7 +49,7 @@ int shard_alloc(struct shard *t)
   return arena_alloc(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms);
 }
 
-/* The slots that one of those ranks hashes that hold the same, and reads, unless it reads all. */
+/* Ranks that hold the same slots share them out: those that one of them hashes. */
 static void slots_partition(const struct shard *t, int rank, gidx *first, gidx *count)
 {
   comm_partition(t->held, t->like ? t->like->size : 1, rank, first, count);
@@ -67,8 +67,8 @@ struct reading {
   struct piece *pieces;
 };
 
-/* The piece that begins in this slot of those before end.  Pieces end where the source's units do,
- * and no later than runs of consecutive atoms. */
+/* The piece that begins in this slot, and ends before `end`: where a unit of the source does, or
+ * earlier, where a run of consecutive atoms does. */
 static struct piece piece_at(const struct shard *t, gidx slot, gidx end)
 {
   gidx bytes = (gidx)t->d * t->p * (gidx)sizeof(float), unit = imax(t->source->unit, 1);
@@ -96,7 +96,7 @@ static void piece_run(void *self, gidx i)
   status_clear(); /* of this thread */
 }
 
-/* Of the pieces that fail the first one is read again, to say so here. */
+/* The first piece that failed is read again here, so that this thread has the message. */
 static int pieces_read(const struct reading *r, gidx count)
 {
   int threads = r->shard->source->is_shared ? team_spare() : 1;
@@ -123,7 +123,7 @@ static gidx pieces_cut(const struct shard *t, gidx begin, gidx end, int is_own, 
   return count;
 }
 
-/* The same of all that this rank reads, in order. */
+/* The pieces of all that this rank reads, in order. */
 static gidx pieces_list(const struct shard *t, struct piece *list)
 {
   gidx first, end, count = 0;
@@ -240,8 +240,8 @@ static int slice_score(const struct shard *t, struct device *device, struct slic
   return OK;
 }
 
-/* The same of either sign: a device for nonnegative codes chooses by positive parts (N.2), and the
- * score of -x is that of x with the other sign, to the bit. */
+/* slice_score() for scores of either sign.  A device for nonnegative codes chooses by positive
+ * parts (N.2), so -x is routed too: its scores are those of x with the other sign, to the bit. */
 static int slice_route(const struct shard *t, struct device *device, struct slice *s, float *max)
 {
   TRY(slice_score(t, device, s, max));
