@@ -163,9 +163,14 @@ def check_options(folder, words):
         done = sagitta("serve", *given, *listen)
         ok(done.returncode == code and text in done.stderr,
            f"{text}: {done.returncode} {done.stderr}")
-    done = sagitta("serve", *words, "--listen", f"{folder}/b", ranks=2)
-    ok(done.returncode == 2 and "it was started as 2 ranks" in done.stderr,
-       f"two ranks: {done.returncode} {done.stderr[-300:]}")
+    for code, given in (0, ["--max-seconds", 0.1]), (73, ["--listen", f"{folder}/none/live"]), (
+            2, ["--quantum", 65]):
+        listen = [] if "--listen" in given else ["--listen", f"{folder}/b"]
+        done = sagitta("serve", *words, *listen, *given, ranks=2, timeout=60)
+        ok(done.returncode == code, f"two ranks, {given}: {done.returncode} {done.stderr[-300:]}")
+    done = sagitta("serve", *words, "--listen", f"{folder}/b", "--max-seconds", 0.1, "--device",
+                   "cuda", timeout=60)
+    ok(done.returncode in (0, 69), f"with or without a GPU: {done.returncode} {done.stderr[-300:]}")
 
 
 def main():

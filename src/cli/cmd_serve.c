@@ -180,7 +180,8 @@ static const struct option_set serve_set = {
         "Live requests, of a few rows, are in the next step; bulk ones, such as a prompt, are "
         "divided over steps, so that live ones do not wait for them.  Clients connect to a socket "
         "of this user, by the Python package's sagitta.live or by the protocol of doc/live.md.  "
-        "The server is one process, on a CPU or a GPU.\n\n"
+        "Ranks of mpirun each have the whole dictionary, on a CPU or a GPU, and compute a part of "
+        "every step; rank 0 serves.\n\n"
         "With --backlog it encodes files beside them, one after another; their results are those "
         "of `sagitta encode`.\n\n"
         "SIGTERM, SIGINT, SIGUSR1 or SIGUSR2 end it: what is new is refused, what waits is "
@@ -214,11 +215,9 @@ struct serve_state {
   struct serve *serve;
 };
 
-static int options_check(const struct run *run, const struct serve_options *o)
+static int options_check(const struct serve_options *o)
 {
   CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta fit`");
-  CHECK(run->comm.size == 1, ERR_USAGE,
-        "it was started as %d ranks, and serves as one: start it without mpirun", run->comm.size);
   CHECK(o->live_rows <= o->step_rows, ERR_USAGE,
         "'--live-rows' is %d, above '--step-rows', %d: a live request is never divided",
         o->live_rows, o->step_rows);
@@ -230,7 +229,7 @@ static int options_check(const struct run *run, const struct serve_options *o)
 
 static int inputs_open(struct serve_state *s, const struct serve_options *o)
 {
-  TRY(options_check(s->run, o));
+  TRY(options_check(o));
   TRY(dictionary_input_open(&s->dictionary, o->dictionary));
   const struct atom_source *atoms = &s->dictionary.source;
   CHECK(atoms->k > 0, ERR_INPUT, "'%s' has no atoms", atoms->name);
@@ -238,7 +237,7 @@ static int inputs_open(struct serve_state *s, const struct serve_options *o)
         "'--codes' is nonnegative, but the atoms of '%s' are frames of %d vectors, whose codes "
         "have no sign",
         atoms->name, atoms->d);
-  if (o->replay) return OK;
+  if (o->replay || s->run->comm.rank) return OK;
   TRY(address_find(o->listen, s->path));
   return address_lock(s->path, &s->lock);
 }
@@ -310,11 +309,16 @@ static int ready_write(const struct serve_state *s)
   return OK;
 }
 
+static int opened(void *self)
+{
+  struct serve_state *s = self;
+  return inputs_confirm(&s->run->comm);
+}
+
 static int ready(void *self, const struct serve_facts *facts)
 {
   struct serve_state *s = self;
   const struct serve_options *o = s->options;
-  TRY(inputs_confirm(&s->run->comm));
   s->hash = facts->dictionary;
   s->backlog.task.facts = *facts;
   s->accepted = log_seconds();
@@ -350,6 +354,7 @@ static int task_fill(struct serve_state *s, const struct serve_options *o)
                                 .queue_bytes = (gidx)o->queue_mib << 20,
                                 .unread_bytes = (gidx)o->unread_mib << 20,
                                 .path = s->path,
+                                .opened = opened,
                                 .ready = ready,
                                 .self = s,
                                 .record = {o->ledger != NULL, o->record, (gidx)o->ledger_mib << 20},
@@ -404,6 +409,22 @@ static int ledger_close(struct serve_state *s)
   return serve_ledger_write(&s->ledger, s->run, s->identity.text, &record);
 }
 
+/* Of rank 0. */
+static int results_close(struct serve_state *s)
+{
+  TRY(ledger_close(s));
+  TRY(result_print(s));
+  return files_close(s);
+}
+
+/* Each rank has the whole dictionary. */
+static int memory_check(const struct serve_state *s, struct comm *c)
+{
+  struct encode_task each = s->encode;
+  each.groups = c->size;
+  return encode_memory_check(&each, c);
+}
+
 /* In the place of serving. */
 static int replay(struct serve_state *s, const struct serve_options *o)
 {
@@ -430,21 +451,20 @@ static int serve_command(struct run *run, const void *options, const char **argu
   encode_fill(s, o);
   if (o->replay) return replay(s, o);
   TRY(task_fill(s, o));
-  TRY(files_open(s, o));
-  TRY(encode_memory_check(&s->encode, c));
+  TRY(comm_agree(c, c->rank ? OK : files_open(s, o)));
+  TRY(memory_check(s, c));
   TRY(threads_report(run, o->threads));
   stop_heed();
   stop_listen();
   TRY(serve_run(&s->task, c, &s->serve));
-  TRY(ledger_close(s));
-  TRY(result_print(s));
-  int status = files_close(s);
+  TRY(comm_agree(c, c->rank ? OK : results_close(s)));
+  TRY(comm_broadcast(c, &run->stopped, 1, sizeof run->stopped));
   identity_text_free(&s->identity);
   serve_free(s->serve);
   address_free(s->lock);
   dictionary_input_close(&s->dictionary);
   free(s);
-  return status;
+  return OK;
 }
 
 const struct command command_serve = {"serve",    "a dictionary -> codes of rows that clients send",

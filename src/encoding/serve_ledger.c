@@ -154,7 +154,7 @@ int serve_replay(struct run *run, const char *folder, struct encode_task *encode
   const struct replay_task task = {encode, &r->ledger, &r->rows.source, r->said.dictionary};
   TRY(replay_run(&task, &run->comm, &result));
   TRY(inputs_confirm(&run->comm));
-  TRY(answer(&result, &r->ledger));
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : answer(&result, &r->ledger)));
   rows_input_close(&r->rows);
   arena_free(&r->arena);
   free(r);

@@ -8,13 +8,13 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "encode/lane.h"
 #include "model/access.h"
 #include "model/identity.h"
+#include "serve/ranks.h"
 
 struct replay {
   const struct replay_task *task;
-  struct lane *lane;
+  struct ranks ranks;
   struct worker worker;
   gidx *first;     /* [requests + 1] row of the source where each begins */
   uint64_t *terms; /* [requests] */
@@ -41,8 +41,8 @@ static int replay_open(struct replay *r, struct comm *c)
   for (gidx i = 0; i < n; i++) r->first[i + 1] = r->first[i] + request_of(r, i)[REQUEST_ROWS];
   CHECK(t->rows->n == r->first[n], ERR_INPUT, "'%s' has %lld rows, the requests of its ledger %lld",
         t->rows->name, (long long)t->rows->n, (long long)r->first[n]);
-  TRY(lane_open(&r->lane, t->encode, c));
-  uint64_t hash = lane_dictionary(r->lane);
+  TRY(ranks_open(&r->ranks, t->encode, c));
+  uint64_t hash = lane_dictionary(r->ranks.lane);
   CHECK(hash == t->dictionary, ERR_INPUT, "the dictionary is %016llx, that of the ledger %016llx",
         (unsigned long long)hash, (unsigned long long)t->dictionary);
   return worker_open(&r->worker);
@@ -53,9 +53,9 @@ static int part_load(struct replay *r, const gidx *part, gidx n)
 {
   idx p = r->task->encode->rows->p;
   gidx rows = part[PART_ROWS], first = r->first[part[PART_REQUEST]] + part[PART_FIRST];
-  TRY(rows_access(&r->worker,
-                  (struct rows_access){r->task->rows, first, rows, lane_rows(r->lane, 0) + n * p}));
-  lane_center(r->lane, 0, n, rows);
+  TRY(rows_access(&r->worker, (struct rows_access){r->task->rows, first, rows,
+                                                   lane_rows(r->ranks.lane, 0) + n * p}));
+  lane_center(r->ranks.lane, 0, n, rows);
   return OK;
 }
 
@@ -79,7 +79,7 @@ static int step_replay(struct replay *r, gidx step)
     n += part[PART_ROWS];
   }
   if (!n) return OK;
-  TRY(lane_run(r->lane, (idx)n, &block));
+  TRY(ranks_run(&r->ranks, (idx)n, &block));
   n = 0;
   for (gidx i = begin; i < r->part; i++) {
     const gidx *part = part_of(r, i);
@@ -101,6 +101,13 @@ static void compare(const struct replay *r, struct replay_result *result)
   }
 }
 
+static int steps_replay(struct replay *r, struct replay_result *result)
+{
+  for (gidx i = 0; i < result->steps; i++) TRY(step_replay(r, i));
+  compare(r, result);
+  return ranks_end(&r->ranks);
+}
+
 int replay_run(const struct replay_task *task, struct comm *c, struct replay_result *result)
 {
   struct replay *r;
@@ -108,11 +115,10 @@ int replay_run(const struct replay_task *task, struct comm *c, struct replay_res
   TRY(struct_alloc(&r, sizeof *r));
   r->task = task;
   TRY(replay_open(r, c));
-  for (gidx i = 0; i < result->steps; i++) TRY(step_replay(r, i));
-  compare(r, result);
+  TRY(c->rank ? ranks_follow(&r->ranks) : steps_replay(r, result));
   worker_close(&r->worker);
   arena_free(&r->arena);
-  TRY(lane_close(r->lane));
+  TRY(ranks_close(&r->ranks));
   free(r);
   return OK;
 }

@@ -29,10 +29,10 @@ static int steps_time(struct serve *s, gidx n, real *ms)
   struct support_block block;
   real times[TRIES];
   for (int i = -1; i < TRIES; i++) { /* the first one is not counted: threads begin there */
-    float *x = lane_rows(s->lane, 0);
+    float *x = lane_rows(s->ranks.lane, 0);
     for (gidx v = 0; v < n * p; v++) x[v] = (float)random_normal(1, (uint64_t)(i + 1), (uint64_t)v);
     uint64_t begun = clock_ns();
-    TRY(lane_run(s->lane, (idx)n, &block));
+    TRY(ranks_run(&s->ranks, (idx)n, &block));
     times[i < 0 ? 0 : i] = (real)(clock_ns() - begun) / 1e6;
   }
   qsort(times, TRIES, sizeof *times, real_order);
@@ -76,7 +76,7 @@ static int hello_write(struct serve *s)
   struct json j = {.out = fmemopen(f->hello, sizeof f->hello, "w")};
   char hash[20];
   CHECK(j.out, ERR_MEMORY, "cannot allocate what clients are told first");
-  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)lane_dictionary(s->lane));
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)lane_dictionary(s->ranks.lane));
   json_object(&j, NULL);
   json_long(&j, "columns", m->p);
   json_long(&j, "atoms", m->k);
@@ -145,6 +145,7 @@ static int steps_loop(struct serve *s)
   for (int is_idle = 0; !(s->is_closing && is_idle);) {
     closing_begin(s);
     if (!s->is_closing && !s->in_work) TRY(front_wait(&s->front, WAIT));
+    if (!s->in_work) TRY(ranks_wait(&s->ranks));
     int was_closing = s->is_closing;
     TRY(step_run(s, &is_idle));
     is_idle = is_idle && was_closing;
@@ -186,21 +187,19 @@ static void record_begin(struct serve *s)
                                   .ledger = {.knobs = s->knobs}};
 }
 
-int serve_run(const struct serve_task *task, struct comm *c, struct serve **serve)
+/* Rank 0: until asked to stop. */
+static int serve_all(struct serve *s)
 {
-  TRY(struct_alloc(serve, sizeof **serve));
-  struct serve *s = *serve;
-  s->task = task;
-  s->knobs = task->knobs;
-  TRY(lane_open(&s->lane, task->encode, c));
+  const struct serve_task *task = s->task;
   TRY(target_find(s));
   struct serve_facts facts = {.cosine = nan_canonical()};
-  if (task->files.run) TRY(lane_cosine(s->lane, &facts.cosine)); /* before anybody waits for it */
+  if (task->files.run) /* before anybody waits for it */
+    TRY(lane_cosine(s->ranks.lane, &facts.cosine));
   TRY(front_begin(s));
   record_begin(s);
-  facts.dictionary = s->dictionary = lane_dictionary(s->lane);
+  facts.dictionary = s->dictionary = lane_dictionary(s->ranks.lane);
   facts.target = s->knobs.target;
-  facts.variant = lane_variant(s->lane);
+  facts.variant = lane_variant(s->ranks.lane);
   TRY(task->ready(task->self, &facts));
   TRY(worker_open(&s->copier));
   TRY(files_begin(s));
@@ -208,8 +207,20 @@ int serve_run(const struct serve_task *task, struct comm *c, struct serve **serv
   int status = files_end(s);
   worker_close(&s->copier);
   TRY(front_close(&s->front));
-  if (status) return status;
-  return lane_close(s->lane);
+  TRY(status);
+  return ranks_end(&s->ranks);
+}
+
+int serve_run(const struct serve_task *task, struct comm *c, struct serve **serve)
+{
+  TRY(struct_alloc(serve, sizeof **serve));
+  struct serve *s = *serve;
+  s->task = task;
+  s->knobs = task->knobs;
+  TRY(ranks_open(&s->ranks, task->encode, c));
+  if (task->opened) TRY(task->opened(task->self));
+  TRY(c->rank ? ranks_follow(&s->ranks) : serve_all(s));
+  return ranks_close(&s->ranks);
 }
 
 void serve_json(struct serve *serve, struct json *j)
@@ -230,7 +241,7 @@ struct serve_record serve_record(const struct serve *s)
 
 void serve_free(struct serve *s)
 {
-  front_free(&s->front);
+  if (s->ranks.c->rank == 0) front_free(&s->front);
   recorder_free(&s->recorder);
   for (int i = 0; i < MAX_STEPS; i++) free(s->steps[i].parts);
   free(s->sizes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The server: clients' rows in, their codes out, in steps that live rows come first in.
  *
- * Floor: serve.  One rank.  The main thread plans and computes (serve.c,
- * step.c); the thread of front.h owns the sockets.  Each row's codes are those of `encode`, bit for
- * bit, whatever else is served (lane.h). */
+ * Floor: serve.  Rank 0 serves, and the others compute parts of its steps (ranks.h).  Its main
+ * thread plans and computes (serve.c, step.c); the thread of front.h owns the sockets.  Each row's
+ * codes are those of `encode`, bit for bit, whatever else is served (lane.h). */
 #ifndef SERVE_SERVE_H
 #define SERVE_SERVE_H
 
@@ -52,7 +52,8 @@ struct serve_task {
   gidx live_rows, bulk_rows; /* of a request at most */
   int credit;
   gidx queue_bytes, unread_bytes;
-  const char *path;                                          /* of the socket */
+  const char *path;          /* of the socket */
+  int (*opened)(void *self); /* on every rank: all inputs were read; NULL */
   int (*ready)(void *self, const struct serve_facts *facts); /* clients are accepted from here on */
   void *self;
   struct serve_files files;

@@ -30,9 +30,9 @@ static void rows_copy(void *self, gidx i)
     gidx from = imax(begin, part->at), n = imin(end, part->at + part->n) - from;
     if (n <= 0) continue;
     const float *rows = part->request ? part->request->rows : part->piece->x;
-    memcpy(lane_rows(s->lane, c->step->slot) + from * p, rows + (part->first + from - part->at) * p,
-           (size_t)n * (size_t)p * sizeof *rows);
-    if (part->request) lane_center(s->lane, c->step->slot, from, n);
+    memcpy(lane_rows(s->ranks.lane, c->step->slot) + from * p,
+           rows + (part->first + from - part->at) * p, (size_t)n * (size_t)p * sizeof *rows);
+    if (part->request) lane_center(s->ranks.lane, c->step->slot, from, n);
   }
 }
 
@@ -48,7 +48,7 @@ static int step_gather(struct serve *s, struct step *step)
     }
   }
   spare_run(ceil_div(step->rows, COPY_ROWS), rows_copy, &c);
-  return step->rows ? lane_put(s->lane, step->slot, (idx)step->rows) : OK;
+  return step->rows ? ranks_put(&s->ranks, step->slot, (idx)step->rows) : OK;
 }
 
 /* Results to whoever asked for them. */
@@ -59,7 +59,7 @@ static void step_fill(struct serve *s, const struct step *step, const struct sup
     const struct step_part *part = &step->parts[i];
     struct request *r = part->request;
     if (!r)
-      piece_fill(part->piece, limits, block, lane_quality(s->lane), part->at, part->n);
+      piece_fill(part->piece, limits, block, ranks_quality(&s->ranks), part->at, part->n);
     else if (!r->error)
       request_fill(r, limits, block, part->at, part->n);
   }
@@ -171,8 +171,12 @@ static int copy_run(void *serve)
 static int pass_run(struct serve *s, const struct step *begun)
 {
   int copies = s->filled || s->gathered;
+  if (copies && s->ranks.c->size > 1) { /* the main thread alone speaks to other ranks */
+    TRY(copy_run(s));
+    copies = 0;
+  }
   if (copies) TRY(worker_start(&s->copier, copy_run, s));
-  int status = lane_pass(s->lane, begun ? begun->slot : 0, begun ? (idx)begun->rows : 0);
+  int status = ranks_pass(&s->ranks, begun ? begun->slot : 0, begun ? (idx)begun->rows : 0);
   int copied = copies ? worker_wait(&s->copier) : OK;
   return status ? status : copied;
 }
@@ -180,7 +184,7 @@ static int pass_run(struct serve *s, const struct step *begun)
 /* The results of the oldest step are there: *ended, if no other is in work its end is now. */
 static int step_advance(struct serve *s, struct step **ended)
 {
-  TRY(lane_advance(s->lane, &s->results));
+  TRY(ranks_advance(&s->ranks, &s->results));
   *ended = s->results.n ? &s->steps[s->oldest] : NULL;
   if (!*ended || s->in_work > 1) return OK;
   step_fill(s, *ended, &s->results);
@@ -196,7 +200,7 @@ int step_run(struct serve *s, int *is_idle)
   struct step *ended, *begun = NULL, *new = NULL;
   int had = s->in_work > 0, is_there = 0;
   TRY(step_advance(s, &ended));
-  int is_free = lane_is_free(s->lane);
+  int is_free = ranks_is_free(&s->ranks);
   if (s->is_prepared && is_free) begun = &s->steps[(s->oldest + s->in_work - 1) % MAX_STEPS];
   if (!s->is_prepared || begun) TRY(step_begin(s, &new, &is_there));
   *is_idle = !had && !is_there;

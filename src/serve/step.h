@@ -7,8 +7,8 @@
 #ifndef SERVE_STEP_H
 #define SERVE_STEP_H
 
-#include "encode/lane.h"
 #include "serve/feed.h"
+#include "serve/ranks.h"
 #include "serve/recorder.h"
 #include "serve/serve.h"
 
@@ -34,7 +34,7 @@ struct step {
 struct serve {
   const struct serve_task *task;
   struct admission_knobs knobs; /* with the target that was found */
-  struct lane *lane;
+  struct ranks ranks;
   struct front front;
   gidx number;          /* of the next step */
   struct worker files;  /* the thread of serve_task.files */
