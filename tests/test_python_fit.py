@@ -100,8 +100,9 @@ def check_empty(x):
     for part, is_whole in ((rows, True), (rows.reshape(2, -1, x.shape[1]), True),
                            (rows[:-1], False), (rows[:, ::2], False),
                            (rows.reshape(-1, 2 * x.shape[1]), False), (rows.copy(), False),
-                           (rows.view("i4"), False), (x, False)):
-        ok((sagitta.arrays.memory_of(part) is not None) == is_whole, f"{part.shape} {part.dtype}")
+                           (rows.view("i4"), False), (x, False),
+                           (np.ma.array(rows, mask=rows > 0), False), (None, False)):
+        ok((sagitta.arrays.memory_of(part) is not None) == is_whole, f"{type(part)} {part}")
     with sagitta.arrays.Inputs() as inputs:
         name, = inputs.rows(rows)
         rows[3, 4] = 7
@@ -110,6 +111,9 @@ def check_empty(x):
     opened = len(os.listdir("/proc/self/fd"))
     del rows, part
     ok(len(os.listdir("/proc/self/fd")) < opened, "its file goes with it")
+    hidden = np.ma.array(filled(x, x.shape), mask=False)
+    hidden.mask[: len(x) // 2] = True
+    raised(sagitta.InputError, ["mask"], sagitta.fit, hidden, **HOW)
     raised(sagitta.InputError, ["(N, P)"], sagitta.empty, (3,))
     raised(TypeError, ["int32", "float32"], sagitta.empty, (3, 4), "i4")
 

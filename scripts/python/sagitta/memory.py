@@ -32,7 +32,7 @@ class Memory(mmap.mmap):
 
 def empty(shape: typing.Sequence[int], dtype: typing.Any = "float32") -> np.ndarray:
     """An array (N, P) or (B, T, P) of zeros to fill with rows: sagitta.fit() and other jobs read it
-    where it is, in the place of a copy.
+    where it is, in the place of a copy.  It must not change while a call reads it.
 
     >>> import sagitta
     >>> X = sagitta.empty((1000, 16))
@@ -50,7 +50,9 @@ def empty(shape: typing.Sequence[int], dtype: typing.Any = "float32") -> np.ndar
 
 
 def memory_of(x):
-    """The Memory of which x is all rows; None: it has to be copied."""
+    """The Memory of which x is all rows; None: it has to be copied, or refused: a mask hides some."""
+    if type(x) is not np.ndarray:
+        return None
     whole = x
     while isinstance(whole, np.ndarray) and isinstance(whole.base, np.ndarray):
         whole = whole.base
