@@ -50,7 +50,7 @@ def empty(shape: typing.Sequence[int], dtype: typing.Any = "float32") -> np.ndar
 
 
 def memory_of(x):
-    """The Memory of which x is all rows; None: it has to be copied, or refused: a mask hides some."""
+    """The Memory of which x is all rows; None: it is copied, or refused, as what a mask hides."""
     if type(x) is not np.ndarray:
         return None
     whole = x
