@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A step of the live lane takes the rows that (L.1) to (L.5) say: the table of doc/live.md, what a
+ * A step of the live lane takes the rows that (L.1) to (L.5) say: a table of cases, what a
  * plan that deals out row by row gives, and the bounds of (L.5). */
 #include "base/num.h"
 #include "base/rng.h"
@@ -52,7 +52,7 @@ static const struct row table[] = {
 static void test_table(void)
 {
   const struct admission_job jobs[JOBS] = {{6000, 0}, {300, 0}, {300, 0}, {300, 0}};
-  claim_begin("the table of doc/live.md");
+  claim_begin("a table of cases");
   for (int t = 0; t < (int)(sizeof table / sizeof *table); t++)
     for (int l = 0; l < COLUMNS; l++) {
       struct admission_queues q = {3, table[t].watched, &lives[l], lives[l] > 0, jobs, JOBS};

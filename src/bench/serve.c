@@ -257,7 +257,7 @@ static int case_measure(struct bench *b, enum serve_case which)
   return OK;
 }
 
-/* What doc/live.md wants, as a number that is 1 at most where it is so; NaN: nothing. */
+/* The aims of the live lane: a value, and the most that it should be; NaN where it has none. */
 struct goal {
   const char *name;
   double value, most;
