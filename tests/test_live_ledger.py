@@ -202,6 +202,30 @@ def check_replay(folder, words):
         ok(done.returncode == 2 and text in done.stderr, f"{more}: {done.stderr[-300:]}")
 
 
+@claim("a bulk request that is cancelled in work has rows in steps until then, and no results")
+def check_cancelled(folder, words):
+    few = ["--step-rows", 16, "--live-rows", 16, "--policy", "off", "--ledger", f"{folder}/gone"]
+    with Served(folder, *words, *few) as served:
+        with live.connect(served.path) as server:
+            future = server.submit(np.ones((60000, P), "f4"), bulk=True)
+            while not server.status()["bulk_rows"]:
+                pass
+            server.cancel(future)
+            try:
+                ok(not future.result(120), "it has results")
+            except live.Refused as error:
+                ok(error.reason == "cancelled", f"{error}")
+            ok(bool(server.encode(np.ones((40, P), "f4"), bulk=True)), "the next one has results")
+        code, _, text = served.end()
+    ok(code == 0, f"{code}: {text[-400:]}")
+    with h5py.File(f"{folder}/gone/ledger.h5") as f:
+        parts, run = f["run/admitted"][:], dict(f["run"].attrs)
+    rows = parts[parts[:, 1] == 0][:, 4].sum()
+    ok(0 < rows < 60000, f"{rows} rows of it were admitted")
+    ok(str(run["threads"]) and "cpu" in str(run["device"]), f"{run}")
+    need("verify", f"{folder}/gone/ledger.h5")
+
+
 @claim("a ledger that is full ends with a whole step, says so, and is as planned")
 def check_full(folder, words):
     words = [*words, *STEPS, "--policy", "static", "--ledger", f"{folder}/full"]
@@ -226,6 +250,7 @@ def main():
         check_changed(folder)
         check_lines(folder)
         check_replay(folder, words)
+        check_cancelled(folder, words)
         check_full(folder, words)
     done_testing()
 

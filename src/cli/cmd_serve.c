@@ -263,6 +263,7 @@ static void encode_fill(struct serve_state *s, const struct serve_options *o)
                                    .block = o->step_rows,
                                    .threads = threads_default(s->run, o->threads),
                                    .device = o->device,
+                                   .is_endless = !o->replay,
                                    .kernels = o->kernels,
                                    .variant = o->cpu_variant,
                                    .filter = o->filter,
@@ -322,9 +323,10 @@ static int ready(void *self, const struct serve_facts *facts)
   s->hash = facts->dictionary;
   s->backlog.task.facts = *facts;
   s->accepted = log_seconds();
-  log_info("serve   atoms=%d columns=%d top-s=%d policy=%s target=%lld dictionary=%016llx",
+  log_info("serve   atoms=%d columns=%d top-s=%d policy=%s target=%lld device=%s/%s "
+           "dictionary=%016llx",
            s->encode.atoms->k, s->rows.p, s->encode.top_s, o->policy, (long long)facts->target,
-           (unsigned long long)facts->dictionary);
+           facts->device, facts->variant, (unsigned long long)facts->dictionary);
   log_info("accepts clients at '%s'", s->path);
   return ready_write(s);
 }
@@ -406,7 +408,8 @@ static int ledger_close(struct serve_state *s)
 {
   if (!s->options->ledger) return OK;
   const struct serve_record record = serve_record(s->serve);
-  return serve_ledger_write(&s->ledger, s->run, s->identity.text, &record);
+  return serve_ledger_write(&s->ledger, s->run, s->identity.text, &s->encode,
+                            &s->backlog.task.facts, &record);
 }
 
 /* Of rank 0. */

@@ -55,6 +55,7 @@ struct encode_task {
   idx tile, block;       /* of several groups, blocks are whole sum blocks: encode_block_whole() */
   idx threads;
   const char *device, *variant; /* as struct device_options */
+  int is_endless;               /* rows come without end, so that a GPU pays */
   const char *kernels, *filter;
   int codes; /* solve them; needed when rounds > 1 */
   int normalize;

@@ -127,6 +127,11 @@ const char *lane_variant(const struct lane *lane)
   return lane->e->device.variant;
 }
 
+const char *lane_device(const struct lane *lane)
+{
+  return lane->e->device.kind;
+}
+
 int lane_cosine(struct lane *lane, real *cosine)
 {
   struct encode *e = lane->e;

@@ -49,8 +49,9 @@ int lane_pass(struct lane *lane, int slot, idx n);
 int lane_run(struct lane *lane, idx n, struct support_block *out);
 struct row_quality *lane_quality(struct lane *lane);
 
-/* The instruction set of its loops, and the decoder cosine of its atoms: NaN where these are
- * more than task->max_cosine. */
+/* The kind of its device, the instruction set of its loops, or the GPU, and the decoder cosine of
+ * its atoms: NaN where these are more than task->max_cosine. */
+const char *lane_device(const struct lane *lane);
 const char *lane_variant(const struct lane *lane);
 int lane_cosine(struct lane *lane, real *cosine);
 

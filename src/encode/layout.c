@@ -3,6 +3,7 @@
  * arenas, so that forecast and allocation cannot differ. */
 #include "encode/layout.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,7 @@ int encode_memory_check(const struct encode_task *task, struct comm *c)
 double encode_work(const struct encode_task *t)
 {
   const struct atom_source *atoms = t->atoms;
+  if (t->is_endless) return INFINITY;
   return (double)t->rows->n * atoms->k * atoms->d * atoms->p * t->rounds;
 }
 

@@ -50,14 +50,17 @@ static int rows_write(const char *path, const struct serve_record *record,
 }
 
 int serve_ledger_write(struct serve_ledger *l, const struct run *run, const char *identity,
+                       const struct encode_task *encode, const struct serve_facts *begun,
                        const struct serve_record *record)
 {
+  char device[128];
   struct run copy = *run;
   struct run_fact facts[MAX_FACTS];
   const struct ledger_facts said = {record->dictionary, record->left_out};
   const struct ledger *all = record->ledger;
   copy.identity.text = (char *)identity; /* borrowed: it is read alone */
-  int n = run_facts(&copy, "cpu", 1, facts);
+  snprintf(device, sizeof device, "%s %s", begun->device, begun->variant);
+  int n = run_facts(&copy, device, encode->threads, facts);
   if (l->rows[0]) TRY(rows_write(l->rows, record, facts, n));
   TRY(ledger_write(l->place.file, all, &said, facts, n));
   log_info("wrote   %s: %lld steps, %lld requests%s", l->place.shown, (long long)all->steps.count,

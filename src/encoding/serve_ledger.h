@@ -16,8 +16,10 @@ struct serve_ledger {
 
 /* Claim the files.  ERR_CREATE. */
 int serve_ledger_claim(struct serve_ledger *l, const char *folder, int has_rows, int force);
-/* Write and publish what was recorded.  identity: of such a job of encode. */
+/* Write and publish what was recorded, of a server that began so.  identity: of such a job of
+ * encode. */
 int serve_ledger_write(struct serve_ledger *l, const struct run *run, const char *identity,
+                       const struct encode_task *encode, const struct serve_facts *begun,
                        const struct serve_record *record);
 
 /* Compute the recorded rows of a folder again, in the recorded steps: ERR_ANSWER where some reply

@@ -133,6 +133,7 @@ static int rows_run(struct served *s)
 {
   s->next = s->added = 0;
   int status = tally_open(&s->tally, &s->encode, s->task->facts.dictionary, &s->result);
+  s->result.device = s->task->facts.device;
   snprintf(s->result.variant, sizeof s->result.variant, "%s", s->task->facts.variant);
   if (!status) status = pieces_run(s);
   for (int i = 0; i < s->n_pieces; i++) /* after a failure too nothing of it is the server's */

@@ -196,7 +196,7 @@ static int step_follow(struct follower *f, gidx n)
   return OK;
 }
 
-/* Who has results had all rows in steps; who was refused has none. */
+/* Who has results had all rows in steps. */
 static int ends_check(const struct follower *f)
 {
   const struct ledger *l = f->l;

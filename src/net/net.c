@@ -154,15 +154,27 @@ static int message_begin(zmq_msg_t *message, void *data, size_t bytes, struct un
   return OK;
 }
 
-/* Nothing waits: EAGAIN and EHOSTUNREACH are a reply that is lost. */
+/* Begin a message to the peer; nothing waits. */
+static int peer_begin(struct net *net, const struct net_peer *peer)
+{
+  int got;
+  do got = zmq_send(net->socket, peer->name, peer->bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT);
+  while (got < 0 && errno == EINTR);
+  return got;
+}
+
+/* EAGAIN and EHOSTUNREACH are a reply that is lost.  What peers have read is heard once in a while,
+ * or by asking for events: so a peer that seems to have read too little may have read all. */
 int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes,
              struct unread *unread, int *is_lost)
 {
   zmq_msg_t message;
-  int got;
+  int events;
+  size_t size = sizeof events;
   TRY(message_begin(&message, data, bytes, unread));
-  do got = zmq_send(net->socket, peer->name, peer->bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT);
-  while (got < 0 && errno == EINTR);
+  int got = peer_begin(net, peer);
+  if (got < 0 && errno == EAGAIN && !zmq_getsockopt(net->socket, ZMQ_EVENTS, &events, &size))
+    got = peer_begin(net, peer);
   if (got >= 0) do
       got = zmq_msg_send(&message, net->socket, ZMQ_DONTWAIT);
     while (got < 0 && errno == EINTR);

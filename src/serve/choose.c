@@ -6,12 +6,14 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* Why a request that waits is given up; 0: it is not. */
+/* Is a request given up, from the plan that is about to be made on? */
 static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
 {
-  if (r->steps) return 0; /* some have rows of it: later */
+  if (r->error) return 1; /* it got no memory */
   if (r->is_cancelled)
     request_refuse(r, ERROR_CANCELLED, "cancelled");
+  else if (r->steps)
+    return 0; /* some have rows of it: later */
   else if (r->header.deadline && !r->taken && now - r->arrived > r->header.deadline)
     request_refuse(r, ERROR_LATE, "its deadline passed before it was admitted");
   else if (s->is_closing && (now > s->closes || (r->header.class == CLASS_BULK && !r->taken)))
@@ -19,17 +21,18 @@ static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
   return r->error != 0;
 }
 
+/* Who is given up leaves the queue now, or with the last step that has rows of it. */
 static void queue_prune(struct serve *s, struct request_queue *q)
 {
   uint64_t now = clock_ns();
   for (struct request *before = NULL, *r = q->first, *next; r; r = next) {
     next = r->next;
-    if (is_given_up(s, r, now)) {
-      recorder_gone(&s->recorder, s->number, r);
+    int gone = is_given_up(s, r, now);
+    if (gone) recorder_gone(&s->recorder, s->number, r);
+    if (gone && !r->steps)
       queue_add(&s->finished, queue_take(q, before));
-    } else {
+    else
       before = r;
-    }
   }
 }
 
@@ -75,15 +78,15 @@ static int is_watched(const struct serve *s)
   return s->front.live.first != NULL || lingers;
 }
 
-/* The queues as the plan sees them.  A bulk request that is taken as a whole waits for its end
- * alone; one without rows is in a step once. */
+/* The queues as the plan sees them.  A bulk request that is taken as a whole, or given up, waits
+ * for its end alone; one without rows is in a step once. */
 static struct admission_queues queues_of(struct serve *s, int watched)
 {
   gidx n = 0, m = 0;
   for (struct request *r = s->front.live.first; r; r = r->next) s->sizes[n++] = r->header.rows;
   for (struct request *r = s->front.bulk.first; r; r = r->next) {
     gidx left = r->header.rows - r->taken;
-    if (left == 0 && (r->steps || r->header.rows)) continue;
+    if (r->error || (left == 0 && (r->steps || r->header.rows))) continue;
     s->requests[m] = r;
     s->jobs[m++] = (struct admission_job){left, 0};
   }

@@ -132,6 +132,14 @@ void front_free(struct front *f)
   pthread_mutex_destroy(&f->lock);
 }
 
+int front_check(struct front *f)
+{
+  pthread_mutex_lock(&f->lock);
+  int failed = f->failed;
+  pthread_mutex_unlock(&f->lock);
+  return failed ? worker_wait(&f->worker) : OK;
+}
+
 int front_wait(struct front *f, int milliseconds)
 {
   struct timespec until;
@@ -142,9 +150,8 @@ int front_wait(struct front *f, int milliseconds)
   pthread_mutex_lock(&f->lock);
   if (!f->live.first && !f->bulk.first && !f->pieces && !f->failed)
     pthread_cond_timedwait(&f->changed, &f->lock, &until);
-  int failed = f->failed;
   pthread_mutex_unlock(&f->lock);
-  return failed ? worker_wait(&f->worker) : OK;
+  return front_check(f);
 }
 
 void front_answer(struct front *f, struct request_queue *done, uint64_t step)

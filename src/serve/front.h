@@ -64,7 +64,9 @@ int front_open(struct front *f);
 int front_close(struct front *f);
 void front_free(struct front *f);
 
-/* Wait for a request, some milliseconds at most.  The status is that of the thread. */
+/* The status of the thread, which fails where nobody can reach the server any more. */
+int front_check(struct front *f);
+/* Wait for a request, some milliseconds at most; the same status. */
 int front_wait(struct front *f, int milliseconds);
 
 /* Send a reply of malloc(), which counts in `unread` until it is taken.  Of the thread. */

@@ -144,7 +144,7 @@ static int steps_loop(struct serve *s)
 {
   for (int is_idle = 0; !(s->is_closing && is_idle);) {
     closing_begin(s);
-    if (!s->is_closing && !s->in_work) TRY(front_wait(&s->front, WAIT));
+    if (!s->is_closing) TRY(s->in_work ? front_check(&s->front) : front_wait(&s->front, WAIT));
     if (!s->in_work) TRY(ranks_wait(&s->ranks));
     int was_closing = s->is_closing;
     TRY(step_run(s, &is_idle));
@@ -199,6 +199,7 @@ static int serve_all(struct serve *s)
   record_begin(s);
   facts.dictionary = s->dictionary = lane_dictionary(s->ranks.lane);
   facts.target = s->knobs.target;
+  facts.device = lane_device(s->ranks.lane);
   facts.variant = lane_variant(s->ranks.lane);
   TRY(task->ready(task->self, &facts));
   TRY(worker_open(&s->copier));

@@ -39,7 +39,8 @@ enum { FILE_PIECES = 4 };
 struct serve_facts {
   uint64_t dictionary; /* its hash */
   gidx target;         /* rows of a step */
-  const char *variant; /* instruction set */
+  const char *device;  /* kind */
+  const char *variant; /* instruction set, or the GPU */
   real cosine;         /* the decoder cosine, for files: NaN where there are none */
 };
 
