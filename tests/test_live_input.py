@@ -241,10 +241,13 @@ def interrupted_everywhere(server, rows):
 @claim("late requests are not computed, and cancelled ones are given up")
 def check_late(served):
     with live.connect(served.path) as server:
+        served.job.send_signal(signal.SIGSTOP)  # or it might be quicker than what follows
         bulk = [server.submit(np.ones((1000, P), "f4"), bulk=True) for _ in range(6)]
         last = server.submit(np.ones((1000, P), "f4"), bulk=True)
         server.cancel(last)
         late = server.submit(np.ones((1000, P), "f4"), bulk=True, deadline=1e-7)
+        time.sleep(0.1)
+        served.job.send_signal(signal.SIGCONT)
         for future, reason in (last, "cancelled"), (late, "late"):
             try:
                 future.result(60)
