@@ -91,7 +91,7 @@ int job_folder_check(const struct output_options *output);
 int job_claim(struct job *job);
 
 /* Claim the places, find what an earlier run left, and unless that is complete begin used.in and
- * run.log.  ERR_CREATE: there is something else. */
+ * run.log.  ERR_INPUT: an earlier run was another job; ERR_CREATE: there is something else. */
 int job_open(struct job *job, const struct run_inputs *inputs);
 /* What rank 0 has found goes to all: a part of job_open(). */
 int job_distribute(struct job *job);
