@@ -73,6 +73,7 @@ class Try:
         self.data, self.number, self.options, self.folder = data, number, options, folder
         self.random = random.Random(f"{options.seed} {number}")
         self.did, self.verdicts, self.longest, self.jobs, self.crashes = [], [], 0.0, [], 0
+        self.is_of_mpi = False  # a crash that is no fault of the program's: the try is made again
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(f"{folder}/in")
         os.makedirs(f"{folder}/t")
@@ -165,6 +166,9 @@ class Try:
             self.say("mpirun crashed at its end")  # Open MPI's fault: see doc/reliability.md
             code = int(told[1])
             text = text[:text.index("*** Process received signal")]
+        if code == -signal.SIGSEGV and job.alone and "libopen-pal.so" in text and not re.search(
+                r"^\[.*/sagitta[^/]*\(", text, re.M):
+            self.is_of_mpi = True  # a thread of Open MPI's alone, as it begins: see there, too
         done = Done(code, text, spent, set(left.values()))
         self.crashes += done.crashed()
         return done
