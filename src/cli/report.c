@@ -37,6 +37,21 @@ static int spread_over_ranks(struct comm *c, double value, double *all, struct s
   return OK;
 }
 
+static int times_alloc(int count, double **all)
+{
+  *all = calloc((size_t)count, sizeof **all);
+  CHECK(*all, ERR_MEMORY, "cannot allocate %d times", count);
+  return OK;
+}
+
+/* (*all)[c->size]: all ranks have it, or none goes on. */
+static int times_make(struct comm *c, double **all)
+{
+  int status = comm_agree(c, times_alloc(c->size, all));
+  if (status) free(*all);
+  return status;
+}
+
 /* On what a phase ran, "" where that is no question. */
 static const char *phase_on(const struct phase *p)
 {
@@ -45,8 +60,8 @@ static const char *phase_on(const struct phase *p)
 
 int report_phases(struct comm *c, const struct phase *phases, int count)
 {
-  double *all = calloc((size_t)c->size, sizeof *all);
-  CHECK(all, ERR_MEMORY, "cannot allocate %d times", c->size);
+  double *all;
+  TRY(times_make(c, &all));
   log_info("phase       calls   least s    mean s    most s        rate      on");
   for (int i = 0; i < count; i++) {
     struct spread seconds, work, calls;
@@ -95,9 +110,9 @@ int report_counts(struct comm *c, struct device_counts *counts)
 static int screen_sum(struct comm *c, struct screen_counts *f)
 {
   gidx sums[SCREEN_PATHS + 1];
-  double *all = calloc((size_t)c->size, sizeof *all);
-  CHECK(all, ERR_MEMORY, "cannot allocate %d times", c->size);
+  double *all;
   struct spread max, part;
+  TRY(times_make(c, &all));
   memcpy(sums, f->rows, sizeof f->rows);
   sums[SCREEN_PATHS] = f->candidates;
   TRY(comm_sum(c, sums, LENGTH(sums)));
