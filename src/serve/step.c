@@ -197,7 +197,7 @@ static int step_advance(struct serve *s, struct step **ended)
 
 int step_run(struct serve *s, int *is_idle)
 {
-  struct step *ended, *begun = NULL, *new = NULL;
+  struct step *ended = NULL, *begun = NULL, *new = NULL;
   int had = s->in_work > 0, is_there = 0;
   TRY(step_advance(s, &ended));
   int is_free = ranks_is_free(&s->ranks);
