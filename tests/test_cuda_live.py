@@ -9,7 +9,7 @@ import time
 import h5py
 import numpy as np
 
-from live_server import Served, need_zmq
+from live_server import Served, need_zmq, other_replies
 from tap import SOURCE, claim, done_testing, gpu_present, ok, sagitta
 
 live = need_zmq()
@@ -44,12 +44,7 @@ def client_run(path, case, seed, wrong):
             bulk = bool(rng.random() < 0.3)
             at = rng.integers(0, len(case.rows), int(rng.integers(1, 2000 if bulk else 65)))
             asked.append((server.submit(case.rows[at], scores=True, bulk=bulk), at))
-        for future, at in asked:
-            got = future.result(120)
-            if not (np.array_equal(got.atoms, case.atoms[at]) and
-                    got.codes.tobytes() == case.codes[at].tobytes() and
-                    got.scores.tobytes() == case.score[at].tobytes()):
-                wrong.append((seed, len(at)))
+        wrong.extend((seed, n) for n in other_replies(asked, case))
 
 
 def check_policy(folder, case, i, policy):

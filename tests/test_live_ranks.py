@@ -11,7 +11,7 @@ import time
 import h5py
 import numpy as np
 
-from live_server import Served, need_zmq
+from live_server import Served, need_zmq, other_replies
 from tap import FULL, SOURCE, claim, done_testing, launch, ok, sagitta
 
 live = need_zmq()
@@ -60,12 +60,7 @@ def client_run(path, case, seed, wrong):
             at, rows = np.split(rows, [int(rng.integers(1, 257))])
             bulk = bool(rng.random() < 0.5)
             asked.append((server.submit(case.rows[at], scores=True, bulk=bulk), at))
-        for future, at in asked:
-            got = future.result(120)
-            if not (np.array_equal(got.atoms, case.atoms[at]) and
-                    got.codes.tobytes() == case.codes[at].tobytes() and
-                    got.scores.tobytes() == case.score[at].tobytes()):
-                wrong.append((seed, len(at)))
+        wrong.extend((seed, n) for n in other_replies(asked, case))
 
 
 def finished(served, seconds=120):
