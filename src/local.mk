@@ -64,6 +64,7 @@ libsagitta_a_SOURCES += \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
   %D%/model/functions.h %D%/model/functions.c %D%/model/attention.h %D%/model/attention.c \
+  %D%/model/gated_delta.h %D%/model/gated_delta.c \
   %D%/model/attribution.h %D%/model/attribution.c %D%/model/capture.h %D%/model/pool.h %D%/model/pool.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
   %D%/model/synth.h %D%/model/synth.c \
