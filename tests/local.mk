@@ -6,7 +6,7 @@ LONG_TESTS = %D%/test_kernels %D%/test_train %D%/test_find_run %D%/test_attribut
 OTHER_TESTS = \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference %D%/test_assignment \
-  %D%/test_attention %D%/test_device_attention %D%/test_functions %D%/test_gated_delta %D%/test_pool %D%/test_pieces \
+  %D%/test_attention %D%/test_device_attention %D%/test_device_mixer %D%/test_functions %D%/test_gated_delta %D%/test_pool %D%/test_pieces \
   %D%/test_atoms_load \
   %D%/test_base_block_tree \
   %D%/test_base_memory %D%/test_base_team \
@@ -213,7 +213,7 @@ check-emulated:
 	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS= TESTS='$(EMULATED_TESTS)'
 .PHONY: check-emulated
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py %D%/python/typed.py
-EXTRA_DIST += %D%/attention_data.h %D%/gated_delta_data.h %D%/attend_problem.h %D%/pieces_made.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
+EXTRA_DIST += %D%/attention_data.h %D%/gated_delta_data.h %D%/device_mixer.h %D%/attend_problem.h %D%/pieces_made.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
   %D%/device_triad.h %D%/triad_case.h %D%/triad_oracle.h %D%/train_cases.h %D%/device_train.h \
   %D%/find_codes_cases.h %D%/find_run_cases.h \

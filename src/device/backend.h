@@ -19,6 +19,7 @@
 #include "device/preprocess.h"
 #include "device/joint.h"
 #include "device/lanczos.h"
+#include "device/mixer.h"
 #include "device/normal.h"
 #include "device/refit.h"
 #include "device/route.h"
@@ -95,6 +96,11 @@ struct backend {
   /* attribution.h */
   int (*attribution)(struct device *dev, const struct attribution_job *job);
   int (*attend_attribute)(struct attend *w, const struct attribute_job *job);
+
+  /* mixer.h; close is called where open left a state */
+  int (*mixer_open)(struct mixer *w); /* NULL: there is nothing to prepare */
+  void (*mixer_close)(struct mixer *w);
+  int (*mixer_run)(struct mixer *w, const struct mixer_job *job); /* its way is filled */
 
   /* refit.h */
   int (*residuals)(struct device *dev, const struct residual_job *job);

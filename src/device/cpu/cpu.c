@@ -211,6 +211,7 @@ const struct backend backend_cpu = {
     .quality = cpu_quality,
     .arrow = cpu_arrow,
     .attention = cpu_attention,
+    .mixer_run = cpu_mixer_run,
     .attribution = cpu_attribution,
     .residuals = cpu_residuals,
     .row_products = cpu_row_products,

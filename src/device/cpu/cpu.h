@@ -71,6 +71,7 @@ int cpu_codes(struct device *dev, const struct codes_job *job);
 int cpu_quality(struct device *dev, const struct quality_job *job);
 int cpu_arrow(struct device *dev, struct arrow_job *job);
 int cpu_attention(struct device *dev, const struct attention_job *job);
+int cpu_mixer_run(struct mixer *w, const struct mixer_job *job);
 int cpu_attribution(struct device *dev, const struct attribution_job *job);
 int cpu_residuals(struct device *dev, const struct residual_job *job);
 int cpu_row_products(struct device *dev, const real *residual, idx p, const struct rows_item *items,
