@@ -19,6 +19,7 @@ libsagitta_a_SOURCES += \
   %D%/base/fingerprint.h %D%/base/fingerprint.c \
   %D%/base/half.h %D%/base/half.c \
   %D%/base/sha256.h %D%/base/sha256.c \
+  %D%/base/sha256_tree.h %D%/base/sha256_tree.c \
   %D%/base/worker.h %D%/base/worker.c \
   %D%/base/team.h %D%/base/team.c %D%/base/retry.h %D%/base/retry.c %D%/base/thread.h %D%/base/thread.c \
   %D%/base/cores.h %D%/base/cores.c %D%/base/stack.h %D%/base/stack.c \
@@ -197,7 +198,7 @@ libsagitta_a_SOURCES += \
   %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
   %D%/io/h5/array.c %D%/io/h5/array_write.h %D%/io/h5/array_write.c %D%/io/h5/attribute.c \
   %D%/io/h5/vlen_text.h %D%/io/h5/vlen_text.c \
-  %D%/io/h5/digest.h %D%/io/h5/digest.c \
+  %D%/io/h5/digest.h %D%/io/h5/digest.c %D%/io/h5/leaves.h %D%/io/h5/leaves.c \
   %D%/io/h5/unwritten.h %D%/io/h5/unwritten.c %D%/io/h5/virtual.h %D%/io/h5/virtual.c \
   %D%/io/h5/listing.h %D%/io/h5/listing.c %D%/io/h5/values.h %D%/io/h5/values.c
 

@@ -6,6 +6,8 @@ import hashlib
 import h5py
 import numpy as np
 
+TREE_FROM = 4  # the first format version whose hashes are trees
+
 
 def _entries(f, in_run):
     """Paths and objects of the file, sorted, in /run or outside."""
@@ -34,14 +36,44 @@ def attributes_hash(f, in_run):
 def _chunks(data):
     """The bytes of each chunk along the first dimension, the last one as far as it is filled."""
     rows = data.chunks[0] if data.chunks else max(len(data), 1)
-    return [data[i:i + rows].tobytes() for i in range(0, len(data), rows)]
+    return [data[i:i + rows].tobytes() for i in range(0, len(data), rows)] if data.size else []
 
 
-def seal_of(data):
-    """sha256 and zero_chunks of a dataset."""
-    chunks = _chunks(data)
-    return (hashlib.sha256(b"".join(chunks)).hexdigest(),
-            sum(not chunk.strip(b"\0") and len(chunk) > 0 for chunk in chunks))
+def leaves_of(data):
+    """The hash of each chunk."""
+    return [hashlib.sha256(b"\0" + chunk).digest() for chunk in _chunks(data)]
+
+
+def root_of(leaves):
+    """RFC 6962, 2.1."""
+    if len(leaves) < 2:
+        return leaves[0] if leaves else hashlib.sha256().digest()
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    return hashlib.sha256(b"\1" + root_of(leaves[:half]) + root_of(leaves[half:])).digest()
+
+
+def seal_of(data, version):
+    """What a dataset says of itself: its hash, by the attribute's name, and zero_chunks."""
+    zeros = sum(not chunk.strip(b"\0") and len(chunk) > 0 for chunk in _chunks(data))
+    if version < TREE_FROM:
+        return {"sha256": hashlib.sha256(b"".join(_chunks(data))).hexdigest(), "zero_chunks": zeros}
+    return {"sha256_tree": root_of(leaves_of(data)).hex(), "zero_chunks": zeros}
+
+
+def _is_leaves(name, version):
+    return version >= TREE_FROM and name.startswith("/hashes/")
+
+
+def _sealed(f):
+    """Paths and datasets that have hashes of their own."""
+    return [(name, data) for in_run in (False, True) for name, data in _entries(f, in_run)
+            if isinstance(data, h5py.Dataset) and not _is_leaves(name, f.attrs["format_version"])]
+
+
+def _leaves(data):
+    """What /hashes has of a dataset; None: nothing."""
+    leaves = leaves_of(data)
+    return np.frombuffer(b"".join(leaves), "<i8").reshape(-1, 4) if len(leaves) > 1 else None
 
 
 def wrong_seals(path):
@@ -49,12 +81,21 @@ def wrong_seals(path):
     with h5py.File(path) as f:
         wrong = [place for in_run, place in ((False, "/"), (True, "/run"))
                  if f[place].attrs.get("attributes_sha256") != attributes_hash(f, in_run).encode()]
-        for in_run in (False, True):
-            for name, data in _entries(f, in_run):
-                if isinstance(data, h5py.Dataset):
-                    told = (data.attrs.get("sha256", b"").decode(), data.attrs.get("zero_chunks"))
-                    wrong += [name] if told != seal_of(data) else []
-    return wrong
+        named = {name for in_run in (False, True) for name, data in _entries(f, in_run)
+                 if isinstance(data, h5py.Dataset) and _is_leaves(name, TREE_FROM)}
+        for name, data in _sealed(f):
+            wanted = seal_of(data, f.attrs["format_version"])
+            told = {key: data.attrs.get(key) for key in wanted}
+            told = {key: value.decode() if isinstance(value, bytes) else value
+                    for key, value in told.items()}
+            wrong += [name] if told != wanted else []
+            leaves = _leaves(data)
+            if leaves is not None:
+                kept = f.get("/hashes" + name)
+                same = kept is not None and kept.dtype == "<i8" and np.array_equal(kept, leaves)
+                wrong += [] if same else ["/hashes" + name]
+                named -= {"/hashes" + name}
+        return wrong + sorted(named)
 
 
 def _put(entry, name, digits):
@@ -63,12 +104,32 @@ def _put(entry, name, digits):
 
 def reseal(f):
     """Write the hashes of what an open file holds."""
-    for in_run in (False, True):
-        for _, data in _entries(f, in_run):
-            if isinstance(data, h5py.Dataset) and data.shape and data.size < 1 << 24:
-                digits, zeros = seal_of(data)
-                _put(data, "sha256", digits)
-                data.attrs["zero_chunks"] = zeros
+    version = f.attrs["format_version"]
+    for name, data in _sealed(f):
+        if data.shape and data.size < 1 << 24:
+            for key, value in seal_of(data, version).items():
+                if isinstance(value, str):
+                    _put(data, key, value)
+                else:
+                    data.attrs[key] = value
+            if version >= TREE_FROM:
+                f.pop("/hashes" + name, None)
+                leaves = _leaves(data)
+                if leaves is not None:
+                    f.create_dataset("/hashes" + name, data=leaves, chunks=leaves.shape,
+                                     fletcher32=True)
     _put(f, "attributes_sha256", attributes_hash(f, False))
     if "run" in f:
         _put(f["run"], "attributes_sha256", attributes_hash(f, True))
+
+
+def older(f, version):
+    """Make an open file one of an older format, as its program wrote it."""
+    f.attrs["format_version"] = np.int64(version)
+    f.pop("hashes", None)
+    for in_run in (False, True):
+        for _, entry in _entries(f, in_run):
+            for name in ("sha256_tree", "zero_chunks", "attributes_sha256"):
+                entry.attrs.pop(name, None)
+    if version > 1:
+        reseal(f)

@@ -4,7 +4,7 @@
 #include "io_blocks.h"
 
 #include "base/num.h"
-#include "base/sha256.h"
+#include "base/sha256_tree.h"
 #include "base/team.h"
 #include "io/h5/array_write.h"
 
@@ -37,6 +37,35 @@ static void sums_agree(void)
     for (size_t bytes = 0; bytes <= MAX_SUMMED; bytes += bytes < 200 ? 1 : 331)
       wrong += h5_fletcher32(data[kind], bytes) != sum_plainly(data[kind], bytes);
   ok(wrong == 0, "checksums of 0 to %d bytes, %d wrong", MAX_SUMMED, wrong);
+}
+
+/* The definition: the node of the first leaves, a power of two below n, and of the others. */
+static int root_plainly(const unsigned char *leaves, int n, unsigned char *root)
+{
+  unsigned char both[1 + 2 * SHA256_BYTES] = {1};
+  int half = 1;
+  while (2 * half < n) half *= 2;
+  if (n == 0) return sha256("", 0, root);
+  if (n == 1) return memcpy(root, leaves, SHA256_BYTES) != root;
+  return root_plainly(leaves, half, both + 1) ||
+         root_plainly(leaves + half * SHA256_BYTES, n - half, both + 1 + SHA256_BYTES) ||
+         sha256(both, sizeof both, root);
+}
+
+static void roots_agree(void)
+{
+  enum { LEAVES = 70 };
+  unsigned char leaves[LEAVES][SHA256_BYTES], root[SHA256_BYTES];
+  char found[SHA256_HEX], wanted[SHA256_HEX];
+  struct sha256_tree tree = {.leaves = 0};
+  int wrong = 0;
+  for (int n = 0; n < LEAVES; n++) {
+    wrong += sha256_tree_root(&tree, found) || root_plainly(leaves[0], n, root);
+    sha256_hex(root, wanted);
+    wrong += strcmp(found, wanted) != 0;
+    wrong += sha256_leaf(&n, sizeof n, leaves[n]) || sha256_tree_add(&tree, leaves[n]);
+  }
+  ok(wrong == 0, "roots of 0 to %d leaves, %d wrong", LEAVES - 1, wrong);
 }
 
 static void chunks_are_taken(void)
@@ -138,11 +167,10 @@ static int arrays_create(const struct h5_file *f, enum length length, struct h5_
   return status;
 }
 
-/* Two arrays together in blocks, and another while they are hashed. */
+/* Two arrays together in blocks, and another beside them. */
 static int arrays_make(const real *const *values, int turn, enum length length)
 {
   struct h5_array a[TOGETHER] = {0}, *pair[] = {a, a + 1};
-  struct h5_part part;
   struct h5_file f;
   int status = h5_create(&f, "written.h5");
   if (!status) status = arrays_create(&f, length, a);
@@ -151,9 +179,8 @@ static int arrays_make(const real *const *values, int turn, enum length length)
     n = 1 + (gidx)random_below(11, (uint64_t)turn, (uint64_t)block, most);
     if (n > ENTRIES - first) n = ENTRIES - first;
     const void *of_pair[] = {values[0] + first * widths[0], values[1] + first * widths[1]};
-    status = h5_arrays_begin(&part, pair, 2, first, n, of_pair);
+    status = h5_arrays_write(pair, 2, first, n, of_pair);
     if (!status) status = h5_array_write(&a[2], first, n, values[2] + first * widths[2]);
-    if (h5_arrays_end(&part)) status = 1;
   }
   for (int i = 0; i < TOGETHER && !status; i++) {
     if (length == TRUNCATED) status = h5_array_truncate(&a[i]);
@@ -168,16 +195,22 @@ static int is_written(const struct h5_file *f, int i, const real *expected)
   static real got[WRITTEN];
   size_t bytes = (size_t)(ENTRIES * widths[i]) * sizeof *got;
   struct h5_array a = {0};
-  struct sha256 hash;
-  unsigned char digest[SHA256_BYTES];
+  struct sha256_tree tree = {.leaves = 0};
+  unsigned char leaf[SHA256_BYTES], *leaves = NULL;
   char text[SHA256_HEX], found[SHA256_HEX];
   int wrong = h5_array_open(f, written[i], &a) || a.shape[0] != ENTRIES ||
               h5_array_read(&a, 0, ENTRIES, TYPE_F64, got) || memcmp(got, expected, bytes) != 0;
-  wrong = sha256_begin(&hash) || sha256_add(&hash, expected, bytes) || sha256_end(&hash, digest) ||
+  wrong = h5_array_leaves(f, &a, &leaves) || !leaves || wrong;
+  for (gidx at = 0; at < ENTRIES && !wrong; at += OF_A_CHUNK) {
+    size_t n = (size_t)(imin(OF_A_CHUNK, ENTRIES - at) * widths[i]);
+    wrong = sha256_leaf(expected + at * widths[i], n * sizeof *got, leaf) ||
+            memcmp(leaf, leaves + at / OF_A_CHUNK * SHA256_BYTES, sizeof leaf) ||
+            sha256_tree_add(&tree, leaf);
+  }
+  free(leaves);
+  wrong = sha256_tree_root(&tree, text) ||
+          h5_read_text(f, written[i], "sha256_tree", found, sizeof found) || strcmp(text, found) ||
           wrong;
-  sha256_hex(digest, text);
-  wrong =
-      h5_read_text(f, written[i], "sha256", found, sizeof found) || strcmp(text, found) || wrong;
   h5_array_close(&a);
   return !wrong;
 }
@@ -194,6 +227,7 @@ static void writes_agree(void)
     for (int i = 0; i < TOGETHER; i++) nans_make(values[i], expected[i], i, turn + i);
     int status = arrays_make(all, turn, turn / 16);
     if (!status) status = h5_open(&f, "written.h5");
+    f.version = FORMAT_VERSION; /* as of a file of ours */
     for (int i = 0; i < TOGETHER && !status; i++) right += is_written(&f, i, expected[i]);
     if (!status) h5_close(&f);
     ok(right == TOGETHER, "turn %d, %d spare threads: %d of %d arrays", turn, team_spare(), right,
@@ -225,7 +259,7 @@ static int whole_count(void)
   int whole = 0, status = h5_open(&f, "written.h5");
   for (int i = 0; i < TOGETHER && !status; i++) {
     struct h5_array a = {0};
-    f.version = H5_SEALED_FROM; /* as of a file of ours */
+    f.version = FORMAT_VERSION; /* as of a file of ours */
     status = h5_array_open(&f, written[i], &a);
     if (!status) whole += h5_array_is_whole(&a);
     h5_array_close(&a);
@@ -254,6 +288,7 @@ int main(void)
 {
   folder_enter();
   sums_agree();
+  roots_agree();
   if (h5_begin()) return 99;
   chunks_are_taken();
   last_chunk_ends_in_zeros();

@@ -25,7 +25,7 @@ THREADS = (1, 3)  # that verify
 def check_independent_readers(path):
     with h5py.File(path) as f:
         ok(f.attrs["format"] == "sagitta" and f.attrs["kind"] == "supports" and
-           f.attrs["format_version"] == 3 and f.attrs["top_s"] == S and f.attrs["rounds"] == 3,
+           f.attrs["format_version"] == 4 and f.attrs["top_s"] == S and f.attrs["rounds"] == 3,
            "h5py: root attributes")
         bad = []
         f.visititems(lambda name, o: bad.append(name) if isinstance(o, h5py.Dataset) and not (
@@ -381,7 +381,7 @@ def check_hostile(folder):
 @claim("inspect shows the page")
 def check_inspect(path):
     page = tool("inspect", path).stdout
-    ok(all(words in page for words in ("sagitta supports, format version 3", "explained_variance",
+    ok(all(words in page for words in ("sagitta supports, format version 4", "explained_variance",
                                        "/supports/indices", "1200", "float32", "#####", "a host")),
        "a page about supports")
     page = tool("inspect", changed(path, attribute("run", "host", "a = 1\n\n# B\nb = 2\n"))).stdout

@@ -13,7 +13,7 @@ from tap import claim, done_testing, ok, peer_missing_all, sagitta
 try:
     import h5py
     import numpy as np
-    from seal import reseal, wrong_seals
+    from seal import older, reseal, wrong_seals
 except ImportError as error:
     peer_missing_all(str(error))
 
@@ -86,7 +86,8 @@ def check_changes(paths):
                   ("'attributes_sha256'",
                    lambda f: f["run"].attrs.__delitem__("attributes_sha256")),
                   ("outside", lambda f: f["metrics"].attrs.__setitem__("l0", np.float64(2.5))),
-                  ("'sha256'", lambda f: f["supports/data"].attrs.__delitem__("sha256")),
+                  ("'sha256_tree'",
+                   lambda f: f["supports/data"].attrs.__delitem__("sha256_tree")),
                   ("'zero_chunks'", lambda f: f["mean" if "mean" in f else "supports/data"]
                       .attrs.__delitem__("zero_chunks"))]
     for words, change in attributes:
@@ -103,23 +104,26 @@ def check_changes(paths):
        "a dataset that is not Sagitta's needs no hash")
 
 
-@claim("files of format version 1, which has no hashes, are verified and read")
-def check_version_1(paths):
-    def older(f):
-        f.attrs["format_version"] = np.int64(1)
-        objects = [f]
-        f.visititems(lambda name, entry: objects.append(entry))
-        for entry in objects:
-            for name in ("sha256", "zero_chunks", "attributes_sha256"):
-                entry.attrs.pop(name, None)
-    for path in paths:
-        code, text = verify(changed(path, older))
-        ok(code == 0, f"{os.path.basename(path)} {text}")
-    old = changed(paths[2], older)
-    done = sagitta("color", "--supports", old, "--output", old + ".out.h5")
-    ok(done.returncode == 0, f"it is read {done.stderr.strip()}")
-    code, text = verify(changed(paths[0], lambda f: f.attrs.__setitem__("format_version", 4)))
-    ok(code == 65 and "reads 1 to 3: use the Sagitta" in text, text)
+@claim("files of older formats, without hashes or with one of all values, are verified and read")
+def check_older(paths):
+    for version in (1, 2, 3):
+        for path in paths:
+            code, text = verify(changed(path, lambda f, version=version: older(f, version)))
+            ok(code == 0, f"{version}: {os.path.basename(path)} {text}")
+        old = changed(paths[2], lambda f, version=version: older(f, version))
+        ok(version < 2 or not wrong_seals(old), f"{version}: {wrong_seals(old)}")
+        done = sagitta("color", "--supports", old, "--output", f"{old}.{version}.h5")
+        ok(done.returncode == 0, f"{version}: it is read {done.stderr.strip()}")
+        done = sagitta("diff", paths[2], old)
+        ok("format_version" in done.stdout and done.returncode == 1, f"{version}: {done.stdout}")
+
+        def spoiled(f, version=version):
+            older(f, version)
+            turn(f, "supports/data")
+        code, text = verify(changed(paths[2], spoiled))
+        ok(version < 2 or code == 65, f"{version}: {text}")
+    code, text = verify(changed(paths[0], lambda f: f.attrs.__setitem__("format_version", 5)))
+    ok(code == 65 and "reads 1 to 4: use the Sagitta" in text, text)
 
 
 def holes(path, whole, chooser):
@@ -238,7 +242,7 @@ with tempfile.TemporaryDirectory() as where:
     made, fitted = files_make(where)
     check_hashes(made + fitted)
     check_changes(made)
-    check_version_1(made)
+    check_older(made)
     check_holes(made)
     check_indices(where)
     check_readers(where, made)

@@ -67,7 +67,7 @@ def attributes_of(path):
         objects = [("/", f)]
         f.visititems(lambda name, o: objects.append(("/" + name, o)))
         for name, o in objects:
-            values = {k: v for k, v in o.attrs.items() if k not in ("sha256", "zero_chunks",
+            values = {k: v for k, v in o.attrs.items() if k not in ("sha256_tree", "zero_chunks",
                                                                     "attributes_sha256")}
             if values:
                 found[name] = values

@@ -15,14 +15,14 @@ from seal import reseal
 from tap import SOURCE, bench, claim, done_testing, ok, peer_missing, sagitta
 
 WRITER = "7.8.9"
-SAID = "has format version 4, and this program, Sagitta ", " reads 1 to 3: use the Sagitta that " \
+SAID = "has format version 5, and this program, Sagitta ", " reads 1 to 4: use the Sagitta that " \
     f"wrote it, {WRITER}, or a newer one"
 
 
 def renew(path):
     """The file says that a newer program wrote it, with hashes that are right."""
     with h5py.File(path, "r+") as f:
-        f.attrs["format_version"] = np.int64(4)
+        f.attrs["format_version"] = np.int64(5)
         f["run"].attrs["version"] = WRITER
         reseal(f)
     return path
@@ -142,14 +142,14 @@ def check_kinds(p):
         p.refused(path, "diff", path, p.old[name])
         done = sagitta("inspect", path)
         ok(done.returncode == 0 and f"warning: '{path}' {SAID[0]}" in done.stderr and
-           SAID[1] in done.stderr and "format version 4" in done.stdout,
+           SAID[1] in done.stderr and "format version 5" in done.stdout,
            f"{name}: {done.returncode} {done.stderr}")
         ok(sagitta("inspect", p.old[name]).stderr == "", f"{name}: no warning for an older one")
         ok("least determined" not in done.stdout and "/atoms" in done.stdout or
            name != "dictionary", f"{name}: its datasets")
         done = sagitta("inspect", path, "--json")
         page = json.loads(done.stdout)["files"][0]
-        ok(page["newer"] and page["format_version"] == 4 and SAID[0] in done.stderr, f"{page}")
+        ok(page["newer"] and page["format_version"] == 5 and SAID[0] in done.stderr, f"{page}")
     page = json.loads(sagitta("verify", p.new["top"], "--json").stdout)["files"][0]
     ok(not page["whole"] and SAID[0] in page["fault"], f"{page}")
 

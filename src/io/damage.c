@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chunks that HDF5 or their checksum refuses; what has sound chunks of other bytes is left to the
- * message of its hash. */
+ * Chunks that HDF5 or their checksum refuses, or whose hash is another; of files before format
+ * version 4 the latter are left to the message of the dataset's hash. */
 #include "io/damage.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/num.h"
+#include "base/sha256_tree.h"
 #include "base/status.h"
 #include "io/h5/listing.h"
 
@@ -19,7 +21,8 @@ enum { CHUNKS_MOST = 1 << 24 };
 struct reading {
   const struct verify *v;
   const struct h5_array *a;
-  gidx unit;        /* entries that are read together: those of a chunk */
+  const unsigned char *leaves; /* the hash of each unit; NULL: not known */
+  gidx unit;                   /* entries that are read together: those of a chunk */
   gidx begin, runs; /* where the run of bad ones began, -1: there is none; how many there were */
 };
 
@@ -75,19 +78,29 @@ static void run_end(struct reading *r, gidx end, struct damage *d)
   r->begin = -1;
 }
 
-/* Read a dataset, of which nothing is compared but its checksums. */
-static void array_read(const struct verify *v, const struct h5_array *a, void *piece, gidx unit,
-                       struct damage *d)
+/* Can entries first .. first + n - 1, a unit, be read, and are they what was written? */
+static int unit_read(const struct reading *r, gidx first, gidx n, void *piece)
 {
-  struct reading r = {v, a, unit, -1, 0};
-  gidx n = a->shape[0], units = ceil_div(n, unit), bad = 0;
-  for (gidx first = 0; first < n; first += unit) {
-    int status = h5_array_read(a, first, imin(unit, n - first), a->type, piece);
-    if (status && r.begin < 0) r.begin = first;
-    if (!status) run_end(&r, first, d);
+  unsigned char leaf[SHA256_BYTES];
+  size_t bytes = (size_t)(h5_array_bytes(r->a) / r->a->shape[0] * n);
+  TRY(h5_array_read(r->a, first, n, r->a->type, piece));
+  if (!r->leaves) return OK;
+  TRY(sha256_leaf(piece, bytes, leaf));
+  const unsigned char *wanted = r->leaves + first / r->unit * SHA256_BYTES;
+  CHECK(memcmp(leaf, wanted, sizeof leaf) == 0, ERR_INPUT, "other values");
+  return OK;
+}
+
+static void array_read(struct reading *r, void *piece, struct damage *d)
+{
+  gidx n = r->a->shape[0], units = ceil_div(n, r->unit), bad = 0;
+  for (gidx first = 0; first < n; first += r->unit) {
+    int status = unit_read(r, first, imin(r->unit, n - first), piece);
+    if (status && r->begin < 0) r->begin = first;
+    if (!status) run_end(r, first, d);
     if (status) bad++, status_clear();
   }
-  run_end(&r, n, d);
+  run_end(r, n, d);
   d->bad += bad;
   d->units += bad ? units : 0;
 }
@@ -104,7 +117,12 @@ static int dataset_read(const struct verify *v, const char *object, struct damag
   if (!unit) unit = imax(1, PIECE_BYTES / imax(entry, 1));
   if (entry && a.shape[0] / unit > CHUNKS_MOST) entry = 0;
   int status = entry ? arena_alloc(&arena, &piece, imin(unit, a.shape[0]), (size_t)entry) : OK;
-  if (!status && entry) array_read(v, &a, piece, unit, d);
+  unsigned char *leaves = NULL;
+  int is_chunk = entry && h5_array_chunk(&a) && a.is_native;
+  if (!status && is_chunk && h5_array_leaves(v->file, &a, &leaves)) status_clear();
+  struct reading r = {v, &a, leaves, unit, -1, 0};
+  if (!status && entry) array_read(&r, piece, d);
+  free(leaves);
   arena_free(&arena);
   h5_array_close(&a);
   return status;
@@ -123,6 +141,6 @@ int damage_locate(const struct verify *v, int status)
   h5_listing_free(&list);
   status_clear();
   CHECK(d.bad, status, "%s", why);
-  FAIL(status, "%s\nchunks that cannot be read: %lld of %lld, first %s" ANEW, why, (long long)d.bad,
-       (long long)d.units, d.first);
+  FAIL(status, "%s\nchunks that are not what was written: %lld of %lld, first %s" ANEW, why,
+       (long long)d.bad, (long long)d.units, d.first);
 }

@@ -168,9 +168,9 @@ typedef int visit_pair(struct diff *d, const char *object, const struct h5_entry
                        const struct h5_entry *b);
 
 /* Visit the pairs of two sorted lists until a difference; an entry that only one list has is one.
- * object: NULL for lists of objects, of which /run is left out, else the object of the
- * attributes, of which hashes in files of ours are, since what they are of is compared, and marks
- * of files that were read. */
+ * object: NULL for lists of objects, of which /run and /hashes are left out, else the
+ * object of the attributes, of which hashes in files of ours are, since what they are of is
+ * compared, and marks of files that were read. */
 static int lists_merge_by_path(struct diff *d, const char *object, const struct h5_listing *a,
                                const struct h5_listing *b, visit_pair *visit)
 {
@@ -182,7 +182,8 @@ static int lists_merge_by_path(struct diff *d, const char *object, const struct 
                                 : strcmp(a->entries[i].path, b->entries[j].path);
     const struct h5_entry *one = order <= 0 ? &a->entries[i] : &b->entries[j];
     int names_hash = object && (hash_names(one->path) || part_is_mark(one->path));
-    int skipped = object ? hashes && names_hash : path_is_run(one->path);
+    int is_left_out = path_is_run(one->path) || h5_is_leaves(order <= 0 ? d->a : d->b, one->path);
+    int skipped = object ? hashes && names_hash : is_left_out;
     if (order && !skipped)
       only_differs(d, object, one->path, order < 0);
     else if (!skipped)

@@ -95,7 +95,7 @@ static void matrices_list(const struct h5_file *f, char *out, int capacity)
   for (gidx i = 0; i < list.count && used < capacity - 1; i++) {
     struct h5_values v;
     char type[64], shape[64];
-    if (list.entries[i].kind != ENTRY_DATASET) continue;
+    if (list.entries[i].kind != ENTRY_DATASET || h5_is_leaves(f, list.entries[i].path)) continue;
     int status = h5_values_open(f, list.entries[i].path, NULL, &v);
     if (status == OK && v.rank == 2) {
       h5_values_type(&v, type, sizeof type);

@@ -68,6 +68,7 @@ static int objects_print(const struct h5_file *f, const struct h5_listing *list,
   text_print(out, "\n  %-*s %-18s %-10s %10s\n", NAME_WIDTH, "dataset", "shape", "type", "stored");
   for (gidx i = 0; i < list->count; i++) {
     const struct h5_entry *e = &list->entries[i];
+    if (h5_is_leaves(f, e->path)) continue; /* `verify` compares them */
     if (e->kind == ENTRY_DATASET) TRY(dataset_print(f, e->path, out));
     if (e->kind == ENTRY_SOFT || e->kind == ENTRY_EXTERNAL)
       text_print(out, "  %-*s link to %s, not followed\n", NAME_WIDTH, e->path, e->target);

@@ -60,10 +60,11 @@ static int datasets_json(const struct h5_file *f, const struct h5_listing *list,
   int status = OK;
   json_array(j, "datasets");
   for (gidx i = 0; i < list->count && !status; i++) {
-    if (list->entries[i].kind != ENTRY_DATASET) continue;
+    const struct h5_entry *e = &list->entries[i];
+    if (e->kind != ENTRY_DATASET || h5_is_leaves(f, e->path)) continue;
     json_object(j, NULL);
-    json_text(j, "path", list->entries[i].path);
-    status = dataset_json(f, list->entries[i].path, j);
+    json_text(j, "path", e->path);
+    status = dataset_json(f, e->path, j);
     json_end(j);
   }
   json_end(j);

@@ -83,19 +83,13 @@ static int rest_write(struct solutions_output *r, const struct solution_block *b
   return status;
 }
 
-/* The steps of rows are most of it: all else is written while they are hashed. */
 static int block_write(void *self, const struct solution_block *block)
 {
   struct solutions_output *r = self;
-  struct h5_array *step_t = &r->step_t;
-  const void *values = block->step_t;
   const gidx *g = r->shape->g;
   gidx first = block->first, end = first + block->count;
-  struct h5_part steps;
-  int status = h5_arrays_begin(&steps, &step_t, 1, g[first], g[end] - g[first], &values);
-  if (!status) status = rest_write(r, block);
-  int ended = h5_arrays_end(&steps);
-  return status ? status : ended;
+  TRY(h5_array_write(&r->step_t, g[first], g[end] - g[first], block->step_t));
+  return rest_write(r, block);
 }
 
 int solutions_output_create(struct solutions_output *r, const char *path,

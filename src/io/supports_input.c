@@ -77,7 +77,8 @@ static void groups_list(const struct h5_file *f, char *found, size_t capacity)
   if (h5_list(f, &list) != OK) status_clear();
   for (gidx i = 0; i < list.count && used < capacity; i++) {
     const char *path = list.entries[i].path, *end = strstr(path, "/indptr");
-    if (list.entries[i].kind == ENTRY_DATASET && end && !end[strlen("/indptr")])
+    int is_one = list.entries[i].kind == ENTRY_DATASET && end && !end[strlen("/indptr")];
+    if (is_one && !h5_is_leaves(f, path))
       used += (size_t)snprintf(found + used, capacity - used, "%s'%.*s'", used ? ", " : "",
                                end > path ? (int)(end - path) : 1, path);
   }

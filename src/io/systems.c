@@ -247,11 +247,9 @@ int systems_input_mark(const struct systems_input *f, uint64_t *mark)
                  3 * fingerprint(s->k, s->count, sizeof *s->k, 0) +
                  5 * fingerprint(s->row, s->count + 1, sizeof *s->row, 0);
   for (int i = 0; i < SYSTEM_ARRAYS; i++) {
-    char digits[128] = "";
+    char digits[128];
     uint64_t terms = 0;
-    int there;
-    TRY(h5_attribute_exists(&f->h5, array_names[i], "sha256", &there));
-    if (there) TRY(h5_read_text(&f->h5, array_names[i], "sha256", digits, sizeof digits));
+    TRY(h5_digest_text(&f->h5, array_names[i], digits, sizeof digits));
     TRY(sample_terms(&f->arrays[i], &terms));
     sum += (uint64_t)(2 * i + 7) * (terms + hash64(digits, strlen(digits)));
   }

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/status.h"
 #include "base/team.h"
 #include "io/check.h"
@@ -41,6 +40,8 @@ static int identity_check(struct verify *v)
   return OK;
 }
 
+enum { LARGE_BYTES = 4 << 20 }; /* of which threads read the chunks */
+
 /* Read all values, unless their hash is known to be right, and of texts the bytes too. */
 static int values_read(struct verify *v, struct h5_values *values, int is_known)
 {
@@ -50,6 +51,7 @@ static int values_read(struct verify *v, struct h5_values *values, int is_known)
         "'%s' of '%s' stores %lld of %.0f bytes" ANEW, values->name, v->file->path,
         (long long)values->stored, bytes);
   if (is_known) return OK;
+  if (team_spare() > 1 && bytes >= LARGE_BYTES && h5_values_are_whole(values)) return OK;
   do {
     TRY(h5_values_next(values));
     for (gidx i = 0; i < values->count && values->is_text; i++)
@@ -58,13 +60,14 @@ static int values_read(struct verify *v, struct h5_values *values, int is_known)
   return OK;
 }
 
-/* A dataset of the tables has its hash, which is compared while it is read. */
+/* A dataset of the tables has its hash, which is compared while it is read, and that of each
+ * chunk. */
 static int hash_check(struct verify *v, const char *object, const struct h5_values *values)
 {
   int is_sealed = v->file->version >= H5_SEALED_FROM && object_find(object);
-  CHECK(!is_sealed || values->digest, ERR_INPUT, "'%s' of '%s' has no attribute 'sha256'" ANEW,
-        object, v->file->path);
-  return OK;
+  CHECK(!is_sealed || values->digest, ERR_INPUT, "'%s' of '%s' has no attribute '%s'" ANEW, object,
+        v->file->path, v->file->version < H5_TREE_FROM ? "sha256" : "sha256_tree");
+  return h5_values_leaves(values);
 }
 
 /* Read a dataset, or with attribute not NULL that attribute of the object. */
@@ -85,8 +88,10 @@ static int object_read(struct verify *v, const char *object, const char *attribu
   return status;
 }
 
-static int entry_read(struct verify *v, const struct h5_entry *entry, int is_known)
+/* The entries of supports are left to the threads that check them. */
+static int entry_read(struct verify *v, const struct h5_entry *entry)
 {
+  int is_known = v->leaves && entry_hashes_have(entry->path);
   struct h5_listing names = {0};
   int has_attributes = entry->kind <= ENTRY_TYPE;
   int status = entry->kind == ENTRY_DATASET ? object_read(v, entry->path, NULL, is_known) : OK;
@@ -97,57 +102,12 @@ static int entry_read(struct verify *v, const struct h5_entry *entry, int is_kno
   return status;
 }
 
-/* A dataset that a thread reads as a whole. */
-struct large {
-  struct h5_array array;
-  gidx entry; /* of the list */
-  int is_whole;
-};
-enum { MAX_LARGE = 16, LARGE_BYTES = 4 << 20 };
-
-static void large_read(void *self, gidx i)
-{
-  struct large *one = (struct large *)self + i;
-  one->is_whole = h5_array_is_whole(&one->array);
-}
-
-/* is_known[list->count] <- 1 for large datasets that threads which are spare found to be whole;
- * others are read after them.  Entries of supports are left to the threads that check them. */
-static void larges_read(struct verify *v, const struct h5_listing *list, char *is_known)
-{
-  struct large large[MAX_LARGE];
-  int count = 0;
-  if (team_spare() < 2 || v->file->version < H5_SEALED_FROM) return;
-  v->leaves = 1;
-  for (gidx i = 0; i < list->count; i++) is_known[i] = entry_hashes_have(list->entries[i].path);
-  for (gidx i = 0; i < list->count && count < MAX_LARGE; i++) {
-    struct large *one = &large[count];
-    if (list->entries[i].kind != ENTRY_DATASET || is_known[i]) continue;
-    one->entry = i;
-    if (h5_array_open(v->file, list->entries[i].path, &one->array)) continue;
-    count += h5_array_bytes(&one->array) >= LARGE_BYTES;
-    if (one == &large[count]) h5_array_close(&one->array);
-  }
-  spare_run(count, large_read, large);
-  while (count > 0) {
-    struct large *one = &large[--count];
-    is_known[one->entry] = (char)one->is_whole;
-    h5_array_close(&one->array);
-  }
-  status_clear();
-}
-
 static int everything_read(struct verify *v)
 {
   struct h5_listing list = {0};
-  struct arena arena = {0};
-  char *is_known;
   int status = h5_list(v->file, &list);
-  if (status == OK) status = arena_alloc(&arena, &is_known, list.count, sizeof *is_known);
-  if (status == OK) larges_read(v, &list, is_known);
-  for (gidx i = 0; i < list.count && status == OK; i++)
-    status = entry_read(v, &list.entries[i], is_known[i]);
-  arena_free(&arena);
+  v->leaves = team_spare() > 1 && v->file->version >= H5_SEALED_FROM;
+  for (gidx i = 0; i < list.count && status == OK; i++) status = entry_read(v, &list.entries[i]);
   h5_listing_free(&list);
   TRY(status);
   if (v->file->version < H5_SEALED_FROM) return OK;

@@ -18,7 +18,7 @@ from .hints import Axes, Codes, Figures, Pair, Path, Rows
 from .late import h5py
 from .variance import explained_variance  # noqa: F401
 
-VERSIONS = (1, 2, 3)  # format_version that is understood
+VERSIONS = (1, 2, 3, 4)  # format_version that is understood
 PAGE_VERSION = 1  # that of run.json
 HOLDERS = {  # which file of a folder has what, in the order in which they are looked at
     "supports": ("supports.h5",),
@@ -67,13 +67,30 @@ def checked(f, path):
     return f
 
 
+def root_of(leaves):
+    """The root of a hash tree of some leaves, as RFC 6962 has it."""
+    if len(leaves) < 2:
+        return leaves[0] if leaves else hashlib.sha256().digest()
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    return hashlib.sha256(b"\1" + root_of(leaves[:half]) + root_of(leaves[half:])).digest()
+
+
+def hash_of(array, rows):
+    """SHA-256 of an array's bytes; with the rows of a chunk the root of that of each chunk."""
+    if rows is None:
+        return hashlib.sha256(array.tobytes()).hexdigest()
+    return root_of([hashlib.sha256(b"\0" + array[i:i + rows].tobytes()).digest()
+                    for i in range(0, len(array) if array.size else 0, rows)]).hex()
+
+
 def array_of(f, name, check=False):
     data = f[name]
     array = data[...]
     if check:
-        said = plain(data.attrs.get("sha256", ""))
-        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        if hashlib.sha256(np.ascontiguousarray(little).tobytes()).hexdigest() != said:
+        said = plain(data.attrs.get("sha256_tree", data.attrs.get("sha256", "")))
+        little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+        rows = data.chunks[0] if "sha256_tree" in data.attrs and data.chunks else None
+        if hash_of(little, rows) != said:
             raise Error(f"/{name} of '{f.filename}' is not what was written: its SHA-256 is "
                         "another; make it again")
     return array

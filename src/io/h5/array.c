@@ -5,7 +5,7 @@
 #include "io/h5/dataset.h"
 #include "io/h5/driver.h"
 #include "io/h5/filters.h"
-#include "io/h5/digest.h"
+#include "io/h5/leaves.h"
 #include "io/h5/unwritten.h"
 
 #include <math.h>
@@ -68,7 +68,7 @@ static void run_find(hid_t dataset, struct h5_array *a)
 static int digest_open(const struct h5_file *f, struct h5_array *a)
 {
   if (a->rank < 1 || a->rank > LENGTH(a->shape)) return OK;
-  TRY(h5_digest_open(f, a->object, h5_array_bytes(a), &a->digest));
+  TRY(h5_digest_open(f, a->object, a->id, h5_array_bytes(a), &a->digest));
   if (a->chunks) h5_digest_chunks(a->digest, a->chunks);
   return OK;
 }
@@ -251,7 +251,7 @@ gidx h5_array_chunk(const struct h5_array *a)
 
 void h5_array_stream(struct h5_array *a)
 {
-  if (a->digest) sha256_free(&a->digest->hash);
+  h5_digest_stop(a->digest);
 }
 
 int h5_array_hash(const struct h5_array *a, gidx first, gidx count, const void *values)
@@ -267,48 +267,16 @@ int h5_array_is_hashed(const struct h5_array *a)
   return a->digest && a->digest->next == a->digest->end;
 }
 
-/* Some chunks of an array that is read from its first entry to its last. */
-struct stretch {
-  const struct h5_array *array;
-  unsigned char *bytes;
-  gidx first, count; /* entries */
-  int is_read;
-};
-
-static void stretch_read(void *self, gidx unused)
-{
-  struct stretch *s = self;
-  (void)unused;
-  s->is_read =
-      h5_chunks_read(s->array->chunks, s->array->id, s->first, s->count, s->bytes) == s->count;
-  status_clear(); /* of this thread */
-}
-
 int h5_array_is_whole(const struct h5_array *a)
 {
-  if (!a->chunks || !h5_digest_hashes(a->digest)) return 0;
-  gidx n = a->shape[0], chunk = (gidx)a->chunks->bytes, width = chunk / a->chunks->rows;
-  gidx most = imax(BLOCK_BYTES / chunk, 1) * a->chunks->rows;
-  unsigned char *bytes = malloc(2 * (size_t)(most * width));
-  struct stretch now = {a, bytes, 0, imin(most, n), 0}, next = now;
-  next.bytes = bytes ? bytes + most * width : NULL;
-  if (bytes && n > 0) stretch_read(&now, 0);
-  int status = OK;
-  /* The next ones are read while these are hashed. */
-  while (!status && now.is_read && now.count > 0) {
-    struct spare_loop reading;
-    next.first = now.first + now.count;
-    next.count = imin(most, n - next.first);
-    spare_begin(&reading, next.count > 0, stretch_read, &next);
-    status = h5_array_hash(a, now.first, now.count, now.bytes);
-    spare_end(&reading);
-    struct stretch last = now;
-    now = next;
-    next = last;
-  }
-  status_clear();
-  free(bytes);
-  return !status && n > 0 && h5_array_is_hashed(a);
+  return h5_leaves_agree(a->digest, a->chunks, a->id);
+}
+
+int h5_array_leaves(const struct h5_file *f, const struct h5_array *a, unsigned char **leaves)
+{
+  *leaves = NULL;
+  if (!a->digest || !a->digest->is_tree) return OK;
+  return h5_leaves_read(f, a->object, a->digest, leaves);
 }
 
 /* Open or close an array while other threads read and write entries. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Arrays being written.  Whole chunks are stored once, so that the bytes of the file do not depend
- * on the blocks: HDF5 gives each its place, in order, and threads that are spare write them there,
- * while one thread an array hashes.  What comes in parts of a chunk or more, and has no NaNs, is
- * hashed from where it lies; all else when its chunk is full, or before such a part. */
+ * on the blocks: HDF5 gives each its place, in order, and threads that are spare hash them and
+ * write them there. */
 #include "io/h5/array_write.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
@@ -187,8 +186,12 @@ struct piece {
   const struct h5_array *array;
   const unsigned char *bytes;
   haddr_t at;
-  uint32_t sum; /* its checksum */
-  int error;    /* of the system; 0: none */
+  unsigned char *leaf; /* its hash; NULL: it gets none */
+  size_t used;         /* bytes of it that are values */
+  uint32_t sum;        /* its checksum */
+  int error;           /* of the system; 0: none */
+  int status;          /* of its hash */
+  double seconds;      /* which that took */
 };
 
 /* The next n chunks of some arrays, in the order of the file: those of one place side by side. */
@@ -197,9 +200,8 @@ struct flight {
   const unsigned char *const *bytes; /* [count] of each array */
   int count;
   gidx n;
+  gidx entries;         /* of a chunk that are values */
   struct piece *pieces; /* [n][count]; owned */
-  gidx skip, unhashed;  /* entries of a chunk that are hashed, and that are to be behind them */
-  struct h5_hashed hashed[H5_TOGETHER];
 };
 
 /* Tasks about so many bytes, shared out where these are many. */
@@ -211,57 +213,34 @@ static void tasks_run(size_t bytes, gidx count, void (*task)(void *self, gidx i)
     for (gidx i = 0; i < count; i++) task(self, i);
 }
 
-/* Hash the next bytes of an array. */
-static struct h5_hashed entries_hash(const struct h5_array *a, const unsigned char *bytes, gidx n)
+/* Hash and write a chunk. */
+static void piece_run(void *self, gidx i)
 {
+  struct piece *p = &((struct flight *)self)->pieces[i];
   double begun = log_seconds();
-  int status = h5_digest_write(a->digest, bytes, (size_t)n * entry_bytes(a));
-  if (status) status_clear(); /* of this thread: hashed_end() says it */
-  return (struct h5_hashed){status, log_seconds() - begun};
-}
-
-/* What hashing n entries of each array has come to. */
-static int hashed_end(struct h5_array *const *list, int count, gidx n,
-                      const struct h5_hashed *hashed)
-{
-  struct phase *phase = list[0]->hashing;
-  double longest = 0, bytes = 0;
-  for (int i = 0; i < count; i++) {
-    CHECK(!hashed[i].status, hashed[i].status, "cannot hash '%s' of '%s'", list[i]->object,
-          list[i]->path);
-    if (hashed[i].seconds > longest) longest = hashed[i].seconds;
-    bytes += (double)n * (double)entry_bytes(list[i]);
-  }
-  if (!phase) return OK;
-  phase->calls++;
-  phase->seconds += longest;
-  phase->work += bytes;
-  return OK;
-}
-
-/* Hash what an array of a flight has pending, or write a chunk. */
-static void flight_run(void *self, gidx i)
-{
-  struct flight *f = self;
-  int hashes = f->unhashed ? f->count : 0;
-  if (i >= hashes) {
-    struct piece *p = &f->pieces[i - hashes];
-    p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
-    return;
-  }
-  const struct h5_array *a = f->list[i];
-  f->hashed[i] = entries_hash(a, f->bytes[i] + (size_t)f->skip * entry_bytes(a), f->unhashed);
+  if (p->leaf) p->status = sha256_leaf(p->bytes, p->used, p->leaf);
+  if (p->status) status_clear(); /* of this thread: flight_end() says it */
+  p->seconds = log_seconds() - begun;
+  p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
 }
 
 static int flight_open(struct flight *f)
 {
+  unsigned char *leaves[H5_TOGETHER] = {NULL};
   f->pieces = malloc((size_t)(f->n * f->count) * sizeof *f->pieces);
   CHECK(f->pieces, ERR_MEMORY, "cannot allocate %lld bytes",
         (long long)f->n * f->count * (gidx)sizeof *f->pieces);
+  for (int i = 0; i < f->count; i++)
+    if (f->list[i]->digest) TRY(h5_digest_reserve(f->list[i]->digest, f->n, &leaves[i]));
   for (gidx p = 0; p < f->n * f->count; p++) {
     const struct h5_array *a = f->list[p % f->count];
     const unsigned char *bytes = f->bytes[p % f->count];
-    f->pieces[p] = (struct piece){a, bytes + (size_t)(p / f->count) * chunk_bytes(a), 0, 0, 0};
+    unsigned char *leaf = leaves[p % f->count];
+    gidx i = p / f->count;
+    f->pieces[p] = (struct piece){.array = a,
+                                  .bytes = bytes + (size_t)i * chunk_bytes(a),
+                                  .leaf = leaf ? leaf + i * SHA256_BYTES : NULL,
+                                  .used = (size_t)f->entries * entry_bytes(a)};
   }
   return OK;
 }
@@ -282,18 +261,35 @@ static int chunks_allocate(struct flight *f, gidx first)
   return OK;
 }
 
+/* What hashing has taken: the threads' seconds by how many there were. */
+static void hashing_count(const struct flight *f)
+{
+  struct phase *phase = f->list[0]->hashing;
+  gidx threads = imin(imax(team_spare(), 1), f->n * f->count);
+  if (!phase) return;
+  phase->calls++;
+  for (gidx p = 0; p < f->n * f->count; p++) {
+    phase->seconds += f->pieces[p].seconds / (double)threads;
+    phase->work += (double)f->pieces[p].used;
+  }
+}
+
 /* What the threads found. */
 static int flight_end(const struct flight *f)
 {
   for (gidx p = 0; p < f->n * f->count; p++) {
     const struct piece *piece = &f->pieces[p];
+    const struct h5_array *a = piece->array;
+    CHECK(!piece->status, piece->status, "cannot hash '%s' of '%s'", a->object, a->path);
     if (piece->error) {
       h5_cause("%s", strerror(piece->error));
-      return h5_fail(ERR_IO, __FILE__, __LINE__, "cannot write '%s' of '%s'", piece->array->object,
-                     piece->array->path);
+      return h5_fail(ERR_IO, __FILE__, __LINE__, "cannot write '%s' of '%s'", a->object, a->path);
     }
-    piece->array->digest->zero_chunks += piece->sum == 0;
+    if (a->digest) a->digest->zero_chunks += piece->sum == 0;
   }
+  for (int i = 0; i < f->count; i++)
+    if (f->list[i]->digest) TRY(h5_digest_add(f->list[i]->digest, f->n));
+  hashing_count(f);
   return OK;
 }
 
@@ -304,92 +300,48 @@ static int flight_write(struct flight *f, gidx first)
   int status = chunks_allocate(f, first);
   pthread_mutex_unlock(&h5_one);
   TRY(status);
-  tasks_run((size_t)f->n * chunk_bytes(f->list[0]), (f->n + (f->unhashed > 0)) * f->count,
-            flight_run, f);
+  tasks_run((size_t)f->n * chunk_bytes(f->list[0]), f->n * f->count, piece_run, f);
   return flight_end(f);
 }
 
-/* Write the chunks of a flight, which begin at entry `first`, and hash what is not yet. */
+/* Hash and write the chunks of a flight, which begin at entry `first`. */
 static int chunks_write(struct flight *f, gidx first)
 {
   int status = flight_open(f);
   if (!status) status = flight_write(f, first);
   free(f->pieces);
-  return !status && f->unhashed ? hashed_end(f->list, f->count, f->unhashed, f->hashed) : status;
-}
-
-/* How many of the entries that are pending, the last, are neither hashed nor being hashed. */
-static gidx unhashed_of(const struct h5_array *a)
-{
-  return imax(a->next - a->hashed, 0);
+  return status;
 }
 
 /* Write the pending chunks; the last one of an array is filled up with zeros. */
 static int flush(struct h5_array *const *list, int count)
 {
   const unsigned char *bytes[H5_TOGETHER];
-  gidx entries = list[0]->n_pending, unhashed = unhashed_of(list[0]), skip = entries - unhashed;
-  struct flight f = {list, bytes, count, 1, NULL, skip, unhashed, {{0}}};
+  gidx entries = list[0]->n_pending;
+  struct flight f = {list, bytes, count, 1, entries, NULL};
   if (entries == 0) return OK;
   for (int i = 0; i < count; i++) {
     struct h5_array *a = list[i];
     size_t used = (size_t)entries * entry_bytes(a);
     bytes[i] = a->pending;
     a->n_pending = 0;
-    a->hashed = imax(a->hashed, a->next);
-    nan_unify(a->type, a->pending + (size_t)skip * entry_bytes(a), unhashed * h5_entry_values(a));
+    nan_unify(a->type, a->pending, entries * h5_entry_values(a));
     memset(a->pending + used, 0, chunk_bytes(a) - used);
   }
   return chunks_write(&f, list[0]->next - entries);
 }
 
-/* Hash what is pending, so that what follows can be hashed. */
-static int pending_hash(struct h5_array *const *list, int count)
-{
-  struct h5_hashed hashed[H5_TOGETHER];
-  gidx n = unhashed_of(list[0]);
-  if (n == 0) return OK;
-  for (int i = 0; i < count; i++) {
-    struct h5_array *a = list[i];
-    unsigned char *bytes = a->pending + (size_t)(a->n_pending - n) * entry_bytes(a);
-    nan_unify(a->type, bytes, n * h5_entry_values(a));
-    hashed[i] = entries_hash(a, bytes, n);
-    a->hashed = a->next;
-  }
-  return hashed_end(list, count, n, hashed);
-}
-
-/* Hash what a part has of array i. */
-static void part_hash(void *self, gidx i)
-{
-  struct h5_part *p = self;
-  p->hashed[i] = entries_hash(p->list[i], p->bytes[i], p->n);
-}
-
-static int hashing_begin(struct h5_part *p)
-{
-  int is_small = (size_t)p->n * entry_bytes(p->list[0]) < ALONE_BYTES;
-  TRY(pending_hash(p->list, p->count));
-  for (int i = 0; i < p->count; i++) {
-    p->list[i]->hashed = p->list[i]->next + p->n;
-    if (is_small) part_hash(p, i);
-  }
-  spare_begin(&p->hashing, is_small ? 0 : p->count, part_hash, p);
-  p->is_hashing = 1;
-  return OK;
-}
-
-static int hashing_end(struct h5_part *p)
-{
-  if (!p->is_hashing) return OK;
-  spare_end(&p->hashing);
-  p->is_hashing = 0;
-  return hashed_end(p->list, p->count, p->n, p->hashed);
-}
+/* Entries that are being written to some arrays. */
+struct part {
+  struct h5_array *const *list;
+  const unsigned char *bytes[H5_TOGETHER];
+  int count;
+  gidx n;
+};
 
 /* Looking for NaNs: so many entries of an array at a time. */
 struct scan {
-  const struct h5_part *part;
+  const struct part *part;
   gidx some;
   _Atomic int found;
 };
@@ -397,14 +349,14 @@ struct scan {
 static void scan_run(void *self, gidx i)
 {
   struct scan *s = self;
-  const struct h5_part *p = s->part;
+  const struct part *p = s->part;
   const struct h5_array *a = p->list[i % p->count];
   gidx first = i / p->count * s->some, n = imin(s->some, p->n - first);
   const unsigned char *at = p->bytes[i % p->count] + (size_t)first * entry_bytes(a);
   if (has_nan(a->type, at, n * h5_entry_values(a))) s->found = 1;
 }
 
-static int part_has_nan(const struct h5_part *p)
+static int part_has_nan(const struct part *p)
 {
   struct scan scan = {.part = p, .some = p->list[0]->chunk_rows};
   gidx count = ceil_div(p->n, scan.some) * p->count;
@@ -414,7 +366,7 @@ static int part_has_nan(const struct h5_part *p)
 
 /* Add n entries of a part, from entry `done` on, to the pending chunks, and write these when they
  * are full. */
-static int pending_add(struct h5_part *p, gidx done, gidx n)
+static int pending_add(struct part *p, gidx done, gidx n)
 {
   for (int i = 0; i < p->count; i++) {
     struct h5_array *a = p->list[i];
@@ -428,28 +380,26 @@ static int pending_add(struct h5_part *p, gidx done, gidx n)
 }
 
 /* Write whole chunks of a part, from entry `done` on, from where they lie. */
-static int part_chunks_write(struct h5_part *p, gidx done, gidx chunks)
+static int part_chunks_write(struct part *p, gidx done, gidx chunks)
 {
   const unsigned char *bytes[H5_TOGETHER];
   for (int i = 0; i < p->count; i++)
     bytes[i] = p->bytes[i] + (size_t)done * entry_bytes(p->list[i]);
-  struct flight f = {p->list, bytes, p->count, chunks, NULL, 0, 0, {{0}}};
+  struct flight f = {p->list, bytes, p->count, chunks, p->list[0]->chunk_rows, NULL};
   TRY(chunks_write(&f, p->list[0]->next));
   for (int i = 0; i < p->count; i++) p->list[i]->next += chunks * p->list[i]->chunk_rows;
   return OK;
 }
 
-/* Write a part.  What has a chunk and no NaNs is hashed meanwhile from where it lies; else what is
- * pending is made ready and hashed when it is written. */
-static int part_write(struct h5_part *p)
+/* Write a part.  What has a chunk and no NaNs is taken from where it lies. */
+static int part_write(struct part *p)
 {
   const struct h5_array *a = p->list[0];
-  int is_plain = p->n >= a->chunk_rows && !part_has_nan(p);
+  int is_plain = p->n >= a->chunk_rows && !a->grows && !part_has_nan(p);
   gidx some;
-  if (is_plain) TRY(hashing_begin(p));
   for (gidx done = 0; done < p->n; done += some) {
     gidx chunks = (p->n - done) / a->chunk_rows;
-    int in_place = a->n_pending == 0 && chunks > 0 && is_plain && !a->grows;
+    int in_place = a->n_pending == 0 && chunks > 0 && is_plain;
     some = in_place ? chunks * a->chunk_rows : imin(a->chunk_rows - a->n_pending, p->n - done);
     TRY(in_place ? part_chunks_write(p, done, chunks) : pending_add(p, done, some));
   }
@@ -464,47 +414,30 @@ static int next_check(const struct h5_array *a, const struct h5_array *other, gi
         "entries %lld + %lld of '%s' are written, but %lld is next of %lld", (long long)first,
         (long long)n, a->object, (long long)a->next, (long long)a->shape[0]);
   CHECK(a->chunk_rows == other->chunk_rows && a->n_pending == other->n_pending &&
-            a->hashed == other->hashed && a->grows == other->grows,
+            a->grows == other->grows,
         ERR_INTERNAL, "'%s' and '%s' are not written together", a->object, other->object);
   return OK;
 }
 
-int h5_arrays_begin(struct h5_part *p, struct h5_array *const *list, int count, gidx first, gidx n,
+int h5_arrays_write(struct h5_array *const *list, int count, gidx first, gidx n,
                     const void *const *values)
 {
   enum { MAX_CHUNKS = 64 }; /* of a part */
   const struct h5_array *a = list[0];
-  p->is_hashing = 0;
+  struct part p = {.list = list, .count = count};
   CHECK(count <= H5_TOGETHER, ERR_INTERNAL, "%d arrays are written together", count);
   for (int i = 0; i < count; i++) TRY(next_check(list[i], a, first, n));
   if (h5_entry_values(a) == 0) {
     for (int i = 0; i < count; i++) list[i]->next += n;
     return OK;
   }
-  p->count = count;
-  memcpy(p->list, list, (size_t)count * sizeof *list);
-  for (gidx done = 0; done < n; done += p->n) {
-    TRY(hashing_end(p));
-    p->n = imin(n - done, MAX_CHUNKS * a->chunk_rows - a->n_pending);
+  for (gidx done = 0; done < n; done += p.n) {
+    p.n = imin(n - done, MAX_CHUNKS * a->chunk_rows - a->n_pending);
     for (int i = 0; i < count; i++)
-      p->bytes[i] = (const unsigned char *)values[i] + (size_t)done * entry_bytes(list[i]);
-    TRY(part_write(p));
+      p.bytes[i] = (const unsigned char *)values[i] + (size_t)done * entry_bytes(list[i]);
+    TRY(part_write(&p));
   }
   return OK;
-}
-
-int h5_arrays_end(struct h5_part *p)
-{
-  return hashing_end(p);
-}
-
-int h5_arrays_write(struct h5_array *const *list, int count, gidx first, gidx n,
-                    const void *const *values)
-{
-  struct h5_part part;
-  int status = h5_arrays_begin(&part, list, count, first, n, values);
-  int ended = h5_arrays_end(&part);
-  return status ? status : ended;
 }
 
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
@@ -524,5 +457,6 @@ int h5_array_end(struct h5_array *a)
 {
   if (!a->pending || !a->id) return OK;
   TRY(flush(&a, 1));
-  return a->next == a->shape[0] ? h5_digest_end(a->digest, a->path, a->object, a->id) : OK;
+  int is_sealed = a->digest && a->next == a->shape[0];
+  return is_sealed ? h5_digest_end(a->digest, a->path, a->object, a->id) : OK;
 }

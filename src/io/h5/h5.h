@@ -16,7 +16,9 @@
 #include "io/input_file.h"
 
 #define FORMAT_NAME "sagitta"
-enum { FORMAT_VERSION = 3, H5_SEALED_FROM = 2 }; /* this version, the first with hashes */
+/* This version, the first with hashes, and the first whose hashes are trees of chunks. */
+enum { FORMAT_VERSION = 4, H5_SEALED_FROM = 2, H5_TREE_FROM = 4 };
+#define H5_LEAVES "/hashes" /* the group of their leaves */
 
 enum h5_type { TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_OTHER };
 
@@ -72,7 +74,6 @@ struct h5_array {
   gidx chunk_rows;          /* writing: entries of the first dimension in a chunk */
   int grows;                /* writing: it has as many entries as are written */
   gidx next, n_pending;     /* writing: entries given so far, and how many of them are in pending */
-  gidx hashed;              /* writing: entries that are hashed, or are being */
   unsigned char *pending;   /* writing: the chunk being filled; owned */
   const void *disk;         /* writing: by what chunks are written past HDF5 (chunks.h); reading:
                              * the same of values that are stored in one run, NULL: they are not */
@@ -114,12 +115,15 @@ gidx h5_array_bytes(const struct h5_array *a);
 gidx h5_array_unit(const struct h5_array *a);
 /* The same of any layout; 0: it is stored in one run. */
 gidx h5_array_chunk(const struct h5_array *a);
-/* Is every chunk stored as expected, and the hash that of the bytes?  Reads them past HDF5, so that
- * a thread an array may do so at once; 0: not known, who reads the array learns why. */
+/* Is every chunk stored as expected, and the hash that of the bytes?  Threads that are spare read
+ * the chunks past HDF5, side by side; 0: not known, who reads the array learns why. */
 int h5_array_is_whole(const struct h5_array *a);
 /* Hash entries of an array that were read through another one of the same dataset, in order from
  * the first on; ERR_INPUT as of h5_array_read().  A thread an array may do so at once. */
 int h5_array_hash(const struct h5_array *a, gidx first, gidx count, const void *values);
+/* *leaves <- the hash of each chunk (base/sha256_tree.h), which the caller frees; NULL: the file
+ * does not say it. */
+int h5_array_leaves(const struct h5_file *f, const struct h5_array *a, unsigned char **leaves);
 /* Were all entries hashed, and the hash compared? */
 int h5_array_is_hashed(const struct h5_array *a);
 /* ERR_INPUT: a dataset of ours is not what was written, which the hash says.  Other threads may
@@ -130,9 +134,13 @@ int h5_array_confirm(const struct h5_file *f, const char *object);
  * files meanwhile. */
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);
 
-/* Is this an attribute that arrays get when they are written?  `sha256`: the hash of the values;
- * `zero_chunks`: how many chunks are zero in every byte (digest.h). */
+/* Is this an attribute that arrays get when they are written?  `sha256_tree`, formerly `sha256`: of
+ * the values; `zero_chunks`: how many chunks are zero in every byte (digest.h). */
 int h5_hash_names(const char *attribute);
+/* Is this the group of leaves (leaves.h), or in it? */
+int h5_is_leaves(const struct h5_file *f, const char *object);
+/* text[capacity] <- the hash of a dataset's values, as the file says it; "": it says none. */
+int h5_digest_text(const struct h5_file *f, const char *object, char *text, int capacity);
 
 /* out[count] <- f32 of raw F16, BF16 or F64 values. */
 void h5_to_f32(enum h5_type from, const void *in, gidx count, float *out);

@@ -12,7 +12,7 @@
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
 #include "io/h5/filters.h"
-#include "io/h5/digest.h"
+#include "io/h5/leaves.h"
 #include "io/h5/vlen_text.h"
 
 /* Does a type hold variable-length data, or references that point to such? */
@@ -91,7 +91,7 @@ int h5_values_open(const struct h5_file *f, const char *object, const char *attr
   if (!attribute) TRY(h5_chunks_open(id, &v->chunks));
   TRY(describe(v));
   if (attribute) return OK;
-  TRY(h5_digest_open(f, object, v->total * (gidx)v->bytes, &v->digest));
+  TRY(h5_digest_open(f, object, v->id, v->total * (gidx)v->bytes, &v->digest));
   if (v->chunks) h5_digest_chunks(v->digest, v->chunks);
   return OK;
 }
@@ -166,6 +166,20 @@ int h5_values_next(struct h5_values *v)
   }
   TRY(h5_digest_read(v->digest, v->file->path, v->name, v->first * (gidx)v->bytes,
                      (size_t)v->count * v->bytes, v->block));
+  return OK;
+}
+
+int h5_values_are_whole(const struct h5_values *v)
+{
+  return h5_leaves_agree(v->digest, v->chunks, v->id);
+}
+
+int h5_values_leaves(const struct h5_values *v)
+{
+  unsigned char *leaves;
+  if (!v->digest || !v->digest->is_tree || h5_digest_leaves(v->digest) < 2) return OK;
+  TRY(h5_leaves_read(v->file, v->name, v->digest, &leaves));
+  free(leaves);
   return OK;
 }
 

@@ -34,6 +34,11 @@ void h5_values_close(struct h5_values *v);
 /* Read the next block; v->count is 0 at the end.  ERR_INPUT also when the block is the last and the
  * dataset is not what was written. */
 int h5_values_next(struct h5_values *v);
+/* Threads that are spare read the chunks of a dataset side by side: are they what was written?
+ * 0: not known either. */
+int h5_values_are_whole(const struct h5_values *v);
+/* ERR_INPUT: the hashes of a dataset's chunks are not those of which it has the root. */
+int h5_values_leaves(const struct h5_values *v);
 /* *text <- the text of item i of the block, which the caller frees, with a NUL behind its bytes. */
 int h5_values_text(const struct h5_values *v, gidx i, char **text, size_t *length);
 
