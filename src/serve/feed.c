@@ -71,13 +71,12 @@ void feed_return(struct front *f, int is_closing, int is_late)
 }
 
 void piece_fill(struct piece *p, const struct message_limits *m, const struct support_block *b,
-                const struct row_quality *quality, gidx at, gidx n)
+                const struct row_quality *quality, gidx at, gidx first, gidx n)
 {
-  gidx from = at * m->s, to = p->done * (gidx)m->s;
+  gidx from = at * m->s, to = first * m->s;
   size_t entries = (size_t)n * (size_t)m->s;
   memcpy(p->atoms + to, b->atoms + from, entries * sizeof *p->atoms);
   memcpy(p->score + to, b->score + from, entries * sizeof *p->score);
   memcpy(p->codes + to * m->d, b->codes + from * m->d, entries * (size_t)m->d * sizeof *p->codes);
-  memcpy(p->quality + p->done, quality + at, (size_t)n * sizeof *quality);
-  p->done += (idx)n;
+  memcpy(p->quality + first, quality + at, (size_t)n * sizeof *quality);
 }

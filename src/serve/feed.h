@@ -44,9 +44,9 @@ gidx feed_rows(const struct front *f, int is_closing);
 /* Pieces that have all codes go back, and where the server ends all that are at the end of a sum
  * block; at its latest, `is_late`, all of them. */
 void feed_return(struct front *f, int is_closing, int is_late);
-/* Under no lock: rows done and on have codes, those of a block from row `at` on, n of them. */
+/* Under no lock: n rows from the first on have codes, those of a block from row `at` on. */
 void piece_fill(struct piece *piece, const struct message_limits *limits,
                 const struct support_block *block, const struct row_quality *quality, gidx at,
-                gidx n);
+                gidx first, gidx n);
 
 #endif

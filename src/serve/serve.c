@@ -16,28 +16,33 @@
 
 enum { TRIES = 5, WAIT = 50 }; /* steps of which the median counts; ms */
 
-static int real_order(const void *a, const void *b)
+static int time_order(const void *a, const void *b)
 {
-  real x = *(const real *)a, y = *(const real *)b;
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
   return (x > y) - (x < y);
 }
 
-/* *ms <- the median of steps of n random rows. */
-static int steps_time(struct serve *s, gidx n, real *ms)
+/* *ms <- the median of steps of a piece, which is of random rows. */
+static int steps_time(struct serve *s, struct piece *piece, real *ms)
+{
+  uint64_t times[TRIES];
+  for (int i = -1; i < TRIES; i++) /* the first one is not counted: threads begin there */
+    TRY(step_time(s, piece, &times[i < 0 ? 0 : i]));
+  qsort(times, TRIES, sizeof *times, time_order);
+  *ms = (real)times[TRIES / 2] / 1e6;
+  return OK;
+}
+
+/* *ms <- how long steps of n rows take. */
+static int steps_measure(struct serve *s, gidx n, real *ms)
 {
   idx p = s->task->encode->rows->p;
-  struct support_block block;
-  real times[TRIES];
-  for (int i = -1; i < TRIES; i++) { /* the first one is not counted: threads begin there */
-    float *x = lane_rows(s->ranks.lane, 0);
-    for (gidx v = 0; v < n * p; v++) x[v] = (float)random_normal(1, (uint64_t)(i + 1), (uint64_t)v);
-    uint64_t begun = clock_ns();
-    TRY(ranks_run(&s->ranks, (idx)n, &block));
-    times[i < 0 ? 0 : i] = (real)(clock_ns() - begun) / 1e6;
-  }
-  qsort(times, TRIES, sizeof *times, real_order);
-  *ms = times[TRIES / 2];
-  return OK;
+  struct piece piece = {.n = (idx)n};
+  TRY(piece_alloc(&piece, &s->front.limits, n));
+  for (gidx v = 0; v < n * p; v++) piece.x[v] = (float)random_normal(1, 0, (uint64_t)v);
+  int status = steps_time(s, &piece, ms);
+  arena_free(&piece.arena);
+  return status;
 }
 
 /* (L.7), from the times of steps of q and of M rows. */
@@ -57,10 +62,10 @@ static int target_find(struct serve *s)
   if (k->target) return OK;
   k->target = m;
   if (k->policy != ADMISSION_DYNAMIC || q == m) return OK;
-  TRY(steps_time(s, q, &few));
+  TRY(steps_measure(s, q, &few));
   k->target = q; /* the least that counts: longer steps need not be tried */
   if (few < aim) {
-    TRY(steps_time(s, m, &many));
+    TRY(steps_measure(s, m, &many));
     k->target = target_rows(s, few, many);
   }
   log_info("steps   of %lld rows take %.2f ms: the target of %.3g ms is %lld rows", (long long)q,
@@ -106,18 +111,23 @@ static struct net_options net_options_of(const struct serve_task *t)
                               .replies = 2 * t->credit};
 }
 
-static int front_begin(struct serve *s)
+static void limits_set(struct serve *s)
 {
   const struct serve_task *t = s->task;
   const struct encode_task *e = t->encode;
+  s->front.limits = (struct message_limits){.k = e->atoms->k,
+                                            .p = e->rows->p,
+                                            .s = e->top_s,
+                                            .d = e->atoms->d,
+                                            .live_rows = t->live_rows,
+                                            .bulk_rows = t->bulk_rows,
+                                            .has_codes = e->codes};
+}
+
+static int front_begin(struct serve *s)
+{
+  const struct serve_task *t = s->task;
   struct front *f = &s->front;
-  f->limits = (struct message_limits){.k = e->atoms->k,
-                                      .p = e->rows->p,
-                                      .s = e->top_s,
-                                      .d = e->atoms->d,
-                                      .live_rows = t->live_rows,
-                                      .bulk_rows = t->bulk_rows,
-                                      .has_codes = e->codes};
   f->credit = t->credit;
   f->queue_bytes = t->queue_bytes;
   f->unread_bytes = t->unread_bytes;
@@ -191,6 +201,7 @@ static void record_begin(struct serve *s)
 static int serve_all(struct serve *s)
 {
   const struct serve_task *task = s->task;
+  limits_set(s);
   TRY(target_find(s));
   struct serve_facts facts = {.cosine = nan_canonical()};
   if (task->files.run) /* before anybody waits for it */

@@ -13,10 +13,11 @@
 
 enum { COPY_ROWS = 1024 }; /* that a thread copies at a time */
 
-/* Rows of one step that threads copy into the lane. */
+/* Rows of one step that threads copy into the lane, or results that they copy out of it. */
 struct copying {
   struct serve *s;
   const struct step *step;
+  const struct support_block *results;
 };
 
 /* Rows first .. of the step, from wherever they are; of files less the mean already. */
@@ -39,7 +40,7 @@ static void rows_copy(void *self, gidx i)
 /* Make room for replies, and copy rows.  Who gets no memory is refused. */
 static int step_gather(struct serve *s, struct step *step)
 {
-  struct copying c = {s, step};
+  struct copying c = {s, step, NULL};
   for (gidx i = 0; i < step->n_parts; i++) {
     struct request *r = step->parts[i].request;
     if (r && !r->reply && request_begin(r, &s->front.limits)) {
@@ -51,18 +52,34 @@ static int step_gather(struct serve *s, struct step *step)
   return step->rows ? ranks_put(&s->ranks, step->slot, (idx)step->rows) : OK;
 }
 
+static void results_copy(void *self, gidx i)
+{
+  const struct copying *c = self;
+  const struct row_quality *quality = ranks_quality(&c->s->ranks);
+  gidx begin = i * COPY_ROWS, end = imin(begin + COPY_ROWS, c->step->rows);
+  for (gidx j = 0; j < c->step->n_parts; j++) {
+    const struct step_part *part = &c->step->parts[j];
+    gidx from = imax(begin, part->at), n = imin(end, part->at + part->n) - from;
+    if (part->request || n <= 0) continue;
+    piece_fill(part->piece, &c->s->front.limits, c->results, quality, from,
+               part->first + from - part->at, n);
+  }
+}
+
 /* Results to whoever asked for them. */
 static void step_fill(struct serve *s, const struct step *step, const struct support_block *block)
 {
-  const struct message_limits *limits = &s->front.limits;
+  struct copying c = {s, step, block};
+  int has_piece = 0;
   for (gidx i = 0; i < step->n_parts; i++) {
     const struct step_part *part = &step->parts[i];
     struct request *r = part->request;
     if (!r)
-      piece_fill(part->piece, limits, block, ranks_quality(&s->ranks), part->at, part->n);
+      part->piece->done += (idx)part->n, has_piece = 1;
     else if (!r->error)
-      request_fill(r, limits, block, part->at, part->n);
+      request_fill(r, &s->front.limits, block, part->at, part->n);
   }
+  if (has_piece) spare_run(ceil_div(step->rows, COPY_ROWS), results_copy, &c);
 }
 
 /* Bulk requests that have all rows, or are given up, leave their queue; under the lock. */
@@ -218,5 +235,20 @@ int step_run(struct serve *s, int *is_idle)
   s->oldest = (s->oldest + 1) % MAX_STEPS;
   s->in_work--;
   step_end(s, ended);
+  return OK;
+}
+
+int step_time(struct serve *s, struct piece *piece, uint64_t *ns)
+{
+  struct step_part part = {.piece = piece, .n = piece->n};
+  const struct step step = {.rows = piece->n, .parts = &part, .n_parts = 1};
+  struct copying c = {s, &step, NULL};
+  struct support_block block;
+  uint64_t begun = clock_ns();
+  piece->done = 0;
+  spare_run(ceil_div(step.rows, COPY_ROWS), rows_copy, &c);
+  TRY(ranks_run(&s->ranks, piece->n, &block));
+  step_fill(s, &step, &block);
+  *ns = clock_ns() - begun;
   return OK;
 }

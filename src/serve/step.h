@@ -60,4 +60,8 @@ struct serve {
 /* One pass of the lane, with a new step where there is one.  *is_idle <- nothing waited. */
 int step_run(struct serve *s, int *is_idle);
 
+/* *ns <- how long a step of a piece's rows takes, with copies of rows and results; no other is in
+ * work. */
+int step_time(struct serve *s, struct piece *piece, uint64_t *ns);
+
 #endif
