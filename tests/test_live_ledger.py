@@ -100,7 +100,7 @@ def changed(folder, table, line, column, by, sealed=True):
     shutil.copytree(f"{folder}/dynamic", f"{folder}/changed", dirs_exist_ok=True)
     with h5py.File(f"{folder}/changed/ledger.h5", "r+") as f:
         data = f[f"run/{table}"]
-        line = line(data[:]) if callable(line) else line
+        line = line(data[:], f) if callable(line) else line
         data[line, column] += by
         if sealed:
             reseal(f)
@@ -112,16 +112,23 @@ def served_line(requests, kind, rows):
     return int(np.nonzero(good)[0][0])
 
 
-def bulk_line(requests):
+def bulk_line(requests, _):
     """A bulk request of many rows that has results."""
     return served_line(requests, 1, 100)
 
 
-def live_line(requests):
+def live_line(requests, _):
     return served_line(requests, 0, 9)
 
 
-def in_step(parts):
+def at_once_line(requests, f):
+    """A request that was admitted in the first step that knew it, so that this step tells."""
+    parts = f["run/admitted"][:]
+    parts = parts[parts[:, 1] >= 0]
+    return int(next(r for step, r in parts[:, :2] if requests[r, 6] == step))
+
+
+def in_step(parts, _):
     """Rows of a request behind the first step."""
     return int(np.nonzero((parts[:, 1] >= 0) & (parts[:, 0] > 2))[0][0])
 
@@ -142,7 +149,7 @@ PLANNED = [
     ("requests", live_line, 7, ""),
     ("requests", live_line, 2, "step "),
     ("requests", bulk_line, 3, "request"),
-    ("requests", bulk_line, 6, ""),  # what is found first depends on what else waited
+    ("requests", at_once_line, 6, ""),  # what is found first depends on what else waited
 ]
 
 
@@ -165,7 +172,7 @@ def check_lines(folder):
         shutil.copytree(f"{folder}/dynamic", f"{folder}/changed", dirs_exist_ok=True)
         with h5py.File(f"{folder}/changed/ledger.h5", "r+") as f:
             parts, said = f["run/admitted"][:], dict(f["run/admitted"].attrs)
-            i = in_step(parts)
+            i = in_step(parts, None)
             del f["run/admitted"]
             data = f.create_dataset("run/admitted", data=parts[keep(len(parts), i)], chunks=True,
                                     track_times=False)

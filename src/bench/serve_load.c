@@ -221,7 +221,7 @@ int serve_load_feed(void *load, struct front *front)
   struct piece pieces[FILE_PIECES] = {0};
   __atomic_store_n(&l->front, front, __ATOMIC_RELEASE);
   for (int i = 0; i < FILE_PIECES && l->has_backlog; i++) {
-    TRY(piece_alloc(&pieces[i], &front->limits, l->piece));
+    TRY(piece_alloc(&pieces[i], front, l->piece));
     pieces[i].n = (idx)l->piece;
     for (gidx v = 0; v < l->piece; v++)
       memcpy(pieces[i].x + v * l->p, l->rows + (v + i * 7) % l->n_rows * l->p,
@@ -235,7 +235,7 @@ int serve_load_feed(void *load, struct front *front)
   }
   for (int i = 0; i < FILE_PIECES && l->has_backlog; i++) {
     feed_wait(front, &pieces[i]);
-    arena_free(&pieces[i].arena);
+    piece_free(&pieces[i], front);
   }
   return OK;
 }

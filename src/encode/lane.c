@@ -44,10 +44,35 @@ void lane_center(struct lane *lane, int slot, gidx first, gidx n)
   rows_center(lane_rows(lane, slot) + first * e->p, n, e->p, e->task->mean);
 }
 
-int lane_put(struct lane *lane, int slot, idx n)
+int lane_put(struct lane *lane, int slot, gidx first, gidx n)
 {
   struct encode *e = lane->e;
-  return device_put(&e->device, &e->rows[slot], 0, (gidx)n * e->p * (gidx)sizeof(float));
+  gidx row = e->p * (gidx)sizeof(float);
+  return device_put(&e->device, &e->rows[slot], first * row, n * row);
+}
+
+int lane_is_gpu(const struct lane *lane)
+{
+  return device_is_gpu(&lane->e->device);
+}
+
+void lane_pin(struct lane *lane, float *x, gidx rows)
+{
+  host_pin(&lane->e->device, x, rows * lane->e->p * (gidx)sizeof *x);
+}
+
+void lane_unpin(struct lane *lane, float *x)
+{
+  host_unpin(&lane->e->device, x);
+}
+
+int lane_put_from(struct lane *lane, int slot, gidx first, gidx n, const float *x)
+{
+  struct encode *e = lane->e;
+  gidx row = e->p * (gidx)sizeof *x;
+  struct buffer view = e->rows[slot];
+  view.host = (void *)((uintptr_t)x - (uintptr_t)(first * row));
+  return device_put(&e->device, &view, first * row, n * row);
 }
 
 /* A block of these rows, before its first round. */
@@ -107,7 +132,6 @@ int lane_pass(struct lane *lane, int slot, idx n)
 
 int lane_run(struct lane *lane, idx n, struct support_block *out)
 {
-  TRY(lane_put(lane, 0, n));
   TRY(lane_pass(lane, 0, n));
   do {
     TRY(lane_pass(lane, 0, 0)); /* of the other block, which has no rows */

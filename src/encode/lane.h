@@ -27,11 +27,16 @@ float *lane_rows(struct lane *lane, int slot);
 /* Subtract the task's mean from n of them. */
 void lane_center(struct lane *lane, int slot, gidx first, gidx n);
 
-/* The first n rows of a slot, less the mean, are as they are to be: to the device.  Rows are
- * finite, of a norm up to LANE_NORM: no score of them overflows, of frames of MAX_FRAME vectors
+/* n rows of a slot from the first on, less the mean, are as they are to be: to the device.  They
+ * are finite, of a norm up to LANE_NORM: no score of them overflows, of frames of MAX_FRAME vectors
  * neither.  Another thread may do so while lane_pass() computes with other slots. */
 #define LANE_NORM 1e37
-int lane_put(struct lane *lane, int slot, idx n);
+int lane_put(struct lane *lane, int slot, gidx first, gidx n);
+/* A GPU takes rows also from memory of the caller, x [n][p], which is pinned from any thread. */
+int lane_is_gpu(const struct lane *lane);
+void lane_pin(struct lane *lane, float *x, gidx rows);
+void lane_unpin(struct lane *lane, float *x);
+int lane_put_from(struct lane *lane, int slot, gidx first, gidx n, const float *x);
 
 /* Two blocks of rows are in work, which alternate: while one is routed the lists of the other are
  * merged.  So a pass is lane_advance(), then lane_pass(), and a block of one round ends with the
@@ -45,7 +50,7 @@ int lane_is_free(const struct lane *lane);
 /* Begin with n rows of a slot, n = 0: with none, and route. */
 int lane_pass(struct lane *lane, int slot, idx n);
 
-/* All passes of the first n rows of slot 0, where no others are in work. */
+/* All passes of the first n rows of slot 0, which were put; no others are in work. */
 int lane_run(struct lane *lane, idx n, struct support_block *out);
 struct row_quality *lane_quality(struct lane *lane);
 

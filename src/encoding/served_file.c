@@ -239,7 +239,7 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   if (is_whole) return job_complete(&s->files.job);
   TRY(job_begin(&s->files.job));
   for (int i = 0; i < s->n_pieces; i++)
-    TRY(piece_alloc(&s->pieces[i], &s->task->front->limits, s->encode.block));
+    TRY(piece_alloc(&s->pieces[i], s->task->front, s->encode.block));
   due_set(s, 0);
   TRY(saves_run(s));
   if (!s->added && s->files.n) return OK; /* a save has all that there is, or nothing is there */
@@ -268,7 +268,7 @@ static int served_open(struct served *s, const struct backlog_entry *entry)
 
 static void served_free(struct served *s)
 {
-  for (int i = 0; i < s->n_pieces; i++) arena_free(&s->pieces[i].arena);
+  for (int i = 0; i < s->n_pieces; i++) piece_free(&s->pieces[i], s->task->front);
   encode_free(&s->result);
   supports_output_close(&s->files.file);
   encode_files_free(&s->files);

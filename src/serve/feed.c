@@ -7,16 +7,28 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
+#include "encode/lane.h"
 
-int piece_alloc(struct piece *piece, const struct message_limits *m, gidx n)
+int piece_alloc(struct piece *piece, const struct front *f, gidx n)
 {
+  const struct message_limits *m = &f->limits;
   struct arena *a = &piece->arena;
   gidx entries = n * m->s;
   TRY(arena_alloc(a, &piece->x, n * m->p, sizeof *piece->x));
   TRY(arena_alloc(a, &piece->atoms, entries, sizeof *piece->atoms));
   TRY(arena_alloc(a, &piece->score, entries, sizeof *piece->score));
   TRY(arena_alloc(a, &piece->codes, entries * m->d, sizeof *piece->codes));
-  return arena_alloc(a, &piece->quality, n, sizeof *piece->quality);
+  TRY(arena_alloc(a, &piece->quality, n, sizeof *piece->quality));
+  lane_pin(f->lane, piece->x, n);
+  piece->is_pinned = 1;
+  return OK;
+}
+
+void piece_free(struct piece *piece, const struct front *f)
+{
+  if (piece->is_pinned) lane_unpin(f->lane, piece->x);
+  arena_free(&piece->arena);
+  piece->is_pinned = 0;
 }
 
 void feed_put(struct front *f, struct piece *piece)

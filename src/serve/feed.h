@@ -14,11 +14,12 @@
 struct piece {
   struct piece *next; /* of the queue */
   gidx first;
-  int line;       /* that the file has in the list; 0: it is in none */
-  idx n;          /* rows */
-  idx taken;      /* that steps have taken */
-  idx done;       /* that have codes */
-  int is_back;    /* it has left the queue */
+  int line;    /* that the file has in the list; 0: it is in none */
+  idx n;       /* rows */
+  idx taken;   /* that steps have taken */
+  idx done;    /* that have codes */
+  int is_back; /* it has left the queue */
+  int is_pinned;
   uint64_t terms; /* of the rows as they were read */
   float *x;       /* [n][p] less the mean; owned, as are all arrays */
   idx *atoms;
@@ -27,8 +28,10 @@ struct piece {
   struct arena arena;
 };
 
-/* Arrays for up to n rows.  ERR_MEMORY. */
-int piece_alloc(struct piece *piece, const struct message_limits *limits, gidx n);
+/* Arrays for up to n rows, from which the lane of f takes rows.  ERR_MEMORY; freed after failure,
+ * too. */
+int piece_alloc(struct piece *piece, const struct front *f, gidx n);
+void piece_free(struct piece *piece, const struct front *f);
 
 /* Queue a piece whose rows are there; it is back at once where the server ends. */
 void feed_put(struct front *f, struct piece *piece);

@@ -26,6 +26,8 @@ struct serve_counts {
 
 enum { LATENCIES = 1024 };
 
+struct lane; /* encode/lane.h */
+
 struct front {
   /* Set by the caller. */
   struct message_limits limits;
@@ -35,6 +37,7 @@ struct front {
       unread_bytes; /* of replies to a client that are to come, or that it has not taken, at most */
   char hello[1024]; /* JSON: what a client is told first */
   struct net_options net_options;
+  struct lane *lane; /* which takes rows of pieces */
   /* Shared, under the lock. */
   pthread_mutex_t lock;
   pthread_cond_t changed;  /* a request or a piece of a file came */

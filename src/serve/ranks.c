@@ -76,7 +76,7 @@ static int put_run(struct ranks *r, int slot, idx n)
     memset(r->counts, 0, (size_t)r->c->size * sizeof *r->counts);
   }
   TRY(comm_alltoallv(r->c, rows + mine, r->counts, rows, r->received, sizeof *rows));
-  return comm_agree(r->c, own ? lane_put(r->lane, slot, own) : OK);
+  return comm_agree(r->c, own ? lane_put(r->lane, slot, 0, own) : OK);
 }
 
 /* Results to rank 0; *out <- them there. */
@@ -145,10 +145,15 @@ int ranks_follow(struct ranks *r)
   return OK;
 }
 
+int ranks_take_rows(const struct ranks *r)
+{
+  return is_alone(r) && lane_is_gpu(r->lane);
+}
+
 int ranks_put(struct ranks *r, int slot, idx n)
 {
   struct order o = {CALL_PUT, slot, n};
-  return is_alone(r) ? lane_put(r->lane, slot, n) : order_run(r, &o, NULL);
+  return is_alone(r) ? lane_put(r->lane, slot, 0, n) : order_run(r, &o, NULL);
 }
 
 int ranks_advance(struct ranks *r, struct support_block *out)
@@ -171,7 +176,6 @@ int ranks_pass(struct ranks *r, int slot, idx n)
 int ranks_run(struct ranks *r, idx n, struct support_block *out)
 {
   if (is_alone(r)) return lane_run(r->lane, n, out);
-  TRY(ranks_put(r, 0, n));
   TRY(ranks_pass(r, 0, n));
   do {
     TRY(ranks_pass(r, 0, 0)); /* of the other block, which has no rows */

@@ -31,8 +31,11 @@ int ranks_close(struct ranks *r);
 /* Do as rank 0 says, until it says that it ends.  Of all other ranks. */
 int ranks_follow(struct ranks *r);
 
-/* Rank 0: what lane_put(), lane_advance(), lane_is_free(), lane_pass() and lane_run() are for one
- * rank.  With several only the main thread may call them. */
+/* Do rows go to a GPU from any memory, by lane_put_from()?  Of one rank alone. */
+int ranks_take_rows(const struct ranks *r);
+
+/* Rank 0: what lane_put() from row 0 on, lane_advance(), lane_is_free(), lane_pass() and lane_run()
+ * are for one rank.  With several only the main thread may call them. */
 int ranks_put(struct ranks *r, int slot, idx n);
 int ranks_advance(struct ranks *r, struct support_block *out);
 int ranks_is_free(const struct ranks *r);

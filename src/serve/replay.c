@@ -79,6 +79,7 @@ static int step_replay(struct replay *r, gidx step)
     n += part[PART_ROWS];
   }
   if (!n) return OK;
+  TRY(ranks_put(&r->ranks, 0, (idx)n));
   TRY(ranks_run(&r->ranks, (idx)n, &block));
   n = 0;
   for (gidx i = begin; i < r->part; i++) {

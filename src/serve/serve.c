@@ -38,10 +38,10 @@ static int steps_measure(struct serve *s, gidx n, real *ms)
 {
   idx p = s->task->encode->rows->p;
   struct piece piece = {.n = (idx)n};
-  TRY(piece_alloc(&piece, &s->front.limits, n));
+  TRY(piece_alloc(&piece, &s->front, n));
   for (gidx v = 0; v < n * p; v++) piece.x[v] = (float)random_normal(1, 0, (uint64_t)v);
   int status = steps_time(s, &piece, ms);
-  arena_free(&piece.arena);
+  piece_free(&piece, &s->front);
   return status;
 }
 
@@ -111,7 +111,7 @@ static struct net_options net_options_of(const struct serve_task *t)
                               .replies = 2 * t->credit};
 }
 
-static void limits_set(struct serve *s)
+static void front_init(struct serve *s)
 {
   const struct serve_task *t = s->task;
   const struct encode_task *e = t->encode;
@@ -122,6 +122,7 @@ static void limits_set(struct serve *s)
                                             .live_rows = t->live_rows,
                                             .bulk_rows = t->bulk_rows,
                                             .has_codes = e->codes};
+  s->front.lane = s->ranks.lane;
 }
 
 static int front_begin(struct serve *s)
@@ -201,7 +202,7 @@ static void record_begin(struct serve *s)
 static int serve_all(struct serve *s)
 {
   const struct serve_task *task = s->task;
-  limits_set(s);
+  front_init(s);
   TRY(target_find(s));
   struct serve_facts facts = {.cosine = nan_canonical()};
   if (task->files.run) /* before anybody waits for it */

@@ -20,6 +20,12 @@ struct copying {
   const struct support_block *results;
 };
 
+/* Rows of files that a GPU reads where they are. */
+static int is_direct(const struct serve *s, const struct step_part *part)
+{
+  return part->piece && ranks_take_rows(&s->ranks);
+}
+
 /* Rows first .. of the step, from wherever they are; of files less the mean already. */
 static void rows_copy(void *self, gidx i)
 {
@@ -29,12 +35,27 @@ static void rows_copy(void *self, gidx i)
   for (gidx j = 0; j < c->step->n_parts; j++) {
     const struct step_part *part = &c->step->parts[j];
     gidx from = imax(begin, part->at), n = imin(end, part->at + part->n) - from;
-    if (n <= 0) continue;
+    if (n <= 0 || is_direct(s, part)) continue;
     const float *rows = part->request ? part->request->rows : part->piece->x;
     memcpy(lane_rows(s->ranks.lane, c->step->slot) + from * p,
            rows + (part->first + from - part->at) * p, (size_t)n * (size_t)p * sizeof *rows);
     if (part->request) lane_center(s->ranks.lane, c->step->slot, from, n);
   }
+}
+
+/* Rows of the step to the device: runs of those that are in the slot, and what is direct. */
+static int step_put(struct serve *s, const struct step *step)
+{
+  struct lane *lane = s->ranks.lane;
+  gidx p = s->front.limits.p, put = 0;
+  for (gidx i = 0; i < step->n_parts; i++) {
+    const struct step_part *part = &step->parts[i];
+    if (!is_direct(s, part)) continue;
+    TRY(lane_put(lane, step->slot, put, part->at - put));
+    TRY(lane_put_from(lane, step->slot, part->at, part->n, part->piece->x + part->first * p));
+    put = part->at + part->n;
+  }
+  return lane_put(lane, step->slot, put, step->rows - put);
 }
 
 /* Make room for replies, and copy rows.  Who gets no memory is refused. */
@@ -49,7 +70,9 @@ static int step_gather(struct serve *s, struct step *step)
     }
   }
   spare_run(ceil_div(step->rows, COPY_ROWS), rows_copy, &c);
-  return step->rows ? ranks_put(&s->ranks, step->slot, (idx)step->rows) : OK;
+  if (!step->rows) return OK;
+  return ranks_take_rows(&s->ranks) ? step_put(s, step)
+                                    : ranks_put(&s->ranks, step->slot, (idx)step->rows);
 }
 
 static void results_copy(void *self, gidx i)
@@ -241,12 +264,11 @@ int step_run(struct serve *s, int *is_idle)
 int step_time(struct serve *s, struct piece *piece, uint64_t *ns)
 {
   struct step_part part = {.piece = piece, .n = piece->n};
-  const struct step step = {.rows = piece->n, .parts = &part, .n_parts = 1};
-  struct copying c = {s, &step, NULL};
+  struct step step = {.rows = piece->n, .parts = &part, .n_parts = 1};
   struct support_block block;
   uint64_t begun = clock_ns();
   piece->done = 0;
-  spare_run(ceil_div(step.rows, COPY_ROWS), rows_copy, &c);
+  TRY(step_gather(s, &step));
   TRY(ranks_run(&s->ranks, piece->n, &block));
   step_fill(s, &step, &block);
   *ns = clock_ns() - begun;

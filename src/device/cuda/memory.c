@@ -2,6 +2,7 @@
  * What the plan counts on and has not allocated yet is never given to others. */
 #include "device/cuda/memory.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -188,26 +189,38 @@ void cuda_buffer_free(struct device *dev, struct buffer *b)
   if (b->owned && b->host) cudaFreeHost(b->host);
 }
 
+/* Threads that read files pin what they read into. */
+static pthread_mutex_t pins_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void pin_add(struct cuda_state *s, struct cuda_pin pin)
+{
+  pthread_mutex_lock(&pins_lock);
+  if (s->n_pins < CUDA_PINS) s->pins[s->n_pins++] = pin;
+  pthread_mutex_unlock(&pins_lock);
+}
+
 void cuda_pin(struct device *dev, void *host, gidx bytes)
 {
   struct cuda_state *s = dev->state;
   void *device;
+  cudaSetDevice(s->number); /* of this thread */
   if (cudaHostRegister(host, (size_t)bytes, cudaHostRegisterMapped)) {
     cudaGetLastError();
     return;
   }
-  if (s->n_pins == CUDA_PINS) return; /* copies are faster, but kernels do not read it */
   if (cudaHostGetDevicePointer(&device, host, 0))
     cudaGetLastError();
   else
-    s->pins[s->n_pins++] = (struct cuda_pin){host, device, bytes};
+    pin_add(s, (struct cuda_pin){host, device, bytes}); /* without room kernels do not read it */
 }
 
 void cuda_unpin(struct device *dev, void *host)
 {
   struct cuda_state *s = dev->state;
+  pthread_mutex_lock(&pins_lock);
   for (int i = 0; i < s->n_pins; i++)
     if (s->pins[i].host == host) s->pins[i--] = s->pins[--s->n_pins];
+  pthread_mutex_unlock(&pins_lock);
   if (cudaHostUnregister(host)) cudaGetLastError(); /* it was not pinned */
 }
 
