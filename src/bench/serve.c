@@ -28,7 +28,7 @@ const struct option_row bench_serve_rows[BENCH_SERVE_ROWS] = {
      "rows a second of each, at times of a Poisson process", .effect = OPTION_BITS},
     {"seconds", OPTION_REAL, AT(seconds), "5", 0.1, 1e6, NULL, "SECONDS",
      "how long each case is measured", .effect = OPTION_RUN},
-    {"target-ms", OPTION_REAL, AT(target_ms), "2", 0.001, 1e6, NULL, "MS",
+    {"target-ms", OPTION_REAL, AT(target_ms), "1.5", 0.001, 1e6, NULL, "MS",
      "how long a step of the dynamic policy should take", .effect = OPTION_RUN},
     {"quantum", OPTION_INT, AT(quantum), "0", 0, 1 << 20, NULL, "ROWS",
      "rows of the backlog in such a step at least; 0: 512, or --n-rows if that is less",

@@ -119,7 +119,7 @@ static const struct option_row step_rows[] = {
      "dynamic: rows of a step; 0: what takes --target-ms here, which steps of random rows measure "
      "first",
      .effect = OPTION_RUN},
-    {"target-ms", OPTION_REAL, AT(target_ms), "2", 0.001, 1e6, NULL, "MS",
+    {"target-ms", OPTION_REAL, AT(target_ms), "1.5", 0.001, 1e6, NULL, "MS",
      "dynamic: how long a step should take", .effect = OPTION_RUN},
     {"job-cap", OPTION_INT, AT(job_cap), "0", 0, 1 << 20, NULL, "ROWS",
      "dynamic: rows of one bulk request in a step; 0: half of the target where several wait",
