@@ -241,6 +241,8 @@ libsagitta_a_SOURCES += \
   %D%/io/truth.h %D%/io/truth.c %D%/io/labels.h %D%/io/labels.c \
   %D%/io/attribution.h %D%/io/attribution.c \
   %D%/io/capture.h %D%/io/capture.c %D%/io/capture_size.h %D%/io/capture_size.c \
+  %D%/io/capture_objects.h %D%/io/capture_objects.c %D%/io/mixer_capture.h %D%/io/mixer_capture.c \
+  %D%/io/mixer_state.h %D%/io/mixer_state.c \
   %D%/io/capture_output.h \
   %D%/io/capture_output.c %D%/io/artifact_dump.h %D%/io/artifact_dump.c
 
@@ -287,7 +289,8 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest_impl.h %D%/harvest/harvest.c %D%/harvest/resident_capture.h %D%/harvest/resident_capture.c %D%/harvest/pieces.h %D%/harvest/pieces.c %D%/harvest/positions.h %D%/harvest/positions.c \
   %D%/harvest/attribute.h %D%/harvest/attribute.c \
   %D%/harvest/attribute_partition.h %D%/harvest/attribute_partition.c \
-  %D%/harvest/pack.h %D%/harvest/pack.c
+  %D%/harvest/pack.h %D%/harvest/pack.c \
+  %D%/harvest/mixer.h %D%/harvest/mixer.c %D%/harvest/mixer_deal.h %D%/harvest/mixer_deal.c
 
 # solve: the arrow systems of a file
 libsagitta_a_SOURCES += \

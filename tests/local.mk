@@ -130,7 +130,7 @@ SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_slurm.sh %D%/test_batch_scripts
   %D%/test_live.py %D%/test_live_attacks.py %D%/test_live_backlog.py %D%/test_live_input.py %D%/test_live_stop.py \
   %D%/test_live_ledger.py %D%/test_live_ranks.py %D%/test_cuda_live.py \
   %D%/test_grid_faults.py %D%/test_scale_model.py %D%/test_bench_page.py \
-  %D%/test_io_files.py %D%/test_harvest.py %D%/test_pack.py \
+  %D%/test_io_files.py %D%/test_harvest.py %D%/test_mixer.py %D%/test_pack.py \
   %D%/test_capture_numbers.py \
   %D%/test_harvest_accuracy.py \
   %D%/test_harvest_faults.py \
@@ -218,7 +218,7 @@ EXTRA_DIST += %D%/attention_data.h %D%/gated_delta_data.h %D%/device_mixer.h %D%
   %D%/device_triad.h %D%/triad_case.h %D%/triad_oracle.h %D%/train_cases.h %D%/device_train.h \
   %D%/find_codes_cases.h %D%/find_run_cases.h \
   %D%/device_steps.h %D%/shard_files.py \
-  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py %D%/live_server.py %D%/bert_model.py %D%/capture_files.py
+  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py %D%/live_server.py %D%/bert_model.py %D%/capture_files.py %D%/mixer_data.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
   %D%/expected/terminal $(SCRIPT_TESTS)
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta harvest: captured queries, keys and values -> rows.h5. */
+ * sagitta harvest: captured queries, keys and values, or tokens of a gated delta net -> rows.h5. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +12,17 @@
 #include "job/summary.h"
 #include "job/threads.h"
 #include "harvest/harvest.h"
+#include "harvest/mixer.h"
 #include "io/capture.h"
+#include "io/capture_objects.h"
+#include "io/mixer_capture.h"
+#include "io/mixer_state.h"
 #include "io/rows.h"
 
 struct harvest_options {
   struct general_options general;
   struct output_options output;
-  const char *capture, *cpu_variant, *device, *kernels, *cut;
+  const char *capture, *mixer, *cpu_variant, *device, *kernels, *cut;
   idx block, threads;
 };
 #define AT(member) offsetof(struct harvest_options, member)
@@ -26,8 +30,11 @@ struct harvest_options {
 static const struct option_row input_rows[] = {
     {"capture", OPTION_TEXT, AT(capture), NULL, 0, 0, NULL, "FILE",
      "HDF5 file with /q (N, H, D) and /k, /v (positions, heads, D), or a paged pool /kv, in "
-     "float16, bfloat16 or float32",
+     "float16, bfloat16 or float32; or of a gated delta net",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"mixer", OPTION_CHOICE, AT(mixer), "auto", 0, 0, "auto|attention|gated-delta", NULL,
+     "what was captured; auto: what its attribute `mixer` says, else attention",
+     .effect = OPTION_RUN},
 };
 
 static const struct option_row speed_rows[] = {
@@ -53,8 +60,8 @@ static const struct option_table tables[] = {
 static const struct option_set harvest_set = {
     .command = "sagitta harvest",
     .arguments = "[DECK]",
-    .doc = "Compute rows from captured attention: the result of every query, all heads side by "
-           "side."
+    .doc = "Compute rows from captured attention, the result of every query, or from a captured "
+           "gated delta net, the result of every token: all heads side by side."
            "\v"
            "The capture says what it is: the attributes causal, window, softcap and scale, where "
            "sequences begin, and heads of k and v that several heads of q share (doc/formats.md, "
@@ -65,8 +72,11 @@ static const struct option_set harvest_set = {
            "A GPU takes heads of up to 256 columns, and holds all keys and values of the capture "
            "as they are stored.  Where they do not fit, or ranks share out the positions, they "
            "come to it in pieces, as float32.\n\n"
+           "Of a gated delta net the capture has the tokens of sequences, decays, weights of the "
+           "convolution, and perhaps a pool of states, in which sequences begin and which they "
+           "leave: then --output is a folder, where state.h5 stands beside the rows.\n\n"
            "The result is rows.h5 with /rows (N, H D), for `sagitta seed`, `fit` and `encode`, and "
-           "/lse (N, H), the natural logarithm of each sum of weights.\n\n"
+           "/lse (N, H) of attention, the natural logarithm of each sum of weights.\n\n"
            "  mpirun -n 4 sagitta harvest --capture capture.h5 --output rows.h5\n"
            "  sagitta harvest --capture capture.h5 --device cuda --output rows.h5\n"
            "  mpirun -n 4 sagitta fit --rows rows.h5 --atoms 4096 --top-s 16 --output run/",
@@ -221,10 +231,160 @@ static int job_run(struct job *j, struct run *run, const struct harvest_options 
   return OK;
 }
 
+/* The state of a job on a gated delta net. */
+struct mixer_job_files {
+  struct mixer_input in;
+  struct device device;
+  struct output_path place, state_path;
+  struct matrix_output file; /* rank 0, as is state */
+  struct state_output state;
+  struct mixer_sink sink;
+  struct mixer_task task;
+  struct mixer_result result;
+};
+
+static int mixer_rows_write(void *self, gidx first, gidx count, const float *rows)
+{
+  return matrix_output_write(&((struct mixer_job_files *)self)->file, first, count, rows);
+}
+
+static int mixer_state_write(void *self, idx slot, const float *s, const float *taps)
+{
+  return state_output_write(&((struct mixer_job_files *)self)->state, slot, s, taps);
+}
+
+/* `auto` takes a CPU where a GPU has no kernel for the net; the log says why. */
+static int mixer_device_open(struct mixer_job_files *j, struct device_options *options)
+{
+  options->work += mixer_work(&j->in.source);
+  TRY(device_check_fma());
+  TRY(device_check_subnormals(options->threads));
+  TRY(device_open(&j->device, options));
+  int status = mixer_device_check(&j->in.source, &j->device);
+  if (status != ERR_DEVICE || strcmp(options->kind, "auto") != 0) return status;
+  log_info("harvest: no GPU is used: %s", status_message());
+  device_close(&j->device);
+  status_clear();
+  options->kind = "cpu";
+  return device_open(&j->device, options);
+}
+
+static int mixer_result_open(const struct run *run, struct mixer_job_files *j)
+{
+  const struct mixer_source *s = &j->in.source;
+  if (run->comm.rank) return OK;
+  TRY(rows_output_create(&j->file, j->place.file, s->n, s->net.heads * s->net.dv));
+  return mixer_kept(s) ? state_output_create(&j->state, j->state_path.file, &s->net, s->slots) : OK;
+}
+
+static int mixer_entries_json(const struct mixer_job_files *j)
+{
+  const struct mixer_source *s = &j->in.source;
+  struct json *own;
+  TRY(summary_entries(&own));
+  json_text(own, "mixer", "gated-delta");
+  json_long(own, "rows", s->n);
+  json_long(own, "columns", s->net.heads * s->net.dv);
+  json_long(own, "sequences", s->sequences);
+  json_long(own, "heads", s->net.heads);
+  json_long(own, "key_heads", s->net.heads_k);
+  json_long(own, "slots", s->slots);
+  json_long(own, "kept", j->result.kept);
+  json_hash(own, "fingerprint", j->result.fingerprint);
+  return OK;
+}
+
+/* The states first: rows without them could not be gone on from. */
+static int mixer_result_finish(const struct run *run, struct mixer_job_files *j, int threads)
+{
+  struct run_fact facts[MAX_FACTS];
+  char device[160];
+  if (run->comm.rank) return OK;
+  captured_device_name(&j->device, device, sizeof device);
+  TRY(mixer_entries_json(j));
+  int n = run_facts(run, device, threads, facts);
+  if (j->result.kept) TRY(state_output_finish(&j->state, facts, n));
+  return matrix_output_finish(&j->file, facts, n);
+}
+
+/* The place of state.h5, where a slot is kept. */
+static int mixer_path_check(struct mixer_job_files *j, const struct harvest_options *o)
+{
+  const char *output = o->output.output;
+  if (!mixer_kept(&j->in.source)) return OK;
+  TRY(output_check_given(output));
+  size_t length = strlen(output);
+  CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
+        "'%s' keeps states (/slot_out): '--output' has to be a folder, for rows.h5 and state.h5",
+        j->in.path);
+  return output_path(&j->state_path, output, "state.h5", o->output.force);
+}
+
+static int mixer_run_all(struct mixer_job_files *j, struct run *run,
+                         const struct harvest_options *o)
+{
+  struct comm *c = &run->comm;
+  TRY(inputs_agree(c, mixer_input_open(&j->in, o->capture)));
+  TRY(comm_agree(c, c->rank ? OK : mixer_path_check(j, o)));
+  TRY(run_begin(run, &o->output, "rows.h5", &(const struct run_inputs){.name = {j->in.path}},
+                &j->place));
+  TRY(threads_report(run, o->threads));
+  int threads = threads_default(run, o->threads);
+  struct device_options options = {.p = 1,
+                                   .d = 1,
+                                   .threads = threads,
+                                   .variant = o->cpu_variant,
+                                   .kind = o->device,
+                                   .kernels = o->kernels,
+                                   .local_rank = c->local_rank};
+  TRY(comm_agree(c, mixer_device_open(j, &options)));
+  TRY(comm_agree(c, mixer_result_open(run, j)));
+  double begun = log_seconds();
+  j->sink = (struct mixer_sink){j, mixer_rows_write, mixer_state_write};
+  j->task = (struct mixer_task){&j->in.source, &j->device, &j->sink, o->block};
+  TRY(mixer_rows_run(c, &j->task, &j->result));
+  const struct mixer_source *s = &j->in.source;
+  log_info("harvest mixer=gated-delta rows=%lld columns=%d sequences=%lld heads=%d key_heads=%d "
+           "slots=%d kept=%d ranks=%d device=%s seconds=%.2f fingerprint=%016llx",
+           (long long)s->n, s->net.heads * s->net.dv, (long long)s->sequences, s->net.heads,
+           s->net.heads_k, s->slots, j->result.kept, c->size, j->device.kind, log_seconds() - begun,
+           (unsigned long long)j->result.fingerprint);
+  TRY(inputs_confirm(c));
+  TRY(comm_agree(c, mixer_result_finish(run, j, threads)));
+  log_info("wrote   %s", j->place.shown);
+  return OK;
+}
+
+static int mixer_command(struct run *run, const struct harvest_options *o)
+{
+  struct mixer_job_files *j;
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
+  TRY(mixer_run_all(j, run, o));
+  device_close(&j->device);
+  mixer_input_close(&j->in);
+  free(j);
+  return OK;
+}
+
+/* *is_gated <- whether the capture is one of a gated delta net, by --mixer or by itself. */
+static int mixer_choose(const struct harvest_options *o, uint64_t *is_gated)
+{
+  char mixer[64];
+  *is_gated = !strcmp(o->mixer, "gated-delta");
+  if (!o->capture || strcmp(o->mixer, "auto") != 0) return OK;
+  TRY(capture_mixer_find(o->capture, mixer, sizeof mixer));
+  *is_gated = !strcmp(mixer, "gated-delta");
+  return OK;
+}
+
 static int harvest_command(struct run *run, const void *options, const char **arguments)
 {
   struct job *j;
+  uint64_t is_gated;
   (void)arguments;
+  int status = mixer_choose(options, &is_gated);
+  TRY(comm_agree_flags(&run->comm, status, COMM_NO_KEY, &is_gated));
+  if (is_gated) return mixer_command(run, options);
   TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   TRY(job_run(j, run, options));
   device_close(&j->device);

@@ -9,91 +9,20 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "io/capture_objects.h"
 #include "io/capture_size.h"
 #include "io/inputs.h"
 #include "io/schema.h"
 
 enum { MAX_POOL_BLOCK = 1 << 16 };
-#define MAX_SEQUENCES (INT64_C(1) << 40)
-
-static int has(const struct capture_input *c, const char *object, int *there)
-{
-  return h5_exists(&c->h5, object, there);
-}
-
-/* Open an array of floats. */
-static int floats_open(struct capture_input *c, const char *object, int rank, const char *shape,
-                       struct h5_array *a)
-{
-  int there;
-  TRY(has(c, object, &there));
-  CHECK(there, ERR_INPUT, "'%s' has no '%s' %s: it is no capture (doc/formats.md, Captures)",
-        c->path, object, shape);
-  TRY(h5_array_open(&c->h5, object, a));
-  h5_array_stream(a);
-  const char *type = a->type == TYPE_I32 || a->type == TYPE_I64 ? "integers" : type_name(a->type);
-  CHECK(a->type == TYPE_F16 || a->type == TYPE_BF16 || a->type == TYPE_F32, ERR_INPUT,
-        "'%s' of '%s' holds %s: store float16, float32, or bfloat16 as uint16 with the attribute "
-        "dtype = \"bfloat16\"",
-        object, c->path, type);
-  CHECK(a->rank == rank, ERR_INPUT, "'%s' of '%s' has %d dimensions, not those of %s", object,
-        c->path, a->rank, shape);
-  for (int i = 1; i < rank; i++)
-    CHECK(a->shape[i] >= 1 && a->shape[i] <= INT32_MAX, ERR_INPUT,
-          "dimension %d of '%s' of '%s' is %lld", i, object, c->path, (long long)a->shape[i]);
-  return OK;
-}
-
-/* *values <- a whole array of integers, in the arena. */
-static int integers_read(struct capture_input *c, const char *object, int rank, enum h5_type as,
-                         struct h5_array *a, void *values)
-{
-  TRY(h5_array_open(&c->h5, object, a));
-  int is_right = a->rank == rank && (a->type == TYPE_I32 || (a->type == TYPE_I64 && as == a->type));
-  CHECK(is_right, ERR_INPUT, "'%s' of '%s' is no array of %s with %d dimensions", object, c->path,
-        type_name(as), rank);
-  gidx count = a->shape[0] * (rank > 1 ? a->shape[1] : 1);
-  void **out = values;
-  TRY(arena_alloc(&c->arena, out, count, as == TYPE_I32 ? sizeof(idx) : sizeof(gidx)));
-  return h5_array_read(a, 0, a->shape[0], as, *out);
-}
-
-/* *start <- [*sequences + 1] of an object, rising from 0 to n. */
-static int starts_read(struct capture_input *c, const char *object, gidx n, gidx *sequences,
-                       gidx **start)
-{
-  struct h5_array a = {0};
-  int status = integers_read(c, object, 1, TYPE_I64, &a, start);
-  gidx count = a.shape[0];
-  h5_array_close(&a);
-  TRY(status);
-  CHECK(count >= 2 && count <= MAX_SEQUENCES, ERR_INPUT,
-        "'%s' of '%s' has %lld entries: one more than there are sequences is needed", object,
-        c->path, (long long)count);
-  gidx *s = *start;
-  CHECK(s[0] == 0 && s[count - 1] == n, ERR_INPUT,
-        "'%s' of '%s' goes from %lld to %lld, not from 0 to %lld", object, c->path, (long long)s[0],
-        (long long)s[count - 1], (long long)n);
-  for (gidx i = 1; i < count; i++)
-    CHECK(s[i] >= s[i - 1], ERR_INPUT, "'%s' of '%s' falls at entry %lld, from %lld to %lld",
-          object, c->path, (long long)i, (long long)s[i - 1], (long long)s[i]);
-  *sequences = count - 1;
-  return OK;
-}
 
 /* The sequences of the queries: all are one where nothing is said. */
 static int queries_find(struct capture_input *c)
 {
   struct capture_source *s = &c->source;
-  int there;
   s->n = c->q.shape[0];
   CHECK(s->n >= 1, ERR_INPUT, "'/q' of '%s' has no queries: store at least one", c->path);
-  TRY(has(c, "/q_start", &there));
-  if (there) return starts_read(c, "/q_start", s->n, &s->sequences, &c->start);
-  s->sequences = 1;
-  TRY(arena_alloc(&c->arena, &c->start, 2, sizeof *c->start));
-  c->start[1] = s->n;
-  return OK;
+  return capture_sequences_read(&c->h5, &c->arena, "/q_start", s->n, &s->sequences, &c->start);
 }
 
 /* Where the positions of each sequence begin: where its queries do, if nothing is said. */
@@ -101,9 +30,9 @@ static int positions_find(struct capture_input *c)
 {
   gidx n = c->k.shape[0], sequences = c->source.sequences;
   int there;
-  TRY(has(c, "/kv_start", &there));
+  TRY(h5_exists(&c->h5, "/kv_start", &there));
   if (there)
-    TRY(starts_read(c, "/kv_start", n, &sequences, &c->kv_start));
+    TRY(capture_starts_read(&c->h5, &c->arena, "/kv_start", n, &sequences, &c->kv_start));
   else if (sequences == 1) {
     TRY(arena_alloc(&c->arena, &c->kv_start, 2, sizeof *c->kv_start));
     c->kv_start[1] = n;
@@ -169,8 +98,10 @@ static int table_check(const struct capture_input *c, gidx sequence, gidx blocks
 static int table_read(struct capture_input *c)
 {
   struct h5_array a = {0}, lengths = {0};
-  int status = integers_read(c, "/kv/table", 2, TYPE_I32, &a, &c->table);
-  if (!status) status = integers_read(c, "/kv/length", 1, TYPE_I64, &lengths, &c->length);
+  int status = capture_integers_read(&c->h5, &c->arena, "/kv/table", 2, TYPE_I32, &a, &c->table);
+  if (!status)
+    status =
+        capture_integers_read(&c->h5, &c->arena, "/kv/length", 1, TYPE_I64, &lengths, &c->length);
   h5_array_close(&a);
   h5_array_close(&lengths);
   TRY(status);
@@ -195,8 +126,8 @@ static int table_read(struct capture_input *c)
 static int pool_open(struct capture_input *c)
 {
   static const char *const shapes[] = {"(blocks, size, heads, D)", "(blocks, size, heads, Dv)"};
-  TRY(floats_open(c, "/kv/k", 4, shapes[0], &c->k));
-  TRY(floats_open(c, "/kv/v", 4, shapes[1], &c->v));
+  TRY(capture_floats_open(&c->h5, "/kv/k", 4, shapes[0], &c->k));
+  TRY(capture_floats_open(&c->h5, "/kv/v", 4, shapes[1], &c->v));
   CHECK(c->k.shape[1] <= MAX_POOL_BLOCK, ERR_INPUT,
         "the blocks of '/kv/k' of '%s' have %lld positions, more than %d", c->path,
         (long long)c->k.shape[1], MAX_POOL_BLOCK);
@@ -208,8 +139,8 @@ static int pool_open(struct capture_input *c)
 
 static int plain_open(struct capture_input *c)
 {
-  TRY(floats_open(c, "/k", 3, "(positions, heads, D)", &c->k));
-  return floats_open(c, "/v", 3, "(positions, heads, Dv)", &c->v);
+  TRY(capture_floats_open(&c->h5, "/k", 3, "(positions, heads, D)", &c->k));
+  return capture_floats_open(&c->h5, "/v", 3, "(positions, heads, Dv)", &c->v);
 }
 
 static int shapes_check(struct capture_input *c)
@@ -235,16 +166,6 @@ static int shapes_check(struct capture_input *c)
   a->kv_heads = (idx)k->shape[at];
   a->d = (idx)q->shape[2];
   a->dv = (idx)v->shape[at + 1];
-  return OK;
-}
-
-/* *value <- a number that is an attribute of the file, as it is where the file says nothing. */
-static int number_read(const struct capture_input *c, const char *name, real *value)
-{
-  int there;
-  TRY(h5_attribute_exists(&c->h5, "/", name, &there));
-  if (there) TRY(h5_read_number(&c->h5, "/", name, value));
-  CHECK(isfinite(*value), ERR_INPUT, "'%s' of '%s' is %g", name, c->path, *value);
   return OK;
 }
 
@@ -294,10 +215,10 @@ static int attributes_read(struct capture_input *c)
         "'%s' does not say whether attention is causal: add the attribute, as in "
         "f.attrs[\"causal\"] = 1, or 0",
         c->path);
-  TRY(number_read(c, "causal", &causal));
-  TRY(number_read(c, "window", &window));
-  TRY(number_read(c, "scale", &a->scale));
-  TRY(number_read(c, "softcap", &a->softcap));
+  TRY(capture_number_read(&c->h5, "causal", &causal));
+  TRY(capture_number_read(&c->h5, "window", &window));
+  TRY(capture_number_read(&c->h5, "scale", &a->scale));
+  TRY(capture_number_read(&c->h5, "softcap", &a->softcap));
   CHECK(causal == 0 || causal == 1, ERR_INPUT, "'causal' of '%s' is %g, not 0 or 1", c->path,
         causal);
   CHECK(window >= 0 && window == floor(window), ERR_INPUT,
@@ -344,7 +265,7 @@ static int tokens_open(struct capture_input *c)
 {
   gidx positions = c->kv_start[c->source.sequences];
   int there;
-  TRY(has(c, "/token", &there));
+  TRY(h5_exists(&c->h5, "/token", &there));
   if (!there) return OK;
   TRY(h5_array_open(&c->h5, "/token", &c->token));
   h5_array_stream(&c->token);
@@ -421,14 +342,27 @@ static void cells_describe(struct capture_input *c, int is_pool)
                                            .read = cells_all_read};
 }
 
+/* Rows of another mixer are not made while they are read: their states would have to be kept. */
+static int mixer_check(const struct capture_input *c)
+{
+  char mixer[64];
+  TRY(capture_mixer_read(&c->h5, mixer, sizeof mixer));
+  CHECK(!strcmp(mixer, "attention"), ERR_INPUT,
+        "'%s' is a capture of the mixer '%s', not of attention: make its rows with `sagitta "
+        "harvest`, and give those",
+        c->path, mixer);
+  return OK;
+}
+
 static int objects_open(struct capture_input *c)
 {
   int is_plain, is_pool;
-  TRY(has(c, "/k", &is_plain));
-  TRY(has(c, "/kv", &is_pool));
+  TRY(mixer_check(c));
+  TRY(h5_exists(&c->h5, "/k", &is_plain));
+  TRY(h5_exists(&c->h5, "/kv", &is_pool));
   CHECK(!is_plain || !is_pool, ERR_INPUT,
         "'%s' has both '/k' and a pool '/kv': remove what queries are not to see", c->path);
-  TRY(floats_open(c, "/q", 3, "(queries, heads, D)", &c->q));
+  TRY(capture_floats_open(&c->h5, "/q", 3, "(queries, heads, D)", &c->q));
   TRY(is_pool ? pool_open(c) : plain_open(c));
   TRY(shapes_check(c));
   TRY(attributes_read(c));

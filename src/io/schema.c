@@ -14,6 +14,7 @@
 #include "io/dictionary.h"
 #include "io/h5/dataset.h"
 #include "io/ledger.h"
+#include "io/mixer_state.h"
 #include "io/part.h"
 #include "io/rows.h"
 #include "io/solutions.h"
@@ -28,7 +29,7 @@ const struct file_kind *const file_kinds[] = {
     &rows_kind,         &dictionary_kind,     &supports_kind, &classes_kind,     &systems_kind,
     &solutions_kind,    &terminal_kind,       &part_kind,     &comparison_kind,  &top_kind,
     &systems_part_kind, &solutions_part_kind, &capture_kind,  &attribution_kind, &sweep_kind,
-    &truth_kind,        &ledger_kind,
+    &truth_kind,        &ledger_kind,         &state_kind,
 };
 const int file_kind_count = LENGTH(file_kinds);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Captured queries, keys and values of many sequences, read piece by piece.
+ * Captured queries, keys and values of many sequences, or tokens of a gated delta net, read piece
+ * by piece.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_CAPTURE_H
 #define MODEL_CAPTURE_H
 
 #include "model/attention.h"
+#include "model/gated_delta.h"
 
 /* Keys and values as they are stored, for those who take all of them: in units, which are cells, or
  * blocks of cells of a pool. */
@@ -38,6 +40,27 @@ struct capture_source {
   struct capture_cells cells; /* its read() takes self too */
   /* token[count] <- the tokens of these positions.  NULL: the capture does not say. */
   int (*tokens)(void *self, gidx sequence, gidx first, idx count, idx *token);
+};
+
+/* Captured tokens of a gated delta net, of sequences one after another. */
+struct mixer_source {
+  struct gated_delta net;
+  gidx n;                 /* tokens of all sequences */
+  gidx sequences;         /* at least 1, and fewer than 2^31 */
+  const gidx *start;      /* [sequences + 1]; borrowed, as are all below */
+  const float *conv;      /* [C][width]; NULL: without */
+  const float *conv_bias; /* [C]; NULL: none */
+  const idx *in, *out;    /* [sequences] slots (N.64); no two write one */
+  idx slots;              /* of the pool; 0: there is none */
+  const char *name;       /* for messages */
+  void *self;
+  /* x[count][C], g[count][heads][decays], beta[count][heads] <- tokens first .. first + count - 1.
+   * ERR_INPUT names the value that is out of range; *key <- its token.  Not collective. */
+  int (*tokens)(void *self, gidx first, gidx count, float *x, float *g, float *beta, gidx *key);
+  /* x[count][C] alone. */
+  int (*channels)(void *self, gidx first, gidx count, float *x);
+  /* s[heads][dv][d], taps[C][width - 1] <- a slot of the pool; NULL: not wanted. */
+  int (*state)(void *self, idx slot, float *s, float *taps);
 };
 
 #endif
