@@ -87,6 +87,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu/train_batch.h %D%/device/cpu/train_batch.c %D%/device/train.h %D%/device/train.c \
   %D%/device/backend.h %D%/device/operations.c %D%/device/attention.c \
   %D%/device/mixer.h %D%/device/mixer.c %D%/device/cpu/mixer.c \
+  %D%/device/cpu/mixer_loops.h %D%/device/cpu/mixer_body.h \
   %D%/device/cpu/isa.h %D%/device/cpu/variants.c %D%/device/cpu/isa_portable.c \
   %D%/device/cpu/vectors.h %D%/device/cpu/vectors_256.h %D%/device/cpu/vectors_512.h \
   %D%/device/cpu/refit_loops.h %D%/device/cpu/refit_body.h \

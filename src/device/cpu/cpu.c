@@ -46,6 +46,7 @@ static int state_alloc(struct cpu_state *s)
   s->normal = loops.normal;
   s->triad = loops.triad;
   s->attention = loops.attention;
+  s->mixer = loops.mixer;
   gidx panels = ((gidx)s->options.max_atoms + s->route->lanes - 1) / s->route->lanes;
   TRY(arena_alloc(&s->arena, &s->panels, panels * panel_floats(s), sizeof(float)));
   TRY(arena_alloc(&s->arena, &s->atom_of, s->options.max_atoms, sizeof(idx)));
@@ -78,6 +79,7 @@ static void cpu_close(struct device *dev)
   struct arena arena = s->arena; /* it holds the state too */
   arena_free(&s->arrow_scratch.arena);
   free(s->shard);
+  free(s->mixer_values);
   attribution_work_free(s->attribution);
   arena_free(&arena);
 }

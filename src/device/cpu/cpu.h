@@ -13,6 +13,7 @@
 #include "device/cpu/arrow_loops.h"
 #include "device/cpu/attention_loops.h"
 #include "device/cpu/codes_loops.h"
+#include "device/cpu/mixer_loops.h"
 #include "device/cpu/normal_loops.h"
 #include "device/cpu/route_loops.h"
 #include "device/cpu/screen_atoms.h"
@@ -46,6 +47,9 @@ struct cpu_state {
   const struct attention_loops *attention;
   float *shard; /* [shard_values] keys and values as the loops of attention want them; owned */
   gidx shard_values;
+  const struct mixer_loops *mixer;
+  float *mixer_values; /* [mixer_floats] of a call; owned */
+  gidx mixer_floats;
   struct attribution_work *attribution; /* owned; NULL: not there yet */
   struct arrow_scratch arrow_scratch;
   float *panels; /* [ceil(max_atoms / lanes)][d][p][lanes] */

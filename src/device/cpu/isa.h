@@ -19,6 +19,7 @@ struct normal_loops;
 struct triad_loops;
 struct screen_loops;
 struct attention_loops;
+struct mixer_loops;
 
 /* Functions in units are inlined, which makes the loops fast; NOINLINE is for those that would
  * spill registers if they were inlined. */
@@ -40,6 +41,7 @@ struct isa {
   const struct triad_loops *triad;
   const struct screen_loops *screen;
   const struct attention_loops *attention;
+  const struct mixer_loops *mixer;
 };
 
 /* The loops of the variant `name` (or "auto") on this processor, each from the best unit that has

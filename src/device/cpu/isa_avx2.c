@@ -20,6 +20,7 @@ static inline i32v screen_dot4(i32v sum, i32v atoms, i32v row)
 #include "device/cpu/attention_body.h"
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
+#include "device/cpu/mixer_body.h"
 #include "device/cpu/nonnegative_body.h"
 #include "device/cpu/normal_body.h"
 #include "device/cpu/refit_body.h"
@@ -38,5 +39,6 @@ const struct isa isa_avx2 = {
     .normal = &normal_table,
     .triad = &triad_table,
     .attention = &attention_table,
+    .mixer = &mixer_table,
     .screen = &screen_table,
 };

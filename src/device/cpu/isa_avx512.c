@@ -12,6 +12,7 @@ enum { ROUTE_GROUP = 12, ARROW_TILE = 4, DENSE_COLUMNS = 8 };
 #include "device/cpu/attention_body.h"
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
+#include "device/cpu/mixer_body.h"
 #include "device/cpu/nonnegative_body.h"
 #include "device/cpu/normal_body.h"
 #include "device/cpu/refit_body.h"
@@ -28,4 +29,5 @@ const struct isa isa_avx512 = {
     .normal = &normal_table,
     .triad = &triad_table,
     .attention = &attention_table,
+    .mixer = &mixer_table,
 };

@@ -80,6 +80,7 @@ ALWAYS_INLINE double f64_sum(f64v x)
 #include "device/cpu/attention_body.h"
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
+#include "device/cpu/mixer_body.h"
 #include "device/cpu/nonnegative_body.h"
 #include "device/cpu/normal_body.h"
 #include "device/cpu/refit_body.h"
@@ -101,4 +102,5 @@ const struct isa isa_portable = {
     .normal = HAS_FMA ? &normal_table : NULL,
     .triad = HAS_FMA ? &triad_table : NULL,
     .attention = HAS_FMA ? &attention_table : NULL,
+    .mixer = HAS_FMA ? &mixer_table : NULL,
 };

@@ -131,6 +131,7 @@ static void loops_complete(struct isa *loops, const struct isa *unit)
   if (!loops->triad) loops->triad = unit->triad;
   if (!loops->screen) loops->screen = unit->screen;
   if (!loops->attention) loops->attention = unit->attention;
+  if (!loops->mixer) loops->mixer = unit->mixer;
 }
 
 static void loops_find(const struct variant *v, struct isa *loops)
