@@ -21,7 +21,7 @@ dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/resu
   %D%/python/sagitta/comparison.py %D%/python/sagitta/plots.py %D%/python/sagitta/trials.py %D%/python/sagitta/variance.py %D%/python/sagitta/exports.py %D%/python/sagitta/feature_page.py %D%/python/sagitta/anndata.py %D%/python/sagitta/late.py %D%/python/sagitta/gpu.py %D%/python/sagitta/hints.py %D%/python/sagitta/memory.py %D%/python/sagitta/py.typed
 pythonexamplesdir = $(pythonpackagedir)/examples
 dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py \
-  %D%/python/examples/capture_attention.py %D%/python/examples/write_rows.py %D%/python/examples/watch_features.py
+  %D%/python/examples/capture_attention.py %D%/python/examples/capture_mixer.py %D%/python/examples/write_rows.py %D%/python/examples/watch_features.py
 dist_bashcomp_DATA = %D%/completion/sagitta %D%/completion/sagitta-bench
 
 # Recipes of others, and a modulefile with the places of this installation.

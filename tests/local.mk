@@ -130,7 +130,7 @@ SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_slurm.sh %D%/test_batch_scripts
   %D%/test_live.py %D%/test_live_attacks.py %D%/test_live_backlog.py %D%/test_live_input.py %D%/test_live_stop.py \
   %D%/test_live_ledger.py %D%/test_live_ranks.py %D%/test_cuda_live.py \
   %D%/test_grid_faults.py %D%/test_scale_model.py %D%/test_bench_page.py \
-  %D%/test_io_files.py %D%/test_harvest.py %D%/test_mixer.py %D%/test_pack.py \
+  %D%/test_io_files.py %D%/test_harvest.py %D%/test_mixer.py %D%/test_capture_mixer.py %D%/test_pack.py \
   %D%/test_capture_numbers.py \
   %D%/test_harvest_accuracy.py \
   %D%/test_harvest_faults.py \
@@ -157,7 +157,7 @@ COMPILED_BY_NONE = \
   scripts/check_names.py \
   %D%/test_kernels %D%/test_kernel_races.py %D%/test_plot.py %D%/test_python.py %D%/test_python_fit.py %D%/test_python_library.py %D%/test_python_features.py %D%/test_python_wheel.py %D%/test_python_sklearn.py %D%/test_python_torch.py %D%/test_python_cuda.py %D%/test_python_types.py %D%/test_python_time.py \
   %D%/test_python_interventions.py %D%/test_python_compare.py %D%/test_notebook.py %D%/test_torch_newest.py \
-  %D%/test_python_bench.py %D%/test_python_lens.py %D%/test_write_rows.py \
+  %D%/test_python_bench.py %D%/test_python_lens.py %D%/test_write_rows.py %D%/test_capture_mixer.py \
   %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_bench_page.py %D%/test_slurm.sh \
   %D%/test_batch_scripts.sh %D%/test_configure.sh
 # What runs through the C code, and through what it does when something fails, for the sanitizers:
@@ -171,7 +171,7 @@ COMPILED_TESTS = $(LONG_TESTS) \
 COMPILED_MORE = %D%/test_faults.py %D%/test_partition.py %D%/test_grid_faults.py \
   %D%/test_terminal_faults.py %D%/test_encoder.py %D%/test_fit.py %D%/test_fit_resume.py \
   %D%/test_terminal.py %D%/test_train_run.py %D%/test_export.py %D%/test_io_files.py \
-  %D%/test_harvest.py %D%/test_evaluate.py %D%/test_pack.py
+  %D%/test_harvest.py %D%/test_mixer.py %D%/test_evaluate.py %D%/test_pack.py
 COMPILED_LESS = %D%/test_turns
 # Programs of other tests are not built: a test asks for its own.  No GPU opens below an address
 # sanitizer: of the tests of GPUs, the one that needs none.
