@@ -75,7 +75,7 @@ floors kernels
 library 'HDF5 has its users in src/io/h5' \
   'hdf5.*[.]h|H5.*[.]h' 'src/io/h5/|tests/'
 library 'MPI has its users in src/comm' 'mpi[.]h' 'src/comm/|tests/'
-library 'NCCL has one user, src/comm/nccl.c' 'nccl[.]h' 'src/comm/nccl[.]c$'
+library 'NCCL has one user, src/comm/nccl.c' 'nccl[.]h' 'src/comm/nccl([.]c|_late[.]h)$'
 library 'CUDA has its users in src/device/cuda' \
   '(cuda|nvrtc).*[.]h' 'src/device/cuda/'
 library 'OpenSSL has one user, src/base/sha256.c' 'openssl/.*[.]h' 'src/base/sha256[.]c$'

@@ -28,7 +28,7 @@ dist_bashcomp_DATA = %D%/completion/sagitta %D%/completion/sagitta-bench
 EXTRA_DIST += %D%/packaging/spack/repo.yaml %D%/packaging/spack/packages/sagitta/package.py \
   %D%/packaging/Sagitta-0.1.0-foss-2024a.eb %D%/packaging/Dockerfile \
   %D%/packaging/Dockerfile.dockerignore %D%/packaging/sagitta.def %D%/packaging/container_build \
-  %D%/packaging/installcheck %D%/packaging/modulefile.in
+  %D%/packaging/installcheck %D%/packaging/old_libc %D%/packaging/modulefile.in
 modulefiledir = $(datadir)/modulefiles/sagitta
 nodist_modulefile_DATA = %D%/packaging/$(PACKAGE_VERSION)
 CLEANFILES += $(nodist_modulefile_DATA)

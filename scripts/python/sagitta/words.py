@@ -92,14 +92,16 @@ def _of_file(path):
 
 class Words:
     """The text of tokens: of a tokenizer.json, a vocab.json, a text with a word a line, a list of
-    words, an object with convert_ids_to_tokens(), or None: their numbers.  A word that begins has a
-    blank before it."""
+    words, an object with convert_ids_to_tokens(), a tokenizers.Tokenizer, or None: their numbers.
+    A word that begins has a blank before it."""
 
     def __init__(self, tokenizer=None):
         self.ask, self.plain, self.style, self.name = None, {}, None, "the vocabulary"
         self.tokens = {}
         if hasattr(tokenizer, "convert_ids_to_tokens"):
             self.ask = tokenizer.convert_ids_to_tokens
+        elif hasattr(tokenizer, "id_to_token"):
+            self.ask = lambda numbers: [tokenizer.id_to_token(i) for i in numbers]
         elif isinstance(tokenizer, (str, os.PathLike)):
             self.name = f"'{os.fspath(tokenizer)}'"
             self.tokens, self.plain, self.style = _of_file(os.fspath(tokenizer))
