@@ -99,9 +99,28 @@ def check_encode(rows, atoms, mean):
     d = sagitta.Dictionary.from_arrays(atoms, nonnegative=True, top_s=S, rounds=4)
     module = sagitta.torch.Dictionary.of(d, compute="sagitta").to(DEVICE)
     ok(equal([module.support(x)[1]], [d.support(rows)[1]]), "a module")
+    check_auto(d, rows, x)
     module.W_dec.data[:] = module.W_dec.data.flip(0).clone()
     d = sagitta.Dictionary.from_arrays(atoms[::-1], nonnegative=True, top_s=S, rounds=4)
     ok(equal([module.encode(x)], [d.encode(rows, format="dense")]), "atoms that changed")
+
+
+def check_auto(d, rows, x):
+    """A module that is asked for nothing takes libsagitta, and where that cannot use the GPU
+    PyTorch, without a word; atoms that are trained it leaves to PyTorch."""
+    module = sagitta.torch.Dictionary.of(d).to(DEVICE)
+    used, calls = gpu.support, []
+    gpu.support = lambda *a, **k: calls.append(1) or used(*a, **k)
+    ok(equal([module.support(x)[1]], [d.support(rows)[1]]) and calls, "by libsagitta")
+    gpu.support, number = used, x.device.index or 0
+    gpu.REFUSED[number] = "none"
+    found = module.support(x)[1]
+    ok(found.device.type == DEVICE and bool(torch.isclose(
+        found.cpu(), torch.from_numpy(d.support(rows)[1]), atol=1e-4).float().mean() > 0.99),
+       "by PyTorch, where libsagitta cannot")
+    gpu.REFUSED[number] = None
+    module.W_dec.requires_grad_()
+    ok(not module._is_exact(), "trained atoms")
 
 
 @claim("what is wrong is said as it is of the host's rows")

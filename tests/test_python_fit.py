@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import gc
 import glob
+import logging
 import os
 import shutil
 import signal
@@ -20,6 +21,7 @@ import h5py
 import numpy as np
 
 from peer import PACKAGE
+from shard_files import safetensors
 from tap import FULL, SAGITTA, SOURCE, claim, done_testing, need, ok, peer_missing
 from tap import sagitta as program
 
@@ -80,12 +82,51 @@ def sources(at, x):
              "empty, filled": filled(x, x.shape),
              "empty, of documents": filled(x, (2, len(x) // 2, x.shape[1])),
              "some of empty": filled(np.vstack([x, x]), (2 * len(x), x.shape[1]))[:len(x)]}
+    safetensors(f"{at}/x.safetensors", {"rows": ("F32", x.astype("f4"))})
+    found["safetensors"] = f"{at}/x.safetensors"
     try:
         import torch
         found["tensor"] = torch.from_numpy(x).requires_grad_()
     except ImportError:
         peer_missing("no PyTorch")
     return found
+
+
+class OnGpu:
+    """An array as CuPy has it: get() is a copy on the host."""
+    __cuda_array_interface__ = {}
+
+    def __init__(self, x):
+        self.own, self.ndim, self.shape, self.copied = x, x.ndim, x.shape, []
+
+    def __len__(self):
+        return len(self.own)
+
+    def __getitem__(self, part):
+        found = OnGpu(self.own[part])
+        found.copied = self.copied
+        return found
+
+    def get(self):
+        self.copied.append(len(self.own))
+        return self.own
+
+
+@claim("rows of a GPU go by the host part after part, as verbose=1 says")
+def check_on_gpu(at, x):
+    rows, said = OnGpu(x), []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    sagitta.arrays.CHUNK, kept = 400 * x.itemsize * x.shape[1], sagitta.arrays.CHUNK
+    log = logging.getLogger("sagitta")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    same(f"{at}/shell", sagitta.fit(rows, verbose=1, **HOW), "on a GPU")
+    log.removeHandler(handler)
+    log.setLevel(logging.NOTSET)
+    sagitta.arrays.CHUNK = kept
+    ok(max(rows.copied) == 400 and sum(rows.copied) == len(x), f"{rows.copied}")
+    ok(any(f"X is on a GPU: {len(x)} rows go by the host" in line for line in said), f"{said}")
 
 
 def filled(x, shape):
@@ -437,6 +478,7 @@ def main():
             warnings.simplefilter("ignore")
             check_empty(x)
             check_sources(at, x)
+            check_on_gpu(at, x)
             check_calls(at, x)
             check_options(x)
             check_errors(at, x)

@@ -5,6 +5,7 @@ An array is copied once into a file that has no name (memfd), as NumPy's .npy; t
 as /proc/PID/fd/N, so that nothing is left of it when this process ends, however it does."""
 import contextlib
 import glob
+import logging
 import mmap
 import os
 import tempfile
@@ -15,6 +16,7 @@ from .errors import InputError
 from .memory import HEAD, head_of, memory_of
 
 CHUNK = 1 << 24  # bytes that are copied at a time
+log = logging.getLogger("sagitta")
 ENDINGS = ".h5", ".npy", ".safetensors"
 
 
@@ -76,12 +78,18 @@ def columns_check(shape, columns):
         raise InputError(f"x has shape {tuple(shape)}, atoms have {columns} columns: {mend}")
 
 
+def is_on_gpu(x):
+    return getattr(getattr(x, "device", None), "type", "") == "cuda" or \
+        hasattr(x, "__cuda_array_interface__")
+
+
 def rows_of(x):
-    """(N, P) of an array (N, P) or (B, T, P)."""
-    array = numpy_of(x)
+    """(N, P) of an array (N, P) or (B, T, P); tensors and arrays of a GPU stay what they are, and
+    are made arrays of NumPy part after part."""
+    array = x.detach() if hasattr(x, "detach") else x if is_on_gpu(x) else numpy_of(x)
     if array.ndim not in (2, 3):
-        raise ValueError(f"X has shape {array.shape}: give rows (N, P), or (B, T, P), which are "
-                         "B T rows")
+        raise ValueError(f"X has shape {tuple(array.shape)}: give rows (N, P), or (B, T, P), which "
+                         "are B T rows")
     return array if array.ndim == 2 else array.reshape(-1, array.shape[2])
 
 
@@ -113,12 +121,15 @@ class Inputs(contextlib.ExitStack):
     def array(self, array, mask=None, shown="X"):
         """The name by which the program reads an array (N, ...) or those of its rows in a mask."""
         kept = len(array) if mask is None else int(np.count_nonzero(mask))
-        file = self._memory()
-        all_write(file, head_of(array.dtype, (kept, *array.shape[1:])))
-        row = max(1, array.dtype.itemsize * int(np.prod(array.shape[1:])))
+        file, kind = self._memory(), numpy_of(array[:0]).dtype
+        all_write(file, head_of(kind, (kept, *array.shape[1:])))
+        row = max(1, kind.itemsize * int(np.prod(array.shape[1:])))
         step = max(1, CHUNK // row)
+        if is_on_gpu(array):
+            log.info("%s is on a GPU: %d rows go by the host, %d bytes at a time", shown,
+                     len(array), step * row)
         for first in range(0, len(array), step):
-            part = array[first:first + step]
+            part = numpy_of(array[first:first + step])
             part = part if mask is None else part[mask[first:first + step]]
             if part.size:
                 all_write(file, np.ascontiguousarray(part))
@@ -139,7 +150,7 @@ class Inputs(contextlib.ExitStack):
         os.lseek(file, HEAD, os.SEEK_SET)
         count, like = 0, None
         for batch in batches:
-            rows = rows_of(batch)
+            rows = numpy_of(rows_of(batch))
             like = rows if like is None else like
             if rows.dtype != like.dtype or rows.shape[1] != like.shape[1]:
                 raise ValueError(f"a batch has {rows.shape[1]} columns of {rows.dtype}, the first "

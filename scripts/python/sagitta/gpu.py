@@ -10,6 +10,7 @@ from .library import SMALL, threads_of
 
 DEVICE_FAILED = 69  # exit code: no such device, or it failed
 REFUSED = {}  # number of a GPU that libsagitta cannot open: what it said
+SAID = set()  # of which this was said
 
 
 def is_on_gpu(x):
@@ -34,8 +35,9 @@ def place_of(x):
     return {"device": "cuda", "gpu": x.device.index}, torch.cuda.current_stream().cuda_stream
 
 
-def opens(handles, options, threads):
-    """Can libsagitta compute on the GPU of the options?  Where it cannot it is said once why."""
+def opens(handles, options, threads, is_said):
+    """Can libsagitta compute on the GPU of the options?  Where it cannot it is said once why, if it
+    is to be said."""
     number = options["gpu"]
     if number not in REFUSED:
         try:
@@ -45,12 +47,14 @@ def opens(handles, options, threads):
             if error.code != DEVICE_FAILED:
                 raise
             REFUSED[number] = str(error)
-            warnings.warn(Warning(f"rows of a GPU go by the host: {error}"),
-                          stacklevel=level_of_caller())
+    if REFUSED[number] and is_said and number not in SAID:
+        SAID.add(number)
+        warnings.warn(Warning(f"rows of a GPU go by the host: {REFUSED[number]}"),
+                      stacklevel=level_of_caller())
     return REFUSED[number] is None
 
 
-def support(handles, options, threads, x):
+def support(handles, options, threads, x, is_said=True):
     """(atoms, codes) of x (..., P), (..., s) each and beside x; None: libsagitta computes on no GPU
     here."""
     import torch
@@ -59,7 +63,7 @@ def support(handles, options, threads, x):
         options = dict(options, **place)
         rows, s = rows_of(x, options["p"]), options["top_s"]
         threads = threads_of(threads, SMALL)  # of any number of rows, which have one handle
-        if not opens(handles, options, threads):
+        if not opens(handles, options, threads, is_said):
             return None
         atoms = torch.empty(len(rows), s, dtype=torch.int32, device=x.device)
         codes = torch.empty(len(rows), s, dtype=torch.float32, device=x.device)

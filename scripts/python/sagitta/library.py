@@ -65,6 +65,15 @@ def path_of():
 
 
 @functools.lru_cache(maxsize=None)
+def is_there():
+    """Whether it can be loaded is another question."""
+    try:
+        return bool(path_of())
+    except Error:
+        return False
+
+
+@functools.lru_cache(maxsize=None)
 def library():
     path = path_of()
     try:

@@ -12,7 +12,7 @@ import typing
 import torch
 
 from . import dictionary as own
-from . import least_squares
+from . import gpu, least_squares, library
 from .capture import capture  # noqa: F401, which is found here
 from .interventions import ablate, replace, steer  # noqa: F401
 from .results import Error, Run
@@ -54,8 +54,8 @@ class Dictionary(torch.nn.Module):
 
         compute: "sagitta": libsagitta, whose bits are those of `sagitta encode`, on the module's
         device, and for a GPU that it cannot use on the CPU.  "torch": PyTorch, where atoms whose
-        scores nearly tie may change places.  "auto": the first where atoms are float32, on a CPU
-        and not trained, else the second.
+        scores nearly tie may change places.  "auto": the first where atoms are float32 and not
+        trained, and libsagitta is there and can use the device, else the second.
 
         gradient: "support": of codes by x and W_dec while supports stay as they are.
         "straight-through": in forward(), that of the identity by x in its place.  "none": codes
@@ -197,11 +197,12 @@ class Dictionary(torch.nn.Module):
         return solver(g, b, self.rho)
 
     def _is_exact(self):
-        """Does libsagitta compute?"""
+        """Is libsagitta to compute?"""
         if self.compute != "auto":
             return self.compute == "sagitta"
         w = self.W_dec
-        return w.dtype == torch.float32 and w.device.type == "cpu" and not w.requires_grad
+        return w.dtype == torch.float32 and not w.requires_grad and library.is_there() and \
+            (w.device.type == "cpu" or gpu.is_on_gpu(w))
 
     def _library(self):
         """A sagitta.Dictionary of the atoms as they are now: PyTorch does not tell of every way in
@@ -213,15 +214,20 @@ class Dictionary(torch.nn.Module):
         return self._exact[1]
 
     def _exact_support(self, x):
-        atoms, codes = self._library().support(
-            x, top_s=self.top_s, rounds=self.rounds, codes=self.codes, rho=self.rho,
-            threads=torch.get_num_threads())
-        return atoms.to(torch.int64), codes.double()
+        """None: "auto" leaves a GPU that libsagitta cannot use to PyTorch."""
+        d, how = self._library(), (self.top_s, self.rounds, self.codes, self.rho)
+        threads = torch.get_num_threads()
+        if self.compute == "auto" and gpu.is_on_gpu(x):
+            found = gpu.support(d._handles, d._options(*how), threads, x, is_said=False)
+        else:
+            found = d._support(x, d._options(*how), threads)
+        return found and (found[0].to(torch.int64), found[1].double())
 
     def _support(self, x):
         """Support (n, s) and codes (n, s), float64, of centred rows (n, P)."""
-        if self._is_exact():
-            return self._exact_support(x)
+        found = self._exact_support(x) if self._is_exact() else None
+        if found is not None:
+            return found
         s, wide = self.top_s, x.double()
         atoms = torch.empty(len(x), s, dtype=torch.int64, device=x.device)
         vectors = wide.new_empty(len(x), s, x.shape[1])
