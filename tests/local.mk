@@ -63,7 +63,7 @@ OTHER_TESTS = \
   %D%/test_det_pair \
   %D%/test_refit_layout %D%/test_refit_sums \
   %D%/test_refit_reference \
-  %D%/test_refit_shared \
+  %D%/test_refit_shared %D%/test_fit_rounds \
   %D%/test_roots \
   %D%/test_statistics \
   %D%/test_synth_blocks \
@@ -197,6 +197,7 @@ COMPUTED_LESS = %D%/test_attribute_pieces %D%/test_pieces %D%/test_turns %D%/tes
   %D%/test_comm_verbs %D%/test_comm_failure %D%/test_comm_counts %D%/test_comm_gpu %D%/test_comm_shared \
   %D%/test_comm_told \
   %D%/test_coloring %D%/test_layout %D%/test_proc %D%/test_refit_layout %D%/test_refit_shared \
+  %D%/test_fit_rounds \
   %D%/test_shard %D%/test_pool %D%/test_base_memory %D%/test_base_progress %D%/test_base_team \
   %D%/test_solve_order \
   %D%/test_cores

@@ -72,10 +72,34 @@ static void part_cut(const idx *counts, int size, gidx first, gidx n, int *of, i
   }
 }
 
+static int items_broadcast(struct comm *c, int root, gidx count, size_t unit, char *items)
+{
+  MPI_Datatype type;
+  TRY(unit_type(c, unit, &type));
+  for (gidx first = 0; first < count; first += comm_most) {
+    int part = (int)imin(count - first, comm_most);
+    POST_BYTES((double)unit * (double)part, MPI_Ibcast(items + (size_t)first * unit, part, type,
+                                                       root, c->state->world, &request_));
+  }
+  unit_free(c, &type);
+  return OK;
+}
+
+/* The one rank that has items; -1: there are several, or none. */
+static int only_owner(const struct comm *c, const idx *counts, gidx total)
+{
+  for (int r = 0; r < c->size && total; r++)
+    if (counts[r]) return counts[r] == total ? r : -1;
+  return -1;
+}
+
 /* Gather items where each rank has its own at their place: at most comm_most consecutive ones a
- * call, so that offsets into them are MPI's int. */
+ * call, so that offsets into them are MPI's int.  Those of one rank go on from rank to rank, where
+ * it would send them to each. */
 static int parts_allgather(struct comm *c, const idx *counts, gidx total, size_t unit, char *all)
 {
+  int owner = only_owner(c, counts, total);
+  if (owner >= 0) return items_broadcast(c, owner, total, unit, all);
   MPI_Datatype type;
   int *of = c->state->scratch.ints, *starts = of + c->size;
   TRY(unit_type(c, unit, &type));
@@ -191,20 +215,21 @@ int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit
 }
 
 /* What a rank sends to all, or receives from them: types[r] is its items of rank r at their places,
- * which may be further than MPI's int counts; ones[r] of it, from offset 0 on.  The types are
- * freed. */
+ * or behind each other (places NULL), which may be further than MPI's int counts; ones[r] of it,
+ * from offset 0 on.  The types are freed. */
 struct scattered {
   MPI_Datatype *types;
   int *ones, *zeros;
 };
 
-static int scattered_make(struct comm *c, const idx *counts, MPI_Datatype unit_type, size_t unit,
-                          struct scattered *s)
+static int scattered_make(struct comm *c, const idx *counts, const gidx *places,
+                          MPI_Datatype unit_type, size_t unit, struct scattered *s)
 {
   MPI_Aint at = 0;
   int error = 0;
   pthread_mutex_lock(c->state->mpi);
   for (int r = 0; r < c->size && !error; at += (MPI_Aint)unit * counts[r++]) {
+    if (places) at = (MPI_Aint)unit * places[r];
     s->ones[r] = 1;
     s->zeros[r] = 0;
     error = MPI_Type_create_hindexed_block(1, counts[r], &at, unit_type, &s->types[r]);
@@ -224,7 +249,8 @@ static void scattered_free(struct comm *c, struct scattered *s)
 
 /* A message for each pair of ranks. */
 static int pairs_exchange(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
-                          const idx *recv_counts, size_t unit, double bytes)
+                          const idx *recv_counts, size_t unit, const struct comm_offsets *offsets,
+                          double bytes)
 {
   int size = c->size, *ints = c->state->scratch.ints;
   MPI_Datatype *types = c->state->scratch.types;
@@ -232,8 +258,8 @@ static int pairs_exchange(struct comm *c, const void *mine, const idx *send_coun
   struct scattered in = {types + size, ints + 2 * size, ints + 3 * size};
   MPI_Datatype type;
   TRY(unit_type(c, unit, &type));
-  TRY(scattered_make(c, send_counts, type, unit, &out));
-  TRY(scattered_make(c, recv_counts, type, unit, &in));
+  TRY(scattered_make(c, send_counts, offsets ? offsets->send : NULL, type, unit, &out));
+  TRY(scattered_make(c, recv_counts, offsets ? offsets->receive : NULL, type, unit, &in));
   POST_BYTES(bytes, MPI_Ialltoallw(mine, out.ones, out.zeros, out.types, theirs, in.ones, in.zeros,
                                    in.types, c->state->world, &request_));
   scattered_free(c, &out);
@@ -245,16 +271,24 @@ static int pairs_exchange(struct comm *c, const void *mine, const idx *send_coun
 int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
                    const idx *recv_counts, size_t unit)
 {
+  return comm_alltoallv_at(c, mine, send_counts, theirs, recv_counts, unit, NULL);
+}
+
+int comm_alltoallv_at(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
+                      const idx *recv_counts, size_t unit, const struct comm_offsets *offsets)
+{
   gidx sent = 0, total = 0;
   int status = counts_add(c, send_counts, &sent);
   if (!status) status = counts_add(c, recv_counts, &total);
   TRY(comm_meet(c, status));
   double bytes = (double)unit * (double)(sent + total);
+  gidx from = offsets ? offsets->send[0] : 0, to = offsets ? offsets->receive[0] : 0;
   if (c->size == 1)
-    memcpy(theirs, mine, (size_t)send_counts[0] * unit);
+    memcpy((char *)theirs + to * (gidx)unit, (const char *)mine + from * (gidx)unit,
+           (size_t)send_counts[0] * unit);
   else /* of no items NULL: Open MPI 4.1 takes one address for both as MPI_IN_PLACE */
     TRY(pairs_exchange(c, sent ? mine : NULL, send_counts, total ? theirs : NULL, recv_counts, unit,
-                       bytes));
+                       offsets, bytes));
   c->bytes += (double)unit * (double)(total - recv_counts[c->rank]);
   return OK;
 }
@@ -264,14 +298,7 @@ int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
   if (comm_is_alone(c)) return comm_broadcast(comm_whole(c), items, count, unit);
   TRY(comm_meet(c, OK));
   if (c->size == 1 || count == 0) return OK;
-  MPI_Datatype type;
-  TRY(unit_type(c, unit, &type));
-  for (gidx first = 0; first < count; first += comm_most) {
-    int part = (int)imin(count - first, comm_most);
-    POST_BYTES((double)unit * (double)part, MPI_Ibcast((char *)items + (size_t)first * unit, part,
-                                                       type, 0, c->state->world, &request_));
-  }
-  unit_free(c, &type);
+  TRY(items_broadcast(c, 0, count, unit, items));
   if (c->rank) c->bytes += (double)unit * (double)count;
   return OK;
 }

@@ -89,6 +89,14 @@ int comm_gather_parts(struct comm *c, const struct comm_part *parts, int count);
 int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
                    const idx *recv_counts, size_t unit);
 
+/* The same where rank r gets the items of mine from send[r] on, which others may get too, and its
+ * own are those of theirs from receive[r] on.  Collective. */
+struct comm_offsets {
+  const gidx *send, *receive; /* [size] */
+};
+int comm_alltoallv_at(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
+                      const idx *recv_counts, size_t unit, const struct comm_offsets *offsets);
+
 /* items[count] of rank 0 to every rank.  Collective; count is the same everywhere. */
 int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit);
 

@@ -32,7 +32,9 @@ static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
       .part_rows = f->part_rows,
       .rank_rows = refit_rows_partition(f->part_rows, f->c->size, 0, &first),
       .gpu = f->gpu,
-      .shared = f->shares_gram ? gram_bytes(f->task->k) : 0,
+      .shared = f->shares_gram
+                    ? gram_bytes(f->task->k) + all_rows_list_bytes(f->part_rows, f->result->top_s)
+                    : 0,
   };
   work_find(f, forecast);
 }
@@ -41,7 +43,7 @@ static int find(struct fit *f, struct fit_forecast *forecast)
 {
   TRY(fit_ranks_plan(f));
   int status = comm_agree(f->c, fit_task_plan(f));
-  if (!status) status = fit_gram_plan(f);
+  if (!status) status = fit_gram_plan(f, f->part_rows);
   TRY(status);
   shapes_find(f, forecast);
   status =

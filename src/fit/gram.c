@@ -29,7 +29,7 @@ static int sharing_try(struct comm *c)
   return comm_shared_close(c, &some);
 }
 
-int gram_choose(struct comm *c, idx k, const char *how, int on_cpu, int *shares)
+int gram_choose(struct comm *c, gidx bytes, const char *how, int on_cpu, int *shares)
 {
   uint64_t several = c->local_size > 1, other = !on_cpu;
   *shares = 0;
@@ -37,11 +37,11 @@ int gram_choose(struct comm *c, idx k, const char *how, int on_cpu, int *shares)
   TRY(comm_or(c, &several, 1));
   TRY(comm_or(c, &other, 1));
   if (!several || other) return OK;
-  int status = comm_agree(c, comm_shared_check(c, window_bytes(k)));
+  int status = comm_agree(c, comm_shared_check(c, bytes));
   if (!status && strcmp(how, "yes")) status = sharing_try(c);
   *shares = !status;
   if ((status != ERR_MEMORY && status != ERR_COMM) || !strcmp(how, "yes")) return status;
-  if (gram_bytes(k) >= TOLD_BYTES)
+  if (bytes >= TOLD_BYTES)
     log_warn("each rank holds the Gram matrix itself, because the ranks of a node cannot share it: "
              "%s",
              status_message());

@@ -26,10 +26,11 @@ struct gram {
   struct arena arena;
 };
 
-/* *shares <- is the matrix to be once a node?  By `how`: "no", "auto", where several ranks of a
- * node can have the memory, or "yes", which is ERR_MEMORY where they cannot.  Only where every rank
- * computes on a CPU.  Collective, as is all below. */
-int gram_choose(struct comm *c, idx k, const char *how, int on_cpu, int *shares);
+/* *shares <- are so many bytes, of the matrix and of lists (fit/all_rows.h), to be once a node?  By
+ * `how`: "no", "auto", where several ranks of a node can have the memory, or "yes", which is
+ * ERR_MEMORY where they cannot.  Only where every rank computes on a CPU.  Collective, as is all
+ * below. */
+int gram_choose(struct comm *c, gidx bytes, const char *how, int on_cpu, int *shares);
 
 /* Bytes of the matrix. */
 gidx gram_bytes(idx k);

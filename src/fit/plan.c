@@ -116,7 +116,7 @@ static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
   comm_recover(f->c);
   f->refit_task.colors = 0;
   f->how = UPDATE_JOINT;
-  TRY(fit_gram_plan(f));
+  TRY(fit_gram_plan(f, 0)); /* of rows it takes as many as there is room for */
   int status = arena_alloc(&f->arena, &all, f->c->size, sizeof *all);
   if (!status) status = parts_find(f, rows);
   TRY(comm_agree(f->c, status));
@@ -177,13 +177,14 @@ batch_bytes_of *fit_batch_bytes(const struct fit *f)
 }
 
 /* Without a GPU in the plan, or with one that is not there, all is on the CPU. */
-int fit_gram_plan(struct fit *f)
+int fit_gram_plan(struct fit *f, gidx rows)
 {
   const struct fit_task *t = f->task;
   f->shares_gram = 0;
   if (f->how == UPDATE_JOINT && f->c->size > 1) {
     int on_cpu = f->gpu == 0 || device_lacks_gpu(t->device, f->c->local_rank);
-    TRY(gram_choose(f->c, t->k, t->share ? t->share : "auto", on_cpu, &f->shares_gram));
+    gidx bytes = gram_bytes(t->k) + all_rows_list_bytes(rows, f->result->top_s);
+    TRY(gram_choose(f->c, bytes, t->share ? t->share : "auto", on_cpu, &f->shares_gram));
   }
   f->refit_task.shares_gram = f->shares_gram;
   return OK;
@@ -193,7 +194,7 @@ int fit_gram_plan(struct fit *f)
 static int memory_plan(struct fit *f)
 {
   TRY(comm_agree(f->c, fit_task_plan(f)));
-  TRY(fit_gram_plan(f));
+  TRY(fit_gram_plan(f, f->part_rows));
   TRY(refit_total_check(&f->refit_task, f->c, fit_batch_bytes(f), f->task->directions, 1));
   return comm_agree(f->c, gpu_check(f));
 }

@@ -18,9 +18,10 @@ int fit_ranks_plan(struct fit *f);
 int fit_task_plan(struct fit *f);
 batch_bytes_of *fit_batch_bytes(const struct fit *f);
 
-/* Behind it: f->refit_task.shares_gram <- is the Gram matrix once a node, where atoms are updated
- * together?  ERR_MEMORY: it is to be, and cannot.  Collective. */
-int fit_gram_plan(struct fit *f);
+/* Behind it, for parts of so many rows: f->refit_task.shares_gram <- are the Gram matrix and the
+ * lists of all rows once a node, where atoms are updated together?  ERR_MEMORY: they are to be, and
+ * cannot.  Collective. */
+int fit_gram_plan(struct fit *f, gidx rows);
 
 /* Nothing is read before that is known; then the GPU's context is made meanwhile.  ERR_MEMORY says
  * what is short, and what would fit.  Collective. */

@@ -166,6 +166,7 @@ int fit_part_load(struct fit *f, gidx part)
   struct refit_state *state = &f->state;
   coded_close(&f->coder, &f->coded);
   refit_state_free(state);
+  f->update.has_columns = 0;
   fit_part_choose(f, part);
   TRY(refit_state_load(state, &f->refit_task, f->c));
   TRY(refit_tss(f->c, state->total, state->x, state->p, &f->tss));
@@ -199,7 +200,8 @@ static int state_open(struct fit *f)
   TRY(fit_part_load(f, f->sweep % f->parts));
   TRY(fit_validation_open(&f->validation, &f->held, f->mean, &f->coder, f->c));
   if (!f->task->no_advice) TRY(fit_validation_advise(&f->validation));
-  if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
+  if (joint)
+    TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device, f->part_rows)));
   if (!joint) TRY(steps_open(f));
   if (f->resident.is_on) f->refit_task.threads = team_beside(t->threads);
   if (joint && t->start && t->start->idle)

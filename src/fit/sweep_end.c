@@ -32,9 +32,7 @@ int fit_residuals_make(struct fit *f)
 static int codes_fetch(struct fit *f)
 {
   TRY(coded_get(&f->coder, &f->coded, CODED_SUPPORTS | CODED_QUALITY));
-  if (f->how != UPDATE_JOINT) return f->resident.is_on ? OK : codes_take(f);
-  /* Other ranks are sent them. */
-  return f->c->size > 1 ? coded_get(&f->coder, &f->coded, CODED_CODES) : OK;
+  return f->how == UPDATE_JOINT || f->resident.is_on ? OK : codes_take(f);
 }
 
 /* Route and code the rows in memory, and judge by them, and by the held-out rows; unless that is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sum blocks go past all ranks, one after another; then each descends in its own columns. */
+ * A rank adds all rows to its own part of the sums; then it descends in its own columns.  Where
+ * supports differ in length sum blocks go past all ranks, one after another. */
 #include "fit/update.h"
 
 #include <math.h>
@@ -10,6 +11,8 @@
 #include "base/status.h"
 #include "base/sums.h"
 #include "model/state.h"
+
+enum { ROWS_AT_ONCE = 1 << 20 }; /* of several ranks */
 
 /* The columns of a rank. */
 static void columns_partition(const struct update *u, int rank, idx *begin, idx *count)
@@ -32,6 +35,12 @@ static int block_alloc(struct update *u)
 static int is_shared(const struct update *u)
 {
   return u->f->task && u->f->task->shares_gram;
+}
+
+/* Are all rows added by each rank? */
+static int has_all(const struct update *u)
+{
+  return u->f->c->size > 1 && !u->is_ragged;
 }
 
 /* Of a matrix that ranks of a node share each counts an even part. */
@@ -57,8 +66,8 @@ static int buffers_alloc(struct update *u, gidx columns)
   TRY(buffer_alloc(dev, &u->atoms, values));
   TRY(buffer_alloc(dev, &u->diagonal, k * (gidx)sizeof(real)));
   TRY(buffer_alloc(dev, &u->forget, k));
-  if (many || u->is_ragged) TRY(block_alloc(u));
-  idx rows = (idx)imin(f->total, many || u->is_ragged ? ROW_BLOCK : INT32_MAX);
+  if (u->is_ragged) TRY(block_alloc(u));
+  idx rows = (idx)imin(f->total, u->is_ragged ? ROW_BLOCK : many ? ROWS_AT_ONCE : INT32_MAX);
   return buffer_alloc_device(dev, &u->work,
                              device_normal_bytes(dev, rows, f->s, f->k, (idx)columns));
 }
@@ -92,10 +101,14 @@ static int update_alloc(struct update *u)
 
 static int plan(const struct refit_state *f, struct device *dev, int is_ragged, gidx *bytes)
 {
-  struct update dry = {
-      .f = (struct refit_state *)f, .device = dev, .is_ragged = is_ragged, .arena.is_dry = 1};
+  struct update dry = {.f = (struct refit_state *)f,
+                       .device = dev,
+                       .is_ragged = is_ragged,
+                       .all = {.f = f, .device = dev, .arena.is_dry = 1},
+                       .arena.is_dry = 1};
   TRY(update_alloc(&dry));
-  *bytes = (gidx)dry.arena.bytes;
+  if (has_all(&dry)) TRY(all_rows_alloc(&dry.all, f->total, is_shared(&dry)));
+  *bytes = (gidx)dry.arena.bytes + (gidx)dry.all.arena.bytes;
   return OK;
 }
 
@@ -125,10 +138,11 @@ int update_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
   return OK;
 }
 
-int update_open(struct update *u, struct refit_state *f, struct device *device)
+int update_open(struct update *u, struct refit_state *f, struct device *device, gidx most)
 {
   *u = (struct update){.f = f, .device = device};
   if (is_shared(u)) TRY(gram_open(&u->node, f->c, f->k));
+  if (has_all(u)) TRY(all_rows_open(&u->all, f, device, most, is_shared(u)));
   return update_alloc(u);
 }
 
@@ -143,6 +157,7 @@ void update_free(struct update *u)
   struct buffer *const all[] = {&u->gram, &u->target, &u->atoms, &u->diagonal, &u->forget,
                                 &u->work, &u->slots,  &u->codes, &u->rows};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(u->device, all[i]);
+  all_rows_close(&u->all);
   gram_close(&u->node);
   free(u->lent_gram);
   free(u->lent_target);
@@ -158,13 +173,14 @@ static int block_send(struct update *u, int owner, const void *mine, gidx n, siz
   return comm_allgather(u->f->c, mine, u->counts, unit, out);
 }
 
-/* Add n rows from `row` on, of s atoms each. */
-static int rows_add(struct update *u, const struct update_rows *rows, gidx row, idx n, idx s)
+/* Add n rows from `row` on, of s atoms each; is_own: x has own columns alone. */
+static int rows_add(struct update *u, const struct update_rows *rows, gidx row, idx n, idx s,
+                    int is_own)
 {
   const struct refit_state *f = u->f;
   struct normal_job job = {.n = n,
                            .s = s,
-                           .p = f->p,
+                           .p = is_own ? u->end - u->begin : f->p,
                            .k = f->k,
                            .row = row,
                            .slots = rows->slots,
@@ -172,8 +188,8 @@ static int rows_add(struct update *u, const struct update_rows *rows, gidx row, 
                            .x = rows->x,
                            .first = u->first,
                            .count = u->count,
-                           .begin = u->begin,
-                           .end = u->end,
+                           .begin = is_own ? 0 : u->begin,
+                           .end = is_own ? u->end - u->begin : u->end,
                            .gram = &u->gram,
                            .target = &u->target,
                            .work = &u->work};
@@ -188,21 +204,7 @@ static int block_take(struct update *u, idx n, gidx s)
   TRY(device_put(u->device, &u->slots, 0, n * s * (gidx)sizeof(idx)));
   TRY(device_put(u->device, &u->codes, 0, n * s * (gidx)sizeof(float)));
   TRY(device_put(u->device, &u->rows, 0, n * p * (gidx)sizeof(float)));
-  return rows_add(u, &block, 0, n, (idx)s);
-}
-
-/* The n rows of `owner` that begin at global row `first` go past all ranks. */
-static int block_add(struct update *u, const struct update_rows *rows, int owner, gidx first, idx n)
-{
-  const struct refit_state *f = u->f;
-  gidx at = f->c->rank == owner ? first - f->first : 0;
-  const idx *slots = (const idx *)rows->slots->host + at * f->s;
-  const float *codes = (const float *)rows->codes->host + at * f->s;
-  const float *x = (const float *)rows->x->host + at * f->p;
-  TRY(block_send(u, owner, slots, n, (size_t)f->s * sizeof *slots, u->slots.host));
-  TRY(block_send(u, owner, codes, n, (size_t)f->s * sizeof *codes, u->codes.host));
-  TRY(block_send(u, owner, x, n, (size_t)f->p * sizeof *x, u->rows.host));
-  return comm_agree(f->c, block_take(u, n, f->s));
+  return rows_add(u, &block, 0, n, (idx)s, 0);
 }
 
 /* A row of the block is filled up with atoms that it does not have, with codes of 0. */
@@ -246,18 +248,25 @@ static int sums_decay(struct update *u, real beta)
   return device_normal_decay(u->device, &u->target, 0, k * columns, beta);
 }
 
+static int all_add(struct update *u)
+{
+  const struct refit_state *f = u->f;
+  const struct update_rows rows = {&u->all.slots, &u->all.codes, &u->all.x};
+  for (gidx i = 0; i < f->total; i += ROWS_AT_ONCE)
+    TRY(rows_add(u, &rows, i, (idx)imin(ROWS_AT_ONCE, f->total - i), f->s, 1));
+  return OK;
+}
+
 int update_add(struct update *u, const struct update_rows *rows, real beta)
 {
   const struct refit_state *f = u->f;
   TRY(gram_sync(&u->node));
   TRY(comm_agree(f->c, sums_decay(u, beta)));
-  if (f->c->size == 1) return rows_add(u, rows, 0, f->n, f->s);
-  for (int owner = 0; owner < f->c->size; owner++) {
-    gidx first, n = refit_rows_partition(f->total, f->c->size, owner, &first);
-    for (gidx i = 0; i < n; i += ROW_BLOCK)
-      TRY(block_add(u, rows, owner, first + i, (idx)imin(ROW_BLOCK, n - i)));
-  }
-  return OK;
+  if (f->c->size == 1) return rows_add(u, rows, 0, f->n, f->s, 0);
+  if (!u->has_columns) TRY(all_rows_columns(&u->all, rows));
+  u->has_columns = 1;
+  TRY(all_rows_lists(&u->all, rows));
+  return comm_agree(f->c, all_add(u));
 }
 
 int update_add_ragged(struct update *u, const struct update_ragged *rows)

@@ -2,26 +2,21 @@
  * The update of all atoms at once (N.20): normal equations of all rows, and a pass of block
  * coordinate descent from the atoms as they are.
  *
- * Floor: fit.
+ * * Floor: fit.
  *
- * Every rank holds the Gram matrix, [k][k], or every node does (fit/gram.h), as the state's task
+ * * Every rank holds the Gram matrix, [k][k], or every node does (fit/gram.h), as the state's task
  * says: of its rows a rank adds up an own part, which then goes to all.  Of the target and of the
- * atoms it has some columns, which are independent of the others.  Rows stream past all ranks in
- * their order, so that every sum is one chain.  Sums and atoms are on the device; on one rank
- * nothing comes from there but atoms, and what update_get() lends. */
+ * atoms it has some columns, which are independent of the others.  It has its columns of all rows,
+ * and the lists of all (fit/all_rows.h), in their order, so that every sum is one chain.  Sums and
+ * atoms are on the device; on one rank nothing comes from there but atoms, and what update_get()
+ * lends. */
 #ifndef FIT_UPDATE_H
 #define FIT_UPDATE_H
 
 #include "device/normal.h"
+#include "fit/all_rows.h"
 #include "fit/gram.h"
 #include "refit/refit.h"
-
-/* A rank's own rows, in their order.  Host sides are read only where there are several ranks. */
-struct update_rows {
-  const struct buffer *slots; /* [n][s] idx */
-  const struct buffer *codes; /* [n][s] float */
-  const struct buffer *x;     /* [n][p] float */
-};
 
 struct update {
   struct refit_state *f;       /* borrowed */
@@ -41,8 +36,10 @@ struct update {
   int is_ragged;    /* rows come by sum blocks, padded to the longest of theirs */
   idx *padded;      /* [ROW_BLOCK][s] of such a block, as is the next */
   float *padded_codes;
-  idx *stamp; /* [k] 1 + the row of the block that last had the atom */
-  /* A sum block on its way past all ranks; empty on one rank unless it is ragged: */
+  idx *stamp;          /* [k] 1 + the row of the block that last had the atom */
+  struct all_rows all; /* of several ranks, where it is not ragged */
+  int has_columns;     /* it has those of the state's rows; the caller's to clear */
+  /* A sum block on its way past all ranks, where it is ragged: */
   struct buffer slots; /* [ROW_BLOCK][s] idx */
   struct buffer codes; /* [ROW_BLOCK][s] float */
   struct buffer rows;  /* [ROW_BLOCK][p] float */
@@ -50,14 +47,14 @@ struct update {
   struct arena arena;
 };
 
-/* For a state with d = 1, to compute on a device, which may be a GPU; sums are 0.  ERR_MEMORY.
- * update_free() is safe on a zeroed struct, and comes before the device is closed.  Both are
- * collective where ranks share the Gram matrix. */
-int update_open(struct update *u, struct refit_state *f, struct device *device);
+/* For a state with d = 1, and at most so many rows of all ranks, to compute on a device, which may
+ * be a GPU; sums are 0.  ERR_MEMORY.  update_free() is safe on a zeroed struct, and comes before
+ * the device is closed.  Both are collective where ranks share the Gram matrix. */
+int update_open(struct update *u, struct refit_state *f, struct device *device, gidx most);
 void update_free(struct update *u);
 
-/* Add rows, those of the state, with their codes; what was added before is multiplied by beta
- * first.  Collective; the same status on every rank. */
+/* Add rows, those of the state, with their codes; of rows without has_columns columns travel first;
+ * what was added before is multiplied by beta first.  Collective; the same status on every rank. */
 int update_add(struct update *u, const struct update_rows *rows, real beta);
 
 /* The same of rows whose supports differ in length, all of the host: what was added before is gone.
