@@ -199,7 +199,7 @@ libsagitta_a_SOURCES += \
   %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
   %D%/io/h5/array.c %D%/io/h5/array_write.h %D%/io/h5/array_write.c %D%/io/h5/attribute.c \
   %D%/io/h5/vlen_text.h %D%/io/h5/vlen_text.c \
-  %D%/io/h5/digest.h %D%/io/h5/digest.c %D%/io/h5/leaves.h %D%/io/h5/leaves.c \
+  %D%/io/h5/slabs.h %D%/io/h5/slabs.c %D%/io/h5/digest.h %D%/io/h5/digest.c %D%/io/h5/leaves.h %D%/io/h5/leaves.c \
   %D%/io/h5/unwritten.h %D%/io/h5/unwritten.c %D%/io/h5/virtual.h %D%/io/h5/virtual.c \
   %D%/io/h5/listing.h %D%/io/h5/listing.c %D%/io/h5/values.h %D%/io/h5/values.c
 

@@ -68,6 +68,32 @@ static void roots_agree(void)
   ok(wrong == 0, "roots of 0 to %d leaves, %d wrong", LEAVES - 1, wrong);
 }
 
+/* Nothing of a large result overlaps, and a segment begins where it may. */
+static void addresses_agree(void)
+{
+  static const gidx bytes[][SLAB_ARRAYS] = {{256, 256, 256, 0, 8}, {12, 12, 12, 36, 8}};
+  static const gidx rows[] = {4097, 8192 * 2048, 1000000000};
+  for (int t = 0; t < 6; t++) {
+    const gidx *e = bytes[t % 2];
+    struct h5_slabs s;
+    gidx blocks = ceil_div(rows[t / 2], ROW_BLOCK), at = 0;
+    int wrong = h5_slabs_plan(&s, rows[t / 2], e, 70000);
+    ok(s.base == 131072 && s.segment % 65536 == 0 && s.segment - (s.slab << s.level) < 65536,
+       "base %lld, segment %lld, 2^%d slabs of %lld", (long long)s.base, (long long)s.segment,
+       s.level, (long long)s.slab);
+    ok((s.slab << s.level) < (256 << 20) && (s.level > 0) == (t > 1), "a segment is not too large");
+    for (gidx b = 0; b < blocks; b++)
+      for (int a = 0; a < SLAB_ARRAYS; a++)
+        for (gidx i = 0, k = e[a] ? ROW_BLOCK / s.chunk_rows[a] : 0; i < k; i++) {
+          gidx begin = h5_slabs_at(&s, a, b * k + i), first = !a && !i && !(b % (1 << s.level));
+          wrong += begin < at || begin - at >= (first ? 131073 : 1) || (first && begin % 65536);
+          at = begin + s.chunk_rows[a] * e[a] + H5_SUM_BYTES;
+        }
+    ok(!wrong && at <= s.end, "%lld rows: %d chunks overlap or leave room", (long long)rows[t / 2],
+       wrong);
+  }
+}
+
 static void chunks_are_taken(void)
 {
   static real values[ROWS * COLUMNS];
@@ -289,6 +315,7 @@ int main(void)
   folder_enter();
   sums_agree();
   roots_agree();
+  addresses_agree();
   if (h5_begin()) return 99;
   chunks_are_taken();
   last_chunk_ends_in_zeros();

@@ -35,6 +35,8 @@ const struct file_kind supports_kind = {
 
 /* CHUNKS: as many of an array are written at once. */
 enum { CHUNK_VALUES = 1 << 18, CHUNKS = 8, SLACK_BYTES = 1 << 20 };
+enum { SLAB_INDICES, SLAB_SCORE, SLAB_DATA, SLAB_CODES, SLAB_INDPTR };
+enum { CHUNK_ROOM = 64 }; /* bytes of a chunk's hash and of its line in HDF5's index */
 
 /* Bytes of an array on disk, with checksums, index and the unused part of its last chunk. */
 static gidx array_bytes(double values, int width)
@@ -48,8 +50,27 @@ static int stores_codes(const struct supports_shape *shape)
   return shape->has_codes && shape->d > 1;
 }
 
+/* Rows of s atoms that are more than a sum block lie where their shape says; else *has_slabs is
+ * 0. */
+static int slabs_plan(const struct supports_shape *shape, struct h5_slabs *slabs, int *has_slabs)
+{
+  gidx width = 4 * (gidx)shape->s, codes = stores_codes(shape) ? width * shape->d : 0;
+  const gidx bytes[SLAB_ARRAYS] = {width, width, width, codes, sizeof(gidx)};
+  double chunks = 0;
+  *has_slabs = !shape->encoder && shape->n > ROW_BLOCK;
+  if (!*has_slabs) return OK;
+  TRY(h5_slabs_plan(slabs, shape->n, bytes, 0));
+  for (int a = 0; a < SLAB_ARRAYS; a++)
+    if (bytes[a]) chunks += (double)shape->n / (double)slabs->chunk_rows[a] + 1;
+  gidx room = (gidx)(CHUNK_ROOM * chunks) + 8 * ((gidx)shape->k + shape->p) + SLACK_BYTES / 4;
+  return h5_slabs_plan(slabs, shape->n, bytes, room);
+}
+
 gidx supports_bytes(const struct supports_shape *shape)
 {
+  struct h5_slabs slabs;
+  int has_slabs;
+  if (!slabs_plan(shape, &slabs, &has_slabs) && has_slabs) return slabs.end + SLACK_BYTES;
   int is_known = !shape->encoder || shape->s < shape->k; /* else rows may be of any length */
   double nnz = is_known ? (double)shape->n * shape->s : 0;
   gidx bytes = SLACK_BYTES + array_bytes((double)shape->n + 1, 8) + array_bytes(shape->k, 8) +
@@ -57,10 +78,12 @@ gidx supports_bytes(const struct supports_shape *shape)
   return bytes + (stores_codes(shape) ? array_bytes(nnz * shape->d, 4) : 0);
 }
 
-/* Rows whose entries fill a chunk of about a megabyte. */
-static gidx chunk_rows(const struct supports_shape *shape)
+/* Rows whose entries fill a chunk, of about a megabyte where HDF5 says where it is. */
+static gidx chunk_rows(const struct supports_output *f)
 {
+  const struct supports_shape *shape = &f->shape;
   gidx width = (gidx)shape->s * (stores_codes(shape) ? shape->d : 1);
+  if (f->has_slabs) return f->slabs.chunk_rows[0];
   return width < CHUNK_VALUES ? CHUNK_VALUES / width : 1;
 }
 
@@ -77,7 +100,10 @@ static int rows_write(struct supports_output *f, const struct support_block *blo
   }
   struct h5_array *const arrays[] = {&f->indices, &f->score, &f->data, &f->codes};
   const void *values[] = {block->atoms, block->score, data, block->codes};
-  return h5_arrays_write(arrays, stores_codes(&f->shape) ? 4 : 3, first, count, values);
+  int n = stores_codes(&f->shape) && !f->has_slabs ? 4 : 3; /* which have chunks of as many */
+  TRY(h5_arrays_write(arrays, n, first, count, values));
+  if (n == 4 || !stores_codes(&f->shape)) return OK;
+  return h5_array_write(&f->codes, first, count, block->codes);
 }
 
 /* Write rows of any length.  What a chunk ends with is written before more, so that chunks of the
@@ -111,7 +137,7 @@ static int sink_write(void *self, const struct support_block *block)
         "rows %lld + %d of %lld are written", (long long)block->first, block->n,
         (long long)shape->n);
   if (block->start) return ragged_write(f, block);
-  gidx most = CHUNKS * chunk_rows(shape);
+  gidx most = CHUNKS * chunk_rows(f);
   for (gidx row = block->first, end = row + block->n; row < end;) {
     gidx next = (row / most + 1) * most, skip = (row - block->first) * shape->s;
     struct support_block part = *block;
@@ -151,11 +177,24 @@ static int indptr_begin(struct supports_output *f)
 }
 
 /* Entries of a chunk, and in *nnz those of all rows, or that it is not known. */
-static gidx chunk_entries(const struct supports_shape *shape, gidx *nnz)
+static gidx chunk_entries(const struct supports_output *f, gidx *nnz)
 {
+  const struct supports_shape *shape = &f->shape;
   *nnz = shape->encoder ? H5_GROWS : shape->n * shape->s;
   return shape->encoder ? imax(1, imin(CHUNK_VALUES, imin(shape->n, CHUNK_VALUES) * shape->s))
-                        : chunk_rows(shape) * shape->s;
+                        : chunk_rows(f) * shape->s;
+}
+
+/* Create array a of the slabs, which has so many entries a row; without slabs a chunk has
+ * `chunk`. */
+static int array_create(struct supports_output *f, const char *path, int a, int rank,
+                        const gidx *shape, gidx row, gidx chunk, struct h5_array *array)
+{
+  if (f->has_slabs) chunk = f->slabs.chunk_rows[a] * row;
+  TRY(object_create(&f->result.h5, path, rank, shape, chunk, array));
+  array->slabs = f->has_slabs ? &f->slabs : NULL;
+  array->slab_array = a;
+  return OK;
 }
 
 static int output_create(struct supports_output *f, const char *path,
@@ -169,17 +208,21 @@ static int output_create(struct supports_output *f, const char *path,
         ERR_INTERNAL, "supports of %lld rows, %d of %d atoms, frames of %d", (long long)shape->n,
         shape->s, shape->k, shape->d);
   const struct h5_file *h5 = &f->result.h5;
-  gidx nnz, chunk = chunk_entries(shape, &nnz), codes[2] = {nnz, shape->d};
+  TRY(slabs_plan(shape, &f->slabs, &f->has_slabs));
+  gidx nnz, chunk = chunk_entries(f, &nnz), codes[2] = {nnz, shape->d};
   if (stores_codes(shape)) {
     f->summary = malloc((size_t)(CHUNKS * chunk) * sizeof(float));
     CHECK(f->summary, ERR_MEMORY, "cannot allocate %lld bytes", (long long)(CHUNKS * chunk) * 4);
   }
   TRY(result_create(&f->result, path, kind, supports_bytes(shape)));
+  if (f->has_slabs) TRY(h5_slabs_reserve(h5, &f->slabs));
   TRY(attributes_write(h5, shape));
-  TRY(object_create(h5, "/supports/indices", 1, &nnz, chunk, &f->indices));
-  TRY(object_create(h5, "/supports/score", 1, &nnz, chunk, &f->score));
-  TRY(object_create(h5, "/supports/data", 1, &nnz, chunk, &f->data));
-  if (stores_codes(shape)) TRY(object_create(h5, "/supports/codes", 2, codes, chunk, &f->codes));
+  idx s = shape->s;
+  TRY(array_create(f, "/supports/indices", SLAB_INDICES, 1, &nnz, s, chunk, &f->indices));
+  TRY(array_create(f, "/supports/score", SLAB_SCORE, 1, &nnz, s, chunk, &f->score));
+  TRY(array_create(f, "/supports/data", SLAB_DATA, 1, &nnz, s, chunk, &f->data));
+  if (stores_codes(shape))
+    TRY(array_create(f, "/supports/codes", SLAB_CODES, 2, codes, s, chunk, &f->codes));
   if (shape->encoder) TRY(indptr_begin(f));
   f->indices.hashing = f->score.hashing = f->data.hashing = f->codes.hashing = &f->hashing;
   return OK;
@@ -211,12 +254,13 @@ int supports_output_cut(struct supports_output *f, gidx rows)
 }
 
 /* Every row has s entries, so row i begins at entry s i. */
-static int indptr_write(const struct h5_file *h5, const struct supports_shape *shape)
+static int indptr_write(struct supports_output *f)
 {
   enum { PIECE = 4096 };
+  const struct supports_shape *shape = &f->shape;
   gidx offsets[PIECE], count = shape->n + 1;
   struct h5_array a;
-  int status = object_create(h5, "/supports/indptr", 1, &count, 0, &a);
+  int status = array_create(f, "/supports/indptr", SLAB_INDPTR, 1, &count, 1, 0, &a);
   for (gidx row = 0; row < count && status == OK; row += PIECE) {
     gidx n = count - row < PIECE ? count - row : PIECE;
     for (gidx i = 0; i < n; i++) offsets[i] = (row + i) * shape->s;
@@ -253,7 +297,7 @@ int supports_output_finish(struct supports_output *f, const struct supports_endi
   TRY(identity_write(h5, CONTENTS_GROUP, &ending->contents));
   if (shape->cuts) TRY(cuts_write(h5, shape->cuts));
   if (ending->part) TRY(part_write(h5, ending->part));
-  if (!shape->encoder) TRY(indptr_write(h5, shape));
+  if (!shape->encoder) TRY(indptr_write(f));
   TRY(metrics_write(h5, ending->metrics, shape->has_codes));
   if (ending->mean) TRY(object_write_vector(h5, "/mean", shape->p, ending->mean));
   TRY(result_publish(&f->result, facts, n_facts));

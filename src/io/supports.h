@@ -39,6 +39,8 @@ struct supports_output {
   struct h5_array indptr;                      /* where rows may have fewer than s atoms */
   struct support_sink sink;                    /* blocks of rows are written here, in order */
   float *summary;                              /* `data` of some chunks of frames; owned */
+  int has_slabs;                               /* 0: HDF5 says where chunks are */
+  struct h5_slabs slabs;                       /* of indices, score, data, codes if any, indptr */
   struct phase hashing;                        /* what the hashes took, as part of writing */
 };
 gidx supports_bytes(const struct supports_shape *shape); /* size on disk, estimated from above */

@@ -254,9 +254,11 @@ static int chunks_allocate(struct flight *f, gidx first)
   for (gidx i = 0; i < f->n * f->count; i++) {
     struct piece *p = &f->pieces[i];
     const struct h5_array *a = p->array;
-    gidx entry = first + i / f->count * a->chunk_rows;
-    TRY_H5(h5_chunk_allocate(a->id, entry, p->bytes, chunk_bytes(a), &p->at), ERR_IO,
-           "cannot write '%s' of '%s'", a->object, a->path);
+    gidx chunk = first / a->chunk_rows + i / f->count;
+    haddr_t wanted = a->slabs ? (haddr_t)h5_slabs_at(a->slabs, a->slab_array, chunk) : HADDR_UNDEF;
+    TRY_H5(
+        h5_chunk_allocate(a->id, chunk * a->chunk_rows, p->bytes, chunk_bytes(a), wanted, &p->at),
+        ERR_IO, "cannot write '%s' of '%s'", a->object, a->path);
   }
   return OK;
 }

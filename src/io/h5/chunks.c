@@ -197,7 +197,7 @@ static int chunk_find(const struct h5_chunks *c, hid_t dataset, gidx first, unsi
   H5E_BEGIN_TRY
   {
     if (H5Dget_chunk_storage_size(dataset, start, &stored) >= 0 && stored == bytes) {
-      h5_driver_find(NULL);
+      h5_driver_find(NULL, HADDR_UNDEF);
       herr_t done = H5Dread_chunk(dataset, H5P_DEFAULT, start, &mask, chunk);
       is_found = h5_driver_found(bytes, at) && done >= 0 && mask == 0;
     }
@@ -271,11 +271,11 @@ herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, c
 }
 
 herr_t h5_chunk_allocate(hid_t dataset, gidx first, const unsigned char *chunk, size_t bytes,
-                         haddr_t *at)
+                         haddr_t wanted, haddr_t *at)
 {
   hsize_t start[H5S_MAX_RANK] = {(hsize_t)first};
   size_t stored = bytes + H5_SUM_BYTES;
-  h5_driver_find(chunk);
+  h5_driver_find(chunk, wanted);
   herr_t done = H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, start, stored, chunk);
   int is_placed = h5_driver_found(stored, at);
   if (done >= 0 && !is_placed) h5_cause("HDF5 does not store the chunk in one piece");

@@ -47,10 +47,11 @@ gidx h5_chunks_read(struct h5_chunks *c, hid_t dataset, gidx first, gidx n, void
  * with HDF5's part. */
 const void *h5_chunks_disk(hid_t dataset);
 
-/* Let HDF5 give the chunk of a dataset of ours that begins at entry first its place: *at <- where.
- * Of chunk[bytes], whole and in the stored type, nothing is written.  Negative on failure. */
+/* Let HDF5 give the chunk of a dataset of ours that begins at entry first its place: *at <- where,
+ * `wanted` unless that is HADDR_UNDEF.  Of chunk[bytes], whole and in the stored type, nothing is
+ * written.  Negative on failure. */
 herr_t h5_chunk_allocate(hid_t dataset, gidx first, const unsigned char *chunk, size_t bytes,
-                         haddr_t *at);
+                         haddr_t wanted, haddr_t *at);
 /* Write it there, and the checksum behind it: *sum <- that.  Any threads may do so at once.
  * Returns the system's error, or 0. */
 int h5_chunk_write(const void *disk, haddr_t at, const unsigned char *chunk, size_t bytes,

@@ -25,7 +25,7 @@ enum { STEP_BYTES = 64 << 20 }; /* read or written in one step */
 static _Thread_local struct {
   int is_on, pieces;
   const void *chunk; /* that is not to be written */
-  haddr_t at;
+  haddr_t at, wanted;
   size_t bytes;
 } search;
 
@@ -35,7 +35,8 @@ struct disk_file {
   int file;
   dev_t device;
   ino_t inode;
-  haddr_t used, end; /* of what HDF5 has given out, and of the file */
+  haddr_t used, end;          /* of what HDF5 has given out, and of the file */
+  haddr_t kept, room, behind; /* where what it keeps is next, and where chunks begin and end */
   char path[];
 };
 
@@ -125,6 +126,38 @@ static herr_t disk_use(H5FD_t *base, H5FD_mem_t type, haddr_t used)
   return 0;
 }
 
+/* HDF5's handle is the address of the descriptor. */
+static struct disk_file *file_of(const void *handle)
+{
+  return (struct disk_file *)((char *)(uintptr_t)handle - offsetof(struct disk_file, file));
+}
+
+void h5_driver_reserve(const void *handle, haddr_t base, haddr_t end)
+{
+  struct disk_file *f = (struct disk_file *)file_of(handle);
+  f->kept = f->used;
+  f->room = f->used = base;
+  f->behind = end;
+}
+
+/* Of what is kept nothing ends where chunks begin: HDF5 would extend it into them. */
+static haddr_t disk_allocate(H5FD_t *base, H5FD_mem_t type, hid_t list, hsize_t bytes)
+{
+  struct disk_file *f = (struct disk_file *)base;
+  haddr_t at = f->used > f->behind ? f->used : f->behind;
+  (void)list;
+  if (search.is_on && type == H5FD_MEM_DRAW && search.wanted != HADDR_UNDEF) {
+    at = search.wanted;
+    search.wanted = HADDR_UNDEF;
+  } else if (f->kept + bytes < f->room) {
+    at = f->kept;
+    f->kept += bytes;
+  }
+  if (at + bytes > INT64_MAX) return HADDR_UNDEF;
+  if (at + bytes > f->used) f->used = at + bytes;
+  return at;
+}
+
 static haddr_t disk_end(const H5FD_t *base, H5FD_mem_t type)
 {
   (void)type;
@@ -196,8 +229,9 @@ static herr_t disk_read(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, s
   return 0;
 }
 
-void h5_driver_find(const void *chunk)
+void h5_driver_find(const void *chunk, haddr_t at)
 {
+  search.wanted = at;
   search.pieces = 0;
   search.chunk = chunk;
   search.is_on = 1;
@@ -208,12 +242,6 @@ int h5_driver_found(size_t bytes, haddr_t *at)
   search.is_on = 0;
   *at = search.at;
   return search.pieces == 1 && search.bytes == bytes;
-}
-
-/* HDF5's handle is the address of the descriptor. */
-static const struct disk_file *file_of(const void *handle)
-{
-  return (const void *)((const char *)handle - offsetof(struct disk_file, file));
 }
 
 int h5_driver_read(const void *handle, haddr_t at, size_t bytes, void *out)
@@ -309,6 +337,7 @@ static const H5FD_class_t disk_class = {
     .close = disk_close,
     .cmp = disk_cmp,
     .query = disk_query,
+    .alloc = disk_allocate,
     .get_eoa = disk_used,
     .set_eoa = disk_use,
     .get_eof = disk_end,

@@ -10,11 +10,16 @@
 /* Let a property list for opening files use this driver; negative when HDF5 does not take it. */
 herr_t h5_driver_set(hid_t list);
 
+/* Of a file that is new: what HDF5 keeps itself lies before `base`, as far as it fits, else behind
+ * `end`, and all between is left to chunks that are given an address. */
+void h5_driver_reserve(const void *handle, haddr_t base, haddr_t end);
+
 /* Until h5_driver_found(), raw data that HDF5 reads in this thread are not, and those at `chunk`
  * are not written: only where they are, or will be, is noted.  So HDF5 tells where a chunk is as
  * fast as it finds it; its own question for that, H5Dget_chunk_info_by_coord(), goes through all
- * chunks.  What else it writes meanwhile, such as texts, is written.  chunk NULL: for reading. */
-void h5_driver_find(const void *chunk);
+ * chunks.  What else it writes meanwhile, such as texts, is written.  chunk NULL: for reading.  at:
+ * where it is to be written; HADDR_UNDEF: anywhere. */
+void h5_driver_find(const void *chunk, haddr_t at);
 /* Were they one piece of so many bytes?  *at <- where. */
 int h5_driver_found(size_t bytes, haddr_t *at);
 

@@ -13,6 +13,7 @@
 
 #include "base/phase.h"
 #include "base/types.h"
+#include "io/h5/slabs.h"
 #include "io/input_file.h"
 
 #define FORMAT_NAME "sagitta"
@@ -80,7 +81,9 @@ struct h5_array {
   gidx place;               /* where that run begins */
   struct h5_chunks *chunks; /* reading: NULL when everything is read by HDF5; owned */
   struct h5_digest *digest; /* the hash of what is written or read; NULL: none; owned */
-  struct phase *hashing;    /* writing: counts what the hash takes; NULL: nothing does; borrowed */
+  const struct h5_slabs *slabs; /* writing: where chunks are to be; NULL: anywhere; borrowed */
+  int slab_array;               /* as which array of these */
+  struct phase *hashing; /* writing: counts what the hash takes; NULL: nothing does; borrowed */
 };
 /* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
  * files, or it claims far more data than it stores. */
