@@ -74,13 +74,14 @@ def turn(f, name):
 @claim("any value, text or hash that is not what was written is refused")
 def check_changes(paths):
     supports = paths[2]
-    changes = [("rows.h5", "rows", "'/rows'"), ("terminal.h5", "run/terminal/spectrum", "SHA-256"),
+    changes = [("rows.h5", "rows", "'/rows'"), ("rows.h5", "hashes/rows", "'/hashes'"),
+               ("terminal.h5", "run/terminal/spectrum", "SHA-256"),
                ("terminal.h5", "terminal/covariance_blocks", "SHA-256"),
                ("solutions.h5", "solutions/delta_t", "SHA-256")]
     for name, data, words in changes:
         path = os.path.join(os.path.dirname(supports), name)
         code, text = verify(changed(path, lambda f, data=data: turn(f, data)))
-        ok(code == 65 and words in text and "is not what was written" in text, text)
+        ok(code == 65 and words in text and "not what was written" in text, text)
     attributes = [("outside", lambda f: f["metrics"].attrs.__setitem__("fvu_formula", "x")),
                   ("in /run", lambda f: f["run"].attrs.__setitem__("host", "x")),
                   ("'attributes_sha256'",
