@@ -162,6 +162,7 @@ static int assemble_command(struct run *run, const void *options, const char **a
   j->c = &run->comm;
   j->o = options;
   TRY(job_run(j));
+  systems_input_close(&j->out.before);
   all_systems_free(&j->all);
   classes_free(&j->classes);
   refit_state_free(&j->state);

@@ -555,15 +555,11 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   if (run->comm.rank == 0) f->rows_files = rows_input_mark(&job->rows);
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
   run->max_seconds = o->max_seconds;
-  job->saves = (struct encode_saves){.files = f,
-                                     .task = task,
-                                     .all = &job->rows.source,
-                                     .part = &job->part,
-                                     .source = &job->source};
+  job->saves = (struct encode_saves){.files = f};
   f->job.save_seconds = o->save_seconds; /* 0: never */
   task->stops = job_stops(&f->job);
   task->wishes = job_wishes(&f->job);
-  encode_files_rest(f, task, &job->rows.source, &job->part, &job->source);
+  encode_files_rest(f, task, &job->rows.source);
   return OK;
 }
 

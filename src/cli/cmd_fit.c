@@ -467,7 +467,7 @@ static int rows_encode(struct fit_job *j)
   encode_fill(j);
   f->n = rows->n;
   TRY(encode_files_resume(f, run, &j->files.job.more[FIT_SUPPORTS], j->files.job.is_resumed, best));
-  encode_files_rest(f, &j->encode, rows, &j->part, &j->rest);
+  encode_files_rest(f, &j->encode, rows);
   TRY(encode_grid_choose(&j->encode, c, reason, sizeof reason));
   TRY(job_begin(&f->job));
   TRY(encode_run(&j->encode, c, &j->encoded));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The part that a save publishes is read again and copied into the next file, as --resume does it;
- * since that takes longer the more there is, saves become rarer, to take a tenth of the time. */
+ * A save is a part that is published, behind which the next file begins (encode_files.h). */
 #include "cli/encode_saves.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -12,8 +12,7 @@
 #include "job/stop.h"
 #include "job/summary.h"
 
-/* Between two saves, in times that the last one took; but no more of --save-seconds than MOST. */
-static const double WORK = 9, MOST = 20;
+static const double MOST = 20; /* of --save-seconds: what opening counts */
 
 /* What was counted before is counted with the rest. */
 static void counts_join(struct encode_saves *s, struct encode_result *r)
@@ -46,29 +45,6 @@ static int part_publish(void *self)
   return OK;
 }
 
-/* Rank 0: the part is what the next file begins with. */
-static int part_take(struct encode_files *f)
-{
-  part_input_close(&f->before);
-  TRY(part_input_open(&f->before, f->job.place.file));
-  encode_files_before(f);
-  return OK;
-}
-
-static int part_go_on(struct encode_saves *s)
-{
-  struct encode_files *f = s->files;
-  struct comm *c = &s->files->job.run->comm;
-  TRY(comm_agree(c, c->rank ? OK : part_take(f)));
-  TRY(job_distribute(&f->job));
-  encode_files_rest(f, s->task, s->all, s->part, s->source);
-  TRY(comm_agree(c, c->rank ? OK : encode_files_output(f)));
-  if (c->rank == 0)
-    log_info("saved   %lld of %lld rows of '%s'", (long long)f->job.done, (long long)f->n,
-             f->job.place.shown);
-  return OK;
-}
-
 /* The rows, the dictionary and the device are opened again for what follows: that is part of what a
  * save takes. */
 static int save(struct encode_saves *s, struct encode_result *r)
@@ -79,12 +55,11 @@ static int save(struct encode_saves *s, struct encode_result *r)
   s->result = r;
   TRY(job_finish(job, part_publish, s));
   encode_free(r);
-  TRY(part_go_on(s));
+  TRY(encode_files_continue(s->files));
   s->saves++;
-  double took = log_seconds() - begun + opening, most = MOST * job->save_seconds,
-         pause = job->save_seconds;
-  if (WORK * took > pause) pause = WORK * took < most ? WORK * took : most;
-  job->due = log_seconds() + (opening < most ? opening : most) + pause;
+  double now = log_seconds();
+  job->due = now + encode_files_pause(job->save_seconds, now - begun + opening) +
+             fmin(opening, MOST * job->save_seconds);
   return OK;
 }
 

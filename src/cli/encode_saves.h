@@ -12,11 +12,7 @@
 #include "encoding/encode_files.h"
 
 struct encode_saves {
-  struct encode_files *files; /* borrowed, as are the next; set by the caller */
-  struct encode_task *task;
-  const struct row_source *all; /* all rows; what is left of them is *source */
-  struct row_part *part;
-  struct row_source *source;
+  struct encode_files *files;         /* borrowed; set by the caller */
   const struct encode_result *result; /* that is saved */
   int saves;                          /* so far */
   gidx rows;                          /* of the runs before each save, as are the next */
@@ -27,7 +23,7 @@ struct encode_saves {
 
 /* Before the first of what is encoded.  Not collective. */
 void encode_saves_begin(struct encode_saves *s);
-/* After encode_run(): is it ended for a save alone?  Then that is published, and *more: s->task is
+/* After encode_run(): is it ended for a save alone?  Then that is published, and *more: the task is
  * for what is left, and is run again.  In the end the result is that of the rows since the last
  * save, its phases and counts are of all.  Collective. */
 int encode_saves_take(struct encode_saves *s, struct encode_result *result, int *more);

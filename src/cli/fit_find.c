@@ -46,8 +46,6 @@ struct find_job {
   struct encoder encoder;
   struct atom_source source;
   struct encode_files supports;
-  struct row_part part; /* of the rows, those that a run which is resumed left */
-  struct row_source rest;
   struct encode_task encode;
   struct encode_result encoded;
   struct arena arena;
@@ -288,7 +286,7 @@ static int rows_encode(struct find_job *j)
   encode_fill(j);
   f->n = rows->n;
   TRY(encode_files_resume(f, j->run, &j->files.job.more[1], j->files.job.is_resumed, name));
-  encode_files_rest(f, &j->encode, rows, &j->part, &j->rest);
+  encode_files_rest(f, &j->encode, rows);
   TRY(job_begin(&f->job));
   TRY(encode_run(&j->encode, &j->run->comm, &j->encoded));
   TRY(encode_files_join(f, &j->encoded));

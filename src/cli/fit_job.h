@@ -51,8 +51,6 @@ struct fit_job {
   struct phase written;         /* FIT_WRITE, as it was when a checkpoint was last waited for */
   double begun, seconds;        /* since then, as run.json says */
   struct encode_files supports; /* the codes of all rows */
-  struct row_part part;         /* of the rows, those that a run which is resumed left */
-  struct row_source rest;
   struct arena arena;
   real *mean; /* [p]; NULL: not centred */
   struct fit_line best;

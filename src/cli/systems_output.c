@@ -52,19 +52,15 @@ static int solve_complete(void *self, struct comm *c)
   return comm_agree(c, c->rank ? OK : solved_copy(f));
 }
 
-static int solutions_begin(struct solve_output *f)
+static int solutions_begin(void *self)
 {
+  struct solve_output *f = self;
   TRY(solutions_output_create(&f->file, f->job.place.file, &f->systems->shape, f->options));
   if (!f->job.done) return OK;
   TRY(solved_copy(f));
   CHECK(f->counted.fingerprint == f->before.part.fingerprint, ERR_INPUT,
         "the solutions of '%s' are not those that were written", f->job.place.shown);
   return OK;
-}
-
-static int solve_begin(void *self, struct comm *c)
-{
-  return comm_agree(c, c->rank ? OK : solutions_begin(self));
 }
 
 int solve_output_open(struct solve_output *f, struct run *run, const struct output_options *output,
@@ -76,7 +72,7 @@ int solve_output_open(struct solve_output *f, struct run *run, const struct outp
                                        .open = solved_open,
                                        .identify = systems_identify,
                                        .complete = solve_complete,
-                                       .begin = solve_begin};
+                                       .begin = solutions_begin};
   f->job = (struct job){.run = run,
                         .type = &type,
                         .self = f,
@@ -128,34 +124,22 @@ static int classes_identify(void *self, struct identity_text *t)
   return identity_text_hash(t, "classes_hash", o->mark);
 }
 
-static int assemble_complete(void *self, struct comm *c)
+/* The shape gets the borders of the earlier systems. */
+static int borders_take(void *self, struct comm *c)
 {
   struct assemble_output *o = self;
-  if (c->rank == 0) systems_input_close(&o->before);
-  return OK;
+  (void)c;
+  return all_systems_skip(o->all, o->before.shape.k, o->job.done);
 }
 
-static int systems_create(struct assemble_output *o)
+static int systems_begin(void *self)
 {
+  struct assemble_output *o = self;
   const struct all_systems *all = o->all;
-  return systems_output_create(&o->file, o->job.place.file, &all->shape, all->atom, all->color, 1);
-}
-
-/* The shape has the borders of the earlier systems by now. */
-static int systems_continue(struct assemble_output *o)
-{
-  TRY(systems_copy(&o->before, &o->file.sink));
+  TRY(systems_output_create(&o->file, o->job.place.file, &all->shape, all->atom, all->color, 1));
+  if (o->job.done) TRY(systems_copy(&o->before, &o->file.sink));
   systems_input_close(&o->before);
   return OK;
-}
-
-static int assemble_begin(void *self, struct comm *c)
-{
-  struct assemble_output *o = self;
-  TRY(comm_agree(c, c->rank ? OK : systems_create(o)));
-  if (!o->job.done) return OK;
-  TRY(all_systems_skip(o->all, o->before.shape.k, o->job.done));
-  return comm_agree(c, c->rank ? OK : systems_continue(o));
 }
 
 int assemble_output_open(struct assemble_output *o, struct run *run,
@@ -167,8 +151,8 @@ int assemble_output_open(struct assemble_output *o, struct run *run,
                                        .part = &systems_part_kind,
                                        .open = assembled_open,
                                        .identify = classes_identify,
-                                       .complete = assemble_complete,
-                                       .begin = assemble_begin};
+                                       .prepare = borders_take,
+                                       .begin = systems_begin};
   o->job = (struct job){.run = run, .type = &type, .self = o, .output = *output, .resume = resume};
   return job_open(&o->job, inputs);
 }

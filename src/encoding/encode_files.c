@@ -2,6 +2,7 @@
  * What an earlier run left is copied into the new file before its first row, and closed. */
 #include "encoding/encode_files.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@ static int before_open(void *self, const char *path)
   return part_or_whole_open(&f->before, path);
 }
 
-void encode_files_before(struct encode_files *f)
+/* f->before is what is begun with. */
+static void before_note(struct encode_files *f)
 {
   f->shift = NULL; /* that of another part is freed with it */
   f->job.done = f->before.part.n;
@@ -25,24 +27,19 @@ void encode_files_before(struct encode_files *f)
 }
 
 /* Is it what a run for these rows left that was stopped, or made? */
-static int before_check(struct encode_files *f)
+static int before_check(void *self, struct job *job)
 {
+  struct encode_files *f = self;
   const struct encode_part *part = &f->before.part;
   int is_whole = f->before.is_whole;
-  f->job.is_complete = part->first == f->first && part->n == f->n && is_whole == !f->is_part;
-  if (f->job.is_complete) return OK;
+  job->is_complete = part->first == f->first && part->n == f->n && is_whole == !f->is_part;
+  if (job->is_complete) return OK;
   CHECK(part->first == f->first && part->n < f->n && !is_whole, ERR_CREATE,
         "'%s' has rows %lld to %lld, and these are all that were to be encoded, or others: with "
         "--force, and not --resume, it is replaced",
-        f->job.place.shown, (long long)part->first, (long long)(part->first + part->n - 1));
-  encode_files_before(f);
+        job->place.shown, (long long)part->first, (long long)(part->first + part->n - 1));
+  before_note(f);
   return OK;
-}
-
-static int find(void *self, struct job *job)
-{
-  TRY(identity_text_check(&job->run->identity, job->place.file, job->place.shown));
-  return before_check(self);
 }
 
 static int distribute(void *self, struct comm *c)
@@ -52,15 +49,14 @@ static int distribute(void *self, struct comm *c)
 }
 
 void encode_files_rest(struct encode_files *f, struct encode_task *task,
-                       const struct row_source *all, struct row_part *part,
-                       struct row_source *source)
+                       const struct row_source *all)
 {
   gidx done = f->job.done;
   f->task = task;
   f->all = all;
   if (!done) return;
-  part_source(part, all, f->first + done, f->n - done, source);
-  task->rows = source;
+  part_source(&f->part, all, f->first + done, f->n - done, &f->rest);
+  task->rows = &f->rest;
   task->whole = all;
   task->first = f->first + done;
   task->sink_first = done;
@@ -160,8 +156,9 @@ static int complete(void *self, struct comm *c)
 }
 
 /* Were all rows that are done these? */
-static int rows_compare(const struct encode_files *f, struct comm *c)
+static int rows_compare(void *self, struct comm *c)
 {
+  const struct encode_files *f = self;
   struct row_part part;
   struct row_source done;
   uint64_t terms = 0;
@@ -173,8 +170,9 @@ static int rows_compare(const struct encode_files *f, struct comm *c)
   return comm_agree(c, c->rank ? OK : rows_terms_check(f, f->job.done, terms));
 }
 
-int encode_files_output(struct encode_files *f)
+static int output_begin(void *self)
 {
+  struct encode_files *f = self;
   struct supports_shape shape = shape_of(f->task, f->n);
   if (f->is_part)
     TRY(supports_part_create(&f->file, f->job.place.file, &shape));
@@ -186,23 +184,17 @@ int encode_files_output(struct encode_files *f)
   return OK;
 }
 
-static int begin(void *self, struct comm *c)
-{
-  struct encode_files *f = self;
-  if (f->job.done) TRY(rows_compare(f, c));
-  return comm_agree(c, c->rank ? OK : encode_files_output(f));
-}
-
 static const struct job_type type = {.unit = "rows",
                                      .file = "supports.h5",
                                      .part = &part_kind,
                                      .has_rows = 1,
                                      .open = before_open,
-                                     .find = find,
+                                     .find = before_check,
                                      .distribute = distribute,
                                      .identify = identify,
                                      .complete = complete,
-                                     .begin = begin};
+                                     .prepare = rows_compare,
+                                     .begin = output_begin};
 
 /* A part in a folder has a name of its own there, as has all that lies beside it, so that parts may
  * be made at the same time. */
@@ -234,7 +226,7 @@ static int part_take(struct encode_files *f, uint64_t dictionary)
   TRY(part_input_open(before, job->place.file));
   if (before->supports.inputs.dictionary == dictionary) {
     TRY(identity_text_check(&job->run->identity, job->place.file, job->place.shown));
-    return before_check(f);
+    return before_check(f, &f->job);
   }
   part_input_close(before);
   return OK;
@@ -252,6 +244,34 @@ int encode_files_resume(struct encode_files *f, struct run *run, const struct ou
     log_info("resume  after %lld of %lld rows of '%s'", (long long)f->job.done, (long long)f->n,
              place->shown);
   return OK;
+}
+
+/* Rank 0: the part is what the next file begins with. */
+static int part_reopen(struct encode_files *f)
+{
+  part_input_close(&f->before);
+  TRY(part_input_open(&f->before, f->job.place.file));
+  before_note(f);
+  return OK;
+}
+
+int encode_files_continue(struct encode_files *f)
+{
+  struct comm *c = &f->job.run->comm;
+  TRY(comm_agree(c, c->rank ? OK : part_reopen(f)));
+  TRY(job_distribute(&f->job));
+  encode_files_rest(f, f->task, f->all);
+  TRY(comm_agree(c, c->rank ? OK : output_begin(f)));
+  if (c->rank == 0)
+    log_info("saved   %lld of %lld rows of '%s'", (long long)f->job.done, (long long)f->n,
+             f->job.place.shown);
+  return OK;
+}
+
+double encode_files_pause(double save_seconds, double took)
+{
+  static const double WORK = 9, MOST = 20; /* times what it took; of --save-seconds */
+  return fmax(save_seconds, fmin(WORK * took, MOST * save_seconds));
 }
 
 static int result_join(struct encode_files *f, struct encode_result *result)

@@ -17,8 +17,10 @@ struct encode_files {
   gidx first, n;       /* rows of the result among all, set by the caller, as are the next two */
   int is_part;         /* it is a part also when it is done */
   uint64_t rows_files; /* rank 0, of a part: rows_input_mark() */
-  const struct encode_task *task; /* borrowed, as is the next: of encode_files_rest() */
-  const struct row_source *all;   /* all rows */
+  struct encode_task *task;     /* borrowed, as is the next: of encode_files_rest() */
+  const struct row_source *all; /* all rows */
+  struct row_part part;         /* of them, those that the task is for, and */
+  struct row_source rest;       /* as its source */
   gidx hashes[2]; /* on every rank: those of an earlier run's dictionary and encoder; 0: none */
   /* On rank 0. */
   struct supports_output file;
@@ -35,19 +37,20 @@ int encode_files_open(struct encode_files *f, struct run *run, const struct outp
 int encode_files_resume(struct encode_files *f, struct run *run, const struct output_path *place,
                         int resume, uint64_t dictionary);
 
-/* Then let the task, for all of the rows that are wanted, be for those that are left, by way of
- * *part and *source.  The caller keeps all of these.  job_begin() and job_complete() want its mean,
- * and read rows and atoms. */
+/* Then let the task, for all of the rows that are wanted, be for those that are left.  The caller
+ * keeps it.  job_begin() and job_complete() want its mean, and read rows and atoms. */
 void encode_files_rest(struct encode_files *f, struct encode_task *task,
-                       const struct row_source *all, struct row_part *part,
-                       struct row_source *source);
+                       const struct row_source *all);
 
 /* Let the result of the rows that were encoded be that of all rows so far.  Collective. */
 int encode_files_join(struct encode_files *f, struct encode_result *result);
 
-/* Steps of these for encode_saves.h, on rank 0: f->before is what is begun with; it is copied. */
-void encode_files_before(struct encode_files *f);
-int encode_files_output(struct encode_files *f);
+/* A part was published, and the job has not ended: begin the next file with it, as --resume does,
+ * and let the task be for the rows that are left.  Collective. */
+int encode_files_continue(struct encode_files *f);
+/* Seconds until the next such save, of a job with this --save-seconds, where the last took so long:
+ * since that takes longer the more there is, saves become rarer, to take a tenth of the time. */
+double encode_files_pause(double save_seconds, double took);
 
 /* Publish.  Rank 0 alone. */
 int encode_files_end(struct encode_files *f, const struct encode_result *result,

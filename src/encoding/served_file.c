@@ -29,8 +29,6 @@ struct served {
   struct rows_input rows;
   struct encode_files files;
   struct encode_task encode;
-  struct row_part part;
-  struct row_source source;
   struct encode_result result;
   struct tally *tally;
   struct piece pieces[FILE_PIECES];
@@ -172,27 +170,11 @@ static int result_publish_all(struct served *s)
   return job_finish(&s->files.job, publish, s);
 }
 
-/* The part that was published is what the next file begins with. */
-static int part_reopen(struct served *s)
-{
-  struct encode_files *f = &s->files;
-  encode_free(&s->result);
-  part_input_close(&f->before);
-  TRY(part_input_open(&f->before, f->job.place.file));
-  encode_files_before(f);
-  TRY(job_distribute(&f->job));
-  encode_files_rest(f, &s->encode, &s->rows.source, &s->part, &s->source);
-  log_info("saved   %lld of %lld rows of '%s'", (long long)f->job.done, (long long)f->n,
-           f->job.place.shown);
-  return encode_files_output(f);
-}
-
-/* The next save is due --save-seconds from now, or later: the last one, which took so long, is to
- * be a tenth of the time, but not for ever. */
+/* When the next save is due, where the last one took so long. */
 static void due_set(struct served *s, real took)
 {
-  const real work = 9, most = 20, pause = s->task->save_seconds;
-  if (pause > 0) s->due = log_seconds() + fmax(pause, fmin(work * took, most * pause));
+  const real pause = s->task->save_seconds;
+  if (pause > 0) s->due = log_seconds() + encode_files_pause(pause, took);
 }
 
 /* Encode, save and go on, until all is done or the server ends. */
@@ -204,7 +186,8 @@ static int saves_run(struct served *s)
     if (!s->added && s->encode.rows->n) return OK; /* what is there stays */
     TRY(result_publish_all(s));
     if (s->result.part.n == s->files.n || feed_is_closing(s->task->front)) return OK;
-    TRY(part_reopen(s));
+    encode_free(&s->result);
+    TRY(encode_files_continue(&s->files));
     due_set(s, log_seconds() - begun);
   }
 }
@@ -235,7 +218,7 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   TRY(backlog_output_check(s->task->list, entry)); /* again: it is claimed now */
   const struct output_path copy = *place;
   TRY(before_find(s, &copy, &is_whole));
-  encode_files_rest(&s->files, &s->encode, &s->rows.source, &s->part, &s->source);
+  encode_files_rest(&s->files, &s->encode, &s->rows.source);
   if (is_whole) return job_complete(&s->files.job);
   TRY(job_begin(&s->files.job));
   for (int i = 0; i < s->n_pieces; i++)

@@ -12,7 +12,6 @@
 #include "io/matrix.h"
 #include "job/agreement.h"
 #include "job/facts.h"
-#include "job/numerics.h"
 
 int job_part_refuse(const char *path)
 {
@@ -41,17 +40,17 @@ int job_part_is_left(const char *path, const char *kind, gidx whole)
   return !status && is;
 }
 
-/* Open what is there already. */
+/* Open what is there already, of the same job as far as that is known. */
 static int before_open(struct job *job)
 {
   const struct output_path *place = &job->place;
   char reason[2048];
   int status = job->type->open(job->self, place->file);
-  if (!status) status = numerics_check(place->file, "resume with that one");
   status_take(reason, sizeof reason);
   CHECK(!status, status == ERR_INPUT ? ERR_CREATE : status,
         "cannot resume '%s': %s; with --force, and not --resume, it is replaced", place->shown,
         reason);
+  TRY(identity_text_check(&job->run->identity, place->file, place->shown));
   return job->type->find ? job->type->find(job->self, job) : OK;
 }
 
@@ -193,7 +192,8 @@ int job_begin(struct job *job)
 {
   struct comm *c = &job->run->comm;
   TRY(comm_agree(c, c->rank ? OK : job_check(job)));
-  return job->type->begin(job->self, c);
+  if (job->done && job->type->prepare) TRY(job->type->prepare(job->self, c));
+  return comm_agree(c, c->rank ? OK : job->type->begin(job->self));
 }
 
 int job_file_finish(const struct job *job, struct matrix_output *file)

@@ -41,8 +41,9 @@ struct job_type {
   int (*identify)(void *self, struct identity_text *identity);
   /* It is complete, and of this job as far as identify() says: look at it. */
   int (*complete)(void *self, struct comm *c);
-  /* Begin the result with what it has. */
-  int (*begin)(void *self, struct comm *c);
+  /* There is something to resume from: what all ranks do before begin(). */
+  int (*prepare)(void *self, struct comm *c);
+  int (*begin)(void *self); /* Begin the result with what there is. */
   /* Of what is published while the job goes on (checkpoint.h): copy what save() reads, on every
    * rank; and publish it. */
   int (*snapshot)(void *self);
