@@ -357,7 +357,7 @@ libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
   %D%/look/probing_scores.h %D%/look/probing_scores.c %D%/look/detect.h %D%/look/detect.c
 
 # job: the life of a job that can be resumed
-libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c %D%/job/numerics.h %D%/job/numerics.c \
+libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c \
   %D%/job/process.h %D%/job/process.c %D%/job/threads.h %D%/job/threads.c \
   %D%/job/run.h %D%/job/run.c %D%/job/agreement.h %D%/job/agreement.c \
   %D%/job/job.h %D%/job/job.c %D%/job/stop.h %D%/job/stop.c %D%/job/checkpoint.h %D%/job/checkpoint.c \
@@ -408,16 +408,16 @@ sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/synth_world.h %D%/cli/synth_world.c \
   %D%/cli/systems_output.h %D%/cli/systems_output.c \
-  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
+  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/sweep_files.h %D%/cli/sweep_files.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
   %D%/cli/fit_report.h %D%/cli/fit_report.c \
-  %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/train_job.h %D%/cli/train_report.h %D%/cli/train_report.c %D%/cli/train_points.h %D%/cli/train_points.c %D%/cli/cmd_train.c \
+  %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/train_job.h %D%/cli/train_report.h %D%/cli/train_report.c %D%/cli/cmd_train.c \
   %D%/cli/find_files.h %D%/cli/find_files.c \
   %D%/cli/fit_find.h %D%/cli/fit_find.c \
-  %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
+ \
   %D%/cli/refit_job.h %D%/cli/refit_steps.h %D%/cli/refit_steps.c %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_detect.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c \

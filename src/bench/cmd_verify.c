@@ -319,7 +319,7 @@ static int verify_command(struct run *run, const void *options, const char **arg
   const char *folder = arguments[0];
   struct file_facts facts = {0};
   struct json j;
-  struct verifier v = {.o = o, .json = facts_wanted(run) ? &j : NULL, .equal = 1};
+  struct verifier v = {.o = o, .json = run->wants_json ? &j : NULL, .equal = 1};
   if (!v.json && !o->general.quiet) v.out = stdout;
   if (folder) TRY(file_facts_of(folder, &facts));
   CHECK(!folder || S_ISDIR(facts.mode), ERR_USAGE,

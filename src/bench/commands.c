@@ -115,7 +115,7 @@ static int bench_command(struct run *run, const void *options, const char **argu
   (void)arguments;
   TRY(comm_agree(&run->comm, ranks_check(o, what, run->comm.size)));
   struct json j;
-  int tells = facts_wanted(run) && run->comm.rank == 0;
+  int tells = run->wants_json && run->comm.rank == 0;
   if (!tells) return measure(o, what, &common, &run->comm);
   TRY(facts_begin(run, &j));
   common.json = &j;

@@ -128,7 +128,8 @@ static int job_run(struct assemble_state *j)
   if (j->o->dry_run) return plan_print(j);
   const struct run_inputs inputs = fit_inputs_files(&j->inputs);
   TRY(comm_agree(c, identity_text_begin(&j->run->identity, j->run->command->options, j->o)));
-  TRY(assemble_output_open(&j->out, j->run, &j->o->output, j->o->resume, &inputs));
+  j->out.job = (struct job){.run = j->run, .output = j->o->output, .resume = j->o->resume};
+  TRY(assemble_output_open(&j->out, &inputs));
   stop_listen();
   TRY(threads_report(j->run, j->o->compute.threads));
   TRY(refit_total_check(&j->task, c, all_systems_batch_bytes, j->o->directions, 0));

@@ -277,8 +277,8 @@ static int job_run(struct job *j, struct run *run, struct compare_options *o,
     TRY(comm_agree(c, result_write(run, j)));
     log_info("wrote   %s", j->place.shown);
   }
-  if (c->rank == 0 && !facts_wanted(run)) report_print(j);
-  TRY(comm_agree(c, c->rank == 0 && facts_wanted(run) ? report_json(run, j) : OK));
+  if (c->rank == 0 && !run->wants_json) report_print(j);
+  TRY(comm_agree(c, c->rank == 0 && run->wants_json ? report_json(run, j) : OK));
   return OK;
 }
 

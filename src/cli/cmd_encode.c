@@ -553,7 +553,8 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->n = job->source.n;
   f->is_part = o->row_range != NULL;
   if (run->comm.rank == 0) f->rows_files = rows_input_mark(&job->rows);
-  TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
+  f->job = (struct job){.run = run, .output = o->output, .resume = o->resume};
+  TRY(encode_files_open(f, &inputs));
   run->max_seconds = o->max_seconds;
   job->saves = (struct encode_saves){.files = f};
   f->job.save_seconds = o->save_seconds; /* 0: never */

@@ -265,9 +265,9 @@ static int evaluate_command(struct run *run, const void *options, const char **a
     advice_metrics(&e->metrics[i], what);
   }
   TRY(inputs_confirm(&run->comm));
-  if (!facts_wanted(run)) metrics_print(e);
-  if (!facts_wanted(run)) features_print(&e->features, e->measures, e->count);
-  if (facts_wanted(run)) TRY(evaluation_json(run, e));
+  if (!run->wants_json) metrics_print(e);
+  if (!run->wants_json) features_print(&e->features, e->measures, e->count);
+  if (run->wants_json) TRY(evaluation_json(run, e));
   for (int i = 0; i < e->count; i++) supports_input_close(&e->codes[i]);
   features_close(&e->features);
   dictionary_input_close(&e->dictionary);

@@ -240,7 +240,7 @@ static int atom_show(const struct run *run, const struct inspect_options *o, con
                                        .atom = atom,
                                        .count = o->top,
                                        .sources = o->sources};
-  if (!facts_wanted(run)) return atom_inspect(&request, stdout, NULL);
+  if (!run->wants_json) return atom_inspect(&request, stdout, NULL);
   struct json j;
   TRY(facts_begin(run, &j));
   TRY(atom_inspect(&request, NULL, &j));
@@ -255,7 +255,7 @@ static int inspect_command(struct run *run, const void *options, const char **ar
   CHECK(!o->rows && !o->vocabulary && !o->attribution && !o->capture, ERR_USAGE,
         "'--rows', '--vocabulary', '--attribution' and '--capture' are about an atom: name it by "
         "'--atom'");
-  return facts_wanted(run) ? files_json(run, arguments[0], v) : files_visit(arguments[0], &v);
+  return run->wants_json ? files_json(run, arguments[0], v) : files_visit(arguments[0], &v);
 }
 
 /* Add what was found about a file, with the lines of its page as `checks`. */
@@ -365,13 +365,13 @@ static int diff_command(struct run *run, const void *options, const char **argum
   (void)options;
   int equal = 0;
   struct json j;
-  if (facts_wanted(run)) {
+  if (run->wants_json) {
     TRY(facts_begin(run, &j));
     json_text(&j, "first", arguments[0]);
     json_text(&j, "second", arguments[1]);
   }
-  TRY(pair_diff(arguments, facts_wanted(run) ? &j : NULL, &equal));
-  if (facts_wanted(run)) {
+  TRY(pair_diff(arguments, run->wants_json ? &j : NULL, &equal));
+  if (run->wants_json) {
     if (equal) json_text(&j, "difference", NULL);
     json_flag(&j, "equal", equal);
     TRY(facts_end(&j));

@@ -19,7 +19,7 @@
 #include "cli/fit_find.h"
 #include "cli/fit_report.h"
 #include "cli/fit_seeds.h"
-#include "cli/fit_sweeps.h"
+#include "cli/fit_job.h"
 #include "cli/report.h"
 #include "job/threads.h"
 #include "io/dictionary.h"
@@ -338,7 +338,8 @@ static int outputs_open(struct fit_job *j)
   files->extra = &j->extra;
   files->mean = t->center ? j->mean : NULL;
   files->write = &j->result.phases[FIT_WRITE];
-  TRY(fit_files_claim(files, j->run, &j->o->output, j->o->resume, &earlier));
+  files->job = (struct job){.run = j->run, .output = j->o->output, .resume = j->o->resume};
+  TRY(fit_files_claim(files, &earlier));
   TRY(fit_top_s_choose(j));
   TRY(parts_settle(j, earlier));
   t->update = fit_update_choose(t, (idx)imin(t->top_s, t->k));
@@ -547,8 +548,8 @@ static int fit_command(struct run *run, const void *options, const char **argume
   outliers_log(&j->outliers, j->o->max_norm);
   j->begun = log_seconds();
   stop_listen();
-  fit_sweeps_begin(j);
-  TRY(fit_sweeps_end(j, fit_run(&j->task, &run->comm, &j->sink, &j->result)));
+  fit_files_sink(j);
+  TRY(fit_files_settle(j, fit_run(&j->task, &run->comm, &j->sink, &j->result)));
   if (!run->stopped) {
     TRY(fit_seeds_run(j));
   }

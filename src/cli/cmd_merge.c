@@ -12,7 +12,6 @@
 #include "job/agreement.h"
 #include "cli/command.h"
 #include "job/content.h"
-#include "job/numerics.h"
 #include "cli/report.h"
 #include "job/summary.h"
 #include "io/score_cuts.h"

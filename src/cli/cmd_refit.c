@@ -147,11 +147,12 @@ static int files_open(struct refit_job *j)
   struct refit_files *f = &j->files;
   struct run_inputs inputs = fit_inputs_files(&j->inputs);
   if (o->holdout) inputs.holdout = &j->holdout;
+  f->job = (struct job){.run = j->run, .output = o->output, .resume = o->resume};
   f->write = &j->phases[REFIT_WRITE];
   f->sweeps = o->sweeps;
   f->facts.start = (struct fit_start){
       .directions = o->directions, .reroute = o->reroute, .cosine_limit = o->cosine_limit};
-  return refit_files_open(f, j->run, &o->output, o->resume, &inputs);
+  return refit_files_open(f, &inputs);
 }
 
 static int inputs_open(struct refit_job *j)

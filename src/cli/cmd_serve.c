@@ -394,7 +394,7 @@ static int result_print(const struct serve_state *s)
 {
   struct json j;
   char hash[20];
-  if (!facts_wanted(s->run)) return OK;
+  if (!s->run->wants_json) return OK;
   snprintf(hash, sizeof hash, "%016llx", (unsigned long long)s->hash);
   TRY(facts_begin(s->run, &j));
   json_text(&j, "dictionary", s->dictionary.source.name);

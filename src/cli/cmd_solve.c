@@ -152,7 +152,7 @@ static int plan_print(const struct run *run, const struct solve_task *t)
   struct solve_result plan;
   if (run->comm.rank) return OK;
   TRY(solve_plan(t, run->comm.size, &plan));
-  if (facts_wanted(run)) return plan_json(run, s, &plan);
+  if (run->wants_json) return plan_json(run, s, &plan);
   printf("systems  %lld of %lld rows, %.3g numbers in %lld batches\n", (long long)s->count,
          (long long)s->row[s->count], (double)systems_reals(s, 0, s->count),
          (long long)plan.batches);
@@ -264,7 +264,8 @@ static int result_open(struct run *run, const struct solve_options *o, struct so
   struct solve_task *t = &job->task;
   f->systems = &job->systems;
   f->options = &t->options;
-  TRY(solve_output_open(f, run, &o->output, o->resume, job->path));
+  f->job = (struct job){.run = run, .output = o->output, .resume = o->resume};
+  TRY(solve_output_open(f, job->path));
   if (f->job.is_complete) return OK;
   stop_listen();
   TRY(threads_report(run, o->threads));

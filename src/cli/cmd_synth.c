@@ -224,7 +224,7 @@ static int plan_print(const struct run *run, const struct synth_task *t)
   int planted = t->kind == SYNTH_PLANTED;
   double truth = planted ? 4.0 * g->s * (1 + g->d) : 0, atoms = 4.0 * g->k * g->d * g->p;
   double rows = (double)t->n * (4.0 * g->p + truth);
-  if (facts_wanted(run)) return plan_json(run, t, rows, atoms, memory);
+  if (run->wants_json) return plan_json(run, t, rows, atoms, memory);
   printf("rows.h5        %.1f MB: %lld rows of %d columns%s\n", 1e-6 * rows, (long long)t->n, g->p,
          planted ? " and what they are made of" : "");
   printf("dictionary.h5  %.1f MB: %d atoms of %d x %d\n", 1e-6 * atoms, g->k, g->d, g->p);

@@ -186,7 +186,7 @@ static int plan_print(const struct run *run, const struct terminal_task *t)
   TRY(terminal_device_dry(&dev, t, &c));
   TRY(terminal_memory(t, &c, &dev, &m));
   if (c.rank) return OK;
-  if (facts_wanted(run)) return plan_json(run, t, &m);
+  if (run->wants_json) return plan_json(run, t, &m);
   printf("border      up to %lld: %d atoms, %d directions, frames of %d\n", (long long)m.border,
          t->atoms->k, t->directions, t->atoms->d);
   printf("directions  %.1f MB on each of %d ranks of this machine\n", 1e-6 * (double)m.fit,

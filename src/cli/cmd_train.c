@@ -16,7 +16,7 @@
 #include "cli/report.h"
 #include "job/summary.h"
 #include "job/threads.h"
-#include "cli/train_points.h"
+#include "cli/train_job.h"
 #include "cli/train_report.h"
 #include "model/route.h"
 #include "model/split.h"
@@ -347,7 +347,8 @@ static int outputs_open(struct train_job *j)
   f->learns_offset = j->task.sizes.learns_offset;
   f->top_s = (idx)imin(f->l0 > 0 ? imin((gidx)ceil(f->l0), MAX_TOP_S) : j->o->top_s, f->k);
   TRY(comm_agree(&run->comm, identity_begin(j)));
-  TRY(train_files_open(f, run, &j->o->output, j->o->resume, &inputs));
+  f->job = (struct job){.run = run, .output = j->o->output, .resume = j->o->resume};
+  TRY(train_files_open(f, &inputs));
   f->job.device = j->result.device;
   f->job.threads = j->task.threads;
   if (f->job.is_complete) return OK;
@@ -441,7 +442,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   }
   j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
   j->begun = log_seconds();
-  train_points_sink(j);
+  train_files_sink(j);
   stop_listen();
   TRY(train_run(&j->task, &run->comm, &j->sink, &j->result));
   TRY(report_phases(&run->comm, j->result.phases, TRAIN_PHASES));

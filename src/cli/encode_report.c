@@ -59,7 +59,7 @@ int encode_plan_print(const struct run *run, const struct encode_task *t)
   int ranks = run->comm.size;
   if (run->comm.rank) return OK;
   TRY(encode_memory(t, ranks, 0, &m));
-  if (facts_wanted(run)) return plan_json(run, t, &m, supports_bytes(&shape));
+  if (run->wants_json) return plan_json(run, t, &m, supports_bytes(&shape));
   int group = ranks / t->groups;
   gidx tiles = ceil_div(t->atoms->k, t->tile), blocks = ceil_div(t->rows->n, t->block);
   double work = encode_work(t);

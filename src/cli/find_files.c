@@ -37,22 +37,13 @@ static int encoder_take(struct find_files *f)
   return OK;
 }
 
-/* Find what the earlier run left. */
-static int before_find(struct find_files *f, struct job *job)
+static int file_read(void *self, const char *path, int is_end)
 {
+  struct find_files *f = self;
   struct find_found *out = &f->found;
-  const struct output_path *left;
-  TRY(job_left_find(job, &left));
-  job->is_resumed = left != NULL;
-  if (!left) return OK;
-  out->is_complete = left == &job->place;
-  TRY(finding_read(left->file, &f->arena, f->p, &out->record, &out->atoms, &out->k));
-  return out->is_complete ? encoder_take(f) : OK;
-}
-
-static int find(void *self, struct job *job)
-{
-  return job->resume ? before_find(self, job) : OK;
+  out->is_complete = is_end;
+  TRY(finding_read(path, &f->arena, f->p, &out->record, &out->atoms, &out->k));
+  return is_end ? encoder_take(f) : OK;
 }
 
 static int lines_send(struct find_files *f, struct comm *c, const struct finding_record *r)
@@ -103,7 +94,6 @@ static int file_write(void *self, const char *path, int is_end)
 {
   struct find_files *f = self;
   const struct find_point *p = &f->point;
-  struct run *run = f->job.run;
   struct finding_record record = {.update = p->update,
                                   .count = p->count,
                                   .atoms = f->k,
@@ -117,8 +107,7 @@ static int file_write(void *self, const char *path, int is_end)
                                   .mean = (real *)p->mean};
   const struct stored_encoder encoder = encoder_own(&(struct encoder){
       .kind = ENCODER_ACTIVE, .k = p->k, .p = f->p, .centered = 1, .active = p->encoder});
-  TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
-  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_out_hash));
+  TRY(identity_text_rows(&f->job.run->identity, p->rows_hash, p->held_out_hash));
   TRY(arena_alloc(&f->arena, &record.lines, p->count, sizeof *record.lines));
   lines_pack(&find_line_form, p->lines, p->count, &record.lines->update);
   TRY(dictionary_output_create(&f->file, path, p->k, 1, f->p));
@@ -139,14 +128,12 @@ int find_files_publish(struct find_files *f, const struct find_point *p, int is_
   return job_publish(&f->job, is_end);
 }
 
-int find_files_open(struct find_files *f, struct run *run, const struct output_options *output,
-                    int resume, const struct run_inputs *inputs)
+int find_files_open(struct find_files *f, const struct run_inputs *inputs)
 {
   static const struct job_type type = {.file = "dictionary.h5",
                                        .more = {"state.h5", "supports.h5"},
-                                       .find = find,
+                                       .read = file_read,
                                        .distribute = distribute,
                                        .write = file_write};
-  f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
-  return job_open(&f->job, inputs);
+  return job_open(&f->job, &type, f, inputs);
 }

@@ -33,10 +33,9 @@ struct find_files {
   struct arena arena;
 };
 
-/* Open the job; files has k, p and top_s.  With resume read what is there: ERR_INPUT when it is of
+/* Open the job, which the caller has set, as are k, p and top_s.  With resume read what is there: ERR_INPUT when it is of
  * another job than run->identity.  Collective. */
-int find_files_open(struct find_files *files, struct run *run, const struct output_options *output,
-                    int resume, const struct run_inputs *inputs);
+int find_files_open(struct find_files *files, const struct run_inputs *inputs);
 void find_files_free(struct find_files *files);
 
 /* A struct find_line: in run.json, and as a struct finding_line. */

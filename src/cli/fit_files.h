@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files of a fit: where they are, what a resumed run finds, and writing them after a sweep.
+ * The files of a fit: where they are, what a resumed run finds, and when they are written.
  *
  * Floor: cli.
  *
@@ -44,19 +44,22 @@ struct fit_files {
   struct arena arena;
 };
 
-/* Claim the places, first of all.  With resume *minibatch <- that of the run that is there, which
- * its identity has; -1: there is none.  Collective. */
-int fit_files_claim(struct fit_files *files, struct run *run, const struct output_options *output,
-                    int resume, gidx *minibatch);
+/* Claim the places of the job, which the caller has set, first of all.  With resume *minibatch <-
+ * that of the run that is there, which its identity has; -1: there is none.  Collective. */
+int fit_files_claim(struct fit_files *files, gidx *minibatch);
 /* Then open the job; files has k, p, nonnegative and has_parts.  With resume read what is there:
  * ERR_INPUT when it is of another job than run->identity, or the two files are not of one fit.
  * Collective. */
 int fit_files_open(struct fit_files *files, const struct run_inputs *inputs);
 void fit_files_free(struct fit_files *files);
 
-/* Publish a sweep while the next one computes; by parts at once, since there is no
- * second copy of sums of K^2 numbers.  After job_wait().  Collective. */
-int fit_files_publish(struct fit_files *files, const struct fit_sweep *sweep);
+/* job->sink <- what fit_run() calls: a sweep is shown, and published while the next one computes; by
+ * parts at once.  Not collective. */
+struct fit_job;
+void fit_files_sink(struct fit_job *job);
+/* Behind fit_run(), with its status: wait until all that is to be published of the sweeps is there,
+ * or will not be.  job->best and job->mean are those of the best sweep.  Collective. */
+int fit_files_settle(struct fit_job *job, int status);
 
 /* The fit has ended: dictionary.h5 gets what it has not: the lines of all sweeps, and what
  * files->extra has.  That of a complete fit stays, with all that is in it.  Collective. */

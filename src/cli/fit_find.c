@@ -217,7 +217,8 @@ static int outputs_open(struct find_job *j)
   f->p = j->rows.source.p;
   f->top_s = (idx)imin(imin((gidx)ceil(j->o->l0), MAX_TOP_S), f->k);
   TRY(comm_agree(&run->comm, identity_begin(j)));
-  TRY(find_files_open(f, run, &j->o->output, j->o->resume, &inputs));
+  f->job = (struct job){.run = run, .output = j->o->output, .resume = j->o->resume};
+  TRY(find_files_open(f, &inputs));
   f->job.device = j->result.device;
   f->job.threads = j->task.threads;
   if (f->job.is_resumed && !f->found.is_complete) j->task.start = &f->start;
@@ -417,7 +418,7 @@ static int plan_show(struct find_job *j)
 {
   struct plan p;
   TRY(plan_find(j, &p));
-  if (facts_wanted(j->run)) return plan_json(j, &p);
+  if (j->run->wants_json) return plan_json(j, &p);
   printf("fit         features: %lld updates, by growth and thresholds\n", (long long)p.f.updates);
   printf("rows        %lld x %d fitted, %lld held out, about %d at a time\n", (long long)p.f.fitted,
          j->rows.source.p, (long long)p.f.held, p.f.batch);

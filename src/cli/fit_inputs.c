@@ -162,7 +162,7 @@ static int plan_print(const struct run *run, const struct fit_plan *plan)
   TRY(refit_task_check(t));
   if (run->comm.rank) return OK;
   TRY(refit_memory(t, c, plan->bytes_of, plan->directions, &m));
-  if (facts_wanted(run)) return plan_json(run, plan, &m, share);
+  if (run->wants_json) return plan_json(run, plan, &m, share);
   plan_lines(c, plan, &m, share);
   return OK;
 }

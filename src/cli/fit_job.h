@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One fit, from command line to report: what cmd_fit.c opens and tells of, and fit_sweeps.c takes
+ * One fit, from command line to report: what cmd_fit.c opens and tells of, and fit_files.c takes
  * from sweep to sweep.
  *
  * Floor: cli. */

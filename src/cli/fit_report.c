@@ -183,7 +183,7 @@ int fit_plan_show(const struct fit_job *j, const struct fit_forecast *f)
   struct plan p;
   struct json o;
   TRY(plan_find(j, f, &p));
-  if (!facts_wanted(j->run)) {
+  if (!j->run->wants_json) {
     advice_rows(f->fitted, j->task.k);
     work_lines(j, f);
     memory_lines(j, f, &p);

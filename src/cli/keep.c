@@ -407,7 +407,7 @@ static int plan_print(struct keep_job *j)
   TRY(kept_memory(t, j->c, &bytes));
   if (j->c->rank) return OK;
   const char *more = !t->supports && t->top == t->atoms->k ? ", and 12 bytes for each code" : "";
-  if (facts_wanted(j->run)) {
+  if (j->run->wants_json) {
     struct json json;
     TRY(facts_begin(j->run, &json));
     json_long(&json, "rows", t->rows->n);
@@ -438,10 +438,11 @@ static int files_open(struct keep_job *j)
   const struct run_inputs inputs = {.name = {j->dictionary.file, j->supports.file},
                                     .rows = &j->rows,
                                     .holdout = o->holdout ? &j->unseen : NULL};
+  f->job = (struct job){.run = j->run, .output = o->output, .resume = o->resume};
   f->sweeps = o->sweeps;
   f->facts.start = (struct fit_start){.directions = o->directions, .cosine_limit = o->cosine_limit};
   f->saves = dictionary_write;
-  TRY(refit_files_open(f, j->run, &o->output, o->resume, &inputs));
+  TRY(refit_files_open(f, &inputs));
   f->job.of = j;
   return OK;
 }

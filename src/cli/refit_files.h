@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files of a refit: where they are, what a resumed run finds, and writing them after a sweep.
+ * The files of a refit: where they are, writing them after a sweep, what a resumed run finds: whether
+ * it is of the same job, and whether the supports there belong to the dictionary.
  *
  * Floor: cli.
  *
  * After a sweep dictionary.h5 is published, then supports.h5.  Each names the contents of both, so
  * that what a run leaves that is stopped between the two, or anything else, is not taken for a
- * pair: supports follow from the dictionary, and resuming makes them again (refit_resume.h).  Then
+ * pair: supports follow from the dictionary, and resuming makes them again.  Then
  * what there is of the sweep itself, sweep.h5, is removed (sweep_files.h). */
 #ifndef CLI_REFIT_FILES_H
 #define CLI_REFIT_FILES_H
 
+#include "cli/fit_inputs.h"
 #include "cli/sweep_files.h"
 #include "io/dictionary.h"
 #include "io/fit_history.h"
@@ -50,11 +52,9 @@ struct refit_files {
   struct supports_output supports_file;
 };
 
-/* Open the job.  With resume find what is there.  ERR_INPUT: of another job; ERR_CREATE.
- * Collective. */
-int refit_files_open(struct refit_files *files, struct run *run,
-                     const struct output_options *output, int resume,
-                     const struct run_inputs *inputs);
+/* Open the job, which the caller has set.  With resume find what is there.  ERR_INPUT: of another
+ * job; ERR_CREATE.  Collective. */
+int refit_files_open(struct refit_files *files, const struct run_inputs *inputs);
 void refit_files_free(struct refit_files *files);
 /* Is the dictionary that is there of this job, as far as run->identity says now?  ERR_INPUT.  Rank
  * 0 alone. */
@@ -64,5 +64,34 @@ int refit_files_check(const struct refit_files *files);
 int refit_files_publish(struct refit_files *files);
 /* The supports alone, of a dictionary that is there.  Collective. */
 int refit_supports_publish(struct refit_files *files);
+
+/* What the earlier run left. */
+struct refit_previous {
+  struct dictionary_input dictionary;
+  struct supports_input supports;
+  int has_supports; /* those of the dictionary's sweep */
+};
+
+/* Let a state that was loaded from the inputs be that of the earlier run's last sweep.  Where
+ * previous->has_supports is 0 its supports are still those of the inputs, and have to be made again
+ * from the frames.  ERR_INPUT names what is not as the earlier run had it.  Collective. */
+int refit_resume(struct refit_previous *previous, const struct refit_files *files,
+                 struct refit_state *state);
+/* What a job depends on beside its options, once inputs are loaded; refit_resume() compares it. */
+int refit_identity_fill(struct identity_text *t, const struct fit_inputs *inputs,
+                        const struct refit_state *state);
+void refit_previous_close(struct refit_previous *previous);
+
+/* What a run begins with, as far as it is known after the inputs were loaded: all but classes and
+ * options. */
+void refit_start_note(struct fit_start *start, const struct fit_inputs *inputs,
+                      const struct refit_state *state);
+
+/* ERR_INPUT when the supports and codes of the state are not those that dictionary.h5 names, though
+ * they were made again from it. */
+int refit_contents_check(const struct refit_files *files, const struct refit_state *state);
+
+/* The classes of the first sweep to come: noted by a fresh run, checked by a resumed one. */
+int refit_classes_check(struct refit_files *files, const struct classes *classes, const char *name);
 
 #endif

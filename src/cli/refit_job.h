@@ -9,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/refit_files.h"
-#include "cli/refit_resume.h"
 #include "fit/validation.h"
 #include "io/rows.h"
 #include "refit/refit.h"

@@ -10,13 +10,14 @@
 #include "job/checkpoint.h"
 #include "job/stop.h"
 
-int sweep_files_claim(struct sweep_files *f, const struct output_options *output, int resume)
+int sweep_files_claim(struct sweep_files *f)
 {
-  TRY(output_path(&f->place, output->output, "sweep.h5", 1));
+  const struct job *job = f->job;
+  TRY(output_path(&f->place, job->output.output, "sweep.h5", 1));
   if (!input_is_there(f->place.file)) return OK;
-  if (!resume && !output->force) return job_part_refuse(f->place.file);
-  f->there = resume;
-  return resume ? sweep_facts_read(f->place.file, &f->found) : OK;
+  if (!job->resume && !job->output.force) return job_part_refuse(f->place.file);
+  f->there = job->resume;
+  return job->resume ? sweep_facts_read(f->place.file, &f->found) : OK;
 }
 
 const char *sweep_files_advice(const struct sweep_files *f)

@@ -114,7 +114,7 @@ static int plan_print(const struct run *run, const struct systems_run *job)
   if (run->comm.rank) return OK;
   TRY(synth_systems_memory(s, run->comm.size, &memory));
   memory += (gidx)job->arena.bytes;
-  if (facts_wanted(run)) return plan_json(run, s, memory);
+  if (run->wants_json) return plan_json(run, s, memory);
   printf("systems.h5     %.1f MB: %lld systems of %lld rows\n", 1e-6 * (double)systems_bytes(s, 0),
          (long long)s->count, (long long)s->row[s->count]);
   printf("memory         %.1f MB a rank\n", 1e-6 * (double)memory);

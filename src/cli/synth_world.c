@@ -109,7 +109,7 @@ static int plan_print(const struct run *run, const struct world_task *t)
   gidx memory, n = t->n, p = t->world.p, f = t->world.f;
   if (run->comm.rank) return OK;
   TRY(world_memory(t, run->comm.size, &memory));
-  if (facts_wanted(run)) {
+  if (run->wants_json) {
     struct json j;
     TRY(facts_begin(run, &j));
     json_long(&j, "rows", n);

@@ -63,8 +63,7 @@ static int solutions_begin(void *self)
   return OK;
 }
 
-int solve_output_open(struct solve_output *f, struct run *run, const struct output_options *output,
-                      int resume, const char *systems)
+int solve_output_open(struct solve_output *f, const char *systems)
 {
   static const struct job_type type = {.unit = "systems",
                                        .file = "solutions.h5",
@@ -73,13 +72,8 @@ int solve_output_open(struct solve_output *f, struct run *run, const struct outp
                                        .identify = systems_identify,
                                        .complete = solve_complete,
                                        .begin = solutions_begin};
-  f->job = (struct job){.run = run,
-                        .type = &type,
-                        .self = f,
-                        .output = *output,
-                        .resume = resume,
-                        .total = f->systems->shape.count};
-  return job_open(&f->job, &(const struct run_inputs){.name = {systems}});
+  f->job.total = f->systems->shape.count;
+  return job_open(&f->job, &type, f, &(const struct run_inputs){.name = {systems}});
 }
 
 int solve_output_end(struct solve_output *f, const struct solve_result *result,
@@ -142,9 +136,7 @@ static int systems_begin(void *self)
   return OK;
 }
 
-int assemble_output_open(struct assemble_output *o, struct run *run,
-                         const struct output_options *output, int resume,
-                         const struct run_inputs *inputs)
+int assemble_output_open(struct assemble_output *o, const struct run_inputs *inputs)
 {
   static const struct job_type type = {.unit = "systems",
                                        .file = "systems.h5",
@@ -153,8 +145,7 @@ int assemble_output_open(struct assemble_output *o, struct run *run,
                                        .identify = classes_identify,
                                        .prepare = borders_take,
                                        .begin = systems_begin};
-  o->job = (struct job){.run = run, .type = &type, .self = o, .output = *output, .resume = resume};
-  return job_open(&o->job, inputs);
+  return job_open(&o->job, &type, o, inputs);
 }
 
 int assemble_output_end(struct assemble_output *o, uint64_t *fingerprint,

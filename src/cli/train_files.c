@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 reads and writes; what a resumed run goes on from is sent to all ranks. */
+ * Rank 0 reads and writes; what a resumed run goes on from is sent to all ranks.  What train_run()
+ * gives, and asks while its steps go on, comes last: a point is a line of figures, or a state that
+ * can be saved. */
 #include "cli/train_files.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/command.h"
+#include "cli/train_job.h"
 #include "cli/train_report.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
+#include "job/stop.h"
 
 /* Read what training goes on from. */
-static int state_take(struct train_files *f, const struct training_record *r,
+static int state_take(struct train_files *f, const char *path, const struct training_record *r,
                       const struct training_line *table)
 {
   struct train_state *s = &f->state_read;
@@ -25,7 +29,7 @@ static int state_take(struct train_files *f, const struct training_record *r,
   TRY(train_state_alloc(s, &f->arena, f->k, f->p));
   TRY(arena_alloc(&f->arena, &mean, f->p, sizeof *mean));
   TRY(arena_alloc(&f->arena, &lines, r->count, sizeof *lines));
-  TRY(training_state_read(f->job.more[0].file, s, f->k, f->p, mean, &has_mean));
+  TRY(training_state_read(path, s, f->k, f->p, mean, &has_mean));
   lines_unpack(&train_line_form, &table->step, r->count, lines);
   p->step = r->step;
   p->count = r->count;
@@ -36,20 +40,16 @@ static int state_take(struct train_files *f, const struct training_record *r,
   return OK;
 }
 
-static int find(void *self, struct job *job)
+static int file_read(void *self, const char *path, int is_end)
 {
   struct train_files *f = self;
-  const struct output_path *left = NULL;
   struct training_record record;
   struct training_line *lines;
-  if (job->resume) TRY(job_left_find(job, &left));
-  if (!left) return OK;
-  job->is_complete = left == &job->place;
-  job->is_resumed = !job->is_complete;
-  TRY(training_record_read(left->file, &f->arena, &record, &lines));
+  f->job.is_complete = is_end;
+  TRY(training_record_read(path, &f->arena, &record, &lines));
   f->start.rows_hash = record.rows.rows;
   f->start.held_out_hash = record.held.rows;
-  return job->is_resumed ? state_take(f, &record, lines) : OK;
+  return is_end ? OK : state_take(f, path, &record, lines);
 }
 
 static int distribute(void *self, struct comm *c)
@@ -97,7 +97,6 @@ static int file_write(void *self, const char *path, int is_end)
 {
   struct train_files *f = self;
   const struct train_point *p = &f->point;
-  struct run *run = f->job.run;
   struct training_record record = {.step = p->step,
                                    .count = p->count,
                                    .scale = p->scale,
@@ -107,8 +106,7 @@ static int file_write(void *self, const char *path, int is_end)
   struct stored_encoder encoder = encoder_of(f, p);
   struct training_line *lines;
   struct arena arena = {0};
-  TRY(identity_text_hash(&run->identity, "rows_hash", p->rows_hash));
-  TRY(identity_text_hash(&run->identity, "held_out_hash", p->held_out_hash));
+  TRY(identity_text_rows(&f->job.run->identity, p->rows_hash, p->held_out_hash));
   TRY(arena_alloc(&arena, &lines, p->count, sizeof *lines));
   lines_pack(&train_line_form, p->lines, p->count, &lines->step);
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
@@ -126,29 +124,76 @@ static int file_write(void *self, const char *path, int is_end)
   return OK;
 }
 
-int train_files_publish(struct train_files *f, const struct train_point *p, int is_end)
-{
-  f->point = *p;
-  return job_publish(&f->job, is_end);
-}
-
-int train_files_open(struct train_files *f, struct run *run, const struct output_options *output,
-                     int resume, const struct run_inputs *inputs)
+int train_files_open(struct train_files *f, const struct run_inputs *inputs)
 {
   static const struct job_type type = {.file = "dictionary.h5",
                                        .more = {"state.h5"},
-                                       .find = find,
+                                       .read = file_read,
                                        .distribute = distribute,
                                        .write = file_write};
-  f->job = (struct job){.run = run, .type = &type, .self = f, .output = *output, .resume = resume};
   int status = arena_alloc(&f->arena, &f->bias, f->k, sizeof *f->bias);
   if (!status) status = arena_alloc(&f->arena, &f->threshold, f->k, sizeof *f->threshold);
-  TRY(comm_agree(&run->comm, status));
-  return job_open(&f->job, inputs);
+  TRY(comm_agree(&f->job.run->comm, status));
+  return job_open(&f->job, &type, f, inputs);
 }
 
 void train_files_free(struct train_files *f)
 {
   arena_free(&f->arena);
   *f = (struct train_files){0};
+}
+
+/* Between two looks for a file called STOP; and how long a run goes on however late it is, so that
+ * it gets somewhere: for so many steps, or seconds of them where they are long. */
+static const real POLL_SECONDS = 0.25, LEAST_SECONDS = 1;
+enum { LEAST_STEPS = 16 };
+
+/* The lines for run.json. */
+static int lines_take(struct train_job *j, const struct train_point *p)
+{
+  j->inputs.rows = p->rows_hash;
+  j->step = p->step;
+  j->count = p->count;
+  return lines_copy(&j->arena, &j->lines, &j->lines_max, p->lines, p->count, sizeof *j->lines);
+}
+
+/* What train_run() calls with each line, and with what can be saved. */
+static int point_take(void *self, const struct train_point *p, enum train_reason why)
+{
+  struct train_job *j = self;
+  struct comm *c = &j->run->comm;
+  while (j->shown < p->count)
+    if (c->rank == 0)
+      train_line_log(j, p);
+    else
+      j->shown++;
+  if (why == TRAIN_LINE) return OK;
+  if (why == TRAIN_END && c->rank == 0) train_outcome_check(j, p);
+  TRY(comm_agree(c, lines_take(j, p)));
+  j->files.point = *p;
+  return job_publish(&j->files.job, why == TRAIN_END);
+}
+
+/* Always; by --max-seconds not before it got somewhere. */
+static int may_stop(void *of)
+{
+  struct train_job *j = of;
+  real now = log_seconds();
+  gidx steps = j->polls++;
+  if (steps == 0) j->stepped = now;
+  if (steps >= LEAST_STEPS || (steps > 0 && now - j->stepped >= LEAST_SECONDS))
+    j->run->max_seconds = j->o->max_seconds;
+  return 1;
+}
+
+void train_files_sink(struct train_job *j)
+{
+  struct job *job = &j->files.job;
+  job->may_stop = may_stop;
+  job->poll_seconds = POLL_SECONDS; /* steps may be short, and a file system far away */
+  job->saves = 1;
+  job->save_seconds = j->o->save_seconds;
+  job->summary = train_summary_json;
+  job->of = j;
+  j->sink = (struct train_sink){j, point_take, job_stops(job), job_wishes(job)};
 }

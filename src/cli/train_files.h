@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files of a training: where they are, what a resumed one finds, and writing them.
+ * The files of a training: where they are, what a resumed one finds, and when they are written.
  *
  * Floor: cli.
  *
@@ -26,14 +26,14 @@ struct train_files {
   struct arena arena;
 };
 
-/* Open the job; files has k, p, top_s.  With resume read what is there: ERR_INPUT when it is of
+/* Open the job, which the caller has set, as are k, p, top_s.  With resume read what is there: ERR_INPUT when it is of
  * another job than run->identity.  Collective. */
-int train_files_open(struct train_files *files, struct run *run,
-                     const struct output_options *output, int resume,
-                     const struct run_inputs *inputs);
+int train_files_open(struct train_files *files, const struct run_inputs *inputs);
 void train_files_free(struct train_files *files);
 
-/* Publish what was reached: state.h5, or at the end dictionary.h5.  Collective. */
-int train_files_publish(struct train_files *files, const struct train_point *point, int is_end);
+/* job->sink <- what train_run() calls: lines are shown; what was reached is published, as state.h5,
+ * or at the end dictionary.h5; and a job that is asked to stop leaves.  Not collective. */
+struct train_job;
+void train_files_sink(struct train_job *job);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One training, from command line to report: what cmd_train.c opens and tells of, and
- * train_points.c takes while the steps go on.
+ * train_files.c takes while the steps go on.
  *
  * Floor: cli. */
 #ifndef CLI_TRAIN_JOB_H

@@ -90,7 +90,7 @@ int train_plan_show(struct train_job *j)
   struct json o;
   j->task.beside = (gidx)j->arena.bytes;
   TRY(train_forecast(&j->task, &j->run->comm, &f));
-  if (!facts_wanted(j->run)) {
+  if (!j->run->wants_json) {
     plan_lines(j, &f);
     return OK;
   }

@@ -208,13 +208,11 @@ static const char *part_name(const struct encode_files *f, const char *output)
   return name;
 }
 
-int encode_files_open(struct encode_files *f, struct run *run, const struct output_options *output,
-                      int resume, const struct run_inputs *inputs)
+int encode_files_open(struct encode_files *f, const struct run_inputs *inputs)
 {
-  const struct output_options at = {part_name(f, output->output), output->force};
-  f->job = (struct job){
-      .run = run, .type = &type, .self = f, .output = at, .resume = resume, .total = f->n};
-  return job_open(&f->job, inputs);
+  f->job.output.output = part_name(f, f->job.output.output);
+  f->job.total = f->n;
+  return job_open(&f->job, &type, f, inputs);
 }
 
 /* Rank 0: a part that is there is gone on with if it is of this dictionary. */

@@ -29,10 +29,9 @@ struct encode_files {
   real *shift;              /* [p] of the metrics, as before->part has it; NULL: that has none */
 };
 
-/* Open the job.  Collective. */
-int encode_files_open(struct encode_files *f, struct run *run, const struct output_options *output,
-                      int resume, const struct run_inputs *inputs);
-/* The same in a place that the caller has claimed, on rank 0, for a result of this dictionary, by
+/* Open the job, of which the caller has set what its struct says.  Collective. */
+int encode_files_open(struct encode_files *f, const struct run_inputs *inputs);
+/* The same of one that is all set here, in a place that the caller has claimed, on rank 0, for a result of this dictionary, by
  * its hash: with resume a part of it is gone on with, and anything else replaced.  Collective. */
 int encode_files_resume(struct encode_files *f, struct run *run, const struct output_path *place,
                         int resume, uint64_t dictionary);

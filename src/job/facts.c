@@ -11,7 +11,6 @@
 #include "base/options_write.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "job/numerics.h"
 #include "job/summary.h"
 
 enum { FACTS_VERSION = 1 };
@@ -74,11 +73,6 @@ void facts_head(struct json *j, const struct program *program, const char *comma
   json_text(j, "command", command);
   json_text(j, "version", program->version);
   json_text(j, "revision", program->revision);
-}
-
-int facts_wanted(const struct run *run)
-{
-  return run->wants_json;
 }
 
 int facts_begin(const struct run *run, struct json *j)

@@ -17,9 +17,8 @@ int run_facts(const struct run *run, const char *device, int threads, struct run
 /* Begin an object with what all of them have. */
 void facts_head(struct json *j, const struct program *program, const char *command);
 
-/* Is the object of --json asked for?  Begin it, with what all commands say; facts_end() ends it and
- * prints it to stdout.  So a command that fails between them prints nothing.  ERR_MEMORY. */
-int facts_wanted(const struct run *run);
+/* Of run->wants_json: begin the object, with what all commands say; facts_end() ends it and prints
+ * it to stdout.  So a command that fails between them prints nothing.  ERR_MEMORY. */
 int facts_begin(const struct run *run, struct json *j);
 int facts_end(struct json *j);
 

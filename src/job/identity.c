@@ -3,15 +3,16 @@
  * more than what they say. */
 #include "job/identity.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/options_write.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "io/h5/h5.h"
-#include "job/numerics.h"
 
 const char *identity_line_take(const char *at, struct identity_line *line)
 {
@@ -94,6 +95,12 @@ int identity_text_hash(struct identity_text *t, const char *name, uint64_t hash)
   return identity_text_input(t, name, digits);
 }
 
+int identity_text_rows(struct identity_text *t, uint64_t rows, uint64_t held_out)
+{
+  TRY(identity_text_hash(t, "rows_hash", rows));
+  return identity_text_hash(t, "held_out_hash", held_out);
+}
+
 int identity_text_contents(struct identity_text *t, const struct identity *of)
 {
   TRY(identity_text_hash(t, "rows_hash", of->rows));
@@ -102,14 +109,50 @@ int identity_text_contents(struct identity_text *t, const struct identity *of)
   return identity_text_hash(t, "codes_hash", of->codes);
 }
 
-/* Who wrote a file without an identity? */
+/* out[capacity] <- a text of /run, if there is one. */
+static void writer_read(const struct h5_file *f, const char *name, char *out, int capacity)
+{
+  int there, status = h5_attribute_exists(f, "/run", name, &there);
+  if (!status && there) status = h5_read_text(f, "/run", name, out, capacity);
+  if (status) status_clear();
+}
+
+/* Where /run has no number of numerics, that was before there were any. */
+static int writer_check(const struct h5_file *f, const char *advice)
+{
+  char version[64] = "unknown", revision[64] = "unknown";
+  char number[32] = "1";
+  real numerics = 1;
+  int there;
+  TRY(h5_attribute_exists(f, "/run", "numerics", &there));
+  if (there && h5_read_number(f, "/run", "numerics", &numerics)) {
+    status_clear();
+    numerics = nan_canonical();
+  }
+  if (numerics == NUMERICS) return OK;
+  if (isnan(numerics))
+    snprintf(number, sizeof number, "no number");
+  else
+    snprintf(number, sizeof number, "%g", numerics);
+  writer_read(f, "version", version, sizeof version);
+  writer_read(f, "revision", revision, sizeof revision);
+  FAIL(ERR_INPUT,
+       "'%s' was written by a Sagitta that has other bits, version %s, revision %s (numerics %s, "
+       "here %d): %s",
+       f->path, version, revision, number, NUMERICS, advice);
+}
+
+int numerics_check(const char *path, const char *advice)
+{
+  struct h5_file f = {0};
+  TRY(h5_open(&f, path));
+  return h5_close_after(&f, writer_check(&f, advice));
+}
+
 static int older_fail(const struct h5_file *f)
 {
-  char version[64];
-  if (h5_read_text(f, "/run", "version", version, sizeof version)) {
-    status_clear();
-    snprintf(version, sizeof version, "of no known version");
-  }
+  char version[64] = "of no known version";
+  writer_read(f, "version", version, sizeof version);
   FAIL(
       ERR_INPUT,
       "'%s' was written by Sagitta %s, format %lld, and does not say which job it is of: finish it "
@@ -119,9 +162,11 @@ static int older_fail(const struct h5_file *f)
 
 static int text_take(const struct h5_file *f, char **text)
 {
+  static const char advice[] =
+      "resume with that one, or begin again, with --force and not --resume";
   int there;
-  TRY(h5_exists(f, "/run", &there));
-  if (there) TRY(h5_attribute_exists(f, "/run", "identity", &there));
+  TRY(writer_check(f, advice));
+  TRY(h5_attribute_exists(f, "/run", "identity", &there));
   return there ? h5_read_text_any(f, "/run", "identity", text) : older_fail(f);
 }
 
@@ -129,7 +174,6 @@ int identity_text_read(const char *path, char **text)
 {
   struct h5_file f;
   *text = NULL;
-  TRY(numerics_check(path, "resume with that one, or begin again, with --force and not --resume"));
   TRY(h5_open(&f, path));
   return h5_close_after(&f, text_take(&f, text));
 }

@@ -4,7 +4,7 @@
  * Floor: job.  Not collective.
  *
  * The lines, of which each has a key of its own:
- *     numerics = 3                      of the program (numerics.h)
+ *     numerics = 3                      of the program
  *     rho = 0.1                         an option that may change bits, as it was resolved
  *     rows_hash = 0123456789abcdef      an input; only such keys have a '_'
  * They are the attribute `identity` of /run of what a job publishes.  A run that goes on from it
@@ -18,6 +18,13 @@
 
 #include "base/options.h"
 #include "model/identity.h"
+
+/* Which bits this program gives.  Rises when equal input gives other bits (doc/versions.md); /run of
+ * every result has it. */
+enum { NUMERICS = 7 };
+/* ERR_INPUT: the file was written by a program with other bits, so that what goes on from it would
+ * have the bits of both; the message says by which, and advises what to do. */
+int numerics_check(const char *path, const char *advice);
 
 struct identity_text {
   char *text; /* owned; NULL: not begun */
@@ -35,11 +42,12 @@ void identity_text_remove(struct identity_text *t, const char *key);
 /* Add an input, or give it another value; its name has a '_'. */
 int identity_text_input(struct identity_text *t, const char *name, const char *value);
 int identity_text_hash(struct identity_text *t, const char *name, uint64_t hash); /* 0: none */
+int identity_text_rows(struct identity_text *t, uint64_t rows, uint64_t held_out);
 /* Those of rows, a dictionary, supports and codes. */
 int identity_text_contents(struct identity_text *t, const struct identity *of);
 
 /* *text, which the caller frees, <- that of a file.  ERR_INPUT: it is of a program with other
- * bits (numerics.h), or has none, as those of older programs; the message says of which. */
+ * bits, or has none, as those of older programs; the message says of which. */
 int identity_text_read(const char *path, char **text);
 
 /* value[capacity] <- that of a key in that of a file; "" where it has none. */

@@ -75,6 +75,32 @@ int job_claim(struct job *job)
   return OK;
 }
 
+static int left_check(const struct job *job, const struct output_path *left)
+{
+  return identity_text_check(&job->run->identity, left->file, left->shown);
+}
+
+/* Read the state that is there, else the result, also where the state is of another job; the error
+ * is then the state's. */
+static int state_find(struct job *job)
+{
+  const struct output_path *state = &job->more[0], *result = &job->place;
+  int has_state = input_is_there(state->file), has_result = input_is_there(result->file);
+  const struct output_path *left = has_state ? state : result;
+  char why[1024];
+  if (!job->resume || !(has_state || has_result)) return OK;
+  int status = left_check(job, left);
+  if (status && !(has_state && has_result)) return status;
+  if (status) {
+    status_take(why, sizeof why);
+    left = result;
+    CHECK(!left_check(job, left), status, "%s", why);
+  }
+  TRY(job->type->read(job->self, left->file, left == result));
+  job->is_resumed = !job->is_complete;
+  return OK;
+}
+
 /* Find what is there of several files; where there is none of use, all of them are to be made. */
 static int several_find(struct job *job)
 {
@@ -82,7 +108,7 @@ static int several_find(struct job *job)
   int is_left =
       job->type->write && input_is_there(more[0].file) && !input_is_there(job->place.file);
   if (is_left && !job->resume && !job->output.force) return job_part_refuse(more[0].file);
-  TRY(job->type->find(job->self, job));
+  TRY(job->type->read ? state_find(job) : job->type->find(job->self, job));
   if (job->is_resumed || job->is_complete) return OK;
   CHECK(!job->resume || job->output.force || !input_is_there(more[0].file), ERR_CREATE,
         "cannot resume: '%s' is there, '%s' is missing: restore it, or begin again, with --force "
@@ -128,9 +154,12 @@ int job_array_send(struct comm *c, struct arena *arena, void *array, gidx count,
   return there ? comm_broadcast(c, *at, count, size) : OK;
 }
 
-int job_open(struct job *job, const struct run_inputs *inputs)
+int job_open(struct job *job, const struct job_type *type, void *self,
+             const struct run_inputs *inputs)
 {
   struct comm *c = &job->run->comm;
+  job->type = type;
+  job->self = self;
   TRY(comm_agree(c, c->rank ? OK : before_find(job)));
   TRY(job_distribute(job));
   if (job->is_complete) return OK;
@@ -152,20 +181,6 @@ int job_earlier_value(const struct job *job, const char *key, char *value, size_
   *value = '\0';
   if (!job->resume || !input_is_there(job->place.file)) return OK;
   return identity_text_value(job->place.file, key, value, capacity);
-}
-
-int job_left_find(const struct job *job, const struct output_path **left)
-{
-  const struct output_path *state = &job->more[0], *result = &job->place;
-  int has_state = input_is_there(state->file), has_result = input_is_there(result->file);
-  char why[1024];
-  *left = has_state ? state : has_result ? result : NULL;
-  int status = *left ? identity_text_check(&job->run->identity, (*left)->file, (*left)->shown) : OK;
-  if (!status || !has_state || !has_result) return status;
-  status_take(why, sizeof why);
-  *left = result;
-  CHECK(!identity_text_check(&job->run->identity, result->file, result->shown), status, "%s", why);
-  return OK;
 }
 
 /* Is what is there of this job, as far as inputs are known? */

@@ -49,8 +49,9 @@ struct job_type {
   int (*snapshot)(void *self);
   int (*save)(void *self);
   int saves_together; /* save() is collective where no thread calls it; else rank 0 calls it */
-  /* In the place of save(), of a job whose state is more[0] until its result is there: write that,
-   * or at the end the result. */
+  /* In the place of find() and save(), of a job whose state is more[0] until its result is there,
+   * rank 0: read and write that, or at the end the result. */
+  int (*read)(void *self, const char *path, int is_end);
   int (*write)(void *self, const char *path, int is_end);
 };
 
@@ -93,7 +94,8 @@ int job_claim(struct job *job);
 
 /* Claim the places, find what an earlier run left, and unless that is complete begin used.in and
  * run.log.  ERR_INPUT: an earlier run was another job; ERR_CREATE: there is something else. */
-int job_open(struct job *job, const struct run_inputs *inputs);
+int job_open(struct job *job, const struct job_type *type, void *self,
+             const struct run_inputs *inputs);
 /* What rank 0 has found goes to all: a part of job_open(). */
 int job_distribute(struct job *job);
 /* Then an array [count] of rank 0, to which its struct has a pointer, goes to all, who have it from
@@ -105,9 +107,6 @@ int job_file_check(const struct job *job, const struct output_path *place, int *
 /* value[capacity] <- of an option of the run that left a result, once places are claimed; "": there
  * is none, or it is not to be gone on with.  Rank 0 alone. */
 int job_earlier_value(const struct job *job, const char *key, char *value, size_t capacity);
-/* Of a job that has type->write(), *left <- what the earlier run left: its state, else the result,
- * also where the state is of another job; NULL: neither.  Errors, the state's first, as above. */
-int job_left_find(const struct job *job, const struct output_path **left);
 int job_complete(struct job *job);
 int job_begin(struct job *job);
 /* Publish a file that is being written, with what /run says.  Rank 0 alone. */

@@ -208,7 +208,7 @@ void summary_write(const struct run *run)
 static int entries_print(const struct run *run)
 {
   struct json j;
-  if (!facts_wanted(run) || facts_are_printed()) return OK;
+  if (!run->wants_json || facts_are_printed()) return OK;
   TRY(facts_begin(run, &j));
   json_text(&j, "result", *run->result ? run->result : NULL);
   entries_json(run, &j);
