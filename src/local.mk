@@ -400,7 +400,7 @@ program_sources = \
 # cli: one file a command
 bin_PROGRAMS += sagitta sagitta-bench
 sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
-  %D%/cli/fit_choose.h %D%/cli/fit_choose.c %D%/cli/fit_seeds.h %D%/cli/fit_seeds.c %D%/cli/fit_detectors.h %D%/cli/fit_detectors.c \
+  %D%/cli/fit_choose.h %D%/cli/fit_choose.c %D%/cli/fit_atoms.h %D%/cli/fit_atoms.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_serve.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \

@@ -462,3 +462,30 @@ int options_has(const struct option_set *set, const char *key)
   size_t offset;
   return row_find(set, key, &offset) != NULL;
 }
+
+/* Has a row another value than its default? */
+static int is_set(const struct option_row *row, const char *target)
+{
+  static const size_t sizes[] = {[OPTION_FLAG] = sizeof(int),
+                                 [OPTION_INT] = sizeof(idx),
+                                 [OPTION_LONG] = sizeof(gidx),
+                                 [OPTION_REAL] = sizeof(real)};
+  char standard[sizeof(gidx) + sizeof(real)] = {0};
+  const char *text;
+  memcpy(&text, target, sizeof text);
+  if (row->type == OPTION_TEXT || row->type == OPTION_TEXTS || row->type == OPTION_CHOICE)
+    return text && (!row->standard || strcmp(text, row->standard) != 0);
+  if (row->standard && value_set(row, standard, row->standard, 0)) status_clear();
+  return memcmp(target, standard, sizes[row->type]) != 0;
+}
+
+const struct option_advice *options_first_set(const struct option_set *set, const void *values,
+                                              const struct option_advice *all, int count)
+{
+  size_t offset;
+  for (int i = 0; i < count; i++) {
+    const struct option_row *row = row_find(set, all[i].key, &offset);
+    if (row && is_set(row, (const char *)values + offset + row->offset)) return &all[i];
+  }
+  return NULL;
+}

@@ -94,4 +94,12 @@ const struct option_row *options_row(const struct option_set *set, int position,
 /* Is it one of the keys? */
 int options_has(const struct option_set *set, const char *key);
 
+/* An option that does not go with others, and what to do or why. */
+struct option_advice {
+  const char *key, *advice;
+};
+/* The first of all[count] that has another value than its default; NULL: none. */
+const struct option_advice *options_first_set(const struct option_set *set, const void *values,
+                                              const struct option_advice *all, int count);
+
 #endif

@@ -182,20 +182,17 @@ struct encode_state {
 /* An encoder says itself how rows are described: refuse what would say it too. */
 static int encoder_options_check(const struct encode_options *o)
 {
-  const struct {
-    int given;
-    const char *option, *mend;
-  } all[] = {
-      {o->dictionary != NULL, "dictionary", "the encoder's file has its atoms"},
-      {o->top_s > 0, "top-s", "the encoder says how many atoms a row has"},
-      {o->rounds > 0, "rounds", "an encoder has none"},
-      {o->normalize, "normalize", "the atoms of an import have unit norm"},
-      {o->center, "center", "the mean of an import is subtracted where its encoder wants it"},
-      {strcmp(o->compute.grid, "auto") != 0, "grid", "each rank holds the encoder and takes rows"},
+  static const struct option_advice all[] = {
+      {"dictionary", "the encoder's file has its atoms"},
+      {"top-s", "the encoder says how many atoms a row has"},
+      {"rounds", "an encoder has none"},
+      {"normalize", "the atoms of an import have unit norm"},
+      {"center", "the mean of an import is subtracted where its encoder wants it"},
+      {"grid", "each rank holds the encoder and takes rows"},
   };
-  for (int i = 0; i < LENGTH(all); i++)
-    CHECK(!all[i].given, ERR_USAGE, "'--%s' does not go with '--encoder': %s; leave it out",
-          all[i].option, all[i].mend);
+  const struct option_advice *bad = options_first_set(&encode_set, o, all, LENGTH(all));
+  CHECK(!bad, ERR_USAGE, "'--%s' does not go with '--encoder': %s; leave it out", bad->key,
+        bad->advice);
   return OK;
 }
 
@@ -552,6 +549,8 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->first = job->part.first;
   f->n = job->source.n;
   f->is_part = o->row_range != NULL;
+  f->task = task;
+  f->all = &job->rows.source;
   if (run->comm.rank == 0) f->rows_files = rows_input_mark(&job->rows);
   f->job = (struct job){.run = run, .output = o->output, .resume = o->resume};
   TRY(encode_files_open(f, &inputs));
@@ -560,7 +559,6 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->job.save_seconds = o->save_seconds; /* 0: never */
   task->stops = job_stops(&f->job);
   task->wishes = job_wishes(&f->job);
-  encode_files_rest(f, task, &job->rows.source);
   return OK;
 }
 

@@ -15,10 +15,9 @@
 #include "job/agreement.h"
 #include "cli/encode_report.h"
 #include "cli/fit_choose.h"
-#include "cli/fit_detectors.h"
 #include "cli/fit_find.h"
 #include "cli/fit_report.h"
-#include "cli/fit_seeds.h"
+#include "cli/fit_atoms.h"
 #include "cli/fit_job.h"
 #include "cli/report.h"
 #include "job/threads.h"
@@ -380,23 +379,11 @@ static int facts_of(const struct fit_job *j, struct run_fact *facts)
   return run_facts(j->run, j->result.device, j->task.threads, facts);
 }
 
-static int best_read(void *self, idx first, idx count, float *out)
-{
-  const struct fit_job *j = self;
-  gidx p = j->rows.source.p;
-  memcpy(out, j->files.best + first * p, (size_t)(count * p) * sizeof *out);
-  return OK;
-}
-
 static void encode_fill(struct fit_job *j)
 {
   const struct fit_task *t = &j->task;
-  j->source = (struct atom_source){.k = t->k,
-                                   .d = 1,
-                                   .p = j->rows.source.p,
-                                   .name = j->o->output.output,
-                                   .self = j,
-                                   .read = best_read};
+  j->atoms = (struct atom_array){j->files.best, t->k, 1, j->rows.source.p};
+  j->source = atom_array_source(&j->atoms, j->o->output.output);
   j->encode = (struct encode_task){.rows = &j->rows.source,
                                    .atoms = &j->source,
                                    .mean = t->center ? j->mean : NULL,
@@ -467,8 +454,9 @@ static int rows_encode(struct fit_job *j)
   uint64_t best = content_hash(items_terms(j->files.best, k, p, 0), k, 1, p);
   encode_fill(j);
   f->n = rows->n;
+  f->task = &j->encode;
+  f->all = rows;
   TRY(encode_files_resume(f, run, &j->files.job.more[FIT_SUPPORTS], j->files.job.is_resumed, best));
-  encode_files_rest(f, &j->encode, rows);
   TRY(encode_grid_choose(&j->encode, c, reason, sizeof reason));
   TRY(job_begin(&f->job));
   TRY(encode_run(&j->encode, c, &j->encoded));

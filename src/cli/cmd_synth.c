@@ -32,9 +32,6 @@ struct synth_options {
 };
 #define AT(member) offsetof(struct synth_options, member)
 
-#define STANDARD_TOP_S "8"
-#define STANDARD_NOISE "0.02"
-
 static const struct option_row data_rows[] = {
     {"kind", OPTION_CHOICE, AT(kind), "planted", 0, 0, "planted|trig|world", NULL,
      "planted: sparse sums of random atoms and noise; trig: the fixture of sines and cosines, full "
@@ -50,14 +47,14 @@ static const struct option_row data_rows[] = {
 };
 
 static const struct option_row planted_rows[] = {
-    {"top-s", OPTION_INT, AT(top_s), STANDARD_TOP_S, 1, MAX_TOP_S, NULL, "ATOMS",
+    {"top-s", OPTION_INT, AT(top_s), "8", 1, MAX_TOP_S, NULL, "ATOMS",
      "distinct atoms that make a row", .effect = OPTION_BITS},
     {"frame", OPTION_INT, AT(frame), "1", 1, MAX_FRAME, NULL, "VECTORS",
      "orthonormal vectors an atom has, with a code each", .effect = OPTION_BITS},
     {"frequencies", OPTION_CHOICE, AT(frequencies), "even", 0, 0, "even|zipf", NULL,
      "how often atoms are chosen: all alike, or atom a about as often as 1/(a+1)",
      .effect = OPTION_BITS},
-    {"noise", OPTION_REAL, AT(noise), STANDARD_NOISE, 0, 1e6, NULL, "SIGMA",
+    {"noise", OPTION_REAL, AT(noise), "0.02", 0, 1e6, NULL, "SIGMA",
      "standard deviation of the noise in each column; atoms have norm 1, codes a size of 0.5 to "
      "1.5",
      .effect = OPTION_BITS},
@@ -153,23 +150,23 @@ static struct synth_task task_of(const struct synth_options *o)
 /* Options that describe planted data say nothing about the fixture, nor about a world. */
 static int planted_unused(const struct synth_options *o, const struct synth_task *t)
 {
-  char top_s[16], noise[32];
-  snprintf(top_s, sizeof top_s, "%d", o->top_s);
-  snprintf(noise, sizeof noise, "%g", o->noise);
-  const struct {
-    const char *key;
-    int given;
-  } planted[] = {
-      {"top-s", strcmp(top_s, STANDARD_TOP_S) != 0},
-      {"frame", o->frame != 1},
-      {"frequencies", t->planted.zipf},
-      {"noise", strcmp(noise, STANDARD_NOISE) != 0},
-      {"start-cosine", o->start_cosine > 0},
-      {"seed", t->kind == SYNTH_TRIG && o->seed != 0},
-  };
-  for (int i = 0; i < LENGTH(planted); i++)
-    CHECK(!planted[i].given, ERR_USAGE, "'--%s' says nothing about '--kind %s'%s", planted[i].key,
-          o->kind, t->kind == SYNTH_TRIG ? ", which is fixed" : "");
+  static const struct option_advice all[] = {{"top-s", NULL},        {"frame", NULL},
+                                             {"frequencies", NULL},  {"noise", NULL},
+                                             {"start-cosine", NULL}, {"seed", NULL}};
+  int is_fixed = t->kind == SYNTH_TRIG; /* a world has a seed */
+  const struct option_advice *bad = options_first_set(&synth_set, o, all, LENGTH(all) - !is_fixed);
+  CHECK(!bad, ERR_USAGE, "'--%s' says nothing about '--kind %s'%s", bad->key, o->kind,
+        is_fixed ? ", which is fixed" : "");
+  return OK;
+}
+
+static int world_unused(const struct synth_options *o)
+{
+  static const struct option_advice all[] = {
+      {"trees", NULL}, {"most", NULL}, {"least", NULL}, {"first-row", NULL}};
+  const struct option_advice *bad = options_first_set(&synth_set, o, all, LENGTH(all));
+  CHECK(!bad, ERR_USAGE, "'--%s' says nothing about '--kind %s', only about world", bad->key,
+        o->kind);
   return OK;
 }
 
@@ -186,7 +183,7 @@ static int options_check(const struct synth_options *o, const struct synth_task 
   CHECK(length < 3 || strcmp(o->output.output + length - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', but several files are made: give a folder", o->output.output);
   if (is_world(o)) return planted_unused(o, t);
-  TRY(world_options_unused(&o->world, o->kind));
+  TRY(world_unused(o));
   if (t->kind == SYNTH_TRIG) return planted_unused(o, t);
   CHECK(g->s <= g->k, ERR_USAGE, "'--top-s' is %d, more than the %d atoms", g->s, g->k);
   CHECK(g->d <= g->p, ERR_USAGE, "'--frame' is %d, more than the %d columns", g->d, g->p);

@@ -21,6 +21,16 @@
 #include "model/route.h"
 #include "model/split.h"
 
+struct train_options {
+  struct general_options general;
+  struct output_options output;
+  const char *rows, *holdout, *start, *fixed, *selection, *nested, *pre_bias, *precision,
+      *cpu_variant, *device, *kernels;
+  idx atoms, top_s, aux_atoms, threads, batch;
+  int uncentered, resume, dry_run;
+  real l0, holdout_fraction, aux_weight, lr, warm_up, decay, max_seconds, save_seconds, max_norm;
+  gidx dead_rows, seed, epochs, steps, every;
+};
 #define AT(member) offsetof(struct train_options, member)
 
 static const struct option_row input_rows[] = {
@@ -156,14 +166,6 @@ static const struct option_set train_set = {
     .has_config = 1,
 };
 
-static int given_read(void *self, idx first, idx count, float *out)
-{
-  const struct train_job *j = self;
-  gidx p = j->given.p;
-  memcpy(out, j->atoms + first * p, (size_t)(count * p) * sizeof *out);
-  return OK;
-}
-
 static int is_batch(const struct train_options *o)
 {
   return strcmp(o->selection, "batch") == 0;
@@ -240,8 +242,8 @@ static int given_open(struct train_job *j)
   TRY(atoms_check(j->atoms, s->k, 1, s->p, 0, s->name));
   j->atoms_hash = content_hash(items_terms(j->atoms, s->k, s->p, 0), s->k, 1, s->p) +
                   5 * mean_hash(j->dictionary.mean, s->p);
-  j->given = (struct atom_source){
-      .k = s->k, .d = 1, .p = s->p, .name = s->name, .self = j, .read = given_read};
+  j->array = (struct atom_array){j->atoms, s->k, 1, s->p};
+  j->given = atom_array_source(&j->array, s->name);
   return encoder_take(j);
 }
 
@@ -351,6 +353,9 @@ static int outputs_open(struct train_job *j)
   TRY(train_files_open(f, &inputs));
   f->job.device = j->result.device;
   f->job.threads = j->task.threads;
+  f->job.save_seconds = j->o->save_seconds;
+  j->max_seconds = j->o->max_seconds;
+  j->precision = j->o->precision;
   if (f->job.is_complete) return OK;
   if (f->job.is_resumed) {
     j->task.start = &f->start;

@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
+#include "cli/fit_atoms.h"
 #include "fit/quiet.h"
 #include "io/inputs.h"
 #include "look/kept_codes.h"
@@ -121,51 +122,18 @@ static int half_fit(struct choosing *w, idx top_s, int half)
   return fit_quiet_run(&task, &j->run->comm, &quiet);
 }
 
-static int own_read(void *self, idx first, idx count, float *out)
+static struct atom_array half_of(const struct choosing *w, int half)
 {
-  const struct choosing *w = self;
-  gidx p = w->rows[0].p;
-  memcpy(out, w->atoms[0] + first * p, (size_t)(count * p) * sizeof *out);
-  return OK;
-}
-
-static int other_read(void *self, idx first, idx count, float *out)
-{
-  const struct choosing *w = self;
-  gidx p = w->rows[0].p;
-  memcpy(out, w->atoms[1] + first * p, (size_t)(count * p) * sizeof *out);
-  return OK;
-}
-
-static struct atom_source source_of(struct choosing *w, int half)
-{
-  return (struct atom_source){.k = w->j->task.k,
-                              .d = 1,
-                              .p = w->rows[0].p,
-                              .name = half ? "the second half" : "the first half",
-                              .self = w,
-                              .read = half ? other_read : own_read};
+  return (struct atom_array){w->atoms[half], w->j->task.k, 1, w->rows[0].p};
 }
 
 static int halves_compare(struct choosing *w, real *pw_mcc)
 {
-  const struct fit_task *t = &w->j->task;
-  struct comm *c = &w->j->run->comm;
-  const struct atom_source own = source_of(w, 0), other = source_of(w, 1);
-  const struct compare_task task = {.atoms = {&own, &other},
-                                    .nonnegative = t->nonnegative,
-                                    .threads = t->threads,
-                                    .variant = t->variant};
+  const struct atom_array own = half_of(w, 0), other = half_of(w, 1);
   struct arena arena = {0};
-  struct pairs p = {.k = t->k, .l = t->k};
-  idx *order = NULL;
-  int status = arena_alloc(&arena, &p.match, p.k, sizeof *p.match);
-  if (!status) status = arena_alloc(&arena, &p.cosine, p.k, sizeof *p.cosine);
-  if (!status) status = arena_alloc(&arena, &order, p.k, sizeof *order);
-  TRY(comm_agree(c, status));
-  TRY(pairs_find(c, &task, &p));
-  pairs_count(&p, order);
-  *pw_mcc = p.mean;
+  float *cosine;
+  TRY(comm_agree(&w->j->run->comm, arena_alloc(&arena, &cosine, own.k, sizeof *cosine)));
+  TRY(fit_atoms_pair(w->j, &own, "the first half", &other, "the second half", cosine, pw_mcc));
   arena_free(&arena);
   return OK;
 }
@@ -190,7 +158,8 @@ static int unseen_encode(struct choosing *w, struct candidate *found)
   const struct fit_job *j = w->j;
   const struct fit_task *t = &j->task;
   struct comm *c = &j->run->comm;
-  struct atom_source own = source_of(w, 0);
+  const struct atom_array half = half_of(w, 0);
+  const struct atom_source own = atom_array_source(&half, "the first half");
   char reason[128];
   int keeps = j->labels && c->rank == 0, status = OK;
   idx s = (idx)imin(j->o->encode_s, t->k);

@@ -118,7 +118,7 @@ static int resume_find(struct fit_files *f, const struct job *job)
   for (int i = 0; i < LENGTH(all); i++) {
     TRY(previous_read(f, places[i]->file, all[i]));
     if (!d.there) return OK;
-    TRY(job_file_check(job, places[i], &all[i]->there));
+    if (all[i]->there) TRY(job_file_check(job, places[i]));
   }
   if (s.there) TRY(pair_check(&d, &s));
   f->written = d.record.sweeps;

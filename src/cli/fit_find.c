@@ -44,6 +44,7 @@ struct find_job {
   float *atoms; /* [k][p] in the end, as are the next two */
   real *mean;   /* [p] */
   struct encoder encoder;
+  struct atom_array array; /* the atoms, and */
   struct atom_source source;
   struct encode_files supports;
   struct encode_task encode;
@@ -132,36 +133,34 @@ int fit_finds_features(const struct fit_options *o)
 }
 
 /* Refuse what says something of sweeps, or of supports of one length. */
-static int options_check(const struct fit_options *o)
+static int options_check(const struct option_set *set, const struct fit_options *o)
 {
-  const struct {
-    int given;
-    const char *option, *advice;
-  } all[] = {
-      {o->capture != NULL, "capture", "give rows, from `sagitta harvest`"},
-      {o->top_s_text && strcmp(o->top_s_text, "32"), "top-s",
-       "'--l0' is the number of atoms a row, on average"},
-      {o->labels != NULL, "labels", "they choose '--top-s'"},
-      {o->max_norm != 0, "max-norm", "leave such rows out before"},
-      {o->encode_s != 0, "encode-s", "rows have as many atoms as they need"},
-      {strcmp(o->codes, "nonnegative") != 0, "codes", "features have codes above 0"},
-      {o->rounds != 8, "rounds", "atoms are chosen by thresholds"},
-      {o->rho != 0.1, "rho", "codes are drawn to nothing"},
-      {strcmp(o->update, "auto") != 0, "update", "atoms move by their own rule"},
-      {o->passes != 4, "passes", "atoms are solved, not descended"},
-      {o->directions != 1, "directions", "atoms are solved as they are"},
-      {o->relaxation != 0, "relaxation", "atoms are solved as they are"},
-      {o->resample_fraction != 0.05, "revive-share", "all twins and dead atoms are replaced"},
-      {o->duplicate_cosine != 0.95, "twin-cosine", "it is 0.6 here"},
-      {strcmp(o->minibatch, "auto") != 0, "minibatch", "rows are read in batches always"},
-      {o->tolerance != 0.0001, "tolerance", "the number of updates is known"},
-      {o->sweeps != 100, "sweeps", "the number of updates is known"},
-      {o->seeds != 1, "seeds", "fit again with another --seed, and compare"},
-      {o->detectors, "detectors", "make them by `sagitta detect`"},
+  static const struct option_advice all[] = {
+      {"capture", "give rows, from `sagitta harvest`"},
+      {"labels", "they choose '--top-s'"},
+      {"max-norm", "leave such rows out before"},
+      {"encode-s", "rows have as many atoms as they need"},
+      {"codes", "features have codes above 0"},
+      {"rounds", "atoms are chosen by thresholds"},
+      {"rho", "codes are drawn to nothing"},
+      {"update", "atoms move by their own rule"},
+      {"passes", "atoms are solved, not descended"},
+      {"directions", "atoms are solved as they are"},
+      {"relaxation", "atoms are solved as they are"},
+      {"revive-share", "all twins and dead atoms are replaced"},
+      {"twin-cosine", "it is 0.6 here"},
+      {"minibatch", "rows are read in batches always"},
+      {"tolerance", "the number of updates is known"},
+      {"sweeps", "the number of updates is known"},
+      {"seeds", "fit again with another --seed, and compare"},
+      {"detectors", "make them by `sagitta detect`"},
   };
-  for (int i = 0; i < LENGTH(all); i++)
-    CHECK(!all[i].given, ERR_USAGE, "'--%s' does not go with '--find features': %s; leave it out",
-          all[i].option, all[i].advice);
+  static const struct option_advice top_s = {"top-s",
+                                             "'--l0' is the number of atoms a row, on average"};
+  const struct option_advice *bad = options_first_set(set, o, all, LENGTH(all));
+  if (o->top_s_text && strcmp(o->top_s_text, "32") != 0) bad = &top_s; /* as an identity has it */
+  CHECK(!bad, ERR_USAGE, "'--%s' does not go with '--find features': %s; leave it out", bad->key,
+        bad->advice);
   CHECK(o->l0 > 0, ERR_USAGE,
         "'--l0' is missing: how many atoms are active in a row, on average, such as 25");
   return OK;
@@ -170,7 +169,7 @@ static int options_check(const struct fit_options *o)
 static int inputs_open(struct find_job *j)
 {
   const struct fit_options *o = j->o;
-  TRY(options_check(o));
+  TRY(options_check(j->run->command->options, o));
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
   if (!o->dry_run) TRY(job_folder_check(&o->output));
@@ -231,23 +230,11 @@ static int outputs_open(struct find_job *j)
   return threads_report(run, j->o->threads);
 }
 
-static int atoms_read(void *self, idx first, idx count, float *out)
-{
-  const struct find_job *j = self;
-  gidx p = j->rows.source.p;
-  memcpy(out, j->atoms + first * p, (size_t)(count * p) * sizeof *out);
-  return OK;
-}
-
 static void encode_fill(struct find_job *j)
 {
   idx k = j->encoder.k;
-  j->source = (struct atom_source){.k = k,
-                                   .d = 1,
-                                   .p = j->rows.source.p,
-                                   .name = j->o->output.output,
-                                   .self = j,
-                                   .read = atoms_read};
+  j->array = (struct atom_array){j->atoms, k, 1, j->rows.source.p};
+  j->source = atom_array_source(&j->array, j->o->output.output);
   j->encode = (struct encode_task){.rows = &j->rows.source,
                                    .atoms = &j->source,
                                    .mean = j->mean,
@@ -286,8 +273,9 @@ static int rows_encode(struct find_job *j)
   uint64_t name = content_hash(items_terms(j->atoms, k, p, 0), k, 1, p);
   encode_fill(j);
   f->n = rows->n;
+  f->task = &j->encode;
+  f->all = rows;
   TRY(encode_files_resume(f, j->run, &j->files.job.more[1], j->files.job.is_resumed, name));
-  encode_files_rest(f, &j->encode, rows);
   TRY(job_begin(&f->job));
   TRY(encode_run(&j->encode, &j->run->comm, &j->encoded));
   TRY(encode_files_join(f, &j->encoded));

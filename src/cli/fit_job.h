@@ -54,6 +54,7 @@ struct fit_job {
   struct arena arena;
   real *mean; /* [p]; NULL: not centred */
   struct fit_line best;
+  struct atom_array atoms; /* the best ones, and */
   struct atom_source source;
   struct encode_task encode;
   struct encode_result encoded;

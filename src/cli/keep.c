@@ -451,7 +451,7 @@ static int files_open(struct keep_job *j)
 static int sweep_check(const struct keep_job *j)
 {
   const struct sweep_files *s = &j->files.sweep;
-  return s->there ? identity_text_check(&j->run->identity, s->place.file, s->place.shown) : OK;
+  return s->there ? job_file_check(&j->files.job, &s->place) : OK;
 }
 
 /* Are the rows such that their metrics mislead? */

@@ -20,7 +20,7 @@ int refit_files_check(const struct refit_files *f)
 {
   char why[1024];
   const char *advice = sweep_files_advice(&f->sweep);
-  int is_there, status = job_file_check(&f->job, &f->job.place, &is_there);
+  int status = job_file_check(&f->job, &f->job.place);
   if (status != ERR_INPUT || !*advice) return status;
   status_take(why, sizeof why);
   FAIL(ERR_INPUT, "%s%s", why, advice);

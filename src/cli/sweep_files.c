@@ -146,7 +146,7 @@ void sweep_files_over(struct sweep_files *f, gidx sweeps)
 {
   const struct sweep_facts *then = &f->found;
   if (f->job->run->comm.rank || !f->there || then->sweeps >= sweeps) return;
-  int is_other = identity_text_check(&f->job->run->identity, f->place.file, f->place.shown);
+  int is_other = job_file_check(f->job, &f->place);
   status_clear();
   if (is_other) return;
   log_info("removed '%s', of sweep %lld, which is done", f->place.shown,

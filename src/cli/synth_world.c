@@ -18,7 +18,6 @@
 #include "synth/world.h"
 
 #define AT(member) offsetof(struct world_options, member)
-#define STANDARD_LEAST "0.0005"
 
 const struct option_row world_rows_table[WORLD_ROWS] = {
     {"trees", OPTION_INT, AT(trees), "0", -1, 1 << 24, NULL, "COUNT",
@@ -29,7 +28,7 @@ const struct option_row world_rows_table[WORLD_ROWS] = {
      "with which the most frequent feature fires; those behind it as 1 / sqrt(index); 0: 0.4 of "
      "16384 features or more, else 0.3",
      .effect = OPTION_BITS},
-    {"least", OPTION_REAL, AT(least), STANDARD_LEAST, 0, 1, NULL, "PROBABILITY",
+    {"least", OPTION_REAL, AT(least), "0.0005", 0, 1, NULL, "PROBABILITY",
      "with which the rarest feature fires", .effect = OPTION_BITS},
     {"first-row", OPTION_LONG, AT(first_row), "0", 0, 0x1p40, NULL, "ROW",
      "begin with this row of the world: rows that a fit has not seen have numbers behind its own",
@@ -49,25 +48,6 @@ struct world_run {
   struct matrix_output rows_file, dictionary_file; /* rank 0; and so on */
   struct truth_output truth_file;
 };
-
-int world_options_unused(const struct world_options *o, const char *kind)
-{
-  char least[32];
-  snprintf(least, sizeof least, "%g", o->least);
-  const struct {
-    const char *key;
-    int given;
-  } keys[] = {
-      {"trees", o->trees != 0},
-      {"most", o->most > 0},
-      {"least", strcmp(least, STANDARD_LEAST) != 0},
-      {"first-row", o->first_row != 0},
-  };
-  for (int i = 0; i < LENGTH(keys); i++)
-    CHECK(!keys[i].given, ERR_USAGE, "'--%s' says nothing about '--kind %s', only about world",
-          keys[i].key, kind);
-  return OK;
-}
 
 /* The task of these options; columns are 0 where no preset knows them. */
 static struct world_task task_of(const struct world_options *o, const struct world_size *size)

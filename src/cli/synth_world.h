@@ -21,9 +21,6 @@ struct world_size {
   idx atoms, columns, block;
 };
 
-/* ERR_USAGE: an option of a world was given for data of another kind. */
-int world_options_unused(const struct world_options *o, const char *kind);
-
 /* Make the files in the folder. */
 int world_make(struct run *run, const struct output_options *output, const struct world_options *o,
                const struct world_size *size, int dry_run);

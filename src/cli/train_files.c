@@ -182,7 +182,7 @@ static int may_stop(void *of)
   gidx steps = j->polls++;
   if (steps == 0) j->stepped = now;
   if (steps >= LEAST_STEPS || (steps > 0 && now - j->stepped >= LEAST_SECONDS))
-    j->run->max_seconds = j->o->max_seconds;
+    j->run->max_seconds = j->max_seconds;
   return 1;
 }
 
@@ -192,7 +192,6 @@ void train_files_sink(struct train_job *j)
   job->may_stop = may_stop;
   job->poll_seconds = POLL_SECONDS; /* steps may be short, and a file system far away */
   job->saves = 1;
-  job->save_seconds = j->o->save_seconds;
   job->summary = train_summary_json;
   job->of = j;
   j->sink = (struct train_sink){j, point_take, job_stops(job), job_wishes(job)};

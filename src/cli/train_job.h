@@ -15,26 +15,17 @@
 #include "seed/outliers.h"
 #include "train/train.h"
 
-struct train_options {
-  struct general_options general;
-  struct output_options output;
-  const char *rows, *holdout, *start, *fixed, *selection, *nested, *pre_bias, *precision,
-      *cpu_variant, *device, *kernels;
-  idx atoms, top_s, aux_atoms, threads, batch;
-  int uncentered, resume, dry_run;
-  real l0, holdout_fraction, aux_weight, lr, warm_up, decay, max_seconds, save_seconds, max_norm;
-  gidx dead_rows, seed, epochs, steps, every;
-};
-
 /* struct run says why it is on the heap. */
+struct train_options;
 struct train_job {
   struct run *run;
-  const struct train_options *o;
+  const struct train_options *o; /* of cmd_train.c */
   struct rows_input rows, holdout;
   struct outliers outliers; /* with --max-norm */
   struct dictionary_input dictionary;
   struct atom_source given; /* atoms[k][p] of it */
   float *atoms;
+  struct atom_array array;       /* they */
   struct stored_encoder encoder; /* of it, where takes_encoder */
   int has_encoder, takes_encoder;
   uint64_t atoms_hash; /* with the mean, and with the encoder where it is taken */
@@ -52,6 +43,8 @@ struct train_job {
   gidx polls;    /* of what asks to stop: before the first step, and in each */
   real stepped;  /* seconds: the first one */
   double begun;
+  real max_seconds; /* of --max-seconds, as the next */
+  const char *precision;
   struct arena arena;
 };
 

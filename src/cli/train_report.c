@@ -190,7 +190,7 @@ int train_summary_json(const void *of, struct json *own)
   else
     json_long(own, "top_s", r->top_s);
   json_long(own, "batch", j->task.batch);
-  json_text(own, "precision", j->o->precision);
+  json_text(own, "precision", j->precision);
   json_long(own, "steps", j->has_ended ? r->steps : j->step);
   json_array(own, "lines");
   lines_json(&form, j->lines, j->count, j->files.start.count, own);

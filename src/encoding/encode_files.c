@@ -42,26 +42,22 @@ static int before_check(void *self, struct job *job)
   return OK;
 }
 
+/* Then the task is for the rows that are left. */
 static int distribute(void *self, struct comm *c)
 {
   struct encode_files *f = self;
-  return comm_broadcast(c, f->hashes, LENGTH(f->hashes), sizeof *f->hashes);
-}
-
-void encode_files_rest(struct encode_files *f, struct encode_task *task,
-                       const struct row_source *all)
-{
+  struct encode_task *task = f->task;
   gidx done = f->job.done;
-  f->task = task;
-  f->all = all;
-  if (!done) return;
-  part_source(&f->part, all, f->first + done, f->n - done, &f->rest);
+  TRY(comm_broadcast(c, f->hashes, LENGTH(f->hashes), sizeof *f->hashes));
+  if (!done) return OK;
+  part_source(&f->part, f->all, f->first + done, f->n - done, &f->rest);
   task->rows = &f->rest;
-  task->whole = all;
+  task->whole = f->all;
   task->first = f->first + done;
   task->sink_first = done;
   task->dictionary = (uint64_t)f->hashes[0];
   task->encoder_hash = (uint64_t)f->hashes[1];
+  return OK;
 }
 
 static struct supports_shape shape_of(const struct encode_task *t, gidx n)
@@ -141,7 +137,7 @@ static int contents_check(const struct encode_files *f, const struct contents *i
   TRY(identity_text_hash(id, "dictionary_hash", content_hash(is->atoms, a->k, a->d, a->p)));
   TRY(identity_text_hash(id, "encoder_hash",
                          t->encoder ? encoder_hash(t->encoder, is->weights) : 0));
-  return identity_text_check(id, f->job.place.file, f->job.place.shown);
+  return job_file_check(&f->job, &f->job.place);
 }
 
 static int complete(void *self, struct comm *c)
@@ -223,7 +219,7 @@ static int part_take(struct encode_files *f, uint64_t dictionary)
   if (!job->resume || !job_part_is_left(job->place.file, part_kind.name, f->n)) return OK;
   TRY(part_input_open(before, job->place.file));
   if (before->supports.inputs.dictionary == dictionary) {
-    TRY(identity_text_check(&job->run->identity, job->place.file, job->place.shown));
+    TRY(job_file_check(job, &job->place));
     return before_check(f, &f->job);
   }
   part_input_close(before);
@@ -258,7 +254,6 @@ int encode_files_continue(struct encode_files *f)
   struct comm *c = &f->job.run->comm;
   TRY(comm_agree(c, c->rank ? OK : part_reopen(f)));
   TRY(job_distribute(&f->job));
-  encode_files_rest(f, f->task, f->all);
   TRY(comm_agree(c, c->rank ? OK : output_begin(f)));
   if (c->rank == 0)
     log_info("saved   %lld of %lld rows of '%s'", (long long)f->job.done, (long long)f->n,

@@ -13,14 +13,16 @@
 #include "model/split.h"
 
 struct encode_files {
-  struct job job;      /* opened by encode_files_open() or encode_files_resume() */
-  gidx first, n;       /* rows of the result among all, set by the caller, as are the next two */
-  int is_part;         /* it is a part also when it is done */
-  uint64_t rows_files; /* rank 0, of a part: rows_input_mark() */
-  struct encode_task *task;     /* borrowed, as is the next: of encode_files_rest() */
+  struct job job; /* opened by encode_files_open() or encode_files_resume() */
+  /* Set by the caller; pointers are borrowed. */
+  gidx first, n;            /* rows of the result among all */
+  int is_part;              /* it is a part also when it is done */
+  uint64_t rows_files;      /* rank 0, of a part: rows_input_mark() */
+  struct encode_task *task; /* of all of the rows that are wanted, then of those that are left */
   const struct row_source *all; /* all rows */
-  struct row_part part;         /* of them, those that the task is for, and */
-  struct row_source rest;       /* as its source */
+  /* After that. */
+  struct row_part part;   /* of them, those that the task is for, and */
+  struct row_source rest; /* as its source */
   gidx hashes[2]; /* on every rank: those of an earlier run's dictionary and encoder; 0: none */
   /* On rank 0. */
   struct supports_output file;
@@ -29,17 +31,14 @@ struct encode_files {
   real *shift;              /* [p] of the metrics, as before->part has it; NULL: that has none */
 };
 
-/* Open the job, of which the caller has set what its struct says.  Collective. */
+/* Open the job, of which the caller has set what its struct says, and let the task be for the rows
+ * that are left.  job_begin() and job_complete() want its mean, and read rows and atoms.
+ * Collective. */
 int encode_files_open(struct encode_files *f, const struct run_inputs *inputs);
 /* The same of one that is all set here, in a place that the caller has claimed, on rank 0, for a result of this dictionary, by
  * its hash: with resume a part of it is gone on with, and anything else replaced.  Collective. */
 int encode_files_resume(struct encode_files *f, struct run *run, const struct output_path *place,
                         int resume, uint64_t dictionary);
-
-/* Then let the task, for all of the rows that are wanted, be for those that are left.  The caller
- * keeps it.  job_begin() and job_complete() want its mean, and read rows and atoms. */
-void encode_files_rest(struct encode_files *f, struct encode_task *task,
-                       const struct row_source *all);
 
 /* Let the result of the rows that were encoded be that of all rows so far.  Collective. */
 int encode_files_join(struct encode_files *f, struct encode_result *result);

@@ -214,11 +214,12 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   struct output_path *place = &s->files.job.place;
   int is_whole = 0;
   s->files.n = s->rows.source.n;
+  s->files.task = &s->encode;
+  s->files.all = &s->rows.source;
   TRY(output_path(place, entry->output, "supports.h5", 1));
   TRY(backlog_output_check(s->task->list, entry)); /* again: it is claimed now */
   const struct output_path copy = *place;
   TRY(before_find(s, &copy, &is_whole));
-  encode_files_rest(&s->files, &s->encode, &s->rows.source);
   if (is_whole) return job_complete(&s->files.job);
   TRY(job_begin(&s->files.job));
   for (int i = 0; i < s->n_pieces; i++)

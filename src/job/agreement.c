@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fingerprint.h"
+#include "base/memory.h"
 #include "base/options_config.h"
 #include "base/options_write.h"
 #include "base/status.h"
@@ -121,10 +122,8 @@ static int marks_compare(struct comm *c, const struct input_mark *mine, gidx cou
   gidx n = count;
   TRY(comm_broadcast(c, &n, 1, sizeof n));
   TRY(comm_agree(c, marks_count(c->rank, count, n)));
-  struct input_mark *first = malloc(((size_t)count + 1) * sizeof *first);
-  TRY(comm_agree(c, first ? OK
-                          : status_fail(ERR_MEMORY, __FILE__, __LINE__,
-                                        "cannot compare %lld inputs", (long long)count)));
+  struct input_mark *first;
+  TRY(comm_agree(c, struct_alloc(&first, ((size_t)count + 1) * sizeof *first)));
   if (c->rank == 0 && count) memcpy(first, mine, (size_t)count * sizeof *first);
   TRY(comm_broadcast(c, first, count, sizeof *first));
   int status = marks_fail(c->rank, mine, first, count);

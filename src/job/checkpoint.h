@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Publishing what a job has reached while it goes on.
+ * Publishing what a job has reached while it goes on (B and C of job.h).
  *
  * Floor: job.  Collective, with one status on all ranks, unless a comment says otherwise.
  *
@@ -13,12 +13,12 @@
 #include "base/phase.h"
 #include "job/job.h"
 
-/* Wait for what is being published; then look at the inputs, and let type->save() publish what was
- * reached: beside the work, from a copy that type->snapshot() takes, or at once, on all ranks. */
+/* Wait for what is being published; has no input changed?  Then publish what was reached: C by
+ * type->save(), beside the work, from a copy that type->snapshot() takes, or at once; B its state by
+ * type->write().  run.json follows. */
 int job_checkpoint(struct job *job);
 
-/* The same of a job that has type->write(); at the end its result, behind which the state is
- * removed. */
+/* B: a checkpoint, or at the end the result, behind which the state is removed. */
 int job_publish(struct job *job, int is_end);
 
 /* Wait for what is being published; its status. */
@@ -31,7 +31,7 @@ int job_summary(const struct job *job);
 /* Is something being published?  Not collective. */
 int job_is_saving(struct job *job);
 
-/* The work has ended, with this status: wait, whatever became of it, and end the thread, so that no
+/* C: the algorithm has ended, with this status: wait, whatever became of it, and end the thread, so that no
  * file is in work when the job ends.  wait: counts the time. */
 int job_settle(struct job *job, int status, struct phase *wait);
 

@@ -40,6 +40,11 @@ int job_part_is_left(const char *path, const char *kind, gidx whole)
   return !status && is;
 }
 
+int job_file_check(const struct job *job, const struct output_path *place)
+{
+  return identity_text_check(&job->run->identity, place->file, place->shown);
+}
+
 /* Open what is there already, of the same job as far as that is known. */
 static int before_open(struct job *job)
 {
@@ -50,7 +55,7 @@ static int before_open(struct job *job)
   CHECK(!status, status == ERR_INPUT ? ERR_CREATE : status,
         "cannot resume '%s': %s; with --force, and not --resume, it is replaced", place->shown,
         reason);
-  TRY(identity_text_check(&job->run->identity, place->file, place->shown));
+  TRY(job_file_check(job, place));
   return job->type->find ? job->type->find(job->self, job) : OK;
 }
 
@@ -75,11 +80,6 @@ int job_claim(struct job *job)
   return OK;
 }
 
-static int left_check(const struct job *job, const struct output_path *left)
-{
-  return identity_text_check(&job->run->identity, left->file, left->shown);
-}
-
 /* Read the state that is there, else the result, also where the state is of another job; the error
  * is then the state's. */
 static int state_find(struct job *job)
@@ -89,12 +89,12 @@ static int state_find(struct job *job)
   const struct output_path *left = has_state ? state : result;
   char why[1024];
   if (!job->resume || !(has_state || has_result)) return OK;
-  int status = left_check(job, left);
+  int status = job_file_check(job, left);
   if (status && !(has_state && has_result)) return status;
   if (status) {
     status_take(why, sizeof why);
     left = result;
-    CHECK(!left_check(job, left), status, "%s", why);
+    CHECK(!job_file_check(job, left), status, "%s", why);
   }
   TRY(job->type->read(job->self, left->file, left == result));
   job->is_resumed = !job->is_complete;
@@ -170,12 +170,6 @@ int job_open(struct job *job, const struct job_type *type, void *self,
   return OK;
 }
 
-int job_file_check(const struct job *job, const struct output_path *place, int *is_there)
-{
-  *is_there = input_is_there(place->file);
-  return *is_there ? identity_text_check(&job->run->identity, place->file, place->shown) : OK;
-}
-
 int job_earlier_value(const struct job *job, const char *key, char *value, size_t capacity)
 {
   *value = '\0';
@@ -186,11 +180,9 @@ int job_earlier_value(const struct job *job, const char *key, char *value, size_
 /* Is what is there of this job, as far as inputs are known? */
 static int job_check(const struct job *job)
 {
-  struct identity_text *identity = &job->run->identity;
   if (!job->type->identify) return OK; /* it is compared where it is found */
-  TRY(job->type->identify(job->self, identity));
-  if (!job->is_resumed && !job->is_complete) return OK;
-  return identity_text_check(identity, job->place.file, job->place.shown);
+  TRY(job->type->identify(job->self, &job->run->identity));
+  return job->is_resumed || job->is_complete ? job_file_check(job, &job->place) : OK;
 }
 
 int job_complete(struct job *job)

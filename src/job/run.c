@@ -42,7 +42,6 @@ static void used_name(const struct output_path *place, char *text, size_t capaci
 static int output_begin(struct run *run, const struct output_path *place,
                         const struct run_inputs *inputs, int appends)
 {
-  if (run->comm.rank != 0) return OK;
   memcpy(run->summary, place->page, sizeof run->summary);
   memcpy(run->result, place->shown, sizeof run->result);
   used_name(place, run->used, sizeof run->used);
@@ -57,7 +56,7 @@ static int output_begin(struct run *run, const struct output_path *place,
 int run_begin_at(struct run *run, const struct output_path *place, const struct run_inputs *inputs,
                  int appends)
 {
-  return comm_agree(&run->comm, output_begin(run, place, inputs, appends));
+  return comm_agree(&run->comm, run->comm.rank ? OK : output_begin(run, place, inputs, appends));
 }
 
 int run_begin(struct run *run, const struct output_options *output, const char *name,

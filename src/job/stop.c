@@ -21,8 +21,9 @@ static void stop_file(const char *shown, char *file, size_t capacity)
 enum { BY_SIGNAL = 1, BY_FILE = 2 };
 
 /* Without the time, where its limit would let no run get further. */
-static uint64_t wish_bits(const struct job *job)
+static uint64_t wish_asked(void *self)
 {
+  const struct job *job = self;
   char file[4096 + 8];
   uint64_t asked = stop_signal() ? BY_SIGNAL : 0;
   if (job->run->comm.rank) return asked;
@@ -30,11 +31,11 @@ static uint64_t wish_bits(const struct job *job)
   return asked | (access(file, F_OK) ? 0 : BY_FILE);
 }
 
-uint64_t job_stop_asked(const struct job *job)
+uint64_t job_stop_asked(struct job *job)
 {
   const struct run *run = job->run;
   if (run->max_seconds > 0 && log_seconds() >= run->max_seconds) stop_ask("--max-seconds");
-  return wish_bits(job);
+  return wish_asked(job);
 }
 
 enum { MAX_TYPED = 400 }; /* bytes of a name */
@@ -106,11 +107,6 @@ static uint64_t stop_asked(void *self)
   uint64_t save = save_asked(job);
   if (job->may_stop && !job->may_stop(job->of)) return save;
   return save | (is_early(job) ? 0 : job_stop_asked(job));
-}
-
-static uint64_t wish_asked(void *self)
-{
-  return wish_bits(self);
 }
 
 static void job_ends(void *self, uint64_t asked)

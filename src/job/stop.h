@@ -17,13 +17,13 @@ struct stops job_wishes(struct job *job);
  * collective. */
 void job_save_later(struct job *job);
 
-/* Between two steps whose results are published: is the job asked to stop, by a signal to any rank
- * (base/stop.h), by --max-seconds, or by a file called STOP beside the result?  Then the log says
- * so, run->stopped is set, and main ends with ERR_STOPPED.  Collective. */
+/* Is the job asked to stop, by a signal to any rank (base/stop.h), by --max-seconds, or by a file
+ * called STOP beside the result?  Then the log says so, run->stopped is set, and main ends with
+ * ERR_STOPPED.  Where what was reached is published, and whatever may_stop() says.  Collective. */
 int job_poll(struct job *job, int *stop);
-/* The same in two steps, between which ranks tell each other: what asks this rank, as bits; and
- * those of all, if there are any.  Not collective. */
-uint64_t job_stop_asked(const struct job *job);
+/* The same in two steps, neither of which is collective: what asks this rank, as bits; and with the
+ * bits of all ranks, which the caller joins, if there are any. */
+uint64_t job_stop_asked(struct job *job);
 void job_stopped(struct job *job, uint64_t asked);
 
 #endif

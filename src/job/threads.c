@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
 
@@ -120,10 +121,8 @@ int threads_report(struct run *run, idx option)
 {
   struct comm *c = &run->comm;
   const char *by;
-  gidx *threads = malloc((size_t)c->size * sizeof *threads);
-  TRY(comm_agree(c, threads ? OK
-                            : status_fail(ERR_MEMORY, __FILE__, __LINE__,
-                                          "cannot allocate the threads of %d ranks", c->size)));
+  gidx *threads;
+  TRY(comm_agree(c, struct_alloc(&threads, (size_t)c->size * sizeof *threads)));
   TRY(comm_allgather_long(c, threads_choose(run, option, &by), threads));
   if (c->rank == 0) cores_report(run, threads, by);
   free(run->threads);

@@ -3,12 +3,27 @@
 #include "model/dictionary.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "base/sums.h"
 #include "model/rows.h"
 
 enum { ABREAST = 4 }; /* vectors that are scaled together, and frames that are checked */
+
+static int array_read(void *self, idx first, idx count, float *out)
+{
+  const struct atom_array *a = self;
+  gidx frame = (gidx)a->d * a->p;
+  memcpy(out, a->values + first * frame, (size_t)(count * frame) * sizeof *out);
+  return OK;
+}
+
+struct atom_source atom_array_source(const struct atom_array *a, const char *name)
+{
+  return (struct atom_source){
+      .k = a->k, .d = a->d, .p = a->p, .name = name, .self = (void *)a, .read = array_read};
+}
 
 idx tiling_owner(const struct tiling *t, idx atom)
 {

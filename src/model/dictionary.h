@@ -29,6 +29,13 @@ struct atom_source {
   int (*confirm)(void *self);
 };
 
+/* Atoms in memory, and as a source, whose self is the struct: it stays where it is. */
+struct atom_array {
+  const float *values; /* [k][d][p] borrowed */
+  idx k, d, p;
+};
+struct atom_source atom_array_source(const struct atom_array *array, const char *name);
+
 /* How a dictionary is divided: k atoms, tiles of `width` atoms, round robin to ranks. */
 struct tiling {
   idx k, width, workers; /* workers: ranks */

@@ -112,21 +112,11 @@ static void rows_take(void *self, gidx piece)
   __atomic_fetch_add(&w->counts.zero, counts.zero, __ATOMIC_RELAXED);
 }
 
-/* Read the table as a source of atoms, for the decoder cosine. */
-static int table_read(void *self, idx first, idx count, float *out)
-{
-  const struct table_cosine *t = self;
-  gidx frame = (gidx)t->d * t->p;
-  memcpy(out, t->table + first * frame, (size_t)(count * frame) * sizeof *out);
-  return OK;
-}
-
 /* The dictionary is dealt out as encode does. */
 int refit_table_cosine(struct comm *c, const struct table_cosine *t, real *cosine)
 {
-  struct table_cosine table = *t;
-  struct atom_source source = {
-      .k = t->k, .d = t->d, .p = t->p, .name = t->name, .self = &table, .read = table_read};
+  const struct atom_array table = {t->table, t->k, t->d, t->p};
+  const struct atom_source source = atom_array_source(&table, t->name);
   struct tiling tiling = {t->k, tile_width_default(t->k, c->size), c->size};
   struct device_options options = {.p = t->p,
                                    .d = t->d,

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each fit takes the seed that follows; its atoms are paired with those of the first one. */
-#include "cli/fit_seeds.h"
+ * Each fit of another seed takes the one that follows; its atoms are paired with those of the first
+ * one.  Detectors read the codes from the file that was just written. */
+#include "cli/fit_atoms.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/num.h"
 #include "base/status.h"
 #include "job/agreement.h"
 #include "fit/quiet.h"
 #include "job/stop.h"
+#include "io/supports_input.h"
+#include "look/detect.h"
 #include "look/pairs.h"
 
 /* How far each of the fits goes, as options say it: of other extents atoms are others. */
@@ -67,19 +71,26 @@ int fit_seeds_open(struct fit_job *j)
   return OK;
 }
 
-static int best_read(void *self, idx first, idx count, float *out)
+int fit_atoms_pair(const struct fit_job *j, const struct atom_array *own, const char *name,
+                   const struct atom_array *other, const char *other_name, float *cosine,
+                   real *mean)
 {
-  const struct fit_job *j = self;
-  gidx p = j->rows.source.p;
-  memcpy(out, j->files.best + first * p, (size_t)(count * p) * sizeof *out);
-  return OK;
-}
-
-static int other_read(void *self, idx first, idx count, float *out)
-{
-  const struct fit_job *j = self;
-  gidx p = j->rows.source.p;
-  memcpy(out, j->other + first * p, (size_t)(count * p) * sizeof *out);
+  const struct atom_source of[] = {atom_array_source(own, name),
+                                   atom_array_source(other, other_name)};
+  const struct compare_task task = {.atoms = {&of[0], &of[1]},
+                                    .nonnegative = j->task.nonnegative,
+                                    .threads = j->task.threads,
+                                    .variant = j->task.variant};
+  struct pairs p = {.k = own->k, .l = other->k, .cosine = cosine};
+  struct arena arena = {0};
+  idx *order = NULL;
+  int status = arena_alloc(&arena, &p.match, p.k, sizeof *p.match);
+  if (!status) status = arena_alloc(&arena, &order, p.k, sizeof *order);
+  TRY(comm_agree(&j->run->comm, status));
+  TRY(pairs_find(&j->run->comm, &task, &p));
+  pairs_count(&p, order);
+  *mean = p.mean;
+  arena_free(&arena);
   return OK;
 }
 
@@ -87,28 +98,11 @@ static int other_read(void *self, idx first, idx count, float *out)
  * Collective. */
 static int seed_compare(struct fit_job *j, real *mean)
 {
-  struct seeds_record *r = &j->seeds;
-  struct arena arena = {0};
-  struct atom_source own = {.k = r->k, .d = 1, .p = j->rows.source.p, .name = "the fit"};
-  own.self = j;
-  own.read = best_read;
-  struct atom_source other = own;
-  other.name = "the fit of another seed";
-  other.read = other_read;
-  struct compare_task task = {.atoms = {&own, &other},
-                              .nonnegative = j->task.nonnegative,
-                              .threads = j->task.threads,
-                              .variant = j->task.variant};
-  struct pairs p = {.k = r->k, .l = r->k, .cosine = r->cosine + (gidx)r->done * r->k};
-  idx *order = NULL;
-  int status = arena_alloc(&arena, &p.match, r->k, sizeof *p.match);
-  if (!status) status = arena_alloc(&arena, &order, r->k, sizeof *order);
-  TRY(comm_agree(&j->run->comm, status));
-  TRY(pairs_find(&j->run->comm, &task, &p));
-  pairs_count(&p, order);
-  *mean = p.mean;
-  arena_free(&arena);
-  return OK;
+  const struct seeds_record *r = &j->seeds;
+  const struct atom_array own = {j->files.best, r->k, 1, j->rows.source.p},
+                          other = {j->other, r->k, 1, j->rows.source.p};
+  return fit_atoms_pair(j, &own, "the fit", &other, "the fit of another seed",
+                        r->cosine + (gidx)r->done * r->k, mean);
 }
 
 /* Fit the next seed and compare it, unless that is stopped.  Collective. */
@@ -195,4 +189,81 @@ void fit_seeds_log(const struct fit_job *j)
            s->rare);
   log_info("%-22s %.4f of the atoms above 0.7, %.4f above 0.9", "stability", s->found_low,
            s->found_high);
+}
+
+static struct detect_task task_of(const struct fit_job *j, const struct atom_source *atoms,
+                                  const struct support_source *codes)
+{
+  return (struct detect_task){.rows = &j->rows.source,
+                              .atoms = atoms,
+                              .codes = codes,
+                              .mean = j->task.center ? j->mean : NULL,
+                              .threads = j->task.threads};
+}
+
+/* Atoms and codes that are not there yet: their shapes. */
+struct shapes {
+  struct atom_source atoms;
+  struct support_source codes;
+};
+
+static struct shapes shapes_of(const struct fit_job *j)
+{
+  gidx n = j->rows.source.n;
+  idx k = j->task.k;
+  return (struct shapes){
+      {.k = k, .d = 1, .p = j->rows.source.p, .name = "the fit"},
+      {.n = n, .k = k, .d = 1, .entries = n * j->files.top_s, .name = "the codes"}};
+}
+
+int fit_detectors_check(struct fit_job *j)
+{
+  const struct shapes s = shapes_of(j);
+  const struct detect_task task = task_of(j, &s.atoms, &s.codes);
+  if (!j->o->detectors) return OK;
+  TRY(comm_agree(&j->run->comm, detect_check(&task)));
+  return detect_memory_check(&task, &j->run->comm);
+}
+
+int fit_detectors_bytes(const struct fit_job *j, gidx *bytes)
+{
+  const struct shapes s = shapes_of(j);
+  const struct detect_task task = task_of(j, &s.atoms, &s.codes);
+  *bytes = 0;
+  return j->o->detectors ? detect_memory(&task, &j->run->comm, bytes) : OK;
+}
+
+/* Where the codes are, on every rank. */
+static int codes_find(struct fit_job *j, char *file, size_t capacity)
+{
+  if (j->run->comm.rank == 0) memcpy(file, j->files.job.more[FIT_SUPPORTS].file, capacity);
+  return comm_broadcast(&j->run->comm, file, (gidx)capacity, 1);
+}
+
+static int detectors_find(struct fit_job *j, const struct support_source *codes,
+                          struct detect_result *result)
+{
+  const struct detect_task task = task_of(j, &j->source, codes);
+  double begun = log_seconds();
+  TRY(detect_run(&task, &j->run->comm, result));
+  log_info("detect  rows=%lld atoms=%d threshold_rows=%lld silent=%lld mean_f1=%.6g seconds=%.2f",
+           (long long)task.rows->n, task.atoms->k, (long long)result->rows,
+           (long long)result->silent, result->mean_f1, log_seconds() - begun);
+  return OK;
+}
+
+int fit_detectors_run(struct fit_job *j)
+{
+  struct comm *c = &j->run->comm;
+  struct supports_input codes = {0};
+  char file[sizeof j->files.job.more[FIT_SUPPORTS].file] = {0};
+  if (!j->o->detectors) return OK;
+  TRY(codes_find(j, file, sizeof file));
+  TRY(inputs_agree(c, supports_input_open(&codes, file)));
+  TRY(detectors_find(j, &codes.source, &j->detected));
+  TRY(inputs_confirm(c));
+  supports_input_close(&codes);
+  j->extra.detectors = (struct detectors){j->task.k, j->rows.source.p, j->detected.weights,
+                                          j->detected.threshold, j->detected.firing};
+  return fit_files_end(&j->files);
 }
