@@ -50,13 +50,13 @@ static int part_publish(void *self)
 static int save(struct encode_saves *s, struct encode_result *r)
 {
   struct job *job = &s->files->job;
-  double begun = log_seconds(), opening = r->phases[PHASE_OPEN].seconds / (s->saves + 1);
+  double begun = log_seconds(), opening = r->phases[PHASE_OPEN].seconds / (s->count + 1);
   TRY(encode_files_join(s->files, r));
   s->result = r;
   TRY(job_finish(job, part_publish, s));
   encode_free(r);
   TRY(encode_files_continue(s->files));
-  s->saves++;
+  s->count++;
   double now = log_seconds();
   job->due = now + encode_files_pause(job->save_seconds, now - begun + opening) +
              fmin(opening, MOST * job->save_seconds);
@@ -66,7 +66,7 @@ static int save(struct encode_saves *s, struct encode_result *r)
 void encode_saves_begin(struct encode_saves *s)
 {
   struct job *job = &s->files->job;
-  job->saves = job->save_seconds > 0;
+  job->stops_to_save = job->save_seconds > 0;
   job_save_later(job);
 }
 

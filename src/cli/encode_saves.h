@@ -14,7 +14,7 @@
 struct encode_saves {
   struct encode_files *files;         /* borrowed; set by the caller */
   const struct encode_result *result; /* that is saved */
-  int saves;                          /* so far */
+  int count;                          /* of saves so far */
   gidx rows;                          /* of the runs before each save, as are the next */
   struct phase phases[ENCODE_PHASES];
   struct device_counts counts;

@@ -375,7 +375,7 @@ static int within_poll(void *self, const struct fit_within *now, const struct sw
 static int may_stop(void *of)
 {
   const struct fit_job *j = of;
-  return j->files.job.is_resumed || j->has_sweep || j->files.sweep.saves;
+  return j->files.job.is_resumed || j->has_sweep || j->files.sweep.times_saved;
 }
 
 void fit_files_sink(struct fit_job *j)

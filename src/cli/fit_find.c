@@ -120,7 +120,7 @@ static void find_points_sink(struct find_job *j)
 {
   struct job *job = &j->files.job;
   job->poll_seconds = POLL_SECONDS;
-  job->saves = 1;
+  job->stops_to_save = 1;
   job->save_seconds = j->o->save_seconds;
   job->summary = find_points_json;
   job->of = j;
@@ -251,7 +251,7 @@ static void encode_fill(struct find_job *j)
                                    .nonnegative = 1,
                                    .max_cosine = j->o->cosine_limit};
   j->files.job.poll_seconds = 0; /* blocks are longer than batches */
-  j->files.job.saves = 0;
+  j->files.job.stops_to_save = 0;
   j->encode.stops = job_stops(&j->files.job);
   encode_cut_choose(&j->encode, j->run->comm.size);
 }

@@ -441,7 +441,7 @@ static int files_open(struct keep_job *j)
   f->job = (struct job){.run = j->run, .output = o->output, .resume = o->resume};
   f->sweeps = o->sweeps;
   f->facts.start = (struct fit_start){.directions = o->directions, .cosine_limit = o->cosine_limit};
-  f->saves = dictionary_write;
+  f->save_instead = dictionary_write;
   TRY(refit_files_open(f, &inputs));
   f->job.of = j;
   return OK;

@@ -151,7 +151,7 @@ static int supports_write(struct refit_files *f)
 static int save(void *self)
 {
   struct refit_files *f = self;
-  if (f->saves) return f->job.run->comm.rank ? OK : f->saves(f->job.of);
+  if (f->save_instead) return f->job.run->comm.rank ? OK : f->save_instead(f->job.of);
   struct comm *c = comm_whole(f->result.state->c);
   phase_begin(f->write);
   TRY(comm_agree(c, c->rank ? OK : dictionary_write(f)));

@@ -39,7 +39,7 @@ struct refit_files {
   struct history_line *lines; /* on rank 0: the start, then a line a sweep */
   struct phase *write;        /* borrowed: publishing is counted here */
   /* --keep-supports: what it saves, in the place of `result`; of job.of, on rank 0. */
-  int (*saves)(void *of);
+  int (*save_instead)(void *of);
   struct arena arena;
   struct refit_result now; /* set by the caller, before it publishes */
   /* What is being published, and the copy that it is where the job writes beside. */

@@ -23,7 +23,7 @@ int refit_may_stop(void *of)
 {
   struct refit_job *j = of;
   if (j->is_left_out) return 0;
-  int has_more = j->files.facts.sweeps > j->resumed || j->files.sweep.saves;
+  int has_more = j->files.facts.sweeps > j->resumed || j->files.sweep.times_saved;
   j->run->max_seconds = has_more ? j->o->max_seconds : 0;
   return has_more || j->files.job.is_resumed;
 }

@@ -66,7 +66,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
   const struct sweep_facts *then = &f->found;
   *start = (struct sweep_start){.atoms = 0};
   job_save_later(f->job);
-  f->has = 0;
+  f->saved_atoms = 0;
   if (!f->there) return OK;
   f->there = 0; /* another sweep's will be replaced or removed, by the thread that writes */
   if (then->sweeps != now->sweeps) {
@@ -81,7 +81,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
         (long long)then->atoms, f->k);
   log_info("resumed inside sweep %lld, behind %lld of its atoms", (long long)then->sweeps + 1,
            (long long)then->atoms);
-  f->has = then->atoms;
+  f->saved_atoms = then->atoms;
   *start = (struct sweep_start){then->atoms, before, sweep_take, f};
   return OK;
 }
@@ -91,7 +91,7 @@ static int is_due(const struct sweep_files *f, const struct sweep_point *at)
 {
   static const double LONG = 0.1; /* of --save-seconds: to write a sweep takes some seconds */
   const struct job *job = f->job;
-  if (job->save_seconds <= 0 || at->atoms == f->has) return 0;
+  if (job->save_seconds <= 0 || at->atoms == f->saved_atoms) return 0;
   return log_seconds() >= job->due || at->after >= LONG * job->save_seconds;
 }
 
@@ -128,8 +128,8 @@ int sweep_files_poll(struct sweep_files *f, const struct sweep_facts *now,
   TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, &facts, at)));
   if (f->write) phase_end(f->write, 0);
   job_save_later(f->job);
-  f->has = at->atoms;
-  f->saves++;
+  f->saved_atoms = at->atoms;
+  f->times_saved++;
   log_info("saved   %lld atoms of sweep %lld", (long long)at->atoms, (long long)now->sweeps + 1);
   asked &= ~STOPS_SAVE;
   *stop = asked != 0;

@@ -32,8 +32,8 @@ struct sweep_files {
   struct output_path place; /* rank 0 */
   int there;                /* on every rank, as is the next: an earlier run left one */
   struct sweep_facts found;
-  gidx has;                  /* atoms of it that the file has, of this run or the earlier one */
-  int saves;                 /* on every rank: how often this run has saved one */
+  gidx saved_atoms;          /* atoms of it that the file has, of this run or the earlier one */
+  int times_saved;           /* on every rank: by this run */
   struct matrix_output file; /* being written, rank 0 */
 };
 

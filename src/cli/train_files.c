@@ -191,7 +191,7 @@ void train_files_sink(struct train_job *j)
   struct job *job = &j->files.job;
   job->may_stop = may_stop;
   job->poll_seconds = POLL_SECONDS; /* steps may be short, and a file system far away */
-  job->saves = 1;
+  job->stops_to_save = 1;
   job->summary = train_summary_json;
   job->of = j;
   j->sink = (struct train_sink){j, point_take, job_stops(job), job_wishes(job)};

@@ -94,7 +94,7 @@ struct job {
   /* What run.json says of the job so far, after each checkpoint; NULL: it is written at the end. */
   int (*summary)(const void *of, struct json *own);
   void *of;
-  int saves;         /* A, B: the algorithm is also stopped to save what there is, and goes on */
+  int stops_to_save; /* A, B: the algorithm is also stopped for a checkpoint, and then goes on */
   real save_seconds; /* of --save-seconds: so long after a checkpoint the next one is due */
   real poll_seconds; /* between two looks for the file STOP, which may be far away */
 

@@ -96,7 +96,7 @@ void job_save_later(struct job *job)
 /* Rank 0: is it time for a checkpoint? */
 static uint64_t save_asked(struct job *job)
 {
-  if (!job->saves || job->run->comm.rank) return 0;
+  if (!job->stops_to_save || job->run->comm.rank) return 0;
   if (job->due == 0) job_save_later(job);
   return log_seconds() >= job->due ? STOPS_SAVE : 0;
 }
