@@ -33,8 +33,8 @@ struct find_files {
   struct arena arena;
 };
 
-/* Open the job, which the caller has set, as are k, p and top_s.  With resume read what is there: ERR_INPUT when it is of
- * another job than run->identity.  Collective. */
+/* Open the job, which the caller has set, as are k, p and top_s.  With resume read what is there:
+ * ERR_INPUT when it is of another job than run->identity.  Collective. */
 int find_files_open(struct find_files *files, const struct run_inputs *inputs);
 void find_files_free(struct find_files *files);
 

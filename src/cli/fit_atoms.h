@@ -13,8 +13,8 @@
 
 #include "cli/fit_job.h"
 
-/* cosine[k] <- of the atoms of two arrays in pairs; *mean <- their mean.  The names are for messages.
- *  Collective. */
+/* cosine[k] <- of the atoms of two arrays in pairs; *mean <- their mean.  The names are for
+ * messages.  Collective. */
 int fit_atoms_pair(const struct fit_job *j, const struct atom_array *own, const char *name,
                    const struct atom_array *other, const char *other_name, float *cosine,
                    real *mean);

@@ -53,8 +53,8 @@ int fit_files_claim(struct fit_files *files, gidx *minibatch);
 int fit_files_open(struct fit_files *files, const struct run_inputs *inputs);
 void fit_files_free(struct fit_files *files);
 
-/* job->sink <- what fit_run() calls: a sweep is shown, and published while the next one computes; by
- * parts at once.  Not collective. */
+/* job->sink <- what fit_run() calls: a sweep is shown, and published while the next one computes;
+ * by parts at once.  Not collective. */
 struct fit_job;
 void fit_files_sink(struct fit_job *job);
 /* Behind fit_run(), with its status: wait until all that is to be published of the sweeps is there,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rank 0 finds files and writes them; what it finds goes to all ranks.  Going on from them comes
- * last: the inputs are loaded as for a fresh run and compared, by the hashes of their contents, with
- * what dictionary.h5 says that it was begun with; then its frames take their place.  supports.h5 is
- * used if it names this dictionary and holds what the dictionary names. */
+ * last: the inputs are loaded as for a fresh run and compared, by the hashes of their contents,
+ * with what dictionary.h5 says that it was begun with; then its frames take their place.
+ * supports.h5 is used if it names this dictionary and holds what the dictionary names. */
 #include "cli/refit_files.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files of a refit: where they are, writing them after a sweep, what a resumed run finds: whether
- * it is of the same job, and whether the supports there belong to the dictionary.
+ * The files of a refit: where they are, writing them after a sweep, what a resumed run finds:
+ * whether it is of the same job, and whether the supports there belong to the dictionary.
  *
  * Floor: cli.
  *

@@ -37,8 +37,8 @@ struct sweep_files {
   struct matrix_output file; /* being written, rank 0 */
 };
 
-/* Claim the place; with --resume look for the file.  ERR_CREATE: it is there, of a job that stopped,
- * without resume and force; ERR_INPUT: it is another file.  Rank 0 alone. */
+/* Claim the place; with --resume look for the file.  ERR_CREATE: it is there, of a job that
+ * stopped, without resume and force; ERR_INPUT: it is another file.  Rank 0 alone. */
 int sweep_files_claim(struct sweep_files *f);
 /* What to add to a message that refuses to go on from an older result: how to go on with the run
  * that --force began over it, if that has left its first sweep; "" if not. */

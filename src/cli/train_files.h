@@ -26,8 +26,8 @@ struct train_files {
   struct arena arena;
 };
 
-/* Open the job, which the caller has set, as are k, p, top_s.  With resume read what is there: ERR_INPUT when it is of
- * another job than run->identity.  Collective. */
+/* Open the job, which the caller has set, as are k, p, top_s.  With resume read what is there:
+ * ERR_INPUT when it is of another job than run->identity.  Collective. */
 int train_files_open(struct train_files *files, const struct run_inputs *inputs);
 void train_files_free(struct train_files *files);
 

@@ -35,8 +35,8 @@ struct encode_files {
  * that are left.  job_begin() and job_complete() want its mean, and read rows and atoms.
  * Collective. */
 int encode_files_open(struct encode_files *f, const struct run_inputs *inputs);
-/* The same of one that is all set here, in a place that the caller has claimed, on rank 0, for a result of this dictionary, by
- * its hash: with resume a part of it is gone on with, and anything else replaced.  Collective. */
+/* The same of a job that is set here, in a place that rank 0 has claimed, of a dictionary by its
+ * hash: with resume a part of it is gone on with, and anything else replaced.  Collective. */
 int encode_files_resume(struct encode_files *f, struct run *run, const struct output_path *place,
                         int resume, uint64_t dictionary);
 

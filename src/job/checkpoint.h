@@ -14,8 +14,8 @@
 #include "job/job.h"
 
 /* Wait for what is being published; has no input changed?  Then publish what was reached: C by
- * type->save(), beside the work, from a copy that type->snapshot() takes, or at once; B its state by
- * type->write().  run.json follows. */
+ * type->save(), beside the work, from a copy that type->snapshot() takes, or at once; B its state
+ * by type->write().  run.json follows. */
 int job_checkpoint(struct job *job);
 
 /* B: a checkpoint, or at the end the result, behind which the state is removed. */
@@ -31,8 +31,8 @@ int job_summary(const struct job *job);
 /* Is something being published?  Not collective. */
 int job_is_saving(struct job *job);
 
-/* C: the algorithm has ended, with this status: wait, whatever became of it, and end the thread, so that no
- * file is in work when the job ends.  wait: counts the time. */
+/* C: the algorithm has ended, with this status: wait, whatever became of it, and end the thread, so
+ * that no file is in work when the job ends.  wait: counts the time. */
 int job_settle(struct job *job, int status, struct phase *wait);
 
 #endif

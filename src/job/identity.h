@@ -19,8 +19,8 @@
 #include "base/options.h"
 #include "model/identity.h"
 
-/* Which bits this program gives.  Rises when equal input gives other bits (doc/versions.md); /run of
- * every result has it. */
+/* Which bits this program gives.  Rises when equal input gives other bits (doc/versions.md); /run
+ * of every result has it. */
 enum { NUMERICS = 7 };
 /* ERR_INPUT: the file was written by a program with other bits, so that what goes on from it would
  * have the bits of both; the message says by which, and advises what to do. */

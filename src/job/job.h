@@ -32,14 +32,14 @@ struct job;
 struct matrix_output;
 enum { JOB_MORE = 2 };
 
-/* What a command supplies; self is the job's.  Functions without a communicator run on rank 0.  What
- * is not named may be NULL. */
+/* What a command supplies; self is the job's.  Functions without a communicator run on rank 0.
+ * What is not named may be NULL. */
 struct job_type {
   const char *unit;           /* of what is done, for the log: "rows"; NULL: it says so itself */
   const char *file;           /* the result, where --output is a folder */
   const char *more[JOB_MORE]; /* B, C: other files, which want a folder */
 
-  /* A: what a stopped job leaves in the place of its result; does /part/rows say how far it came? */
+  /* A: what a stopped job leaves in the place of its result; has it /part/rows? */
   const struct file_kind *part;
   int has_rows;
   /* A: open what an earlier run left; job->done, total or is_complete say how far that came.
