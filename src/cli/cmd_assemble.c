@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "job/agreement.h"
@@ -156,9 +157,9 @@ static int job_run(struct assemble_state *j)
 
 static int assemble_command(struct run *run, const void *options, const char **arguments)
 {
-  struct assemble_state *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
+  struct assemble_state *j;
   (void)arguments;
-  CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   j->run = run;
   j->c = &run->comm;
   j->o = options;

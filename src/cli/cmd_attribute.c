@@ -90,7 +90,7 @@ static const struct option_set attribute_set = {
 };
 
 /* The state of the job; struct run says why it is on the heap. */
-struct job {
+struct attribute_job {
   struct supports_input supports;
   struct dictionary_input dictionary;
   struct capture_input capture;
@@ -114,7 +114,7 @@ static int options_check(const struct attribute_options *o)
 }
 
 /* Scores that no later step has made stale, and that are of atoms as they are. */
-static int scores_check(const struct job *j)
+static int scores_check(const struct attribute_job *j)
 {
   const struct supports_input *s = &j->supports;
   CHECK(!s->encoder, ERR_INPUT,
@@ -128,7 +128,7 @@ static int scores_check(const struct job *j)
   return OK;
 }
 
-static int inputs_open(struct job *j, const struct attribute_options *o)
+static int inputs_open(struct attribute_job *j, const struct attribute_options *o)
 {
   TRY(options_check(o));
   TRY(supports_input_open(&j->supports, o->supports));
@@ -146,11 +146,11 @@ static idx compared_count(const struct supports_input *s)
 
 static int block_write(void *self, const struct attributed_block *b)
 {
-  struct job *j = self;
+  struct attribute_job *j = self;
   return attribution_output_write(&j->file, b->rows, b->sequence, b->sum, b->top);
 }
 
-static struct attribute_task task_make(const struct run *run, struct job *j,
+static struct attribute_task task_make(const struct run *run, struct attribute_job *j,
                                        const struct attribute_options *o)
 {
   j->sink = (struct attribute_sink){j, block_write};
@@ -169,7 +169,8 @@ static struct attribute_task task_make(const struct run *run, struct job *j,
                                  .block = o->block};
 }
 
-static int device_start(const struct run *run, struct job *j, const struct attribute_options *o)
+static int device_start(const struct run *run, struct attribute_job *j,
+                        const struct attribute_options *o)
 {
   const struct device_options options = {.p = 1,
                                          .d = 1,
@@ -186,7 +187,7 @@ static int device_start(const struct run *run, struct job *j, const struct attri
                               attribute_bytes(&j->task, run->comm.size), &options);
 }
 
-static int result_open(const struct run *run, struct job *j, idx top)
+static int result_open(const struct run *run, struct attribute_job *j, idx top)
 {
   const struct capture_source *c = &j->capture.source;
   struct attribution_shape shape = {.n = c->n,
@@ -199,7 +200,7 @@ static int result_open(const struct run *run, struct job *j, idx top)
   return attribution_output_create(&j->file, j->place.file, &shape);
 }
 
-static int entries_json(const struct job *j)
+static int entries_json(const struct attribute_job *j)
 {
   const struct attribute_result *r = &j->result;
   struct json *own;
@@ -216,7 +217,7 @@ static int entries_json(const struct job *j)
   return OK;
 }
 
-static int result_finish(const struct run *run, struct job *j)
+static int result_finish(const struct run *run, struct attribute_job *j)
 {
   struct run_fact facts[MAX_FACTS];
   char device[160];
@@ -234,7 +235,7 @@ static int result_finish(const struct run *run, struct job *j)
                                    run_facts(run, device, j->task.threads, facts));
 }
 
-static void result_log(const struct run *run, const struct job *j)
+static void result_log(const struct run *run, const struct attribute_job *j)
 {
   const struct attribute_result *r = &j->result;
   log_info("attribute rows=%lld pairs=%lld kept=%lld compared=%lld beyond=%lld error=%.2g ranks=%d "
@@ -247,7 +248,7 @@ static void result_log(const struct run *run, const struct job *j)
              j->supports.file, j->supports.sweeps > 0 ? ", for its atoms were refitted since" : "");
 }
 
-static int lists_compute(struct run *run, struct job *j)
+static int lists_compute(struct run *run, struct attribute_job *j)
 {
   double begun = log_seconds();
   TRY(attribute_run(&run->comm, &j->task, &j->result));
@@ -256,7 +257,7 @@ static int lists_compute(struct run *run, struct job *j)
   return captured_report(&run->comm, &j->capture);
 }
 
-static int job_run(struct job *j, struct run *run, const struct attribute_options *o)
+static int job_run(struct attribute_job *j, struct run *run, const struct attribute_options *o)
 {
   struct comm *c = &run->comm;
   TRY(inputs_agree(c, inputs_open(j, o)));
@@ -276,7 +277,7 @@ static int job_run(struct job *j, struct run *run, const struct attribute_option
 
 static int attribute_command(struct run *run, const void *options, const char **arguments)
 {
-  struct job *j;
+  struct attribute_job *j;
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   TRY(job_run(j, run, options));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "job/agreement.h"
 #include "cli/command.h"
@@ -55,7 +56,7 @@ static const struct option_set color_set = {
 };
 
 /* One job, from command line to report. */
-struct job {
+struct color_job {
   struct supports_input in;
   struct color_result result;
 };
@@ -103,7 +104,8 @@ static int entries_json(const struct support_source *s, const struct color_resul
   return OK;
 }
 
-static int result_write(const struct run *run, const char *path, const struct job *j, int threads)
+static int result_write(const struct run *run, const char *path, const struct color_job *j,
+                        int threads)
 {
   const struct color_result *result = &j->result;
   struct run_fact facts[MAX_FACTS];
@@ -120,7 +122,7 @@ static int input_open(struct supports_input *in, const struct color_options *o)
   return supports_input_open(in, o->supports);
 }
 
-static int job_run(struct job *j, struct run *run, const struct color_options *o)
+static int job_run(struct color_job *j, struct run *run, const struct color_options *o)
 {
   struct comm *c = &run->comm;
   struct output_path place;
@@ -145,9 +147,9 @@ static int job_run(struct job *j, struct run *run, const struct color_options *o
 
 static int color_command(struct run *run, const void *options, const char **arguments)
 {
-  struct job *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
+  struct color_job *j;
   (void)arguments;
-  CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   TRY(job_run(j, run, options));
   color_free(&j->result);
   supports_input_close(&j->in);

@@ -81,7 +81,7 @@ static const struct option_set compare_set = {
 };
 
 /* The state of the job; struct run says why it is on the heap. */
-struct job {
+struct compare_job {
   struct dictionary_input in[2];
   struct compare_task task;
   struct compare_result result;
@@ -106,7 +106,7 @@ static int names_take(struct compare_options *o, const char *const *arguments)
 }
 
 /* How often atoms of A have rows is known where its supports.h5 can be read. */
-static int density_find(struct job *j)
+static int density_find(struct compare_job *j)
 {
   int status = density_open(j->in[0].file, j->in[0].source.k, &j->arena, &j->density);
   if (status != ERR_INPUT && status != ERR_IO) return status;
@@ -116,7 +116,8 @@ static int density_find(struct job *j)
   return OK;
 }
 
-static int inputs_open(struct job *j, struct compare_options *o, const char *const *arguments)
+static int inputs_open(struct compare_job *j, struct compare_options *o,
+                       const char *const *arguments)
 {
   TRY(names_take(o, arguments));
   for (int i = 0; i < 2; i++) {
@@ -153,7 +154,7 @@ static void pairs_print(const struct pairs *p)
   }
 }
 
-static void report_print(const struct job *j)
+static void report_print(const struct compare_job *j)
 {
   const struct compare_result *r = &j->result;
   real above = j->task.above;
@@ -171,7 +172,7 @@ static void report_print(const struct job *j)
   for (int i = 0; i < 2; i++) lonely_print(&r->of[i], "AB"[i], above);
 }
 
-static void side_json(const struct job *j, int i, struct json *out)
+static void side_json(const struct compare_job *j, int i, struct json *out)
 {
   const struct matches *p = &j->result.of[i];
   json_object(out, i ? "second" : "first");
@@ -204,7 +205,7 @@ static void pairs_json(const struct pairs *p, struct json *out)
   json_end(out);
 }
 
-static int report_json(const struct run *run, const struct job *j)
+static int report_json(const struct run *run, const struct compare_job *j)
 {
   struct json out;
   TRY(facts_begin(run, &out));
@@ -217,7 +218,7 @@ static int report_json(const struct run *run, const struct job *j)
   return facts_end(&out);
 }
 
-static int result_write(const struct run *run, const struct job *j)
+static int result_write(const struct run *run, const struct compare_job *j)
 {
   struct run_fact facts[MAX_FACTS];
   const struct compare_result *r = &j->result;
@@ -232,7 +233,7 @@ static int result_write(const struct run *run, const struct job *j)
 }
 
 /* Counts of other atoms than these are none.  Collective. */
-static int pairs_run(struct job *j, struct comm *c)
+static int pairs_run(struct compare_job *j, struct comm *c)
 {
   struct pairs *p = &j->pairs;
   double begun = log_seconds();
@@ -253,7 +254,7 @@ static int pairs_run(struct job *j, struct comm *c)
   return OK;
 }
 
-static int job_run(struct job *j, struct run *run, struct compare_options *o,
+static int job_run(struct compare_job *j, struct run *run, struct compare_options *o,
                    const char *const *arguments)
 {
   struct comm *c = &run->comm;
@@ -285,7 +286,7 @@ static int job_run(struct job *j, struct run *run, struct compare_options *o,
 static int compare_command(struct run *run, const void *options, const char **arguments)
 {
   static const char *const none[] = {NULL};
-  struct job *j;
+  struct compare_job *j;
   TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   TRY(job_run(j, run, (struct compare_options *)options, run->deck ? none : arguments));
   compare_free(&j->result);

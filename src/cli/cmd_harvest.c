@@ -87,7 +87,7 @@ static const struct option_set harvest_set = {
 };
 
 /* The state of the job; struct run says why it is on the heap. */
-struct job {
+struct harvest_job {
   struct capture_input in;
   struct device device;
   struct output_path place;
@@ -99,7 +99,7 @@ struct job {
   double seconds;
 };
 
-static int input_open(struct job *j, const struct harvest_options *o)
+static int input_open(struct harvest_job *j, const struct harvest_options *o)
 {
   CHECK(o->capture, ERR_USAGE,
         "'--capture' is missing: the file with queries, keys and values, as in --capture "
@@ -107,8 +107,8 @@ static int input_open(struct job *j, const struct harvest_options *o)
   return capture_input_open(&j->in, o->capture);
 }
 
-static int device_start(struct job *j, const struct run *run, const struct harvest_options *o,
-                        int threads)
+static int device_start(struct harvest_job *j, const struct run *run,
+                        const struct harvest_options *o, int threads)
 {
   const struct device_options options = {.p = 1,
                                          .d = 1,
@@ -124,12 +124,12 @@ static int device_start(struct job *j, const struct run *run, const struct harve
 
 static int block_write(void *self, gidx first, gidx count, const float *rows, const float *lse)
 {
-  struct job *j = self;
+  struct harvest_job *j = self;
   TRY(matrix_output_write(&j->file, first, count, rows));
   return h5_array_write(&j->lse, first, count, lse);
 }
 
-static int result_open(const struct run *run, struct job *j)
+static int result_open(const struct run *run, struct harvest_job *j)
 {
   const struct capture_source *s = &j->in.source;
   gidx shape[2] = {s->n, s->attention.heads};
@@ -138,12 +138,12 @@ static int result_open(const struct run *run, struct job *j)
   return object_create(&j->file.result.h5, "/lse", 2, shape, 0, &j->lse);
 }
 
-static const char *cut_name(const struct job *j)
+static const char *cut_name(const struct harvest_job *j)
 {
   return j->task.cut == HARVEST_POSITIONS ? "positions" : "queries";
 }
 
-static int entries_json(const struct job *j)
+static int entries_json(const struct harvest_job *j)
 {
   const struct capture_source *s = &j->in.source;
   const struct attention *a = &s->attention;
@@ -166,7 +166,7 @@ static int entries_json(const struct job *j)
   return OK;
 }
 
-static int result_finish(const struct run *run, struct job *j, int threads)
+static int result_finish(const struct run *run, struct harvest_job *j, int threads)
 {
   struct run_fact facts[MAX_FACTS];
   char device[160];
@@ -177,7 +177,7 @@ static int result_finish(const struct run *run, struct job *j, int threads)
   return matrix_output_finish(&j->file, facts, run_facts(run, device, threads, facts));
 }
 
-static void result_log(const struct run *run, const struct job *j)
+static void result_log(const struct run *run, const struct harvest_job *j)
 {
   const struct capture_source *s = &j->in.source;
   const struct attention *a = &s->attention;
@@ -194,7 +194,8 @@ static void result_log(const struct run *run, const struct job *j)
 
 /* The same on all ranks, some of which may have found no GPU; one rank with a GPU holds all keys
  * and values if it can. */
-static enum harvest_cut cut_choose(const struct job *j, const struct harvest_options *o, int ranks)
+static enum harvest_cut cut_choose(const struct harvest_job *j, const struct harvest_options *o,
+                                   int ranks)
 {
   if (!strcmp(o->cut, "queries")) return HARVEST_QUERIES;
   if (!strcmp(o->cut, "positions")) return HARVEST_POSITIONS;
@@ -202,7 +203,7 @@ static enum harvest_cut cut_choose(const struct job *j, const struct harvest_opt
                                                  : harvest_cut_choose(&j->in.source, ranks);
 }
 
-static int rows_compute(struct run *run, struct job *j, const struct harvest_options *o)
+static int rows_compute(struct run *run, struct harvest_job *j, const struct harvest_options *o)
 {
   double begun = log_seconds();
   j->sink = (struct harvest_sink){j, block_write};
@@ -214,7 +215,7 @@ static int rows_compute(struct run *run, struct job *j, const struct harvest_opt
   return captured_report(&run->comm, &j->in);
 }
 
-static int job_run(struct job *j, struct run *run, const struct harvest_options *o)
+static int job_run(struct harvest_job *j, struct run *run, const struct harvest_options *o)
 {
   struct comm *c = &run->comm;
   TRY(inputs_agree(c, input_open(j, o)));
@@ -379,7 +380,7 @@ static int mixer_choose(const struct harvest_options *o, uint64_t *is_gated)
 
 static int harvest_command(struct run *run, const void *options, const char **arguments)
 {
-  struct job *j;
+  struct harvest_job *j;
   uint64_t is_gated;
   (void)arguments;
   int status = mixer_choose(options, &is_gated);

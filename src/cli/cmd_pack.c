@@ -61,7 +61,7 @@ static const struct option_set pack_set = {
 };
 
 /* The state of the job; struct run says why it is on the heap. */
-struct job {
+struct pack_job {
   struct shard_names names;
   struct capture_input *in;               /* [names.count] */
   const struct capture_source **captures; /* [names.count] */
@@ -71,7 +71,7 @@ struct job {
   struct pack_result result;
 };
 
-static int inputs_open(struct job *j, const struct pack_options *o)
+static int inputs_open(struct pack_job *j, const struct pack_options *o)
 {
   CHECK(o->capture, ERR_USAGE, "'--capture' is missing: the files to pack");
   TRY(shards_open(&j->names, o->capture));
@@ -91,19 +91,19 @@ static int inputs_open(struct job *j, const struct pack_options *o)
 
 static int block_write(void *self, idx block, const float *k, const float *v)
 {
-  struct job *j = self;
+  struct pack_job *j = self;
   return capture_output_block(&j->file, block, k, v);
 }
 
 static int queries_write(void *self, gidx first, idx count, const float *q)
 {
-  struct job *j = self;
+  struct pack_job *j = self;
   return capture_output_queries(&j->file, first, count, q);
 }
 
 static int tokens_write(void *self, gidx first, gidx count, const idx *token)
 {
-  struct job *j = self;
+  struct pack_job *j = self;
   return h5_array_write(&j->file.token, first, count, token);
 }
 
@@ -113,14 +113,15 @@ static double float_bytes(enum h5_type type)
 }
 
 /* Bytes of keys and values of so many positions. */
-static double positions_bytes(const struct job *j, gidx positions, enum h5_type k, enum h5_type v)
+static double positions_bytes(const struct pack_job *j, gidx positions, enum h5_type k,
+                              enum h5_type v)
 {
   const struct attention *a = &j->captures[0]->attention;
   return (double)positions * a->kv_heads * (a->d * float_bytes(k) + a->dv * float_bytes(v));
 }
 
 /* The same in the captures, each sequence by itself. */
-static double captures_bytes(const struct job *j)
+static double captures_bytes(const struct pack_job *j)
 {
   double bytes = 0;
   for (int i = 0; i < j->names.count; i++)
@@ -130,13 +131,13 @@ static double captures_bytes(const struct job *j)
 }
 
 /* The same in the pool's blocks. */
-static double pool_bytes(const struct job *j, idx size)
+static double pool_bytes(const struct pack_job *j, idx size)
 {
   return positions_bytes(j, j->result.blocks * size, j->file.k.type, j->file.v.type);
 }
 
 /* What all captures have stays as it is; a mixture becomes float32, which holds all. */
-static struct capture_shape shape_find(const struct job *j, idx size)
+static struct capture_shape shape_find(const struct pack_job *j, idx size)
 {
   const struct capture_input *first = &j->in[0];
   struct capture_shape s = {.attention = first->source.attention,
@@ -155,7 +156,7 @@ static struct capture_shape shape_find(const struct job *j, idx size)
   return s;
 }
 
-static int captures_pack(struct job *j, const struct pack_options *o)
+static int captures_pack(struct pack_job *j, const struct pack_options *o)
 {
   const struct pack_sink sink = {j, block_write, queries_write, tokens_write};
   const struct pack_task task = {j->captures, j->names.count, o->size, &sink};
@@ -165,7 +166,7 @@ static int captures_pack(struct job *j, const struct pack_options *o)
   return pack_run(&task, &j->result);
 }
 
-static int entries_json(const struct job *j, idx size)
+static int entries_json(const struct pack_job *j, idx size)
 {
   const struct pack_result *r = &j->result;
   struct json *own;
@@ -183,7 +184,7 @@ static int entries_json(const struct job *j, idx size)
   return OK;
 }
 
-static int result_finish(const struct run *run, struct job *j, idx size)
+static int result_finish(const struct run *run, struct pack_job *j, idx size)
 {
   const struct pack_result *r = &j->result;
   const struct capture_sequences s = {r->sequences, r->width, r->table, r->length, r->start};
@@ -192,7 +193,7 @@ static int result_finish(const struct run *run, struct job *j, idx size)
   return capture_output_finish(&j->file, &s, facts, run_facts(run, "cpu", 1, facts));
 }
 
-static void result_log(const struct job *j, idx size)
+static void result_log(const struct pack_job *j, idx size)
 {
   const struct pack_result *r = &j->result;
   log_info("pack    captures=%d sequences=%lld queries=%lld positions=%lld size=%d blocks=%lld "
@@ -207,7 +208,7 @@ static void result_log(const struct job *j, idx size)
              (long long)r->unlike);
 }
 
-static void job_free(struct job *j)
+static void job_free(struct pack_job *j)
 {
   pack_free(&j->result);
   for (int i = 0; i < j->names.count; i++) capture_input_close(&j->in[i]);
@@ -221,7 +222,7 @@ static void job_free(struct job *j)
 static int pack_command(struct run *run, const void *options, const char **arguments)
 {
   const struct pack_options *o = options;
-  struct job *j;
+  struct pack_job *j;
   (void)arguments;
   TRY(struct_alloc(&j, sizeof *j));
   TRY(inputs_agree(&run->comm, inputs_open(j, o)));

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "base/fingerprint.h"
 #include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
 #include "base/status.h"
 #include "model/advice.h"
 #include "cli/keep.h"
@@ -384,9 +385,9 @@ static int refit_command(struct run *run, const void *options, const char **argu
 {
   TRY(comm_agree(&run->comm, keep_options_check(options)));
   if (keep_is_wanted(options)) return keep_command(run, options);
-  struct refit_job *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
+  struct refit_job *j;
   (void)arguments;
-  CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   j->run = run;
   j->c = j->rows = &run->comm;
   j->o = options;

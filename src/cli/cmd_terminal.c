@@ -312,7 +312,7 @@ static int verdict(const struct run *run, const struct terminal_options *o,
 }
 
 /* One job, from command line to report. */
-struct job {
+struct terminal_job {
   struct fit_inputs inputs;
   struct terminal_task task;
   struct terminal_result result;
@@ -322,7 +322,7 @@ struct job {
   struct artifact_path dump; /* without names: none */
 };
 
-static int result_report(struct job *j, struct comm *c, double seconds, gidx held)
+static int result_report(struct terminal_job *j, struct comm *c, double seconds, gidx held)
 {
   const struct terminal_result *r = &j->result;
   log_info("terminal rows=%lld atoms=%d border=%d ranks=%d threads=%d device=%s/%s seconds=%.2f "
@@ -339,7 +339,8 @@ static int result_report(struct job *j, struct comm *c, double seconds, gidx hel
   return OK;
 }
 
-static int paths_claim(struct job *j, const struct run *run, const struct terminal_options *o)
+static int paths_claim(struct terminal_job *j, const struct run *run,
+                       const struct terminal_options *o)
 {
   int force = o->output.force;
   if (run->comm.rank) return OK;
@@ -347,7 +348,7 @@ static int paths_claim(struct job *j, const struct run *run, const struct termin
   return o->dump ? artifact_dump_claim(&j->dump, o->dump, force) : OK;
 }
 
-static int job_run(struct job *j, struct run *run, const struct terminal_options *o)
+static int job_run(struct terminal_job *j, struct run *run, const struct terminal_options *o)
 {
   struct comm *c = &run->comm;
   TRY(inputs_agree(c, inputs_open(&j->inputs, o)));
@@ -370,9 +371,9 @@ static int job_run(struct job *j, struct run *run, const struct terminal_options
 
 static int terminal_command(struct run *run, const void *options, const char **arguments)
 {
-  struct job *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
+  struct terminal_job *j;
   (void)arguments;
-  CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   TRY(job_run(j, run, options));
   terminal_result_free(&j->result);
   fit_inputs_close(&j->inputs);

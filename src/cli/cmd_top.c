@@ -56,19 +56,19 @@ static const struct option_set top_set = {
 };
 
 /* The state of the job; struct run says why it is on the heap. */
-struct job {
+struct top_job {
   struct supports_input in;
   struct top_result result;
   struct output_path place;
 };
 
-static int input_open(struct job *j, const struct top_options *o)
+static int input_open(struct top_job *j, const struct top_options *o)
 {
   CHECK(o->supports, ERR_USAGE, "'--supports' is missing: make them with `sagitta encode`");
   return supports_input_open(&j->in, o->supports);
 }
 
-static int entries_json(const struct job *j)
+static int entries_json(const struct top_job *j)
 {
   struct json *own;
   TRY(summary_entries(&own));
@@ -81,7 +81,7 @@ static int entries_json(const struct job *j)
   return OK;
 }
 
-static int result_write(const struct run *run, const struct job *j)
+static int result_write(const struct run *run, const struct top_job *j)
 {
   struct run_fact facts[MAX_FACTS];
   const struct top_result *r = &j->result;
@@ -92,7 +92,7 @@ static int result_write(const struct run *run, const struct job *j)
                    run_facts(run, "cpu", 1, facts));
 }
 
-static int job_run(struct job *j, struct run *run, const struct top_options *o)
+static int job_run(struct top_job *j, struct run *run, const struct top_options *o)
 {
   struct comm *c = &run->comm;
   const struct support_source *s = &j->in.source;
@@ -113,7 +113,7 @@ static int job_run(struct job *j, struct run *run, const struct top_options *o)
 
 static int top_command(struct run *run, const void *options, const char **arguments)
 {
-  struct job *j;
+  struct top_job *j;
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   TRY(job_run(j, run, options));
