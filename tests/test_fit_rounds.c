@@ -207,6 +207,9 @@ int main(void)
   problem_answer();
   check_side(&c, 0);
   for (int ranks = 1; ranks < c.size; ranks += 2) check_side(&c, ranks);
+  gram_slab_bytes = 1; /* a block at a time, of one rank after another */
+  check_side(&c, 0);
+  if (c.size > 2) check_side(&c, 2);
   comm_close(&c);
   return done_testing();
 }

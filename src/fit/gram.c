@@ -11,7 +11,9 @@
 #include "comm/buffers.h"
 #include "device/device.h"
 
-enum { SLAB_BYTES = 1 << 28, TOLD_BYTES = 64 << 20 /* less is not worth a line */ };
+enum { TOLD_BYTES = 64 << 20 /* less is not worth a line */ };
+
+gidx gram_slab_bytes = 1 << 28;
 
 gidx gram_bytes(idx k)
 {
@@ -31,7 +33,7 @@ static idx blocks_of(idx k)
 /* Blocks of a round at most. */
 static idx blocks_at_once(const struct comm *c, idx k)
 {
-  return (idx)imin(imin(c->size, blocks_of(k)), imax(SLAB_BYTES / block_bytes(k), 1));
+  return (idx)imin(imin(c->size, blocks_of(k)), imax(gram_slab_bytes / block_bytes(k), 1));
 }
 
 gidx gram_window_bytes(const struct comm *c, idx k)

@@ -34,6 +34,9 @@ struct gram {
  * computes on a CPU.  Collective, as is all below but gram_alloc(). */
 int gram_choose(struct comm *c, gidx bytes, const char *how, int on_cpu, int *shares);
 
+/* Bytes that the blocks of a round have at most, unless one has more; tests make it small. */
+extern gidx gram_slab_bytes;
+
 /* Bytes that a node shares; of the whole matrix. */
 gidx gram_window_bytes(const struct comm *c, idx k);
 gidx gram_bytes(idx k);
