@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from mixer_data import make, normals, reference, write
-from tap import FULL, claim, done_testing, fails, need, ok, sagitta, same
+from tap import FULL, claim, done_testing, fails, gpu_present, need, ok, sagitta, same
 
 RANDOM = np.random.default_rng(3)
 TOLERANCE = 1e-5  # of the largest |o| and |S|: live.md, G1
@@ -88,7 +88,7 @@ def slots_check(at):
 
 @claim("time may be cut anywhere: in a call, and between two")
 def cuts_check(at):
-    whole = make(RANDOM, (64, 3), slots=[(0, 0), (1, 1)], pool=2)
+    whole = make(RANDOM, (64, 3, 20), slots=[(0, 0), (1, 1), (-1, 2)], pool=3)
     need(harvest(write(f"{at}/w.h5", whole), f"{at}/whole"), "whole")
     for block in (1, 7, 33):
         need(harvest(f"{at}/w.h5", f"{at}/cut", "--block", block), f"block {block}")
@@ -134,6 +134,21 @@ def types_check(at):
     need(harvest(write(f"{at}/l.h5", (wide, facts)), f"{at}/wide.h5", "--mixer", "gated-delta"),
          "float32")
     same(f"{at}/short.h5", f"{at}/wide.h5", "float16")
+
+
+@claim("a GPU gives the same bytes; without one, or without a kernel, a sentence says so")
+def gpu_check(at):
+    path = write(f"{at}/g.h5", make(RANDOM, (40, 1, 0, 9), slots=MOVED, pool=5, d=32, dv=16))
+    need(harvest(path, f"{at}/cpu", "--device", "cpu"), "a CPU")
+    done = harvest(path, f"{at}/gpu", "--device", "cuda")
+    if not gpu_present():
+        return fails(done, 69, ["CUDA"], "there is none")
+    if done.returncode:
+        fails(done, 69, ["'cuda' has no operation 'mixer_run'"], "no kernel")
+        need(harvest(path, f"{at}/gpu"), "auto")
+    for name in ("rows.h5", "state.h5"):
+        same(f"{at}/cpu/{name}", f"{at}/gpu/{name}", name)
+    return None
 
 
 def changed(capture, more=(), less=(), **facts):
@@ -208,7 +223,7 @@ def refused_check(at):
 def main():
     with tempfile.TemporaryDirectory() as at:
         for check in (values_check, conv_check, slots_check, cuts_check, partition_check,
-                      types_check, input_check, refused_check):
+                      types_check, gpu_check, input_check, refused_check):
             check(at)
     done_testing()
 
