@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: sagitta.torch.Dictionary is what SAEBench asks of an SAE of one's own: its members, shapes
 and types hold, to() moves all of it, and SAEBench's own functions, where it is installed, find of
-it what NumPy finds."""
+it what NumPy finds.
+
+SAEBench asks for other versions of half of what is here, and works with these: pip install
+--no-deps --target DIR sae-bench tabulate seaborn collectibles, and DIR in PYTHONPATH."""
 import contextlib
 import io
 import os

@@ -449,7 +449,7 @@ def check_killed(at):
     done.kill()
     done.wait()
     done.stdout.close()
-    for _ in range(200):
+    for _ in range(100):
         with contextlib.suppress(ProcessLookupError):
             if open(f"/proc/{child}/stat").read().split(") ")[1][0] == "Z":
                 break
@@ -457,7 +457,7 @@ def check_killed(at):
             break
         time.sleep(0.1)
     else:
-        ok(False, "the job is still there after 20 s")
+        ok(False, "the job is still there after 10 s")
         os.kill(child, signal.SIGKILL)
     with open(f"{at}/killed/run.log", encoding="utf-8") as f:
         log = f.read()

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from peer import PACKAGE
-from tap import SAGITTA, SOURCE, claim, done_testing, need, ok
+from tap import FULL, SAGITTA, SOURCE, claim, done_testing, need, ok
 from tap import sagitta as program
 
 os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)
@@ -25,7 +25,9 @@ OF_NUMPY = 2.5  # of NumPy's own: the limit where that is slow, too
 ONE_ROW = 1e-4  # seconds, of 64 atoms
 BESIDE = 1.1  # of the program's seconds
 K, S = 512, 8
+TWO = 1.3  # of the time of one thread, where both have a core
 TRIES = 9
+PARENT = os.getpid()
 
 
 def seconds_of_child(call, enough=0.0):
@@ -103,6 +105,40 @@ def check_threads(x, atoms):
     ok(steps >= 5, f"{steps} steps of another thread")
 
 
+def seconds_of_threads(dictionaries, x):
+    """Of the clock: each thread has a dictionary, and so a handle, of its own."""
+    workers = [threading.Thread(target=lambda d=d: d.support(x, threads=1)) for d in dictionaries]
+    begun = time.perf_counter()
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return time.perf_counter() - begun
+
+
+def seconds_of_processes(d, x):
+    """The same of two processes, which have nothing in common but the machine."""
+    begun = time.perf_counter()
+    children = [os.fork() for _ in range(2) if os.getpid() == PARENT]
+    if os.getpid() != PARENT:
+        d.support(x, threads=1)
+        os._exit(0)
+    for child in children:
+        os.waitpid(child, 0)
+    return time.perf_counter() - begun
+
+
+@claim("two threads, a handle each, beside one, or beside two processes where cores are busy")
+def check_two(x, atoms):
+    both = [sagitta.Dictionary.from_arrays(atoms, top_s=S, rounds=S) for _ in range(2)]
+    seconds_of_threads(both, x[:1])
+    tries = [(seconds_of_threads(both[:1], x), seconds_of_threads(both, x),
+              seconds_of_processes(both[0], x)) for _ in range(TRIES)]
+    one, two, apart = map(min, zip(*tries))
+    print(f"# one thread {one:.3f} s, two {two:.3f} s, two processes {apart:.3f} s")
+    ok(two < TWO * one or two < BESIDE * apart, f"{two} s, at most {TWO} times {one}")
+
+
 def main():
     with h5py.File(os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")) as f:
         x = f["rows"][:].astype("f4")
@@ -113,6 +149,8 @@ def main():
     check_row(x, atoms)
     check_rows(x, atoms)
     check_threads(x, atoms)
+    if FULL:
+        check_two(x[:2048], atoms)
     done_testing()
 
 
