@@ -137,6 +137,8 @@ def check_vocabularies(at):
         theirs = tokenizers.Tokenizer.from_file(path)
         ok(all(theirs.decode([i], skip_special_tokens=False) == texts[i] for i in range(7)),
            "the words of tokenizers")
+        ok(Words(theirs).of(range(7)) == texts, f"its object: {Words(theirs).of(range(7))}")
+        raised(ValueError, ["token 9"], Words(theirs).of, [1, 9])
     else:
         peer_missing("no tokenizers")
     for what, given, wanted in (
