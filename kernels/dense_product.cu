@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * dense_product: chains of products of two matrices (N.19), tile by tile.
  *
- * grid    product_tiles(): a tile of PRODUCT_ROWS x COLUMNS a block; PRODUCT_GROUP tiles one below
+ * grid    product_tiles(): a tile of ROWS x COLUMNS a block; PRODUCT_GROUP tiles one below
  *         the other come before those beside them, so that the second-level cache serves
  *         neighbours
  * block   PRODUCT_WARPS warps, of which each has 32 columns
  * shared  product_shared_bytes(): stages
  * sums    a chain of fma for each entry, ascending depths, from the entry itself
  *
- * -D MMA (tensor.h), DEEP_A, DEEP_B, COLUMNS, STAGES: product_form_of()
+ * -D MMA (tensor.h), DEEP_A, DEEP_B, ROWS, COLUMNS, STAGES: product_form_of()
  *
  * Beyond the last depth a product is (-0) (+0), which leaves every sum as it is.  A triangular
  * operand is 0 before its diagonal: stages of zeros alone are left out. */
@@ -20,11 +20,11 @@ enum {
   THREADS = PRODUCT_WARPS * WARP,
   ACROSS = COLUMNS / 32, /* warps side by side */
   DOWN = PRODUCT_WARPS / ACROSS,
-  ROW_BLOCKS = PRODUCT_ROWS / DOWN / 16,
+  ROW_BLOCKS = ROWS / DOWN / 16,
   COLUMN_BLOCKS = 32 / BLOCK,
-  PITCH_A = product_pitch(DEEP_A, PRODUCT_ROWS),
+  PITCH_A = product_pitch(DEEP_A, ROWS),
   PITCH_B = product_pitch(DEEP_B, COLUMNS),
-  VALUES_A = product_side_values(DEEP_A, PRODUCT_ROWS),
+  VALUES_A = product_side_values(DEEP_A, ROWS),
   VALUES_B = product_side_values(DEEP_B, COLUMNS)
 };
 
@@ -109,12 +109,12 @@ struct tile {
 
 static __device__ inline struct tile tile_of(const struct product_args *a)
 {
-  int down = (a->row_end - a->row_begin + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
+  int down = (a->row_end - a->row_begin + ROWS - 1) / ROWS;
   int across = (a->column_end - a->column_begin + COLUMNS - 1) / COLUMNS;
   int group = blockIdx.x / (PRODUCT_GROUP * across), rest = blockIdx.x % (PRODUCT_GROUP * across);
   int above = group * PRODUCT_GROUP, rows = down - above;
   if (rows > PRODUCT_GROUP) rows = PRODUCT_GROUP;
-  struct tile t = {a->row_begin + (above + rest % rows) * PRODUCT_ROWS,
+  struct tile t = {a->row_begin + (above + rest % rows) * ROWS,
                    a->column_begin + rest / rows * COLUMNS};
   return t;
 }
@@ -122,8 +122,7 @@ static __device__ inline struct tile tile_of(const struct product_args *a)
 /* Are any entries of the tile touched? */
 static __device__ inline int tile_has(const struct product_args *a, const struct tile *t)
 {
-  return t->row + PRODUCT_ROWS - 1 - t->column >= a->least &&
-         t->row - (t->column + COLUMNS - 1) <= a->most;
+  return t->row + ROWS - 1 - t->column >= a->least && t->row - (t->column + COLUMNS - 1) <= a->most;
 }
 
 static __device__ inline int entry_has(const struct product_args *a, int row, int column)
@@ -140,16 +139,15 @@ struct sums {
 /* Are all entries of the tile there and touched? */
 static __device__ inline int tile_is_whole(const struct product_args *a, const struct tile *t)
 {
-  return t->row + PRODUCT_ROWS <= a->row_end && t->column + COLUMNS <= a->column_end &&
-         t->row - (t->column + COLUMNS - 1) >= a->least &&
-         t->row + PRODUCT_ROWS - 1 - t->column <= a->most;
+  return t->row + ROWS <= a->row_end && t->column + COLUMNS <= a->column_end &&
+         t->row - (t->column + COLUMNS - 1) >= a->least && t->row + ROWS - 1 - t->column <= a->most;
 }
 
 /* Load the entries, or store them; `whole`, a constant: the tile is. */
 static __device__ inline void sums_copy(const struct product_args *a, const struct tile *t,
                                         struct sums *s, int whole, int back)
 {
-  int row = t->row + threadIdx.y / ACROSS * (PRODUCT_ROWS / DOWN) + threadIdx.x / 4;
+  int row = t->row + threadIdx.y / ACROSS * (ROWS / DOWN) + threadIdx.x / 4;
   int column = t->column + threadIdx.y % ACROSS * 32 + threadIdx.x % 4 * 2;
   double *c = a->c + (row - a->row_begin) * a->c_row + (column - a->column_begin) * a->c_column;
 #pragma unroll
@@ -197,7 +195,7 @@ static __device__ inline double signed_as(int sign, double x)
 static __device__ inline void stage_multiply(const struct stage *from, int is_negative,
                                              struct sums *s)
 {
-  int row = threadIdx.y / ACROSS * (PRODUCT_ROWS / DOWN), column = threadIdx.y % ACROSS * 32;
+  int row = threadIdx.y / ACROSS * (ROWS / DOWN), column = threadIdx.y % ACROSS * 32;
   int lane = threadIdx.x;
   int sign = is_negative ? 1 << 31 : 0;
 #if MMA
@@ -253,14 +251,14 @@ static __device__ inline void tile_multiply(const struct product_args *a, const 
                                             struct stage *stages)
 {
   int k = depth_first(a, t), slot = 0, ahead = STAGES - 1;
-  struct copier of_a = copier_of(&a->a, DEEP_A, PRODUCT_ROWS, t->row, a->row_end, a->depth_end,
-                                 a->is_negative ? 0.0 : -0.0);
+  struct copier of_a =
+      copier_of(&a->a, DEEP_A, ROWS, t->row, a->row_end, a->depth_end, a->is_negative ? 0.0 : -0.0);
   struct copier of_b =
       copier_of(&a->b, DEEP_B, COLUMNS, t->column, a->column_end, a->depth_end, 0.0);
   struct sums sums;
 #pragma unroll
   for (int i = 0; i < STAGES - 1; i++) {
-    stage_order(&of_a, DEEP_A, PRODUCT_ROWS, k + i * PRODUCT_DEPTH, stages[i].a);
+    stage_order(&of_a, DEEP_A, ROWS, k + i * PRODUCT_DEPTH, stages[i].a);
     stage_order(&of_b, DEEP_B, COLUMNS, k + i * PRODUCT_DEPTH, stages[i].b);
     async_commit();
   }
@@ -271,7 +269,7 @@ static __device__ inline void tile_multiply(const struct product_args *a, const 
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
     if (next < a->depth_end) {
-      stage_order(&of_a, DEEP_A, PRODUCT_ROWS, next, stages[ahead].a);
+      stage_order(&of_a, DEEP_A, ROWS, next, stages[ahead].a);
       stage_order(&of_b, DEEP_B, COLUMNS, next, stages[ahead].b);
     }
     async_commit();

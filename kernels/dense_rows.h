@@ -6,9 +6,8 @@
 
 #include "dense_types.h"
 
-/* With a pitch that is odd, rows are written without two lanes in a bank. */
 struct rows_shared {
-  double l[FACTOR_WIDTH][FACTOR_WIDTH + 1];                /* [row][column] */
+  double l[FACTOR_WIDTH][FACTOR_WIDTH + FACTOR_LEAF]; /* [column][row]; the last are not used */
   double done[FACTOR_WIDTH - FACTOR_LEAF][FACTOR_THREADS]; /* each thread's own columns */
 };
 
@@ -20,25 +19,29 @@ static __device__ inline void leaf_catch_up(double leaf[FACTOR_LEAF], const stru
   for (int k = 0; k < first; k++) {
     double own = -s->done[k][threadIdx.x];
 #pragma unroll
-    for (int c = 0; c < FACTOR_LEAF; c++) leaf[c] = fma(own, s->l[first + c][k], leaf[c]);
+    for (int c = 0; c < FACTOR_LEAF; c += 2) {
+      double2 l = *(const double2 *)&s->l[k][first + c];
+      leaf[c] = fma(own, l.x, leaf[c]);
+      leaf[c + 1] = fma(own, l.y, leaf[c + 1]);
+    }
   }
 }
 
-/* Subtract what column c of the leaf gives those after it. */
-static __device__ inline void leaf_update(double leaf[FACTOR_LEAF], const struct rows_shared *s,
-                                          int first, int c)
+/* Subtract what column c of the leaf gives those after it; l: the square's column, their rows. */
+static __device__ inline void leaf_update(double leaf[FACTOR_LEAF], const double *l, int c)
 {
 #pragma unroll
-  for (int later = c + 1; later < FACTOR_LEAF; later++)
-    leaf[later] = fma(-leaf[c], s->l[first + later][first + c], leaf[later]);
+  for (int later = (c + 1) / 2 * 2; later < FACTOR_LEAF; later += 2) {
+    double2 two = *(const double2 *)(l + later);
+    if (later > c) leaf[later] = fma(-leaf[c], two.x, leaf[later]);
+    leaf[later + 1] = fma(-leaf[c], two.y, leaf[later + 1]);
+  }
 }
 
-static __device__ inline void leaf_keep(const double leaf[FACTOR_LEAF], struct rows_shared *s,
-                                        int first)
+/* Column c of the panel is done. */
+static __device__ inline void column_keep(struct rows_shared *s, int c, double value)
 {
-#pragma unroll
-  for (int c = 0; c < FACTOR_LEAF; c++)
-    if (first + c < FACTOR_WIDTH - FACTOR_LEAF) s->done[first + c][threadIdx.x] = leaf[c];
+  if (c < FACTOR_WIDTH - FACTOR_LEAF) s->done[c][threadIdx.x] = value;
 }
 
 #endif

@@ -16,7 +16,7 @@ static __device__ inline void square_load(const struct solve_args *a, struct row
   for (int i = threadIdx.x; i < FACTOR_WIDTH * FACTOR_WIDTH; i += FACTOR_THREADS) {
     int row = i % FACTOR_WIDTH, column = i / FACTOR_WIDTH,
         is_there = row < a->width && column <= row;
-    s->l[row][column] = is_there ? a->l[row + column * a->l_stride] : row == column;
+    s->l[column][row] = is_there ? a->l[row + column * a->l_stride] : row == column;
   }
   __syncthreads();
 }
@@ -40,11 +40,12 @@ extern "C" __global__ void __launch_bounds__(FACTOR_THREADS)
 #pragma unroll
     for (int c = 0; c < FACTOR_LEAF; c++) {
       leaf[c] /= s->l[first + c][first + c];
-      leaf_update(leaf, s, first, c);
+      leaf_update(leaf, &s->l[first + c][first], c);
     }
 #pragma unroll
-    for (int c = 0; c < FACTOR_LEAF; c++)
+    for (int c = 0; c < FACTOR_LEAF; c++) {
       if (c >= from && c < end) at[c] = leaf[c];
-    leaf_keep(leaf, s, first);
+      column_keep(s, first + c, leaf[c]);
+    }
   }
 }

@@ -3,23 +3,24 @@
  *
  * Floor: kernels.  Includes forms.h alone.
  *
- * Matrices are column-major.  The factor is made in panels of FACTOR_WIDTH columns; FACTOR_OUTER
- * of them are applied at once to what is right of them.  The square on the diagonal of a panel
- * stands apart in `corners` until the end, because every block that solves rows below it reads it
- * and factors it for itself. */
+ * Matrices are column-major.  The factor is made in panels of FACTOR_WIDTH columns; up to
+ * FACTOR_OUTER of them are applied at once to what is right of them.  The square on the diagonal of
+ * a panel stands apart in `corners` until the end, because every block that solves rows below it
+ * reads it and factors it for itself. */
 #ifndef DENSE_TYPES_H
 #define DENSE_TYPES_H
 
 #include "forms.h"
 
 enum {
-  PRODUCT_ROWS = 128, /* of a tile of dense_product */
+  PRODUCT_ROWS = 128, /* of a large tile of dense_product, and its columns */
   PRODUCT_DEPTH = 16, /* of a stage */
   PRODUCT_WARPS = 8,
   PRODUCT_GROUP = 8, /* tiles one below the other that blocks take in turn */
   FACTOR_WIDTH = 64,
   FACTOR_OUTER = 512,
   FACTOR_LEAF = 16, /* columns in registers at a time */
+  FACTOR_STEP = 4,  /* that are finished before the others move on in their registers */
   FACTOR_THREADS = 128,
   FACTOR_ROWS = FACTOR_THREADS - FACTOR_WIDTH, /* of a block of dense_factor, below the square */
   ENTRIES_THREADS = 64
@@ -46,15 +47,17 @@ struct product_args {
 /* One compiled form of dense_product.cu; its members are the -D options of the same names. */
 struct product_form {
   int deep_a, deep_b; /* DEEP_A, DEEP_B: depths are next to each other */
-  int columns;        /* COLUMNS: of a tile */
+  int rows, columns;  /* ROWS, COLUMNS: of a tile */
   int stages;         /* STAGES */
 };
 
-/* narrow: for products of at most FACTOR_WIDTH columns.  large: a block may have the shared memory
- * of more stages. */
+/* narrow: 1, tiles of half the columns; 2, and of half the rows.  large: a block may have the
+ * shared memory of more stages. */
 HOST_DEVICE struct product_form product_form_of(int deep_a, int deep_b, int narrow, int large)
 {
-  struct product_form f = {deep_a, deep_b, narrow ? FACTOR_WIDTH : PRODUCT_ROWS, large ? 4 : 2};
+  int rows = narrow > 1 ? PRODUCT_ROWS / 2 : PRODUCT_ROWS;
+  struct product_form f = {deep_a, deep_b, rows, narrow ? PRODUCT_ROWS / 2 : PRODUCT_ROWS,
+                           large ? 4 : 2};
   return f;
 }
 
@@ -72,7 +75,7 @@ HOST_DEVICE int product_side_values(int deep, int rows)
 HOST_DEVICE int product_shared_bytes(struct product_form f)
 {
   return f.stages * 8 *
-         (product_side_values(f.deep_a, PRODUCT_ROWS) + product_side_values(f.deep_b, f.columns));
+         (product_side_values(f.deep_a, f.rows) + product_side_values(f.deep_b, f.columns));
 }
 
 /* Of any form with many stages. */
@@ -91,8 +94,8 @@ struct factor_args {
 
 /* Shared memory of a block of dense_solve (dense_rows.h), and of dense_factor. */
 enum {
-  SOLVE_SHARED =
-      8 * (FACTOR_WIDTH * (FACTOR_WIDTH + 1) + (FACTOR_WIDTH - FACTOR_LEAF) * FACTOR_THREADS),
+  SOLVE_SHARED = 8 * (FACTOR_WIDTH * (FACTOR_WIDTH + FACTOR_LEAF) +
+                      (FACTOR_WIDTH - FACTOR_LEAF) * FACTOR_THREADS),
   FACTOR_SHARED = SOLVE_SHARED + 16
 };
 

@@ -38,6 +38,9 @@ alignas(1024) char memory[256 << 10]; /* dynamic shared memory */
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define UNSEEN_BY_TSAN __attribute__((no_sanitize("thread"), noinline))
 
+struct alignas(16) double2 {
+  double x, y;
+};
 struct alignas(16) float4 {
   float x, y, z, w;
 };
@@ -175,6 +178,22 @@ template <class To, class From> static To bits_as(From from)
   To to;
   memcpy(&to, &from, sizeof to);
   return to;
+}
+static int __double2hiint(double x)
+{
+  return (int)(bits_as<long long>(x) >> 32);
+}
+static int __double2loint(double x)
+{
+  return (int)bits_as<long long>(x);
+}
+static double __hiloint2double(int high, int low)
+{
+  return bits_as<double>((long long)high << 32 | (unsigned)low);
+}
+static long long __double_as_longlong(double x)
+{
+  return bits_as<long long>(x);
 }
 static float __int_as_float(int x)
 {

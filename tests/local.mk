@@ -82,7 +82,7 @@ OTHER_TESTS += \
   %D%/ref_petsc_schur
 %C%_ref_petsc_schur_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_schur_LDADD = $(LDADD) $(PETSC_LIBS)
-EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py %D%/kernel_threads.h %D%/kernel_few.cu
+EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py %D%/kernel_threads.h %D%/kernel_few.cu %D%/kernel_dense.cu
 SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_slurm.sh %D%/test_batch_scripts.sh %D%/test_configure.sh \
   %D%/test_stops.py %D%/test_sweep_resume.py %D%/test_partition.py %D%/test_memory.py %D%/test_forecast.py \
   %D%/test_fit_share.py %D%/test_addresses.py %D%/test_damage.py \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: threads of attention_few do not race for shared memory, whatever runs first, which
-ThreadSanitizer sees on a CPU; and it sees each barrier that is left out.  Needs no GPU."""
+"""Claim: threads of attention_few and of dense_factor do not race for shared memory, whatever runs
+first, which ThreadSanitizer sees on a CPU; and it sees each barrier that is left out.  A panel of a
+factor has the bits of plain loops.  Needs no GPU."""
 import glob
 import os
 import re
@@ -18,11 +19,14 @@ REPLACED = (
     (r'asm volatile\("bar\.sync.*;', "named_sync(half + 1, WALK_THREADS / 2);"),
     (r'asm\("cvt\.f32\.f16.*;', "out = 0; /* of f16 */"),
     (r'asm\("(max|min)\.NaN\.f32.*;', r"out = a != a || b != b ? NAN : f\1f(a, b);"),
+    (r'asm\("rsqrt.approx.*;', "y = (float)(1 / sqrt(x));"),
+    (r'asm\("rcp.approx.*;', "y = (float)(1 / x);"),
     (r"extern __shared__", "extern"),
 )
 # Columns, soft cap, rows, stages: what racecheck once warned of, odd columns, a cap.
 NAMES = ("HEAD_D", "HEAD_DV", "CAPPED", "FEW", "STAGES")
 FORMS = [(64, 64, 0, 2, 1), (17, 5, 0, 4, 4)] + FULL * [(128, 128, 1, 8, 2), (160, 200, 0, 1, 1)]
+DENSE = "dense"  # in the place of a form: dense_factor, which has none
 TOOL_ALONE = "a race checker would not see"  # the barrier that no memory needs
 
 
@@ -32,10 +36,14 @@ def replaced(text):
     return text
 
 
-def kernels_make(folder, left_out=None):
-    """The kernels' texts for a CPU, without a line of attention_few.cu."""
+def kernel_of(form):
+    return f"{SOURCE}/kernels/" + ("dense_factor.cu" if form == DENSE else "attention_few.cu")
+
+
+def kernels_make(folder, form, left_out=None):
+    """The kernels' texts for a CPU, without a line of the kernel."""
     os.makedirs(folder)
-    for path in glob.glob(f"{SOURCE}/kernels/*.h") + [f"{SOURCE}/kernels/attention_few.cu"]:
+    for path in glob.glob(f"{SOURCE}/kernels/*.h") + [kernel_of(form)]:
         lines = open(path, encoding="utf-8").read().split("\n")
         if path.endswith(".cu") and left_out is not None:
             lines[left_out] = ";"
@@ -44,10 +52,11 @@ def kernels_make(folder, left_out=None):
 
 
 def compiled(compiler, folder, form):
-    program = os.path.join(folder, "few")
-    defines = [f"-D{name}={value}" for name, value in zip(NAMES, form)]
+    program = os.path.join(folder, "program")
+    defines = [f"-D{name}={value}" for name, value in zip(NAMES, form) if form != DENSE]
+    name = "kernel_dense.cu" if form == DENSE else "kernel_few.cu"
     made = subprocess.run([compiler, *FLAGS, *defines, f"-I{folder}", f"-I{SOURCE}/tests",
-                           f"{SOURCE}/tests/kernel_few.cu", "-o", program],
+                           f"{SOURCE}/tests/{name}", "-o", program],
                           capture_output=True, text=True, timeout=200)
     ok(made.returncode == 0, f"{form} compiles: {made.stderr[-300:]}")
     return program
@@ -77,9 +86,9 @@ def compiler_find(folder):
     skip_all("no C++ compiler here has ThreadSanitizer")
 
 
-def barriers_find():
+def barriers_find(form):
     """Lines with a barrier."""
-    lines = open(f"{SOURCE}/kernels/attention_few.cu", encoding="utf-8").read().split("\n")
+    lines = open(kernel_of(form), encoding="utf-8").read().split("\n")
     return [(i, line.strip()) for i, line in enumerate(lines)
             if re.match(r"\s+(__syncthreads|__syncwarp|half_sync)\(", line)]
 
@@ -87,20 +96,22 @@ def barriers_find():
 with tempfile.TemporaryDirectory() as scratch:
     CXX = compiler_find(scratch)
     with claim("no two accesses without a barrier between them"):
-        for at, form in enumerate(FORMS):
+        for at, form in enumerate(FORMS + [DENSE]):
             place = os.path.join(scratch, f"form{at}")
-            kernels_make(place)
+            kernels_make(place, form)
             program = compiled(CXX, place, form)
             forward, backward = run(program, 0), run(program, 1)
             ok(forward[0] == backward[0] == 0, f"{form}: {forward[0]} and {backward[0]} races")
             ok(forward[1] and forward == backward, f"{form}: {forward[1]}, {backward[1]}")
+            ok(form != DENSE or forward[1] == "differ 0\n", f"beside plain loops: {forward[1]}")
     with claim("each barrier that is left out is missed"):
-        barriers = barriers_find()
-        ok(len(barriers) >= 8, f"{len(barriers)} barriers")
-        for at, line in barriers if FULL else barriers[::3]:
-            place = os.path.join(scratch, f"without{at}")
-            kernels_make(place, at)
-            races, found = run(compiled(CXX, place, FORMS[0]), 0)
-            wanted = TOOL_ALONE not in line
-            ok((races != 0 or not found) == wanted, f"line {at + 1}, {line}: {races} races")
+        for form, least in (FORMS[0], 8), (DENSE, 2):
+            barriers = barriers_find(form)
+            ok(len(barriers) >= least, f"{form}: {len(barriers)} barriers")
+            for at, line in barriers if FULL else barriers[::3]:
+                place = os.path.join(scratch, f"without{form}{at}")
+                kernels_make(place, form, at)
+                races, found = run(compiled(CXX, place, form), 0)
+                wanted = TOOL_ALONE not in line
+                ok((races != 0 or not found) == wanted, f"{form}, line {at + 1}, {line}: {races}")
 done_testing()

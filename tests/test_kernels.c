@@ -120,15 +120,16 @@ static void add_arrow(enum kernel_name name, int architecture)
   }
 }
 
-/* Products differ by how operands lie in memory, by the columns of a tile and by stages. */
+/* Products differ by how operands lie in memory, by the sides of a tile and by stages, which are
+ * few where a multiprocessor has little shared memory: none of 9.0 does. */
 static void add_product(int architecture)
 {
-  for (int u = 0; u < 16; u++) {
+  for (int u = architecture == 90 ? 12 : 0; u < 24; u++) {
     struct kernel_shape shape = {.mma = architecture == 90,
                                  .deep_a = u & 1,
                                  .deep_b = u >> 1 & 1,
-                                 .narrow = u >> 2 & 1,
-                                 .large = u >> 3,
+                                 .narrow = u / 4 % 3,
+                                 .large = u / 12,
                                  .top_k = 1};
     form_add(KERNEL_DENSE_PRODUCT, architecture, &shape);
   }

@@ -57,6 +57,15 @@ void cuda_dense_close(struct dense *d)
   free(s);
 }
 
+/* Tiles of 128 x 128 where most multiprocessors have one, else of 128 x 64 or 64 x 64. */
+static int narrow_of(const struct device *dev, gidx rows, gidx columns)
+{
+  const struct cuda_state *s = dev->state;
+  gidx enough = s->sizes.multiprocessors * 2 / 3, down = ceil_div(rows, PRODUCT_ROWS);
+  if (columns > FACTOR_WIDTH && down * ceil_div(columns, PRODUCT_ROWS) >= enough) return 0;
+  return down * ceil_div(columns, PRODUCT_ROWS / 2) >= enough ? 1 : 2;
+}
+
 static int product_launch(struct device *dev, struct product_args *a, cudaStream_t stream)
 {
   const struct cuda_state *s = dev->state;
@@ -64,10 +73,10 @@ static int product_launch(struct device *dev, struct product_args *a, cudaStream
   struct kernel_shape shape = {.mma = s->architecture == 90,
                                .deep_a = a->a.row != 1,
                                .deep_b = a->b.row != 1,
-                               .narrow = columns <= FACTOR_WIDTH,
+                               .narrow = narrow_of(dev, imax(rows, 0), imax(columns, 0)),
                                .large = s->shared >= PRODUCT_LARGE};
   struct product_form form = product_form_of(shape.deep_a, shape.deep_b, shape.narrow, shape.large);
-  gidx tiles = ceil_div(imax(rows, 0), PRODUCT_ROWS) * ceil_div(imax(columns, 0), form.columns);
+  gidx tiles = ceil_div(imax(rows, 0), form.rows) * ceil_div(imax(columns, 0), form.columns);
   struct cuda_launch l = {.name = KERNEL_DENSE_PRODUCT,
                           .shape = shape,
                           .grid = {(unsigned)tiles, 1, 1},
@@ -125,18 +134,25 @@ static int panels_factor(struct dense *d, struct factor_args *f, idx begin, idx 
   return OK;
 }
 
+/* Columns that are applied at once: of a small matrix fewer, since what is right of them is applied
+ * soon and a panel waits for all before it. */
+static idx outer_of(idx n)
+{
+  return n <= 8192 ? FACTOR_OUTER / 2 : FACTOR_OUTER;
+}
+
 /* Apply the columns begin .. end - 1, which are done, to all that is right of them.  The next ones
  * to be finished have to have what the others before them gave. */
 static int outer_apply(struct dense *d, const struct factor_args *f, idx begin, idx end)
 {
   struct dense_state *s = d->state;
   cudaStream_t others = ((struct cuda_state *)d->device->state)->stream;
-  idx next = (idx)imin(end + FACTOR_OUTER, f->n);
+  idx next = (idx)imin(end + outer_of(f->n), f->n);
   TRY_CU(cudaEventRecord(s->panel, s->panels));
   TRY_CU(cudaStreamWaitEvent(s->panels, s->rest, 0));
   TRY(columns_apply(d, f, end, next, begin, end, s->panels));
   TRY_CU(cudaStreamWaitEvent(others, s->panel, 0));
-  TRY(columns_apply(d, f, next, f->n, begin, end, others));
+  TRY(columns_apply(d, f, next, f->n, begin, end, NULL));
   TRY_CU(cudaEventRecord(s->rest, others));
   return OK;
 }
@@ -147,8 +163,8 @@ static int factor_launch(struct dense *d, struct factor_args *f)
   cudaStream_t others = ((struct cuda_state *)d->device->state)->stream;
   TRY_CU(cudaEventRecord(s->rest, others));
   TRY_CU(cudaStreamWaitEvent(s->panels, s->rest, 0));
-  for (idx begin = 0; begin < f->n; begin += FACTOR_OUTER) {
-    idx end = (idx)imin(begin + FACTOR_OUTER, f->n);
+  for (idx begin = 0; begin < f->n; begin += outer_of(f->n)) {
+    idx end = (idx)imin(begin + outer_of(f->n), f->n);
     TRY(panels_factor(d, f, begin, end));
     if (end < f->n) TRY(outer_apply(d, f, begin, end));
   }

@@ -36,6 +36,7 @@ static void define_product(struct kernel_recipe *r, const struct kernel_shape *s
   define(r, "MMA", shape->mma);
   define(r, "DEEP_A", form.deep_a);
   define(r, "DEEP_B", form.deep_b);
+  define(r, "ROWS", form.rows);
   define(r, "COLUMNS", form.columns);
   define(r, "STAGES", form.stages);
 }
