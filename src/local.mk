@@ -260,7 +260,8 @@ libsagitta_a_SOURCES += \
 
 # net: messages between this process and its clients; nothing else uses zmq.h
 libsagitta_a_SOURCES += %D%/net/net.h %D%/net/net.c %D%/net/zeromq.h %D%/net/net_clients.h %D%/net/net_clients.c %D%/net/address.h %D%/net/address.c \
-  %D%/net/unread.h %D%/net/unread.c %D%/net/connections.h %D%/net/connections.c
+  %D%/net/unread.h %D%/net/unread.c %D%/net/connections.h %D%/net/connections.c \
+  %D%/net/keys.h %D%/net/keys.c %D%/net/curve.h %D%/net/curve.c
 
 # serve: rows of clients in, their codes out
 libsagitta_a_SOURCES += \
@@ -278,7 +279,8 @@ libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c 
   %D%/encoding/served_file.h %D%/encoding/served_file.c \
   %D%/encoding/backlog_check.h %D%/encoding/backlog_check.c \
   %D%/encoding/backlog.h %D%/encoding/backlog.c \
-  %D%/encoding/serve_ledger.h %D%/encoding/serve_ledger.c
+  %D%/encoding/serve_ledger.h %D%/encoding/serve_ledger.c \
+  %D%/encoding/serve_access.h %D%/encoding/serve_access.c
 
 # seed: atoms drawn from rows
 libsagitta_a_SOURCES += \
@@ -431,7 +433,7 @@ sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
 EXTRA_PROGRAMS += sagitta-alone
 sagitta_alone_SOURCES = %D%/comm/alone/mpi.h %D%/comm/alone/mpi.c \
   %D%/comm/shared.c %D%/comm/comm.c %D%/comm/collectives.c %D%/comm/failure.c %D%/comm/watch.c \
-  %D%/comm/nccl_none.c %D%/net/net.c
+  %D%/comm/nccl_none.c %D%/net/net.c %D%/net/curve.c
 if CUDA
 late_runtime = %D%/device/cuda/runtime_late.h %D%/device/cuda/runtime_late.c
 else

@@ -34,15 +34,15 @@ NOBODY = 65534
 
 
 class Served:
-    """before: words of a command that starts it."""
+    """before: words of a command that starts it; listen: an address in the place of a path."""
 
-    def __init__(self, folder, *words, threads=1, before=()):
+    def __init__(self, folder, *words, threads=1, before=(), listen=None):
         self.path, self.ready = f"{folder}/live", f"{folder}/ready.json"
         with contextlib.suppress(FileNotFoundError):
             os.remove(self.ready)
         self.job = subprocess.Popen(
-            [*before, SAGITTA, "serve", "--listen", self.path, "--ready", self.ready, "--threads",
-             str(threads), *map(str, words)], text=True, stderr=subprocess.PIPE,
+            [*before, SAGITTA, "serve", "--listen", listen or self.path, "--ready", self.ready,
+             "--threads", str(threads), *map(str, words)], text=True, stderr=subprocess.PIPE,
             stdout=subprocess.PIPE, env=environment())
         end = time.time() + 60
         while not os.path.exists(self.ready):
@@ -52,6 +52,7 @@ class Served:
             time.sleep(0.01)
         with open(self.ready) as f:
             self.told = json.load(f)
+        self.path = self.told["address"]
 
     def end(self, number=signal.SIGTERM, seconds=60):
         """Exit code, what it printed, and its log."""

@@ -241,7 +241,7 @@ static int case_measure(struct bench *b, enum serve_case which)
                                   .credit = 4096,
                                   .queue_bytes = (gidx)1 << 30,
                                   .unread_bytes = (gidx)1 << 30,
-                                  .path = b->path,
+                                  .address = b->path,
                                   .ready = ready,
                                   .self = b,
                                   .files = {serve_load_feed, &b->load},

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta serve: a dictionary, and rows that clients send -> their codes. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -17,19 +15,20 @@
 #include "job/threads.h"
 #include "encoding/backlog.h"
 #include "encoding/backlog_check.h"
+#include "encoding/serve_access.h"
 #include "encoding/serve_ledger.h"
 #include "io/dictionary.h"
 #include "job/agreement.h"
 #include "model/route.h"
-#include "net/address.h"
+#include "net/net.h"
 #include "serve/serve.h"
 
 struct serve_options {
   struct general_options general;
   const char *dictionary, *codes, *listen, *ready, *policy, *cpu_variant, *filter, *backlog;
   const char *device, *kernels;
-  const char *ledger, *replay;
-  int normalize, resume, force, record;
+  const char *ledger, *replay, *keys, *make_keys;
+  int no_keys, normalize, resume, force, record;
   idx top_s, rounds, threads;
   idx ledger_mib, live_rows, bulk_rows, credit, queue_mib, unread_mib;
   idx step_rows, quantum, budget, target, job_cap, file_period, cosine_limit;
@@ -55,10 +54,21 @@ static const struct option_row codes_rows[] = {
 };
 
 static const struct option_row client_rows[] = {
-    {"listen", OPTION_TEXT, AT(listen), NULL, 0, 0, NULL, "PATH",
-     "the socket that clients connect to, which this user alone can (default: `live` in "
-     "$XDG_RUNTIME_DIR/sagitta, else in /tmp/sagitta-UID, a folder of mode 0700)",
+    {"listen", OPTION_TEXT, AT(listen), NULL, 0, 0, NULL, "ADDRESS",
+     "the path of a socket, to which this user alone connects (default: `live` in "
+     "$XDG_RUNTIME_DIR/sagitta, else in /tmp/sagitta-UID, a folder of mode 0700); tcp:PORT, which "
+     "every user of this machine reaches, or tcp:HOST:PORT, HOST an address of it or *; port 0: "
+     "one that is free",
      .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
+    {"keys", OPTION_TEXT, AT(keys), NULL, 0, 0, NULL, "DIR",
+     "with a port: encrypt, and serve who has the secret of a DIR/clients/NAME.pub, which may come "
+     "and go",
+     .effect = OPTION_RUN, .flags = OPTION_INPUT},
+    {"no-keys", OPTION_FLAG, AT(no_keys), "no", 0, 1, NULL, NULL,
+     "with tcp:PORT: serve every user of this machine, without encryption", .effect = OPTION_RUN},
+    {"make-keys", OPTION_TEXT, AT(make_keys), NULL, 0, 0, NULL, "DIR",
+     "serve nobody: make a new folder with keys of a server and of a client", .effect = OPTION_RUN,
+     .flags = OPTION_OUTPUT},
     {"ready", OPTION_TEXT, AT(ready), NULL, 0, 0, NULL, "FILE",
      "write address and process number here, as JSON, once clients are accepted",
      .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
@@ -179,7 +189,8 @@ static const struct option_set serve_set = {
         "\v"
         "Live requests, of a few rows, are in the next step; bulk ones, such as a prompt, are "
         "divided over steps, so that live ones do not wait for them.  Clients connect to a socket "
-        "of this user, by the Python package's sagitta.live or by the protocol of doc/live.md.  "
+        "of this user, or with keys to a port, by the Python package's sagitta.live or by the "
+        "protocol of doc/live.md.  "
         "Ranks of mpirun each have the whole dictionary, on a CPU or a GPU, and compute a part of "
         "every step; rank 0 serves.\n\n"
         "With --backlog it encodes files beside them, one after another; their results are those "
@@ -205,8 +216,7 @@ struct serve_state {
   struct row_source rows; /* their shape alone */
   struct encode_task encode;
   struct serve_task task;
-  char path[ADDRESS_BYTES + 1];
-  int lock;
+  struct serve_access access;
   double accepted; /* when clients were, in seconds of the log */
   uint64_t hash;   /* of the dictionary */
   struct backlog backlog;
@@ -224,7 +234,9 @@ static int options_check(const struct serve_options *o)
   CHECK(!o->record || o->ledger, ERR_USAGE, "'--record' needs '--ledger', the folder for rows");
   CHECK(!o->replay || !(o->ledger || o->backlog), ERR_USAGE,
         "'--replay' serves nobody: leave out '--%s'", o->ledger ? "ledger" : "backlog");
-  return o->replay ? OK : net_check();
+  if (o->replay) return OK;
+  TRY(net_check());
+  return serve_access_check(o->listen, o->keys, o->no_keys);
 }
 
 static int inputs_open(struct serve_state *s, const struct serve_options *o)
@@ -238,8 +250,7 @@ static int inputs_open(struct serve_state *s, const struct serve_options *o)
         "have no sign",
         atoms->name, atoms->d);
   if (o->replay || s->run->comm.rank) return OK;
-  TRY(address_find(o->listen, s->path));
-  return address_lock(s->path, &s->lock);
+  return serve_access_open(&s->access, o->listen, o->keys);
 }
 
 /* What is computed is what `sagitta encode` computes. */
@@ -290,26 +301,6 @@ static void stopped(void *self, uint64_t asked)
   log_info("ending  by %s: what waits is answered", stop_why());
 }
 
-/* FILE appears when it is complete. */
-static int ready_write(const struct serve_state *s)
-{
-  char name[4096];
-  const char *ready = s->options->ready;
-  if (!ready) return OK;
-  int n = snprintf(name, sizeof name, "%s.part", ready);
-  FILE *file = n < (int)sizeof name ? fopen(name, "w") : NULL;
-  CHECK(file, ERR_CREATE, "cannot create '%s': %s", ready, strerror(errno));
-  struct json j = {.out = file};
-  json_object(&j, NULL);
-  json_text(&j, "address", s->path);
-  json_long(&j, "pid", getpid());
-  json_end(&j);
-  int failed = ferror(file) != 0;
-  failed = fclose(file) || failed || rename(name, ready);
-  CHECK(!failed, ERR_CREATE, "cannot write '%s': %s", ready, strerror(errno));
-  return OK;
-}
-
 static int opened(void *self)
 {
   struct serve_state *s = self;
@@ -327,8 +318,7 @@ static int ready(void *self, const struct serve_facts *facts)
            "dictionary=%016llx",
            s->encode.atoms->k, s->rows.p, s->encode.top_s, o->policy, (long long)facts->target,
            facts->device, facts->variant, (unsigned long long)facts->dictionary);
-  log_info("accepts clients at '%s'", s->path);
-  return ready_write(s);
+  return serve_access_ready(&s->access, facts->address, o->ready);
 }
 
 static int task_fill(struct serve_state *s, const struct serve_options *o)
@@ -355,7 +345,8 @@ static int task_fill(struct serve_state *s, const struct serve_options *o)
                                 .credit = o->credit,
                                 .queue_bytes = (gidx)o->queue_mib << 20,
                                 .unread_bytes = (gidx)o->unread_mib << 20,
-                                .path = s->path,
+                                .address = s->access.address,
+                                .keys = s->access.keys.folder ? &s->access.keys : NULL,
                                 .opened = opened,
                                 .ready = ready,
                                 .self = s,
@@ -399,7 +390,7 @@ static int result_print(const struct serve_state *s)
   TRY(facts_begin(s->run, &j));
   json_text(&j, "dictionary", s->dictionary.source.name);
   json_text(&j, "dictionary_hash", hash);
-  json_text(&j, "address", s->path);
+  json_text(&j, "address", s->access.address);
   serve_json(s->serve, &j);
   return facts_end(&j);
 }
@@ -446,10 +437,11 @@ static int serve_command(struct run *run, const void *options, const char **argu
   struct comm *c = &run->comm;
   struct serve_state *s;
   (void)arguments;
+  if (o->make_keys) return comm_agree(c, c->rank ? OK : serve_keys_make(o->make_keys));
   TRY(comm_agree(c, struct_alloc(&s, sizeof *s)));
   s->run = run;
   s->options = o;
-  s->lock = -1;
+  s->access.lock = -1;
   TRY(inputs_agree(c, inputs_open(s, o)));
   encode_fill(s, o);
   if (o->replay) return replay(s, o);
@@ -464,7 +456,7 @@ static int serve_command(struct run *run, const void *options, const char **argu
   TRY(comm_broadcast(c, &run->stopped, 1, sizeof run->stopped));
   identity_text_free(&s->identity);
   serve_free(s->serve);
-  address_free(s->lock);
+  serve_access_close(&s->access);
   dictionary_input_close(&s->dictionary);
   free(s);
   return OK;

@@ -26,11 +26,36 @@ static int folder_make(const char *folder)
   return OK;
 }
 
+int address_is_tcp(const char *address)
+{
+  return strncmp(address, "tcp:", 4) == 0;
+}
+
+int address_is_local(const char *address)
+{
+  return strncmp(address, "tcp:127.", 8) == 0 || strncmp(address, "tcp:[::1]:", 10) == 0;
+}
+
+/* tcp:HOST:PORT; ZeroMQ's "tcp://" means the same. */
+static int tcp_find(const char *listen, char *address)
+{
+  const char *rest = listen + (strncmp(listen, "tcp://", 6) ? 4 : 6), *colon = strrchr(rest, ':');
+  const char *port = colon ? colon + 1 : rest;
+  size_t digits = strspn(port, "0123456789");
+  CHECK(digits > 0 && digits < 6 && !port[digits] && atoi(port) <= 65535 && colon != rest,
+        ERR_USAGE, "'--listen' is '%s': give tcp:PORT, or tcp:HOST:PORT, with a port of 0 to 65535",
+        listen);
+  int n = snprintf(address, ADDRESS_BYTES + 1, "tcp:%s%s", colon ? "" : "127.0.0.1:", rest);
+  CHECK(n <= ADDRESS_BYTES, ERR_USAGE, "'--listen' has %d bytes, at most %d", n, ADDRESS_BYTES);
+  return OK;
+}
+
 int address_find(const char *listen, char *path)
 {
   const char *runtime = getenv("XDG_RUNTIME_DIR");
   char folder[4096];
   int is_own = runtime && runtime[0] == '/';
+  if (listen && address_is_tcp(listen)) return tcp_find(listen, path);
   if (is_own)
     snprintf(folder, sizeof folder, "%s/sagitta", runtime);
   else

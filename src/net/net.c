@@ -11,7 +11,9 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "net/address.h"
 #include "net/connections.h"
+#include "net/curve.h"
 
 #include "net/zeromq.h"
 
@@ -21,6 +23,8 @@ enum { LINGER = 1000 }; /* ms */
 
 struct net {
   void *context, *socket;
+  struct gate gate; /* its socket is NULL where there are no keys */
+  char address[ADDRESS_BYTES + 28];
   zmq_msg_t received;
 };
 
@@ -47,6 +51,23 @@ static int socket_bind(struct net *net, const char *path)
   return OK;
 }
 
+/* tcp:HOST:PORT. */
+static int port_bind(struct net *net, const char *address)
+{
+  char endpoint[sizeof net->address];
+  size_t bytes = sizeof endpoint;
+  if (strchr(address, '[')) TRY(number_set(net, ZMQ_IPV6, 1));
+  TRY(number_set(net, ZMQ_TCP_KEEPALIVE, 1)); /* connections of machines that are gone end */
+  snprintf(endpoint, sizeof endpoint, "tcp://%s", address + 4);
+  CHECK(zmq_bind(net->socket, endpoint) == 0, ERR_CREATE,
+        "cannot accept clients at '%s': %s: give --listen another port, and of this machine an "
+        "address, or * for all",
+        address, zmq_strerror(errno));
+  TRY_ZMQ(zmq_getsockopt(net->socket, ZMQ_LAST_ENDPOINT, endpoint, &bytes), "cannot find a port");
+  snprintf(net->address, sizeof net->address, "tcp:%s", endpoint + strlen("tcp://"));
+  return OK;
+}
+
 int net_open(struct net **net, const struct net_options *options)
 {
   TRY(struct_alloc(net, sizeof **net));
@@ -62,7 +83,15 @@ int net_open(struct net **net, const struct net_options *options)
   TRY(number_set(n, ZMQ_LINGER, LINGER));
   TRY(number_set(n, ZMQ_ROUTER_MANDATORY, 1)); /* a reply that is lost is told */
   connections_limit();
-  return socket_bind(n, options->path);
+  snprintf(n->address, sizeof n->address, "%s", options->address);
+  if (options->keys) TRY(gate_open(&n->gate, n->context, n->socket, options->keys));
+  return address_is_tcp(options->address) ? port_bind(n, options->address)
+                                          : socket_bind(n, options->address);
+}
+
+const char *net_address(const struct net *net)
+{
+  return net->address;
 }
 
 void net_close(struct net *net)
@@ -70,16 +99,20 @@ void net_close(struct net *net)
   if (!net) return;
   zmq_msg_close(&net->received);
   if (net->socket) zmq_close(net->socket);
+  gate_close(&net->gate);
   if (net->context) zmq_ctx_term(net->context);
   free(net);
 }
 
 int net_wait(struct net *net, int wake, int milliseconds)
 {
-  zmq_pollitem_t items[] = {{net->socket, -1, ZMQ_POLLIN, 0}, {NULL, wake, ZMQ_POLLIN, 0}};
-  int got = zmq_poll(items, LENGTH(items), milliseconds);
+  zmq_pollitem_t items[] = {{net->socket, -1, ZMQ_POLLIN, 0},
+                            {NULL, wake, ZMQ_POLLIN, 0},
+                            {net->gate.socket, -1, ZMQ_POLLIN, 0}};
+  int count = net->gate.socket ? LENGTH(items) : LENGTH(items) - 1;
+  int got = zmq_poll(items, count, milliseconds);
   if (got < 0 && errno != EINTR) TRY_ZMQ(got, "cannot wait for clients");
-  return OK;
+  return net->gate.socket ? gate_answer(&net->gate) : OK;
 }
 
 /* The next frame into net->received; *more: another follows.  *is_there <- 0: there is none. */
@@ -206,6 +239,12 @@ int net_open(struct net **net, const struct net_options *options)
 void net_close(struct net *net)
 {
   (void)net;
+}
+
+const char *net_address(const struct net *net)
+{
+  (void)net;
+  return "";
 }
 
 int net_wait(struct net *net, int wake, int milliseconds)

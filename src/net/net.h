@@ -10,12 +10,14 @@
 #define NET_NET_H
 
 #include "base/types.h"
+#include "net/keys.h"
 #include "net/unread.h"
 
 struct net; /* net.c */
 
 struct net_options {
-  const char *path;   /* of a socket in the file system; borrowed */
+  const char *address;     /* a path, or tcp:HOST:PORT (address.h); borrowed */
+  const struct keys *keys; /* of clients that may connect by TCP; NULL: all may; borrowed */
   gidx message_bytes; /* of a message that is received at most; a longer one ends its connection */
   int requests;       /* of one client that wait to be received at most */
   int replies;        /* that wait for one client at most */
@@ -39,10 +41,14 @@ struct net_message {
 /* ERR_DEVICE where this build has no ZeroMQ. */
 int net_check(void);
 
-/* Accept clients at a path, in a folder that is there; only this user may connect.  ERR_CREATE. */
+/* Accept clients at a path, in a folder that is there, where only this user may connect, or at a
+ * port.  ERR_CREATE. */
 int net_open(struct net **net, const struct net_options *options);
 /* Replies that are under way get a second. */
 void net_close(struct net *net);
+
+/* The address where it listens: port 0 was one that is free. */
+const char *net_address(const struct net *net);
 
 /* Wait until a message is there, `wake`, a descriptor, can be read, or the time is over. */
 int net_wait(struct net *net, int wake, int milliseconds);

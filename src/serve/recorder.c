@@ -17,13 +17,15 @@ static gidx bytes_of(const struct recorder *r)
          r->row_capacity * r->p * (gidx)sizeof(float);
 }
 
-/* Let *(T **)array have room for count items; 0: there is no memory. */
-static int grow(void *array, gidx *capacity, gidx count, size_t size)
+/* Let *(T **)array have room for count items, within the limit of all; 0: there is no memory. */
+static int grow(const struct recorder *r, void *array, gidx *capacity, gidx count, size_t size)
 {
   enum { LEAST = 256 };
   void *old;
   if (count <= *capacity) return 1;
   gidx wanted = imax(imax(2 * *capacity, count), LEAST);
+  wanted = imin(wanted, *capacity + (r->limit - bytes_of(r)) / (gidx)size);
+  if (wanted < count) return 0;
   memcpy(&old, array, sizeof old);
   void *grown = realloc(old, (size_t)wanted * size);
   if (!grown) return 0;
@@ -44,10 +46,10 @@ static void give_up(struct recorder *r, struct recorded_step *step, gidx n)
 }
 
 /* A new line of a table; NULL: there is no memory. */
-static gidx *line_add(struct ledger_table *t, int columns)
+static gidx *line_add(const struct recorder *r, struct ledger_table *t, int columns)
 {
   size_t size = (size_t)columns * sizeof *t->values;
-  if (!grow(&t->values, &t->capacity, t->count + 1, size)) return NULL;
+  if (!grow(r, &t->values, &t->capacity, t->count + 1, size)) return NULL;
   return t->values + columns * t->count++;
 }
 
@@ -61,11 +63,11 @@ static int request_see(struct recorder *r, gidx n, struct request *request)
 {
   gidx rows = request->header.rows;
   if (r->has_rows && rows) {
-    if (!grow(&r->rows, &r->row_capacity, r->n_rows + rows, (size_t)r->p * sizeof *r->rows))
+    if (!grow(r, &r->rows, &r->row_capacity, r->n_rows + rows, (size_t)r->p * sizeof *r->rows))
       return 0;
     memcpy(r->rows + r->n_rows * r->p, request->rows, (size_t)request_bytes(request));
   }
-  gidx *line = line_add(&r->ledger.requests, REQUEST_COLUMNS);
+  gidx *line = line_add(r, &r->ledger.requests, REQUEST_COLUMNS);
   if (!line) return 0;
   r->n_rows += rows;
   request->record = r->ledger.requests.count;
@@ -92,8 +94,8 @@ void recorder_begin(struct recorder *r, struct recorded_step *step, gidx n,
                                  .rows = r->n_rows,
                                  .planned = clock_ns()};
   if (!step->is_on) return;
-  if (bytes_of(r) > r->limit || !grow(&steps->values, &steps->capacity, steps->count + IN_WORK,
-                                      STEP_COLUMNS * sizeof *steps->values))
+  if (!grow(r, &steps->values, &steps->capacity, steps->count + IN_WORK,
+            STEP_COLUMNS * sizeof *steps->values))
     give_up(r, step, n);
   for (int q = 0; q < LENGTH(queues); q++)
     for (struct request *request = queues[q]->first; request; request = request->next)
@@ -104,7 +106,7 @@ void recorder_part(struct recorder *r, struct recorded_step *step, gidx n,
                    const struct request *request, const struct recorded_part *part)
 {
   if (!step->is_on || part->rows == 0) return;
-  gidx *line = line_add(&r->ledger.parts, PART_COLUMNS);
+  gidx *line = line_add(r, &r->ledger.parts, PART_COLUMNS);
   if (!line) {
     give_up(r, step, n);
     return;
@@ -120,7 +122,7 @@ void recorder_end(struct recorder *r, const struct recorded_step *step, gidx n, 
 {
   r->left_out += r->is_on && rows > 0 && !step->is_on;
   if (!step->is_on || rows == 0) return;
-  gidx *line = line_add(&r->ledger.steps, STEP_COLUMNS); /* there is room */
+  gidx *line = line_add(r, &r->ledger.steps, STEP_COLUMNS); /* there is room */
   if (!line) return;
   line[STEP_NUMBER] = n;
   line[STEP_BEGUN] = time_of(r, step->planned);

@@ -105,7 +105,8 @@ static struct net_options net_options_of(const struct serve_task *t)
   const gidx room = (gidx)64 << 20;
   gidx rows = imax(t->live_rows, t->bulk_rows);
   gidx most = HEADER_BYTES + rows * t->encode->rows->p * (gidx)sizeof(float);
-  return (struct net_options){.path = t->path,
+  return (struct net_options){.address = t->address,
+                              .keys = t->keys,
                               .message_bytes = imax(4 * most, room),
                               .requests = (int)imax(1, imin(room / most, 16)),
                               .replies = 2 * t->credit};
@@ -210,6 +211,7 @@ static int serve_all(struct serve *s)
   TRY(front_begin(s));
   record_begin(s);
   facts.dictionary = s->dictionary = lane_dictionary(s->ranks.lane);
+  facts.address = net_address(s->front.net);
   facts.target = s->knobs.target;
   facts.device = lane_device(s->ranks.lane);
   facts.variant = lane_variant(s->ranks.lane);

@@ -38,6 +38,7 @@ enum { FILE_PIECES = 4 };
 /* What is known when clients are accepted. */
 struct serve_facts {
   uint64_t dictionary; /* its hash */
+  const char *address; /* what clients connect to */
   gidx target;         /* rows of a step */
   const char *device;  /* kind */
   const char *variant; /* instruction set, or the GPU */
@@ -53,7 +54,8 @@ struct serve_task {
   gidx live_rows, bulk_rows; /* of a request at most */
   int credit;
   gidx queue_bytes, unread_bytes;
-  const char *path;          /* of the socket */
+  const char *address; /* where it listens, and with which keys (net.h) */
+  const struct keys *keys;
   int (*opened)(void *self); /* on every rank: all inputs were read; NULL */
   int (*ready)(void *self, const struct serve_facts *facts); /* clients are accepted from here on */
   void *self;

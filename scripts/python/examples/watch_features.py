@@ -25,7 +25,8 @@ def options_read():
                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     add = flags.add_argument
     add("--model", required=True, help="folder with config.json and model.safetensors")
-    add("--listen", help="the socket of the server, if it was given one")
+    add("--listen", help="the address of the server, if it was given one")
+    add("--keys", help="a folder with server.pub and client.secret, where it has keys")
     add("--top", type=int, default=3, help="atoms of a token")
     add("--watch", help="these atoms alone, as in 17,42")
     add("--layer", type=int, default=3, help="rows are the states after so many layers")
@@ -51,7 +52,7 @@ def main():
     model, tokens = Encoder(o.model), tokens_read(o)
     with open(o.words, encoding="utf-8") as f:
         words = f.read().split("\n")
-    with sagitta.live.connect(o.listen) as server:
+    with sagitta.live.connect(o.listen, keys=o.keys) as server:
         if o.watch:
             server.watch([int(atom) for atom in o.watch.split(",")])
         for window in tokens:

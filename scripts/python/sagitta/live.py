@@ -25,6 +25,7 @@ HEADER = struct.Struct("<IHHQIIBBHIQQQQ")
 MAGIC, VERSION = 0x564c4753, 1
 HELLO, ENCODE, STATUS, CANCEL, WATCH, REPLY, ERROR = 1, 2, 3, 4, 5, 128, 255
 SCORES, WATCHED = 1, 2
+ENDED = "the server ended before it answered: ask again"
 REASONS = {1: "bad", 2: "busy", 3: "late", 4: "closing", 5: "cancelled"}
 
 
@@ -62,6 +63,26 @@ def address():
     return folder + "/live"
 
 
+def _endpoint(path):
+    """ZeroMQ's name of an address: a path, tcp:PORT of this machine, or tcp:HOST:PORT."""
+    if not path.startswith("tcp:"):
+        return "ipc://" + os.path.abspath(path)
+    rest = path[6 if path[4:6] == "//" else 4:]
+    return "tcp://" + (rest if ":" in rest else "127.0.0.1:" + rest)
+
+
+def _key(folder, name):
+    """A key of `sagitta serve --make-keys`: its line, of 40 characters."""
+    path = os.path.join(folder, name)
+    with open(path, "rb") as f:
+        if name.endswith(".secret") and os.fstat(f.fileno()).st_mode & 0o77:
+            raise Error(f"others than its user may read '{path}': chmod 600, or make new keys")
+        key = f.read(42).rstrip()
+    if len(key) != 40:
+        raise Error(f"'{path}' is no key, a line of 40 characters")
+    return key
+
+
 def _values(rows):
     """Rows as an array, and the type that the protocol gives it."""
     if hasattr(rows, "detach"):  # a tensor of PyTorch
@@ -82,16 +103,20 @@ def _values(rows):
 class Server:
     """A connection.  columns, atoms, top_s, frame and dictionary_hash say what is served."""
 
-    def __init__(self, path, timeout):
+    def __init__(self, path, timeout, keys=None):
         try:
             import zmq
         except ImportError:
             raise ImportError("sagitta.live needs pyzmq: apt install python3-zmq, or pip install "
                               "pyzmq") from None
         self._zmq, self._path, self._timeout = zmq, path, timeout
+        self._keys = keys and (_key(keys, "server.pub"), _key(keys, "client.secret"))
+        if keys and not zmq.has("curve"):
+            raise Error("this pyzmq has no CURVE, by which keys are checked: pip install pyzmq")
         self._numbers, self._lock = itertools.count(1), threading.Lock()
         self._asked, self._outbox, self._closed = {}, queue.SimpleQueue(), False
         self._lost = False  # the server that said what it serves
+        self._refusal = ENDED
         self._wake, self._woken = os.pipe()[::-1]
         os.set_blocking(self._woken, False)
         self._context = zmq.Context()
@@ -120,8 +145,17 @@ class Server:
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.SNDHWM, 0)
         socket.setsockopt(zmq.RCVHWM, 0)
-        ends = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-        socket.connect("ipc://" + self._path)
+        if self._keys:
+            socket.curve_serverkey, socket.curve_secretkey = self._keys
+            socket.curve_publickey = zmq.curve_public(self._keys[1])
+        endpoint = _endpoint(self._path)
+        if endpoint[:3] == "tcp":
+            socket.setsockopt(zmq.IPV6, "[" in endpoint)
+            socket.setsockopt(zmq.HEARTBEAT_IVL, 10000)  # a machine that is gone says nothing
+        ends = socket.get_monitor_socket(
+            zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH |
+            zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+        socket.connect(endpoint)
         poller = zmq.Poller()
         poller.register(ends, zmq.POLLIN)
         poller.register(socket, zmq.POLLIN)
@@ -132,16 +166,38 @@ class Server:
                 os.read(self._woken, 4096)
             except BlockingIOError:
                 pass
-            while not self._outbox.empty():
-                socket.send(self._outbox.get(), copy=False)
+            try:
+                while not self._outbox.empty():
+                    socket.send(self._outbox.get(), zmq.DONTWAIT, copy=False)
+            except zmq.Again:  # who is refused has no connection to wait for
+                if self._refusal == ENDED:  # why is about to come
+                    self._end(ends, 1000)
+                self._fail(self._refusal)
             while socket.poll(0):
                 self._take(memoryview(socket.recv()))
-            while ends.poll(0):
-                ends.recv_multipart()
-                self._fail("the server ended before it answered: ask again")
+            self._end(ends)
         socket.disable_monitor()
         ends.close()
         socket.close()
+
+    def _end(self, ends, milliseconds=0):
+        """Connections that ended, or within some time will have."""
+        while ends.poll(milliseconds):
+            event, = struct.unpack("=H", ends.recv_multipart()[0][:2])
+            text = ENDED
+            if event != self._zmq.EVENT_DISCONNECTED and self._path.startswith("tcp:"):
+                text = self._refusal = self._why(event)
+            self._fail(text)
+            milliseconds = 0
+
+    def _why(self, event):
+        """What a refused connection means."""
+        if event == self._zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            return (f"the server at '{self._path}' does not know the key: its clients/ needs the "
+                    "client.pub of this client.secret")
+        return f"no handshake with '{self._path}': " + (
+            "it has no keys, or server.pub is another's" if self._keys else
+            "if it has keys, connect(..., keys=DIR)")
 
     def _fail(self, text):
         """What was asked gets no answer."""
@@ -316,7 +372,10 @@ class _Room:
             self._change.notify_all()
 
 
-def connect(path: typing.Optional[str] = None, timeout: float = 10) -> Server:
-    """The server that listens at a path, by default where `sagitta serve` does.  It may start
-    within `timeout` seconds."""
-    return Server(os.path.abspath(path) if path else address(), timeout)
+def connect(path: typing.Optional[str] = None, timeout: float = 10,
+            keys: typing.Optional[str] = None) -> Server:
+    """The server that listens at a path, tcp:PORT or tcp:HOST:PORT, by default where
+    `sagitta serve` does.  It may start within `timeout` seconds.
+
+    keys: a folder with server.pub and client.secret of `sagitta serve --make-keys`."""
+    return Server(path or address(), timeout, keys)

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A question has seven frames: version, number, domain, address, name, mechanism, and the key, 32
+ * bytes; an answer has six (ZeroMQ's RFC 27). */
+#include "net/curve.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "net/net.h"
+#include "net/zeromq.h"
+
+#ifdef NET_HAS_ZEROMQ
+
+enum { FRAMES = 7, FRAME_BYTES = 256, RAW_BYTES = 32, AT_ONCE = 64, PAUSE = 60 /* s */ };
+
+int curve_check(void)
+{
+  CHECK(zmq_has("curve"), ERR_DEVICE,
+        "this ZeroMQ has no CURVE, by which keys are checked: install one that was built with "
+        "libsodium, or serve at a path");
+  return OK;
+}
+
+int curve_make(char *public, char *secret)
+{
+  TRY_ZMQ(zmq_curve_keypair(public, secret), "cannot make keys");
+  return OK;
+}
+
+int curve_public(char *public, const char *secret)
+{
+  CHECK(zmq_curve_public(public, secret) == 0, ERR_INPUT, "a secret key has wrong characters");
+  return OK;
+}
+
+int gate_open(struct gate *gate, void *context, void *socket, const struct keys *keys)
+{
+  static const char domain[] = "sagitta";
+  const int yes = 1;
+  gate->keys = keys;
+  gate->warned = -PAUSE;
+  gate->socket = zmq_socket(context, ZMQ_REP);
+  CHECK(gate->socket, ERR_MEMORY, "cannot make a socket: %s", zmq_strerror(errno));
+  TRY_ZMQ(zmq_bind(gate->socket, "inproc://zeromq.zap.01"), "cannot check keys");
+  TRY_ZMQ(zmq_setsockopt(socket, ZMQ_CURVE_SERVER, &yes, sizeof yes), "cannot set up a server");
+  TRY_ZMQ(zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, keys->secret, KEY_BYTES + 1),
+          "cannot set the server's key");
+  TRY_ZMQ(zmq_setsockopt(socket, ZMQ_ZAP_DOMAIN, domain, strlen(domain)), "cannot check keys");
+  return OK;
+}
+
+void gate_close(struct gate *gate)
+{
+  if (gate->socket) zmq_close(gate->socket);
+}
+
+struct question {
+  char frames[FRAMES][FRAME_BYTES];
+  int bytes[FRAMES];
+  int count;
+};
+
+/* *is_there <- 0: nothing was asked. */
+static int question_receive(struct gate *gate, struct question *q, int *is_there)
+{
+  int more = 1;
+  size_t size = sizeof more;
+  for (q->count = 0; more; q->count++) {
+    int i = q->count < FRAMES ? q->count : FRAMES - 1;
+    int n = zmq_recv(gate->socket, q->frames[i], FRAME_BYTES - 1, ZMQ_DONTWAIT);
+    *is_there = n >= 0;
+    if (n < 0 && q->count == 0 && (errno == EAGAIN || errno == EINTR)) return OK;
+    TRY_ZMQ(n, "cannot hear whose key to check");
+    q->bytes[i] = n < FRAME_BYTES ? n : FRAME_BYTES - 1;
+    q->frames[i][q->bytes[i]] = 0;
+    TRY_ZMQ(zmq_getsockopt(gate->socket, ZMQ_RCVMORE, &more, &size), "cannot check keys");
+  }
+  return OK;
+}
+
+/* What cannot be looked up is refused. */
+static int is_allowed(const struct gate *gate, const struct question *q)
+{
+  char key[KEY_BYTES + 1];
+  int is_known = 0;
+  if (q->count != FRAMES || strcmp(q->frames[5], "CURVE") || q->bytes[6] != RAW_BYTES) return 0;
+  zmq_z85_encode(key, (const unsigned char *)q->frames[6], RAW_BYTES);
+  if (keys_find(gate->keys, key, &is_known)) {
+    log_warn("%s", status_message());
+    status_clear();
+  }
+  return is_known;
+}
+
+static void refusal_log(struct gate *gate, const struct question *q)
+{
+  double now = log_seconds();
+  if (now - gate->warned < PAUSE) return;
+  gate->warned = now;
+  log_warn("refused a client at '%s': its key is in no NAME.pub of '%s/clients'",
+           q->count > 3 ? q->frames[3] : "", gate->keys->folder);
+}
+
+static int answer_send(struct gate *gate, const struct question *q, int allowed)
+{
+  const char *const texts[] = {
+      "1.0", q->frames[1], allowed ? "200" : "400", allowed ? "OK" : "unknown key", "", ""};
+  for (int i = 0; i < LENGTH(texts); i++) {
+    size_t n = i == 1 ? (size_t)q->bytes[1] : strlen(texts[i]);
+    TRY_ZMQ(zmq_send(gate->socket, texts[i], n, i + 1 < LENGTH(texts) ? ZMQ_SNDMORE : 0),
+            "cannot say whose key is known");
+  }
+  return OK;
+}
+
+int gate_answer(struct gate *gate)
+{
+  for (int i = 0; i < AT_ONCE; i++) {
+    struct question q = {0};
+    int is_there;
+    TRY(question_receive(gate, &q, &is_there));
+    if (!is_there) return OK;
+    int allowed = is_allowed(gate, &q);
+    if (!allowed) refusal_log(gate, &q);
+    TRY(answer_send(gate, &q, allowed));
+  }
+  return OK;
+}
+
+#else
+
+int curve_check(void)
+{
+  return net_check();
+}
+
+int curve_make(char *public, char *secret)
+{
+  (void)public, (void)secret;
+  return net_check();
+}
+
+int curve_public(char *public, const char *secret)
+{
+  (void)public, (void)secret;
+  return net_check();
+}
+
+#endif
