@@ -5,7 +5,8 @@ process: scripts/bench_torch.py [BUILD], where `make sagitta sagitta-bench.so` m
 more word, `terminal`, PyTorch's Cholesky factor in f64, its solve of unit vectors and the product
 of the result with itself beside `sagitta-bench terminal`; with `train`, its products beside
 `sagitta-bench dense`, and its step of a TopK autoencoder beside `sagitta-bench train`; with
-`attention`, scaled_dot_product_attention beside `sagitta-bench harvest`.
+`attention`, scaled_dot_product_attention beside `sagitta-bench harvest`; with `mixer`, fla's
+recurrent kernel of gated delta nets (PYTHONPATH has fla-core) beside `sagitta-bench mixer`.
 
 For each shape: milliseconds (median of 5 after a warm-up; sagitta's as it measures them) and, for
 PyTorch, how many rows have another support than `sagitta route` gives for the same data."""
@@ -288,6 +289,49 @@ def attention(library):
         apart(attention_run, library, "f16", 32, 8, columns, positions, 1, streams)
 
 
+def mixer_run(library, streams, tokens, heads=32, key_heads=16, columns=128):
+    """fla's kernel has the norms of q and k in it, and is launched by a graph; `states` has not,
+    `call` has, and the convolution."""
+    from fla.ops.gated_delta_rule import fused_recurrent_gated_delta_rule
+    done = call(library, "mixer", "--device", "cuda", "--repeats", 9, "--heads", heads,
+        "--key-heads", key_heads, "--head-columns", columns, "--streams", streams, "--tokens",
+        tokens)
+    sets = max(1, min(8, (1 << 30) // (streams * heads * columns * columns * 8)))
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(streams, tokens, n, columns, device="cuda")
+        for n in (key_heads, key_heads, heads))
+    g = -0.1 * torch.rand(streams, tokens, heads, device="cuda")
+    beta = torch.rand(streams, tokens, heads, device="cuda")
+    states = [0.1 * torch.randn(streams, heads, columns, columns, device="cuda")
+        for _ in range(sets)]
+
+    def all_sets():
+        for s in states:
+            fused_recurrent_gated_delta_rule(q, k, v, g=g, beta=beta, initial_state=s,
+                output_final_state=True, use_qk_l2norm_in_kernel=True)
+
+    all_sets()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad(), torch.cuda.graph(graph):
+        all_sets()
+    for _ in range(3):
+        graph.replay()
+    peer = statistics.median(milliseconds(graph.replay) for _ in range(9)) / sets
+    line = f"{streams:4} {tokens:5} {heads:3} {key_heads:3} {columns:4} {peer:9.4f}"
+    for name in ("states", "call"):
+        own = own_milliseconds(done, name)
+        line += f" {own:9.4f} {own / peer:6.2f}"
+    print(line, flush=True)
+
+
+def mixer(library):
+    print("streams, tokens, heads, of keys, columns, fla's ms, sagitta's states and of it, call",
+        flush=True)
+    for shape in ((64, 1), (128, 1), (1, 4096), (64, 256)):
+        apart(mixer_run, library, *shape)
+
+
 def main():
     program = os.path.join(os.path.abspath(sys.argv[1]), "sagitta") if len(sys.argv) > 1 else None
     library = program + "-bench.so" if program else None
@@ -298,6 +342,8 @@ def main():
         return train(library)
     if "attention" in sys.argv[2:]:
         return attention(library)
+    if "mixer" in sys.argv[2:]:
+        return mixer(library)
     print(f"{'N':>7} {'K':>7} {'P':>5} {'s':>3}" + "".join(
         f" {name + ' ms':>8} {'wrong':>6}" for name, _, _ in types()) +
         (f" {'direct':>8} {'certified':>9} {'of bf16':>8}" if program else ""), flush=True)

@@ -131,6 +131,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/preprocess.h %D%/device/cuda/preprocess.c %D%/device/cuda/upload.h %D%/device/cuda/upload.c %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
   %D%/device/cuda/attention.h %D%/device/cuda/attention.c \
+  %D%/device/cuda/mixer.h %D%/device/cuda/mixer.c \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
   %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/tensor.h %D%/device/cuda/tensor.c \
   %D%/device/cuda/tensor_map.h %D%/device/cuda/tensor_map.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
@@ -477,5 +478,5 @@ sagitta_bench_SOURCES = $(program_sources) %D%/bench/main.c \
   %D%/bench/dense.h %D%/bench/dense.c \
   %D%/bench/triad.h %D%/bench/triad.c \
   %D%/bench/train.h %D%/bench/train.c \
-  %D%/bench/harvest.h %D%/bench/harvest.c \
+  %D%/bench/harvest.h %D%/bench/harvest.c %D%/bench/mixer.h %D%/bench/mixer.c \
   %D%/bench/serve.h %D%/bench/serve.c %D%/bench/serve_load.h %D%/bench/serve_load.c

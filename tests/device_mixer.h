@@ -105,6 +105,35 @@ static struct delta_data mixer_data(const struct mixer_case *k)
   return d;
 }
 
+/* The first float that differs, 0-based, or -1. */
+static gidx mixer_float_apart(const float *got, const float *want, gidx n)
+{
+  for (gidx i = 0; i < n; i++)
+    if (memcmp(got + i, want + i, sizeof *got) != 0) return i;
+  return -1;
+}
+
+/* "", or what a call left in another way than the reference. */
+static const char *mixer_apart(const struct delta_data *got, const struct delta_data *want)
+{
+  static char text[160];
+  const struct {
+    const char *name;
+    const float *got, *want;
+    gidx n;
+  } all[] = {{"rows", got->o, want->o, want->n_o},
+             {"states", got->s, want->s, want->n_s},
+             {"taps", got->taps, want->taps, want->n_taps}};
+  *text = 0;
+  for (int i = 0; i < LENGTH(all) && !*text; i++) {
+    gidx at = mixer_float_apart(all[i].got, all[i].want, all[i].n);
+    if (at >= 0)
+      snprintf(text, sizeof text, "%s: number %lld of %lld is %a, not %a", all[i].name,
+               (long long)at, (long long)all[i].n, (double)all[i].got[at], (double)all[i].want[at]);
+  }
+  return text;
+}
+
 static void mixer_try(struct device *dev, const struct mixer_case *k)
 {
   struct delta_data want = mixer_data(k);
@@ -113,20 +142,14 @@ static void mixer_try(struct device *dev, const struct mixer_case *k)
     struct delta_data got = mixer_data(k);
     gidx gathered = -1;
     int status = mixer_call(dev, &got, unfused, &gathered);
-    int o = !memcmp(got.o, want.o, (size_t)want.n_o * 4);
-    int s = !memcmp(got.s, want.s, (size_t)want.n_s * 4);
-    int taps = !memcmp(got.taps, want.taps, (size_t)want.n_taps * 4);
-    ok(status == OK && o && s && taps,
+    const char *apart = mixer_apart(&got, &want);
+    ok(status == OK && !*apart,
        "%d and %d heads of %d and %d, heads from %d, width %d, %s%s%s, %d sequences of %lld tokens "
        "and more, slots %d %d ..%s: %s",
        k->m.heads_k, k->m.heads, k->m.d, k->m.dv, k->first, k->m.width,
        k->m.by_column ? "by column" : "by head", k->m.tiled ? ", tiled" : "",
        k->m.silu ? ", silu" : "", k->n, (long long)k->length[0], k->slots[0], k->slots[1],
-       unfused ? ", unfused" : "",
-       status ? status_message()
-       : !o   ? "rows"
-       : !s   ? "states"
-              : "taps");
+       unfused ? ", unfused" : "", status ? status_message() : apart);
     status_clear();
     delta_free(&got);
   }

@@ -23,7 +23,7 @@ OTHER_TESTS = \
   %D%/test_comm_failure \
   %D%/test_cores \
   %D%/test_nvrtc_missing \
-  %D%/test_cuda_attention \
+  %D%/test_cuda_attention %D%/test_cuda_mixer \
   %D%/test_cuda_attribution \
   %D%/test_cuda_coder \
   %D%/test_cuda_arrow \

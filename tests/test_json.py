@@ -421,6 +421,7 @@ def check_bench(p):
                          (["dense", *shape], "gradient"), (["train", *shape, "--top-s", 4], "step"),
                          (["terminal", "--schur", 64], "factor"),
                          (["harvest", "--positions", 100, "--heads", 2], "contiguous"),
+                         (["mixer", "--streams", 2, "--heads", 16], "call"),
                          (["solve", "--systems", 20, "--system-rows", 8], None),
                          (["solve", "--systems", 5, "--system-rows", 35, "--frame", 1], None)):
         page, _ = p.tell(*words, *small, run=bench)

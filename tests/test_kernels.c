@@ -199,6 +199,24 @@ static void add_attention(enum kernel_name name, int architecture)
   }
 }
 
+/* Gated delta nets: a form for heads, decays, tokens and how many columns of v there are. */
+static void add_mixer(int architecture)
+{
+  static const struct {
+    idx d, dv;
+    int one, by_column;
+    gidx columns;
+  } uses[] = {{128, 128, 1, 0, 1 << 19}, {128, 128, 0, 0, 1 << 12}, {128, 128, 0, 1, 1 << 15},
+              {16, 24, 0, 0, 48},        {17, 5, 1, 1, 10},         {256, 256, 1, 1, 1 << 16},
+              {64, 128, 0, 0, 1 << 16},  {256, 256, 0, 1, 1 << 19}, {128, 128, 0, 0, 1 << 19}};
+  for (int u = 0; u < LENGTH(uses); u++) {
+    struct kernel_shape shape = {
+        .top_k = 1, .head_d = uses[u].d, .head_dv = uses[u].dv, .by_column = uses[u].by_column};
+    shape.mixer = mixer_form_of(uses[u].d, uses[u].dv, uses[u].one, uses[u].columns, 132);
+    form_add(KERNEL_MIXER_STEP, architecture, &shape);
+  }
+}
+
 /* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports,
  * by the values of scores and by the hooks of tests. */
 static void add_kernel(enum kernel_name name, int architecture)
@@ -252,6 +270,8 @@ static void add_forms(enum kernel_name name, int a)
   else if (name == KERNEL_ATTENTION_TILE || name == KERNEL_ATTENTION_FEW ||
            name == KERNEL_ATTRIBUTION)
     add_attention(name, architecture);
+  else if (name == KERNEL_MIXER_STEP)
+    add_mixer(architecture);
   else
     add_kernel(name, architecture);
   int last = n_forms - 1;

@@ -8,6 +8,7 @@
 #include "bench/arrow.h"
 #include "bench/dense.h"
 #include "bench/harvest.h"
+#include "bench/mixer.h"
 #include "bench/route.h"
 #include "bench/serve.h"
 #include "bench/train.h"
@@ -23,6 +24,7 @@ struct bench_options {
   struct bench_arrow_options arrow;
   struct bench_dense_options dense;
   struct bench_harvest_options harvest;
+  struct bench_mixer_options mixer;
   struct bench_serve_options serve;
 };
 #define AT(member) offsetof(struct bench_options, member)
@@ -79,6 +81,12 @@ static const struct option_table harvest_tables[] = {
     {"General", general_rows, GENERAL_ROWS, 0},
 };
 
+static const struct option_table mixer_tables[] = {
+    {"Gated delta net", bench_mixer_rows, BENCH_MIXER_ROWS, AT(mixer)},
+    {"Measuring", common_rows, LENGTH(common_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+
 static const struct option_table serve_tables[] = {
     {"Shape", bench_shape_rows, BENCH_SHAPE_ROWS, AT(route)},
     {"Clients", bench_serve_rows, BENCH_SERVE_ROWS, AT(serve)},
@@ -95,6 +103,7 @@ static int measure(const struct bench_options *o, const char *what,
   if (strcmp(what, "dense") == 0) return bench_triad(&o->route, common);
   if (strcmp(what, "train") == 0) return bench_train(&o->route, common, c);
   if (strcmp(what, "harvest") == 0) return bench_harvest(&o->harvest, common);
+  if (strcmp(what, "mixer") == 0) return bench_mixer(&o->mixer, common);
   if (strcmp(what, "serve") == 0) return bench_serve(&o->serve, &o->route, common, c);
   return bench_route(&o->route, common);
 }
@@ -263,6 +272,25 @@ const struct command bench_harvest_command = {"harvest",
                                               sizeof(struct bench_options),
                                               1,
                                               bench_command};
+
+static const struct option_set mixer_set = {
+    .command = "sagitta-bench mixer",
+    .doc =
+        "Measure a call of a gated delta net for random streams."
+        "\v"
+        "`call` has convolution, norms and states, and `states` the last alone, each read and "
+        "written once; `copy`, on a GPU, is a copy of as many bytes inside its memory, `peak` what "
+        "four instructions for each number of a state and token take.  A CPU runs the plain "
+        "loops.\n\n"
+        "  sagitta-bench mixer --device cuda --streams 128\n"
+        "  sagitta-bench mixer --device cuda --streams 1 --tokens 4096",
+    .tables = mixer_tables,
+    .count = LENGTH(mixer_tables),
+};
+const struct command bench_mixer_command = {
+    "mixer",    "gated delta nets, beside copies of their states",
+    &mixer_set, sizeof(struct bench_options),
+    1,          bench_command};
 
 static const struct option_set serve_set = {
     .command = "sagitta-bench serve",

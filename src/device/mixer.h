@@ -28,6 +28,8 @@ struct mixer_job {
   const struct buffer *s, *taps;         /* the pool, which is written, as is o; taps NULL: none */
   const struct buffer *o;
   int unfused; /* gather, convolution, norm, step and scatter one after another: for tests */
+  /* States alone move, where a backend can, by the rows of the run before: for measurements. */
+  int is_prepared;
 };
 
 /* A mixer as the device has it. */

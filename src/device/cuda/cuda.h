@@ -14,6 +14,7 @@
  *     screen    codes       a launch by the certified filter; codes of rows
  *     encoder               supports of rows by an imported encoder
  *     attention             attention of many sequences
+ *     mixer                 gated delta nets of many sequences
  *     preprocess                rows as they come
  *     normal                the normal equations of all atoms, and their descent
  *     joint                 the matrix S of all rows

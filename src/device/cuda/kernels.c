@@ -78,6 +78,16 @@ static void define_softmax(struct kernel_recipe *r, const struct kernel_shape *s
   define(r, "SUMS", shape->sums);
 }
 
+static void define_mixer(struct kernel_recipe *r, const struct kernel_shape *shape)
+{
+  define(r, "HEAD_D", shape->head_d);
+  define(r, "HEAD_DV", shape->head_dv);
+  define(r, "BY_COLUMN", shape->by_column);
+  define(r, "COLUMNS", shape->mixer.columns);
+  define(r, "THREADS", shape->mixer.threads);
+  define(r, "CHUNK", shape->mixer.chunk);
+}
+
 struct kernel_shape codes_shape(int architecture, idx vectors)
 {
   return (struct kernel_shape){.mma = architecture == 90, .one = codes_chunks(vectors) == 1};
@@ -120,6 +130,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_PRECISION) define(r, "PRECISION", shape->precision);
   if (defines & DEFINES_TENSOR) define_tensor(r, shape, tensor_form_of(shape->wgmma, 0));
   if (defines & DEFINES_TURNED) define_tensor(r, shape, tensor_form_of(shape->wgmma, 1));
+  if (defines & DEFINES_MIXER) define_mixer(r, shape);
   if (defines & DEFINES_FEW) define(r, "FEW", shape->few);
   if (defines & DEFINES_FEW) define(r, "STAGES", shape->few_stages);
 }

@@ -10,6 +10,7 @@
 #include "attention_types.h"
 #include "attribution_types.h"
 #include "dense_types.h"
+#include "mixer_types.h"
 #include "screen_types.h"
 #include "step_types.h"
 #include "tensor_types.h"
@@ -43,7 +44,8 @@ enum {
   DEFINES_PRECISION = 1 << 16, /* PRECISION */
   DEFINES_TENSOR = 1 << 17,    /* struct tensor_form of products */
   DEFINES_TURNED = 1 << 18,    /* and of gradients */
-  DEFINES_CHAINS = 1 << 19     /* MMA */
+  DEFINES_CHAINS = 1 << 19,    /* MMA */
+  DEFINES_MIXER = 1 << 20      /* HEAD_D, HEAD_DV, BY_COLUMN, struct mixer_form */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -130,6 +132,10 @@ enum {
   X(ATTENTION_TILE, attention_tile, 1, DEFINES_WALK)                                               \
   X(ATTENTION_FEW, attention_few, 1, DEFINES_WALK | DEFINES_FEW)                                   \
   X(ATTRIBUTION, attribution, 0, DEFINES_WALK)                                                     \
+  X(MIXER_GATHER, mixer_gather, 0, 0)                                                              \
+  X(MIXER_CONV, mixer_conv, 0, 0)                                                                  \
+  X(MIXER_NORM, mixer_norm, 0, 0)                                                                  \
+  X(MIXER_STEP, mixer_step, 1, DEFINES_MIXER)                                                      \
   X(COLOR_CONFLICTS, color_conflicts, 0, 0)                                                        \
   X(RESIDUAL, residual, 0, 0)                                                                      \
   X(STEP, step, 0, DEFINES_STEP)                                                                   \
@@ -158,10 +164,12 @@ struct kernel_shape {
   idx k, team;            /* of arrow systems: their border, and threads of one in arrow.cu */
   int held;               /* and rows of a thread, arrow_resident() or 0 */
   int rounds;             /* of arrow_lanes.cu: arrow_rounds() */
-  idx head_d, head_dv;    /* of attention: columns of q and k, and of v */
+  idx head_d, head_dv;    /* of attention and mixers: columns of q and k, and of v */
   int cells, capped, few; /* CELLS_F32 and so on, whether there is a soft cap, few_rows() */
   int sums;               /* SUMS_NONE and so on */
   int few_stages;         /* of few rows: a power of two, at most FEW_STAGES */
+  int by_column;          /* of a mixer: each key column has a decay */
+  struct mixer_form mixer;
 };
 
 /* The shape of the kernels of codes for so many vectors a row. */

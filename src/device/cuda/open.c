@@ -16,6 +16,7 @@
 #include "device/cuda/joint.h"
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
+#include "device/cuda/mixer.h"
 #include "device/cuda/normal.h"
 #include "device/cuda/route.h"
 #include "device/cuda/screen_window.h"
@@ -294,6 +295,9 @@ const struct backend backend_cuda = {
     .attend_close = cuda_attend_close,
     .attend_run = cuda_attend_run,
     .attend_attribute = cuda_attend_attribute,
+    .mixer_open = cuda_mixer_open,
+    .mixer_close = cuda_mixer_close,
+    .mixer_run = cuda_mixer_run,
     .arrow = cuda_arrow,
     .arrow_ready = cuda_arrow_ready,
     .arrow_bytes = plan_arrow_bytes,
