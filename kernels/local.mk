@@ -27,7 +27,7 @@ kernel_files = \
   %D%/batch_sums.cu %D%/batch_squares.cu %D%/batch_raise.cu %D%/nested_starts.cu %D%/nested_errors.cu %D%/nested_suffix.cu \
   %D%/attention_types.h %D%/functions.h %D%/walk.h %D%/attention_stages.h %D%/attention_tile.cu %D%/attention_few.cu \
   %D%/attribution_types.h %D%/attribution.cu \
-  %D%/mixer_types.h %D%/mixer_gather.cu %D%/mixer_rows.cu %D%/mixer_step.cu \
+  %D%/mixer_types.h %D%/mixer_gather.cu %D%/mixer_conv.cu %D%/mixer_norm.cu %D%/mixer_step.cu \
   %D%/joint_types.h %D%/joint_add.cu %D%/pair.h \
   %D%/bus_copy.h %D%/arrow_fetch.cu %D%/arrow_return.cu %D%/arrow.cu %D%/arrow_lanes.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu \
   %D%/color_conflicts.cu %D%/residual.cu %D%/step.cu %D%/step_types.h %D%/lane_products.h %D%/step_here.h %D%/step_rows.h %D%/step_trial.h %D%/step_columns.h %D%/step_sums.h %D%/step_system.h \

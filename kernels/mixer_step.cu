@@ -12,9 +12,8 @@
  *
  * A state is read once, stays in registers, and is written once.  It is read before the launch in
  * front of this one has ended, which lets it begin after all before that have.  What tokens bring
- * is copied to shared memory a chunk ahead.  o of a token is summed beside the next one's products
- * with k: neither waits for the other.  Where a team has several columns, its threads give each
- * other sums by halves, so that each ends with the sum of one column: its own. */
+ * is copied to shared memory a chunk ahead.  Where a team has several columns, its threads give
+ * each other sums by halves, so that each ends with the sum of one column: its own. */
 #include "async_copy.h"
 #include "launches.h"
 #include "mixer_types.h"
@@ -27,8 +26,7 @@ enum {
   TEAMS = THREADS / MIXER_TEAM,
   WIDTH = mixer_width(COLUMNS, THREADS),
   BLOCKS = (HEAD_DV + WIDTH - 1) / WIDTH, /* of a head */
-  ALL = (CHUNK + MIXER_QUAD - 1) / MIXER_QUAD * MIXER_QUAD,
-  UNROLLED = 4 / COLUMNS /* tokens */
+  ALL = (CHUNK + MIXER_QUAD - 1) / MIXER_QUAD * MIXER_QUAD
 };
 
 struct stage {
@@ -92,7 +90,7 @@ static __device__ inline void stage_order(const struct block *b, struct stage *s
       int t = i / WIDTH, c = i % WIDTH, j = b->first + c;
       if (j < HEAD_DV)
         async_copy4_at(shared_address(&s->v[t][c]),
-                       a->v + (token + t) * a->values + (long long)b->head * HEAD_DV + j);
+                       a->v + (token + t) * a->channels + (long long)b->head * HEAD_DV + j);
     }
     int t = threadIdx.x;
     if (t < count) {
@@ -112,7 +110,7 @@ static __device__ inline void column_read(const float *from, float s[PIECES][MIX
   for (int p = 0; p < PIECES; p++) {
     if (HEAD_D % MIXER_QUAD == 0) {
       float4 four = {0, 0, 0, 0};
-      if (is_there(p, 0)) four = __ldcs((const float4 *)(from + team_column(p)));
+      if (is_there(p, 0)) four = *(const float4 *)(from + team_column(p));
       s[p][0] = four.x, s[p][1] = four.y, s[p][2] = four.z, s[p][3] = four.w;
     } else {
 #pragma unroll
@@ -127,7 +125,7 @@ static __device__ inline void column_write(float *to, const float s[PIECES][MIXE
   for (int p = 0; p < PIECES; p++) {
     if (HEAD_D % MIXER_QUAD == 0) {
       float4 four = {s[p][0], s[p][1], s[p][2], s[p][3]};
-      if (is_there(p, 0)) __stcs((float4 *)(to + team_column(p)), four);
+      if (is_there(p, 0)) *(float4 *)(to + team_column(p)) = four;
     } else {
 #pragma unroll
       for (int e = 0; e < MIXER_QUAD; e++)
@@ -190,10 +188,9 @@ static __device__ inline float team_sum(float sum[COLUMNS])
   return sum[0];
 }
 
-/* Move a team's columns by token t of a stage; o: what the team has yet to add for the token before
- * this one, then for this one.  Returns the former's sum for a thread's own column. */
+/* Move a team's columns by token t of a stage; returns o of a thread's own column. */
 static __device__ inline float token_step(const struct stage *st, int t,
-                                          float s[COLUMNS][PIECES][MIXER_QUAD], float o[COLUMNS])
+                                          float s[COLUMNS][PIECES][MIXER_QUAD])
 {
   float k[PIECES][MIXER_QUAD], q[PIECES][MIXER_QUAD], sum[COLUMNS];
   int own = (int)threadIdx.x / MIXER_TEAM * COLUMNS + own_column(threadIdx.x % MIXER_TEAM);
@@ -218,7 +215,6 @@ static __device__ inline float token_step(const struct stage *st, int t,
     sum[c] = lanes_own(s[c], k);
   }
   float delta = __fmul_rn(st->beta[t], __fsub_rn(st->v[t][own], team_sum(sum)));
-  float before = CHUNK > 1 ? team_sum(o) : 0;
   line_read(st->q[t], q);
 #pragma unroll
   for (int c = 0; c < COLUMNS; c++) {
@@ -227,9 +223,9 @@ static __device__ inline float token_step(const struct stage *st, int t,
     for (int p = 0; p < PIECES; p++)
 #pragma unroll
       for (int e = 0; e < MIXER_QUAD; e++) s[c][p][e] = __fmaf_rn(k[p][e], d, s[c][p][e]);
-    o[c] = lanes_own(s[c], q);
+    sum[c] = lanes_own(s[c], q);
   }
-  return before;
+  return team_sum(sum);
 }
 
 static __device__ inline struct block block_make(const struct mixer_step_args *a,
@@ -265,12 +261,10 @@ extern "C" __global__ void __launch_bounds__(THREADS,
         for (int e = 0; e < MIXER_QUAD; e++) s[c][p][e] = 0;
   }
   launches_wait();
-  launch_next();
   stage_order(&b, &stages[0], 0);
   int own = b.first + team + own_column(t);
   int writes = own < HEAD_DV && t == owner_of(own_column(t));
-  float *o = a.o + (b.token * a.heads + b.head) * HEAD_DV + own, o_part[COLUMNS] = {0};
-  long long row = (long long)a.heads * HEAD_DV;
+  float *o = a.o + (b.token * a.heads + b.head) * HEAD_DV + own;
 #pragma unroll 1
   for (int first = 0, turn = 0; first < b.tokens; first += CHUNK, turn ^= 1) {
     const struct stage *here = &stages[turn];
@@ -278,15 +272,14 @@ extern "C" __global__ void __launch_bounds__(THREADS,
     __syncthreads();
     stage_order(&b, &stages[turn ^ 1], first + CHUNK);
     int count = min((int)CHUNK, b.tokens - first);
-#pragma unroll UNROLLED
+#pragma unroll 2
     for (int i = 0; i < count; i++) {
-      float before = token_step(here, i, s, o_part);
-      if (CHUNK > 1 && writes && first + i > 0) o[(first + i - 1) * row] = before;
+      float sum = token_step(here, i, s);
+      if (writes) *o = sum;
+      o += a.heads * HEAD_DV;
     }
   }
   ASYNC_WAIT(0);
-  float last = team_sum(o_part);
-  if (writes && b.tokens) o[(b.tokens - 1) * row] = last;
 #pragma unroll
   for (int c = 0; c < COLUMNS; c++) {
     int j = b.first + team + c;

@@ -3,9 +3,9 @@
  *
  * Floor: kernels.  Includes forms.h alone.
  *
- * A call has tokens of many sequences.  mixer_rows makes q, k, v and decays of them, mixer_step
- * moves states by these.  Each sequence's state and taps are read from a slot of the pool, or from
- * scratch where mixer_gather has put what somebody else writes. */
+ * A call has tokens of many sequences.  mixer_conv makes rows of q, k and v of x, mixer_norm q, k
+ * and decays of these, mixer_step moves states by them.  Each sequence's state and taps are read
+ * from a slot of the pool, or from scratch where mixer_gather has put what somebody else writes. */
 #ifndef MIXER_TYPES_H
 #define MIXER_TYPES_H
 
@@ -16,9 +16,11 @@ enum {
   MAX_MIXER_COLUMNS = 256, /* DELTA_COLUMNS */
   MIXER_TEAM = 8,          /* threads of a column of v, four lanes each */
   MIXER_QUAD = 4,
-  ROWS_TOKENS = 32, /* of a part */
-  ROWS_TOGETHER = 4,
-  ROWS_WARPS = 4,
+  MIXER_CHUNK = 8,    /* tokens that are copied to shared memory together */
+  CONV_THREADS = 128, /* a channel each */
+  CONV_TOKENS = 64,   /* of a block */
+  CONV_TOGETHER = 8,  /* tokens whose values are read before the first is computed */
+  NORM_WARPS = 8,
   COPY_THREADS = 256,
   COPY_FLOATS = 4096 /* of a block */
 };
@@ -31,7 +33,7 @@ struct mixer_sequence {
   int is_gathered; /* `in` is of scratch */
 };
 
-/* A part of a sequence for mixer_rows: tokens first .. first + ROWS_TOKENS - 1. */
+/* A part of a sequence for mixer_conv: tokens first .. first + CONV_TOKENS - 1. */
 struct mixer_part {
   int sequence, first;
 };
@@ -48,32 +50,39 @@ struct mixer_gather_args {
   int blocks; /* of a move: ceil(floats / COPY_FLOATS) */
 };
 
-struct mixer_rows_args {
-  const float *x;              /* [tokens][channels] q and k of key heads, and v of all */
-  const float *weight;         /* [channels][TAPS] */
+struct mixer_conv_args {
+  const float *x;              /* [tokens][channels] */
+  const float *weight;         /* [channels][width] */
   const float *bias;           /* [channels]; 0: +0 */
-  const float *g;              /* [tokens][heads], by column [tokens][heads][d] */
-  float *q, *k;                /* [tokens][heads_k][mixer_pitch(d)] */
-  float *v;                    /* [tokens][values], unless TAPS is 0: it stays in x */
-  float *decay;                /* [tokens][heads], by column [tokens][heads][mixer_pitch(d)] */
-  const float *pool, *scratch; /* [..][channels][TAPS - 1] where taps are read */
+  float *y;                    /* [tokens][channels] */
+  const float *pool, *scratch; /* [..][channels][width - 1] where taps are read */
   float *out;                  /* and written */
   const struct mixer_sequence *sequences;
   const struct mixer_part *parts;
-  int n_parts, channels, heads_k, values, heads;
-  int silu, l2, by_column;
+  int channels, width, silu;
+  int blocks; /* of a part: ceil(channels / CONV_THREADS) */
+};
+
+struct mixer_norm_args {
+  const float *y; /* [tokens][channels] q and k of key heads, and v */
+  const float *g; /* [tokens][heads], by column [tokens][heads][d] */
+  float *q, *k;   /* [tokens][heads_k][mixer_pitch(d)] */
+  float *decay;   /* [tokens][heads], by column [tokens][heads][mixer_pitch(d)] */
+  long long tokens;
+  int channels, heads_k, heads, d;
+  int l2, by_column;
   float eps, scale;
 };
 
 struct mixer_step_args {
-  const float *q, *k, *decay;             /* of mixer_rows */
-  const float *v;                         /* [tokens][values], of the first head */
+  const float *q, *k, *decay;             /* of mixer_norm */
+  const float *v;                         /* [tokens][channels], of the first head */
   const float *beta;                      /* [tokens][heads] */
   float *o;                               /* [tokens][heads][dv] */
   const float *pool, *scratch;            /* [..][heads][dv][d] where states are read */
   float *out;                             /* and written */
   const struct mixer_sequence *sequences; /* the longest first */
-  int values, heads_k, heads, first;      /* heads first .. first + heads - 1 of all */
+  int channels, heads_k, heads, first;    /* heads first .. first + heads - 1 of all */
   int group, tiled; /* key head of a head: h / group, or tiled h mod heads_k */
 };
 
@@ -83,24 +92,16 @@ HOST_DEVICE int mixer_pitch(int d)
   return (d + MIXER_QUAD - 1) / MIXER_QUAD * MIXER_QUAD;
 }
 
+/* Warps of mixer_norm for a token: a q, a k, decays of a head or of 32. */
+HOST_DEVICE int mixer_norm_items(int heads_k, int heads, int by_column)
+{
+  return 2 * heads_k + (by_column ? heads : (heads + WARP - 1) / WARP);
+}
+
 /* Fours of a key column that a thread has of each column of v. */
 HOST_DEVICE int mixer_pieces(int d)
 {
   return (d + MIXER_LANES - 1) / MIXER_LANES;
-}
-
-/* Warps of mixer_rows for a part. */
-HOST_DEVICE int mixer_rows_items(int d, int taps, int heads_k, int values, int heads, int by_column)
-{
-  int line = mixer_pieces(d) * MIXER_LANES;
-  return 2 * heads_k + (taps ? (values + line - 1) / line : 0) +
-         (by_column ? heads : (heads + WARP - 1) / WARP);
-}
-
-/* Its blocks a multiprocessor, at least, which limits registers. */
-HOST_DEVICE int mixer_rows_resident(int d, int taps, int together)
-{
-  return mixer_pieces(d) * taps > 16 ? 2 : together > 1 ? 4 : 8;
 }
 
 /* One compiled form of mixer_step.cu; its members are the -D options of the same names. */
@@ -116,11 +117,10 @@ struct mixer_form {
 HOST_DEVICE struct mixer_form mixer_form_of(int d, int dv, int one_token, long long many,
                                             int multiprocessors)
 {
-  struct mixer_form f = {1, 128, one_token ? 1 : 16};
+  struct mixer_form f = {1, one_token ? 256 : 128, one_token ? 1 : MIXER_CHUNK};
   long long warps = many * MIXER_TEAM / WARP / multiprocessors;
   while (!one_token && f.columns < 4 && mixer_pieces(d) <= 4 && warps / (2 * f.columns) >= 8)
     f.columns *= 2;
-  if (f.columns > 1) f.chunk = 8;
   while (f.threads > WARP && f.threads / 2 / MIXER_TEAM * f.columns >= dv) f.threads /= 2;
   return f;
 }
@@ -135,7 +135,7 @@ HOST_DEVICE int mixer_width(int columns, int threads)
  * way where states are moved by one token; else registers save more. */
 HOST_DEVICE int mixer_resident(int chunk, int pieces, int by_column)
 {
-  return chunk > 1 ? (by_column ? 384 : 512) : pieces > 4 ? 512 : by_column ? 768 : 1024;
+  return chunk > 1 ? 384 : pieces > 4 ? 512 : by_column ? 768 : 1024;
 }
 
 /* Two stages of q and k, decays, beta and v. */

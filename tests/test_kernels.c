@@ -217,17 +217,6 @@ static void add_mixer(int architecture)
   }
 }
 
-static void add_mixer_rows(int architecture)
-{
-  static const idx uses[][3] = {{128, 4, 1}, {128, 4, 4}, {256, 8, 4}, {128, 8, 1},
-                                {17, 2, 1},  {64, 0, 4},  {256, 4, 1}, {1, 3, 4}};
-  for (int u = 0; u < LENGTH(uses); u++) {
-    struct kernel_shape shape = {
-        .top_k = 1, .head_d = uses[u][0], .taps = uses[u][1], .together = uses[u][2]};
-    form_add(KERNEL_MIXER_ROWS, architecture, &shape);
-  }
-}
-
 /* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports,
  * by the values of scores and by the hooks of tests. */
 static void add_kernel(enum kernel_name name, int architecture)
@@ -283,8 +272,6 @@ static void add_forms(enum kernel_name name, int a)
     add_attention(name, architecture);
   else if (name == KERNEL_MIXER_STEP)
     add_mixer(architecture);
-  else if (name == KERNEL_MIXER_ROWS)
-    add_mixer_rows(architecture);
   else
     add_kernel(name, architecture);
   int last = n_forms - 1;

@@ -88,13 +88,6 @@ static void define_mixer(struct kernel_recipe *r, const struct kernel_shape *sha
   define(r, "CHUNK", shape->mixer.chunk);
 }
 
-static void define_mixer_rows(struct kernel_recipe *r, const struct kernel_shape *shape)
-{
-  define(r, "HEAD_D", shape->head_d);
-  define(r, "TAPS", shape->taps);
-  define(r, "TOGETHER", shape->together);
-}
-
 struct kernel_shape codes_shape(int architecture, idx vectors)
 {
   return (struct kernel_shape){.mma = architecture == 90, .one = codes_chunks(vectors) == 1};
@@ -138,7 +131,6 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_TENSOR) define_tensor(r, shape, tensor_form_of(shape->wgmma, 0));
   if (defines & DEFINES_TURNED) define_tensor(r, shape, tensor_form_of(shape->wgmma, 1));
   if (defines & DEFINES_MIXER) define_mixer(r, shape);
-  if (defines & DEFINES_MIXER_ROWS) define_mixer_rows(r, shape);
   if (defines & DEFINES_FEW) define(r, "FEW", shape->few);
   if (defines & DEFINES_FEW) define(r, "STAGES", shape->few_stages);
 }

@@ -45,8 +45,7 @@ enum {
   DEFINES_TENSOR = 1 << 17,    /* struct tensor_form of products */
   DEFINES_TURNED = 1 << 18,    /* and of gradients */
   DEFINES_CHAINS = 1 << 19,    /* MMA */
-  DEFINES_MIXER = 1 << 20,     /* HEAD_D, HEAD_DV, BY_COLUMN, struct mixer_form */
-  DEFINES_MIXER_ROWS = 1 << 21 /* HEAD_D, TAPS, TOGETHER */
+  DEFINES_MIXER = 1 << 20      /* HEAD_D, HEAD_DV, BY_COLUMN, struct mixer_form */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -134,7 +133,8 @@ enum {
   X(ATTENTION_FEW, attention_few, 1, DEFINES_WALK | DEFINES_FEW)                                   \
   X(ATTRIBUTION, attribution, 0, DEFINES_WALK)                                                     \
   X(MIXER_GATHER, mixer_gather, 0, 0)                                                              \
-  X(MIXER_ROWS, mixer_rows, 1, DEFINES_MIXER_ROWS)                                                 \
+  X(MIXER_CONV, mixer_conv, 0, 0)                                                                  \
+  X(MIXER_NORM, mixer_norm, 0, 0)                                                                  \
   X(MIXER_STEP, mixer_step, 1, DEFINES_MIXER)                                                      \
   X(COLOR_CONFLICTS, color_conflicts, 0, 0)                                                        \
   X(RESIDUAL, residual, 0, 0)                                                                      \
@@ -169,7 +169,6 @@ struct kernel_shape {
   int sums;               /* SUMS_NONE and so on */
   int few_stages;         /* of few rows: a power of two, at most FEW_STAGES */
   int by_column;          /* of a mixer: each key column has a decay */
-  int taps, together;     /* and its rows */
   struct mixer_form mixer;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A run is two launches: rows of q, k, v and decays, then states, which are read while the rows are
- * made; before them comes a copy of what somebody else writes.  Without fusion all is copied to
- * scratch, and back behind them.  Tables of sequences stay on the GPU while slots do. */
+ * A run is three launches: the convolution of all channels, norms and decays, the states; before
+ * them comes a copy of what somebody else writes.  Without fusion all is copied to scratch, and
+ * back behind them.  Tables of sequences stay on the GPU while slots do. */
 #include "device/cuda/mixer.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 _Static_assert((int)MIXER_LANES == (int)DELTA_LANES && (int)MAX_MIXER_COLUMNS == (int)DELTA_COLUMNS,
                "lanes are a part of the result");
-_Static_assert((int)ROWS_TOKENS >= (int)DELTA_TAPS,
+_Static_assert((int)CONV_TOKENS >= (int)DELTA_TAPS,
                "the first part of a sequence alone reads taps");
 
 /* Copies of states and of taps: moves of the list. */
@@ -39,7 +39,7 @@ struct mixer_state {
   struct moves in, out; /* to scratch, and back from it */
   int longest;          /* tokens */
   gidx long_ones;       /* sequences that take half as long, or longer */
-  struct cuda_work table, v, q, k, decay, s, taps;
+  struct cuda_work table, y, q, k, decay, s, taps;
 };
 
 int cuda_mixer_open(struct mixer *w)
@@ -57,7 +57,7 @@ int cuda_mixer_open(struct mixer *w)
 void cuda_mixer_close(struct mixer *w)
 {
   struct mixer_state *s = w->state;
-  struct cuda_work *const works[] = {&s->table, &s->v, &s->q, &s->k, &s->decay, &s->s, &s->taps};
+  struct cuda_work *const works[] = {&s->table, &s->y, &s->q, &s->k, &s->decay, &s->s, &s->taps};
   for (int i = 0; i < LENGTH(works); i++) cuda_release(works[i]);
   arena_free(&s->arena);
   free(s);
@@ -92,7 +92,7 @@ static int longest_first(const void *a, const void *b)
 
 static int tables_alloc(struct mixer_state *s, const struct mixer_job *job, struct tables *t)
 {
-  gidx n = job->slots.sequences, parts = job->start[n] / ROWS_TOKENS + n;
+  gidx n = job->slots.sequences, parts = job->start[n] / CONV_TOKENS + n;
   s->parts_at = n * (gidx)sizeof *t->sequences;
   s->moves_at = s->parts_at + parts * (gidx)sizeof *t->parts;
   t->bytes = s->moves_at + 2 * n * (gidx)sizeof *t->moves;
@@ -131,7 +131,7 @@ static void parts_make(struct mixer_state *s, idx sequences, struct tables *t)
   s->longest = sequences ? t->sequences[0].tokens : 0;
   for (idx i = 0; i < sequences; i++) {
     s->long_ones += 2 * (gidx)t->sequences[i].tokens >= s->longest;
-    for (int first = 0; first == 0 || first < t->sequences[i].tokens; first += ROWS_TOKENS)
+    for (int first = 0; first == 0 || first < t->sequences[i].tokens; first += CONV_TOKENS)
       t->parts[s->parts++] = (struct mixer_part){i, first};
   }
 }
@@ -179,7 +179,7 @@ static int tables_make(struct mixer *w, const struct mixer_job *job)
   struct tables t = {.all = NULL};
   if (call_is(&s->call, job)) return OK;
   for (idx i = 0; i < job->slots.sequences; i++)
-    CHECK(job->start[i + 1] - job->start[i] <= INT32_MAX - ROWS_TOKENS, ERR_INPUT,
+    CHECK(job->start[i + 1] - job->start[i] <= INT32_MAX - CONV_TOKENS, ERR_INPUT,
           "sequence %d has %lld tokens", i, (long long)(job->start[i + 1] - job->start[i]));
   s->call.sequences = -1;
   int status = tables_put(w, job, &t);
@@ -196,7 +196,7 @@ static int works_reserve(struct mixer *w, const struct mixer_job *job)
   const struct gated_delta *m = &w->net;
   gidx n = job->slots.sequences, wide = mixer_pitch(m->d), tokens = imax(job->start[n], 1) * 4;
   gidx scratch = s->in.count + s->out.count ? n * 4 : 0;
-  if (m->width) TRY(cuda_reserve(c, &s->v, tokens * m->heads * m->dv));
+  if (m->width) TRY(cuda_reserve(c, &s->y, tokens * gated_delta_channels(m)));
   TRY(cuda_reserve(c, &s->q, tokens * m->heads_k * wide));
   TRY(cuda_reserve(c, &s->k, tokens * m->heads_k * wide));
   TRY(cuda_reserve(c, &s->decay, tokens * job->count * (m->by_column ? wide : 1)));
@@ -236,42 +236,56 @@ static int copies_run(const struct mixer *w, const struct moves *moves, void *fr
   return launch(w, &l, moves->count * a.blocks, COPY_THREADS);
 }
 
-static int rows_run(const struct mixer *w, const struct mixer_job *job)
+static int conv_run(const struct mixer *w, const struct mixer_job *job)
 {
   const struct mixer_state *s = w->state;
   const struct gated_delta *m = &w->net;
   const char *table = s->table.at;
-  struct mixer_rows_args a = {.x = side(job->x),
+  struct mixer_conv_args a = {.x = side(job->x),
                               .weight = side(job->conv),
                               .bias = side(job->conv_bias),
-                              .g = side(job->g),
-                              .q = s->q.at,
-                              .k = s->k.at,
-                              .v = s->v.at,
-                              .decay = s->decay.at,
+                              .y = s->y.at,
                               .pool = side(job->taps),
                               .scratch = s->taps.at,
                               .out = job->unfused ? s->taps.at : side(job->taps),
                               .sequences = (const void *)table,
                               .parts = (const void *)(table + s->parts_at),
-                              .n_parts = (int)s->parts,
+                              .channels = (int)gated_delta_channels(m),
+                              .width = m->width,
+                              .silu = m->silu};
+  struct cuda_launch l = {.name = KERNEL_MIXER_CONV, .is_early = 1, .arguments = &a};
+  a.blocks = (int)ceil_div(a.channels, CONV_THREADS);
+  return launch(w, &l, s->parts * a.blocks, CONV_THREADS);
+}
+
+/* The rows of q, k and v. */
+static const float *rows_of(const struct mixer *w, const struct mixer_job *job)
+{
+  const struct mixer_state *s = w->state;
+  return w->net.width ? s->y.at : side(job->x);
+}
+
+static int norm_run(const struct mixer *w, const struct mixer_job *job)
+{
+  const struct mixer_state *s = w->state;
+  const struct gated_delta *m = &w->net;
+  struct mixer_norm_args a = {.y = rows_of(w, job),
+                              .g = side(job->g),
+                              .q = s->q.at,
+                              .k = s->k.at,
+                              .decay = s->decay.at,
+                              .tokens = job->start[job->slots.sequences],
                               .channels = (int)gated_delta_channels(m),
                               .heads_k = m->heads_k,
-                              .values = m->heads * m->dv,
                               .heads = job->count,
-                              .silu = m->silu,
+                              .d = m->d,
                               .l2 = m->l2,
                               .by_column = m->by_column,
                               .eps = m->eps,
                               .scale = m->scale};
-  struct cuda_launch l = {
-      .name = KERNEL_MIXER_ROWS,
-      .shape = {.head_d = m->d, .taps = m->width, .together = s->longest > 1 ? ROWS_TOGETHER : 1},
-      .is_early = 1,
-      .arguments = &a};
-  gidx warps =
-      s->parts * mixer_rows_items(m->d, m->width, a.heads_k, a.values, a.heads, a.by_column);
-  return launch(w, &l, ceil_div(warps, ROWS_WARPS), ROWS_WARPS * WARP);
+  struct cuda_launch l = {.name = KERNEL_MIXER_NORM, .is_early = 1, .arguments = &a};
+  gidx warps = a.tokens * mixer_norm_items(a.heads_k, a.heads, a.by_column);
+  return launch(w, &l, ceil_div(warps, NORM_WARPS), NORM_WARPS * WARP);
 }
 
 static int step_run(const struct mixer *w, const struct mixer_job *job)
@@ -281,20 +295,19 @@ static int step_run(const struct mixer *w, const struct mixer_job *job)
   const struct gated_delta *m = &w->net;
   struct mixer_form f = mixer_form_of(m->d, m->dv, s->longest <= 1,
                                       s->long_ones * job->count * m->dv, c->sizes.multiprocessors);
-  gidx values = (gidx)m->heads * m->dv, keys = 2 * (gidx)m->heads_k * m->d;
-  const float *v = m->width ? s->v.at : side(job->x);
-  if (!m->width && v) v += keys;
+  gidx values = 2 * (gidx)m->heads_k * m->d + (gidx)job->first * m->dv;
+  const float *rows = rows_of(w, job);
   struct mixer_step_args a = {.q = s->q.at,
                               .k = s->k.at,
                               .decay = s->decay.at,
-                              .v = v ? v + (gidx)job->first * m->dv : NULL,
+                              .v = rows ? rows + values : NULL,
                               .beta = side(job->beta),
                               .o = side(job->o),
                               .pool = side(job->s),
                               .scratch = s->s.at,
                               .out = job->unfused ? s->s.at : side(job->s),
                               .sequences = s->table.at,
-                              .values = (int)(m->width ? values : values + keys),
+                              .channels = (int)gated_delta_channels(m),
                               .heads_k = m->heads_k,
                               .heads = job->count,
                               .first = job->first,
@@ -305,7 +318,7 @@ static int step_run(const struct mixer *w, const struct mixer_job *job)
       .shape = {.head_d = m->d, .head_dv = m->dv, .by_column = m->by_column, .mixer = f},
       .shared = mixer_shared_bytes(m->d, m->by_column, f.columns, f.threads, f.chunk),
       /* It reads states first, so what is right before it has to have waited for all others. */
-      .is_early = !job->is_prepared,
+      .is_early = !job->is_prepared && job->start[job->slots.sequences] > 0,
       .arguments = &a};
   gidx blocks = job->count * ceil_div(m->dv, mixer_width(f.columns, f.threads));
   return launch(w, &l, job->slots.sequences * blocks, f.threads);
@@ -331,7 +344,8 @@ int cuda_mixer_run(struct mixer *w, const struct mixer_job *job)
   TRY(tables_make(w, job));
   TRY(works_reserve(w, job));
   TRY(all_copied(w, job, 0));
-  if (!job->is_prepared) TRY(rows_run(w, job));
+  if (!job->is_prepared && w->net.width) TRY(conv_run(w, job));
+  if (!job->is_prepared) TRY(norm_run(w, job));
   TRY(step_run(w, job));
   return all_copied(w, job, 1);
 }
