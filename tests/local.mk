@@ -164,13 +164,14 @@ COMPILED_BY_NONE = \
 # the C tests; every command once, which test_json.py has; and files and options that are bad.
 # What is left out goes the same ways with other numbers, or skips itself there.
 COMPILED_TESTS = $(LONG_TESTS) \
-  %D%/test_import.py %D%/test_import_settings.py %D%/test_bad_input.py %D%/test_json.py %D%/test_io_inputs.py %D%/test_foreign.py \
+  %D%/test_import.py %D%/test_bad_input.py %D%/test_json.py %D%/test_io_inputs.py %D%/test_foreign.py \
   %D%/test_harvest_faults.py %D%/test_refit_faults.py %D%/test_refit_input.py \
   %D%/test_mends.py %D%/test_capture_numbers.py %D%/test_solve_input.py \
   %D%/test_shards_input.py %D%/test_crafted.py $(OTHER_TESTS)
 COMPILED_MORE = %D%/test_faults.py %D%/test_partition.py %D%/test_grid_faults.py \
   %D%/test_terminal_faults.py %D%/test_encoder.py %D%/test_fit.py %D%/test_fit_resume.py \
   %D%/test_terminal.py %D%/test_train_run.py %D%/test_export.py %D%/test_io_files.py \
+  %D%/test_import_settings.py \
   %D%/test_harvest.py %D%/test_mixer.py %D%/test_evaluate.py %D%/test_pack.py
 COMPILED_LESS = %D%/test_turns
 # Programs of other tests are not built: a test asks for its own.  No GPU opens below an address
