@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta fit --find features` finds the features of worlds that `synth` makes: codes of
 unseen rows fire where the features do, and atoms point as these.  No recipe was chosen by the two
-worlds without trees, the larger of which CHECK_FULL=1 has.  With trees each feature that has children fires with one of them, which
-bounds both."""
+worlds without trees; the larger one is for CHECK_FULL=1.  With trees each feature that has children
+fires with one of them, which bounds both."""
 import json
 import tempfile
 
