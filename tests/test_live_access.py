@@ -105,13 +105,23 @@ def check_keys(folder, words):
         ok("server.pub is another's" in told[-1], f"of another server: {told[-1]}")
         shutil.copy(f"{keys}/server.pub", f"{folder}/other/server.pub")
         told.append(refusal(address, f"{folder}/other"))
-        ok("does not know the key" in told[-1], f"an unknown one: {told[-1]}")
+        ok("does not know the key" in str(told[-1]), f"an unknown one: {told[-1]}")
         with live.connect(address, 20, keys) as server:
             shutil.copy(f"{folder}/other/clients/client.pub", f"{keys}/clients/other.pub")
             ok(refusal("tcp:" + address.split(":")[2], f"{folder}/other") is None, "a new client")
             os.remove(f"{keys}/clients/other.pub")
             told.append(refusal(address, f"{folder}/other"))
-            ok("does not know the key" in told[-1], f"when it is gone: {told[-1]}")
+            ok("does not know the key" in str(told[-1]), f"when it is gone: {told[-1]}")
+            with open(f"{keys}/clients/other.pub", "w", encoding="ascii") as f:
+                f.write(read(folder, "other/clients/client.pub").strip() + " # withdrawn")
+            told.append(refusal(address, f"{folder}/other"))
+            ok("does not know the key" in str(told[-1]), f"withdrawn: {told[-1]}")
+            os.remove(f"{keys}/clients/other.pub")
+            os.replace(f"{keys}/clients/client.pub", f"{keys}/client.kept")
+            os.symlink("nowhere", f"{keys}/clients/client.pub")
+            told.append(refusal(address, keys))
+            ok("does not know the key" in str(told[-1]), f"a link to nothing: {told[-1]}")
+            os.replace(f"{keys}/client.kept", f"{keys}/clients/client.pub")
             host, port = address[4:].split(":")
             for data in b"", b"\xff" * 100, os.urandom(4096), b"GET / HTTP/1.0\r\n\r\n":
                 with socket.create_connection((host, int(port))) as s:

@@ -215,27 +215,36 @@ void serve_load_free(struct serve_load *l)
   free(l->status);
 }
 
+static int piece_make(const struct serve_load *l, const struct front *front, struct piece *piece,
+                      int i)
+{
+  TRY(piece_alloc(piece, front, l->piece));
+  piece->n = (idx)l->piece;
+  for (gidx v = 0; v < l->piece; v++)
+    memcpy(piece->x + v * l->p, l->rows + (v + i * 7) % l->n_rows * l->p,
+           (size_t)l->p * sizeof(float));
+  return OK;
+}
+
+static void pieces_run(struct serve_load *l, struct front *front, struct piece *pieces)
+{
+  for (int i = 0; i < FILE_PIECES; i++) feed_put(front, &pieces[i]);
+  for (int i = 0; !feed_is_closing(front) && !is_over(l); i = (i + 1) % FILE_PIECES) {
+    feed_wait(front, &pieces[i]);
+    feed_put(front, &pieces[i]);
+  }
+  for (int i = 0; i < FILE_PIECES; i++) feed_wait(front, &pieces[i]);
+}
+
 int serve_load_feed(void *load, struct front *front)
 {
   struct serve_load *l = load;
   struct piece pieces[FILE_PIECES] = {0};
+  int status = OK;
   __atomic_store_n(&l->front, front, __ATOMIC_RELEASE);
-  for (int i = 0; i < FILE_PIECES && l->has_backlog; i++) {
-    TRY(piece_alloc(&pieces[i], front, l->piece));
-    pieces[i].n = (idx)l->piece;
-    for (gidx v = 0; v < l->piece; v++)
-      memcpy(pieces[i].x + v * l->p, l->rows + (v + i * 7) % l->n_rows * l->p,
-             (size_t)l->p * sizeof(float));
-    feed_put(front, &pieces[i]);
-  }
-  for (int i = 0; l->has_backlog && !feed_is_closing(front) && !is_over(l);
-       i = (i + 1) % FILE_PIECES) {
-    feed_wait(front, &pieces[i]);
-    feed_put(front, &pieces[i]);
-  }
-  for (int i = 0; i < FILE_PIECES && l->has_backlog; i++) {
-    feed_wait(front, &pieces[i]);
-    piece_free(&pieces[i], front);
-  }
-  return OK;
+  if (!l->has_backlog) return OK;
+  for (int i = 0; i < FILE_PIECES && !status; i++) status = piece_make(l, front, &pieces[i], i);
+  if (!status) pieces_run(l, front, pieces);
+  for (int i = 0; i < FILE_PIECES; i++) piece_free(&pieces[i], front);
+  return status;
 }

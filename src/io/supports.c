@@ -70,7 +70,9 @@ gidx supports_bytes(const struct supports_shape *shape)
 {
   struct h5_slabs slabs;
   int has_slabs;
-  if (!slabs_plan(shape, &slabs, &has_slabs) && has_slabs) return slabs.end + SLACK_BYTES;
+  int failed = slabs_plan(shape, &slabs, &has_slabs);
+  if (failed) status_clear(); /* whoever writes is told */
+  if (!failed && has_slabs) return slabs.end + SLACK_BYTES;
   int is_known = !shape->encoder || shape->s < shape->k; /* else rows may be of any length */
   double nnz = is_known ? (double)shape->n * shape->s : 0;
   gidx bytes = SLACK_BYTES + array_bytes((double)shape->n + 1, 8) + array_bytes(shape->k, 8) +

@@ -111,11 +111,12 @@ static int clients_read(const char *clients, DIR *all, const char *wanted, int *
   char key[KEY_BYTES + 1];
   for (*count = 0; (entry = readdir(all));) {
     if (!is_public(entry->d_name)) continue;
-    if (!wanted)
-      TRY(key_read(clients, entry->d_name, 0, key));
-    else if (key_read(clients, entry->d_name, 0, key))
+    int status = key_read(clients, entry->d_name, 0, key);
+    if (!wanted) TRY(status);
+    if (status)
       status_clear();
-    *count += !wanted || strcmp(key, wanted) == 0;
+    else
+      *count += !wanted || strcmp(key, wanted) == 0;
   }
   return OK;
 }

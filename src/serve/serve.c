@@ -38,9 +38,9 @@ static int steps_measure(struct serve *s, gidx n, real *ms)
 {
   idx p = s->task->encode->rows->p;
   struct piece piece = {.n = (idx)n};
-  TRY(piece_alloc(&piece, &s->front, n));
-  for (gidx v = 0; v < n * p; v++) piece.x[v] = (float)random_normal(1, 0, (uint64_t)v);
-  int status = steps_time(s, &piece, ms);
+  int status = piece_alloc(&piece, &s->front, n);
+  for (gidx v = 0; !status && v < n * p; v++) piece.x[v] = (float)random_normal(1, 0, (uint64_t)v);
+  if (!status) status = steps_time(s, &piece, ms);
   piece_free(&piece, &s->front);
   return status;
 }
@@ -62,12 +62,18 @@ static int target_find(struct serve *s)
   if (k->target) return OK;
   k->target = m;
   if (k->policy != ADMISSION_DYNAMIC || q == m) return OK;
-  TRY(steps_measure(s, q, &few));
   k->target = q; /* the least that counts: longer steps need not be tried */
-  if (few < aim) {
-    TRY(steps_measure(s, m, &many));
-    k->target = target_rows(s, few, many);
+  int status = steps_measure(s, q, &few);
+  if (!status && few < aim) {
+    status = steps_measure(s, m, &many);
+    if (!status) k->target = target_rows(s, few, many);
   }
+  if (status == ERR_MEMORY) {
+    status_clear();
+    log_info("steps   cannot be tried for want of memory: the target is %lld rows", (long long)q);
+    return OK;
+  }
+  TRY(status);
   log_info("steps   of %lld rows take %.2f ms: the target of %.3g ms is %lld rows", (long long)q,
            few, aim, (long long)k->target);
   return OK;

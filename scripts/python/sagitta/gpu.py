@@ -8,7 +8,7 @@ from .errors import Error, Warning
 from .job import level_of_caller
 from .library import SMALL, threads_of
 
-DEVICE_FAILED = 69  # exit code: no such device, or it failed
+DEVICE_FAILED, MEMORY_FAILED = 69, 71  # exit codes: no such device, or it failed; no memory
 REFUSED = {}  # number of a GPU that libsagitta cannot open: what it said
 SAID = set()  # of which this was said
 
@@ -44,6 +44,8 @@ def opens(handles, options, threads, is_said):
             with handles.taken(options, threads, 0):
                 REFUSED[number] = None
         except Error as error:
+            if error.code == MEMORY_FAILED:  # a model may leave room later
+                return False
             if error.code != DEVICE_FAILED:
                 raise
             REFUSED[number] = str(error)

@@ -65,10 +65,11 @@ def path_of():
 
 
 @functools.lru_cache(maxsize=None)
-def is_there():
-    """Whether it can be loaded is another question."""
+@functools.lru_cache(maxsize=None)
+def loads():
+    """Is there one that this package knows?"""
     try:
-        return bool(path_of())
+        return bool(library())
     except Error:
         return False
 

@@ -175,6 +175,7 @@ class Server:
                 self._fail(self._refusal)
             while socket.poll(0):
                 self._take(memoryview(socket.recv()))
+                self._refusal = ENDED  # there was a handshake
             self._end(ends)
         socket.disable_monitor()
         ends.close()

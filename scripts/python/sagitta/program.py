@@ -35,6 +35,12 @@ def _is_program(path):
         not _is_own_script(path)
 
 
+@functools.lru_cache(maxsize=None)
+def _runs(path):
+    """Are its libraries there?"""
+    return subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0
+
+
 def _named():
     """What SAGITTA_PROGRAM names, or None."""
     named = os.environ.get("SAGITTA_PROGRAM")
@@ -50,6 +56,8 @@ def program(ranks=1):
     named, own = _named(), OWN_PROGRAM if ranks == 1 else OWN_SEVERAL
     places = [shutil.which("sagitta", path=folder) for folder in os.get_exec_path()] + \
         [os.path.normpath(os.path.join(HERE, name)) for name in NEAR]
+    if ranks > 1 and _is_program(own) and not _runs(own):  # without its MPI: what else is there?
+        places, own = places + [own], None
     found = named or next(filter(_is_program, [own, *places]), None)
     if not found:
         own = next((f" but '{path}', the command of this package, which needs one"

@@ -201,7 +201,7 @@ class Dictionary(torch.nn.Module):
         if self.compute != "auto":
             return self.compute == "sagitta"
         w = self.W_dec
-        return w.dtype == torch.float32 and not w.requires_grad and library.is_there() and \
+        return w.dtype == torch.float32 and not w.requires_grad and library.loads() and \
             (w.device.type == "cpu" or gpu.is_on_gpu(w))
 
     def _library(self):

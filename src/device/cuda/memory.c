@@ -226,12 +226,14 @@ void cuda_unpin(struct device *dev, void *host)
 
 const void *cuda_pinned(const struct cuda_state *s, const void *host, gidx bytes)
 {
-  const char *at = host;
-  for (int i = 0; i < s->n_pins; i++) {
+  const char *at = host, *found = NULL;
+  pthread_mutex_lock(&pins_lock);
+  for (int i = 0; i < s->n_pins && !found; i++) {
     const struct cuda_pin *p = &s->pins[i];
-    if (at >= p->host && at + bytes <= p->host + p->bytes) return p->device + (at - p->host);
+    if (at >= p->host && at + bytes <= p->host + p->bytes) found = p->device + (at - p->host);
   }
-  return NULL;
+  pthread_mutex_unlock(&pins_lock);
+  return found;
 }
 
 int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
