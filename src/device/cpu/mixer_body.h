@@ -63,9 +63,9 @@ static void mixer_decays(gidx count, const float *g, float *out)
 /* Lane l of (N.60) is done: what is before it in the same pair, four and so on is added. */
 ALWAYS_INLINE void mixer_lane_add(f32v *part, int l, f32v sum)
 {
-  int level = 0;
+  int level = __builtin_ctz(~(unsigned)l);
 #pragma GCC unroll 8
-  for (; l >> level & 1; level++) sum = part[level] + sum;
+  for (int i = 0; i < level; i++) sum = part[i] + sum;
   part[level] = sum;
 }
 
