@@ -2,9 +2,9 @@
  * The update of all atoms at once (N.20): normal equations of all rows, and a pass of block
  * coordinate descent from the atoms as they are.
  *
- * * Floor: fit.
+ * Floor: fit.
  *
- * * Every rank holds the Gram matrix, [k][k], or every node does (fit/gram.h), as the state's task
+ * Every rank holds the Gram matrix, [k][k], or every node does (fit/gram.h), as the state's task
  * says: of its rows a rank adds up an own part, which then goes to all.  Of the target and of the
  * atoms it has some columns, which are independent of the others.  It has its columns of all rows,
  * and the lists of all (fit/all_rows.h), in their order, so that every sum is one chain.  Sums and
