@@ -189,16 +189,12 @@ static void head_write(const struct bench *b)
 static void table_write(struct bench *b)
 {
   int repeats = b->common->repeats;
-  double ratio[MAX_REPEATS];
   head_write(b);
   for (int which = 0; which < CASES; which++) {
     double of[2];
     if (b->seconds[which][0] <= 0) continue;
-    for (int i = 0; i < 2; i++) {
-      for (int r = 0; r < repeats; r++)
-        ratio[r] = b->seconds[i ? CASE_COPY : CASE_PEAK][r] / b->seconds[which][r];
-      of[i] = median(ratio, repeats);
-    }
+    for (int i = 0; i < 2; i++)
+      of[i] = median_ratio(b->seconds[i ? CASE_COPY : CASE_PEAK], b->seconds[which], repeats);
     line_write(b, which, median(b->seconds[which], repeats), of[0], of[1]);
   }
   if (b->common->json) json_end(b->common->json);

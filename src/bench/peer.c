@@ -21,6 +21,13 @@ double median(double *values, int count)
   return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+double median_ratio(const double *a, const double *b, int count)
+{
+  double ratio[MAX_RATIOS];
+  for (int i = 0; i < count; i++) ratio[i] = a[i] / b[i];
+  return median(ratio, count);
+}
+
 /* cblas_sgemm of the standard C interface; row major is 101, plain 111, transposed 112. */
 typedef void sgemm_call(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                         const float *a, int lda, const float *b, int ldb, float beta, float *c,

@@ -10,6 +10,9 @@
 
 /* The median of values[count], count >= 1, which are sorted. */
 double median(double *values, int count);
+/* The median of a[i] / b[i], of at most MAX_RATIOS runs; neither is sorted. */
+enum { MAX_RATIOS = 1000 };
+double median_ratio(const double *a, const double *b, int count);
 
 enum { PEER_ROWS = 512 };
 

@@ -200,7 +200,7 @@ static int taps_find(struct harvest *h, idx sequence, gidx offset, float *taps)
 }
 
 /* Slot i of the call <- what the piece's heads begin from; *in <- i, or -1: from zero. */
-static int slot_fill(struct harvest *h, const struct mixer_part *part, idx i)
+static int state_fill(struct harvest *h, const struct mixer_part *part, idx i)
 {
   const struct mixer_source *s = h->source;
   const struct mixer_piece *p = h->block.pieces + part->piece + i;
@@ -230,7 +230,7 @@ static int slots_fill(struct harvest *h, const struct mixer_part *part)
   for (idx i = 0; i < part->pieces; i++) {
     h->call.start[i + 1] = h->call.start[i] + pieces[i].count;
     h->call.out[i] = is_kept(h->source, pieces + i) ? i : -1;
-    TRY(slot_fill(h, part, i));
+    TRY(state_fill(h, part, i));
   }
   return OK;
 }

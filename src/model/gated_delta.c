@@ -135,7 +135,7 @@ static int scratch_alloc(struct scratch *w, const struct gated_delta *m,
 }
 
 /* Copy a sequence's part of a pool from slot or to it; -1: nothing is there. */
-static void slot_copy(float *pool, idx slot, gidx floats, float *own, int is_read)
+static void pool_copy(float *pool, idx slot, gidx floats, float *own, int is_read)
 {
   if (slot < 0 || !floats) return;
   float *there = pool + slot * floats;
@@ -146,8 +146,8 @@ static void slots_copy(const struct gated_delta_call *c, struct scratch *w, int 
 {
   const idx *slots = is_read ? c->slots.in : c->slots.out;
   for (idx i = 0; i < c->slots.sequences; i++) {
-    slot_copy(c->s, slots[i], w->state, w->s + i * w->state, is_read);
-    slot_copy(c->taps, slots[i], w->taps, w->t + i * w->taps, is_read);
+    pool_copy(c->s, slots[i], w->state, w->s + i * w->state, is_read);
+    pool_copy(c->taps, slots[i], w->taps, w->t + i * w->taps, is_read);
   }
 }
 
