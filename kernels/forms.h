@@ -185,6 +185,18 @@ HOST_DEVICE int normal_rows(int n, int s)
   return n < most ? n : most;
 }
 
+/* As struct normal_own of device/normal.h: the atom of an own row; an atom's own row, or -1. */
+HOST_DEVICE int normal_own_atom(int row, int first, int step)
+{
+  return first + row / DESCEND_ATOMS * step + row % DESCEND_ATOMS;
+}
+
+HOST_DEVICE int normal_own_row(int atom, int first, int count, int step)
+{
+  int from = atom - first, row = from / step * DESCEND_ATOMS + from % step;
+  return from < 0 || from % step >= DESCEND_ATOMS || row >= count ? -1 : row;
+}
+
 /* What n rows are indexed in: entries, counters, starts. */
 HOST_DEVICE long long normal_work_bytes(int n, int s, int k)
 {

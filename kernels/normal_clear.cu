@@ -2,17 +2,17 @@
  * normal_clear: rows and columns of the Gram matrix and rows of the target become 0, where an atom
  * is forgotten.
  *
- * grid    k: a row each
+ * grid    k: an atom each
  * block   any number of threads
  * shared  none */
-#include "types.h"
+#include "forms.h"
 
 extern "C" __global__ void normal_clear(const __grid_constant__ struct normal_clear_args a)
 {
-  long long row = blockIdx.x;
-  int all = a.forget[row];
-  for (int b = threadIdx.x; b < a.k; b += blockDim.x)
+  long long atom = blockIdx.x, row = normal_own_row(blockIdx.x, a.first, a.count, a.step);
+  int all = a.forget[atom];
+  for (int b = threadIdx.x; row >= 0 && b < a.k; b += blockDim.x)
     if (all || a.forget[b]) a.gram[row * a.k + b] = 0;
   for (int c = threadIdx.x; all && c < a.columns; c += blockDim.x)
-    a.target[row * a.columns + c] = 0;
+    a.target[atom * a.columns + c] = 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_descend: passes of block coordinate descent (N.20), and the diagonal of the Gram matrix.
+ * normal_descend: passes of block coordinate descent (N.20) over some blocks of atoms, and their
+ * diagonal of the Gram matrix.
  *
  * grid    ceil(columns / DESCEND_COLUMNS), at least 1: columns are independent, so a block takes
- *         its own through all atoms and passes, and no block waits for another
+ *         its own through these atoms and passes, and no block waits for another
  * block   (WARP, 2 DESCEND_WARPS): outside each of the first half has 16 atoms x DESCEND_COLUMNS,
  *         inside two columns; the second half copies what comes next
  * shared  descend_shared_bytes(): stages, a block of atoms
@@ -88,7 +89,7 @@ static __device__ inline void stage_order(const struct normal_descend_args *a,
     int inside = b->first / DESCEND_DEPTH;
     int atom = (t < inside ? t : t + TILES) * DESCEND_DEPTH;
     tile_order(to->gram[0], DESCEND_GRAM_PITCH, DESCEND_ATOMS, DESCEND_DEPTH,
-               a->gram + (long long)b->first * a->k + atom, a->k, b->n, a->k - atom);
+               a->gram + (long long)(b->first - a->first) * a->k + atom, a->k, b->n, a->k - atom);
     tile_order(to->atoms[0], DESCEND_ATOM_PITCH, DESCEND_DEPTH, DESCEND_COLUMNS,
                a->atoms + (long long)atom * a->columns + b->column, a->columns, a->k - atom,
                b->columns);
@@ -101,7 +102,7 @@ static __device__ inline void block_order(const struct normal_descend_args *a,
                                           const struct block *b, struct shared *s)
 {
   tile_order(s->square[0], DESCEND_SQUARE_PITCH, DESCEND_ATOMS, DESCEND_ATOMS,
-             a->gram + (long long)b->first * a->k + b->first, a->k, b->n, b->n);
+             a->gram + (long long)(b->first - a->first) * a->k + b->first, a->k, b->n, b->n);
   tile_order(s->atoms[0], DESCEND_ATOM_PITCH, DESCEND_ATOMS, DESCEND_COLUMNS,
              a->atoms + (long long)b->first * a->columns + b->column, a->columns, b->n, b->columns);
   async_commit();
@@ -277,11 +278,11 @@ extern "C" __global__ void __launch_bounds__(2 * WARP * DESCEND_WARPS, 1)
     normal_descend(const __grid_constant__ struct normal_descend_args a)
 {
   extern __shared__ __align__(16) char shared[];
-  for (int i = thread_of(); blockIdx.x == 0 && i < a.k; i += COPYING)
-    a.diagonal[i] = a.gram[(long long)i * a.k + i];
+  for (int i = a.first + thread_of(); blockIdx.x == 0 && i < a.end; i += COPYING)
+    a.diagonal[i] = a.gram[(long long)(i - a.first) * a.k + i];
 #pragma unroll 1
   for (int pass = 0; pass < a.passes; pass++)
 #pragma unroll 1
-    for (int first = 0; first < a.k; first += DESCEND_ATOMS)
+    for (int first = a.first; first < a.end; first += DESCEND_ATOMS)
       block_move(&a, first, (struct shared *)shared);
 }

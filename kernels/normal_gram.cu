@@ -9,6 +9,7 @@
  * The atom's rows come one after another, with a lane for each of their entries, which are of
  * different atoms.  Rows and entries are asked for long before their turn: the chain of an atom
  * that nearly all rows use bounds the time. */
+#include "forms.h"
 #include "warp.h"
 
 enum { AHEAD = 16 };
@@ -81,10 +82,10 @@ extern "C" __global__ void __launch_bounds__(WARP)
     normal_gram(const __grid_constant__ struct normal_args a)
 {
   extern __shared__ __align__(16) double sums[];
-  int atom = a.first + blockIdx.x, low = blockIdx.y * NORMAL_RANGE;
+  int atom = normal_own_atom(blockIdx.x, a.first, a.step), low = blockIdx.y * NORMAL_RANGE;
   int width = a.k - low < NORMAL_RANGE ? a.k - low : NORMAL_RANGE;
   int begin = a.start[atom], end = a.start[atom + 1];
-  double *gram = a.gram + (long long)atom * a.k + low;
+  double *gram = a.gram + (long long)blockIdx.x * a.k + low;
   if (begin == end) return;
 #pragma unroll 8
   for (int i = threadIdx.x; i < width; i += WARP) sums[i] = gram[i];

@@ -174,14 +174,14 @@ struct normal_args {
   const float *codes; /* [n][s]; NULL: entries whose codes are 0 count, too */
   const float *x;     /* [n][p] */
   int n, s, p, k;
-  int first, count;             /* own rows of gram */
+  int first, count, step;       /* own rows of gram, as struct normal_own */
   int begin, columns;           /* own columns of x */
   int chunk_rows, chunks;       /* of forms.h */
   int *counts;                  /* [chunks][k] entries of an atom; then those before the chunk */
   int *start;                   /* [k + 1] of an atom in entries; before: how many */
   struct normal_entry *entries; /* [n s] atom by atom, rows ascending */
   long long *numbers;           /* the same, of which the numbers are wanted; NULL: entries are */
-  double *gram;                 /* [k][k] */
+  double *gram;                 /* [count][k] */
   double *target;               /* [k][columns] */
 };
 
@@ -194,15 +194,15 @@ struct normal_decay_args {
 /* As struct clear_job and struct descend_job of device/normal.h. */
 struct normal_clear_args {
   const unsigned char *forget; /* [k] */
-  double *gram, *target;       /* [k][k], [k][columns] */
-  int k, columns;
+  double *gram, *target;       /* [count][k], [k][columns] */
+  int k, columns, first, count, step;
 };
 
 struct normal_descend_args {
-  const double *gram, *target; /* [k][k], [k][columns] */
+  const double *gram, *target; /* [end - first][k], [k][columns] */
   double *atoms;               /* [k][columns] */
-  double *diagonal;            /* [k] <- that of gram */
-  int k, columns, passes;
+  double *diagonal;            /* [k] <- of these atoms that of gram */
+  int k, columns, passes, first, end;
 };
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "device/normal.h"
+#include "forms.h"
 #include "device_how.h"
 
 enum { NORMAL_PASSES = 3 };
@@ -40,7 +41,8 @@ struct normal_problem {
 /* The problem on a device, as one rank has it. */
 struct normal_side {
   struct device *dev;
-  idx first, count, begin, end;
+  struct normal_own own;
+  idx begin, end;
   struct buffer slots, codes, x, gram, target, atoms, diagonal, forget, work;
 };
 
@@ -136,6 +138,13 @@ static const real *own_of(const struct normal_problem *c, const struct normal_si
   return all + a * c->z.p + on->begin;
 }
 
+/* Where entry i of the buffer is in the whole Gram matrix; behind own rows it is nowhere. */
+static gidx gram_place(const struct normal_side *on, gidx k, gidx i)
+{
+  int is_own = i / k < on->own.count;
+  return is_own ? normal_own_atom((int)(i / k), on->own.first, on->own.step) * k + i % k : i;
+}
+
 /* Allocate, and bring rows and sums as they begin. */
 static int side_bring(const struct normal_problem *c, struct normal_side *on)
 {
@@ -154,7 +163,7 @@ static int side_bring(const struct normal_problem *c, struct normal_side *on)
   TRY(buffer_alloc(dev, &on->diagonal, k * values));
   TRY(buffer_alloc_device(dev, &on->work,
                           device_normal_bytes(dev, rows, z->s, z->k, (idx)columns)));
-  for (gidx i = 0; i < k * k; i++) ((real *)on->gram.host)[i] = zero_of(i);
+  for (gidx i = 0; i < k * k; i++) ((real *)on->gram.host)[i] = zero_of(gram_place(on, k, i));
   for (gidx a = 0; a < k; a++)
     for (gidx j = 0; j < columns; j++)
       ((real *)on->target.host)[a * columns + j] = zero_of(a * z->p + on->begin + j);
@@ -184,8 +193,7 @@ static int rows_add(const struct normal_problem *c, struct normal_side *on, idx 
                            .slots = &on->slots,
                            .codes = &on->codes,
                            .x = &on->x,
-                           .first = on->first,
-                           .count = on->count,
+                           .own = on->own,
                            .begin = on->begin,
                            .end = on->end,
                            .gram = &on->gram,
@@ -206,14 +214,13 @@ static int columns_same(const struct normal_problem *c, const struct normal_side
   return 1;
 }
 
-/* Own rows are those wanted, and the others as they were. */
+/* Own rows, the first of the buffer, are those wanted, and what is behind them as it was. */
 static int gram_same(const struct normal_problem *c, const struct normal_side *on)
 {
   gidx k = c->z.k;
   const real *gram = on->gram.host;
   for (gidx i = 0; i < k * k; i++) {
-    int is_own = i / k >= on->first && i / k < on->first + on->count;
-    real wanted = is_own ? c->gram[i] : zero_of(i);
+    real wanted = i / k < on->own.count ? c->gram[gram_place(on, k, i)] : zero_of(i);
     if (memcmp(&gram[i], &wanted, sizeof wanted) != 0) return 0;
   }
   return 1;
@@ -224,7 +231,7 @@ static int add_check(const struct normal_problem *c, struct normal_side *on)
   idx n = c->z.n;
   gidx k = c->z.k, columns = on->end - on->begin;
   TRY(rows_add(c, on, 0, n / 3));
-  TRY(device_normal_decay(on->dev, &on->gram, on->first * k, on->count * k, 0.7));
+  TRY(device_normal_decay(on->dev, &on->gram, 0, on->own.count * k, 0.7));
   TRY(device_normal_decay(on->dev, &on->target, 0, k * columns, 0.7));
   TRY(rows_add(c, on, n / 3, n));
   TRY(device_get(on->dev, &on->gram, 0, k * k * (gidx)sizeof(real)));
@@ -234,13 +241,31 @@ static int add_check(const struct normal_problem *c, struct normal_side *on)
   return OK;
 }
 
-/* With the whole Gram matrix, as ranks have gathered it. */
+/* All passes at once, or, of an odd number of columns, one after another, some blocks at a time. */
+static int atoms_descend(const struct normal_side *on, struct descend_job *job)
+{
+  const idx k = job->k, part = 2 * NORMAL_BLOCK;
+  if (job->columns % 2 == 0) return device_normal_descend(on->dev, job);
+  job->passes = 1;
+  for (int pass = 0; pass < NORMAL_PASSES; pass++)
+    for (idx first = 0; first < k; first += part) {
+      const struct buffer rows = {.device = (real *)on->gram.device + (gidx)first * k};
+      job->gram = &rows;
+      job->first = first;
+      job->count = k - first < part ? k - first : part;
+      TRY(device_normal_descend(on->dev, job));
+    }
+  return OK;
+}
+
+/* With the whole Gram matrix. */
 static int descend_check(const struct normal_problem *c, struct normal_side *on)
 {
   gidx k = c->z.k, columns = on->end - on->begin, values = (gidx)sizeof(real);
   struct descend_job job = {.k = c->z.k,
                             .columns = on->end - on->begin,
                             .passes = NORMAL_PASSES,
+                            .count = c->z.k,
                             .gram = &on->gram,
                             .target = &on->target,
                             .atoms = &on->atoms,
@@ -255,7 +280,7 @@ static int descend_check(const struct normal_problem *c, struct normal_side *on)
   TRY(device_put(on->dev, &on->target, 0, k * columns * values));
   TRY(device_put(on->dev, &on->gram, 0, k * k * values));
   TRY(device_put(on->dev, &on->atoms, 0, k * columns * values));
-  TRY(device_normal_descend(on->dev, &job));
+  TRY(atoms_descend(on, &job));
   TRY(device_get(on->dev, &on->atoms, 0, k * columns * values));
   TRY(device_get(on->dev, &on->diagonal, 0, k * values));
   CHECK(columns_same(c, on, &on->atoms, c->atoms), ERR_INTERNAL, "the atoms differ");
@@ -271,6 +296,7 @@ static int forget_check(const struct normal_problem *c, struct normal_side *on)
   gidx k = c->z.k, columns = on->end - on->begin;
   struct clear_job job = {.k = c->z.k,
                           .columns = on->end - on->begin,
+                          .own = {0, c->z.k, NORMAL_BLOCK},
                           .forget = &on->forget,
                           .gram = &on->gram,
                           .target = &on->target};
@@ -290,15 +316,26 @@ static int forget_check(const struct normal_problem *c, struct normal_side *on)
   return OK;
 }
 
+/* Rows of part i: of an even number of parts each of so many blocks, else rows that follow each
+ * other. */
+static struct normal_own own_rows(const struct normal_shape *z, int i)
+{
+  struct normal_own own = {(idx)((gidx)z->k * i / z->parts), 0, NORMAL_BLOCK};
+  own.count = (idx)((gidx)z->k * (i + 1) / z->parts) - own.first;
+  if (z->parts % 2) return own;
+  own = (struct normal_own){i * NORMAL_BLOCK, 0, z->parts * NORMAL_BLOCK};
+  for (idx a = 0; a < z->k; a++) own.count += a / NORMAL_BLOCK % z->parts == i;
+  return own;
+}
+
 /* A part of the problem, as a rank would have it. */
 static int part_check(const struct normal_problem *c, struct device *dev, int i)
 {
   const struct normal_shape *z = &c->z;
   struct normal_side on = {.dev = dev,
-                           .first = (idx)((gidx)z->k * i / z->parts),
+                           .own = own_rows(z, i),
                            .begin = (idx)((gidx)z->p * i / z->parts),
                            .end = (idx)((gidx)z->p * (i + 1) / z->parts)};
-  on.count = (idx)((gidx)z->k * (i + 1) / z->parts) - on.first;
   int status = side_bring(c, &on);
   if (!status && !z->signs) status = add_check(c, &on);
   if (!status) status = descend_check(c, &on);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: ranks of a joint update have the bits of the reference, over rows of several sum blocks,
- * and receive no byte more than the formula says: own columns once, lists once an update; where
- * nodes have the lists each node once.
+ * and receive no byte more than the formula says: own columns once, lists once an update, the rows
+ * of the Gram matrix once a pass; where ranks share memory a node receives these two once.
  * RUN: np=1 2 3 7 */
 #include <math.h>
 #include <mpi.h>
@@ -151,6 +151,28 @@ static double lists_bytes(const struct side *e)
   return 8.0 * S * (double)rows;
 }
 
+/* Rows of the Gram matrix that are a rank's. */
+static idx gram_rows(const struct comm *c, int rank)
+{
+  idx rows = 0;
+  for (idx a = 0; a < K; a++) rows += a / NORMAL_BLOCK % c->size == rank;
+  return rows;
+}
+
+/* While atoms move: rows of the matrix in each pass, then the others' columns of the atoms. */
+static double moving_bytes(const struct side *e)
+{
+  const struct comm *c = e->state.c;
+  double rows = 0;
+  int node = node_ranks ? c->rank / node_ranks : 0, begin = node * node_ranks;
+  int ranks = c->size - begin < node_ranks ? c->size - begin : node_ranks;
+  for (int r = 0; r < c->size; r++) {
+    int comes = node_ranks ? r / node_ranks != node && r % ranks == c->rank - begin : r != c->rank;
+    if (comes) rows += gram_rows(c, r);
+  }
+  return sizeof(real) * K * (PASSES * rows + P - (e->update.end - e->update.begin));
+}
+
 static void check_side(struct comm *c, int ranks)
 {
   struct side *e = calloc(1, sizeof *e);
@@ -161,10 +183,14 @@ static void check_side(struct comm *c, int ranks)
   ok(!memcmp(e->state.frames, atoms, sizeof atoms), "atoms");
   ok(sums_same(e), "sums");
   claim_end();
-  claim_begin("%d ranks a node share lists: columns come once, lists once an update", ranks);
+  claim_begin("%d ranks a node share lists: columns come once, lists once an update, rows of Gram "
+              "once a pass",
+              ranks);
   double lists = lists_bytes(e), columns = columns_bytes(e);
   ok(e->received[0] == lists + columns, "%.0f bytes, %.0f wanted", e->received[0], lists + columns);
   ok(e->received[1] == lists, "then %.0f bytes, %.0f wanted", e->received[1], lists);
+  double moving = moving_bytes(e);
+  ok(e->received[2] == moving, "moving %.0f bytes, %.0f wanted", e->received[2], moving);
   claim_end();
   free(e->state.frames);
   update_free(&e->update);
@@ -181,6 +207,9 @@ int main(void)
   problem_answer();
   check_side(&c, 0);
   for (int ranks = 1; ranks < c.size; ranks += 2) check_side(&c, ranks);
+  gram_slab_bytes = 1; /* a block at a time, of one rank after another */
+  check_side(&c, 0);
+  if (c.size > 2) check_side(&c, 2);
   comm_close(&c);
   return done_testing();
 }

@@ -91,12 +91,12 @@ static int repeat_run(struct bench *b, int turn)
                            .slots = &b->slots,
                            .codes = &b->codes,
                            .x = &b->x,
-                           .count = o->atoms,
+                           .own = {0, o->atoms, NORMAL_BLOCK},
                            .end = o->columns,
                            .gram = &b->gram,
                            .target = &b->target,
                            .work = &b->work};
-  struct descend_job descend = {o->atoms,   o->columns, PASSES,       &b->gram,
+  struct descend_job descend = {o->atoms,   o->columns, PASSES,       0,       o->atoms, &b->gram,
                                 &b->target, &b->atoms,  &b->diagonal, &b->work};
   double begun = log_seconds();
   TRY(device_normal_decay(&b->device, &b->gram, 0, k * k, 0));

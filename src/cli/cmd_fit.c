@@ -138,10 +138,9 @@ static const struct option_row speed_rows[] = {
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     FILTER_OPTION(AT(filter)),
     {"share", OPTION_CHOICE, AT(share), "auto", 0, 0, SHARE_CHOICES, NULL,
-     "the ranks of a node share the Gram matrix of --update joint, 8 bytes for each pair of atoms, "
-     "and the atoms and codes of all rows; auto: where shared memory can be had; no: every rank "
-     "has its own, as with GPUs; this changes "
-     "no bit of the result",
+     "the ranks of a node share what each needs of all rows for --update joint, 8 bytes for each "
+     "atom of a row, and up to 256 MB of its Gram matrix; auto: where shared memory can be had; "
+     "no: every rank has its own, as with GPUs; this changes no bit of the result",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "continue what an earlier run with the same rows and options left at --output: the bytes "

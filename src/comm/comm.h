@@ -90,7 +90,7 @@ int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, voi
                    const idx *recv_counts, size_t unit);
 
 /* The same where rank r gets the items of mine from send[r] on, which others may get too, and its
- * own are those of theirs from receive[r] on.  Collective. */
+ * own are those of theirs from receive[r] on; mine is not theirs.  Collective. */
 struct comm_offsets {
   const gidx *send, *receive; /* [size] */
 };

@@ -13,16 +13,23 @@
 #include "device/device.h"
 #include "model/normal.h"
 
-/* Add n rows to the rows first .. first + count - 1 of the Gram matrix, and to the columns begin ..
- * end - 1 of the target: every chain goes on.  The atoms of a row differ from each other. */
+/* Own rows of the Gram matrix: `count` of them, in blocks of NORMAL_BLOCK, of which one begins at
+ * atom `first` and one every `step` atoms on; NORMAL_BLOCK: they follow each other. */
+struct normal_own {
+  idx first, count, step;
+};
+
+/* Add n rows to own rows of the Gram matrix, and to the columns begin .. end - 1 of the target:
+ * every chain goes on.  The atoms of a row differ from each other. */
 struct normal_job {
   idx n, s, p, k;
   gidx row;                   /* the job's rows begin at this row of the next three */
   const struct buffer *slots; /* [..][s] idx */
   const struct buffer *codes; /* [..][s] float */
   const struct buffer *x;     /* [..][p] float */
-  idx first, count, begin, end;
-  struct buffer *gram;   /* [k][k] real */
+  struct normal_own own;
+  idx begin, end;
+  struct buffer *gram;   /* [own.count][k] real */
   struct buffer *target; /* [k][end - begin] real */
   struct buffer *work; /* device_normal_bytes(); where it is less, fewer rows are done at a time */
 };
@@ -31,23 +38,26 @@ int device_normal_add(struct device *dev, const struct normal_job *job);
 /* normal_decay() of the reals at .. at + count - 1 of a buffer. */
 int device_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx count, real beta);
 
-/* So many passes of normal_descend() over atoms[k][columns], in place. */
+/* So many passes of normal_descend() over the atoms first .. first + count - 1 of
+ * atoms[k][columns], in place; first is a multiple of NORMAL_BLOCK, and so is count unless they are
+ * the last ones. */
 struct descend_job {
-  idx k, columns, passes;
-  const struct buffer *gram;   /* [k][k] real */
+  idx k, columns, passes, first, count;
+  const struct buffer *gram;   /* [count][k] real, their rows */
   const struct buffer *target; /* [k][columns] real */
   struct buffer *atoms;        /* [k][columns] real */
-  struct buffer *diagonal;     /* [k] real: that of gram */
+  struct buffer *diagonal;     /* [k] real: of these atoms that of gram */
   struct buffer *work;         /* device_normal_bytes() */
 };
 int device_normal_descend(struct device *dev, const struct descend_job *job);
 
-/* Nothing is known any more of the atoms with forget[k]: what gram[k][k] and target[k][columns]
- * have of them becomes 0. */
+/* Nothing is known any more of the atoms with forget[k]: what gram[own.count][k] and
+ * target[k][columns] have of them becomes 0. */
 struct clear_job {
   idx k, columns;
-  const struct buffer *forget;  /* [k] unsigned char */
-  struct buffer *gram, *target; /* gram NULL: the caller's; not of a GPU */
+  struct normal_own own;
+  const struct buffer *forget; /* [k] unsigned char */
+  struct buffer *gram, *target;
 };
 int device_normal_clear(struct device *dev, const struct clear_job *job);
 

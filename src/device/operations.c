@@ -255,10 +255,11 @@ gidx device_dense_bytes(const struct device *dev, int threads, idx panel, idx ma
 int device_normal_add(struct device *dev, const struct normal_job *job)
 {
   CHECK_HAS(dev, normal_add);
-  CHECK(job->first >= 0 && job->count >= 0 && job->first + job->count <= job->k &&
-            job->begin >= 0 && job->end >= job->begin && job->end <= job->p && job->s <= job->k,
-        ERR_INTERNAL, "rows %d to %d of %d, columns %d to %d of %d, %d atoms a row", job->first,
-        job->first + job->count, job->k, job->begin, job->end, job->p, job->s);
+  const struct normal_own *own = &job->own;
+  CHECK(own->first >= 0 && own->count >= 0 && own->step >= NORMAL_BLOCK && job->begin >= 0 &&
+            job->end >= job->begin && job->end <= job->p && job->s <= job->k,
+        ERR_INTERNAL, "%d rows from %d on of %d, columns %d to %d of %d, %d atoms a row",
+        own->count, own->first, job->k, job->begin, job->end, job->p, job->s);
   return job->n && job->s ? dev->backend->normal_add(dev, job) : OK;
 }
 
@@ -274,6 +275,8 @@ int device_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx
 int device_normal_descend(struct device *dev, const struct descend_job *job)
 {
   CHECK_HAS(dev, normal_descend);
+  CHECK(job->first % NORMAL_BLOCK == 0 && job->first + job->count <= job->k, ERR_INTERNAL,
+        "atoms %d to %d of %d", job->first, job->first + job->count, job->k);
   return dev->backend->normal_descend(dev, job);
 }
 

@@ -130,6 +130,7 @@ static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
 {
   struct find_shares *s = &f->sums;
   const struct buffer x = {.device = (float *)f->x.device + (gidx)first * f->p};
+  struct buffer own = {.device = (real *)s->gram.device + (gidx)s->first * (f->k + 1)};
   struct normal_job job = {.n = n,
                            .s = m,
                            .p = f->p,
@@ -137,6 +138,7 @@ static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
                            .slots = &s->slots,
                            .codes = &s->codes,
                            .x = &x,
+                           .own = {.step = NORMAL_BLOCK},
                            .gram = &s->gram,
                            .target = &s->target,
                            .work = &s->work};
@@ -144,9 +146,9 @@ static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
     job.begin = s->begin;
     job.end = s->end;
   } else {
-    job.first = s->first;
     gidx end = imin(s->first + s->count, f->k); /* the intercept's row is filled in */
-    job.count = (idx)imax(end - s->first, 0);
+    job.own = (struct normal_own){s->first, (idx)imax(end - s->first, 0), NORMAL_BLOCK};
+    job.gram = &own;
   }
   rows_fill(&(struct rows_filling){f, first, n, m, is_target ? FILL_TARGET : FILL_GRAM});
   TRY(device_put(&f->device, &s->codes, 0, (gidx)n * m * (gidx)sizeof(float)));

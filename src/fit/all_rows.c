@@ -38,8 +38,10 @@ static int lists_wrap(struct all_rows *a, gidx most)
 static int lists_alloc(struct all_rows *a, gidx most)
 {
   gidx bytes = most * a->f->s * (gidx)sizeof(idx);
-  TRY(buffer_alloc(a->device, &a->slots, bytes));
-  return buffer_alloc(a->device, &a->codes, bytes);
+  int (*alloc)(struct device *, struct buffer *, gidx) =
+      a->f->c->gpus ? buffer_alloc_device : buffer_alloc; /* joined GPUs need no host */
+  TRY(alloc(a->device, &a->slots, bytes));
+  return alloc(a->device, &a->codes, bytes);
 }
 
 int all_rows_alloc(struct all_rows *a, gidx most, int is_shared)
@@ -146,14 +148,12 @@ int all_rows_columns(struct all_rows *a, const struct update_rows *rows)
   return OK;
 }
 
-/* The rank of a node, of which `any` is one, that takes what `from` sends there. */
-static int taker_find(const struct all_rows *a, int any, int from)
+int all_rows_goes(const struct all_rows *a, int from, int to)
 {
-  int size = a->f->c->size, ranks = 0;
-  for (int r = 0; r < size; r++) ranks += a->leader[r] == a->leader[any];
-  for (int r = 0; r < size; r++)
-    if (a->leader[r] == a->leader[any] && a->place[r] == from % ranks) return r;
-  return any;
+  int ranks = 0;
+  if (a->leader[from] == a->leader[to]) return 0;
+  for (int r = 0; r < a->f->c->size; r++) ranks += a->leader[r] == a->leader[to];
+  return a->place[to] == from % ranks;
 }
 
 /* Lists of other nodes come to one of this node's ranks each.  They are sent from where the rank
@@ -165,10 +165,9 @@ static int lists_fetch(struct all_rows *a, const struct update_rows *rows)
   const struct comm_offsets offsets = {a->first, a->here};
   for (int r = 0; r < c->size; r++) {
     gidx n = refit_rows_partition(a->f->total, c->size, r, &a->here[r]);
-    int is_other = a->leader[r] != a->leader[c->rank];
     a->first[r] = 0;
-    a->send[r] = is_other && taker_find(a, r, c->rank) == r ? a->f->n : 0;
-    a->receive[r] = is_other && taker_find(a, c->rank, r) == c->rank ? (idx)n : 0;
+    a->send[r] = all_rows_goes(a, c->rank, r) ? a->f->n : 0;
+    a->receive[r] = all_rows_goes(a, r, c->rank) ? (idx)n : 0;
   }
   TRY(comm_alltoallv_at(c, rows->slots->host, a->send, a->slots.host, a->receive, unit, &offsets));
   return comm_alltoallv_at(c, rows->codes->host, a->send, a->codes.host, a->receive, unit,

@@ -50,6 +50,10 @@ void all_rows_close(struct all_rows *a);
 /* Bytes of the lists of so many rows of s atoms. */
 gidx all_rows_list_bytes(gidx rows, idx s);
 
+/* Does what `from` sends go to rank `to`, which takes it for its node, another one?  Not
+ * collective. */
+int all_rows_goes(const struct all_rows *a, int from, int to);
+
 /* Rows are new: bring their columns; then, as often as they change, their lists.  Collective. */
 int all_rows_columns(struct all_rows *a, const struct update_rows *rows);
 int all_rows_lists(struct all_rows *a, const struct update_rows *rows);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/team.h"
+#include "comm/buffers.h"
 #include "fit/fit_impl.h"
 #include "fit/plan.h"
 #include "fit/start.h"
@@ -98,6 +99,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   result->phases[FIT_CODES] = f->coder.codes;
   result->phases[FIT_COPY] = f->coder.copy;
   sparse_coder_leave(&f->coder);
+  if (f->how == UPDATE_JOINT) comm_devices_close(f->c);
   TRY(comm_unite(c, &f->alone));
   fit_close(f);
   return OK;

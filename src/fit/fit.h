@@ -83,7 +83,7 @@ struct fit_point {
   real norm;                    /* of the median row, less it; 0: it is not known */
   uint64_t rows_hash;           /* of the fitted rows in memory (model/identity.h) */
   uint64_t held_out_hash;       /* of the held-out rows; 0: there are none */
-  const real *gram, *target;    /* [k][k], [k][p] (N.20); to go on from: on rank 0 alone */
+  const real *gram, *target;    /* [k][k], [k][p] (N.20), on rank 0 alone */
   const idx *idle;              /* [k] parts since a row used the atom */
 };
 

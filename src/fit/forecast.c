@@ -32,9 +32,9 @@ static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
       .part_rows = f->part_rows,
       .rank_rows = refit_rows_partition(f->part_rows, f->c->size, 0, &first),
       .gpu = f->gpu,
-      .shared = f->shares_gram
-                    ? gram_bytes(f->task->k) + all_rows_list_bytes(f->part_rows, f->result->top_s)
-                    : 0,
+      .shared = f->shares_gram ? gram_window_bytes(f->c, f->task->k) +
+                                     all_rows_list_bytes(f->part_rows, f->result->top_s)
+                               : 0,
   };
   work_find(f, forecast);
 }

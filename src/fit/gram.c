@@ -1,24 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows of other nodes come in pieces to all ranks, and the first of each node keeps them. */
+ * The next round is on its way while one is used, between GPUs that are joined. */
 #include "fit/gram.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "comm/buffers.h"
+#include "device/device.h"
 
-enum { PIECE_BYTES = 16 << 20, TOLD_BYTES = 64 << 20 /* less is not worth a line */ };
+enum { TOLD_BYTES = 64 << 20 /* less is not worth a line */ };
+
+gidx gram_slab_bytes = 1 << 28;
 
 gidx gram_bytes(idx k)
 {
   return (gidx)k * k * (gidx)sizeof(real);
 }
 
-/* Behind the matrix is the number of the node's first rank. */
-static gidx window_bytes(idx k)
+static gidx block_bytes(idx k)
 {
-  return gram_bytes(k) + (gidx)sizeof(gidx);
+  return (gidx)NORMAL_BLOCK * k * (gidx)sizeof(real);
+}
+
+static idx blocks_of(idx k)
+{
+  return (idx)ceil_div(k, NORMAL_BLOCK);
+}
+
+/* Blocks of a round at most. */
+static idx blocks_at_once(const struct comm *c, idx k)
+{
+  return (idx)imin(imin(c->size, blocks_of(k)), imax(gram_slab_bytes / block_bytes(k), 1));
+}
+
+gidx gram_window_bytes(const struct comm *c, idx k)
+{
+  return blocks_at_once(c, k) * block_bytes(k);
 }
 
 /* Some MPI cannot share memory, and says so where it is asked for some. */
@@ -42,103 +62,221 @@ int gram_choose(struct comm *c, gidx bytes, const char *how, int on_cpu, int *sh
   *shares = !status;
   if ((status != ERR_MEMORY && status != ERR_COMM) || !strcmp(how, "yes")) return status;
   if (bytes >= TOLD_BYTES)
-    log_warn("each rank holds the Gram matrix itself, because the ranks of a node cannot share it: "
-             "%s",
+    log_warn("each rank has the atoms and codes of all rows itself, because the ranks of a node "
+             "cannot share them: %s",
              status_message());
   status_clear();
   comm_recover(c);
   return OK;
 }
 
-/* leader[] <- the first rank of everybody's node, which it writes behind the matrix. */
-static int leaders_find(struct gram *g)
+/* Rows of block `block`. */
+static idx block_rows(const struct gram *g, idx block)
 {
-  gidx *behind = (gidx *)((char *)g->shared.at + gram_bytes(g->k));
-  if (g->shared.rank == 0) *behind = g->c->rank;
-  TRY(gram_sync(g));
-  return comm_allgather_long(g->c, *behind, g->leader);
+  return (idx)imax(imin(g->k - (gidx)block * NORMAL_BLOCK, NORMAL_BLOCK), 0);
 }
 
-static int arrays_alloc(struct gram *g)
+static struct normal_own own_find(const struct gram *g)
 {
-  TRY(arena_alloc(&g->arena, &g->leader, g->c->size, sizeof *g->leader));
-  return arena_alloc(&g->arena, &g->counts, g->c->size, sizeof *g->counts);
+  int size = g->c->size, rank = g->c->rank;
+  struct normal_own own = {rank * NORMAL_BLOCK, 0, size * NORMAL_BLOCK};
+  for (idx b = rank; b < blocks_of(g->k); b += size) own.count += block_rows(g, b);
+  return own;
 }
 
-/* Is there another node? */
-static int has_others(const struct gram *g)
+/* Of what ranks share each counts an even part. */
+static int slabs_alloc(struct gram *g, int is_shared)
 {
-  for (int r = 0; r < g->c->size; r++)
-    if (g->leader[r] != g->leader[g->c->rank]) return 1;
-  return 0;
-}
-
-int gram_open(struct gram *g, struct comm *c, idx k)
-{
-  gidx first, count, row = (gidx)k * (gidx)sizeof(real);
-  *g = (struct gram){.c = c, .k = k};
-  TRY(comm_shared_open(c, window_bytes(k), &g->shared));
-  g->at = g->shared.at;
-  comm_partition(k, g->shared.ranks, g->shared.rank, &first, &count);
-  g->write_first = (idx)first;
-  g->write_count = (idx)count;
-  TRY(comm_agree(c, arrays_alloc(g)));
-  TRY(leaders_find(g));
-  g->rows = (idx)imin(1 + PIECE_BYTES / row, k);
-  int others = has_others(g);
-  TRY(comm_agree(c, others ? arena_alloc(&g->arena, &g->piece, g->rows * (gidx)k, sizeof *g->piece)
-                           : OK));
-  if (gram_bytes(k) >= TOLD_BYTES)
-    log_info("update  a Gram matrix of %.1f MB once a node, which its %d ranks share",
-             1e-6 * (double)gram_bytes(k), g->shared.ranks);
+  gidx bytes = g->at_once * block_bytes(g->k);
+  char *part;
+  if (is_shared && g->arena.is_dry)
+    return arena_alloc(&g->arena, &part, ceil_div(bytes, g->c->local_size), 1);
+  if (is_shared) return buffer_wrap(g->device, &g->slab[0], g->shared.at, bytes);
+  for (int i = 0; i < 2; i++)
+    TRY((g->c->gpus ? buffer_alloc_device : buffer_alloc)(g->device, &g->slab[i], bytes));
   return OK;
+}
+
+int gram_alloc(struct gram *g, int is_shared)
+{
+  gidx size = g->c->size;
+  int many = size > 1;
+  g->own = own_find(g);
+  g->at_once = blocks_at_once(g->c, g->k);
+  /* Joined GPUs exchange without a host, and one rank exchanges nothing. */
+  TRY((many && !g->c->gpus ? buffer_alloc : buffer_alloc_device)(
+      g->device, &g->rows, (gidx)g->own.count * g->k * (gidx)sizeof(real)));
+  if (many) TRY(slabs_alloc(g, is_shared));
+  TRY(arena_alloc(&g->arena, &g->send, size, sizeof *g->send));
+  TRY(arena_alloc(&g->arena, &g->counts, size, sizeof *g->counts));
+  TRY(arena_alloc(&g->arena, &g->zero, size, sizeof *g->zero));
+  return arena_alloc(&g->arena, &g->here, size, sizeof *g->here);
+}
+
+int gram_open(struct gram *g, struct comm *c, struct device *device, idx k,
+              const struct all_rows *nodes)
+{
+  *g = (struct gram){.c = c, .device = device, .k = k, .nodes = nodes};
+  if (nodes) TRY(comm_shared_open(c, gram_window_bytes(c, k), &g->shared));
+  return comm_agree(c, gram_alloc(g, nodes != NULL));
 }
 
 void gram_close(struct gram *g)
 {
+  if (g->device) buffer_free(g->device, &g->rows);
+  for (int i = 0; g->device && i < 2; i++) buffer_free(g->device, &g->slab[i]);
   if (g->shared.state && comm_shared_close(g->c, &g->shared)) status_clear();
+  free(g->held);
   arena_free(&g->arena);
   *g = (struct gram){0};
 }
 
-int gram_sync(struct gram *g)
+/* Blocks first .. end - 1, of consecutive ranks, each of which has it `turn` blocks behind its
+ * first. */
+struct round {
+  idx first, end, turn;
+};
+
+/* The round that begins with a block; counts[] <- rows of each rank. */
+static struct round round_of(struct gram *g, idx first)
 {
-  return g->shared.state ? comm_shared_sync(g->c, &g->shared) : OK;
+  idx size = g->c->size, turn = first / size, most = (idx)imin(blocks_of(g->k), (turn + 1) * size);
+  struct round o = {first, (idx)imin(first + g->at_once, most), turn};
+  for (idx r = 0; r < size; r++) {
+    idx b = turn * size + r;
+    g->counts[r] = b >= o.first && b < o.end ? block_rows(g, b) : 0;
+  }
+  return o;
 }
 
-/* Rows first .. first + n - 1 of rank `owner`, which has them at `mine`, go to the other nodes. */
-static int piece_send(struct gram *g, int owner, const real *mine, gidx first, idx n)
+/* Own rows of the round. */
+static struct buffer own_view(const struct gram *g, const struct round *o)
 {
-  gidx row = g->k;
-  memset(g->counts, 0, (size_t)g->c->size * sizeof *g->counts);
-  g->counts[owner] = n;
-  TRY(comm_allgather(g->c, mine, g->counts, (size_t)row * sizeof *mine, g->piece));
-  int keeps = g->shared.rank == 0 && g->leader[owner] != g->leader[g->c->rank];
-  if (keeps) memcpy(g->at + first * row, g->piece, (size_t)(n * row) * sizeof *mine);
+  gidx at = o->turn * block_bytes(g->k);
+  return (struct buffer){.host = g->rows.host ? (char *)g->rows.host + at : NULL,
+                         .device = (char *)g->rows.device + at,
+                         .bytes = (gidx)g->counts[g->c->rank] * g->k * (gidx)sizeof(real)};
+}
+
+static int round_use(struct gram *g, const struct round *o, const struct buffer *rows,
+                     gram_use *use, void *self)
+{
+  idx first = o->first * NORMAL_BLOCK;
+  idx count = (idx)imin(g->k - first, (o->end - o->first) * (gidx)NORMAL_BLOCK);
+  if (!comm_failure(g->c)) comm_record(g->c, use(self, rows, first, count));
   return OK;
 }
 
-int gram_gather(struct gram *g)
+static int round_begin(struct gram *g, const struct round *o, struct buffer *slab, gidx *turn)
 {
-  gidx begin, rows;
-  for (int r = 0; r < g->c->size && g->piece; r++) {
-    comm_partition(g->k, g->c->size, r, &begin, &rows);
-    for (gidx i = 0; i < rows; i += g->rows) {
-      const real *mine = g->at + (begin + i) * g->k;
-      TRY(piece_send(g, r, mine, begin + i, (idx)imin(g->rows, rows - i)));
-    }
-  }
-  return gram_sync(g);
+  const struct buffer own = own_view(g, o);
+  const struct comm_exchange part = {&own, slab, g->counts, (size_t)g->k * sizeof(real)};
+  return comm_allgather_begin(g->c, g->device, &part, 1, turn);
 }
 
-void gram_clear(struct gram *g, const unsigned char *cleared)
+/* Each rank has all blocks of a round, and those of the next. */
+static int rounds_exchange(struct gram *g, gram_use *use, void *self)
 {
-  for (gidx a = g->write_first; a < g->write_first + g->write_count; a++) {
-    real *row = g->at + a * g->k;
-    if (cleared[a])
-      memset(row, 0, (size_t)g->k * sizeof *row);
-    else
-      for (idx b = 0; b < g->k; b++)
-        if (cleared[b]) row[b] = 0;
+  struct round next = round_of(g, 0);
+  gidx turn = 0;
+  TRY(round_begin(g, &next, &g->slab[0], &turn));
+  for (int i = 0; next.first < blocks_of(g->k); i++) {
+    const struct round now = next;
+    TRY(comm_allgather_end(g->c, g->device, turn));
+    next = round_of(g, now.end);
+    if (next.first < blocks_of(g->k)) TRY(round_begin(g, &next, &g->slab[(i + 1) % 2], &turn));
+    TRY(round_use(g, &now, &g->slab[i % 2], use, self));
   }
+  return OK;
+}
+
+/* Blocks of ranks of other nodes come to one of this node's ranks each. */
+static int blocks_fetch(struct gram *g, const struct round *o, const struct buffer *own)
+{
+  struct comm *c = g->c;
+  const struct comm_offsets offsets = {g->zero, g->here};
+  for (int r = 0; r < c->size; r++) {
+    g->zero[r] = 0;
+    g->here[r] = (gidx)(o->turn * c->size + r - o->first) * NORMAL_BLOCK;
+    if (!g->counts[r]) g->here[r] = 0;
+    g->send[r] = all_rows_goes(g->nodes, c->rank, r) ? g->counts[c->rank] : 0;
+  }
+  for (int r = 0; r < c->size; r++)
+    if (!all_rows_goes(g->nodes, r, c->rank)) g->counts[r] = 0;
+  return comm_alltoallv_at(c, own->host, g->send, g->slab[0].host, g->counts,
+                           (size_t)g->k * sizeof(real), &offsets);
+}
+
+static int rounds_copy(struct gram *g, gram_use *use, void *self)
+{
+  struct comm *c = g->c;
+  for (struct round o = {0}; o.end < blocks_of(g->k);) {
+    o = round_of(g, o.end);
+    const struct buffer own = own_view(g, &o);
+    gidx at = (o.turn * c->size + c->rank - o.first) * block_bytes(g->k);
+    TRY(comm_shared_sync(c, &g->shared)); /* others may still read what is there */
+    if (own.bytes) memcpy((char *)g->slab[0].host + at, own.host, (size_t)own.bytes);
+    if (g->nodes->has_others) TRY(blocks_fetch(g, &o, &own));
+    TRY(comm_shared_sync(c, &g->shared));
+    TRY(round_use(g, &o, &g->slab[0], use, self));
+  }
+  return OK;
+}
+
+int gram_pass(struct gram *g, gram_use *use, void *self)
+{
+  if (g->c->size == 1) return use(self, &g->rows, 0, g->k);
+  TRY(g->shared.state ? rounds_copy(g, use, self) : rounds_exchange(g, use, self));
+  return comm_agree(g->c, OK);
+}
+
+/* *view <- the rows with a host side, which is made where they have none. */
+static int rows_view(struct gram *g, struct buffer *view)
+{
+  *view = g->rows;
+  if (view->host) return OK;
+  if (!g->held) g->held = memory_zeroed((size_t)imax(view->bytes, 1));
+  CHECK(g->held, ERR_MEMORY, "cannot allocate %lld bytes", (long long)view->bytes);
+  view->host = g->held;
+  return OK;
+}
+
+static int rows_fetch(struct gram *g, struct buffer *view)
+{
+  TRY(rows_view(g, view));
+  return device_get(g->device, view, 0, view->bytes);
+}
+
+/* All blocks of a turn at a time. */
+int gram_get(struct gram *g, real *all)
+{
+  struct comm *c = g->c;
+  struct buffer view;
+  gidx block = (gidx)NORMAL_BLOCK * g->k;
+  TRY(comm_agree(c, rows_fetch(g, &view)));
+  for (idx b = 0; b < blocks_of(g->k); b += c->size) {
+    const real *own = (const real *)view.host + b / c->size * block;
+    for (int r = 0; r < c->size; r++) g->counts[r] = block_rows(g, b + r);
+    TRY(comm_gather(c, own, g->counts, (size_t)g->k * sizeof *own,
+                    c->rank ? NULL : all + b * block));
+  }
+  return OK;
+}
+
+int gram_put(struct gram *g, const real *all)
+{
+  struct comm *c = g->c;
+  struct buffer view;
+  gidx block = (gidx)NORMAL_BLOCK * g->k;
+  TRY(comm_agree(c, rows_view(g, &view)));
+  for (idx b = 0; b < blocks_of(g->k); b += c->size) {
+    real *own = (real *)view.host + b / c->size * block;
+    for (int r = 0; r < c->size; r++) {
+      g->send[r] = c->rank ? 0 : block_rows(g, b + r);
+      g->counts[r] = r ? 0 : block_rows(g, b + c->rank);
+    }
+    TRY(comm_alltoallv(c, c->rank ? NULL : all + b * block, g->send, own, g->counts,
+                       (size_t)g->k * sizeof *own));
+  }
+  return comm_agree(c, device_put(g->device, &view, 0, view.bytes));
 }

@@ -1,53 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the Gram matrix of a joint update is: in each rank's own memory, or once a node, where its
- * ranks share it.
+ * The Gram matrix of a joint update: rows stay with the ranks that add them up, and go past all.
  *
  * Floor: fit.
  *
- * Of a matrix that is shared each rank adds up its own rows in place, as of one that is not; where
- * all of it is written each rank of a node writes rows of its own, write_first on, write_count of
- * them.  Between two calls of gram_sync() a row is either written, by one rank, or read. */
+ * Blocks of NORMAL_BLOCK atoms belong to the ranks in turn.  In a round each of some ranks, all
+ * where there is room for it, sends one block to all others: so blocks come in their order, and all
+ * ranks send.  Where ranks of a node share memory (fit/all_rows.h) a block comes there once. */
 #ifndef FIT_GRAM_H
 #define FIT_GRAM_H
 
 #include "base/memory.h"
 #include "comm/shared.h"
+#include "device/normal.h"
+#include "fit/all_rows.h"
 
 struct gram {
-  struct comm *c; /* borrowed */
-  idx k;
-  real *at; /* [k][k] zeros at first; NULL: it is not shared */
-  idx write_first, write_count;
-  gidx *leader; /* [size] the first rank of the node of each rank */
-  idx *counts;  /* [size] */
-  real *piece;  /* [rows][k] on their way to other nodes; NULL: there is one node */
-  idx rows;
+  struct comm *c; /* borrowed, as are the next two */
+  struct device *device;
+  const struct all_rows *nodes; /* who shares memory with whom; NULL: nobody */
+  idx k, at_once;               /* blocks of a round at most */
+  struct normal_own own;
+  struct buffer rows;    /* [own.count][k] real, 0 at first */
+  struct buffer slab[2]; /* [at_once NORMAL_BLOCK][k] of a round and the next; shared: the first */
+  real *held;            /* a host side of rows where they have none; NULL until it is wanted */
+  idx *send, *counts;    /* [size] */
+  gidx *zero, *here;     /* [size] */
   struct comm_shared shared;
   struct arena arena;
 };
 
-/* *shares <- are so many bytes, of the matrix and of lists (fit/all_rows.h), to be once a node?  By
- * `how`: "no", "auto", where several ranks of a node can have the memory, or "yes", which is
- * ERR_MEMORY where they cannot.  Only where every rank computes on a CPU.  Collective, as is all
- * below. */
+/* *shares <- are so many bytes to be once a node?  By `how`: "no", "auto", where several ranks of a
+ * node can have the memory, or "yes", which is ERR_MEMORY where they cannot.  Only where every rank
+ * computes on a CPU.  Collective, as is all below but gram_alloc(). */
 int gram_choose(struct comm *c, gidx bytes, const char *how, int on_cpu, int *shares);
 
-/* Bytes of the matrix. */
+/* Bytes that the blocks of a round have at most, unless one has more; tests make it small. */
+extern gidx gram_slab_bytes;
+
+/* Bytes that a node shares; of the whole matrix. */
+gidx gram_window_bytes(const struct comm *c, idx k);
 gidx gram_bytes(idx k);
 
-/* gram_close() is safe on a zeroed struct. */
-int gram_open(struct gram *g, struct comm *c, idx k);
+/* nodes: open, and shared, or NULL.  gram_alloc() makes the buffers of a struct that has c, device,
+ * k; a dry device and arena count.  gram_close() is safe on a zeroed struct. */
+int gram_open(struct gram *g, struct comm *c, struct device *device, idx k,
+              const struct all_rows *nodes);
+int gram_alloc(struct gram *g, int is_shared);
 void gram_close(struct gram *g);
 
-/* What ranks of this node have written all of them read from here on, and what they have read may
- * be written; at once where nothing is shared. */
-int gram_sync(struct gram *g);
+/* Call use() with the rows of some atoms after others, [count][k], until all have been. */
+typedef int gram_use(void *self, const struct buffer *rows, idx first, idx count);
+int gram_pass(struct gram *g, gram_use *use, void *self);
 
-/* Every rank has added up its rows, those of comm_partition(): each node gets the others'. */
-int gram_gather(struct gram *g);
-
-/* Rows and columns of the atoms with cleared[k] become 0.  Behind it comes gram_sync() before
- * anything else; it is not collective itself. */
-void gram_clear(struct gram *g, const unsigned char *cleared);
+/* all[k][k] of rank 0 <- the matrix, or the matrix <- it; elsewhere `all` is not looked at. */
+int gram_get(struct gram *g, real *all);
+int gram_put(struct gram *g, const real *all);
 
 #endif

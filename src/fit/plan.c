@@ -34,7 +34,7 @@ static int gpu_find(struct fit *f, gidx held)
   struct device dry;
   gidx host;
   TRY(sparse_coder_device_dry(&f->shape, f->state.n, held, &dry));
-  if (f->how == UPDATE_JOINT) TRY(update_plan(&f->state, &dry, 0, &host));
+  if (f->how == UPDATE_JOINT) TRY(update_plan(&f->state, &dry, &host));
   f->gpu = device_is_gpu(&dry) ? dry.planned_device : 0;
   return OK;
 }
@@ -46,6 +46,7 @@ static int beside_find(struct fit *f)
   gidx first, held = refit_rows_partition(f->held.n, size, f->c->rank, &first);
   TRY(refit_state_shape(&f->state, &f->refit_task, f->c));
   f->shape = sparse_coder_shape_of(f);
+  f->refit_task.lends_sums = f->part_rows < f->fitted.n;
   TRY(fit_validation_bytes(&f->shape, f->held.n, size, &f->refit_task.beside));
   f->refit_task.beside += f->task->beside;
   TRY(gpu_find(f, held));
@@ -183,7 +184,7 @@ int fit_gram_plan(struct fit *f, gidx rows)
   f->shares_gram = 0;
   if (f->how == UPDATE_JOINT && f->c->size > 1) {
     int on_cpu = f->gpu == 0 || device_lacks_gpu(t->device, f->c->local_rank);
-    gidx bytes = gram_bytes(t->k) + all_rows_list_bytes(rows, f->result->top_s);
+    gidx bytes = gram_window_bytes(f->c, t->k) + all_rows_list_bytes(rows, f->result->top_s);
     TRY(gram_choose(f->c, bytes, t->share ? t->share : "auto", on_cpu, &f->shares_gram));
   }
   f->refit_task.shares_gram = f->shares_gram;

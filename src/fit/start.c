@@ -160,6 +160,15 @@ int fit_start_take(struct fit *f)
   return OK;
 }
 
+/* Where ranks exchange lists and Gram rows their GPUs do. */
+static int devices_join(struct fit *f)
+{
+  if (comm_is_alone(f->c)) return sparse_coder_join(&f->coder, f->all);
+  if (f->how != UPDATE_JOINT) return comm_devices_report(f->c, &f->coder.device);
+  gidx lists = f->part_rows / f->c->size * f->result->top_s * (gidx)sizeof(idx);
+  return comm_devices_open(f->c, f->c, &f->coder.device, lists);
+}
+
 /* Read the rows of a part, and hand them to the coder. */
 int fit_part_load(struct fit *f, gidx part)
 {
@@ -173,8 +182,7 @@ int fit_part_load(struct fit *f, gidx part)
   if (!f->coder.device.backend) {
     worker_close(&f->warmer);
     TRY(comm_agree(f->c, sparse_coder_open(&f->coder, &f->shape)));
-    TRY(comm_is_alone(f->c) ? sparse_coder_join(&f->coder, f->all)
-                            : comm_devices_report(f->c, &f->coder.device));
+    TRY(devices_join(f));
     snprintf(f->result->device, sizeof f->result->device, "%s %s", f->coder.device.kind,
              f->coder.device.variant);
   }

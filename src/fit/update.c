@@ -43,16 +43,6 @@ static int has_all(const struct update *u)
   return u->f->c->size > 1 && !u->is_ragged;
 }
 
-/* Of a matrix that ranks of a node share each counts an even part. */
-static int gram_wrap(struct update *u)
-{
-  gidx values = (gidx)u->f->k * u->f->k;
-  real *part;
-  if (u->arena.is_dry)
-    return arena_alloc(&u->arena, &part, ceil_div(values, u->f->c->local_size), sizeof *part);
-  return buffer_wrap(u->device, &u->gram, u->node.at, gram_bytes(u->f->k));
-}
-
 /* Sums have a host side where they are gathered. */
 static int buffers_alloc(struct update *u, gidx columns)
 {
@@ -61,7 +51,6 @@ static int buffers_alloc(struct update *u, gidx columns)
   gidx k = f->k, values = k * columns * (gidx)sizeof(real);
   int many = f->c->size > 1;
   int (*alloc)(struct device *, struct buffer *, gidx) = many ? buffer_alloc : buffer_alloc_device;
-  TRY(is_shared(u) ? gram_wrap(u) : alloc(dev, &u->gram, gram_bytes(f->k)));
   TRY(alloc(dev, &u->target, values));
   TRY(buffer_alloc(dev, &u->atoms, values));
   TRY(buffer_alloc(dev, &u->diagonal, k * (gidx)sizeof(real)));
@@ -84,11 +73,8 @@ static int ragged_alloc(struct update *u)
 static int update_alloc(struct update *u)
 {
   const struct refit_state *f = u->f;
-  gidx k = f->k, columns, first, count;
+  gidx k = f->k, columns, first;
   int many = f->c->size > 1;
-  comm_partition(k, f->c->size, f->c->rank, &first, &count);
-  u->first = (idx)first;
-  u->count = (idx)count;
   comm_partition(f->p, f->c->size, f->c->rank, &first, &columns);
   u->begin = (idx)first;
   u->end = (idx)(first + columns);
@@ -108,7 +94,9 @@ static int plan(const struct refit_state *f, struct device *dev, int is_ragged, 
                        .arena.is_dry = 1};
   TRY(update_alloc(&dry));
   if (has_all(&dry)) TRY(all_rows_alloc(&dry.all, f->total, is_shared(&dry)));
-  *bytes = (gidx)dry.arena.bytes + (gidx)dry.all.arena.bytes;
+  dry.gram = (struct gram){.c = f->c, .device = dev, .k = f->k, .arena.is_dry = 1};
+  TRY(gram_alloc(&dry.gram, is_shared(&dry)));
+  *bytes = (gidx)dry.arena.bytes + (gidx)dry.all.arena.bytes + (gidx)dry.gram.arena.bytes;
   return OK;
 }
 
@@ -117,12 +105,18 @@ int update_plan_ragged(const struct refit_state *f, struct device *dev, gidx *by
   return plan(f, dev, 1, bytes);
 }
 
-int update_plan(const struct refit_state *f, struct device *dev, int is_lent, gidx *bytes)
+/* What update_get() lends beside. */
+static gidx lent_bytes(const struct refit_state *f, int is_gpu)
+{
+  int is_alone = f->c->size == 1;
+  if (!f->task->lends_sums || f->c->rank || (is_alone && !is_gpu)) return 0;
+  return gram_bytes(f->k) + (is_gpu ? (gidx)f->k * f->p * (gidx)sizeof(real) : 0);
+}
+
+int update_plan(const struct refit_state *f, struct device *dev, gidx *bytes)
 {
   TRY(plan(f, dev, 0, bytes));
-  int is_gpu = dev->kind && !strcmp(dev->kind, "cuda");
-  if (is_lent && is_gpu && f->c->size == 1)
-    *bytes += (gidx)f->k * (f->k + f->p) * (gidx)sizeof(real);
+  *bytes += lent_bytes(f, dev->kind && !strcmp(dev->kind, "cuda"));
   return OK;
 }
 
@@ -132,7 +126,7 @@ int update_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
   gidx first, columns;
   (void)b, (void)q;
   comm_partition(f->p, f->c->size, f->c->rank, &first, &columns);
-  TRY(update_plan(f, &dry, 0, bytes));
+  TRY(update_plan(f, &dry, bytes));
   *bytes += dry.planned_device + cpu_normal_beside(f->task->threads, (idx)columns) +
             (gidx)f->n * f->s * (gidx)sizeof(float);
   return OK;
@@ -141,24 +135,25 @@ int update_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
 int update_open(struct update *u, struct refit_state *f, struct device *device, gidx most)
 {
   *u = (struct update){.f = f, .device = device};
-  if (is_shared(u)) TRY(gram_open(&u->node, f->c, f->k));
   if (has_all(u)) TRY(all_rows_open(&u->all, f, device, most, is_shared(u)));
+  TRY(gram_open(&u->gram, f->c, device, f->k, is_shared(u) ? &u->all : NULL));
   return update_alloc(u);
 }
 
 int update_open_ragged(struct update *u, struct refit_state *f, struct device *device)
 {
   *u = (struct update){.f = f, .device = device, .is_ragged = 1};
+  TRY(gram_open(&u->gram, f->c, device, f->k, NULL));
   return update_alloc(u);
 }
 
 void update_free(struct update *u)
 {
-  struct buffer *const all[] = {&u->gram, &u->target, &u->atoms, &u->diagonal, &u->forget,
-                                &u->work, &u->slots,  &u->codes, &u->rows};
+  struct buffer *const all[] = {&u->target, &u->atoms, &u->diagonal, &u->forget,
+                                &u->work,   &u->slots, &u->codes,    &u->rows};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(u->device, all[i]);
+  gram_close(&u->gram);
   all_rows_close(&u->all);
-  gram_close(&u->node);
   free(u->lent_gram);
   free(u->lent_target);
   arena_free(&u->arena);
@@ -186,11 +181,10 @@ static int rows_add(struct update *u, const struct update_rows *rows, gidx row, 
                            .slots = rows->slots,
                            .codes = rows->codes,
                            .x = rows->x,
-                           .first = u->first,
-                           .count = u->count,
+                           .own = u->gram.own,
                            .begin = is_own ? 0 : u->begin,
                            .end = is_own ? u->end - u->begin : u->end,
-                           .gram = &u->gram,
+                           .gram = &u->gram.rows,
                            .target = &u->target,
                            .work = &u->work};
   return device_normal_add(u->device, &job);
@@ -244,7 +238,7 @@ static int block_add_ragged(struct update *u, const struct update_ragged *rows, 
 static int sums_decay(struct update *u, real beta)
 {
   gidx k = u->f->k, columns = u->end - u->begin;
-  TRY(device_normal_decay(u->device, &u->gram, u->first * k, u->count * k, beta));
+  TRY(device_normal_decay(u->device, &u->gram.rows, 0, u->gram.own.count * k, beta));
   return device_normal_decay(u->device, &u->target, 0, k * columns, beta);
 }
 
@@ -260,7 +254,6 @@ static int all_add(struct update *u)
 int update_add(struct update *u, const struct update_rows *rows, real beta)
 {
   const struct refit_state *f = u->f;
-  TRY(gram_sync(&u->node));
   TRY(comm_agree(f->c, sums_decay(u, beta)));
   if (f->c->size == 1) return rows_add(u, rows, 0, f->n, f->s, 0);
   if (!u->has_columns) TRY(all_rows_columns(&u->all, rows));
@@ -279,23 +272,6 @@ int update_add_ragged(struct update *u, const struct update_ragged *rows)
       TRY(block_add_ragged(u, rows, owner, first + i, (idx)imin(ROW_BLOCK, n - i)));
   }
   return OK;
-}
-
-/* Every rank's rows of the Gram matrix go to all. */
-static int rows_gather(struct update *u)
-{
-  struct comm *c = u->f->c;
-  gidx k = u->f->k, row = k * (gidx)sizeof(real), first, count;
-  real *gram = u->gram.host;
-  if (c->size == 1) return OK;
-  if (is_shared(u)) return gram_gather(&u->node);
-  for (int r = 0; r < c->size; r++) {
-    comm_partition(k, c->size, r, &first, &count);
-    u->counts[r] = (idx)count;
-  }
-  TRY(comm_agree(c, device_get(u->device, &u->gram, u->first * row, u->count * row)));
-  TRY(comm_allgather(c, gram + u->first * k, u->counts, (size_t)row, gram));
-  return comm_agree(c, device_put(u->device, &u->gram, 0, k * row));
 }
 
 /* out[k][p] <- own[k][columns] of all ranks.  Collective. */
@@ -346,31 +322,56 @@ static void frames_scale(const struct update *u, struct atom_step *steps)
   }
 }
 
-/* Own columns of the atoms descend on the device. */
-static int atoms_descend(struct update *u, idx passes)
+/* Own columns of some atoms descend on the device. */
+static int some_descend(void *self, const struct buffer *gram, idx first, idx count)
 {
+  struct update *u = self;
   struct descend_job job = {.k = u->f->k,
                             .columns = u->end - u->begin,
-                            .passes = passes,
-                            .gram = &u->gram,
+                            .passes = u->passes,
+                            .first = first,
+                            .count = count,
+                            .gram = gram,
                             .target = &u->target,
                             .atoms = &u->atoms,
                             .diagonal = &u->diagonal,
                             .work = &u->work};
-  gidx values = (gidx)job.k * job.columns * (gidx)sizeof(real);
+  return device_normal_descend(u->device, &job);
+}
+
+static gidx values_bytes(const struct update *u)
+{
+  return (gidx)u->f->k * (u->end - u->begin) * (gidx)sizeof(real);
+}
+
+static int atoms_put(struct update *u)
+{
   columns_take(u, u->f->frames, u->atoms.host, u->f->k);
-  TRY(device_put(u->device, &u->atoms, 0, values));
-  TRY(device_normal_descend(u->device, &job));
-  TRY(device_get(u->device, &u->atoms, 0, values));
-  return device_get(u->device, &u->diagonal, 0, job.k * (gidx)sizeof(real));
+  return device_put(u->device, &u->atoms, 0, values_bytes(u));
+}
+
+static int atoms_get(struct update *u)
+{
+  TRY(device_get(u->device, &u->atoms, 0, values_bytes(u)));
+  return device_get(u->device, &u->diagonal, 0, u->f->k * (gidx)sizeof(real));
+}
+
+/* One rank makes all passes at once; several pass the matrix on in each. */
+static int atoms_descend(struct update *u, idx passes)
+{
+  int is_alone = u->f->c->size == 1;
+  u->passes = is_alone ? passes : 1;
+  for (idx i = 0; i < (is_alone ? 1 : passes); i++) TRY(gram_pass(&u->gram, some_descend, u));
+  return OK;
 }
 
 int update_apply(struct update *u, idx passes, struct atom_step *steps)
 {
   struct refit_state *f = u->f;
   memcpy(u->before, f->frames, (size_t)f->k * (size_t)f->p * sizeof *u->before);
-  TRY(rows_gather(u));
+  TRY(comm_agree(f->c, atoms_put(u)));
   TRY(comm_agree(f->c, atoms_descend(u, passes)));
+  TRY(comm_agree(f->c, atoms_get(u)));
   TRY(columns_gather(u, u->atoms.host, f->frames));
   frames_scale(u, steps);
   return OK;
@@ -380,94 +381,74 @@ int update_clear(struct update *u, const unsigned char *forget)
 {
   struct clear_job job = {.k = u->f->k,
                           .columns = u->end - u->begin,
+                          .own = u->gram.own,
                           .forget = &u->forget,
-                          .gram = &u->gram,
+                          .gram = &u->gram.rows,
                           .target = &u->target};
   memcpy(u->forget.host, forget, (size_t)job.k);
-  if (is_shared(u)) {
-    TRY(gram_sync(&u->node)); /* others may still read what was lent */
-    gram_clear(&u->node, forget);
-    job.gram = NULL;
-  }
   TRY(device_put(u->device, &u->forget, 0, job.k));
   return device_normal_clear(u->device, &job);
 }
 
-/* *view <- a buffer with a host side, which is made where it has none. */
-static int host_side(const struct buffer *b, real **lent, gidx values, struct buffer *view)
+/* *view <- the target with a host side, which is made where it has none. */
+static int target_view(struct update *u, struct buffer *view)
 {
-  *view = *b;
-  if (b->host) return OK;
-  if (!*lent) *lent = memory_zeroed((size_t)values * sizeof **lent);
-  CHECK(*lent, ERR_MEMORY, "cannot allocate %lld numbers", (long long)values);
-  view->host = *lent;
+  *view = u->target;
+  if (view->host) return OK;
+  if (!u->lent_target) u->lent_target = memory_zeroed((size_t)imax(values_bytes(u), 1));
+  CHECK(u->lent_target, ERR_MEMORY, "cannot allocate %lld bytes", (long long)values_bytes(u));
+  view->host = u->lent_target;
   return OK;
 }
 
-static int sums_view(struct update *u, struct buffer *gram, struct buffer *target)
+/* Where rank 0 has the whole matrix; one CPU has it already. */
+static int gram_lend(struct update *u, real **all)
 {
-  gidx k = u->f->k;
-  TRY(host_side(&u->gram, &u->lent_gram, k * k, gram));
-  return host_side(&u->target, &u->lent_target, k * (u->end - u->begin), target);
+  int is_here = u->f->c->size == 1 && u->gram.rows.host;
+  *all = is_here ? u->gram.rows.host : u->lent_gram;
+  if (*all || u->f->c->rank) return OK;
+  *all = u->lent_gram = memory_zeroed((size_t)gram_bytes(u->f->k));
+  CHECK(*all, ERR_MEMORY, "cannot allocate %lld bytes", (long long)gram_bytes(u->f->k));
+  return OK;
 }
 
-/* Bytes of own columns. */
-static gidx target_bytes(const struct update *u)
+static int sums_fetch(struct update *u, struct buffer *target, real **all)
 {
-  return (gidx)u->f->k * (u->end - u->begin) * (gidx)sizeof(real);
-}
-
-static int sums_fetch(struct update *u, struct buffer *gram, struct buffer *target)
-{
-  TRY(sums_view(u, gram, target));
-  TRY(device_get(u->device, gram, 0, gram_bytes(u->f->k)));
-  return device_get(u->device, target, 0, target_bytes(u));
+  TRY(target_view(u, target));
+  TRY(gram_lend(u, all));
+  return device_get(u->device, target, 0, values_bytes(u));
 }
 
 int update_get(struct update *u, const real **gram, const real **target)
 {
-  struct buffer whole, own;
-  TRY(gram_sync(&u->node)); /* of atoms that were forgotten too */
-  TRY(comm_agree(u->f->c, sums_fetch(u, &whole, &own)));
-  *gram = whole.host;
+  struct buffer own;
+  real *all = NULL;
+  TRY(comm_agree(u->f->c, sums_fetch(u, &own, &all)));
+  if (all != u->gram.rows.host || u->f->c->size > 1) TRY(gram_get(&u->gram, all));
+  *gram = all ? all : u->before;
   *target = u->before;
   return columns_gather(u, own.host, u->before);
 }
 
-/* Rows first .. first + n - 1 of what rank 0 has, [..][width], in `piece` on every rank. */
-static int piece_take(struct update *u, const real *all, gidx width, gidx first, gidx n,
-                      real *piece)
+/* Rows first .. first + n - 1 of what rank 0 has, [..][p], in `piece` on every rank. */
+static int piece_take(struct update *u, const real *all, gidx first, gidx n, real *piece)
 {
-  size_t unit = (size_t)width * sizeof *piece;
-  if (u->f->c->rank == 0) memcpy(piece, all + first * width, (size_t)n * unit);
+  size_t unit = (size_t)u->f->p * sizeof *piece;
+  if (u->f->c->rank == 0) memcpy(piece, all + first * u->f->p, (size_t)n * unit);
   return comm_broadcast(u->f->c, piece, n, unit);
 }
 
-/* Rows of the Gram matrix have come: of one that is shared a rank writes some. */
-static void gram_rows_put(const struct update *u, real *gram, const real *piece, gidx first, gidx n)
+static int target_send(struct update *u, const real *target, real *piece, gidx rows)
 {
-  gidx k = u->f->k, begin = first, end = first + n;
-  if (is_shared(u)) begin = imax(begin, u->node.write_first);
-  if (is_shared(u)) end = imin(end, (gidx)u->node.write_first + u->node.write_count);
-  if (begin < end)
-    memcpy(gram + begin * k, piece + (begin - first) * k,
-           (size_t)((end - begin) * k) * sizeof *gram);
-}
-
-static int sums_send(struct update *u, const real *gram, const real *target, real *piece, gidx rows)
-{
-  gidx k = u->f->k, p = u->f->p, columns = u->end - u->begin;
-  struct buffer whole, own;
-  TRY(comm_agree(u->f->c, sums_view(u, &whole, &own)));
+  gidx k = u->f->k, columns = u->end - u->begin;
+  struct buffer own;
+  TRY(comm_agree(u->f->c, target_view(u, &own)));
   for (gidx first = 0; first < k; first += rows) {
     gidx n = imin(rows, k - first);
-    TRY(piece_take(u, gram, k, first, n, piece));
-    gram_rows_put(u, whole.host, piece, first, n);
-    TRY(piece_take(u, target, p, first, n, piece));
+    TRY(piece_take(u, target, first, n, piece));
     columns_take(u, piece, (real *)own.host + first * columns, (idx)n);
   }
-  TRY(comm_agree(u->f->c, device_put(u->device, &whole, 0, gram_bytes(u->f->k))));
-  return comm_agree(u->f->c, device_put(u->device, &own, 0, target_bytes(u)));
+  return comm_agree(u->f->c, device_put(u->device, &own, 0, values_bytes(u)));
 }
 
 int update_put(struct update *u, const real *gram, const real *target)
@@ -475,10 +456,10 @@ int update_put(struct update *u, const real *gram, const real *target)
   enum { PIECE_BYTES = 16 << 20 };
   struct arena arena = {0};
   real *piece;
-  gidx width = imax(u->f->k, u->f->p);
-  gidx rows = imin(u->f->k, 1 + PIECE_BYTES / (width * (gidx)sizeof *piece));
+  gidx width = u->f->p, rows = imin(u->f->k, 1 + PIECE_BYTES / (width * (gidx)sizeof *piece));
+  TRY(gram_put(&u->gram, gram));
   TRY(comm_agree(u->f->c, arena_alloc(&arena, &piece, rows * width, sizeof *piece)));
-  TRY(sums_send(u, gram, target, piece, rows));
+  TRY(target_send(u, target, piece, rows));
   arena_free(&arena);
   return OK;
 }

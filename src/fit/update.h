@@ -4,12 +4,10 @@
  *
  * Floor: fit.
  *
- * Every rank holds the Gram matrix, [k][k], or every node does (fit/gram.h), as the state's task
- * says: of its rows a rank adds up an own part, which then goes to all.  Of the target and of the
- * atoms it has some columns, which are independent of the others.  It has its columns of all rows,
- * and the lists of all (fit/all_rows.h), in their order, so that every sum is one chain.  Sums and
- * atoms are on the device; on one rank nothing comes from there but atoms, and what update_get()
- * lends. */
+ * A rank adds up rows of the Gram matrix (fit/gram.h), and has some columns of the target and of
+ * the atoms, which are independent of the others.  It has its columns of all rows, and the lists of
+ * all (fit/all_rows.h), in their order, so that every sum is one chain.  Sums and atoms are on the
+ * device; on one rank nothing comes from there but atoms, and what update_get() lends. */
 #ifndef FIT_UPDATE_H
 #define FIT_UPDATE_H
 
@@ -19,12 +17,11 @@
 #include "refit/refit.h"
 
 struct update {
-  struct refit_state *f;       /* borrowed */
-  struct device *device;       /* borrowed */
-  idx first, count;            /* own rows of the Gram matrix */
-  idx begin, end;              /* own columns */
-  struct buffer gram;          /* [k][k] real */
-  struct gram node;            /* where it is once a node, which ends with the state's ranks */
+  struct refit_state *f; /* borrowed */
+  struct device *device; /* borrowed */
+  idx begin, end;        /* own columns */
+  struct gram gram;
+  idx passes;                  /* of the descent in one call of the device */
   struct buffer target, atoms; /* [k][end - begin] real */
   struct buffer diagonal;      /* [k] real: of gram, as atoms last moved */
   struct buffer forget;        /* [k] unsigned char */
@@ -32,7 +29,7 @@ struct update {
   real *gathered;              /* [size][k][columns of the rank] */
   real *before;                /* [k][p] atoms before they moved; then lent */
   real *lent_gram,
-      *lent_target; /* where the buffers have no host sides; NULL until they are lent */
+      *lent_target; /* of rank 0, and where the target has no host side; NULL until then */
   int is_ragged;    /* rows come by sum blocks, padded to the longest of theirs */
   idx *padded;      /* [ROW_BLOCK][s] of such a block, as is the next */
   float *padded_codes;
@@ -77,15 +74,16 @@ int update_apply(struct update *u, idx passes, struct atom_step *steps);
 /* Nothing is known any more of the atoms with forget[k]: their sums are 0.  Every rank calls it. */
 int update_clear(struct update *u, const unsigned char *forget);
 
-/* The sums as a whole, (*gram)[k][k] and (*target)[k][p]: get lends them on every rank after
- * update_apply(), until the next call; put takes them there, which rank 0 has.  Collective. */
+/* The sums as a whole, (*gram)[k][k] and (*target)[k][p]: get lends them on rank 0 after
+ * update_apply(), until the next call, and something else on the others; put takes them from rank
+ * 0. Collective. */
 int update_get(struct update *u, const real **gram, const real **target);
 int update_put(struct update *u, const real *gram, const real *target);
 
-/* *bytes <- what an update takes on the host beside the buffers, which dev counts; dev is dry, and
- * has the kind of the one to come or none.  is_lent: update_get() or update_put() is called.  On
- * the CPU the two together are what is taken, with cpu_normal_beside().  Not collective. */
-int update_plan(const struct refit_state *f, struct device *dev, int is_lent, gidx *bytes);
+/* bytes <- what an update takes on the host beside the buffers, which dev counts; dev is dry, and
+ * has the kind of the one to come or none.  On the CPU the two together are what is taken, with
+ * cpu_normal_beside().  Not collective. */
+int update_plan(const struct refit_state *f, struct device *dev, gidx *bytes);
 
 int update_plan_ragged(const struct refit_state *f, struct device *dev, gidx *bytes);
 

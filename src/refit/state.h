@@ -34,7 +34,8 @@ struct refit_task {
   int routes;            /* that a coder has the whole dictionary as sweeps end, and */
   idx max_cosine;        /* the largest K for which the decoder cosine is computed then */
   int shares;            /* frames and table are once a node (refit/frames.h) */
-  int shares_gram;       /* the Gram matrix of joint updates is once a node (fit/gram.h) */
+  int shares_gram;       /* lists, and Gram rows on their way, of joint updates are once a node */
+  int lends_sums;        /* and their sums are wanted as a whole on rank 0 (fit/update.h) */
   gidx beside;           /* bytes that the job keeps beside the state, for the memory checks */
   struct identity named; /* what the codes were solved for, as far as it is known */
 };

@@ -8,6 +8,7 @@
 #include "base/sums.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/normal_loops.h"
+#include "forms.h"
 
 /* The entries of some rows, atom by atom. */
 struct entries {
@@ -62,8 +63,8 @@ static void rows_add(const struct cpu_state *cpu, const struct normal_job *job,
   for (idx a = 0; a < job->k; a++) {
     const idx *entry = e->entry + e->start[a];
     idx n = e->start[a + 1] - e->start[a];
-    if (a >= job->first && a < job->first + job->count)
-      loops->gram(rows, entry, n, gram + (gidx)a * job->k);
+    idx own = normal_own_row(a, job->own.first, job->own.count, job->own.step);
+    if (own >= 0) loops->gram(rows, entry, n, gram + (gidx)own * job->k);
     loops->target(rows, entry, n, job->begin, columns, target + (gidx)a * columns);
   }
 }
@@ -97,7 +98,7 @@ int cpu_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx co
   return OK;
 }
 
-/* The atoms of a block, whose sums over all others are in work. */
+/* The atoms of a block, whose rows of the matrix are at gram, and sums over all others in work. */
 static void block_descend(const struct cpu_state *cpu, const real *gram, idx k, idx first, idx n,
                           idx columns, real *atoms, const real *work)
 {
@@ -106,7 +107,7 @@ static void block_descend(const struct cpu_state *cpu, const real *gram, idx k, 
   for (idx c = 0; c < columns; c += PART) {
     idx count = columns - c < PART ? columns - c : PART;
     for (idx a = 0; a < n; a++) {
-      const real *g = gram + (gidx)(first + a) * k + first;
+      const real *g = gram + (gidx)a * k + first;
       if (g[a] > 0)
         cpu->normal->descend(g, n, a, work + (gidx)a * columns + c, count, columns,
                              atoms + (gidx)first * columns + c);
@@ -120,18 +121,19 @@ static int pass_descend(struct dense *d, const struct descend_job *job)
   const struct cpu_state *cpu = cpu_of(d->device);
   const real *gram = job->gram->device, *target = job->target->device;
   real *atoms = job->atoms->device, *work = job->work->device;
-  idx k = job->k, columns = job->columns;
-  for (idx first = 0; first < k; first += NORMAL_BLOCK) {
-    idx n = (idx)imin(NORMAL_BLOCK, k - first), end = first + n;
-    struct dense_operand by_column = {atoms, 1, columns, 0, 0}, by_atom = {gram, k, 1, 1, 0};
-    struct dense_product p = {by_column, by_atom, 0,    columns, first,   end,
+  idx k = job->k, columns = job->columns, last = job->first + job->count;
+  for (idx first = job->first; first < last; first += NORMAL_BLOCK) {
+    idx n = (idx)imin(NORMAL_BLOCK, last - first), end = first + n;
+    const real *rows = gram + (gidx)(first - job->first) * k;
+    struct dense_operand by_column = {atoms, 1, columns, 0, 0}, by_atom = {rows, k, 1, 1, 0};
+    struct dense_product p = {by_column, by_atom, 0,    columns, 0,       n,
                               0,         first,   work, columns, PART_ALL};
     memcpy(work, target + (gidx)first * columns, (size_t)n * (size_t)columns * sizeof *work);
     TRY(cpu_product(d, &p));
     p.depth_begin = end;
     p.depth_end = k;
     TRY(cpu_product(d, &p));
-    block_descend(cpu, gram, k, first, n, columns, atoms, work);
+    block_descend(cpu, rows, k, first, n, columns, atoms, work);
   }
   return OK;
 }
@@ -141,7 +143,8 @@ int cpu_normal_descend(struct device *dev, const struct descend_job *job)
   const real *gram = job->gram->device;
   real *diagonal = job->diagonal->device;
   struct dense d = {0};
-  for (idx a = 0; a < job->k; a++) diagonal[a] = gram[(gidx)a * job->k + a];
+  for (idx a = 0; a < job->count; a++)
+    diagonal[job->first + a] = gram[(gidx)a * job->k + job->first + a];
   if (job->columns == 0) return OK;
   int status = dense_open(&d, dev, DENSE_MIN_PANEL, dense_rows(job->columns));
   for (idx i = 0; i < job->passes && !status; i++) status = pass_descend(&d, job);
@@ -152,15 +155,17 @@ int cpu_normal_descend(struct device *dev, const struct descend_job *job)
 int cpu_normal_clear(struct device *dev, const struct clear_job *job)
 {
   const unsigned char *forget = job->forget->device;
-  real *gram = job->gram ? job->gram->device : NULL, *target = job->target->device;
+  const struct normal_own *own = &job->own;
+  real *gram = job->gram->device, *target = job->target->device;
   gidx k = job->k, columns = job->columns;
   (void)dev;
-  for (gidx a = 0; a < k; a++) {
-    if (!forget[a]) continue;
-    memset(target + a * columns, 0, (size_t)columns * sizeof *target);
-    if (!gram) continue;
-    memset(gram + a * k, 0, (size_t)k * sizeof *gram);
-    for (gidx b = 0; b < k; b++) gram[b * k + a] = 0;
+  for (gidx a = 0; a < k; a++)
+    if (forget[a]) memset(target + a * columns, 0, (size_t)columns * sizeof *target);
+  for (gidx i = 0; i < own->count; i++) {
+    real *row = gram + i * k;
+    int all = forget[normal_own_atom((int)i, own->first, own->step)];
+    for (gidx b = 0; b < k; b++)
+      if (all || forget[b]) row[b] = 0;
   }
   return OK;
 }

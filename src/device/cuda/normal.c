@@ -87,8 +87,9 @@ int cuda_normal_add(struct device *dev, const struct normal_job *job)
                             .s = job->s,
                             .p = job->p,
                             .k = job->k,
-                            .first = job->first,
-                            .count = job->count,
+                            .first = job->own.first,
+                            .count = job->own.count,
+                            .step = job->own.step,
                             .begin = job->begin,
                             .columns = job->end - job->begin,
                             .gram = job->gram->device,
@@ -108,8 +109,9 @@ int cuda_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx c
 
 int cuda_normal_clear(struct device *dev, const struct clear_job *job)
 {
-  struct normal_clear_args a = {job->forget->device, job->gram->device, job->target->device, job->k,
-                                job->columns};
+  struct normal_clear_args a = {
+      job->forget->device, job->gram->device, job->target->device, job->k,
+      job->columns,        job->own.first,    job->own.count,      job->own.step};
   TRY(launch(dev, KERNEL_NORMAL_CLEAR, (dim3){(unsigned)job->k, 1, 1}, (dim3){THREADS, 1, 1}, 0,
              &a));
   return cuda_finish(dev->state);
@@ -124,7 +126,9 @@ int cuda_normal_descend(struct device *dev, const struct descend_job *job)
                                   .diagonal = job->diagonal->device,
                                   .k = job->k,
                                   .columns = job->columns,
-                                  .passes = job->columns ? job->passes : 0};
+                                  .passes = job->columns ? job->passes : 0,
+                                  .first = job->first,
+                                  .end = job->first + job->count};
   unsigned blocks = (unsigned)imax(ceil_div(job->columns, DESCEND_COLUMNS), 1);
   int large = s->shared >= descend_shared_bytes(descend_stages(1));
   struct cuda_launch l = {.name = KERNEL_NORMAL_DESCEND,
