@@ -109,9 +109,7 @@ static struct train_task task_of(const struct row_source *rows, idx k, idx s, id
       .steps = steps,
       .every = 7,
       .batch = batch,
-      .rate = 0.01,
-      .warm_up = 0.1,
-      .decay = 0.5,
+      .rate = {.most = 0.01, .warm_up = 0.1, .decay = 0.5},
       .threads = 1,
       .variant = "auto",
       .device = train_device};
@@ -156,8 +154,7 @@ static void reference_run(const struct train_task *t, struct made *m, struct tra
     idx n = (idx)imin(t->batch, m->n - first);
     for (idx a = 0; a < z.k; a++) *dead += s->idle[a] >= z.dead_rows;
     batch_make(&order, m, step / each, first, n, scale, x);
-    train_step_reference(&z, s, x, n, t->rate * rate_factor(step, t->steps, t->warm_up, t->decay),
-                         step + 1);
+    train_step_reference(&z, s, x, n, learning_rate_at(&t->rate, step, t->steps), step + 1);
   }
 }
 

@@ -37,7 +37,7 @@ static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     CAPTURE_OPTION(AT(capture)),
     HOLDOUT_OPTION(AT(holdout)),
-    {"holdout-share", OPTION_REAL, AT(holdout_fraction), "0.1", 0, 0.9, NULL, "SHARE",
+    {"holdout-share", OPTION_REAL, AT(asked.held_out_fraction), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the fit "
      "never sees them, and is judged by them; 0: none, then the fitted rows judge themselves",
      .effect = OPTION_BITS},
@@ -46,7 +46,7 @@ static const struct option_row input_rows[] = {
 };
 
 static const struct option_row fit_rows[] = {
-    {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT",
+    {"atoms", OPTION_INT, AT(asked.k), NULL, 1, 1 << 30, NULL, "COUNT",
      "atoms of the dictionary: features to learn", .effect = OPTION_BITS},
     {"find", OPTION_CHOICE, AT(find), "stable", 0, 0, "stable|codes|features", NULL,
      "stable: atoms that another seed finds again, fitted with few a row and encoded with four "
@@ -75,28 +75,28 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "nonnegative", 0, 0, "nonnegative|signed", NULL,
      "may codes be negative?", .effect = OPTION_BITS},
-    {"rounds", OPTION_INT, AT(rounds), "8", 1, MAX_TOP_S, NULL, "COUNT",
+    {"rounds", OPTION_INT, AT(asked.rounds), "8", 1, MAX_TOP_S, NULL, "COUNT",
      "rounds of routing: later ones route what the codes so far leave over", .effect = OPTION_BITS},
-    {"rho", OPTION_REAL, AT(rho), "0.1", 0, 1e30, NULL, "PENALTY",
+    {"rho", OPTION_REAL, AT(asked.rho), "0.1", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes while fitting; the final codes have none", .effect = OPTION_BITS},
     {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint", NULL,
      "how a sweep moves the atoms: each by its own system, or all at once by the normal equations; "
      "auto: all at once where --atoms squared is at most 16 times the codes of all rows",
      .effect = OPTION_BITS},
-    {"passes", OPTION_INT, AT(passes), "4", 1, 1000, NULL, "COUNT",
+    {"passes", OPTION_INT, AT(asked.passes), "4", 1, 1000, NULL, "COUNT",
      "passes over the atoms in a joint update", .effect = OPTION_BITS},
-    {"directions", OPTION_INT, AT(directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
+    {"directions", OPTION_INT, AT(asked.directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom may move in a sweep of --update atoms", .effect = OPTION_BITS},
-    {"relaxation", OPTION_REAL, AT(relaxation), "0", 0, 1.99, NULL, "FACTOR",
+    {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
      "factor of the step that a sweep moves atoms: beyond 1, fewer sweeps reach the same; 0: 1.5 "
      "where --rho is at most 0.1, else 1; it is 1 after a sweep that explained less of the "
      "fitted rows, and with --minibatch",
      .effect = OPTION_BITS},
-    {"revive-share", OPTION_REAL, AT(resample_fraction), "0.05", 0, 1, NULL, "SHARE",
+    {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
      "share of the atoms that a sweep may replace by the rows that are described worst: atoms that "
      "no row uses, or that are almost the same as another one",
      .effect = OPTION_BITS},
-    {"twin-cosine", OPTION_REAL, AT(duplicate_cosine), "0.95", 0.5, 1, NULL, "COSINE",
+    {"twin-cosine", OPTION_REAL, AT(asked.duplicate_cosine), "0.95", 0.5, 1, NULL, "COSINE",
      "atoms are almost the same if their cosine is above this; then the one with fewer rows is "
      "replaced; 1: none is",
      .effect = OPTION_BITS},
@@ -106,7 +106,7 @@ static const struct option_row fit_rows[] = {
      "fit, else a number that the log says, and on which the atoms depend; with --update atoms "
      "none",
      .effect = OPTION_BITS},
-    {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
+    {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out", .effect = OPTION_BITS},
     {"seeds", OPTION_INT, AT(seeds), "1", 1, SEEDS_MOST, NULL, "COUNT",
      "fit so many seeds, --seed and those that follow, one after another: the first is the result, "
@@ -119,25 +119,25 @@ static const struct option_row fit_rows[] = {
 };
 
 static const struct option_row end_rows[] = {
-    {"tolerance", OPTION_REAL, AT(tolerance), "0.0001", 0, 1, NULL, "GAIN",
+    {"tolerance", OPTION_REAL, AT(asked.tolerance), "0.0001", 0, 1, NULL, "GAIN",
      "end when the explained variance of the held-out rows gains less in five sweeps; with "
      "--minibatch, in five passes over the rows",
      .effect = OPTION_EXTENT},
-    {"sweeps", OPTION_LONG, AT(sweeps), "100", 0, 1 << 20, NULL, "COUNT",
+    {"sweeps", OPTION_LONG, AT(asked.sweeps), "100", 0, 1 << 20, NULL, "COUNT",
      "sweeps at most; with --minibatch, passes over the rows", .effect = OPTION_EXTENT},
-    {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
+    {"max-seconds", OPTION_REAL, AT(asked.max_seconds), "0", 0, 1e9, NULL, "SECONDS",
      "begin no sweep that would end later than this after the start; 0: no limit",
      .effect = OPTION_EXTENT},
 };
 
 static const struct option_row speed_rows[] = {
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
+    {"threads", OPTION_INT, AT(asked.threads), "0", 0, 4096, NULL, "COUNT",
      "threads in a rank; 0: the rank's share of the cores", .effect = OPTION_RUN,
      .flags = OPTION_PER_RANK},
-    DEVICE_OPTION(AT(device)),
-    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
-    FILTER_OPTION(AT(filter)),
-    {"share", OPTION_CHOICE, AT(share), "auto", 0, 0, SHARE_CHOICES, NULL,
+    DEVICE_OPTION(AT(asked.device)),
+    CPU_VARIANT_OPTION(AT(asked.variant), "instruction set of the CPU's loops"),
+    FILTER_OPTION(AT(asked.filter)),
+    {"share", OPTION_CHOICE, AT(asked.share), "auto", 0, 0, SHARE_CHOICES, NULL,
      "the ranks of a node share what each needs of all rows for --update joint, 8 bytes for each "
      "atom of a row, and up to 256 MB of its Gram matrix; auto: where shared memory can be had; "
      "no: every rank has its own, as with GPUs; this changes no bit of the result",
@@ -205,21 +205,21 @@ static int inputs_open(struct fit_job *j)
   CHECK(o->l0 == 0, ERR_USAGE,
         "'--l0' is a number of atoms on average: add '--find features', or give '--top-s', the "
         "number of each row");
-  CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
+  CHECK(o->asked.k, ERR_USAGE, "'--atoms' is missing: how many to learn");
   if (!o->dry_run) TRY(job_folder_check(&o->output));
   const struct device_options harvests = {.p = 1,
                                           .d = 1,
-                                          .threads = threads_default(j->run, o->threads),
-                                          .variant = o->cpu_variant,
-                                          .kind = o->device,
+                                          .threads = threads_default(j->run, o->asked.threads),
+                                          .variant = o->asked.variant,
+                                          .kind = o->asked.device,
                                           .local_rank = j->run->comm.local_rank};
   TRY(rows_or_capture_open(&j->rows, &j->captured, o->rows, o->capture, &harvests));
   if (o->labels)
     TRY(labels_read(o->labels, j->rows.source.n, j->rows.source.name, &j->arena, &j->labels));
   if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
-  CHECK(!o->relaxation || o->relaxation >= 1, ERR_USAGE,
-        "'--relaxation' is %g: give 0, to leave it to fit, or 1 to 1.99", o->relaxation);
+  CHECK(!o->asked.relaxation || o->asked.relaxation >= 1, ERR_USAGE,
+        "'--relaxation' is %g: give 0, to leave it to fit, or 1 to 1.99", o->asked.relaxation);
   CHECK(!o->encode_s || o->encode_s >= o->top_s, ERR_USAGE,
         "'--encode-s' is %d, less than the %d of '--top-s': rows are encoded with as many atoms as "
         "they are fitted with, or more",
@@ -239,53 +239,40 @@ static enum fit_update update_of(const char *name)
 
 /* A large penalty leaves a part of each row to all of its atoms.  They then move alike, so a longer
  * step would overshoot. */
-static real relaxation_of(const struct fit_options *o)
+static real relaxation_of(const struct fit_task *t)
 {
-  if (o->relaxation > 0) return o->relaxation;
-  return o->rho <= 0.1 ? 1.5 : 1;
+  if (t->relaxation > 0) return t->relaxation;
+  return t->rho <= 0.1 ? 1.5 : 1;
 }
 
 static void task_fill(struct fit_job *j)
 {
   const struct fit_options *o = j->o;
-  gidx atoms = (gidx)o->atoms * j->rows.source.p; /* the best, and those of another seed */
-  j->task = (struct fit_task){.rows = &j->rows.source,
-                              .held = o->holdout ? &j->holdout.source : NULL,
-                              .held_out_fraction = o->holdout_fraction,
-                              .k = o->atoms,
-                              .d = 1,
-                              .top_s = o->top_s ? o->top_s : o->encode_s,
-                              .rounds = (idx)imin(o->rounds, imin(o->top_s, o->atoms)),
-                              .center = !o->uncentered,
-                              .nonnegative = strcmp(o->codes, "nonnegative") == 0,
-                              .rho = o->rho,
-                              .seed = (uint64_t)o->seed,
-                              .sweeps = o->sweeps,
-                              .tolerance = o->tolerance,
-                              .max_seconds = o->max_seconds,
-                              .relaxation = relaxation_of(o),
-                              .resample_fraction = o->resample_fraction,
-                              .duplicate_cosine = o->duplicate_cosine,
-                              .update = update_of(o->update),
-                              .directions = o->directions,
-                              .passes = o->passes,
-                              .beside = (o->seeds > 1 ? 2 : 1) * atoms * (gidx)sizeof(float),
-                              .threads = threads_default(j->run, o->threads),
-                              .device = o->device,
-                              .variant = o->cpu_variant,
-                              .filter = o->filter,
-                              .share = o->share};
+  struct fit_task *t = &j->task;
+  *t = o->asked;
+  t->rows = &j->rows.source;
+  t->held = o->holdout ? &j->holdout.source : NULL;
+  t->d = 1;
+  t->top_s = o->top_s ? o->top_s : o->encode_s;
+  t->rounds = (idx)imin(t->rounds, imin(o->top_s, t->k));
+  t->center = !o->uncentered;
+  t->nonnegative = strcmp(o->codes, "nonnegative") == 0;
+  t->relaxation = relaxation_of(t);
+  t->update = update_of(o->update);
+  /* the best atoms, and those of another seed */
+  t->beside = (o->seeds > 1 ? 2 : 1) * (gidx)t->k * j->rows.source.p * (gidx)sizeof(float);
+  t->threads = threads_default(j->run, t->threads);
 }
 
 /* Atoms a row in supports.h5, no more than there are, and rounds of routing. */
 static idx encode_width(const struct fit_options *o)
 {
-  return (idx)imin(o->encode_s ? o->encode_s : o->top_s, o->atoms);
+  return (idx)imin(o->encode_s ? o->encode_s : o->top_s, o->asked.k);
 }
 
 static idx encode_rounds(const struct fit_options *o)
 {
-  return (idx)imin(o->rounds, encode_width(o));
+  return (idx)imin(o->asked.rounds, encode_width(o));
 }
 
 /* Options with the values that the fit uses; those that have no effect here have a fixed one. */
@@ -295,16 +282,16 @@ static struct fit_options options_resolve(const struct fit_job *j)
   struct fit_options r = j->settled;
   int joint = t->update == UPDATE_JOINT;
   r.update = joint ? "joint" : "atoms";
-  r.relaxation = t->relaxation;
-  r.rounds = encode_rounds(j->o); /* the fit has as many, but at most --top-s */
+  r.asked.relaxation = t->relaxation;
+  r.asked.rounds = encode_rounds(j->o); /* the fit has as many, but at most --top-s */
   r.encode_s = encode_width(j->o);
   r.find = "codes"; /* --find only chose the numbers above */
   r.cosine_limit = cosine_limit_resolved(r.cosine_limit, t->k);
   if (joint)
-    r.directions = 0;
+    r.asked.directions = 0;
   else
-    r.passes = 0;
-  if (r.holdout) r.holdout_fraction = 0;
+    r.asked.passes = 0;
+  if (r.holdout) r.asked.held_out_fraction = 0;
   return r;
 }
 
@@ -371,7 +358,7 @@ static int outputs_open(struct fit_job *j)
   advice_top_s((idx)imax(t->top_s, j->o->encode_s), t->k);
   TRY(fit_seeds_open(j));
   TRY(fit_detectors_check(j));
-  return threads_report(j->run, j->o->threads);
+  return threads_report(j->run, j->o->asked.threads);
 }
 
 static int facts_of(const struct fit_job *j, struct run_fact *facts)
@@ -471,7 +458,7 @@ static int plan_show(struct fit_job *j)
   struct comm *c = &j->run->comm;
   struct fit_forecast forecast;
   char reason[128];
-  t->rounds = (idx)imin(j->o->rounds, imin(t->top_s, t->k));
+  t->rounds = (idx)imin(j->o->asked.rounds, imin(t->top_s, t->k));
   j->files.top_s = encode_width(j->o);
   TRY(parts_settle(j, -1));
   TRY(fit_forecast(t, c, &forecast));

@@ -24,19 +24,17 @@
 struct train_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *holdout, *start, *fixed, *selection, *nested, *pre_bias, *precision,
-      *cpu_variant, *device, *kernels;
-  idx atoms, top_s, aux_atoms, threads, batch;
+  struct train_task asked; /* options that the task takes as they are; j->task has the rest, too */
+  const char *rows, *holdout, *start, *fixed, *selection, *nested, *pre_bias, *precision;
   int uncentered, resume, dry_run;
-  real l0, holdout_fraction, aux_weight, lr, warm_up, decay, max_seconds, save_seconds, max_norm;
-  gidx dead_rows, seed, epochs, steps, every;
+  real max_seconds, save_seconds, max_norm;
 };
 #define AT(member) offsetof(struct train_options, member)
 
 static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     HOLDOUT_OPTION(AT(holdout)),
-    {"holdout-share", OPTION_REAL, AT(holdout_fraction), "0.1", 0, 0.9, NULL, "SHARE",
+    {"holdout-share", OPTION_REAL, AT(asked.held_out_fraction), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the "
      "training never sees them, and is judged by them; 0: none",
      .effect = OPTION_BITS},
@@ -45,7 +43,7 @@ static const struct option_row input_rows[] = {
 };
 
 static const struct option_row model_rows[] = {
-    {"atoms", OPTION_INT, AT(atoms), "0", 0, 1 << 30, NULL, "COUNT",
+    {"atoms", OPTION_INT, AT(asked.sizes.k), "0", 0, 1 << 30, NULL, "COUNT",
      "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has",
      .effect = OPTION_BITS},
     {"selection", OPTION_CHOICE, AT(selection), "row", 0, 0, "row|batch", NULL,
@@ -53,9 +51,9 @@ static const struct option_row model_rows[] = {
      "batch, --l0 a row on average; a threshold is learned that does the same for single rows "
      "(BatchTopK)",
      .effect = OPTION_BITS},
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
+    {"top-s", OPTION_INT, AT(asked.sizes.s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
      "codes a row has at most, with --selection row", .effect = OPTION_BITS},
-    {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
+    {"l0", OPTION_REAL, AT(asked.sizes.l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "codes a row has on average, with --selection batch, such as 32 or 20.5; 0: as --top-s says",
      .effect = OPTION_BITS},
     {"nested", OPTION_TEXT, AT(nested), NULL, 0, 0, NULL, "SIZES",
@@ -74,45 +72,45 @@ static const struct option_row model_rows[] = {
      "what is subtracted from rows before they are encoded, and added after: mean: their column "
      "means, which stay; learned: it begins there, or with --uncentered at 0, and is trained",
      .effect = OPTION_BITS},
-    {"aux-atoms", OPTION_INT, AT(aux_atoms), "256", 0, 1 << 20, NULL, "COUNT",
+    {"aux-atoms", OPTION_INT, AT(asked.sizes.aux), "256", 0, 1 << 20, NULL, "COUNT",
      "dead atoms that are taught what a row's codes leave over, at most; 0: none",
      .effect = OPTION_BITS},
-    {"aux-weight", OPTION_REAL, AT(aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT",
+    {"aux-weight", OPTION_REAL, AT(asked.sizes.aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT",
      "weight of the loss that teaches dead atoms", .effect = OPTION_BITS},
-    {"dead-rows", OPTION_LONG, AT(dead_rows), "0", 0, 0x1p53, NULL, "ROWS",
+    {"dead-rows", OPTION_LONG, AT(asked.sizes.dead_rows), "0", 0, 0x1p53, NULL, "ROWS",
      "an atom is dead when none of so many rows used it; 0: an epoch of them",
      .effect = OPTION_BITS},
-    {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
+    {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, another order of the rows, and others to hold out",
      .effect = OPTION_BITS},
 };
 
 static const struct option_row descent_rows[] = {
-    {"batch", OPTION_INT, AT(batch), "256", 1, 1 << 24, NULL, "ROWS",
+    {"batch", OPTION_INT, AT(asked.batch), "256", 1, 1 << 24, NULL, "ROWS",
      "rows of a step: a part of the result, and what ranks share out", .effect = OPTION_BITS},
-    {"epochs", OPTION_LONG, AT(epochs), "10", 0, 1 << 20, NULL, "COUNT",
+    {"epochs", OPTION_LONG, AT(asked.epochs), "10", 0, 1 << 20, NULL, "COUNT",
      "times that every row is seen", .effect = OPTION_BITS},
-    {"steps", OPTION_LONG, AT(steps), "0", 0, 1ll << 40, NULL, "COUNT",
+    {"steps", OPTION_LONG, AT(asked.steps), "0", 0, 1ll << 40, NULL, "COUNT",
      "steps to take, instead of --epochs; 0: as --epochs says", .effect = OPTION_BITS},
-    {"lr", OPTION_REAL, AT(lr), "0", 0, 1e38, NULL, "RATE",
+    {"lr", OPTION_REAL, AT(asked.rate.most), "0", 0, 1e38, NULL, "RATE",
      "learning rate of Adam; 0: 0.128 over the root of --atoms", .effect = OPTION_BITS},
-    {"warm-up", OPTION_REAL, AT(warm_up), "0.05", 0, 1, NULL, "SHARE",
+    {"warm-up", OPTION_REAL, AT(asked.rate.warm_up), "0.05", 0, 1, NULL, "SHARE",
      "share of the steps, the first ones, in which the rate rises", .effect = OPTION_BITS},
-    {"decay", OPTION_REAL, AT(decay), "0.5", 0, 1, NULL, "SHARE",
+    {"decay", OPTION_REAL, AT(asked.rate.decay), "0.5", 0, 1, NULL, "SHARE",
      "share of the steps, the last ones, in which the rate falls to 0", .effect = OPTION_BITS},
     {"precision", OPTION_CHOICE, AT(precision), "f32", 0, 0, "f32|bf16|f16|tf32", NULL,
      "precision of the scores in a step. f32: the same weights everywhere; others: by a GPU's "
      "matrix unit, the same weights on GPUs of one kind alone",
      .effect = OPTION_BITS},
-    {"every", OPTION_LONG, AT(every), "0", 0, 1ll << 40, NULL, "STEPS",
+    {"every", OPTION_LONG, AT(asked.every), "0", 0, 1ll << 40, NULL, "STEPS",
      "steps between two looks at the held-out rows; 0: an epoch", .effect = OPTION_BITS},
 };
 
 static const struct option_row speed_rows[] = {
-    THREADS_OPTION(AT(threads)),
-    DEVICE_OPTION(AT(device)),
-    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
-    KERNELS_OPTION(AT(kernels)),
+    THREADS_OPTION(AT(asked.threads)),
+    DEVICE_OPTION(AT(asked.device)),
+    CPU_VARIANT_OPTION(AT(asked.variant), "instruction set of the CPU's loops"),
+    KERNELS_OPTION(AT(asked.kernels)),
     RESUME_OPTION(AT(resume)),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
      "save the state when so many have passed since the last time, and when the job is asked to "
@@ -227,13 +225,13 @@ static int given_open(struct train_job *j)
   const char *name = o->start ? o->start : o->fixed;
   struct atom_source *s = &j->dictionary.source;
   CHECK(!o->start || !o->fixed, ERR_USAGE, "give '--start' or '--fixed-dictionary', not both");
-  CHECK(name || o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
+  CHECK(name || o->asked.sizes.k, ERR_USAGE, "'--atoms' is missing: how many to learn");
   if (!name) return OK;
   TRY(dictionary_input_open(&j->dictionary, name));
   CHECK(s->d == 1, ERR_INPUT, "'%s' has frames of %d vectors: an autoencoder has single atoms",
         s->name, s->d);
-  CHECK(!o->atoms || o->atoms == s->k, ERR_USAGE, "'--atoms' is %d, and '%s' has %d: leave it out",
-        o->atoms, s->name, s->k);
+  CHECK(!o->asked.sizes.k || o->asked.sizes.k == s->k, ERR_USAGE,
+        "'--atoms' is %d, and '%s' has %d: leave it out", o->asked.sizes.k, s->name, s->k);
   CHECK(!o->uncentered || !j->dictionary.mean, ERR_USAGE,
         "'--uncentered' does not go with '%s', which brings a mean", s->name);
   TRY(columns_check(&j->rows.source, s));
@@ -251,10 +249,10 @@ static int inputs_open(struct train_job *j)
 {
   const struct train_options *o = j->o;
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
-  CHECK(o->l0 == 0 || is_batch(o), ERR_USAGE,
+  CHECK(o->asked.sizes.l0 == 0 || is_batch(o), ERR_USAGE,
         "'--l0' is a number of codes on average: add '--selection batch', or give '--top-s', the "
         "number of each row");
-  CHECK(!is_batch(o) || o->steps || o->epochs, ERR_USAGE,
+  CHECK(!is_batch(o) || o->asked.steps || o->asked.epochs, ERR_USAGE,
         "'--selection batch' learns its threshold in steps: give '--epochs' of 1 or more");
   if (!o->dry_run) TRY(job_folder_check(&o->output));
   TRY(rows_input_open(&j->rows, o->rows));
@@ -266,47 +264,34 @@ static int inputs_open(struct train_job *j)
 /* Codes a row on average; 0: each has its own number. */
 static real l0_of(const struct train_options *o)
 {
-  return !is_batch(o) ? 0 : o->l0 > 0 ? o->l0 : o->top_s;
+  return !is_batch(o) ? 0 : o->asked.sizes.l0 > 0 ? o->asked.sizes.l0 : o->asked.sizes.s;
 }
 
 static int task_fill(struct train_job *j)
 {
   const struct train_options *o = j->o;
-  int has_atoms = j->atoms != NULL;
-  int takes_threshold = j->takes_encoder && j->encoder.encoder.threshold;
-  idx k = has_atoms ? j->given.k : o->atoms;
-  j->task = (struct train_task){.rows = &j->rows.source,
-                                .held = o->holdout ? &j->holdout.source : NULL,
-                                .held_out_fraction = o->holdout_fraction,
-                                .atoms = has_atoms ? &j->given : NULL,
-                                .mean = j->dictionary.mean,
-                                .encoder = j->takes_encoder ? j->encoder.encoder.weights : NULL,
-                                .bias = j->encoder.encoder.bias,
-                                .threshold = takes_threshold ? *j->encoder.encoder.threshold : 0,
-                                .center = !o->uncentered,
-                                .sizes = {.k = k,
-                                          .s = o->top_s,
-                                          .l0 = l0_of(o),
-                                          .aux = o->aux_weight > 0 ? o->aux_atoms : 0,
-                                          .aux_weight = o->aux_weight,
-                                          .dead_rows = o->dead_rows,
-                                          .is_fixed = o->fixed != NULL,
-                                          .learns_offset = strcmp(o->pre_bias, "learned") == 0},
-                                .seed = (uint64_t)o->seed,
-                                .steps = o->steps,
-                                .epochs = o->epochs,
-                                .every = o->every,
-                                .batch = o->batch,
-                                .precision = precision_of(o->precision),
-                                .rate = o->lr > 0 ? o->lr : 0.128 / sqrt(k),
-                                .warm_up = o->warm_up,
-                                .decay = o->decay,
-                                .threads = threads_default(j->run, o->threads),
-                                .variant = o->cpu_variant,
-                                .device = o->device,
-                                .kernels = o->kernels};
-  if (o->nested) TRY(nested_read(o->nested, k, &j->task.sizes.nested));
-  nested_text(&j->task.sizes.nested, j->nested);
+  const struct encoder *e = &j->encoder.encoder;
+  struct train_task *t = &j->task;
+  struct train_sizes *z = &t->sizes;
+  *t = o->asked;
+  t->rows = &j->rows.source;
+  t->held = o->holdout ? &j->holdout.source : NULL;
+  t->mean = j->dictionary.mean;
+  t->encoder = j->takes_encoder ? e->weights : NULL;
+  t->bias = e->bias;
+  t->threshold = j->takes_encoder && e->threshold ? *e->threshold : 0;
+  t->center = !o->uncentered;
+  if (j->atoms) t->atoms = &j->given;
+  if (j->atoms) z->k = j->given.k;
+  z->l0 = l0_of(o);
+  if (!(z->aux_weight > 0)) z->aux = 0;
+  z->is_fixed = o->fixed != NULL;
+  z->learns_offset = strcmp(o->pre_bias, "learned") == 0;
+  t->precision = precision_of(o->precision);
+  if (!(t->rate.most > 0)) t->rate.most = 0.128 / sqrt(z->k);
+  t->threads = threads_default(j->run, t->threads);
+  if (o->nested) TRY(nested_read(o->nested, z->k, &z->nested));
+  nested_text(&z->nested, j->nested);
   return OK;
 }
 
@@ -315,13 +300,13 @@ static struct train_options options_resolve(const struct train_job *j)
 {
   const struct train_task *t = &j->task;
   struct train_options r = *j->o;
-  r.atoms = t->sizes.k;
-  r.lr = t->rate;
-  r.l0 = t->sizes.l0;
+  r.asked.sizes.k = t->sizes.k;
+  r.asked.rate.most = t->rate.most;
+  r.asked.sizes.l0 = t->sizes.l0;
   r.nested = *j->nested ? j->nested : NULL;
-  if (t->sizes.l0 > 0) r.top_s = 0;
-  if (r.steps) r.epochs = 0;
-  if (r.holdout) r.holdout_fraction = 0;
+  if (t->sizes.l0 > 0) r.asked.sizes.s = 0;
+  if (r.asked.steps) r.asked.epochs = 0;
+  if (r.holdout) r.asked.held_out_fraction = 0;
   return r;
 }
 
@@ -347,7 +332,7 @@ static int outputs_open(struct train_job *j)
   f->p = j->rows.source.p;
   f->l0 = j->task.sizes.l0;
   f->learns_offset = j->task.sizes.learns_offset;
-  f->top_s = (idx)imin(f->l0 > 0 ? imin((gidx)ceil(f->l0), MAX_TOP_S) : j->o->top_s, f->k);
+  f->top_s = (idx)imin(f->l0 > 0 ? imin((gidx)ceil(f->l0), MAX_TOP_S) : j->o->asked.sizes.s, f->k);
   TRY(comm_agree(&run->comm, identity_begin(j)));
   f->job = (struct job){.run = run, .output = j->o->output, .resume = j->o->resume};
   TRY(train_files_open(f, &inputs));
@@ -365,7 +350,7 @@ static int outputs_open(struct train_job *j)
     log_info("resume  after step %lld of '%s'", (long long)f->start.step, f->job.more[0].shown);
   if (run->comm.rank == 0 && !f->job.is_resumed) given_show(j);
   advice_shape(&j->rows.source);
-  return threads_report(run, j->o->threads);
+  return threads_report(run, j->o->asked.threads);
 }
 
 /* Rank 0. */

@@ -19,8 +19,8 @@
 /* How far each of the fits goes, as options say it: of other extents atoms are others. */
 static void extent_make(const struct fit_options *o, char *text, size_t capacity)
 {
-  snprintf(text, capacity, "sweeps %lld, tolerance %.17g, max-seconds %.17g", (long long)o->sweeps,
-           o->tolerance, o->max_seconds);
+  snprintf(text, capacity, "sweeps %lld, tolerance %.17g, max-seconds %.17g",
+           (long long)o->asked.sweeps, o->asked.tolerance, o->asked.max_seconds);
 }
 
 /* *found <- what dictionary.h5 says of the same seeds, fitted as far as they are to be now.
@@ -60,7 +60,7 @@ int fit_seeds_open(struct fit_job *j)
   const struct fit_options *o = j->o;
   struct comm *c = &j->run->comm;
   struct fit_task *t = &j->task;
-  j->seeds = (struct seeds_record){.k = t->k, .wanted = o->seeds - 1, .first = o->seed + 1};
+  j->seeds = (struct seeds_record){.k = t->k, .wanted = o->seeds - 1, .first = o->asked.seed + 1};
   if (!j->seeds.wanted) return OK;
   extent_make(o, j->seeds.extent, sizeof j->seeds.extent);
   TRY(comm_agree(c, record_open(j)));
@@ -114,7 +114,7 @@ static int seed_run(struct fit_job *j)
   double begun = log_seconds();
   real mean = 0;
   task.seed = (uint64_t)r->first + (uint64_t)r->done;
-  task.sweeps = j->o->sweeps;
+  task.sweeps = j->o->asked.sweeps;
   task.start = NULL;
   task.no_advice = 1;
   snprintf(name, sizeof name, "seed %llu", (unsigned long long)task.seed);

@@ -36,7 +36,7 @@ static void numbers_default(struct fit_options *o)
 {
   idx wanted = 4 * (o->top_s ? o->top_s : STABLE_S);
   if (o->encode_s || !strcmp(o->find, "codes")) return;
-  o->encode_s = (idx)imax(o->top_s, imin(wanted, imin(MAX_TOP_S, o->atoms)));
+  o->encode_s = (idx)imax(o->top_s, imin(wanted, imin(MAX_TOP_S, o->asked.k)));
   o->encode_wanted = 4 * o->top_s;
 }
 
@@ -110,7 +110,7 @@ static int half_fit(struct choosing *w, idx top_s, int half)
   task.held = NULL;
   task.held_out_fraction = 0;
   task.top_s = top_s;
-  task.rounds = (idx)imin(j->o->rounds, imin(top_s, task.k));
+  task.rounds = (idx)imin(j->o->asked.rounds, imin(top_s, task.k));
   task.seed += (uint64_t)half;
   task.sweeps = imin(task.sweeps, CHOOSING_SWEEPS);
   task.max_seconds = 0;
@@ -170,7 +170,7 @@ static int unseen_encode(struct choosing *w, struct candidate *found)
                                    .mean = t->center ? w->mean[0] : NULL,
                                    .sink = keeps ? &w->kept.sink : &nowhere,
                                    .top_s = s,
-                                   .rounds = (idx)imin(j->o->rounds, s),
+                                   .rounds = (idx)imin(j->o->asked.rounds, s),
                                    .threads = t->threads,
                                    .device = t->device,
                                    .variant = t->variant,
@@ -235,7 +235,7 @@ int fit_top_s_choose(struct fit_job *j)
   snprintf(text, sizeof text, "%d", o->top_s);
   o->top_s_text = text;
   j->task.top_s = o->top_s;
-  j->task.rounds = (idx)imin(o->rounds, imin(o->top_s, o->atoms));
+  j->task.rounds = (idx)imin(o->asked.rounds, imin(o->top_s, o->asked.k));
   return OK;
 }
 
@@ -249,7 +249,7 @@ void fit_top_s_log(const struct fit_job *j)
   const struct fit_options *o = j->o;
   if (o->encode_wanted)
     log_info("numbers top-s %d, to fit with; encode-s %d, to describe with: %s", o->top_s,
-             (int)imin(o->encode_s, o->atoms),
+             (int)imin(o->encode_s, o->asked.k),
              o->encode_s == o->encode_wanted ? "four times as many"
                                              : "as many as --atoms, and 256 at most");
   for (int i = 0; i < j->candidates; i++) {

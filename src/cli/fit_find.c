@@ -171,7 +171,7 @@ static int inputs_open(struct find_job *j)
   const struct fit_options *o = j->o;
   TRY(options_check(j->run->command->options, o));
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
-  CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
+  CHECK(o->asked.k, ERR_USAGE, "'--atoms' is missing: how many to learn");
   if (!o->dry_run) TRY(job_folder_check(&o->output));
   TRY(rows_input_open(&j->rows, o->rows));
   if (!o->holdout) return OK;
@@ -184,13 +184,13 @@ static void task_fill(struct find_job *j)
   const struct fit_options *o = j->o;
   j->task = (struct find_task){.rows = &j->rows.source,
                                .held = o->holdout ? &j->holdout.source : NULL,
-                               .held_out_fraction = o->holdout_fraction,
+                               .held_out_fraction = o->asked.held_out_fraction,
                                .center = !o->uncentered,
-                               .recipe = find_recipe(o->atoms, o->l0),
-                               .seed = (uint64_t)o->seed,
-                               .threads = threads_default(j->run, o->threads),
-                               .variant = o->cpu_variant,
-                               .device = o->device};
+                               .recipe = find_recipe(o->asked.k, o->l0),
+                               .seed = (uint64_t)o->asked.seed,
+                               .threads = threads_default(j->run, o->asked.threads),
+                               .variant = o->asked.variant,
+                               .device = o->asked.device};
 }
 
 /* What the atoms depend on, as far as it is known before rows are read; of options that are refused
@@ -200,8 +200,8 @@ static int identity_begin(struct find_job *j)
   struct identity_text *t = &j->run->identity;
   struct fit_options r = *j->o;
   r.top_s_text = "32"; /* where it is not given */
-  r.cosine_limit = cosine_limit_resolved(r.cosine_limit, r.atoms);
-  if (r.holdout) r.holdout_fraction = 0;
+  r.cosine_limit = cosine_limit_resolved(r.cosine_limit, r.asked.k);
+  if (r.holdout) r.asked.held_out_fraction = 0;
   TRY(identity_text_begin(t, j->run->command->options, &r));
   return identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows");
 }
@@ -212,7 +212,7 @@ static int outputs_open(struct find_job *j)
   struct find_files *f = &j->files;
   const struct run_inputs inputs = {.rows = &j->rows,
                                     .holdout = j->o->holdout ? &j->holdout : NULL};
-  f->k = j->o->atoms;
+  f->k = j->o->asked.k;
   f->p = j->rows.source.p;
   f->top_s = (idx)imin(imin((gidx)ceil(j->o->l0), MAX_TOP_S), f->k);
   TRY(comm_agree(&run->comm, identity_begin(j)));
@@ -222,12 +222,12 @@ static int outputs_open(struct find_job *j)
   f->job.threads = j->task.threads;
   if (f->job.is_resumed && !f->found.is_complete) j->task.start = &f->start;
   j->shown = f->job.is_resumed ? f->start.count : 0;
-  run->max_seconds = j->o->max_seconds;
+  run->max_seconds = j->o->asked.max_seconds;
   if (run->comm.rank == 0 && f->job.is_resumed)
     log_info("resume  after update %lld%s", (long long)f->start.update,
              f->found.is_complete ? ", the last: rows are only encoded again" : "");
   advice_shape(&j->rows.source);
-  return threads_report(run, j->o->threads);
+  return threads_report(run, j->o->asked.threads);
 }
 
 static void encode_fill(struct find_job *j)
@@ -345,7 +345,7 @@ struct plan {
 /* Rows have as many atoms as they need: --l0 is about how many they get. */
 static int plan_find(struct find_job *j, struct plan *p)
 {
-  const idx k = j->o->atoms, columns = j->rows.source.p;
+  const idx k = j->o->asked.k, columns = j->rows.source.p;
   gidx item = (gidx)sizeof(float);
   struct encode_memory m;
   TRY(find_forecast(&j->task, &j->run->comm, &p->f));
@@ -377,7 +377,7 @@ static int plan_json(const struct find_job *j, const struct plan *p)
   json_long(&o, "held_rows", p->f.held);
   json_long(&o, "columns", j->rows.source.p);
   json_long(&o, "part_rows", p->f.batch);
-  json_long(&o, "atoms", j->o->atoms);
+  json_long(&o, "atoms", j->o->asked.k);
   json_long(&o, "grown", p->f.grown);
   json_real(&o, "l0", j->o->l0);
   json_long(&o, "updates", p->f.updates);
@@ -410,8 +410,8 @@ static int plan_show(struct find_job *j)
   printf("fit         features: %lld updates, by growth and thresholds\n", (long long)p.f.updates);
   printf("rows        %lld x %d fitted, %lld held out, about %d at a time\n", (long long)p.f.fitted,
          j->rows.source.p, (long long)p.f.held, p.f.batch);
-  printf("atoms       %d x %d, of %d that are grown; about %g a row in supports.h5\n", j->o->atoms,
-         j->rows.source.p, p.f.grown, j->o->l0);
+  printf("atoms       %d x %d, of %d that are grown; about %g a row in supports.h5\n",
+         j->o->asked.k, j->rows.source.p, p.f.grown, j->o->l0);
   printf("work        scores of updates: %.3g multiply-adds; encoding %.3g\n", p.f.scores,
          encode_work(&j->encode));
   printf("memory      up to %.1f MB a rank: fitting %.1f, encoding %.1f\n", 1e-6 * (double)p.most,

@@ -22,14 +22,12 @@
 struct fit_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter,
-      *top_s_text, *labels, *find, *share; /* top_s 0: auto, until it is chosen */
-  idx atoms, top_s, encode_s, rounds, directions, passes, threads, cosine_limit, seeds;
+  struct fit_task asked; /* options that the task takes as they are; j->task has the rest, too */
+  const char *rows, *capture, *holdout, *codes, *update, *minibatch, *top_s_text, *labels, *find;
+  idx top_s, encode_s, cosine_limit, seeds; /* top_s 0: auto, until it is chosen */
   idx encode_wanted; /* four times top_s, where encode_s was not given; else 0 */
   int uncentered, resume, detectors, dry_run;
-  real holdout_fraction, rho, tolerance, max_seconds, save_seconds, relaxation, resample_fraction,
-      duplicate_cosine, max_norm, l0;
-  gidx sweeps, seed;
+  real save_seconds, max_norm, l0;
 };
 
 /* struct run says why it is on the heap. */

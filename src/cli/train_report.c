@@ -132,7 +132,7 @@ void train_outcome_check(const struct train_job *j, const struct train_point *p)
     log_warn_named("negative-variance",
                    "what was learned explains %.6g of the %s rows, and no atoms at all explain 0: "
                    "lower --lr, which is %g, or take more steps",
-                   explained, has_held_out ? "unseen" : "last", j->task.rate);
+                   explained, has_held_out ? "unseen" : "last", j->task.rate.most);
 }
 
 /* How many codes rows have. */

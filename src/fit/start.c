@@ -10,6 +10,7 @@
 #include "base/team.h"
 #include "comm/buffers.h"
 #include "fit/fit_impl.h"
+#include "fit/sweep.h"
 #include "refit/sums.h"
 #include "seed/seed.h"
 
@@ -79,13 +80,6 @@ int fit_task_check(const struct fit_task *t, gidx *fitted)
   *fitted = rows.n;
   split_free(&split);
   return OK;
-}
-
-/* Are atoms replaced that are almost like others? */
-int fit_replaces_duplicates(const struct fit *f)
-{
-  const struct fit_task *t = f->task;
-  return t->d == 1 && t->duplicate_cosine < 1 && t->resample_fraction > 0;
 }
 
 int fit_sources_open(struct fit *f)

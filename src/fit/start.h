@@ -12,9 +12,6 @@ struct fit;
 /* Rows, shapes and arrays, before anything is read; ERR_INPUT, ERR_MEMORY.  Not collective. */
 int fit_sources_open(struct fit *f);
 
-/* Are atoms replaced that are almost like others? */
-int fit_replaces_duplicates(const struct fit *f);
-
 /* The rows of part `part` are those to be in memory; they are not read yet.  Not collective. */
 void fit_part_choose(struct fit *f, gidx part);
 /* Read them, and hand them to the coder.  Collective. */

@@ -142,6 +142,12 @@ static int near_duplicates_find(struct fit *f)
   return comm_allgather(f->c, f->likeness + first, f->shares, sizeof *f->likeness, f->likeness);
 }
 
+int fit_replaces_duplicates(const struct fit *f)
+{
+  const struct fit_task *t = f->task;
+  return t->d == 1 && t->duplicate_cosine < 1 && t->resample_fraction > 0;
+}
+
 /* Is there an atom almost like atom a that has more rows, or as many and comes first? */
 static int is_near_duplicate(const struct fit *f, idx a)
 {

@@ -12,6 +12,8 @@ struct fit;
 /* One sweep, until atoms are rounded; fit_sweep_close() follows, unless it is stopped.
  * Collective. */
 int fit_sweep_run(struct fit *f);
+/* Are atoms replaced that are almost like others? */
+int fit_replaces_duplicates(const struct fit *f);
 /* An earlier run's sweeps: would the fit have ended before the last of them?  ERR_INPUT.  Not
  * collective; the same on every rank. */
 int fit_start_check(const struct fit *f);

@@ -30,22 +30,39 @@ static void tables_of(struct ledger *l, struct ledger_table **tables)
   tables[2] = &l->requests;
 }
 
-static const char *const knob_names[] = {"policy", "step_rows", "quantum",    "budget",
-                                         "target", "job_cap",   "file_period"};
-
-/* values[7] <- the knobs. */
-static void knobs_take(const struct admission_knobs *k, gidx *values)
+static int knobs_write(const struct h5_file *f, const struct admission_knobs *knobs)
 {
-  const gidx all[] = {(gidx)k->policy, k->step_rows, k->quantum,    k->budget,
-                      k->target,       k->job_cap,   k->file_period};
-  memcpy(values, all, sizeof all);
+  TRY(h5_attribute_long(f, "/run/steps", "policy", (gidx)knobs->policy));
+  for (int i = 0; i < ADMISSION_KNOBS; i++) {
+    const struct admission_knob *k = &admission_knobs[i];
+    gidx value;
+    memcpy(&value, (const char *)knobs + k->offset, sizeof value);
+    TRY(h5_attribute_long(f, "/run/steps", k->name, value));
+  }
+  return OK;
+}
+
+static int knobs_read(const struct h5_file *f, struct admission_knobs *knobs)
+{
+  gidx policy;
+  TRY(h5_read_long(f, "/run/steps", "policy", &policy));
+  for (int i = 0; i < ADMISSION_KNOBS; i++) {
+    const struct admission_knob *k = &admission_knobs[i];
+    gidx value;
+    TRY(h5_read_long(f, "/run/steps", k->name, &value));
+    memcpy((char *)knobs + k->offset, &value, sizeof value);
+  }
+  CHECK(policy >= ADMISSION_OFF && policy <= ADMISSION_DYNAMIC, ERR_INPUT,
+        "the policy of '%s' is %lld: 0 is off, 1 static, 2 dynamic" ANEW, f->path,
+        (long long)policy);
+  knobs->policy = (enum admission_policy)policy;
+  return OK;
 }
 
 static int tables_write(const struct h5_file *f, const struct ledger *ledger)
 {
   struct ledger copy = *ledger;
   struct ledger_table *tables[LEDGER_TABLES];
-  gidx knobs[LENGTH(knob_names)];
   tables_of(&copy, tables);
   TRY(h5_group_create(f, "/run"));
   for (int t = 0; t < LEDGER_TABLES; t++) {
@@ -53,10 +70,7 @@ static int tables_write(const struct h5_file *f, const struct ledger *ledger)
     TRY(object_write(f, object_rows[t].path, 2, shape, tables[t]->values));
     TRY(h5_attribute_text(f, object_rows[t].path, "columns", columns[t]));
   }
-  knobs_take(&ledger->knobs, knobs);
-  for (int i = 0; i < LENGTH(knob_names); i++)
-    TRY(h5_attribute_long(f, "/run/steps", knob_names[i], knobs[i]));
-  return OK;
+  return knobs_write(f, &ledger->knobs);
 }
 
 int ledger_write(const char *path, const struct ledger *l, const struct ledger_facts *said,
@@ -89,25 +103,14 @@ int ledger_read(const struct h5_file *f, struct arena *arena, struct ledger *l,
                 struct ledger_facts *said)
 {
   struct ledger_table *tables[LEDGER_TABLES];
-  gidx knobs[LENGTH(knob_names)], dictionary;
+  gidx dictionary;
   *l = (struct ledger){0};
   tables_of(l, tables);
   for (int t = 0; t < LEDGER_TABLES; t++) TRY(table_read(f, t, arena, tables[t]));
-  for (int i = 0; i < LENGTH(knobs); i++)
-    TRY(h5_read_long(f, "/run/steps", knob_names[i], &knobs[i]));
+  TRY(knobs_read(f, &l->knobs));
   TRY(h5_read_long(f, "/run/steps", "dictionary", &dictionary));
   TRY(h5_read_long(f, "/run/steps", "left_out", &said->left_out));
   said->dictionary = (uint64_t)dictionary;
-  CHECK(knobs[0] >= ADMISSION_OFF && knobs[0] <= ADMISSION_DYNAMIC, ERR_INPUT,
-        "the policy of '%s' is %lld: 0 is off, 1 static, 2 dynamic" ANEW, f->path,
-        (long long)knobs[0]);
-  l->knobs = (struct admission_knobs){.policy = (enum admission_policy)knobs[0],
-                                      .step_rows = knobs[1],
-                                      .quantum = knobs[2],
-                                      .budget = knobs[3],
-                                      .target = knobs[4],
-                                      .job_cap = knobs[5],
-                                      .file_period = knobs[6]};
   return OK;
 }
 

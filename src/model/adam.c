@@ -7,11 +7,11 @@
 static const real BETA_1 = 0.9, BETA_2 = 0.999;
 static const float KEEP_1 = 0.9f, ADD_1 = 0.1f, KEEP_2 = 0.999f, ADD_2 = 0.001f, LEAST = 1e-8f;
 
-real rate_factor(gidx step, gidx steps, real warm_up, real decay)
+real learning_rate_at(const struct learning_rate *r, gidx step, gidx steps)
 {
-  real up = (real)(step + 1) / fmax(1, warm_up * (real)steps);
-  real down = (real)(steps - step) / fmax(1, decay * (real)steps);
-  return fmin(1, fmin(up, down));
+  real up = (real)(step + 1) / fmax(1, r->warm_up * (real)steps);
+  real down = (real)(steps - step) / fmax(1, r->decay * (real)steps);
+  return r->most * fmin(1, fmin(up, down));
 }
 
 /* beta^t by multiplications alone, since pow() differs between libraries; 0 once it is below all

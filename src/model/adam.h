@@ -8,9 +8,13 @@
 
 #include "base/types.h"
 
-/* The share of the learning rate in step 0 .. steps - 1: it rises for `warm_up`, and falls for
- * `decay` of the steps, linearly. */
-real rate_factor(gidx step, gidx steps, real warm_up, real decay);
+/* The learning rate: it rises to `most` for `warm_up`, and falls to 0 for `decay` of the steps,
+ * linearly. */
+struct learning_rate {
+  real most, warm_up, decay;
+};
+/* In step 0 .. steps - 1. */
+real learning_rate_at(const struct learning_rate *rate, gidx step, gidx steps);
 
 /* The numbers of a step, all rounded to f32. */
 struct adam_rates {

@@ -5,6 +5,14 @@
 #include "base/num.h"
 #include "base/status.h"
 
+#define KNOB(name)                                                                                 \
+  {                                                                                                \
+#name, offsetof(struct admission_knobs, name)                                                  \
+  }
+const struct admission_knob admission_knobs[ADMISSION_KNOBS] = {
+    KNOB(step_rows), KNOB(quantum), KNOB(budget), KNOB(target), KNOB(job_cap), KNOB(file_period),
+};
+
 static int knob_check(const char *option, gidx value, gidx least, gidx most)
 {
   CHECK(value >= least && value <= most, ERR_USAGE, "'--%s' is %lld: it has to be %lld to %lld",

@@ -6,6 +6,8 @@
 #ifndef MODEL_ADMISSION_H
 #define MODEL_ADMISSION_H
 
+#include <stddef.h>
+
 #include "base/types.h"
 
 enum admission_policy { ADMISSION_OFF, ADMISSION_STATIC, ADMISSION_DYNAMIC };
@@ -20,6 +22,12 @@ struct admission_knobs {
   gidx job_cap;     /* J: of one job in a step, dynamic; 0: by (L.3) */
   gidx file_period; /* files come first in every so many steps; >= 1 */
 };
+/* All but the policy, by the names that a ledger has for them. */
+enum { ADMISSION_KNOBS = 6 };
+extern const struct admission_knob {
+  const char *name;
+  size_t offset; /* of a gidx */
+} admission_knobs[ADMISSION_KNOBS];
 
 struct admission_job {
   gidx left;   /* rows that are still to be computed */

@@ -90,9 +90,9 @@ float train_error_factor(idx n, idx p)
   return (float)(2 / ((real)n * p));
 }
 
-float train_aux_factor(real weight, real error)
+float train_aux_factor(const struct train_sizes *z, real error)
 {
-  return (float)(2 * weight / error);
+  return (float)(2 * z->aux_weight / error);
 }
 
 /* Arrays of a step with dense matrices. */
@@ -232,7 +232,7 @@ static int is_any_dead(const struct train_sizes *z, const struct train_state *s)
 /* The dead describe what is left over: g <- factor (y + e). */
 static void dead_add(struct dense_step *d, real error)
 {
-  float factor = train_aux_factor(d->sizes->aux_weight, error);
+  float factor = train_aux_factor(d->sizes, error);
   codes_choose(d, 1);
   codes_decode(d, d->code, d->g, d->sizes->p);
   for (gidx i = 0; i < (gidx)d->n * d->sizes->p; i++) d->g[i] = factor * (d->g[i] + d->e[i]);

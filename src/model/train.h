@@ -50,7 +50,7 @@ idx train_select(const float *scores, idx k, idx most, idx *atoms, float *codes)
 
 /* Factors of a step: of the error, and of what dead latents leave over of it. */
 float train_error_factor(idx n, idx p);
-float train_aux_factor(real weight, real error);
+float train_aux_factor(const struct train_sizes *z, real error);
 
 /* The chain of squares of a row. */
 real train_square(const float *row, idx p);

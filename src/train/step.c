@@ -367,7 +367,7 @@ static int rows_describe(struct stepper *s, int any_dead)
 static int dead_describe(struct stepper *s, real error)
 {
   phase_begin(&s->phases[TRAIN_CODES]);
-  TRY(slopes_find(s, &s->dead, train_aux_factor(s->sizes->aux_weight, error)));
+  TRY(slopes_find(s, &s->dead, train_aux_factor(s->sizes, error)));
   phase_end(&s->phases[TRAIN_CODES], 0);
   return OK;
 }

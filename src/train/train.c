@@ -222,7 +222,7 @@ static int step_run(struct train *j)
   const struct train_task *t = j->task;
   gidx epoch = j->step / j->steps_each, first = j->step % j->steps_each * t->batch;
   idx n = (idx)imin(t->batch, j->fitted.n - first);
-  real rate = t->rate * rate_factor(j->step, j->steps, t->warm_up, t->decay);
+  real rate = learning_rate_at(&t->rate, j->step, j->steps);
   struct phase *read = &j->result->phases[TRAIN_READ];
   phase_begin(read);
   TRY(batches_take(&j->batches, epoch, first, n, &j->stepper.x));

@@ -40,7 +40,7 @@ struct train_task {
   gidx every;               /* steps between two lines; 0: an epoch */
   idx batch;                /* rows of a step */
   enum precision precision; /* of scores in a step; but for f32 a GPU has to be there */
-  real rate, warm_up, decay;
+  struct learning_rate rate;
   gidx beside; /* bytes that the caller holds, for the memory check */
   idx threads;
   const char *variant, *device, *kernels; /* struct device_options */
