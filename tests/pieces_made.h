@@ -222,7 +222,8 @@ static int loops_open(struct device *dev)
   fake.backend.attend_close = fake_close;
   fake.backend.attend_run = fake_run;
   fake.backend.attend_attribute = fake_attribute;
-  dev->kind = "cuda", dev->variant = "plain loops";
+  dev->kind = "cuda";
+  strcpy(dev->variant, "plain loops");
   return 1;
 }
 

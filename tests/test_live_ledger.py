@@ -3,6 +3,7 @@
 step again; one number that is another is found and named; and `serve --replay` computes the
 recorded rows in the recorded steps with the fingerprints of the replies."""
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -225,11 +226,12 @@ def check_cancelled(folder, words):
             ok(bool(server.encode(np.ones((40, P), "f4"), bulk=True)), "the next one has results")
         code, _, text = served.end()
     ok(code == 0, f"{code}: {text[-400:]}")
+    ran = re.search(r"device=(\w+)/(.+) dictionary=", text)
     with h5py.File(f"{folder}/gone/ledger.h5") as f:
         parts, run = f["run/admitted"][:], dict(f["run"].attrs)
     rows = parts[parts[:, 1] == 0][:, 4].sum()
     ok(0 < rows < 60000, f"{rows} rows of it were admitted")
-    ok(str(run["threads"]) and "cpu" in str(run["device"]), f"{run}")
+    ok(str(run["threads"]) and str(np.str_(run["device"])) == f"{ran[1]} {ran[2]}", f"{run}")
     need("verify", f"{folder}/gone/ledger.h5")
 
 

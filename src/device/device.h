@@ -78,7 +78,7 @@ struct device {
   const struct backend *backend; /* borrowed */
   void *state;                   /* owned; only the backend looks into it */
   const char *kind;              /* what runs: "cpu" or "cuda" */
-  const char *variant;           /* its instruction set, or the GPU's name, for the log */
+  char variant[60];              /* its instruction set, or the GPU's name; "" once it is closed */
   idx d;                         /* vectors a frame */
   int nonnegative;               /* as in the options */
   idx atoms, max_atoms;          /* put so far, and at most */

@@ -220,7 +220,7 @@ static int serve_all(struct serve *s)
   facts.address = net_address(s->front.net);
   facts.target = s->knobs.target;
   facts.device = lane_device(s->ranks.lane);
-  facts.variant = lane_variant(s->ranks.lane);
+  snprintf(facts.variant, sizeof facts.variant, "%s", lane_variant(s->ranks.lane));
   TRY(task->ready(task->self, &facts));
   TRY(worker_open(&s->copier));
   TRY(files_begin(s));

@@ -38,10 +38,10 @@ enum { FILE_PIECES = 4 };
 /* What is known when clients are accepted. */
 struct serve_facts {
   uint64_t dictionary; /* its hash */
-  const char *address; /* what clients connect to */
+  const char *address; /* what clients connect to, until ready() returns */
   gidx target;         /* rows of a step */
   const char *device;  /* kind */
-  const char *variant; /* instruction set, or the GPU */
+  char variant[64];    /* instruction set, or the GPU */
   real cosine;         /* the decoder cosine, for files: NaN where there are none */
 };
 

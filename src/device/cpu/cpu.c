@@ -4,6 +4,7 @@
 #include "device/cpu/train_batch.h"
 #include "device/cpu/train_nested.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -69,7 +70,7 @@ static int cpu_open(struct device *dev, const struct device_options *options)
   *s = (struct cpu_state){.arena = arena, .options = *options, .ascending = 1};
   dev->state = s;
   TRY(state_alloc(s));
-  dev->variant = s->route->name;
+  snprintf(dev->variant, sizeof dev->variant, "%s", s->route->name);
   return OK;
 }
 

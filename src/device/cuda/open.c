@@ -119,8 +119,8 @@ static int cuda_open(struct device *dev, const struct device_options *options)
   s->ascending = 1;
   pthread_mutex_init(&s->loading, NULL);
   dev->state = s;
-  dev->variant = s->name;
   TRY(state_fill(s, &dev->gpu));
+  snprintf(dev->variant, sizeof dev->variant, "%.59s", s->name);
   return cuda_screen_open(dev);
 }
 
