@@ -74,8 +74,7 @@ static const struct option_set harvest_set = {
            "come to it in pieces, as float32.\n\n"
            "Of a gated delta net the capture has the tokens of sequences, decays, weights of the "
            "convolution, and perhaps a pool of states, in which sequences begin.  Where they leave "
-           "states there, --output is a folder, and state.h5 stands beside the rows.  CPUs alone "
-           "compute it: auto takes them, and --device cuda is refused.\n\n"
+           "states there, --output is a folder, and slots.h5 stands beside the rows.\n\n"
            "The result is rows.h5 with /rows (N, H D), for `sagitta seed`, `fit` and `encode`, and "
            "/lse (N, H) of attention, the natural logarithm of each sum of weights.\n\n"
            "  mpirun -n 4 sagitta harvest --capture capture.h5 --output rows.h5\n"
@@ -309,7 +308,7 @@ static int mixer_result_finish(const struct run *run, struct mixer_job_files *j,
   return matrix_output_finish(&j->file, facts, n);
 }
 
-/* The place of state.h5, where a slot is kept. */
+/* The place of slots.h5, where a slot is kept. */
 static int mixer_path_check(struct mixer_job_files *j, const struct harvest_options *o)
 {
   const char *output = o->output.output;
@@ -317,9 +316,9 @@ static int mixer_path_check(struct mixer_job_files *j, const struct harvest_opti
   TRY(output_check_given(output));
   size_t length = strlen(output);
   CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
-        "'%s' keeps states (/slot_out): '--output' has to be a folder, for rows.h5 and state.h5",
+        "'%s' keeps states (/slot_out): '--output' has to be a folder, for rows.h5 and slots.h5",
         j->in.path);
-  return output_path(&j->state_path, output, "state.h5", o->output.force);
+  return output_path(&j->state_path, output, "slots.h5", o->output.force);
 }
 
 static int mixer_run_all(struct mixer_job_files *j, struct run *run,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * state.h5: the pool of states of a gated delta net behind its tokens, slot after slot.
+ * slots.h5: the pool of states of a gated delta net behind its tokens, slot after slot.
  *
  * Floor: io.  Used by rank 0 alone; not collective. */
 #ifndef IO_MIXER_STATE_H
