@@ -200,7 +200,7 @@ libsagitta_a_SOURCES += \
   %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
   %D%/io/h5/array.c %D%/io/h5/array_write.h %D%/io/h5/array_write.c %D%/io/h5/attribute.c \
   %D%/io/h5/vlen_text.h %D%/io/h5/vlen_text.c \
-  %D%/io/h5/slabs.h %D%/io/h5/slabs.c %D%/io/h5/digest.h %D%/io/h5/digest.c %D%/io/h5/leaves.h %D%/io/h5/leaves.c \
+  %D%/io/h5/slabs.h %D%/io/h5/slabs.c %D%/io/h5/placed.h %D%/io/h5/placed.c %D%/io/h5/digest.h %D%/io/h5/digest.c %D%/io/h5/leaves.h %D%/io/h5/leaves.c \
   %D%/io/h5/unwritten.h %D%/io/h5/unwritten.c %D%/io/h5/virtual.h %D%/io/h5/virtual.c \
   %D%/io/h5/listing.h %D%/io/h5/listing.c %D%/io/h5/values.h %D%/io/h5/values.c
 
@@ -229,7 +229,7 @@ libsagitta_a_SOURCES += \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
   %D%/io/fit_history.h %D%/io/fit_history.c %D%/io/training.h %D%/io/training.c %D%/io/finding.h %D%/io/finding.c \
   %D%/io/sweep.h %D%/io/sweep.c \
-  %D%/io/score_cuts.h %D%/io/score_cuts.c %D%/io/supports.h %D%/io/supports.c %D%/io/supports_input.h %D%/io/supports_input.c %D%/io/supports_check.c %D%/io/entry_hashes.h %D%/io/entry_hashes.c %D%/io/entry_counts.h %D%/io/entry_counts.c \
+  %D%/io/score_cuts.h %D%/io/score_cuts.c %D%/io/supports.h %D%/io/supports.c %D%/io/supports_ranks.h %D%/io/supports_ranks.c %D%/io/supports_input.h %D%/io/supports_input.c %D%/io/supports_check.c %D%/io/entry_hashes.h %D%/io/entry_hashes.c %D%/io/entry_counts.h %D%/io/entry_counts.c \
   %D%/io/metrics.h %D%/io/metrics.c \
   %D%/io/classes.h %D%/io/classes.c %D%/io/ledger.h %D%/io/ledger.c \
   %D%/io/systems_part.h %D%/io/systems_part.c \
@@ -274,6 +274,7 @@ libsagitta_a_SOURCES += \
 
 # encoding: the result of encode as files
 libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c \
+  %D%/encoding/encode_ranks.h %D%/encoding/encode_ranks.c \
   %D%/encoding/backlog_inputs.h %D%/encoding/backlog_inputs.c \
   %D%/encoding/backlog_path.h %D%/encoding/backlog_path.c \
   %D%/encoding/backlog_list.h %D%/encoding/backlog_list.c \

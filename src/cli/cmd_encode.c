@@ -17,6 +17,7 @@
 #include "cli/captured.h"
 #include "cli/command.h"
 #include "encoding/encode_files.h"
+#include "encoding/encode_ranks.h"
 #include "cli/encode_report.h"
 #include "cli/encode_saves.h"
 #include "job/threads.h"
@@ -625,6 +626,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
     job_free(job);
     return OK;
   }
+  job->task.by_ranks = encode_ranks_may(&job->task, run->comm.size);
   TRY(encode_memory_check(&job->task, &run->comm));
   TRY(comm_agree(&run->comm, identity_begin(run, o, job)));
   TRY(files_open(run, o, job));
@@ -638,6 +640,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
     return OK;
   }
   TRY(job_begin(&job->files.job));
+  TRY(encode_ranks_begin(&job->files));
   double begun = log_seconds();
   encode_saves_begin(&job->saves);
   for (int more = 1; more;) {

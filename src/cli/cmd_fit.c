@@ -20,6 +20,7 @@
 #include "cli/fit_atoms.h"
 #include "cli/fit_job.h"
 #include "cli/report.h"
+#include "encoding/encode_ranks.h"
 #include "job/threads.h"
 #include "io/dictionary.h"
 #include "io/labels.h"
@@ -446,6 +447,7 @@ static int rows_encode(struct fit_job *j)
   TRY(encode_files_resume(f, run, &j->files.job.more[FIT_SUPPORTS], j->files.job.is_resumed, best));
   TRY(encode_grid_choose(&j->encode, c, reason, sizeof reason));
   TRY(job_begin(&f->job));
+  TRY(encode_ranks_begin(f));
   TRY(encode_run(&j->encode, c, &j->encoded));
   TRY(encode_files_join(f, &j->encoded));
   return job_finish(&f->job, supports_end, j);

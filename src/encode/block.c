@@ -47,14 +47,17 @@ static int block_begin(struct encode *e, struct block_in_flight *b)
   return OK;
 }
 
-/* Gather the results on rank 0.  The files worker will write them there, and the background worker
- * of each rank will count its share. */
+/* Gather the results where they are written, by the files worker; the background worker of each
+ * rank will count its share. */
 static int block_finish(struct encode *e, struct block_in_flight *b)
 {
-  int root = e->c->rank == 0, codes = e->task->codes;
+  int root = e->c->rank == 0, codes = e->task->codes, own = e->task->by_ranks;
+  gidx first = own ? b->first + b->mine_first : b->superblock_first;
   TRY(step_gather(e, b));
-  e->finished = (struct support_block){.first = e->task->sink_first + b->superblock_first,
-                                       .n = root ? b->superblock_rows : 0,
+  e->finished = (struct support_block){.first = e->task->sink_first + first,
+                                       .n = own    ? b->mine
+                                            : root ? b->superblock_rows
+                                                   : 0,
                                        .s = e->s,
                                        .d = e->d,
                                        .atoms = b->out_atoms,

@@ -40,8 +40,8 @@ struct block_in_flight {
   idx *chosen;              /* [block][s] supports so far of all rows, rounds > 1 */
   idx *atoms;               /* [share][s] supports of this rank's rows */
   float *score;             /* [share][s] */
-  idx *out_atoms;           /* [groups * block][s] on rank 0, as are the next two */
-  float *out_score, *out_codes;
+  idx *out_atoms;           /* [groups * block][s] on rank 0, by_ranks [block][s] on each, as are */
+  float *out_score, *out_codes; /* the next two: what is written */
 };
 
 /* Bring a block from its merged lists to what is routed next: solve its codes; after the last round

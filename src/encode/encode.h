@@ -7,7 +7,7 @@
  * ranks.  The rows pass in turns, of which each group takes a block.  Each rank reads its share of
  * its group's block; the ranks of a group gather the block, score it over their own shards of the
  * dictionary, and send each row's list to the rank that read the row.  That rank merges the lists,
- * solves the codes, and sends them to rank 0, which writes.
+ * solves the codes, and sends them to rank 0, which writes; where groups are ranks, each may write.
  * Further rounds (N.3r) do the same with residuals in place of rows.  Two blocks are in flight: the
  * lists of one are merged while the other is routed, and the rows of a third are read meanwhile.
  *
@@ -38,7 +38,8 @@ struct encode_task {
   gidx first;                     /* row of the whole, of a part: the first of a sum block */
   const struct atom_source *atoms;
   const real *mean;                /* [p] subtracted from rows; NULL: none */
-  const struct support_sink *sink; /* used on rank 0 */
+  const struct support_sink *sink; /* used on rank 0, or by_ranks on each: groups are as many */
+  int by_ranks;                    /* as ranks, which then give it whole sum blocks of their own */
   /* Supports are those of an imported encoder (N.24); NULL: rows are routed, and codes solved.  Its
    * matrix comes from a source, its weights are NULL.  Then groups are as many as ranks, rounds is
    * 1, codes is 1, and rows have up to top_s atoms, K at most. */

@@ -26,6 +26,13 @@ static gidx max_superblock(const struct encode *e)
   return (gidx)e->groups * e->block;
 }
 
+/* Of which this rank writes results. */
+static gidx max_written(const struct encode *e)
+{
+  if (e->task->by_ranks) return max_partition(e);
+  return e->c->rank == 0 ? max_superblock(e) : 0;
+}
+
 /* Sum blocks that may end in a group's block. */
 static gidx max_ended(const struct encode *e)
 {
@@ -74,7 +81,7 @@ static int supports_alloc(struct encode *e, struct block_in_flight *b)
   struct arena *a = &e->arena;
   int size = e->group.size;
   gidx share = max_partition(e), s = e->s, entries = e->block * s, entry = sizeof(struct entry);
-  gidx out = e->c->rank == 0 ? max_superblock(e) * s : 0;
+  gidx out = max_written(e) * s;
   TRY(buffer_alloc(dev, &b->lists, entries * entry));
   if (e->d > 1) TRY(buffer_alloc(dev, &b->power, e->block * (gidx)sizeof(idx)));
   if (size > 1) TRY(buffer_alloc(dev, &b->received, size * share * s * entry));
@@ -118,7 +125,8 @@ static int codes_alloc(struct encode *e)
   gidx out = e->c->rank == 0 ? max_superblock(e) : 0, columns = ceil_div(e->p, e->group.size);
   for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) {
     struct block_in_flight *b = &e->in_flight[i];
-    TRY(arena_alloc(&e->arena, &b->out_codes, t->codes ? out * codes : 0, sizeof(float)));
+    TRY(arena_alloc(&e->arena, &b->out_codes, t->codes ? max_written(e) * codes : 0,
+                    sizeof(float)));
     TRY(arena_alloc(&e->arena, &b->ended, 2 * max_ended(e) * columns, sizeof *b->ended));
     if (t->rounds > 1)
       TRY(buffer_alloc_device(dev, &b->state, share * device_codes_state_bytes(dev, e->s, t->rho)));

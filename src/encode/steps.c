@@ -4,6 +4,8 @@
  * has until the agreement behind the routing, or that of all ranks in block_prepare(). */
 #include "encode/steps.h"
 
+#include <string.h>
+
 #include "base/status.h"
 #include "comm/buffers.h"
 
@@ -144,14 +146,26 @@ int step_ended_count(struct encode *e, gidx superblock_first, idx superblock_row
   return OK;
 }
 
+/* This rank writes its rows, beside whatever overwrites them. */
+static void results_keep(const struct encode *e, const struct block_in_flight *b)
+{
+  size_t bytes = (size_t)b->mine * (size_t)e->s * 4;
+  if (!bytes) return;
+  memcpy(b->out_atoms, b->atoms, bytes);
+  memcpy(b->out_score, b->score, bytes);
+  if (e->task->codes) memcpy(b->out_codes, e->codes.host, bytes * (size_t)e->d);
+}
+
 int step_gather(struct encode *e, struct block_in_flight *b)
 {
+  enum { WRITTEN = 3, ALL = 5 }; /* parts: those that the file has come first */
+  int first = e->task->by_ranks ? WRITTEN : 0, end = e->task->codes ? ALL : WRITTEN - 1;
   struct phase *phase = &e->result->phases[PHASE_GATHER];
   phase_begin(phase);
   double before = e->c->bytes;
   const idx *rows = b->shares;
   size_t bytes = (size_t)e->s * 4;
-  const struct comm_part parts[] = {
+  const struct comm_part parts[ALL] = {
       {b->atoms, b->out_atoms, rows, bytes},
       {b->score, b->out_score, rows, bytes},
       {e->codes.host, b->out_codes, rows, bytes * (size_t)e->d},
@@ -159,7 +173,8 @@ int step_gather(struct encode *e, struct block_in_flight *b)
       {b->ended, e->out_ended, e->counts, sizeof *b->ended},
   };
   TRY(step_ended_count(e, b->superblock_first, b->superblock_rows));
-  TRY(comm_gather_parts(e->c, parts, e->task->codes ? LENGTH(parts) : 2));
+  if (e->task->by_ranks) results_keep(e, b);
+  if (first < end) TRY(comm_gather_parts(e->c, parts + first, end - first));
   phase_end(phase, e->c->bytes - before);
   return OK;
 }

@@ -32,7 +32,7 @@ void step_codes(struct encode *e, struct block_in_flight *b, int last);
  * e->ended_blocks <- how many do in each group.  Not collective. */
 int step_ended_count(struct encode *e, gidx first, idx n);
 
-/* Supports, scores, codes and quality to rank 0. */
+/* Supports, scores and codes to who writes them, and what metrics need to rank 0. */
 int step_gather(struct encode *e, struct block_in_flight *b);
 
 #endif

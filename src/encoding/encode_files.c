@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "encoding/encode_ranks.h"
 #include "job/content.h"
 #include "io/inputs.h"
 
@@ -58,20 +59,6 @@ static int distribute(void *self, struct comm *c)
   task->dictionary = (uint64_t)f->hashes[0];
   task->encoder_hash = (uint64_t)f->hashes[1];
   return OK;
-}
-
-static struct supports_shape shape_of(const struct encode_task *t, gidx n)
-{
-  return (struct supports_shape){.n = n,
-                                 .k = t->atoms->k,
-                                 .s = t->top_s,
-                                 .d = t->atoms->d,
-                                 .p = t->rows->p,
-                                 .has_codes = t->codes,
-                                 .nonnegative = t->nonnegative,
-                                 .encoder = encode_kind_name(t),
-                                 .solved = t->solves,
-                                 .cuts = t->cuts};
 }
 
 /* What a result depends on beside options, as far as it is known before rows are encoded; the
@@ -169,7 +156,7 @@ static int rows_compare(void *self, struct comm *c)
 static int output_begin(void *self)
 {
   struct encode_files *f = self;
-  struct supports_shape shape = shape_of(f->task, f->n);
+  struct supports_shape shape = encode_shape(f->task, f->n);
   if (f->is_part)
     TRY(supports_part_create(&f->file, f->job.place.file, &shape));
   else
@@ -255,6 +242,7 @@ int encode_files_continue(struct encode_files *f)
   TRY(comm_agree(c, c->rank ? OK : part_reopen(f)));
   TRY(job_distribute(&f->job));
   TRY(comm_agree(c, c->rank ? OK : output_begin(f)));
+  TRY(encode_ranks_begin(f));
   if (c->rank == 0)
     log_info("saved   %lld of %lld rows of '%s'", (long long)f->job.done, (long long)f->n,
              f->job.place.shown);
@@ -302,6 +290,7 @@ static int join(struct encode_files *f, struct encode_result *result)
 int encode_files_join(struct encode_files *f, struct encode_result *result)
 {
   struct comm *c = &f->job.run->comm;
+  TRY(encode_ranks_end(f, result));
   return comm_agree(c, c->rank ? OK : join(f, result));
 }
 

@@ -3,6 +3,8 @@
  * chunks of the arrays alternate in the file the same way whatever the blocks were. */
 #include "io/supports.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +12,7 @@
 #include "base/status.h"
 #include "io/dictionary.h"
 #include "io/h5/array_write.h"
+#include "io/h5/placed.h"
 #include "io/mean.h"
 #include "io/metrics.h"
 #include "io/part.h"
@@ -126,6 +129,22 @@ static int ragged_write(struct supports_output *f, const struct support_block *b
   return OK;
 }
 
+int supports_output_arrays(struct supports_output *f, struct h5_array *arrays[SUPPORTS_ARRAYS])
+{
+  struct h5_array *const all[SUPPORTS_ARRAYS] = {&f->indices, &f->score, &f->data, &f->codes};
+  memcpy(arrays, all, sizeof all);
+  return stores_codes(&f->shape) ? SUPPORTS_ARRAYS : SUPPORTS_ARRAYS - 1;
+}
+
+/* Rows that ranks write need not follow those of this rank before. */
+static int row_seek(struct supports_output *f, gidx row)
+{
+  struct h5_array *arrays[SUPPORTS_ARRAYS];
+  int n = f->indices.placed ? supports_output_arrays(f, arrays) : 0;
+  for (int i = 0; i < n; i++) TRY(h5_placed_seek(arrays[i], row * f->shape.s));
+  return OK;
+}
+
 /* Write a block of rows, those of some chunks at a time. */
 static int sink_write(void *self, const struct support_block *block)
 {
@@ -139,6 +158,7 @@ static int sink_write(void *self, const struct support_block *block)
         "rows %lld + %d of %lld are written", (long long)block->first, block->n,
         (long long)shape->n);
   if (block->start) return ragged_write(f, block);
+  TRY(row_seek(f, block->first));
   gidx most = CHUNKS * chunk_rows(f);
   for (gidx row = block->first, end = row + block->n; row < end;) {
     gidx next = (row / most + 1) * most, skip = (row - block->first) * shape->s;
@@ -199,27 +219,11 @@ static int array_create(struct supports_output *f, const char *path, int a, int 
   return OK;
 }
 
-static int output_create(struct supports_output *f, const char *path,
-                         const struct supports_shape *shape, const struct file_kind *kind)
+static int arrays_create(struct supports_output *f)
 {
-  memset(f, 0, sizeof *f);
-  f->shape = *shape;
-  f->sink = (struct support_sink){f, sink_write};
-  CHECK(shape->n >= 0 && shape->k >= 1 && shape->s >= 1 && shape->d >= 1 &&
-            (!shape->encoder || (shape->d == 1 && shape->has_codes)),
-        ERR_INTERNAL, "supports of %lld rows, %d of %d atoms, frames of %d", (long long)shape->n,
-        shape->s, shape->k, shape->d);
-  const struct h5_file *h5 = &f->result.h5;
-  TRY(slabs_plan(shape, &f->slabs, &f->has_slabs));
-  gidx nnz, chunk = chunk_entries(f, &nnz), codes[2] = {nnz, shape->d};
-  if (stores_codes(shape)) {
-    f->summary = malloc((size_t)(CHUNKS * chunk) * sizeof(float));
-    CHECK(f->summary, ERR_MEMORY, "cannot allocate %lld bytes", (long long)(CHUNKS * chunk) * 4);
-  }
-  TRY(result_create(&f->result, path, kind, supports_bytes(shape)));
-  if (f->has_slabs) TRY(h5_slabs_reserve(h5, &f->slabs));
-  TRY(attributes_write(h5, shape));
+  const struct supports_shape *shape = &f->shape;
   idx s = shape->s;
+  gidx nnz, chunk = chunk_entries(f, &nnz), codes[2] = {nnz, shape->d};
   TRY(array_create(f, "/supports/indices", SLAB_INDICES, 1, &nnz, s, chunk, &f->indices));
   TRY(array_create(f, "/supports/score", SLAB_SCORE, 1, &nnz, s, chunk, &f->score));
   TRY(array_create(f, "/supports/data", SLAB_DATA, 1, &nnz, s, chunk, &f->data));
@@ -228,6 +232,46 @@ static int output_create(struct supports_output *f, const char *path,
   if (shape->encoder) TRY(indptr_begin(f));
   f->indices.hashing = f->score.hashing = f->data.hashing = f->codes.hashing = &f->hashing;
   return OK;
+}
+
+/* What does not concern the disk. */
+static int output_begin(struct supports_output *f, const struct supports_shape *shape)
+{
+  memset(f, 0, sizeof *f);
+  f->shape = *shape;
+  f->sink = (struct support_sink){f, sink_write};
+  CHECK(shape->n >= 0 && shape->k >= 1 && shape->s >= 1 && shape->d >= 1 &&
+            (!shape->encoder || (shape->d == 1 && shape->has_codes)),
+        ERR_INTERNAL, "supports of %lld rows, %d of %d atoms, frames of %d", (long long)shape->n,
+        shape->s, shape->k, shape->d);
+  TRY(slabs_plan(shape, &f->slabs, &f->has_slabs));
+  gidx nnz, chunk = chunk_entries(f, &nnz);
+  if (!stores_codes(shape)) return OK;
+  f->summary = malloc((size_t)(CHUNKS * chunk) * sizeof(float));
+  CHECK(f->summary, ERR_MEMORY, "cannot allocate %lld bytes", (long long)(CHUNKS * chunk) * 4);
+  return OK;
+}
+
+static int output_create(struct supports_output *f, const char *path,
+                         const struct supports_shape *shape, const struct file_kind *kind)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  TRY(output_begin(f, shape));
+  TRY(result_create(&f->result, path, kind, supports_bytes(shape)));
+  if (f->has_slabs) TRY(h5_slabs_reserve(h5, &f->slabs));
+  TRY(attributes_write(h5, shape));
+  return arrays_create(f);
+}
+
+int supports_output_open(struct supports_output *f, const char *name,
+                         const struct supports_shape *shape)
+{
+  struct temporary *file = &f->result.file;
+  TRY(output_begin(f, shape));
+  snprintf(file->name, sizeof file->name, "%s", name);
+  CHECK(h5_placed_open(&f->result.h5, file->name), ERR_IO, "cannot open '%s': %s", name,
+        strerror(errno));
+  return arrays_create(f);
 }
 
 int supports_output_create(struct supports_output *f, const char *path,

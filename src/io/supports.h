@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports and codes: supports.h5, which rank 0 writes.
+ * Supports and codes: supports.h5, which rank 0 makes; supports_ranks.h lets all ranks write it.
  *
  * Floor: io. */
 #ifndef IO_SUPPORTS_H
@@ -49,6 +49,13 @@ int supports_output_create(struct supports_output *f, const char *path,
 /* The same for a part of the rows (part.h): shape is that of the part. */
 int supports_part_create(struct supports_output *f, const char *path,
                          const struct supports_shape *shape);
+/* The same of a file that another rank has made at `name`, to write rows of it.  ERR_IO: it is not
+ * seen here. */
+int supports_output_open(struct supports_output *f, const char *name,
+                         const struct supports_shape *shape);
+/* Its arrays that have rows. */
+enum { SUPPORTS_ARRAYS = 4 };
+int supports_output_arrays(struct supports_output *f, struct h5_array *arrays[SUPPORTS_ARRAYS]);
 /* No more rows are written: the file becomes a part that has those that were, `rows` of them. */
 int supports_output_cut(struct supports_output *f, gidx rows);
 /* What is known after the last row. */

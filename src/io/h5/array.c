@@ -328,10 +328,12 @@ int h5_array_close(struct h5_array *a)
   hid_t id = a->id;
   free(a->pending);
   free(a->chunks);
+  free(a->placed);
   h5_digest_free(&a->digest);
   a->id = 0;
   a->pending = NULL;
   a->chunks = NULL;
+  a->placed = NULL;
   if (id && H5Dclose(id) < 0 && status == OK)
     status = h5_fail(ERR_IO, __FILE__, __LINE__, "cannot close '%s' of '%s'", a->object, a->path);
   TRY(status);

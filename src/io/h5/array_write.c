@@ -6,6 +6,7 @@
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
 #include "io/h5/digest.h"
+#include "io/h5/placed.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -119,11 +120,12 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
   a->chunk_rows = imax(rows, 1);
   CHECK(row * (double)a->chunk_rows < 0xffffffffu, ERR_INTERNAL, "a row of '%s' has %.3g bytes",
         object, row);
-  TRY(h5_groups_create(f, object, 0));
+  if (!f->disk) TRY(h5_groups_create(f, object, 0));
   a->pending = malloc((size_t)row * (size_t)a->chunk_rows + H5_SUM_BYTES);
   CHECK(a->pending, ERR_MEMORY, "cannot allocate %.0f bytes", row * (double)a->chunk_rows);
   TRY(h5_digest_begin(&a->digest));
-  return dataset_create(f, a);
+  a->disk = f->disk;
+  return f->disk ? OK : dataset_create(f, a);
 }
 
 /* Give every NaN the bits that NaNs have in our files. */
@@ -224,14 +226,20 @@ static void piece_run(void *self, gidx i)
   p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
 }
 
-static int flight_open(struct flight *f)
+/* *leaves <- where those of the next n chunks of an array are to be; NULL: it has no hash. */
+static int leaves_find(struct h5_array *a, gidx first, gidx n, unsigned char **leaves)
+{
+  if (a->placed) *leaves = h5_placed_leaf(a, first);
+  return a->digest && !a->placed ? h5_digest_reserve(a->digest, n, leaves) : OK;
+}
+
+static int flight_open(struct flight *f, gidx first)
 {
   unsigned char *leaves[H5_TOGETHER] = {NULL};
   f->pieces = malloc((size_t)(f->n * f->count) * sizeof *f->pieces);
   CHECK(f->pieces, ERR_MEMORY, "cannot allocate %lld bytes",
         (long long)f->n * f->count * (gidx)sizeof *f->pieces);
-  for (int i = 0; i < f->count; i++)
-    if (f->list[i]->digest) TRY(h5_digest_reserve(f->list[i]->digest, f->n, &leaves[i]));
+  for (int i = 0; i < f->count; i++) TRY(leaves_find(f->list[i], first, f->n, &leaves[i]));
   for (gidx p = 0; p < f->n * f->count; p++) {
     const struct h5_array *a = f->list[p % f->count];
     const unsigned char *bytes = f->bytes[p % f->count];
@@ -245,7 +253,15 @@ static int flight_open(struct flight *f)
   return OK;
 }
 
-/* Let HDF5 place the chunks, which begin at entry `first`. */
+/* Where the chunks are to be, which begin at entry `first`. */
+static haddr_t wanted_at(const struct flight *f, gidx first, gidx i)
+{
+  const struct h5_array *a = f->pieces[i].array;
+  gidx chunk = first / a->chunk_rows + i / f->count;
+  return a->slabs ? (haddr_t)h5_slabs_at(a->slabs, a->slab_array, chunk) : HADDR_UNDEF;
+}
+
+/* Let HDF5 place them. */
 static int chunks_allocate(struct flight *f, gidx first)
 {
   TRY(h5_begin());
@@ -255,7 +271,7 @@ static int chunks_allocate(struct flight *f, gidx first)
     struct piece *p = &f->pieces[i];
     const struct h5_array *a = p->array;
     gidx chunk = first / a->chunk_rows + i / f->count;
-    haddr_t wanted = a->slabs ? (haddr_t)h5_slabs_at(a->slabs, a->slab_array, chunk) : HADDR_UNDEF;
+    haddr_t wanted = wanted_at(f, first, i);
     TRY_H5(
         h5_chunk_allocate(a->id, chunk * a->chunk_rows, p->bytes, chunk_bytes(a), wanted, &p->at),
         ERR_IO, "cannot write '%s' of '%s'", a->object, a->path);
@@ -287,21 +303,34 @@ static int flight_end(const struct flight *f)
       h5_cause("%s", strerror(piece->error));
       return h5_fail(ERR_IO, __FILE__, __LINE__, "cannot write '%s' of '%s'", a->object, a->path);
     }
-    if (a->digest) a->digest->zero_chunks += piece->sum == 0;
+    if (a->placed)
+      a->placed->written++, a->placed->zeros += piece->sum == 0;
+    else if (a->digest)
+      a->digest->zero_chunks += piece->sum == 0;
   }
   for (int i = 0; i < f->count; i++)
-    if (f->list[i]->digest) TRY(h5_digest_add(f->list[i]->digest, f->n));
+    if (f->list[i]->digest && !f->list[i]->placed) TRY(h5_digest_add(f->list[i]->digest, f->n));
   hashing_count(f);
   return OK;
+}
+
+static int flight_locate(struct flight *f, gidx first)
+{
+  int status = OK;
+  if (f->list[0]->placed) {
+    for (gidx i = 0; i < f->n * f->count; i++) f->pieces[i].at = wanted_at(f, first, i);
+    return OK;
+  }
+  pthread_mutex_lock(&h5_one);
+  status = chunks_allocate(f, first);
+  pthread_mutex_unlock(&h5_one);
+  return status;
 }
 
 /* Write the chunks, which begin at entry `first`. */
 static int flight_write(struct flight *f, gidx first)
 {
-  pthread_mutex_lock(&h5_one);
-  int status = chunks_allocate(f, first);
-  pthread_mutex_unlock(&h5_one);
-  TRY(status);
+  TRY(flight_locate(f, first));
   tasks_run((size_t)f->n * chunk_bytes(f->list[0]), f->n * f->count, piece_run, f);
   return flight_end(f);
 }
@@ -309,7 +338,7 @@ static int flight_write(struct flight *f, gidx first)
 /* Hash and write the chunks of a flight, which begin at entry `first`. */
 static int chunks_write(struct flight *f, gidx first)
 {
-  int status = flight_open(f);
+  int status = flight_open(f, first);
   if (!status) status = flight_write(f, first);
   free(f->pieces);
   return status;
@@ -453,6 +482,11 @@ int h5_array_truncate(struct h5_array *a)
   TRY(h5_begin());
   TRY(flush(&a, 1));
   return extent_set(a);
+}
+
+int h5_array_flush(struct h5_array *a)
+{
+  return flush(&a, 1);
 }
 
 int h5_array_end(struct h5_array *a)

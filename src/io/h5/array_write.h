@@ -13,6 +13,9 @@ enum { H5_TOGETHER = 4 };
 int h5_arrays_write(struct h5_array *const *list, int count, gidx first, gidx n,
                     const void *const *values);
 
+/* Write what is pending, the last chunk of an array filled up. */
+int h5_array_flush(struct h5_array *a);
+
 /* Before an array is closed: write what is pending, and the hash if it is complete. */
 int h5_array_end(struct h5_array *a);
 

@@ -57,42 +57,59 @@ static int disk_flags(unsigned flags)
          (flags & H5F_ACC_EXCL ? O_EXCL : 0);
 }
 
-static H5FD_t *disk_open(const char *path, unsigned flags, hid_t list, haddr_t most)
+/* NULL: errno says why. */
+static struct disk_file *file_open(const char *path, int flags)
 {
   struct stat facts;
   size_t length = strlen(path) + 1;
-  (void)list, (void)most;
   struct disk_file *f = calloc(1, sizeof *f + length);
-  if (!f) {
-    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_VFL, H5E_NOSPACE,
-             "memory allocation failed");
-    return NULL;
-  }
+  if (!f) return NULL;
   memcpy(f->path, path, length);
   int step = watchdog_begin(ERR_IO, "opening", f->path);
-  f->file = retry_open(path, disk_flags(flags));
+  f->file = retry_open(path, flags);
   int failed = f->file < 0 || fstat(f->file, &facts);
   watchdog_end(step);
   if (failed) {
-    disk_fail(H5E_CANTOPENFILE, "unable to open file");
+    int error = errno;
     if (f->file >= 0) close(f->file);
     free(f);
+    errno = error;
     return NULL;
   }
   f->device = facts.st_dev;
   f->inode = facts.st_ino;
   f->end = (haddr_t)facts.st_size;
-  return &f->base;
+  return f;
+}
+
+static H5FD_t *disk_open(const char *path, unsigned flags, hid_t list, haddr_t most)
+{
+  struct disk_file *f = file_open(path, disk_flags(flags));
+  (void)list, (void)most;
+  if (f) return &f->base;
+  if (errno == ENOMEM)
+    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_VFL, H5E_NOSPACE,
+             "memory allocation failed");
+  else
+    disk_fail(H5E_CANTOPENFILE, "unable to open file");
+  return NULL;
+}
+
+/* Returns the system's error, or 0. */
+static int file_close(struct disk_file *f)
+{
+  int step = watchdog_begin(ERR_IO, "closing", f->path);
+  int error = close(f->file) ? errno : 0;
+  watchdog_end(step);
+  free(f);
+  return error;
 }
 
 static herr_t disk_close(H5FD_t *base)
 {
-  struct disk_file *f = (struct disk_file *)base;
-  int step = watchdog_begin(ERR_IO, "closing", f->path);
-  herr_t done = close(f->file) ? disk_fail(H5E_CANTCLOSEFILE, "unable to close file") : 0;
-  watchdog_end(step);
-  free(f);
-  return done;
+  int error = file_close((struct disk_file *)base);
+  errno = error;
+  return error ? disk_fail(H5E_CANTCLOSEFILE, "unable to close file") : 0;
 }
 
 /* An order of files; 0: they are the same. */
@@ -277,6 +294,26 @@ static int all_write(const struct disk_file *f, haddr_t at, size_t bytes, const 
 int h5_driver_write(const void *handle, haddr_t at, size_t bytes, const void *in)
 {
   return all_write(file_of(handle), at, bytes, in);
+}
+
+const void *h5_driver_open(const char *path)
+{
+  const struct disk_file *f = file_open(path, O_CLOEXEC | O_RDWR | O_NOFOLLOW);
+  return f ? &f->file : NULL;
+}
+
+int h5_driver_sync(const void *handle)
+{
+  const struct disk_file *f = file_of(handle);
+  int step = watchdog_begin(ERR_IO, "bringing to the disk", f->path);
+  int error = retry_fsync(f->file) ? errno : 0;
+  watchdog_end(step);
+  return error;
+}
+
+int h5_driver_close(const void *handle)
+{
+  return file_close(file_of(handle));
 }
 
 static herr_t disk_write(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, size_t bytes,

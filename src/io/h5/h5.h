@@ -29,6 +29,8 @@ struct h5_file {
   struct input_file *input; /* reading: notes that the file is read, and finds changes; owned */
   gidx version;             /* reading: format version of a file of ours, 0 of a foreign one */
   int is_hashed;            /* reading: all hashes were compared already, and are left out */
+  const void *disk;         /* writing: by what a file is open that another rank has made
+                             * (placed.h); NULL: it is this one's; owned */
 };
 
 /* text[capacity] <- the version of HDF5, as "1.10.8". */
@@ -83,7 +85,8 @@ struct h5_array {
   struct h5_digest *digest; /* the hash of what is written or read; NULL: none; owned */
   const struct h5_slabs *slabs; /* writing: where chunks are to be; NULL: anywhere; borrowed */
   int slab_array;               /* as which array of these */
-  struct phase *hashing; /* writing: counts what the hash takes; NULL: nothing does; borrowed */
+  struct h5_placed *placed; /* writing: ranks write the chunks (placed.h); NULL: this one; owned */
+  struct phase *hashing;    /* writing: counts what the hash takes; NULL: nothing does; borrowed */
 };
 /* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
  * files, or it claims far more data than it stores. */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rows that an earlier run has done are copied by rank 0, before the others take part. */
+#include "encoding/encode_ranks.h"
+
+#include "base/status.h"
+#include "base/sums.h"
+#include "io/supports_ranks.h"
+
+struct supports_shape encode_shape(const struct encode_task *t, gidx n)
+{
+  return (struct supports_shape){.n = n,
+                                 .k = t->atoms->k,
+                                 .s = t->top_s,
+                                 .d = t->atoms->d,
+                                 .p = t->rows->p,
+                                 .has_codes = t->codes,
+                                 .nonnegative = t->nonnegative,
+                                 .encoder = encode_kind_name(t),
+                                 .solved = t->solves,
+                                 .cuts = t->cuts};
+}
+
+int encode_ranks_may(const struct encode_task *task, int ranks)
+{
+  return ranks > 1 && task->groups == ranks && !task->encoder && task->rows->n > ROW_BLOCK;
+}
+
+int encode_ranks_begin(struct encode_files *f)
+{
+  struct comm *c = &f->job.run->comm;
+  struct encode_task *task = f->task;
+  const struct supports_shape shape = encode_shape(task, f->n);
+  task->by_ranks = encode_ranks_may(task, c->size);
+  if (!task->by_ranks) return OK;
+  return supports_ranks_begin(&f->file, c, &shape, f->job.done, &task->by_ranks);
+}
+
+int encode_ranks_end(struct encode_files *f, const struct encode_result *result)
+{
+  if (!f->task->by_ranks) return OK;
+  return supports_ranks_end(&f->file, &f->job.run->comm, f->job.done + result->part.n);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arrays that several ranks write, each its own chunks, where slabs.h says that they are, past
+ * HDF5; in the end the rank that has made the file lets HDF5 know of them.
+ *
+ * Floor: io; included by src/io only.  Not collective.
+ *
+ * A rank that has not made it opens the file (h5_placed_open()), and creates the same arrays in it
+ * as the one that has, which makes nothing there. */
+#ifndef IO_H5_PLACED_H
+#define IO_H5_PLACED_H
+
+#include "base/sha256.h"
+#include "io/h5/h5.h"
+
+/* What is known of the chunks that are written so. */
+struct h5_placed {
+  gidx first, chunks;  /* the first of them, and how many there are to the end of the array */
+  gidx written, zeros; /* by this rank, and how many of these are zero in every byte */
+  unsigned char leaves[][SHA256_BYTES]; /* [chunks] hashes; 0 of those of other ranks */
+};
+
+/* Open a file that another rank has made, to write chunks of it; path must outlive *f.  0: it is
+ * not seen here, errno says why. */
+int h5_placed_open(struct h5_file *f, const char *path);
+/* Bring them to the disk, and close it; both are safe on a file of this rank's. */
+int h5_placed_close(struct h5_file *f);
+
+/* From entry `first` on, where a chunk begins, an array that has slabs is written so. */
+int h5_placed_begin(struct h5_array *a, gidx first);
+/* The next write begins at this entry, where a chunk does. */
+int h5_placed_seek(struct h5_array *a, gidx entry);
+/* Entries up to `end` were written by the ranks together, and *a->placed has what all of them know:
+ * *a becomes as if this rank had written all, if it is that which has made the file. */
+int h5_placed_end(struct h5_array *a, gidx end);
+
+/* Of the write: where the hash of the chunk is that begins at an entry. */
+unsigned char *h5_placed_leaf(const struct h5_array *a, gidx first);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * supports.h5, written by all ranks: each writes the chunks of its rows where slabs.h says that
+ * they are, and rank 0 gets their hashes.
+ *
+ * Floor: io.  Collective; one status on all ranks. */
+#ifndef IO_SUPPORTS_RANKS_H
+#define IO_SUPPORTS_RANKS_H
+
+#include "comm/comm.h"
+#include "io/supports.h"
+
+/* A file of this shape that rank 0 has made, and that has `first` rows, a whole number of sum
+ * blocks: from there on each rank may give the sink of its *f rows of its own, sum blocks or what
+ * ends the file, in ascending order.  *is 0: rank 0 alone may, as of any result: chunks have no
+ * places of their own, or a rank does not see the file, which the log says. */
+int supports_ranks_begin(struct supports_output *f, struct comm *c,
+                         const struct supports_shape *shape, gidx first, int *is);
+
+/* The first `rows` rows were written by the ranks together: they are on the disk, and rank 0 has
+ * the file as if it had written them; the others have given it back. */
+int supports_ranks_end(struct supports_output *f, struct comm *c, gidx rows);
+
+#endif

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: where each rank takes rows of its own all ranks write the one result, with the bytes of
+one rank, after stops, saves and kills too; a disk that fails any of them ends the job with 74 and
+leaves nothing; where one does not see the file rank 0 writes, and the log says so."""
+import os
+import signal
+import tempfile
+
+import numpy as np
+
+from jobs import FAULTS, job_end, job_ranks, job_start, temporaries, wait_until
+from tap import FULL, claim, done_testing, fails, need, ok, sagitta, same, skip
+
+BLOCK = 4096
+N, P = 7 * BLOCK + 321, 16
+
+
+def words_of(folder, *more, d=1):
+    return ["--rows", f"{folder}/rows.npy", "--dictionary", f"{folder}/d{d}.h5", "--top-s", 4,
+            "--threads", 1, *more]
+
+
+def faulty(folder, name, fault, rank, of="*.tmp", ranks=3, command="encode"):
+    job = job_start(command, *words_of(folder), "--grid", f"{ranks}x1", "--deadline", 20,
+                    "--output", f"{folder}/{name}/x.h5", ranks=ranks, LD_PRELOAD=FAULTS,
+                    FAULT=fault, FAULT_RANK=str(rank), FAULT_OF=of)
+    return job_end(job, 60)
+
+
+@claim("on any ranks: the bytes of one, of frames and scores too")
+def check_ranks(folder):
+    for d, command in ((1, "encode"), (3, "encode"), (1, "route")):
+        whole = f"{folder}/whole-{command}-{d}.h5"
+        need(sagitta(command, *words_of(folder, d=d), "--output", whole), "one rank")
+        for ranks in (2, 3, 7) if FULL or d > 1 else (2,):
+            out = f"{folder}/ranks-{command}-{d}-{ranks}.h5"
+            need(sagitta(command, *words_of(folder, "--grid", f"{ranks}x1", d=d), "--output", out,
+                         ranks=ranks), f"{ranks} ranks")
+            need(sagitta("verify", out), f"{ranks} ranks")
+            same(whole, out, f"{command}, frames of {d}, {ranks} ranks")
+
+
+@claim("a disk that fails a rank ends the job with 74, and nothing is left")
+def check_disk(folder):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    for fault, rank in (("write:1", 1), ("write:5", 2), ("fsync:1", 1)):
+        code, text = faulty(folder, "disk", fault, rank)
+        ok(code == 74 and "cannot write '" in text and ".tmp'" in text, f"{fault} {rank}: {code} "
+           f"{text[-300:]}")
+        left = [f for f in os.listdir(f"{folder}/disk") if f.endswith((".h5", ".tmp", ".lock"))]
+        ok(not left, f"{fault} {rank}: {left}")
+
+
+@claim("a rank that does not see the file: rank 0 writes, and says so")
+def check_missing(folder):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    code, text = faulty(folder, "missing", "open:1", 2)
+    ok(code == 0 and "rank 0 alone: 1 of 3 ranks do not see" in text, f"{code} {text[-300:]}")
+    same(f"{folder}/whole-encode-1.h5", f"{folder}/missing/x.h5", "rank 0 wrote")
+
+
+@claim("stopped behind a turn, saved behind each and killed: the bytes of one run")
+def check_stopped(folder):
+    out, whole = f"{folder}/stopped", f"{folder}/whole-encode-1.h5"
+    os.makedirs(out)
+    to = ("--block", BLOCK, "--resume", "--output", f"{out}/x.h5")
+    open(f"{out}/STOP", "w").close()
+    for ranks in 2, 3:
+        fails(sagitta("encode", *words_of(folder, "--grid", f"{ranks}x1", *to), ranks=ranks), 75,
+              ["--resume"], f"stopped on {ranks}")
+        need(sagitta("verify", f"{out}/x.h5"), "the part is whole")
+    os.remove(f"{out}/STOP")
+    need(sagitta("encode", *words_of(folder, "--grid", "2x1", *to), ranks=2), "resumed")
+    same(whole, f"{out}/x.h5", "stopped and resumed")
+    words = words_of(folder, "--grid", "2x1", "--block", BLOCK, "--save-seconds", 1e-9, "--output",
+                     f"{folder}/saves")
+    need(sagitta("encode", *words, ranks=2), "saves")
+    same(whole, f"{folder}/saves/supports.h5", "saved behind each turn")
+
+
+@claim("a rank that is killed ends the job; resumed on another number: the bytes of one run")
+def check_killed(folder):
+    out = f"{folder}/killed"
+    words = words_of(folder, "--block", BLOCK, "--save-seconds", 1e-9, "--rounds", 4)
+    need(sagitta("encode", *words, "--output", f"{folder}/rounds.h5"), "one rank")
+    job = job_start("encode", *words, "--grid", "2x1", "--output", out, ranks=2)
+    wait_until(lambda: os.path.exists(f"{out}/supports.h5") or job.poll() is not None)
+    for pid in job_ranks(job)[-1:]:
+        os.kill(pid, signal.SIGKILL)
+    code, _ = job_end(job, 60)
+    for path in temporaries(out):
+        os.remove(path)
+    need(sagitta("encode", *words, "--grid", "3x1", "--resume", "--output", out, ranks=3),
+         f"resumed after {code}")
+    same(f"{folder}/rounds.h5", f"{out}/supports.h5", "killed and resumed")
+
+
+with tempfile.TemporaryDirectory() as where:
+    draw = np.random.default_rng(5)
+    np.save(f"{where}/rows.npy", draw.standard_normal((N, P)).astype("f4"))
+    need(sagitta("seed", "--rows", f"{where}/rows.npy", "--atoms", 40, "--output",
+                 f"{where}/d1.h5"), "seed")
+    need(sagitta("synth", "--n-rows", 10, "--columns", P, "--atoms", 12, "--frame", 3, "--output",
+                 f"{where}/frames"), "frames")
+    os.rename(f"{where}/frames/dictionary.h5", f"{where}/d3.h5")
+    check_ranks(where)
+    check_disk(where)
+    check_missing(where)
+    check_stopped(where)
+    check_killed(where)
+done_testing()
