@@ -98,7 +98,7 @@ def number(value):
 def gpu_table(shape, gpus):
     part = {**shape, "n": shape["n"] / (gpus / GPUS_A_HOST)}
     columns = {f"1x{gpus}": column(shape, 1, gpus, 8)}
-    for atoms in (8, 4, 2, 1):
+    for atoms in (8, 1):
         columns[f"{gpus // atoms}x{atoms}"] = column(shape, gpus // atoms, atoms,
                                                      8 if atoms > 1 else 2)
     columns[f"{gpus // GPUS_A_HOST} jobs of {GPUS_A_HOST}x1"] = column(part, GPUS_A_HOST, 1, 2)

@@ -214,6 +214,7 @@ libsagitta_a_SOURCES += \
   %D%/io/encoder.h %D%/io/encoder.c \
   %D%/io/tensors_write.h %D%/io/tensors_write.c %D%/io/export.h %D%/io/export.c \
   %D%/io/safetensors.h %D%/io/safetensors.c %D%/io/shards.h %D%/io/shards.c \
+  %D%/io/shard_pool.h %D%/io/shard_pool.c \
   %D%/io/shards_order.h %D%/io/shards_order.c %D%/io/part.h %D%/io/part.c \
   %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c %D%/io/input_folder.h %D%/io/input_folder.c \
   %D%/io/file_names.h %D%/io/file_names.c \

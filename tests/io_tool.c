@@ -35,7 +35,7 @@ static int rows_dump(char **words)
   struct rows_input f;
   FILE *out = fopen(words[1], "wb");
   CHECK(out, ERR_CREATE, "cannot create '%s'", words[1]);
-  int status = rows_input_open(&f, words[0]);
+  int status = rows_input_open(&f, NULL, words[0]);
   if (status == OK) {
     float *values = calloc((size_t)BLOCK_ROWS * (size_t)f.source.p, sizeof *values);
     status = rows_copy(&f, values, out);

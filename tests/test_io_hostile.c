@@ -75,7 +75,7 @@ static int values_read(const struct subject *s, const char *path, float *values,
   int status = OK;
   if (s->reader == ROWS) {
     struct rows_input f;
-    status = rows_input_open(&f, path);
+    status = rows_input_open(&f, NULL, path);
     *count = f.source.n * f.source.p;
     if (status == OK && *count > MAX_VALUES) status = ERR_INTERNAL;
     if (status == OK) status = f.source.read(f.source.self, 0, (idx)f.source.n, values);

@@ -85,7 +85,7 @@ static void values_come_back(void)
   struct h5_file h5;
   struct h5_array a;
   uint32_t bits = 0xffc12345u, got[4];
-  ok(rows_write("rows.h5", 10, 6, 3) == OK && rows_input_open(&f, "rows.h5") == OK &&
+  ok(rows_write("rows.h5", 10, 6, 3) == OK && rows_input_open(&f, NULL, "rows.h5") == OK &&
          f.source.read(f.source.self, 2, 5, back) == OK,
      "rows are written and read");
   int same = 1;

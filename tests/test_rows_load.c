@@ -36,7 +36,7 @@ static void loads_check(const char *name)
 {
   struct rows_input f;
   uint64_t terms;
-  int wrong = rows_input_open(&f, name);
+  int wrong = rows_input_open(&f, NULL, name);
   for (uint64_t i = 0; i < LOADS && !wrong; i++) {
     gidx first = (gidx)random_below(4, 0, i, N);
     idx n = (idx)random_below(4, 1, i, (uint64_t)(N - first)) + (i % 7 != 0);
@@ -75,7 +75,7 @@ static void windows_check(const char *name, gidx least)
   struct rows_input f;
   struct windows w = {&f.source, 0};
   team_spare_set(8);
-  int status = rows_input_open(&f, name);
+  int status = rows_input_open(&f, NULL, name);
   if (!status) team_run(8, 1000, window_check, &w);
   const struct h5_chunks *chunks = status ? NULL : f.shards[0].input->array.chunks;
   gidx taken = chunks ? chunks->n_direct : 0;
@@ -103,7 +103,7 @@ static void messages_check(const char *name, const char *wanted)
   struct rows_input f;
   char alone[2048];
   uint64_t terms;
-  int status = rows_input_open(&f, name);
+  int status = rows_input_open(&f, NULL, name);
   snprintf(alone, sizeof alone, "%s", status ? "" : load(&f.source, 0, N, 1, &terms));
   ok(strstr(alone, wanted) != NULL, "%s, one thread: %s", name, alone);
   for (int i = 0; i < LENGTH(threads) && !status; i++) {
@@ -151,7 +151,7 @@ static long position_of(const char *name, gidx value)
 static gidx unit_of(const char *name)
 {
   struct rows_input f;
-  gidx unit = rows_input_open(&f, name) ? 0 : f.source.unit;
+  gidx unit = rows_input_open(&f, NULL, name) ? 0 : f.source.unit;
   rows_input_close(&f);
   return unit;
 }
@@ -187,7 +187,7 @@ static int run_write(const char *name)
 static int has_run(const char *name)
 {
   struct rows_input f;
-  int has = !rows_input_open(&f, name) && f.shards[0].input->array.disk != NULL;
+  int has = !rows_input_open(&f, NULL, name) && f.shards[0].input->array.disk != NULL;
   rows_input_close(&f);
   return has;
 }

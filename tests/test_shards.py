@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: rows in many files, whatever their formats and sizes, give the bits of the same rows in
-one file, on any number of ranks, and each of these files counts as an input."""
+one file, on any number of ranks, and each of these files counts as an input; of many shards each
+is opened by one rank that tells the others what it is, and by who reads it, some at a time."""
+import collections
+import ctypes
 import os
+import struct
 import subprocess
 import tempfile
 
 import numpy as np
 
-from jobs import environment
+from jobs import environment, faulty
 from shard_files import N, shards_write, values_made
-from tap import SAGITTA, claim, done_testing, launch, need, ok, sagitta, same
+from tap import FULL, SAGITTA, claim, done_testing, launch, need, ok, sagitta, same
 
 
 def rows_of(names):
@@ -117,23 +121,99 @@ def check_agreement(folder, values):
        f"one more: {code} {text}")
 
 
-@claim("a thousand shards")
+MANY = 600  # shards of 16 rows: 24 columns, three sum blocks
+
+
+class Opens:
+    """How often each file of a folder is opened, as the kernel notes it."""
+
+    def __init__(self, folder):
+        libc = ctypes.CDLL(None)
+        self.queue = libc.inotify_init1(os.O_NONBLOCK)
+        libc.inotify_add_watch(self.queue, os.fsencode(folder), 0x20)
+
+    def count(self):
+        found = collections.Counter()
+        while True:
+            try:
+                events = os.read(self.queue, 1 << 20)
+            except BlockingIOError:
+                os.close(self.queue)
+                return found
+            at = 0
+            while at < len(events):
+                length, = struct.unpack_from("I", events, at + 12)
+                name = events[at + 16:at + 16 + length].rstrip(b"\0")
+                found.update([name.decode()] if name else [])  # without one: the folder
+                at += 16 + length
+
+
+@claim("of many shards each is opened at most twice, and 64 are open at a time")
 def check_many(folder, values):
+    rows = np.tile(values, (2, 1))[:16 * MANY]
+    np.save(f"{folder}/few.npy", rows)
     os.makedirs(f"{folder}/many")
-    for i in range(1100):
-        np.save(f"{folder}/many/{i:04d}.npy", values[3 * i:3 * i + 3])
-    need(sagitta("seed", "--rows", f"{folder}/many/*.npy", "--atoms", 9, "--output",
-                 f"{folder}/many-seed", ranks=2), "more files than are let be open at first")
-    np.save(f"{folder}/few.npy", values[:3300])
-    need(sagitta("seed", "--rows", f"{folder}/few.npy", "--atoms", 9, "--output",
-                 f"{folder}/few-seed"), "one file")
-    same(f"{folder}/many-seed", f"{folder}/few-seed", "have the same bits")
+    for i in range(MANY):
+        np.save(f"{folder}/many/{i:04d}.npy", rows[16 * i:16 * i + 16])
+    words = ["--dictionary", f"{folder}/whole", "--top-s", 4, "--output"]
+    need(sagitta("encode", "--rows", f"{folder}/few.npy", *words, f"{folder}/few"), "one file")
+    ranks = 16 if FULL else 3
+    opens = Opens(f"{folder}/many")
+    need(sagitta("encode", "--rows", f"{folder}/many/*.npy", *words, f"{folder}/many-encode",
+                 ranks=ranks), "many files")
+    found = opens.count()
+    ok(len(found) == MANY and max(found.values()) <= 2,
+       f"{ranks} ranks open {len(found)} of {MANY}, each at most {max(found.values())} times")
+    same(f"{folder}/many-encode", f"{folder}/few", "have the same bits")
+    text = f"ulimit -n 150 && exec {os.path.abspath(SAGITTA)} \"$@\""
+    done = subprocess.run(["sh", "-c", text, "sh", "encode", "--rows", f"{folder}/many/*.npy",
+                           *map(str, words), f"{folder}/limited"], env=environment(),
+                          capture_output=True, text=True, timeout=100)
+    ok(done.returncode == 0, f"150 files may be open: {done.stderr[-300:]}")
+    same(f"{folder}/limited", f"{folder}/few", "have the same bits")
+
+
+@claim("many shards count, too: ranks that see others, and files that change, end the job")
+def check_many_agreement(folder, values):
+    for rank in (0, 1):
+        os.makedirs(f"{folder}/y/x{rank}")
+        for i in range(80):
+            path = f"{folder}/y/x{rank}/{i:02d}.npy"
+            np.save(path, values[:5] + i if i < 40 else values[:15] + i)
+            os.utime(path, (1000, 1000))
+    path = f"{folder}/y/x1/45.npy"  # rank 1 tells of the second 40, and rank 0 reads half the rows
+    changed = values[:15] + 45
+    changed[9, 2] += 1
+    np.save(path, changed)
+    os.utime(path, (1000, 1000))
+    code, text = rank_sees(f"{folder}/y")
+    ok(code == 65 and "rank 0 sees another '45.npy' than rank 1" in text, f"another: {code} {text}")
+    os.remove(path)
+    code, text = rank_sees(f"{folder}/y")
+    ok(code == 65 and "rank 1 sees other inputs than rank 0: 79 inputs, not 80" in text,
+       f"one less: {code} {text}")
+    np.save(path, np.zeros((10, 23), "f4"))
+    code, text = rank_sees(f"{folder}/y")
+    ok(code == 65 and "'45.npy' has 23 columns" in text and "(shard 46 of 80" in text,
+       f"other columns: {code} {text}")
+    whole, out = f"{folder}/y/x0/45.npy", f"{folder}/y/out"
+    words = ["fit", "--rows", f"{folder}/y/x0/*.npy", "--atoms", 4, "--top-s", 2, "--sweeps", 2,
+             "--minibatch", 64, "--update", "joint", "--output", out, "--force"]
+    calls, wrong = faulty("read:1000000000", *words, count=True, of="45.npy"), []
+    for change in ("spoil", "append") if not FULL else ("cut", "spoil", "forge", "append"):
+        for n in range(1, calls + 1, 1 if FULL else 5):
+            np.save(whole, values[:15] + 45)
+            code, text = faulty(f"{change}:{n}", *words, of="45.npy")
+            if code != 74 or "changed" not in text:
+                wrong.append((change, n, code, text[-200:]))
+    ok(calls > 5 and not wrong, f"a file that changes at some of its {calls} reads: {wrong}")
 
 
 def main():
     values = values_made()
     with tempfile.TemporaryDirectory() as folder:
-        for check in (check_bits, check_others, check_agreement, check_many):
+        for check in (check_bits, check_others, check_agreement, check_many,
+                      check_many_agreement):
             check(folder, values)
     done_testing()
 

@@ -177,7 +177,7 @@ static int rows_take(const struct verify_options *o, const struct supports_input
 {
   struct rows_input rows = {0};
   if (!o->rows) return OK;
-  int status = rows_input_open(&rows, o->rows);
+  int status = rows_input_open(&rows, NULL, o->rows);
   const struct row_source *s = &rows.source;
   if (!status && (s->p != c->p || s->n != in->source.n))
     status = status_fail(ERR_INPUT, __FILE__, __LINE__,

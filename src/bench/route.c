@@ -409,7 +409,7 @@ static int gpu_print(struct bench *b)
 static int bench_open(struct bench *b, struct rows_input *rows)
 {
   const struct bench_route_options *o = b->o;
-  if (o->rows) TRY(rows_input_open(rows, o->rows));
+  if (o->rows) TRY(rows_input_open(rows, NULL, o->rows));
   b->p = o->rows ? rows->source.p : o->columns;
   double macs = (double)o->n_rows * o->atoms * b->p;
   for (int which = 0; which < CASES; which++) b->work[which] = macs;

@@ -56,10 +56,10 @@ int rows_or_capture_check(const char *name, const char *capture)
   return OK;
 }
 
-int rows_or_capture_open(struct rows_input *rows, struct captured *c, const char *name,
-                         const char *capture, const struct device_options *device)
+int rows_or_capture_open(struct rows_input *rows, struct captured *c, struct comm *ranks,
+                         const char *name, const char *capture, const struct device_options *device)
 {
-  return capture ? capture_open(rows, c, capture, device) : rows_input_open(rows, name);
+  return capture ? capture_open(rows, c, capture, device) : rows_input_open(rows, ranks, name);
 }
 
 /* *largest <- the largest value of all ranks; each[] has room for c->size values.  Collective. */

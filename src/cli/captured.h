@@ -34,9 +34,10 @@ void captured_device_name(const struct device *device, char *text, size_t capaci
 /* ERR_USAGE unless one of the two options is given, and the other NULL. */
 int rows_or_capture_check(const char *name, const char *capture);
 /* Open the rows of the one that is given.  captured_close() follows rows_input_close(), also when
- * this fails.  Not collective. */
-int rows_or_capture_open(struct rows_input *rows, struct captured *c, const char *name,
-                         const char *capture, const struct device_options *device);
+ * this fails.  Collective as rows_input_open() is. */
+int rows_or_capture_open(struct rows_input *rows, struct captured *c, struct comm *ranks,
+                         const char *name, const char *capture,
+                         const struct device_options *device);
 /* Warn where the rounding of scores may be seen in what was computed of a capture (N.27): terms of
  * a score are at most the norms of its query and key in size.  Collective. */
 int captured_report(struct comm *c, const struct capture_input *in);

@@ -122,7 +122,7 @@ static int job_run(struct assemble_state *j)
 {
   struct comm *c = j->c;
   double begun = log_seconds();
-  TRY(inputs_agree(c, fit_inputs_open(&j->inputs, &j->o->names)));
+  TRY(inputs_agree(c, fit_inputs_open(&j->inputs, c, &j->o->names)));
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   j->task.colors = !j->o->names.classes;
   TRY(refit_frames_choose(&j->task, c, j->o->share));

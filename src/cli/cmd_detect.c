@@ -89,14 +89,14 @@ struct detect_job {
   struct arena arena;
 };
 
-static int inputs_open(struct detect_job *j, const struct detect_options *o)
+static int inputs_open(struct run *run, struct detect_job *j, const struct detect_options *o)
 {
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->dictionary, ERR_USAGE,
         "'--dictionary' is missing: a dictionary, or the folder of a fit");
   CHECK(o->codes, ERR_USAGE, "'--codes' is missing: what encode, or fit, wrote of these rows");
   TRY(output_check_given(o->output.output));
-  TRY(rows_input_open(&j->rows, o->rows));
+  TRY(rows_input_open(&j->rows, &run->comm, o->rows));
   TRY(dictionary_input_open(&j->dictionary, o->dictionary));
   if (j->dictionary.input->format == INPUT_H5)
     TRY(seeds_read(&j->dictionary.input->h5, j->dictionary.source.k, &j->arena, &j->seeds));
@@ -202,7 +202,7 @@ static int detect_command(struct run *run, const void *options, const char **arg
   struct detect_job *j;
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
-  TRY(inputs_agree(&run->comm, inputs_open(j, o)));
+  TRY(inputs_agree(&run->comm, inputs_open(run, j, o)));
   TRY(job_run(run, j, o));
   detect_free(&j->result);
   supports_input_close(&j->codes);

@@ -336,7 +336,7 @@ static int dictionary_open(struct encode_state *job, struct encode_options *o)
   return OK;
 }
 
-static int inputs_open(const struct run *run, struct encode_state *job, struct encode_options *o)
+static int inputs_open(struct run *run, struct encode_state *job, struct encode_options *o)
 {
   const struct device_options harvests = {.p = 1,
                                           .d = 1,
@@ -347,7 +347,7 @@ static int inputs_open(const struct run *run, struct encode_state *job, struct e
                                           .local_rank = run->comm.local_rank};
   TRY(rows_or_capture_check(o->rows, o->capture));
   if (!o->dry_run) TRY(output_check_given(o->output.output));
-  TRY(rows_or_capture_open(&job->rows, &job->captured, o->rows, o->capture, &harvests));
+  TRY(rows_or_capture_open(&job->rows, &job->captured, &run->comm, o->rows, o->capture, &harvests));
   TRY(dictionary_open(job, o));
   if (harvests.threads > 1 || run->comm.size > 1) dictionary_input_concurrent(&job->dictionary);
   const struct row_source *rows = &job->rows.source;

@@ -139,7 +139,7 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->codes, ERR_USAGE, "'--codes' is missing: a CSR matrix of codes");
   CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: the decoder of the codes");
-  TRY(rows_input_open(&e->rows, o->rows));
+  TRY(rows_input_open(&e->rows, NULL, o->rows));
   TRY(dictionary_input_open(&e->dictionary, o->dictionary));
   e->features.truth_name = o->truth;
   e->features.labels_name = o->labels;

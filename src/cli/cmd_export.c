@@ -207,7 +207,7 @@ static int inputs_open(struct run *run, struct export_job *job, struct export_op
         "'--output' is '%s', and has to be a folder", output);
   TRY(dictionary_load(job, o));
   if (!o->rows) return OK;
-  TRY(rows_input_open(&job->rows, o->rows));
+  TRY(rows_input_open(&job->rows, NULL, o->rows));
   return columns_check(&job->rows.source, &job->dictionary.source);
 }
 

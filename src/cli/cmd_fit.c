@@ -201,6 +201,7 @@ static const struct option_set fit_set = {
 static int inputs_open(struct fit_job *j)
 {
   const struct fit_options *o = j->o;
+  struct comm *c = &j->run->comm;
   TRY(rows_or_capture_check(o->rows, o->capture));
   TRY(fit_numbers_settle((struct fit_options *)o));
   CHECK(o->l0 == 0, ERR_USAGE,
@@ -213,11 +214,11 @@ static int inputs_open(struct fit_job *j)
                                           .threads = threads_default(j->run, o->asked.threads),
                                           .variant = o->asked.variant,
                                           .kind = o->asked.device,
-                                          .local_rank = j->run->comm.local_rank};
-  TRY(rows_or_capture_open(&j->rows, &j->captured, o->rows, o->capture, &harvests));
+                                          .local_rank = c->local_rank};
+  TRY(rows_or_capture_open(&j->rows, &j->captured, c, o->rows, o->capture, &harvests));
   if (o->labels)
     TRY(labels_read(o->labels, j->rows.source.n, j->rows.source.name, &j->arena, &j->labels));
-  if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
+  if (o->holdout) TRY(rows_input_open(&j->holdout, c, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
   CHECK(!o->asked.relaxation || o->asked.relaxation >= 1, ERR_USAGE,
         "'--relaxation' is %g: give 0, to leave it to fit, or 1 to 1.99", o->asked.relaxation);

@@ -326,7 +326,7 @@ static int merge_command(struct run *run, const void *options, const char **argu
   TRY(comm_agree(&run->comm, parts_collect(o, run->deck ? none : arguments)));
   int status = parts_open(m, o->parts);
   if (!status) status = identities_check(m, &run->identity);
-  if (!status && o->rows) status = rows_input_open(&m->rows, o->rows);
+  if (!status && o->rows) status = rows_input_open(&m->rows, &run->comm, o->rows);
   TRY(inputs_agree(&run->comm, status ? status : parts_check(m)));
   const struct run_inputs inputs = {.rows = o->rows ? &m->rows : NULL};
   TRY(run_begin(run, &o->output, "supports.h5", &inputs, &m->place));

@@ -158,10 +158,10 @@ static int files_open(struct refit_job *j)
 
 static int inputs_open(struct refit_job *j)
 {
-  TRY(fit_inputs_open(&j->inputs, &j->o->names));
+  TRY(fit_inputs_open(&j->inputs, j->c, &j->o->names));
   j->held = nan_canonical();
   if (!j->o->holdout) return OK;
-  TRY(rows_input_open(&j->holdout, j->o->holdout));
+  TRY(rows_input_open(&j->holdout, j->c, j->o->holdout));
   TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->inputs.rows, "--rows"));
   const struct row_source *held = &j->holdout.source, *rows = &j->inputs.rows.source;
   CHECK(held->p == rows->p, ERR_INPUT,
@@ -212,7 +212,7 @@ static int alone_plan(struct refit_job *j)
 static int plan_print(struct refit_job *j)
 {
   const struct support_source *s = &j->inputs.supports.source;
-  TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
+  TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, j->c, &j->o->names)));
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   TRY(alone_plan(j));
   if (!comm_is_alone(j->rows)) TRY(task_complete(j));

@@ -83,11 +83,11 @@ struct seed_run {
   struct arena arena; /* of the mean */
 };
 
-static int input_open(struct rows_input *rows, const struct seed_options *o)
+static int input_open(struct rows_input *rows, struct comm *c, const struct seed_options *o)
 {
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to make");
-  return rows_input_open(rows, o->rows);
+  return rows_input_open(rows, c, o->rows);
 }
 
 /* With --center, the column means of the rows; all rows are checked in any case. */
@@ -157,7 +157,7 @@ static int seed_command(struct run *run, const void *options, const char **argum
   struct seed_run *job;
   (void)arguments;
   TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
-  TRY(inputs_agree(c, input_open(&job->rows, o)));
+  TRY(inputs_agree(c, input_open(&job->rows, c, o)));
   task_fill(o, job);
   TRY(run_begin(run, &o->output, "dictionary.h5", &(const struct run_inputs){.rows = &job->rows},
                 &job->place));

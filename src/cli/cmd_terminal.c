@@ -108,13 +108,13 @@ static const struct option_set terminal_set = {
     .has_config = 1,
 };
 
-static int inputs_open(struct fit_inputs *in, const struct terminal_options *o)
+static int inputs_open(struct fit_inputs *in, struct comm *c, const struct terminal_options *o)
 {
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
   CHECK(strcmp(o->evidence, "slq") != 0 || strcmp(o->device, "cuda") != 0, ERR_USAGE,
         "'--evidence slq' computes on CPUs alone: leave '--device' away");
-  return fit_inputs_open(in, &o->names);
+  return fit_inputs_open(in, c, &o->names);
 }
 
 static struct terminal_task task_of(const struct run *run, const struct terminal_options *o,
@@ -351,7 +351,7 @@ static int paths_claim(struct terminal_job *j, const struct run *run,
 static int job_run(struct terminal_job *j, struct run *run, const struct terminal_options *o)
 {
   struct comm *c = &run->comm;
-  TRY(inputs_agree(c, inputs_open(&j->inputs, o)));
+  TRY(inputs_agree(c, inputs_open(&j->inputs, c, o)));
   j->task = task_of(run, o, &j->inputs);
   if (o->dry_run) return comm_agree(c, plan_print(run, &j->task));
   TRY(comm_agree(c, paths_claim(j, run, o)));

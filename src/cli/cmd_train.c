@@ -248,6 +248,7 @@ static int given_open(struct train_job *j)
 static int inputs_open(struct train_job *j)
 {
   const struct train_options *o = j->o;
+  struct comm *c = &j->run->comm;
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->asked.sizes.l0 == 0 || is_batch(o), ERR_USAGE,
         "'--l0' is a number of codes on average: add '--selection batch', or give '--top-s', the "
@@ -255,8 +256,8 @@ static int inputs_open(struct train_job *j)
   CHECK(!is_batch(o) || o->asked.steps || o->asked.epochs, ERR_USAGE,
         "'--selection batch' learns its threshold in steps: give '--epochs' of 1 or more");
   if (!o->dry_run) TRY(job_folder_check(&o->output));
-  TRY(rows_input_open(&j->rows, o->rows));
-  if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
+  TRY(rows_input_open(&j->rows, c, o->rows));
+  if (o->holdout) TRY(rows_input_open(&j->holdout, c, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
   return given_open(j);
 }

@@ -173,9 +173,9 @@ static int inputs_open(struct find_job *j)
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->asked.k, ERR_USAGE, "'--atoms' is missing: how many to learn");
   if (!o->dry_run) TRY(job_folder_check(&o->output));
-  TRY(rows_input_open(&j->rows, o->rows));
+  TRY(rows_input_open(&j->rows, &j->run->comm, o->rows));
   if (!o->holdout) return OK;
-  TRY(rows_input_open(&j->holdout, o->holdout));
+  TRY(rows_input_open(&j->holdout, &j->run->comm, o->holdout));
   return rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows");
 }
 

@@ -50,13 +50,13 @@ static int lengths_check(const struct supports_input *s)
   return OK;
 }
 
-int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names)
+int fit_inputs_open(struct fit_inputs *in, struct comm *c, const struct fit_names *names)
 {
   *in = (struct fit_inputs){0};
   CHECK(names->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(names->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta seed`");
   CHECK(names->supports, ERR_USAGE, "'--supports' is missing: make them with `sagitta encode`");
-  TRY(rows_input_open(&in->rows, names->rows));
+  TRY(rows_input_open(&in->rows, c, names->rows));
   TRY(dictionary_input_open(&in->dictionary, names->dictionary));
   TRY(supports_input_open(&in->supports, names->supports));
   TRY(lengths_check(&in->supports));

@@ -47,9 +47,9 @@ struct fit_inputs {
   const real *mean; /* borrowed; NULL: none */
 };
 
-/* Open all and check what belongs together: ERR_USAGE for one that is missing, ERR_INPUT.  Not
- * collective. */
-int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names);
+/* Open all and check what belongs together: ERR_USAGE for one that is missing, ERR_INPUT.
+ * Collective as rows_input_open() is. */
+int fit_inputs_open(struct fit_inputs *in, struct comm *c, const struct fit_names *names);
 void fit_inputs_close(struct fit_inputs *in);
 /* What run_begin() is to know of them. */
 struct run_inputs fit_inputs_files(const struct fit_inputs *in);

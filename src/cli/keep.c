@@ -118,7 +118,7 @@ static int unseen_open(struct keep_job *j)
 {
   const struct row_source *rows = &j->rows.source, *unseen = &j->unseen.source;
   if (!j->o->holdout) return OK;
-  TRY(rows_input_open(&j->unseen, j->o->holdout));
+  TRY(rows_input_open(&j->unseen, j->c, j->o->holdout));
   TRY(rows_inputs_disjoint(&j->unseen, "--holdout", &j->rows, "--rows"));
   CHECK(unseen->p == rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d", unseen->name,
         unseen->p, rows->name, rows->p);
@@ -130,7 +130,7 @@ static int inputs_open(struct keep_job *j)
 {
   const struct refit_options *o = j->o;
   CHECK(o->names.rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
-  TRY(rows_input_open(&j->rows, o->names.rows));
+  TRY(rows_input_open(&j->rows, j->c, o->names.rows));
   if (o->encoder) {
     TRY(encoder_dictionary_open(&j->dictionary, o->encoder));
     TRY(encoder_input_open(&j->opened, &j->dictionary));

@@ -174,7 +174,7 @@ int own_codes_find(struct own_codes *o, const struct own_codes_task *t)
       "the codes were chosen by %d cuts, and the encoder of '%s' chooses %d times: they are those "
       "of another dictionary",
       t->cuts->n, dictionary->file, choices);
-  TRY(rows_input_open(&o->input, t->rows));
+  TRY(rows_input_open(&o->input, NULL, t->rows));
   TRY(columns_check(&o->input.source, atoms));
   CHECK(o->input.source.n > 0, ERR_INPUT, "'%s' has no rows", o->input.source.name);
   o->n = (idx)imin(o->input.source.n, t->most);

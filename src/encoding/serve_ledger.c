@@ -92,7 +92,7 @@ static int rows_open(struct replayed *r, const char *ledger, idx p)
   char path[4096];
   TRY(rows_path(ledger, path));
   CHECK(input_is_there(path), ERR_INPUT, "'%s' is not there: `serve --record` keeps rows", path);
-  TRY(rows_input_open(&r->rows, path));
+  TRY(rows_input_open(&r->rows, NULL, path));
   CHECK(r->rows.source.p == p, ERR_INPUT, "'%s' has %d columns, the dictionary %d", path,
         r->rows.source.p, p);
   return OK;

@@ -42,7 +42,7 @@ struct served {
 int served_rows_open(struct rows_input *rows, const struct served_task *task, const char *name)
 {
   const struct atom_source *atoms = task->encode->atoms;
-  TRY(rows_input_open(rows, name));
+  TRY(rows_input_open(rows, NULL, name));
   CHECK(rows->source.p == atoms->p, ERR_INPUT, "'%s' has %d columns, '%s' %d: give rows of these",
         rows->source.name, rows->source.p, atoms->name, atoms->p);
   return OK;

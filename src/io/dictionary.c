@@ -150,7 +150,7 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
 void dictionary_input_concurrent(struct dictionary_input *f)
 {
   f->source.is_shared = 1;
-  f->source.unit = input_array_unit(f->input);
+  f->source.unit = f->input->unit;
   h5_array_stream(&f->input->array);
   if (f->input->format == INPUT_H5) f->source.confirm = atoms_confirm;
 }

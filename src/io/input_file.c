@@ -4,6 +4,7 @@
 #include "io/input_file.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 #include "base/status.h"
 #include "base/watchdog.h"
 
-static struct input_file *all; /* owned */
+static struct input_file *all;                          /* owned */
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* of the list */
 
 int input_file_begin(struct input_file **input, const char *path, int descriptor,
                      const struct file_facts *facts)
@@ -24,8 +26,10 @@ int input_file_begin(struct input_file **input, const char *path, int descriptor
   struct input_file *f = malloc(sizeof *f), **end = &all;
   CHECK(f, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *f);
   *f = (struct input_file){.path = path, .descriptor = descriptor, .facts = *facts, .unseen = 1};
+  pthread_mutex_lock(&one);
   while (*end) end = &(*end)->next;
   *input = *end = f;
+  pthread_mutex_unlock(&one);
   return OK;
 }
 
@@ -42,8 +46,10 @@ int input_file_end(struct input_file **input)
   if (!f) return OK;
   *input = NULL;
   int status = look(f);
+  pthread_mutex_lock(&one);
   while (*at != f) at = &(*at)->next;
   *at = f->next;
+  pthread_mutex_unlock(&one);
   free(f);
   return status;
 }
@@ -75,38 +81,59 @@ int input_file_failed(struct input_file *f, int status)
 
 int input_files_failed(int status)
 {
-  for (struct input_file *f = all; f; f = f->next)
-    if (f->unseen && input_file_failed(f, status) == ERR_IO) return ERR_IO;
-  return status;
+  int found = status;
+  pthread_mutex_lock(&one);
+  for (struct input_file *f = all; f && found == status; f = f->next)
+    if (f->unseen) found = input_file_failed(f, status);
+  pthread_mutex_unlock(&one);
+  return found;
 }
 
 int input_files_recheck(void)
 {
-  for (struct input_file *f = all; f; f = f->next) TRY(look(f));
+  int status = OK;
+  pthread_mutex_lock(&one);
+  for (struct input_file *f = all; f && !status; f = f->next) status = look(f);
+  pthread_mutex_unlock(&one);
+  return status;
+}
+
+static int settled_check(const struct input_file *f)
+{
+  CHECK(f->compared && !f->unseen, ERR_INTERNAL, "'%s' was not %s before publishing", f->path,
+        f->compared ? "looked at" : "compared");
   return OK;
 }
 
 int input_files_settled(void)
 {
-  for (struct input_file *f = all; f; f = f->next)
-    CHECK(f->compared && !f->unseen, ERR_INTERNAL, "'%s' was not %s before publishing", f->path,
-          f->compared ? "looked at" : "compared");
-  return OK;
+  int status = OK;
+  pthread_mutex_lock(&one);
+  for (struct input_file *f = all; f && !status; f = f->next) status = settled_check(f);
+  pthread_mutex_unlock(&one);
+  return status;
 }
 
 void input_files_compared(void)
 {
+  pthread_mutex_lock(&one);
   for (struct input_file *f = all; f; f = f->next) f->compared = 1;
+  pthread_mutex_unlock(&one);
+}
+
+void input_file_compared(struct input_file *f)
+{
+  f->compared = 1;
 }
 
 /* *hash <- that of the bytes from `at` on, INPUT_END_BYTES of them or as many as there are. */
-static int bytes_hash(const struct input_file *f, off_t at, uint64_t *hash)
+static int bytes_hash(const struct input_file *f, off_t at, char *bytes, uint64_t *hash)
 {
-  static char bytes[INPUT_END_BYTES];
   size_t size = 0;
-  while (size < sizeof bytes) {
+  while (size < INPUT_END_BYTES) {
     int step = watchdog_begin(ERR_IO, "reading", f->path);
-    ssize_t got = retry_pread(f->descriptor, bytes + size, sizeof bytes - size, at + (off_t)size);
+    ssize_t got =
+        retry_pread(f->descriptor, bytes + size, INPUT_END_BYTES - size, at + (off_t)size);
     watchdog_end(step);
     CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", f->path, strerror(errno));
     if (got == 0) break;
@@ -116,25 +143,36 @@ static int bytes_hash(const struct input_file *f, off_t at, uint64_t *hash)
   return OK;
 }
 
+static int mark_take(const struct input_file *f, char *bytes, struct input_mark *mark)
+{
+  off_t size = f->facts.size;
+  *mark =
+      (struct input_mark){.size = size, .seconds = f->facts.modified.tv_sec, .shapes = f->shapes};
+  TRY(bytes_hash(f, 0, bytes, &mark->head));
+  return bytes_hash(f, size > INPUT_END_BYTES ? size - INPUT_END_BYTES : 0, bytes, &mark->tail);
+}
+
+int input_file_mark(const struct input_file *f, struct input_mark *mark)
+{
+  char *bytes = malloc(INPUT_END_BYTES);
+  CHECK(bytes, ERR_MEMORY, "cannot allocate %d bytes", INPUT_END_BYTES);
+  int status = mark_take(f, bytes, mark);
+  free(bytes);
+  return status;
+}
+
 int input_files_mark(struct input_mark **marks, gidx *count)
 {
   *count = 0;
   for (const struct input_file *f = all; f; f = f->next) ++*count;
   struct input_mark *mark = *marks = calloc((size_t)*count + 1, sizeof *mark);
   CHECK(mark, ERR_MEMORY, "cannot allocate the marks of %lld inputs", (long long)*count);
-  for (struct input_file *f = all; f; f = f->next, mark++) {
-    off_t size = f->facts.size;
-    *mark =
-        (struct input_mark){.size = size, .seconds = f->facts.modified.tv_sec, .shapes = f->shapes};
-    TRY(bytes_hash(f, 0, &mark->head));
-    TRY(bytes_hash(f, size > INPUT_END_BYTES ? size - INPUT_END_BYTES : 0, &mark->tail));
-  }
+  for (struct input_file *f = all; f; f = f->next, mark++) TRY(input_file_mark(f, mark));
   return OK;
 }
 
-/* Write to text in what two marks differ; returns 0 when they do not. */
-static int mark_differs(const struct input_mark *mine, const struct input_mark *other, char *text,
-                        size_t capacity)
+int input_mark_differs(const struct input_mark *mine, const struct input_mark *other, char *text,
+                       size_t capacity)
 {
   char here[64], there[64];
   file_facts_time(&(struct timespec){mine->seconds, 0}, here, sizeof here);
@@ -159,7 +197,7 @@ int input_marks_differ(const struct input_mark *mine, const struct input_mark *o
 {
   const struct input_file *f = all;
   for (gidx i = 0; f && i < count; i++, f = f->next)
-    if (mark_differs(&mine[i], &other[i], text, capacity)) {
+    if (input_mark_differs(&mine[i], &other[i], text, capacity)) {
       *path = f->path;
       return 1;
     }

@@ -2,8 +2,8 @@
  * The input files that this process has open: what they were when they were opened, and whether
  * they still are; and what ranks compare of them before work begins.
  *
- * Floor: io.  Not collective.  The main thread calls it; input_file_read() and input_file_failed()
- * are for any thread that reads, and like input_file_array() safe on NULL, a file that is written.
+ * Floor: io.  Not collective.  Any thread may call it; input_file_read(), input_file_failed() and
+ * input_file_array() are safe on NULL, a file that is written.
  *
  * h5_open() and flat_open() note every file here, so no reader can forget to.  result_publish()
  * refuses to publish while a file was not compared among ranks, or was read since it was last
@@ -58,11 +58,17 @@ struct input_mark {
 /* *marks[*count] <- those of all files, in the order in which they were opened; the caller frees
  * them, also when this fails.  ERR_IO: a file cannot be read. */
 int input_files_mark(struct input_mark **marks, gidx *count);
+/* The same of one file. */
+int input_file_mark(const struct input_file *f, struct input_mark *mark);
+/* Do two marks differ?  Then text[capacity] <- in what: "1000 bytes, not 2000" */
+int input_mark_differs(const struct input_mark *mine, const struct input_mark *other, char *text,
+                       size_t capacity);
 /* Do other[count] mark other files than mine[count]?  Then *path <- the first that differs, and
- * text[capacity] <- in what: "1000 bytes, not 2000" */
+ * text[capacity] <- in what. */
 int input_marks_differ(const struct input_mark *mine, const struct input_mark *other, gidx count,
                        char *text, size_t capacity, const char **path);
-/* All files that are open were compared. */
+/* All files that are open were compared; this one was. */
 void input_files_compared(void);
+void input_file_compared(struct input_file *f);
 
 #endif

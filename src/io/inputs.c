@@ -2,11 +2,13 @@
  * The name is split at its path; one struct serves all file formats. */
 #include "io/inputs.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/retry.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "io/format.h"
@@ -181,6 +183,17 @@ static int h5_input_open(struct input_array *s, const struct input_standard *sta
        s->name, type);
 }
 
+static int flat_input_open(struct input_array *s, const char *standard)
+{
+  if (s->format == INPUT_NPY) return npy_open(&s->flat, s->file);
+  return safetensors_open(&s->flat, s->file, s->object, standard);
+}
+
+struct input_file *input_array_file(const struct input_array *s)
+{
+  return s->format == INPUT_H5 ? s->h5.input : s->flat.input;
+}
+
 int input_array_open(struct input_array **input, const char *name,
                      const struct input_standard *standard)
 {
@@ -189,16 +202,61 @@ int input_array_open(struct input_array **input, const char *name,
   TRY(name_split(s, name, standard));
   if (s->format == INPUT_H5) {
     TRY(h5_input_open(s, standard));
-    return OK;
+    if (!s->sources.count) s->unit = h5_array_unit(&s->array);
+  } else {
+    TRY(flat_input_open(s, standard->object + 1));
+    s->type = s->flat.type;
+    s->rank = s->flat.rank;
+    memcpy(s->shape, s->flat.shape, sizeof s->shape);
+    s->data = s->flat.data;
   }
-  if (s->format == INPUT_NPY)
-    TRY(npy_open(&s->flat, s->file));
-  else
-    TRY(safetensors_open(&s->flat, s->file, s->object, standard->object + 1));
-  s->type = s->flat.type;
-  s->rank = s->flat.rank;
-  memcpy(s->shape, s->flat.shape, sizeof s->shape);
+  s->facts = input_array_file(s)->facts;
   return OK;
+}
+
+int input_array_pause(struct input_array *s)
+{
+  return s->format == INPUT_H5 ? h5_close_beside(&s->h5, &s->array) : flat_close(&s->flat);
+}
+
+/* Is the array that was opened again the one that is known? */
+static int same_check(struct input_array *s, int is_known)
+{
+  struct input_file *file = input_array_file(s);
+  if (is_known) TRY(file_facts_check(file->descriptor, s->file, &s->facts));
+  s->facts = file->facts;
+  int is_h5 = s->format == INPUT_H5;
+  const gidx *shape = is_h5 ? s->array.shape : s->flat.shape;
+  enum h5_type type = is_h5 ? s->array.type : s->flat.type;
+  int rank = is_h5 ? s->array.rank : s->flat.rank;
+  CHECK(type == s->type && rank == s->rank && shape[0] == s->shape[0] && shape[1] == s->shape[1] &&
+            (is_h5 || s->flat.data == s->data),
+        ERR_INPUT, "'%s' has another type or shape than when it was opened first", s->name);
+  return OK;
+}
+
+/* It cannot be opened any more: because it changed? */
+static int changed_check(const struct input_array *s, int status)
+{
+  char reason[2048];
+  status_take(reason, sizeof reason);
+  int file = retry_open(s->file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  int changed = file < 0 ? OK : file_facts_check(file, s->file, &s->facts);
+  if (file >= 0) close(file);
+  return changed ? changed : status_set(status, reason);
+}
+
+int input_array_resume(struct input_array *s, const char *standard, int is_known)
+{
+  int status = s->format == INPUT_H5 ? h5_open_beside(&s->h5, s->file, s->object, &s->array)
+                                     : flat_input_open(s, standard + 1);
+  if (!status) h5_array_stream(&s->array);
+  if (!status)
+    status = same_check(s, is_known);
+  else if (is_known)
+    status = changed_check(s, status);
+  if (status) (void)input_array_pause(s);
+  return status;
 }
 
 void input_array_close(struct input_array **input)
@@ -224,24 +282,21 @@ int input_array_read(const struct input_array *s, gidx first, gidx count, float 
   return OK;
 }
 
-gidx input_array_unit(const struct input_array *s)
+static int numbers_order(gidx a, gidx b)
 {
-  return s->format == INPUT_H5 ? h5_array_unit(&s->array) : 0;
-}
-
-static const struct file_facts *facts_of(const struct input_array *s)
-{
-  return &(s->format == INPUT_H5 ? s->h5.input : s->flat.input)->facts;
+  return a < b ? -1 : a > b;
 }
 
 int input_array_order(const struct input_array *a, const struct input_array *b)
 {
-  const struct file_facts *x = facts_of(a);
-  const struct file_facts *y = facts_of(b);
-  if (x->device != y->device) return x->device < y->device ? -1 : 1;
-  if (x->inode != y->inode) return x->inode < y->inode ? -1 : 1;
+  const struct file_facts *x = &a->facts, *y = &b->facts;
+  int order = numbers_order((gidx)x->inode, (gidx)y->inode);
+  if (!order) order = numbers_order(x->size, y->size);
+  if (!order) order = numbers_order(x->modified.tv_sec, y->modified.tv_sec);
+  if (!order) order = numbers_order(x->modified.tv_nsec, y->modified.tv_nsec);
+  if (order) return order;
   if (a->format == INPUT_H5) return strcmp(a->object, b->object);
-  return a->flat.data < b->flat.data ? -1 : a->flat.data > b->flat.data;
+  return numbers_order(a->data, b->data);
 }
 
 int input_array_value_bytes(const struct input_array *s)

@@ -46,7 +46,10 @@ struct input_array {
   struct h5_sources sources; /* of a virtual dataset, which is not read itself */
   enum h5_type type;
   int rank;
-  gidx shape[3]; /* known for ranks 1 to 3 */
+  gidx shape[3];           /* known for ranks 1 to 3 */
+  gidx unit;               /* entries that are stored together; 0: any */
+  struct file_facts facts; /* of the file when it was opened first */
+  gidx data;               /* byte where the values of a flat file begin */
 };
 /* Open an input.  input_array_close() follows also when it fails.  ERR_IO: cannot open; ERR_INPUT:
  * there is no such dataset, it is not of a float type, or it is damaged. */
@@ -54,14 +57,20 @@ int input_array_open(struct input_array **input, const char *name,
                      const struct input_standard *standard);
 void input_array_close(struct input_array **input);
 
+/* Close the file of an array, and open it again; what is known of the array stays.  Other threads
+ * may read other arrays meanwhile.  standard: the object of struct input_standard.  ERR_IO: it
+ * changed since it was opened first, if is_known; its facts are otherwise noted.  ERR_INPUT: it has
+ * another type or shape. */
+int input_array_pause(struct input_array *s);
+int input_array_resume(struct input_array *s, const char *standard, int is_known);
+struct input_file *input_array_file(const struct input_array *s);
+
 /* out <- entries first .. first + count - 1 of the first dimension.  Several threads may read an
  * array at once, if its HDF5 array was made a stream. */
 int input_array_read(const struct input_array *input, gidx first, gidx count, float *out);
 
-/* Entries that are stored together; 0: any. */
-gidx input_array_unit(const struct input_array *input);
-
-/* An order of arrays by where they are stored; 0: both are the same one. */
+/* An order of arrays by where they are stored; 0: both are the same one.  Devices have other
+ * numbers on other nodes: so size and time of a file count instead. */
 int input_array_order(const struct input_array *a, const struct input_array *b);
 
 /* Bytes of a stored value. */

@@ -41,13 +41,15 @@ static const struct rows_shard *shard_find(const struct rows_input *f, gidx row)
 
 static int rows_read(void *self, gidx first, idx count, float *out)
 {
-  const struct rows_input *f = self;
+  struct rows_input *f = self;
   for (gidx end = first + count; first < end;) {
     const struct rows_shard *s = shard_find(f, first);
     gidx n = imin(end, s->first + s->count) - first;
     CHECK(n > 0, ERR_INTERNAL, "row %lld of %lld is read", (long long)first,
           (long long)f->source.n);
-    TRY(input_array_read(s->input, s->from + first - s->first, n, out));
+    gidx from = s->from + first - s->first;
+    TRY(s->pooled ? pool_read(&f->pool, s->pooled - 1, from, n, out)
+                  : input_array_read(s->input, from, n, out));
     first += n;
     out += n * f->source.p;
   }
@@ -61,7 +63,7 @@ static const char *row_offsets(void *self, gidx *row)
   return s->input->name;
 }
 
-/* Add rows of an open input, which the new shard owns. */
+/* Add rows of an input, which the new shard owns. */
 static int shard_add(struct rows_input *f, struct input_array *input, gidx from, gidx count)
 {
   if (f->count == f->capacity) {
@@ -71,7 +73,7 @@ static int shard_add(struct rows_input *f, struct input_array *input, gidx from,
     CHECK(shards, ERR_MEMORY, "cannot allocate %d shards", f->capacity);
     f->shards = shards;
   }
-  f->shards[f->count++] = (struct rows_shard){input, from, f->source.n, count};
+  f->shards[f->count++] = (struct rows_shard){input, from, f->source.n, count, 0};
   f->source.n += count;
   f->source.row_bytes += (double)count * (double)input->shape[1] * input_array_value_bytes(input);
   return OK;
@@ -232,6 +234,62 @@ int rows_inputs_disjoint(const struct rows_input *a, const char *option_a,
   return OK;
 }
 
+static int name_survey(void *self, int i, struct input_array **input)
+{
+  struct rows_input alone = {0}; /* columns are compared when all are known */
+  const struct rows_input *f = self;
+  int status = input_open(&alone, f->names.list[i].name, 1, input);
+  return status ? shard_fail(f, i, status) : OK;
+}
+
+/* Add what ranks found out; what is virtual each opens itself. */
+static int surveyed_add(struct rows_input *f, const struct survey *s)
+{
+  int pooled = 0;
+  for (int i = 0; i < s->n; i++) {
+    struct input_array *input = s->facts[i].is_virtual ? NULL : f->pool.arrays[pooled].input;
+    int status = input ? shape_check(f, input) : name_open(f, f->names.list[i].name);
+    if (status) return shard_fail(f, i, status);
+    if (!input) continue;
+    if (shard_add(f, input, 0, input->shape[0])) f->pool.arrays[pooled].input = NULL;
+    TRY(f->pool.arrays[pooled].input ? OK : ERR_MEMORY);
+    f->shards[f->count - 1].pooled = ++pooled;
+  }
+  return OK;
+}
+
+static int pooled_open(struct rows_input *f, struct comm *c)
+{
+  struct survey s;
+  int status = survey_make(&s, c, f->names.count, OK, name_survey, f);
+  if (!status) status = pool_open(&f->pool, &s, c, "/rows");
+  if (!status) status = surveyed_add(f, &s);
+  survey_free(&s);
+  return status;
+}
+
+/* Ranks have as many names. */
+static int names_agree(const struct rows_input *f, struct comm *c, int status)
+{
+  gidx n = f->names.count;
+  TRY(comm_agree(c, status));
+  TRY(comm_broadcast(c, &n, 1, sizeof n));
+  if (n != f->names.count)
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                         "rank %d sees other inputs than rank 0: %d inputs, not %lld", c->rank,
+                         f->names.count, (long long)n);
+  return comm_agree(c, status);
+}
+
+static int names_open(struct rows_input *f)
+{
+  for (int i = 0; i < f->names.count; i++) {
+    int status = name_open(f, f->names.list[i].name);
+    if (status) return shard_fail(f, i, status);
+  }
+  return OK;
+}
+
 /* What all shards together are called, and their files. */
 static int names_fill(struct rows_input *f)
 {
@@ -246,15 +304,14 @@ static int names_fill(struct rows_input *f)
   return OK;
 }
 
-int rows_input_open(struct rows_input *f, const char *text)
+int rows_input_open(struct rows_input *f, struct comm *c, const char *text)
 {
   const struct rows_shard *twice;
   *f = (struct rows_input){0};
-  TRY(shards_open(&f->names, text));
-  for (int i = 0; i < f->names.count; i++) {
-    int status = name_open(f, f->names.list[i].name);
-    if (status) return shard_fail(f, i, status);
-  }
+  int status = shards_open(&f->names, text);
+  if (c) status = names_agree(f, c, status);
+  TRY(status);
+  TRY(c && f->names.count > POOL_OPEN ? pooled_open(f, c) : names_open(f));
   TRY(overlap_find(f, NULL, &twice));
   CHECK(!twice, ERR_INPUT, "rows of '%s' are there twice: name each shard once",
         twice->input->name);
@@ -266,9 +323,9 @@ int rows_input_open(struct rows_input *f, const char *text)
   s->self = f;
   s->read = rows_read;
   s->is_shared = 1;
-  s->unit = f->count ? input_array_unit(f->shards[0].input) : 0;
+  s->unit = f->count ? f->shards[0].input->unit : 0;
   for (int i = 1; i < f->count; i++)
-    if (input_array_unit(f->shards[i].input) != s->unit) s->unit = 0;
+    if (f->shards[i].input->unit != s->unit) s->unit = 0;
   s->place = f->count > 1 ? row_offsets : NULL;
   return OK;
 }
@@ -277,8 +334,10 @@ uint64_t rows_input_mark(const struct rows_input *f)
 {
   uint64_t mark = 1;
   for (int i = 0; i < f->n_files; i++) {
-    struct file_facts facts;
-    if (file_facts_of(f->files[i], &facts)) {
+    int is_pooled = i < f->count && f->shards[i].pooled;
+    struct file_facts facts = {0};
+    if (is_pooled) facts = f->shards[i].input->facts;
+    if (!is_pooled && file_facts_of(f->files[i], &facts)) {
       status_clear();
       return 0;
     }
@@ -290,7 +349,9 @@ uint64_t rows_input_mark(const struct rows_input *f)
 
 void rows_input_close(struct rows_input *f)
 {
-  for (int i = 0; i < f->count; i++) input_array_close(&f->shards[i].input);
+  for (int i = 0; i < f->count; i++)
+    if (!f->shards[i].pooled) input_array_close(&f->shards[i].input);
+  if (pool_close(&f->pool)) status_clear();
   shards_close(&f->names);
   free(f->shards);
   free(f->files);

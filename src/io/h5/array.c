@@ -296,6 +296,23 @@ static int close_beside(struct h5_array *a)
   return status;
 }
 
+int h5_open_beside(struct h5_file *f, const char *path, const char *object, struct h5_array *a)
+{
+  pthread_mutex_lock(&h5_one);
+  int status = h5_open(f, path);
+  if (!status) status = h5_array_open(f, object, a);
+  pthread_mutex_unlock(&h5_one);
+  return status;
+}
+
+int h5_close_beside(struct h5_file *f, struct h5_array *a)
+{
+  pthread_mutex_lock(&h5_one);
+  int status = h5_array_close(a), closed = h5_close(f);
+  pthread_mutex_unlock(&h5_one);
+  return status ? status : closed;
+}
+
 /* Read all entries in order, after which the hash is compared. */
 static int read_in_order(const struct h5_array *a)
 {

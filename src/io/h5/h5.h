@@ -121,6 +121,9 @@ gidx h5_array_bytes(const struct h5_array *a);
 gidx h5_array_unit(const struct h5_array *a);
 /* The same of any layout; 0: it is stored in one run. */
 gidx h5_array_chunk(const struct h5_array *a);
+/* A file and an array of it, opened and closed while other threads read and write entries. */
+int h5_open_beside(struct h5_file *f, const char *path, const char *object, struct h5_array *a);
+int h5_close_beside(struct h5_file *f, struct h5_array *a);
 /* Is every chunk stored as expected, and the hash that of the bytes?  Threads that are spare read
  * the chunks past HDF5, side by side; 0: not known, who reads the array learns why. */
 int h5_array_is_whole(const struct h5_array *a);
