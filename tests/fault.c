@@ -14,10 +14,10 @@
  * it, just before; of kind gate the n-th call of any kind makes the file FAULT_GATE and waits
  * until it is gone; of kind signal the process gets FAULT_SIGNAL at it; of kind interrupt every
  * second call fails with EINTR; of kinds own-thread and omp-thread the n-th thread of the
- * program or of OpenMP is not started.  With FAULT_OF=NAME only files whose path ends in NAME
- * count, where * stands for anything, with FAULT_IN=FOLDER only those whose path has it; with
- * FAULT_RANK=R only rank R has the fault.  With FAULT_TAKES=N signal N is taken while MPI
- * begins, as a library that it loads may do. */
+ * program or of OpenMP is not started; of kind lose the n-th pwrite only says that it was made.
+ * With FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
+ * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
+ * FAULT_TAKES=N signal N is taken while MPI begins, as a library that it loads may do. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -83,6 +83,7 @@ enum kind {
   INTERRUPT,
   OWN_THREAD,
   OMP_THREAD,
+  LOSE,
   KINDS,
   CHANGE
 };
@@ -92,7 +93,7 @@ static const char *const kinds[KINDS] = {
     "jump",        "stall-open",  "stall-stat",   "stall-write", "stall-fsync",   "stall-rename",
     "stall-close", "stall-flush", "stall-unlink", "stall-any",   "gate",          "signal",
     "open",        "stop-init",   "term-init",    "stop-dup",    "stop-finalize", "stop-inside",
-    "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread"};
+    "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -264,6 +265,7 @@ ssize_t pwrite(int file, const void *bytes, size_t count, off_t at)
 {
   stall_file(STALL_WRITE, file);
   if (armed == INTERRUPT && is_interrupted(is_regular(file))) return -1;
+  if (armed == LOSE && is_named(file) && fails(LOSE)) return (ssize_t)count;
   if (armed != WRITE || !is_named(file) || !fails(WRITE))
     return syscall(SYS_pwrite64, file, bytes, count, at);
   errno = ENOSPC;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: where each rank takes rows of its own all ranks write the one result, with the bytes of
-one rank, after stops, saves and kills too; a disk that fails any of them ends the job with 74 and
-leaves nothing; where one does not see the file rank 0 writes, and the log says so."""
+one rank, after stops, saves and kills too, and read again what they wrote; a disk that fails any of
+them, or loses a write, ends the job with 74 and leaves nothing; where one does not see the file
+rank 0 writes, and the log says so."""
 import os
 import signal
 import tempfile
@@ -45,9 +46,12 @@ def check_disk(folder):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")
         return
-    for fault, rank in (("write:1", 1), ("write:5", 2), ("fsync:1", 1)):
+    for fault, rank, said in (("write:1", 1, "cannot write '"), ("write:5", 2, "cannot write '"),
+                              ("fsync:1", 1, "cannot write '"), ("read:2", 1, "cannot read '"),
+                              ("lose:3", 2, "is not what was written"),
+                              ("lose:5", 0, "is not what was written")):
         code, text = faulty(folder, "disk", fault, rank)
-        ok(code == 74 and "cannot write '" in text and ".tmp'" in text, f"{fault} {rank}: {code} "
+        ok(code == 74 and said in text and ".tmp'" in text, f"{fault} {rank}: {code} "
            f"{text[-300:]}")
         left = [f for f in os.listdir(f"{folder}/disk") if f.endswith((".h5", ".tmp", ".lock"))]
         ok(not left, f"{fault} {rank}: {left}")

@@ -14,6 +14,7 @@
 #include "job/stop.h"
 #include "model/advice.h"
 #include "encoding/encode_files.h"
+#include "encoding/encode_ranks.h"
 #include "cli/encode_report.h"
 #include "cli/find_files.h"
 #include "find/forecast.h"
@@ -277,6 +278,7 @@ static int rows_encode(struct find_job *j)
   f->all = rows;
   TRY(encode_files_resume(f, j->run, &j->files.job.more[1], j->files.job.is_resumed, name));
   TRY(job_begin(&f->job));
+  TRY(encode_ranks_begin(f));
   TRY(encode_run(&j->encode, &j->run->comm, &j->encoded));
   TRY(encode_files_join(f, &j->encoded));
   return job_finish(&f->job, supports_end, j);

@@ -161,9 +161,6 @@ static int output_begin(void *self)
     TRY(supports_part_create(&f->file, f->job.place.file, &shape));
   else
     TRY(supports_output_create(&f->file, f->job.place.file, &shape));
-  if (!f->job.done) return OK;
-  TRY(part_copy(&f->before, &f->file.sink, 0));
-  supports_input_close(&f->before.supports);
   return OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows that an earlier run has done are copied by rank 0, before the others take part. */
+ * What an earlier run left is written as rows of rank 0. */
 #include "encoding/encode_ranks.h"
 
 #include "base/status.h"
@@ -25,14 +25,23 @@ int encode_ranks_may(const struct encode_task *task, int ranks)
   return ranks > 1 && task->groups == ranks && !task->encoder && task->rows->n > ROW_BLOCK;
 }
 
+/* The rows that an earlier run has done are rank 0's. */
+static int before_copy(struct encode_files *f)
+{
+  if (!f->job.done) return OK;
+  TRY(part_copy(&f->before, &f->file.sink, 0));
+  supports_input_close(&f->before.supports);
+  return OK;
+}
+
 int encode_ranks_begin(struct encode_files *f)
 {
   struct comm *c = &f->job.run->comm;
   struct encode_task *task = f->task;
   const struct supports_shape shape = encode_shape(task, f->n);
   task->by_ranks = encode_ranks_may(task, c->size);
-  if (!task->by_ranks) return OK;
-  return supports_ranks_begin(&f->file, c, &shape, f->job.done, &task->by_ranks);
+  if (task->by_ranks) TRY(supports_ranks_begin(&f->file, c, &shape, task->rounds, &task->by_ranks));
+  return comm_agree(c, c->rank ? OK : before_copy(f));
 }
 
 int encode_ranks_end(struct encode_files *f, const struct encode_result *result)

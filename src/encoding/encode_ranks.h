@@ -14,7 +14,8 @@ struct supports_shape encode_shape(const struct encode_task *task, gidx n);
  * forecasts follow that.  Not collective. */
 int encode_ranks_may(const struct encode_task *task, int ranks);
 
-/* Rank 0 has begun the file, behind job_begin(): let the task say whether ranks write it. */
+/* Rank 0 has begun the file, behind job_begin(): let the task say whether ranks write it, and copy
+ * what an earlier run has done. */
 int encode_ranks_begin(struct encode_files *f);
 /* The rows of a result are written: rank 0 has the file from now on. */
 int encode_ranks_end(struct encode_files *f, const struct encode_result *result);

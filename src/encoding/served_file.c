@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
+#include "encoding/encode_ranks.h"
 #include "encode/lane.h"
 #include "encode/tally.h"
 #include "encoding/backlog_check.h"
@@ -222,6 +223,7 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   TRY(before_find(s, &copy, &is_whole));
   if (is_whole) return job_complete(&s->files.job);
   TRY(job_begin(&s->files.job));
+  TRY(encode_ranks_begin(&s->files));
   for (int i = 0; i < s->n_pieces; i++)
     TRY(piece_alloc(&s->pieces[i], s->task->front, s->encode.block));
   due_set(s, 0);

@@ -17,10 +17,12 @@
 /* A verification in progress. */
 struct verify {
   struct h5_file *file;
-  FILE *out;     /* where a line goes for each check that passed; or NULL */
-  int is_ours;   /* written by Sagitta, so that all promises are checked */
-  int leaves;    /* hashes of the entries of supports to the check of these, which reads them */
-  char kind[32]; /* of file; empty when foreign */
+  FILE *out;   /* where a line goes for each check that passed; or NULL */
+  int is_ours; /* written by Sagitta, so that all promises are checked */
+  int leaves;  /* hashes of the entries of supports to the check of these, which reads them */
+  const struct support_counts *counts; /* of entries of supports, which were checked already, and
+                                        * are left out; NULL: they were not */
+  char kind[32];                       /* of file; empty when foreign */
   struct dimensions dims;
 };
 

@@ -79,7 +79,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   TRY(facts_write(&r->h5, facts, n_facts));
   TRY(attributes_digest(&r->h5));
   TRY(h5_close(&r->h5));
-  TRY(file_verify(r->file.name, NULL));
+  TRY(file_verify_rest(r->file.name, r->counts));
   TRY(sync_path(r->file.name, 0));
   TRY(temporary_publish(&r->file));
   sidecars_publish();

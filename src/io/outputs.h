@@ -20,6 +20,8 @@ struct run_fact {
 struct result_file {
   struct h5_file h5;
   struct temporary file;
+  const struct support_counts *counts; /* of entries of supports that were read again already, and
+                                        * need no more; NULL: all are; borrowed */
 };
 /* Create the temporary file of a result of a kind (schema.h), with the root attributes format,
  * format_version and kind.  ERR_CREATE, also when the file system has less than `bytes` free. */

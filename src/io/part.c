@@ -309,12 +309,13 @@ static int ragged_copy(const struct part_input *p, const struct support_sink *si
   return status;
 }
 
+/* In whole sum blocks (io/supports_ranks.h). */
 static int blocks_copy(const struct part_input *p, const struct support_sink *sink, gidx first,
                        struct arena *arena)
 {
   const struct supports_shape *shape = &p->shape;
   const struct support_source *source = &p->supports.source;
-  gidx most = imax(1, BLOCK_ENTRIES / shape->s), entries = most * shape->s;
+  gidx most = round_up(imax(1, BLOCK_ENTRIES / shape->s), ROW_BLOCK), entries = most * shape->s;
   idx *atoms;
   float *score, *codes = NULL;
   TRY(arena_alloc(arena, &atoms, entries, sizeof *atoms));

@@ -356,5 +356,7 @@ void supports_output_close(struct supports_output *f)
   outputs_close(f);
   h5_close(&f->result.h5);
   free(f->summary);
+  free(f->counts.density);
   f->summary = NULL;
+  f->counts.density = NULL;
 }

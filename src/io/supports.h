@@ -6,6 +6,7 @@
 #define IO_SUPPORTS_H
 
 #include "io/identity.h"
+#include "io/metrics.h"
 #include "io/outputs.h"
 #include "io/schema.h"
 #include "model/cuts.h"
@@ -16,6 +17,17 @@
 extern const struct file_kind supports_kind;
 extern const struct object_table supports_objects;
 int supports_check(struct verify *v); /* supports_check.c */
+
+/* The same of rows that are there in memory, as part of a file of this shape: check blocks in
+ * ascending order, `data` being /supports/data of a block; then *counts <- theirs, whose density
+ * lives in the pass.  ERR_INPUT. */
+struct support_pass;
+struct supports_shape;
+int supports_rows_open(struct support_pass **pass, const struct supports_shape *shape, idx rounds);
+int supports_rows_check(struct support_pass *pass, const struct support_block *block,
+                        const float *data);
+int supports_rows_end(struct support_pass *pass, struct support_counts *counts);
+void supports_rows_close(struct support_pass *pass); /* safe on NULL */
 
 /* What is known before routing: n rows with supports of s atoms out of k, each a frame of d vectors
  * of p columns. */
@@ -39,8 +51,10 @@ struct supports_output {
   struct h5_array indptr;                      /* where rows may have fewer than s atoms */
   struct support_sink sink;                    /* blocks of rows are written here, in order */
   float *summary;                              /* `data` of some chunks of frames; owned */
+  idx rounds;                                  /* of routing, where ranks check rows */
   int has_slabs;                               /* 0: HDF5 says where chunks are */
   struct h5_slabs slabs;                       /* of indices, score, data, codes if any, indptr */
+  struct support_counts counts;                /* of rows that ranks have checked; density: owned */
   struct phase hashing;                        /* what the hashes took, as part of writing */
 };
 gidx supports_bytes(const struct supports_shape *shape); /* size on disk, estimated from above */

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -45,6 +46,8 @@ struct support_part {
 struct support_pass {
   const struct verify *v;
   struct arena arena;
+  const struct support_block *given; /* rows in memory; NULL: all is read from the file */
+  const float *given_data;           /* what /supports/data has of them */
   struct h5_array indptr, indices, data, score, codes;
   int has_data, has_score;         /* arrays that are there, data in a float type */
   int has_codes;                   /* /supports/codes is there */
@@ -141,10 +144,26 @@ static int entry_check(const struct support_pass *s, struct support_part *part, 
   return OK;
 }
 
+/* The same of rows that are in memory. */
+static void entries_copy(const struct support_pass *s, gidx at, gidx count)
+{
+  const struct support_block *b = s->given;
+  gidx first = s->first + at - b->first * b->s, d = s->d;
+  memcpy(s->atoms + at, b->atoms + first, (size_t)count * sizeof *s->atoms);
+  memcpy(s->values + at, s->given_data + first, (size_t)count * sizeof *s->values);
+  memcpy(s->scores + at, b->score + first, (size_t)count * sizeof *s->scores);
+  if (s->has_codes)
+    memcpy(s->blocks + at * d, b->codes + first * d, (size_t)(count * d) * sizeof *s->blocks);
+}
+
 /* Read entries of the piece, `at` of which are before them. */
 static int entries_read(const struct support_pass *s, gidx at, gidx count)
 {
   gidx first = s->first + at;
+  if (s->given) {
+    entries_copy(s, at, count);
+    return OK;
+  }
   TRY(h5_array_read(&s->indices, first, count, TYPE_I32, s->atoms + at));
   if (s->has_data) TRY(h5_array_read(&s->data, first, count, TYPE_F32, s->values + at));
   if (s->has_score) TRY(h5_array_read(&s->score, first, count, TYPE_F32, s->scores + at));
@@ -155,7 +174,8 @@ static int entries_read(const struct support_pass *s, gidx at, gidx count)
 /* Read and check the offsets of rows row .. row + n. */
 static int offsets_check(struct support_pass *s, gidx row, gidx n)
 {
-  TRY(h5_array_read(&s->indptr, row, n + 1, TYPE_I64, s->offsets));
+  for (gidx i = 0; i <= n && s->given; i++) s->offsets[i] = (row + i) * s->top_s;
+  if (!s->given) TRY(h5_array_read(&s->indptr, row, n + 1, TYPE_I64, s->offsets));
   CHECK(row > 0 || s->offsets[0] == 0, ERR_INPUT, "'/supports/indptr' begins with %lld, not 0",
         (long long)s->offsets[0]);
   for (gidx i = 0; i < n; i++) {
@@ -315,23 +335,39 @@ static int rows_check_block(struct support_pass *s, gidx row, gidx n)
   return OK;
 }
 
-static int all_rows_check(struct support_pass *s)
+/* Of rows that were checked already: the offsets, and the counts. */
+static int rows_take(struct support_pass *s, gidx row, gidx n)
 {
-  gidx n = s->counts.n, end = 0;
-  if (n == 0) TRY(offsets_check(s, 0, 0));
-  for (gidx row = 0; row < n; row += ROWS) {
-    gidx count = imin(ROWS, n - row);
-    TRY(rows_check_block(s, row, count));
-    end = s->offsets[count];
-  }
-  CHECK(end == s->counts.nnz, ERR_INPUT,
-        "'/supports/indptr' ends with %lld, there are %lld entries" ANEW, (long long)end,
-        (long long)s->counts.nnz);
+  const struct support_counts *counts = s->v->counts;
+  s->counts.nonzero = counts->nonzero;
+  memcpy(s->counts.density, counts->density, (size_t)s->k * sizeof *counts->density);
+  return offsets_check(s, row, n);
+}
+
+/* The last piece, and the sums of all. */
+static int pieces_end(struct support_pass *s)
+{
   TRY(before_end(s));
   TRY(entry_hashes_end(&s->hashes));
   for (int i = 0; i < s->n_parts; i++) s->counts.nonzero += s->parts[i].nonzero;
   for (gidx k = 0; k < s->k; k++) s->counts.density[k] = s->atom_counts.atoms[k].rows;
   return OK;
+}
+
+static int all_rows_check(struct support_pass *s)
+{
+  gidx n = s->counts.n, end = 0;
+  int is_known = s->v->counts != NULL;
+  if (n == 0) TRY(offsets_check(s, 0, 0));
+  for (gidx row = 0; row < n; row += ROWS) {
+    gidx count = imin(ROWS, n - row);
+    TRY(is_known ? rows_take(s, row, count) : rows_check_block(s, row, count));
+    end = s->offsets[count];
+  }
+  CHECK(end == s->counts.nnz, ERR_INPUT,
+        "'/supports/indptr' ends with %lld, there are %lld entries" ANEW, (long long)end,
+        (long long)s->counts.nnz);
+  return is_known ? OK : pieces_end(s);
 }
 
 /* Check the encoding and shape of the CSR group, and what the root of a file of ours says. */
@@ -424,6 +460,50 @@ static int supports_run(struct support_pass *s, struct verify *v)
              v->is_ours ? ", selection order" : "");
   if (v->is_ours) TRY(metrics_check(v, &s->counts, s->is_solved));
   return OK;
+}
+
+/* What a file of ours of this shape would say. */
+static int given_open(struct support_pass *s, const struct supports_shape *shape, idx rounds)
+{
+  s->has_data = s->has_score = 1;
+  s->has_codes = shape->has_codes && shape->d > 1;
+  s->is_solved = shape->has_codes;
+  s->is_nonnegative = shape->nonnegative;
+  s->k = shape->k;
+  s->top_s = shape->s;
+  s->rounds = rounds;
+  s->d = shape->d;
+  s->counts = (struct support_counts){.n = shape->n, .nnz = shape->n * shape->s, .k = shape->k};
+  return parts_open(s);
+}
+
+int supports_rows_open(struct support_pass **pass, const struct supports_shape *shape, idx rounds)
+{
+  static const struct verify ours = {.is_ours = 1};
+  TRY(struct_alloc(pass, sizeof **pass));
+  (*pass)->v = &ours;
+  return given_open(*pass, shape, rounds);
+}
+
+int supports_rows_check(struct support_pass *pass, const struct support_block *block,
+                        const float *data)
+{
+  pass->given = block;
+  pass->given_data = data;
+  return rows_check_block(pass, block->first, block->n);
+}
+
+int supports_rows_end(struct support_pass *pass, struct support_counts *counts)
+{
+  TRY(pieces_end(pass));
+  *counts = pass->counts;
+  return OK;
+}
+
+void supports_rows_close(struct support_pass *pass)
+{
+  if (pass) arena_free(&pass->arena);
+  free(pass);
 }
 
 int supports_check(struct verify *v)

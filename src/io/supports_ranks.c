@@ -3,11 +3,15 @@
  * an or. */
 #include "io/supports_ranks.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 
 #include "base/log.h"
+#include "base/num.h"
 #include "base/status.h"
+#include "base/sums.h"
+#include "base/team.h"
 #include "base/watchdog.h"
 #include "io/h5/array_write.h"
 #include "io/h5/placed.h"
@@ -34,11 +38,11 @@ static int may_write(const struct supports_output *f)
   return 0;
 }
 
-static int arrays_begin(struct supports_output *f, gidx first)
+static int arrays_begin(struct supports_output *f)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
   int n = supports_output_arrays(f, arrays);
-  for (int i = 0; i < n; i++) TRY(h5_placed_begin(arrays[i], first * f->shape.s));
+  for (int i = 0; i < n; i++) TRY(h5_placed_begin(arrays[i]));
   return OK;
 }
 
@@ -55,7 +59,7 @@ static int file_open(struct supports_output *f, const char *name,
 }
 
 int supports_ranks_begin(struct supports_output *f, struct comm *c,
-                         const struct supports_shape *shape, gidx first, int *is)
+                         const struct supports_shape *shape, idx rounds, int *is)
 {
   char name[sizeof f->result.file.name] = "";
   gidx missing = 0;
@@ -67,7 +71,8 @@ int supports_ranks_begin(struct supports_output *f, struct comm *c,
   TRY(comm_agree(c, c->rank ? file_open(f, name, shape, &missing) : OK));
   TRY(comm_sum(c, &missing, 1));
   *is = missing == 0;
-  if (*is) return comm_agree(c, arrays_begin(f, first));
+  f->rounds = rounds;
+  if (*is) return comm_agree(c, arrays_begin(f));
   if (c->rank == 0)
     log_info("writes  rank 0 alone: %lld of %d ranks do not see '%s'", (long long)missing, c->size,
              name);
@@ -76,18 +81,77 @@ int supports_ranks_begin(struct supports_output *f, struct comm *c,
   return OK;
 }
 
-/* What is pending, and then all, comes to the disk. */
-static int arrays_flush(struct supports_output *f, struct h5_array *const *arrays, int n)
+/* A sum block of this rank, read again. */
+struct rows_again {
+  struct h5_array *arrays[SUPPORTS_ARRAYS]; /* indices, score, data, codes */
+  int count;
+  void *values[SUPPORTS_ARRAYS]; /* of a sum block; owned */
+  gidx first, n;                 /* entries */
+  int status[SUPPORTS_ARRAYS];
+  char message[SUPPORTS_ARRAYS][512];
+};
+
+/* A thread reads an array. */
+static void array_read(void *self, gidx i)
 {
-  for (int i = 0; i < n; i++) TRY(h5_array_flush(arrays[i]));
-  return h5_placed_close(&f->result.h5);
+  struct rows_again *r = self;
+  r->status[i] = h5_placed_read(r->arrays[i], r->first, r->n, r->values[i]);
+  if (r->status[i]) status_take(r->message[i], sizeof r->message[i]);
 }
 
-int supports_ranks_end(struct supports_output *f, struct comm *c, gidx rows)
+static int block_check(struct rows_again *r, struct support_pass *pass,
+                       const struct supports_shape *shape, gidx row, gidx rows)
+{
+  gidx s = shape->s;
+  r->first = row * s;
+  r->n = rows * s;
+  spare_run(r->count, array_read, r);
+  for (int i = 0; i < r->count; i++)
+    if (r->status[i]) return status_set(r->status[i], r->message[i]);
+  const struct support_block block = {.first = row,
+                                      .n = (idx)rows,
+                                      .s = shape->s,
+                                      .d = shape->d,
+                                      .atoms = r->values[0],
+                                      .score = r->values[1],
+                                      .codes = r->values[3]};
+  return supports_rows_check(pass, &block, r->values[2]);
+}
+
+/* Read all rows of this rank among the first `rows` again. */
+static int blocks_check(struct rows_again *r, struct support_pass *pass,
+                        const struct supports_shape *shape, gidx rows)
+{
+  for (int i = 0; i < r->count; i++) {
+    size_t width = (size_t)shape->s * (i == 3 ? (size_t)shape->d : 1);
+    r->values[i] = malloc(ROW_BLOCK * width * sizeof(float));
+    CHECK(r->values[i], ERR_MEMORY, "cannot allocate rows of %zu bytes", width * sizeof(float));
+  }
+  for (gidx row = 0; row < rows; row += ROW_BLOCK)
+    if (h5_placed_has(r->arrays[0], row * shape->s))
+      TRY(block_check(r, pass, shape, row, imin(ROW_BLOCK, rows - row)));
+  return OK;
+}
+
+/* counts <- those of this rank's rows, once they are on the disk and were read again. */
+static int rows_check(struct supports_output *f, gidx rows, struct support_counts *counts,
+                      struct support_pass **pass)
+{
+  struct rows_again r = {0};
+  int status = OK;
+  r.count = supports_output_arrays(f, r.arrays);
+  for (int i = 0; i < r.count && !status; i++) status = h5_placed_sync(r.arrays[i]);
+  if (!status) status = supports_rows_open(pass, &f->shape, f->rounds);
+  if (!status) status = blocks_check(&r, *pass, &f->shape, rows);
+  if (!status) status = supports_rows_end(*pass, counts);
+  for (int i = 0; i < r.count; i++) free(r.values[i]);
+  return status;
+}
+
+static int hashes_join(struct supports_output *f, struct comm *c)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
-  int n = supports_output_arrays(f, arrays), status = OK;
-  TRY(comm_agree(c, arrays_flush(f, arrays, n)));
+  int n = supports_output_arrays(f, arrays);
   for (int i = 0; i < n; i++) {
     struct h5_placed *p = arrays[i]->placed;
     gidx counts[] = {p->written, p->zeros};
@@ -95,8 +159,41 @@ int supports_ranks_end(struct supports_output *f, struct comm *c, gidx rows)
     TRY(comm_sum(c, counts, LENGTH(counts)));
     p->written = counts[0], p->zeros = counts[1];
   }
-  for (int i = 0; i < n && !status; i++) status = h5_placed_end(arrays[i], rows * f->shape.s);
-  TRY(comm_agree(c, status));
+  return OK;
+}
+
+/* What ranks have checked is not read again by rank 0. */
+static int counts_join(struct supports_output *f, struct comm *c, struct support_counts *counts)
+{
+  TRY(comm_sum(c, &counts->nonzero, 1));
+  TRY(comm_sum(c, counts->density, f->shape.k));
+  if (c->rank) return OK;
+  f->counts = *counts;
+  f->counts.density = malloc((size_t)counts->k * sizeof *counts->density);
+  CHECK(f->counts.density, ERR_MEMORY, "cannot allocate the counts of %d atoms", counts->k);
+  memcpy(f->counts.density, counts->density, (size_t)counts->k * sizeof *counts->density);
+  f->result.counts = &f->counts;
+  return OK;
+}
+
+/* Rank 0 has the file as if it had written all. */
+static int arrays_end(struct supports_output *f, gidx rows)
+{
+  struct h5_array *arrays[SUPPORTS_ARRAYS];
+  int n = supports_output_arrays(f, arrays);
+  for (int i = 0; i < n; i++) TRY(h5_placed_end(arrays[i], rows * f->shape.s));
+  return h5_placed_close(&f->result.h5);
+}
+
+int supports_ranks_end(struct supports_output *f, struct comm *c, gidx rows)
+{
+  struct support_counts counts = {0};
+  struct support_pass *pass = NULL;
+  TRY(comm_agree(c, rows_check(f, rows, &counts, &pass)));
+  TRY(hashes_join(f, c));
+  TRY(counts_join(f, c, &counts));
+  supports_rows_close(pass);
+  TRY(comm_agree(c, arrays_end(f, rows)));
   if (c->rank) supports_output_close(f);
   return OK;
 }

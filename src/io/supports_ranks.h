@@ -9,15 +9,16 @@
 #include "comm/comm.h"
 #include "io/supports.h"
 
-/* A file of this shape that rank 0 has made, and that has `first` rows, a whole number of sum
- * blocks: from there on each rank may give the sink of its *f rows of its own, sum blocks or what
- * ends the file, in ascending order.  *is 0: rank 0 alone may, as of any result: chunks have no
- * places of their own, or a rank does not see the file, which the log says. */
+/* A file of this shape that rank 0 has made, without rows: each rank may give the sink of its *f
+ * rows of its own, whole sum blocks or what ends the file, in ascending order.  *is 0: rank 0 alone
+ * may, as of any result: chunks have no places of their own, or a rank does not see the file, which
+ * the log says. */
 int supports_ranks_begin(struct supports_output *f, struct comm *c,
-                         const struct supports_shape *shape, gidx first, int *is);
+                         const struct supports_shape *shape, idx rounds, int *is);
 
-/* The first `rows` rows were written by the ranks together: they are on the disk, and rank 0 has
- * the file as if it had written them; the others have given it back. */
+/* The first `rows` rows were written by the ranks together.  Each brings its own to the disk, reads
+ * them again, and checks what `verify` would; then rank 0 has the file as if it had written them,
+ * and leaves them out where it verifies it; the others have given it back. */
 int supports_ranks_end(struct supports_output *f, struct comm *c, gidx rows);
 
 #endif

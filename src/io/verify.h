@@ -12,4 +12,9 @@
  * unless that is NULL. */
 int file_verify(const char *path, FILE *out);
 
+/* The same of a file whose entries of supports were read again by who wrote them, and checked, and
+ * have these counts; NULL: all are read here. */
+struct support_counts;
+int file_verify_rest(const char *path, const struct support_counts *counts);
+
 #endif

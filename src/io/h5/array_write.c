@@ -304,7 +304,7 @@ static int flight_end(const struct flight *f)
       return h5_fail(ERR_IO, __FILE__, __LINE__, "cannot write '%s' of '%s'", a->object, a->path);
     }
     if (a->placed)
-      a->placed->written++, a->placed->zeros += piece->sum == 0;
+      h5_placed_note(a->placed, piece->leaf, piece->sum);
     else if (a->digest)
       a->digest->zero_chunks += piece->sum == 0;
   }

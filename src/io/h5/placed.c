@@ -3,6 +3,7 @@
  * it keeps of them lies before the first. */
 #include "io/h5/placed.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,24 +23,22 @@ int h5_placed_open(struct h5_file *f, const char *path)
 int h5_placed_close(struct h5_file *f)
 {
   if (!f->disk) return OK;
-  int error = h5_driver_sync(f->disk), closed = h5_driver_close(f->disk);
+  int error = h5_driver_close(f->disk);
   f->disk = NULL;
-  if (!error) error = closed;
-  CHECK(!error, ERR_IO, "cannot write '%s': %s", f->path, strerror(error));
+  CHECK(!error, ERR_IO, "cannot close '%s': %s", f->path, strerror(error));
   return OK;
 }
 
-int h5_placed_begin(struct h5_array *a, gidx first)
+int h5_placed_begin(struct h5_array *a)
 {
-  gidx begin = first / a->chunk_rows, chunks = ceil_div(a->shape[0], a->chunk_rows) - begin;
-  size_t bytes = (size_t)chunks * SHA256_BYTES;
-  CHECK(a->slabs && first % a->chunk_rows == 0 && a->n_pending == 0 && chunks >= 0, ERR_INTERNAL,
-        "chunks of '%s' from entry %lld on have no place", a->object, (long long)first);
-  a->placed = calloc(1, sizeof *a->placed + bytes);
+  gidx chunks = ceil_div(a->shape[0], a->chunk_rows);
+  size_t bytes = (size_t)chunks * SHA256_BYTES, sums = (size_t)chunks * sizeof(uint32_t);
+  CHECK(a->slabs && a->next == 0, ERR_INTERNAL, "chunks of '%s' have no place, or are written",
+        a->object);
+  a->placed = calloc(1, sizeof *a->placed + bytes + sums);
   CHECK(a->placed, ERR_MEMORY, "cannot allocate %lld hashes", (long long)chunks);
-  a->placed->first = begin;
   a->placed->chunks = chunks;
-  a->next = first;
+  a->placed->sums = (uint32_t *)(void *)a->placed->leaves[chunks];
   return OK;
 }
 
@@ -53,7 +52,60 @@ int h5_placed_seek(struct h5_array *a, gidx entry)
 
 unsigned char *h5_placed_leaf(const struct h5_array *a, gidx first)
 {
-  return a->placed->leaves[first / a->chunk_rows - a->placed->first];
+  return a->placed->leaves[first / a->chunk_rows];
+}
+
+void h5_placed_note(struct h5_placed *p, const unsigned char *leaf, uint32_t sum)
+{
+  p->written++;
+  p->zeros += sum == 0;
+  p->sums[(leaf - p->leaves[0]) / SHA256_BYTES] = sum;
+}
+
+/* No hash is 0. */
+int h5_placed_has(const struct h5_array *a, gidx first)
+{
+  static const unsigned char none[SHA256_BYTES];
+  return memcmp(h5_placed_leaf(a, first), none, sizeof none) != 0;
+}
+
+int h5_placed_sync(struct h5_array *a)
+{
+  TRY(h5_array_flush(a));
+  int error = h5_driver_sync(a->disk);
+  CHECK(!error, ERR_IO, "cannot write '%s' of '%s': %s", a->object, a->path, strerror(error));
+  return OK;
+}
+
+/* chunk[bytes], and its checksum behind it, from the disk. */
+static int chunk_read(const struct h5_array *a, gidx i, size_t bytes, unsigned char *chunk)
+{
+  haddr_t at = (haddr_t)h5_slabs_at(a->slabs, a->slab_array, i);
+  uint32_t sum, wanted = a->placed->sums[i];
+  errno = 0;
+  CHECK(h5_driver_read(a->disk, at, bytes + H5_SUM_BYTES, chunk), ERR_IO,
+        "cannot read '%s' of '%s' again: %s", a->object, a->path,
+        errno ? strerror(errno) : "it has been cut");
+  memcpy(&sum, chunk + bytes, sizeof sum);
+  CHECK(sum == wanted && h5_fletcher32(chunk, bytes) == wanted, ERR_IO,
+        "chunk %lld of '%s' of '%s' is not what was written", (long long)i, a->object, a->path);
+  return OK;
+}
+
+int h5_placed_read(const struct h5_array *a, gidx first, gidx count, void *out)
+{
+  size_t entry = (size_t)h5_entry_values(a) * h5_type_bytes(a->type);
+  size_t bytes = (size_t)a->chunk_rows * entry;
+  unsigned char *chunk = malloc(bytes + H5_SUM_BYTES);
+  CHECK(chunk, ERR_MEMORY, "cannot allocate %lld bytes for a chunk", (long long)bytes);
+  int status = OK;
+  for (gidx done = 0; done < count && !status; done += a->chunk_rows) {
+    gidx some = imin(count - done, a->chunk_rows);
+    status = chunk_read(a, (first + done) / a->chunk_rows, bytes, chunk);
+    if (!status) memcpy((char *)out + (size_t)done * entry, chunk, (size_t)some * entry);
+  }
+  free(chunk);
+  return status;
 }
 
 /* Let HDF5 know where the chunks are, by the array's pending chunk: nothing is written. */
@@ -61,7 +113,7 @@ static int chunks_index(struct h5_array *a, gidx count)
 {
   size_t bytes = (size_t)(a->chunk_rows * h5_entry_values(a)) * h5_type_bytes(a->type);
   TRY(h5_begin());
-  for (gidx i = a->placed->first; i < a->placed->first + count; i++) {
+  for (gidx i = 0; i < count; i++) {
     haddr_t wanted = (haddr_t)h5_slabs_at(a->slabs, a->slab_array, i), at;
     TRY_H5(h5_chunk_allocate(a->id, i * a->chunk_rows, a->pending, bytes, wanted, &at), ERR_IO,
            "cannot write '%s' of '%s'", a->object, a->path);
@@ -82,7 +134,7 @@ static int leaves_take(struct h5_array *a, gidx count)
 
 int h5_placed_end(struct h5_array *a, gidx end)
 {
-  gidx count = ceil_div(end, a->chunk_rows) - a->placed->first;
+  gidx count = ceil_div(end, a->chunk_rows);
   CHECK(a->placed->written == count, ERR_INTERNAL, "%lld of %lld chunks of '%s' were written",
         (long long)a->placed->written, (long long)count, a->object);
   if (a->id) TRY(chunks_index(a, count));

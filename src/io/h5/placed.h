@@ -14,26 +14,36 @@
 
 /* What is known of the chunks that are written so. */
 struct h5_placed {
-  gidx first, chunks;  /* the first of them, and how many there are to the end of the array */
+  gidx chunks;         /* how many there are in the array */
   gidx written, zeros; /* by this rank, and how many of these are zero in every byte */
+  uint32_t *sums;      /* [chunks] checksums, of this rank's; owned with the struct */
   unsigned char leaves[][SHA256_BYTES]; /* [chunks] hashes; 0 of those of other ranks */
 };
 
 /* Open a file that another rank has made, to write chunks of it; path must outlive *f.  0: it is
  * not seen here, errno says why. */
 int h5_placed_open(struct h5_file *f, const char *path);
-/* Bring them to the disk, and close it; both are safe on a file of this rank's. */
+/* Close it; nothing on a file of this rank's. */
 int h5_placed_close(struct h5_file *f);
 
-/* From entry `first` on, where a chunk begins, an array that has slabs is written so. */
-int h5_placed_begin(struct h5_array *a, gidx first);
+/* An array without entries, which has slabs, is written so. */
+int h5_placed_begin(struct h5_array *a);
 /* The next write begins at this entry, where a chunk does. */
 int h5_placed_seek(struct h5_array *a, gidx entry);
+/* Has this rank written the chunk that begins at an entry? */
+int h5_placed_has(const struct h5_array *a, gidx first);
+/* What is pending, and then all, comes to the disk. */
+int h5_placed_sync(struct h5_array *a);
+/* out <- entries from `first` on, where a chunk begins, as chunks of this rank have them on the
+ * disk.  ERR_IO: they cannot be read, or are not what was written. */
+int h5_placed_read(const struct h5_array *a, gidx first, gidx count, void *out);
 /* Entries up to `end` were written by the ranks together, and *a->placed has what all of them know:
  * *a becomes as if this rank had written all, if it is that which has made the file. */
 int h5_placed_end(struct h5_array *a, gidx end);
 
-/* Of the write: where the hash of the chunk is that begins at an entry. */
+/* Of the write: where the hash of the chunk is that begins at an entry; and that chunk has been
+ * written, with this checksum. */
 unsigned char *h5_placed_leaf(const struct h5_array *a, gidx first);
+void h5_placed_note(struct h5_placed *p, const unsigned char *leaf, uint32_t sum);
 
 #endif
