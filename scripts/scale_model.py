@@ -18,10 +18,11 @@ ASKED = 25e9  # the same of atoms between hosts, half of what a host's network c
 ROOT = 10e9  # bytes that come to rank 0
 LATENCY = 80e-6  # of a collective operation over hosts
 READ = 8e9  # bytes a second of a rank whose threads read, beside another of its host
-WRITE, CHECK = 1.5e9, 1.25e9  # the same of rank 0, with hashes: written, and read again
+WRITE, CHECK = 1.5e9, 1.25e9  # the same of a rank, with hashes: written, and read again
+HOST_FILE = 2e9  # of a host to and from a file that all write: taken, not measured
 START = 2.2  # MPI, CUDA and NCCL, as four GPUs take
 BLOCK, GPUS_A_HOST = 16384, 8
-QUALITY = 24  # bytes of struct row_quality
+QUALITY = 32  # bytes of struct row_quality
 
 # Candidates a row by the ranks that share the atoms, K = 65,536, P = 768, s = 32; then 1.8 times as
 # many with each doubling.
@@ -47,8 +48,9 @@ def candidates(ranks):
     return CANDIDATES[ranks] if ranks in CANDIDATES else 1.8 * candidates(ranks // 2)
 
 
-def parts(shape, groups, atoms, calls):
-    """Seconds of each part on groups x atoms GPUs, with so many collective operations a turn."""
+def parts(shape, groups, atoms, calls, writers=1):
+    """Seconds of each part on groups x atoms GPUs, with so many collective operations a turn; of
+    one writer rank 0 gets all results, of several what metrics need."""
     n, p, k, s = shape["n"], shape["p"], shape["k"], shape["s"]
     ranks, row, several = groups * atoms, 4 * p, atoms > 1
     far = atoms > GPUS_A_HOST  # a group is several hosts
@@ -61,19 +63,26 @@ def parts(shape, groups, atoms, calls):
         "rows to all of a group": rows,
         "collective operations": n / groups / BLOCK * calls * LATENCY,
         "atoms fetched": fetched,
-        "results to rank 0": n * (12 * s + QUALITY) / ROOT,
+        "results to rank 0": n * (QUALITY + (12 * s if writers == 1 else 0)) / ROOT,
     }
 
 
-def files(shape, ranks):
-    """Seconds of reading, on each rank, and of writing, on rank 0."""
+def file_rate(rate, writers):
+    """Of all writers together, where each by itself has this rate."""
+    hosts = max(writers / GPUS_A_HOST, 1)
+    return rate if writers == 1 else min(writers * rate, hosts * HOST_FILE)
+
+
+def files(shape, ranks, writers=1):
+    """Seconds of reading, on each rank, and of writing, on each writer."""
     n, p, s = shape["n"], shape["p"], shape["s"]
-    return {"rows read": 4 * n * p / ranks / READ, "results written": 12 * n * s / WRITE}
+    return {"rows read": 4 * n * p / ranks / READ,
+            "results written": 12 * n * s / file_rate(WRITE, writers)}
 
 
-def again(shape):
-    """Seconds in which rank 0 reads what was written."""
-    return 12 * shape["n"] * shape["s"] / CHECK
+def again(shape, writers=1):
+    """Seconds in which each writer reads what it wrote."""
+    return 12 * shape["n"] * shape["s"] / file_rate(CHECK, writers)
 
 
 def start(shape, ranks):
@@ -83,12 +92,14 @@ def start(shape, ranks):
 
 
 def column(shape, groups, atoms, calls):
-    work, disk = parts(shape, groups, atoms, calls), files(shape, groups * atoms)
+    writers = groups if atoms == 1 else 1
+    work = parts(shape, groups, atoms, calls, writers)
+    disk = files(shape, groups * atoms, writers)
     ends = {"start": start(shape, groups * atoms)}
-    total = ends["start"] + max(sum(work.values()), *disk.values()) + again(shape)
+    total = ends["start"] + max(sum(work.values()), *disk.values()) + again(shape, writers)
     return {**ends, **work, "together": ends["start"] + sum(work.values()),
             **{f"beside it: {name}": seconds for name, seconds in disk.items()},
-            "behind it: results read again": again(shape), "whole job": total}
+            "behind it: results read again": again(shape, writers), "whole job": total}
 
 
 def number(value):
