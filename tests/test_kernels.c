@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every kernel compiles for sm_90 and sm_80 in its last and largest form, hot ones for sm_100 and
- * in their first one too, and no hot one spills registers; a cache entry is kept, found, and made
+ * Every kernel compiles for sm_90 in its last and largest form, hot ones in their first one and for
+ * sm_80 and sm_100 too, and no hot one spills registers; a cache entry is kept, found, and made
  * again when damaged.  CHECK_FULL=1: for sm_90 in every form that launchers ask for, and all for
  * sm_80 and sm_100; FORMS=all: every form for each of them.  Needs no GPU. */
 #include <stdio.h>
@@ -249,7 +249,7 @@ static int forms_wanted(int a, int hot)
   const char *wanted = getenv("FORMS");
   if (wanted && !strcmp(wanted, "all")) return MAX_FORMS;
   if (is_full()) return a == 0 ? MAX_FORMS : 1;
-  return a == 0 ? 1 + hot : a == 1 ? 1 : hot;
+  return a == 0 ? 1 + hot : hot;
 }
 
 /* The forms of a kernel, or of them the last one, of those that take most registers, hot if any of
