@@ -50,7 +50,7 @@ BUILT_SOURCES += src/cli/revision.h
 CLEANFILES += src/cli/revision.h
 src/cli/revision.h: FORCE
 	@$(SHELL) $(srcdir)/%D%/revision $(srcdir) $@
-src/cli/about.$(OBJEXT): src/cli/revision.h
+src/cli/program.$(OBJEXT): src/cli/revision.h
 FORCE:
 
 dist-hook:

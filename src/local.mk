@@ -273,9 +273,16 @@ libsagitta_a_SOURCES += \
   %D%/serve/report.h %D%/serve/report.c %D%/serve/feed.h %D%/serve/feed.c \
   %D%/serve/step.h %D%/serve/step.c %D%/serve/choose.h %D%/serve/choose.c %D%/serve/serve.h %D%/serve/serve.c
 
+# results: those of other jobs as files
+libsagitta_a_SOURCES += %D%/results/sweep_files.h %D%/results/sweep_files.c \
+  %D%/results/systems_output.h %D%/results/systems_output.c \
+  %D%/results/find_files.h %D%/results/find_files.c
+
 # encoding: the result of encode as files
 libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c \
   %D%/encoding/encode_ranks.h %D%/encoding/encode_ranks.c \
+  %D%/encoding/encode_saves.h %D%/encoding/encode_saves.c \
+  %D%/encoding/own_codes.h %D%/encoding/own_codes.c \
   %D%/encoding/backlog_inputs.h %D%/encoding/backlog_inputs.c \
   %D%/encoding/backlog_path.h %D%/encoding/backlog_path.c \
   %D%/encoding/backlog_list.h %D%/encoding/backlog_list.c \
@@ -398,9 +405,7 @@ libsagitta_so_LDADD = libsagitta.a $(VARIANT_LIBS) $(CRYPTO_LIBS)
 # What programs of commands share
 program_sources = \
   %D%/cli/program.h %D%/cli/program.c \
-  %D%/cli/options.h %D%/cli/command.h %D%/cli/command.c %D%/cli/commands.def \
-  %D%/cli/about.h %D%/cli/about.c \
-  %D%/cli/own_codes.h %D%/cli/own_codes.c
+  %D%/cli/command.h %D%/cli/command.c %D%/cli/commands.def
 
 # cli: one file a command
 bin_PROGRAMS += sagitta sagitta-bench
@@ -409,21 +414,16 @@ sagitta_SOURCES = $(program_sources) %D%/cli/main.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_serve.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
-  %D%/cli/evaluate_features.h %D%/cli/evaluate_features.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/synth_world.h %D%/cli/synth_world.c \
-  %D%/cli/systems_output.h %D%/cli/systems_output.c \
-  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/encode_saves.h %D%/cli/encode_saves.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/cmd_fit.c \
+  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
-  %D%/cli/sweep_files.h %D%/cli/sweep_files.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
-  %D%/cli/fit_report.h %D%/cli/fit_report.c \
-  %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/train_job.h %D%/cli/train_report.h %D%/cli/train_report.c %D%/cli/cmd_train.c \
-  %D%/cli/find_files.h %D%/cli/find_files.c \
+  %D%/cli/fit_job.c \
+  %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/train_job.h %D%/cli/train_job.c %D%/cli/cmd_train.c \
   %D%/cli/fit_find.h %D%/cli/fit_find.c \
- \
-  %D%/cli/refit_job.h %D%/cli/refit_steps.h %D%/cli/refit_steps.c %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \
+  %D%/cli/refit_job.h %D%/cli/refit_job.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_detect.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c \
   %D%/cli/cmd_assemble.c \

@@ -13,7 +13,7 @@
 #include "bench/commands.h"
 #include "bench/dense_case.h"
 #include "cli/command.h"
-#include "cli/own_codes.h"
+#include "encoding/own_codes.h"
 #include "io/dictionary.h"
 #include "io/inputs.h"
 #include "io/rows.h"
@@ -24,7 +24,7 @@
 struct verify_options {
   struct general_options general;
   const char *rows, *dictionary;
-  struct codes_options codes;
+  struct own_codes_options codes;
 };
 #define AT(member) offsetof(struct verify_options, member)
 
@@ -41,7 +41,7 @@ static const struct option_row codes_of[] = {
 
 static const struct option_table tables[] = {
     {"Codes", codes_of, LENGTH(codes_of), 0},
-    {"Computing", codes_rows, CODES_ROWS, AT(codes)},
+    {"Computing", own_codes_rows, OWN_CODES_ROWS, AT(codes)},
     {"General", general_rows, GENERAL_ROWS, 0},
 };
 

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "job/agreement.h"
-#include "cli/systems_output.h"
+#include "results/systems_output.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "job/stop.h"

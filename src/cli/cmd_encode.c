@@ -19,7 +19,7 @@
 #include "encoding/encode_files.h"
 #include "encoding/encode_ranks.h"
 #include "cli/encode_report.h"
-#include "cli/encode_saves.h"
+#include "encoding/encode_saves.h"
 #include "job/threads.h"
 #include "encode/encode.h"
 #include "encode/grid.h"
@@ -556,7 +556,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->job = (struct job){.run = run, .output = o->output, .resume = o->resume};
   TRY(encode_files_open(f, &inputs));
   run->max_seconds = o->max_seconds;
-  job->saves = (struct encode_saves){.files = f};
+  job->saves = (struct encode_saves){.files = f, .publish = encode_close};
   f->job.save_seconds = o->save_seconds; /* 0: never */
   task->stops = job_stops(&f->job);
   task->wishes = job_wishes(&f->job);

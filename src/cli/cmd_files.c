@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "job/facts.h"
-#include "cli/own_codes.h"
+#include "encoding/own_codes.h"
 #include "io/diff.h"
 #include "io/file_names.h"
 #include "io/inputs.h"
@@ -88,7 +88,7 @@ static const struct option_set inspect_set = {
 struct verify_options {
   struct general_options general;
   const char *rows;
-  struct codes_options codes;
+  struct own_codes_options codes;
 };
 
 static const struct option_row verify_rows[] = {
@@ -99,7 +99,7 @@ static const struct option_row verify_rows[] = {
 };
 static const struct option_table verify_tables[] = {
     {"Supports of an encoder", verify_rows, LENGTH(verify_rows), 0},
-    {"Computing them", codes_rows, CODES_ROWS, offsetof(struct verify_options, codes)},
+    {"Computing them", own_codes_rows, OWN_CODES_ROWS, offsetof(struct verify_options, codes)},
     {"General", general_rows, GENERAL_ROWS, 0},
 };
 

@@ -16,7 +16,6 @@
 #include "cli/encode_report.h"
 #include "cli/fit_choose.h"
 #include "cli/fit_find.h"
-#include "cli/fit_report.h"
 #include "cli/fit_atoms.h"
 #include "cli/fit_job.h"
 #include "cli/report.h"

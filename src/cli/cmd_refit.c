@@ -12,8 +12,6 @@
 #include "model/advice.h"
 #include "cli/keep.h"
 #include "cli/refit_job.h"
-#include "cli/refit_steps.h"
-#include "cli/refit_sweeps.h"
 #include "cli/report.h"
 #include "job/summary.h"
 #include "job/threads.h"

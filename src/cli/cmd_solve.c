@@ -14,7 +14,7 @@
 #include "cli/report.h"
 #include "job/stop.h"
 #include "job/summary.h"
-#include "cli/systems_output.h"
+#include "results/systems_output.h"
 #include "job/threads.h"
 #include "io/inputs.h"
 #include "io/systems.h"

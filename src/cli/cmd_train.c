@@ -17,7 +17,6 @@
 #include "job/summary.h"
 #include "job/threads.h"
 #include "cli/train_job.h"
-#include "cli/train_report.h"
 #include "model/route.h"
 #include "model/split.h"
 

@@ -2,6 +2,8 @@
  * Option tables that commands share. */
 #include "cli/command.h"
 
+#include "base/cores.h"
+
 const struct option_row general_rows[GENERAL_ROWS] = {
     {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
      "warnings and errors only", .effect = OPTION_RUN},
@@ -51,3 +53,28 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
     DEVICE_OPTION(offsetof(struct compute_options, device)),
     KERNELS_OPTION(offsetof(struct compute_options, kernels)),
 };
+
+#define AT(member) offsetof(struct own_codes_options, member)
+const struct option_row own_codes_rows[OWN_CODES_ROWS] = {
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
+     "threads; 0: one for each core", .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
+    {"device", OPTION_CHOICE, AT(device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes",
+     .effect = OPTION_RUN},
+    KERNELS_OPTION(AT(kernels)),
+};
+
+struct device_options own_codes_device(const struct own_codes_options *o)
+{
+  const char *asked;
+  struct cores own;
+  idx threads = o->threads ? o->threads : cores_asked(&asked);
+  cores_find(&own);
+  if (!threads) threads = cores_partition(&own, 1, 0).threads;
+  return (struct device_options){.p = 1,
+                                 .d = 1,
+                                 .threads = threads,
+                                 .variant = o->cpu_variant,
+                                 .kind = o->device,
+                                 .kernels = o->kernels};
+}

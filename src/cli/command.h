@@ -5,12 +5,13 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-#include "cli/options.h"
+#include "base/options.h"
 #include "device/device.h"
 #include "job/facts.h"
 #include "job/run.h"
 
-/* Options that several commands share: a struct and its table each. */
+/* Options that several commands share: a struct and its table each; and below a row each, whose
+ * value is at an offset in the command's own struct. */
 struct general_options { /* all commands; at the begin of their options structs */
   int quiet, verbose, json;
   idx progress_fd; /* 0 once it is open: used.in has none */
@@ -23,6 +24,187 @@ struct compute_options {
 extern const struct option_row general_rows[], compute_rows[];
 extern const struct option_row output_rows[], folder_rows[]; /* a folder or a file; a folder */
 enum { GENERAL_ROWS = 5, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
+
+/* What finds codes in one process, for `verify --rows` and sagitta-bench. */
+struct own_codes_options {
+  const char *device, *cpu_variant, *kernels;
+  idx threads;
+};
+enum { OWN_CODES_ROWS = 4 };
+extern const struct option_row own_codes_rows[OWN_CODES_ROWS];
+/* Kind, threads, variant and kernels of a device by these options. */
+struct device_options own_codes_device(const struct own_codes_options *o);
+
+/* The rows of --progress-fd (base/events.h) and --deadline, whose values are at offsets. */
+#define PROGRESS_FD_OPTION(offset)                                                                 \
+  {                                                                                                \
+    "progress-fd", OPTION_INT, offset, NULL, 2, 1 << 20, NULL, "NUMBER",                           \
+        "for programs: write progress, warnings and the log to this open file descriptor, as "     \
+        "JSON lines; a job that can be resumed stops where it is a pipe whose reader has ended",   \
+        .effect = OPTION_RUN                                                                       \
+  }
+
+#define DEADLINE_OPTION(offset)                                                                    \
+  {                                                                                                \
+    "deadline", OPTION_REAL, offset, "300", 0.1, 1e6, NULL, "SECONDS",                             \
+        "end with exit code 74 when one step on a file takes longer, with 76 when a rank "         \
+        "shows no sign of life for so long",                                                       \
+        .effect = OPTION_RUN                                                                       \
+  }
+
+/* The row of --rows, whose value is at an offset. */
+#define ROWS_OPTION(offset)                                                                        \
+  {                                                                                                \
+    "rows", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                                \
+        "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 "                        \
+        "(default path: /rows), .npy or .safetensors; of several files, one after "                \
+        "another: " ROWS_SHARDS,                                                                   \
+        .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
+  }
+#define ROWS_SHARDS "'acts/*.h5' in quotes, @LIST with a name a line, or the option again"
+
+#define THREADS_HELP                                                                               \
+  "threads in a rank; 0: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK if set, else the rank's share of " \
+  "the cores that it may use"
+
+/* The row of --filter, whose value is at an offset. */
+#define FILTER_OPTION(offset)                                                                      \
+  {                                                                                                \
+    "filter", OPTION_CHOICE, offset, "auto", 0, 0, "auto|on|off", NULL,                            \
+        "route by way of the certified filter: coarse products prove which atoms cannot matter, "  \
+        "exact scores decide; auto: where that is faster",                                         \
+        .effect = OPTION_RUN                                                                       \
+  }
+
+/* The rows of --device and --kernels, whose values are at offsets. */
+#define DEVICE_OPTION(offset)                                                                      \
+  {                                                                                                \
+    "device", OPTION_CHOICE, offset, "auto", 0, 0, "auto|cpu|cuda", NULL,                          \
+        "what computes; auto takes a GPU for jobs that are large enough to gain, cuda ends with "  \
+        "exit code 69 where there is none",                                                        \
+        .effect = OPTION_RUN                                                                       \
+  }
+#define KERNELS_OPTION(offset)                                                                     \
+  {                                                                                                \
+    "kernels", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FOLDER",                                    \
+        "take GPU kernels from here instead of those built in, for work on them",                  \
+        .effect = OPTION_RUN, .flags = OPTION_INPUT                                                \
+  }
+
+/* The rows of --resume and --max-seconds, whose values are at offsets, of a job whose safe points
+ * are the ends of `what`. */
+#define RESUME_OPTION(offset)                                                                      \
+  {                                                                                                \
+    "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
+        "continue what a run with the same inputs and options left at --output: the bytes are "    \
+        "those of one run; where there is none, begin; where it is complete, end with 0",          \
+        .effect = OPTION_RUN                                                                       \
+  }
+#define MAX_SECONDS_OPTION(offset, what)                                                           \
+  {                                                                                                \
+    "max-seconds", OPTION_REAL, offset, "0", 0, 1e9, NULL, "SECONDS",                              \
+        "stop at the end of " what " when so many have passed since the start, as after a "        \
+        "signal: --resume continues; 0: no limit",                                                 \
+        .effect = OPTION_EXTENT                                                                    \
+  }
+
+/* Rows of massive norm that a fit leaves out (seed/outliers.h). */
+#define MAX_NORM_OPTION(offset)                                                                    \
+  {                                                                                                \
+    "max-norm", OPTION_REAL, offset, "0", 0, 1e30, NULL, "MULTIPLE",                               \
+        "leave out rows whose norm, about the medians of the columns, is at least so "             \
+        "many times that of the median row, such as first tokens: neither atoms nor "              \
+        "held-out rows have these; 8 suits most models; 0: none",                                  \
+        .effect = OPTION_BITS                                                                      \
+  }
+
+/* What a command that can stop says of signals in its --help. */
+#define STOP_SIGNALS                                                                               \
+  "To stop the job, send SIGUSR1 or SIGUSR2 to mpirun or the program once it runs, or SIGTERM or " \
+  "one SIGINT to the program (mpirun kills the job at these two, and at Ctrl-C)"
+
+/* The row of --cpu-variant, whose value is at an offset. */
+#define CPU_VARIANT_OPTION(offset, help)                                                           \
+  {                                                                                                \
+    "cpu-variant", OPTION_CHOICE, offset, "auto", 0, 0, CPU_VARIANTS, NULL, help,                  \
+        .effect = OPTION_RUN, .flags = OPTION_PER_RANK                                             \
+  }
+
+/* The rows of --threads, of --cosine-limit and of --dry-run of a whole job. */
+#define THREADS_OPTION(offset)                                                                     \
+  {                                                                                                \
+    "threads", OPTION_INT, offset, "0", 0, 4096, NULL, "COUNT", THREADS_HELP,                      \
+        .effect = OPTION_RUN, .flags = OPTION_PER_RANK                                             \
+  }
+#define COSINE_LIMIT_OPTION(offset)                                                                \
+  {                                                                                                \
+    "cosine-limit", OPTION_INT, offset, "65536", 0, 1 << 30, NULL, "ATOMS",                        \
+        "compute the largest decoder cosine of dictionaries up to this size",                      \
+        .effect = OPTION_BITS                                                                      \
+  }
+#define DRY_RUN_OPTION(offset)                                                                     \
+  {                                                                                                \
+    "dry-run", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                        \
+        "print the memory and disk needed by the whole job and how the rows are split, and do "    \
+        "nothing else; --output is not even read",                                                 \
+        .effect = OPTION_RUN                                                                       \
+  }
+
+/* The rows of --holdout and --uncentered of fit and train. */
+#define HOLDOUT_OPTION(offset)                                                                     \
+  {                                                                                                \
+    "holdout", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                             \
+        "rows to judge by, instead of some of --rows; of several files as --rows",                 \
+        .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
+  }
+#define UNCENTERED_OPTION(offset)                                                                  \
+  {                                                                                                \
+    "uncentered", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                     \
+        "do not subtract the rows' column means first", .effect = OPTION_BITS                      \
+  }
+
+/* The rows of --dictionary, --normalize, --top-s and --rho of encode and serve, and of --block of
+ * harvest and attribute. */
+#define DICTIONARY_OPTION(offset)                                                                  \
+  {                                                                                                \
+    "dictionary", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                           \
+        "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them "   \
+        "is subtracted from the rows",                                                             \
+        .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
+  }
+#define NORMALIZE_OPTION(offset)                                                                   \
+  {                                                                                                \
+    "normalize", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                      \
+        "scale the atoms to unit norm instead of refusing those that are not",                     \
+        .effect = OPTION_BITS                                                                      \
+  }
+#define TOP_S_OPTION(offset)                                                                       \
+  {                                                                                                \
+    "top-s", OPTION_INT, offset, NULL, 1, MAX_TOP_S, NULL, "ATOMS",                                \
+        "atoms for each row (default: as many as the dictionary was fitted with, 32 where it "     \
+        "does not say)",                                                                           \
+        .effect = OPTION_BITS                                                                      \
+  }
+#define RHO_OPTION(offset)                                                                         \
+  {                                                                                                \
+    "rho", OPTION_REAL, offset, "0", 0, 1e30, NULL, "PENALTY",                                     \
+        "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS   \
+  }
+#define BLOCK_OPTION(offset)                                                                       \
+  {                                                                                                \
+    "block", OPTION_INT, offset, "0", 0, 1 << 20, NULL, "ROWS",                                    \
+        "rows that the ranks handle at a time; 0: as many as pay", .effect = OPTION_RUN            \
+  }
+
+/* The row of --save-seconds, whose value is at an offset. */
+#define SAVE_SECONDS_OPTION(offset)                                                                \
+  {                                                                                                \
+    "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
+        "save an unfinished sweep when so many have passed, when asked to stop, and before "       \
+        "coding that may take a tenth of the time: a killed job loses what came after; "           \
+        "0: never. On a GPU only whole sweeps are saved",                                          \
+        .effect = OPTION_RUN                                                                       \
+  }
 
 #define COMMAND(name) extern const struct command command_##name;
 #include "cli/commands.def"

@@ -10,7 +10,6 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/fit_job.h"
-#include "cli/fit_report.h"
 #include "io/inputs.h"
 #include "io/part.h"
 #include "job/agreement.h"

@@ -13,7 +13,7 @@
 #define CLI_FIT_FILES_H
 
 #include "cli/command.h"
-#include "cli/sweep_files.h"
+#include "results/sweep_files.h"
 #include "fit/fit.h"
 #include "io/dictionary.h"
 #include "io/fit_extra.h"

@@ -16,7 +16,7 @@
 #include "encoding/encode_files.h"
 #include "encoding/encode_ranks.h"
 #include "cli/encode_report.h"
-#include "cli/find_files.h"
+#include "results/find_files.h"
 #include "find/forecast.h"
 #include "job/facts.h"
 #include "refit/layout.h"

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One fit, from command line to report: what cmd_fit.c opens and tells of, and fit_files.c takes
- * from sweep to sweep.
+ * One fit, from command line to report: what cmd_fit.c opens, and fit_files.c takes from sweep to
+ * sweep, and what is said of it in the log and in run.json.
  *
- * Floor: cli. */
+ * Floor: cli.  Functions are for rank 0 alone; not collective. */
 #ifndef CLI_FIT_JOB_H
 #define CLI_FIT_JOB_H
 
 #include "cli/captured.h"
 #include "cli/command.h"
+#include "fit/forecast.h"
+#include "base/lines.h"
 #include "encoding/encode_files.h"
 #include "cli/fit_files.h"
 #include "fit/parts.h"
@@ -67,5 +69,20 @@ struct fit_job {
   real *mean_of_other;       /* [p] their mean */
   real held_out_explained;   /* with --encode-s atoms a row; NaN: not asked for, or no such rows */
 };
+
+/* With --dry-run: how the work is split, and the memory and disk that the whole job needs, as lines
+ * or, with --json, as facts.  j->encode is the encoding at the end, its grid chosen. */
+int fit_plan_show(const struct fit_job *j, const struct fit_forecast *forecast);
+
+/* Behind a sweep: its line, with the pace and how long the rest takes at most. */
+void fit_line_log(const struct fit_job *j, const struct fit_sweep *sweep);
+
+/* At the end, when all rows are encoded. */
+void fit_report(struct fit_job *j);
+
+/* A struct fit_line: in run.json, and as a struct history_line. */
+extern const struct line_form fit_line_form;
+/* What a fit, `of`, adds to run.json (job/summary.h) after each sweep. */
+int fit_summary_json(const void *of, struct json *j);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The status of whatever went wrong comes to program_end(), which prints it. */
+ * Each floor knows the version of the library that it alone uses.  The status of whatever went
+ * wrong comes to program_end(), which prints it. */
 #include "cli/program.h"
 
 #include <stdio.h>
@@ -17,8 +18,13 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/watchdog.h"
-#include "cli/about.h"
 #include "cli/command.h"
+#include "cli/revision.h"
+#include "comm/comm.h"
+#include "config.h"
+#include "device/device.h"
+#include "io/h5/h5.h"
+#include "job/facts.h"
 #include "job/process.h"
 #include "job/threads.h"
 #include "comm/launcher.h"
@@ -27,6 +33,112 @@
 #include "job/summary.h"
 
 enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks */
+
+#ifdef __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+/* What is linked, by name; a build without CUDA or NCCL has "none" there. */
+struct about {
+  char compiler[96], mpi[96], hdf5[32], cuda[32], nccl[32];
+};
+
+static void about_find(struct about *a)
+{
+  snprintf(a->compiler, sizeof a->compiler, "%s", COMPILER);
+  comm_library(a->mpi, sizeof a->mpi);
+  h5_library(a->hdf5, sizeof a->hdf5);
+  device_cuda_library(a->cuda, sizeof a->cuda);
+  comm_gpus_library(a->nccl, sizeof a->nccl);
+}
+
+/* --version: the program and its version in the first line, then a line for each of the others. */
+static void about_print(const char *name, FILE *out)
+{
+  struct about a;
+  about_find(&a);
+  fprintf(out, "%s %s\n", name, PACKAGE_VERSION);
+  fprintf(out, "revision  %s\ncompiler  %s\nMPI       %s\n", REVISION, a.compiler, a.mpi);
+  fprintf(out, "HDF5      %s\nCUDA      %s\nNCCL      %s\n", a.hdf5, a.cuda, a.nccl);
+}
+
+/* The number of the job, of its task in an array and of its restart, "1234_7" or "1234 restart 1",
+ * as Slurm says it, or as PBS or LSF do; NULL outside a job.  Valid until the next call. */
+static const char *about_job(void)
+{
+  static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
+  static char text[128];
+  const char *job = NULL;
+  for (int i = 0; i < LENGTH(names) && !job; i++) job = getenv(names[i]);
+  if (!job || !*job) return NULL;
+  const char *array = getenv("SLURM_ARRAY_JOB_ID"), *task = getenv("SLURM_ARRAY_TASK_ID");
+  const char *restart = getenv("SLURM_RESTART_COUNT");
+  int is_array = array && task;
+  snprintf(text, sizeof text, "%.40s%s%.20s%s%.20s", is_array ? array : job, is_array ? "_" : "",
+           is_array ? task : "", restart ? " restart " : "", restart ? restart : "");
+  return text;
+}
+
+/* A line of the log. */
+static void about_log(void)
+{
+  struct about a;
+  const char *job = about_job();
+  about_find(&a);
+  log_info("version %s %s: %s, HDF5 %s, CUDA %s, NCCL %s%s%s", PACKAGE_VERSION, REVISION, a.mpi,
+           a.hdf5, a.cuda, a.nccl, job ? "; job " : "", job ? job : "");
+}
+
+static void libraries_json(struct json *j)
+{
+  struct about a;
+  about_find(&a);
+  json_object(j, "libraries");
+  json_text(j, "compiler", a.compiler);
+  json_text(j, "mpi", a.mpi);
+  json_text(j, "hdf5", a.hdf5);
+  json_text(j, "cuda", a.cuda);
+  json_text(j, "nccl", a.nccl);
+  json_end(j);
+}
+
+static const struct program about_program = {.version = PACKAGE_VERSION,
+                                             .revision = REVISION,
+                                             .log = about_log,
+                                             .libraries = libraries_json,
+                                             .job = about_job};
+
+static void command_describe(const struct command *command, struct json *out)
+{
+  const struct option_set *set = command->options;
+  json_object(out, NULL);
+  json_text(out, "name", command->name);
+  json_text(out, "summary", command->summary);
+  json_text(out, "arguments", set->arguments);
+  json_flag(out, "mpi", command->parallel);
+  json_flag(out, "config_file", set->has_config || set->takes_files);
+  json_flag(out, "resumable", options_has(set, "resume"));
+  json_array(out, "options");
+  options_describe(set, out);
+  json_end(out);
+  json_end(out);
+}
+
+/* --describe: print commands[count] and their options as one JSON object, for completion, documents
+ * and tests, or the command of this name; NULL: all.  doc/json.md has its entries. */
+static void describe_print(const struct command *const *commands, int count, const char *name,
+                           FILE *out)
+{
+  struct json j = {.out = out};
+  facts_head(&j, &about_program, "--describe");
+  json_array(&j, "commands");
+  for (int i = 0; i < count; i++)
+    if (!name || strcmp(commands[i]->name, name) == 0) command_describe(commands[i], &j);
+  json_end(&j);
+  json_end(&j);
+}
 
 static void usage_print(const struct program_table *t, FILE *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files of a refit: where they are, writing them after a sweep, what a resumed run finds:
- * whether it is of the same job, and whether the supports there belong to the dictionary.
+ * The files of a refit: where they are, what a resumed run finds, whether that is of the same job,
+ * whether the supports there belong to the dictionary; when sweeps are saved, left and published.
  *
  * Floor: cli.
  *
@@ -12,7 +12,7 @@
 #define CLI_REFIT_FILES_H
 
 #include "cli/fit_inputs.h"
-#include "cli/sweep_files.h"
+#include "results/sweep_files.h"
 #include "io/dictionary.h"
 #include "io/fit_history.h"
 #include "io/supports.h"
@@ -60,11 +60,6 @@ void refit_files_free(struct refit_files *files);
  * 0 alone. */
 int refit_files_check(const struct refit_files *files);
 
-/* Publish what a sweep gave, and remove sweep.h5.  Collective. */
-int refit_files_publish(struct refit_files *files);
-/* The supports alone, of a dictionary that is there.  Collective. */
-int refit_supports_publish(struct refit_files *files);
-
 /* What the earlier run left. */
 struct refit_previous {
   struct dictionary_input dictionary;
@@ -72,12 +67,7 @@ struct refit_previous {
   int has_supports; /* those of the dictionary's sweep */
 };
 
-/* Let a state that was loaded from the inputs be that of the earlier run's last sweep.  Where
- * previous->has_supports is 0 its supports are still those of the inputs, and have to be made again
- * from the frames.  ERR_INPUT names what is not as the earlier run had it.  Collective. */
-int refit_resume(struct refit_previous *previous, const struct refit_files *files,
-                 struct refit_state *state);
-/* What a job depends on beside its options, once inputs are loaded; refit_resume() compares it. */
+/* What a job depends on beside its options, once inputs are loaded; resuming compares it. */
 int refit_identity_fill(struct identity_text *t, const struct fit_inputs *inputs,
                         const struct refit_state *state);
 void refit_previous_close(struct refit_previous *previous);
@@ -87,11 +77,18 @@ void refit_previous_close(struct refit_previous *previous);
 void refit_start_note(struct fit_start *start, const struct fit_inputs *inputs,
                       const struct refit_state *state);
 
-/* ERR_INPUT when the supports and codes of the state are not those that dictionary.h5 names, though
- * they were made again from it. */
-int refit_contents_check(const struct refit_files *files, const struct refit_state *state);
-
 /* The classes of the first sweep to come: noted by a fresh run, checked by a resumed one. */
 int refit_classes_check(struct refit_files *files, const struct classes *classes, const char *name);
+
+/* Take the place of a run that was stopped: the state, loaded from the inputs, becomes that of its
+ * last sweep.  Where its supports are not of that they are made again: their atoms are the start's,
+ * or are routed.  ERR_INPUT names what is not as the earlier run had it.  Collective. */
+struct refit_job;
+int refit_job_resume(struct refit_job *j);
+/* While rows are routed and coded: may the job, which is `of`, end?  Not collective. */
+int refit_may_stop(void *of);
+/* Sweep after sweep, until there are as many as are wanted or the job is asked to stop; then all
+ * that they gave is there.  Collective. */
+int refit_sweeps_run(struct refit_job *j);
 
 #endif

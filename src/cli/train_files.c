@@ -12,7 +12,6 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/train_job.h"
-#include "cli/train_report.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
 #include "job/stop.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One training, from command line to report: what cmd_train.c opens and tells of, and
- * train_files.c takes while the steps go on.
+ * One training, from command line to report: what cmd_train.c opens, train_files.c takes while the
+ * steps go on, and what is said of it in the log and in run.json.
  *
- * Floor: cli. */
+ * Floor: cli.  Functions are for rank 0 alone; not collective. */
 #ifndef CLI_TRAIN_JOB_H
 #define CLI_TRAIN_JOB_H
 
 #include "cli/command.h"
+#include "base/lines.h"
 #include "cli/train_files.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
@@ -47,5 +48,21 @@ struct train_job {
   const char *precision;
   struct arena arena;
 };
+
+/* With --dry-run: how the work is split, and the memory and disk that it needs, as lines or, with
+ * --json, as facts. */
+int train_plan_show(struct train_job *j);
+
+/* The next line that was not shown, with the pace. */
+void train_line_log(struct train_job *j, const struct train_point *point);
+/* Steps that are too long may end where all is finite, and nothing was learned: a warning. */
+void train_outcome_check(const struct train_job *j, const struct train_point *point);
+/* At the end. */
+void train_report(const struct train_job *j);
+
+/* A struct train_line: in run.json, and as a struct training_line. */
+extern const struct line_form train_line_form;
+/* What a training, `of`, adds to run.json at the end, or while it goes on. */
+int train_summary_json(const void *of, struct json *own);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rank 0 reads and writes; what is found goes to all ranks. */
-#include "cli/sweep_files.h"
+#include "results/sweep_files.h"
 
 #include "base/log.h"
 #include "base/num.h"

@@ -2,17 +2,18 @@
  * Saving what encode and route have done every so often: a job that is killed loses what came after
  * the last save, and --resume goes on from there.
  *
- * Floor: cli.
+ * Floor: encoding.
  *
  * A save is a stop after which the same process goes on: it leaves the same part, a whole number of
  * sum blocks, and what follows has the bits of a run that was never stopped. */
-#ifndef CLI_ENCODE_SAVES_H
-#define CLI_ENCODE_SAVES_H
+#ifndef ENCODING_ENCODE_SAVES_H
+#define ENCODING_ENCODE_SAVES_H
 
 #include "encoding/encode_files.h"
 
 struct encode_saves {
-  struct encode_files *files;         /* borrowed; set by the caller */
+  struct encode_files *files; /* borrowed; set by the caller, as is the next: publish the result */
+  int (*publish)(struct encode_files *files, const struct encode_result *result);
   const struct encode_result *result; /* that is saved */
   int count;                          /* of saves so far */
   gidx rows;                          /* of the runs before each save, as are the next */

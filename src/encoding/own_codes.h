@@ -2,9 +2,9 @@
  * The codes that a dictionary's own encoder finds of the first rows of a file, in memory, and
  * sagitta verify FOLDER --rows ROWS, which compares supports with them.
  *
- * Floor: cli.  Not collective. */
-#ifndef CLI_OWN_CODES_H
-#define CLI_OWN_CODES_H
+ * Floor: encoding.  Not collective. */
+#ifndef ENCODING_OWN_CODES_H
+#define ENCODING_OWN_CODES_H
 
 #include <stdio.h>
 
@@ -14,16 +14,6 @@
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/rows.h"
-
-/* What finds them. */
-struct codes_options {
-  const char *device, *cpu_variant, *kernels;
-  idx threads;
-};
-enum { CODES_ROWS = 4 };
-extern const struct option_row codes_rows[CODES_ROWS];
-/* Kind, threads, variant and kernels of a device by these options. */
-struct device_options own_codes_device(const struct codes_options *o);
 
 struct own_codes {
   idx n, k, p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What an earlier run left is copied into the new file before its first batch, and closed; of
  * solutions it is counted.  The borders of its systems are known to that file alone. */
-#include "cli/systems_output.h"
+#include "results/systems_output.h"
 
 #include <stdio.h>
 

@@ -1,46 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * As `encode --encoder` finds them, on one device and all at once; entries are compared bit for
  * bit. */
-#include "cli/own_codes.h"
+#include "encoding/own_codes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cores.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "device/encoder.h"
 #include "device/route.h"
 #include "io/supports_input.h"
 
 enum { SCORES = 1 << 22 }; /* of active atoms, at a time */
-
-#define AT(member) offsetof(struct codes_options, member)
-const struct option_row codes_rows[CODES_ROWS] = {
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
-     "threads; 0: one for each core", .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
-    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
-    {"device", OPTION_CHOICE, AT(device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes",
-     .effect = OPTION_RUN},
-    KERNELS_OPTION(AT(kernels)),
-};
-
-struct device_options own_codes_device(const struct codes_options *o)
-{
-  const char *asked;
-  struct cores own;
-  idx threads = o->threads ? o->threads : cores_asked(&asked);
-  cores_find(&own);
-  if (!threads) threads = cores_partition(&own, 1, 0).threads;
-  return (struct device_options){.p = 1,
-                                 .d = 1,
-                                 .threads = threads,
-                                 .variant = o->cpu_variant,
-                                 .kind = o->device,
-                                 .kernels = o->kernels};
-}
 
 static int is_active(const struct own_codes *o)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The files of `fit --find features`: where they are, what a resumed run finds, and writing them.
  *
- * Floor: cli.
+ * Floor: results.
  *
  * state.h5 is the dictionary so far, and holds all that is gone on from; dictionary.h5 is written
  * at the end, and state.h5 is then removed; supports.h5 has the codes of all rows. */
-#ifndef CLI_FIND_FILES_H
-#define CLI_FIND_FILES_H
+#ifndef RESULTS_FIND_FILES_H
+#define RESULTS_FIND_FILES_H
 
 #include "base/lines.h"
-#include "cli/command.h"
 #include "find/find.h"
 #include "io/dictionary.h"
 #include "io/finding.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The order of these is that of refit_sweeps.c, which also saves, stops and publishes. */
-#include "cli/refit_steps.h"
+ * The order of these is that of refit_files.c, which also saves, stops and publishes. */
+#include "cli/refit_job.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A save is a part that is published, behind which the next file begins (encode_files.h). */
-#include "cli/encode_saves.h"
+#include "encoding/encode_saves.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "cli/encode_report.h"
 #include "job/stop.h"
 #include "job/summary.h"
 
@@ -40,7 +39,7 @@ static void counts_join(struct encode_saves *s, struct encode_result *r)
 static int part_publish(void *self)
 {
   const struct encode_saves *s = self;
-  TRY(encode_close(s->files, s->result));
+  TRY(s->publish(s->files, s->result));
   summary_write(s->files->job.run);
   return OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Lines come between steps, figures at the end. */
-#include "cli/train_report.h"
+#include "cli/train_job.h"
 
 #include <math.h>
 #include <stdio.h>

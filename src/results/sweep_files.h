@@ -2,28 +2,17 @@
  * sweep.h5 beside the results of refit and fit: a sweep that takes long is saved every few minutes,
  * and where the job is asked to stop; --resume goes on inside it.
  *
- * Floor: cli.
+ * Floor: results.
  *
  * What is in the folder otherwise is that of the sweep before, from which residuals and codes are
  * made again (refit/replay.h).  A file of another sweep than the next one is of no use, and
  * is removed when the next one is published, or when the job ends behind it. */
-#ifndef CLI_SWEEP_FILES_H
-#define CLI_SWEEP_FILES_H
+#ifndef RESULTS_SWEEP_FILES_H
+#define RESULTS_SWEEP_FILES_H
 
-#include "cli/command.h"
 #include "io/sweep.h"
 #include "job/job.h"
 #include "refit/refit.h"
-
-/* The row of --save-seconds, whose value is at an offset. */
-#define SAVE_SECONDS_OPTION(offset)                                                                \
-  {                                                                                                \
-    "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
-        "save an unfinished sweep when so many have passed, when asked to stop, and before "       \
-        "coding that may take a tenth of the time: a killed job loses what came after; "           \
-        "0: never. On a GPU only whole sweeps are saved",                                          \
-        .effect = OPTION_RUN                                                                       \
-  }
 
 struct sweep_files {
   struct job *job; /* borrowed; set by the caller, as the next two are */

@@ -2,9 +2,9 @@
  * The results of solve and of assemble: the whole, or what a run that was stopped leaves: the first
  * systems, or their solutions, in the place of the result, from which --resume goes on.
  *
- * Floor: cli. */
-#ifndef CLI_SYSTEMS_OUTPUT_H
-#define CLI_SYSTEMS_OUTPUT_H
+ * Floor: results. */
+#ifndef RESULTS_SYSTEMS_OUTPUT_H
+#define RESULTS_SYSTEMS_OUTPUT_H
 
 #include "io/solutions.h"
 #include "io/systems.h"

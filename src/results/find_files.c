@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rank 0 reads and writes; what a resumed run goes on from is sent to all ranks. */
-#include "cli/find_files.h"
+#include "results/find_files.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The rest of a fit is foretold from its last sweep, and all of it from shapes. */
-#include "cli/fit_report.h"
+#include "cli/fit_job.h"
 
 #include <math.h>
 #include <stdio.h>
