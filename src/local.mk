@@ -60,7 +60,7 @@ libsagitta_a_SOURCES += \
   %D%/model/relax.h %D%/model/relax.c %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c %D%/model/kept.h %D%/model/kept.c \
   %D%/model/triad.h %D%/model/triad.c %D%/model/precision.h %D%/model/precision.c %D%/model/adam.h %D%/model/adam.c \
   %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/batch_cut.h %D%/model/batch_cut.c \
-  %D%/model/nested.h %D%/model/nested.c %D%/model/find.h %D%/model/find.c %D%/model/cuts.h %D%/model/cuts.c \
+  %D%/model/nested.h %D%/model/nested.c %D%/model/find.h %D%/model/find.c %D%/model/points.h %D%/model/points.c %D%/model/cuts.h %D%/model/cuts.c \
   %D%/model/find_update.h %D%/model/find_update.c %D%/model/find_plan.h %D%/model/find_plan.c %D%/model/find_nested.h %D%/model/find_nested.c %D%/model/find_grow.h %D%/model/find_grow.c %D%/model/train.h %D%/model/train.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \

@@ -20,23 +20,21 @@ struct previous {
   const char *path;
   int there;
   struct fit_record record;
-  struct history_line *lines;
 };
 
 static int previous_read(struct fit_files *f, const char *path, struct previous *previous)
 {
   *previous = (struct previous){.path = path, .there = input_is_there(path)};
-  return previous->there ? fit_record_read(path, &f->arena, &previous->record, &previous->lines)
-                         : OK;
+  return previous->there ? fit_record_read(path, &f->arena, &previous->record) : OK;
 }
 
 /* Are the lines of one file the first ones of the other, and the rows the same? */
 static int pair_check(const struct previous *dictionary, const struct previous *state)
 {
-  const struct fit_record *d = &dictionary->record, *s = &state->record;
-  gidx shorter = imin(d->sweeps, s->sweeps) + 1;
-  int same = memcmp(dictionary->lines, state->lines, (size_t)shorter * sizeof *state->lines) == 0 &&
-             d->held.rows == s->held.rows;
+  const struct fit_point *d = &dictionary->record.point, *s = &state->record.point;
+  gidx shorter = imin(d->sweep, s->sweep) + 1;
+  int same = memcmp(d->lines, s->lines, (size_t)shorter * sizeof *s->lines) == 0 &&
+             d->held_out_hash == s->held_out_hash;
   CHECK(same, ERR_INPUT,
         "'%s' and '%s' are not of one fit: remove the latter to resume from the former",
         dictionary->path, state->path);
@@ -64,42 +62,24 @@ static int atoms_read(const struct fit_files *f, const char *path, float *atoms,
   return status;
 }
 
-static int sums_read(struct fit_files *f, const char *path)
-{
-  struct fit_sums sums = {f->k, f->p, NULL, NULL, NULL};
-  if (!f->has_parts) return OK;
-  TRY(fit_sums_read(path, &f->arena, &sums));
-  f->start.gram = sums.gram;
-  f->start.target = sums.target;
-  f->start.idle = sums.idle;
-  return OK;
-}
-
 /* Read what `from` holds; the best atoms are its own, or those of dictionary.h5. */
 static int start_read(struct fit_files *f, const struct previous *from,
                       const struct previous *dictionary)
 {
-  gidx n = from->record.sweeps, best;
-  struct fit_line *lines;
+  struct fit_point *start = &f->start;
   float *atoms;
   real *mean;
   int has_mean, ignored;
   f->job.is_resumed = 1;
-  TRY(arena_alloc(&f->arena, &lines, n + 1, sizeof *lines));
+  *start = from->record.point;
   TRY(arena_alloc(&f->arena, &atoms, (gidx)f->k * f->p, sizeof *atoms));
   TRY(arena_alloc(&f->arena, &mean, f->p, sizeof *mean));
-  lines_unpack(&fit_line_form, &from->lines->sweep, n + 1, lines);
   TRY(atoms_read(f, from->path, atoms, mean, &has_mean));
-  f->start = (struct fit_point){.sweep = n,
-                                .lines = lines,
-                                .atoms = atoms,
-                                .mean = has_mean ? mean : NULL,
-                                .norm = from->record.norm,
-                                .rows_hash = from->record.rows.rows,
-                                .held_out_hash = from->record.held.rows};
-  TRY(sums_read(f, from->path));
-  best = fit_best(lines, n);
-  if (best == n) {
+  start->atoms = atoms;
+  start->mean = has_mean ? mean : NULL;
+  if (f->has_parts) TRY(fit_sums_read(from->path, &f->arena, f->k, f->p, start));
+  gidx best = fit_best(start->lines, start->sweep);
+  if (best == start->sweep) {
     memcpy(f->best, atoms, (size_t)f->k * (size_t)f->p * sizeof *atoms);
     return OK;
   }
@@ -120,11 +100,11 @@ static int resume_find(struct fit_files *f, const struct job *job)
     if (all[i]->there) TRY(job_file_check(job, places[i]));
   }
   if (s.there) TRY(pair_check(&d, &s));
-  f->written = d.record.sweeps;
-  if (s.there && s.record.sweeps >= d.record.sweeps) return start_read(f, &s, &d);
-  CHECK(d.record.best == d.record.sweeps && !f->has_parts, ERR_INPUT,
+  f->written = d.record.point.sweep;
+  if (s.there && s.record.point.sweep >= d.record.point.sweep) return start_read(f, &s, &d);
+  CHECK(d.record.best == d.record.point.sweep && !f->has_parts, ERR_INPUT,
         "cannot resume: '%s' has the atoms of sweep %lld of %lld, '%s' is missing", d.path,
-        (long long)d.record.best, (long long)d.record.sweeps, s.path);
+        (long long)d.record.best, (long long)d.record.point.sweep, s.path);
   return start_read(f, &d, &d);
 }
 
@@ -193,43 +173,32 @@ static int reached_set(struct fit_files *f, const struct fit_point *point, gidx 
   return OK;
 }
 
-/* Publish atoms with what is known now; sums: NULL for none. */
+/* Publish atoms with what is known now, and sums. */
 static int atoms_write(struct fit_files *f, const char *path, const float *atoms,
-                       const struct fit_sums *sums)
+                       const struct fit_point *sums)
 {
-  const struct fit_point *reached = &f->reached;
-  const struct fit_record record = {.sweeps = reached->sweep,
-                                    .best = f->reached_best,
-                                    .rounds = f->rounds,
-                                    .top_s = f->top_s,
-                                    .norm = reached->norm,
-                                    .rows.rows = reached->rows_hash,
-                                    .held.rows = reached->held_out_hash};
-  struct history_line *lines;
-  struct arena arena = {0};
-  TRY(arena_alloc(&arena, &lines, reached->sweep + 1, sizeof *lines));
-  lines_pack(&fit_line_form, f->lines, reached->sweep + 1, &lines->sweep);
+  struct fit_record record = {f->reached, f->reached_best, f->rounds, f->top_s};
+  record.point.gram = sums->gram;
+  record.point.target = sums->target;
+  record.point.idle = sums->idle;
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
   TRY(nonnegative_write(&f->file.result.h5, f->nonnegative));
   TRY(matrix_output_write(&f->file, 0, f->k, atoms));
   if (f->mean) TRY(object_write_vector(&f->file.result.h5, "/mean", f->p, f->mean));
-  TRY(fit_record_write(&f->file, &record, lines));
-  if (sums) TRY(fit_sums_write(&f->file, sums));
+  TRY(fit_record_write(&f->file, &record, f->k, f->p));
   TRY(fit_extra_write(&f->file, f->extra));
   TRY(job_file_finish(&f->job, &f->file));
-  if (path == f->job.place.file) f->written = reached->sweep;
-  arena_free(&arena);
+  if (path == f->job.place.file) f->written = f->reached.sweep;
   return OK;
 }
 
 static int sweep_write(struct fit_files *f)
 {
   const struct fit_point *point = &f->sweep_now.point;
-  const struct fit_sums sums = {f->k, f->p, point->gram, point->target, point->idle};
   const char *state = f->job.more[FIT_STATE].file;
   int is_best = f->sweep_now.best == point->sweep;
-  if (!is_best || point->gram) TRY(atoms_write(f, state, point->atoms, point->gram ? &sums : NULL));
-  if (is_best) TRY(atoms_write(f, f->job.place.file, point->atoms, NULL));
+  if (!is_best || point->gram) TRY(atoms_write(f, state, point->atoms, point));
+  if (is_best) TRY(atoms_write(f, f->job.place.file, point->atoms, &f->reached));
   if (is_best) output_remove(f->job.more[FIT_SUPPORTS].file);
   sweep_files_end(&f->sweep);
   if (is_best && !point->gram) output_remove(state);
@@ -267,8 +236,9 @@ int fit_files_end(struct fit_files *f)
 {
   struct comm *c = &f->job.run->comm;
   int is_whole = f->reached.sweep == f->written && !fit_extra_is_there(f->extra);
-  return comm_agree(
-      c, c->rank || is_whole || !f->lines ? OK : atoms_write(f, f->job.place.file, f->best, NULL));
+  return comm_agree(c, c->rank || is_whole || !f->lines
+                           ? OK
+                           : atoms_write(f, f->job.place.file, f->best, &f->reached));
 }
 
 int fit_files_claim(struct fit_files *f, gidx *minibatch)

@@ -221,12 +221,12 @@ static int outputs_open(struct find_job *j)
   TRY(find_files_open(f, &inputs));
   f->job.device = j->result.device;
   f->job.threads = j->task.threads;
-  if (f->job.is_resumed && !f->found.is_complete) j->task.start = &f->start;
+  if (f->job.is_resumed && !f->is_complete) j->task.start = &f->start;
   j->shown = f->job.is_resumed ? f->start.count : 0;
   run->max_seconds = j->o->asked.max_seconds;
   if (run->comm.rank == 0 && f->job.is_resumed)
     log_info("resume  after update %lld%s", (long long)f->start.update,
-             f->found.is_complete ? ", the last: rows are only encoded again" : "");
+             f->is_complete ? ", the last: rows are only encoded again" : "");
   advice_shape(&j->rows.source);
   return threads_report(run, j->o->asked.threads);
 }
@@ -293,7 +293,7 @@ static void report(const struct find_job *j)
            (long long)r->fitted_rows, (long long)r->held_out_rows, j->encoder.k, j->o->l0,
            (long long)last->update, j->run->comm.size, r->device, log_seconds() - j->begun,
            (unsigned long long)j->encoded.fingerprint);
-  if (r->held_out_rows || j->files.found.is_complete)
+  if (r->held_out_rows || j->files.is_complete)
     log_info("%-22s %.6g, with %.4g atoms a row", "unseen rows", last->held, last->held_out_l0);
   else
     log_warn_named("few-held-out",
@@ -331,7 +331,7 @@ static int atoms_find(struct find_job *j)
 {
   struct comm *c = &j->run->comm;
   find_points_sink(j);
-  if (j->files.found.is_complete) return comm_agree(c, find_points_end(j, &j->files.start));
+  if (j->files.is_complete) return comm_agree(c, find_points_end(j, &j->files.start));
   j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
   TRY(find_run(&j->task, c, &j->sink, &j->result));
   return report_phases(c, j->result.phases, FIND_PHASES);

@@ -19,17 +19,6 @@
 #include "job/summary.h"
 #include "model/split.h"
 
-#define MEMBER(key, type, name, column) LINE_MEMBER(struct fit_line, key, type, name, column)
-static const struct line_member members[] = {
-    MEMBER("sweep", LINE_LONG, sweep, 1),       MEMBER("unseen", LINE_REAL, held, 3),
-    MEMBER("fitted", LINE_REAL, fitted, 2),     MEMBER("dead", LINE_LONG, dead, 4),
-    MEMBER("revived", LINE_LONG, revived, 5),   MEMBER("accepted", LINE_LONG, accepted, 6),
-    MEMBER("rejected", LINE_LONG, rejected, 7), MEMBER("escalated", LINE_LONG, escalated, 8),
-    MEMBER("move", LINE_REAL, move, 0),         MEMBER("seconds", LINE_REAL, seconds, 0),
-};
-const struct line_form fit_line_form = {sizeof(struct fit_line), HISTORY_COLUMNS, LENGTH(members),
-                                        members, NULL};
-
 /* Seconds of what follows the last sweep, where one takes so long: all rows are coded, in the time
  * of a pass over them at most; their file and dictionary.h5 are published as sweeps were.  How fast
  * a file of many bytes is written, those of small dictionaries do not tell. */

@@ -9,7 +9,6 @@
 #include "cli/captured.h"
 #include "cli/command.h"
 #include "fit/forecast.h"
-#include "base/lines.h"
 #include "encoding/encode_files.h"
 #include "cli/fit_files.h"
 #include "fit/parts.h"
@@ -80,8 +79,6 @@ void fit_line_log(const struct fit_job *j, const struct fit_sweep *sweep);
 /* At the end, when all rows are encoded. */
 void fit_report(struct fit_job *j);
 
-/* A struct fit_line: in run.json, and as a struct history_line. */
-extern const struct line_form fit_line_form;
 /* What a fit, `of`, adds to run.json (job/summary.h) after each sweep. */
 int fit_summary_json(const void *of, struct json *j);
 

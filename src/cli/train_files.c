@@ -16,39 +16,11 @@
 #include "io/inputs.h"
 #include "job/stop.h"
 
-/* Read what training goes on from. */
-static int state_take(struct train_files *f, const char *path, const struct training_record *r,
-                      const struct training_line *table)
-{
-  struct train_state *s = &f->state_read;
-  struct train_point *p = &f->start;
-  struct train_line *lines;
-  real *mean;
-  int has_mean;
-  TRY(train_state_alloc(s, &f->arena, f->k, f->p));
-  TRY(arena_alloc(&f->arena, &mean, f->p, sizeof *mean));
-  TRY(arena_alloc(&f->arena, &lines, r->count, sizeof *lines));
-  TRY(training_state_read(path, s, f->k, f->p, mean, &has_mean));
-  lines_unpack(&train_line_form, &table->step, r->count, lines);
-  p->step = r->step;
-  p->count = r->count;
-  p->lines = lines;
-  p->mean = has_mean ? mean : NULL;
-  p->scale = (int)r->scale;
-  p->unit = r->unit;
-  return OK;
-}
-
 static int file_read(void *self, const char *path, int is_end)
 {
   struct train_files *f = self;
-  struct training_record record;
-  struct training_line *lines;
   f->job.is_complete = is_end;
-  TRY(training_record_read(path, &f->arena, &record, &lines));
-  f->start.rows_hash = record.rows.rows;
-  f->start.held_out_hash = record.held.rows;
-  return is_end ? OK : state_take(f, path, &record, lines);
+  return training_read(path, &f->arena, f->k, f->p, &f->start, is_end ? NULL : &f->state_read);
 }
 
 static int distribute(void *self, struct comm *c)
@@ -96,18 +68,8 @@ static int file_write(void *self, const char *path, int is_end)
 {
   struct train_files *f = self;
   const struct train_point *p = &f->point;
-  struct training_record record = {.step = p->step,
-                                   .count = p->count,
-                                   .scale = p->scale,
-                                   .unit = p->unit,
-                                   .rows.rows = p->rows_hash,
-                                   .held.rows = p->held_out_hash};
   struct stored_encoder encoder = encoder_of(f, p);
-  struct training_line *lines;
-  struct arena arena = {0};
   TRY(identity_text_rows(&f->job.run->identity, p->rows_hash, p->held_out_hash));
-  TRY(arena_alloc(&arena, &lines, p->count, sizeof *lines));
-  lines_pack(&train_line_form, p->lines, p->count, &lines->step);
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
   const struct h5_file *h5 = &f->file.result.h5;
   TRY(nonnegative_write(h5, 1));
@@ -115,12 +77,9 @@ static int file_write(void *self, const char *path, int is_end)
   TRY(matrix_output_write(&f->file, 0, f->k, p->state->w[TRAIN_DECODER]));
   if (p->described) TRY(object_write_vector(h5, "/mean", f->p, p->described));
   TRY(encoder_write(&f->file, &encoder));
-  TRY(training_record_write(&f->file, &record, lines));
-  if (!is_end) TRY(training_state_write(&f->file, p->state, f->k, f->p));
-  if (!is_end && f->learns_offset) TRY(training_offset_write(&f->file, p->state, p->mean, f->p));
-  TRY(job_file_finish(&f->job, &f->file));
-  arena_free(&arena);
-  return OK;
+  TRY(training_write(&f->file, p));
+  if (!is_end) TRY(training_state_write(&f->file, p, f->k, f->p, f->learns_offset));
+  return job_file_finish(&f->job, &f->file);
 }
 
 int train_files_open(struct train_files *f, const struct run_inputs *inputs)

@@ -99,15 +99,6 @@ int train_plan_show(struct train_job *j)
   return facts_end(&o);
 }
 
-#define MEMBER(key, type, name, column) LINE_MEMBER(struct train_line, key, type, name, column)
-static const struct line_member members[] = {
-    MEMBER("step", LINE_LONG, step, 1),      MEMBER("unseen", LINE_REAL, held, 3),
-    MEMBER("batches", LINE_REAL, fitted, 2), MEMBER("dead", LINE_LONG, dead, 4),
-    MEMBER("l0", LINE_REAL, l0, 0),          MEMBER("seconds", LINE_REAL, seconds, 0),
-};
-const struct line_form train_line_form = {sizeof(struct train_line), TRAINING_COLUMNS,
-                                          LENGTH(members), members, NULL};
-
 void train_line_log(struct train_job *j, const struct train_point *p)
 {
   const struct train_line *l = &p->lines[j->shown++];

@@ -7,7 +7,6 @@
 #define CLI_TRAIN_JOB_H
 
 #include "cli/command.h"
-#include "base/lines.h"
 #include "cli/train_files.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
@@ -60,8 +59,6 @@ void train_outcome_check(const struct train_job *j, const struct train_point *po
 /* At the end. */
 void train_report(const struct train_job *j);
 
-/* A struct train_line: in run.json, and as a struct training_line. */
-extern const struct line_form train_line_form;
 /* What a training, `of`, adds to run.json at the end, or while it goes on. */
 int train_summary_json(const void *of, struct json *own);
 

@@ -16,6 +16,7 @@
 #include "comm/comm.h"
 #include "model/find.h"
 #include "model/find_plan.h"
+#include "model/points.h"
 #include "model/rows.h"
 
 enum { FIND_HELD_MOST = 65536 }; /* rows, about, that are held out at most */
@@ -45,8 +46,6 @@ real find_rho(const struct find_recipe *recipe, const struct find_step *step);
 real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows,
                 real square);
 
-struct find_point;
-
 struct find_task {
   const struct row_source *rows;
   const struct row_source *held; /* rows to judge by; NULL: windows of `rows` are held out */
@@ -58,37 +57,6 @@ struct find_task {
   idx threads;
   const char *variant, *device, *kernels; /* struct device_options */
   const struct find_point *start;         /* go on from here; NULL: begin anew */
-};
-
-/* What was reached after so many updates; NaN where there are no such rows. */
-struct find_line {
-  gidx update;
-  idx atoms;
-  real l0;          /* active atoms a row, as the plan says */
-  gidx dead;        /* atoms that no row of the update had */
-  gidx replaced;    /* twins and dead atoms, since the line before */
-  real held;        /* explained variance of the held-out rows, by the thresholds at hand */
-  real held_out_l0; /* their codes a row */
-  real seconds;     /* since the work began */
-};
-
-/* All that the work needs to go on after an update, beside its rows and options. */
-struct find_point {
-  gidx update;
-  gidx count;                    /* lines so far */
-  const struct find_line *lines; /* [count] */
-  idx k;                         /* atoms so far */
-  const float *atoms;            /* [K][p] the first k; by falling frequency */
-  const float *means;            /* [K] of their codes */
-  const gidx *firing;            /* [K] rows of the last update that had each */
-  gidx fired_rows;               /* of how many */
-  struct found_encoder encoder;  /* by which rows are described now */
-  const real *mean;              /* [p]; NULL: rows are not centred */
-  const float *offset;           /* [p] what rows lose beside it */
-  const real *described;         /* [p] both */
-  gidx replaced;                 /* since the last line */
-  uint64_t rows_hash,
-      held_out_hash; /* of the fitted rows and the held-out ones; 0: there are none */
 };
 
 enum find_reason { FIND_LINE, FIND_STATE, FIND_END };

@@ -18,6 +18,7 @@
 #include "comm/comm.h"
 #include "model/dictionary.h"
 #include "model/results.h"
+#include "model/points.h"
 #include "model/rows.h"
 #include "refit/refit.h"
 
@@ -31,9 +32,6 @@ enum {
   FIT_HELD_MOST = 65536,       /* rows, about, that are held out at most */
   FIT_JOINT_ATOMS_MOST = 16384 /* for UPDATE_AUTO, whose Gram matrix has 2 GB then */
 };
-
-struct fit_line;
-struct fit_point;
 
 struct fit_task {
   const struct row_source *rows;
@@ -61,30 +59,6 @@ struct fit_task {
   const char *device, *variant, *filter;
   const char *share; /* the Gram matrix of UPDATE_JOINT: auto, yes, no (fit/gram.h); NULL: auto */
   const struct fit_point *start; /* go on from here; NULL: begin anew */
-};
-
-/* One sweep; line 0 is the start.  Explained variances are NaN where there are no such rows.  With
- * a minibatch `fitted`, `dead` are of the part that the next sweep fits. */
-struct fit_line {
-  gidx sweep;
-  real fitted, held; /* explained variance */
-  gidx dead, revived, accepted, rejected, escalated;
-  real move;    /* the largest distance that an atom moved */
-  real seconds; /* since the fit began */
-};
-
-/* All that a fit needs to go on after a sweep, beside its rows and options.  gram, target and idle
- * are NULL without a minibatch. */
-struct fit_point {
-  gidx sweep;
-  const struct fit_line *lines; /* [sweep + 1] */
-  const float *atoms;           /* [k][d][p] */
-  const real *mean;             /* [p]; NULL: rows are not centred */
-  real norm;                    /* of the median row, less it; 0: it is not known */
-  uint64_t rows_hash;           /* of the fitted rows in memory (model/identity.h) */
-  uint64_t held_out_hash;       /* of the held-out rows; 0: there are none */
-  const real *gram, *target;    /* [k][k], [k][p] (N.20), on rank 0 alone */
-  const idx *idle;              /* [k] parts since a row used the atom */
 };
 
 /* What a sweep gives; valid during the call, on every rank. */

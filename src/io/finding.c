@@ -22,24 +22,21 @@ const struct object_table find_objects = {object_rows, LENGTH(object_rows)};
 static const char columns[] =
     "update,atoms,l0,dead,replaced,explained_variance_held_out,l0_held_out";
 
-_Static_assert(sizeof(struct finding_line) == FINDING_COLUMNS * sizeof(real), "a line of reals");
-
-int finding_write(struct matrix_output *f, const struct finding_record *r, idx k, idx p)
+int finding_write(struct matrix_output *f, const struct find_point *point, gidx wanted, idx p)
 {
   const struct h5_file *h5 = &f->result.h5;
-  gidx table[] = {r->count, FINDING_COLUMNS};
-  TRY(object_write(h5, HISTORY, 2, table, r->lines));
-  TRY(h5_attribute_text(h5, HISTORY, "columns", columns));
-  TRY(h5_attribute_long(h5, HISTORY, "updates", r->update));
-  TRY(h5_attribute_long(h5, HISTORY, "atoms", r->atoms));
-  TRY(h5_attribute_long(h5, HISTORY, "rows", r->rows));
-  TRY(h5_attribute_long(h5, HISTORY, "replaced", r->replaced));
-  TRY(object_write_vector(h5, GROUP "/means", k, r->means));
-  TRY(object_write_vector(h5, GROUP "/firing", k, r->firing));
-  TRY(object_write_vector(h5, GROUP "/offset", p, r->offset));
-  if (r->mean) TRY(object_write_vector(h5, GROUP "/mean", p, r->mean));
-  TRY(identity_write(h5, INPUTS_GROUP, &r->fitted));
-  return identity_write(h5, HELD_GROUP, &r->held);
+  const struct identity rows = {.rows = point->rows_hash}, held = {.rows = point->held_out_hash};
+  TRY(object_write_lines(h5, HISTORY, columns, &find_line_form, point->lines, point->count));
+  TRY(h5_attribute_long(h5, HISTORY, "updates", point->update));
+  TRY(h5_attribute_long(h5, HISTORY, "atoms", wanted));
+  TRY(h5_attribute_long(h5, HISTORY, "rows", point->fired_rows));
+  TRY(h5_attribute_long(h5, HISTORY, "replaced", point->replaced));
+  TRY(object_write_vector(h5, GROUP "/means", point->k, point->means));
+  TRY(object_write_vector(h5, GROUP "/firing", point->k, point->firing));
+  TRY(object_write_vector(h5, GROUP "/offset", p, point->offset));
+  if (point->mean) TRY(object_write_vector(h5, GROUP "/mean", p, point->mean));
+  TRY(identity_write(h5, INPUTS_GROUP, &rows));
+  return identity_write(h5, HELD_GROUP, &held);
 }
 
 /* *rows <- those of an array, at most INT32_MAX. */
@@ -54,37 +51,38 @@ static int rows_count(const struct h5_file *f, const char *object, gidx *rows)
   return OK;
 }
 
-static int record_read(const struct h5_file *f, struct arena *arena, idx p,
-                       struct finding_record *r, float **atoms, idx *k)
+static int point_read(const struct h5_file *f, struct arena *arena, idx p, struct find_point *point)
 {
+  struct identity rows, held;
   int there;
-  gidx n;
-  *r = (struct finding_record){0};
+  gidx n, wanted;
   TRY(h5_exists(f, HISTORY, &there));
   CHECK(there, ERR_INPUT, "'%s' was not written by `fit --find features`: it cannot be resumed",
         f->path);
-  TRY(h5_read_long(f, HISTORY, "updates", &r->update));
-  TRY(h5_read_long(f, HISTORY, "atoms", &r->atoms));
-  TRY(h5_read_long(f, HISTORY, "rows", &r->rows));
-  TRY(h5_read_long(f, HISTORY, "replaced", &r->replaced));
-  TRY(identity_read(f, INPUTS_GROUP, &r->fitted));
-  TRY(identity_read(f, HELD_GROUP, &r->held));
-  TRY(rows_count(f, HISTORY, &r->count));
+  TRY(h5_read_long(f, HISTORY, "updates", &point->update));
+  TRY(h5_read_long(f, HISTORY, "atoms", &wanted));
+  TRY(h5_read_long(f, HISTORY, "rows", &point->fired_rows));
+  TRY(h5_read_long(f, HISTORY, "replaced", &point->replaced));
+  TRY(identity_read(f, INPUTS_GROUP, &rows));
+  TRY(identity_read(f, HELD_GROUP, &held));
+  point->rows_hash = rows.rows;
+  point->held_out_hash = held.rows;
+  TRY(rows_count(f, HISTORY, &point->count));
   TRY(rows_count(f, "/atoms", &n));
-  *k = (idx)n;
-  TRY(object_take(f, HISTORY, r->count, FINDING_COLUMNS, TYPE_F64, arena, &r->lines));
-  TRY(object_take(f, "/atoms", n, p, TYPE_F32, arena, atoms));
-  TRY(object_take(f, GROUP "/means", n, 0, TYPE_F32, arena, &r->means));
-  TRY(object_take(f, GROUP "/firing", n, 0, TYPE_I64, arena, &r->firing));
-  TRY(object_take(f, GROUP "/offset", p, 0, TYPE_F32, arena, &r->offset));
+  point->k = (idx)n;
+  TRY(object_take_lines(f, HISTORY, &find_line_form, arena, point->count, &point->lines));
+  TRY(object_take(f, "/atoms", n, p, TYPE_F32, arena, &point->atoms));
+  TRY(object_take(f, GROUP "/means", n, 0, TYPE_F32, arena, &point->means));
+  TRY(object_take(f, GROUP "/firing", n, 0, TYPE_I64, arena, &point->firing));
+  TRY(object_take(f, GROUP "/offset", p, 0, TYPE_F32, arena, &point->offset));
   TRY(h5_exists(f, GROUP "/mean", &there));
-  return there ? object_take(f, GROUP "/mean", p, 0, TYPE_F64, arena, &r->mean) : OK;
+  return there ? object_take(f, GROUP "/mean", p, 0, TYPE_F64, arena, &point->mean) : OK;
 }
 
-int finding_read(const char *path, struct arena *arena, idx p, struct finding_record *record,
-                 float **atoms, idx *k)
+int finding_read(const char *path, struct arena *arena, idx p, struct find_point *point)
 {
   struct h5_file f;
+  *point = (struct find_point){0};
   TRY(h5_open(&f, path));
-  return h5_close_after(&f, record_read(&f, arena, p, record, atoms, k));
+  return h5_close_after(&f, point_read(&f, arena, p, point));
 }

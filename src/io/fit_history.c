@@ -154,67 +154,78 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
   return h5_close_after(&f, file_read(&f, arena, facts, lines));
 }
 
-int fit_record_write(struct matrix_output *f, const struct fit_record *record,
-                     const struct history_line *lines)
+static int sums_write(const struct h5_file *h5, const struct fit_point *point, idx k, idx p)
+{
+  gidx gram[] = {k, k}, target[] = {k, p};
+  TRY(object_write(h5, "/fit/gram", 2, gram, point->gram));
+  TRY(object_write(h5, "/fit/target", 2, target, point->target));
+  return object_write_vector(h5, "/fit/idle", k, point->idle);
+}
+
+int fit_record_write(struct matrix_output *f, const struct fit_record *record, idx k, idx p)
 {
   const struct h5_file *h5 = &f->result.h5;
-  TRY(history_write(f, lines, record->sweeps));
+  const struct fit_point *point = &record->point;
+  const struct identity rows = {.rows = point->rows_hash}, held = {.rows = point->held_out_hash};
+  TRY(h5_attribute_long(h5, "/", "sweeps", point->sweep));
+  TRY(object_write_lines(h5, "/fit/history", columns, &fit_line_form, point->lines,
+                         point->sweep + 1));
   TRY(h5_attribute_long(h5, "/", "best_sweep", record->best));
   TRY(h5_attribute_long(h5, "/", "rounds", record->rounds));
   TRY(h5_attribute_long(h5, "/", "top_s", record->top_s));
-  if (record->norm > 0) TRY(h5_attribute_real(h5, "/", "median_norm", record->norm));
-  TRY(identity_write(h5, INPUTS_GROUP, &record->rows));
-  return identity_write(h5, HELD_GROUP, &record->held);
+  if (point->norm > 0) TRY(h5_attribute_real(h5, "/", "median_norm", point->norm));
+  TRY(identity_write(h5, INPUTS_GROUP, &rows));
+  TRY(identity_write(h5, HELD_GROUP, &held));
+  return point->gram ? sums_write(h5, point, k, p) : OK;
 }
 
-static int record_read(const struct h5_file *f, struct arena *arena, struct fit_record *record,
-                       struct history_line **lines)
+static int record_read(const struct h5_file *f, struct arena *arena, struct fit_record *record)
 {
+  struct fit_point *point = &record->point;
+  struct identity rows, held;
+  struct history_line *table;
+  struct fit_line *lines;
   int there;
   TRY(h5_attribute_exists(f, "/", "best_sweep", &there));
   CHECK(there, ERR_INPUT, "'%s' was not written by fit, so it cannot be resumed", f->path);
   TRY(h5_attribute_exists(f, "/", "median_norm", &there));
-  if (there) TRY(h5_read_real(f, "/", "median_norm", &record->norm));
-  TRY(h5_read_long(f, "/", "sweeps", &record->sweeps));
+  if (there) TRY(h5_read_real(f, "/", "median_norm", &point->norm));
+  TRY(h5_read_long(f, "/", "sweeps", &point->sweep));
   TRY(h5_read_long(f, "/", "best_sweep", &record->best));
-  TRY(identity_read(f, INPUTS_GROUP, &record->rows));
-  TRY(identity_read(f, HELD_GROUP, &record->held));
-  CHECK(record->best >= 0 && record->best <= record->sweeps && record->sweeps < INT32_MAX,
-        ERR_INPUT, "'%s' says that sweep %lld is the best of %lld" ANEW, f->path,
-        (long long)record->best, (long long)record->sweeps);
-  return lines_read(f, arena, record->sweeps, lines);
-}
-
-int fit_record_read(const char *path, struct arena *arena, struct fit_record *record,
-                    struct history_line **lines)
-{
-  struct h5_file f;
-  TRY(h5_open(&f, path));
-  return h5_close_after(&f, record_read(&f, arena, record, lines));
-}
-
-int fit_sums_write(struct matrix_output *f, const struct fit_sums *sums)
-{
-  const struct h5_file *h5 = &f->result.h5;
-  gidx gram[] = {sums->k, sums->k}, target[] = {sums->k, sums->p};
-  TRY(object_write(h5, "/fit/gram", 2, gram, sums->gram));
-  TRY(object_write(h5, "/fit/target", 2, target, sums->target));
-  return object_write_vector(h5, "/fit/idle", sums->k, sums->idle);
-}
-
-static int sums_read(const struct h5_file *f, struct arena *arena, struct fit_sums *sums)
-{
-  TRY(object_take(f, "/fit/gram", sums->k, sums->k, TYPE_F64, arena, &sums->gram));
-  TRY(object_take(f, "/fit/target", sums->k, sums->p, TYPE_F64, arena, &sums->target));
-  TRY(object_take(f, "/fit/idle", sums->k, 0, TYPE_I32, arena, &sums->idle));
+  TRY(identity_read(f, INPUTS_GROUP, &rows));
+  TRY(identity_read(f, HELD_GROUP, &held));
+  CHECK(record->best >= 0 && record->best <= point->sweep && point->sweep < INT32_MAX, ERR_INPUT,
+        "'%s' says that sweep %lld is the best of %lld" ANEW, f->path, (long long)record->best,
+        (long long)point->sweep);
+  point->rows_hash = rows.rows;
+  point->held_out_hash = held.rows;
+  TRY(lines_read(f, arena, point->sweep, &table));
+  TRY(arena_alloc(arena, &lines, point->sweep + 1, sizeof *lines));
+  lines_unpack(&fit_line_form, &table->sweep, point->sweep + 1, lines);
+  point->lines = lines;
   return OK;
 }
 
-int fit_sums_read(const char *path, struct arena *arena, struct fit_sums *sums)
+int fit_record_read(const char *path, struct arena *arena, struct fit_record *record)
 {
   struct h5_file f;
   TRY(h5_open(&f, path));
-  return h5_close_after(&f, sums_read(&f, arena, sums));
+  return h5_close_after(&f, record_read(&f, arena, record));
+}
+
+static int sums_read(const struct h5_file *f, struct arena *arena, idx k, idx p,
+                     struct fit_point *point)
+{
+  TRY(object_take(f, "/fit/gram", k, k, TYPE_F64, arena, &point->gram));
+  TRY(object_take(f, "/fit/target", k, p, TYPE_F64, arena, &point->target));
+  return object_take(f, "/fit/idle", k, 0, TYPE_I32, arena, &point->idle);
+}
+
+int fit_sums_read(const char *path, struct arena *arena, idx k, idx p, struct fit_point *point)
+{
+  struct h5_file f;
+  TRY(h5_open(&f, path));
+  return h5_close_after(&f, sums_read(&f, arena, k, p, point));
 }
 
 static int member_read(const struct h5_file *f, const struct member *m, struct atom_step *steps,

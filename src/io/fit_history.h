@@ -10,6 +10,7 @@
 #include "io/matrix.h"
 #include "io/schema.h"
 #include "model/atom_step.h"
+#include "model/points.h"
 
 extern const struct object_table fit_objects;
 
@@ -54,29 +55,17 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
 
 /* What `fit` says of its dictionaries: dictionary.h5 holds the best one, state.h5 the last. */
 struct fit_record {
-  gidx sweeps, best;    /* the last sweep, and the best one until then */
-  gidx rounds, top_s;   /* of routing, and atoms a row */
-  real norm;            /* of the median fitted row, less the mean; 0: it is not known */
-  struct identity rows; /* .rows: the fitted rows that were in memory */
-  struct identity held; /* .rows: the held-out ones */
+  struct fit_point point; /* what was reached last; it may have the sums of a fit by parts (N.20) */
+  gidx best;              /* the best sweep until then */
+  gidx rounds, top_s;     /* of routing, and atoms a row */
 };
 
-/* Add it to a dictionary that is being written, with lines[sweeps + 1]. */
-int fit_record_write(struct matrix_output *f, const struct fit_record *record,
-                     const struct history_line *lines);
-/* Read it from the dictionary at path, and the lines into the arena.  ERR_INPUT when no fit wrote
- * it. */
-int fit_record_read(const char *path, struct arena *arena, struct fit_record *record,
-                    struct history_line **lines);
-
-/* The sums of a fit by parts (N.20), for k atoms of p columns; rows of either in order. */
-struct fit_sums {
-  idx k, p;
-  const real *gram, *target; /* [k][k], [k][p] */
-  const idx *idle;           /* [k] */
-};
-int fit_sums_write(struct matrix_output *f, const struct fit_sums *sums);
-/* Into the arena.  ERR_INPUT when there are none, or of other shapes than sums->k and p. */
-int fit_sums_read(const char *path, struct arena *arena, struct fit_sums *sums);
+/* Add all but atoms and mean to a dictionary of k atoms of p columns that is being written. */
+int fit_record_write(struct matrix_output *f, const struct fit_record *record, idx k, idx p);
+/* Read all but atoms, mean and sums from the dictionary at path, into the arena.  ERR_INPUT when no
+ * fit wrote it. */
+int fit_record_read(const char *path, struct arena *arena, struct fit_record *record);
+/* The sums.  ERR_INPUT when there are none, or of other shapes. */
+int fit_sums_read(const char *path, struct arena *arena, idx k, idx p, struct fit_point *point);
 
 #endif

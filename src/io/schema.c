@@ -179,3 +179,28 @@ int object_take(const struct h5_file *f, const char *path, gidx rows, gidx width
   *(void **)values = room;
   return object_load(f, path, rows, width, type, room);
 }
+
+int object_write_lines(const struct h5_file *f, const char *path, const char *columns,
+                       const struct line_form *form, const void *lines, gidx count)
+{
+  const gidx shape[] = {count, form->columns};
+  struct arena arena = {0};
+  real *table;
+  TRY(arena_alloc(&arena, &table, count * form->columns, sizeof *table));
+  lines_pack(form, lines, count, table);
+  int status = object_write(f, path, 2, shape, table);
+  arena_free(&arena);
+  TRY(status);
+  return h5_attribute_text(f, path, "columns", columns);
+}
+
+int object_take_lines(const struct h5_file *f, const char *path, const struct line_form *form,
+                      struct arena *arena, gidx count, void *lines)
+{
+  real *table;
+  void **at = lines;
+  TRY(object_take(f, path, count, form->columns, TYPE_F64, arena, &table));
+  TRY(arena_alloc(arena, at, count, form->bytes));
+  lines_unpack(form, table, count, *at);
+  return OK;
+}

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "base/lines.h"
 #include "base/memory.h"
 #include "io/h5/h5.h"
 
@@ -88,5 +89,12 @@ int object_load(const struct h5_file *f, const char *path, gidx rows, gidx width
                 void *values);
 int object_take(const struct h5_file *f, const char *path, gidx rows, gidx width, enum h5_type type,
                 struct arena *arena, void *values);
+
+/* A table of lines, by their form; an attribute names its columns. */
+int object_write_lines(const struct h5_file *f, const char *path, const char *columns,
+                       const struct line_form *form, const void *lines, gidx count);
+/* *lines, which is a pointer to them, <- count of them, from the arena. */
+int object_take_lines(const struct h5_file *f, const char *path, const struct line_form *form,
+                      struct arena *arena, gidx count, void *lines);
 
 #endif

@@ -32,61 +32,50 @@ const struct object_table train_objects = {object_rows, LENGTH(object_rows)};
 
 static const char columns[] = "step,explained_variance,explained_variance_held_out,dead";
 
-_Static_assert(sizeof(struct training_line) == TRAINING_COLUMNS * sizeof(real), "a line of reals");
-
-int training_record_write(struct matrix_output *f, const struct training_record *record,
-                          const struct training_line *lines)
+int training_write(struct matrix_output *f, const struct train_point *p)
 {
   const struct h5_file *h5 = &f->result.h5;
-  gidx table[] = {record->count, TRAINING_COLUMNS};
-  TRY(object_write(h5, HISTORY, 2, table, lines));
-  TRY(h5_attribute_text(h5, HISTORY, "columns", columns));
-  TRY(h5_attribute_long(h5, HISTORY, "steps", record->step));
-  TRY(h5_attribute_long(h5, HISTORY, "scale", record->scale));
-  if (record->unit) TRY(h5_attribute_long(h5, HISTORY, "matrix_unit", (gidx)record->unit));
-  TRY(identity_write(h5, INPUTS_GROUP, &record->rows));
-  return identity_write(h5, HELD_GROUP, &record->held);
+  const struct identity rows = {.rows = p->rows_hash}, held = {.rows = p->held_out_hash};
+  TRY(object_write_lines(h5, HISTORY, columns, &train_line_form, p->lines, p->count));
+  TRY(h5_attribute_long(h5, HISTORY, "steps", p->step));
+  TRY(h5_attribute_long(h5, HISTORY, "scale", p->scale));
+  if (p->unit) TRY(h5_attribute_long(h5, HISTORY, "matrix_unit", (gidx)p->unit));
+  TRY(identity_write(h5, INPUTS_GROUP, &rows));
+  return identity_write(h5, HELD_GROUP, &held);
 }
 
-static int lines_read(const struct h5_file *f, struct arena *arena, struct training_record *record,
-                      struct training_line **lines)
+static int lines_read(const struct h5_file *f, struct arena *arena, struct train_point *p)
 {
   struct h5_array a;
   TRY(h5_array_open(f, HISTORY, &a));
-  record->count = a.shape[0];
+  p->count = a.shape[0];
   TRY(h5_array_close(&a));
-  CHECK(record->count >= 1 && record->count < INT32_MAX, ERR_INPUT,
-        "'%s' of '%s' has %lld lines" ANEW, HISTORY, f->path, (long long)record->count);
-  TRY(arena_alloc(arena, lines, record->count, sizeof **lines));
-  return object_load(f, HISTORY, record->count, TRAINING_COLUMNS, TYPE_F64, *lines);
+  CHECK(p->count >= 1 && p->count < INT32_MAX, ERR_INPUT, "'%s' of '%s' has %lld lines" ANEW,
+        HISTORY, f->path, (long long)p->count);
+  return object_take_lines(f, HISTORY, &train_line_form, arena, p->count, &p->lines);
 }
 
-static int record_read(const struct h5_file *f, struct arena *arena, struct training_record *record,
-                       struct training_line **lines)
+static int point_read(const struct h5_file *f, struct arena *arena, struct train_point *p)
 {
+  struct identity rows, held;
   int there;
-  gidx unit = 0;
+  gidx scale, unit = 0;
   TRY(h5_exists(f, HISTORY, &there));
   CHECK(there, ERR_INPUT, "'%s' was not written by train, so it cannot be resumed", f->path);
-  TRY(h5_read_long(f, HISTORY, "steps", &record->step));
-  TRY(h5_read_long(f, HISTORY, "scale", &record->scale));
-  CHECK(record->step >= 0 && record->scale > -1000 && record->scale < 1000, ERR_INPUT,
-        "'%s' says %lld steps, of rows times 2^%lld" ANEW, f->path, (long long)record->step,
-        (long long)record->scale);
+  TRY(h5_read_long(f, HISTORY, "steps", &p->step));
+  TRY(h5_read_long(f, HISTORY, "scale", &scale));
+  CHECK(p->step >= 0 && scale > -1000 && scale < 1000, ERR_INPUT,
+        "'%s' says %lld steps, of rows times 2^%lld" ANEW, f->path, (long long)p->step,
+        (long long)scale);
   TRY(h5_attribute_exists(f, HISTORY, "matrix_unit", &there));
   if (there) TRY(h5_read_long(f, HISTORY, "matrix_unit", &unit));
-  record->unit = (uint64_t)unit;
-  TRY(identity_read(f, INPUTS_GROUP, &record->rows));
-  TRY(identity_read(f, HELD_GROUP, &record->held));
-  return lines_read(f, arena, record, lines);
-}
-
-int training_record_read(const char *path, struct arena *arena, struct training_record *record,
-                         struct training_line **lines)
-{
-  struct h5_file f;
-  TRY(h5_open(&f, path));
-  return h5_close_after(&f, record_read(&f, arena, record, lines));
+  TRY(identity_read(f, INPUTS_GROUP, &rows));
+  TRY(identity_read(f, HELD_GROUP, &held));
+  p->scale = (int)scale;
+  p->unit = (uint64_t)unit;
+  p->rows_hash = rows.rows;
+  p->held_out_hash = held.rows;
+  return lines_read(f, arena, p);
 }
 
 static const char *const moments[TRAIN_ARRAYS][2] = {
@@ -100,9 +89,21 @@ int training_is_state(const struct h5_file *f, int *is)
   return h5_exists(f, "/train/sums", is);
 }
 
-int training_state_write(struct matrix_output *f, const struct train_state *s, idx k, idx p)
+static const char *const offsets[] = {OFFSET, OFFSET "_m", OFFSET "_v"};
+
+static int offset_write(const struct h5_file *h5, const struct train_point *point, idx p)
+{
+  if (point->mean) TRY(object_write_vector(h5, "/train/mean", p, point->mean));
+  for (int i = 0; i < LENGTH(offsets); i++)
+    TRY(object_write_vector(h5, offsets[i], p, point->state->offset[i]));
+  return OK;
+}
+
+int training_state_write(struct matrix_output *f, const struct train_point *point, idx k, idx p,
+                         int learns_offset)
 {
   const struct h5_file *h5 = &f->result.h5;
+  const struct train_state *s = point->state;
   const real sums[] = {s->error, s->size};
   gidx shape[] = {k, p};
   for (int i = 0; i < TRAIN_ARRAYS; i++) {
@@ -114,19 +115,8 @@ int training_state_write(struct matrix_output *f, const struct train_state *s, i
   if (threshold[1] > 0) TRY(object_write_vector(h5, THRESHOLD, LENGTH(threshold), threshold));
   TRY(object_write_vector(h5, "/train/bias", k, s->w[TRAIN_BIAS]));
   TRY(object_write_vector(h5, "/train/idle", k, s->idle));
-  return object_write_vector(h5, "/train/sums", LENGTH(sums), sums);
-}
-
-static const char *const offsets[] = {OFFSET, OFFSET "_m", OFFSET "_v"};
-
-int training_offset_write(struct matrix_output *f, const struct train_state *s, const real *mean,
-                          idx p)
-{
-  const struct h5_file *h5 = &f->result.h5;
-  if (mean) TRY(object_write_vector(h5, "/train/mean", p, mean));
-  for (int i = 0; i < LENGTH(offsets); i++)
-    TRY(object_write_vector(h5, offsets[i], p, s->offset[i]));
-  return OK;
+  TRY(object_write_vector(h5, "/train/sums", LENGTH(sums), sums));
+  return learns_offset ? offset_write(h5, point, p) : OK;
 }
 
 /* The mean that steps subtract, and the offset, if one is learned. */
@@ -165,10 +155,25 @@ static int state_read(const struct h5_file *f, struct train_state *s, idx k, idx
   return mean_read(f, s, p, mean, has_mean);
 }
 
-int training_state_read(const char *path, struct train_state *s, idx k, idx p, real *mean,
-                        int *has_mean)
+/* All of it, into the arena. */
+static int all_read(const struct h5_file *f, struct arena *arena, idx k, idx p,
+                    struct train_point *point, struct train_state *s)
+{
+  real *mean;
+  int has_mean;
+  TRY(point_read(f, arena, point));
+  if (!s) return OK;
+  TRY(train_state_alloc(s, arena, k, p));
+  TRY(arena_alloc(arena, &mean, p, sizeof *mean));
+  TRY(state_read(f, s, k, p, mean, &has_mean));
+  point->mean = has_mean ? mean : NULL;
+  return OK;
+}
+
+int training_read(const char *path, struct arena *arena, idx k, idx p, struct train_point *point,
+                  struct train_state *state)
 {
   struct h5_file f;
   TRY(h5_open(&f, path));
-  return h5_close_after(&f, state_read(&f, s, k, p, mean, has_mean));
+  return h5_close_after(&f, all_read(&f, arena, k, p, point, state));
 }

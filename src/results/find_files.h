@@ -8,7 +8,6 @@
 #ifndef RESULTS_FIND_FILES_H
 #define RESULTS_FIND_FILES_H
 
-#include "base/lines.h"
 #include "find/find.h"
 #include "io/dictionary.h"
 #include "io/finding.h"
@@ -17,16 +16,9 @@
 struct find_files {
   struct job job; /* of dictionary.h5, more[0], state.h5, and more[1], supports.h5 */
   idx k, p;
-  idx top_s; /* atoms a row that routing takes, where it is asked for */
-  struct find_found {
-    int is_complete; /* the dictionary is there */
-    idx k;
-    struct finding_record record;
-    float *atoms;
-    struct found_encoder encoder;
-  } found;                   /* resumed: what is read; arrays are NULL that it has not */
+  idx top_s;                 /* atoms a row that routing takes, where it is asked for */
+  int is_complete;           /* resumed: the dictionary is there */
   struct find_point start;   /* resumed: on every rank; the end, where the dictionary is there */
-  struct find_line *lines;   /* [start.count] */
   struct find_point point;   /* that is being published */
   struct matrix_output file; /* being written, on rank 0 */
   struct arena arena;
@@ -36,9 +28,6 @@ struct find_files {
  * ERR_INPUT when it is of another job than run->identity.  Collective. */
 int find_files_open(struct find_files *files, const struct run_inputs *inputs);
 void find_files_free(struct find_files *files);
-
-/* A struct find_line: in run.json, and as a struct finding_line. */
-extern const struct line_form find_line_form;
 
 /* Publish what was reached: state.h5, or at the end dictionary.h5.  Collective. */
 int find_files_publish(struct find_files *files, const struct find_point *point, int is_end);

@@ -16,13 +16,12 @@
 #include "comm/comm.h"
 #include "model/dictionary.h"
 #include "model/precision.h"
+#include "model/points.h"
 #include "model/rows.h"
 #include "model/split.h"
 #include "model/train.h"
 
 enum { TRAIN_HELD_MOST = 65536 }; /* rows, about, that are held out at most */
-
-struct train_point;
 
 struct train_task {
   const struct row_source *rows;
@@ -45,30 +44,6 @@ struct train_task {
   idx threads;
   const char *variant, *device, *kernels; /* struct device_options */
   const struct train_point *start;        /* go on from here; NULL: begin anew */
-};
-
-/* What was reached after a step; line 0 is the start.  NaN where there are no such rows. */
-struct train_line {
-  gidx step;
-  real fitted; /* what the batches since the last line explain, each before its step */
-  real held;   /* explained variance of the held-out rows, by the encoder (N.24) */
-  real l0;     /* codes that it gives one of them, on average */
-  gidx dead;
-  real seconds; /* since the training began */
-};
-
-/* All that a training needs to go on after a step, beside its rows and options. */
-struct train_point {
-  gidx step;
-  gidx count;                     /* lines so far */
-  const struct train_line *lines; /* [count] */
-  const struct train_state *state;
-  const real *mean;      /* [p] that steps subtract before they scale; NULL: none */
-  const real *described; /* [p] that the encoder takes: with what was learned beside; NULL: none */
-  int scale;             /* rows are multiplied by 2^scale */
-  uint64_t rows_hash,
-      held_out_hash; /* of the fitted rows and the held-out ones; 0: there are none */
-  uint64_t unit;     /* device_tensor_probe(); 0: scores are f32 */
 };
 
 /* Why a point is handed over: it has a new line; it is what a run can go on from, with moments; or
