@@ -150,7 +150,7 @@ def check_credit(served):
     with live.connect(served.path, timeout=600) as server:
         before = server.status()["unread"]["lost"]
         while not busy and rounds < 20:
-            for _ in range(2 * CREDIT):  # the transport keeps no more for who does not read
+            for _ in range(2 * CREDIT):
                 raw.socket.send(message(rows=1000, bulk=1))
             headers = replies_of(raw, server, 2 * CREDIT)
             refused = [h for h in headers if h[2] == 255]
@@ -238,6 +238,25 @@ def interrupted_everywhere(server, rows):
     return step
 
 
+@claim("each of many requests that are cancelled at once is answered, of few at a time, too")
+def check_cancels(folder, words):
+    with Served(folder, *words) as served, live.connect(served.path) as server:
+        asked, missing = [], 0
+        for i in range(300):
+            asked.append(server.submit(np.ones((30, P), "f4"), bulk=i % 2 == 1))
+            for _ in range(1 + i % 3):
+                server.cancel(asked[-1])
+        for future in asked:
+            try:
+                future.result(3)
+            except live.Refused as error:
+                ok(error.reason == "cancelled", f"{error}")
+            except TimeoutError:
+                missing += 1
+                break
+        ok(not missing and server.status()["unread"]["lost"] == 0, "replies are lost")
+
+
 @claim("late requests are not computed, and cancelled ones are given up")
 def check_late(served):
     with live.connect(served.path) as server:
@@ -265,7 +284,9 @@ def main():
                        f"{folder}/data")
         ok(done.returncode == 0, "a dictionary")
         words = ["--dictionary", f"{folder}/data/dictionary.h5", "--top-s", S, "--live-rows", 32,
-                 "--bulk-rows", 1000, "--credit", CREDIT, "--step-rows", 64, "--policy", "off"]
+                 "--bulk-rows", 1000, "--step-rows", 64, "--policy", "off"]
+        check_cancels(folder, [*words, "--credit", 2])
+        words += ["--credit", CREDIT]
         with Served(folder, *words) as served:
             check_bad(served)
             check_fuzz(served)

@@ -105,17 +105,20 @@ static int hello_write(struct serve *s)
 }
 
 /* A message that is too long is received, so that its client can be told, and so are several of
- * one client, but only where they are small. */
+ * one client, but only where they are small.  Of replies that wait for one client few are large:
+ * those to its requests and one more that is refused for each.  The others, to cancel a request or
+ * to ask for the status, have no limit but this one, and a client may send many before it reads. */
 static struct net_options net_options_of(const struct serve_task *t)
 {
   const gidx room = (gidx)64 << 20;
+  enum { SHORT_REPLIES = 1024 };
   gidx rows = imax(t->live_rows, t->bulk_rows);
   gidx most = HEADER_BYTES + rows * t->encode->rows->p * (gidx)sizeof(float);
   return (struct net_options){.address = t->address,
                               .keys = t->keys,
                               .message_bytes = imax(4 * most, room),
                               .requests = (int)imax(1, imin(room / most, 16)),
-                              .replies = 2 * t->credit};
+                              .replies = 2 * t->credit + SHORT_REPLIES};
 }
 
 static void front_init(struct serve *s)
