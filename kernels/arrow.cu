@@ -35,7 +35,7 @@ enum {
          : TEAM <= 128 && FRAME <= 2 && BORDER > 4 ? 2
                                                    : 1,
   /* Registers for large frames, else blocks that hide each other's waiting. */
-  BLOCKS = HELD                                            ? 3
+  BLOCKS = HELD                                            ? arrow_resident_blocks(BORDER)
            : FRAME > 4 || BORDER > (BY_PRODUCTS ? 32 : 16) ? 1
            : FRAME > 2 || TEAM == 256 || BORDER > 16       ? 2
            : BORDER > 8                                    ? 4

@@ -27,7 +27,7 @@ enum {
   U_AT = FRAME * BORDER, /* of a row */
   L_AT = U_AT + FRAME,
   COLUMNS = BORDER + 1, /* of Y and u */
-  AT_ONCE = HELD         ? 8
+  AT_ONCE = HELD         ? (BORDER <= ARROW_FEW ? 6 : 8)
             : FRAME <= 2 ? 4
             : FRAME <= 4 ? 2
                          : 1 /* columns, so that one's waiting hides another's */

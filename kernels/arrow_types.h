@@ -33,6 +33,7 @@
 enum {
   ARROW_MAX_FRAME = 8,        /* the largest d of the kernels */
   ARROW_MAX_COLUMNS = 40,     /* and the largest k */
+  ARROW_FEW = 8,              /* columns with which a thread has registers for a fifth block */
   ARROW_LANES = 32,           /* of (N.12) */
   ARROW_SEGMENT_ROWS = 65536, /* of (N.12) */
   ARROW_BLOCK = 128,    /* threads where a warp has a system, factors are held, of arrow_step.cu */
@@ -156,10 +157,16 @@ HOST_DEVICE int arrow_team(int d, int k, int n)
 }
 
 /* Rows of a thread of arrow.cu whose factors it holds in registers, where a team of ARROW_BLOCK has
- * products: three blocks are then in a multiprocessor, not two.  Of a block then, at most. */
+ * products, so that more blocks are in a multiprocessor: as many as follows, a system of few
+ * columns a block.  Of a block then, at most. */
 HOST_DEVICE int arrow_resident(int d, int k)
 {
-  return d > 2 || k <= 10 || k > 32 ? 0 : k > 16 ? 1 : 2;
+  if (k <= 10) return d == 2 && k > 4 && k <= ARROW_FEW ? 2 : 0;
+  return d > 2 || k > 32 ? 0 : k > 16 ? 1 : 2;
+}
+HOST_DEVICE int arrow_resident_blocks(int k)
+{
+  return k <= ARROW_FEW ? 5 : 3;
 }
 HOST_DEVICE int arrow_resident_rows(int held)
 {
@@ -190,7 +197,7 @@ HOST_DEVICE int arrow_rows_of(int n, int part, int shift)
 /* Warps of a block that share a lane's products, and warps of different lanes. */
 HOST_DEVICE int arrow_split(int k, int team, int held)
 {
-  if (held) return k > 16 ? 4 : 2; /* so that sums take less room */
+  if (held) return k > 16 ? 4 : k > ARROW_FEW ? 2 : 1; /* so that sums take less room */
   return k > 16 && team > 128 ? 2 : 1;
 }
 HOST_DEVICE int arrow_lane_warps(int k, int team, int held)

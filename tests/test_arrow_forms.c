@@ -36,7 +36,8 @@ static void check_choices(void)
     int team, blocks, held, rounds;
   } want[] = {
       {1, 1, 200, 32, 1, 0, 7},    {1, 4, 200, 32, 1, 0, 7},    {1, 4, 225, 32, 1, 0, 0},
-      {2, 4, 20, 32, 1, 0, 0},     {2, 4, 256, 128, 1, 0, 0},   {2, 8, 256, 128, 1, 0, 0},
+      {2, 4, 20, 32, 1, 0, 0},     {2, 4, 256, 128, 1, 0, 0},   {2, 8, 256, 128, 1, 2, 0},
+      {2, 8, 257, 256, 1, 0, 0},   {2, 5, 120, 128, 1, 2, 0},   {1, 8, 256, 128, 1, 0, 0},
       {2, 8, 4000, 256, 8, 0, 0},  {2, 8, 5000, 0, 1, 0, 0},    {2, 10, 256, 128, 1, 0, 0},
       {2, 11, 256, 128, 1, 2, 0},  {2, 16, 20, 32, 1, 0, 0},    {2, 16, 256, 128, 1, 2, 0},
       {2, 16, 257, 128, 2, 2, 0},  {2, 16, 500, 128, 2, 2, 0},  {2, 16, 2048, 128, 8, 2, 0},
@@ -57,8 +58,8 @@ static void check_choices(void)
   claim_end();
 }
 
-/* Forms that hold factors are those of arrow_resident(), and only on 9.0; three of their blocks
- * fit, and two of all others that have a block. */
+/* Forms that hold factors are those of arrow_resident(), and only on 9.0; of their blocks
+ * arrow_resident_blocks() fit, and two of all others that have a block. */
 static void check_room(void)
 {
   static const gidx rows[] = {1, 64, 127, 200, 256, 257, 500, 512, 1000, 1024, 2000, 2048, 5000};
@@ -74,7 +75,7 @@ static void check_room(void)
            "d = %d, k = %d, %lld rows: as on 9.0", d, k, (long long)rows[i]);
         held += f.held > 0;
         if (f.rounds || f.team <= 0) continue;
-        int blocks = f.held ? 3 : 2, bytes = bytes_of(&f, rows[i]);
+        int blocks = f.held ? arrow_resident_blocks(k) : 2, bytes = bytes_of(&f, rows[i]);
         ok(blocks * (bytes + RESERVED) <= ALL, "d = %d, k = %d, %lld rows: %d bytes, %d times", d,
            k, (long long)rows[i], bytes, blocks);
       }

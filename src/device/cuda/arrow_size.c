@@ -13,18 +13,20 @@ static int form_bytes(const struct subbatch_form *f, idx n)
   return arrow_shared_bytes(&layout, f->team);
 }
 
-/* With factors in registers, where threads can hold all of them and a multiprocessor holds three
- * blocks, by as few as can be; but a warp that has all of a block's lanes adds no more than
- * sixteen.  Returns 0, and changes nothing, where that is not so. */
+/* With factors in registers, where threads can hold all of them and a multiprocessor holds
+ * arrow_resident_blocks(), by as few as can be, or with few columns by one; but a warp that has all
+ * of a block's lanes adds no more than sixteen.  Returns 0, and changes nothing, where that is not
+ * so. */
 static int form_hold(const struct cuda_state *s, struct subbatch_form *f, idx n)
 {
   struct subbatch_form h = *f;
-  gidx most = (s->shared + BLOCK_RESERVED) / 3 - BLOCK_RESERVED;
+  gidx most = (s->shared + BLOCK_RESERVED) / arrow_resident_blocks(f->k) - BLOCK_RESERVED;
   h.team = ARROW_BLOCK;
   h.held = arrow_resident(f->d, f->k);
   if (!h.mma || !h.held) return 0;
   int all_lanes = arrow_lane_warps(h.k, h.team, h.held) == 1;
-  for (h.blocks = 1; h.blocks <= ARROW_BLOCKS; h.blocks *= 2) {
+  int most_blocks = f->k <= ARROW_FEW ? 1 : ARROW_BLOCKS;
+  for (h.blocks = 1; h.blocks <= most_blocks; h.blocks *= 2) {
     if (n > h.blocks * arrow_resident_rows(h.held) || form_bytes(&h, n) > most) continue;
     if (all_lanes && h.blocks == 1) return 0;
     *f = h;

@@ -267,13 +267,14 @@ static struct arrow_args args_of(const struct arrow_subbatch *subbatch,
 }
 
 /* How far ahead systems are fetched: until their turn comes, the cache has to keep them.  Systems
- * of arrow.cu with few columns gain nothing (d = 2, k = 4), since so many are at work at a time. */
+ * of arrow.cu with few columns gain nothing (d = 2, k = 4), or lose (d = 2, k = 8, held), since so
+ * many are at work at a time. */
 static int ahead_of(const struct subbatch_group *g)
 {
-  enum { AHEAD_BYTES = 8 << 20, FEW_COLUMNS = 4 };
+  enum { AHEAD_BYTES = 8 << 20 };
   const struct subbatch_form *f = &g->form;
   gidx d = f->d, k = f->k, longest = g->rows * (d * d + d * k + d) + k * k + k;
-  if (f->rounds == 0 && f->k <= FEW_COLUMNS) return 0;
+  if (f->rounds == 0 && f->k <= (f->held ? ARROW_FEW : 4)) return 0;
   return (int)(AHEAD_BYTES / imax(longest * (gidx)sizeof(real), 1));
 }
 
