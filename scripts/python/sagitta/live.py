@@ -253,7 +253,7 @@ class Server:
                 raise Error("the connection is closed")
             own = next(self._numbers)
             self._asked[own] = future, shape
-        future.number = own
+        future.number, future.is_cancelled = own, False
         self._send(kind, own, content, **fields)
         return future
 
@@ -333,7 +333,9 @@ class Server:
     def cancel(self, future: typing.Any) -> None:
         """Give up a request of submit(): it ends with Refused, reason cancelled, unless it has
         results already."""
-        self._send(CANCEL, future.number)
+        if not future.done() and not future.is_cancelled:  # each cancel has a reply
+            future.is_cancelled = True
+            self._send(CANCEL, future.number)
 
     def close(self) -> None:
         with self._lock:
