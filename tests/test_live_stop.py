@@ -13,7 +13,7 @@ import numpy as np
 
 from jobs import environment
 from live_server import NOBODY, Served, connects, need_zmq
-from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
+from tap import SAGITTA, claim, done_testing, ok, raised, sagitta, skip
 
 live = need_zmq()
 P, LONG = 20, 150000
@@ -90,6 +90,8 @@ def check_kill(folder, words):
             except live.Error as error:
                 ok("another dictionary_hash" in str(error), f"another dictionary: {error}")
             ok(third.end(signal.SIGINT)[0] == 0, "SIGINT ends it with 0")
+        server._timeout = 0.3
+        raised(live.Error, ["no server answers", "any more"], server.encode, np.ones((3, P), "f4"))
     file = f"{folder}/data/dictionary.h5"
     done = sagitta("serve", *words, "--listen", file)
     ok(done.returncode == 73 and "no socket" in done.stderr and os.path.getsize(file) > 1000,

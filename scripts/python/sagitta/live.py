@@ -269,7 +269,12 @@ class Server:
     def _greet(self):
         """Another server may have taken the place of the one that ended."""
         self._lost = False
-        limits = json.loads(self._ask(HELLO).result(self._timeout))
+        try:
+            limits = json.loads(self._ask(HELLO).result(self._timeout))
+        except concurrent.futures.TimeoutError:
+            self._lost = True
+            raise Error(f"no server answers at '{self._path}' any more, within {self._timeout} s"
+                        ) from None
         for name in ("dictionary_hash", "columns", "frame"):
             if limits[name] != self.limits[name]:
                 self._lost = True
