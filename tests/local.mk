@@ -127,7 +127,7 @@ SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_slurm.sh %D%/test_batch_scripts
   %D%/test_io_inputs.py \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py \
   %D%/test_stop.py %D%/test_progress.py \
-  %D%/test_live.py %D%/test_live_attacks.py %D%/test_live_backlog.py %D%/test_live_input.py %D%/test_live_stop.py %D%/test_live_access.py \
+  %D%/test_live.py %D%/test_live_attacks.py %D%/test_live_backlog.py %D%/test_live_input.py %D%/test_live_stop.py %D%/test_live_access.py %D%/test_live_build.py \
   %D%/test_live_ledger.py %D%/test_live_ranks.py %D%/test_cuda_live.py \
   %D%/test_grid_faults.py %D%/test_scale_model.py %D%/test_bench_page.py \
   %D%/test_io_files.py %D%/test_harvest.py %D%/test_mixer.py %D%/test_capture_mixer.py %D%/test_pack.py \
@@ -190,7 +190,7 @@ check-compiled:
 COMPUTED_TESTS = $(LONG_TESTS) \
   %D%/test_partition.py %D%/test_refit_partition.py %D%/test_refit_independent.py \
   %D%/test_terminal.py %D%/test_terminal_files.py %D%/test_fingerprints.sh \
-  %D%/test_io_inputs.py %D%/test_io_files.py $(OTHER_TESTS)
+  %D%/test_io_inputs.py %D%/test_io_files.py %D%/test_live_build.py $(OTHER_TESTS)
 COMPUTED_MORE = %D%/test_solve.py %D%/test_synth.py
 SAME_C = %D%/test_io_hostile %D%/test_io_faults
 COMPUTED_LESS = %D%/test_attribute_pieces %D%/test_pieces %D%/test_turns %D%/test_rows_load \
@@ -232,7 +232,7 @@ check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapac
   %D%/fault_window.so %D%/rest.so
 CLEANFILES += $(check_DATA)
 # Thousands of faults, for half an hour and not for make check.
-EXTRA_DIST += %D%/soak_sizes %D%/soak_faults %D%/soak_planted %D%/soak_rows.py %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py %D%/soak_settings.py \
+EXTRA_DIST += %D%/soak_sizes %D%/soak_live %D%/soak_faults %D%/soak_planted %D%/soak_rows.py %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py %D%/soak_settings.py \
   %D%/soak_try.py
 EXTRA_DIST += %D%/rest.c %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
 EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py \

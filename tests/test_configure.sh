@@ -49,6 +49,19 @@ claim_begin 'a launcher that is not known is taken'
 configured other
 ! refused other && grep -q 'no-such-hdf5' "$work/other.log"
 claim_check $? 'srun'
+
+claim_begin 'ZeroMQ that is asked for, and is not there, is named with its package'
+cat > "$work/pkg-config" <<'END'
+#!/bin/sh
+case "$*" in *libzmq*) exit 1 ;; esac
+exec pkg-config "$@"
+END
+chmod +x "$work/pkg-config"
+mkdir -p "$work/zmq.build"
+(cd "$work/zmq.build" && eval "'$source/configure'" "$("$build/config.status" --config)" \
+  "'PKG_CONFIG=$work/pkg-config'" "--srcdir='$source'" --with-zmq) > "$work/zmq.log" 2>&1
+[ $? -ne 0 ] && grep -q 'no ZeroMQ 4.3 found: install libzmq3-dev' "$work/zmq.log"
+claim_check $? "$(tail -n 1 "$work/zmq.log")"
 claim_end
 echo "1..$count"
 exit $status
