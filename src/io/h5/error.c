@@ -28,7 +28,8 @@ static herr_t cause_visit(unsigned n, const H5E_error2_t *error, void *self)
   const char *begin = strstr(error->desc, "error message = '");
   const char *end = begin ? strchr(begin + 17, '\'') : NULL;
   cause->is_system = begin != NULL;
-  cause->is_memory = strstr(error->desc, "memory allocation failed") != NULL;
+  cause->is_memory = strstr(error->desc, "memory allocation failed") != NULL ||
+                     strstr(error->desc, "null after H5MM_realloc") != NULL;
   cause->is_locked = strstr(error->desc, "unable to lock file") != NULL;
   cause->kind = error->min_num;
   if (end)
