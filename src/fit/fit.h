@@ -4,7 +4,7 @@
  * Floor: fit.  Knows no files: rows come from a source, and what each sweep gives goes to a sink.
  *
  * The start is drawn from the rows (seed).  A sweep moves every atom (refit or update.h), replaces
- * atoms that no row uses (revive.h), lets the others go on as they moved, rounds all to float32,
+ * atoms that no row uses (resample.h), lets the others go on as they moved, rounds all to float32,
  * routes the fitted rows and solves their codes.  Then the held-out rows are encoded, which is what
  * counts: the fit ends when they gain no more, and its result is the sweep that was best for them.
  *

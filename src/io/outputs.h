@@ -29,7 +29,7 @@ int result_create(struct result_file *r, const char *path, const struct file_kin
                   gidx bytes);
 /* Write /run and close; read the file again and verify every checksum and invariant; bring it to
  * the disk; rename it, then the run's used.in and run.log, whose failure is a warning
- * (companions.h), and bring the folder to the disk.
+ * (sidecars.h), and bring the folder to the disk.
  * ERR_INTERNAL: an input is open that was not compared among ranks, or not looked at since it was
  * last read (input_file.h). */
 int result_publish(struct result_file *r, const struct run_fact *facts, int n_facts);

@@ -6,8 +6,8 @@
  *
  * Read state.h first (what the ranks hold), then color.h, atom_batch.h, directions.h,
  * batch_systems.h and step.h (what becomes of a batch of atoms), this header (a sweep), resident.h
- * (a sweep on a GPU), sweep_end.h with coder.h and sums.h, state_write.h.  all_systems.h is the job
- * of `sagitta assemble`; layout.h tells the memory of either.
+ * (a sweep on a GPU), sweep_end.h with sparse_coder.h and sums.h, state_write.h.  all_systems.h is
+ * the job of `sagitta assemble`; layout.h tells the memory of either.
  *
  * An atom moves within q directions, and the codes of its n rows follow: one Newton step for both
  * solves the atom's arrow system (doc/numerics.md, sections 4 and 5).  A step that makes the rows
