@@ -96,8 +96,8 @@ def check_measure():
         ok(done.returncode == 0 and len(lines) == 2, f"{done}")
         lane = lines[0].rstrip("\n").split("\t")
         ok(float(lane[3]) > 0 and float(lane[5]) > 0 and lane[9] != "0000000", f"{lane}")
-        ok(abs(float(lane[7].split()[0]) / 100 * float(lane[5]) / float(lane[3]) - 1) < ROUNDED,
-           f"{lane}: share")
+        value, share = float(lane[3]) / float(lane[5]), float(lane[7].split()[0]) / 100
+        ok(abs(share - value) < ROUNDED * value + 6e-4, f"{lane}: share")  # of a busy machine 0.6 %
         with open(os.path.join(root, PAGES[0]), "a", encoding="utf-8") as f:
             f.writelines(lines)
         open(os.path.join(root, PAGES[1]), "w", encoding="utf-8").close()
