@@ -112,21 +112,75 @@ class OnGpu:
         return self.own
 
 
-@claim("rows of a GPU go by the host part after part, as verbose=1 says")
-def check_on_gpu(at, x):
-    rows, said = OnGpu(x), []
-    handler = logging.Handler()
+@contextlib.contextmanager
+def logged():
+    """What the package logs meanwhile."""
+    said, handler, log = [], logging.Handler(), logging.getLogger("sagitta")
     handler.emit = lambda record: said.append(record.getMessage())
-    sagitta.arrays.CHUNK, kept = 400 * x.itemsize * x.shape[1], sagitta.arrays.CHUNK
-    log = logging.getLogger("sagitta")
     log.addHandler(handler)
     log.setLevel(logging.INFO)
-    same(f"{at}/shell", sagitta.fit(rows, verbose=1, **HOW), "on a GPU")
+    yield said
     log.removeHandler(handler)
     log.setLevel(logging.NOTSET)
+
+
+@claim("rows of a GPU go by the host part after part, as verbose=1 says")
+def check_on_gpu(at, x):
+    rows = OnGpu(x)
+    sagitta.arrays.CHUNK, kept = 400 * x.itemsize * x.shape[1], sagitta.arrays.CHUNK
+    with logged() as said:
+        same(f"{at}/shell", sagitta.fit(rows, verbose=1, **HOW), "on a GPU")
     sagitta.arrays.CHUNK = kept
     ok(max(rows.copied) == 400 and sum(rows.copied) == len(x), f"{rows.copied}")
     ok(any(f"X is on a GPU: {len(x)} rows go by the host" in line for line in said), f"{said}")
+
+
+def parts(x):
+    yield from (x[i:i + 100] for i in range(0, len(x), 100))
+
+
+SMALL_FILES = """
+import resource, signal, sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np, sagitta
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+sagitta.fit((np.ones((90, 90)) for i in range(9)), atoms=2, spool=sys.argv[2])
+"""
+
+
+@claim("rows of a generator go to a file in spool=, which is said, and so is one that cannot be")
+def check_spool(at, x):
+    os.mkdir(f"{at}/spool")
+    seen = []
+
+    def watched():
+        for part in parts(x):
+            yield part
+            files = map(os.path.realpath, glob.glob("/proc/self/fd/*"))
+            seen.append(sum(file.startswith(f"{at}/spool/") for file in files))
+    with logged() as said:
+        run = sagitta.fit(watched(), spool=f"{at}/spool", verbose=1, **HOW)
+    same(f"{at}/shell", run, "a generator")
+    ok(set(seen) == {1} and not os.listdir(f"{at}/spool"), f"one file, which is gone: {seen}")
+    size = 128 + x.nbytes
+    ok(f"'{at}/spool' (spool=)" in said[0] and
+       f"X had {len(x)} rows of {x.shape[1]} columns, {size} bytes in '{at}/spool'" in said,
+       f"{said[:3]}")
+    with logged() as said:
+        sagitta.fit(parts(x), verbose=1, **HOW)
+    ok(f"in '{tempfile.gettempdir()}' (spool=)" in said[0], f"without spool=: {said[:1]}")
+    with logged() as said:
+        sagitta.fit(x, verbose=1, **HOW)
+    ok(not any("spool" in line for line in said), f"an array: {said}")
+    raised(sagitta.InputError, [f"'{at}/none'", "No such file", "by spool="], sagitta.fit,
+           parts(x), spool=f"{at}/none", **HOW)
+    raised(FileNotFoundError, ["missing"], sagitta.fit,
+           (open(f"{at}/missing") for _ in range(3)), spool=f"{at}/spool", **HOW)
+    done = subprocess.run([sys.executable, "-B", "-c", SMALL_FILES, PACKAGE, f"{at}/spool"],
+                          capture_output=True, text=True)
+    ok("InputError" in done.stderr and "File too large: name a folder" in done.stderr and
+       not os.listdir(f"{at}/spool"), f"no room: {done.stderr[-300:]}")
 
 
 def filled(x, shape):
@@ -479,6 +533,7 @@ def main():
             check_empty(x)
             check_sources(at, x)
             check_on_gpu(at, x)
+            check_spool(at, x)
             check_calls(at, x)
             check_options(x)
             check_errors(at, x)

@@ -100,6 +100,16 @@ def all_write(file, data):
         view = view[os.write(file, view[:CHUNK]):]
 
 
+@contextlib.contextmanager
+def spooling(folder):
+    """Lines that write rows of a generator to a file in this folder."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"rows that are given once are written to a file in '{folder}' first: "
+                         f"{error.strerror}: name a folder with room for them by spool=") from error
+
+
 class Inputs(contextlib.ExitStack):
     """The files without names of one job; they are closed with it."""
 
@@ -146,7 +156,11 @@ class Inputs(contextlib.ExitStack):
     def batches(self, batches):
         """The name of the rows of a generator or a loader, which are written to a file of spool=
         without a name first, since a fit reads rows several times."""
-        file = self.enter_context(tempfile.TemporaryFile(dir=self.spool)).fileno()
+        folder = tempfile.gettempdir() if self.spool is None else os.fspath(self.spool)
+        with spooling(folder):
+            file = self.enter_context(tempfile.TemporaryFile(dir=folder)).fileno()
+        log.info("X gives its rows once, a job reads them several times: they go to a file without "
+                 "a name in '%s' (spool=)", folder)
         os.lseek(file, HEAD, os.SEEK_SET)
         count, like = 0, None
         for batch in batches:
@@ -156,11 +170,15 @@ class Inputs(contextlib.ExitStack):
                 raise ValueError(f"a batch has {rows.shape[1]} columns of {rows.dtype}, the first "
                                  f"one {like.shape[1]} of {like.dtype}: give all of one kind")
             if rows.size:
-                all_write(file, np.ascontiguousarray(rows))
+                with spooling(folder):
+                    all_write(file, np.ascontiguousarray(rows))
             count += len(rows)
         if like is None:
             raise ValueError("X has no batch: a generator gives its rows once, give a new one")
-        os.pwrite(file, head_of(like.dtype, (count, like.shape[1])), 0)
+        with spooling(folder):
+            os.pwrite(file, head_of(like.dtype, (count, like.shape[1])), 0)
+        log.info("X had %d rows of %d columns, %d bytes in '%s'", count, like.shape[1],
+                 os.lseek(file, 0, os.SEEK_CUR), folder)
         return self._name(file, "X")
 
     def rows(self, x, mask=None):
