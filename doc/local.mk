@@ -16,4 +16,4 @@ dist_doc_DATA += \
   %D%/certified.md %D%/features.md %D%/live.md \
   %D%/pictures.md
 EXTRA_DIST += %D%/bench.tsv %D%/tutorial.ipynb %D%/pictures/light.png %D%/pictures/dark.png %D%/pictures/fit-time.png \
-  %D%/pictures/worlds.png
+  %D%/pictures/worlds.png %D%/pictures/live.png

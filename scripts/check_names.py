@@ -115,12 +115,14 @@ def there(name):
 def check_versions():
     written = re.search(r"FORMAT_VERSION = (\d+)", text_of("src/io/h5/h5.h"))[1]
     page = re.search(r"SUMMARY_VERSION = (\d+)", text_of("src/job/summary.c"))[1]
+    facts = re.search(r"FACTS_VERSION = (\d+)", text_of("src/job/facts.c"))[1]
     for path, pattern, version in (
             ("scripts/python/sagitta/results.py", r"^VERSIONS = \(.*?(\d+)\)", written),
             ("scripts/report", r"^VERSION = (\d+)", written),
             ("scripts/plot", r"^VERSION = (\d+)", written),
             ("scripts/python/sagitta/results.py", r"^PAGE_VERSION = (\d+)", page),
             ("scripts/plot_time", r"^VERSION = (\d+)", page),
+            ("scripts/plot_live", r"^VERSION = (\d+)", facts),
             ("doc/formats.md", r"`format_version` = (\d+),", written)):
         found = re.search(pattern, text_of(path), re.M)
         ok(found and found[1] == version, f"{path}: {found and found[1]} is not {version}")

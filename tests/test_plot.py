@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: scripts/plot draws what a run's folder holds, one PNG each with its curve in it, and says
-what is missing."""
+what is missing; plot_time and plot_live draw what they are given."""
 import json
 import os
 import subprocess
@@ -10,7 +10,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, done_testing, ok, peer_missing_all, sagitta
+from tap import SOURCE, bench, done_testing, ok, peer_missing_all, sagitta
 from terminal_data import scaled_problem
 
 # The colour that the data have: the first of the cycle, or a correlation of 1.
@@ -97,6 +97,57 @@ def check_train(folder, inputs):
     ok(reach > SPREAD / 4, f"train over seconds, {reach} {done.stderr[-300:]}")
 
 
+def bars(path, color):
+    """Lengths of the bars of this colour, from above, in pixels."""
+    from matplotlib import image
+    is_bar = abs(image.imread(path)[:, :, :3] - color).max(axis=2) < 0.02
+    lengths = np.concatenate([[0], is_bar.sum(axis=1), [0]])
+    ends = np.flatnonzero(np.diff((lengths > 0).astype(int)))
+    return [int(np.median(lengths[first + 1:last + 1])) for first, last in zip(*[iter(ends)] * 2)]
+
+
+def check_live(folder):
+    """Bars are as long as a run says, markers are there, and a real run is drawn."""
+    draw = [sys.executable, f"{SOURCE}/scripts/plot_live"]
+    rows = dict(alone=None, off=4000, static=1000, dynamic=3000, unwatched=2000, encode=500)
+    waits = dict(alone=1, off=100, static=10, dynamic=20)
+    said = dict(format="sagitta facts", format_version=1, benchmark="serve", device="cpu", rows=64,
+                columns=8, atoms=16, top_s=2, streams=3, rate=5, lines=[
+                    dict(name=name, backlog_rows_per_second=rows[name],
+                         **{f"{key}_ms": waits[name] * factor if name in waits else None
+                            for key, factor in (("p50", 1), ("p99", 2), ("max", 3))})
+                    for name in sorted(rows)])
+    def saved(name, **other):
+        with open(f"{folder}/{name}", "w", encoding="utf-8") as f:
+            json.dump({**said, **other}, f)
+        return f"{folder}/{name}"
+    done = subprocess.run([*draw, f"{folder}/live.png", f"a machine={saved('live.json')}"],
+                          capture_output=True, text=True)
+    drawn = bars(f"{folder}/live.png", ORANGE) if not done.returncode else []
+    wanted = [n for n in rows.values() if n]
+    ok(len(drawn) == len(wanted) and np.allclose(np.divide(drawn, max(drawn)), np.divide(
+        wanted, max(wanted)), atol=0.02), f"bars {drawn} of {wanted} {done.stderr[-300:]}")
+    reach = spread(f"{folder}/live.png", BLUE)
+    ok(reach > SPREAD * 0.7, f"times of 1 to 300 ms, {reach:.2f} wide")
+    for name, other, words in (("new.json", dict(format_version=2), "format version 2"),
+                               ("route.json", dict(benchmark="route"), "is not of"),
+                               ("short.json", dict(lines=[]), "KeyError")):
+        done = subprocess.run([*draw, f"{folder}/x.png", saved(name, **other)],
+                              capture_output=True, text=True)
+        ok(done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr and
+           not os.path.exists(f"{folder}/x.png"), f"{name}: {done.stderr[-300:]}")
+    run = bench("serve", "--json", "--n-rows", 64, "--atoms", 64, "--columns", 8, "--top-s", 2,
+                "--streams", 2, "--seconds", 0.2)
+    if run.returncode == 69:
+        return
+    with open(f"{folder}/run.json", "w", encoding="utf-8") as f:
+        f.write(run.stdout)
+    done = subprocess.run([*draw, f"{folder}/run.svg", f"{folder}/run.json",
+                           f"{folder}/live.json"], capture_output=True, text=True)
+    ok(done.returncode == 0 and os.path.getsize(f"{folder}/run.svg") > 5000,
+       f"a run of sagitta-bench serve, exit {run.returncode} {done.stderr[-300:]}")
+
+
 def main():
     try:
         import matplotlib  # noqa: F401
@@ -135,6 +186,7 @@ def main():
                "spectrum.png" not in os.listdir(f"{folder}/bad"), "a bad terminal.h5 is said")
         check_fit(folder, inputs)
         check_train(folder, inputs)
+        check_live(folder)
         done = plot(f"{folder}/in", f"{folder}/less")
         ok(done.returncode == 1 and "no spectrum.png" in done.stdout, "what is missing is said")
         ok(plot().returncode == 2, "without a folder: exit 2")
