@@ -61,10 +61,10 @@ class Served:
         out, text = self.job.communicate(timeout=seconds)
         return self.job.returncode, out, text
 
-    def memory(self):
-        """MiB that are resident."""
+    def memory(self, which="VmRSS"):
+        """MiB that are resident; VmHWM: that were at most."""
         with open(f"/proc/{self.job.pid}/status") as f:
-            return int(next(line for line in f if line.startswith("VmRSS")).split()[1]) / 1024
+            return int(next(line for line in f if line.startswith(which)).split()[1]) / 1024
 
     def __enter__(self):
         return self

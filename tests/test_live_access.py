@@ -7,6 +7,7 @@ import shutil
 import socket
 import stat
 import tempfile
+import time
 
 import numpy as np
 
@@ -91,6 +92,40 @@ def check_broken(folder, words):
     os.chmod(f"{folder}/own/client.secret", 0o600)
 
 
+def soon(server, refused, seconds=60):
+    """Is a connected client refused, or served, by a later request?  Why."""
+    end, told = time.time() + seconds, None
+    while time.time() < end:
+        try:
+            told = server.encode(np.ones((1, P), "f4")).count[0] == S and None
+        except live.Error as error:
+            told = str(error)
+        if bool(told) == refused:
+            break
+        time.sleep(0.05)
+    return told
+
+
+def check_removed(folder, keys, address):
+    """A key that is taken away, or brought back, while its client is connected."""
+    name = f"{keys}/clients/other.pub"
+    shutil.copy(f"{folder}/other/clients/client.pub", name)
+    with live.connect(address, 20, f"{folder}/other") as other:
+        ok(soon(other, False) is None, "it is served")
+        os.remove(name)
+        told = soon(other, True)
+        ok(told and "does not know the key of this client any more" in told, f"removed: {told}")
+        try:
+            told = f"{other.status()}"
+        except live.Error as error:
+            told = str(error)
+        ok("does not know the key" in told, f"its status too: {told}")
+        shutil.copy(f"{folder}/other/clients/client.pub", name)
+        told = soon(other, False)
+        ok(told is None, f"brought back: {told}")
+        os.remove(name)
+
+
 @claim("who has a key that the server knows is served, and nobody else")
 def check_keys(folder, words):
     keys = f"{folder}/own"
@@ -122,6 +157,7 @@ def check_keys(folder, words):
             told.append(refusal(address, keys))
             ok("does not know the key" in str(told[-1]), f"a link to nothing: {told[-1]}")
             os.replace(f"{keys}/client.kept", f"{keys}/clients/client.pub")
+            check_removed(folder, keys, address)
             host, port = address[4:].split(":")
             for data in b"", b"\xff" * 100, os.urandom(4096), b"GET / HTTP/1.0\r\n\r\n":
                 with socket.create_connection((host, int(port))) as s:

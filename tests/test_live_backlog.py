@@ -89,7 +89,7 @@ def ask(path, rows, seed, ends):
 def check_bits(folder, work, policy):
     name = "-".join(map(str, policy)).replace("--", "")
     with claim(f"{os.path.basename(work.folder)}, {' '.join(map(str, policy))}: as encode"):
-        words = [*work.words, *STEPS, *policy, "--backlog", work.list(name)]
+        words = [*work.words, *STEPS, *policy, "--backlog", work.list(name), "--verbose"]
         with Served(folder, *words) as served, live.connect(served.path) as server:
             ends = threading.Event()
             threads = [threading.Thread(target=ask, args=(served.path, work.rows, s, ends))
@@ -104,6 +104,7 @@ def check_bits(folder, work, policy):
         ok(status["files"]["done"] == work.n and status["files"]["failed"] == 0, f"{status}")
         ok(status["live_requests"] > 0, f"requests were answered meanwhile: {status}")
         ok(code == 0, f"it ends with {code}: {text[-500:]}")
+        ok(text.count("for files of the backlog") == 2, "pieces are made once, for all files")
         work.compare(name, "whole")
 
 

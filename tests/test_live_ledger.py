@@ -13,7 +13,7 @@ import numpy as np
 
 from live_server import Served, need_zmq
 from seal import reseal
-from tap import claim, done_testing, ok, sagitta
+from tap import claim, done_testing, ok, sagitta, skip
 
 live = need_zmq()
 P, K, S = 20, 50, 5
@@ -250,6 +250,31 @@ def check_full(folder, words):
     ok(done.returncode == 73, f"a ledger is not replaced: {done.returncode}")
 
 
+def grown(served, bulk):
+    """MiB by which a server grows with many rows: what it has at most, and what it had at first."""
+    before = served.memory("VmHWM")
+    with live.connect(served.path) as server:
+        for _ in range(20):
+            server.encode(np.ones((bulk, P), "f4"), bulk=True)
+    return served.memory("VmHWM") - before
+
+
+@claim("a ledger that grows to its limit takes no more memory than that")
+def check_limit(folder, words):
+    if os.environ.get("SANITIZED"):
+        skip("sanitizers keep what is freed")
+        return
+    bulk, most = 65536, 40  # rows of 5 MiB each, 100 in all
+    words = [*words, "--policy", "off", "--bulk-rows", bulk]
+    with Served(folder, *words) as served:
+        without = grown(served, bulk)
+    with Served(folder, *words, "--ledger", f"{folder}/limit", "--record", "--ledger-mib",
+                most) as served:
+        growth = grown(served, bulk)
+    ok(growth > without + most / 2, f"rows are kept: {growth}, without them {without}")
+    ok(growth < without + most + 16, f"it grows by {growth} MiB, without a ledger by {without}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         need("synth", "--n-rows", 9000, "--columns", P, "--atoms", K, "--output", f"{folder}/data")
@@ -261,6 +286,7 @@ def main():
         check_replay(folder, words)
         check_cancelled(folder, words)
         check_full(folder, words)
+        check_limit(folder, words)
     done_testing()
 
 

@@ -39,6 +39,7 @@ int backlog_run(void *self, struct front *front)
       b->done += !is_left;
     counts_show(b, front);
   }
+  served_files_free(&b->task);
   return OK;
 }
 

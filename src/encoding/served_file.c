@@ -25,14 +25,14 @@
 #include "model/advice.h"
 
 struct served {
-  const struct served_task *task;
+  struct served_task *task;
   struct run run; /* of a job of encode, one rank */
   struct rows_input rows;
   struct encode_files files;
   struct encode_task encode;
   struct encode_result result;
   struct tally *tally;
-  struct piece pieces[FILE_PIECES];
+  struct piece *pieces;    /* [n_pieces] of the task */
   int n_pieces;            /* that are used: enough for the steps that may be in work */
   int is_out[FILE_PIECES]; /* a piece is the server's */
   gidx next, added;        /* rows of the task that were read, and that are in the result */
@@ -210,6 +210,20 @@ static int before_find(struct served *s, const struct output_path *place, int *i
   return OK;
 }
 
+/* Of one size for all files: a GPU takes long to pin memory. */
+static int pieces_make(struct served *s)
+{
+  for (int i = 0; i < s->n_pieces; i++) {
+    struct piece *p = &s->pieces[i];
+    if (p->x) continue;
+    int status = piece_alloc(p, s->task->front, s->encode.block);
+    if (status) piece_free(p, s->task->front);
+    TRY(status);
+    log_debug("piece   of %d rows for files of the backlog", s->encode.block);
+  }
+  return OK;
+}
+
 static int file_run(struct served *s, const struct backlog_entry *entry)
 {
   struct output_path *place = &s->files.job.place;
@@ -224,8 +238,7 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   if (is_whole) return job_complete(&s->files.job);
   TRY(job_begin(&s->files.job));
   TRY(encode_ranks_begin(&s->files));
-  for (int i = 0; i < s->n_pieces; i++)
-    TRY(piece_alloc(&s->pieces[i], s->task->front, s->encode.block));
+  TRY(pieces_make(s));
   due_set(s, 0);
   TRY(saves_run(s));
   if (!s->added && s->files.n) return OK; /* a save has all that there is, or nothing is there */
@@ -254,7 +267,6 @@ static int served_open(struct served *s, const struct backlog_entry *entry)
 
 static void served_free(struct served *s)
 {
-  for (int i = 0; i < s->n_pieces; i++) piece_free(&s->pieces[i], s->task->front);
   encode_free(&s->result);
   supports_output_close(&s->files.file);
   encode_files_free(&s->files);
@@ -264,13 +276,13 @@ static void served_free(struct served *s)
   free(s);
 }
 
-int served_file_encode(const struct served_task *task, const struct backlog_entry *entry,
-                       int *is_left)
+int served_file_encode(struct served_task *task, const struct backlog_entry *entry, int *is_left)
 {
   struct served *s;
   char reason[1024];
   TRY(struct_alloc(&s, sizeof *s));
   s->task = task;
+  s->pieces = task->pieces;
   s->line = entry->line;
   int status = served_open(s, entry);
   if (!status) status = file_run(s, entry);
@@ -279,4 +291,9 @@ int served_file_encode(const struct served_task *task, const struct backlog_entr
   served_free(s);
   CHECK(!status, status, "%s", reason);
   return OK;
+}
+
+void served_files_free(struct served_task *task)
+{
+  for (int i = 0; i < FILE_PIECES; i++) piece_free(&task->pieces[i], task->front);
 }

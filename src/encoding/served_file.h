@@ -25,6 +25,7 @@ struct served_task {
   real save_seconds; /* 0: nothing is saved before the end */
   struct serve_facts facts;
   struct front *front;
+  struct piece pieces[FILE_PIECES]; /* made by the first file that needs them, for all */
 };
 
 /* Open rows with as many columns as the dictionary has; rows_input_close() follows also when it
@@ -33,7 +34,9 @@ int served_rows_open(struct rows_input *rows, const struct served_task *task, co
 
 /* Encode a file, or what an earlier run has left of it, until the server ends.  *is_left <- some
  * rows are to be done: what was published is the part that a stopped `encode` leaves. */
-int served_file_encode(const struct served_task *task, const struct backlog_entry *entry,
-                       int *is_left);
+int served_file_encode(struct served_task *task, const struct backlog_entry *entry, int *is_left);
+
+/* No more files. */
+void served_files_free(struct served_task *task);
 
 #endif

@@ -12,7 +12,8 @@
 
 #ifdef NET_HAS_ZEROMQ
 
-enum { FRAMES = 7, FRAME_BYTES = 256, RAW_BYTES = 32, AT_ONCE = 64, PAUSE = 60 /* s */ };
+enum { FRAMES = 7, FRAME_BYTES = 256, RAW_BYTES = 32, AT_ONCE = 64 };
+enum { PAUSE = 60, FRESH = 1 /* s */ };
 
 int curve_check(void)
 {
@@ -79,18 +80,43 @@ static int question_receive(struct gate *gate, struct question *q, int *is_there
   return OK;
 }
 
-/* What cannot be looked up is refused. */
-static int is_allowed(const struct gate *gate, const struct question *q)
+/* The line of a key, which is a new one where it has none. */
+static struct gate_key *recent_find(struct gate *gate, const char *key)
 {
-  char key[KEY_BYTES + 1];
-  int is_known = 0;
-  if (q->count != FRAMES || strcmp(q->frames[5], "CURVE") || q->bytes[6] != RAW_BYTES) return 0;
-  zmq_z85_encode(key, (const unsigned char *)q->frames[6], RAW_BYTES);
-  if (keys_find(gate->keys, key, &is_known)) {
+  for (int i = 0; i < GATE_KEYS; i++)
+    if (!strcmp(gate->recent[i].key, key)) return &gate->recent[i];
+  struct gate_key *line = &gate->recent[gate->n_recent++ % GATE_KEYS];
+  *line = (struct gate_key){.looked = -FRESH};
+  memcpy(line->key, key, sizeof line->key);
+  return line;
+}
+
+/* What cannot be looked up is refused. */
+static int key_check(struct gate *gate, struct gate_key *line)
+{
+  line->is_known = 0;
+  if (keys_find(gate->keys, line->key, &line->is_known)) {
     log_warn("%s", status_message());
     status_clear();
   }
-  return is_known;
+  line->looked = log_seconds();
+  return line->is_known;
+}
+
+int gate_knows(struct gate *gate, const char *key)
+{
+  if (!key || strlen(key) != KEY_BYTES) return 0;
+  struct gate_key *line = recent_find(gate, key);
+  return log_seconds() - line->looked < FRESH ? line->is_known : key_check(gate, line);
+}
+
+/* key <- that of a client, as text; empty: it has none.  A client that connects is looked up. */
+static int is_allowed(struct gate *gate, const struct question *q, char key[KEY_BYTES + 1])
+{
+  key[0] = 0;
+  if (q->count != FRAMES || strcmp(q->frames[5], "CURVE") || q->bytes[6] != RAW_BYTES) return 0;
+  zmq_z85_encode(key, (const unsigned char *)q->frames[6], RAW_BYTES);
+  return key_check(gate, recent_find(gate, key));
 }
 
 static void refusal_log(struct gate *gate, const struct question *q)
@@ -102,10 +128,11 @@ static void refusal_log(struct gate *gate, const struct question *q)
            q->count > 3 ? q->frames[3] : "", gate->keys->folder);
 }
 
-static int answer_send(struct gate *gate, const struct question *q, int allowed)
+/* Messages of a client carry its key from here on. */
+static int answer_send(struct gate *gate, const struct question *q, const char *key, int allowed)
 {
   const char *const texts[] = {
-      "1.0", q->frames[1], allowed ? "200" : "400", allowed ? "OK" : "unknown key", "", ""};
+      "1.0", q->frames[1], allowed ? "200" : "400", allowed ? "OK" : "unknown key", key, ""};
   for (int i = 0; i < LENGTH(texts); i++) {
     size_t n = i == 1 ? (size_t)q->bytes[1] : strlen(texts[i]);
     TRY_ZMQ(zmq_send(gate->socket, texts[i], n, i + 1 < LENGTH(texts) ? ZMQ_SNDMORE : 0),
@@ -118,12 +145,13 @@ int gate_answer(struct gate *gate)
 {
   for (int i = 0; i < AT_ONCE; i++) {
     struct question q = {0};
+    char key[KEY_BYTES + 1];
     int is_there;
     TRY(question_receive(gate, &q, &is_there));
     if (!is_there) return OK;
-    int allowed = is_allowed(gate, &q);
+    int allowed = is_allowed(gate, &q, key);
     if (!allowed) refusal_log(gate, &q);
-    TRY(answer_send(gate, &q, allowed));
+    TRY(answer_send(gate, &q, key, allowed));
   }
   return OK;
 }

@@ -17,10 +17,20 @@ int curve_make(char *public, char *secret);
 /* The public key of a secret one.  ERR_INPUT: it is none. */
 int curve_public(char *public, const char *secret);
 
+/* A key that a client has proved to have. */
+enum { GATE_KEYS = 256 };
+struct gate_key {
+  char key[KEY_BYTES + 1];
+  int is_known;
+  double looked; /* s: when it was looked up */
+};
+
 struct gate {
   const struct keys *keys; /* borrowed */
   void *socket;
   double warned; /* when a refusal was logged, which is once a minute */
+  struct gate_key recent[GATE_KEYS];
+  int n_recent; /* lines of it are used in turn */
 };
 
 /* Answer in this context.  socket: set it up as a server with these keys, before it is bound. */
@@ -28,5 +38,7 @@ int gate_open(struct gate *gate, void *context, void *socket, const struct keys 
 /* Answer what was asked; never waits. */
 int gate_answer(struct gate *gate);
 void gate_close(struct gate *gate);
+/* Is a client's key known, by a look that is a second old at most?  NULL is no key. */
+int gate_knows(struct gate *gate, const char *key);
 
 #endif

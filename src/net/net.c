@@ -152,6 +152,8 @@ int net_receive(struct net *net, struct net_message *message, int *is_there)
   if (!more) return OK; /* no frame at all */
   TRY(frame_receive(net, &more, &there));
   message->frames = 1;
+  if (net->gate.socket)
+    message->is_refused = !gate_knows(&net->gate, zmq_msg_gets(&net->received, "User-Id"));
   if (more) return rest_drop(net, &message->frames);
   message->data = zmq_msg_data(&net->received);
   message->bytes = zmq_msg_size(&net->received);

@@ -36,6 +36,7 @@ struct net_message {
   const unsigned char *data; /* of its first frame; of any alignment */
   size_t bytes;
   int frames;
+  int is_refused; /* the key of its client is not known any more */
 };
 
 /* ERR_DEVICE where this build has no ZeroMQ. */

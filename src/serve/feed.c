@@ -28,7 +28,7 @@ void piece_free(struct piece *piece, const struct front *f)
 {
   if (piece->is_pinned) lane_unpin(f->lane, piece->x);
   arena_free(&piece->arena);
-  piece->is_pinned = 0;
+  *piece = (struct piece){0};
 }
 
 void feed_put(struct front *f, struct piece *piece)

@@ -193,6 +193,11 @@ int message_handle(struct front *f, const struct net_message *m)
     status =
         status_fail(ERR_INPUT, __FILE__, __LINE__, "a message of %d frames, not of one", m->frames);
   if (!status) status = message_parse(m->data, m->bytes, &f->limits, &h);
+  if (m->is_refused) {
+    status_clear();
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                         "the server does not know the key of this client any more");
+  }
   struct client *client = status ? NULL : clients_find(&f->clients, &m->peer);
   if (!status && !client)
     return error_send(f, &m->peer, &h, ERROR_BUSY, "there are too many clients: try again later");

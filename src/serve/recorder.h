@@ -12,7 +12,7 @@
 struct recorder {
   int is_on;    /* set by the caller, as are the next two */
   int has_rows; /* the rows of requests too */
-  gidx limit;   /* bytes of all tables; while one grows its older copy may be there too */
+  gidx limit;   /* bytes of all tables; a large one grows in place, by mremap() of realloc() */
   idx p;
   struct ledger ledger; /* arrays of malloc(); recorder_free() */
   float *rows;          /* [n_rows][p] of all requests, as they came; owned */
