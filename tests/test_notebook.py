@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: doc/tutorial.ipynb runs in a kernel of Jupyter, and says what it said when it was written:
-every word of its outputs; Ctrl-C there interrupts a fit, which then goes on to the same bytes."""
+every word of its outputs; Ctrl-C there interrupts a fit, and SIGKILL of the kernel ends it, without
+a process or a file in memory that stays; both then go on to the same bytes."""
 import asyncio
+import contextlib
 import json
 import os
+import signal
 import tempfile
+import time
 
 from peer import PACKAGE, peer_needed
 from tap import SAGITTA, SOURCE, claim, done_testing, ok, sagitta as program
@@ -29,6 +33,17 @@ sagitta.fit(rows, output={whole!r}, progress=None, **how);
 """
 
 
+# As FIT, of an array, and of as many ranks as are asked for.
+KILLED = """import h5py, sagitta
+how = dict(atoms=200, top_s=8, tolerance=0, sweeps=12, threads=1, update="atoms", ranks={ranks})
+X = h5py.File({rows!r})["rows"][:]
+"""
+DIES = """sagitta.fit(X, output={cut!r}, progress=lambda event: print(event["what"], flush=True),
+            **how)
+"""
+PATIENCE = 10.0  # seconds in which nothing may be left
+
+
 class Pressing(nbclient.NotebookClient):
     """Interrupts the kernel once, at the first word of a sweep."""
     pressed = False
@@ -37,6 +52,51 @@ class Pressing(nbclient.NotebookClient):
         if not self.pressed and "sweep" in message["content"].get("text", ""):
             self.pressed = True
             asyncio.ensure_future(self.km.interrupt_kernel())
+        return super().process_message(message, cell, cell_index)
+
+
+def descendants(pid):
+    """Those of a process, whom its sessions do not hide."""
+    found, parents = [], {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/stat", encoding="utf-8") as f:
+            parents[int(name)] = int(f.read().rsplit(") ", 1)[1].split()[1])
+    level = [pid]
+    while level:
+        level = [one for one, parent in parents.items() if parent in level]
+        found += level
+    return found
+
+
+def in_memory(pids):
+    """The files of /dev/shm that processes have."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+            found |= {line.split(maxsplit=5)[5].strip() for line in f if "/dev/shm/" in line}
+    return found
+
+
+def alive(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return f.read().rsplit(") ", 1)[1][0] != "Z"
+    return False
+
+
+class Killing(nbclient.NotebookClient):
+    """Kills the kernel once, at the first word of a sweep, and keeps what its jobs had; they
+    have PATIENCE to end."""
+    jobs, files = (), set()
+
+    def process_message(self, message, cell, cell_index):
+        if not self.jobs and "sweep" in message["content"].get("text", ""):
+            kernel = self.km.provisioner.process.pid
+            self.jobs = descendants(kernel)
+            self.files = in_memory([kernel, *self.jobs])
+            os.kill(kernel, signal.SIGKILL)
+            begun = time.monotonic()
+            while any(map(alive, self.jobs)) and time.monotonic() - begun < PATIENCE:
+                time.sleep(0.05)
         return super().process_message(message, cell, cell_index)
 
 
@@ -92,10 +152,39 @@ def check_interrupt(at):
     ok(done.returncode == 0, f"{done.stdout}")
 
 
+def check_killed(at, ranks):
+    rows = os.path.abspath(os.path.join(SOURCE, "input", "minilm-l3-kjv-next.h5"))
+    names = {"rows": rows, "ranks": ranks, "cut": f"{at}/killed{ranks}"}
+    new, begin = nbformat.v4.new_code_cell, KILLED.format(**names)
+    client = client_of(nbformat.v4.new_notebook(cells=[new(begin + DIES.format(**names))]), at,
+                       Killing)
+    try:
+        client.execute()
+        ok(False, "the kernel has not died")
+    except nbclient.exceptions.DeadKernelError:
+        pass
+    ok(len(client.jobs) >= ranks and not any(map(alive, client.jobs)),
+       f"{ranks} ranks, processes {list(filter(alive, client.jobs))} of {client.jobs}")
+    ok(not list(filter(os.path.exists, client.files)), f"{ranks} ranks, files of {client.files}")
+    with open(f"{at}/killed{ranks}/run.log", encoding="utf-8") as f:
+        log = f.read()
+    why = "the end of the program that started it" if ranks == 1 else "a signal"
+    ok(f"stopped by {why}: --resume" in log, f"{ranks} ranks, why it stopped: {log[-300:]}")
+    cells = nbformat.v4.new_notebook(cells=[new(begin + MORE.format(
+        **names, whole=f"{at}/whole{ranks}").replace("rows,", "X,"))])
+    client_of(cells, at).execute()
+    done = program("diff", f"{at}/killed{ranks}", f"{at}/whole{ranks}")
+    ok(done.returncode == 0, f"{done.stdout}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as at:
         check_tutorial(at)
         check_interrupt(at)
+        with claim("a kernel that is killed leaves no process and no file in memory; resumed jobs "
+                   "have the same bytes"):
+            check_killed(at, 1)
+            check_killed(at, 2)
     done_testing()
 
 

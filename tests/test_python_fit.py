@@ -399,6 +399,10 @@ def check_cut(at, x):
     os.environ["SAGITTA_PROGRAM"] = f"{at}/nothing"
     raised(sagitta.Error, ["SAGITTA_PROGRAM"], sagitta.fit, x, **HOW)
     os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)
+    kept, os.environ["MPIEXEC"] = os.environ.get("MPIEXEC"), f"{at}/none --bind-to none"
+    raised(sagitta.Error, [f"MPIEXEC names '{at}/none'"], sagitta.fit, x, ranks=2, **HOW)
+    os.environ.pop("MPIEXEC")
+    os.environ.update({} if kept is None else {"MPIEXEC": kept})
     ok(left() == before, f"no program: {left()}")
 
 

@@ -25,6 +25,12 @@ STOPPED = 75  # exit code of a job that was asked to stop
 KEY = r"--(?P<%s>[a-z][a-z0-9-]*)"
 OPTION = re.compile(r"(['`])" + KEY % "quoted" + r"(?:[ =](?P<its>[^'`]*))?\1|" + KEY % "bare" +
                     r"(?:[ =](?P<number>\d[\w.:,]*))?")
+# mpirun hands no descriptor on, so that ranks cannot see the end of this process; the kernel tells
+# mpirun of it by SIGUSR1, which goes on to the ranks (prctl(PR_SET_PDEATHSIG)).
+HEEDS = """import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGUSR1)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])"""
 GRACE = 2.0  # seconds that a child has to end by itself
 LATE = 10.0  # seconds between two lines of progress without tqdm
 
@@ -118,7 +124,8 @@ class Job:
         lines come by standard error, since mpirun hands no descriptor on."""
         if self.ranks == 1:
             return [program()]
-        return [*mpirun(self.ranks), "-n", str(self.ranks), program(self.ranks)]
+        heeds = [sys.executable, "-I", "-S", "-c", HEEDS, str(os.getpid())] * bool(sys.executable)
+        return [*heeds, *mpirun(self.ranks), "-n", str(self.ranks), program(self.ranks)]
 
     @contextlib.contextmanager
     def _child(self):

@@ -73,6 +73,8 @@ def mpirun(ranks):
     PATH."""
     named = os.environ.get("MPIEXEC")
     if named:
+        if not shutil.which(named.split()[0]):
+            raise Error(f"MPIEXEC names '{named.split()[0]}', which cannot be run: name an mpirun")
         return named.split()
     prefix = os.path.normpath(os.path.join(HERE, "..", "..", "..", ".."))
     its = os.path.join(prefix, "bin", "mpirun")
