@@ -290,7 +290,8 @@ libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c 
   %D%/encoding/backlog_check.h %D%/encoding/backlog_check.c \
   %D%/encoding/backlog.h %D%/encoding/backlog.c \
   %D%/encoding/serve_ledger.h %D%/encoding/serve_ledger.c \
-  %D%/encoding/serve_access.h %D%/encoding/serve_access.c
+  %D%/encoding/serve_access.h %D%/encoding/serve_access.c \
+  %D%/encoding/serve_job.h %D%/encoding/serve_job.c
 
 # seed: atoms drawn from rows
 libsagitta_a_SOURCES += \
@@ -481,4 +482,5 @@ sagitta_bench_SOURCES = $(program_sources) %D%/bench/main.c \
   %D%/bench/triad.h %D%/bench/triad.c \
   %D%/bench/train.h %D%/bench/train.c \
   %D%/bench/harvest.h %D%/bench/harvest.c %D%/bench/mixer.h %D%/bench/mixer.c \
-  %D%/bench/serve.h %D%/bench/serve.c %D%/bench/serve_load.h %D%/bench/serve_load.c
+  %D%/bench/serve.h %D%/bench/serve.c %D%/bench/serve_load.h %D%/bench/serve_load.c \
+  %D%/bench/serve_report.h %D%/bench/serve_report.c

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "bench/serve_load.h"
+#include "bench/serve_report.h"
 #include "model/dictionary.h"
 #include "net/net.h"
 
@@ -37,15 +37,7 @@ const struct option_row bench_serve_rows[BENCH_SERVE_ROWS] = {
      "rows of the backlog in a step of the static policy; 0: as quantum", .effect = OPTION_RUN},
 };
 
-enum serve_case { ENCODE, ALONE, OFF, STATIC, DYNAMIC, UNWATCHED, CASES };
-static const char *const case_names[CASES] = {"encode", "alone",   "off",
-                                              "static", "dynamic", "unwatched"};
 enum { POOL = 4096 }; /* rows that differ */
-
-struct measured {
-  double p50, p99, most, status, backlog;
-  gidx requests, refused, lost, steps, target;
-};
 
 struct bench {
   const struct bench_serve_options *o;
@@ -62,7 +54,7 @@ struct bench {
   gidx written, first; /* rows, and those of the first block */
   enum serve_case which;
   struct serve_load load;
-  struct measured results[CASES];
+  struct serve_measured results[CASES];
   const char *variant;
   struct arena arena;
 };
@@ -192,7 +184,7 @@ static double percentile(double *values, gidx n, double part)
 static void result_take(struct bench *b)
 {
   struct serve_load *l = &b->load;
-  struct measured *m = &b->results[b->which];
+  struct serve_measured *m = &b->results[b->which];
   m->requests = l->requests;
   m->refused = l->refused;
   m->lost = l->requests - l->answered - l->refused;
@@ -257,89 +249,8 @@ static int case_measure(struct bench *b, enum serve_case which)
   return OK;
 }
 
-/* The aims of the live lane: a value, and the most that it should be; NaN where it has none. */
-struct goal {
-  const char *name;
-  double value, most;
-};
-
-static void goals_find(const struct measured *r, real target_ms, struct goal *g)
-{
-  const struct measured *off = &r[OFF], *dynamic = &r[DYNAMIC];
-  double status = fmax(fmax(off->status, r[STATIC].status), dynamic->status);
-  g[0] = (struct goal){"dynamic p99 / off p99", dynamic->p99 / off->p99, 0.25};
-  g[1] = (struct goal){"dynamic p99 - alone p99, in targets",
-                       (dynamic->p99 - r[ALONE].p99) / target_ms, 2};
-  g[2] = (struct goal){"off backlog / dynamic backlog", off->backlog / dynamic->backlog, 1 / 0.85};
-  g[3] = (struct goal){"encode / unwatched backlog", r[ENCODE].backlog / r[UNWATCHED].backlog,
-                       1 / 0.98};
-  g[4] = (struct goal){"status ms at most", status, 10};
-}
-enum { GOALS = 5 };
-
-static void line_json(struct json *j, const char *name, const struct measured *m)
-{
-  json_object(j, NULL);
-  json_text(j, "name", name);
-  json_long(j, "requests", m->requests);
-  json_long(j, "refused", m->refused);
-  json_long(j, "lost", m->lost);
-  json_real(j, "p50_ms", m->p50);
-  json_real(j, "p99_ms", m->p99);
-  json_real(j, "max_ms", m->most);
-  json_real(j, "status_ms", m->status);
-  json_real(j, "backlog_rows_per_second", m->backlog);
-  json_long(j, "steps", m->steps);
-  json_long(j, "target", m->target);
-  json_end(j);
-}
-
-static void all_json(const struct bench *b, const struct goal *goals)
-{
-  struct json *j = b->common->json;
-  json_long(j, "rows", b->shape->n_rows);
-  json_long(j, "columns", b->shape->columns);
-  json_long(j, "atoms", b->shape->atoms);
-  json_long(j, "top_s", b->shape->top_s);
-  json_long(j, "streams", b->o->streams);
-  json_real(j, "rate", b->o->rate);
-  json_real(j, "target_ms", b->o->target_ms);
-  json_array(j, "lines");
-  for (int i = 0; i < CASES; i++) line_json(j, case_names[i], &b->results[i]);
-  json_end(j);
-  json_array(j, "goals");
-  for (int i = 0; i < GOALS; i++) {
-    json_object(j, NULL);
-    json_text(j, "name", goals[i].name);
-    json_real(j, "value", goals[i].value);
-    json_real(j, "most", goals[i].most);
-    json_end(j);
-  }
-  json_end(j);
-}
-
-static void all_print(const struct bench *b, const struct goal *goals)
-{
-  const struct bench_route_options *s = b->shape;
-  printf("%d streams of %g rows/s, steps of %d rows of %d columns at most, %d of %d atoms a row, "
-         "threads=%d device=%s\n",
-         b->o->streams, b->o->rate, s->n_rows, s->columns, s->top_s, s->atoms, b->common->threads,
-         b->common->device);
-  printf("%-10s %9s %9s %9s %9s %10s %12s %8s %8s %8s\n", "", "p50 ms", "p99 ms", "max ms",
-         "requests", "status ms", "backlog/s", "steps", "target", "lost");
-  for (int i = 0; i < CASES; i++) {
-    const struct measured *m = &b->results[i];
-    printf("%-10s %9.3f %9.3f %9.3f %9lld %10.3f %12.0f %8lld %8lld %8lld\n", case_names[i], m->p50,
-           m->p99, m->most, (long long)m->requests, m->status, m->backlog, (long long)m->steps,
-           (long long)m->target, (long long)(m->lost + m->refused));
-  }
-  for (int i = 0; i < GOALS; i++)
-    printf("%-36s %9.3f, goal: at most %.3f\n", goals[i].name, goals[i].value, goals[i].most);
-}
-
 static int bench_run(struct bench *b)
 {
-  struct goal goals[GOALS];
   TRY(arena_alloc(&b->arena, &b->rows, (gidx)POOL * b->shape->columns, sizeof *b->rows));
   for (gidx v = 0; v < (gidx)POOL * b->shape->columns; v++)
     b->rows[v] = (float)random_normal(1, 1, (uint64_t)v);
@@ -348,11 +259,7 @@ static int bench_run(struct bench *b)
   b->results[ENCODE].status = nan_canonical();
   TRY(encode_measure(b));
   for (int i = ALONE; i < CASES; i++) TRY(case_measure(b, (enum serve_case)i));
-  goals_find(b->results, b->o->target_ms, goals);
-  if (b->common->json)
-    all_json(b, goals);
-  else
-    all_print(b, goals);
+  serve_report(b->o, b->shape, b->common, b->results);
   return OK;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta serve: a dictionary, and rows that clients send -> their codes. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,20 +7,13 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "base/stop.h"
 #include "cli/command.h"
 #include "cli/encode_report.h"
-#include "job/facts.h"
-#include "job/threads.h"
-#include "encoding/backlog.h"
-#include "encoding/backlog_check.h"
-#include "encoding/serve_access.h"
-#include "encoding/serve_ledger.h"
-#include "io/dictionary.h"
+#include "encoding/serve_job.h"
 #include "job/agreement.h"
+#include "job/threads.h"
 #include "model/route.h"
 #include "net/net.h"
-#include "serve/serve.h"
 
 struct serve_options {
   struct general_options general;
@@ -208,23 +200,6 @@ static const struct option_set serve_set = {
     .has_config = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
-struct serve_state {
-  struct run *run;
-  const struct serve_options *options;
-  struct dictionary_input dictionary;
-  struct row_source rows; /* their shape alone */
-  struct encode_task encode;
-  struct serve_task task;
-  struct serve_access access;
-  double accepted; /* when clients were, in seconds of the log */
-  uint64_t hash;   /* of the dictionary */
-  struct backlog backlog;
-  struct identity_text identity; /* of encode, for files and the ledger */
-  struct serve_ledger ledger;
-  struct serve *serve;
-};
-
 static int options_check(const struct serve_options *o)
 {
   CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta fit`");
@@ -239,7 +214,7 @@ static int options_check(const struct serve_options *o)
   return serve_access_check(o->listen, o->keys, o->no_keys);
 }
 
-static int inputs_open(struct serve_state *s, const struct serve_options *o)
+static int inputs_open(struct serve_job *s, const struct serve_options *o)
 {
   TRY(options_check(o));
   TRY(dictionary_input_open(&s->dictionary, o->dictionary));
@@ -254,7 +229,7 @@ static int inputs_open(struct serve_state *s, const struct serve_options *o)
 }
 
 /* What is computed is what `sagitta encode` computes. */
-static void encode_fill(struct serve_state *s, const struct serve_options *o)
+static void encode_fill(struct serve_job *s, const struct serve_options *o)
 {
   const struct dictionary_input *d = &s->dictionary;
   const struct atom_source *atoms = &d->source;
@@ -287,41 +262,7 @@ static void encode_fill(struct serve_state *s, const struct serve_options *o)
   encode_cut_choose(&s->encode, 1);
 }
 
-static uint64_t stop_asked(void *self)
-{
-  const struct serve_state *s = self;
-  real most = s->options->max_seconds;
-  if (most > 0 && log_seconds() - s->accepted >= most) stop_ask("--max-seconds");
-  return stop_signal() != 0;
-}
-
-static void stopped(void *self, uint64_t asked)
-{
-  (void)self, (void)asked;
-  log_info("ending  by %s: what waits is answered", stop_why());
-}
-
-static int opened(void *self)
-{
-  struct serve_state *s = self;
-  return inputs_confirm(&s->run->comm);
-}
-
-static int ready(void *self, const struct serve_facts *facts)
-{
-  struct serve_state *s = self;
-  const struct serve_options *o = s->options;
-  s->hash = facts->dictionary;
-  s->backlog.task.facts = *facts;
-  s->accepted = log_seconds();
-  log_info("serve   atoms=%d columns=%d top-s=%d policy=%s target=%lld device=%s/%s "
-           "dictionary=%016llx",
-           s->encode.atoms->k, s->rows.p, s->encode.top_s, o->policy, (long long)facts->target,
-           facts->device, facts->variant, (unsigned long long)facts->dictionary);
-  return serve_access_ready(&s->access, facts->address, o->ready);
-}
-
-static int task_fill(struct serve_state *s, const struct serve_options *o)
+static int task_fill(struct serve_job *s, const struct serve_options *o)
 {
   static const char *const policies[] = {"off", "static", "dynamic"};
   gidx standard = imin(512, o->step_rows);
@@ -335,8 +276,7 @@ static int task_fill(struct serve_state *s, const struct serve_options *o)
     if (!strcmp(o->policy, policies[i])) k.policy = (enum admission_policy)i;
   TRY(admission_check(&k));
   k.target = o->target;
-  s->task = (struct serve_task){.encode = &s->encode,
-                                .knobs = k,
+  s->task = (struct serve_task){.knobs = k,
                                 .target_ms = o->target_ms,
                                 .linger_ms = o->linger_ms,
                                 .drain_seconds = o->drain_seconds,
@@ -344,83 +284,23 @@ static int task_fill(struct serve_state *s, const struct serve_options *o)
                                 .bulk_rows = o->bulk_rows,
                                 .credit = o->credit,
                                 .queue_bytes = (gidx)o->queue_mib << 20,
-                                .unread_bytes = (gidx)o->unread_mib << 20,
-                                .address = s->access.address,
-                                .keys = s->access.keys.folder ? &s->access.keys : NULL,
-                                .opened = opened,
-                                .ready = ready,
-                                .self = s,
-                                .record = {o->ledger != NULL, o->record, (gidx)o->ledger_mib << 20},
-                                .files = {o->backlog ? backlog_run : NULL, &s->backlog},
-                                .stops = {stop_asked, stopped, s}};
+                                .unread_bytes = (gidx)o->unread_mib << 20};
+  s->settings = (struct serve_settings){.policy = o->policy,
+                                        .ready = o->ready,
+                                        .backlog = o->backlog,
+                                        .ledger = o->ledger,
+                                        .has_rows = o->record,
+                                        .ledger_bytes = (gidx)o->ledger_mib << 20,
+                                        .resume = o->resume,
+                                        .force = o->force,
+                                        .save_seconds = o->save_seconds,
+                                        .max_seconds = o->max_seconds,
+                                        .threads = o->threads};
   return OK;
 }
 
-/* Files are checked before anything is computed. */
-static int files_open(struct serve_state *s, const struct serve_options *o)
-{
-  struct backlog *b = &s->backlog;
-  TRY(encode_identity_begin(&s->identity, &s->encode));
-  if (o->ledger) TRY(serve_ledger_claim(&s->ledger, o->ledger, o->record, o->force));
-  if (!o->backlog) return OK;
-  b->task = (struct served_task){.run = s->run,
-                                 .encode = &s->encode,
-                                 .dictionary = &s->dictionary,
-                                 .identity = s->identity.text,
-                                 .resume = o->resume,
-                                 .force = o->force,
-                                 .save_seconds = o->save_seconds};
-  TRY(backlog_list_read(&b->list, o->backlog));
-  return backlog_check(b);
-}
-
-static int files_close(struct serve_state *s)
-{
-  int status = s->backlog.list.count ? backlog_end(&s->backlog, &s->run->stopped) : OK;
-  backlog_list_free(&s->backlog.list);
-  return status;
-}
-
-static int result_print(const struct serve_state *s)
-{
-  struct json j;
-  char hash[20];
-  if (!s->run->wants_json) return OK;
-  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)s->hash);
-  TRY(facts_begin(s->run, &j));
-  json_text(&j, "dictionary", s->dictionary.source.name);
-  json_text(&j, "dictionary_hash", hash);
-  json_text(&j, "address", s->access.address);
-  serve_json(s->serve, &j);
-  return facts_end(&j);
-}
-
-static int ledger_close(struct serve_state *s)
-{
-  if (!s->options->ledger) return OK;
-  const struct serve_record record = serve_record(s->serve);
-  return serve_ledger_write(&s->ledger, s->run, s->identity.text, &s->encode,
-                            &s->backlog.task.facts, &record);
-}
-
-/* Of rank 0. */
-static int results_close(struct serve_state *s)
-{
-  TRY(ledger_close(s));
-  TRY(result_print(s));
-  return files_close(s);
-}
-
-/* Each rank has the whole dictionary. */
-static int memory_check(const struct serve_state *s, struct comm *c)
-{
-  struct encode_task each = s->encode;
-  each.groups = c->size;
-  return encode_memory_check(&each, c);
-}
-
 /* In the place of serving. */
-static int replay(struct serve_state *s, const struct serve_options *o)
+static int replay(struct serve_job *s, const struct serve_options *o)
 {
   TRY(encode_identity_begin(&s->identity, &s->encode));
   TRY(threads_report(s->run, o->threads));
@@ -435,28 +315,21 @@ static int serve_command(struct run *run, const void *options, const char **argu
 {
   const struct serve_options *o = options;
   struct comm *c = &run->comm;
-  struct serve_state *s;
+  struct serve_job *s;
+  int status = OK;
   (void)arguments;
   if (o->make_keys) return comm_agree(c, c->rank ? OK : serve_keys_make(o->make_keys));
   TRY(comm_agree(c, struct_alloc(&s, sizeof *s)));
   s->run = run;
-  s->options = o;
   s->access.lock = -1;
   TRY(inputs_agree(c, inputs_open(s, o)));
   encode_fill(s, o);
   if (o->replay) return replay(s, o);
   TRY(task_fill(s, o));
-  TRY(comm_agree(c, c->rank ? OK : files_open(s, o)));
-  TRY(memory_check(s, c));
-  TRY(threads_report(run, o->threads));
-  stop_heed();
-  stop_listen();
-  TRY(serve_run(&s->task, c, &s->serve));
-  TRY(comm_agree(c, c->rank ? OK : results_close(s)));
-  TRY(comm_broadcast(c, &run->stopped, 1, sizeof run->stopped));
+  if (!c->rank) status = encode_identity_begin(&s->identity, &s->encode);
+  TRY(comm_agree(c, status));
+  TRY(serve_job_run(s));
   identity_text_free(&s->identity);
-  serve_free(s->serve);
-  serve_access_close(&s->access);
   dictionary_input_close(&s->dictionary);
   free(s);
   return OK;

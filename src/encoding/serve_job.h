@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The job of `sagitta serve`: a server with its files, its ledger and where it listens.
+ *
+ * Floor: encoding. */
+#ifndef ENCODING_SERVE_JOB_H
+#define ENCODING_SERVE_JOB_H
+
+#include "encoding/backlog.h"
+#include "encoding/serve_access.h"
+#include "encoding/serve_ledger.h"
+
+/* Options; texts are borrowed, and NULL where they are not given. */
+struct serve_settings {
+  const char *policy, *ready, *backlog, *ledger;
+  int has_rows; /* the ledger has rows of requests too */
+  gidx ledger_bytes;
+  int resume, force;
+  real save_seconds, max_seconds; /* the second 0: no limit */
+  idx threads;
+};
+
+/* struct run says why it is on the heap. */
+struct serve_job {
+  /* Set by the caller. */
+  struct run *run;
+  struct serve_settings settings;
+  struct dictionary_input dictionary; /* open */
+  struct row_source rows;             /* their shape alone */
+  struct encode_task encode;
+  struct serve_task task;        /* its knobs and limits */
+  struct serve_access access;    /* open on rank 0 */
+  struct identity_text identity; /* of encode, for files and the ledger; on rank 0 */
+  /* Of the job. */
+  double accepted; /* when clients were, in seconds of the log */
+  uint64_t hash;   /* of the dictionary */
+  struct backlog backlog;
+  struct serve_ledger ledger;
+  struct serve *serve;
+};
+
+/* Serve until asked to stop, and write what was recorded.  Collective. */
+int serve_job_run(struct serve_job *s);
+
+#endif
