@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Slurm templates run a job again that was stopped (75), and one that lost a rank (76) up to ten
-# times; no other: with an mpirun and an scontrol of the test, and no Slurm.
+# The Slurm templates run a job again that was stopped (75), and one that lost a rank (76, 137) up
+# to ten times; no other: with an mpirun and an scontrol of the test, and no Slurm.
 source=$(cd "${srcdir:-.}" && pwd)
 sagitta=$(cd "${builddir:-.}" && pwd)/sagitta
 work=$(mktemp -d)
@@ -36,12 +36,14 @@ for template in job.sbatch encode_array.sbatch encode_gpu.sbatch; do
   again 75 3 $template; claim_check $? 'a job that was stopped'
   again 75 30 $template; claim_check $? 'however often'
   again 76 0 $template; claim_check $? 'a job that lost a rank'
+  again 137 0 $template; claim_check $? 'a job of which a rank was killed'
   again 76 9 $template; claim_check $? 'nine times'
   claim_check "$([ "$ended" -eq 76 ]; echo $?)" "the exit code stays: $ended"
-  for code in 0 2 65 71 74; do
+  for code in 0 1 2 65 71 74; do
     ! again $code 0 $template; claim_check $? "not after $code"
   done
   ! again 76 10 $template; claim_check $? 'not for ever'
+  ! again 137 10 $template; claim_check $? 'nor one of which a rank is killed each time'
 done
 
 claim_begin 'a task of an array beyond the rows ends well'
