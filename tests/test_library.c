@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: handles of libsagitta give the codes of the references of src/model, for calls that grow
- * and shrink; what is wrong with options or rows is a code and a message, and the handle goes on.
+ * and shrink, and however the caller rounds; what is wrong with options or rows is a code and a
+ * message, and the handle goes on.
  * RUN: np=1 */
+#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,9 +161,34 @@ static void check_refusals(void)
   sagitta_close(h);
 }
 
+/* Threads that a call starts round as its caller: the first call of so many starts some. */
+static void check_rounding(int threads)
+{
+  static int32_t kept_atoms[N * S], chosen[N * S];
+  static float kept_codes[N * S], codes[N * S];
+  const struct sagitta_options o = options_of(threads);
+  fesetround(FE_UPWARD);
+  struct sagitta *h = handle_open(&o);
+  struct sagitta_codes c;
+  int status = sagitta_support(h, x, N, NULL, chosen, codes);
+  if (!status) status = sagitta_encode(h, x, N, &c);
+  int stays = fegetround() == FE_UPWARD;
+  fesetround(FE_TONEAREST);
+  ok(!status && stays, "a caller that rounds up goes on so, %d threads", threads);
+  int same = !status && !memcmp(c.codes, codes, sizeof codes);
+  sagitta_close(h);
+  h = handle_open(&o);
+  status = sagitta_support(h, x, N, NULL, kept_atoms, kept_codes);
+  ok(same && !status && !memcmp(kept_atoms, chosen, sizeof chosen) &&
+         !memcmp(kept_codes, codes, sizeof codes),
+     "and gets the same bits, %d threads", threads);
+  sagitta_close(h);
+}
+
 int main(void)
 {
   numbers_make();
+  check_rounding(3);
   for (int threads = 1; threads <= 2; threads++) {
     check_routed(threads);
     check_encoder(threads);

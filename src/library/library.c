@@ -2,6 +2,7 @@
  * Handles: what is checked when they open, and rows in blocks. */
 #include "library/library.h"
 
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,9 +108,16 @@ static int open_checked(struct sagitta *h)
   return device_prepare(h);
 }
 
-int sagitta_open(const struct sagitta_options *options, struct sagitta **handle)
+/* A caller's thread may flush subnormal numbers, as in callbacks of JAX, or round elsewhere: calls
+ * compute without that, and so do threads that they start, and leave it as it was. */
+static void rounding_take(fenv_t *callers)
 {
-  status_clear();
+  fegetenv(callers);
+  fesetenv(FE_DFL_ENV);
+}
+
+static int handle_open(const struct sagitta_options *options, struct sagitta **handle)
+{
   log_setup(LOG_QUIET, 0);
   *handle = NULL;
   struct sagitta *h;
@@ -120,6 +128,16 @@ int sagitta_open(const struct sagitta_options *options, struct sagitta **handle)
     sagitta_close(h);
   else
     *handle = h;
+  return status;
+}
+
+int sagitta_open(const struct sagitta_options *options, struct sagitta **handle)
+{
+  fenv_t callers;
+  status_clear();
+  rounding_take(&callers);
+  int status = handle_open(options, handle);
+  fesetenv(&callers);
   return status;
 }
 
@@ -177,9 +195,8 @@ static int block_encode(struct sagitta *h, const float *x, gidx first, idx n)
   return OK;
 }
 
-int sagitta_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_codes *codes)
+static int rows_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_codes *codes)
 {
-  status_clear();
   CHECK(n >= 0, ERR_USAGE, "there are %lld rows", (long long)n);
   CHECK(!is_gpu(&h->options), ERR_USAGE, "rows of a GPU are for sagitta_support()");
   TRY(device_check_subnormals(h->options.threads));
@@ -194,11 +211,18 @@ int sagitta_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_
   return OK;
 }
 
-int sagitta_support(struct sagitta *h, const float *x, int64_t n, void *stream, int32_t *atoms,
-                    float *codes)
+int sagitta_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_codes *codes)
 {
-  const struct resident r = {x, atoms, codes};
+  fenv_t callers;
   status_clear();
+  rounding_take(&callers);
+  int status = rows_encode(h, x, n, codes);
+  fesetenv(&callers);
+  return status;
+}
+
+static int rows_support(struct sagitta *h, const struct resident *r, int64_t n, void *stream)
+{
   CHECK(n >= 0, ERR_USAGE, "there are %lld rows", (long long)n);
   CHECK(!h->has_encoder, ERR_USAGE, "rows of an encoder are for sagitta_encode()");
   TRY(device_check_subnormals(h->options.threads));
@@ -206,9 +230,21 @@ int sagitta_support(struct sagitta *h, const float *x, int64_t n, void *stream, 
   TRY(room_take(h, (idx)imin(n, LIBRARY_ROWS)));
   for (gidx first = 0, m; first < n; first += m) {
     m = imin(n - first, LIBRARY_ROWS);
-    TRY(resident_encode(h, &r, first, (idx)m));
+    TRY(resident_encode(h, r, first, (idx)m));
   }
   return OK;
+}
+
+int sagitta_support(struct sagitta *h, const float *x, int64_t n, void *stream, int32_t *atoms,
+                    float *codes)
+{
+  const struct resident r = {x, atoms, codes};
+  fenv_t callers;
+  status_clear();
+  rounding_take(&callers);
+  int status = rows_support(h, &r, n, stream);
+  fesetenv(&callers);
+  return status;
 }
 
 void sagitta_copied(const struct sagitta *h, int64_t *bytes)
