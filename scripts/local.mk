@@ -2,7 +2,7 @@
 EXTRA_DIST += %D%/bench_page %D%/gpu_check %D%/gpu_several %D%/bench_torch.py %D%/bench_sae.py %D%/sae_peers.py %D%/bench_features.py %D%/bench_worlds.py %D%/scale_model.py
 EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/plot_time %D%/plot_live %D%/report \
   %D%/report_page.html %D%/gallery %D%/quickstart \
-  %D%/revision %D%/setup %D%/wheel %D%/sdist %D%/python/autotools.py %D%/python/sagitta_dictionaries.py %D%/peers.txt input/README.md input/minilm-l3-kjv-8k.h5 input/minilm-l3-kjv-next.h5 \
+  %D%/revision %D%/setup %D%/wheel %D%/sdist %D%/python/autotools.py %D%/python/sagitta_dictionaries.py %D%/peers.txt %D%/peers-full.txt input/README.md input/minilm-l3-kjv-8k.h5 input/minilm-l3-kjv-next.h5 \
   input/minilm-l3-kjv-attention.h5 input/minilm-l3-kjv-tokens.npy input/minilm-l3-kjv-words.txt output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md CHANGELOG.md CITATION.cff
 dist_pkgdata_DATA = %D%/slurm/job.sbatch %D%/slurm/encode_gpu.sbatch \

@@ -113,7 +113,7 @@ SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_slurm.sh %D%/test_slurm_page.sh
   %D%/test_terminal_slq.py \
   %D%/test_terminal_files.py \
   %D%/test_plot.py \
-  %D%/test_python.py %D%/test_python_fit.py %D%/test_python_library.py %D%/test_python_features.py %D%/test_python_wheel.py %D%/test_python_sklearn.py %D%/test_python_torch.py %D%/test_python_cuda.py %D%/test_python_types.py %D%/test_python_optimized.py %D%/test_python_time.py %D%/test_python_interventions.py %D%/test_python_compare.py %D%/test_notebook.py %D%/test_torch_newest.py %D%/test_python_bench.py %D%/test_python_lens.py \
+  %D%/test_python.py %D%/test_python_fit.py %D%/test_python_library.py %D%/test_python_features.py %D%/test_python_wheel.py %D%/test_python_sklearn.py %D%/test_python_torch.py %D%/test_python_cuda.py %D%/test_python_types.py %D%/test_python_optimized.py %D%/test_python_jax.py %D%/test_saebench.py %D%/test_python_time.py %D%/test_python_interventions.py %D%/test_python_compare.py %D%/test_notebook.py %D%/test_torch_newest.py %D%/test_python_bench.py %D%/test_python_lens.py \
   %D%/test_anndata.py \
   %D%/test_faithfulness.py %D%/test_write_rows.py \
   %D%/test_cli.sh \
@@ -155,7 +155,7 @@ EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_
 COMPILED_BY_NONE = \
   scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_house.sh \
   scripts/check_names.py \
-  %D%/test_kernels %D%/test_kernel_races.py %D%/test_plot.py %D%/test_python.py %D%/test_python_fit.py %D%/test_python_library.py %D%/test_python_features.py %D%/test_python_wheel.py %D%/test_python_sklearn.py %D%/test_python_torch.py %D%/test_python_cuda.py %D%/test_python_types.py %D%/test_python_optimized.py %D%/test_python_time.py \
+  %D%/test_kernels %D%/test_kernel_races.py %D%/test_plot.py %D%/test_python.py %D%/test_python_fit.py %D%/test_python_library.py %D%/test_python_features.py %D%/test_python_wheel.py %D%/test_python_sklearn.py %D%/test_python_torch.py %D%/test_python_cuda.py %D%/test_python_types.py %D%/test_python_optimized.py %D%/test_python_jax.py %D%/test_saebench.py %D%/test_python_time.py \
   %D%/test_python_interventions.py %D%/test_python_compare.py %D%/test_notebook.py %D%/test_torch_newest.py \
   %D%/test_python_bench.py %D%/test_python_lens.py %D%/test_write_rows.py %D%/test_capture_mixer.py \
   %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_bench_page.py %D%/test_slurm.sh %D%/test_slurm_page.sh \

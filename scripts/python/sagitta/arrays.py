@@ -51,8 +51,18 @@ def unmasked(x):
     return x
 
 
+def untraced(x):
+    """x, unless JAX traces it, and it has no values."""
+    if any(kind.__name__ == "Tracer" and kind.__module__.startswith("jax")
+           for kind in type(x).__mro__):
+        raise TypeError("an array is traced by JAX, as in jit, grad or vmap, and has no values: "
+                        "compute outside of these, or in jax.pure_callback()")
+    return x
+
+
 def numpy_of(x):
     """Real numbers (..., P) as a NumPy array on the host, copied only where they have to be."""
+    untraced(x)
     if hasattr(x, "detach"):  # a tensor of PyTorch, whose bfloat16 NumPy does not know
         x = x.detach().cpu()
         x = x.float() if str(x.dtype) == "torch.bfloat16" else x

@@ -46,7 +46,13 @@ def like(x, array):
     if hasattr(x, "detach"):
         import torch
         return torch.from_numpy(array).to(x.device)
-    return x.__array_namespace__().asarray(array) if hasattr(x, "__array_namespace__") else array
+    if not hasattr(x, "__array_namespace__"):
+        return array
+    asarray, device = x.__array_namespace__().asarray, getattr(x, "device", None)
+    try:
+        return asarray(array, device=device)
+    except (TypeError, ValueError):  # such as one of several devices that share columns
+        return asarray(array)
 
 
 def rows_of(x, columns):

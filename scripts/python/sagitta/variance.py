@@ -2,7 +2,7 @@
 """How much of rows a description explains."""
 import numpy as np
 
-from .arrays import unmasked
+from .arrays import unmasked, untraced
 from .errors import Error
 from .hints import Array
 
@@ -10,7 +10,7 @@ from .hints import Array
 def wide(name, values):
     """Real numbers as a float64 array: of a list, an array, or a tensor of PyTorch of any type, on
     any device, with a gradient or without."""
-    unmasked(values)
+    unmasked(untraced(values))
     try:
         if hasattr(values, "detach"):  # of a tensor, what NumPy cannot take by itself
             values = values.detach().cpu()
