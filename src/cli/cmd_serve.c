@@ -19,9 +19,9 @@ struct serve_options {
   struct general_options general;
   const char *dictionary, *codes, *listen, *ready, *policy, *cpu_variant, *filter, *backlog;
   const char *device, *kernels;
-  const char *ledger, *replay, *keys, *make_keys;
+  const char *ledger, *replay, *keys, *make_keys, *mixer;
   int no_keys, normalize, resume, force, record;
-  idx top_s, rounds, threads;
+  idx top_s, rounds, threads, streams;
   idx ledger_mib, live_rows, bulk_rows, credit, queue_mib, unread_mib;
   idx step_rows, quantum, budget, target, job_cap, file_period, cosine_limit;
   real save_seconds, rho, target_ms, linger_ms, drain_seconds, max_seconds;
@@ -31,6 +31,15 @@ struct serve_options {
 static const struct option_row input_rows[] = {
     DICTIONARY_OPTION(AT(dictionary)),
     NORMALIZE_OPTION(AT(normalize)),
+};
+
+static const struct option_row mixer_rows[] = {
+    {"mixer", OPTION_TEXT, AT(mixer), NULL, 0, 0, NULL, "CAPTURE",
+     "clients may send tokens of this gated delta net, too, whose rows are those of `sagitta "
+     "harvest`; net and convolution are taken from a capture, its tokens are not",
+     .effect = OPTION_RUN, .flags = OPTION_INPUT},
+    {"streams", OPTION_INT, AT(streams), "64", 1, 1 << 16, NULL, "COUNT",
+     "sequences of tokens, of all clients, whose states are kept", .effect = OPTION_RUN},
 };
 
 static const struct option_row codes_rows[] = {
@@ -164,6 +173,7 @@ static const struct option_row ledger_rows[] = {
 
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Tokens", mixer_rows, LENGTH(mixer_rows), 0},
     {"Codes", codes_rows, LENGTH(codes_rows), 0},
     {"Clients", client_rows, LENGTH(client_rows), 0},
     {"Files", file_rows, LENGTH(file_rows), 0},
@@ -209,9 +219,23 @@ static int options_check(const struct serve_options *o)
   CHECK(!o->record || o->ledger, ERR_USAGE, "'--record' needs '--ledger', the folder for rows");
   CHECK(!o->replay || !(o->ledger || o->backlog), ERR_USAGE,
         "'--replay' serves nobody: leave out '--%s'", o->ledger ? "ledger" : "backlog");
+  CHECK(!o->mixer || !(o->record || o->replay), ERR_USAGE,
+        "'--%s' is of rows that came, those of '--mixer' are made: leave one out",
+        o->replay ? "replay" : "record");
   if (o->replay) return OK;
   TRY(net_check());
   return serve_access_check(o->listen, o->keys, o->no_keys);
+}
+
+/* Rows have a value for each head and column. */
+static int mixer_read(struct serve_job *s, const struct serve_options *o)
+{
+  TRY(mixer_input_open(&s->mixer, o->mixer));
+  const struct gated_delta *m = &s->mixer.source.net;
+  CHECK(m->heads * m->dv == s->dictionary.source.p, ERR_INPUT,
+        "'%s' makes rows of %d columns, '%s' has %d", s->mixer.path, m->heads * m->dv,
+        s->dictionary.source.name, s->dictionary.source.p);
+  return OK;
 }
 
 static int inputs_open(struct serve_job *s, const struct serve_options *o)
@@ -224,6 +248,7 @@ static int inputs_open(struct serve_job *s, const struct serve_options *o)
         "'--codes' is nonnegative, but the atoms of '%s' are frames of %d vectors, whose codes "
         "have no sign",
         atoms->name, atoms->d);
+  if (o->mixer) TRY(mixer_read(s, o));
   if (o->replay || s->run->comm.rank) return OK;
   return serve_access_open(&s->access, o->listen, o->keys);
 }
@@ -282,6 +307,8 @@ static int task_fill(struct serve_job *s, const struct serve_options *o)
                                 .drain_seconds = o->drain_seconds,
                                 .live_rows = o->live_rows,
                                 .bulk_rows = o->bulk_rows,
+                                .mixer = o->mixer ? &s->mixer.source : NULL,
+                                .streams = o->streams,
                                 .credit = o->credit,
                                 .queue_bytes = (gidx)o->queue_mib << 20,
                                 .unread_bytes = (gidx)o->unread_mib << 20};
@@ -329,6 +356,7 @@ static int serve_command(struct run *run, const void *options, const char **argu
   if (!c->rank) status = encode_identity_begin(&s->identity, &s->encode);
   TRY(comm_agree(c, status));
   TRY(serve_job_run(s));
+  if (o->mixer) mixer_input_close(&s->mixer);
   identity_text_free(&s->identity);
   dictionary_input_close(&s->dictionary);
   free(s);

@@ -8,6 +8,7 @@
 #include "encoding/backlog.h"
 #include "encoding/serve_access.h"
 #include "encoding/serve_ledger.h"
+#include "io/mixer_capture.h"
 
 /* Options; texts are borrowed, and NULL where they are not given. */
 struct serve_settings {
@@ -25,6 +26,7 @@ struct serve_job {
   struct run *run;
   struct serve_settings settings;
   struct dictionary_input dictionary; /* open */
+  struct mixer_input mixer;           /* open where the task has it */
   struct row_source rows;             /* their shape alone */
   struct encode_task encode;
   struct serve_task task;        /* its knobs and limits */

@@ -21,6 +21,27 @@ static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
   return r->error != 0;
 }
 
+/* A request of a stream waits until steps have taken all tokens before its own. */
+static void streams_release(struct serve *s)
+{
+  struct front *f = &s->front;
+  for (struct request *before = NULL, *r = f->held.first, *next; r; r = next) {
+    const struct stream *stream = r->stream;
+    next = r->next;
+    if (r->is_cancelled)
+      request_refuse(r, ERROR_CANCELLED, "cancelled");
+    else if (stream->is_broken)
+      request_refuse(r, ERROR_BAD, "an earlier request of its stream was given up");
+    else if (r->position != stream->taken) {
+      before = r;
+      continue;
+    }
+    r->stream->is_broken = stream->is_broken || r->error;
+    queue_take(&f->held, before);
+    queue_add(r->error ? &s->finished : r->header.class == CLASS_LIVE ? &f->live : &f->bulk, r);
+  }
+}
+
 /* Who is given up leaves the queue now, or with the last step that has rows of it. */
 static void queue_prune(struct serve *s, struct request_queue *q)
 {
@@ -29,6 +50,7 @@ static void queue_prune(struct serve *s, struct request_queue *q)
     next = r->next;
     int gone = is_given_up(s, r, now);
     if (gone) recorder_gone(&s->recorder, s->number, r);
+    if (gone && r->stream) r->stream->is_broken = 1;
     if (gone && !r->steps)
       queue_add(&s->finished, queue_take(q, before));
     else
@@ -45,6 +67,7 @@ static void part_add(struct serve *s, struct step *step, const struct step_part 
   const struct recorded_part recorded = {p ? p->line : 0, part->first + (p ? p->first : 0), n};
   recorder_part(&s->recorder, &step->recorded, s->number, r, &recorded);
   step->rows += n;
+  if (r && r->stream) r->stream->taken += n;
   if (r)
     r->taken += n, r->steps++;
   else
@@ -116,6 +139,7 @@ int step_choose(struct serve *s, struct step *step, int *is_there)
 {
   struct front *f = &s->front;
   struct admission plan;
+  streams_release(s);
   int watched = is_watched(s);
   *is_there = 0;
   if (s->in_work && (watched || s->is_closing)) return OK;
@@ -133,5 +157,6 @@ int step_choose(struct serve *s, struct step *step, int *is_there)
   step->recorded.file_rows = last >= 0 && s->jobs[last].is_file ? s->jobs[last].left : 0;
   admit(s, step, &plan, queues.n_jobs);
   *is_there = step->n_parts > 0;
+  s->is_behind = f->held.first != NULL;
   return OK;
 }

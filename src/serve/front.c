@@ -127,6 +127,7 @@ int front_close(struct front *f)
 void front_free(struct front *f)
 {
   clients_free(&f->clients);
+  streams_free(&f->streams);
   pthread_cond_destroy(&f->changed);
   pthread_cond_destroy(&f->returned);
   pthread_mutex_destroy(&f->lock);
@@ -148,7 +149,7 @@ int front_wait(struct front *f, int milliseconds)
   until.tv_sec += until.tv_nsec / 1000000000L;
   until.tv_nsec %= 1000000000L;
   pthread_mutex_lock(&f->lock);
-  if (!f->live.first && !f->bulk.first && !f->pieces && !f->failed)
+  if (!f->live.first && !f->bulk.first && !f->held.first && !f->pieces && !f->failed)
     pthread_cond_timedwait(&f->changed, &f->lock, &until);
   pthread_mutex_unlock(&f->lock);
   return front_check(f);
@@ -159,6 +160,7 @@ void front_answer(struct front *f, struct request_queue *done, uint64_t step)
   pthread_mutex_lock(&f->lock);
   while (done->first) {
     struct request *r = queue_take(done, NULL);
+    stream_answered(r);
     r->header.step = step;
     queue_add(&f->done, r);
   }

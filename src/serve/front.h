@@ -11,7 +11,7 @@
 
 #include "base/worker.h"
 #include "serve/clients.h"
-#include "serve/request.h"
+#include "serve/stream.h"
 
 struct piece; /* feed.h */
 
@@ -44,6 +44,8 @@ struct front {
   pthread_cond_t returned; /* a piece went back */
   struct piece *pieces;    /* in order of their rows; borrowed */
   struct request_queue live, bulk, done;
+  struct request_queue held; /* behind others of their streams, and in no queue of the plan yet */
+  struct streams streams;
   gidx bytes;         /* of requests without a reply */
   int is_closing;     /* nothing new is taken */
   int is_over;        /* when `done` is sent, end */

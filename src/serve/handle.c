@@ -47,7 +47,7 @@ static int status_send(struct front *f, const struct net_peer *peer, const struc
 static int cancel(struct front *f, const struct net_peer *peer, const struct header *h)
 {
   struct header reply = *h;
-  const struct request_queue *queues[] = {&f->live, &f->bulk};
+  const struct request_queue *queues[] = {&f->live, &f->bulk, &f->held};
   pthread_mutex_lock(&f->lock);
   for (int q = 0; q < LENGTH(queues); q++)
     for (struct request *r = queues[q]->first; r; r = r->next)
@@ -78,21 +78,38 @@ static int watch(struct front *f, struct client *client, const struct header *h,
   return reply_send(f, &client->peer, &reply, NULL, 0);
 }
 
+/* Rows of a message, or its tokens and room for the rows that they will be. */
+static int rows_read(const struct message_limits *m, const struct header *h,
+                     const unsigned char *data, float **rows, float **tokens)
+{
+  size_t bytes = (size_t)h->rows * h->columns * sizeof **rows;
+  int is_mixed = h->kind == KIND_MIXER;
+  *rows = malloc(is_mixed ? (size_t)h->rows * (size_t)m->p * sizeof **rows + 1 : bytes + 1);
+  *tokens = is_mixed ? malloc(bytes + 1) : NULL;
+  if (!*rows || (is_mixed && !*tokens)) return ERR_MEMORY;
+  return is_mixed ? message_tokens(h, data, m->mixer, *tokens) : message_rows(h, data, *rows);
+}
+
 /* *r <- a request with the rows of a message. */
-static int request_read(const struct client *client, const struct header *h,
-                        const unsigned char *data, struct request **r)
+static int request_read(const struct message_limits *m, const struct client *client,
+                        const struct header *h, const unsigned char *data, struct request **r)
 {
   int is_watched = (h->flags & FLAG_WATCHED) != 0;
   CHECK(!is_watched || client->watched, ERR_INPUT,
         "watched atoms alone are asked for, and none are: send kind 5 first");
   size_t watched = is_watched ? (size_t)client->n_watched * sizeof(idx) : 0;
-  float *rows = malloc((size_t)h->rows * h->columns * sizeof *rows + 1);
+  float *rows, *tokens;
   idx *atoms = is_watched ? malloc(watched + 1) : NULL;
-  int status = rows && (atoms || !is_watched) ? message_rows(h, data, rows) : ERR_MEMORY;
+  int status = rows_read(m, h, data, &rows, &tokens);
+  if (!status && is_watched && !atoms) status = ERR_MEMORY;
   if (!status && is_watched) memcpy(atoms, client->watched, watched);
   *r = status ? NULL : request_make(&client->peer, h, rows, atoms, client->n_watched);
-  if (*r) return OK;
+  if (*r) {
+    (*r)->tokens = tokens;
+    return OK;
+  }
   free(rows);
+  free(tokens);
   free(atoms);
   return status ? status : ERR_MEMORY;
 }
@@ -123,20 +140,34 @@ static const char *refusal(struct front *f, const struct client *client, gidx by
   return is_full ? "too many rows wait: try again later" : NULL;
 }
 
-/* 0: the server has begun to end since it was asked. */
-static int request_add(struct front *f, struct request *r)
+/* *code 0: it waits.  Else why it cannot: the server has begun to end since it was asked, or its
+ * stream does not go on with it. */
+static void request_add(struct front *f, struct request *r, enum error_code *code, const char **why)
 {
   int live = r->header.class == CLASS_LIVE;
   pthread_mutex_lock(&f->lock);
-  int is_taken = !f->is_closing;
-  if (is_taken) {
-    f->bytes += request_bytes(r);
+  *code = f->is_closing ? ERROR_CLOSING : 0;
+  *why = closing_text;
+  if (!*code && r->tokens) stream_accept(&f->streams, r, code, why);
+  if (!*code) {
+    f->bytes += request_bytes(r, f->limits.p);
     if (live) f->live_seen = r->arrived;
-    queue_add(live ? &f->live : &f->bulk, r);
+    queue_add(r->tokens ? &f->held : live ? &f->live : &f->bulk, r);
     pthread_cond_signal(&f->changed);
   }
   pthread_mutex_unlock(&f->lock);
-  return is_taken;
+}
+
+/* A request of no tokens ends its stream. */
+static int stream_close(struct front *f, const struct net_peer *peer, const struct header *h)
+{
+  struct header reply = *h;
+  reply.kind += REPLY;
+  reply.columns = 0;
+  pthread_mutex_lock(&f->lock);
+  stream_end(&f->streams, peer, h->step);
+  pthread_mutex_unlock(&f->lock);
+  return reply_send(f, peer, &reply, NULL, 0);
 }
 
 static int encode(struct front *f, struct client *client, const struct header *h,
@@ -145,25 +176,26 @@ static int encode(struct front *f, struct client *client, const struct header *h
   struct request *r = NULL;
   enum error_code code;
   int is_watched = (h->flags & FLAG_WATCHED) != 0;
-  gidx bytes = (gidx)h->rows * h->columns * (gidx)sizeof(float);
+  gidx bytes = request_bytes(&(const struct request){.header = *h}, f->limits.p);
   gidx reply = reply_bytes(h, is_watched ? client->n_watched : -1, &f->limits);
   const char *why = refusal(f, client, bytes, reply, &code);
   if (why) return error_send(f, &client->peer, h, code, why);
-  int status = request_read(client, h, data, &r);
+  int status = request_read(&f->limits, client, h, data, &r);
   if (status == ERR_MEMORY) {
     status_clear();
     return error_send(f, &client->peer, h, ERROR_BUSY, "memory is short: try again later");
   }
   TRY(status);
   r->reply_bytes = reply;
-  if (request_add(f, r)) {
+  request_add(f, r, &code, &why);
+  if (!code) {
     client->waiting++;
     client->owed += reply;
     f->owed += reply;
     return OK;
   }
   request_free(r);
-  return error_send(f, &client->peer, h, ERROR_CLOSING, closing_text);
+  return error_send(f, &client->peer, h, code, why);
 }
 
 static int known_handle(struct front *f, struct client *client, const struct header *h,
@@ -180,6 +212,9 @@ static int known_handle(struct front *f, struct client *client, const struct hea
     return cancel(f, &client->peer, h);
   case KIND_WATCH:
     return watch(f, client, h, data);
+  case KIND_MIXER:
+    if (!h->rows) return stream_close(f, &client->peer, h);
+    return encode(f, client, h, data);
   default:
     return encode(f, client, h, data);
   }

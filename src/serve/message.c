@@ -2,6 +2,7 @@
  * A fixed header leaves nothing to parse: each field is compared with what it may be. */
 #include "serve/message.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,14 +32,36 @@ static int sizes_check(const struct header *h, gidx most, gidx unit)
   return OK;
 }
 
+static int form_check(const struct header *h)
+{
+  CHECK(h->class <= CLASS_BULK, ERR_INPUT, "the class is %u: 0 is live, 1 bulk", h->class);
+  CHECK(h->flags <= (FLAG_SCORES | FLAG_WATCHED), ERR_INPUT,
+        "the flags are %u: 1 asks for scores, 2 for watched atoms alone", h->flags);
+  return OK;
+}
+
+gidx token_numbers(const struct gated_delta *m)
+{
+  return gated_delta_channels(m) + (gidx)m->heads * (gated_delta_decays(m) + 1);
+}
+
+static int mixer_check(const struct header *h, const struct message_limits *m)
+{
+  CHECK(m->mixer, ERR_INPUT, "tokens of a mixer are sent, and the server has no --mixer");
+  CHECK(h->columns == token_numbers(m->mixer), ERR_INPUT,
+        "tokens have %u numbers, those of the mixer have %lld", h->columns,
+        (long long)token_numbers(m->mixer));
+  CHECK(h->type == ROW_F32, ERR_INPUT, "the type of tokens is %u: 1 is f32", h->type);
+  TRY(form_check(h));
+  return sizes_check(h, h->class == CLASS_BULK ? m->bulk_rows : m->live_rows, sizeof(float));
+}
+
 static int encode_check(const struct header *h, const struct message_limits *m)
 {
   CHECK(h->columns == (uint32_t)m->p, ERR_INPUT, "rows have %u columns, the dictionary has %d",
         h->columns, m->p);
   CHECK(type_bytes(h->type), ERR_INPUT, "the type of rows is %u: 1 is f32, 2 f16, 3 bf16", h->type);
-  CHECK(h->class <= CLASS_BULK, ERR_INPUT, "the class is %u: 0 is live, 1 bulk", h->class);
-  CHECK(h->flags <= (FLAG_SCORES | FLAG_WATCHED), ERR_INPUT,
-        "the flags are %u: 1 asks for scores, 2 for watched atoms alone", h->flags);
+  TRY(form_check(h));
   return sizes_check(h, h->class == CLASS_BULK ? m->bulk_rows : m->live_rows, type_bytes(h->type));
 }
 
@@ -68,12 +91,13 @@ int message_parse(const unsigned char *data, size_t bytes, const struct message_
         bytes - HEADER_BYTES);
   if (h->kind == KIND_ENCODE) return encode_check(h, limits);
   if (h->kind == KIND_WATCH) return watch_check(h);
+  if (h->kind == KIND_MIXER) return mixer_check(h, limits);
   CHECK(h->kind >= KIND_HELLO && h->kind < KIND_WATCH, ERR_INPUT,
-        "kind %u: 1 is hello, 2 encode, 3 status, 4 cancel, 5 watch", h->kind);
+        "kind %u: 1 is hello, 2 encode, 3 status, 4 cancel, 5 watch, 6 mixer", h->kind);
   return OK;
 }
 
-static int row_check(const float *x, gidx row, idx p)
+int row_check(const float *x, gidx row, idx p)
 {
   real sum = 0;
   for (idx c = 0; c < p; c++) {
@@ -107,6 +131,28 @@ int message_rows(const struct header *h, const unsigned char *data, float *x)
     TRY(halves_widen(h, data, x));
   for (gidx i = 0; i < h->rows; i++) TRY(row_check(x + i * h->columns, i, (idx)h->columns));
   return OK;
+}
+
+/* Tokens of an array whose values are finite and within bounds. */
+static int values_check(const char *name, const float *x, gidx tokens, gidx width, float least,
+                        float most)
+{
+  for (gidx i = 0; i < tokens * width; i++)
+    CHECK(isfinite(x[i]) && x[i] >= least && x[i] <= most, ERR_INPUT,
+          "%s of token %lld is %g: it is finite, and %g to %g", name, (long long)(i / width), x[i],
+          least, most);
+  return OK;
+}
+
+int message_tokens(const struct header *h, const unsigned char *data, const struct gated_delta *m,
+                   float *tokens)
+{
+  gidx n = h->rows, channels = gated_delta_channels(m), decays = m->heads * gated_delta_decays(m);
+  const float *g = tokens + n * channels, *beta = g + n * decays;
+  memcpy(tokens, data, (size_t)h->bytes);
+  TRY(values_check("a channel", tokens, n, channels, -FLT_MAX, FLT_MAX));
+  TRY(values_check("the logarithm of a decay", g, n, decays, -FLT_MAX, 0));
+  return values_check("beta", beta, n, m->heads, 0, 2);
 }
 
 int message_atoms(const struct header *h, const unsigned char *data, idx k, idx *atoms)

@@ -6,6 +6,7 @@
 #define SERVE_MESSAGE_H
 
 #include "base/types.h"
+#include "model/gated_delta.h"
 
 enum { MESSAGE_MAGIC = 0x564c4753, MESSAGE_VERSION = 1, HEADER_BYTES = 64 };
 
@@ -16,6 +17,7 @@ enum message_kind {
   KIND_STATUS = 3,
   KIND_CANCEL = 4,
   KIND_WATCH = 5,
+  KIND_MIXER = 6,
   REPLY = 128,
   KIND_ERROR = 255
 };
@@ -37,9 +39,9 @@ struct header {
   uint16_t flags;
   uint32_t top;      /* entries of a row at most; 0: all */
   uint64_t deadline; /* ns after arrival, 0: none; of a reply: ns from arrival to reply */
-  uint64_t step;     /* of a reply to encode: the step that had its last row */
-  uint64_t bytes;    /* behind the header */
-  uint64_t zero;
+  uint64_t step;  /* of a reply to encode: the step that had its last row; of mixer: the stream */
+  uint64_t bytes; /* behind the header */
+  uint64_t position; /* of mixer: of its first token in the stream */
 };
 
 /* What a server takes; text of --help. */
@@ -47,7 +49,11 @@ struct message_limits {
   idx k, p, s, d;
   gidx live_rows, bulk_rows;
   int has_codes;
+  const struct gated_delta *mixer; /* that makes rows of tokens; NULL: none; borrowed */
 };
+
+/* Numbers of a token: its channels, the logarithms of its decays, and beta. */
+gidx token_numbers(const struct gated_delta *m);
 
 /* *h <- the header of data[bytes], which is all of a message.  ERR_INPUT says what is wrong; what
  * could be read of the header is there even so, else zeros. */
@@ -57,6 +63,13 @@ int message_parse(const unsigned char *data, size_t bytes, const struct message_
 /* x[rows][columns] <- the values of an encode request, widened exactly.  ERR_INPUT names one that
  * is not finite, or a row of a norm above LANE_NORM.  ERR_MEMORY. */
 int message_rows(const struct header *h, const unsigned char *data, float *x);
+
+/* x[rows][channels], g[rows][heads decays], beta[rows][heads], one behind another, <- those of a
+ * mixer request.  ERR_INPUT names one that is out of range. */
+int message_tokens(const struct header *h, const unsigned char *data, const struct gated_delta *m,
+                   float *tokens);
+/* ERR_INPUT unless a row is finite, and of a norm that a lane takes; row: for the message. */
+int row_check(const float *x, gidx row, idx p);
 
 /* atoms[rows], ascending, <- those of a watch request.  ERR_INPUT. */
 int message_atoms(const struct header *h, const unsigned char *data, idx k, idx *atoms);

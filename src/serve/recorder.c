@@ -65,7 +65,7 @@ static int request_see(struct recorder *r, gidx n, struct request *request)
   if (r->has_rows && rows) {
     if (!grow(r, &r->rows, &r->row_capacity, r->n_rows + rows, (size_t)r->p * sizeof *r->rows))
       return 0;
-    memcpy(r->rows + r->n_rows * r->p, request->rows, (size_t)request_bytes(request));
+    memcpy(r->rows + r->n_rows * r->p, request->rows, (size_t)(rows * r->p) * sizeof *r->rows);
   }
   gidx *line = line_add(r, &r->ledger.requests, REQUEST_COLUMNS);
   if (!line) return 0;

@@ -13,7 +13,7 @@
 void front_count(struct front *f, const struct request *r)
 {
   pthread_mutex_lock(&f->lock);
-  f->bytes -= request_bytes(r);
+  f->bytes -= request_bytes(r, f->limits.p);
   int live = r->header.class == CLASS_LIVE;
   if (r->error)
     f->counts.refused[r->error]++;

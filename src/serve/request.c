@@ -37,14 +37,16 @@ void request_free(struct request *r)
 {
   if (!r) return;
   free(r->rows);
+  free(r->tokens);
   free(r->watched);
   free(r->reply);
   free(r);
 }
 
-gidx request_bytes(const struct request *r)
+gidx request_bytes(const struct request *r, idx p)
 {
-  return (gidx)r->header.rows * r->header.columns * (gidx)sizeof(float);
+  gidx columns = r->header.columns + (r->header.kind == KIND_MIXER ? p : 0);
+  return r->header.rows * columns * (gidx)sizeof(float);
 }
 
 /* Entries of a row in the reply. */

@@ -14,17 +14,20 @@ struct request {
   struct net_peer peer;
   struct header header;
   uint64_t arrived;     /* ns */
-  float *rows;          /* [n][p]; owned, as are the next two */
+  float *rows;          /* [n][p]; owned, as are the next three */
+  float *tokens;        /* as of message_tokens(), from which rows are made; NULL: rows came */
   idx *watched;         /* [n_watched] ascending; NULL: all atoms */
   unsigned char *reply; /* header and arrays */
   idx n_watched;
-  idx width;        /* entries of a row in the reply, w */
-  gidx taken;       /* rows that steps have taken */
-  gidx done;        /* rows that have results */
-  int steps;        /* in work that have some of its rows */
-  uint64_t terms;   /* of these (model/identity.h) */
-  gidx record;      /* its line of the ledger, from 1 on; 0: none */
-  gidx reply_bytes; /* of the reply */
+  idx width;             /* entries of a row in the reply, w */
+  struct stream *stream; /* of tokens; NULL: rows came */
+  gidx position;         /* in the stream, of the first token */
+  gidx taken;            /* rows that steps have taken */
+  gidx done;             /* rows that have results */
+  int steps;             /* in work that have some of its rows */
+  uint64_t terms;        /* of these (model/identity.h) */
+  gidx record;           /* its line of the ledger, from 1 on; 0: none */
+  gidx reply_bytes;      /* of the reply */
   int is_cancelled;
   enum error_code error; /* 0: none */
   char text[160];        /* of the error */
@@ -42,8 +45,8 @@ gidx reply_bytes(const struct header *h, idx n_watched, const struct message_lim
 struct request *request_make(const struct net_peer *peer, const struct header *h, float *rows,
                              idx *watched, idx n_watched);
 void request_free(struct request *r);
-/* Bytes of its rows, which a client can count too. */
-gidx request_bytes(const struct request *r);
+/* Bytes of its rows and tokens, which a client can count too. */
+gidx request_bytes(const struct request *r, idx p);
 
 /* Make room for the reply.  ERR_MEMORY. */
 int request_begin(struct request *r, const struct message_limits *limits);

@@ -99,6 +99,11 @@ static int hello_write(struct serve *s)
   json_long(&j, "queue_bytes", f->queue_bytes);
   json_long(&j, "unread_bytes", f->unread_bytes);
   json_text(&j, "dictionary_hash", hash);
+  if (m->mixer) {
+    json_long(&j, "mixer_channels", gated_delta_channels(m->mixer));
+    json_long(&j, "mixer_decays", m->mixer->heads * gated_delta_decays(m->mixer));
+    json_long(&j, "mixer_heads", m->mixer->heads);
+  }
   json_end(&j);
   fclose(j.out);
   return OK;
@@ -113,7 +118,8 @@ static struct net_options net_options_of(const struct serve_task *t)
   const gidx room = (gidx)64 << 20;
   enum { SHORT_REPLIES = 1024 };
   gidx rows = imax(t->live_rows, t->bulk_rows);
-  gidx most = HEADER_BYTES + rows * t->encode->rows->p * (gidx)sizeof(float);
+  gidx numbers = t->mixer ? token_numbers(&t->mixer->net) : 0;
+  gidx most = HEADER_BYTES + rows * imax(t->encode->rows->p, numbers) * (gidx)sizeof(float);
   return (struct net_options){.address = t->address,
                               .keys = t->keys,
                               .message_bytes = imax(4 * most, room),
@@ -131,7 +137,8 @@ static void front_init(struct serve *s)
                                             .d = e->atoms->d,
                                             .live_rows = t->live_rows,
                                             .bulk_rows = t->bulk_rows,
-                                            .has_codes = e->codes};
+                                            .has_codes = e->codes,
+                                            .mixer = t->mixer ? &t->mixer->net : NULL};
   s->front.lane = s->ranks.lane;
 }
 
@@ -197,6 +204,15 @@ static int files_end(struct serve *s)
   return status;
 }
 
+static int mixing_begin(struct serve *s)
+{
+  const struct serve_task *t = s->task;
+  if (!t->mixer) return OK;
+  TRY(streams_init(&s->front.streams, t->streams));
+  return mixing_open(&s->mixing, t->mixer, &s->front.streams, t->encode->threads,
+                     t->encode->variant);
+}
+
 static void record_begin(struct serve *s)
 {
   const struct serve_record_options *o = &s->task->record;
@@ -217,6 +233,7 @@ static int serve_all(struct serve *s)
   struct serve_facts facts = {.cosine = nan_canonical()};
   if (task->files.run) /* before anybody waits for it */
     TRY(lane_cosine(s->ranks.lane, &facts.cosine));
+  TRY(mixing_begin(s));
   TRY(front_begin(s));
   record_begin(s);
   facts.dictionary = s->dictionary = lane_dictionary(s->ranks.lane);
@@ -267,6 +284,7 @@ void serve_free(struct serve *s)
 {
   if (s->ranks.c->rank == 0) front_free(&s->front);
   recorder_free(&s->recorder);
+  mixing_close(&s->mixing);
   for (int i = 0; i < MAX_STEPS; i++) free(s->steps[i].parts);
   free(s->sizes);
   free(s->admitted);

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/stop.h"
 #include "encode/encode.h"
+#include "model/capture.h"
 #include "model/ledger.h"
 #include "serve/front.h"
 
@@ -51,7 +52,9 @@ struct serve_task {
   real target_ms;                   /* of a step that somebody waits for */
   real linger_ms; /* how long after the last live request somebody is said to watch */
   real drain_seconds;
-  gidx live_rows, bulk_rows; /* of a request at most */
+  gidx live_rows, bulk_rows;        /* of a request at most */
+  const struct mixer_source *mixer; /* whose net makes rows of tokens; NULL: none */
+  idx streams;                      /* of these at most */
   int credit;
   gidx queue_bytes, unread_bytes;
   const char *address; /* where it listens, and with which keys (net.h) */

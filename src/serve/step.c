@@ -171,6 +171,26 @@ static int slot_find(const struct serve *s)
   return slot;
 }
 
+/* Rows of tokens, in the order of steps.  A request that has none is given up, and so is what comes
+ * behind it in its stream. */
+static int tokens_mix(struct serve *s, const struct step *step)
+{
+  if (!s->mixing.source) return OK;
+  for (gidx i = 0; i < step->n_parts; i++) {
+    const struct step_part *part = &step->parts[i];
+    if (part->request && part->request->tokens)
+      TRY(mixing_add(&s->mixing, part->request, part->first, part->n));
+  }
+  TRY(mixing_end(&s->mixing));
+  pthread_mutex_lock(&s->front.lock);
+  for (gidx i = 0; i < step->n_parts; i++) {
+    struct request *r = step->parts[i].request;
+    if (r && r->stream && r->error) r->stream->is_broken = 1;
+  }
+  pthread_mutex_unlock(&s->front.lock);
+  return OK;
+}
+
 /* *step <- a new one, whose rows are to be copied; NULL: there is none.  One without rows is done
  * at once. */
 static int step_begin(struct serve *s, struct step **step, int *is_there)
@@ -185,6 +205,7 @@ static int step_begin(struct serve *s, struct step **step, int *is_there)
   TRY(status);
   answer(s, s->number, s->number); /* what was given up */
   if (!*is_there) return OK;
+  TRY(tokens_mix(s, new));
   new->slot = slot_find(s);
   if (new->rows == 0) {
     TRY(step_gather(s, new));
@@ -243,7 +264,7 @@ int step_run(struct serve *s, int *is_idle)
   int is_free = ranks_is_free(&s->ranks);
   if (s->is_prepared && is_free) begun = &s->steps[(s->oldest + s->in_work - 1) % MAX_STEPS];
   if (!s->is_prepared || begun) TRY(step_begin(s, &new, &is_there));
-  *is_idle = !had && !is_there;
+  *is_idle = !had && !is_there && !s->is_behind;
   if (!s->in_work) return OK;
   if (new && s->in_work == 1) { /* nothing else is in work: it begins at once */
     TRY(step_gather(s, new));

@@ -8,6 +8,7 @@
 #define SERVE_STEP_H
 
 #include "serve/feed.h"
+#include "serve/mixing.h"
 #include "serve/ranks.h"
 #include "serve/recorder.h"
 #include "serve/serve.h"
@@ -40,9 +41,10 @@ struct serve {
   struct worker files;  /* the thread of serve_task.files */
   struct worker copier; /* copies rows and results while the lane computes */
   struct recorder recorder;
-  uint64_t dictionary; /* its hash */
-  int is_closing;
-  uint64_t closes; /* ns: when what still waits is given up */
+  struct mixing mixing;      /* rows of tokens */
+  uint64_t dictionary;       /* its hash */
+  int is_closing, is_behind; /* the second: requests wait behind others of their streams */
+  uint64_t closes;           /* ns: when what still waits is given up */
   /* Steps in work are oldest, oldest + 1, ... modulo MAX_STEPS; prepared: the newest has its rows
    * in its slot, and has not begun. */
   struct step steps[MAX_STEPS];

@@ -23,7 +23,7 @@ from .results import Error
 
 HEADER = struct.Struct("<IHHQIIBBHIQQQQ")
 MAGIC, VERSION = 0x564c4753, 1
-HELLO, ENCODE, STATUS, CANCEL, WATCH, REPLY, ERROR = 1, 2, 3, 4, 5, 128, 255
+HELLO, ENCODE, STATUS, CANCEL, WATCH, MIXER, REPLY, ERROR = 1, 2, 3, 4, 5, 6, 128, 255
 SCORES, WATCHED = 1, 2
 ENDED = "the server ended before it answered: ask again"
 REASONS = {1: "bad", 2: "busy", 3: "late", 4: "closing", 5: "cancelled"}
@@ -227,7 +227,7 @@ class Server:
         kind, flags = h[2], h[8]
         if kind == ERROR:
             raise Refused(REASONS.get(flags, str(flags)), bytes(content).decode())
-        if kind != ENCODE + REPLY:
+        if kind not in (ENCODE + REPLY, MIXER + REPLY):
             return bytes(content)
         n, w, d = h[4], h[5], self.frame
         at, parts = 0, []
@@ -258,9 +258,9 @@ class Server:
         return future
 
     def _send(self, kind, number, content=b"", rows=0, columns=0, type=0, bulk=0, flags=0, top=0,
-              deadline=0):
+              deadline=0, stream=0, position=0):
         header = HEADER.pack(MAGIC, VERSION, kind, number, rows, columns, type, bulk, flags, top,
-                             deadline, 0, len(content), 0)
+                             deadline, stream, len(content), position)
         with self._lock:  # close() gives the pipe back
             if not self._closed:
                 self._outbox.put(header + content)
@@ -292,21 +292,27 @@ class Server:
         if len(shape) not in (1, 2) or shape[-1] != self.columns:
             raise ValueError(f"rows have the shape {shape}, the dictionary has {self.columns} "
                              "columns")
-        n, most = values.size // self.columns, "bulk_rows" if bulk else "live_rows"
+        return self._submit(ENCODE, values.tobytes(), shape, values.size // self.columns, 0, top,
+                            scores, watched, bulk, deadline, type=kind)
+
+    def _submit(self, message, content, shape, n, made, top, scores, watched, bulk, deadline,
+                **fields):
+        """made: columns of rows that the server makes, beside the content."""
+        most = "bulk_rows" if bulk else "live_rows"
         if n > self.limits[most]:
             raise ValueError(f"{n} rows are more than the {self.limits[most]} of a "
                              f"{'bulk' if bulk else 'live'} request: send them "
                              f"{'in pieces' if bulk else 'with bulk=True, or in pieces'}")
         request, entries = object(), n * (min(top, self.top_s) or self.top_s)
-        sizes = (1, 4 * n * self.columns,
+        sizes = (1, 4 * n * (fields.get("columns", self.columns) + made),
                  HEADER.size + 4 * (n + entries * (1 + self.frame + bool(scores))))
         try:
             for room, size in zip(self._rooms, sizes):
                 room.take(request, size)
-            future = self._ask(ENCODE, values.tobytes(), shape, rows=n, columns=self.columns,
-                               type=kind, bulk=int(bulk), top=top,
+            fields.setdefault("columns", self.columns)
+            future = self._ask(message, content, shape, rows=n, bulk=int(bulk), top=top,
                                flags=SCORES * bool(scores) + WATCHED * bool(watched),
-                               deadline=int(1e9 * deadline) if deadline else 0)
+                               deadline=int(1e9 * deadline) if deadline else 0, **fields)
             future.add_done_callback(lambda _: self._free(request))
         except BaseException:  # such as Ctrl-C while it waits
             self._free(request)
@@ -325,6 +331,12 @@ class Server:
         of watch() alone.  bulk: divided over steps, so that live requests do not wait for it.
         deadline: seconds after which the server need not begin (Refused, reason late)."""
         return self.submit(rows, top, scores, watched, bulk, deadline).result()
+
+    def stream(self) -> "Stream":
+        """A sequence of tokens for `sagitta serve --mixer`."""
+        if "mixer_heads" not in self.limits:
+            raise Error(f"the server at '{self._path}' has no --mixer")
+        return Stream(self, next(self._numbers))
 
     def watch(self, atoms: typing.Any) -> None:
         """With watched=True requests get these atoms alone, where a support has them."""
@@ -359,6 +371,51 @@ class Server:
 
     def __exit__(self, *_: typing.Any) -> None:
         self.close()
+
+
+class Stream:
+    """A sequence of tokens, whose rows a gated delta net makes at the server: their codes are those
+    of `sagitta harvest`, then `encode`.  After Refused it cannot go on: begin another one."""
+
+    def __init__(self, server, number):
+        self._server, self._number = server, number
+        self._position, self._lock = 0, threading.Lock()
+
+    def submit(self, x: typing.Any, g: typing.Any, beta: typing.Any, top: int = 0,
+               scores: bool = False, watched: bool = False, bulk: bool = False,
+               deadline: typing.Optional[float] = None) -> typing.Any:
+        """The next tokens: x (n, channels), logarithms of decays g (n, heads) or (n, heads, key
+        columns), and beta (n, heads), as in a capture.  A Future of their Codes."""
+        limits, parts = self._server.limits, []
+        for name, values, width in (("x", x, limits["mixer_channels"]),
+                                    ("g", g, limits["mixer_decays"]),
+                                    ("beta", beta, limits["mixer_heads"])):
+            values = np.asarray(values.detach().cpu().float() if hasattr(values, "detach")
+                                else values, "<f4")
+            n = len(values) if values.ndim else 0
+            if n == 0 or values.size != n * width or parts and len(parts[0]) != n:
+                raise ValueError(f"{name} has the shape {values.shape}: {width} values a token")
+            parts.append(np.ascontiguousarray(values).reshape(n, width))
+        with self._lock:
+            future = self._server._submit(
+                MIXER, b"".join(part.tobytes() for part in parts), (n, 0), n,
+                self._server.columns, top, scores, watched, bulk, deadline, type=1,
+                columns=sum(part.shape[1] for part in parts), stream=self._number,
+                position=self._position)
+            self._position += n
+        return future
+
+    def encode(self, x: typing.Any, g: typing.Any, beta: typing.Any, top: int = 0,
+               scores: bool = False, watched: bool = False, bulk: bool = False,
+               deadline: typing.Optional[float] = None) -> "Codes":
+        """The codes of the next tokens, as of Server.encode()."""
+        return self.submit(x, g, beta, top, scores, watched, bulk, deadline).result()
+
+    def close(self) -> None:
+        """The server needs its state no more, once it has answered."""
+        server = self._server
+        columns = sum(server.limits[f"mixer_{name}"] for name in ("channels", "decays", "heads"))
+        server._ask(MIXER, type=1, columns=columns, stream=self._number).result(server._timeout)
 
 
 class _Room:

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Streams of tokens that clients send piece by piece; each has a slot for its state.
+ *
+ * Floor: serve.  Under the front's lock.  A request says which token of its stream is its first, so
+ * that one which was refused is noticed; whoever lost one begins anew, with token 0. */
+#ifndef SERVE_STREAM_H
+#define SERVE_STREAM_H
+
+#include "serve/request.h"
+
+struct stream {
+  struct net_peer peer;
+  uint64_t number; /* the client's */
+  gidx next;       /* tokens that were accepted */
+  gidx taken;      /* that steps have taken */
+  gidx waiting;    /* requests without a reply so far */
+  uint64_t heard;  /* ns: when the last one came */
+  int is_used;
+  int is_broken; /* a request was given up: what comes behind it is refused */
+  int is_ended;  /* by its client: it is free when nothing waits */
+};
+
+struct streams {
+  struct stream *all; /* [count] by slot; owned */
+  idx count;
+};
+
+int streams_init(struct streams *streams, idx count);
+void streams_free(struct streams *streams);
+
+/* *code 0: the request has its stream, and counts as accepted.  Else its error, and why. */
+void stream_accept(struct streams *streams, struct request *r, enum error_code *code,
+                   const char **why);
+/* A request of a stream is answered, or given up. */
+void stream_answered(struct request *r);
+/* Its client sends no more of it. */
+void stream_end(struct streams *streams, const struct net_peer *peer, uint64_t number);
+
+#endif
