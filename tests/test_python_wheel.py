@@ -3,6 +3,7 @@
 installs where no program is to be found, takes its own libgomp, and there passes its selftest,
 which a wrong bit fails; its program needs no MPI and no HDF5, its program of several ranks the
 wheel of Open MPI, and their jobs have the bytes of the shell's."""
+import json
 import os
 import shutil
 import site
@@ -52,6 +53,29 @@ def check_build(at):
     ok(done.returncode == 1 and "make was run" in done.stderr, f"no library: {done.stderr}")
     check_packing(at)
     return paths[0]
+
+
+@claim("auditwheel gives it the same tag, but for the program whose Open MPI it does not bring")
+def check_tag(at, wheel):
+    """Of a wheel that has that program it says linux alone."""
+    name, several = f"{at}/{os.path.basename(wheel)}", "sagitta/sagitta-mpi"
+    with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(name, "w") as rest:
+        for one in whole.namelist():
+            data = whole.read(one)
+            if one.endswith("/RECORD"):
+                data = b"".join(line for line in data.splitlines(True)
+                                if several.encode() not in line)
+            if one != several:
+                rest.writestr(one, data)
+    python = os.environ.get("PEER_PYTHON", sys.executable)
+    if ran(python, "-c", "import auditwheel").returncode:
+        reason = "no auditwheel here, as a PEER_PYTHON of `CHECK_FULL=1 scripts/setup peers` has"
+        peer_missing(reason) if FULL else skip(reason)
+        return
+    done = ran(python, "-m", "auditwheel", "show", "--json", name)
+    tag = os.path.basename(wheel).split("-py3-none-")[1][:-len(".whl")]
+    ok(done.returncode == 0 and json.loads(done.stdout)["overall_tag"] == tag,
+       f"{tag}: {done.stdout[:300]} {done.stderr[-300:]}")
 
 
 CHANGED = """import sys
@@ -392,6 +416,8 @@ def check_cuda(at, path):
 with tempfile.TemporaryDirectory() as at:
     at = os.path.realpath(at)
     wheel = check_build(at)
+    os.mkdir(f"{at}/alone")
+    check_tag(f"{at}/alone", wheel)
     found = check_install(at, wheel)
     if found:
         check_sdist(at, wheel)
