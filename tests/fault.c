@@ -14,7 +14,8 @@
  * it, just before; of kind gate the n-th call of any kind makes the file FAULT_GATE and waits
  * until it is gone; of kind signal the process gets FAULT_SIGNAL at it; of kind interrupt every
  * second call fails with EINTR; of kinds own-thread and omp-thread the n-th thread of the
- * program or of OpenMP is not started; of kind lose the n-th pwrite only says that it was made.
+ * program or of OpenMP is not started; of kind lose the n-th pwrite only says that it was made; of
+ * kind room no room is promised to a file.
  * With FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
  * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
  * FAULT_TAKES=N signal N is taken while MPI begins, as a library that it loads may do. */
@@ -84,6 +85,7 @@ enum kind {
   OWN_THREAD,
   OMP_THREAD,
   LOSE,
+  ROOM,
   KINDS,
   CHANGE
 };
@@ -93,7 +95,8 @@ static const char *const kinds[KINDS] = {
     "jump",        "stall-open",  "stall-stat",   "stall-write", "stall-fsync",   "stall-rename",
     "stall-close", "stall-flush", "stall-unlink", "stall-any",   "gate",          "signal",
     "open",        "stop-init",   "term-init",    "stop-dup",    "stop-finalize", "stop-inside",
-    "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose"};
+    "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose",
+    "room"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -536,6 +539,19 @@ int ftruncate(int file, off_t size)
 int ftruncate64(int file, off_t size)
 {
   return ftruncate(file, size);
+}
+
+int fallocate(int file, int mode, off_t at, off_t size)
+{
+  if (armed != ROOM || !is_named(file) || !fails(ROOM))
+    return (int)syscall(SYS_fallocate, file, mode, at, size);
+  errno = ENOSPC;
+  return -1;
+}
+
+int fallocate64(int file, int mode, off_t at, off_t size)
+{
+  return fallocate(file, mode, at, size);
 }
 
 int fsync(int file)

@@ -3,6 +3,7 @@
 one rank, after stops, saves and kills too, and read again what they wrote; a disk that fails any of
 them, or loses a write, ends the job with 74 and leaves nothing; where one does not see the file
 rank 0 writes, and the log says so."""
+import glob
 import os
 import signal
 import tempfile
@@ -76,7 +77,6 @@ def check_stopped(folder):
     for ranks in 2, 3:
         fails(sagitta("encode", *words_of(folder, "--grid", f"{ranks}x1", *to), ranks=ranks), 75,
               ["--resume"], f"stopped on {ranks}")
-        need(sagitta("verify", f"{out}/x.h5"), "the part is whole")
     os.remove(f"{out}/STOP")
     need(sagitta("encode", *words_of(folder, "--grid", "2x1", *to), ranks=2), "resumed")
     same(whole, f"{out}/x.h5", "stopped and resumed")
@@ -92,7 +92,7 @@ def check_killed(folder):
     words = words_of(folder, "--block", BLOCK, "--save-seconds", 1e-9, "--rounds", 4)
     need(sagitta("encode", *words, "--output", f"{folder}/rounds.h5"), "one rank")
     job = job_start("encode", *words, "--grid", "2x1", "--output", out, ranks=2)
-    wait_until(lambda: os.path.exists(f"{out}/supports.h5") or job.poll() is not None)
+    wait_until(lambda: glob.glob(f"{out}/*.journal") or job.poll() is not None)
     for pid in job_ranks(job)[-1:]:
         os.kill(pid, signal.SIGKILL)
     code, _ = job_end(job, 60)

@@ -135,9 +135,10 @@ static const struct option_set encode_set = {
         "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
         "`sagitta merge` then makes the same bytes of their parts.\n\n" STOP_SIGNALS
         ", use --max-seconds, or create a file STOP beside the result.  It ends with exit code 75 "
-        "behind a block; its result is a part with the first rows.  --resume reads these again, "
-        "and does the others if they are the same.  A job that is killed leaves the part that "
-        "--save-seconds saved last.\n\n"
+        "behind a block; its result is a part with the first rows, or, where all ranks write, a "
+        "file that grows beside a journal.  --resume does the others, on any number of ranks; of a "
+        "part it reads the rows that are done again, and the result.  A job that is killed leaves "
+        "what --save-seconds saved last.\n\n"
         "A deck is a text file of `top-s = 32` lines; options win over it.\n\n"
         "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
         "      --top-s 32 --output run/\n"
@@ -553,6 +554,8 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->task = task;
   f->all = &job->rows.source;
   if (run->comm.rank == 0) f->rows_files = rows_input_mark(&job->rows);
+  if (run->comm.rank == 0) f->inputs = rows_input_facts(&job->rows);
+  f->grows = task->by_ranks;
   f->job = (struct job){.run = run, .output = o->output, .resume = o->resume};
   TRY(encode_files_open(f, &inputs));
   run->max_seconds = o->max_seconds;
@@ -654,7 +657,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   if (o->capture) TRY(captured_report(&run->comm, &job->captured.in));
   mean_advise(run, o, job);
   TRY(job_finish(&job->files.job, result_close, job));
-  log_info("wrote   %s", job->files.job.place.shown);
+  if (!(run->stopped && job->files.grows)) log_info("wrote   %s", job->files.job.place.shown);
   job_free(job);
   return OK;
 }

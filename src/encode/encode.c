@@ -194,6 +194,19 @@ int encode_shift(const struct row_source *rows, const real *mean, real *shift)
   return status;
 }
 
+int encode_join(const struct encode_task *task, const struct encode_part *before,
+                const gidx *density, struct encode_result *result)
+{
+  const struct encode_part now = result->part, *parts[] = {before, &now};
+  struct metrics *m = &result->metrics;
+  TRY(part_join(parts, LENGTH(parts), &result->arena, &result->part));
+  for (idx k = 0; k < task->atoms->k; k++) result->density[k] += density[k];
+  if (task->codes) TRY(part_metrics(m, &result->part));
+  metrics_density(m, result->density, result->part.n, task->atoms->k);
+  result->fingerprint = result->part.fingerprint;
+  return OK;
+}
+
 int encode_finish(struct encode *e)
 {
   const struct encode_task *t = e->task;

@@ -173,6 +173,10 @@ int encode_shift(const struct row_source *rows, const real *mean, real *shift);
 
 /* Collective; the same status on every rank. */
 int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result);
+/* Rank 0: let a result be that of the rows before it, too: their part, and density[K].  Not
+ * collective. */
+int encode_join(const struct encode_task *task, const struct encode_part *before,
+                const gidx *density, struct encode_result *result);
 void encode_free(struct encode_result *result);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What an earlier run left is copied into the new file before its first row, and closed. */
+ * A part that an earlier run left is copied into the new file before its first row, and closed. */
 #include "encoding/encode_files.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "encoding/encode_growing.h"
 #include "encoding/encode_ranks.h"
 #include "job/content.h"
 #include "io/inputs.h"
@@ -15,7 +15,7 @@
 static int before_open(void *self, const char *path)
 {
   struct encode_files *f = self;
-  return part_or_whole_open(&f->before, path);
+  return journal_is(path) ? encode_growing_before(f, path) : part_or_whole_open(&f->before, path);
 }
 
 /* f->before is what is begun with. */
@@ -23,8 +23,8 @@ static void before_note(struct encode_files *f)
 {
   f->shift = NULL; /* that of another part is freed with it */
   f->job.done = f->before.part.n;
-  f->hashes[0] = (gidx)f->before.supports.inputs.dictionary;
-  f->hashes[1] = (gidx)f->before.supports.inputs.encoder;
+  f->found[0] = (gidx)f->before.supports.inputs.dictionary;
+  f->found[1] = (gidx)f->before.supports.inputs.encoder;
 }
 
 /* Is it what a run for these rows left that was stopped, or made? */
@@ -49,15 +49,17 @@ static int distribute(void *self, struct comm *c)
   struct encode_files *f = self;
   struct encode_task *task = f->task;
   gidx done = f->job.done;
-  TRY(comm_broadcast(c, f->hashes, LENGTH(f->hashes), sizeof *f->hashes));
+  f->found[2] = f->grows, f->found[3] = f->recorded, f->found[4] = f->is_same;
+  TRY(comm_broadcast(c, f->found, LENGTH(f->found), sizeof *f->found));
+  f->grows = (int)f->found[2], f->recorded = f->found[3], f->is_same = (int)f->found[4];
   if (!done) return OK;
   part_source(&f->part, f->all, f->first + done, f->n - done, &f->rest);
   task->rows = &f->rest;
   task->whole = f->all;
   task->first = f->first + done;
   task->sink_first = done;
-  task->dictionary = (uint64_t)f->hashes[0];
-  task->encoder_hash = (uint64_t)f->hashes[1];
+  task->dictionary = (uint64_t)f->found[0];
+  task->encoder_hash = (uint64_t)f->found[1];
   return OK;
 }
 
@@ -145,9 +147,10 @@ static int rows_compare(void *self, struct comm *c)
   struct row_part part;
   struct row_source done;
   uint64_t terms = 0;
-  if (c->rank == 0)
-    log_info("resume  reads the %lld rows again that are done, and compares",
-             (long long)f->job.done);
+  log_info(f->is_same ? "resume  the %lld rows that are done are of these very files"
+                      : "resume  reads the %lld rows again that are done, and compares",
+           (long long)f->job.done);
+  if (f->is_same) return OK;
   part_source(&part, f->all, f->first, f->job.done, &done);
   TRY(rows_content(c, &done, f->first, &terms));
   return comm_agree(c, c->rank ? OK : rows_terms_check(f, f->job.done, terms));
@@ -157,6 +160,8 @@ static int output_begin(void *self)
 {
   struct encode_files *f = self;
   struct supports_shape shape = encode_shape(f->task, f->n);
+  if (*f->job.left && !f->job.resume) journal_discard(f->job.left);
+  if (f->grows) return encode_growing_begin(f);
   if (f->is_part)
     TRY(supports_part_create(&f->file, f->job.place.file, &shape));
   else
@@ -176,21 +181,9 @@ static const struct job_type type = {.unit = "rows",
                                      .prepare = rows_compare,
                                      .begin = output_begin};
 
-/* A part in a folder has a name of its own there, as has all that lies beside it, so that parts may
- * be made at the same time. */
-static const char *part_name(const struct encode_files *f, const char *output)
-{
-  static char name[MAX_NAME];
-  size_t length = strlen(output);
-  int is_file = length > 3 && strcmp(output + length - 3, ".h5") == 0;
-  if (!f->is_part || is_file || length >= sizeof name - 64) return output;
-  snprintf(name, sizeof name, "%s/part-%015lld.h5", output, (long long)f->first);
-  return name;
-}
-
 int encode_files_open(struct encode_files *f, const struct run_inputs *inputs)
 {
-  f->job.output.output = part_name(f, f->job.output.output);
+  if (f->is_part) f->job.output.output = part_name(f->job.output.output, f->first);
   f->job.total = f->n;
   return job_open(&f->job, &type, f, inputs);
 }
@@ -228,7 +221,7 @@ int encode_files_resume(struct encode_files *f, struct run *run, const struct ou
 static int part_reopen(struct encode_files *f)
 {
   part_input_close(&f->before);
-  TRY(part_input_open(&f->before, f->job.place.file));
+  TRY(f->grows ? encode_growing_reopen(f) : part_input_open(&f->before, f->job.place.file));
   before_note(f);
   return OK;
 }
@@ -238,6 +231,7 @@ int encode_files_continue(struct encode_files *f)
   struct comm *c = &f->job.run->comm;
   TRY(comm_agree(c, c->rank ? OK : part_reopen(f)));
   TRY(job_distribute(&f->job));
+  if (f->grows) return encode_growing_name(f);
   TRY(comm_agree(c, c->rank ? OK : output_begin(f)));
   TRY(encode_ranks_begin(f));
   if (c->rank == 0)
@@ -246,30 +240,11 @@ int encode_files_continue(struct encode_files *f)
   return OK;
 }
 
-double encode_files_pause(double save_seconds, double took)
-{
-  static const double WORK = 9, MOST = 20; /* times what it took; of --save-seconds */
-  return fmax(save_seconds, fmin(WORK * took, MOST * save_seconds));
-}
-
-static int result_join(struct encode_files *f, struct encode_result *result)
-{
-  const struct encode_task *t = f->task;
-  const struct encode_part now = result->part, *parts[] = {&f->before.part, &now};
-  struct metrics *m = &result->metrics;
-  TRY(part_join(parts, LENGTH(parts), &result->arena, &result->part));
-  for (idx k = 0; k < t->atoms->k; k++) result->density[k] += f->before.density[k];
-  if (t->codes) TRY(part_metrics(m, &result->part));
-  metrics_density(m, result->density, result->part.n, t->atoms->k);
-  result->fingerprint = result->part.fingerprint;
-  return OK;
-}
-
 static int join(struct encode_files *f, struct encode_result *result)
 {
   struct identity_text *id = &f->job.run->identity;
   const struct row_source *all = f->all;
-  if (f->job.done) TRY(result_join(f, result));
+  if (f->job.done) TRY(encode_join(f->task, &f->before.part, f->before.density, result));
   int stopped = result->part.n < f->n;
   if (stopped && !f->rows_sample) TRY(encode_sample(all, &f->rows_sample));
   result->part.rows_sample = f->rows_sample;
@@ -303,11 +278,15 @@ int encode_files_end(struct encode_files *f, const struct encode_result *result,
                                    .normalized = task->normalize,
                                    .inputs = result->inputs,
                                    .part = f->is_part || stopped ? &result->part : NULL};
+  if (stopped && f->grows) return encode_growing_record(f, result);
+  if (f->grows) TRY(encode_growing_end(f));
   if (stopped) TRY(supports_output_cut(&f->file, result->part.n));
-  return supports_output_finish(&f->file, &ending, facts, n_facts);
+  TRY(supports_output_finish(&f->file, &ending, facts, n_facts));
+  return encode_growing_published(f);
 }
 
 void encode_files_free(struct encode_files *f)
 {
+  encode_growing_free(f);
   part_input_close(&f->before);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The result of encode and route: the whole, a part (--row-range), or what a run that was stopped
- * leaves: a part of its first rows, in the place of the result, from which --resume goes on.
+ * leaves: a part of its first rows, in the place of the result, from which --resume goes on; where
+ * all ranks write, the file that grows (encode_growing.h).
  *
  * Floor: encoding. */
 #ifndef ENCODING_ENCODE_FILES_H
 #define ENCODING_ENCODE_FILES_H
 
 #include "encode/encode.h"
+#include "io/journal.h"
 #include "io/part.h"
 #include "io/supports.h"
 #include "job/job.h"
@@ -18,14 +20,21 @@ struct encode_files {
   gidx first, n;            /* rows of the result among all */
   int is_part;              /* it is a part also when it is done */
   uint64_t rows_files;      /* rank 0, of a part: rows_input_mark() */
+  uint64_t inputs;          /* rank 0: rows_input_facts() */
+  int grows;                /* it is in a file of its own until all is done (encode_growing.h) */
   struct encode_task *task; /* of all of the rows that are wanted, then of those that are left */
   const struct row_source *all; /* all rows */
   /* After that. */
   struct row_part part;   /* of them, those that the task is for, and */
   struct row_source rest; /* as its source */
-  gidx hashes[2]; /* on every rank: those of an earlier run's dictionary and encoder; 0: none */
+  gidx recorded;          /* rows of the result that a journal has */
+  int is_same;            /* the rows that are done were read from these very files */
+  /* On every rank, of an earlier run: the hashes of its dictionary and encoder, 0: none; and the
+   * three above. */
+  gidx found[5];
   /* On rank 0. */
   struct supports_output file;
+  struct journal journal;
   struct part_input before; /* of the earlier run */
   uint64_t rows_sample;     /* 0: not known yet */
   real *shift;              /* [p] of the metrics, as before->part has it; NULL: that has none */
@@ -46,9 +55,6 @@ int encode_files_join(struct encode_files *f, struct encode_result *result);
 /* A part was published, and the job has not ended: begin the next file with it, as --resume does,
  * and let the task be for the rows that are left.  Collective. */
 int encode_files_continue(struct encode_files *f);
-/* Seconds until the next such save, of a job with this --save-seconds, where the last took so long:
- * since that takes longer the more there is, saves become rarer, to take a tenth of the time. */
-double encode_files_pause(double save_seconds, double took);
 
 /* Publish.  Rank 0 alone. */
 int encode_files_end(struct encode_files *f, const struct encode_result *result,

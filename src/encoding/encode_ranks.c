@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "base/sums.h"
+#include "encoding/encode_growing.h"
 #include "io/supports_ranks.h"
 
 struct supports_shape encode_shape(const struct encode_task *t, gidx n)
@@ -20,15 +21,20 @@ struct supports_shape encode_shape(const struct encode_task *t, gidx n)
                                  .cuts = t->cuts};
 }
 
+static int may(const struct encode_task *task, gidx n, int ranks)
+{
+  return ranks > 1 && task->groups == ranks && !task->encoder && n > ROW_BLOCK;
+}
+
 int encode_ranks_may(const struct encode_task *task, int ranks)
 {
-  return ranks > 1 && task->groups == ranks && !task->encoder && task->rows->n > ROW_BLOCK;
+  return may(task, task->rows->n, ranks);
 }
 
 /* The rows that an earlier run has done are rank 0's. */
 static int before_copy(struct encode_files *f)
 {
-  if (!f->job.done) return OK;
+  if (!f->job.done || f->recorded) return OK;
   TRY(part_copy(&f->before, &f->file.sink, 0));
   supports_input_close(&f->before.supports);
   return OK;
@@ -39,13 +45,23 @@ int encode_ranks_begin(struct encode_files *f)
   struct comm *c = &f->job.run->comm;
   struct encode_task *task = f->task;
   const struct supports_shape shape = encode_shape(task, f->n);
-  task->by_ranks = encode_ranks_may(task, c->size);
+  task->by_ranks = may(task, f->grows ? f->n : task->rows->n, c->size);
   if (task->by_ranks) TRY(supports_ranks_begin(&f->file, c, &shape, task->rounds, &task->by_ranks));
   return comm_agree(c, c->rank ? OK : before_copy(f));
 }
 
+/* Of a file that grows, what is behind the last record. */
+static int growing_check(struct encode_files *f, gidx end)
+{
+  const struct comm *c = &f->job.run->comm;
+  TRY(supports_ranks_check(&f->file, &f->job.run->comm, f->task->by_ranks, f->recorded, end));
+  if (c->rank && end == f->n) encode_growing_free(f);
+  return OK;
+}
+
 int encode_ranks_end(struct encode_files *f, const struct encode_result *result)
 {
+  if (f->grows) return growing_check(f, f->job.done + result->part.n);
   if (!f->task->by_ranks) return OK;
   return supports_ranks_end(&f->file, &f->job.run->comm, f->job.done + result->part.n);
 }

@@ -11,7 +11,7 @@
 #include "job/stop.h"
 #include "job/summary.h"
 
-static const double MOST = 20; /* of --save-seconds: what opening counts */
+static const double MOST = 20; /* of --save-seconds: what opening counts, and the next pause */
 
 /* What was counted before is counted with the rest. */
 static void counts_join(struct encode_saves *s, struct encode_result *r)
@@ -57,9 +57,15 @@ static int save(struct encode_saves *s, struct encode_result *r)
   TRY(encode_files_continue(s->files));
   s->count++;
   double now = log_seconds();
-  job->due = now + encode_files_pause(job->save_seconds, now - begun + opening) +
+  job->due = now + encode_saves_pause(job->save_seconds, now - begun + opening) +
              fmin(opening, MOST * job->save_seconds);
   return OK;
+}
+
+double encode_saves_pause(double save_seconds, double took)
+{
+  static const double WORK = 9; /* times what it took */
+  return fmax(save_seconds, fmin(WORK * took, MOST * save_seconds));
 }
 
 void encode_saves_begin(struct encode_saves *s)

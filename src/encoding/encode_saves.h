@@ -4,8 +4,8 @@
  *
  * Floor: encoding.
  *
- * A save is a stop after which the same process goes on: it leaves the same part, a whole number of
- * sum blocks, and what follows has the bits of a run that was never stopped. */
+ * A save is a stop after which the same process goes on: it leaves the same part or record, a whole
+ * number of sum blocks, and what follows has the bits of a run that was never stopped. */
 #ifndef ENCODING_ENCODE_SAVES_H
 #define ENCODING_ENCODE_SAVES_H
 
@@ -28,5 +28,9 @@ void encode_saves_begin(struct encode_saves *s);
  * for what is left, and is run again.  In the end the result is that of the rows since the last
  * save, its phases and counts are of all.  Collective. */
 int encode_saves_take(struct encode_saves *s, struct encode_result *result, int *more);
+
+/* Seconds until the next save, of a job with this --save-seconds, where the last took so long:
+ * since that may take longer the more there is, saves become rarer, to take a tenth of the time. */
+double encode_saves_pause(double save_seconds, double took);
 
 #endif

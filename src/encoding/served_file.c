@@ -17,6 +17,7 @@
 #include "encode/tally.h"
 #include "encoding/backlog_check.h"
 #include "encoding/encode_files.h"
+#include "encoding/encode_saves.h"
 #include "io/inputs.h"
 #include "io/rows.h"
 #include "job/agreement.h"
@@ -175,7 +176,7 @@ static int result_publish_all(struct served *s)
 static void due_set(struct served *s, real took)
 {
   const real pause = s->task->save_seconds;
-  if (pause > 0) s->due = log_seconds() + encode_files_pause(pause, took);
+  if (pause > 0) s->due = log_seconds() + encode_saves_pause(pause, took);
 }
 
 /* Encode, save and go on, until all is done or the server ends. */

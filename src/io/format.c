@@ -11,6 +11,7 @@
 #include "base/retry.h"
 #include "base/status.h"
 #include "base/watchdog.h"
+#include "io/journal.h"
 
 /* How a file is called that is read, or what Python imports, and how it reads the file OLD as t: a
  * table of arrays, or one array. */
@@ -103,6 +104,11 @@ const char *format_ending(const char *path)
 int format_check(const char *path)
 {
   struct head head;
+  CHECK(
+      !journal_is(path) && !journal_is_growing(path), ERR_INPUT,
+      "'%s' is of a result that grows: --resume continues its job, and `sagitta inspect` says how "
+      "far it is",
+      path);
   CHECK(head_read(path, &head) >= 0, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
   const struct format *f = format_find(path, &head), *named = format_named(path);
   if (f == named || (!f && named == &safetensors)) return OK;

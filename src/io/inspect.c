@@ -16,6 +16,7 @@
 #include "io/attributes.h"
 #include "io/inputs.h"
 #include "io/inspect_npy.h"
+#include "io/record.h"
 
 enum { VALUES_SHOWN = 8 }; /* of an attribute */
 
@@ -177,6 +178,7 @@ int file_inspect(const char *path, FILE *out)
 {
   struct h5_file f;
   struct h5_listing list = {0};
+  if (journal_is(path) || journal_is_growing(path)) return record_print(path, out);
   enum input_format format = input_format_of(path);
   if (format == INPUT_NPY) return npy_inspect(path, out);
   if (format == INPUT_SAFETENSORS) return tensors_inspect(path, out);

@@ -18,31 +18,90 @@
 #include "io/attributes.h"
 #include "io/verify.h"
 
-/* Has the folder's file system this many bytes free? */
-static int space_check(const char *folder, gidx bytes)
+/* Has the folder's file system this many bytes free, and promised no others? */
+static int space_check(const char *folder, gidx bytes, int is_promised)
 {
   struct statvfs facts;
   int step = watchdog_begin(ERR_IO, "looking at", folder), failed = statvfs(folder, &facts);
   watchdog_end(step);
   CHECK(!failed, ERR_CREATE, "cannot use folder '%s': %s", folder, strerror(errno));
   double available = (double)facts.f_bavail * (double)facts.f_frsize;
-  CHECK(available >= (double)bytes, ERR_CREATE,
+  CHECK(available >= (double)bytes && !is_promised, ERR_CREATE,
         "folder '%s' has %.3g bytes free, the result needs %.3g", folder, available, (double)bytes);
   return OK;
 }
 
-int result_create(struct result_file *r, const char *path, const struct file_kind *kind, gidx bytes)
+static int file_create(struct result_file *r, const char *path, gidx bytes)
 {
   char folder[4096];
   *r = (struct result_file){0};
   path_folder(path, folder);
-  TRY(space_check(folder, bytes));
-  TRY(temporary_create(&r->file, path, NULL, NULL));
+  TRY(space_check(folder, bytes, 0));
+  return temporary_create(&r->file, path, NULL, NULL);
+}
+
+static int root_write(const struct h5_file *h5, const struct file_kind *kind)
+{
+  TRY(h5_attribute_text(h5, "/", "format", FORMAT_NAME));
+  TRY(h5_attribute_long(h5, "/", "format_version", FORMAT_VERSION));
+  return h5_attribute_text(h5, "/", "kind", kind->name);
+}
+
+int result_create(struct result_file *r, const char *path, const struct file_kind *kind, gidx bytes)
+{
+  TRY(file_create(r, path, bytes));
   TRY(h5_create(&r->h5, r->file.name));
-  TRY(h5_attribute_text(&r->h5, "/", "format", FORMAT_NAME));
-  TRY(h5_attribute_long(&r->h5, "/", "format_version", FORMAT_VERSION));
-  TRY(h5_attribute_text(&r->h5, "/", "kind", kind->name));
+  return root_write(&r->h5, kind);
+}
+
+/* The system's error, 0: it has room for all bytes now, or cannot say. */
+static int room_take(const char *name, gidx bytes)
+{
+  int step = watchdog_begin(ERR_IO, "taking room for", name);
+  int file = retry_open(name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+  int error = file >= 0 && fallocate(file, 0, 0, (off_t)bytes) == 0 ? 0 : errno;
+  if (file >= 0) close(file);
+  watchdog_end(step);
+  int is_unknown = error == EOPNOTSUPP || error == ENOSYS || error == EINVAL || error == EINTR;
+  return is_unknown ? 0 : error;
+}
+
+int result_reserve(struct result_file *r, const char *path, gidx bytes)
+{
+  char folder[4096];
+  TRY(file_create(r, path, bytes));
+  path_folder(path, folder);
+  int error = room_take(r->file.name, bytes);
+  if (error == ENOSPC) return space_check(folder, bytes, 1);
+  CHECK(!error, ERR_CREATE, "cannot create '%s' of %.3g bytes: %s", r->file.name, (double)bytes,
+        strerror(error));
   return OK;
+}
+
+/* Zeros before base, and nothing behind end.  Returns the system's error, or 0. */
+static int chunks_leave(const char *name, gidx base, gidx end)
+{
+  static const char zeros[1 << 16];
+  int file = retry_open(name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+  int error = file >= 0 && ftruncate(file, (off_t)end) == 0 ? 0 : errno;
+  for (gidx at = 0; at < base && !error;) {
+    size_t some = (size_t)(base - at) < sizeof zeros ? (size_t)(base - at) : sizeof zeros;
+    ssize_t put = retry_pwrite(file, zeros, some, (off_t)at);
+    if (put <= 0) error = put ? errno : EIO;
+    at += put;
+  }
+  if (file >= 0) close(file);
+  return error;
+}
+
+int result_convert(struct result_file *r, const struct file_kind *kind, gidx base, gidx end)
+{
+  int step = watchdog_begin(ERR_IO, "writing", r->file.name);
+  int error = chunks_leave(r->file.name, base, end);
+  watchdog_end(step);
+  CHECK(!error, ERR_IO, "cannot write '%s': %s", r->file.name, strerror(error));
+  TRY(h5_create_over(&r->h5, r->file.name));
+  return root_write(&r->h5, kind);
 }
 
 /* Write /run. */
@@ -71,6 +130,14 @@ static int sync_path(const char *path, int flags)
   return OK;
 }
 
+int result_keep(struct result_file *r, const char *end)
+{
+  char folder[4096];
+  path_folder(r->file.path, folder);
+  TRY(temporary_keep(&r->file, end));
+  return sync_path(folder, O_DIRECTORY);
+}
+
 int result_publish(struct result_file *r, const struct run_fact *facts, int n_facts)
 {
   char folder[4096];
@@ -78,6 +145,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   TRY(input_files_settled());
   TRY(facts_write(&r->h5, facts, n_facts));
   TRY(attributes_digest(&r->h5));
+  TRY(h5_whole(&r->h5));
   TRY(h5_close(&r->h5));
   TRY(file_verify_rest(r->file.name, r->counts));
   TRY(sync_path(r->file.name, 0));

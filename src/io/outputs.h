@@ -27,6 +27,14 @@ struct result_file {
  * format_version and kind.  ERR_CREATE, also when the file system has less than `bytes` free. */
 int result_create(struct result_file *r, const char *path, const struct file_kind *kind,
                   gidx bytes);
+/* The same in two steps, of a result whose chunks ranks write past HDF5 before it is a file of
+ * HDF5's.  The first makes the temporary file, empty, with room for `bytes` where the file system
+ * can promise it.  The second gives what is there the attributes, and chunks the place between base
+ * and end: all before it is made anew, and all behind it removed. */
+int result_reserve(struct result_file *r, const char *path, gidx bytes);
+int result_convert(struct result_file *r, const struct file_kind *kind, gidx base, gidx end);
+/* Let the run's failure leave the file, as temporary_keep(), and bring its name to the disk. */
+int result_keep(struct result_file *r, const char *end);
 /* Write /run and close; read the file again and verify every checksum and invariant; bring it to
  * the disk; rename it, then the run's used.in and run.log, whose failure is a warning
  * (sidecars.h), and bring the folder to the disk.

@@ -214,6 +214,16 @@ const struct file_kind part_kind = {
     part_check, part_show,
     NULL,       NULL};
 
+const char *part_name(const char *output, gidx first)
+{
+  static char name[4096];
+  size_t length = strlen(output);
+  int is_file = length > 3 && strcmp(output + length - 3, ".h5") == 0;
+  if (is_file || length >= sizeof name - 64) return output;
+  snprintf(name, sizeof name, "%s/part-%015lld.h5", output, (long long)first);
+  return name;
+}
+
 static int density_read(struct part_input *p, const struct h5_file *f)
 {
   struct h5_array a;

@@ -17,6 +17,11 @@ int part_write(const struct h5_file *f, const struct encode_part *part);
 /* Is this attribute a mark of files, which says nothing of values? */
 int part_is_mark(const char *attribute);
 
+/* The name of the part from row `first` on, where the output is a folder: all that lies beside it
+ * has a name of its own, too, so that parts may be made at the same time.  Valid until the next
+ * call. */
+const char *part_name(const char *output, gidx first);
+
 /* A part that is open, and what it says. */
 struct part_input {
   struct supports_input supports;

@@ -330,7 +330,8 @@ int rows_input_open(struct rows_input *f, struct comm *c, const char *text)
   return OK;
 }
 
-uint64_t rows_input_mark(const struct rows_input *f)
+/* The last of the numbers of a file is its inode. */
+static uint64_t files_mark(const struct rows_input *f, int has_inodes)
 {
   uint64_t mark = 1;
   for (int i = 0; i < f->n_files; i++) {
@@ -341,10 +342,22 @@ uint64_t rows_input_mark(const struct rows_input *f)
       status_clear();
       return 0;
     }
-    const gidx numbers[] = {facts.size, facts.modified.tv_sec, facts.modified.tv_nsec};
-    mark += fingerprint(numbers, LENGTH(numbers), sizeof *numbers, (gidx)i * LENGTH(numbers));
+    const gidx numbers[] = {facts.size, facts.modified.tv_sec, facts.modified.tv_nsec,
+                            (gidx)facts.inode};
+    gidx count = LENGTH(numbers) - !has_inodes;
+    mark += fingerprint(numbers, count, sizeof *numbers, i * count);
   }
   return mark;
+}
+
+uint64_t rows_input_mark(const struct rows_input *f)
+{
+  return files_mark(f, 0);
+}
+
+uint64_t rows_input_facts(const struct rows_input *f)
+{
+  return f->n_files ? files_mark(f, 1) : 0;
 }
 
 void rows_input_close(struct rows_input *f)

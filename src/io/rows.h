@@ -44,6 +44,8 @@ int rows_input_open(struct rows_input *f, struct comm *c, const char *text);
 /* A mark of the sizes and times of all its files: jobs that read the same files have the same one.
  * 0: the system does not tell. */
 uint64_t rows_input_mark(const struct rows_input *f);
+/* The same of their inodes, too; 0 also where rows are of no files. */
+uint64_t rows_input_facts(const struct rows_input *f);
 void rows_input_close(struct rows_input *f);
 /* ERR_INPUT when both have rows of one dataset; option_a, option_b are for the message. */
 int rows_inputs_disjoint(const struct rows_input *a, const char *option_a,

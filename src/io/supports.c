@@ -263,15 +263,74 @@ static int output_create(struct supports_output *f, const char *path,
   return arrays_create(f);
 }
 
+/* Open f->result.file. */
+static int placed_open(struct supports_output *f)
+{
+  const struct temporary *file = &f->result.file;
+  CHECK(h5_placed_open(&f->result.h5, file->name), ERR_IO, "cannot open '%s': %s", file->name,
+        strerror(errno));
+  return arrays_create(f);
+}
+
 int supports_output_open(struct supports_output *f, const char *name,
                          const struct supports_shape *shape)
 {
   struct temporary *file = &f->result.file;
   TRY(output_begin(f, shape));
   snprintf(file->name, sizeof file->name, "%s", name);
-  CHECK(h5_placed_open(&f->result.h5, file->name), ERR_IO, "cannot open '%s': %s", name,
-        strerror(errno));
-  return arrays_create(f);
+  return placed_open(f);
+}
+
+int supports_growing_create(struct supports_output *f, const char *path,
+                            const struct supports_shape *shape)
+{
+  TRY(output_begin(f, shape));
+  CHECK(f->has_slabs, ERR_INTERNAL, "rows of '%s' have no places", path);
+  TRY(result_reserve(&f->result, path, f->slabs.end));
+  return placed_open(f);
+}
+
+/* Where the chunks of the first rows, whole sum blocks, end. */
+static gidx rows_end(const struct supports_output *f, gidx rows)
+{
+  int a = stores_codes(&f->shape) ? SLAB_CODES : SLAB_DATA;
+  gidx chunks = rows / f->slabs.chunk_rows[a];
+  return h5_slabs_at(&f->slabs, a, chunks - 1) + f->slabs.stored[a];
+}
+
+int supports_growing_open(struct supports_output *f, const char *path, const char *name,
+                          const struct supports_shape *shape, gidx rows)
+{
+  struct file_facts facts;
+  TRY(output_begin(f, shape));
+  CHECK(f->has_slabs, ERR_INTERNAL, "rows of '%s' have no places", path);
+  TRY(file_facts_of(name, &facts));
+  CHECK(facts.size >= rows_end(f, rows), ERR_INPUT,
+        "'%s' has %lld bytes, and its first %lld rows end at byte %lld" ANEW, name,
+        (long long)facts.size, (long long)rows, (long long)rows_end(f, rows));
+  temporary_adopt(&f->result.file, path, name);
+  return placed_open(f);
+}
+
+int supports_growing_end(struct supports_output *f, const struct file_kind *kind)
+{
+  struct h5_array *arrays[SUPPORTS_ARRAYS];
+  struct h5_placed *placed[SUPPORTS_ARRAYS];
+  int n = supports_output_arrays(f, arrays);
+  TRY(h5_placed_close(&f->result.h5));
+  for (int i = 0; i < n; i++) {
+    placed[i] = arrays[i]->placed;
+    arrays[i]->placed = NULL;
+    arrays[i]->next = arrays[i]->shape[0];
+    TRY(h5_array_close(arrays[i]));
+  }
+  TRY(result_convert(&f->result, kind, f->slabs.base, f->slabs.end));
+  TRY(h5_slabs_reserve(&f->result.h5, &f->slabs));
+  TRY(attributes_write(&f->result.h5, &f->shape));
+  TRY(arrays_create(f));
+  for (int i = 0; i < n; i++) arrays[i]->placed = placed[i];
+  for (int i = 0; i < n; i++) TRY(h5_placed_end(arrays[i], f->shape.n * f->shape.s));
+  return OK;
 }
 
 int supports_output_create(struct supports_output *f, const char *path,

@@ -67,6 +67,15 @@ int supports_part_create(struct supports_output *f, const char *path,
  * seen here. */
 int supports_output_open(struct supports_output *f, const char *name,
                          const struct supports_shape *shape);
+/* The same two of a file that is none of HDF5's yet: on rank 0, with room for all, and as a run
+ * that stopped has left it at `name`, with the first `rows` rows.  ERR_CREATE; ERR_IO, ERR_INPUT:
+ * it is shorter. */
+int supports_growing_create(struct supports_output *f, const char *path,
+                            const struct supports_shape *shape);
+int supports_growing_open(struct supports_output *f, const char *path, const char *name,
+                          const struct supports_shape *shape, gidx rows);
+/* All rows are written: it becomes one, of a kind, which supports_output_finish() ends.  Rank 0. */
+int supports_growing_end(struct supports_output *f, const struct file_kind *kind);
 /* Its arrays that have rows. */
 enum { SUPPORTS_ARRAYS = 4 };
 int supports_output_arrays(struct supports_output *f, struct h5_array *arrays[SUPPORTS_ARRAYS]);

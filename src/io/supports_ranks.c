@@ -38,11 +38,13 @@ static int may_write(const struct supports_output *f)
   return 0;
 }
 
-static int arrays_begin(struct supports_output *f)
+int supports_placed_begin(struct supports_output *f, idx rounds)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
   int n = supports_output_arrays(f, arrays);
-  for (int i = 0; i < n; i++) TRY(h5_placed_begin(arrays[i]));
+  f->rounds = rounds;
+  for (int i = 0; i < n; i++)
+    if (!arrays[i]->placed) TRY(h5_placed_begin(arrays[i]));
   return OK;
 }
 
@@ -71,8 +73,7 @@ int supports_ranks_begin(struct supports_output *f, struct comm *c,
   TRY(comm_agree(c, c->rank ? file_open(f, name, shape, &missing) : OK));
   TRY(comm_sum(c, &missing, 1));
   *is = missing == 0;
-  f->rounds = rounds;
-  if (*is) return comm_agree(c, arrays_begin(f));
+  if (*is) return comm_agree(c, supports_placed_begin(f, rounds));
   if (c->rank == 0)
     log_info("writes  rank 0 alone: %lld of %d ranks do not see '%s'", (long long)missing, c->size,
              name);
@@ -118,61 +119,78 @@ static int block_check(struct rows_again *r, struct support_pass *pass,
   return supports_rows_check(pass, &block, r->values[2]);
 }
 
-/* Read all rows of this rank among the first `rows` again. */
+/* Read all rows of this rank among rows first .. end - 1 again. */
 static int blocks_check(struct rows_again *r, struct support_pass *pass,
-                        const struct supports_shape *shape, gidx rows)
+                        const struct supports_shape *shape, gidx first, gidx end)
 {
   for (int i = 0; i < r->count; i++) {
     size_t width = (size_t)shape->s * (i == 3 ? (size_t)shape->d : 1);
     r->values[i] = malloc(ROW_BLOCK * width * sizeof(float));
     CHECK(r->values[i], ERR_MEMORY, "cannot allocate rows of %zu bytes", width * sizeof(float));
   }
-  for (gidx row = 0; row < rows; row += ROW_BLOCK)
+  for (gidx row = first; row < end; row += ROW_BLOCK)
     if (h5_placed_has(r->arrays[0], row * shape->s))
-      TRY(block_check(r, pass, shape, row, imin(ROW_BLOCK, rows - row)));
+      TRY(block_check(r, pass, shape, row, imin(ROW_BLOCK, end - row)));
   return OK;
 }
 
 /* counts <- those of this rank's rows, once they are on the disk and were read again. */
-static int rows_check(struct supports_output *f, gidx rows, struct support_counts *counts,
-                      struct support_pass **pass)
+static int rows_check(struct supports_output *f, gidx first, gidx end,
+                      struct support_counts *counts, struct support_pass **pass)
 {
   struct rows_again r = {0};
   int status = OK;
   r.count = supports_output_arrays(f, r.arrays);
   for (int i = 0; i < r.count && !status; i++) status = h5_placed_sync(r.arrays[i]);
   if (!status) status = supports_rows_open(pass, &f->shape, f->rounds);
-  if (!status) status = blocks_check(&r, *pass, &f->shape, rows);
+  if (!status) status = blocks_check(&r, *pass, &f->shape, first, end);
   if (!status) status = supports_rows_end(*pass, counts);
   for (int i = 0; i < r.count; i++) free(r.values[i]);
   return status;
 }
 
-static int hashes_join(struct supports_output *f, struct comm *c)
+/* All know the chunks of rows first .. end - 1. */
+static int hashes_join(struct supports_output *f, struct comm *c, gidx first, gidx end)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
   int n = supports_output_arrays(f, arrays);
   for (int i = 0; i < n; i++) {
     struct h5_placed *p = arrays[i]->placed;
-    gidx counts[] = {p->written, p->zeros};
-    TRY(comm_or(c, (uint64_t *)(void *)p->leaves, p->chunks * (SHA256_BYTES / 8)));
+    gidx unit = arrays[i]->chunk_rows, at = first * f->shape.s / unit;
+    gidx count = ceil_div(end * f->shape.s, unit) - at, counts[] = {p->written, p->zeros};
+    TRY(comm_or(c, (uint64_t *)(void *)p->leaves[at], count * (SHA256_BYTES / 8)));
     TRY(comm_sum(c, counts, LENGTH(counts)));
-    p->written = counts[0], p->zeros = counts[1];
+    p->all_written += counts[0], p->all_zeros += counts[1];
+    p->written = p->zeros = 0;
   }
   return OK;
 }
 
-/* What ranks have checked is not read again by rank 0. */
-static int counts_join(struct supports_output *f, struct comm *c, struct support_counts *counts)
+/* Rank 0 alone has written. */
+static void hashes_take(struct supports_output *f)
 {
-  TRY(comm_sum(c, &counts->nonzero, 1));
-  TRY(comm_sum(c, counts->density, f->shape.k));
-  if (c->rank) return OK;
-  f->counts = *counts;
-  f->counts.density = malloc((size_t)counts->k * sizeof *counts->density);
-  CHECK(f->counts.density, ERR_MEMORY, "cannot allocate the counts of %d atoms", counts->k);
-  memcpy(f->counts.density, counts->density, (size_t)counts->k * sizeof *counts->density);
-  f->result.counts = &f->counts;
+  struct h5_array *arrays[SUPPORTS_ARRAYS];
+  int n = supports_output_arrays(f, arrays);
+  for (int i = 0; i < n; i++) {
+    struct h5_placed *p = arrays[i]->placed;
+    p->all_written += p->written, p->all_zeros += p->zeros;
+    p->written = p->zeros = 0;
+  }
+}
+
+/* What ranks have checked is not read again by rank 0. */
+int supports_counts_add(struct supports_output *f, const struct support_counts *more)
+{
+  struct support_counts *counts = &f->counts;
+  if (!counts->density) {
+    *counts = *more;
+    counts->nonzero = 0;
+    counts->density = calloc((size_t)counts->k, sizeof *counts->density);
+  }
+  CHECK(counts->density, ERR_MEMORY, "cannot allocate the counts of %d atoms", counts->k);
+  counts->nonzero += more->nonzero;
+  for (idx k = 0; k < counts->k; k++) counts->density[k] += more->density[k];
+  f->result.counts = counts;
   return OK;
 }
 
@@ -185,14 +203,33 @@ static int arrays_end(struct supports_output *f, gidx rows)
   return h5_placed_close(&f->result.h5);
 }
 
-int supports_ranks_end(struct supports_output *f, struct comm *c, gidx rows)
+/* What ranks found goes to all. */
+static int found_join(struct supports_output *f, struct comm *c, gidx first, gidx end,
+                      struct support_counts *counts)
+{
+  TRY(hashes_join(f, c, first, end));
+  TRY(comm_sum(c, &counts->nonzero, 1));
+  return comm_sum(c, counts->density, f->shape.k);
+}
+
+int supports_ranks_check(struct supports_output *f, struct comm *c, int all, gidx first, gidx end)
 {
   struct support_counts counts = {0};
   struct support_pass *pass = NULL;
-  TRY(comm_agree(c, rows_check(f, rows, &counts, &pass)));
-  TRY(hashes_join(f, c));
-  TRY(counts_join(f, c, &counts));
+  int writes = all || c->rank == 0;
+  TRY(comm_agree(c, writes ? rows_check(f, first, end, &counts, &pass) : OK));
+  if (all)
+    TRY(found_join(f, c, first, end, &counts));
+  else if (writes)
+    hashes_take(f);
+  int status = c->rank ? OK : supports_counts_add(f, &counts);
   supports_rows_close(pass);
+  return comm_agree(c, status);
+}
+
+int supports_ranks_end(struct supports_output *f, struct comm *c, gidx rows)
+{
+  TRY(supports_ranks_check(f, c, 1, 0, rows));
   TRY(comm_agree(c, arrays_end(f, rows)));
   if (c->rank) supports_output_close(f);
   return OK;

@@ -16,9 +16,20 @@
 int supports_ranks_begin(struct supports_output *f, struct comm *c,
                          const struct supports_shape *shape, idx rounds, int *is);
 
-/* The first `rows` rows were written by the ranks together.  Each brings its own to the disk, reads
- * them again, and checks what `verify` would; then rank 0 has the file as if it had written them,
- * and leaves them out where it verifies it; the others have given it back. */
+/* Rows first .. end - 1, all behind those of the last call, were written, with all by the ranks
+ * together, else by rank 0 alone, whose file has chunks with places (h5/placed.h).  Who wrote
+ * brings its own to the disk, reads them again, and checks what `verify` would; then all know the
+ * hashes of chunks, and rank 0 has counts of all rows so far. */
+int supports_ranks_check(struct supports_output *f, struct comm *c, int all, gidx first, gidx end);
+/* Add counts of rows that were checked.  Not collective. */
+int supports_counts_add(struct supports_output *f, const struct support_counts *more);
+/* Chunks of a file that is open have places, as supports_ranks_begin() lets them have.  Not
+ * collective. */
+int supports_placed_begin(struct supports_output *f, idx rounds);
+
+/* The first `rows` rows were written by the ranks together, and are checked so; then rank 0 has the
+ * file as if it had written them, and leaves them out where it verifies it; the others have given
+ * it back. */
 int supports_ranks_end(struct supports_output *f, struct comm *c, gidx rows);
 
 #endif

@@ -16,7 +16,8 @@
 #include "base/stop.h"
 #include "base/watchdog.h"
 
-enum { MAX_SLOTS = 32, DIGITS = 16 };
+/* KEPT: the slot of a file that has none any more. */
+enum { MAX_SLOTS = 32, DIGITS = 16, KEPT = -1 };
 
 /* A slot counts from when its names are complete, as a signal may come at any time. */
 static struct slot {
@@ -150,12 +151,18 @@ int temporary_close(const struct temporary *t, FILE *file)
   return OK;
 }
 
+static int name_give(const struct temporary *t, const char *name)
+{
+  int step = watchdog_begin(ERR_IO, "renaming", t->name), failed = rename(t->name, name);
+  watchdog_end(step);
+  CHECK(!failed, ERR_IO, "cannot rename '%s' to '%s': %s", t->name, name, strerror(errno));
+  return OK;
+}
+
 int temporary_show(struct temporary *t)
 {
   struct slot *s = &slots[t->slot];
-  int step = watchdog_begin(ERR_IO, "renaming", t->name), failed = rename(t->name, t->path);
-  watchdog_end(step);
-  CHECK(!failed, ERR_IO, "cannot rename '%s' to '%s': %s", t->name, t->path, strerror(errno));
+  TRY(name_give(t, t->path));
   s->is_taken = 0;
   strcpy(t->name, t->path);
   strcpy(s->name, t->path);
@@ -164,8 +171,33 @@ int temporary_show(struct temporary *t)
   return OK;
 }
 
+void temporary_kept_name(const struct temporary *t, const char *end, char *name)
+{
+  int length = (int)(strlen(t->path) + 1 + DIGITS);
+  snprintf(name, sizeof t->name, "%.*s%s", length, t->name, end);
+}
+
+int temporary_keep(struct temporary *t, const char *end)
+{
+  char name[sizeof t->name];
+  if (t->slot == KEPT) return OK;
+  temporary_kept_name(t, end, name);
+  TRY(name_give(t, name));
+  slots[t->slot].is_taken = 0;
+  temporary_adopt(t, t->path, name);
+  return OK;
+}
+
+void temporary_adopt(struct temporary *t, const char *path, const char *name)
+{
+  if (path != t->path) snprintf(t->path, sizeof t->path, "%s", path);
+  snprintf(t->name, sizeof t->name, "%s", name);
+  t->slot = KEPT;
+}
+
 int temporary_publish(struct temporary *t)
 {
+  if (t->slot == KEPT) return name_give(t, t->path);
   if (strcmp(t->name, t->path) != 0) TRY(temporary_show(t));
   slots[t->slot].is_taken = 0;
   return OK;
@@ -179,12 +211,17 @@ void temporary_drop(struct temporary *t)
   slots[t->slot].is_taken = 0;
 }
 
-int temporary_is_of(const char *file, const char *name)
+int temporary_is_kept(const char *file, const char *name, const char *end)
 {
   size_t length = strlen(name);
   if (strncmp(file, name, length) != 0 || file[length] != '.') return 0;
   const char *digits = file + length + 1;
-  return strspn(digits, "0123456789abcdef") == DIGITS && strcmp(digits + DIGITS, ".tmp") == 0;
+  return strspn(digits, "0123456789abcdef") == DIGITS && strcmp(digits + DIGITS, end) == 0;
+}
+
+int temporary_is_of(const char *file, const char *name)
+{
+  return temporary_is_kept(file, name, ".tmp");
 }
 
 int temporary_is_own(const char *path)

@@ -14,7 +14,7 @@
 struct temporary {
   char path[4096]; /* what it becomes */
   char name[4096]; /* where it is now */
-  int slot;
+  int slot;        /* of what the run removes; -1: it stays */
 };
 
 /* Make the file, empty; with out, *out <- it, open for writing.  When the run fails it is removed,
@@ -29,11 +29,19 @@ int temporary_close(const struct temporary *t, FILE *file);
 int temporary_show(struct temporary *t);
 int temporary_publish(struct temporary *t);
 
+/* It stays when the run fails: rename it to NAME.<its digits>END.  ERR_IO.  And a file that a run
+ * has left so, which becomes `path`. */
+int temporary_keep(struct temporary *t, const char *end);
+void temporary_kept_name(const struct temporary *t, const char *end, char *name); /* [4096] */
+void temporary_adopt(struct temporary *t, const char *path, const char *name);
+
 /* Remove it: the run goes on without. */
 void temporary_drop(struct temporary *t);
 
 /* Is this file, in a folder with or without others, a temporary of `name`, from any run? */
 int temporary_is_of(const char *file, const char *name);
+/* The same of one that was kept with this END. */
+int temporary_is_kept(const char *file, const char *name, const char *end);
 /* Is this path a temporary of this run? */
 int temporary_is_own(const char *path);
 

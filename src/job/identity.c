@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "io/h5/h5.h"
+#include "io/record.h"
 
 const char *identity_line_take(const char *at, struct identity_line *line)
 {
@@ -174,6 +175,7 @@ int identity_text_read(const char *path, char **text)
 {
   struct h5_file f;
   *text = NULL;
+  if (journal_is(path)) return record_identity(path, text, NULL);
   TRY(h5_open(&f, path));
   return h5_close_after(&f, text_take(&f, text));
 }

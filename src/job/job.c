@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "io/h5/h5.h"
 #include "io/inputs.h"
+#include "io/journal.h"
 #include "io/matrix.h"
 #include "job/agreement.h"
 #include "job/facts.h"
@@ -40,9 +41,16 @@ int job_part_is_left(const char *path, const char *kind, gidx whole)
   return !status && is;
 }
 
+/* What an earlier run left of the result. */
+static const char *left_name(const struct job *job)
+{
+  return *job->left ? job->left : job->place.file;
+}
+
 int job_file_check(const struct job *job, const struct output_path *place)
 {
-  return identity_text_check(&job->run->identity, place->file, place->shown);
+  const char *file = place == &job->place ? left_name(job) : place->file;
+  return identity_text_check(&job->run->identity, file, place->shown);
 }
 
 /* Open what is there already, of the same job as far as that is known. */
@@ -50,7 +58,7 @@ static int before_open(struct job *job)
 {
   const struct output_path *place = &job->place;
   char reason[2048];
-  int status = job->type->open(job->self, place->file);
+  int status = job->type->open(job->self, left_name(job));
   status_take(reason, sizeof reason);
   CHECK(!status, status == ERR_INPUT ? ERR_CREATE : status,
         "cannot resume '%s': %s; with --force, and not --resume, it is replaced", place->shown,
@@ -126,12 +134,14 @@ static int before_find(struct job *job)
   const struct job_type *type = job->type;
   if (!job->is_claimed) TRY(job_claim(job));
   if (type->more[0]) return several_find(job);
+  if (type->has_rows) TRY(journal_find(place->file, job->left));
   if (!job->output.force && !job->resume) {
-    if (job_part_is_left(place->file, type->part->name, type->has_rows ? job->total : 0))
-      return job_part_refuse(place->file);
+    if (*job->left ||
+        job_part_is_left(place->file, type->part->name, type->has_rows ? job->total : 0))
+      return job_part_refuse(left_name(job));
     TRY(output_check_free(place->file, 0));
   }
-  return job->resume && input_is_there(place->file) ? before_open(job) : OK;
+  return job->resume && input_is_there(left_name(job)) ? before_open(job) : OK;
 }
 
 int job_distribute(struct job *job)

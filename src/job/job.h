@@ -9,7 +9,8 @@
  *       `-- C: the algorithm, job_checkpoint() after each step -> job_settle()
  *
  * A  encode, solve, assemble: one file grows.  A stopped job publishes the part that is there, in
- *    the place of the result; job_begin() of a later run copies it.
+ *    the place of the result; job_begin() of a later run copies it.  Or it leaves the file, with a
+ *    journal.
  * B  train, fit --find features: state.h5 until the result is there, which replaces it.
  * C  fit, refit: several files, each of them a result that a later run can go on from.
  *
@@ -83,6 +84,8 @@ struct job {
   int is_resumed;  /* there is something to go on with */
   int is_complete; /* it has done all: nothing is begun */
   int is_claimed;
+  char left
+      [4096]; /* rank 0, A: the journal (io/journal.h) of a file that grows; "": there is none */
   struct output_path place, more[JOB_MORE]; /* rank 0: of the result, and of type->more */
 
   /* Set by the command after job_open(), before it publishes. */

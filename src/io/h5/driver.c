@@ -29,6 +29,8 @@ static _Thread_local struct {
   size_t bytes;
 } search;
 
+static int creates_over; /* files keep what is in them */
+
 /* HDF5 knows the first member alone. */
 struct disk_file {
   H5FD_t base;
@@ -37,6 +39,7 @@ struct disk_file {
   ino_t inode;
   haddr_t used, end;          /* of what HDF5 has given out, and of the file */
   haddr_t kept, room, behind; /* where what it keeps is next, and where chunks begin and end */
+  int is_over, is_whole;      /* it was created over what is there; it may be cut now */
   char path[];
 };
 
@@ -84,8 +87,10 @@ static struct disk_file *file_open(const char *path, int flags)
 
 static H5FD_t *disk_open(const char *path, unsigned flags, hid_t list, haddr_t most)
 {
-  struct disk_file *f = file_open(path, disk_flags(flags));
+  int is_over = creates_over && flags & H5F_ACC_TRUNC;
+  struct disk_file *f = file_open(path, disk_flags(is_over ? flags & ~H5F_ACC_TRUNC : flags));
   (void)list, (void)most;
+  if (f && is_over) f->is_over = 1, f->end = 0; /* HDF5 takes it for new */
   if (f) return &f->base;
   if (errno == ENOMEM)
     H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_VFL, H5E_NOSPACE,
@@ -143,10 +148,20 @@ static herr_t disk_use(H5FD_t *base, H5FD_mem_t type, haddr_t used)
   return 0;
 }
 
+void h5_driver_over(int is_on)
+{
+  creates_over = is_on;
+}
+
 /* HDF5's handle is the address of the descriptor. */
 static struct disk_file *file_of(const void *handle)
 {
   return (struct disk_file *)((char *)(uintptr_t)handle - offsetof(struct disk_file, file));
+}
+
+void h5_driver_whole(const void *handle)
+{
+  file_of(handle)->is_whole = 1;
 }
 
 void h5_driver_reserve(const void *handle, haddr_t base, haddr_t end)
@@ -332,7 +347,7 @@ static herr_t disk_truncate(H5FD_t *base, hid_t list, hbool_t closing)
 {
   struct disk_file *f = (struct disk_file *)base;
   (void)list, (void)closing;
-  if (f->end == f->used) return 0;
+  if (f->is_over ? !f->is_whole : f->end == f->used) return 0;
   int step = watchdog_begin(ERR_IO, "writing", f->path);
   herr_t done = ftruncate(f->file, (off_t)f->used)
                     ? disk_fail(H5E_SEEKERROR, "unable to extend file properly")

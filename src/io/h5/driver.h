@@ -14,6 +14,11 @@ herr_t h5_driver_set(hid_t list);
  * `end`, and all between is left to chunks that are given an address. */
 void h5_driver_reserve(const void *handle, haddr_t base, haddr_t end);
 
+/* While it is on, files that HDF5 creates keep the bytes that they have, and their length too: a
+ * process that ends before it says that such a file is whole leaves what others have written. */
+void h5_driver_over(int is_on);
+void h5_driver_whole(const void *handle);
+
 /* Until h5_driver_found(), raw data that HDF5 reads in this thread are not, and those at `chunk`
  * are not written: only where they are, or will be, is noted.  So HDF5 tells where a chunk is as
  * fast as it finds it; its own question for that, H5Dget_chunk_info_by_coord(), goes through all

@@ -181,6 +181,23 @@ int h5_create(struct h5_file *f, const char *path)
   return h5_fail(ERR_CREATE, __FILE__, __LINE__, "cannot create '%s'", path);
 }
 
+int h5_create_over(struct h5_file *f, const char *path)
+{
+  h5_driver_over(1);
+  int status = h5_create(f, path);
+  h5_driver_over(0);
+  return status;
+}
+
+int h5_whole(const struct h5_file *f)
+{
+  void *handle = NULL;
+  TRY_H5(H5Fget_vfd_handle(f->id, H5P_DEFAULT, &handle), ERR_INTERNAL,
+         "HDF5 does not tell its descriptor of '%s'", f->path);
+  h5_driver_whole(handle);
+  return OK;
+}
+
 int h5_flush(const struct h5_file *f)
 {
   TRY(h5_begin());

@@ -45,6 +45,11 @@ int h5_open(struct h5_file *f, const char *path);
 int h5_open_newer(struct h5_file *f, const char *path, int *newer, char *why, int capacity);
 /* Create a file, or replace the one that is there.  ERR_CREATE when that fails. */
 int h5_create(struct h5_file *f, const char *path);
+/* The same over a file of zeros and chunks that were written past HDF5, which stay, as does its
+ * length, until it is said to be whole: then closing cuts it.  Nothing on a file that was created
+ * otherwise. */
+int h5_create_over(struct h5_file *f, const char *path);
+int h5_whole(const struct h5_file *f);
 /* Bring what HDF5 still holds back into the file. */
 int h5_flush(const struct h5_file *f);
 /* Close; safe on a zeroed struct.  ERR_IO when writing what HDF5 still held back fails, or when the

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/sha256_tree.h"
 #include "io/h5/array_write.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
@@ -108,6 +109,30 @@ int h5_placed_read(const struct h5_array *a, gidx first, gidx count, void *out)
   return status;
 }
 
+static int leaf_check(const struct h5_array *a, gidx i, size_t bytes, unsigned char *chunk)
+{
+  unsigned char leaf[SHA256_BYTES];
+  haddr_t at = (haddr_t)h5_slabs_at(a->slabs, a->slab_array, i);
+  errno = 0;
+  CHECK(h5_driver_read(a->disk, at, bytes, chunk), errno ? ERR_IO : ERR_INPUT,
+        "cannot read '%s' of '%s': %s", a->object, a->path,
+        errno ? strerror(errno) : "it has been cut");
+  TRY(sha256_leaf(chunk, bytes, leaf));
+  CHECK(memcmp(leaf, a->placed->leaves[i], sizeof leaf) == 0, ERR_INPUT,
+        "chunk %lld of '%s' of '%s' is not what was recorded", (long long)i, a->object, a->path);
+  return OK;
+}
+
+int h5_placed_confirm(const struct h5_array *a, gidx i)
+{
+  size_t bytes = (size_t)(a->chunk_rows * h5_entry_values(a)) * h5_type_bytes(a->type);
+  unsigned char *chunk = malloc(bytes);
+  CHECK(chunk, ERR_MEMORY, "cannot allocate %lld bytes for a chunk", (long long)bytes);
+  int status = leaf_check(a, i, bytes, chunk);
+  free(chunk);
+  return status;
+}
+
 /* Let HDF5 know where the chunks are, by the array's pending chunk: nothing is written. */
 static int chunks_index(struct h5_array *a, gidx count)
 {
@@ -128,15 +153,15 @@ static int leaves_take(struct h5_array *a, gidx count)
   unsigned char *leaves;
   TRY(h5_digest_reserve(a->digest, count, &leaves));
   memcpy(leaves, a->placed->leaves, (size_t)count * SHA256_BYTES);
-  a->digest->zero_chunks += a->placed->zeros;
+  a->digest->zero_chunks += a->placed->all_zeros;
   return h5_digest_add(a->digest, count);
 }
 
 int h5_placed_end(struct h5_array *a, gidx end)
 {
   gidx count = ceil_div(end, a->chunk_rows);
-  CHECK(a->placed->written == count, ERR_INTERNAL, "%lld of %lld chunks of '%s' were written",
-        (long long)a->placed->written, (long long)count, a->object);
+  CHECK(a->placed->all_written == count, ERR_INTERNAL, "%lld of %lld chunks of '%s' were written",
+        (long long)a->placed->all_written, (long long)count, a->object);
   if (a->id) TRY(chunks_index(a, count));
   if (a->id) TRY(leaves_take(a, count));
   a->next = a->id ? end : a->shape[0];

@@ -15,9 +15,11 @@
 /* What is known of the chunks that are written so. */
 struct h5_placed {
   gidx chunks;         /* how many there are in the array */
-  gidx written, zeros; /* by this rank, and how many of these are zero in every byte */
-  uint32_t *sums;      /* [chunks] checksums, of this rank's; owned with the struct */
-  unsigned char leaves[][SHA256_BYTES]; /* [chunks] hashes; 0 of those of other ranks */
+  gidx written, zeros; /* by this rank since ranks joined what they know, and how many of these are
+                        * zero in every byte */
+  gidx all_written, all_zeros; /* what they had joined by then */
+  uint32_t *sums;              /* [chunks] checksums, of this rank's; owned with the struct */
+  unsigned char leaves[][SHA256_BYTES]; /* [chunks] hashes; 0 of those of other ranks since */
 };
 
 /* Open a file that another rank has made, to write chunks of it; path must outlive *f.  0: it is
@@ -37,6 +39,8 @@ int h5_placed_sync(struct h5_array *a);
 /* out <- entries from `first` on, where a chunk begins, as chunks of this rank have them on the
  * disk.  ERR_IO: they cannot be read, or are not what was written. */
 int h5_placed_read(const struct h5_array *a, gidx first, gidx count, void *out);
+/* Chunk i, whose hash is known, is that on the disk.  ERR_INPUT. */
+int h5_placed_confirm(const struct h5_array *a, gidx i);
 /* Entries up to `end` were written by the ranks together, and *a->placed has what all of them know:
  * *a becomes as if this rank had written all, if it is that which has made the file. */
 int h5_placed_end(struct h5_array *a, gidx end);

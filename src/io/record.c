@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A fixed number of 64-bit numbers, then arrays whose lengths follow from these. */
+#include "io/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/block_tree.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/sums.h"
+#include "base/text.h"
+
+struct numbers {
+  gidx n, k, s, d, p, has_codes;
+  gidx first, rows, total, terms, sample, files, fingerprint, nonzero;
+  gidx codes, negative, zero, cosine, dictionary, inputs, counted, zeros[SUPPORTS_ARRAYS];
+  gidx nodes, bins, identity; /* lengths; nodes 0: there are no sums, and no shift */
+};
+
+/* Bytes of the arrays, in their order: shift, sums, norms, density, identity. */
+static gidx bytes_of(const struct numbers *n)
+{
+  gidx width = part_width((idx)n->p), shift = n->nodes ? n->p : 0;
+  return (gidx)sizeof *n + 8 * (shift + n->nodes * width + 3 * n->bins + n->k) + n->identity;
+}
+
+static struct numbers numbers_of(const struct record *r)
+{
+  const struct encode_part *part = &r->part;
+  const struct supports_shape *shape = &r->shape;
+  struct numbers n = {.n = shape->n,
+                      .k = shape->k,
+                      .s = shape->s,
+                      .d = shape->d,
+                      .p = shape->p,
+                      .has_codes = shape->has_codes != 0,
+                      .first = part->first,
+                      .rows = part->n,
+                      .total = part->total,
+                      .terms = (gidx)part->rows_terms,
+                      .sample = (gidx)part->rows_sample,
+                      .files = (gidx)part->rows_files,
+                      .fingerprint = (gidx)part->fingerprint,
+                      .nonzero = part->nonzero,
+                      .codes = part->codes.all,
+                      .negative = part->codes.negative,
+                      .zero = part->codes.zero,
+                      .cosine = part->max_cosine,
+                      .dictionary = (gidx)r->dictionary,
+                      .inputs = (gidx)r->inputs,
+                      .counted = r->counted,
+                      .nodes = part->shift ? part->sums.nodes : 0,
+                      .bins = part->norms ? norms_used(part->norms) : 0,
+                      .identity = (gidx)strlen(r->identity)};
+  memcpy(n.zeros, r->zeros, sizeof n.zeros);
+  return n;
+}
+
+gidx record_most(const struct record *r, gidx rows)
+{
+  struct numbers n = numbers_of(r);
+  if (n.nodes) n.nodes = block_tree_depth(r->part.first / ROW_BLOCK, ceil_div(rows, ROW_BLOCK));
+  if (n.nodes) n.bins = NORM_BINS;
+  n.identity += 4096; /* for hashes that are not known yet */
+  return bytes_of(&n);
+}
+
+static unsigned char *put(unsigned char *at, const void *from, gidx bytes)
+{
+  if (bytes) memcpy(at, from, (size_t)bytes);
+  return at + bytes;
+}
+
+int record_pack(const struct record *r, unsigned char **bytes, gidx *count)
+{
+  const struct encode_part *part = &r->part;
+  const struct numbers n = numbers_of(r);
+  *count = bytes_of(&n);
+  unsigned char *at = *bytes = malloc((size_t)*count);
+  CHECK(at, ERR_MEMORY, "cannot allocate a record of %lld bytes", (long long)*count);
+  at = put(at, &n, sizeof n);
+  if (n.nodes) at = put(at, part->shift, 8 * n.p);
+  at = put(at, part->sums.values, 8 * n.nodes * part_width((idx)n.p));
+  if (n.bins) norms_pack(part->norms, (gidx *)(void *)at);
+  at = put(at + 24 * n.bins, r->density, 8 * n.k);
+  put(at, r->identity, n.identity);
+  return OK;
+}
+
+static int numbers_read(const struct journal *j, struct numbers *n)
+{
+  const gidx most = (gidx)1 << 48;
+  int fits = j->bytes >= (gidx)sizeof *n;
+  if (fits) memcpy(n, j->record, sizeof *n);
+  fits = fits && n->k >= 1 && n->k < INT32_MAX && n->s >= 1 && n->d >= 1 && n->p >= 1 &&
+         n->p < 1 << 30 && n->n > 0 && n->n < most && n->rows > 0 && n->rows < n->n &&
+         n->rows == j->rows && n->rows % ROW_BLOCK == 0 && n->first >= 0 && n->first < most &&
+         n->first % ROW_BLOCK == 0 && n->total >= n->first + n->n && n->bins >= 0 &&
+         n->bins <= NORM_BINS && n->identity >= 0 && n->identity <= j->bytes;
+  int nodes = fits ? block_nodes_count(n->first / ROW_BLOCK, n->rows / ROW_BLOCK) : 0;
+  fits = fits && n->nodes == (n->has_codes ? nodes : 0) && bytes_of(n) == j->bytes;
+  CHECK(fits, ERR_INPUT, "'%s' is no journal of an encoding", j->name);
+  return OK;
+}
+
+/* *out <- count numbers of 64 bits, from the arena. */
+static int take(const unsigned char **at, gidx count, struct arena *arena, void *out)
+{
+  void *array;
+  TRY(arena_alloc(arena, &array, count, 8));
+  memcpy(array, *at, (size_t)count * 8);
+  memcpy(out, &array, sizeof array);
+  *at += count * 8;
+  return OK;
+}
+
+static int sums_take(const unsigned char **at, const struct numbers *n, struct encode_part *part,
+                     struct arena *arena)
+{
+  TRY(take(at, n->p, arena, &part->shift));
+  part->sums = (struct part_sums){.first = n->first / ROW_BLOCK,
+                                  .count = n->rows / ROW_BLOCK,
+                                  .p = (idx)n->p,
+                                  .nodes = (int)n->nodes};
+  return take(at, n->nodes * part_width((idx)n->p), arena, &part->sums.values);
+}
+
+/* Bins that are none of (norms.h) were not written so. */
+static int norms_take(const unsigned char **at, const struct numbers *n, const char *name,
+                      struct encode_part *part, struct arena *arena)
+{
+  struct norms *norms;
+  gidx *packed;
+  TRY(take(at, 3 * n->bins, arena, &packed));
+  TRY(arena_alloc(arena, &norms, 1, sizeof *norms));
+  CHECK(norms_unpack(norms, packed, n->bins), ERR_INPUT, "'%s' is no journal of an encoding", name);
+  part->norms = norms;
+  return OK;
+}
+
+int record_read(struct record *r, const struct journal *j, struct arena *arena)
+{
+  struct numbers n = {0};
+  const unsigned char *at = j->record + sizeof n;
+  char *identity;
+  TRY(numbers_read(j, &n));
+  *r = (struct record){.shape = {.n = n.n,
+                                 .k = (idx)n.k,
+                                 .s = (idx)n.s,
+                                 .d = (idx)n.d,
+                                 .p = (idx)n.p,
+                                 .has_codes = (int)n.has_codes},
+                       .part = {.first = n.first,
+                                .n = n.rows,
+                                .total = n.total,
+                                .p = (idx)n.p,
+                                .rows_terms = (uint64_t)n.terms,
+                                .rows_sample = (uint64_t)n.sample,
+                                .rows_files = (uint64_t)n.files,
+                                .fingerprint = (uint64_t)n.fingerprint,
+                                .nonzero = n.nonzero,
+                                .codes = {n.codes, n.negative, n.zero},
+                                .max_cosine = (idx)n.cosine},
+                       .dictionary = (uint64_t)n.dictionary,
+                       .inputs = (uint64_t)n.inputs,
+                       .counted = n.counted};
+  memcpy(r->zeros, n.zeros, sizeof n.zeros);
+  if (n.nodes) TRY(sums_take(&at, &n, &r->part, arena));
+  if (n.bins) TRY(norms_take(&at, &n, j->name, &r->part, arena));
+  TRY(take(&at, n.k, arena, &r->density));
+  TRY(arena_alloc(arena, &identity, n.identity + 1, 1));
+  memcpy(identity, at, (size_t)n.identity);
+  r->identity = identity;
+  return OK;
+}
+
+int record_identity(const char *name, char **text, gidx *numbers)
+{
+  struct journal j = {0};
+  struct record r = {0};
+  struct arena arena = {0};
+  *text = NULL;
+  int status = journal_open(&j, name);
+  if (!status) status = record_read(&r, &j, &arena);
+  if (!status) *text = strdup(r.identity);
+  if (!status && !*text)
+    status =
+        status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate the identity of '%s'", name);
+  if (!status && numbers) numbers[0] = r.part.n, numbers[1] = r.shape.n;
+  arena_free(&arena);
+  journal_close(&j);
+  return status;
+}
+
+int record_print(const char *name, FILE *out)
+{
+  char journal[4096], *text;
+  gidx numbers[2];
+  CHECK(strlen(name) < sizeof journal - 64, ERR_INPUT, "the name '%s' is too long", name);
+  if (journal_is(name))
+    strcpy(journal, name);
+  else
+    journal_of(name, journal);
+  TRY(record_identity(journal, &text, numbers));
+  text_print(out,
+             "%s\n  a result that grows: %lld of %lld rows are recorded; --resume continues\n\n",
+             name, (long long)numbers[0], (long long)numbers[1]);
+  text_print(out, "%s", text);
+  free(text);
+  CHECK(!ferror(out), ERR_IO, "cannot write the page about '%s'", name);
+  return OK;
+}

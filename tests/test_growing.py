@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: a result that all ranks write grows in its own file, with a journal: stopped, or killed by
+SIGKILL at any moment, it is resumed in place on any ranks and grids, nothing is copied, and the
+bytes are those of one run.  A torn record is left out; what is damaged, lost or of another job is
+refused; rows are read again only where their files changed."""
+import glob
+import hashlib
+import os
+import random
+import shutil
+import signal
+import struct
+import tempfile
+import time
+
+import h5py
+import numpy as np
+
+from jobs import FAULTS, job_end, job_ranks, job_start, temporaries, wait_until
+from tap import FULL, claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
+
+BLOCK = 4096
+N, P = 12 * BLOCK + 321, 16
+KILLS = 200 if FULL else 6
+PAGE = 1 << 16
+
+
+def words_of(folder, *more):
+    return later_wins("--rows", f"{folder}/rows.npy", "--dictionary", f"{folder}/d.h5", "--top-s",
+                      4, "--threads", 1, "--block", BLOCK, *more)
+
+
+def left(out):
+    """The journal and the growing file of what is not done."""
+    journals, growing = glob.glob(f"{out}/*.journal"), glob.glob(f"{out}/*.growing")
+    assert len(journals) <= 1 and len(growing) == len(journals), (journals, growing)
+    return (journals[0], growing[0]) if journals else (None, None)
+
+
+def stopped(folder, out, *more, ranks=2, command="encode"):
+    """A job that is asked to stop behind its first turn."""
+    os.makedirs(out, exist_ok=True)
+    open(f"{out}/STOP", "w").close()
+    fails(sagitta(command, *words_of(folder, "--grid", f"{ranks}x1", *more, "--output",
+                                     f"{out}/x.h5"), ranks=ranks), 75, ["--resume"], out)
+    os.remove(f"{out}/STOP")
+    return left(out)
+
+
+def resumed(folder, out, *more, ranks=3, grid=None, command="encode"):
+    return sagitta(command, *words_of(folder, "--grid", grid or f"{ranks}x1", *more, "--resume",
+                                      "--output", f"{out}/x.h5"), ranks=ranks)
+
+
+def places(path):
+    """Where the chunks of a result are, and what is there."""
+    with h5py.File(path) as f, open(path, "rb") as raw:
+        data = raw.read()
+        all_chunks = []
+        for name, d in sorted(f["supports"].items()):
+            for i in range(d.id.get_num_chunks()):
+                c = d.id.get_chunk_info(i)
+                bytes_of = data[c.byte_offset:c.byte_offset + c.size]
+                all_chunks.append((name, i, c.byte_offset, hashlib.sha256(bytes_of).hexdigest()))
+        return all_chunks, len(data)
+
+
+def equal(a, b, what):
+    same(a, b, what)
+    ok(places(a) == places(b), f"{what}: chunks, where they are, and the length")
+    need(sagitta("verify", b), what)
+
+
+@claim("stopped again and again, on other ranks and grids: the same file, and the bytes of one run")
+def check_stops(folder):
+    jobs = {"encode": ("encode", []), "route": ("route", []), "center": ("encode", ["--center"]),
+            "rounds": ("encode", ["--rounds", 2]),
+            "frames": ("encode", ["--dictionary", f"{folder}/d3.h5"]),
+            "range": ("encode", ["--row-range", f"{BLOCK}:{11 * BLOCK}"])}
+    for name, (command, more) in jobs.items():
+        whole, out = f"{folder}/whole-{name}.h5", f"{folder}/stops-{name}"
+        need(sagitta(command, *words_of(folder, *more), "--output", whole), name)
+        growing = stopped(folder, out, *more, command=command)[1]
+        ok(growing and not os.path.exists(f"{out}/x.h5"), f"{name}: {os.listdir(out)}")
+        inode = os.stat(growing).st_ino
+        open(f"{out}/STOP", "w").close()
+        for ranks, grid in ((3, "3x1"), (1, "1x1"), (2, "1x2")):
+            fails(resumed(folder, out, *more, ranks=ranks, grid=grid, command=command), 75,
+                  ["--resume"], f"{name} {grid}")
+            ok(left(out)[1] == growing, f"{name} {grid}: {os.listdir(out)}")
+        os.remove(f"{out}/STOP")
+        done = resumed(folder, out, *more, ranks=2, command=command)
+        need(done, name)
+        ok("are of these very files" in done.stderr, f"{name}: {done.stderr[-800:]}")
+        ok(os.stat(f"{out}/x.h5").st_ino == inode, f"{name}: the file was copied")
+        ok(left(out) == (None, None) and not temporaries(out), f"{name}: {os.listdir(out)}")
+        equal(whole, f"{out}/x.h5", name)
+
+
+@claim("SIGKILL at random moments, resumed on other ranks: the bytes of one run")
+def check_kills(folder):
+    whole, draw, kills = f"{folder}/whole-rounds.h5", random.Random(7), 0
+    took, trial = 1.0, 0
+    while kills < KILLS:
+        out, trial = f"{folder}/kill{trial}", trial + 1
+        for ranks in (2, 3, 1, 4) * 50:
+            begun = time.time()
+            more = ("--rounds", 2, "--save-seconds", 1e-9, "--resume", "--output", f"{out}/x.h5")
+            job = job_start("encode", *words_of(folder, "--grid", f"{ranks}x1", *more),
+                            ranks=ranks)
+            wait_until(lambda: os.path.exists(f"{out}/.x.h5.lock") or job.poll() is not None)
+            time.sleep(draw.uniform(0, took))
+            pids = job_ranks(job)
+            for pid in draw.sample(pids, draw.choice((1, len(pids)))) if pids else ():
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            code, text = job_end(job, 60)
+            for path in temporaries(out):
+                os.remove(path)
+            if code == 0:
+                took = time.time() - begun
+                break
+            kills += 1
+            ok(code is not None and code != 65 and code != 73, f"{code}: {text[-600:]}")
+        equal(whole, f"{out}/x.h5", f"{kills} kills")
+        shutil.rmtree(out)
+    print(f"# {kills} kills, {trial} results")
+
+
+@claim("SIGKILL at the calls for its file, up to the last before it has its name: the same")
+def check_calls(folder):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    step, calls, killed = 1 if FULL else 37, 1, 0
+    words = words_of(folder, "--grid", "2x1", "--rounds", 2, "--resume")
+    while True:
+        out = f"{folder}/call{calls}"
+        to = ["--output", f"{out}/x.h5"]
+        stopped(folder, out, "--rounds", 2)
+        code, text = job_end(job_start("encode", *words, *to, ranks=2, LD_PRELOAD=FAULTS,
+                                       FAULT=f"signal:{calls}", FAULT_SIGNAL="9", FAULT_RANK="0",
+                                       FAULT_OF="*.growing"), 60)
+        if code == 0:
+            break
+        killed += 1
+        ok(left(out)[0], f"{calls}: {code} {text[-300:]} {os.listdir(out)}")
+        need(resumed(folder, out, "--rounds", 2, ranks=(1, 3)[killed % 2]), f"call {calls}")
+        equal(f"{folder}/whole-rounds.h5", f"{out}/x.h5", f"call {calls}")
+        shutil.rmtree(out)
+        calls += step
+    equal(f"{folder}/whole-rounds.h5", f"{out}/x.h5", f"{calls} calls are more than there are")
+    ok(killed > 3, f"{killed} of {calls}")
+
+
+def records(path):
+    """Of a journal, where its records begin."""
+    with open(path, "rb") as f:
+        head = f.read(40 + 4 * 16)
+    arrays, most = struct.unpack_from("<qq", head, 24)
+    chunks = struct.unpack_from("<4q", head, 40)[:arrays]
+    first = -(-(PAGE + 32 * sum(chunks)) // PAGE) * PAGE
+    step = -(-(88 + most) // PAGE) * PAGE
+    return [first, first + step]
+
+
+def record_head(path, at):
+    with open(path, "rb") as f:
+        f.seek(at)
+        return struct.unpack("<3q", f.read(24))
+
+
+def flip(path, at):
+    with open(path, "r+b") as f:
+        f.seek(at)
+        byte = f.read(1)
+        f.seek(at)
+        f.write(bytes([byte[0] ^ 1]))
+
+
+def twice_stopped(folder, out):
+    """With two records."""
+    stopped(folder, out)
+    return stopped(folder, out, "--resume")
+
+
+@claim("a torn record, and hashes that are none of it, leave the record before; with none it ends")
+def check_torn(folder):
+    journal, growing = twice_stopped(folder, f"{folder}/torn")
+    heads = [(record_head(journal, at), at) for at in records(journal)]
+    (number, rows, size), newest = max(heads)
+    ok(number == 2 and rows == 4 * BLOCK and min(heads)[0][1] == 2 * BLOCK, f"{heads}")
+    for name, at in (("number", newest), ("rows", newest + 8), ("hash", newest + 60),
+                     ("begin", newest + 90), ("end", newest + 88 + size - 1),
+                     ("leaf", PAGE + 32 * 3)):
+        out = f"{folder}/torn-{name}"
+        shutil.copytree(f"{folder}/torn", out)
+        flip(left(out)[0], at)
+        done = resumed(folder, out)
+        need(done, name)
+        ok(f"after {2 * BLOCK} of {N} rows" in done.stderr, f"{name}: {done.stderr[-600:]}")
+        equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", name)
+    for name, at in (("both", min(heads)[1] + 90), ("head", 20)):
+        out = f"{folder}/torn-{name}"
+        shutil.copytree(f"{folder}/torn", out)
+        for place in newest + 90, at:
+            flip(left(out)[0], place)
+        fails(resumed(folder, out), 73, ["cannot resume", "damaged", "--force"], name)
+        fails(sagitta("inspect", left(out)[0]), 65, ["damaged"], name)
+
+
+@claim("a record that is forged, with the right hash, is seen by the comparison with one run")
+def check_forged(folder):
+    journal, _ = stopped(folder, f"{folder}/forged")
+    at = next(a for a in records(journal) if record_head(journal, a)[0])
+    number, rows, size = record_head(journal, at)
+    with open(journal, "r+b") as f:
+        f.seek(at)
+        head, record = bytearray(f.read(88)), bytearray(f.read(size))
+        sums = 8 * 30 + 8 * P  # numbers, shift, then sums
+        value, = struct.unpack_from("<d", record, sums)
+        struct.pack_into("<d", record, sums, value + 1)
+        head[56:88] = hashlib.sha256(bytes(head[:56]) + bytes(record)).digest()
+        f.seek(at)
+        f.write(bytes(head + record))
+    need(resumed(folder, f"{folder}/forged"), "its hash is right")
+    done = sagitta("diff", f"{folder}/whole-encode.h5", f"{folder}/forged/x.h5")
+    ok(done.returncode == 1 and "metrics" in done.stdout, f"{done.returncode} {done.stdout}")
+
+
+@claim("what is lost, damaged, of another job, or there already, is refused")
+def check_refused(folder):
+    out = f"{folder}/refused"
+    journal, growing = stopped(folder, out)
+    fails(sagitta("encode", *words_of(folder, "--output", f"{out}/x.h5")), 73,
+          ["of a job that stopped", "--resume", "--force"], "neither --resume nor --force")
+    for said, more in (("--top-s 4", ["--top-s", 3]), ("--rho 0", ["--rho", 1]),
+                       ("dictionary_hash|is not the dictionary", ["--dictionary",
+                                                                  f"{folder}/other.h5"]),
+                       ("40 atoms of 1 vectors, this run has 41", ["--dictionary",
+                                                                  f"{folder}/d41.h5"]),
+                       ("rows_shape", ["--rows", f"{folder}/short.npy"]),
+                       ("--row-range", ["--row-range", f"0:{8 * BLOCK}"])):
+        done = resumed(folder, out, *more)
+        ok(done.returncode == 65 and any(w in done.stderr for w in said.split("|")),
+           f"{said}: {done.returncode} {done.stderr[-400:]}")
+    for command in (["verify", growing], ["diff", growing, growing],
+                    ["encode", *words_of(folder, "--rows", growing, "--output", f"{folder}/no.h5")],
+                    ["merge", growing, "--output", f"{folder}/no.h5"]):
+        fails(sagitta(*command), 65, ["grows", "sagitta inspect"], command[0])
+    for name in journal, growing:
+        done = sagitta("inspect", name)
+        ok(done.returncode == 0 and f"{2 * BLOCK} of {N} rows are recorded" in done.stdout and
+           "top-s = 4" in done.stdout, f"{name}: {done.stdout}{done.stderr}")
+    for name, code, said in (("cut", 65, "rows end at byte"), ("chunk", 65, "what was recorded"),
+                             ("journal", 73, "has lost its journal"), ("two", 73, "of two jobs")):
+        other = f"{folder}/refused-{name}"
+        shutil.copytree(out, other)
+        its_journal, its_growing = left(other)
+        if name == "cut":
+            os.truncate(its_growing, os.path.getsize(its_growing) // 10)
+        elif name == "chunk":
+            with h5py.File(f"{folder}/whole-encode.h5") as f:
+                flip(its_growing, f["supports/data"].id.get_chunk_info(1).byte_offset + 5)
+        elif name == "journal":
+            os.remove(its_journal)
+        else:
+            for path in its_journal, its_growing:
+                end = path[path.rindex("."):]
+                shutil.copy(path, f"{other}/x.h5.0123456789abcdef{end}")
+        fails(resumed(folder, other), code, [said], name)
+    need(sagitta("encode", *words_of(folder, "--force", "--output", f"{out}/x.h5")), "--force")
+    ok(left(out) == (None, None), f"--force: {os.listdir(out)}")
+    same(f"{folder}/whole-encode.h5", f"{out}/x.h5", "--force")
+
+
+@claim("rows whose files changed are read again, and compared")
+def check_changed(folder):
+    for name, code in (("copy", 0), ("touch", 0), ("done", 65)):
+        out, rows = f"{folder}/changed-{name}", f"{folder}/changed-{name}.npy"
+        shutil.copy(f"{folder}/rows.npy", rows)
+        stopped(folder, out, "--rows", rows)
+        if name == "copy":
+            shutil.copy2(rows, rows + "2")
+            os.replace(rows + "2", rows)
+        elif name == "touch":
+            os.utime(rows, (1, 1))
+        else:  # a value of a row that is done, and in no sample
+            values = np.load(rows, mmap_mode="r+")
+            values[3000, 1] += 1
+            values.flush()
+            del values
+        done = resumed(folder, out, "--rows", rows)
+        ok(done.returncode == code and f"reads the {2 * BLOCK} rows again" in done.stderr,
+           f"{name}: {done.returncode} {done.stderr[-600:]}")
+        if code == 0:
+            equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", name)
+        else:
+            ok("rows_terms" in done.stderr and left(out)[0], f"{name}: {done.stderr[-600:]}")
+
+
+@claim("a part that an earlier run left goes into the file that grows; one job at a time")
+def check_before(folder):
+    out = f"{folder}/part"
+    os.makedirs(out)
+    open(f"{out}/STOP", "w").close()
+    fails(sagitta("encode", *words_of(folder, "--output", f"{out}/x.h5")), 75, ["--resume"], "part")
+    ok(left(out) == (None, None) and os.path.exists(f"{out}/x.h5"), f"{os.listdir(out)}")
+    fails(resumed(folder, out), 75, ["--resume"], "from the part")
+    ok(left(out)[0] is not None, f"{os.listdir(out)}")
+    os.remove(f"{out}/STOP")
+    need(resumed(folder, out, ranks=2), "from the journal")
+    equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", "a part, then a journal")
+    job = job_start("encode", *words_of(folder, "--grid", "2x1", "--save-seconds", 1e-9, "--force",
+                                        "--output", f"{out}/x.h5"), ranks=2)
+    wait_until(lambda: glob.glob(f"{out}/*.growing") or job.poll() is not None)
+    pids = job_ranks(job)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    fails(resumed(folder, out), 73, ["another run is writing here"], "two jobs")
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    code, text = job_end(job, 60)
+    ok(code == 0, f"{code} {text[-300:]}")
+    equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", "the first of two")
+
+
+@claim("no room: 73 with both numbers before any work; a disk that fails later leaves the record")
+def check_room(folder):
+    out = f"{folder}/room"
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    words = words_of(folder, "--grid", "2x1", "--save-seconds", 1e-9, "--output", f"{out}/x.h5")
+    code, text = job_end(job_start("encode", *words, ranks=2, LD_PRELOAD=FAULTS, FAULT="room:1"),
+                         60)
+    ok(code == 73 and "bytes free, the result needs" in text and "route " not in text,
+       f"{code} {text[-300:]}")
+    ok(not glob.glob(f"{out}/*.h5*"), f"{os.listdir(out)}")
+    for fault, of in (("write:2", "*.growing"), ("fsync:2", "*.growing"), ("lose:3", "*.growing"),
+                      ("fsync:2", "*.journal"), ("write:9", "*.journal"),
+                      ("rename:1", "*.growing")):
+        rank = "0" if of == "*.journal" or fault == "rename:1" else "1"
+        code, text = job_end(job_start("encode", *words, ranks=2, LD_PRELOAD=FAULTS, FAULT=fault,
+                                       FAULT_RANK=rank, FAULT_OF=of), 60)
+        ok(code == 74 and left(out)[0], f"{fault} {of}: {code} {text[-300:]} {os.listdir(out)}")
+        need(resumed(folder, out), f"{fault} {of}")
+        equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", f"{fault} {of}")
+        shutil.rmtree(out)
+    code, text = job_end(job_start("encode", *words, ranks=2, LD_PRELOAD=FAULTS, FAULT="fsync:1",
+                                   FAULT_RANK="0", FAULT_OF="*.journal"), 60)
+    ok(code == 74 and not glob.glob(f"{out}/*.h5*"), f"first: {code} {os.listdir(out)}")
+
+
+with tempfile.TemporaryDirectory() as where:
+    values_drawn = np.random.default_rng(5).standard_normal((N, P)).astype("f4")
+    np.save(f"{where}/rows.npy", values_drawn)
+    np.save(f"{where}/short.npy", values_drawn[:-1])
+    for file_name, atoms, seed in (("d", 40, 0), ("other", 40, 1), ("d41", 41, 0)):
+        need(sagitta("seed", "--rows", f"{where}/rows.npy", "--atoms", atoms, "--seed", seed,
+                     "--output", f"{where}/{file_name}.h5"), file_name)
+    need(sagitta("synth", "--n-rows", 10, "--columns", P, "--atoms", 12, "--frame", 3, "--output",
+                 f"{where}/frames"), "frames")
+    os.rename(f"{where}/frames/dictionary.h5", f"{where}/d3.h5")
+    check_stops(where)
+    check_kills(where)
+    check_calls(where)
+    check_torn(where)
+    check_forged(where)
+    check_refused(where)
+    check_changed(where)
+    check_before(where)
+    check_room(where)
+done_testing()
