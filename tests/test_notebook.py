@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import signal
 import tempfile
 import time
@@ -19,6 +20,7 @@ import nbformat  # noqa: E402
 
 DOC = os.path.join(SOURCE, "doc")
 LONG = 300  # seconds for a cell of a busy machine
+MINUTES = 3  # for all, on a machine of one's own
 FIT = """import sagitta
 how = dict(atoms=200, top_s=8, tolerance=0, sweeps=6, threads=1, update="atoms")
 rows = {rows!r}
@@ -128,7 +130,12 @@ def check_tutorial(at):
     cells = nbformat.read(os.path.join(DOC, "tutorial.ipynb"), as_version=4)
     nbformat.validate(cells)
     stored = json.loads(json.dumps(cells))["cells"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     client_of(cells, at).execute()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"# {spent:.1f} s of a processor")
+    ok(0 < spent < MINUTES * 60, f"{spent} s of a processor, at most {MINUTES} minutes")
     code = 0
     for was, now in zip(stored, cells["cells"]):
         if now["cell_type"] != "code":

@@ -421,12 +421,12 @@ def cut_at_line(place, kind, passed):
     return call
 
 
-def cut_fit(x, place, kind):
-    """The lines that a fit passed; it is raised at one of them."""
-    passed = []
+def cut_fit(make, place, kind):
+    """The lines that a fit of rows passed; it is raised at one of them."""
+    passed, rows = [], make()
     sys.settrace(cut_at_line(place, kind, passed))
     try:
-        sagitta.fit(x, atoms=4, top_s=1, sweeps=1, holdout=0, progress=lambda event: None)
+        sagitta.fit(rows, atoms=4, top_s=1, sweeps=1, holdout=0, progress=lambda event: None)
     except sagitta.Interrupted as stop:  # whose folder stays
         shutil.rmtree(stop.output, ignore_errors=True)
     except kind:
@@ -439,16 +439,20 @@ def cut_fit(x, place, kind):
 @claim("an exception at any line of the package leaves no process and no file of a fit")
 def check_lines(x):
     x = x[:60, :4]
-    lines = cut_fit(x, None, Cut)
-    gc.collect()  # what tests before have left
-    before = left()
-    ok(len(lines) > 150, f"{len(lines)} lines")
-    lines = [place for place in lines if FULL or place[0] in HOLDING]
-    for i, place in enumerate(lines):
-        for kind in (Cut, KeyboardInterrupt) if FULL else (Cut, KeyboardInterrupt)[i % 2:][:1]:
-            ok(place in cut_fit(x, place, kind), f"{place} was not reached")
-            gc.collect()
-            ok(left() == before, f"{place}, {kind.__name__}: {before} {left()}")
+    known = set()
+    for make in (lambda: x), (lambda: iter([x[:20], x[20:]])):  # which is spooled
+        lines = cut_fit(make, None, Cut)
+        gc.collect()  # what tests before have left
+        before = left()
+        ok(len(lines) > 150, f"{len(lines)} lines")
+        lines = [place for place in lines if place not in known and (FULL or place[0] in HOLDING)]
+        ok(len(lines) > 9, f"{len(lines)} that are new")
+        known.update(lines)
+        for i, place in enumerate(lines):
+            for kind in (Cut, KeyboardInterrupt) if FULL else (Cut, KeyboardInterrupt)[i % 2:][:1]:
+                ok(place in cut_fit(make, place, kind), f"{place} was not reached")
+                gc.collect()
+                ok(left() == before, f"{place}, {kind.__name__}: {before} {left()}")
 
 
 @claim("Ctrl-C asks, resume=True goes on to the same bytes; without output= the folder stays")
