@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from jobs import environment
-from live_server import NOBODY, Served, connects, need_zmq
+from live_server import NOBODY, Raw, Served, connects, message_of, need_zmq
 from tap import SAGITTA, claim, done_testing, ok, raised, sagitta, skip
 
 live = need_zmq()
@@ -49,6 +49,28 @@ def check_drain(folder, words):
         code, out, text = served.end(None)
         ok(code == 0 and "ending  by a signal" in text, f"exit {code} {text[-300:]}")
         ok('"bulk_requests": 1,' in out and '"closing": 2,' in out, out)
+
+
+@claim("asked to end, or killed, it gives each request one reply at most, and drained one each")
+def check_once(folder, words):
+    for number in signal.SIGTERM, signal.SIGUSR1, signal.SIGKILL:
+        with Served(folder, *words) as served:
+            raw, n = Raw(served.path), 40
+            for i in range(n):
+                raw.socket.send(message_of(P, number=i, rows=(3000, 5)[i % 2], bulk=1 - i % 2))
+            with live.connect(served.path) as server:
+                begun(server)
+            served.job.send_signal(number)
+            given = []
+            while raw.socket.poll(5000 if len(given) < n and number != signal.SIGKILL else 500):
+                header = live.HEADER.unpack(raw.socket.recv()[:64])
+                given.append(header[3])
+                ok(header[2] == 130 or header[8] == 4, f"codes, or closing: {header}")
+            code, _, text = served.end(None)
+            ok(code == (-9 if number == signal.SIGKILL else 0), f"{code} {text[-300:]}")
+            ok(len(given) == len(set(given)), f"none has two: {sorted(given)}")
+            ok(number == signal.SIGKILL or sorted(given) == list(range(n)), f"all: {sorted(given)}")
+            raw.close()
 
 
 @claim("after --drain-seconds what has begun is refused, too")
@@ -186,6 +208,7 @@ def main():
         words = ["--dictionary", f"{folder}/data/dictionary.h5", "--top-s", 5, "--step-rows", 64,
                  "--live-rows", 64, "--bulk-rows", LONG, "--policy", "off"]
         check_drain(folder, words)
+        check_once(folder, words)
         check_drained(folder, words)
         check_kill(folder, words)
         check_user(folder, words)
