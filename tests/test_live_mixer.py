@@ -13,7 +13,7 @@ import numpy as np
 
 from live_server import Raw, Served, need_zmq, other_replies
 from mixer_data import make, write
-from tap import FULL, claim, done_testing, launch, need, ok, sagitta
+from tap import FULL, claim, done_testing, gpu_present, launch, need, ok, sagitta
 
 live = need_zmq()
 LENGTHS = (150, 40, 1, 9, 300, 64)
@@ -82,12 +82,13 @@ def client_run(path, case, seed, wrong):
             t.join()
 
 
-def check_bits(case, name, policy, ranks):
-    with claim(f"{name}, {policy}, {ranks} ranks: codes of harvest, then encode"):
-        wrong, at = [], f"{case.folder}/{name}-{policy}{ranks}"
+def check_bits(case, name, policy, ranks, device="cpu"):
+    with claim(f"{name}, {policy}, {ranks} ranks, {device}: codes of harvest, then encode"):
+        wrong, at = [], f"{case.folder}/{name}-{policy}{ranks}{device}"
         with open(f"{at}.txt", "w") as f:
             f.write(f"{case.made} {at}-got.h5\n")
-        words = [*case.words, *STEPS, *POLICIES[policy], "--backlog", f"{at}.txt", "--ledger", at]
+        words = [*case.words, *STEPS, *POLICIES[policy], "--backlog", f"{at}.txt", "--ledger", at,
+                 "--device", device]
         with Served(case.folder, *words, before=launch(ranks) if ranks > 1 else ()) as served:
             threads = [threading.Thread(target=client_run, args=(served.path, case, s, wrong))
                        for s in range(3)]
@@ -292,6 +293,8 @@ def main():
             for name in cases if FULL else list(cases)[i % 2:][:1]:
                 check_bits(cases[name], name, policy, 1)
         check_bits(cases["conv"], "conv", "dynamic", 2)
+        if gpu_present():
+            check_bits(cases["columns"], "columns", "static", 1, "cuda")
         check_order(cases["conv"])
         check_fuzz(cases["conv"])
         check_cancel(cases["conv"])
