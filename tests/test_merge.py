@@ -3,17 +3,28 @@
 of one job for all rows, metrics included; what is no part of the whole is refused by its name."""
 import os
 import shutil
+import subprocess
 import tempfile
 
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, fails, need, ok, sagitta
+from jobs import environment
+from tap import SAGITTA, claim, done_testing, fails, launch, need, ok, sagitta, skip
 
 BLOCK = 4096
 N, P = 5 * BLOCK + 1234, 16
 CUTS = ([0, N], [0, BLOCK, N], [0, 3 * BLOCK, 5 * BLOCK, N], [*range(0, N, BLOCK), N],
         [0, 2 * BLOCK, 3 * BLOCK, N])
+SLOW = os.path.join(os.environ["builddir"], "tests/slow.so")
+TEXTS = 600000  # what HDF5 reads again for texts, whatever the size of a file
+# Supports of one length, frames, scores alone, rows of any length.
+ONCE = {"codes": ("encode", "--rows", "{}/rows.npy", "--dictionary", "{}/d", "--top-s", "16"),
+        "frames": ("encode", "--rows", "{}/rows.npy", "--dictionary", "{}/frames.h5", "--top-s",
+                   "8", "--center"),
+        "scores": ("route", "--rows", "{}/rows.npy", "--dictionary", "{}/d", "--top-s", "16"),
+        "active": ("encode", "--rows", "{}/rows.npy", "--dictionary", "{}/d", "--l0", "16",
+                   "--codes", "nonnegative")}
 
 
 def dump(path):
@@ -261,11 +272,35 @@ def check_repeat(folder):
     is_same(job.whole, f"{job.folder}/l/supports.h5", "a list")
 
 
+@claim("parts are read once, however many ranks there are")
+def check_once(folder):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    for name, options in ONCE.items():
+        job = Job(folder, f"once-{name}", *(w.format(folder) for w in options))
+        parts = job.parts(CUTS[2])
+        size = sum(map(os.path.getsize, parts))
+        for ranks in 1, 3:
+            told = f"{job.folder}/told"
+            words = [*launch(ranks), "-x", f"LD_PRELOAD={SLOW}", SAGITTA, "merge", *parts,
+                     "--force", "--output", f"{job.folder}/once.h5"]
+            need(subprocess.run(words, capture_output=True, text=True, timeout=100,
+                                env=environment(SLOW_OF="/parts/part-", SLOW_TOLD=told)), "merge")
+            with open(told) as f:
+                read = sum(int(line.split()[1]) for line in f)
+            os.remove(told)
+            ok(size / 2 < read <= 1.05 * size + len(parts) * TEXTS,
+               f"{name}, {ranks} ranks: {read} of {size} bytes")
+            is_same(job.whole, f"{job.folder}/once.h5", f"{name}, {ranks} ranks")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         with claim("inputs are made"):
             inputs_make(folder)
-        for check in (check_bytes, check_part, check_refused, check_unread, check_repeat):
+        for check in (check_bytes, check_part, check_refused, check_unread, check_repeat,
+                      check_once):
             check(folder)
     done_testing()
 

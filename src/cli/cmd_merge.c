@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta merge: the parts of an encoding -> the supports.h5 of the whole.  Rank 0 does it. */
+ * sagitta merge: the parts of an encoding -> the supports.h5 of the whole.
+ * Rank 0 alone opens the parts, and reads them once: they are verified while they are copied. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "cli/report.h"
 #include "job/summary.h"
 #include "io/score_cuts.h"
+#include "io/input_file.h"
 #include "io/inputs.h"
 #include "io/part.h"
 #include "io/rows.h"
@@ -114,16 +116,15 @@ static int name_check(const char *name)
   return OK;
 }
 
-static int parts_open(struct merge *m, const char *names)
+static int parts_open(struct merge *m)
 {
-  TRY(shards_open(&m->names, names));
   m->parts = calloc((size_t)m->names.count, sizeof *m->parts);
   CHECK(m->parts, ERR_MEMORY, "cannot allocate %d parts", m->names.count);
   for (int i = 0; i < m->names.count; i++) {
     log_info("part    %s", m->names.list[i].name);
     m->count++;
     TRY(name_check(m->names.list[i].name));
-    TRY(part_input_open(&m->parts[i], m->names.list[i].name));
+    TRY(part_input_open_unread(&m->parts[i], m->names.list[i].name));
     TRY(numerics_check(m->names.list[i].name, "merge with that one, or make this part again"));
   }
   qsort(m->parts, (size_t)m->count, sizeof *m->parts, row_order);
@@ -199,25 +200,38 @@ static void files_compare(const struct merge *m)
   }
 }
 
-/* With --rows: are the parts of these?  Collective. */
-static int rows_compare(const struct run *run, const struct merge *m)
+static int rows_fit(const struct merge *m)
 {
   const struct row_source *rows = &m->rows.source;
-  uint64_t are = 0, were = 0;
-  if (!m->rows.count) {
-    files_compare(m);
-    return OK;
-  }
-  for (int i = 0; i < m->count; i++) were += m->parts[i].part.rows_terms;
   int fits = rows->n == m->parts[0].part.total && rows->p == m->parts[0].part.p;
   CHECK(fits, ERR_INPUT, "'%s' has %lld rows of %d columns, the parts are of %lld of %d",
         rows->name, (long long)rows->n, rows->p, (long long)m->parts[0].part.total,
         m->parts[0].part.p);
-  TRY(rows_content((struct comm *)&run->comm, rows, 0, &are));
+  return OK;
+}
+
+static int rows_same(const struct merge *m, uint64_t are)
+{
+  uint64_t were = 0;
+  for (int i = 0; i < m->count; i++) were += m->parts[i].part.rows_terms;
   CHECK(are == were, ERR_INPUT,
         "the parts are not all of the rows of '%s': make those again whose rows have changed",
-        rows->name);
+        m->rows.source.name);
   return OK;
+}
+
+/* With --rows: are the parts of these?  Collective. */
+static int rows_compare(struct run *run, const struct merge *m)
+{
+  struct comm *c = &run->comm;
+  uint64_t are = 0;
+  if (!m->rows.count) {
+    if (c->rank == 0) files_compare(m);
+    return OK;
+  }
+  TRY(comm_agree(c, c->rank ? OK : rows_fit(m)));
+  TRY(rows_content(c, &m->rows.source, 0, &are));
+  return comm_agree(c, c->rank ? OK : rows_same(m, are));
 }
 
 /* Were the rows counted that the parts are of? */
@@ -266,7 +280,7 @@ static int parts_copy(struct merge *m)
   TRY(supports_output_create(&m->file, m->place.file, &shape));
   progress_start(&progress, "merge", "rows", shape.n);
   for (int i = 0; i < m->count; i++) {
-    TRY(part_copy(&m->parts[i], &m->file.sink, m->parts[i].part.first));
+    TRY(part_copy_once(&m->parts[i], &m->file.sink, m->parts[i].part.first));
     progress_show(&progress, m->parts[i].part.first + m->parts[i].part.n);
   }
   return metrics_join(m);
@@ -317,6 +331,16 @@ static int path_check(const struct merge *m)
   return OK;
 }
 
+/* Rank 0: no other reads them. */
+static int parts_begin(struct run *run, struct merge *m)
+{
+  TRY(parts_open(m));
+  TRY(identities_check(m, &run->identity));
+  TRY(parts_check(m));
+  input_files_compared();
+  return OK;
+}
+
 static int merge_command(struct run *run, const void *options, const char **arguments)
 {
   struct merge_options *o = (struct merge_options *)options;
@@ -324,14 +348,14 @@ static int merge_command(struct run *run, const void *options, const char **argu
   struct merge *m;
   TRY(struct_alloc(&m, sizeof *m));
   TRY(comm_agree(&run->comm, parts_collect(o, run->deck ? none : arguments)));
-  int status = parts_open(m, o->parts);
-  if (!status) status = identities_check(m, &run->identity);
+  int is_root = run->comm.rank == 0;
+  int status = shards_open(&m->names, o->parts);
   if (!status && o->rows) status = rows_input_open(&m->rows, &run->comm, o->rows);
-  TRY(inputs_agree(&run->comm, status ? status : parts_check(m)));
+  TRY(inputs_agree(&run->comm, status));
+  TRY(comm_agree(&run->comm, is_root ? parts_begin(run, m) : OK));
   const struct run_inputs inputs = {.rows = o->rows ? &m->rows : NULL};
   TRY(run_begin(run, &o->output, "supports.h5", &inputs, &m->place));
   TRY(rows_compare(run, m));
-  int is_root = run->comm.rank == 0;
   TRY(comm_agree(&run->comm, is_root ? path_check(m) : OK));
   TRY(comm_agree(&run->comm, is_root ? parts_copy(m) : OK));
   TRY(inputs_confirm(&run->comm));

@@ -14,6 +14,21 @@
 #include "io/h5/h5.h"
 #include "io/schema.h"
 
+/* Rows of supports whose entries were checked: row first + i has start[i] .. start[i + 1] - 1, less
+ * start[0], of the arrays. */
+struct verify_rows {
+  gidx first, n;
+  const gidx *start; /* [n + 1] */
+  const idx *atoms;
+  const float *data, *score, *blocks; /* blocks: /supports/codes, of frames */
+};
+/* Who takes them, in ascending order, while they are read.  What is found later, such as another
+ * hash, fails the verification: nobody relies on them before it has ended. */
+struct verify_taker {
+  void *self; /* borrowed */
+  int (*take)(void *self, const struct verify_rows *rows);
+};
+
 /* A verification in progress. */
 struct verify {
   struct h5_file *file;
@@ -22,6 +37,7 @@ struct verify {
   int leaves;  /* hashes of the entries of supports to the check of these, which reads them */
   const struct support_counts *counts; /* of entries of supports, which were checked already, and
                                         * are left out; NULL: they were not */
+  const struct verify_taker *taker;    /* NULL: nobody */
   char kind[32];                       /* of file; empty when foreign */
   struct dimensions dims;
 };

@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "base/block_tree.h"
+#include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
+#include "io/attributes.h"
 #include "io/check.h"
 #include "io/dictionary.h"
 #include "io/mean.h"
@@ -247,7 +249,14 @@ static int own_read(struct part_input *p, const struct h5_file *f)
   return OK;
 }
 
-static int part_open(struct part_input *p, const char *path, int may_be_whole)
+/* Its numbers are read, which are hashed with the other attributes; datasets are as they are
+ * read. */
+static int numbers_verify(const struct h5_file *f, const char *path)
+{
+  return f->version < H5_SEALED_FROM ? file_verify(path, NULL) : attributes_check(f);
+}
+
+static int part_open(struct part_input *p, const char *path, int may_be_whole, int is_taken)
 {
   *p = (struct part_input){0};
   struct supports_input *s = &p->supports;
@@ -259,7 +268,7 @@ static int part_open(struct part_input *p, const char *path, int may_be_whole)
   p->is_whole = may_be_whole && is_whole && s->sweeps == 0;
   CHECK(f->version && (is_part || p->is_whole), ERR_INPUT,
         "'%s' is no part: `sagitta encode --row-range` and `route --row-range` make them", path);
-  TRY(file_verify(path, NULL));
+  TRY(is_taken ? numbers_verify(f, path) : file_verify(path, NULL));
   if (p->is_whole)
     p->part.n = p->part.total = s->source.n;
   else
@@ -281,12 +290,17 @@ static int part_open(struct part_input *p, const char *path, int may_be_whole)
 
 int part_input_open(struct part_input *p, const char *path)
 {
-  return part_open(p, path, 0);
+  return part_open(p, path, 0, 0);
+}
+
+int part_input_open_unread(struct part_input *p, const char *path)
+{
+  return part_open(p, path, 0, 1);
 }
 
 int part_or_whole_open(struct part_input *p, const char *path)
 {
-  return part_open(p, path, 1);
+  return part_open(p, path, 1, 0);
 }
 
 void part_input_close(struct part_input *p)
@@ -352,5 +366,42 @@ int part_copy(const struct part_input *p, const struct support_sink *sink, gidx 
   if (p->shape.encoder) return ragged_copy(p, sink, first);
   int status = blocks_copy(p, sink, first, &arena);
   arena_free(&arena);
+  return status;
+}
+
+/* A part on its way to a sink. */
+struct part_taking {
+  const struct part_input *part;
+  const struct support_sink *sink;
+  gidx first;  /* of its rows */
+  gidx *start; /* of a block, from 0 on; owned */
+  gidx capacity;
+};
+
+static int rows_take(void *self, const struct verify_rows *rows)
+{
+  struct part_taking *t = self;
+  const struct supports_shape *shape = &t->part->shape;
+  struct support_block block = {.first = t->first + rows->first,
+                                .n = (idx)rows->n,
+                                .s = shape->s,
+                                .d = shape->d,
+                                .atoms = rows->atoms,
+                                .score = rows->score};
+  if (shape->has_codes) block.codes = shape->d > 1 ? rows->blocks : rows->data;
+  if (shape->encoder) {
+    TRY(array_reserve(&t->start, &t->capacity, rows->n + 1, sizeof *t->start));
+    for (gidx i = 0; i <= rows->n; i++) t->start[i] = rows->start[i] - rows->start[0];
+    block.start = t->start;
+  }
+  return t->sink->write(t->sink->self, &block);
+}
+
+int part_copy_once(struct part_input *p, const struct support_sink *sink, gidx first)
+{
+  struct part_taking t = {.part = p, .sink = sink, .first = first};
+  int status = file_verify_taking(supports_input_file(&p->supports),
+                                  &(struct verify_taker){.self = &t, .take = rows_take});
+  free(t.start);
   return status;
 }

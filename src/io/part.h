@@ -40,6 +40,12 @@ int part_input_open(struct part_input *p, const char *path);
 int part_or_whole_open(struct part_input *p, const char *path);
 void part_input_close(struct part_input *p);
 
+/* part_input_open() that leaves the supports to part_copy_once(), so that they are read once. */
+int part_input_open_unread(struct part_input *p, const char *path);
+/* Verify such a part while its supports go to a sink, from its row `first` on.  ERR_INPUT: it is
+ * damaged; what the sink has got is worth nothing then. */
+int part_copy_once(struct part_input *p, const struct support_sink *sink, gidx first);
+
 /* Write the supports of a part to a sink, from its row `first` on. */
 int part_copy(const struct part_input *p, const struct support_sink *sink, gidx first);
 

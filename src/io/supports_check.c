@@ -26,10 +26,11 @@
 
 enum {
   ROWS = 1 << 16,
-  PIECE = 1 << 18,     /* entries, for each of several threads: a chunk of ours */
-  ALONE = 1 << 15,     /* the same for one */
-  MAX_PIECE = 1 << 21, /* numbers of all threads, of an array */
-  MAX_PARTS = 16       /* threads */
+  PIECE = 1 << 18,      /* entries, for each of several threads: a chunk of ours */
+  ALONE = 1 << 15,      /* the same for one */
+  LONG_PIECE = 1 << 22, /* of many chunks */
+  MAX_PIECE = 1 << 21,  /* numbers of all threads, of an array */
+  MAX_PARTS = 16        /* threads */
 };
 
 /* What a thread knows of its rows. */
@@ -72,6 +73,7 @@ struct support_pass {
   /* The piece at hand. */
   gidx first, count; /* entries */
   gidx row, n;       /* rows, and those that have entries of it are in this block of n */
+  gidx given_rows;   /* to the taker */
 };
 
 /* Is position j the first of a round (N.3r)? */
@@ -293,6 +295,24 @@ static int before_end(struct support_pass *s)
   return before_status(s);
 }
 
+/* The rows up to this one of the block, of which the piece before has the entries, go to the taker;
+ * parts_open() has seen to it that no row is longer than a piece. */
+static int rows_give(struct support_pass *s, gidx end)
+{
+  const struct verify_taker *taker = s->v->taker;
+  gidx r = s->given_rows - s->row;
+  if (!taker || r == end) return OK;
+  const struct verify_rows rows = {.first = s->row + r,
+                                   .n = end - r,
+                                   .start = s->offsets + r,
+                                   .atoms = s->before.atoms,
+                                   .data = s->before.values,
+                                   .score = s->before.scores,
+                                   .blocks = s->has_codes ? s->before.blocks : NULL};
+  s->given_rows = s->row + end;
+  return taker->take(taker->self, &rows);
+}
+
 /* Of the wrong entries the first one is told. */
 static int piece_check(struct support_pass *s)
 {
@@ -306,7 +326,7 @@ static int piece_check(struct support_pass *s)
     return status_set(s->parts[i].status, s->parts[i].message);
   }
   piece_swap(s, s->count);
-  return OK;
+  return rows_give(s, row_of(s, s->first + s->count - 1) + 1);
 }
 
 /* The offsets of the piece before, which is still counted, stay: they are those of the block at
@@ -332,7 +352,7 @@ static int rows_check_block(struct support_pass *s, gidx row, gidx n)
     if (whole > s->first) s->count = whole - s->first;
     TRY(piece_check(s));
   }
-  return OK;
+  return rows_give(s, n); /* those at its end that have no entries */
 }
 
 /* Of rows that were checked already: the offsets, and the counts. */
@@ -419,6 +439,11 @@ static int parts_open(struct support_pass *s)
 {
   s->n_parts = (int)imax(1, imin(team_spare(), MAX_PARTS));
   s->piece = s->n_parts > 1 ? imin((gidx)PIECE * s->n_parts, MAX_PIECE / s->d) : ALONE;
+  if (s->v->taker) s->piece = imax(imax(s->piece, PIECE), s->top_s);
+  if (s->v->taker && s->encoder) { /* where a piece ends in a chunk, that is read twice */
+    s->n_parts = 1;
+    s->piece = imax(LONG_PIECE, s->top_s);
+  }
   TRY(arena_alloc(&s->arena, &s->offsets, ROWS + 1, sizeof *s->offsets));
   TRY(arena_alloc(&s->arena, &s->offsets_before, ROWS + 1, sizeof *s->offsets));
   TRY(arrays_alloc(s));

@@ -328,7 +328,7 @@ int supports_have_scores(const struct supports_input *f)
   return f->state->has_score;
 }
 
-const struct h5_file *supports_input_file(const struct supports_input *f)
+struct h5_file *supports_input_file(const struct supports_input *f)
 {
   return &f->state->h5;
 }

@@ -43,7 +43,7 @@ int supports_mean_find(const struct supports_input *f, const char *dictionary, c
                        gidx p, const real **mean);
 /* Has the file a score beside each code? */
 int supports_have_scores(const struct supports_input *f);
-const struct h5_file *supports_input_file(const struct supports_input *f);
+struct h5_file *supports_input_file(const struct supports_input *f);
 void supports_input_close(struct supports_input *f);
 
 /* Check the shape[2] of a CSR matrix, an attribute with no data behind it, before memory is taken

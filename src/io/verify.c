@@ -13,6 +13,7 @@
 #include "io/attributes.h"
 #include "io/damage.h"
 #include "io/entry_hashes.h"
+#include "io/input_file.h"
 
 /* v->kind <- the kind of a file of ours. */
 static int kind_check(struct verify *v)
@@ -106,7 +107,7 @@ static int everything_read(struct verify *v)
 {
   struct h5_listing list = {0};
   int status = h5_list(v->file, &list);
-  v->leaves = !v->counts && team_spare() > 1 && v->file->version >= H5_SEALED_FROM;
+  v->leaves = !v->counts && (team_spare() > 1 || v->taker) && v->file->version >= H5_SEALED_FROM;
   for (gidx i = 0; i < list.count && status == OK; i++) status = entry_read(v, &list.entries[i]);
   h5_listing_free(&list);
   TRY(status);
@@ -180,4 +181,12 @@ int file_verify_rest(const char *path, const struct support_counts *counts)
 {
   struct verify v = {.counts = counts};
   return verify_run(&v, path);
+}
+
+int file_verify_taking(struct h5_file *f, const struct verify_taker *taker)
+{
+  struct verify v = {.file = f, .taker = taker};
+  int status = all_check(&v);
+  if (status) status = damage_locate(&v, status);
+  return input_file_failed(f->input, status);
 }

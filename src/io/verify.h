@@ -17,4 +17,10 @@ int file_verify(const char *path, FILE *out);
 struct support_counts;
 int file_verify_rest(const char *path, const struct support_counts *counts);
 
+/* file_verify() of a file that is open, whose entries of supports are read once and go to a taker
+ * (check.h). */
+struct h5_file;
+struct verify_taker;
+int file_verify_taking(struct h5_file *f, const struct verify_taker *taker);
+
 #endif
