@@ -10,6 +10,7 @@ kernel_files = \
   %D%/threshold.cu %D%/prune.cu %D%/rescore.cu %D%/select_topk.cu \
   %D%/normal_count.cu %D%/normal_scan.cu %D%/normal_starts.cu %D%/normal_scatter.cu \
   %D%/normal_gram.cu %D%/normal_target.cu %D%/normal_decay.cu %D%/normal_clear.cu \
+  %D%/normal_energies.cu \
   %D%/normal_descend.cu %D%/tensor.h \
   %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h \
   %D%/nonnegative.cu %D%/nonnegative_set.h \

@@ -29,6 +29,8 @@ enum {
   NORMAL_WARPS = 4,     /* chunks a block of normal_scatter */
   NORMAL_THREADS = 128, /* columns a block of normal_target */
   NORMAL_RANGE = 4096,  /* entries of a row of the Gram matrix that a block has, at most */
+  ENERGY_ROWS = 32,     /* a block of normal_energies */
+  ENERGY_COLUMNS = 128, /* and columns at a time */
   DESCEND_ATOMS = 64,   /* NORMAL_BLOCK of model/normal.h */
   DESCEND_COLUMNS = 8,  /* a block of normal_descend */
   DESCEND_WARPS = DESCEND_ATOMS / 16
@@ -189,6 +191,16 @@ struct normal_decay_args {
   double *values; /* [count] */
   long long count;
   double beta;
+};
+
+/* As struct energies_job of device/normal.h. */
+struct normal_energies_args {
+  const int *slots;    /* [n][s] */
+  const float *codes;  /* [n][s] */
+  const float *x;      /* [n][p] */
+  const double *atoms; /* [k][columns] */
+  double *energy;      /* [n] */
+  int n, s, p, begin, columns;
 };
 
 /* As struct clear_job and struct descend_job of device/normal.h. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the normal equations on any device are checked with, against the references: parts of the
- * Gram matrix and of the columns, rows that come in two jobs with a decay between, and the descent.
+ * Gram matrix and of the columns, rows that come in two jobs with a decay between, the descent, and
+ * what atoms leave of the rows.
  *
  * Rows have codes of 0 and -0, a column of 0, denormal numbers, an atom that every row has and one
  * that has no codes; sums begin at 0 and -0.  One more descent ends at -0 where nothing but -0 is
@@ -35,6 +36,7 @@ struct normal_problem {
   float *codes, *x;
   real *gram, *target, *atoms; /* wanted: of all parts */
   real *start;                 /* [k][p] atoms before they move */
+  real *energy;                /* [n] of the rows' residuals by these */
   unsigned char *forget;
 };
 
@@ -43,7 +45,7 @@ struct normal_side {
   struct device *dev;
   struct normal_own own;
   idx begin, end;
-  struct buffer slots, codes, x, gram, target, atoms, diagonal, forget, work;
+  struct buffer slots, codes, x, gram, target, atoms, diagonal, forget, energy, work;
 };
 
 static int problem_alloc(struct normal_problem *c)
@@ -56,6 +58,7 @@ static int problem_alloc(struct normal_problem *c)
   TRY(arena_alloc(&c->arena, &c->target, k * p, sizeof *c->target));
   TRY(arena_alloc(&c->arena, &c->atoms, k * p, sizeof *c->atoms));
   TRY(arena_alloc(&c->arena, &c->start, k * p, sizeof *c->start));
+  TRY(arena_alloc(&c->arena, &c->energy, n, sizeof *c->energy));
   return arena_alloc(&c->arena, &c->forget, k, sizeof *c->forget);
 }
 
@@ -116,6 +119,9 @@ static void problem_answer(struct normal_problem *c)
   normal_decay(0.7, k * p, c->target);
   normal_add(&two, z->k, c->gram, c->target);
   memcpy(c->atoms, c->start, (size_t)(k * p) * sizeof *c->atoms);
+  struct normal_rows all = rows_of(c, 0, z->n);
+  for (idx i = 0; i < z->n; i++) c->energy[i] = 0;
+  normal_energies(&all, c->start, 0, z->p, c->energy);
   for (int i = 0; i < NORMAL_PASSES; i++) normal_descend(c->gram, c->target, z->k, z->p, c->atoms);
 }
 
@@ -177,8 +183,8 @@ static int side_bring(const struct normal_problem *c, struct normal_side *on)
 
 static void side_leave(struct normal_side *on)
 {
-  struct buffer *const all[] = {&on->slots, &on->codes,    &on->x,      &on->gram, &on->target,
-                                &on->atoms, &on->diagonal, &on->forget, &on->work};
+  struct buffer *const all[] = {&on->slots, &on->codes,    &on->x,      &on->gram,   &on->target,
+                                &on->atoms, &on->diagonal, &on->forget, &on->energy, &on->work};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(on->dev, all[i]);
 }
 
@@ -290,6 +296,42 @@ static int descend_check(const struct normal_problem *c, struct normal_side *on)
   return OK;
 }
 
+/* What the atoms leave of the rows, which go on from part to part of the columns. */
+static int energies_check(const struct normal_problem *c, struct normal_side *on)
+{
+  const struct normal_shape *z = &c->z;
+  gidx bytes = z->n * (gidx)sizeof(real), columns = z->p / z->parts + 1;
+  TRY(buffer_alloc(on->dev, &on->energy, bytes));
+  for (idx i = 0; i < z->n; i++) ((real *)on->energy.host)[i] = 0;
+  TRY(device_put(on->dev, &on->energy, 0, bytes));
+  for (idx begin = 0; begin < z->p; begin += (idx)columns) {
+    gidx count = imin(columns, z->p - begin);
+    struct buffer atoms = {0};
+    TRY(buffer_alloc(on->dev, &atoms, z->k * count * (gidx)sizeof(real)));
+    for (gidx a = 0; a < z->k; a++)
+      memcpy((real *)atoms.host + a * count, c->start + a * z->p + begin,
+             (size_t)count * sizeof *c->start);
+    struct energies_job job = {.n = z->n,
+                               .s = z->s,
+                               .p = z->p,
+                               .slots = &on->slots,
+                               .codes = &on->codes,
+                               .x = &on->x,
+                               .begin = begin,
+                               .end = begin + (idx)count,
+                               .atoms = &atoms,
+                               .energy = &on->energy};
+    int status = device_put(on->dev, &atoms, 0, atoms.bytes);
+    if (!status) status = device_normal_energies(on->dev, &job);
+    buffer_free(on->dev, &atoms);
+    TRY(status);
+  }
+  TRY(device_get(on->dev, &on->energy, 0, bytes));
+  CHECK(memcmp(on->energy.host, c->energy, (size_t)bytes) == 0, ERR_INTERNAL,
+        "the energies differ");
+  return OK;
+}
+
 /* What is forgotten is +0, and nothing else changes. */
 static int forget_check(const struct normal_problem *c, struct normal_side *on)
 {
@@ -340,6 +382,7 @@ static int part_check(const struct normal_problem *c, struct device *dev, int i)
   if (!status && !z->signs) status = add_check(c, &on);
   if (!status) status = descend_check(c, &on);
   if (!status) status = forget_check(c, &on);
+  if (!status && !z->signs) status = energies_check(c, &on);
   side_leave(&on);
   return status;
 }

@@ -135,6 +135,7 @@ struct backend {
   int (*normal_add)(struct device *dev, const struct normal_job *job);
   int (*normal_decay)(struct device *dev, struct buffer *values, gidx at, gidx count, real beta);
   int (*normal_descend)(struct device *dev, const struct descend_job *job);
+  int (*normal_energies)(struct device *dev, const struct energies_job *job);
   int (*normal_clear)(struct device *dev, const struct clear_job *job);
   gidx (*normal_bytes)(idx n, idx s, idx k, idx columns); /* NULL: 0 */
 

@@ -51,6 +51,16 @@ struct descend_job {
 };
 int device_normal_descend(struct device *dev, const struct descend_job *job);
 
+/* normal_energies() of n rows, by some columns of the atoms. */
+struct energies_job {
+  idx n, s, p;
+  const struct buffer *slots, *codes, *x; /* as in struct normal_job */
+  idx begin, end;
+  const struct buffer *atoms; /* [k][end - begin] real */
+  struct buffer *energy;      /* [n] real: every chain goes on */
+};
+int device_normal_energies(struct device *dev, const struct energies_job *job);
+
 /* Nothing is known any more of the atoms with forget[k]: what gram[own.count][k] and
  * target[k][columns] have of them becomes 0. */
 struct clear_job {

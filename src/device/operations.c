@@ -280,6 +280,16 @@ int device_normal_descend(struct device *dev, const struct descend_job *job)
   return dev->backend->normal_descend(dev, job);
 }
 
+int device_normal_energies(struct device *dev, const struct energies_job *job)
+{
+  CHECK_HAS(dev, normal_energies);
+  CHECK(job->begin >= 0 && job->end >= job->begin && job->end <= job->p &&
+            job->energy->bytes >= job->n * (gidx)sizeof(real),
+        ERR_INTERNAL, "columns %d to %d of %d, %d rows, %lld bytes of energies", job->begin,
+        job->end, job->p, job->n, (long long)job->energy->bytes);
+  return job->n ? dev->backend->normal_energies(dev, job) : OK;
+}
+
 int device_normal_clear(struct device *dev, const struct clear_job *job)
 {
   CHECK_HAS(dev, normal_clear);

@@ -116,6 +116,7 @@ static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
   status_take(why, capacity);
   comm_recover(f->c);
   f->refit_task.colors = 0;
+  f->refit_task.no_steps = 1;
   f->how = UPDATE_JOINT;
   TRY(fit_gram_plan(f, 0)); /* of rows it takes as many as there is room for */
   int status = arena_alloc(&f->arena, &all, f->c->size, sizeof *all);
@@ -166,6 +167,7 @@ int fit_task_plan(struct fit *f)
                                       .top_s = f->result->top_s,
                                       .threads = t->threads,
                                       .variant = t->variant,
+                                      .no_steps = f->how == UPDATE_JOINT,
                                       .colors = f->how != UPDATE_JOINT};
   f->refit_task.filter = t->filter;
   f->refit_task.shares_gram = f->shares_gram;

@@ -18,6 +18,7 @@ struct offer {
 
 struct revival {
   struct refit_state *f;
+  const real *energy; /* [n]; NULL: of the state's residuals */
   idx max;
   struct offer *mine, *all; /* [max], [size][max]; all: then the chosen ones first */
   idx *counts;              /* [size] */
@@ -60,7 +61,8 @@ static int rows_choose(struct revival *r)
   for (idx j = 0; j < r->max; j++) r->mine[j] = (struct offer){0, INT64_MAX};
   for (idx i = 0; i < f->n; i++) {
     const real *e = f->residual + (gidx)i * f->p;
-    offer_insert(r->mine, r->max, (struct offer){chain_dot(e, e, f->p), f->first + i});
+    real energy = r->energy ? r->energy[i] : chain_dot(e, e, f->p);
+    offer_insert(r->mine, r->max, (struct offer){energy, f->first + i});
   }
   for (int q = 0; q < size; q++) r->counts[q] = r->max;
   TRY(comm_allgather(f->c, r->mine, r->counts, sizeof *r->mine, r->all));
@@ -126,9 +128,10 @@ static int revival_run(struct revival *r, idx dead)
   return OK;
 }
 
-int fit_resample(struct refit_state *f, idx max, unsigned char *dead, gidx *revived)
+int fit_resample(struct refit_state *f, const real *energy, idx max, unsigned char *dead,
+                 gidx *revived)
 {
-  struct revival r = {.f = f};
+  struct revival r = {.f = f, .energy = energy};
   idx count = 0, kept = 0;
   *revived = 0;
   for (idx a = 0; a < f->k; a++) count += dead[a] != 0;

@@ -105,10 +105,15 @@ static int atoms_step(struct fit *f, struct sweep_counts *counts)
   return refit_sweep(&f->state, &task, f->steps_phases, f->steps, counts, &f->stopped);
 }
 
+static struct update_rows coded_rows(struct fit *f)
+{
+  return (struct update_rows){&f->coded.atoms, &f->coded.codes, &f->coded.x};
+}
+
 /* All atoms at once.  Of T parts, those before the last T count less and less. */
 static int atoms_solve(struct fit *f)
 {
-  const struct update_rows rows = {&f->coded.atoms, &f->coded.codes, &f->coded.x};
+  const struct update_rows rows = coded_rows(f);
   TRY(update_add(&f->update, &rows, 1 - 1 / (real)imin(f->sweep, f->parts)));
   return update_apply(&f->update, f->task->passes, f->steps);
 }
@@ -161,6 +166,7 @@ static int is_near_duplicate(const struct fit *f, idx a)
 static int atoms_resample(struct fit *f, struct fit_line *line)
 {
   const struct fit_task *t = f->task;
+  const struct update_rows rows = coded_rows(f);
   idx patience = (idx)imin(f->parts, FIT_PATIENCE);
   int any = 0;
   if (fit_replaces_duplicates(f)) TRY(near_duplicates_find(f));
@@ -169,9 +175,11 @@ static int atoms_resample(struct fit *f, struct fit_line *line)
                                (fit_replaces_duplicates(f) && is_near_duplicate(f, a)));
     any |= f->dead[a];
   }
-  if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, fit_residuals_make(f)));
+  if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, update_energies(&f->update, &rows)));
   if (any && f->resident.is_on) TRY(comm_agree(f->c, resident_residuals(&f->resident)));
-  TRY(fit_resample(&f->state, (idx)ceil(t->resample_fraction * t->k), f->dead, &line->revived));
+  const real *energy = f->how == UPDATE_JOINT ? f->update.energy.host : NULL;
+  TRY(fit_resample(&f->state, energy, (idx)ceil(t->resample_fraction * t->k), f->dead,
+                   &line->revived));
   if (f->parts > 1) TRY(comm_agree(f->c, update_clear(&f->update, f->dead)));
   for (idx a = 0; a < t->k; a++)
     if (f->dead[a]) f->idle[a] = 0;

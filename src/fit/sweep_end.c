@@ -21,13 +21,6 @@ static int codes_take(struct fit *f)
   return OK;
 }
 
-/* Residuals of all rows by the atoms as they have moved. */
-int fit_residuals_make(struct fit *f)
-{
-  TRY(codes_take(f));
-  return refit_state_residuals(&f->state);
-}
-
 /* Bring what became of this rank's rows to where it is needed. */
 static int codes_fetch(struct fit *f)
 {

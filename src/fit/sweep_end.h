@@ -13,7 +13,5 @@ struct fit;
 int fit_sweep_close(struct fit *f);
 /* The state that an earlier run left: do the rows give what it said?  ERR_INPUT.  Collective. */
 int fit_sweep_reopen(struct fit *f);
-/* Residuals of all rows by the atoms as they have moved.  Not collective. */
-int fit_residuals_make(struct fit *f);
 
 #endif

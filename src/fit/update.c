@@ -52,9 +52,10 @@ static int buffers_alloc(struct update *u, gidx columns)
   int many = f->c->size > 1;
   int (*alloc)(struct device *, struct buffer *, gidx) = many ? buffer_alloc : buffer_alloc_device;
   TRY(alloc(dev, &u->target, values));
-  TRY(buffer_alloc(dev, &u->atoms, values));
+  TRY(buffer_alloc(dev, &u->atoms, k * imax(columns, 1) * (gidx)sizeof(real)));
   TRY(buffer_alloc(dev, &u->diagonal, k * (gidx)sizeof(real)));
   TRY(buffer_alloc(dev, &u->forget, k));
+  if (!u->is_ragged) TRY(buffer_alloc(dev, &u->energy, f->n * (gidx)sizeof(real)));
   if (u->is_ragged) TRY(block_alloc(u));
   idx rows = (idx)imin(f->total, u->is_ragged ? ROW_BLOCK : many ? ROWS_AT_ONCE : INT32_MAX);
   return buffer_alloc_device(dev, &u->work,
@@ -149,7 +150,7 @@ int update_open_ragged(struct update *u, struct refit_state *f, struct device *d
 
 void update_free(struct update *u)
 {
-  struct buffer *const all[] = {&u->target, &u->atoms, &u->diagonal, &u->forget,
+  struct buffer *const all[] = {&u->target, &u->atoms, &u->diagonal, &u->forget, &u->energy,
                                 &u->work,   &u->slots, &u->codes,    &u->rows};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(u->device, all[i]);
   gram_close(&u->gram);
@@ -375,6 +376,39 @@ int update_apply(struct update *u, idx passes, struct atom_step *steps)
   TRY(columns_gather(u, u->atoms.host, f->frames));
   frames_scale(u, steps);
   return OK;
+}
+
+/* Columns begin .. end - 1 of all frames, and what they add to the energies. */
+static int columns_energies(struct update *u, const struct update_rows *rows, idx begin, idx end)
+{
+  const struct refit_state *f = u->f;
+  const gidx count = end - begin;
+  real *to = u->atoms.host;
+  for (gidx a = 0; a < f->k; a++)
+    memcpy(to + a * count, f->frames + a * f->p + begin, (size_t)count * sizeof *to);
+  TRY(device_put(u->device, &u->atoms, 0, f->k * count * (gidx)sizeof *to));
+  const struct energies_job job = {.n = f->n,
+                                   .s = f->s,
+                                   .p = f->p,
+                                   .slots = rows->slots,
+                                   .codes = rows->codes,
+                                   .x = rows->x,
+                                   .begin = begin,
+                                   .end = end,
+                                   .atoms = &u->atoms,
+                                   .energy = &u->energy};
+  return device_normal_energies(u->device, &job);
+}
+
+int update_energies(struct update *u, const struct update_rows *rows)
+{
+  const idx p = u->f->p, step = (idx)imax(u->end - u->begin, 1);
+  const gidx bytes = u->f->n * (gidx)sizeof(real);
+  memset(u->energy.host, 0, (size_t)bytes);
+  TRY(device_put(u->device, &u->energy, 0, bytes));
+  for (idx begin = 0; begin < p; begin += step)
+    TRY(columns_energies(u, rows, begin, (idx)imin(p, begin + step)));
+  return device_get(u->device, &u->energy, 0, bytes);
 }
 
 int update_clear(struct update *u, const unsigned char *forget)

@@ -26,6 +26,7 @@ struct update {
   struct buffer diagonal;      /* [k] real: of gram, as atoms last moved */
   struct buffer forget;        /* [k] unsigned char */
   struct buffer work;          /* of the device's operations */
+  struct buffer energy;        /* [n] real: update_energies() */
   real *gathered;              /* [size][k][columns of the rank] */
   real *before;                /* [k][p] atoms before they moved; then lent */
   real *lent_gram,
@@ -70,6 +71,10 @@ int update_add_ragged(struct update *u, const struct update_ragged *rows);
  * without codes stay.  steps[k] <- accepted for atoms with codes, nothing else.  Collective; the
  * same status on every rank. */
 int update_apply(struct update *u, idx passes, struct atom_step *steps);
+
+/* energy[n] of the update <- of each of this rank's rows that of its residual by the state's frames
+ * (N.3r), the codes being those of `rows`.  Not collective. */
+int update_energies(struct update *u, const struct update_rows *rows);
 
 /* Nothing is known any more of the atoms with forget[k]: their sums are 0.  Every rank calls it. */
 int update_clear(struct update *u, const unsigned char *forget);

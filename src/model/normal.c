@@ -40,3 +40,15 @@ void normal_descend(const real *gram, const real *target, idx k, idx p, real *at
     }
   }
 }
+
+void normal_energies(const struct normal_rows *rows, const real *atoms, idx begin, idx columns,
+                     real *energy)
+{
+  for (idx i = 0; i < rows->n; i++)
+    for (idx c = 0; c < columns; c++) {
+      real r = rows->x[(gidx)i * rows->p + begin + c];
+      for (gidx e = (gidx)i * rows->s; e < (gidx)(i + 1) * rows->s; e++)
+        r = fma(-atoms[(gidx)rows->atoms[e] * columns + c], (real)rows->codes[e], r);
+      energy[i] = fma(r, r, energy[i]);
+    }
+}

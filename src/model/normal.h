@@ -35,4 +35,10 @@ void normal_decay(real beta, gidx count, real *values);
  * NORMAL_BLOCK, ascending, then over the others of the block, ascending, as they are by then. */
 void normal_descend(const real *gram, const real *target, idx k, idx p, real *atoms);
 
+/* energy[n] <- it and the squares of the rows' residuals by atoms[k][columns], which have columns
+ * begin .. begin + columns - 1 of the rows: a chain of fma over columns, ascending, and each entry
+ * of a residual one of fma(-d_a, code, .), along the support. */
+void normal_energies(const struct normal_rows *rows, const real *atoms, idx begin, idx columns,
+                     real *energy);
+
 #endif

@@ -83,7 +83,8 @@ int refit_state_alloc(struct refit_state *f, struct refit_resident_bytes *held)
   gidx n = f->n, entries = n * f->s;
   size_t before = a->bytes;
   TRY(arena_alloc(a, &f->x, n * f->p, sizeof *f->x));
-  TRY(arena_alloc(a, &f->residual, n * f->p, sizeof *f->residual));
+  gidx left = f->task->no_steps ? 0 : n * f->p;
+  TRY(arena_alloc(a, &f->residual, left, sizeof *f->residual));
   held->rows = bytes_since(a, &before);
   TRY(arena_alloc(a, &f->atoms, entries, sizeof *f->atoms));
   TRY(arena_alloc(a, &f->score, entries, sizeof *f->score));

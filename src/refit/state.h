@@ -29,6 +29,7 @@ struct refit_task {
   const char *variant;
   const char *filter;    /* of rerouting, as struct device_options; NULL: off */
   int writes;            /* supports are written again, so that they have to be in order */
+  int no_steps;          /* atoms take none by systems of their own: no residuals are held */
   int colors;            /* the job finds classes: rank 0 must have the memory for it */
   int has_table;         /* the frames are wanted as files have them, too; then the next two say */
   int routes;            /* that a coder has the whole dictionary as sweeps end, and */
@@ -51,7 +52,7 @@ struct refit_state {
   gidx first;                /* the first own row */
   idx n;                     /* own rows */
   float *x;                  /* [n][p] rows, centred */
-  real *residual;            /* [n][p] */
+  real *residual;            /* [n][p], but for a task without steps */
   idx *atoms;                /* [n][s] supports */
   float *score;              /* [n][s] */
   real *codes;               /* [n][s][d] */

@@ -233,6 +233,7 @@ const struct backend backend_cpu = {
     .normal_add = cpu_normal_add,
     .normal_decay = cpu_normal_decay,
     .normal_descend = cpu_normal_descend,
+    .normal_energies = cpu_normal_energies,
     .normal_clear = cpu_normal_clear,
     .normal_bytes = cpu_normal_bytes,
     .triad_product = cpu_triad_product,

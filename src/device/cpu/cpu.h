@@ -96,6 +96,7 @@ int cpu_entries(struct dense *d, const struct dense_entries *e);
 int cpu_normal_add(struct device *dev, const struct normal_job *job);
 int cpu_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx count, real beta);
 int cpu_normal_descend(struct device *dev, const struct descend_job *job);
+int cpu_normal_energies(struct device *dev, const struct energies_job *job);
 int cpu_normal_clear(struct device *dev, const struct clear_job *job);
 gidx cpu_normal_bytes(idx n, idx s, idx k, idx columns);
 int cpu_triad_product(struct device *dev, enum precision precision, const struct triad_product *p,

@@ -152,6 +152,27 @@ int cpu_normal_descend(struct device *dev, const struct descend_job *job)
   return status;
 }
 
+int cpu_normal_energies(struct device *dev, const struct energies_job *job)
+{
+  enum { PIECE = 256 };
+  const struct cpu_state *cpu = cpu_of(dev);
+  const idx *slots = job->slots->device;
+  const float *codes = job->codes->device, *x = job->x->device;
+  real *energy = job->energy->device;
+  if (!cpu->normal) TRY(device_check_fma());
+#pragma omp parallel for num_threads(cpu->options.threads) schedule(static)
+  for (idx i = 0; i < job->n; i += PIECE) {
+    struct normal_rows rows = {.n = (idx)imin(PIECE, job->n - i),
+                               .s = job->s,
+                               .p = job->p,
+                               .atoms = slots + (gidx)i * job->s,
+                               .codes = codes + (gidx)i * job->s,
+                               .x = x + (gidx)i * job->p};
+    cpu->normal->energies(&rows, job->atoms->device, job->begin, job->end - job->begin, energy + i);
+  }
+  return OK;
+}
+
 int cpu_normal_clear(struct device *dev, const struct clear_job *job)
 {
   const unsigned char *forget = job->forget->device;

@@ -18,6 +18,9 @@ struct normal_loops {
    * where d_at is written */
   void (*descend)(const real *g, idx n, idx at, const real *acc, idx count, gidx stride,
                   real *atoms);
+  /* energy[rows->n] of normal_energies() go on */
+  void (*energies)(const struct normal_rows *rows, const real *atoms, idx begin, idx columns,
+                   real *energy);
 };
 
 #endif

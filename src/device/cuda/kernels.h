@@ -81,6 +81,7 @@ enum {
   X(NORMAL_TARGET, normal_target, 1, 0)                                                            \
   X(NORMAL_DECAY, normal_decay, 0, 0)                                                              \
   X(NORMAL_CLEAR, normal_clear, 0, 0)                                                              \
+  X(NORMAL_ENERGIES, normal_energies, 0, 0)                                                        \
   X(NORMAL_DESCEND, normal_descend, 1, DEFINES_DESCEND)                                            \
   X(DENSE_PRODUCT, dense_product, 1, DEFINES_PRODUCT)                                              \
   X(DENSE_FACTOR, dense_factor, 1, 0)                                                              \

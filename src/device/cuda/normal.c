@@ -107,6 +107,24 @@ int cuda_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx c
   return cuda_finish(dev->state);
 }
 
+int cuda_normal_energies(struct device *dev, const struct energies_job *job)
+{
+  struct normal_energies_args a = {.slots = job->slots->device,
+                                   .codes = job->codes->device,
+                                   .x = job->x->device,
+                                   .atoms = job->atoms->device,
+                                   .energy = job->energy->device,
+                                   .n = job->n,
+                                   .s = job->s,
+                                   .p = job->p,
+                                   .begin = job->begin,
+                                   .columns = job->end - job->begin};
+  unsigned blocks = (unsigned)ceil_div(job->n, ENERGY_ROWS);
+  TRY(launch(dev, KERNEL_NORMAL_ENERGIES, (dim3){blocks, 1, 1}, (dim3){ENERGY_COLUMNS, 1, 1}, 0,
+             &a));
+  return cuda_finish(dev->state);
+}
+
 int cuda_normal_clear(struct device *dev, const struct clear_job *job)
 {
   struct normal_clear_args a = {

@@ -16,6 +16,7 @@ int cuda_entries_index(struct device *dev, struct normal_args *a);
 int cuda_normal_add(struct device *dev, const struct normal_job *job);
 int cuda_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx count, real beta);
 int cuda_normal_descend(struct device *dev, const struct descend_job *job);
+int cuda_normal_energies(struct device *dev, const struct energies_job *job);
 int cuda_normal_clear(struct device *dev, const struct clear_job *job);
 gidx cuda_normal_bytes(idx n, idx s, idx k, idx columns);
 

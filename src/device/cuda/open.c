@@ -253,6 +253,7 @@ const struct backend backend_cuda = {
     .normal_add = cuda_normal_add,
     .normal_decay = cuda_normal_decay,
     .normal_descend = cuda_normal_descend,
+    .normal_energies = cuda_normal_energies,
     .normal_clear = cuda_normal_clear,
     .normal_bytes = cuda_normal_bytes,
     .triad_product = cuda_triad_product,
