@@ -8,6 +8,7 @@
 #include "base/block_tree.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "base/sums.h"
 #include "device/refit.h"
 
@@ -81,25 +82,29 @@ int refit_sum(struct comm *c, gidx total, const real *chains, idx width, real *o
   return OK;
 }
 
-/* sums[blocks][2 p] <- for each column the chains of x - shift and of its squares. */
-static void columns_chain(const float *x, gidx n, idx p, const real *shift, real *sums)
-{
-  for (gidx i = 0; i < n; i++) {
-    real *sum = sums + i / ROW_BLOCK * 2 * p, *squares = sum + p;
-    for (idx c = 0; c < p; c++) {
-      real t = x[i * p + c] - shift[c];
-      sum[c] += t;
-      squares[c] += t * t;
-    }
-  }
-}
-
 struct tss_work {
   struct arena arena;
+  const float *x; /* [n][p] */
+  gidx n;
+  idx p;
   real *shift; /* [p] */
   real *sums;  /* [blocks][2 p] */
   real *total; /* [2 p] */
 };
+
+/* A task: of a sum block, for each column the chains of x - shift and of its squares. */
+static void columns_chain(void *self, gidx block)
+{
+  const struct tss_work *w = self;
+  const gidx p = w->p;
+  real *sum = w->sums + block * 2 * p, *squares = sum + p;
+  for (gidx i = block * ROW_BLOCK; i < imin((block + 1) * ROW_BLOCK, w->n); i++)
+    for (gidx c = 0; c < p; c++) {
+      real t = w->x[i * p + c] - w->shift[c];
+      sum[c] += t;
+      squares[c] += t * t;
+    }
+}
 
 static int tss_alloc(struct tss_work *w, gidx n, idx p)
 {
@@ -110,12 +115,12 @@ static int tss_alloc(struct tss_work *w, gidx n, idx p)
 
 int refit_tss(struct comm *c, gidx total, const float *x, idx p, real *tss)
 {
-  struct tss_work w = {0};
   gidx first, n = refit_rows_partition(total, c->size, c->rank, &first);
+  struct tss_work w = {.x = x, .n = n, .p = p};
   TRY(comm_agree(c, tss_alloc(&w, n, p)));
   if (c->rank == 0) rows_shift(x, (idx)imin(n, SHIFT_ROWS), p, w.shift);
   TRY(comm_broadcast(c, w.shift, p, sizeof *w.shift));
-  columns_chain(x, n, p, w.shift, w.sums);
+  spare_run(ceil_div(n, ROW_BLOCK), columns_chain, &w);
   TRY(refit_sum(c, total, w.sums, 2 * p, w.total));
   *tss = 0;
   for (idx i = 0; i < p && total; i++)

@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/sums.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "model/access.h"
 #include "model/norms.h"
 
@@ -25,6 +26,8 @@ struct mean_work {
   real *tree;          /* [TREE_LEVELS][p], on rank 0 */
   gidx pushed;         /* blocks in the tree */
   struct norms *norms; /* of this rank's rows; NULL: not wanted */
+  real *squares;       /* [rows that are read at a time], where they are */
+  gidx count;          /* of those that were read */
 };
 
 static int work_alloc(struct mean_work *w, struct arena *arena, const struct comm *c)
@@ -33,6 +36,7 @@ static int work_alloc(struct mean_work *w, struct arena *arena, const struct com
   TRY(row_reader_open(&w->reader, w->rows, arena));
   TRY(arena_alloc(arena, &w->shift, p, sizeof *w->shift));
   TRY(arena_alloc(arena, &w->chain, p, sizeof *w->chain));
+  if (w->norms) TRY(arena_alloc(arena, &w->squares, w->reader.most, sizeof *w->squares));
   if (c->rank) return OK;
   TRY(arena_alloc(arena, &w->chains, p * c->size, sizeof *w->chains));
   return arena_alloc(arena, &w->tree, p * TREE_LEVELS, sizeof *w->tree);
@@ -52,6 +56,34 @@ static int shift_find(struct mean_work *w)
   return status;
 }
 
+enum { TASK_COLUMNS = 64, TASK_ROWS = 256 };
+
+/* A task: of the rows that were read some columns go on with their chains, or some rows are
+ * squared. */
+static void piece_add(void *self, gidx task)
+{
+  const struct mean_work *w = self;
+  const gidx p = w->rows->p, parts = ceil_div(p, TASK_COLUMNS);
+  const float *x = w->reader.x;
+  if (task < parts) {
+    const gidx begin = task * TASK_COLUMNS, end = imin(begin + TASK_COLUMNS, p);
+    for (gidx i = 0; i < w->count; i++)
+      for (gidx c = begin; c < end; c++) w->chain[c] += x[i * p + c] - w->shift[c];
+    return;
+  }
+  const gidx first = (task - parts) * TASK_ROWS;
+  for (gidx i = first; i < imin(first + TASK_ROWS, w->count); i++)
+    w->squares[i] = norms_square(x + i * p, (idx)p, w->shift);
+}
+
+/* Add the rows that were read to the chains, and to the norms where they are wanted. */
+static void rows_add(struct mean_work *w)
+{
+  const gidx rows = w->norms ? ceil_div(w->count, TASK_ROWS) : 0;
+  spare_run(ceil_div(w->rows->p, TASK_COLUMNS) + rows, piece_add, w);
+  for (gidx i = 0; i < w->count && w->norms; i++) norms_add(w->norms, w->squares[i]);
+}
+
 /* chain[p] <- sums of x - k over the rows of one sum block, ascending; then the one `stride` blocks
  * on is read. */
 static int block_chain(struct mean_work *w, gidx block, gidx stride)
@@ -65,9 +97,8 @@ static int block_chain(struct mean_work *w, gidx block, gidx stride)
     gidx next = first + count < end ? first + count : (block + stride) * ROW_BLOCK;
     gidx next_end = first + count < end ? end : imin(next + ROW_BLOCK, n);
     TRY(row_reader_take(r, first, count, next, next_end - next));
-    if (w->norms) norms_rows(w->norms, r->x, count, p, w->shift);
-    for (gidx i = 0; i < count; i++)
-      for (idx c = 0; c < p; c++) w->chain[c] += r->x[i * p + c] - w->shift[c];
+    w->count = count;
+    rows_add(w);
   }
   return OK;
 }
