@@ -4,8 +4,8 @@
  * grid    ceil(n / ENERGY_ROWS): some rows
  * block   ENERGY_COLUMNS: a column each; then a row each of the first ENERGY_ROWS
  * shared  static: the rows' residuals in these columns
- * sums    an entry of a residual is a chain of fma along the support; an energy is one over columns,
- *         ascending
+ * sums    an entry of a residual is a chain of fma along the support; an energy is one over
+ *         columns, ascending
  *
  * Atoms come from the second-level cache, which is what takes the time: of each row s atoms. */
 #include "types.h"

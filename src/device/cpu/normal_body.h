@@ -103,7 +103,8 @@ ALWAYS_INLINE void normal_residual_part(const idx *slots, const float *codes, id
   for (int v = 0; v < vectors; v++) f64_store(r + v * F64_LANES, acc[v]);
 }
 
-/* r[count] <- columns begin .. begin + count - 1 of the residual of row i; atoms: those of atom 0. */
+/* r[count] <- columns begin .. begin + count - 1 of the residual of row i; atoms: those of
+ * atom 0. */
 static void normal_residual(const struct normal_rows *rows, idx i, idx begin, idx count,
                             const real *atoms, gidx stride, real *r)
 {
