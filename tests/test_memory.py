@@ -14,7 +14,7 @@ import numpy as np
 from tap import FULL, SAGITTA, claim, done_testing, later_wins, ok, sagitta, skip_all
 
 LIMIT = 500 << 20  # of address space, of which an empty rank takes 224 MB
-FIT_LIMIT = 560 << 20  # and some of the rows of a fit the rest
+FIT_LIMIT = 390 << 20  # and some of the rows of a fit the rest
 P = 512
 
 
@@ -54,7 +54,7 @@ def fit(folder, room, *words, ranks=0):
 
 def room_find(folder, ranks):
     """Address space in which some of the rows fit beside what an empty rank takes, or None."""
-    limit, left = (FIT_LIMIT, 230 << 20) if ranks < 3 else (500 << 20, 200 << 20)
+    limit, left = (FIT_LIMIT, 150 << 20) if ranks < 3 else (340 << 20, 130 << 20)
     probe = fit(folder, limit, "--minibatch", "none", ranks=ranks)
     present = re.search(r"(\d+) are present", probe.stderr)
     ok(probe.returncode == 71 and present, f"a limit of {limit}: {probe.stderr[-900:]}")
