@@ -258,6 +258,31 @@ def check_end(case):
            all("given up" in str(t) or "closing" in str(t) for t in told[4:]), f"others: {told}")
 
 
+@claim("a server that was killed ends what was asked of a stream; the next one has no such stream")
+def check_killed(case):
+    at = np.arange(4)
+    with Served(case.folder, *case.words) as served:
+        server = live.connect(served.path)
+        stream = server.stream()
+        stream.encode(*case.part(at))
+        served.end(signal.SIGKILL)
+    server._timeout = 0.3
+    for text in "ended before it answered", "no server answers":
+        try:
+            stream.submit(*case.part(at)).result(20)
+            ok(False, "a server that was killed answered")
+        except live.Error as error:
+            ok(text in str(error) or "no server answers" in str(error), f"{error}")
+    server._timeout = 10
+    with Served(case.folder, *case.words):
+        told = reason(stream.submit(*case.part(at)))
+        ok("no such stream" in str(told), f"{told}")
+        wrong = list(other_replies([(server.stream().submit(*case.part(at), scores=True), at)],
+                                   case))
+        ok(not wrong, "another stream has its codes")
+        server.close()
+
+
 @claim("options that do not fit are named, and a server without a mixer says so")
 def check_options(case, other):
     words = [*case.words[:-2], "--listen", f"{case.folder}/b", "--max-seconds", 0.1]
@@ -300,6 +325,7 @@ def main():
         check_cancel(cases["conv"])
         check_overflow(cases["conv"])
         check_end(cases["conv"])
+        check_killed(cases["conv"])
         check_options(cases["conv"], cases["columns"])
     done_testing()
 

@@ -285,8 +285,6 @@ class Server:
                bulk: bool = False, deadline: typing.Optional[float] = None) -> typing.Any:
         """As encode(), but a Future of the Codes.  It waits while the server has as many requests
         of this client as it takes."""
-        if self._lost:
-            self._greet()
         values, kind = _values(rows)
         shape = values.shape
         if len(shape) not in (1, 2) or shape[-1] != self.columns:
@@ -298,6 +296,8 @@ class Server:
     def _submit(self, message, content, shape, n, made, top, scores, watched, bulk, deadline,
                 **fields):
         """made: columns of rows that the server makes, beside the content."""
+        if self._lost:
+            self._greet()
         most = "bulk_rows" if bulk else "live_rows"
         if n > self.limits[most]:
             raise ValueError(f"{n} rows are more than the {self.limits[most]} of a "
