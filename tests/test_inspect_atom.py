@@ -11,7 +11,10 @@ import tempfile
 import h5py
 import numpy as np
 
+from peer import PACKAGE  # noqa: F401, which is where sagitta.words is
 from tap import SAGITTA, claim, done_testing, ok, sagitta
+
+from sagitta.words import MARKS, Words  # noqa: E402
 
 N, K, P, S = 700, 40, 12, 4
 
@@ -119,12 +122,65 @@ def check_words(p):
             ok(tokens == want, f"{name}, {row}: '{tokens}' '{want}'")
     p.words = plain
     for text, said in (('{"a": 1, "b": "c"}', "each word its number"),
-                       ('{"model": {"vocab": {"a": 0}}}', '"vocab" alone'),
+                       ('{"model": {"type": "BPE"}}', '"vocab"'), ('{"a": 0, "b": []}', "nor a"),
+                       ('{"model": {"vocab": [["a"]]}}', "nor a tokenizer.json"),
+                       ('{"model": {"vocab": {"a": 0}, "added_tokens": [{}]', "nor a tokenizer"),
+                       ('{"added_tokens": [{"id": 1}], "model": {"vocab": {"a": 0}}}', "byte 27"),
+                       ('{"model": {"vocab": {"a": 0}, "vocab": {"a": 1}}}', "from byte"),
                        ('["a", 3]', "neither a list of words"), ("a\0b\n", "is not text")):
         with open(f"{p.folder}/odd", "w", encoding="utf-8") as f:
             f.write(text)
         p.show(p.run, "--atom", 7, "--rows", p.rows, "--vocabulary", f"{p.folder}/odd", code=65,
                said=said)
+
+
+def shown(text):
+    """A word with the marks that around() takes, and its line feeds as letters."""
+    text = text.replace("\n", r"\n").replace("\r", r"\r").replace("\t", r"\t")
+    return text[1:] if re.match(" [^ ]", text) and text[1:3] != "##" else "##" + text
+
+
+def tokenizers_of(p):
+    """A tokenizer.json for the tokens of the rows by name, with the marks of each kind."""
+    level = {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "use_regex": True}]}
+    odd = ["\n", " ", "  ", " ##x", "\u00fc", " \U0001f600", "s", "\t", "<a>", "'s"]
+    texts = odd + [f" word{i}" if i % 3 else f"part{i}" for i in range(len(p.words) - len(odd))]
+    marks = {byte: mark for mark, byte in MARKS.items()}
+    byte = ["".join(marks[b] for b in text.encode()) for text in texts]
+    byte[10:13] = marks[0xe2] + marks[0x82], marks[0x82] + marks[0x41], marks[0x00] + "\u4e00"
+    piece = ["<0x0A>" if text == "\n" else text.replace(" ", "\u2581") for text in texts]
+    added = [{"id": 5, "content": "<|end|>", "special": True}, {"id": 19, "content": " new"}]
+    yield "byte", {"version": "1.0", "truncation": None, "added_tokens": added, "normalizer": None,
+                   "pre_tokenizer": level, "decoder": None,
+                   "model": {"type": "BPE", "unk_token": None, "merges": [["a", "b"]],
+                             "vocab": {word: i for i, word in enumerate(byte)}}}
+    yield "vocab", {word: i for i, word in enumerate(byte)}
+    yield "list", byte
+    yield "piece", {"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Metaspace"},
+                    "model": {"vocab": [[word, -1.5e-3 * i] for i, word in enumerate(piece)]}}
+
+
+@claim("a tokenizer.json gives the words that the Python package has of it")
+def check_tokenizers(p):
+    plain = p.words
+    for name, page in tokenizers_of(p):
+        path = f"{p.folder}/{name}.json"
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(page, f, ensure_ascii=name == "byte", indent=1 if name == "piece" else None)
+        texts = Words(page if name == "list" else path).of(range(len(plain)))
+        p.words = [shown(texts[i]) for i in range(len(plain))]
+        ok(texts[0] == "\n" and texts[5] == ("<|end|>" if name == "byte" else " \U0001f600"),
+           f"{name}: {texts}")
+        words = set()
+        for atom in range(0, K, 3):
+            text = p.show(p.run, "--atom", atom, "--top", 500, "--rows", p.rows, "--vocabulary",
+                          path)
+            for row, tokens in re.findall(r"^ +(\d+) +-?[\d.e-]+ (.*)$", text, re.M):
+                want = p.around(int(row), True)
+                ok(tokens == want, f"{name}, {row}: {tokens!r} {want!r}")
+                words.add(int(p.token[int(row)]))
+        ok(len(words) > 20, f"{name}: {len(words)} words")
+    p.words = plain
 
 
 @claim("a text that a word with a line feed shifts is warned of, and no other")
@@ -237,6 +293,7 @@ with tempfile.TemporaryDirectory() as folder:
         place = Place(folder)
     check_figures(place)
     check_tokens(place)
+    check_tokenizers(place)
     check_words(place)
     check_shifted(place)
     check_found(place)

@@ -205,6 +205,24 @@ def check_vocabulary(p):
         at = 1 if name == "text" else 0
         ok(all(word == (words[int(t) - at] if at == 0 or int(t) > 8 else word)
                for t, word in found.items() if int(t) != 8 + at), f"{name}: {found}")
+    level = {"added_tokens": [{"id": 3, "content": "<|end|>"}], "decoder": {"type": "ByteLevel"},
+             "model": {"vocab": {"\u0120river": 0, "s": 1, "\u010a": 2, "\u00c3": 4, "\u0120": 5}}}
+    pieces = {"added_tokens": [], "model": {"vocab": [["\u2581river", 0], ["s", 0], ["<0x0A>", 0],
+                                                      ["\u2581\u2581", -1.5]]}}
+    for name, page, known in (("level", level, ["river", "##s", "##\n", "##<|end|>", "##\ufffd",
+                                                "## "]),
+                              ("pieces", pieces, ["river", "##s", "##\n", "##  "])):
+        with open(f"{p.folder}/{name}.json", "w", encoding="utf-8") as f:
+            f.write(json.dumps(page))
+        need(report(p.run, "--vocabulary", f"{p.folder}/{name}.json", "--output",
+                    f"{p.run}/words.html"), name)
+        found = data_in(p.page("words.html"))["words"]
+        ok(len(found) >= 2 and all(word == known[int(t)] for t, word in found.items()
+                                   if int(t) < len(known)), f"{name}: {found}")
+    with open(f"{p.folder}/bad", "w", encoding="utf-8") as f:
+        f.write('{"model": {"type": "BPE"}}')
+    done = report(p.run, "--vocabulary", f"{p.folder}/bad")
+    ok(done.returncode and "model.vocab" in done.stderr, done.stderr)
     with open(f"{p.folder}/bad", "w", encoding="utf-8") as f:
         f.write('["a", "b"] ]')
     done = report(p.run, "--vocabulary", f"{p.folder}/bad")

@@ -103,6 +103,42 @@ int json_key(struct json_reader *r, char **key)
   return OK;
 }
 
+/* A text, a number or a name, or the end of an object or of a list, with the comma behind it. */
+static int part_skip(struct json_reader *r, const char *word, int *found, int *depth)
+{
+  char *text;
+  json_blanks(r);
+  if (*r->at == '"') {
+    TRY(json_string(r, &text));
+    if (!strcmp(text, word)) *found = 1;
+    if (json_sign(r, ':')) return OK;
+  } else if (*r->at == '}' || *r->at == ']') {
+    r->at++;
+    --*depth;
+  } else {
+    size_t length = strcspn(r->at, " \t\r\n,:{}[]\"");
+    JSON_GOOD(r, length, "a value is expected");
+    r->at += length;
+  }
+  if (*depth > 0) json_sign(r, ',');
+  return OK;
+}
+
+int json_skip(struct json_reader *r, const char *word, int *found)
+{
+  int depth = 0;
+  json_blanks(r);
+  JSON_GOOD(r, *r->at && !strchr("}],:", *r->at), "a value is expected");
+  do {
+    if (json_sign(r, '{') || json_sign(r, '[')) {
+      depth++;
+      continue;
+    }
+    TRY(part_skip(r, word, found, &depth));
+  } while (depth > 0);
+  return OK;
+}
+
 int json_keys_add(struct json_keys *k, const char *key)
 {
   if (k->count == k->capacity) {

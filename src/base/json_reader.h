@@ -30,6 +30,8 @@ int json_string(struct json_reader *r, char **text);
 int json_number(struct json_reader *r, gidx *number);
 /* A key, and the colon behind it. */
 int json_key(struct json_reader *r, char **key);
+/* Pass a value of any kind, loosely; *found <- 1 where a text in it is this word. */
+int json_skip(struct json_reader *r, const char *word, int *found);
 
 /* Names that are to stand once: readers of JSON differ in which of two they take. */
 struct json_keys {

@@ -42,7 +42,7 @@ static const struct option_row atom_rows[] = {
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"vocabulary", OPTION_TEXT, AT(vocabulary), NULL, 0, 0, NULL, "FILE",
      "of an atom: a text whose line i, counted from 0, is token i, or JSON, as a tokenizer's "
-     "vocab.json; without it tokens are numbers",
+     "vocab.json or tokenizer.json; without it tokens are numbers",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"attribution", OPTION_TEXT, AT(attribution), NULL, 0, 0, NULL, "FILE",
      "of an atom: the attribution.h5 that `sagitta attribute` made of these supports; each of the "

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The file is read whole, and words are parts of it; those of JSON are decoded where they stand. */
+ * The file is read whole, and words are parts of it; those of JSON are decoded where they stand.
+ *
+ * Tokenizers mark in their words where blanks are.  Kept words have the marks of WordPiece: "##" in
+ * front of what continues, where a blank is in front of all others. */
 #include "io/vocabulary.h"
 
 #include <stdio.h>
@@ -10,6 +13,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "io/flat_file.h"
 
 enum { MAX_BYTES = 1 << 30, MAX_TOKEN = 1 << 28 };
@@ -69,42 +73,276 @@ static int is_json(const char *text)
   return *text == '"' && end > text && (end[-1] == '}' || end[-1] == ']');
 }
 
-static int object_read(struct vocabulary *v, struct json_reader *r)
+/* What a tokenizer.json says beside the numbers of words. */
+struct tokenizer {
+  struct vocabulary added; /* words without marks */
+  gidx capacity;           /* of these, and of all others */
+  gidx added_capacity;
+  int has_words, has_parts, has_model, is_bytes;
+};
+
+static int entry_read(struct vocabulary *v, struct tokenizer *t, struct json_reader *r,
+                      const char *word)
 {
-  gidx capacity = 0, token;
+  gidx token;
+  TRY(json_number(r, &token));
+  JSON_GOOD(r, token < MAX_TOKEN, "a number is too large");
+  return word_add(v, &t->capacity, token, word);
+}
+
+/* The rest of an object that gives words their numbers. */
+static int entries_read(struct vocabulary *v, struct tokenizer *t, struct json_reader *r)
+{
   char *word;
   do {
     TRY(json_key(r, &word));
-    TRY(json_number(r, &token));
-    JSON_GOOD(r, token < MAX_TOKEN, "a number is too large");
-    TRY(word_add(v, &capacity, token, word));
+    TRY(entry_read(v, t, r, word));
   } while (json_sign(r, ','));
   JSON_GOOD(r, json_sign(r, '}'), "an object does not end");
   return OK;
 }
 
-static int list_read(struct vocabulary *v, struct json_reader *r)
+/* The rest of a list of words, or, as Unigram has it, of words with scores. */
+static int list_read(struct vocabulary *v, struct tokenizer *t, struct json_reader *r, int scored)
 {
-  gidx capacity = 0;
   char *word;
+  int found;
   do {
+    JSON_GOOD(r, !scored || json_sign(r, '['), "a word with its score is expected");
     TRY(json_string(r, &word));
-    TRY(word_add(v, &capacity, v->n, word));
+    TRY(word_add(v, &t->capacity, v->n, word));
+    if (!scored) continue;
+    JSON_GOOD(r, json_sign(r, ','), "a score is missing");
+    TRY(json_skip(r, "", &found));
+    JSON_GOOD(r, json_sign(r, ']'), "a list does not end");
   } while (json_sign(r, ','));
   JSON_GOOD(r, json_sign(r, ']'), "a list does not end");
+  return OK;
+}
+
+static int model_read(struct vocabulary *v, struct tokenizer *t, struct json_reader *r)
+{
+  char *key;
+  int found;
+  JSON_GOOD(r, json_sign(r, '{'), "a model is expected");
+  do {
+    TRY(json_key(r, &key));
+    if (strcmp(key, "vocab") != 0) {
+      TRY(json_skip(r, "", &found));
+      continue;
+    }
+    JSON_GOOD(r, !t->has_model, "a second vocab");
+    t->has_model = 1;
+    if (json_sign(r, '{')) {
+      TRY(entries_read(v, t, r));
+    } else {
+      JSON_GOOD(r, json_sign(r, '['), "a vocab is expected");
+      TRY(list_read(v, t, r, 1));
+    }
+  } while (json_sign(r, ','));
+  JSON_GOOD(r, json_sign(r, '}'), "an object does not end");
+  return OK;
+}
+
+static int added_read(struct tokenizer *t, struct json_reader *r)
+{
+  char *key, *content = NULL;
+  gidx token = -1;
+  int found;
+  JSON_GOOD(r, json_sign(r, '{'), "a token is expected");
+  do {
+    TRY(json_key(r, &key));
+    if (!strcmp(key, "id")) {
+      TRY(json_number(r, &token));
+    } else if (!strcmp(key, "content")) {
+      TRY(json_string(r, &content));
+    } else {
+      TRY(json_skip(r, "", &found));
+    }
+  } while (json_sign(r, ','));
+  JSON_GOOD(r, json_sign(r, '}'), "an object does not end");
+  JSON_GOOD(r, content && token >= 0 && token < MAX_TOKEN, "a token lacks its id or content");
+  return word_add(&t->added, &t->added_capacity, token, content);
+}
+
+static int part_read(struct vocabulary *v, struct tokenizer *t, struct json_reader *r,
+                     const char *key)
+{
+  int found = 0;
+  t->has_parts = 1;
+  if (!strcmp(key, "model")) return model_read(v, t, r);
+  if (strcmp(key, "added_tokens") != 0) {
+    int is_telling = !strcmp(key, "pre_tokenizer") || !strcmp(key, "decoder");
+    TRY(json_skip(r, "ByteLevel", &found));
+    t->is_bytes |= found && is_telling;
+    return OK;
+  }
+  JSON_GOOD(r, json_sign(r, '['), "a list of tokens is expected");
+  if (json_sign(r, ']')) return OK;
+  do {
+    TRY(added_read(t, r));
+  } while (json_sign(r, ','));
+  JSON_GOOD(r, json_sign(r, ']'), "a list does not end");
+  return OK;
+}
+
+/* The rest of an object that gives words their numbers, or is a tokenizer.json. */
+static int object_read(struct vocabulary *v, struct tokenizer *t, struct json_reader *r)
+{
+  char *key;
+  do {
+    TRY(json_key(r, &key));
+    json_blanks(r);
+    if (*r->at >= '0' && *r->at <= '9') {
+      t->has_words = 1;
+      TRY(entry_read(v, t, r, key));
+    } else {
+      TRY(part_read(v, t, r, key));
+    }
+  } while (json_sign(r, ','));
+  JSON_GOOD(r, json_sign(r, '}'), "an object does not end");
+  JSON_GOOD(r, t->has_words != t->has_parts && t->has_model == t->has_parts,
+            "a model that has a vocab is missing");
+  return OK;
+}
+
+/* The byte that a character of a byte-level vocabulary stands for: those that print are themselves,
+ * the others follow from 256 on, as GPT-2 has it; -1: none. */
+static int byte_of(unsigned code)
+{
+  unsigned other = 256;
+  for (unsigned b = 0; b < 256; b++) {
+    int prints = (b > 32 && b < 127) || (b > 160 && b != 173);
+    if (code == (prints ? b : other)) return (int)b;
+    other += !prints;
+  }
+  return -1;
+}
+
+/* How many bytes of a character that began are there, and is it whole? */
+static size_t part_of_character(const unsigned char *at, size_t left, int *whole)
+{
+  static const unsigned char first[] = {0, 0x80, 0xc2, 0xe0, 0xf0, 0xf5}; /* of 1, none, 2, 3, 4 */
+  static const size_t lengths[] = {1, 0, 2, 3, 4, 0};
+  int kind = LENGTH(first) - 1;
+  while (*at < first[kind]) kind--;
+  size_t n = 1, bytes = lengths[kind];
+  unsigned code;
+  while (n < bytes && n < left && (at[n] & 0xc0) == 0x80) n++;
+  *whole = *at && n == bytes && text_character((const char *)at, &code) == (int)bytes;
+  return n;
+}
+
+/* to <- bytes as UTF-8, each part that is none as U+FFFD; three times as long at most. */
+static void utf8_make(const unsigned char *bytes, size_t n, char *to)
+{
+  for (size_t i = 0, length; i < n; i += length) {
+    int whole;
+    length = part_of_character(bytes + i, n - i, &whole);
+    memcpy(to, whole ? (const char *)bytes + i : "\xef\xbf\xbd", whole ? length : 3);
+    to += whole ? length : 3;
+  }
+  *to = '\0';
+}
+
+/* to <- a word of a byte-level vocabulary as text; one that has other characters stays. */
+static void bytes_spell(const char *word, char *to)
+{
+  const char *all = word;
+  unsigned char *bytes = (unsigned char *)to + 3 * strlen(word) + 1, *end = bytes;
+  unsigned code;
+  for (int length; *word; word += length) {
+    length = text_character(word, &code);
+    int byte = length > 0 ? byte_of(code) : -1;
+    if (byte < 0) {
+      strcpy(to, all);
+      return;
+    }
+    *end++ = (unsigned char)byte;
+  }
+  *end = 0;
+  utf8_make(bytes, (size_t)(end - bytes), to);
+}
+
+/* to <- a piece of SentencePiece as text: U+2581 is a blank, <0x0A> a byte. */
+static void piece_spell(const char *word, char *to)
+{
+  static const char blank[] = "\xe2\x96\x81";
+  if (!strncmp(word, "<0x", 3) && strspn(word + 3, "0123456789ABCDEF") == 2 &&
+      !strcmp(word + 5, ">")) {
+    const unsigned char byte[] = {(unsigned char)strtoul(word + 3, NULL, 16), 0};
+    utf8_make(byte, 1, to);
+    return;
+  }
+  while (*word) {
+    int is_blank = !strncmp(word, blank, sizeof blank - 1);
+    *to++ = is_blank ? ' ' : *word;
+    word += is_blank ? sizeof blank - 1 : 1;
+  }
+  *to = '\0';
+}
+
+typedef void speller(const char *word, char *to);
+
+static speller *speller_of(const struct vocabulary *v, int is_bytes)
+{
+  int has_blanks = 0;
+  for (gidx i = 0; i < v->n; i++) {
+    const char *word = v->word[i] ? v->word[i] : "";
+    is_bytes |= !strncmp(word, "\xc4\xa0", 2) || !strncmp(word, "\xc4\x8a", 2); /* " ", "\n" */
+    has_blanks |= strstr(word, "\xe2\x96\x81") != NULL;
+  }
+  return is_bytes ? bytes_spell : has_blanks ? piece_spell : NULL;
+}
+
+/* Token i <- a text that brings its own blanks. */
+static int text_set(struct vocabulary *v, gidx *capacity, gidx i, const char *text)
+{
+  int is_apart = text[0] == ' ' && text[1] && text[1] != ' ' && strncmp(text + 1, "##", 2) != 0;
+  size_t bytes = strlen(text) + 3;
+  char *word = malloc(bytes);
+  CHECK(word, ERR_MEMORY, "cannot allocate %zu bytes", bytes);
+  snprintf(word, bytes, "%s%s", is_apart || !*text ? "" : "##", text + is_apart);
+  int status = word_add(v, capacity, i, word);
+  free(word);
+  return status;
+}
+
+static int word_spell(struct vocabulary *v, struct tokenizer *t, gidx i, speller *spell)
+{
+  size_t bytes = 4 * strlen(v->word[i]) + 8; /* three for each byte, behind which these stand */
+  char *text = malloc(bytes);
+  CHECK(text, ERR_MEMORY, "cannot allocate %zu bytes", bytes);
+  spell(v->word[i], text);
+  int status = text_set(v, &t->capacity, i, text);
+  free(text);
+  return status;
+}
+
+/* Words of a tokenizer as texts with the marks that are kept here. */
+static int words_spell(struct vocabulary *v, struct tokenizer *t)
+{
+  speller *spell = speller_of(v, t->is_bytes);
+  for (gidx i = 0; i < v->n; i++)
+    if (spell && v->word[i]) TRY(word_spell(v, t, i, spell));
+  for (gidx i = 0; i < t->added.n; i++)
+    if (t->added.word[i]) TRY(text_set(v, &t->capacity, i, t->added.word[i]));
   return OK;
 }
 
 static int json_read(struct vocabulary *v, const char *path, char *text)
 {
   struct json_reader r = {path, "the text", text, text, 0};
-  int status = json_sign(&r, '{') ? object_read(v, &r) : (r.at++, list_read(v, &r));
-  if (!status || status == ERR_MEMORY) return status;
+  struct tokenizer t = {0};
+  int status = json_sign(&r, '{') ? object_read(v, &t, &r) : (r.at++, list_read(v, &t, &r, 0));
   gidx at = r.at - r.start;
+  if (!status) status = words_spell(v, &t);
+  vocabulary_free(&t.added);
+  if (!status || status == ERR_MEMORY) return status;
   status_clear();
   FAIL(ERR_INPUT,
-       "'%s' is JSON, but neither a list of words nor an object that gives each word its number, "
-       "from byte %lld on: of a tokenizer.json take \"vocab\" alone",
+       "'%s' is JSON, but neither a list of words, nor an object that gives each word its number, "
+       "nor a tokenizer.json with \"model\" and its \"vocab\", from byte %lld on",
        path, (long long)at);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The words of a vocabulary: a text with a word in each line, or JSON.
+ * The words of a vocabulary: a text with a word in each line, or JSON, also of a tokenizer.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_VOCABULARY_H
@@ -14,8 +14,9 @@ struct vocabulary {
 };
 
 /* Read a text, whose line i, counted from 0, is token i; or JSON, a list of words or an object that
- * gives each word its number, as vocab.json of a tokenizer.  vocabulary_free() follows also when
- * it fails.  ERR_IO; ERR_INPUT: JSON of another kind. */
+ * gives each word its number, as vocab.json of a tokenizer, or a tokenizer.json.  Marks of
+ * byte-level and SentencePiece vocabularies become "##".  vocabulary_free() follows also when it
+ * fails.  ERR_IO; ERR_INPUT: JSON of another kind. */
 int vocabulary_read(struct vocabulary *v, const char *path);
 void vocabulary_free(struct vocabulary *v);
 
