@@ -246,6 +246,45 @@ def check_found(p):
     ok("tokens" not in p.show(run, *words), "options that are no deck")
 
 
+@claim("tokens of a file of their own, .npy or HDF5, are those of the rows; others are refused")
+def check_alone(p):
+    show = p.run, "--atom", 7, "--top", 40
+    kept, p.window = p.window, np.zeros(N, "i4")  # one text
+    path = f"{p.folder}/tokens.npy"
+    for kind in "<i4", "<i8", "<u2", "|u1", "<u8", "|i1", "h5":
+        if kind == "h5":
+            path = f"{p.folder}/tokens.h5:/all/of"
+            with h5py.File(path.split(":")[0], "w") as f:
+                f["all/of"] = p.token
+        else:
+            np.save(path, p.token.astype(kind))
+        text = p.show(*show, "--tokens", path, "--vocabulary", f"{p.folder}/vocab.txt")
+        found = re.findall(r"^ +(\d+) +-?[\d.e-]+ ( ?\S.*)$", text, re.M)
+        ok(len(found) == 40, f"{kind}: {len(found)} rows have tokens")
+        for row, tokens in found:
+            ok(tokens == p.around(int(row), True), f"{kind}, {row}: '{tokens}'")
+    p.window, path = kept, f"{p.folder}/odd.npy"
+    negative, large = p.token.astype("i8"), p.token.astype("u8")
+    negative[:], large[:] = -1, 2 ** 63
+    for token, said in ((p.token[:-1], f"has the tokens of {N - 1} rows"),
+                        (p.token.astype("f4"), "type <f4 in 1 dimensions"),
+                        (p.token.astype(">i4"), "type >i4"), (p.token[:, None], "in 2 dimensions"),
+                        (p.token.astype("c8"), "type <c8"), (negative, "is negative"),
+                        (large, "2^63 or more")):
+        np.save(path, token)
+        p.show(*show, "--tokens", path, code=65, said=said)
+    np.save(path, p.token)
+    with open(path, "r+b") as f:
+        f.truncate(os.path.getsize(path) - 3)
+    p.show(*show, "--tokens", path, code=65, said="is truncated")
+    p.show(*show, "--tokens", p.rows + ":/rows", code=65, said="not a vector of integers")
+    p.show(*show, "--tokens", f"{p.folder}/none.npy", code=74, said="none.npy")
+    p.show(*show, "--tokens", path, "--rows", p.rows, code=2, said="give one of them")
+    p.show(p.run, "--tokens", path, code=2, said="'--atom'")
+    safe = shutil.copy(path, f"{p.folder}/t.safetensors")
+    p.show(*show, "--tokens", safe, code=65, said="is of safetensors")
+
+
 @claim("--json says what the page says")
 def check_json(p):
     words = p.run, "--atom", 7, "--rows", p.rows, "--top", 6
@@ -297,6 +336,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_words(place)
     check_shifted(place)
     check_found(place)
+    check_alone(place)
     check_json(place)
     check_refused(place)
 done_testing()

@@ -219,6 +219,25 @@ def check_vocabulary(p):
         found = data_in(p.page("words.html"))["words"]
         ok(len(found) >= 2 and all(word == known[int(t)] for t, word in found.items()
                                    if int(t) < len(known)), f"{name}: {found}")
+    with h5py.File(f"{p.folder}/alone.h5", "w") as f:
+        f["of/rows"] = p.token
+    np.save(f"{p.folder}/alone.npy", p.token.astype("u2"))
+    beside, pages = shutil.copy(p.rows, f"{p.folder}/beside.h5"), []
+    with h5py.File(beside, "r+") as f:
+        del f["window"]
+    for words in (("--rows", beside), ("--tokens", f"{p.folder}/alone.npy"),
+                  ("--tokens", f"{p.folder}/alone.h5:/of/rows")):
+        need(report(p.run, *words, "--vocabulary", f"{p.folder}/vocab.txt", "--output",
+                    f"{p.run}/words.html"), words)
+        pages.append(data_in(p.page("words.html")))
+    ok(pages[0] == pages[1] == pages[2] and len(pages[0]["words"]) > 9, "a file of tokens alone")
+    for token, said in ((p.token[:-1], "has the tokens of"), (p.token * 1.5, "whole numbers"),
+                        (p.token - 100, "negative")):
+        np.save(f"{p.folder}/odd.npy", token)
+        done = report(p.run, "--tokens", f"{p.folder}/odd.npy")
+        ok(done.returncode and said in done.stderr, f"{said}: {done.stderr}")
+    done = report(p.run, "--tokens", f"{p.folder}/alone.npy", "--rows", p.rows)
+    ok(done.returncode and "give one of them" in done.stderr, done.stderr)
     with open(f"{p.folder}/bad", "w", encoding="utf-8") as f:
         f.write('{"model": {"type": "BPE"}}')
     done = report(p.run, "--vocabulary", f"{p.folder}/bad")

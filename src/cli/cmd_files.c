@@ -25,7 +25,7 @@ static const struct option_table tables[] = {{"General", general_rows, GENERAL_R
 struct inspect_options {
   struct general_options general;
   idx top, sources;
-  const char *atom, *rows, *vocabulary, *attribution, *capture;
+  const char *atom, *rows, *tokens, *vocabulary, *attribution, *capture;
 };
 #define AT(member) offsetof(struct inspect_options, member)
 
@@ -39,6 +39,10 @@ static const struct option_row atom_rows[] = {
      "of an atom: the rows that were encoded, an HDF5 file that has their tokens as /token, and "
      "stretches of text as /window; they are shown around each row; default: the file of rows that "
      "the run was given, if it is there and has tokens",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+    {"tokens", OPTION_TEXT, AT(tokens), NULL, 0, 0, NULL, "FILE",
+     "of an atom: the tokens of the rows, in the place of --rows: a .npy of whole numbers, one for "
+     "each row, or FILE.h5:/path",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"vocabulary", OPTION_TEXT, AT(vocabulary), NULL, 0, 0, NULL, "FILE",
      "of an atom: a text whose line i, counted from 0, is token i, or JSON, as a tokenizer's "
@@ -234,6 +238,7 @@ static int atom_show(const struct run *run, const struct inspect_options *o, con
         name);
   const struct atom_request request = {.folder = name,
                                        .rows = o->rows,
+                                       .tokens = o->tokens,
                                        .vocabulary = o->vocabulary,
                                        .attribution = o->attribution,
                                        .capture = o->capture,
@@ -250,11 +255,13 @@ static int atom_show(const struct run *run, const struct inspect_options *o, con
 static int inspect_command(struct run *run, const void *options, const char **arguments)
 {
   const struct inspect_options *o = options;
+  CHECK(!o->rows || !o->tokens, ERR_USAGE,
+        "'--rows' and '--tokens' both name tokens: give one of them");
   if (o->atom) return atom_show(run, o, arguments[0]);
   const struct visit v = {.print = file_inspect, .tell = file_json, .out = stdout};
-  CHECK(!o->rows && !o->vocabulary && !o->attribution && !o->capture, ERR_USAGE,
-        "'--rows', '--vocabulary', '--attribution' and '--capture' are about an atom: name it by "
-        "'--atom'");
+  CHECK(!o->rows && !o->tokens && !o->vocabulary && !o->attribution && !o->capture, ERR_USAGE,
+        "'--rows', '--tokens', '--vocabulary', '--attribution' and '--capture' are about an atom: "
+        "name it by '--atom'");
   return run->wants_json ? files_json(run, arguments[0], v) : files_visit(arguments[0], &v);
 }
 

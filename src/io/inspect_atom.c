@@ -385,13 +385,14 @@ static int inputs_open(struct atom_summary *w)
   CHECK(s->has_codes, ERR_INPUT,
         "'%s' holds scores of `sagitta route` and no codes: make codes with `sagitta encode`",
         s->name);
-  TRY(q->rows ? tokens_open(&w->tokens, q->rows, s->n, s->name)
-              : tokens_find(&w->tokens, supports_input_file(&w->supports), s->n, s->name));
+  TRY(q->tokens ? tokens_open_alone(&w->tokens, q->tokens, s->n, s->name)
+      : q->rows ? tokens_open(&w->tokens, q->rows, s->n, s->name)
+                : tokens_find(&w->tokens, supports_input_file(&w->supports), s->n, s->name));
   w->names = (struct sources_names){q->folder, q->attribution, q->capture};
   TRY(sources_open(&w->sources, &w->names, s));
   CHECK(has_words(w) || !q->vocabulary || !s->n, ERR_INPUT,
         "'--vocabulary' names tokens, and the run's own rows have none: name an HDF5 file that has "
-        "them, as /token, by '--rows'");
+        "them, as /token, by '--rows', or a file of tokens by '--tokens'");
   if (has_words(w) && q->vocabulary) TRY(tokens_name(&w->tokens, q->vocabulary));
   return top_init(&w->top, &w->arena, 1, q->count);
 }
@@ -413,10 +414,10 @@ int atom_inspect(const struct atom_request *request, FILE *out, struct json *jso
   struct atom_summary w = {.request = request};
   int status = summary_make(&w, out, json);
   sources_close(&w.sources);
-  tokens_close(&w.tokens);
+  int closed = tokens_close(&w.tokens);
   supports_input_close(&w.supports);
   dictionary_input_close(&w.dictionary);
   free(w.codes);
   arena_free(&w.arena);
-  return status;
+  return status ? status : closed;
 }

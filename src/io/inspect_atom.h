@@ -15,6 +15,7 @@
 struct atom_request {
   const char *folder;     /* with dictionary.h5 and supports.h5 */
   const char *rows;       /* a file of the rows that has /token; NULL: that of the run, if any */
+  const char *tokens;     /* a file of tokens alone, in its place; or NULL */
   const char *vocabulary; /* a text with a line for each token, or NULL */
   const char *attribution, *capture; /* as in struct sources_names */
   idx atom, count;                   /* how many rows and nearest atoms */

@@ -10,10 +10,12 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "io/inputs.h"
+#include "io/npy.h"
 #include "io/run_option.h"
 
 enum { MAX_AROUND = 32 };
 
+static const struct input_standard token_standard = {.object = "/token", .file = "rows.h5"};
 static const struct input_standard rows_standard = {.object = "/rows", .file = "rows.h5"};
 
 /* Open a vector of integers, one for each row. */
@@ -43,6 +45,80 @@ int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name)
   TRY(h5_exists(&t->file, "/window", &there));
   if (there) TRY(vector_open(t, "/window", n, name, &t->window));
   t->n = n;
+  return OK;
+}
+
+/* Of a type such as <i4 or |u1, of this byte order: the bytes of a number; 0: of another. */
+static int whole_bytes(const char *dtype)
+{
+  const unsigned short probe = 1;
+  char other = *(const unsigned char *)&probe ? '>' : '<';
+  int known = strlen(dtype) == 3 && (dtype[1] == 'i' || dtype[1] == 'u') && dtype[2] &&
+              strchr("1248", dtype[2]);
+  return known && (dtype[0] != other || dtype[2] == '1') ? dtype[2] - '0' : 0;
+}
+
+static int flat_vector_open(struct tokens *t, gidx n, const char *name)
+{
+  TRY(flat_open(&t->flat, t->path));
+  TRY(npy_header(&t->flat, 0, t->dtype));
+  gidx bytes = whole_bytes(t->dtype);
+  CHECK(bytes && t->flat.rank == 1, ERR_INPUT,
+        "'%s' holds values of type %s in %d dimensions: tokens are whole numbers, one for each "
+        "row, save them by numpy.save(name, tokens.reshape(-1).astype('i4'))",
+        t->path, t->dtype, t->flat.rank);
+  CHECK(t->flat.shape[0] == n, ERR_INPUT, "'%s' has the tokens of %lld rows, '%s' is of %lld",
+        t->path, (long long)t->flat.shape[0], name, (long long)n);
+  gidx held = t->flat.input->facts.size - t->flat.data;
+  CHECK(held >= n * bytes, ERR_INPUT,
+        "'%s' is truncated: it has %lld bytes of values, its shape wants %lld", t->path,
+        (long long)held, (long long)(n * bytes));
+  return OK;
+}
+
+int tokens_open_alone(struct tokens *t, const char *file, gidx n, const char *name)
+{
+  const char *object;
+  TRY(input_split(file, &token_standard, &t->path, &object));
+  enum input_format format = input_format_of(t->path);
+  CHECK(format != INPUT_SAFETENSORS, ERR_INPUT,
+        "'%s' is of safetensors: tokens are a .npy, or a dataset of HDF5, FILE.h5:/path", t->path);
+  if (format == INPUT_NPY) {
+    TRY(flat_vector_open(t, n, name));
+  } else {
+    TRY(h5_open(&t->file, t->path));
+    TRY(vector_open(t, object, n, name, &t->token));
+  }
+  t->n = n;
+  return OK;
+}
+
+/* A whole number of a .npy; one of 2^63 and more is none of a token. */
+static gidx whole_number(const unsigned char *at, const char *dtype)
+{
+  const unsigned short probe = 1;
+  int bytes = dtype[2] - '0', is_little = *(const unsigned char *)&probe;
+  uint64_t value = 0;
+  for (int i = 0; i < bytes; i++) value |= (uint64_t)at[is_little ? i : bytes - 1 - i] << 8 * i;
+  uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
+  if (dtype[1] == 'u') return value >> 63 ? -1 : (gidx)value;
+  return value & sign ? -(gidx)(sign - (value & (sign - 1)) - 1) - 1 : (gidx)value;
+}
+
+static int numbers_read(const struct tokens *t, gidx first, gidx n, gidx *token)
+{
+  if (!t->flat.file) return h5_array_read(&t->token, first, n, TYPE_I64, token);
+  gidx bytes = whole_bytes(t->dtype);
+  unsigned char *raw =
+      (unsigned char *)(token + n) - n * bytes; /* the end, which is read in time */
+  TRY(flat_bytes(&t->flat, t->flat.data + first * bytes, (size_t)(n * bytes), raw));
+  for (gidx i = 0; i < n; i++) {
+    token[i] = whole_number(raw + i * bytes, t->dtype);
+    CHECK(token[i] >= 0, ERR_INPUT,
+          "'%s' has a token of row %lld that is negative, or 2^63 or more: tokens are numbers of "
+          "words, from 0 on",
+          t->path, (long long)(first + i));
+  }
   return OK;
 }
 
@@ -85,7 +161,7 @@ static int words_check(struct tokens *t, const char *path, struct vocabulary_use
   gidx end = imin(t->n, MAX_NOTED);
   for (gidx row = 0, n; row < end; row += n) {
     n = imin(NOTED, end - row);
-    TRY(h5_array_read(&t->token, row, n, TYPE_I64, token));
+    TRY(numbers_read(t, row, n, token));
     TRY(vocabulary_note(use, &t->words, token, n));
   }
   vocabulary_warn(use, &t->words, path);
@@ -124,7 +200,7 @@ int tokens_print(const struct tokens *t, gidx row, int around, FILE *out)
   int most = around < MAX_AROUND ? around : MAX_AROUND;
   gidx first = row < most ? 0 : row - most, end = row + most + 1 < t->n ? row + most + 1 : t->n;
   gidx n = end - first, at = row - first;
-  TRY(h5_array_read(&t->token, first, n, TYPE_I64, token));
+  TRY(numbers_read(t, first, n, token));
   if (t->window.id) TRY(h5_array_read(&t->window, first, n, TYPE_I64, window));
   fputc(' ', out);
   for (gidx i = 0; i < n; i++)
@@ -132,12 +208,14 @@ int tokens_print(const struct tokens *t, gidx row, int around, FILE *out)
   return OK;
 }
 
-void tokens_close(struct tokens *t)
+int tokens_close(struct tokens *t)
 {
   h5_array_close(&t->token);
   h5_array_close(&t->window);
   h5_close(&t->file);
+  int status = t->flat.file ? flat_close(&t->flat) : OK;
   free(t->path);
   vocabulary_free(&t->words);
   *t = (struct tokens){0};
+  return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The tokens that rows are of: /token of a file of rows, an integer for each row, and /window, the
- * stretch of the text that each row is in; and the words of a vocabulary.
+ * stretch of the text that each row is in; or tokens alone; and the words of a vocabulary.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_TOKENS_H
@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "io/flat_file.h"
 #include "io/h5/h5.h"
 #include "io/vocabulary.h"
 
@@ -16,6 +17,8 @@ struct tokens {
   struct h5_file file;
   char *path;                    /* owned */
   struct h5_array token, window; /* window: not open where there is none */
+  struct flat_file flat;         /* of a .npy, whose whole numbers are as dtype says */
+  char dtype[16];
   struct vocabulary words;
 };
 
@@ -23,9 +26,12 @@ struct tokens {
  * none, or those of other rows.  tokens_close() follows also when it fails. */
 int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name);
 
-/* The same for the file of rows that the run names which wrote `result`, an open file with n rows.
- * Where it names none, or one without tokens, *t stays closed; where the file is not there, or is
- * of other rows, a warning says so.  ERR_MEMORY. */
+/* Open a file of the tokens of n rows: FILE.npy of whole numbers, or FILE.h5[:/path], /token. */
+int tokens_open_alone(struct tokens *t, const char *file, gidx n, const char *name);
+
+/* The same as tokens_open() for the file of rows that the run names which wrote `result`, an open
+ * file with n rows.  Where it names none, or one without tokens, *t stays closed; where the file is
+ * not there, or is of other rows, a warning says so.  ERR_MEMORY. */
 int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const char *name);
 
 /* Read a vocabulary, and warn where the rows' tokens do not fit it. */
@@ -37,6 +43,7 @@ void tokens_word(const struct tokens *t, gidx token, int is_row, FILE *out);
 /* Print the token of a row in brackets, and at most so many before and behind it in its window:
  * their words, or their numbers without a vocabulary. */
 int tokens_print(const struct tokens *t, gidx row, int around, FILE *out);
-void tokens_close(struct tokens *t);
+/* ERR_IO: a .npy changed while it was read. */
+int tokens_close(struct tokens *t);
 
 #endif
