@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: SAELens takes what to_saelens() gives, of a dictionary and of a run, and finds codes by
-matching pursuit that explain what the log of the export says."""
+matching pursuit that explain what the log of the export says; of an encoder of `train` those of
+`sagitta encode`."""
 import os
 import tempfile
+import warnings
 
 from peer import peer_needed
 from tap import SAGITTA, SOURCE, claim, done_testing, need, ok, sagitta as program
@@ -36,6 +38,28 @@ def check_lens(run, rows):
         ok(0 < at_most <= d.top_s, f"{at_most} atoms a row")
 
 
+TRAINED = {"a row's largest": {}, "by a threshold": {"selection": "batch", "l0": 8},
+           "nested": {"nested": "64,256"},
+           "nested, by a threshold": {"nested": "64,256", "selection": "batch", "l0": 8}}
+
+
+@claim("codes of encoders that were trained are those of `sagitta encode --encoder`, to 1e-5")
+def check_trained(at, fitted, rows):
+    for i, (name, how) in enumerate(TRAINED.items()):
+        run = sagitta.train(fitted, atoms=256, top_s=8, steps=40, progress=None, **how)
+        made = sagitta.encode(rows, encoder=run, progress=None)
+        sagitta.export(run, f"{at}/sae{i}", to="saelens", rows=rows, progress=None)
+        sae = sae_lens.SAE.load_from_disk(f"{at}/sae{i}")
+        with torch.no_grad():
+            codes = sae.encode(rows)
+            described = sae.decode(codes)
+        own = torch.from_numpy(made.codes.toarray())
+        far = float((codes - own).abs().max() / own.abs().max())
+        off = sagitta.explained_variance(rows, described) - made.metrics["explained_variance"]
+        ok(far < 1e-5 and abs(off) < 1e-5 and made.codes.nnz > 100,
+           f"{name}, {type(sae).__name__}: codes are {far} off, what they explain {off}")
+
+
 with tempfile.TemporaryDirectory() as folder:
     with h5py.File(ROWS) as f:
         fitted = f["rows"][:2048].astype("f4")
@@ -43,4 +67,7 @@ with tempfile.TemporaryDirectory() as folder:
     need(program("fit", "--rows", f"{folder}/rows.npy", "--atoms", 256, "--top-s", 8, "--sweeps", 1,
                  "--output", f"{folder}/run"), "fit")
     check_lens(f"{folder}/run", torch.from_numpy(fitted[:128]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few rows
+        check_trained(folder, fitted, torch.from_numpy(fitted[:128]))
 done_testing()
