@@ -7,6 +7,7 @@ all, for an hour.  ONLY=encode,fit takes these cases.  Allocations of libraries 
 and HDF5 end the program by themselves where theirs fail."""
 import filecmp
 import itertools
+import json
 import os
 import re
 import shutil
@@ -87,6 +88,7 @@ READERS = {
     "labels": f"evaluate {D} --codes in/supports.h5 --labels in/tokens.h5:/token",
     "inspect": "inspect in",
     "inspect --atom": "inspect in/run --atom 2 --rows in/tokens.h5 --vocabulary in/words.txt",
+    "inspect --tokens": "inspect in/run --atom 2 --tokens in/tokens.npy --vocabulary in/words.json",
     "verify": "verify in",
     "chosen": "verify in/chosen --rows in/rows.h5",
     "dense": "bench verify in/run",
@@ -147,6 +149,10 @@ def inputs_make(here, seed):
          "in/world/supports.h5")
     with h5py.File(f"{here}/in/tokens.h5", "w") as f:
         f["rows"], f["token"] = rows, np.arange(len(rows), dtype="i4") % 9
+    np.save(f"{here}/in/tokens.npy", np.arange(150, dtype="u1") % 5)
+    with open(f"{here}/in/words.json", "w", encoding="utf-8") as words:
+        json.dump({"added_tokens": [{"id": 4, "content": "<end>"}],
+                   "model": {"vocab": {"\u0120a": 0, "b": 1, "\u010a": 2, "\u00c3": 3}}}, words)
     with open(f"{here}/in/words.txt", "w") as words:
         words.writelines(f" word{i}\n" for i in range(9))
     captures_make(here, rng)
