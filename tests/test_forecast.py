@@ -2,15 +2,19 @@
 """Claim: what `fit` and `train` say with --dry-run of memory and files is enough for what they then
 take, and not much more; a dry run reads no row, looks at no output, and says the same on any rank
 whatever would be written."""
+import json
 import os
 import re
+import shutil
 import subprocess
+import sys
 import tempfile
 
 import h5py
 import numpy as np
 
-from tap import FULL, SAGITTA, SOURCE, claim, done_testing, need, ok, sagitta, skip
+from jobs import environment
+from tap import FULL, SAGITTA, SOURCE, claim, done_testing, launch, need, ok, sagitta, skip
 
 REAL = os.path.join(SOURCE, "input/minilm-l3-kjv-8k.h5")
 # What tells most of a job: rows, a Gram matrix, parts with sums, buffers of batches, weights.
@@ -33,6 +37,15 @@ def peak(words):
                             stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(done.pid, 0)
     return 1024 * usage.ru_maxrss, os.waitstatus_to_exitcode(status)
+
+
+# Runs a program, and adds the bytes that it had at most to a file.
+PEAK = [sys.executable, "-c", """import os, subprocess, sys
+child = subprocess.Popen(sys.argv[2:])
+_, status, usage = os.wait4(child.pid, 0)
+with open(sys.argv[1], "a") as f:
+    f.write(f"{1024 * usage.ru_maxrss}\\n")
+sys.exit(os.waitstatus_to_exitcode(status))"""]
 
 
 def words_of(folder):
@@ -113,9 +126,62 @@ def ranks_check(folder):
         ok(three < one, f"{name}: {one} MB, {three} on three ranks")
 
 
+@claim("seven commands plan, in lines and as an object: memory, what is present, and files")
+def commands_check(folder):
+    made = f"{folder}/made"
+    need(sagitta("synth", "--n-rows", 8192, "--columns", 16, "--atoms", 32, "--top-s", 4,
+                 "--output", made), "synth")
+    words = ["--rows", f"{made}/rows.h5", "--dictionary", f"{made}/dictionary.h5", "--top-s", 4]
+    need(sagitta("encode", *words, "--output", f"{folder}/codes"), "encode")
+    need(sagitta("encode", *words, "--row-range", "0:", "--output", f"{folder}/parts"), "a part")
+    need(sagitta("synth", "--systems", 10, "--output", f"{folder}/systems"), "systems")
+    jobs = {"encode": words, "route": words,
+            "solve": ["--systems", f"{folder}/systems/systems.h5"],
+            "refit": [*words[:4], "--supports", f"{folder}/codes"],
+            "fit": [*words[:2], "--atoms", 16], "train": [*words[:2], "--atoms", 16],
+            "merge": [f"{folder}/parts/part-000000000000000.h5"]}
+    for name, job in jobs.items():
+        for ranks in 0, 2:
+            plan = plan_of([name, *job], ranks)
+            lines = {line.split()[0] for line in plan.splitlines() if line}
+            ok(lines >= {"memory", "present", "disk"}, f"{name}, {ranks} ranks: {plan}")
+            page = json.loads(plan_of([name, *job, "--json"], ranks))
+            memory = page.get("memory_bytes") or page["rank_bytes"].get("most") or sum(
+                page["rank_bytes"].values())
+            ok(memory > 0 and page["present_bytes"] > memory and page["disk_bytes"] > 0,
+               f"{name}, {ranks} ranks: {page}")
+
+
+@claim("what merge says is what it takes: memory within a tenth, bytes within a twentieth, and it "
+       "writes nothing")
+def merge_check(folder):
+    words = ["--rows", REAL, "--dictionary", f"{folder}/seed/dictionary.h5", "--top-s", 256,
+             "--output", f"{folder}/of-merge"]
+    need(sagitta("seed", "--rows", REAL, "--atoms", 2048, "--output", f"{folder}/seed"), "seed")
+    need(sagitta("encode", *words, "--row-range", "0:"), "a part")
+    job = ["merge", f"{folder}/of-merge/part-000000000000000.h5"]
+    for ranks in 1, 2, 4:
+        plan, told = plan_of(job, ranks), f"{folder}/peaks"
+        ok(not os.path.exists(f"{folder}/joined"), "nothing is written")
+        need(subprocess.run([*launch(ranks), *PEAK, told, SAGITTA, *job, "--output",
+                             f"{folder}/joined"], capture_output=True, text=True,
+                            env=environment(), timeout=100), "merge")
+        with open(told) as f:
+            took = max(map(int, f))
+        said = figure(plan, "memory")
+        ok(abs(said / took - 1) < 0.1 or os.environ.get("SANITIZED"),
+           f"{ranks} ranks: {1e-6 * said:.1f} MB said, {1e-6 * took:.1f} taken")
+        has = os.path.getsize(f"{folder}/joined/supports.h5")
+        ok(abs(figure(plan, "disk") / has - 1) < 0.05, f"{1e-6 * has} MB: {plan}")
+        shutil.rmtree(f"{folder}/joined")
+        os.remove(told)
+
+
 with tempfile.TemporaryDirectory() as place:
     memory_check(place)
     nothing_check(place)
     holes_check(place)
     ranks_check(place)
+    commands_check(place)
+    merge_check(place)
 done_testing()

@@ -13,6 +13,7 @@
 #include "job/agreement.h"
 #include "cli/command.h"
 #include "job/content.h"
+#include "job/facts.h"
 #include "cli/report.h"
 #include "job/summary.h"
 #include "io/score_cuts.h"
@@ -27,6 +28,7 @@ struct merge_options {
   struct general_options general;
   struct output_options output;
   const char *parts, *rows;
+  int dry_run;
 };
 
 static const struct option_row input_rows[] = {
@@ -37,6 +39,7 @@ static const struct option_row input_rows[] = {
      "read all rows, as `encode` does, and refuse parts of others; without it the sizes and times "
      "of the parts' files are compared, and 64 rows",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
+    DRY_RUN_OPTION(offsetof(struct merge_options, dry_run)),
 };
 
 static const struct option_table tables[] = {
@@ -85,7 +88,7 @@ static int parts_collect(struct merge_options *o, const char **arguments)
   for (const char **a = arguments; *a; a++) length += strlen(*a) + 1;
   CHECK(length, ERR_USAGE,
         "the parts are missing, as in: sagitta merge parts/*.h5 --output whole/");
-  TRY(output_check_given(o->output.output));
+  if (!o->dry_run) TRY(output_check_given(o->output.output));
   char *all = malloc(length), *at = all;
   CHECK(all, ERR_MEMORY, "cannot allocate %zu bytes", length);
   if (o->parts) at += sprintf(at, "%s", o->parts);
@@ -286,6 +289,77 @@ static int parts_copy(struct merge *m)
   return metrics_join(m);
 }
 
+/* What rank 0 takes, and files. */
+struct plan {
+  gidx program, parts, copying, disk, read;
+};
+enum { CHUNKS_BYTES = 8 << 20 }; /* a chunk of each array that is read, and that is written */
+
+/* What the largest part takes while it is copied; the check of the whole takes no more. */
+static int plan_find(const struct merge *m, struct plan *p)
+{
+  struct supports_shape shape = m->parts[0].shape;
+  gidx entries = 0, size;
+  struct arena dry = {.is_dry = 1};
+  *p = (struct plan){.program = memory_peak()};
+  for (int i = 0; i < m->count; i++) {
+    const struct support_source *s = &m->parts[i].supports.source;
+    TRY(supports_taking_bytes(&m->parts[i].shape, s->entries, &size));
+    p->copying = imax(p->copying, size);
+    p->parts += (gidx)m->parts[i].arena.bytes;
+    p->read += supports_input_file(&m->parts[i].supports)->input->facts.size;
+    entries += s->entries;
+  }
+  gidx *density;
+  TRY(arena_alloc(&dry, &density, shape.k, sizeof *density));
+  p->copying += (gidx)dry.bytes + CHUNKS_BYTES;
+  p->program -= p->parts;
+  shape.n = m->parts[0].part.total;
+  if (shape.encoder) shape.s = (idx)imin(ceil_div(entries, shape.n), shape.k - 1);
+  p->disk = supports_bytes(&shape);
+  return OK;
+}
+
+static int plan_json(const struct run *run, const struct merge *m, const struct plan *p)
+{
+  const struct part_input *first = &m->parts[0];
+  struct json j;
+  TRY(facts_begin(run, &j));
+  json_long(&j, "parts", m->count);
+  json_long(&j, "rows", first->part.total);
+  json_long(&j, "atoms", first->shape.k);
+  json_long(&j, "top_s", first->shape.s);
+  json_object(&j, "rank_bytes");
+  json_long(&j, "most", p->program + p->parts + p->copying);
+  json_long(&j, "program", p->program);
+  json_long(&j, "parts", p->parts);
+  json_long(&j, "copying", p->copying);
+  json_end(&j);
+  json_long(&j, "present_bytes", memory_per_process(run->comm.local_size));
+  json_long(&j, "read_bytes", p->read);
+  json_long(&j, "disk_bytes", p->disk);
+  return facts_end(&j);
+}
+
+/* The lines of --dry-run, or its object.  Rank 0. */
+static int plan_print(const struct run *run, const struct merge *m)
+{
+  const struct part_input *first = &m->parts[0];
+  struct plan p;
+  TRY(plan_find(m, &p));
+  if (run->wants_json) return plan_json(run, m, &p);
+  gidx most = p.program + p.parts + p.copying;
+  printf("parts       %d of %lld rows together, %d atoms, up to %d a row\n", m->count,
+         (long long)first->part.total, first->shape.k, first->shape.s);
+  printf("memory      %.1f MB on rank 0: program %.1f, parts %.1f, copying %.1f\n",
+         1e-6 * (double)most, 1e-6 * (double)p.program, 1e-6 * (double)p.parts,
+         1e-6 * (double)p.copying);
+  report_present(most, memory_per_process(run->comm.local_size));
+  printf("read        up to %.1f MB, once\n", 1e-6 * (double)p.read);
+  printf("disk        %.1f MB\n", 1e-6 * (double)p.disk);
+  return OK;
+}
+
 static int entries_json(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
@@ -341,6 +415,16 @@ static int parts_begin(struct run *run, struct merge *m)
   return OK;
 }
 
+static void merge_close(struct merge *m)
+{
+  for (int i = 0; i < m->count; i++) part_input_close(&m->parts[i]);
+  rows_input_close(&m->rows);
+  shards_close(&m->names);
+  arena_free(&m->arena);
+  free(m->parts);
+  free(m);
+}
+
 static int merge_command(struct run *run, const void *options, const char **arguments)
 {
   struct merge_options *o = (struct merge_options *)options;
@@ -353,6 +437,11 @@ static int merge_command(struct run *run, const void *options, const char **argu
   if (!status && o->rows) status = rows_input_open(&m->rows, &run->comm, o->rows);
   TRY(inputs_agree(&run->comm, status));
   TRY(comm_agree(&run->comm, is_root ? parts_begin(run, m) : OK));
+  if (o->dry_run) {
+    TRY(comm_agree(&run->comm, is_root ? plan_print(run, m) : OK));
+    merge_close(m);
+    return OK;
+  }
   const struct run_inputs inputs = {.rows = o->rows ? &m->rows : NULL};
   TRY(run_begin(run, &o->output, "supports.h5", &inputs, &m->place));
   TRY(rows_compare(run, m));
@@ -360,12 +449,7 @@ static int merge_command(struct run *run, const void *options, const char **argu
   TRY(comm_agree(&run->comm, is_root ? parts_copy(m) : OK));
   TRY(inputs_confirm(&run->comm));
   TRY(comm_agree(&run->comm, is_root ? whole_publish(run, m) : OK));
-  for (int i = 0; i < m->count; i++) part_input_close(&m->parts[i]);
-  rows_input_close(&m->rows);
-  shards_close(&m->names);
-  arena_free(&m->arena);
-  free(m->parts);
-  free(m);
+  merge_close(m);
   return OK;
 }
 

@@ -28,6 +28,8 @@ int supports_rows_check(struct support_pass *pass, const struct support_block *b
                         const float *data);
 int supports_rows_end(struct support_pass *pass, struct support_counts *counts);
 void supports_rows_close(struct support_pass *pass); /* safe on NULL */
+/* *bytes <- what a check of a file of this shape holds, whose rows go to a taker. */
+int supports_taking_bytes(const struct supports_shape *shape, gidx entries, gidx *bytes);
 
 /* What is known before routing: n rows with supports of s atoms out of k, each a frame of d vectors
  * of p columns. */

@@ -432,7 +432,7 @@ static int arrays_alloc(struct support_pass *s)
   TRY(arena_alloc(&s->arena, &s->atoms, s->piece, sizeof *s->atoms));
   TRY(arena_alloc(&s->arena, &s->values, s->piece, sizeof *s->values));
   TRY(arena_alloc(&s->arena, &s->scores, s->piece, sizeof *s->scores));
-  return arena_alloc(&s->arena, &s->blocks, s->piece * s->d, sizeof *s->blocks);
+  return arena_alloc(&s->arena, &s->blocks, s->has_codes ? s->piece * s->d : 0, sizeof *s->blocks);
 }
 
 static int parts_open(struct support_pass *s)
@@ -444,6 +444,7 @@ static int parts_open(struct support_pass *s)
     s->n_parts = 1;
     s->piece = imax(LONG_PIECE, s->top_s);
   }
+  if (s->v->taker) s->piece = imin(s->piece, imax(s->counts.nnz, 1));
   TRY(arena_alloc(&s->arena, &s->offsets, ROWS + 1, sizeof *s->offsets));
   TRY(arena_alloc(&s->arena, &s->offsets_before, ROWS + 1, sizeof *s->offsets));
   TRY(arrays_alloc(s));
@@ -529,6 +530,20 @@ void supports_rows_close(struct support_pass *pass)
 {
   if (pass) arena_free(&pass->arena);
   free(pass);
+}
+
+int supports_taking_bytes(const struct supports_shape *shape, gidx entries, gidx *bytes)
+{
+  static const struct verify_taker nobody;
+  const struct verify v = {.taker = &nobody};
+  struct support_pass s = {.v = &v, .k = shape->k, .top_s = shape->s, .d = shape->d};
+  s.has_codes = shape->has_codes && shape->d > 1;
+  s.encoder = shape->encoder;
+  s.counts.nnz = entries;
+  s.arena.is_dry = 1;
+  TRY(parts_open(&s));
+  *bytes = (gidx)s.arena.bytes;
+  return OK;
 }
 
 int supports_check(struct verify *v)
