@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: sagitta.sklearn.SparseDictionary passes scikit-learn's own checks of an estimator, with
 sparse codes and dense ones, takes part in a grid search, gives the program's codes, and outlives
-the process that fitted it; arrays of another library that follows the array API are taken."""
+the process that fitted it; arrays of another library that follows the array API are taken; all
+examples of the package's docstrings run."""
+import doctest
+import importlib
 import os
 import subprocess
 import sys
 import tempfile
+import warnings
 
 from peer import PACKAGE, peer_needed
 from tap import SAGITTA, SOURCE, claim, done_testing, ok
@@ -134,7 +138,29 @@ def check_api():
     ok(d.explained_variance(strict) == d.explained_variance(x), "explained variance")
 
 
+@claim("every example of a docstring runs, as `pytest --pyargs sagitta --doctest-modules` has it")
+def check_examples():
+    tried, missing = {}, []
+    for name in sorted(os.listdir(os.path.dirname(sagitta.__file__))):
+        if not name.endswith(".py"):
+            continue
+        try:
+            module = importlib.import_module(f"sagitta.{name[:-3]}" if name != "__init__.py" else
+                                             "sagitta")
+        except ImportError as error:  # of what it works with: others tell of that
+            missing.append(str(error))
+            continue
+        with warnings.catch_warnings():  # examples change what is warned of
+            done = doctest.testmod(module)
+        ok(not done.failed, f"{name}: {done.failed} of {done.attempted} fail")
+        tried[name] = done.attempted
+    with_some = {name for name, count in tried.items() if count}
+    ok(with_some >= {"calls.py", "check.py", "dictionary.py", "memory.py", "sklearn.py"},
+       f"{sorted(with_some)}, {missing}")
+
+
 if __name__ == "__main__":
+    check_examples()
     check_api()
     check_checks()
     check_values()
