@@ -50,7 +50,6 @@ static void queue_prune(struct serve *s, struct request_queue *q)
     next = r->next;
     int gone = is_given_up(s, r, now);
     if (gone) recorder_gone(&s->recorder, s->number, r);
-    if (gone && r->stream) r->stream->is_broken = 1;
     if (gone && !r->steps)
       queue_add(&s->finished, queue_take(q, before));
     else
