@@ -76,7 +76,8 @@ def check_stops(folder):
     jobs = {"encode": ("encode", []), "route": ("route", []), "center": ("encode", ["--center"]),
             "rounds": ("encode", ["--rounds", 2]),
             "frames": ("encode", ["--dictionary", f"{folder}/d3.h5"]),
-            "range": ("encode", ["--row-range", f"{BLOCK}:{11 * BLOCK}"])}
+            "range": ("encode", ["--row-range", f"{BLOCK}:{11 * BLOCK}"]),
+            "zeros": ("encode", ["--rows", f"{folder}/zeros.npy"])}
     for name, (command, more) in jobs.items():
         whole, out = f"{folder}/whole-{name}.h5", f"{folder}/stops-{name}"
         need(sagitta(command, *words_of(folder, *more), "--output", whole), name)
@@ -352,12 +353,28 @@ def check_room(folder):
     code, text = job_end(job_start("encode", *words, ranks=2, LD_PRELOAD=FAULTS, FAULT="fsync:1",
                                    FAULT_RANK="0", FAULT_OF="*.journal"), 60)
     ok(code == 74 and not glob.glob(f"{out}/*.h5*"), f"first: {code} {os.listdir(out)}")
+    words = [*words, "--save-seconds", 300, "--resume"]
+    stopped(folder, out)
+    rank_0 = dict(LD_PRELOAD=FAULTS, FAULT_RANK="0", FAULT_OF="*.growing")
+    calls = job_end(job_start("encode", *words, ranks=2, FAULT="write:100000", FAULT_COUNT="1",
+                              **rank_0), 60)[1]
+    calls = max(int(text.split()[0]) for text in calls.split("fault calls=")[1:])
+    shutil.rmtree(out)
+    for n in (calls, calls - 2, calls - 20):  # what HDF5 keeps, in the end
+        stopped(folder, out)
+        code, text = job_end(job_start("encode", *words, ranks=2, FAULT=f"write:{n}", **rank_0), 60)
+        ok(code == 74 and left(out)[0], f"write {n} of {calls}: {code} {text[-300:]}")
+        need(resumed(folder, out), f"write {n} of {calls}")
+        equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", f"write {n} of {calls}")
+        shutil.rmtree(out)
 
 
 with tempfile.TemporaryDirectory() as where:
     values_drawn = np.random.default_rng(5).standard_normal((N, P)).astype("f4")
     np.save(f"{where}/rows.npy", values_drawn)
     np.save(f"{where}/short.npy", values_drawn[:-1])
+    values_drawn[BLOCK:5 * BLOCK] = 0
+    np.save(f"{where}/zeros.npy", values_drawn)
     for file_name, atoms, seed in (("d", 40, 0), ("other", 40, 1), ("d41", 41, 0)):
         need(sagitta("seed", "--rows", f"{where}/rows.npy", "--atoms", atoms, "--seed", seed,
                      "--output", f"{where}/{file_name}.h5"), file_name)
