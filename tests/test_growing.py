@@ -369,13 +369,38 @@ def check_room(folder):
         shutil.rmtree(out)
 
 
+@claim("what a rank has written is checked beside the work, so that little is left for a stop")
+def check_beside(folder):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    for top_s, least, most in ((4, 1, 4), (64, 6, 40)):
+        out = f"{folder}/beside{top_s}"
+        words = words_of(folder, "--dictionary", f"{folder}/d64.h5", "--top-s", top_s, "--grid",
+                         "2x1", "--output", f"{out}/x.h5")
+        code, text = job_end(job_start("route", *words, ranks=2, LD_PRELOAD=FAULTS, FAULT_RANK="1",
+                                       FAULT="fsync:100000", FAULT_COUNT="1", FAULT_OF="*.tmp"),
+                             60)
+        calls = max(int(word.split()[0]) for word in text.split("fault calls=")[1:])
+        ok(code == 0 and least <= calls <= most, f"top-s {top_s}: {code}, {calls} calls of fsync")
+    words = later_wins(*words, "--grid", "1x1", "--output", f"{folder}/beside.h5")
+    need(sagitta("route", *words), "one rank")
+    equal(f"{folder}/beside.h5", f"{out}/x.h5", "checked beside the work")
+    out = f"{folder}/beside-stop"
+    more = ["--dictionary", f"{folder}/d64.h5", "--top-s", 64]
+    stopped(folder, out, *more, command="route")
+    need(resumed(folder, out, *more, ranks=1, command="route"), "what is recorded is left alone")
+    equal(f"{folder}/beside.h5", f"{out}/x.h5", "resumed on one rank")
+
+
 with tempfile.TemporaryDirectory() as where:
     values_drawn = np.random.default_rng(5).standard_normal((N, P)).astype("f4")
     np.save(f"{where}/rows.npy", values_drawn)
     np.save(f"{where}/short.npy", values_drawn[:-1])
     values_drawn[BLOCK:5 * BLOCK] = 0
     np.save(f"{where}/zeros.npy", values_drawn)
-    for file_name, atoms, seed in (("d", 40, 0), ("other", 40, 1), ("d41", 41, 0)):
+    for file_name, atoms, seed in (("d", 40, 0), ("other", 40, 1), ("d41", 41, 0),
+                                  ("d64", 64, 0)):
         need(sagitta("seed", "--rows", f"{where}/rows.npy", "--atoms", atoms, "--seed", seed,
                      "--output", f"{where}/{file_name}.h5"), file_name)
     need(sagitta("synth", "--n-rows", 10, "--columns", P, "--atoms", 12, "--frame", 3, "--output",
@@ -390,4 +415,5 @@ with tempfile.TemporaryDirectory() as where:
     check_changed(where)
     check_before(where)
     check_room(where)
+    check_beside(where)
 done_testing()

@@ -17,6 +17,7 @@
 #include "io/metrics.h"
 #include "io/part.h"
 #include "io/score_cuts.h"
+#include "io/supports_ranks.h"
 #include "model/codes.h"
 
 static const struct object_row object_rows[] = {
@@ -172,7 +173,7 @@ static int sink_write(void *self, const struct support_block *block)
     TRY(rows_write(f, &part));
     row = next;
   }
-  return OK;
+  return f->indices.placed ? supports_placed_wrote(f, block->n, block->first + block->n) : OK;
 }
 
 static int attributes_write(const struct h5_file *h5, const struct supports_shape *shape)
@@ -309,6 +310,7 @@ int supports_growing_open(struct supports_output *f, const char *path, const cha
         "'%s' has %lld bytes, and its first %lld rows end at byte %lld" ANEW, name,
         (long long)facts.size, (long long)rows, (long long)rows_end(f, rows));
   temporary_adopt(&f->result.file, path, name);
+  f->checked = rows;
   return placed_open(f);
 }
 
@@ -416,6 +418,8 @@ void supports_output_close(struct supports_output *f)
   h5_close(&f->result.h5);
   free(f->summary);
   free(f->counts.density);
+  supports_rows_close(f->pass);
+  f->pass = NULL;
   f->summary = NULL;
   f->counts.density = NULL;
 }

@@ -57,7 +57,9 @@ struct supports_output {
   int has_slabs;                               /* 0: HDF5 says where chunks are */
   struct h5_slabs slabs;                       /* of indices, score, data, codes if any, indptr */
   struct support_counts counts;                /* of rows that ranks have checked; density: owned */
-  struct phase hashing;                        /* what the hashes took, as part of writing */
+  struct support_pass *pass; /* of this rank's rows since then; NULL: none is checked yet; owned */
+  gidx checked, unchecked;   /* those before this row are; bytes of those behind it */
+  struct phase hashing;      /* what the hashes took, as part of writing */
 };
 gidx supports_bytes(const struct supports_shape *shape); /* size on disk, estimated from above */
 int supports_output_create(struct supports_output *f, const char *path,

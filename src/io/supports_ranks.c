@@ -134,19 +134,29 @@ static int blocks_check(struct rows_again *r, struct support_pass *pass,
   return OK;
 }
 
-/* counts <- those of this rank's rows, once they are on the disk and were read again. */
-static int rows_check(struct supports_output *f, gidx first, gidx end,
-                      struct support_counts *counts, struct support_pass **pass)
+/* This rank's rows before `end` that are not checked are on the disk, were read again, and are. */
+static int rows_check(struct supports_output *f, gidx end)
 {
   struct rows_again r = {0};
   int status = OK;
   r.count = supports_output_arrays(f, r.arrays);
   for (int i = 0; i < r.count && !status; i++) status = h5_placed_sync(r.arrays[i]);
-  if (!status) status = supports_rows_open(pass, &f->shape, f->rounds);
-  if (!status) status = blocks_check(&r, *pass, &f->shape, first, end);
-  if (!status) status = supports_rows_end(*pass, counts);
+  if (!status && !f->pass) status = supports_rows_open(&f->pass, &f->shape, f->rounds);
+  if (!status) status = blocks_check(&r, f->pass, &f->shape, f->checked, end);
   for (int i = 0; i < r.count; i++) free(r.values[i]);
+  f->checked = end;
+  f->unchecked = 0;
   return status;
+}
+
+int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end)
+{
+  static const gidx least = 16 << 20, most = 256 << 20;
+  enum { TIMES = 16 }; /* of a file of medium size */
+  gidx due = imin(imax((f->slabs.end - f->slabs.base) / TIMES, least), most);
+  f->unchecked += rows * (f->slabs.slab / ROW_BLOCK);
+  int is_whole = (end % ROW_BLOCK == 0 || end == f->shape.n) && f->indices.n_pending == 0;
+  return f->unchecked >= due && is_whole ? rows_check(f, end) : OK;
 }
 
 /* All know the chunks of rows first .. end - 1. */
@@ -215,15 +225,18 @@ static int found_join(struct supports_output *f, struct comm *c, gidx first, gid
 int supports_ranks_check(struct supports_output *f, struct comm *c, int all, gidx first, gidx end)
 {
   struct support_counts counts = {0};
-  struct support_pass *pass = NULL;
-  int writes = all || c->rank == 0;
-  TRY(comm_agree(c, writes ? rows_check(f, first, end, &counts, &pass) : OK));
+  int writes = all || c->rank == 0, status = OK;
+  f->checked = imax(f->checked, first);
+  if (writes) status = rows_check(f, end);
+  if (writes && !status) status = supports_rows_end(f->pass, &counts);
+  TRY(comm_agree(c, status));
   if (all)
     TRY(found_join(f, c, first, end, &counts));
   else if (writes)
     hashes_take(f);
-  int status = c->rank ? OK : supports_counts_add(f, &counts);
-  supports_rows_close(pass);
+  status = c->rank ? OK : supports_counts_add(f, &counts);
+  supports_rows_close(f->pass);
+  f->pass = NULL;
   return comm_agree(c, status);
 }
 

@@ -23,6 +23,9 @@ int supports_ranks_begin(struct supports_output *f, struct comm *c,
 int supports_ranks_check(struct supports_output *f, struct comm *c, int all, gidx first, gidx end);
 /* Add counts of rows that were checked.  Not collective. */
 int supports_counts_add(struct supports_output *f, const struct support_counts *more);
+/* This rank has written rows up to `end` of a file whose chunks have places: what is not checked is
+ * so from time to time, beside the work, so that little is left in the end.  Not collective. */
+int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end);
 /* Chunks of a file that is open have places, as supports_ranks_begin() lets them have.  Not
  * collective. */
 int supports_placed_begin(struct supports_output *f, idx rounds);
