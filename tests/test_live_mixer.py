@@ -242,7 +242,7 @@ def check_overflow(case):
 
 @claim("asked to end it answers each request of a stream once, with codes or why not")
 def check_end(case):
-    at = np.resize(np.arange(case.start[4], case.start[5]), 30000)
+    at = np.resize(np.arange(case.start[4], case.start[5]), 12000)
     with Served(case.folder, *case.words, "--step-rows", 16, "--live-rows", 8, "--policy",
                 "off") as served, live.connect(served.path) as server:
         streams = [server.stream() for _ in range(3)]
