@@ -1,5 +1,5 @@
 # What surrounds the program: revision, set-up scripts, templates, man pages, completion, checks.
-EXTRA_DIST += %D%/bench_page %D%/gpu_check %D%/gpu_several %D%/bench_torch.py %D%/bench_sae.py %D%/sae_peers.py %D%/bench_features.py %D%/bench_worlds.py %D%/scale_model.py
+EXTRA_DIST += %D%/bench_page %D%/gpu_check %D%/gpu_several %D%/bench_torch.py %D%/bench_sae.py %D%/sae_peers.py %D%/bench_features.py %D%/bench_worlds.py %D%/scale_model.py %D%/scale_try
 EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/plot_time %D%/plot_live %D%/report \
   %D%/report_page.html %D%/gallery %D%/quickstart \
   %D%/revision %D%/setup %D%/wheel %D%/sdist %D%/python/autotools.py %D%/python/sagitta_dictionaries.py %D%/peers.txt %D%/peers-full.txt input/README.md input/minilm-l3-kjv-8k.h5 input/minilm-l3-kjv-next.h5 \
@@ -62,7 +62,8 @@ man_pages = doc/man/sagitta.1 $(command_pages) $(bench_pages)
 bench_pages = doc/man/sagitta-bench.1 doc/man/sagitta-bench-route.1 \
   doc/man/sagitta-bench-solve.1 doc/man/sagitta-bench-terminal.1 \
   doc/man/sagitta-bench-update.1 doc/man/sagitta-bench-dense.1 doc/man/sagitta-bench-train.1 \
-  doc/man/sagitta-bench-harvest.1 doc/man/sagitta-bench-mixer.1 doc/man/sagitta-bench-verify.1
+  doc/man/sagitta-bench-harvest.1 doc/man/sagitta-bench-mixer.1 doc/man/sagitta-bench-write.1 \
+  doc/man/sagitta-bench-verify.1
 EXTRA_DIST += %D%/man_page
 if MAN_PAGES
 dist_man_MANS += $(man_pages)

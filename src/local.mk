@@ -484,5 +484,6 @@ sagitta_bench_SOURCES = $(program_sources) %D%/bench/main.c \
   %D%/bench/triad.h %D%/bench/triad.c \
   %D%/bench/train.h %D%/bench/train.c \
   %D%/bench/harvest.h %D%/bench/harvest.c %D%/bench/mixer.h %D%/bench/mixer.c \
+  %D%/bench/write.h %D%/bench/write.c \
   %D%/bench/serve.h %D%/bench/serve.c %D%/bench/serve_load.h %D%/bench/serve_load.c \
   %D%/bench/serve_report.h %D%/bench/serve_report.c

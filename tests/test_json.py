@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from exchange_files import FOLDERS, MADE
-from tap import SOURCE, bench, claim, done_testing, ok, sagitta
+from tap import SOURCE, bench, claim, done_testing, later_wins, ok, sagitta
 
 HEAD = ["format", "format_version", "command", "version", "revision"]
 
@@ -417,12 +417,15 @@ def check_plans(p):
 def check_bench(p):
     small = ["--repeats", 2]
     shape = ["--n-rows", 64, "--atoms", 256, "--columns", 16]
+    os.mkdir(p.at("written"))
+    write = ["--n-rows", 9000, "--atoms", 64, "--top-s", 4, "--output", p.at("written")]
     for words, names in ((["route", *shape], "random data"),
                          (["update", *shape, "--top-s", 4], "descent"),
                          (["dense", *shape], "gradient"), (["train", *shape, "--top-s", 4], "step"),
                          (["terminal", "--schur", 64], "factor"),
                          (["harvest", "--positions", 100, "--heads", 2], "contiguous"),
                          (["mixer", "--streams", 2, "--heads", 16], "call"),
+                         (["write", *write], "result"),
                          (["solve", "--systems", 20, "--system-rows", 8], None),
                          (["solve", "--systems", 5, "--system-rows", 35, "--frame", 1], None)):
         page, _ = p.tell(*words, *small, run=bench)
@@ -444,6 +447,19 @@ def check_bench(p):
            f"{page}")
     page = json.loads(bench("train", *shape, "--top-s", 4, "--json", ranks=2).stdout)
     ok(page["ranks"] == 2 and page["lines"], f"two ranks tell one page: {page}")
+    page = json.loads(bench("write", *write, *small, "--json", ranks=3).stdout)
+    ok(page["ranks"] == 3 and page["bytes"] >= 9000 * 4 * 12 and not os.listdir(p.at("written")),
+       f"three ranks write one result, which is removed: {page}")
+    for change, code, text in ((["--output", p.at("nowhere")], 73, "nowhere"),
+                               (["--n-rows", 4096], 2, "more than 4096 rows"),
+                               (["--atoms", 3], 2, "4 of 3 atoms")):
+        done = bench(*later_wins("write", *write, *change), ranks=2)
+        ok(done.returncode == code and text in done.stderr, f"{change}: {done.stderr[:300]}")
+    done = bench("write", *shape)
+    ok(done.returncode == 2 and "'--output' is missing" in done.stderr, f"{done.stderr[:300]}")
+    with open(p.at("written/bench-write.h5"), "w"):
+        done = bench("write", *write)
+    ok(done.returncode == 73 and "is there already" in done.stderr, f"{done.stderr[:300]}")
     done = bench("nothing", "--json")
     ok(done.returncode == 2 and not done.stdout, f"an unknown benchmark: {done}")
     for what, more in (("route", "mpirun away"), ("solve", "mpirun away, or add --device cuda")):

@@ -14,6 +14,7 @@
 #include "bench/train.h"
 #include "bench/triad.h"
 #include "bench/update.h"
+#include "bench/write.h"
 #include "cli/command.h"
 #include "job/facts.h"
 
@@ -26,6 +27,7 @@ struct bench_options {
   struct bench_harvest_options harvest;
   struct bench_mixer_options mixer;
   struct bench_serve_options serve;
+  struct bench_write_options write;
 };
 #define AT(member) offsetof(struct bench_options, member)
 
@@ -94,6 +96,13 @@ static const struct option_table serve_tables[] = {
     {"General", general_rows, GENERAL_ROWS, 0},
 };
 
+static const struct option_table write_tables[] = {
+    {"Shape", bench_shape_rows, BENCH_SHAPE_ROWS, AT(route)},
+    {"Files", bench_write_rows, BENCH_WRITE_ROWS, AT(write)},
+    {"Measuring", common_rows, LENGTH(common_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+
 static int measure(const struct bench_options *o, const char *what,
                    const struct bench_common *common, struct comm *c)
 {
@@ -105,13 +114,15 @@ static int measure(const struct bench_options *o, const char *what,
   if (strcmp(what, "harvest") == 0) return bench_harvest(&o->harvest, common);
   if (strcmp(what, "mixer") == 0) return bench_mixer(&o->mixer, common);
   if (strcmp(what, "serve") == 0) return bench_serve(&o->serve, &o->route, common, c);
+  if (strcmp(what, "write") == 0) return bench_write(&o->write, &o->route, common, c);
   return bench_route(&o->route, common);
 }
 
 static int ranks_check(const struct bench_options *o, const char *what, int ranks)
 {
   int solve = strcmp(what, "solve") == 0, gpu = strcmp(o->common.device, "cuda") == 0;
-  CHECK(ranks == 1 || strcmp(what, "train") == 0 || (solve && gpu), ERR_USAGE,
+  int several = strcmp(what, "train") == 0 || strcmp(what, "write") == 0;
+  CHECK(ranks == 1 || several || (solve && gpu), ERR_USAGE,
         "'%s' measures one rank: leave mpirun away%s", what, solve ? ", or add --device cuda" : "");
   return OK;
 }
@@ -312,4 +323,22 @@ static const struct option_set serve_set = {
 const struct command bench_serve_command = {
     "serve",    "live requests beside a backlog, by each policy",
     &serve_set, sizeof(struct bench_options),
+    1,          bench_command};
+
+static const struct option_set write_set = {
+    .command = "sagitta-bench write",
+    .doc =
+        "Measure how all ranks write a result, beside a plain writer."
+        "\v"
+        "`result` is supports.h5 of --n-rows rows as `sagitta encode` writes it, with hashes, read "
+        "again, checked and published; `plain` writes as many bytes at the same places and syncs "
+        "them, and `hash` is SHA-256 of as many, a core for each rank.  All have the same ranks "
+        "and take turns.\n\n"
+        "  mpirun -n 2 sagitta-bench write --n-rows 524288 --output /scratch",
+    .tables = write_tables,
+    .count = LENGTH(write_tables),
+};
+const struct command bench_write_command = {
+    "write",    "a result that all ranks write, beside a plain writer",
+    &write_set, sizeof(struct bench_options),
     1,          bench_command};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Supports of scores alone, the same sum block again and again.  Both writers have the same ranks,
+ * addresses and folder, and take turns; each file is removed before the next one begins. */
+#include "bench/write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/sha256.h"
+#include "base/status.h"
+#include "base/sums.h"
+#include "bench/peer.h"
+#include "io/supports.h"
+#include "io/supports_ranks.h"
+
+enum { MAX_REPEATS = 1000 };
+#define AT(member) offsetof(struct bench_write_options, member)
+
+const struct option_row bench_write_rows[BENCH_WRITE_ROWS] = {
+    {"output", OPTION_TEXT, AT(output), NULL, 0, 0, NULL, "FOLDER",
+     "folder that is there, in which files are written, and removed", .effect = OPTION_RUN,
+     .flags = OPTION_OUTPUT},
+};
+
+struct bench {
+  const struct bench_route_options *o;
+  const struct bench_common *common;
+  struct comm *c;
+  struct supports_shape shape;
+  struct arena arena;
+  char result[PATH_MAX], plain[PATH_MAX];
+  idx *atoms;            /* [ROW_BLOCK][s] */
+  float *score;          /* the same */
+  unsigned char *slab;   /* as many bytes as chunks of a sum block */
+  gidx *density;         /* [k] */
+  struct h5_slabs slabs; /* of the last result */
+  gidx bytes;            /* that all ranks write */
+  double results[MAX_REPEATS], plains[MAX_REPEATS], hashes[MAX_REPEATS];
+};
+
+static gidx blocks_of(const struct bench *b)
+{
+  return ceil_div(b->shape.n, ROW_BLOCK);
+}
+
+/* Atoms of a row differ, and its scores fall. */
+static int problem_fill(struct bench *b)
+{
+  idx k = b->shape.k, s = b->shape.s;
+  TRY(arena_alloc(&b->arena, &b->atoms, (gidx)ROW_BLOCK * s, sizeof *b->atoms));
+  TRY(arena_alloc(&b->arena, &b->score, (gidx)ROW_BLOCK * s, sizeof *b->score));
+  TRY(arena_alloc(&b->arena, &b->density, k, sizeof *b->density));
+  for (gidx i = 0; i < ROW_BLOCK; i++)
+    for (idx j = 0; j < s; j++) {
+      gidx entry = i * s + j;
+      b->atoms[entry] = (idx)((i * 7919 + j) % k);
+      b->score[entry] = (float)(s - j) + (float)(i % 1000) / 1024;
+    }
+  for (gidx block = 0; block < blocks_of(b); block++) {
+    gidx n = imin(ROW_BLOCK, b->shape.n - block * ROW_BLOCK);
+    for (gidx e = 0; e < n * s; e++) b->density[b->atoms[e]]++;
+  }
+  return OK;
+}
+
+/* The sum blocks of this rank. */
+static int rows_write(struct bench *b, struct supports_output *f, int all)
+{
+  int size = all ? b->c->size : 1;
+  if (!all && b->c->rank) return OK;
+  for (gidx block = b->c->rank; block < blocks_of(b); block += size) {
+    gidx first = block * ROW_BLOCK;
+    const struct support_block rows = {.first = first,
+                                       .n = (idx)imin(ROW_BLOCK, b->shape.n - first),
+                                       .s = b->shape.s,
+                                       .d = 1,
+                                       .atoms = b->atoms,
+                                       .score = b->score};
+    TRY(f->sink.write(f->sink.self, &rows));
+  }
+  return OK;
+}
+
+static int file_remove(const char *name)
+{
+  CHECK(unlink(name) == 0, ERR_IO, "cannot remove '%s': %s", name, strerror(errno));
+  return OK;
+}
+
+static int result_end(struct bench *b, struct supports_output *f)
+{
+  struct metrics m = {.n = b->shape.n, .p = 1, .k = b->shape.k};
+  metrics_density(&m, b->density, b->shape.n, b->shape.k);
+  m.max_decoder_cosine = nan_canonical();
+  const struct supports_ending ending = {.metrics = &m, .rounds = 1};
+  b->slabs = f->slabs;
+  TRY(supports_output_finish(f, &ending, NULL, 0));
+  return file_remove(b->result);
+}
+
+/* As `encode` writes: hashes, the disk, read again and checked, then what is small. */
+static int result_write(struct bench *b)
+{
+  struct supports_output f = {0};
+  struct comm *c = b->c;
+  int all;
+  TRY(comm_agree(c, c->rank ? OK : supports_output_create(&f, b->result, &b->shape)));
+  TRY(supports_ranks_begin(&f, c, &b->shape, 1, &all));
+  TRY(comm_agree(c, rows_write(b, &f, all)));
+  if (all) TRY(supports_ranks_end(&f, c, b->shape.n));
+  return comm_agree(c, c->rank ? OK : result_end(b, &f));
+}
+
+/* The chunks of a sum block, all arrays of which lie side by side. */
+static int slabs_write(struct bench *b, int file)
+{
+  for (gidx block = b->c->rank; block < blocks_of(b); block += b->c->size) {
+    gidx at = h5_slabs_at(&b->slabs, 0, block * (ROW_BLOCK / b->slabs.chunk_rows[0]));
+    for (gidx done = 0; done < b->slabs.slab;) {
+      ssize_t n = pwrite(file, b->slab + done, (size_t)(b->slabs.slab - done), at + done);
+      CHECK(n > 0, ERR_IO, "cannot write '%s': %s", b->plain, strerror(errno));
+      done += n;
+    }
+  }
+  CHECK(fdatasync(file) == 0, ERR_IO, "cannot sync '%s': %s", b->plain, strerror(errno));
+  return OK;
+}
+
+static int plain_write(struct bench *b)
+{
+  int file = open(b->plain, O_WRONLY | O_CREAT | O_CLOEXEC, 0666), status = OK;
+  if (file < 0)
+    status = status_fail(ERR_CREATE, __FILE__, __LINE__, "cannot open '%s': %s", b->plain,
+                         strerror(errno));
+  if (!status) status = slabs_write(b, file);
+  if (file >= 0) close(file);
+  TRY(comm_agree(b->c, status));
+  return comm_agree(b->c, b->c->rank ? OK : file_remove(b->plain));
+}
+
+/* A core's SHA-256 of the same bytes, all ranks side by side. */
+static int slabs_hash(struct bench *b)
+{
+  unsigned char digest[SHA256_BYTES];
+  struct sha256 h;
+  TRY(sha256_begin(&h));
+  int status = OK;
+  for (gidx block = b->c->rank; block < blocks_of(b) && !status; block += b->c->size)
+    status = sha256_add(&h, b->slab, (size_t)b->slabs.slab);
+  if (!status) status = sha256_end(&h, digest);
+  sha256_free(&h);
+  return comm_agree(b->c, status);
+}
+
+static int repeat_run(struct bench *b, int turn)
+{
+  double begun = log_seconds();
+  TRY(result_write(b));
+  b->results[turn] = log_seconds() - begun;
+  TRY(comm_broadcast(b->c, &b->slabs, 1, sizeof b->slabs));
+  if (!b->slab) TRY(comm_agree(b->c, arena_alloc(&b->arena, &b->slab, b->slabs.slab, 1)));
+  memset(b->slab, 1 + turn, (size_t)b->slabs.slab);
+  TRY(comm_agree(b->c, OK));
+  begun = log_seconds();
+  TRY(plain_write(b));
+  b->plains[turn] = log_seconds() - begun;
+  begun = log_seconds();
+  TRY(slabs_hash(b));
+  b->hashes[turn] = log_seconds() - begun;
+  return OK;
+}
+
+static void line_print(const struct bench *b, const char *name, double *seconds, double share)
+{
+  struct json *j = b->common->json;
+  double middle = median(seconds, b->common->repeats), rate = 1e-9 * (double)b->bytes / middle;
+  if (!j) {
+    printf("%-10s %10.1f %10.3f %10.3f\n", name, 1e3 * middle, rate, share);
+    return;
+  }
+  json_object(j, NULL);
+  json_text(j, "name", name);
+  json_real(j, "seconds", middle);
+  json_real(j, "gigabytes", rate);
+  json_real(j, "share", share);
+  json_end(j);
+}
+
+/* Shares are of the plain writer, run by run. */
+static void table_print(struct bench *b)
+{
+  struct json *j = b->common->json;
+  int n = b->common->repeats;
+  b->bytes = blocks_of(b) * b->slabs.slab;
+  double result = median_ratio(b->plains, b->results, n);
+  double hash = median_ratio(b->plains, b->hashes, n);
+  if (j) {
+    json_long(j, "rows", b->shape.n);
+    json_long(j, "top_s", b->shape.s);
+    json_long(j, "ranks", b->c->size);
+    json_long(j, "bytes", b->bytes);
+    json_array(j, "lines");
+  } else {
+    printf("%lld rows of %d, %.1f MB, %d ranks, medians of %d runs\n", (long long)b->shape.n,
+           b->shape.s, 1e-6 * (double)b->bytes, b->c->size, n);
+    printf("%-10s %10s %10s %10s\n", "", "ms", "GB/s", "of plain");
+  }
+  line_print(b, "plain", b->plains, 1);
+  line_print(b, "hash", b->hashes, hash);
+  line_print(b, "result", b->results, result);
+  if (j) json_end(j);
+}
+
+static int names_find(struct bench *b, const struct bench_write_options *o)
+{
+  CHECK(o->output, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(b->shape.n > ROW_BLOCK && b->shape.s <= b->shape.k, ERR_USAGE,
+        "%lld rows of %d of %d atoms: more than %d rows have places that all ranks write to",
+        (long long)b->shape.n, b->shape.s, b->shape.k, ROW_BLOCK);
+  int length = snprintf(b->result, sizeof b->result, "%s/bench-write.h5", o->output);
+  snprintf(b->plain, sizeof b->plain, "%.4000s/bench-write.plain", o->output);
+  CHECK(length < 4000, ERR_USAGE, "the name '%s' is too long", o->output);
+  for (int i = 0; i < 2; i++)
+    CHECK(access(i ? b->plain : b->result, F_OK) < 0, ERR_CREATE, "'%s' is there already",
+          i ? b->plain : b->result);
+  return OK;
+}
+
+int bench_write(const struct bench_write_options *o, const struct bench_route_options *route,
+                const struct bench_common *common, struct comm *c)
+{
+  static struct bench b;
+  b = (struct bench){.o = route, .common = common, .c = c};
+  b.shape = (struct supports_shape){
+      .n = route->n_rows, .k = route->atoms, .s = route->top_s, .d = 1, .p = 1};
+  TRY(comm_agree(c, names_find(&b, o)));
+  TRY(comm_agree(c, problem_fill(&b)));
+  for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
+  if (c->rank == 0) table_print(&b);
+  arena_free(&b.arena);
+  return OK;
+}

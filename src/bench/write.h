@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta-bench write: a result that all ranks write beside a plain writer of as many bytes.
+ *
+ * Floor: bench. */
+#ifndef BENCH_WRITE_H
+#define BENCH_WRITE_H
+
+#include "bench/route.h"
+#include "comm/comm.h"
+
+struct bench_write_options {
+  const char *output;
+};
+enum { BENCH_WRITE_ROWS = 1 };
+extern const struct option_row bench_write_rows[BENCH_WRITE_ROWS];
+
+/* Measure and print, for the rows, atoms and supports of `route`.  Collective. */
+int bench_write(const struct bench_write_options *o, const struct bench_route_options *route,
+                const struct bench_common *common, struct comm *c);
+
+#endif
