@@ -83,7 +83,7 @@ OTHER_TESTS += \
 %C%_ref_petsc_schur_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_schur_LDADD = $(LDADD) $(PETSC_LIBS)
 EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py %D%/kernel_threads.h %D%/kernel_few.cu %D%/kernel_dense.cu
-SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_slurm.sh %D%/test_slurm_page.sh %D%/test_batch_scripts.sh %D%/test_configure.sh \
+SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_scale_try.py %D%/test_slurm.sh %D%/test_slurm_page.sh %D%/test_batch_scripts.sh %D%/test_configure.sh \
   %D%/test_stops.py %D%/test_sweep_resume.py %D%/test_partition.py %D%/test_memory.py %D%/test_forecast.py \
   %D%/test_fit_share.py %D%/test_growing.py %D%/test_ranks_write.py %D%/test_addresses.py %D%/test_damage.py \
   %D%/test_refit_planted.py %D%/test_grid.py %D%/test_harvest_bits.py %D%/test_encode_resume.py \
@@ -158,7 +158,7 @@ COMPILED_BY_NONE = \
   %D%/test_kernels %D%/test_kernel_races.py %D%/test_plot.py %D%/test_python.py %D%/test_python_fit.py %D%/test_python_library.py %D%/test_python_features.py %D%/test_python_wheel.py %D%/test_python_sklearn.py %D%/test_python_torch.py %D%/test_python_cuda.py %D%/test_python_types.py %D%/test_python_optimized.py %D%/test_python_jax.py %D%/test_saebench.py %D%/test_python_time.py \
   %D%/test_python_interventions.py %D%/test_python_compare.py %D%/test_notebook.py %D%/test_torch_newest.py \
   %D%/test_python_bench.py %D%/test_python_lens.py %D%/test_write_rows.py %D%/test_capture_mixer.py \
-  %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_bench_page.py %D%/test_slurm.sh %D%/test_slurm_page.sh \
+  %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_scale_try.py %D%/test_bench_page.py %D%/test_slurm.sh %D%/test_slurm_page.sh \
   %D%/test_batch_scripts.sh %D%/test_configure.sh
 # What runs through the C code, and through what it does when something fails, for the sanitizers:
 # the C tests; every command once, which test_json.py has; and files and options that are bad.

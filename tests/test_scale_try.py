@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: where each rank is held to a rate of its storage, an encode by all ranks takes what
+scripts/scale_model.py says of files, from 0.7 to 1.4 times; and scripts/scale_try sees where it
+does not."""
+import os
+import subprocess
+import sys
+
+from tap import SOURCE, claim, done_testing, ok, skip_all
+
+TRY = os.path.join(SOURCE, "scripts/scale_try")
+BUILD = os.environ["builddir"]
+
+
+def table(*words):
+    done = subprocess.run([sys.executable, TRY, "--build", BUILD, "--rows", "16384", *words],
+                          capture_output=True, text=True, timeout=300)
+    lines = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
+    return done, [tuple(map(float, line)) for line in lines]
+
+
+@claim("two and four ranks take what is predicted")
+def check_ratios():
+    done, lines = table("--ranks", "2,4", "--rate", "5e5")
+    ok(done.returncode == 0 and [line[0] for line in lines] == [2, 4] and
+       all(0.7 <= line[3] <= 1.4 for line in lines), f"{done.stdout} {done.stderr}")
+
+
+@claim("a rate that nobody is held to is seen")
+def check_seen():
+    done, lines = table("--ranks", "2", "--rate", "5e5", "--hold", "5e8")
+    ok(done.returncode == 1 and lines and lines[0][3] < 0.7, f"{done.stdout} {done.stderr}")
+
+
+if os.environ.get("SANITIZED"):
+    skip_all("the sanitizers come first among what is preloaded")
+check_ratios()
+check_seen()
+done_testing()
