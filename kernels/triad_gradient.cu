@@ -4,7 +4,7 @@
  * grid    blocks, at most BESIDE a multiprocessor: block b has tiles b, b + blocks, .., or what its
  *         team has (struct triad_teams)
  * block   triad_threads()
- * shared  triad_gradient_shared(): TRIAD_SLOTS stages, and the sums of a chunk
+ * shared  triad_gradient_shared(): SLOTS stages, and the sums of a chunk
  * sums    chunks of TRIAD_CHUNK_ROWS depths, a chain of fma each, are added in f64, ascending; what
  *         a block's tile has so far is in memory, which the cache holds
  *
@@ -54,23 +54,70 @@ static __device__ inline void sums_add(struct sums *s, int is_first)
   s->added += TOGETHER;
 }
 
-static __device__ inline void output_add(const struct triad_args *t, int row, int column,
-                                         double sum)
+/* A quad of what is there; 0 where nothing is. */
+static __device__ inline float4 quad_read(const struct triad_args *t, int row, int column)
 {
-  if (row >= t->rows || column >= t->columns) return;
-  float *to = t->c + row * t->c_row + column;
-  *to = settled(*to + (float)sum);
+  const float *from = t->c + row * t->c_row + column;
+  if (WHOLE) return *(const float4 *)from;
+  int left = row < t->rows ? t->columns - column : 0;
+  float4 four = {left > 0 ? from[0] : 0, left > 1 ? from[1] : 0, left > 2 ? from[2] : 0,
+                 left > 3 ? from[3] : 0};
+  return four;
 }
 
-/* The last chunk's sums are added, and all to what is there. */
+static __device__ inline void quad_write(const struct triad_args *t, int row, int column,
+                                         float4 four)
+{
+  float *to = t->c + row * t->c_row + column;
+  if (WHOLE) {
+    *(float4 *)to = four;
+    return;
+  }
+  int left = row < t->rows ? t->columns - column : 0;
+  if (left > 0) to[0] = four.x;
+  if (left > 1) to[1] = four.y;
+  if (left > 2) to[2] = four.z;
+  if (left > 3) to[3] = four.w;
+}
+
+/* What all chunks before the last have. */
+static __device__ inline double sum_before(const struct triad_args *t, const struct sums *s, int n)
+{
+  return t->depth > CHUNK ? __ldcg(s->all + n * THREADS) : 0;
+}
+
+static __device__ inline float output_of(float there, double before, float last)
+{
+  return settled(there + (float)(before + last));
+}
+
+/* The last chunk's sums are added, and all to what is there: of a few rows at a time, so that what
+ * memory has comes together. */
 static __device__ inline void tile_end(const struct triad_args *t, struct place at,
                                        const struct corner *corner, const struct sums *s)
 {
-#pragma unroll 8
-  for (int n = 0; n < OWN; n++) {
-    double before = t->depth > CHUNK ? __ldcg(s->all + n * THREADS) : 0;
-    output_add(t, corner->row + row_at(at, n / COLUMNS_OWN),
-               corner->column + column_at(at, n % COLUMNS_OWN), before + s->kept[n * THREADS]);
+  enum { ROWS = 2, QUADS = ROWS * COLUMN_QUADS };
+#pragma unroll 1
+  for (int i = 0; i < ROWS_OWN; i += ROWS) {
+    float4 there[QUADS];
+    double before[4 * QUADS];
+#pragma unroll
+    for (int q = 0; q < QUADS; q++)
+      there[q] = quad_read(t, corner->row + row_at(at, i + q / COLUMN_QUADS),
+                           corner->column + column_at(at, q % COLUMN_QUADS * 4));
+#pragma unroll
+    for (int n = 0; n < 4 * QUADS; n++) before[n] = sum_before(t, s, i * COLUMNS_OWN + n);
+#pragma unroll
+    for (int q = 0; q < QUADS; q++) {
+      const double *b = before + 4 * q;
+      const float *last = s->kept + (i * COLUMNS_OWN + 4 * q) * THREADS;
+      float4 all = {output_of(there[q].x, b[0], last[0]),
+                    output_of(there[q].y, b[1], last[THREADS]),
+                    output_of(there[q].z, b[2], last[2 * THREADS]),
+                    output_of(there[q].w, b[3], last[3 * THREADS])};
+      quad_write(t, corner->row + row_at(at, i + q / COLUMN_QUADS),
+                 corner->column + column_at(at, q % COLUMN_QUADS * 4), all);
+    }
   }
 }
 

@@ -9,7 +9,7 @@
  * SLOTS - 1 stages' time to come. */
 #include "triad_tile.h"
 
-enum { SLOTS = TRIAD_SLOTS, STAGE = sizeof(struct stage) };
+enum { STAGE = sizeof(struct stage) };
 
 static_assert((int)SLOTS >= 2 && (int)DEPTHS % 2 == 0 && (int)PARTS < (int)DEPTHS, "struct pipe");
 

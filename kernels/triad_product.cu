@@ -4,7 +4,7 @@
  * grid    (ceil(columns / TILE_COLUMNS), ceil(rows / TILE_ROWS), chunks of depths); with TEAMS the
  *         blocks of all teams
  * block   triad_threads()
- * shared  triad_shared(): TRIAD_SLOTS stages
+ * shared  triad_shared(): SLOTS stages
  * sums    a chain of fma for each output, ascending depths, from start */
 #include "triad_teams.h"
 

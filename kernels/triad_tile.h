@@ -7,6 +7,7 @@
  * -D TILE_ROWS, TILE_COLUMNS, ROW_QUADS, COLUMN_QUADS
  * -D BESIDE           blocks of a multiprocessor
  * -D PARTS            in which a stage's copies are ordered
+ * -D SLOTS            of stages
  * -D DEEP_A, DEEP_B   depths of the operand are beside each other in memory; else its lines are
  * -D WHOLE            the matrices have whole tiles and stages, and quads are aligned
  * -D TEAMS            their tiles may be shared out (triad_teams.h)

@@ -9,7 +9,6 @@
 
 enum {
   TRIAD_DEPTHS = 16,       /* of a stage in shared memory */
-  TRIAD_SLOTS = 2,         /* of stages */
   TRIAD_CHUNK_ROWS = 1024, /* of a chain of triad_gradient (N.41) */
   TRIAD_THREADS = 128,     /* of the sparse kernels, and of Adam */
   TRIAD_SPARSE_THREADS = 64,
@@ -21,9 +20,10 @@ enum {
 
 /* A block's tile: a thread has as many groups of four rows, and of four columns.  `beside`: blocks
  * of a multiprocessor; `parts`: in which a stage's copies are ordered, one beside each depth, and
- * `most_parts` with teams, or where depths of an operand are beside each other: more copies. */
+ * `most_parts` with teams, or where depths of an operand are beside each other: more copies; slots:
+ * of stages, more where few blocks wait for memory together. */
 struct triad_form {
-  int rows, columns, row_quads, column_quads, beside, parts, most_parts;
+  int rows, columns, row_quads, column_quads, beside, parts, most_parts, slots;
 };
 
 /* Tiles of products. */
@@ -33,14 +33,15 @@ enum { TRIAD_LARGE, TRIAD_SMALL, TRIAD_MIDDLE };
  * large ones where all are whole. */
 HOST_DEVICE struct triad_form triad_product_form(int tiles)
 {
-  struct triad_form large_form = {128, 128, 2, 2, 2, 2, 6}, small_form = {128, 64, 2, 2, 4, 8, 8};
-  struct triad_form middle_form = {64, 192, 2, 3, 3, 8, 8};
+  struct triad_form large_form = {128, 128, 2, 2, 2, 2, 6, 2},
+                    small_form = {128, 64, 2, 2, 4, 8, 8, 4};
+  struct triad_form middle_form = {64, 192, 2, 3, 3, 8, 8, 4};
   return tiles == TRIAD_LARGE ? large_form : tiles == TRIAD_SMALL ? small_form : middle_form;
 }
 
 HOST_DEVICE struct triad_form triad_gradient_form(int whole)
 {
-  struct triad_form whole_form = {128, 128, 2, 2, 2, 4, 4}, form = {64, 128, 2, 2, 2, 4, 4};
+  struct triad_form whole_form = {128, 128, 2, 2, 2, 4, 4, 2}, form = {64, 128, 2, 2, 2, 4, 4, 2};
   return whole ? whole_form : form;
 }
 
@@ -51,7 +52,7 @@ HOST_DEVICE int triad_threads(struct triad_form f)
 
 HOST_DEVICE int triad_shared(struct triad_form f)
 {
-  return TRIAD_SLOTS * TRIAD_DEPTHS * (f.rows + 4 + f.columns + 4) * 4;
+  return f.slots * TRIAD_DEPTHS * (f.rows + 4 + f.columns + 4) * 4;
 }
 
 /* A chunk's sums too. */

@@ -55,6 +55,7 @@ static void define_triad(struct kernel_recipe *r, const struct kernel_shape *sha
   define(r, "WHOLE", shape->whole);
   define(r, "PARTS", shape->deep_a || shape->deep_b || teams ? form.most_parts : form.parts);
   define(r, "TEAMS", teams);
+  define(r, "SLOTS", form.slots);
 }
 
 static void define_tensor(struct kernel_recipe *r, const struct kernel_shape *shape,
