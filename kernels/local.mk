@@ -19,7 +19,7 @@ kernel_files = \
   %D%/dense_types.h %D%/dense_rows.h %D%/dense_product.cu %D%/dense_factor.cu %D%/dense_solve.cu \
   %D%/dense_corners.cu %D%/dense_unit.cu %D%/dense_entries.cu \
   %D%/triad_types.h %D%/triad_tile.h %D%/triad_pipe.h %D%/triad_teams.h %D%/triad_product.cu %D%/triad_gradient.cu \
-  %D%/tensor_types.h %D%/tensor_tile.h %D%/tensor_narrow.cu %D%/tensor_product.cu \
+  %D%/tensor_types.h %D%/tensor_tile.h %D%/tensor_narrow.h %D%/tensor_beside.h %D%/tensor_narrow.cu %D%/tensor_product.cu \
   %D%/tensor_gradient.cu %D%/triad_sparse.cu %D%/triad_transpose.cu %D%/triad_fold.cu %D%/triad_dots.cu %D%/triad_adam.cu \
   %D%/train_types.h %D%/train_vectors.h %D%/train_select.cu %D%/train_pack.cu %D%/train_mask.cu %D%/train_widen.cu %D%/train_errors.cu \
   %D%/train_scale.cu %D%/train_count.cu %D%/train_scatter.cu %D%/train_used.cu %D%/train_idle.cu \

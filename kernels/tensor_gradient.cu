@@ -7,6 +7,7 @@
  * shared  dynamic, tensor_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
  * sums    chunks of TRIAD_CHUNK_ROWS depths, each as tensor_product has them from 0, are added in
  *         f64, ascending */
+#define IS_GRADIENT 1
 #include "tensor_tile.h"
 
 enum { CHUNK = TRIAD_CHUNK_ROWS / (PRECISION == TENSOR_TF32 ? 32 : 64) /* stages */ };

@@ -7,26 +7,9 @@
  * shared  static: pieces that change places
  *
  * -D PRECISION  TENSOR_BF16, TENSOR_F16: to the nearest, ties to even; TENSOR_TF32: ties away */
-#include "tensor_types.h"
+#include "tensor_narrow.h"
 
-enum {
-  NUMBERS = PRECISION == TENSOR_TF32 ? 4 : 8, /* of a piece */
-  LINES = TENSOR_NARROW_THREADS / TENSOR_PIECES
-};
-
-/* Two numbers in 32 bits, or one. */
-static __device__ inline unsigned narrowed(const float *x)
-{
-  unsigned bits;
-#if PRECISION == 3
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x[0]));
-#elif PRECISION == 2
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(x[1]), "f"(x[0]));
-#else
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(x[1]), "f"(x[0]));
-#endif
-  return bits;
-}
+enum { LINES = TENSOR_NARROW_THREADS / TENSOR_PIECES };
 
 /* A line's numbers from a depth on, zeros beyond the last. */
 static __device__ inline void piece_read(const struct tensor_narrow_args *a, long long line,
@@ -64,9 +47,7 @@ static __device__ inline uint4 piece_narrowed(const struct tensor_narrow_args *a
   if (PRECISION != TENSOR_TF32 && a->is_stored) return piece_stored(a, line, depth);
   __align__(16) float x[NUMBERS];
   piece_read(a, line, depth, x);
-  uint4 all = {narrowed(x), narrowed(x + NUMBERS / 4), narrowed(x + NUMBERS / 2),
-               narrowed(x + 3 * (NUMBERS / 4))};
-  return all;
+  return piece_of(x);
 }
 
 /* A block takes 32 lines of a stage at a time.  Neighbours among threads read neighbours in memory:

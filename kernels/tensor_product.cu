@@ -6,6 +6,7 @@
  * block   tensor_threads(WGMMA)
  * shared  dynamic, tensor_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
  * sums    from start, depths ascending, 16 or 8 at a time as the matrix unit adds them */
+#define IS_GRADIENT 0
 #include "tensor_tile.h"
 
 static __device__ inline void sums_start(const struct triad_args *t, struct place at,

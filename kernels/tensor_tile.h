@@ -9,6 +9,7 @@
  * -D PRECISION  enum of tensor_types.h
  * -D STORED     operands are stored matrices, with WGMMA alone; DEEP_A, DEEP_B: depths of rows, of
  *               columns, are beside each other there, else lines are
+ * IS_GRADIENT   of the kernel that includes it
  *
  * With either way of copying there are
  *   stages_enter()  the walk begins; 0: this warp only copied, and is done
@@ -17,9 +18,12 @@
 #include "tensor_types.h"
 #include "warp.h"
 
+#define NARROWS (WGMMA && !STORED && PRECISION != 3) /* tensor_narrows() */
+
 #if WGMMA
 #include "barriers.h"
 #include "cluster.h"
+#include "tensor_beside.h"
 #include "wgmma.h"
 #else
 #include "mma.h"
@@ -30,17 +34,17 @@ enum {
   ROWS_BYTES = TENSOR_ROWS * TENSOR_ITEM,
   COLUMNS_BYTES = VECTORS * TENSOR_ITEM,
   STAGE_BYTES = ROWS_BYTES + COLUMNS_BYTES,
-  LAG = 2,  /* stages by which one warpgroup is behind the other: it multiplies while that one
-             * stores or folds */
   BAND = 16 /* row tiles that go through the columns together: what they share is in the cache */
 };
 
 struct shared {
   char stage[STAGES][STAGE_BYTES];                /* rows, then columns */
   unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies */
+#if NARROWS
+  char beside[TENSOR_BESIDE * TENSOR_BESIDE_BYTES];
+#endif
 };
-static_assert(LAG < STAGES || !WGMMA, "a warpgroup that is ahead needs slots");
-static_assert(sizeof(struct shared) + 1024 == tensor_shared_bytes(VECTORS, STAGES),
+static_assert(sizeof(struct shared) + 1024 == tensor_shared_bytes(VECTORS, STAGES, NARROWS),
               "tensor_types.h");
 
 static __device__ inline struct shared *shared_own(char *memory)
@@ -174,11 +178,15 @@ static __device__ inline int stages_enter(const struct tensor_args *a, struct sh
   else
     __syncthreads();
   if (threadIdx.x >= TENSOR_WARPS * WARP) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
     if (threadIdx.x == TENSOR_WARPS * WARP) stages_produce(a, s);
+#if NARROWS
+    int beside = threadIdx.x / WARP - TENSOR_WARPS - 1;
+    if (beside >= 0) narrow_beside(&a->next, s->beside, beside, !IS_GRADIENT);
+#endif
     return 0;
   }
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
   return 1;
 }
 
@@ -205,19 +213,6 @@ static __device__ inline unsigned long long operand_at(const char *at, int is_de
   return is_deep ? operand_of(at) : operand_turned(at);
 }
 
-/* At stages of a block's first tile: one warpgroup waits until the other is LAG stages on. */
-static __device__ inline void lag_wait(const struct tensor_args *a, int serial)
-{
-  if (serial == 0 && LAG && a->stages > LAG && threadIdx.x >= 128)
-    asm volatile("bar.sync 1, 256;" ::: "memory");
-}
-
-static __device__ inline void lag_arrive(const struct tensor_args *a, int serial)
-{
-  if (serial == LAG - 1 && a->stages > LAG && threadIdx.x < 128)
-    asm volatile("bar.arrive 1, 256;" ::: "memory");
-}
-
 /* *serial counts the stages of a block. */
 static __device__ inline void chain_add(const struct tensor_args *a, struct shared *s,
                                         float z[EIGHTS][4], struct tile at, int first, int count,
@@ -227,7 +222,6 @@ static __device__ inline void chain_add(const struct tensor_args *a, struct shar
 #pragma unroll 1
   for (int i = 0; i < count; i++, ++*serial) {
     int slot = *serial % STAGES;
-    lag_wait(a, *serial);
     while (!barrier_passed(&s->full[slot], *serial / STAGES % 2)) {}
     const char *own = s->stage[slot] + threadIdx.x / 128 * 64 * TENSOR_ITEM;
     unsigned long long rows = operand_at(own, DEEP_A);
@@ -238,7 +232,6 @@ static __device__ inline void chain_add(const struct tensor_args *a, struct shar
       pieces_multiply(z, rows + k * (DEEP_A ? DEEP_HOP : TURNED_HOP),
                       columns + k * (DEEP_B ? DEEP_HOP : TURNED_HOP), 1);
     products_commit();
-    lag_arrive(a, *serial);
     if (i == 0) continue;
     products_wait_one();
     slot_leave(s, (*serial - 1) % STAGES);

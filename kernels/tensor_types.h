@@ -28,7 +28,10 @@ enum {
   TENSOR_ITEM = 128, /* bytes of a line of a stage */
   TENSOR_PIECES = 8, /* of 16 bytes, of an item */
   TENSOR_GROUP = 64, /* columns that a number of triad_args.maxima stands for */
-  TENSOR_NARROW_THREADS = 256
+  TENSOR_NARROW_THREADS = 256,
+  TENSOR_BESIDE = 3,          /* warps that narrow beside a product */
+  TENSOR_UNIT = 1024,         /* numbers that one of them narrows at a time */
+  TENSOR_BESIDE_BYTES = 10240 /* its memory: two units, and a narrowed one */
 };
 
 /* One compiled form of tensor_product.cu or tensor_gradient.cu. */
@@ -51,10 +54,17 @@ HOST_DEVICE int tensor_threads(int wgmma)
   return TENSOR_WARPS * 32 + (wgmma ? 128 : 0);
 }
 
-/* Stages, barriers, and bytes to align. */
-HOST_DEVICE int tensor_shared_bytes(int vectors, int stages)
+/* Stages, barriers, what narrows beside, and bytes to align. */
+HOST_DEVICE int tensor_shared_bytes(int vectors, int stages, int narrows)
 {
-  return stages * (TENSOR_ROWS + vectors) * TENSOR_ITEM + 2 * 8 * stages + 1024;
+  return stages * (TENSOR_ROWS + vectors) * TENSOR_ITEM + 2 * 8 * stages +
+         (narrows ? TENSOR_BESIDE * TENSOR_BESIDE_BYTES : 0) + 1024;
+}
+
+/* Does a form narrow beside? */
+HOST_DEVICE int tensor_narrows(int wgmma, int precision, int stored)
+{
+  return wgmma && !stored && precision != TENSOR_TF32;
 }
 
 /* Depths of a stage. */
@@ -87,7 +97,8 @@ struct tensor_map {
 struct tensor_args {
   struct tensor_map rows_map, columns_map; /* STORED: of the operands */
   struct triad_args t;
-  const char *rows, *columns; /* else: narrowed ones */
+  const char *rows, *columns;     /* else: narrowed ones */
+  struct tensor_narrow_args next; /* rows that are narrowed beside; no tiles: none */
   int row_tiles, column_tiles, stages;
   int is_stored;  /* c has 16 bits a number, of PRECISION */
   int is_aligned; /* c may be written by pairs of f32, or eight stored numbers */

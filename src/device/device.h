@@ -55,8 +55,8 @@ struct device_options {
   const struct device_test *test; /* borrowed while the device is open; NULL outside tests */
 };
 
-/* What a test asks of the certified filter; zeros are right.  On a GPU `bound` and `threshold` are
- * read by kernels that are compiled for tests (kernels/test_hooks.h). */
+/* What a test asks of the certified filter, and of the matrix unit; zeros are right.  On a GPU
+ * kernels that are compiled for tests (kernels/test_hooks.h) read `bound` and `threshold`. */
 struct device_test {
   real bound;     /* the part of every bound that is left out */
   real threshold; /* GPU: the part that is added to every threshold estimate */
@@ -64,6 +64,7 @@ struct device_test {
   int distrust;   /* GPU: the trial of the matrix unit fails */
   int columns;    /* GPU: of exact scores of atoms, added at a time; a multiple of 32.  Short atoms
                    * then have the sizes of the sample kept, too, as long ones have */
+  int band;       /* GPU: rows of a product that are narrowed at a time */
 };
 
 /* Of a GPU, for comm: its number on the node, its identity, the stream for exchanges with other

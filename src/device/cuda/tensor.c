@@ -42,13 +42,18 @@ gidx cuda_tensor_columns_bytes(enum precision precision, gidx columns, gidx dept
   return operand_bytes(precision, columns, COLUMNS_MOST, depth);
 }
 
-static int operand_narrow(struct device *dev, enum precision precision,
-                          struct tensor_narrow_args *a)
+static void narrow_complete(enum precision precision, struct tensor_narrow_args *a)
 {
   int aligned = a->is_stored ? 8 : 4; /* numbers of 16 bytes */
   a->tiles = (int)ceil_div(a->lines, a->items);
   a->stages = stages_of(precision, a->depths);
   a->is_aligned = a->depth == 1 && a->line % aligned == 0 && (uintptr_t)a->in % 16 == 0;
+}
+
+static int operand_narrow(struct device *dev, enum precision precision,
+                          struct tensor_narrow_args *a)
+{
+  narrow_complete(precision, a);
   gidx pieces = (gidx)a->tiles * a->items * a->stages * TENSOR_PIECES;
   struct cuda_launch l = {
       .name = KERNEL_TENSOR_NARROW,
@@ -59,17 +64,22 @@ static int operand_narrow(struct device *dev, enum precision precision,
   return cuda_launch(dev, &l);
 }
 
+static struct tensor_narrow_args rows_args(const struct triad_args *t, int is_stored, void *rows)
+{
+  return (struct tensor_narrow_args){.in = t->a,
+                                     .out = rows,
+                                     .line = t->a_row,
+                                     .depth = t->a_depth,
+                                     .lines = t->rows,
+                                     .depths = t->depth,
+                                     .items = TENSOR_ROWS,
+                                     .is_stored = is_stored};
+}
+
 static int rows_narrow(struct device *dev, enum precision precision, const struct triad_args *t,
                        int is_stored, void *rows)
 {
-  struct tensor_narrow_args a = {.in = t->a,
-                                 .out = rows,
-                                 .line = t->a_row,
-                                 .depth = t->a_depth,
-                                 .lines = t->rows,
-                                 .depths = t->depth,
-                                 .items = TENSOR_ROWS,
-                                 .is_stored = is_stored};
+  struct tensor_narrow_args a = rows_args(t, is_stored, rows);
   return operand_narrow(dev, precision, &a);
 }
 
@@ -115,18 +125,19 @@ static int tiles_launch(struct device *dev, enum precision precision, struct ten
   a->is_aligned = t->c_row % together == 0 && (uintptr_t)t->c % (a->is_stored ? 16 : 8) == 0;
   gidx groups = ceil_div(a->row_tiles, form.cluster) * a->column_tiles;
   gidx at_once = imax(s->sizes.multiprocessors / form.cluster, 1);
+  int is_stored = !a->rows, narrows = tensor_narrows(form.wgmma, (int)precision, is_stored);
   CHECK(groups * form.cluster <= INT32_MAX, ERR_INPUT,
         "a product of %d rows and %d columns is too large", t->rows, t->columns);
   struct cuda_launch l = {.name = is_gradient ? KERNEL_TENSOR_GRADIENT : KERNEL_TENSOR_PRODUCT,
                           .shape = {.wgmma = form.wgmma,
                                     .precision = (int)precision,
-                                    .stored = !a->rows,
+                                    .stored = is_stored,
                                     .deep_a = t->a_depth == 1,
                                     .deep_b = t->b_depth == 1},
                           .grid = {(unsigned)(form.cluster * imin(groups, at_once)), 1, 1},
                           .block = {(unsigned)tensor_threads(form.wgmma), 1, 1},
                           .cluster = form.cluster > 1 ? form.cluster : 0,
-                          .shared = tensor_shared_bytes(form.vectors, form.stages),
+                          .shared = tensor_shared_bytes(form.vectors, form.stages, narrows),
                           .arguments = a};
   return cuda_launch(dev, &l);
 }
@@ -173,6 +184,68 @@ static int operands_stay(const struct device *dev, const struct triad_args *t,
          cuda_tensor_mappable(&columns);
 }
 
+/* Can rows be narrowed beside a product?  Tiles and stages are whole, and what is beside each other
+ * is what the kernel takes for it. */
+static int rows_narrow_beside(const struct cuda_state *s, enum precision precision,
+                              const struct triad_args *t, struct tensor_stored stored,
+                              int is_gradient)
+{
+  int is_deep = t->a_depth == 1;
+  gidx stride = is_deep ? t->a_row : t->a_depth;
+  return tensor_narrows(s->sizes.wgmma, (int)precision, 0) && !stored.left &&
+         is_deep == !is_gradient && t->rows % TENSOR_ROWS == 0 && t->depth % TENSOR_BOX == 0 &&
+         stride % 4 == 0 && (uintptr_t)t->a % 16 == 0;
+}
+
+/* Rows of a band, which are narrowed while the band before is multiplied: as many as fill the GPU
+ * once.  0: all are narrowed first, since they are few, or cannot be narrowed so. */
+static gidx band_rows(const struct device *dev, enum precision precision,
+                      const struct triad_args *t, struct tensor_stored stored, int is_gradient)
+{
+  enum { LEAST = 1 << 24 /* numbers */ };
+  const struct cuda_state *s = dev->state;
+  const struct device_test *test = s->options.test;
+  struct tensor_form form = tensor_form_of(s->sizes.wgmma, is_gradient);
+  if (!rows_narrow_beside(s, precision, t, stored, is_gradient)) return 0;
+  if (test && test->band) return test->band;
+  if ((gidx)t->rows * t->depth < LEAST) return 0;
+  gidx clusters = s->sizes.multiprocessors / form.cluster;
+  gidx rows = imax(clusters / ceil_div(t->columns, form.vectors), 1) * form.cluster * TENSOR_ROWS;
+  return rows < t->rows ? rows : 0;
+}
+
+/* Rows of a product from `first` on, narrowed or to be. */
+static struct triad_args band_of(const struct triad_args *t, gidx first, gidx rows, int is_stored)
+{
+  gidx item = is_stored ? (gidx)sizeof(uint16_t) : (gidx)sizeof(float);
+  struct triad_args band = *t;
+  band.a = t->a + first * t->a_row;
+  band.c = (float *)((char *)t->c + first * t->c_row * item);
+  band.rows = (int)imin(rows, t->rows - first);
+  return band;
+}
+
+/* Each band is multiplied while the next one is narrowed. */
+static int bands_run(struct device *dev, enum precision precision, struct tensor_args *a,
+                     const struct triad_args *t, gidx rows, int is_gradient, char *work)
+{
+  struct triad_args band = band_of(t, 0, rows, a->is_stored);
+  TRY(rows_narrow(dev, precision, &band, 0, work));
+  for (gidx first = 0; first < t->rows; first += rows) {
+    a->t = band;
+    a->rows = work;
+    a->next = (struct tensor_narrow_args){0};
+    if (first + rows < t->rows) {
+      work += cuda_tensor_rows_bytes(precision, rows, t->depth);
+      band = band_of(t, first + rows, rows, a->is_stored);
+      a->next = rows_args(&band, 0, work);
+      narrow_complete(precision, &a->next);
+    }
+    TRY(tiles_launch(dev, precision, a, is_gradient));
+  }
+  return cuda_finish(dev->state);
+}
+
 /* Whole; it has ended. */
 static int tiles_run(struct device *dev, enum precision precision, const struct triad_args *t,
                      struct tensor_stored stored, int is_gradient, void *work)
@@ -186,10 +259,12 @@ static int tiles_run(struct device *dev, enum precision precision, const struct 
     TRY(cuda_tensor_map(s, precision, &columns, &a.columns_map));
   } else {
     char *columns = (char *)work + cuda_tensor_rows_bytes(precision, t->rows, t->depth);
-    TRY(rows_narrow(dev, precision, t, stored.left, work));
-    TRY(columns_narrow(dev, precision, t, stored.right, form.vectors, columns));
-    a.rows = work;
+    gidx rows = band_rows(dev, precision, t, stored, is_gradient);
     a.columns = columns;
+    TRY(columns_narrow(dev, precision, t, stored.right, form.vectors, columns));
+    if (rows) return bands_run(dev, precision, &a, t, rows, is_gradient, work);
+    TRY(rows_narrow(dev, precision, t, stored.left, work));
+    a.rows = work;
   }
   TRY(tiles_launch(dev, precision, &a, is_gradient));
   return cuda_finish(s);
