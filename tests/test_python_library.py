@@ -106,7 +106,9 @@ def check_types(at, d, x):
     ok(type(atoms) is type(codes) is torch.Tensor and codes.shape == (7, 100, 8) and
        codes.numpy().tobytes() == run.codes.data.tobytes(), "tensors")
     ok(type(d.decode(d.encode(half, format="dense"))) is torch.Tensor, "decoded tensors")
-    if torch.set_flush_denormal(True):  # of this thread; some processors cannot
+    if torch.set_flush_denormal(True):  # of this thread, and of those that it starts, if it can
+        torch.set_num_threads(3)
+        torch.exp(torch.ones(1 << 20))
         same(d.encode(x, threads=3), f"{at}/fit", "subnormal numbers are flushed to zero")
         ok(torch.tensor([1e-40], dtype=torch.float32).mul(1.0).item() == 0, "and still are")
         torch.set_flush_denormal(False)

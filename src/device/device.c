@@ -3,6 +3,9 @@
  * operations.c. */
 #include "device/device.h"
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 #include <string.h>
 
 #include "base/log.h"
@@ -125,6 +128,30 @@ int device_check_subnormals(int threads)
   for (int t = 0; t < threads; t++) lost += !keeps_subnormals();
   CHECK(lost == 0, ERR_INTERNAL, "%d of %d threads flush subnormal numbers to zero", lost, threads);
   return OK;
+}
+
+static int thread_number(void)
+{
+#ifdef _OPENMP
+  return omp_get_thread_num();
+#else
+  return 0;
+#endif
+}
+
+void device_rounding_take(fenv_t *callers, int threads)
+{
+#pragma omp parallel num_threads(threads)
+  {
+    fegetenv(callers + thread_number());
+    fesetenv(FE_DFL_ENV);
+  }
+}
+
+void device_rounding_give(const fenv_t *callers, int threads)
+{
+#pragma omp parallel num_threads(threads)
+  fesetenv(callers + thread_number());
 }
 
 /* Count a buffer, whose sides are there by these flags.  Is that all, because the device is dry? */

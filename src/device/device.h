@@ -21,6 +21,7 @@
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
+#include <fenv.h>
 #include <string.h>
 
 #include "base/types.h"
@@ -123,6 +124,11 @@ static inline int device_is_gpu(const struct device *dev)
  * the CPU need; ERR_INTERNAL unless every thread keeps subnormal products. */
 int device_check_fma(void);
 int device_check_subnormals(int threads);
+/* Threads of a host program may flush subnormal numbers, as in callbacks of JAX, or round
+ * otherwise, and so do those that they start.  callers[threads] <- how each does; then they
+ * compute as others do, until they get that back. */
+void device_rounding_take(fenv_t *callers, int threads);
+void device_rounding_give(const fenv_t *callers, int threads);
 
 /* Terms of (N.1) a second that this device cannot exceed, two instructions each: on the CPU the
  * best register-only loop of the variant on one thread, measured for so many seconds; on a GPU from

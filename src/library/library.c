@@ -2,7 +2,6 @@
  * Handles: what is checked when they open, and rows in blocks. */
 #include "library/library.h"
 
-#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +99,6 @@ static int device_prepare(struct sagitta *h)
 static int open_checked(struct sagitta *h)
 {
   const struct sagitta_options *o = &h->options;
-  TRY(options_check(o));
   TRY(atoms_check(o->atoms, o->k, 1, o->p, 0, "atoms"));
   h->has_encoder = o->encoder != NULL;
   if (h->has_encoder) TRY(encoded_check(h));
@@ -108,36 +106,34 @@ static int open_checked(struct sagitta *h)
   return device_prepare(h);
 }
 
-/* A caller's thread may flush subnormal numbers, as in callbacks of JAX, or round elsewhere: calls
- * compute without that, and so do threads that they start, and leave it as it was. */
-static void rounding_take(fenv_t *callers)
+/* Threads of a call are given back. */
+static int ended(const struct sagitta *h, int status)
 {
-  fegetenv(callers);
-  fesetenv(FE_DFL_ENV);
+  device_rounding_give(h->callers, h->options.threads);
+  return status;
 }
 
-static int handle_open(const struct sagitta_options *options, struct sagitta **handle)
+static int handle_open(struct sagitta *h)
 {
+  TRY(options_check(&h->options));
+  TRY(arena_alloc(&h->arena, &h->callers, h->options.threads, sizeof *h->callers));
+  device_rounding_take(h->callers, h->options.threads);
+  return ended(h, open_checked(h));
+}
+
+int sagitta_open(const struct sagitta_options *options, struct sagitta **handle)
+{
+  status_clear();
   log_setup(LOG_QUIET, 0);
   *handle = NULL;
   struct sagitta *h;
   TRY(struct_alloc(&h, sizeof *h));
   h->options = *options;
-  int status = open_checked(h);
+  int status = handle_open(h);
   if (status)
     sagitta_close(h);
   else
     *handle = h;
-  return status;
-}
-
-int sagitta_open(const struct sagitta_options *options, struct sagitta **handle)
-{
-  fenv_t callers;
-  status_clear();
-  rounding_take(&callers);
-  int status = handle_open(options, handle);
-  fesetenv(&callers);
   return status;
 }
 
@@ -213,12 +209,9 @@ static int rows_encode(struct sagitta *h, const float *x, int64_t n, struct sagi
 
 int sagitta_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_codes *codes)
 {
-  fenv_t callers;
   status_clear();
-  rounding_take(&callers);
-  int status = rows_encode(h, x, n, codes);
-  fesetenv(&callers);
-  return status;
+  device_rounding_take(h->callers, h->options.threads);
+  return ended(h, rows_encode(h, x, n, codes));
 }
 
 static int rows_support(struct sagitta *h, const struct resident *r, int64_t n, void *stream)
@@ -239,12 +232,9 @@ int sagitta_support(struct sagitta *h, const float *x, int64_t n, void *stream, 
                     float *codes)
 {
   const struct resident r = {x, atoms, codes};
-  fenv_t callers;
   status_clear();
-  rounding_take(&callers);
-  int status = rows_support(h, &r, n, stream);
-  fesetenv(&callers);
-  return status;
+  device_rounding_take(h->callers, h->options.threads);
+  return ended(h, rows_support(h, &r, n, stream));
 }
 
 void sagitta_copied(const struct sagitta *h, int64_t *bytes)

@@ -5,6 +5,8 @@
 #ifndef LIBRARY_LIBRARY_IMPL_H
 #define LIBRARY_LIBRARY_IMPL_H
 
+#include <fenv.h>
+
 #include "base/memory.h"
 #include "device/device.h"
 #include "device/preprocess.h"
@@ -24,6 +26,7 @@ struct sagitta {
   struct buffer table;          /* [k][p] the atoms, on the device */
   struct preprocess preprocess; /* of a GPU */
   struct arena arena;           /* of what stays */
+  fenv_t *callers;              /* [threads] how each rounds outside of calls */
 
   /* Room for so many rows; 0: there is none yet. */
   idx rows;
