@@ -52,7 +52,7 @@ class Place:
     def refused(self, words, file, folder, advice):
         before = contents(folder)
         done = sagitta(*words)
-        said = f"{file}' was written by a Sagitta that has other bits, version {WRITER}, revision "
+        said = f"{file}' was written by Sagitta {WRITER}, revision "
         ok(done.returncode == 65 and said in done.stderr and advice in done.stderr,
            f"{words}: exit {done.returncode}: {done.stderr[-400:]}")
         ok(contents(folder) == before, f"{words}: its files stay")
@@ -81,8 +81,8 @@ def check_resume(p):
                 mark(f"{place}/{file}", numerics)
                 number = {None: "1", "text": "no number"}.get(numerics, str(OTHER))
                 p.refused([*words, "--output", place, "--resume"], f"{place}/{file}", place,
-                          f"(numerics {number}, here {NUMERICS}): resume with that one, or begin "
-                          "again, with --force and not --resume")
+                          f"(numerics {number}, here {NUMERICS}): resume with that version, or "
+                          "begin again, with --force and not --resume")
         mark(f"{made}/{files[0]}", NUMERICS)  # an integer, as h5py writes it
         p.need(*words, "--output", made, "--resume")
 
@@ -109,7 +109,7 @@ def check_merge(p):
     p.need("merge", part, "--output", p.at("merged"))
     mark(part, None)
     p.refused(["merge", part, "--output", p.at("out")], part, p.folder,
-              f"(numerics 1, here {NUMERICS}): merge with that one, or make this part again")
+              f"(numerics 1, here {NUMERICS}): merge with that version, or make this part again")
 
 
 if __name__ == "__main__":

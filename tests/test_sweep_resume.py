@@ -200,7 +200,7 @@ def check_refused(case):
                               "rows_hash = ....", "rows_hash = 0000", f["run"].attrs["identity"]))),
                          ("does not say which job it is of",
                           lambda f: f["run"].attrs.__delitem__("identity")),
-                         ("a Sagitta that has other bits",
+                         ("whose results differ in bits",
                           lambda f: f["run"].attrs.modify("numerics", 1.0))):
         with h5py.File(f"{out}/sweep.h5", "r+") as f:
             change(f)

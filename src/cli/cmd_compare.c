@@ -49,7 +49,7 @@ static const struct option_row input_rows[] = {
 
 static const struct option_row speed_rows[] = {
     THREADS_OPTION(AT(threads)),
-    CPU_VARIANT_OPTION(AT(variant), "instruction set of the CPU's loops"),
+    CPU_VARIANT_OPTION(AT(variant), "instruction set of CPU loops"),
 };
 
 static const struct option_table tables[] = {

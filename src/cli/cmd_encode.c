@@ -47,13 +47,13 @@ static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     CAPTURE_OPTION(AT(capture)),
     {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
-     "encode rows FIRST to END - 1 alone, multiples of 4096 or the end of the rows: the result is "
-     "a "
-     "part, and `sagitta merge` makes the whole of all parts; one beyond the rows does nothing",
+     "encode only rows FIRST to END - 1; both are multiples of 4096, or the number of rows. The "
+     "result is a part, and `sagitta merge` makes the whole of all parts; a range behind the "
+     "last row does nothing",
      .effect = OPTION_BITS},
     DICTIONARY_OPTION(AT(dictionary)),
     {"center", OPTION_FLAG, AT(center), "no", 0, 1, NULL, NULL,
-     "subtract the rows' column means first, for a dictionary that brings no mean",
+     "first subtract the rows' column means; for a dictionary without a mean",
      .effect = OPTION_BITS},
     NORMALIZE_OPTION(AT(normalize)),
 };
@@ -61,44 +61,48 @@ static const struct option_row input_rows[] = {
 static const struct option_row route_rows[] = {
     TOP_S_OPTION(AT(top_s)),
     {"rounds", OPTION_INT, AT(rounds), NULL, 1, MAX_TOP_S, NULL, "COUNT",
-     "rounds of routing: later ones route what the codes so far leave over; more of them explain "
-     "more and take longer, as many as --top-s are orthogonal matching pursuit (default: as many "
-     "as the dictionary was fitted with, 1 where it does not say)",
+     "rounds of routing: each later round routes what the codes so far do not explain. More "
+     "rounds explain more and take longer; with --rounds equal to --top-s this is orthogonal "
+     "matching pursuit (default: as many as the dictionary was fitted with, 1 if it does not say)",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative|own", NULL,
-     "may codes be negative?  nonnegative: the largest positive scores choose; auto: as the "
-     "dictionary says, signed where it says nothing.  With --encoder: own: its own codes; signed, "
-     "nonnegative: solved on its supports; auto: own, and solved after `refit --keep-supports`",
+     "may codes be negative?  nonnegative: no, and the largest positive scores choose; auto: as "
+     "the dictionary says, signed if it says nothing.  With --encoder: own: its own codes; "
+     "signed, nonnegative: solved on its supports; auto: own; solved if the encoder comes from "
+     "`refit --keep-supports`",
      .effect = OPTION_BITS},
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     RESUME_OPTION(AT(resume)),
     MAX_SECONDS_OPTION(AT(max_seconds), "a block"),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
-     "save what is done when so many have passed, later where a save takes more than a tenth of "
-     "them: after a kill --resume continues from there; 0: never",
+     "save the blocks that are done each time that so many seconds have passed, less often if a "
+     "save takes more than a tenth of them; after a kill --resume continues from the last save; "
+     "0: never",
      .effect = OPTION_RUN},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory and disk needed by the whole job and how the work is split, and do "
-     "nothing: neither --output nor what --resume would find is looked at",
+     "print the memory and disk that the whole job needs and how the work is split, then end; "
+     "neither --output nor an earlier run is read",
      .effect = OPTION_RUN},
 };
 
 static const struct option_row codes_rows[] = {
     {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
-     "take supports and codes of an encoder: FILE, in the place of --dictionary, is what "
-     "`sagitta train` or `import` made; rows have as many atoms as it gives them, and --codes "
-     "can have their codes solved",
+     "take supports and codes from an encoder: FILE, instead of --dictionary, was made by "
+     "`sagitta train` or `import`. The encoder decides how many atoms a row has; --codes can "
+     "solve the codes of these atoms instead",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "codes a row on average, such as 32 or 2.5: the largest scores of all rows together.  With "
-     "--encoder in the place of its thresholds or number; with --dictionary atoms are chosen as "
-     "`fit --find features` does, with nonnegative codes.  Scores the rows once or thrice more "
-     "for each choice; 0: as the encoder says",
+     "--encoder this replaces its thresholds or number; with --dictionary atoms are chosen as "
+     "`fit --find features` does, with nonnegative codes.  Each choice first scores all rows "
+     "once more, or three times more if a sample of them misjudged the least score; 0: as the "
+     "encoder says",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
-     "take what the detectors of --dictionary score above their thresholds, from `sagitta fit "
-     "--detectors` or `sagitta detect`: what fires, and nothing is solved; the same as --encoder",
+     "use the detectors of --dictionary, which `sagitta fit --detectors` or `sagitta detect` "
+     "made: a row has the atoms that score above their thresholds, and no codes are solved; the "
+     "same as --encoder with this file",
      .effect = OPTION_BITS},
 };
 
@@ -129,16 +133,17 @@ static const struct option_set encode_set = {
         "and AnnData open, the scores, the codes and the metrics.  Its bytes do not depend on the "
         "number of ranks, tiles, blocks or threads.\n\n"
         "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, jumprelu "
-        "or batchtopk), for `sagitta evaluate` to set beside others; each rank, or its GPU, holds "
-        "the whole of it and takes rows.  --codes nonnegative or signed then solves the best codes "
-        "on the supports that the encoder chose.\n\n"
+        "or batchtopk); `sagitta evaluate` compares them with others.  Each rank, or its GPU, "
+        "holds "
+        "the whole encoder and takes some of the rows.  --codes nonnegative or signed then solves "
+        "the best codes on the supports that the encoder chose.\n\n"
         "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
-        "`sagitta merge` then makes the same bytes of their parts.\n\n" STOP_SIGNALS
-        ", use --max-seconds, or create a file STOP beside the result.  It ends with exit code 75 "
-        "behind a block; its result is a part with the first rows, or, where all ranks write, a "
-        "file that grows beside a journal.  --resume does the others, on any number of ranks; of a "
-        "part it reads the rows that are done again, and the result.  A job that is killed leaves "
-        "what --save-seconds saved last.\n\n"
+        "`sagitta merge` then makes of their parts the bytes of one job.\n\n" STOP_SIGNALS
+        ", use --max-seconds, or create a file STOP beside the result.  The job ends with exit "
+        "code 75 after a block.  It leaves a part with the first rows, or, if all ranks write, a "
+        "file that grows beside a journal.  --resume checks that the first rows are unchanged, "
+        "then does the rest, on any number of ranks.  A job that is killed leaves what "
+        "--save-seconds saved last.\n\n"
         "A deck is a text file of `top-s = 32` lines; options win over it.\n\n"
         "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
         "      --top-s 32 --output run/\n"

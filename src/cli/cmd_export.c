@@ -60,7 +60,7 @@ static const struct option_row form_rows[] = {
 
 static const struct option_row compute_options[] = {
     THREADS_OPTION(AT(threads)),
-    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of CPU loops"),
 };
 
 static const struct option_table tables[] = {

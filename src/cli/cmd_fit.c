@@ -38,8 +38,10 @@ static const struct option_row input_rows[] = {
     CAPTURE_OPTION(AT(capture)),
     HOLDOUT_OPTION(AT(holdout)),
     {"holdout-share", OPTION_REAL, AT(asked.held_out_fraction), "0.1", 0, 0.9, NULL, "SHARE",
-     "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the fit "
-     "never sees them, and is judged by them; 0: none, then the fitted rows judge themselves",
+     "hold out about this share of --rows, at most about 65,536 rows: each window of 128 rows is "
+     "drawn with this probability, so the share of few rows may be far off. The fit never reads "
+     "held-out rows, and is judged by them; 0: none, and the fit is judged by the rows that it "
+     "fitted",
      .effect = OPTION_BITS},
     MAX_NORM_OPTION(AT(max_norm)),
     UNCENTERED_OPTION(AT(uncentered)),
@@ -49,102 +51,103 @@ static const struct option_row fit_rows[] = {
     {"atoms", OPTION_INT, AT(asked.k), NULL, 1, 1 << 30, NULL, "COUNT",
      "atoms of the dictionary: features to learn", .effect = OPTION_BITS},
     {"find", OPTION_CHOICE, AT(find), "stable", 0, 0, "stable|codes|features", NULL,
-     "stable: atoms that another seed finds again, fitted with few a row and encoded with four "
-     "times as many; codes: atoms that describe rows best, fitted with as many a row as rows are "
-     "encoded with; features: atoms that fire where the features of rows do, --l0 a row on "
-     "average, at most 100",
+     "stable: atoms that another seed finds again; rows have few atoms while atoms are fitted, "
+     "and four times as many when they are encoded. codes: atoms that describe rows best; rows "
+     "have as many atoms in both. features: atoms that fire where the features of rows do, --l0 "
+     "a row on average, at most 100",
      .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
-     "with --find features: atoms that are active in a row, on average, such as 25 or 2.5",
+     "required with --find features: atoms that are active in a row, on average, such as 25 or "
+     "2.5",
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
-     "atoms for each row while atoms are fitted, 1 to 256: fewer make atoms that another seed "
-     "finds again; auto: tries --encode-s, a half, a quarter and an eighth of it on both halves of "
-     "the rows. Of those that explain about as much as the best, and predict --labels about as "
-     "well, it takes the one whose atoms agree most (default: 8, at most --encode-s; with --find "
-     "codes 32)",
+     "atoms for each row while atoms are fitted, 1 to 256: another seed finds more of the atoms "
+     "again if this is small; auto: tries --encode-s, and a half, a quarter and an eighth of it, "
+     "on both halves of the rows. Of the numbers that explain rows, and predict --labels, about "
+     "as well as the best, it takes the one whose atoms agree most between the halves (default: "
+     "8, at most --encode-s; with --find codes 32)",
      .effect = OPTION_BITS},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "for --top-s auto: a whole number for each row, such as its token, which atoms should "
-     "predict (default path: /token)",
+     "for --top-s auto: labels that atoms should predict, a whole number for each row, such as "
+     "its token (default path: /token)",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     {"encode-s", OPTION_INT, AT(encode_s), "0", 0, MAX_TOP_S, NULL, "ATOMS",
      "atoms for each row in supports.h5, and the default of `encode` with this dictionary: more "
-     "explain more; 0: four times --top-s, at most 256 and --atoms; with --find codes as many as "
-     "--top-s",
+     "atoms explain more; 0: four times --top-s, but at most 256 and at most --atoms; with "
+     "--find codes: --top-s",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "nonnegative", 0, 0, "nonnegative|signed", NULL,
      "may codes be negative?", .effect = OPTION_BITS},
     {"rounds", OPTION_INT, AT(asked.rounds), "8", 1, MAX_TOP_S, NULL, "COUNT",
-     "rounds of routing: later ones route what the codes so far leave over", .effect = OPTION_BITS},
+     "rounds of routing: each later round routes what the codes so far do not explain",
+     .effect = OPTION_BITS},
     {"rho", OPTION_REAL, AT(asked.rho), "0.1", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes while fitting; the final codes have none", .effect = OPTION_BITS},
     {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint", NULL,
-     "how a sweep moves the atoms: each by its own system, or all at once by the normal equations; "
-     "auto: all at once where --atoms squared is at most 16 times the codes of all rows",
+     "how a sweep moves the atoms. atoms: each by its own system; joint: all at once by the "
+     "normal equations; auto: joint if --atoms squared is at most 16 times the codes of all "
+     "rows, else atoms",
      .effect = OPTION_BITS},
     {"passes", OPTION_INT, AT(asked.passes), "4", 1, 1000, NULL, "COUNT",
      "passes over the atoms in a joint update", .effect = OPTION_BITS},
     {"directions", OPTION_INT, AT(asked.directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom may move in a sweep of --update atoms", .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
-     "factor of the step that a sweep moves atoms: beyond 1, fewer sweeps reach the same; 0: 1.5 "
-     "where --rho is at most 0.1, else 1; it is 1 after a sweep that explained less of the "
-     "fitted rows, and with --minibatch",
+     "factor of the step by which a sweep moves atoms: above 1, fewer sweeps reach the same "
+     "result; 0: 1.5 if --rho is at most 0.1, else 1. With --minibatch, and after a sweep that "
+     "explained less of the fitted rows, the factor is 1",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
-     "share of the atoms that a sweep may replace by the rows that are described worst: atoms that "
-     "no row uses, or that are almost the same as another one",
+     "a sweep replaces at most this share of the atoms by the rows that are described worst: "
+     "atoms that no row uses, and atoms that are almost the same as another one",
      .effect = OPTION_BITS},
     {"twin-cosine", OPTION_REAL, AT(asked.duplicate_cosine), "0.95", 0.5, 1, NULL, "COSINE",
-     "atoms are almost the same if their cosine is above this; then the one with fewer rows is "
-     "replaced; 1: none is",
+     "two atoms are almost the same if their cosine is above this; the one with fewer rows is "
+     "replaced; 1: neither is",
      .effect = OPTION_BITS},
     {"minibatch", OPTION_TEXT, AT(minibatch), "auto", 0, 0, NULL, "ROWS",
-     "hold so many of the fitted rows in memory at a time: a sweep is an update by one such "
-     "part, and earlier parts count less and less; none or 0: all of them; auto: all where they "
-     "fit, else a number that the log says, and on which the atoms depend; with --update atoms "
-     "none",
+     "fitted rows that are in memory at a time: a sweep updates the atoms by one such part, and "
+     "earlier parts count less and less; none or 0: all rows; auto: all rows if they fit, else a "
+     "number that the log names, and the atoms depend on this number; with --update atoms, auto "
+     "is none",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out", .effect = OPTION_BITS},
     {"seeds", OPTION_INT, AT(seeds), "1", 1, SEEDS_MOST, NULL, "COUNT",
-     "fit so many seeds, --seed and those that follow, one after another: the first is the result, "
-     "the others say how stable each of its atoms is; 2 or 3 tell most",
+     "fit so many seeds, one after another: --seed and the numbers that follow it. The first fit "
+     "is the result; the others tell how stable each of its atoms is; 2 or 3 seeds tell most",
      .effect = OPTION_BITS},
     {"detectors", OPTION_FLAG, AT(detectors), "no", 0, 1, NULL, NULL,
-     "give each atom a detector too, a linear score of a row and a threshold, as `sagitta detect` "
-     "does: `encode --detect` then says which atoms fire, and solves nothing",
+     "give each atom a detector too, a linear score of a row and a threshold, as `sagitta "
+     "detect` does: `encode --detect` then says which atoms fire, and solves no codes",
      .effect = OPTION_BITS},
 };
 
 static const struct option_row end_rows[] = {
     {"tolerance", OPTION_REAL, AT(asked.tolerance), "0.0001", 0, 1, NULL, "GAIN",
-     "end when the explained variance of the held-out rows gains less in five sweeps; with "
-     "--minibatch, in five passes over the rows",
+     "end when five sweeps raise the explained variance of the held-out rows by less than this; "
+     "with --minibatch, when five passes over the rows do",
      .effect = OPTION_EXTENT},
     {"sweeps", OPTION_LONG, AT(asked.sweeps), "100", 0, 1 << 20, NULL, "COUNT",
      "sweeps at most; with --minibatch, passes over the rows", .effect = OPTION_EXTENT},
     {"max-seconds", OPTION_REAL, AT(asked.max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "begin no sweep that would end later than this after the start; 0: no limit",
+     "begin no sweep that would end more than so many seconds after the start; 0: no limit",
      .effect = OPTION_EXTENT},
 };
 
 static const struct option_row speed_rows[] = {
-    {"threads", OPTION_INT, AT(asked.threads), "0", 0, 4096, NULL, "COUNT",
-     "threads in a rank; 0: the rank's share of the cores", .effect = OPTION_RUN,
-     .flags = OPTION_PER_RANK},
+    THREADS_OPTION(AT(asked.threads)),
     DEVICE_OPTION(AT(asked.device)),
-    CPU_VARIANT_OPTION(AT(asked.variant), "instruction set of the CPU's loops"),
+    CPU_VARIANT_OPTION(AT(asked.variant), "instruction set of CPU loops"),
     FILTER_OPTION(AT(asked.filter)),
     {"share", OPTION_CHOICE, AT(asked.share), "auto", 0, 0, SHARE_CHOICES, NULL,
-     "the ranks of a node share what each needs of all rows for --update joint, 8 bytes for each "
-     "atom of a row, and up to 256 MB of its Gram matrix; auto: where shared memory can be had; "
-     "no: every rank has its own, as with GPUs; this changes no bit of the result",
+     "the ranks of a node share the supports and codes of all rows for --update joint (8 bytes "
+     "an entry), and up to 256 MB of the Gram matrix; auto: if shared memory can be had; no: "
+     "every rank has its own, as with GPUs. The result has the same bits",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "continue what an earlier run with the same rows and options left at --output: the bytes "
-     "are those of one run; without one, begin anew",
+     "continue the earlier run at --output, which had the same rows and options: the bytes are "
+     "those of one run; if there is none, begin",
      .effect = OPTION_RUN},
     SAVE_SECONDS_OPTION(AT(save_seconds)),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
@@ -168,26 +171,26 @@ static const struct option_set fit_set = {
         "\v"
         "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
         "row uses, and routes and codes all rows again; then the held-out rows are encoded.  "
-        "The fit ends when they gain no more, and the sweep that was best for them is the "
-        "result.  There is no learning rate, and the bytes of the result depend on the rows and "
-        "the options alone, not on ranks or threads; with --max-seconds also on how far the "
-        "machine got.\n\n"
-        "Atoms that are fitted with few a row mean more each, and another seed finds far more of "
-        "them again.  Encoded with more atoms a row they describe rows nearly as well as atoms "
-        "that were fitted with more.  So --find stable, the default, fits with 8 and encodes with "
-        "32; --find codes fits with 32, and explains a little more.\n\n"
-        "With --seeds 3 the fits of two more seeds follow, whose atoms are paired one to one with "
-        "those of the first.  The stability of an atom is its largest cosine with these, "
-        "/stability of "
-        "dictionary.h5; `inspect` and the log sum it up, and `export --stable 0.9` takes the "
+        "The fit ends when further sweeps explain no more of the held-out rows, and the result is "
+        "the sweep that explained most of them.  There is no learning rate.  The bytes of the "
+        "result depend on the rows and the options alone, not on ranks or threads; with "
+        "--max-seconds they also depend on how far the machine got.\n\n"
+        "If rows have few atoms during the fit, each atom means more, and another seed finds far "
+        "more of the atoms again.  If the same atoms then encode rows with more atoms a row, they "
+        "describe rows nearly as well as atoms that were fitted with more.  So --find stable, the "
+        "default, fits with 8 atoms a row and encodes with 32; --find codes fits with 32, and "
+        "explains a little more.\n\n"
+        "--seeds 3 fits two more seeds, and pairs their atoms one to one with those of the first. "
+        " The stability of an atom is the largest cosine with its pairs; dictionary.h5 has it as "
+        "/stability.  `inspect` and the log sum stability up, and `export --stable 0.9` takes the "
         "atoms that were found again.\n\n"
-        "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
-        "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
-        "all rows.  " STOP_SIGNALS
-        ", or create a file STOP in that folder.  It ends with exit code 75 after the sweep in "
-        "work; with --update atoms between two atoms, and sweep.h5 then has the sweep; or after a "
-        "block of the rows that are encoded at the end.  Where it routes and codes rows, or fits "
-        "another seed, --resume does that again.\n\n"
+        "After each sweep the folder of --output gets dictionary.h5 if the sweep is the best so "
+        "far, else state.h5 for --resume; with --minibatch it always gets state.h5.  At the end "
+        "it gets supports.h5, with the codes of all rows.\n\n" STOP_SIGNALS
+        ", or create a file STOP in the folder of --output.  The job ends with exit code 75 after "
+        "the current sweep.  With --update atoms it ends between two atoms, and sweep.h5 has the "
+        "sweep so far.  While it encodes rows at the end, it ends after a block.  A stop during "
+        "routing, coding or the fit of another seed loses that step; --resume repeats it.\n\n"
         "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"
         "  sagitta inspect run/dictionary.h5\n"
         "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --output more/",

@@ -47,7 +47,7 @@ static const struct option_row speed_rows[] = {
     THREADS_OPTION(AT(threads)),
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),
-    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of CPU loops"),
 };
 
 static const struct option_table tables[] = {

@@ -128,7 +128,7 @@ static int parts_open(struct merge *m)
     m->count++;
     TRY(name_check(m->names.list[i].name));
     TRY(part_input_open_unread(&m->parts[i], m->names.list[i].name));
-    TRY(numerics_check(m->names.list[i].name, "merge with that one, or make this part again"));
+    TRY(numerics_check(m->names.list[i].name, "merge with that version, or make this part again"));
   }
   qsort(m->parts, (size_t)m->count, sizeof *m->parts, row_order);
   return OK;

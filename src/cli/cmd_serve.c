@@ -150,7 +150,7 @@ static const struct option_row run_rows[] = {
      .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),
-    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of CPU loops"),
     FILTER_OPTION(AT(filter)),
 };
 

@@ -35,20 +35,20 @@ const struct option_row folder_rows[OUTPUT_ROWS] = {
 
 const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"tile", OPTION_INT, offsetof(struct compute_options, tile), "0", 0, 1 << 24, NULL, "ATOMS",
-     "atoms in a tile; tiles go round-robin to the ranks of a group; 0: what gives them equal "
-     "work",
+     "atoms in a tile; tiles go round-robin to the ranks of a group; 0: a width that gives ranks "
+     "equal work",
      .effect = OPTION_RUN},
     {"block", OPTION_INT, offsetof(struct compute_options, block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows that a group of ranks handles at a time, multiples of 4096 where there are several; 0: "
-     "as many as pay, up to 4096, or 16384 where a GPU may be used",
+     "rows that a group of ranks handles at a time, a multiple of 4096 if there are several "
+     "groups; 0: chosen, up to 4096, or 16384 if a GPU may be used",
      .effect = OPTION_RUN},
     {"grid", OPTION_TEXT, offsetof(struct compute_options, grid), "auto", 0, 0, NULL, "RxA",
-     "ranks form R groups of A: a group shares out the atoms, and the groups the rows; auto: as "
-     "many groups as memory lets hold the dictionary, and as rows are enough for",
+     "ranks form R groups of A: a group shares out the atoms, and the groups share out the rows; "
+     "auto: the most groups for which the dictionary fits in memory and there are enough rows",
      .effect = OPTION_RUN},
     THREADS_OPTION(offsetof(struct compute_options, threads)),
     CPU_VARIANT_OPTION(offsetof(struct compute_options, cpu_variant),
-                       "instruction set of the CPU's loops"),
+                       "instruction set of CPU loops"),
     FILTER_OPTION(offsetof(struct compute_options, filter)),
     DEVICE_OPTION(offsetof(struct compute_options, device)),
     KERNELS_OPTION(offsetof(struct compute_options, kernels)),
@@ -58,7 +58,7 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
 const struct option_row own_codes_rows[OWN_CODES_ROWS] = {
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
      "threads; 0: one for each core", .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
-    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of CPU loops"),
     {"device", OPTION_CHOICE, AT(device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes",
      .effect = OPTION_RUN},
     KERNELS_OPTION(AT(kernels)),

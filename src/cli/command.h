@@ -40,15 +40,15 @@ struct device_options own_codes_device(const struct own_codes_options *o);
   {                                                                                                \
     "progress-fd", OPTION_INT, offset, NULL, 2, 1 << 20, NULL, "NUMBER",                           \
         "for programs: write progress, warnings and the log to this open file descriptor, as "     \
-        "JSON lines; a job that can be resumed stops where it is a pipe whose reader has ended",   \
+        "JSON lines; if it is a pipe and its reader exits, a job that can be resumed stops",       \
         .effect = OPTION_RUN                                                                       \
   }
 
 #define DEADLINE_OPTION(offset)                                                                    \
   {                                                                                                \
     "deadline", OPTION_REAL, offset, "300", 0.1, 1e6, NULL, "SECONDS",                             \
-        "end with exit code 74 when one step on a file takes longer, with 76 when a rank "         \
-        "shows no sign of life for so long",                                                       \
+        "end with exit code 74 when one step on a file takes longer than this, and with 76 when "  \
+        "a rank shows no sign of life for so long",                                                \
         .effect = OPTION_RUN                                                                       \
   }
 
@@ -57,7 +57,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
   {                                                                                                \
     "rows", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                                \
         "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 "                        \
-        "(default path: /rows), .npy or .safetensors; of several files, one after "                \
+        "(default path: /rows), .npy or .safetensors; for several files, one after "               \
         "another: " ROWS_SHARDS,                                                                   \
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
@@ -71,8 +71,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define FILTER_OPTION(offset)                                                                      \
   {                                                                                                \
     "filter", OPTION_CHOICE, offset, "auto", 0, 0, "auto|on|off", NULL,                            \
-        "route by way of the certified filter: coarse products prove which atoms cannot matter, "  \
-        "exact scores decide; auto: where that is faster",                                         \
+        "route with the certified filter: coarse products prove which atoms cannot matter, and "   \
+        "exact scores decide between the others; auto: if it is faster",                           \
         .effect = OPTION_RUN                                                                       \
   }
 
@@ -80,14 +80,14 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define DEVICE_OPTION(offset)                                                                      \
   {                                                                                                \
     "device", OPTION_CHOICE, offset, "auto", 0, 0, "auto|cpu|cuda", NULL,                          \
-        "what computes; auto takes a GPU for jobs that are large enough to gain, cuda ends with "  \
-        "exit code 69 where there is none",                                                        \
+        "what computes; auto: a GPU for jobs that are large enough to gain from it; cuda: a "      \
+        "GPU, or exit code 69 if there is none",                                                   \
         .effect = OPTION_RUN                                                                       \
   }
 #define KERNELS_OPTION(offset)                                                                     \
   {                                                                                                \
     "kernels", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FOLDER",                                    \
-        "take GPU kernels from here instead of those built in, for work on them",                  \
+        "take GPU kernels from this folder instead of the built-in ones, to develop kernels",      \
         .effect = OPTION_RUN, .flags = OPTION_INPUT                                                \
   }
 
@@ -96,15 +96,15 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define RESUME_OPTION(offset)                                                                      \
   {                                                                                                \
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
-        "continue what a run with the same inputs and options left at --output: the bytes are "    \
-        "those of one run; where there is none, begin; where it is complete, end with 0",          \
+        "continue the earlier run at --output, which had the same inputs and options: the bytes "  \
+        "are those of one run; if there is none, begin; if it is complete, end with 0",            \
         .effect = OPTION_RUN                                                                       \
   }
 #define MAX_SECONDS_OPTION(offset, what)                                                           \
   {                                                                                                \
     "max-seconds", OPTION_REAL, offset, "0", 0, 1e9, NULL, "SECONDS",                              \
-        "stop at the end of " what " when so many have passed since the start, as after a "        \
-        "signal: --resume continues; 0: no limit",                                                 \
+        "stop at the end of " what " once so many seconds have passed since the start; "           \
+        "--resume continues; 0: no limit",                                                         \
         .effect = OPTION_EXTENT                                                                    \
   }
 
@@ -112,16 +112,16 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define MAX_NORM_OPTION(offset)                                                                    \
   {                                                                                                \
     "max-norm", OPTION_REAL, offset, "0", 0, 1e30, NULL, "MULTIPLE",                               \
-        "leave out rows whose norm, about the medians of the columns, is at least so "             \
-        "many times that of the median row, such as first tokens: neither atoms nor "              \
-        "held-out rows have these; 8 suits most models; 0: none",                                  \
+        "leave out rows of massive norm, such as first tokens: after the column medians are "      \
+        "subtracted, their norm is at least so many times the median row's. Such rows are "        \
+        "neither fitted nor held out; 8 suits most models; 0: leave out none",                     \
         .effect = OPTION_BITS                                                                      \
   }
 
 /* What a command that can stop says of signals in its --help. */
 #define STOP_SIGNALS                                                                               \
   "To stop the job, send SIGUSR1 or SIGUSR2 to mpirun or the program once it runs, or SIGTERM or " \
-  "one SIGINT to the program (mpirun kills the job at these two, and at Ctrl-C)"
+  "one SIGINT to the program (at SIGTERM, SIGINT or Ctrl-C mpirun kills the job)"
 
 /* The row of --cpu-variant, whose value is at an offset. */
 #define CPU_VARIANT_OPTION(offset, help)                                                           \
@@ -145,8 +145,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define DRY_RUN_OPTION(offset)                                                                     \
   {                                                                                                \
     "dry-run", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                        \
-        "print the memory and disk needed by the whole job and how the rows are split, and do "    \
-        "nothing else; --output is not even read",                                                 \
+        "print the memory and disk that the whole job needs and how the rows are split, then "     \
+        "end; --output is not even read",                                                          \
         .effect = OPTION_RUN                                                                       \
   }
 
@@ -154,7 +154,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define HOLDOUT_OPTION(offset)                                                                     \
   {                                                                                                \
     "holdout", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                             \
-        "rows to judge by, instead of some of --rows; of several files as --rows",                 \
+        "rows to judge by, instead of some of --rows; several files as with --rows",               \
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 #define UNCENTERED_OPTION(offset)                                                                  \
@@ -168,8 +168,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define DICTIONARY_OPTION(offset)                                                                  \
   {                                                                                                \
     "dictionary", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                           \
-        "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them "   \
-        "is subtracted from the rows",                                                             \
+        "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); if /mean is beside "  \
+        "them, it is subtracted from the rows",                                                    \
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 #define NORMALIZE_OPTION(offset)                                                                   \
@@ -181,8 +181,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define TOP_S_OPTION(offset)                                                                       \
   {                                                                                                \
     "top-s", OPTION_INT, offset, NULL, 1, MAX_TOP_S, NULL, "ATOMS",                                \
-        "atoms for each row (default: as many as the dictionary was fitted with, 32 where it "     \
-        "does not say)",                                                                           \
+        "atoms for each row (default: as many as the dictionary was fitted with, 32 if it does "   \
+        "not say)",                                                                                \
         .effect = OPTION_BITS                                                                      \
   }
 #define RHO_OPTION(offset)                                                                         \
@@ -200,9 +200,9 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define SAVE_SECONDS_OPTION(offset)                                                                \
   {                                                                                                \
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
-        "save an unfinished sweep when so many have passed, when asked to stop, and before "       \
-        "coding that may take a tenth of the time: a killed job loses what came after; "           \
-        "0: never. On a GPU only whole sweeps are saved",                                          \
+        "save an unfinished sweep after so many seconds, when asked to stop, and before coding "   \
+        "that may take a tenth of SECONDS: a killed job loses what came after the last save; 0: "  \
+        "never. On a GPU only whole sweeps are saved",                                             \
         .effect = OPTION_RUN                                                                       \
   }
 

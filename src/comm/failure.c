@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The states of failure.h.  Messages are not kept here: a thread keeps its first (base/status.h),
- * and an agreement brings that of another rank. */
+ * The states of failure.h.  Messages are not kept here: each thread keeps its first message
+ * (base/status.h); comm_agree() copies that of the chosen rank. */
 #include "comm/failure.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ void comm_failure_part(struct comm *part, struct comm *parent, int is_alone)
   part->failure = (struct comm_failure){.parent = parent, .whole = is_alone ? parent : NULL};
 }
 
-/* Make c PENDING, and what it is a part of. */
+/* Make c and all its parents PENDING. */
 static void pending_set(struct comm *c, int status, gidx key, const struct comm *part)
 {
   for (; c; part = c, c = c->failure.parent) {

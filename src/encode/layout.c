@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * All memory of an encode job.  A forecast runs the same allocations on a dry device and dry
- * arenas, so that forecast and allocation cannot differ. */
+ * arenas; it may count more (rows_alloc). */
 #include "encode/layout.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static gidx max_superblock(const struct encode *e)
   return (gidx)e->groups * e->block;
 }
 
-/* Of which this rank writes results. */
+/* Rows of a turn whose results this rank writes, at most. */
 static gidx max_written(const struct encode *e)
 {
   if (e->task->by_ranks) return max_partition(e);
@@ -59,7 +59,8 @@ int encode_rows_made(const struct row_source *rows, const struct device *dev)
 }
 
 /* Rows that are made on the GPU, and exchanged with nobody, have no host side.  Forecasts, which
- * are to be the same on all ranks, count it: what a GPU holds of a capture is this rank's alone. */
+ * are to be the same on all ranks, count the host side, since ranks may differ in what their GPU
+ * holds. */
 static int rows_alloc(struct encode *e)
 {
   gidx bytes = (gidx)e->block * e->p * (gidx)sizeof(float);
@@ -143,8 +144,8 @@ static int codes_alloc(struct encode *e)
   return device_is_gpu(&e->device) ? preprocess_alloc(e) : OK;
 }
 
-/* Fetched atoms may take what the aim leaves beside what is held already: those that a block asks
- * for, on their way out and in every table, and then more in the tables. */
+/* Atoms a table keeps: one request, plus its share of what MEMORY_AIM leaves after `held`, one
+ * outgoing request and one request per table. */
 static gidx max_kept(const struct encode *e, int tables, gidx held)
 {
   gidx atom = (gidx)e->d * e->p * (gidx)sizeof(float), request = e->max_request;
@@ -195,8 +196,8 @@ void buffers_free(struct encode *e)
   preprocess_close(&e->preprocess);
 }
 
-/* Let the tables of a dry device grow to their largest, and the atoms that others ask for.  A
- * single rank fetches none, but where its GPU is short of memory. */
+/* Grow tables and the outgoing buffer to their maximum, on a dry device.  A single rank is skipped:
+ * it fetches only if its GPU is short of memory. */
 static int fetched_alloc(struct encode *e)
 {
   int tables = e->task->rounds > 1 ? BLOCKS_IN_FLIGHT : 1;
@@ -286,7 +287,7 @@ void encode_cut_choose(struct encode_task *task, int ranks)
   task->block = encode_block_whole(task->groups, task->block);
 }
 
-/* What a rank may take, where it may take least. */
+/* Memory limits of the rank that has least. */
 struct limits {
   gidx host, device;
 };
@@ -309,7 +310,7 @@ static int limits_find(const struct encode_task *task, struct comm *c, struct li
   return OK;
 }
 
-/* Does the dictionary fit in as many ranks as this many groups leave to each? */
+/* Does the dictionary fit if ranks form this many groups? */
 static int groups_fit(const struct encode_task *task, int ranks, int groups,
                       const struct limits *most, struct encode_memory *m)
 {
@@ -343,7 +344,7 @@ int encode_grid_choose(struct encode_task *task, struct comm *c, char *reason, s
   task->groups = c->size / atoms;
   encode_cut_choose(task, c->size);
   if (!fits)
-    snprintf(reason, capacity, "a rank's memory is short even so");
+    snprintf(reason, capacity, "memory is short even with one group");
   else if (refused.device > most.device)
     snprintf(reason, capacity, "in more groups a GPU would need %lld of %lld bytes",
              (long long)refused.device, (long long)most.device);
@@ -351,7 +352,7 @@ int encode_grid_choose(struct encode_task *task, struct comm *c, char *reason, s
     snprintf(reason, capacity, "in more groups a rank would need %lld of %lld bytes",
              (long long)refused.host, (long long)most.host);
   else if (short_of_rows)
-    snprintf(reason, capacity, "%lld rows are no more than %lld sum blocks of %d to share out",
+    snprintf(reason, capacity, "%lld rows are only %lld sum blocks of %d: too few for more groups",
              (long long)task->rows->n, (long long)blocks, ROW_BLOCK);
   else
     snprintf(reason, capacity, "a rank holds the dictionary");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * States of a call are a pool with a slot for each of its sequences, filled from the capture, or
- * from the block before, and moved in place: so no slot of the capture is read after it was
- * written.  The taps before a token are channels of the tokens before it, read again. */
+ * from the block before, and updated in place, so the capture's slots stay as read.  The taps
+ * before a token are channels of the tokens before it, read again. */
 #include "harvest/mixer.h"
 
 #include <math.h>
@@ -38,12 +38,12 @@ struct harvest {
   float *state;          /* [H][dv][d] of one slot */
   float *taps, *x;       /* [C][width - 1], [width - 1][C] of one sequence */
   float *rows, *states;  /* of this rank, part after part */
-  float *all, *all_rows; /* of all ranks so, and [block][H dv], on rank 0 */
+  float *all, *all_rows; /* rank 0: rows as gathered, and in token order, [block][H dv] */
   float *all_states;     /* of all ranks so, on rank 0 */
   float *carry;          /* [H][dv][d] of the sequence that the block before has cut */
   gidx n_rows, n_states; /* heads in rows and states so far */
   gidx n_carried;        /* heads behind them in states, of the sequence that is cut */
-  idx *kept;             /* [slots] which of those that are kept, on rank 0, or -1 */
+  idx *kept;             /* [slots] index into kept_states, or -1 */
   idx *owner;            /* [slots] the sequence that writes it */
   float *kept_states;    /* [kept][H][dv][d], on rank 0 */
   idx *counts;           /* [size] */
@@ -294,8 +294,8 @@ static int part_check(const struct harvest *h, const struct mixer_part *part, gi
     if (isfinite(o[i])) continue;
     *key = h->block.pieces[part->piece].first + i / width;
     FAIL(ERR_INPUT,
-         "row %lld of '%s' is not finite in head %lld: its state, or one before it, is not, or "
-         "products overflow",
+         "row %lld of '%s' is not finite in head %lld: its state or an earlier one is not "
+         "finite, or products overflow",
          (long long)*key, s->name, (long long)(part->head + i % width / s->net.dv));
   }
   return OK;
@@ -333,8 +333,7 @@ static int parts_run(struct harvest *h, gidx *key)
   return OK;
 }
 
-/* What a rank has of a block, in heads; the second of states that are kept, the third of those that
- * are cut. */
+/* Counts in heads: [0] rows, [1] states kept, [2] states cut by the block's end. */
 static void counts_find(const struct harvest *h, int rank, idx counts[3])
 {
   struct mixer_part parts[MIXER_PARTS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines are compared by their keys, so that their order, and options that are new, do not matter
- * more than what they say. */
+ * Lines are compared by key: order does not matter; a missing option is a difference, a missing
+ * input is not. */
 #include "job/identity.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ int identity_line_is(const struct identity_line *line, const char *value, int le
   return line->length == length && memcmp(line->value, value, (size_t)length) == 0;
 }
 
-/* Texts of inputs, and of no options, have one. */
+/* Keys of inputs contain '_'; option keys do not. */
 static int is_input(const struct identity_line *line)
 {
   return strchr(line->key, '_') != NULL;
@@ -79,7 +79,7 @@ int identity_text_input(struct identity_text *t, const char *name, const char *v
   CHECK(strchr(name, '_'), ERR_INTERNAL, "'%s' is no name of an input", name);
   if (identity_line_find(t->text, name, &line) &&
       identity_line_is(&line, value, (int)strlen(value)))
-    return OK; /* another thread may be writing it */
+    return OK; /* it stays in place: another thread may be writing it to a file */
   identity_text_remove(t, name);
   size_t used = strlen(t->text), more = strlen(name) + strlen(value) + 8;
   char *whole = realloc(t->text, used + more);
@@ -118,7 +118,7 @@ static void writer_read(const struct h5_file *f, const char *name, char *out, in
   if (status) status_clear();
 }
 
-/* Where /run has no number of numerics, that was before there were any. */
+/* A file without the number is older than it: it counts as 1. */
 static int writer_check(const struct h5_file *f, const char *advice)
 {
   char version[64] = "unknown", revision[64] = "unknown";
@@ -138,7 +138,7 @@ static int writer_check(const struct h5_file *f, const char *advice)
   writer_read(f, "version", version, sizeof version);
   writer_read(f, "revision", revision, sizeof revision);
   FAIL(ERR_INPUT,
-       "'%s' was written by a Sagitta that has other bits, version %s, revision %s (numerics %s, "
+       "'%s' was written by Sagitta %s, revision %s, whose results differ in bits (numerics %s, "
        "here %d): %s",
        f->path, version, revision, number, NUMERICS, advice);
 }
@@ -164,7 +164,7 @@ static int older_fail(const struct h5_file *f)
 static int text_take(const struct h5_file *f, char **text)
 {
   static const char advice[] =
-      "resume with that one, or begin again, with --force and not --resume";
+      "resume with that version, or begin again, with --force and not --resume";
   int there;
   TRY(writer_check(f, advice));
   TRY(h5_attribute_exists(f, "/run", "identity", &there));

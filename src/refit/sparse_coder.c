@@ -263,7 +263,7 @@ static struct piece piece_of(const struct sparse_coder *w, const struct coded *r
   };
 }
 
-/* Find entries have .. now - 1 of the piece's supports by routing `in`. */
+/* Find entries `have` to `now - 1` of the piece's supports by routing `in`. */
 static int round_route(struct sparse_coder *w, const struct coded *rows, struct piece *t,
                        const struct buffer *in, idx have, idx now)
 {
@@ -373,7 +373,7 @@ static int rows_solve(struct sparse_coder *w, struct coded *rows, idx first, idx
   return OK;
 }
 
-/* What became of n rows from `first` on, to all ranks: supports and scores where they are new. */
+/* Send the results of n rows to all ranks: supports and scores only if they are new. */
 static int rows_exchange(struct sparse_coder *w, const struct coded *rows, idx first, idx n,
                          int routes)
 {
@@ -405,7 +405,7 @@ static void own_rows_find(struct sparse_coder *w, idx *first, idx *count)
   *count = (idx)own;
 }
 
-/* Then they go to all. */
+/* Agree on the status of all ranks, then send this rank's results to all. */
 static int own_rows_join(struct sparse_coder *w, const struct coded *rows, idx first, idx n,
                          int routes, int status)
 {

@@ -6,14 +6,14 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* Is a request given up, from the plan that is about to be made on? */
+/* Is a request given up, starting with the coming plan? */
 static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
 {
-  if (r->error) return 1; /* it got no memory */
+  if (r->error) return 1; /* refused before: no memory, or cancelled while in work */
   if (r->is_cancelled)
     request_refuse(r, ERROR_CANCELLED, "cancelled");
   else if (r->steps)
-    return 0; /* some have rows of it: later */
+    return 0; /* steps in work hold its rows: decide later */
   else if (r->header.deadline && !r->taken && now - r->arrived > r->header.deadline)
     request_refuse(r, ERROR_LATE, "its deadline passed before it was admitted");
   else if (s->is_closing && (now > s->closes || (r->header.class == CLASS_BULK && !r->taken)))
@@ -100,8 +100,8 @@ static int is_watched(const struct serve *s)
   return s->front.live.first != NULL || lingers;
 }
 
-/* The queues as the plan sees them.  A bulk request that is taken as a whole, or given up, waits
- * for its end alone; one without rows is in a step once. */
+/* The queues as the plan sees them.  A bulk request that is fully taken or given up is left out;
+ * one with zero rows still enters one step. */
 static struct admission_queues queues_of(struct serve *s, int watched)
 {
   gidx n = 0, m = 0;

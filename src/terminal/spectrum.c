@@ -74,7 +74,7 @@ int terminal_spectrum_bytes(const struct terminal *w, gidx *bytes)
   return OK;
 }
 
-/* Add what failed to the name of the library: a report that is not whole, but no error. */
+/* Append the failed routine; the report is then incomplete, which is no error. */
 static void failure_note(struct spectrum *out, const struct lapack_failure *failure)
 {
   size_t used = strlen(out->why);
@@ -82,7 +82,7 @@ static void failure_note(struct spectrum *out, const struct lapack_failure *fail
   out->info = failure->info;
   snprintf(out->why + used, sizeof out->why - used, "; %s failed with info %d", failure->routine,
            failure->info);
-  log_warn("the report on S is not whole: %s; evidence and covariance do not need it", out->why);
+  log_warn("the report on S is incomplete: %s; evidence and covariance do not need it", out->why);
 }
 
 static void values_note(struct spectrum *out)
@@ -139,7 +139,7 @@ int terminal_spectrum(struct terminal *w)
   if (!lapack_load(w->t->threads, &library)) {
     snprintf(out->why, sizeof out->why,
              "no LAPACK found (libopenblas.so.0 or liblapack.so.3): install libopenblas0");
-    log_warn("no spectrum, inertia and weak directions: %s", out->why);
+    log_warn("no spectrum, inertia or weak directions: %s", out->why);
     return OK;
   }
   snprintf(out->why, sizeof out->why, "%s", library);
@@ -208,7 +208,7 @@ static int list_alloc(struct terminal_result *r)
   return arena_alloc(&r->arena, &r->duplicate, 2 * MAX_LISTED, sizeof *r->duplicate);
 }
 
-/* What the buffers take of a host, or of a device, and the dense work on it. */
+/* Host and device bytes of the buffers and the dense work. */
 static int duplicates_count(const struct terminal *w, gidx *host, gidx *device)
 {
   const struct terminal_task *t = w->t;

@@ -8,7 +8,8 @@
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
 
-/* The geometry that pack, route and merge have in common (the heads of their files). */
+/* The geometry that pack, route and merge have in common (see the comments at the top of
+ * kernels/pack.cu, route.cu, merge.cu). */
 static struct route_args args_make(const struct route_launch *t)
 {
   const struct cuda_state *s = t->dev->state;

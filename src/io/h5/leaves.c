@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A task is a leaf, so that of what is read no more is kept than a chunk a thread. */
+ * A task is a leaf, so each thread holds one chunk at most. */
 #include "io/h5/leaves.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,8 @@
 #include "base/team.h"
 
 enum { WORDS = SHA256_BYTES / 8 };
-/* What has more leaves was made to take for ever: 64 codes a row of 10^9 rows have 244,141. */
+/* A file that claims more is malicious; real ones are far below: 64 codes a row of 10^9 rows have
+ * 244,141. */
 enum { LEAVES_MOST = 1 << 24 };
 
 static int name_write(const char *object, char *name, size_t capacity)
