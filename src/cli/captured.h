@@ -15,7 +15,7 @@
   {                                                                                                \
     "capture", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE",                                      \
         "in place of --rows: a file of queries, keys and values of attention; rows are computed "  \
-        "from it as by `sagitta harvest`, each time that they are read",                           \
+        "from it, as `sagitta harvest` does, each time that they are read",                        \
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 

@@ -48,7 +48,7 @@ static const struct option_row input_rows[] = {
     CAPTURE_OPTION(AT(capture)),
     {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
      "encode only rows FIRST to END - 1; both are multiples of 4096, or the number of rows. The "
-     "result is a part, and `sagitta merge` makes the whole of all parts; a range behind the "
+     "result is a part, and `sagitta merge` makes the whole of all parts; a range beyond the "
      "last row does nothing",
      .effect = OPTION_BITS},
     DICTIONARY_OPTION(AT(dictionary)),
@@ -95,7 +95,7 @@ static const struct option_row codes_rows[] = {
      "codes a row on average, such as 32 or 2.5: the largest scores of all rows together.  With "
      "--encoder this replaces its thresholds or number; with --dictionary atoms are chosen as "
      "`fit --find features` does, with nonnegative codes.  Each choice first scores all rows "
-     "once more, or three times more if a sample of them misjudged the least score; 0: as the "
+     "once more, or three times more if a sample of rows misjudges the least score; 0: as the "
      "encoder says",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
@@ -138,7 +138,7 @@ static const struct option_set encode_set = {
         "the whole encoder and takes some of the rows.  --codes nonnegative or signed then solves "
         "the best codes on the supports that the encoder chose.\n\n"
         "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
-        "`sagitta merge` then makes of their parts the bytes of one job.\n\n" STOP_SIGNALS
+        "`sagitta merge` then joins their parts to the file of one job.\n\n" STOP_SIGNALS
         ", use --max-seconds, or create a file STOP beside the result.  The job ends with exit "
         "code 75 after a block.  It leaves a part with the first rows, or, if all ranks write, a "
         "file that grows beside a journal.  --resume checks that the first rows are unchanged, "

@@ -39,9 +39,9 @@ static const struct option_row input_rows[] = {
     HOLDOUT_OPTION(AT(holdout)),
     {"holdout-share", OPTION_REAL, AT(asked.held_out_fraction), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out about this share of --rows, at most about 65,536 rows: each window of 128 rows is "
-     "drawn with this probability, so the share of few rows may be far off. The fit never reads "
-     "held-out rows, and is judged by them; 0: none, and the fit is judged by the rows that it "
-     "fitted",
+     "drawn with this probability, so with few rows the share may be far off. The fit never "
+     "reads held-out rows, and is judged by them; 0: none, and the fit is judged by the rows "
+     "that it fitted",
      .effect = OPTION_BITS},
     MAX_NORM_OPTION(AT(max_norm)),
     UNCENTERED_OPTION(AT(uncentered)),
@@ -53,8 +53,8 @@ static const struct option_row fit_rows[] = {
     {"find", OPTION_CHOICE, AT(find), "stable", 0, 0, "stable|codes|features", NULL,
      "stable: atoms that another seed finds again; rows have few atoms while atoms are fitted, "
      "and four times as many when they are encoded. codes: atoms that describe rows best; rows "
-     "have as many atoms in both. features: atoms that fire where the features of rows do, --l0 "
-     "a row on average, at most 100",
+     "have the same number of atoms in both steps. features: atoms that fire where the features "
+     "of rows do, --l0 a row on average, at most 100",
      .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "required with --find features: atoms that are active in a row, on average, such as 25 or "
@@ -62,10 +62,10 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
      "atoms for each row while atoms are fitted, 1 to 256: another seed finds more of the atoms "
-     "again if this is small; auto: tries --encode-s, and a half, a quarter and an eighth of it, "
-     "on both halves of the rows. Of the numbers that explain rows, and predict --labels, about "
-     "as well as the best, it takes the one whose atoms agree most between the halves (default: "
-     "8, at most --encode-s; with --find codes 32)",
+     "again if this number is small; auto: tries --encode-s, and a half, a quarter and an eighth "
+     "of it, on both halves of the rows. It takes the number whose atoms agree most between the "
+     "halves, among those that explain rows, and predict --labels, about as well as the best "
+     "(default: 8, at most --encode-s; with --find codes 32)",
      .effect = OPTION_BITS},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "for --top-s auto: labels that atoms should predict, a whole number for each row, such as "

@@ -35,7 +35,7 @@ static const struct option_row input_rows[] = {
     HOLDOUT_OPTION(AT(holdout)),
     {"holdout-share", OPTION_REAL, AT(asked.held_out_fraction), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out about this share of --rows, at most about 65,536 rows: each window of 128 rows is "
-     "drawn with this probability, so the share of few rows may be far off. The training never "
+     "drawn with this probability, so with few rows the share may be far off. The training never "
      "reads held-out rows, and is judged by them; 0: none",
      .effect = OPTION_BITS},
     MAX_NORM_OPTION(AT(max_norm)),
@@ -47,9 +47,9 @@ static const struct option_row model_rows[] = {
      "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has",
      .effect = OPTION_BITS},
     {"selection", OPTION_CHOICE, AT(selection), "row", 0, 0, "row|batch", NULL,
-     "row: the --top-s most positive scores of each row are its codes; batch: the most positive "
-     "scores of a whole batch are, --l0 a row on average, and a threshold for single rows is "
-     "learned (BatchTopK)",
+     "row: the --top-s most positive scores of each row are its codes; batch: the codes are the "
+     "most positive scores of a whole batch, --l0 a row on average; a threshold for single rows "
+     "is learned (BatchTopK)",
      .effect = OPTION_BITS},
     {"top-s", OPTION_INT, AT(asked.sizes.s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
      "codes a row has at most, with --selection row", .effect = OPTION_BITS},

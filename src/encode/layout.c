@@ -287,7 +287,7 @@ void encode_cut_choose(struct encode_task *task, int ranks)
   task->block = encode_block_whole(task->groups, task->block);
 }
 
-/* Memory limits of the rank that has least. */
+/* The least memory limits of all ranks. */
 struct limits {
   gidx host, device;
 };
