@@ -29,6 +29,7 @@ def rows_done(path):
 def inputs_make(folder):
     values = np.random.default_rng(3).standard_normal((N, P)).astype("f4")
     np.save(f"{folder}/rows.npy", values)
+    np.save(f"{folder}/grown.npy", np.concatenate([values, values[:5]]))
     values[N // 64 * 9, 1] += 1
     np.save(f"{folder}/changed.npy", values)
     values[N // 64 * 9, 1] -= 1
@@ -192,6 +193,11 @@ def check_complete(folder):
                            65, ["cannot resume", said, "--force"])
     to = ["--output", f"{folder}/complete-encode"]
     path = f"{to[1]}/supports.h5"
+    for name, words in ("encode", words_of(folder, rounds=2)), ("route", words_of(folder)):
+        at = f"{folder}/complete-{name}"
+        left_alone(f"{name}: rows that have grown", f"{at}/supports.h5",
+                   [name, *later_wins(*words, "--rows", f"{folder}/grown.npy"), "--output", at],
+                   65, [f"written with rows_shape {N} x {P}", f"rows_shape {N + 5} x {P}"])
     for said, words in (("--rho", ["encode", *words_of(folder, rounds=2, rho=1)]),
                         ("--center", ["encode", *words_of(folder, rounds=2), "--center"]),
                         ("--rounds", ["route", *words_of(folder)])):

@@ -229,12 +229,19 @@ def check_refused(place):
     rows = place.rows.copy()
     rows[2999, 5] += 1
     np.save(place.at("other.npy"), rows)
+    np.save(place.at("fewer.npy"), place.rows[:-1])
+    rows = place.rows.copy()
+    rows[1500:] += 1  # the part that is not in memory behind two passes
+    np.save(place.at("part.npy"), rows)
     held = place.rows[:200].copy()
     held[7, 7] += 1
     np.save(place.at("held2.npy"), held)
     cases = (
         ("other rows", "mean", [], dict(rows="other.npy"), "the fitted rows of"),
         ("other rows, not centred", "joint", [], dict(rows="other.npy"), "begun with other rows"),
+        ("fewer rows", "joint", [], dict(rows="fewer.npy"), "rows_shape 2999 x 12"),
+        ("fewer rows, by parts", "parts", [], dict(rows="fewer.npy"), "rows_shape 2999 x 12"),
+        ("another part", "parts", [], dict(rows="part.npy"), "written with rows_sample"),
         ("another rho", "joint", ["--rho", 0.2], {},
          "written with --rho 0.1, this run has --rho 0.2"),
         ("a larger tolerance", "joint", ["--tolerance", 1], {}, "ends after sweep 5, and"),
@@ -264,7 +271,7 @@ def check_refused(place):
     shutil.copy(place.at("held2.npy"), place.at("held.npy"))
     place.copy("joint-2", "refused")
     done = place.fit("refused", "joint", 4, "--resume")
-    ok(done.returncode == 65 and "judged by other rows" in done.stderr,
+    ok(done.returncode == 65 and "judged by other rows than this one: held_out_hash" in done.stderr,
        f"other rows to judge by: exit {done.returncode} {done.stderr[-300:]}")
 
 

@@ -21,9 +21,9 @@ enum option_type {
   OPTION_CHOICE, /* const char *, one of the words of `choices` */
 };
 
-/* What the value of an option may change.  A row without one counts as OPTION_BITS. */
+/* What the value of an option may change. */
 enum option_effect {
-  OPTION_UNMARKED, /* a mistake, which tests/test_describe.py finds */
+  OPTION_UNMARKED, /* a mistake, which tests/test_describe.py finds; counts as OPTION_BITS */
   OPTION_BITS,     /* a value in a result: the same in a run that is resumed */
   OPTION_EXTENT,   /* how far a job goes, such as --sweeps: it may differ on resuming */
   OPTION_RUN,      /* where, how fast, how it is reported: it may differ */

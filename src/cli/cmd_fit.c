@@ -299,13 +299,27 @@ static struct fit_options options_resolve(const struct fit_job *j)
   return r;
 }
 
+/* The rows as encode names them.  By parts no hash names all of them: a sample does. */
+static int rows_name(const struct fit_job *j, struct identity_text *t)
+{
+  const struct row_source *rows = &j->rows.source;
+  uint64_t sample;
+  char shape[64];
+  snprintf(shape, sizeof shape, "%lld x %d", (long long)rows->n, rows->p);
+  TRY(identity_text_input(t, "rows_shape", shape));
+  if (!j->files.has_parts) return OK;
+  TRY(encode_sample(rows, &sample));
+  return identity_text_hash(t, "rows_sample", sample);
+}
+
 /* What the atoms depend on, as far as it is known before rows are read. */
 static int identity_begin(struct fit_job *j)
 {
   struct identity_text *t = &j->run->identity;
   const struct fit_options r = options_resolve(j);
   TRY(identity_text_begin(t, j->run->command->options, &r));
-  return identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows");
+  TRY(identity_text_input(t, "held_out_rows", r.holdout ? "of --holdout" : "of --rows"));
+  return j->run->comm.rank ? OK : rows_name(j, t);
 }
 
 /* Settle the rows of a part, which used.in then repeats. */

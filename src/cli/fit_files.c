@@ -269,7 +269,6 @@ int fit_files_open(struct fit_files *f, const struct run_inputs *inputs)
   return comm_agree(c, reached_set(f, &f->start, fit_best(f->start.lines, f->start.sweep)));
 }
 
-/* What is told at the end. */
 static void sweep_note(struct fit_job *j, const struct fit_point *at, gidx best)
 {
   j->best = at->lines[best];
@@ -303,7 +302,6 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   return s->point.gram ? job_wait(&j->files.job) : OK; /* there is no second copy of K^2 sums */
 }
 
-/* What it asks before each. */
 static int stop_poll(void *self, int *stop)
 {
   struct fit_job *j = self;

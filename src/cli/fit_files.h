@@ -3,12 +3,12 @@
  *
  * Floor: cli.
  *
- * dictionary.h5 is written after every sweep that is the best so far, state.h5 after every other
- * one, and with a minibatch after every one, before dictionary.h5.  Either holds all that a fit
- * goes on from, and the lines of all sweeps until then, so that a run that is stopped between the
- * two, or anywhere else, leaves the longer of them to go on from.  A state.h5 that the next
- * dictionary.h5 makes useless is removed, and so is a supports.h5 of other atoms, and sweep.h5
- * (sweep_files.h) with any of them. */
+ * dictionary.h5 is written after a sweep that is the best so far, state.h5 after one that is not;
+ * with a minibatch state.h5 after each, before dictionary.h5.  Both have the lines of all sweeps
+ * until then, and a fit goes on from the longer one; but the best atoms are in dictionary.h5 alone,
+ * and the sums of a minibatch in state.h5 alone.  A state.h5 that the next dictionary.h5 makes
+ * useless is removed, and so is a supports.h5 of other atoms, and sweep.h5 (sweep_files.h) with any
+ * of them. */
 #ifndef CLI_FIT_FILES_H
 #define CLI_FIT_FILES_H
 

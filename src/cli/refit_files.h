@@ -5,9 +5,8 @@
  * Floor: cli.
  *
  * After a sweep dictionary.h5 is published, then supports.h5.  Each names the contents of both, so
- * that what a run leaves that is stopped between the two, or anything else, is not taken for a
- * pair: supports follow from the dictionary, and resuming makes them again.  Then
- * what there is of the sweep itself, sweep.h5, is removed (sweep_files.h). */
+ * that nothing else is taken for a pair: supports follow from the dictionary, and resuming makes
+ * them again.  Then sweep.h5, what there is of the sweep itself, is removed (sweep_files.h). */
 #ifndef CLI_REFIT_FILES_H
 #define CLI_REFIT_FILES_H
 

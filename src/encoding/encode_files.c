@@ -12,9 +12,18 @@
 #include "job/content.h"
 #include "io/inputs.h"
 
+static int rows_name(const struct encode_files *f, struct identity_text *id)
+{
+  char shape[64];
+  snprintf(shape, sizeof shape, "%lld x %d", (long long)f->all->n, f->all->p);
+  return identity_text_input(id, "rows_shape", shape);
+}
+
+/* Rows that have grown are named before what is complete of them is looked at. */
 static int before_open(void *self, const char *path)
 {
   struct encode_files *f = self;
+  TRY(rows_name(f, &f->job.run->identity));
   return journal_is(path) ? encode_growing_before(f, path) : part_or_whole_open(&f->before, path);
 }
 
@@ -36,8 +45,8 @@ static int before_check(void *self, struct job *job)
   job->is_complete = part->first == f->first && part->n == f->n && is_whole == !f->is_part;
   if (job->is_complete) return OK;
   CHECK(part->first == f->first && part->n < f->n && !is_whole, ERR_CREATE,
-        "'%s' has rows %lld to %lld, and these are all that were to be encoded, or others: with "
-        "--force, and not --resume, it is replaced",
+        "'%s' has rows %lld to %lld, which are not the first of those to be encoded: with --force, "
+        "and not --resume, it is replaced",
         job->place.shown, (long long)part->first, (long long)(part->first + part->n - 1));
   before_note(f);
   return OK;
@@ -67,9 +76,7 @@ static int distribute(void *self, struct comm *c)
  * dictionary and an encoder are compared when they are there (encode.h). */
 static int inputs_name(const struct encode_files *f, struct identity_text *id)
 {
-  char shape[64];
-  snprintf(shape, sizeof shape, "%lld x %d", (long long)f->all->n, f->all->p);
-  TRY(identity_text_input(id, "rows_shape", shape));
+  TRY(rows_name(f, id));
   TRY(identity_text_input(id, "result_has", f->task->codes ? "codes" : "scores alone"));
   TRY(identity_text_input(id, "encoder_kind",
                           f->task->encoder ? encode_kind_name(f->task) : "none"));
@@ -103,12 +110,11 @@ struct contents {
 
 static int rows_terms_check(const struct encode_files *f, gidx rows, uint64_t terms)
 {
-  CHECK(
-      f->before.part.rows_terms == terms, ERR_INPUT,
-      "cannot resume '%s': written with rows_terms %016llx of %lld rows that are done, these have "
-      "%016llx; give the same, or begin again, with --force and not --resume",
-      f->job.place.shown, (unsigned long long)f->before.part.rows_terms, (long long)rows,
-      (unsigned long long)terms);
+  uint64_t was = f->before.part.rows_terms;
+  CHECK(was == terms, ERR_INPUT,
+        "cannot resume '%s': written with rows_terms %016llx of %lld rows that are done, these "
+        "have %016llx; give the same, or begin again, with --force and not --resume",
+        f->job.place.shown, (unsigned long long)was, (long long)rows, (unsigned long long)terms);
   return OK;
 }
 

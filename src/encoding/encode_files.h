@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The result of encode and route: the whole, a part (--row-range), or what a run that was stopped
- * leaves: a part of its first rows, in the place of the result, from which --resume goes on; where
- * all ranks write, the file that grows (encode_growing.h).
+ * The result of encode and route: the whole, a part (--row-range), or what a stopped run leaves for
+ * --resume: a part of its first rows, in the place of the result, or where all ranks write the file
+ * that grows (encode_growing.h).
  *
  * Floor: encoding. */
 #ifndef ENCODING_ENCODE_FILES_H
@@ -24,13 +24,13 @@ struct encode_files {
   int grows;                /* it is in a file of its own until all is done (encode_growing.h) */
   struct encode_task *task; /* of all of the rows that are wanted, then of those that are left */
   const struct row_source *all; /* all rows */
-  /* After that. */
-  struct row_part part;   /* of them, those that the task is for, and */
-  struct row_source rest; /* as its source */
+  /* Once it is open. */
+  struct row_part part;   /* the rows that are left */
+  struct row_source rest; /* the same as a source */
   gidx recorded;          /* rows of the result that a journal has */
   int is_same;            /* the rows that are done were read from these very files */
-  /* On every rank, of an earlier run: the hashes of its dictionary and encoder, 0: none; and the
-   * three above. */
+  /* Of an earlier run, for every rank: the hashes of its dictionary and encoder, 0: none; grows,
+   * recorded and is_same. */
   gidx found[5];
   /* On rank 0. */
   struct supports_output file;

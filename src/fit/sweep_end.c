@@ -144,8 +144,8 @@ int fit_sweep_reopen(struct fit *f)
   TRY(comm_broadcast(f->c, &now, 1, sizeof now));
   TRY(worth_check(f, &now));
   CHECK(f->validation.hash == start->held_out_hash, ERR_INPUT,
-        "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
-        "resume with the same",
+        "the earlier run was judged by other rows than this one: held_out_hash %016llx, not "
+        "%016llx; resume with the same",
         (unsigned long long)start->held_out_hash, (unsigned long long)f->validation.hash);
   CHECK(memcmp(&now.fitted, &then->fitted, sizeof now.fitted) == 0 &&
             memcmp(&now.held, &then->held, sizeof now.held) == 0,

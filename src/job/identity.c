@@ -150,15 +150,14 @@ int numerics_check(const char *path, const char *advice)
   return h5_close_after(&f, writer_check(&f, advice));
 }
 
-static int older_fail(const struct h5_file *f)
+static int unnamed_fail(const struct h5_file *f)
 {
   char version[64] = "of no known version";
   writer_read(f, "version", version, sizeof version);
-  FAIL(
-      ERR_INPUT,
-      "'%s' was written by Sagitta %s, format %lld, and does not say which job it is of: finish it "
-      "with that program, or begin again, with --force and not --resume",
-      f->path, version, (long long)f->version);
+  FAIL(ERR_INPUT,
+       "'%s' was written by Sagitta %s, format %lld, and does not say which job it is of: begin "
+       "again, with --force and not --resume",
+       f->path, version, (long long)f->version);
 }
 
 static int text_take(const struct h5_file *f, char **text)
@@ -168,7 +167,7 @@ static int text_take(const struct h5_file *f, char **text)
   int there;
   TRY(writer_check(f, advice));
   TRY(h5_attribute_exists(f, "/run", "identity", &there));
-  return there ? h5_read_text_any(f, "/run", "identity", text) : older_fail(f);
+  return there ? h5_read_text_any(f, "/run", "identity", text) : unnamed_fail(f);
 }
 
 int identity_text_read(const char *path, char **text)

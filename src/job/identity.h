@@ -4,7 +4,7 @@
  * Floor: job.  Not collective.
  *
  * The lines, of which each has a key of its own:
- *     numerics = 3                      of the program
+ *     numerics = <NUMERICS>             of the program
  *     rho = 0.1                         an option that may change bits, as it was resolved
  *     rows_hash = 0123456789abcdef      an input; only such keys have a '_'
  * They are the attribute `identity` of /run of what a job publishes.  A run that goes on from it
@@ -47,7 +47,7 @@ int identity_text_rows(struct identity_text *t, uint64_t rows, uint64_t held_out
 int identity_text_contents(struct identity_text *t, const struct identity *of);
 
 /* *text, which the caller frees, <- that of a file.  ERR_INPUT: it is of a program with other
- * bits, or has none, as those of older programs; the message says of which. */
+ * bits, or has none; the message says of which. */
 int identity_text_read(const char *path, char **text);
 
 /* value[capacity] <- that of a key in that of a file; "" where it has none. */

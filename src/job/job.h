@@ -8,11 +8,11 @@
  *       |-- B: the algorithm, job_publish() again and again -> job_publish(job, 1)
  *       `-- C: the algorithm, job_checkpoint() after each step -> job_settle()
  *
- * A  encode, solve, assemble: one file grows.  A stopped job publishes the part that is there, in
- *    the place of the result; job_begin() of a later run copies it.  Or it leaves the file, with a
+ * A  encode, route, solve, assemble: one file grows.  A stopped job publishes the part that is
+ *    there, in the place of the result, and a later run copies it; or it leaves the file, with a
  *    journal.
  * B  train, fit --find features: state.h5 until the result is there, which replaces it.
- * C  fit, refit: several files, each of them a result that a later run can go on from.
+ * C  fit, refit: several files; type->find() knows which of them a later run goes on from.
  *
  * B and C publish by checkpoint.h.  The algorithm asks job_stops() (stop.h) whether to stop; a job
  * that did goes on with the same command and --resume.
@@ -46,9 +46,9 @@ struct job_type {
   /* A: open what an earlier run left; job->done, total or is_complete say how far that came.
    * ERR_INPUT: it is nothing of this kind. */
   int (*open)(void *self, const char *path);
-  /* A, once options are compared: is it of use?  C: where job->resume is 1 compare and read what is
-   * there, and say is_resumed or is_complete; else refuse what a stopped job left, but with
-   * --force. */
+  /* A, once options are compared: is it of use?  C, with job->resume: compare and read what is
+   * there, and set is_resumed or is_complete; without it, and without --force: refuse what a
+   * stopped job left. */
   int (*find)(void *self, struct job *job);
   /* B: read and write the state; is_end: the result. */
   int (*read)(void *self, const char *path, int is_end);
@@ -84,8 +84,7 @@ struct job {
   int is_resumed;  /* there is something to go on with */
   int is_complete; /* it has done all: nothing is begun */
   int is_claimed;
-  char left
-      [4096]; /* rank 0, A: the journal (io/journal.h) of a file that grows; "": there is none */
+  char left[4096]; /* rank 0, A: the journal of a file that grows (io/journal.h); "": none */
   struct output_path place, more[JOB_MORE]; /* rank 0: of the result, and of type->more */
 
   /* Set by the command after job_open(), before it publishes. */

@@ -20,7 +20,6 @@ static void stop_file(const char *shown, char *file, size_t capacity)
 
 enum { BY_SIGNAL = 1, BY_FILE = 2 };
 
-/* Without the time, where its limit would let no run get further. */
 static uint64_t wish_asked(void *self)
 {
   const struct job *job = self;
@@ -76,7 +75,7 @@ int job_poll(struct job *job, int *stop)
   return OK;
 }
 
-/* Are signals and the time alone known, which cost nothing, and do they ask for nothing? */
+/* Is it too early to look for the file STOP again, and do signals and the time ask for nothing? */
 static int is_early(struct job *job)
 {
   const struct run *run = job->run;

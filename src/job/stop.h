@@ -8,8 +8,8 @@
 #include "base/stop.h"
 #include "job/job.h"
 
-/* What asks the job to stop, for an algorithm; and without --max-seconds, where that would let no
- * run get further.  job is borrowed.  Not collective. */
+/* What asks the job to stop, for an algorithm.  job_wishes() leaves out --max-seconds, for where no
+ * run would get further with it.  job is borrowed.  Not collective. */
 struct stops job_stops(struct job *job);
 struct stops job_wishes(struct job *job);
 
@@ -17,9 +17,9 @@ struct stops job_wishes(struct job *job);
  * collective. */
 void job_save_later(struct job *job);
 
-/* Is the job asked to stop, by a signal to any rank (base/stop.h), by --max-seconds, or by a file
- * called STOP beside the result?  Then the log says so, run->stopped is set, and main ends with
- * ERR_STOPPED.  Where what was reached is published, and whatever may_stop() says.  Collective. */
+/* Is the job asked to stop, by a signal to any rank (base/stop.h), run->max_seconds (0 in `fit`)
+ * or a file STOP beside the result?  Then the log says so, run->stopped is set, and main ends with
+ * ERR_STOPPED.  For where what was reached is published: may_stop() is not asked.  Collective. */
 int job_poll(struct job *job, int *stop);
 /* The same in two steps, neither of which is collective: what asks this rank, as bits; and with the
  * bits of all ranks, which the caller joins, if there are any. */
