@@ -12,7 +12,7 @@ block_run()
   blocks=$((blocks + 1))
   awk -v n=$blocks '/^```/ { on = !on; if (on) at++; next } on && at == n' \
     "$source/doc/scale.md" > page.md
-  sed -e 's/131072/64/; s/top-s = 64/top-s = 4/; s/4194304/4096/; s/1048576/4096/; s/0-953/0-1/' \
+  sed -e 's/131072/64/; s/top-s = 16/top-s = 4/; s/4194304/4096/; s/1048576/4096/; s/0-953/0-1/' \
     -e 's/--nodes=[0-9]*/--nodes=2/; s/--ntasks-per-node=[0-9]*/--ntasks-per-node=1/' \
     page.md > "block-$blocks"
   # shellcheck disable=SC1090 # variables of a block are of use in the next
