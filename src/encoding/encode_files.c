@@ -20,7 +20,7 @@ static int rows_name(const struct encode_files *f, struct identity_text *id)
 }
 
 /* Rows that have grown are named before what is complete of them is looked at. */
-static int before_open(void *self, const char *path)
+static int earlier_open(void *self, const char *path)
 {
   struct encode_files *f = self;
   TRY(rows_name(f, &f->job.run->identity));
@@ -28,7 +28,7 @@ static int before_open(void *self, const char *path)
 }
 
 /* f->before is what is begun with. */
-static void before_note(struct encode_files *f)
+static void earlier_note(struct encode_files *f)
 {
   f->shift = NULL; /* that of another part is freed with it */
   f->job.done = f->before.part.n;
@@ -37,7 +37,7 @@ static void before_note(struct encode_files *f)
 }
 
 /* Is it what a run for these rows left that was stopped, or made? */
-static int before_check(void *self, struct job *job)
+static int earlier_check(void *self, struct job *job)
 {
   struct encode_files *f = self;
   const struct encode_part *part = &f->before.part;
@@ -48,7 +48,7 @@ static int before_check(void *self, struct job *job)
         "'%s' has rows %lld to %lld, which are not the first of those to be encoded: with --force, "
         "and not --resume, it is replaced",
         job->place.shown, (long long)part->first, (long long)(part->first + part->n - 1));
-  before_note(f);
+  earlier_note(f);
   return OK;
 }
 
@@ -179,8 +179,8 @@ static const struct job_type type = {.unit = "rows",
                                      .file = "supports.h5",
                                      .part = &part_kind,
                                      .has_rows = 1,
-                                     .open = before_open,
-                                     .find = before_check,
+                                     .open = earlier_open,
+                                     .find = earlier_check,
                                      .distribute = distribute,
                                      .identify = identify,
                                      .complete = complete,
@@ -203,7 +203,7 @@ static int part_take(struct encode_files *f, uint64_t dictionary)
   TRY(part_input_open(before, job->place.file));
   if (before->supports.inputs.dictionary == dictionary) {
     TRY(job_file_check(job, &job->place));
-    return before_check(f, &f->job);
+    return earlier_check(f, &f->job);
   }
   part_input_close(before);
   return OK;
@@ -228,7 +228,7 @@ static int part_reopen(struct encode_files *f)
 {
   part_input_close(&f->before);
   TRY(f->grows ? encode_growing_reopen(f) : part_input_open(&f->before, f->job.place.file));
-  before_note(f);
+  earlier_note(f);
   return OK;
 }
 

@@ -54,7 +54,7 @@ int job_file_check(const struct job *job, const struct output_path *place)
 }
 
 /* Open what is there already, of the same job as far as that is known. */
-static int before_open(struct job *job)
+static int earlier_open(struct job *job)
 {
   const struct output_path *place = &job->place;
   char reason[2048];
@@ -128,7 +128,7 @@ static int several_find(struct job *job)
   return OK;
 }
 
-static int before_find(struct job *job)
+static int earlier_find(struct job *job)
 {
   const struct output_path *place = &job->place;
   const struct job_type *type = job->type;
@@ -141,7 +141,7 @@ static int before_find(struct job *job)
       return job_part_refuse(left_name(job));
     TRY(output_check_free(place->file, 0));
   }
-  return job->resume && input_is_there(left_name(job)) ? before_open(job) : OK;
+  return job->resume && input_is_there(left_name(job)) ? earlier_open(job) : OK;
 }
 
 int job_distribute(struct job *job)
@@ -170,7 +170,7 @@ int job_open(struct job *job, const struct job_type *type, void *self,
   struct comm *c = &job->run->comm;
   job->type = type;
   job->self = self;
-  TRY(comm_agree(c, c->rank ? OK : before_find(job)));
+  TRY(comm_agree(c, c->rank ? OK : earlier_find(job)));
   TRY(job_distribute(job));
   if (job->is_complete) return OK;
   TRY(run_begin_at(job->run, &job->place, inputs, job->is_resumed));
