@@ -195,7 +195,7 @@ def all_try(folder, command, jobs):
         ok(not never, f"{command}: marked as changing bits, and no job shows it: {sorted(never)}")
     with claim(f"{command}: what an older program stopped is refused, with its version"):
         older_try(jobs[0], folder, ["identity"], "format 1, and does not say which job it is of")
-        older_try(jobs[0], folder, ["identity", "numerics"], "that has other bits, ")
+        older_try(jobs[0], folder, ["identity", "numerics"], "(numerics 1, here ")
 
 
 def made(folder):
