@@ -28,14 +28,15 @@ def begun(server):
 
 def reason_of(future):
     try:
-        return len(future.result(60).atoms)
+        return len(future.result(600).atoms)
     except live.Refused as error:
         return error.reason
 
 
 @claim("SIGTERM: what has begun is answered, the rest refused, and nothing new taken")
 def check_drain(folder, words):
-    with Served(folder, *words, "--json") as served, live.connect(served.path) as server:
+    with Served(folder, *words, "--json", "--drain-seconds", 600) as served, live.connect(
+            served.path) as server:
         rows = np.ones((LONG, P), "f4")
         first, second = server.submit(rows, bulk=True), server.submit(rows, bulk=True)
         begun(server)
@@ -62,7 +63,7 @@ def check_once(folder, words):
                 begun(server)
             served.job.send_signal(number)
             given = []
-            while raw.socket.poll(5000 if len(given) < n and number != signal.SIGKILL else 500):
+            while raw.socket.poll(120000 if len(given) < n and number != signal.SIGKILL else 500):
                 header = live.HEADER.unpack(raw.socket.recv()[:64])
                 given.append(header[3])
                 ok(header[2] == 130 or header[8] == 4, f"codes, or closing: {header}")
