@@ -108,9 +108,9 @@ cluster_start()
   spawn munged munged --foreground --force --key-file="$home/munge.key" \
     --socket="$home/munge.socket" --pid-file="$home/munged.pid" \
     --log-file="$home/munge.log" --seed-file="$home/munge.seed"
-  wait_for 10 test -S "$home/munge.socket"
+  wait_for 300 test -S "$home/munge.socket"
   spawn slurmctld slurmctld -D
   spawn slurmd-s1 slurmd -D -N s1
   spawn slurmd-s2 slurmd -D -N s2
-  wait_for 30 nodes_idle
+  wait_for 300 nodes_idle
 }
