@@ -15,10 +15,12 @@
  * until it is gone; of kind signal the process gets FAULT_SIGNAL at it; of kind interrupt every
  * second call fails with EINTR; of kinds own-thread and omp-thread the n-th thread of the
  * program or of OpenMP is not started; of kind lose the n-th pwrite only says that it was made; of
- * kind room no room is promised to a file.
+ * kind room no room is promised to a file; of kinds look, list and entry lstat(), opendir() and
+ * readdir() fail, the last two of a folder whose path ends in FAULT_OF.
  * With FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
  * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
  * FAULT_TAKES=N signal N is taken while MPI begins, as a library that it loads may do. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -86,6 +88,9 @@ enum kind {
   OMP_THREAD,
   LOSE,
   ROOM,
+  LOOK,
+  LIST,
+  ENTRY,
   KINDS,
   CHANGE
 };
@@ -96,7 +101,7 @@ static const char *const kinds[KINDS] = {
     "stall-close", "stall-flush", "stall-unlink", "stall-any",   "gate",          "signal",
     "open",        "stop-init",   "term-init",    "stop-dup",    "stop-finalize", "stop-inside",
     "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose",
-    "room"};
+    "room",        "look",        "list",         "entry"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -483,7 +488,27 @@ int stat(const char *restrict path, struct stat *restrict facts)
 int lstat(const char *restrict path, struct stat *restrict facts)
 {
   stall_path(STALL_STAT, path);
+  if (armed == LOOK && is_path_named(path) && fails(LOOK)) {
+    errno = EIO;
+    return -1;
+  }
   return (int)syscall(SYS_newfstatat, AT_FDCWD, path, facts, AT_SYMLINK_NOFOLLOW);
+}
+
+DIR *opendir(const char *path)
+{
+  if (armed != LIST || !is_path_named(path) || !fails(LIST))
+    return NEXT(DIR * (*)(const char *), "opendir")(path);
+  errno = EACCES;
+  return NULL;
+}
+
+struct dirent *readdir(DIR *folder)
+{
+  if (armed != ENTRY || !is_named(dirfd(folder)) || !fails(ENTRY))
+    return NEXT(struct dirent * (*)(DIR *), "readdir")(folder);
+  errno = EIO;
+  return NULL;
 }
 
 int access(const char *path, int how)

@@ -369,6 +369,26 @@ def check_room(folder):
         shutil.rmtree(out)
 
 
+@claim("a file that cannot be looked at is not lost: 74, and the record stays for a later run")
+def check_looks(folder):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    out = f"{folder}/looks"
+    for name in stopped(folder, out):  # each is looked at where the other one is found
+        words = words_of(folder, "--output", f"{out}/x.h5")
+        for more in (["--resume"], [], ["--force"]):
+            for fault, of, said in (("look:1", os.path.basename(name), "Input/output error"),
+                                    ("list:1", "/looks", "Permission denied"),
+                                    ("entry:1", "/looks", "Input/output error")):
+                code, text = job_end(job_start("encode", *words, *more, LD_PRELOAD=FAULTS,
+                                               FAULT=fault, FAULT_OF=of), 60)
+                ok(code == 74 and said in text, f"{fault} {of} {more}: {code} {text[-300:]}")
+                ok(left(out)[0] and not os.path.exists(f"{out}/x.h5"), f"{os.listdir(out)}")
+    need(resumed(folder, out), "later")
+    equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", "later")
+
+
 @claim("what a rank has written is checked beside the work, so that little is left for a stop")
 def check_beside(folder):
     if os.environ.get("SANITIZED"):
@@ -415,5 +435,6 @@ with tempfile.TemporaryDirectory() as where:
     check_changed(where)
     check_before(where)
     check_room(where)
+    check_looks(where)
     check_beside(where)
 done_testing()

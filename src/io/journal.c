@@ -292,24 +292,29 @@ void journal_of(const char *growing, char *name)
   name_change(growing, GROWING_END, JOURNAL_END, name);
 }
 
-static int is_there(const char *path)
+/* *is_there <- of the other one of two.  A failure to look is no sign that it is lost. */
+static int other_find(const char *path, int *is_there)
 {
   struct stat facts;
-  return lstat(path, &facts) == 0;
+  *is_there = lstat(path, &facts) == 0;
+  CHECK(*is_there || errno == ENOENT, ERR_IO, "cannot look at '%s': %s", path, strerror(errno));
+  return OK;
 }
 
 /* A journal or growing file of the result was found: is the other there? */
 static int found_take(const char *found, char *name)
 {
   char other[4096];
-  if (!journal_is(found)) {
+  int is_journal = journal_is(found), is_there;
+  if (is_journal)
+    journal_growing(found, other);
+  else
     journal_of(found, other);
-    CHECK(is_there(other), ERR_CREATE,
-          "'%s' has lost its journal, '%s': restore that, or remove the file", found, other);
-    return OK;
-  }
-  journal_growing(found, other);
-  if (!is_there(other)) {
+  TRY(other_find(other, &is_there));
+  CHECK(is_journal || is_there, ERR_CREATE,
+        "'%s' has lost its journal, '%s': restore that, or remove the file", found, other);
+  if (!is_journal) return OK;
+  if (!is_there) {
     unlink(found);
     return OK;
   }
@@ -319,18 +324,29 @@ static int found_take(const char *found, char *name)
   return OK;
 }
 
+/* *entry <- the next of a folder, NULL: there is none. */
+static int folder_next(DIR *folder, const char *path, const struct dirent **entry)
+{
+  errno = 0;
+  *entry = readdir(folder);
+  CHECK(*entry || !errno, ERR_IO, "cannot list the files beside '%s': %s", path, strerror(errno));
+  return OK;
+}
+
 static int folder_search(DIR *folder, const char *path, char *name)
 {
   char found[4096];
   const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
-  for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+  const struct dirent *entry;
+  for (;;) {
+    TRY(folder_next(folder, path, &entry));
+    if (!entry) return OK;
     int is = temporary_is_kept(entry->d_name, last, JOURNAL_END) ||
              temporary_is_kept(entry->d_name, last, GROWING_END);
     if (!is) continue;
     int length = snprintf(found, sizeof found, "%.*s%s", (int)(last - path), path, entry->d_name);
     if (length < (int)sizeof found) TRY(found_take(found, name));
   }
-  return OK;
 }
 
 int journal_find(const char *path, char *name)
@@ -340,9 +356,11 @@ int journal_find(const char *path, char *name)
   path_folder(path, folder);
   int step = watchdog_begin(ERR_IO, "looking for files beside", path);
   DIR *open_folder = opendir(folder);
+  int error = open_folder ? 0 : errno;
   int status = open_folder ? folder_search(open_folder, path, name) : OK;
   if (open_folder) closedir(open_folder);
   watchdog_end(step);
+  CHECK(!error || error == ENOENT, ERR_IO, "cannot list folder '%s': %s", folder, strerror(error));
   return status;
 }
 

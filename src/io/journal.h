@@ -52,8 +52,8 @@ void journal_close(struct journal *j);
 
 /* name[4096] <- the journal of a growing file of the result at `path`, "": there is none.  One that
  * has lost its growing file, as of a process that ended between the two, is removed.  ERR_CREATE: a
- * growing file has lost its journal, or there are several.  Whoever calls it has claimed the path
- * (place.h). */
+ * growing file has lost its journal, or there are several.  ERR_IO: it is not known.  Whoever calls
+ * it has claimed the path (place.h). */
 int journal_find(const char *path, char *name);
 /* Is this the name of one; and that of its growing file.  Is it that of a growing file, and the
  * name of its journal. */
