@@ -389,6 +389,64 @@ def check_looks(folder):
     equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", "later")
 
 
+@claim("what is left is in the way of all who write its result; with --force they replace it, last")
+def check_others(folder):
+    parts, rows = [], f"{folder}/rows.npy"
+    for i, rows_of in enumerate((f"0:{5 * BLOCK}", f"{5 * BLOCK}:")):
+        parts.append(f"{folder}/others-{i}.h5")
+        need(sagitta("encode", *words_of(folder, "--row-range", rows_of, "--output", parts[-1])),
+             rows_of)
+    stopped(folder, f"{folder}/others")
+    fit = ["fit", "--rows", rows, "--atoms", 8, "--top-s", 2, "--sweeps", 1]
+    for name, words in (("merge", ["merge", *parts]), ("fit", fit),
+                        ("encode", ["encode", *words_of(folder)])):
+        out = f"{folder}/others-{name}"
+        os.makedirs(out)
+        for path in left(f"{folder}/others"):
+            file_name = os.path.basename(path).replace("x.h5", "supports.h5")
+            shutil.copy(path, f"{out}/{file_name}")
+        words = [*words, "--output", out]
+        before = sorted(os.listdir(out))
+        for more in ([], ["--resume"]) if name == "fit" else ([],):
+            fails(sagitta(*words, *more), 73, ["of a job that stopped", "--resume", "--force"],
+                  name)
+            ok(set(before) <= set(os.listdir(out)) and not os.path.exists(f"{out}/supports.h5"),
+               f"{name}: {os.listdir(out)}")
+        need(sagitta(*words, "--force"), f"{name} --force")
+        ok(left(out) == (None, None), f"{name} --force: {os.listdir(out)}")
+        if name != "fit":
+            same(f"{folder}/whole-encode.h5", f"{out}/supports.h5", name)
+
+
+@claim("--force gives up what is recorded only for something else that is there")
+def check_force(folder):
+    out = f"{folder}/force"
+    words = words_of(folder, "--output", f"{out}/x.h5", "--force")
+    before = stopped(folder, out)
+    fails(sagitta("encode", *later_wins(*words, "--dictionary", f"{folder}/short.npy")), 65, [],
+          "no dictionary")
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+    else:
+        for fault, of, code in (("room:1", "", 73), ("fsync:1", "*.journal", 74),
+                                ("write:1", "*.tmp", 74)):
+            done = job_start("encode", *words, "--grid", "2x1", "--save-seconds", 1e-9, ranks=2,
+                             LD_PRELOAD=FAULTS, FAULT=fault, FAULT_OF=of, FAULT_RANK="0")
+            is_code, text = job_end(done, 60)
+            ok(is_code == code and left(out) == before,
+               f"{fault} {of}: {is_code} {text[-300:]} {os.listdir(out)}")
+    need(resumed(folder, out), "what was recorded")
+    equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", "what was recorded")
+    for ranks in 2, 1:  # a file that grows; a part
+        out = f"{folder}/force{ranks}"
+        before = stopped(folder, out)
+        after = stopped(folder, out, "--force", ranks=ranks)
+        ok(before != after and (ranks == 1) == os.path.exists(f"{out}/x.h5"),
+           f"{ranks} ranks: {before} {os.listdir(out)}")
+        need(resumed(folder, out), f"{ranks} ranks")
+        equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", f"{ranks} ranks")
+
+
 @claim("what a rank has written is checked beside the work, so that little is left for a stop")
 def check_beside(folder):
     if os.environ.get("SANITIZED"):
@@ -436,5 +494,7 @@ with tempfile.TemporaryDirectory() as where:
     check_before(where)
     check_room(where)
     check_looks(where)
+    check_others(where)
+    check_force(where)
     check_beside(where)
 done_testing()

@@ -214,6 +214,30 @@ def check_fail(folder, work):
     ok(done.returncode == 0, f"the third is as encode's: {done.stdout[-300:]}")
 
 
+@claim("what a stopped encode left is in the way of a file, with --resume too; --force replaces it")
+def check_left(folder, work):
+    out = f"{folder}/left"
+    os.mkdir(out)
+    left = [f"{out}/supports.h5.0123456789abcdef.{end}" for end in ("growing", "journal")]
+    for path in left:
+        open(path, "w").close()
+    with open(f"{folder}/left.txt", "w") as f:
+        f.write(f"{work.folder}/rows0.h5 {out}\n")
+    words = [*work.words, *STEPS, "--backlog", f"{folder}/left.txt"]
+    for more in [], ["--resume"], ["--force"]:
+        with Served(folder, *words, *more) as served, live.connect(served.path) as server:
+            files = finished(server)["files"]
+            code, _, text = served.end()
+        there = [os.path.exists(path) for path in (*left, f"{out}/supports.h5")]
+        if more == ["--force"]:
+            ok(code == 0 and there == [False, False, True], f"{more}: {code} {there} {text[-500:]}")
+        else:
+            ok(code == 73 and files["failed"] == 1 and "of a job that stopped" in text and
+               there == [True, True, False], f"{more}: {code} {files} {there} {text[-500:]}")
+    done = sagitta("diff", f"{out}/supports.h5", f"{work.folder}/want0/supports.h5")
+    ok(done.returncode == 0, f"it is as encode's: {done.stdout[-300:]}")
+
+
 def data_size(server):
     """KiB of memory that the process may write, touched or not."""
     with open(f"/proc/{server.job.pid}/status") as f:
@@ -336,6 +360,7 @@ def main():
         check_stop(folder, slow)
         check_kill(folder, slow)
         check_fail(folder, synth)
+        check_left(folder, synth)
         check_memory(folder, real)
         check_advice(folder, real)
         check_lists(folder, synth, real)

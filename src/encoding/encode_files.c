@@ -166,7 +166,6 @@ static int output_begin(void *self)
 {
   struct encode_files *f = self;
   struct supports_shape shape = encode_shape(f->task, f->n);
-  if (*f->job.left && !f->job.resume) journal_discard(f->job.left);
   if (f->grows) return encode_growing_begin(f);
   if (f->is_part)
     TRY(supports_part_create(&f->file, f->job.place.file, &shape));

@@ -161,6 +161,7 @@ int encode_growing_record(struct encode_files *f, const struct encode_result *re
   if (!status) status = result_keep(&f->file.result, GROWING_END);
   if (status && f->journal.file && !f->journal.number) output_remove(f->journal.name);
   TRY(status);
+  if (!f->job.resume) output_left_discard(f->job.place.file); /* --force: now it is replaced */
   sidecars_publish();
   log_info("record  %lld of %lld rows, in '%s'", (long long)r.part.n, (long long)f->n,
            f->file.result.file.name);

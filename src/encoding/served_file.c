@@ -200,6 +200,7 @@ static int before_find(struct served *s, const struct output_path *place, int *i
   const struct served_task *t = s->task;
   gidx n = s->rows.source.n;
   int is_there = input_is_there(place->file) && !t->force;
+  TRY(output_check_left(place->file, t->force));
   int is_left = is_there && job_part_is_left(place->file, part_kind.name, n);
   if (is_left && !t->resume) return job_part_refuse(place->file);
   if (is_there && !t->resume) TRY(output_check_free(place->file, 0));

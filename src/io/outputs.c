@@ -152,6 +152,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   TRY(temporary_publish(&r->file));
   sidecars_publish();
   TRY(sync_path(folder, O_DIRECTORY));
+  output_left_discard(r->file.path);
   return OK;
 }
 

@@ -37,7 +37,7 @@ int result_convert(struct result_file *r, const struct file_kind *kind, gidx bas
 int result_keep(struct result_file *r, const char *end);
 /* Write /run and close; read the file again and verify every checksum and invariant; bring it to
  * the disk; rename it, then the run's used.in and run.log, whose failure is a warning
- * (sidecars.h), and bring the folder to the disk.
+ * (sidecars.h), and bring the folder to the disk.  What a stopped job left of it is removed then.
  * ERR_INTERNAL: an input is open that was not compared among ranks, or not looked at since it was
  * last read (input_file.h). */
 int result_publish(struct result_file *r, const struct run_fact *facts, int n_facts);

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "base/watchdog.h"
 #include "io/inputs.h"
+#include "io/journal.h"
 #include "io/temporary.h"
 
 enum { MAX_CLAIMS = 16, MAX_LISTED = 20000, MAX_WARNINGS = 4, LOCK_TRIES = 1000 };
@@ -28,7 +29,8 @@ enum claim_kind { CLAIM_RESULT, CLAIM_USED, CLAIM_LOG, CLAIM_PAGE, CLAIM_FAILED 
 static struct claim {
   char path[sizeof((struct output_path *)0)->file];
   enum claim_kind kind;
-  int lock; /* -1: none */
+  int lock;        /* -1: none */
+  char left[4096]; /* of a result, the journal that a stopped job left (journal.h); "": none */
 } claims[MAX_CLAIMS];
 static int n_claims;
 
@@ -139,11 +141,43 @@ static int claim_add(const char *path, enum claim_kind kind)
   strcpy(c->path, path);
   c->kind = kind;
   c->lock = -1;
+  c->left[0] = '\0';
   const char *name = name_of(path);
   snprintf(lock, sizeof lock, "%.*s.%.4000s.lock", (int)(name - path), path, name);
   if (kind == CLAIM_RESULT || kind == CLAIM_LOG) TRY(lock_take(lock, path, &c->lock));
   n_claims++;
   return OK;
+}
+
+static struct claim *claim_of(const char *path)
+{
+  for (int i = 0; i < n_claims; i++)
+    if (strcmp(claims[i].path, path) == 0) return &claims[i];
+  return NULL;
+}
+
+const char *output_left(const char *path)
+{
+  const struct claim *c = claim_of(path);
+  return c ? c->left : "";
+}
+
+int output_check_left(const char *path, int force)
+{
+  const char *left = output_left(path);
+  CHECK(!*left || force, ERR_CREATE,
+        "'%s' is of a job that stopped: end that with --resume of `sagitta encode` or `route`, or "
+        "add --force to give it up",
+        left);
+  return OK;
+}
+
+void output_left_discard(const char *path)
+{
+  struct claim *c = claim_of(path);
+  if (!c || !c->left[0]) return;
+  journal_discard(c->left);
+  c->left[0] = '\0';
 }
 
 int output_check_free(const char *path, int force)
@@ -155,7 +189,7 @@ int output_check_free(const char *path, int force)
   CHECK(!there || S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode), ERR_CREATE,
         "cannot create '%s': it is not a file", path);
   CHECK(!there || force, ERR_CREATE, "'%s' is there already: add --force to replace it", path);
-  return OK;
+  return output_check_left(path, force);
 }
 
 /* Resolve a path and claim it. */
@@ -171,6 +205,7 @@ int output_claim(const char *path, int force, char *resolved)
   CHECK(*name_of(path), ERR_CREATE, "the output '%s' has no name", path);
   int step = watchdog_begin(ERR_IO, "claiming", path);
   int status = path_claim(path, CLAIM_RESULT, resolved);
+  if (!status) status = journal_find(resolved, claims[n_claims - 1].left);
   if (!status) status = output_check_free(resolved, force);
   watchdog_end(step);
   return status;

@@ -29,8 +29,14 @@ int output_path(struct output_path *place, const char *output, const char *name,
 int output_check_given(const char *output);
 /* Claim one more file; resolved[4096] <- its name.  ERR_CREATE as above. */
 int output_claim(const char *path, int force, char *resolved);
-/* ERR_CREATE when a claimed file is there already and force is 0. */
+/* ERR_CREATE when a claimed file, or what a stopped job left of it, is there already and force is
+ * 0; and of the latter alone. */
 int output_check_free(const char *path, int force);
+int output_check_left(const char *path, int force);
+/* The journal that a stopped job left of a claimed file (journal.h), "": there was none when it was
+ * claimed.  Remove it and its growing file: something else has been published, or recorded. */
+const char *output_left(const char *path);
+void output_left_discard(const char *path);
 
 /* ERR_CREATE when any claimed file is one of the inputs, each FILE or FILE:/PATH or NULL, or the
  * deck, which may be used.in itself, since that is replaced by the deck that repeats this very run,

@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "io/h5/h5.h"
 #include "io/inputs.h"
-#include "io/journal.h"
 #include "io/matrix.h"
 #include "job/agreement.h"
 #include "job/facts.h"
@@ -117,6 +116,8 @@ static int several_find(struct job *job)
       job->type->write && input_is_there(more[0].file) && !input_is_there(job->place.file);
   if (is_left && !job->resume && !job->output.force) return job_part_refuse(more[0].file);
   TRY(job->type->read ? state_find(job) : job->type->find(job->self, job));
+  for (int i = 0; i < JOB_MORE && job->type->more[i]; i++)
+    TRY(output_check_left(job->more[i].file, job->output.force));
   if (job->is_resumed || job->is_complete) return OK;
   CHECK(!job->resume || job->output.force || !input_is_there(more[0].file), ERR_CREATE,
         "cannot resume: '%s' is there, '%s' is missing: restore it, or begin again, with --force "
@@ -134,7 +135,7 @@ static int earlier_find(struct job *job)
   const struct job_type *type = job->type;
   if (!job->is_claimed) TRY(job_claim(job));
   if (type->more[0]) return several_find(job);
-  if (type->has_rows) TRY(journal_find(place->file, job->left));
+  if (type->has_rows) strcpy(job->left, output_left(place->file));
   if (!job->output.force && !job->resume) {
     if (*job->left ||
         job_part_is_left(place->file, type->part->name, type->has_rows ? job->total : 0))
