@@ -178,6 +178,34 @@ def check_states(place):
         ok(parts > 1 or {(1, True), (2, False), (4, True), (5, False)} <= found, f"{found}")
 
 
+@claim("a fit that goes on with its last part, which is short, gives the bytes of one run")
+def check_short_part(place):
+    if os.environ.get("SANITIZED"):
+        return skip("the sanitizers come first among what is preloaded")
+    words = place.words("short", "parts", 2, "--minibatch", 2900, "--twin-cosine", 0.5)
+    done = sagitta(*words)
+    with h5py.File(place.at("short", "dictionary.h5")) as f:
+        revived = f["fit/history"][2:, 4]
+        ok(done.returncode == 0 and np.any(revived > 0), f"{revived} {done.stderr[-300:]}")
+    os.environ["FAULT_SIGNAL"] = str(int(signal.SIGUSR1))
+    words = [*words, "--force"]
+    words[words.index("--output") + 1] = place.at("went on")
+    calls = faulty("signal:1000000000", *words, count=True, of="state.h5.*.tmp")
+    # from the second of five states on
+    for call in range(calls // 5 + 1, calls, max(calls // 20, 1)):
+        code, text = faulty(f"signal:{call}", *words, of="state.h5.*.tmp")
+        with h5py.File(place.at("went on", "state.h5")) as f:
+            sweeps = int(f.attrs["sweeps"])
+        if code == 75 and sweeps in (1, 3):
+            break
+    ok(code == 75 and sweeps in (1, 3), f"exit {code} {sweeps} {text[-300:]}")
+    words.remove("--force")
+    done = sagitta(*words, "--resume")
+    ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}")
+    place.same("short", "went on", "from the short part on")
+    return None
+
+
 @claim("a complete fit whose rows are encoded again keeps its detectors where that is stopped")
 def check_complete(place):
     if os.environ.get("SANITIZED"):
@@ -284,6 +312,7 @@ with tempfile.TemporaryDirectory() as main:
         check_asked(made, name)
     check_past(made)
     check_states(made)
+    check_short_part(made)
     check_complete(made)
     check_replaced(made)
     check_refused(made)

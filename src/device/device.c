@@ -139,10 +139,14 @@ static int thread_number(void)
 #endif
 }
 
+/* The caller's own is changed outside of a team: LLVM's OpenMP restores it at a team's end. */
 void device_rounding_take(fenv_t *callers, int threads)
 {
+  fegetenv(callers);
+  fesetenv(FE_DFL_ENV);
+  for (int t = 1; t < threads; t++) fegetenv(callers + t); /* where a team has fewer */
 #pragma omp parallel num_threads(threads)
-  {
+  if (thread_number()) {
     fegetenv(callers + thread_number());
     fesetenv(FE_DFL_ENV);
   }
@@ -151,7 +155,8 @@ void device_rounding_take(fenv_t *callers, int threads)
 void device_rounding_give(const fenv_t *callers, int threads)
 {
 #pragma omp parallel num_threads(threads)
-  fesetenv(callers + thread_number());
+  if (thread_number()) fesetenv(callers + thread_number());
+  fesetenv(callers);
 }
 
 /* Count a buffer, whose sides are there by these flags.  Is that all, because the device is dry? */

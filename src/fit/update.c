@@ -404,6 +404,10 @@ int update_energies(struct update *u, const struct update_rows *rows)
 {
   const idx p = u->f->p, step = (idx)imax(u->end - u->begin, 1);
   const gidx bytes = u->f->n * (gidx)sizeof(real);
+  if (u->energy.bytes < bytes) { /* a part that is longer than that at the start */
+    buffer_free(u->device, &u->energy);
+    TRY(buffer_alloc(u->device, &u->energy, bytes));
+  }
   memset(u->energy.host, 0, (size_t)bytes);
   TRY(device_put(u->device, &u->energy, 0, bytes));
   for (idx begin = 0; begin < p; begin += step)

@@ -30,7 +30,7 @@ struct gate {
   void *socket;
   double warned; /* when a refusal was logged, which is once a minute */
   struct gate_key recent[GATE_KEYS];
-  int n_recent; /* lines of it are used in turn */
+  unsigned n_recent; /* lines of it are used in turn */
 };
 
 /* Answer in this context.  socket: set it up as a server with these keys, before it is bound. */
