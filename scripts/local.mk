@@ -62,8 +62,8 @@ man_pages = doc/man/sagitta.1 $(command_pages) $(bench_pages)
 bench_pages = doc/man/sagitta-bench.1 doc/man/sagitta-bench-route.1 \
   doc/man/sagitta-bench-solve.1 doc/man/sagitta-bench-terminal.1 \
   doc/man/sagitta-bench-update.1 doc/man/sagitta-bench-dense.1 doc/man/sagitta-bench-train.1 \
-  doc/man/sagitta-bench-harvest.1 doc/man/sagitta-bench-mixer.1 doc/man/sagitta-bench-write.1 \
-  doc/man/sagitta-bench-verify.1
+  doc/man/sagitta-bench-harvest.1 doc/man/sagitta-bench-mixer.1 doc/man/sagitta-bench-serve.1 \
+  doc/man/sagitta-bench-write.1 doc/man/sagitta-bench-verify.1
 EXTRA_DIST += %D%/man_page
 if MAN_PAGES
 dist_man_MANS += $(man_pages)
