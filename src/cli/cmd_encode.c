@@ -81,22 +81,23 @@ static const struct option_row route_rows[] = {
      .effect = OPTION_RUN},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk that the whole job needs and how the work is split, then end; "
-     "neither --output nor an earlier run is read",
+     "--output is not looked at, so an earlier run there does not matter",
      .effect = OPTION_RUN},
 };
 
 static const struct option_row codes_rows[] = {
     {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
      "take supports and codes from an encoder: FILE, instead of --dictionary, was made by "
-     "`sagitta train` or `import`. The encoder decides how many atoms a row has; --codes can "
+     "`sagitta train`, `import` or `fit --find features`, or has detectors. The encoder decides "
+     "how many atoms a row has; --codes can "
      "solve the codes of these atoms instead",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
-     "codes a row on average, such as 32 or 2.5: the largest scores of all rows together.  With "
-     "--encoder this replaces its thresholds or number; with --dictionary atoms are chosen as "
-     "`fit --find features` does, with nonnegative codes.  Each choice first scores all rows "
-     "once more, or three times more if a sample of rows misjudges the least score; 0: as the "
-     "encoder says",
+     "keep the largest scores of all rows, so many that a row has this number on average, such "
+     "as 32 or 2.5.  With --encoder this replaces its threshold or number, but not those of "
+     "jumprelu and detectors, which each atom has; with --dictionary atoms are chosen as `fit "
+     "--find features` does, with nonnegative codes.  To find the least score all rows are scored "
+     "once more, or three times more if a sample of rows misjudges it; 0: as the encoder says",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,

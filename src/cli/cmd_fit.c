@@ -79,14 +79,15 @@ static const struct option_row fit_rows[] = {
     {"codes", OPTION_CHOICE, AT(codes), "nonnegative", 0, 0, "nonnegative|signed", NULL,
      "may codes be negative?", .effect = OPTION_BITS},
     {"rounds", OPTION_INT, AT(asked.rounds), "8", 1, MAX_TOP_S, NULL, "COUNT",
-     "rounds of routing: each later round routes what the codes so far do not explain",
+     "rounds of routing: each later round routes what the codes so far do not explain; at most "
+     "as many as atoms of a row",
      .effect = OPTION_BITS},
     {"rho", OPTION_REAL, AT(asked.rho), "0.1", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes while fitting; the final codes have none", .effect = OPTION_BITS},
     {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint", NULL,
      "how a sweep moves the atoms. atoms: each by its own system; joint: all at once by the "
-     "normal equations; auto: joint if --atoms squared is at most 16 times the codes of all "
-     "rows, else atoms",
+     "normal equations; auto: joint if --atoms is at most 16384, and its square at most 16 "
+     "times the codes of all rows, or with --minibatch, else atoms",
      .effect = OPTION_BITS},
     {"passes", OPTION_INT, AT(asked.passes), "4", 1, 1000, NULL, "COUNT",
      "passes over the atoms in a joint update", .effect = OPTION_BITS},
@@ -146,8 +147,9 @@ static const struct option_row speed_rows[] = {
      "every rank has its own, as with GPUs. The result has the same bits",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "continue the earlier run at --output, which had the same rows and options: the bytes are "
-     "those of one run; if there is none, begin",
+     "continue the earlier run at --output, which had the same rows, and options but for "
+     "--sweeps, --tolerance, --max-seconds and what changes no bit: the bytes are those of one "
+     "run; if there is none, begin",
      .effect = OPTION_RUN},
     SAVE_SECONDS_OPTION(AT(save_seconds)),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
@@ -174,7 +176,8 @@ static const struct option_set fit_set = {
         "The fit ends when further sweeps explain no more of the held-out rows, and the result is "
         "the sweep that explained most of them.  There is no learning rate.  The bytes of the "
         "result depend on the rows and the options alone, not on ranks or threads; with "
-        "--max-seconds they also depend on how far the machine got.\n\n"
+        "--max-seconds they also depend on how far the machine got, and where rows do not fit in "
+        "memory on the --minibatch that it chose.\n\n"
         "If rows have few atoms during the fit, each atom means more, and another seed finds far "
         "more of the atoms again.  If the same atoms then encode rows with more atoms a row, they "
         "describe rows nearly as well as atoms that were fitted with more.  So --find stable, the "

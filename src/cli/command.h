@@ -96,8 +96,9 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define RESUME_OPTION(offset)                                                                      \
   {                                                                                                \
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
-        "continue the earlier run at --output, which had the same inputs and options: the bytes "  \
-        "are those of one run; if there is none, begin; if it is complete, end with 0",            \
+        "continue the earlier run at --output, which had the same inputs, and options but for "    \
+        "those that say how far it goes or change no bit: the bytes are those of one run; if "     \
+        "there is none, begin; if it is complete, end with 0",                                     \
         .effect = OPTION_RUN                                                                       \
   }
 #define MAX_SECONDS_OPTION(offset, what)                                                           \
@@ -181,8 +182,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define TOP_S_OPTION(offset)                                                                       \
   {                                                                                                \
     "top-s", OPTION_INT, offset, NULL, 1, MAX_TOP_S, NULL, "ATOMS",                                \
-        "atoms for each row (default: as many as the dictionary was fitted with, 32 if it does "   \
-        "not say)",                                                                                \
+        "atoms for each row (default: as many as the dictionary names, of `fit` its --encode-s; "  \
+        "32 if it names none)",                                                                    \
         .effect = OPTION_BITS                                                                      \
   }
 #define RHO_OPTION(offset)                                                                         \

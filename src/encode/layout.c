@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All memory of an encode job.  A forecast runs the same allocations on a dry device and dry
- * arenas; it may count more (rows_alloc). */
+ * All memory of an encode job.  A forecast makes the same allocations on a device and arenas that
+ * count bytes alone; it may count more than the job takes (rows_alloc). */
 #include "encode/layout.h"
 
 #include <math.h>

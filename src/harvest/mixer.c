@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * States of a call are a pool with a slot for each of its sequences, filled from the capture, or
- * from the block before, and updated in place, so the capture's slots stay as read.  The taps
+ * A call copies the states of its sequences, from the capture or from the block before, into a pool
+ * of its own and updates them there: the capture's slots stay as read.  The taps
  * before a token are channels of the tokens before it, read again. */
 #include "harvest/mixer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Frames at the end of a sweep of a fit. */
+ * At the end of a sweep frames move further along their step, and are rounded to f32. */
 #include "model/relax.h"
 
 #include <math.h>

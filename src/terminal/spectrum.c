@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What LAPACK says about S, and which atoms are nearly the same: the identifiability report. */
+ * Eigenvalues and inertia of the Schur complement S, by LAPACK, and which atoms are nearly the
+ * same: the identifiability report. */
 #include "terminal/spectrum.h"
 
 #include <math.h>

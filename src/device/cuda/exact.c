@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rows are packed, scored against the window with the selection fused, and their lists merged;
- * scores never leave the chip. */
+ * only scores of candidates leave the chip. */
 #include "device/cuda/exact.h"
 
 #include "base/num.h"
