@@ -172,9 +172,9 @@ static int part_read(struct vocabulary *v, struct tokenizer *t, struct json_read
   t->has_parts = 1;
   if (!strcmp(key, "model")) return model_read(v, t, r);
   if (strcmp(key, "added_tokens") != 0) {
-    int is_telling = !strcmp(key, "pre_tokenizer") || !strcmp(key, "decoder");
+    int is_for_bytes = !strcmp(key, "pre_tokenizer") || !strcmp(key, "decoder");
     TRY(json_skip(r, "ByteLevel", &found));
-    t->is_bytes |= found && is_telling;
+    t->is_bytes |= found && is_for_bytes;
     return OK;
   }
   JSON_GOOD(r, json_sign(r, '['), "a list of tokens is expected");
