@@ -3,6 +3,9 @@
 plan cuts and single ones behind them, get the codes of `sagitta harvest`, then `encode`, bit for
 bit, for every policy and number of ranks, beside rows and files; a stream that lost tokens is
 refused, and leaves the others as they are."""
+import os
+import re
+import resource
 import signal
 import tempfile
 import threading
@@ -13,7 +16,7 @@ import numpy as np
 
 from live_server import Raw, Served, need_zmq, other_replies
 from mixer_data import make, write
-from tap import FULL, claim, done_testing, gpu_present, launch, need, ok, sagitta
+from tap import FULL, claim, done_testing, gpu_present, launch, need, later_wins, ok, sagitta
 
 live = need_zmq()
 LENGTHS = (150, 40, 1, 9, 300, 64)
@@ -224,6 +227,26 @@ def check_cancel(case):
             ok(not wrong, "another stream has its codes")
 
 
+@claim("a later request that is cancelled leaves those before it in its stream, and ends it there")
+def check_cancel_later(case):
+    at = np.arange(case.start[4], case.start[5])
+    with Served(case.folder, *case.words, "--step-rows", 16, "--live-rows", 16, "--policy",
+                "off") as served, live.connect(served.path) as server:
+        before = server.stream().submit(*case.part(np.resize(at, 20000)), bulk=True)
+        stream, pieces = server.stream(), np.split(at[:180], (150, 154, 160, 170))
+        futures = [stream.submit(*case.part(piece), scores=True, bulk=len(piece) > 16)
+                   for piece in pieces]
+        server.cancel(futures[2])
+        told = [reason(f) for f in futures[2:]]
+        ok(not before.done() and not futures[0].done(), "those before it wait")
+        ok("cancelled" in str(told[0]) and
+           all("an earlier request of its stream" in str(t) for t in told[1:]), f"{told}")
+        wrong = list(other_replies(list(zip(futures[:2], pieces)), case))
+        ok(not wrong, "those before it have their codes")
+        told = reason(stream.submit(*case.part(at[180:182])))
+        ok("was given up" in str(told), f"later: {told}")
+
+
 @claim("a row that overflows is refused, with what comes behind it, and no other")
 def check_overflow(case):
     first = case.start[4]
@@ -292,6 +315,43 @@ def check_killed(case):
         server.close()
 
 
+def serve_within(limit, *words):
+    """Serve for a moment with so much address space."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    os.environ["MALLOC_ARENA_MAX"] = "1"
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    try:
+        return sagitta("serve", *words, "--threads", 1, "--max-seconds", 0.1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+        del os.environ["MALLOC_ARENA_MAX"]
+
+
+@claim("streams that memory has no room for are refused with the numbers, before any work")
+def check_memory(case):
+    limit = 300 << 20
+    words = [*case.words, *STEPS, "--listen", f"{case.folder}/m", "--streams", 65536]
+    done = serve_within(limit, *words)
+    told = re.search(r"(\d+) bytes are needed \(65536 streams of the mixer (\d+), steps (\d+)\), "
+                     r"(\d+) are present for each rank: lower --streams", done.stderr)
+    if not ok(done.returncode == 71 and told and "serve   atoms" not in done.stderr,
+              f"exit {done.returncode}: {done.stderr[-500:]}"):
+        return
+    needed, streams, steps, present = map(int, told.groups())
+    with h5py.File(case.capture) as f:
+        channels, width, heads = *f["conv"].shape, f["beta"].shape[1]
+    columns = f"{case.rows.shape[1] // heads}, {channels}"
+    state = 4 * (case.rows.shape[1] * 8 + channels * (width - 1))  # 8 key columns
+    ok(needed == streams + steps and 65536 * state < streams < 65536 * (state + 512),
+       f"{streams} bytes of streams, {state} a state of {columns}")
+    room = limit + needed - present
+    ok(serve_within(room - (16 << 20), *words).returncode == 71, "a little more is not enough")
+    for more in [], ["--streams", 64]:
+        done = serve_within(room + (128 << 20) if not more else limit + (128 << 20),
+                            *later_wins(*words, *more))
+        ok(done.returncode == 0, f"{more}, there is room: {done.returncode} {done.stderr[-500:]}")
+
+
 @claim("options that do not fit are named, and a server without a mixer says so")
 def check_options(case, other):
     words = [*case.words[:-2], "--listen", f"{case.folder}/b", "--max-seconds", 0.1]
@@ -332,9 +392,11 @@ def main():
         check_order(cases["conv"])
         check_fuzz(cases["conv"])
         check_cancel(cases["conv"])
+        check_cancel_later(cases["conv"])
         check_overflow(cases["conv"])
         check_end(cases["conv"])
         check_killed(cases["conv"])
+        check_memory(cases["conv"])
         check_options(cases["conv"], cases["columns"])
     done_testing()
 

@@ -12,6 +12,7 @@
 #include "job/agreement.h"
 #include "job/facts.h"
 #include "job/threads.h"
+#include "serve/mixing.h"
 #include "serve/serve.h"
 
 static uint64_t stop_asked(void *self)
@@ -103,12 +104,31 @@ static int results_close(struct serve_job *s)
   return files_close(s);
 }
 
+/* Rank 0 has states of streams beside what each rank has for its rows. */
+static int streams_check(const struct serve_task *t, const struct encode_task *each,
+                         const struct comm *c)
+{
+  struct encode_memory m;
+  gidx bytes, present = memory_per_process(c->local_size);
+  if (!t->mixer) return OK;
+  TRY(encode_memory(each, c->size, c->rank, &m));
+  TRY(mixing_memory(t->mixer, t->streams, &bytes));
+  log_info("streams %d take %.1f MB", t->streams, 1e-6 * (double)bytes);
+  CHECK(m.host + bytes <= present, ERR_MEMORY,
+        "%lld bytes are needed (%d streams of the mixer %lld, steps %lld), %lld are present for "
+        "each rank: lower --streams",
+        (long long)(m.host + bytes), t->streams, (long long)bytes, (long long)m.host,
+        (long long)present);
+  return OK;
+}
+
 /* Each rank has the whole dictionary. */
 static int memory_check(const struct serve_job *s, struct comm *c)
 {
   struct encode_task each = s->encode;
   each.groups = c->size;
-  return encode_memory_check(&each, c);
+  TRY(encode_memory_check(&each, c));
+  return comm_agree(c, c->rank ? OK : streams_check(&s->task, &each, c));
 }
 
 /* What the caller has not set of the task. */

@@ -30,13 +30,13 @@ static void streams_release(struct serve *s)
     next = r->next;
     if (r->is_cancelled)
       request_refuse(r, ERROR_CANCELLED, "cancelled");
-    else if (stream->is_broken)
+    else if (stream_is_lost(r))
       request_refuse(r, ERROR_BAD, "an earlier request of its stream was given up");
     else if (r->position != stream->taken) {
       before = r;
       continue;
     }
-    r->stream->is_broken = stream->is_broken || r->error;
+    if (r->error) stream_break(r);
     queue_take(&f->held, before);
     queue_add(r->error ? &s->finished : r->header.class == CLASS_LIVE ? &f->live : &f->bulk, r);
   }

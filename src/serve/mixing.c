@@ -28,6 +28,7 @@ static int weights_put(struct mixing *m, struct buffer *b, const float *values, 
 {
   if (!values) return OK;
   TRY(floats_alloc(m, b, count));
+  if (m->device.is_dry) return OK;
   memcpy(b->host, values, (size_t)count * sizeof *values);
   return device_put(&m->device, b, 0, count * (gidx)sizeof *values);
 }
@@ -48,8 +49,24 @@ static int buffers_alloc(struct mixing *m)
   TRY(arena_alloc(&m->arena, &m->pieces, slots, sizeof *m->pieces));
   TRY(arena_alloc(&m->arena, &m->start, slots + 1, sizeof *m->start));
   TRY(arena_alloc(&m->arena, &m->in, slots, sizeof *m->in));
-  TRY(arena_alloc(&m->arena, &m->out, slots, sizeof *m->out));
-  m->start[0] = 0;
+  return arena_alloc(&m->arena, &m->out, slots, sizeof *m->out);
+}
+
+static struct device_options options_of(int threads, const char *variant)
+{
+  return (struct device_options){
+      .p = 1, .d = 1, .threads = threads, .variant = variant, .kind = "cpu"};
+}
+
+int mixing_memory(const struct mixer_source *source, idx streams, gidx *bytes)
+{
+  const struct streams list = {.count = streams};
+  struct mixing m = {.source = source, .streams = &list, .most = MOST, .arena.is_dry = 1};
+  const struct device_options options = options_of(1, "auto");
+  gidx forms;
+  device_open_dry(&m.device, &options, &forms);
+  TRY(buffers_alloc(&m));
+  *bytes = m.device.planned_host + (gidx)m.arena.bytes + streams_bytes(streams);
   return OK;
 }
 
@@ -57,8 +74,7 @@ int mixing_open(struct mixing *m, const struct mixer_source *source, const struc
                 int threads, const char *variant)
 {
   *m = (struct mixing){.source = source, .streams = streams, .most = MOST};
-  const struct device_options options = {
-      .p = 1, .d = 1, .threads = threads, .variant = variant, .kind = "cpu"};
+  const struct device_options options = options_of(threads, variant);
   const struct mixer_plan plan = {&source->net, streams->count, streams->count, m->most};
   TRY(device_check_fma());
   TRY(device_check_subnormals(threads));

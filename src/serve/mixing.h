@@ -31,6 +31,8 @@ struct mixing {
   struct arena arena;
 };
 
+/* *bytes <- what so many streams take, and a call of them. */
+int mixing_memory(const struct mixer_source *source, idx streams, gidx *bytes);
 /* threads and variant: of the CPU.  ERR_MEMORY. */
 int mixing_open(struct mixing *m, const struct mixer_source *source, const struct streams *streams,
                 int threads, const char *variant);

@@ -185,7 +185,7 @@ static int tokens_mix(struct serve *s, const struct step *step)
   pthread_mutex_lock(&s->front.lock);
   for (gidx i = 0; i < step->n_parts; i++) {
     struct request *r = step->parts[i].request;
-    if (r && r->stream && r->error) r->stream->is_broken = 1;
+    if (r && r->error) stream_break(r);
   }
   pthread_mutex_unlock(&s->front.lock);
   return OK;

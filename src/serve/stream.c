@@ -5,14 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/num.h"
 #include "base/status.h"
 
 /* ns: a stream that was silent for so long is given to a new one where there is no other. */
 static const uint64_t silence = 60000000000u;
 
+gidx streams_bytes(idx count)
+{
+  return (count + 1) * (gidx)sizeof(struct stream);
+}
+
 int streams_init(struct streams *streams, idx count)
 {
-  streams->all = calloc((size_t)count + 1, sizeof *streams->all);
+  streams->all = memory_zeroed((size_t)streams_bytes(count));
   CHECK(streams->all, ERR_MEMORY, "cannot allocate %d streams", count);
   streams->count = count;
   return OK;
@@ -82,11 +89,24 @@ void stream_accept(struct streams *streams, struct request *r, enum error_code *
   s->waiting++;
 }
 
+void stream_break(const struct request *r)
+{
+  struct stream *s = r->stream;
+  if (!s) return;
+  s->lost = s->is_broken ? imin(s->lost, r->position) : r->position;
+  s->is_broken = 1;
+}
+
+int stream_is_lost(const struct request *r)
+{
+  return r->stream->is_broken && r->position > r->stream->lost;
+}
+
 void stream_answered(struct request *r)
 {
   struct stream *s = r->stream;
   if (!s) return;
-  s->is_broken = s->is_broken || r->error;
+  if (r->error) stream_break(r);
   s->waiting--;
   s->is_used = !(s->is_ended && !s->waiting);
   r->stream = NULL;

@@ -17,6 +17,7 @@ struct stream {
   uint64_t heard;  /* ns: when the last one came */
   int is_used;
   int is_broken; /* a request was given up: what comes behind it is refused */
+  gidx lost;     /* then its first token, or that of the first such request */
   int is_ended;  /* by its client: it is free when nothing waits */
 };
 
@@ -25,12 +26,18 @@ struct streams {
   idx count;
 };
 
+gidx streams_bytes(idx count);
 int streams_init(struct streams *streams, idx count);
 void streams_free(struct streams *streams);
 
 /* *code 0: the request has its stream, and counts as accepted.  Else its error, and why. */
 void stream_accept(struct streams *streams, struct request *r, enum error_code *code,
                    const char **why);
+/* A request is given up: if it is of a stream, its tokens and those behind them get no rows.  Those
+ * before it do. */
+void stream_break(const struct request *r);
+/* Is a request behind one of its stream that was given up? */
+int stream_is_lost(const struct request *r);
 /* A request of a stream is answered, or given up. */
 void stream_answered(struct request *r);
 /* Its client sends no more of it. */
