@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Attention and attribution: a plan is checked when it is opened, so that no kernel reads beyond a
- * sequence; then buffers, job by job. */
+ * Attention and attribution.  A plan is checked once, when it is opened, so that no kernel reads
+ * beyond a sequence.  The buffers are checked for each job. */
 #include "device/attention.h"
 
 #include "base/num.h"
@@ -13,7 +13,7 @@ int device_attention(struct device *dev, const struct attention_job *job)
   return dev->backend->attention(dev, job);
 }
 
-/* The last query of a sequence is at its last position at most. */
+/* The last query of a sequence is at or before its last position. */
 static int attend_check_offset(const struct attend_plan *p, gidx s)
 {
   gidx queries = p->start[s + 1] - p->start[s];
@@ -23,7 +23,7 @@ static int attend_check_offset(const struct attend_plan *p, gidx s)
   return OK;
 }
 
-/* The first and the last query of a piece see some of it, and so do those between. */
+/* If the first and the last query of a piece see some of it, so do the queries between them. */
 static int attend_check_piece(const struct attend_plan *p, gidx s)
 {
   gidx queries = p->start[s + 1] - p->start[s], at = p->at[s], far = at < 0 ? -at : at;
@@ -108,7 +108,7 @@ void attend_close(struct attend *w)
   *w = (struct attend){0};
 }
 
-/* A buffer, and what it has to have. */
+/* A buffer, and the bytes that it must have. */
 struct side {
   const char *name;
   const struct buffer *b;

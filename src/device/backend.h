@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A device from inside: its operations as a table, one for the CPU and one for CUDA.
+ * The backends of a device: a table of operations, one table for the CPU and one for CUDA.
  *
  * Floor: device.
  *
- * Arguments were checked by device.c, operations.c and attention.c.  A row that is NULL is an
- * operation that the backend lacks: callers get ERR_DEVICE, or the answer beside the row. */
+ * device.c, operations.c, attention.c and mixer.c, train.c, triad.c, tensor.c and preprocess.c have
+ * checked the arguments.  A NULL in the table is an operation that the backend lacks: the caller
+ * gets ERR_DEVICE, or the answer that the comment of the row gives. */
 #ifndef DEVICE_BACKEND_H
 #define DEVICE_BACKEND_H
 
@@ -30,18 +31,18 @@
 
 struct backend {
   const char *kind;
-  void (*library)(char *text, size_t capacity); /* its version; the CPU has NULL */
+  void (*library)(char *text, size_t capacity); /* version of the library; NULL on the CPU */
 
   /* device.h */
   int (*open)(struct device *dev, const struct device_options *options);
-  /* Prepare for the job that the options announce; NULL: there is nothing to prepare. */
+  /* Prepare for the job that the options announce; NULL: nothing to prepare. */
   int (*prepare)(struct device *dev);
-  /* *bytes <- what the device keeps of max_atoms atoms, for device_open_dry(). */
+  /* *bytes <- what the device takes to keep max_atoms atoms, for device_open_dry(). */
   int (*forms_bytes)(const struct device_options *options, gidx *bytes);
-  /* Of a GPU: its memory, in equal parts for the ranks of this node that get it; INT64_MAX where
-   * there is none.  NULL: no limit. */
+  /* *bytes <- the memory of the GPU divided by the number of ranks of this node that use it;
+   * INT64_MAX where there is no GPU.  NULL: no limit. */
   int (*memory)(const struct device_options *options, int local_size, gidx *bytes);
-  /* Ahead of open, from any thread; NULL: nothing takes long. */
+  /* Do the slow part of open early, from any thread; NULL: open has no slow part. */
   void (*warm)(const struct device_options *options);
   void (*close)(struct device *dev);
   int (*finish)(struct device *dev);               /* NULL: all has ended */
@@ -70,7 +71,7 @@ struct backend {
   /* route.h, encoder.h, codes.h, arrow.h */
   int (*put_tile)(struct device *dev, const float *atoms, idx count, idx first);
   void (*forget)(struct device *dev);
-  int (*atoms)(struct device *dev, struct buffer *view); /* NULL: they are not kept so */
+  int (*atoms)(struct device *dev, struct buffer *view); /* NULL: the atoms are not kept as put */
   int (*route)(struct device *dev, struct route_job *job);
   int (*place)(struct device *dev, const struct scatter_job *job);
   int (*encoder)(struct device *dev, struct encoder_job *job);
@@ -97,10 +98,10 @@ struct backend {
   int (*attribution)(struct device *dev, const struct attribution_job *job);
   int (*attend_attribute)(struct attend *w, const struct attribute_job *job);
 
-  /* mixer.h; close is called where open left a state */
-  int (*mixer_open)(struct mixer *w); /* NULL: there is nothing to prepare */
+  /* mixer.h; mixer_close is called only if mixer_open left a state */
+  int (*mixer_open)(struct mixer *w); /* NULL: nothing to prepare */
   void (*mixer_close)(struct mixer *w);
-  int (*mixer_run)(struct mixer *w, const struct mixer_job *job); /* its way is filled */
+  int (*mixer_run)(struct mixer *w, const struct mixer_job *job); /* w->way is filled */
 
   /* refit.h */
   int (*residuals)(struct device *dev, const struct residual_job *job);
@@ -122,7 +123,7 @@ struct backend {
   int (*steps_residual)(struct device *dev, const struct steps_job *job, real *residual);
   gidx (*steps_bytes)(const struct device *dev, const struct steps_job *job); /* NULL: 0 */
 
-  /* dense.h; the close functions are called where open left a state */
+  /* dense.h; dense_close and joint_close are called only if open left a state */
   int (*dense_open)(struct dense *d);
   void (*dense_close)(struct dense *d);
   int (*cholesky)(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good);
@@ -145,7 +146,7 @@ struct backend {
   int (*triad_gradient)(struct device *dev, enum precision precision,
                         const struct triad_gradient *g, void *work);
   gidx (*triad_product_bytes)(const struct device *dev, enum precision precision,
-                              const struct triad_product *p); /* NULL: 0, as the next */
+                              const struct triad_product *p); /* NULL: 0, also for the next row */
   gidx (*triad_gradient_bytes)(const struct device *dev, enum precision precision,
                                const struct triad_gradient *g);
   int (*triad_sparse)(struct device *dev, const struct triad_lists *l, int is_gradient, float *out);
@@ -204,7 +205,7 @@ struct backend {
 
 extern const struct backend backend_cpu;
 
-/* In a build without CUDA its `open` fails with ERR_DEVICE and says how to get it (none.c). */
+/* In a build without CUDA, `open` fails with ERR_DEVICE and says how to get CUDA (none.c). */
 extern const struct backend backend_cuda;
 
 /* ERR_DEVICE unless the device's table has this row. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory of a device and its copies, which are the only ones between host and device.
+ * Memory of a device, and all copies between host and device.
  *
  * Floor: device.
  *
- * A buffer has two sides: the host's, and the one that the device computes on.  On a CPU device
- * both are the same memory and a copy does nothing.  A dry device (device.h) allocates nothing and
- * adds up what the buffers would take. */
+ * A buffer has two sides: host memory, and the memory that the device computes on.  On a CPU device
+ * both sides are the same memory, and a copy does nothing.  A dry device (device.h) allocates
+ * nothing; it adds up the bytes that the buffers would take. */
 #ifndef DEVICE_BUFFER_H
 #define DEVICE_BUFFER_H
 
@@ -19,16 +19,17 @@ struct buffer {
   int owned; /* 1: the host side is freed with the buffer */
 };
 
-/* Zeroed on both sides; the host side of a GPU's is page-locked.  ERR_MEMORY with the numbers. */
+/* Both sides are zeroed.  On a GPU the host side is page-locked.  ERR_MEMORY gives the numbers. */
 int buffer_alloc(struct device *dev, struct buffer *b, gidx bytes);
-/* The same around host memory of the caller, which stays until buffer_free; not copied. */
+/* The same with the caller's memory as host side, which must stay until buffer_free.  Not
+ * copied. */
 int buffer_wrap(struct device *dev, struct buffer *b, void *host, gidx bytes);
-/* As buffer_wrap, but not zeroed, and ERR_MEMORY unless memory is free that the device has not
- * planned for anything else. */
+/* As buffer_wrap, but not zeroed.  ERR_MEMORY unless there is free memory that the device has not
+ * planned for other things. */
 int buffer_wrap_spare(struct device *dev, struct buffer *b, void *host, gidx bytes);
-/* For the device alone: on a GPU there is no host side. */
+/* A buffer without a host side on a GPU. */
 int buffer_alloc_device(struct device *dev, struct buffer *b, gidx bytes);
-/* A view of host memory for operations of a CPU device; it needs no buffer_free. */
+/* A view of host memory, for operations of a CPU device.  Needs no buffer_free. */
 static inline struct buffer host_buffer(void *host)
 {
   return (struct buffer){.host = host, .device = host};
@@ -39,27 +40,27 @@ void buffer_free(struct device *dev, struct buffer *b);
 int device_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int device_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 
-/* Bytes at .. at + bytes - 1 of the device's side become 0. */
+/* Bytes at .. at + bytes - 1 of the device's side <- 0. */
 int device_clear(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 
-/* Items at .. at + n - 1 of `to` <- those of `from` that are named, or its first n (names NULL), on
- * the device side; an item has `unit` bytes, a multiple of 4.  `from` and `to` are two buffers. */
+/* Copy items on the device side: to[at + i] <- from[names[i]], or from[i] when names is NULL.  An
+ * item has `unit` bytes, a multiple of 4.  `from` and `to` are different buffers. */
 struct gather_job {
   const struct buffer *from;
-  const idx *names; /* [n] host */
+  const idx *names; /* [n] host memory */
   gidx n, unit;
   struct buffer *to;
   gidx at;
 };
 int device_gather(struct device *dev, const struct gather_job *job);
 
-/* Page-lock host memory of the caller, which a GPU then reads and writes faster, until
- * host_unpin(); nothing where that cannot be. */
+/* Page-lock the caller's host memory until host_unpin(), so that a GPU copies it faster.  Does
+ * nothing where this is impossible. */
 void host_pin(struct device *dev, void *host, gidx bytes);
 void host_unpin(struct device *dev, void *host);
 
-/* *bytes <- what buffer_wrap_spare() would give now; 0 or less: nothing.  On the CPU there is no
- * limit. */
+/* *bytes <- the bytes that buffer_wrap_spare() can give now; none if 0 or less.  INT64_MAX on the
+ * CPU. */
 int buffer_bytes_available(struct device *dev, gidx *bytes);
 
 #endif

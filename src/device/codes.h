@@ -8,42 +8,43 @@
 #include "device/device.h"
 #include "model/codes.h"
 
-/* Solve the codes of n rows on their supports, or go on from the codes of shorter supports.
+/* Solve the codes of n rows on their supports, or extend the codes of shorter supports.
  *
- * Entries before m_old were solved by an earlier call with the same state, rows and slots; entries
- * m_old .. m_new - 1 are added.  state has [n] blocks of device_codes_state_bytes(dev, max_m, rho)
- * bytes each, kept by the caller between the rounds of a block of rows; NULL when m_old is 0 and
- * nothing follows.  Buffers are read and written on the device side. */
+ * An earlier call with the same state, rows and slots has solved entries 0 .. m_old - 1; this call
+ * adds entries m_old .. m_new - 1.  state has [n] blocks of device_codes_state_bytes(dev, max_m,
+ * rho) bytes each, kept by the caller between the rounds of a block of rows.  It is NULL when m_old
+ * is 0 and no further round follows.  Buffers are read and written on the device side. */
 struct codes_job {
   idx n;
-  idx m_old, m_new, max_m; /* support atoms a row */
+  idx m_old, m_new, max_m; /* support atoms per row */
   real rho;
-  idx first;                   /* this job's rows begin at row first of rows and of residual */
+  idx first;                   /* the job's rows are first .. first + n - 1 of rows and residual */
   const struct buffer *rows;   /* [..][p] float: the rows themselves, not residuals */
   const struct buffer *atoms;  /* [..][d][p] float: table of atoms */
-  const struct buffer *slot;   /* [n][max_m] idx: place in the table of each support atom */
-  const struct buffer *toward; /* [..] float: of each atom of the table, what rho draws its code to
-                                * (N.50), of nonnegative codes alone; NULL: 0 */
+  const struct buffer *slot;   /* [n][max_m] idx: index into the table of each support atom */
+  const struct buffer *toward; /* [atoms of the table] float: the value to which rho pulls the code
+                                * (N.50); nonnegative codes only; NULL: 0 */
   struct buffer *state;
-  struct buffer *residual; /* [..][p] float, by unrounded codes; NULL: not wanted */
+  struct buffer *residual; /* [..][p] float, from unrounded codes; NULL: not wanted */
   struct buffer *codes;    /* [n][m_new][d] float, rounded once; NULL: not wanted */
-  struct buffer *quality;  /* [n] struct row_quality, from the rounded codes; needs codes; NULL */
+  struct buffer *quality;  /* [n] struct row_quality, from the rounded codes, so codes must not be
+                            * NULL; NULL: not wanted */
 };
 int device_codes(struct device *dev, const struct codes_job *job);
 
-/* The quality of n rows by codes that are given, whoever found them: row i has entries start[i] ..
- * start[i + 1] - 1 of support and codes.  All arrays are the host's; d = 1.  A CPU has it alone. */
+/* The quality of n rows for given codes.  Row i has the entries start[i] .. start[i + 1] - 1 of
+ * support and codes.  All arrays are host memory; d = 1.  Only the CPU has this operation. */
 struct quality_job {
   idx n;
   const float *rows, *atoms;   /* [n][p], [..][p] */
   const gidx *start;           /* [n + 1] */
-  const idx *support;          /* which of the atoms */
+  const idx *support;          /* indices into atoms */
   const float *codes;          /* as they are stored */
   struct row_quality *quality; /* [n], written */
 };
 int device_quality(struct device *dev, const struct quality_job *job);
 
-/* Bytes of a row's state between rounds; 0 where the device has no codes. */
+/* Bytes of the state of one row between rounds; 0 where the device has no codes. */
 gidx device_codes_state_bytes(const struct device *dev, idx max_m, real rho);
 
 #endif

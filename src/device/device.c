@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Choosing and opening a device, its memory, and facts about it.  What it computes is passed on by
- * operations.c. */
+ * Choosing and opening a device, its memory, and facts about it.  operations.c passes on what it
+ * computes. */
 #include "device/device.h"
 
 #ifdef _OPENMP
@@ -32,7 +32,8 @@ static int open_as(struct device *dev, const struct backend *backend,
   return backend->open(dev, options);
 }
 
-/* A GPU leaves threads to those who work behind it; two may at once, beside this one. */
+/* While a GPU computes, half of the threads are spare for two background loops at once
+ * (base/team.h), since the main thread itself needs only one. */
 static int prepare(struct device *dev, const struct device_options *options)
 {
   team_spare_set((options->threads + 1) / 2);
@@ -56,7 +57,8 @@ int device_open(struct device *dev, const struct device_options *o)
   }
   if (!strcmp(kind, "auto") && o->work >= DEVICE_BREAK_EVEN) {
     int status = open_as(dev, &backend_cuda, o);
-    if (!status) return prepare(dev, o); /* from here on a failure is no reason for a CPU */
+    if (!status)
+      return prepare(dev, o); /* a later failure is an error, never a reason for the CPU */
     if (status != ERR_DEVICE) return status;
     log_debug("no GPU is used: %s", status_message());
     device_close(dev);
@@ -65,7 +67,7 @@ int device_open(struct device *dev, const struct device_options *o)
   return open_as(dev, &backend_cpu, o);
 }
 
-/* Would the kind and the work take a GPU, if there is one? */
+/* Do the kind and the work ask for a GPU, if there is one? */
 static int wants_gpu(const struct device_options *o)
 {
   const char *kind = o->kind ? o->kind : "cpu";
@@ -83,7 +85,7 @@ void device_open_dry(struct device *dev, const struct device_options *o, gidx *f
   dev->is_dry = 1;
   *forms = 0;
   if (dev->backend->forms_bytes(o, forms)) {
-    status_clear(); /* this processor lacks the variant, which keeps about what a GPU keeps */
+    status_clear(); /* this processor lacks the variant: take the estimate for a GPU */
     if (backend_cuda.forms_bytes(o, forms)) status_clear();
   }
 }
@@ -99,7 +101,7 @@ int device_lacks_gpu(const char *kind, int local_rank)
   const struct device_options gpu = {.kind = "cuda", .local_rank = local_rank};
   gidx bytes;
   if (strcmp(kind, "auto") != 0) return 0;
-  if (device_memory(&gpu, 1, &bytes)) status_clear(); /* there is one, and opening it says what */
+  if (device_memory(&gpu, 1, &bytes)) status_clear(); /* there is a GPU; device_open() reports it */
   return bytes == INT64_MAX;
 }
 
@@ -109,7 +111,7 @@ void device_close(struct device *dev)
   *dev = (struct device){0};
 }
 
-/* Does this thread keep subnormal operands and results, in both precisions? */
+/* Does this thread keep subnormal operands and results, in f32 and f64? */
 static int keeps_subnormals(void)
 {
   volatile float small = 0x1p-100f, tiny = 0x1p-30f;
@@ -139,12 +141,13 @@ static int thread_number(void)
 #endif
 }
 
-/* The caller's own is changed outside of a team: LLVM's OpenMP restores it at a team's end. */
+/* The calling thread is changed outside of the parallel region, because LLVM's OpenMP restores its
+ * environment when the region ends. */
 void device_rounding_take(fenv_t *callers, int threads)
 {
   fegetenv(callers);
   fesetenv(FE_DFL_ENV);
-  for (int t = 1; t < threads; t++) fegetenv(callers + t); /* where a team has fewer */
+  for (int t = 1; t < threads; t++) fegetenv(callers + t); /* in case the team is smaller */
 #pragma omp parallel num_threads(threads)
   if (thread_number()) {
     fegetenv(callers + thread_number());
@@ -159,7 +162,8 @@ void device_rounding_give(const fenv_t *callers, int threads)
   fesetenv(callers);
 }
 
-/* Count a buffer, whose sides are there by these flags.  Is that all, because the device is dry? */
+/* Add the bytes of a buffer to the plan; the flags say which sides it has.  Returns 1 if there is
+ * nothing else to do, because the device is dry. */
 static int is_counted(struct device *dev, const struct buffer *b, int has_host, int has_device)
 {
   dev->planned_host += has_host ? b->bytes : 0;

@@ -5,18 +5,18 @@
  * Floor: device.
  *
  * S and all sums have the bits of model/joint.h for any batch, thread count and variant.  Rows come
- * in batches: joint_batch() makes each row's Y, the threads sharing the rows; joint_add() adds the
- * batch to S, where a thread owns the columns of an atom and walks the rows that have the atom, in
- * ascending order.  Until the last batch the strict upper triangle of S holds E'E.  S stands on the
- * device's side of a buffer (device/dense.h); all other arrays are the host's, and a GPU leaves the
- * rows to the CPU beside it.  Not collective. */
+ * in batches.  joint_batch() makes the matrix Y of each row; threads share the rows.  joint_add()
+ * adds the batch to S: a thread owns the columns of an atom and takes the rows that have the atom
+ * in ascending order.  Until the last batch the strict upper triangle of S holds E'E.  S is on the
+ * device's side of a buffer (device/dense.h); all other arrays are host memory.  With a GPU, the
+ * CPU still makes the rows.  Not collective. */
 #ifndef DEVICE_JOINT_H
 #define DEVICE_JOINT_H
 
 #include "device/dense.h"
 #include "model/joint.h"
 
-/* The batch that is being worked on. */
+/* The state of the work, which holds one batch of rows. */
 struct joint_work {
   struct device *device;     /* borrowed */
   const struct joint *joint; /* borrowed */
@@ -31,31 +31,32 @@ int joint_open(struct joint_work *w, struct device *dev, const struct joint *j, 
                gidx capacity);
 void joint_close(struct joint_work *w);
 
-/* On a CPU device: bytes that joint_open() takes beside the batch, and those that one row of so
- * many atoms takes in a batch; known before there is one. */
+/* For a CPU device, before it is opened: bytes that joint_open() takes without the batch, and bytes
+ * of a batch that one row of `longest` atoms takes. */
 gidx cpu_joint_bytes(const struct joint *j, int threads, idx longest);
 gidx cpu_joint_row_bytes(const struct joint *j, idx longest);
 
-/* Bytes that joint_open() takes on a GPU's side, known before there is one; 0 on a CPU, or for a
- * dry device of one. */
+/* Bytes of GPU memory that joint_open() takes, known before it is called; 0 for a CPU, and for a
+ * dry device. */
 gidx device_joint_bytes(const struct device *dev, const struct joint *j, idx longest,
                         gidx capacity);
 
 /* Rows of a batch, at most. */
 enum { JOINT_MAX_BATCH = 8192 };
 
-/* How many of n rows that begin at start[n + 1] fit a batch. */
+/* How many of the next n rows fit in a batch; row i has the atoms start[i] .. start[i + 1] - 1. */
 idx cpu_joint_fit(const struct joint_work *w, const gidx *start, idx n);
 
-/* Make the batch and add it to the sums. */
+/* Make the batch of these rows and add it to `sums`. */
 int joint_batch(struct joint_work *w, const struct joint_rows *rows, struct joint_sums *sums);
 
-/* Before the first batch: S[border][stride] <- 0 below, E'E above the diagonal. */
+/* In front of the first batch: below the diagonal S <- 0, above it S <- E'E; S has [border] columns
+ * at `stride`. */
 int joint_begin(struct joint_work *w, struct dense *d, real *s, gidx stride);
 /* Add the batch to S. */
 int joint_add(struct joint_work *w, real *s, gidx stride);
 
-/* Row i of the batch: its kept vectors and its borders. */
+/* Size of row i of the batch: the number of its kept vectors and of its borders. */
 struct joint_size {
   idx vectors, width;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The arrays of parts and of Lanczos vectors; what is done with them is a backend's. */
+ * The arrays of parts and of Lanczos vectors.  The operations on them are the backend's. */
 #include "device/lanczos.h"
 
 #include "base/status.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gated delta nets: what a call reads and writes is checked here, once for all backends. */
+ * Gated delta nets: checks what a call reads and writes, once for all backends. */
 #include "device/mixer.h"
 
 #include <stdlib.h>
@@ -29,7 +29,8 @@ void mixer_close(struct mixer *w)
   *w = (struct mixer){0};
 }
 
-/* A buffer has what a call reads or writes of it; a view of host memory does not say (0). */
+/* A buffer must have the bytes that a call uses.  A view of host memory has bytes 0: not
+ * checked. */
 static int buffer_check(const char *name, const struct buffer *b, gidx floats)
 {
   CHECK(b || !floats, ERR_INTERNAL, "there is no buffer of %s", name);

@@ -3,15 +3,15 @@
  *
  * Floor: device.
  *
- * Results have the bits of model/gated_delta.h for any cut of time or heads, thread count and
- * variant.  Nothing here is collective. */
+ * Results have the bits of model/gated_delta.h, however time and heads are divided into calls, for
+ * any thread count and variant.  Nothing here is collective. */
 #ifndef DEVICE_MIXER_H
 #define DEVICE_MIXER_H
 
 #include "device/device.h"
 #include "model/gated_delta.h"
 
-/* What calls have at most. */
+/* The net, and upper limits for all calls. */
 struct mixer_plan {
   const struct gated_delta *mixer; /* borrowed while mixer_open() runs */
   idx sequences, slots;
@@ -20,37 +20,38 @@ struct mixer_plan {
 
 /* One call; buffers are as in struct gated_delta_call, read and written on the device's side. */
 struct mixer_job {
-  struct delta_slots slots; /* of the host, as is start */
-  const gidx *start;        /* [sequences + 1] rising from 0 */
-  idx first, count;         /* heads, of which alone g, beta, s and o are */
+  struct delta_slots slots; /* host memory, as is start */
+  const gidx *start;        /* [sequences + 1] first token of each sequence, ascending from 0 */
+  idx first, count;         /* g, beta, s and o hold the heads first .. first + count - 1 only */
   const struct buffer *x, *g, *beta;
-  const struct buffer *conv, *conv_bias; /* NULL: without */
-  const struct buffer *s, *taps;         /* the pool, which is written, as is o; taps NULL: none */
-  const struct buffer *o;
-  int unfused; /* gather, convolution, norm, step and scatter one after another: for tests */
-  /* States alone move, where a backend can, by the rows of the run before: for measurements. */
+  const struct buffer *conv, *conv_bias; /* NULL: no convolution, no bias */
+  const struct buffer *s, *taps;         /* the pool of states, written; taps NULL: none */
+  const struct buffer *o;                /* written */
+  int unfused; /* for tests: gather, convolution, norm, step and scatter are separate kernels */
+  /* For measurements: reuse the prepared rows of the previous run and move the states only, where
+   * the backend can. */
   int is_prepared;
 };
 
-/* A mixer as the device has it. */
+/* A mixer on a device. */
 struct mixer {
   struct device *device; /* borrowed */
   struct gated_delta net;
-  struct mixer_plan most; /* without its net */
-  /* States of a sequence and all heads of a call: read from a slot, written to one, and gathered to
-   * scratch before that, of all calls. */
+  struct mixer_plan most; /* its pointer to the net is NULL */
+  /* Counts over all calls, of states of one sequence with all heads of the call: read from a slot,
+   * written to a slot, and copied to scratch first because another sequence writes the slot. */
   gidx read, written, gathered;
   unsigned char *way; /* [sequences] enum delta_way of the call; owned */
   idx *owner;         /* [slots] scratch; owned */
   void *state;        /* owned; only the backend looks into it */
 };
 
-/* ERR_INPUT: the net is none; ERR_DEVICE: the device has no kernel for it; ERR_MEMORY.
- * mixer_close() follows also when this fails, and is safe on a zeroed struct. */
+/* ERR_INPUT: the net is invalid; ERR_DEVICE: the device has no kernel for it; ERR_MEMORY.  Call
+ * mixer_close() also when this fails; it is safe on a zeroed struct. */
 int mixer_open(struct mixer *w, struct device *dev, const struct mixer_plan *plan);
 void mixer_close(struct mixer *w);
-/* o and the slots that are written <- a call.  ERR_INPUT as of delta_slots_plan().  Not waited for:
- * what comes after it on the device's stream is. */
+/* Run a call: writes o and the output slots.  ERR_INPUT as delta_slots_plan().  Returns before a
+ * GPU has ended; later work on the device's stream waits for it. */
 int mixer_run(struct mixer *w, const struct mixer_job *job);
 
 #endif

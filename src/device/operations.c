@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What devices compute: each operation has its arguments checked here and is then passed to its row
- * of the backend's table.  The operations are declared in route.h, encoder.h, codes.h, arrow.h,
- * refit.h, dense.h, normal.h, steps.h, joint.h and lanczos.h; those of sequences are in
- * attention.c. */
+ * Operations of a device: each checks its arguments and calls the function in the backend's table.
+ * They are declared in route.h, encoder.h, codes.h, arrow.h, refit.h, dense.h, normal.h, steps.h,
+ * joint.h and lanczos.h.  The other families have files of their own in this folder. */
 #include "base/num.h"
 #include "base/status.h"
 #include "device/backend.h"
@@ -154,7 +153,7 @@ gidx steps_message_bytes(const struct steps_job *job, int ranks)
   const gidx most = (gidx)64 << 20;
   gidx found = (gidx)sizeof(struct step_result), real_bytes = (gidx)sizeof(real);
   gidx all = job->k * (found + (gidx)job->d * job->p * real_bytes) +
-             (gidx)job->n * job->d * real_bytes; /* a class has each row once */
+             (gidx)job->n * job->d * real_bytes; /* a class has each row at most once */
   return ranks < 2 ? 0 : imin(ranks * all, most);
 }
 

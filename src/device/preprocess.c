@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory is made here, so that a dry device counts it; the two launches are the backend's. */
+ * Memory is allocated here, so that a dry device counts it.  The backend has the two launches. */
 #include "device/preprocess.h"
 
 #include "base/num.h"
@@ -9,7 +9,7 @@
 
 enum { FOUND_WORDS = 2 }; /* struct preprocess_found of kernels/types.h */
 
-/* Sum blocks that may end in the rows of a call. */
+/* The most sum blocks that can end in the rows of a call. */
 static gidx most_ended(const struct preprocess_shape *shape)
 {
   return shape->block / ROW_BLOCK + 1;

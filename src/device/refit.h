@@ -4,16 +4,16 @@
  * Floor: device.
  *
  * Every operation has the bits of its reference in model/state.h, directions.h, assembly.h and
- * step.h.  Items are shared out over the threads.  Arrays are the host's, and rows are named by
- * their place in residual[..][p].  Nothing here is collective.  ERR_MEMORY; ERR_DEVICE without
- * fused multiply-add. */
+ * step.h.  Threads share the items.  Arrays are host memory; a row is named by its index i in
+ * residual[i][p].  Nothing here is collective.  ERR_MEMORY; ERR_DEVICE without fused
+ * multiply-add. */
 #ifndef DEVICE_REFIT_H
 #define DEVICE_REFIT_H
 
 #include "device/device.h"
 
-/* residual[n][p] <- rows less their reconstructions, by frames[..][d][p] of atoms[n][s] with codes
- * [n][s][d]. */
+/* residual[n][p] <- each row minus its reconstruction from atoms[n][s], codes[n][s][d] and
+ * frames[..][d][p]. */
 struct residual_job {
   idx n, s, d, p;
   const float *rows;
@@ -23,25 +23,25 @@ struct residual_job {
 };
 int device_residuals(struct device *dev, const struct residual_job *job);
 
-/* Rows and vectors of one item. */
+/* The rows and vectors of one item. */
 struct rows_item {
   const idx *rows; /* [n] */
   idx n;
-  const real *vectors; /* products: [count][p]; sums: weights [n][stride], of which count */
+  const real *vectors; /* products: [count][p]; sums: weights [n][stride], the first count used */
   idx count, stride;
   real *out;
 };
 
-/* out[i * stride + v] <- the lane product (base/sums.h) of r_i and vector_v; with no vectors (NULL)
- * and count 1: of r_i with itself. */
+/* out[i * stride + v] <- the lane product (base/sums.h) of residual r_i and vector v; with vectors
+ * NULL and count 1, of r_i with itself. */
 int device_row_products(struct device *dev, const real *residual, idx p,
                         const struct rows_item *items, gidx count);
 
-/* out[v][p] <- chains over the item's rows of fma(r_i, weight_iv, .). */
+/* out[v][p] <- a chain over the rows of the item of fma(r_i, weight_iv, .). */
 int device_row_sums(struct device *dev, const real *residual, idx p, const struct rows_item *items,
                     gidx count);
 
-/* The rows of one atom whose frame moves from u_old to u_new (model/step.h, step_row). */
+/* The rows of one atom, whose frame moves from u_old to u_new (step_row of model/step.h). */
 struct move_item {
   const idx *rows; /* [n] */
   idx n;
@@ -58,10 +58,10 @@ struct moves_job {
   const struct move_item *items;
   gidx count;
 };
-/* Compute codes and objectives as they would be after the moves; residuals stay.  A frame that is
- * not positive definite gives NaN. */
+/* Compute the codes and objectives that the moves would give; residuals stay as they are.  A frame
+ * that is not positive definite gives NaN. */
 int device_moves_try(struct device *dev, const struct moves_job *job);
-/* Change the residuals to those after the moves, with the codes of device_moves_try. */
+/* Update the residuals for the moves, with the codes that device_moves_try gave. */
 int device_moves_keep(struct device *dev, const struct moves_job *job);
 
 /* Add candidates[count][p], one after another, to the directions of an atom, as direction_keep of
@@ -69,15 +69,15 @@ int device_moves_keep(struct device *dev, const struct moves_job *job);
 struct keep_item {
   const real *frame;     /* [d][p] */
   const real *candidate; /* [count][p] */
-  idx count, max;        /* max: directions wanted */
+  idx count, max;        /* max: the most directions that are kept */
   real *kept;            /* [max][p] */
   idx *n_kept;           /* read and written */
 };
 int device_directions_keep(struct device *dev, idx d, idx p, const struct keep_item *items,
                            gidx count);
 
-/* A frame at the end of a sweep of a fit: frame_relax() and frame_round() of model/relax.h.
- * Returns the latter's chain.  Threads may have other frames at the same time. */
+/* End the sweep of a fit for one frame: frame_relax() and frame_round() of model/relax.h.  Returns
+ * the chain of frame_round().  Threads may do different frames at the same time. */
 struct frame_end {
   idx d, p;
   real further;

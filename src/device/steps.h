@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Operation of a GPU: the steps of all atoms, class after class, for rows that are all on it
+ * Operation of a GPU: a sweep of steps over all atoms, class after class, with all rows on the GPU
  * (N.16).
  *
- * Floor: device.  The bits of step_reference() in model/step.h.  On the CPU a sweep is made of the
- * operations of refit.h: the table's row is NULL there. */
+ * Floor: device.  Results have the bits of step_reference() in model/step.h.  The CPU backend lacks
+ * this operation; there a sweep is made of the operations of refit.h. */
 #ifndef DEVICE_STEPS_H
 #define DEVICE_STEPS_H
 
@@ -11,23 +11,25 @@
 #include "device/device.h"
 #include "model/classes.h"
 
-/* What became of an atom. */
+/* The result of an atom's step. */
 struct step_result {
-  real ridge;           /* of the rows in the last solve; the border's is in proportion (N.15) */
-  struct det_pair pair; /* of the determinant of the last solve; of no meaning where that failed */
+  real ridge; /* added to the rows' blocks in the last solve; the border's ridge is in proportion
+                 (N.15) */
+  struct det_pair pair; /* the determinant of the last solve; undefined if that failed */
   int accepted;
   int status; /* of the last solve, enum arrow_status */
   idx retries;
   int unused;
 };
 
-/* How ranks that all have the same job share the atoms of classes that are too large for one GPU at
- * a time: each takes steps of some, and all others follow.  exchange() is called for each such
- * class, in the same order on every rank: messages[size][bytes] <- what each rank has at its own
- * place, behind what the device was told to compute so far, and ahead of what it is told next. */
+/* Several ranks that all have the same job may share the atoms of a class that is too large for one
+ * GPU at a time.  Each rank makes the steps of some atoms, and all ranks apply all steps.
+ * exchange() is called once for each such class, in the same order on every rank: it fills
+ * messages[size][bytes], where message r comes from rank r.  It runs after the work that the device
+ * has so far, and before the work that comes later. */
 struct steps_peers {
   int rank, size;
-  const struct buffer *messages; /* steps_message_bytes() on the device side */
+  const struct buffer *messages; /* steps_message_bytes(), on the device side */
   int (*exchange)(void *self, gidx bytes);
   void *self;
 };
@@ -39,51 +41,51 @@ struct steps_job {
   real rho;
   int nonnegative;            /* codes are at least 0; d = 1 */
   const struct buffer *x;     /* [n][p] float */
-  const struct buffer *slots; /* [n][s] idx, whose atoms differ */
-  const struct buffer *codes; /* [n][s][d] float, where the sweep begins */
+  const struct buffer *slots; /* [n][s] idx, atoms of the supports; those of a row differ */
+  const struct buffer *codes; /* [n][s][d] float, at the start of the sweep */
   /* On the host: */
-  const gidx *start; /* [k + 1] where the entries of each atom begin in entry */
-  const gidx *entry; /* [n s] of an atom by ascending row: row s + place */
-  int has_entry; /* device_steps_index() or device_steps_conflicts() left them on the device side */
+  const gidx *start; /* [k + 1] atom a has the entries start[a] .. start[a + 1] - 1 of entry */
+  const gidx *entry; /* [n s] by atom, then by row: row s + index in the row's support */
+  int has_entry; /* 1: device_steps_index() or device_steps_conflicts() left entry on the device */
   const struct classes *classes;   /* atoms of a class share no row */
   real *frames;                    /* [k][d][p], read and written */
   struct step_result *results;     /* [k], written; zeros for an atom of no class */
-  struct buffer *work;             /* device_steps_bytes() on the device side */
+  struct buffer *work;             /* device_steps_bytes(), on the device side */
   const struct steps_peers *share; /* NULL: no other rank has this job */
 };
-/* ERR_DEVICE where the device has no such operation.  After a failure of one rank that shares the
- * others may wait for it. */
+/* ERR_DEVICE where the device lacks the operation.  If one of the ranks that share classes fails,
+ * the others may wait for it. */
 int device_steps(struct device *dev, const struct steps_job *job);
 
-/* List the entries of `slots` by atom on the device side, as `entry` has them, which is not read;
- * start[k + 1], on the host, as `start`.  At most so many entries.  Of `work` the residuals and
- * frames of the last sweep are lost. */
+/* Make the list `entry` from `slots` on the device side; job->entry is not read.  start[k + 1], on
+ * the host <- as job->start.  At most STEPS_INDEX_ENTRIES entries.  Overwrites the residuals and
+ * frames of the last sweep in `work`. */
 enum { STEPS_INDEX_ENTRIES = INT32_MAX };
 int device_steps_index(struct device *dev, const struct steps_job *job, gidx *start);
 
-/* Before the classes of a sweep are known: what some atoms meet in their rows.  Each atom has a
- * mark. */
-enum { STEPS_LOOK_MOST = 512, STEPS_LOOK_ATOMS = 1 << 20 }; /* `count` and k, at most */
+/* For the colouring of atoms, before the classes of a sweep are known: which other atoms share rows
+ * with the given atoms.  Every atom has a mark, the number of its bit in a set. */
+enum { STEPS_LOOK_MOST = 512, STEPS_LOOK_ATOMS = 1 << 20 }; /* limits of `count` and k */
 struct steps_conflicts {
-  int begins; /* this is the first of the sweep: `start` is new, and `entry`, unless it is there */
+  int begins; /* 1 in the first call of a sweep: `start` is new, and `entry` unless has_entry */
   idx count;
   const idx *atoms;      /* [count] */
   const uint32_t *marks; /* [k] */
-  gidx words;            /* at most 16 + k / 64, rounded up */
-  uint64_t *sets;        /* [count][words] <- bits of the marks below 64 words that are met */
+  gidx words;            /* of a set, at most 16 + k / 64, rounded up */
+  uint64_t *sets;        /* [count][words], written: the marks below 64 words of the atoms found */
 };
 int device_steps_conflicts(struct device *dev, const struct steps_job *job,
                            const struct steps_conflicts *look);
 
-/* Bytes of `work` for a job, whose sizes alone are read; 0: this device leaves it to others.  A dry
- * device is asked as that which it stands for. */
+/* Bytes of `work` for a job; only the job's sizes are read.  0: this device cannot do it.  A dry
+ * device answers for the device that it stands for. */
 gidx device_steps_bytes(const struct device *dev, const struct steps_job *job);
 
-/* Bytes of `messages` for a job of so many ranks, whose sizes alone are read: classes that need
- * more are not shared.  Arithmetic alone. */
+/* Bytes of `messages` for a job that `ranks` ranks share; only its sizes are read.  Classes that
+ * need more are not shared.  Needs no device. */
 gidx steps_message_bytes(const struct steps_job *job, int ranks);
 
-/* residual[n][p], on the host <- what the codes leave over after the sweep. */
+/* residual[n][p], on the host <- the rows minus their reconstructions after the sweep. */
 int device_steps_residual(struct device *dev, const struct steps_job *job, real *residual);
 
 #endif

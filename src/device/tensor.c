@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The matrix unit on trial: sums of fixed numbers, of which each stands in many places. */
+ * Operations of the matrix unit, and its trial: products of fixed numbers, each of which is
+ * computed at many places of the tiles. */
 #include "device/tensor.h"
 
 #include <math.h>
@@ -68,7 +69,7 @@ gidx device_tensor_gradient_bytes(const struct device *dev, enum precision preci
   return has ? dev->backend->tensor_gradient_bytes(dev, precision, g, stored) : 0;
 }
 
-/* The trial: rows and columns of a few kinds, again and again, in more than one tile. */
+/* Sizes of the trial.  A few kinds of rows and columns repeat, in more than one tile. */
 enum {
   TRIAL_ROWS = 300,
   TRIAL_COLUMNS = 600,
@@ -83,7 +84,8 @@ struct trial {
   struct arena arena;
 };
 
-/* Number c of vector i: what a unit that cuts its sums short would get wrong in its own way. */
+/* Number c of vector i.  A unit that truncates terms in its sums makes errors of its own kind in
+ * each of the cases below. */
 static float trial_number(uint64_t stream, idx i, idx c)
 {
   uint64_t at = (uint64_t)i * TRIAL_DEPTH + (uint64_t)c;
@@ -93,13 +95,13 @@ static float trial_number(uint64_t stream, idx i, idx c)
     return x;
   case 1: /* every size */
     return ldexpf(x, (int)random_below(45, stream + 2, at, 24) - 12);
-  case 2: /* one large term first: all others are cut against it */
+  case 2: /* one large term first: all later terms are truncated against it */
     return c == 0 ? 512 : fabsf(x);
-  case 3: /* and last */
+  case 3: /* one large term last */
     return c == TRIAL_DEPTH - 1 ? 512 : fabsf(x);
-  case 4: /* all of one sign and nearly alike: cuts add up */
+  case 4: /* same sign and nearly equal: truncation errors add up */
     return 2 - 0x1p-10f * (float)(c % 3);
-  default: /* one in every sixteen */
+  default: /* one large term in every sixteen */
     return c % 16 == 0 ? x : 0x1p-9f * x;
   }
 }
@@ -146,7 +148,7 @@ static int trial_run(struct trial *t, struct device *dev, enum precision precisi
   return device_get(dev, &t->on_y, 0, t->on_y.bytes);
 }
 
-/* Is the sum of row i and column j as near as (N.45) says? */
+/* Is the sum of row i and column j as close to the exact one as (N.45) demands? */
 static int sum_near(const struct trial *t, enum precision precision, idx i, idx j)
 {
   double sum = 0, sizes = 0;

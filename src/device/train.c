@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arguments are checked here, once for all backends. */
+ * Operations for training: arguments are checked here, once for all backends. */
 #include "device/train.h"
 
 #include "base/status.h"

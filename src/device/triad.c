@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arguments are checked here, once for all backends. */
+ * Products, gradients, sparse forms and Adam: arguments are checked here, once for all backends. */
 #include "device/triad.h"
 
 #include "base/status.h"
