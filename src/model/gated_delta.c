@@ -92,12 +92,16 @@ void gated_delta_step(const struct gated_delta *m, const float *q, const float *
 
 int delta_slots_plan(const struct delta_slots *s, unsigned char *way, idx *owner, idx *gathered)
 {
-  for (idx i = 0; i < s->slots; i++) owner[i] = -1;
   for (idx i = 0; i < s->sequences; i++) {
     idx in = s->in[i], out = s->out[i];
     CHECK(in >= -1 && in < s->slots && out >= -1 && out < s->slots, ERR_INPUT,
           "sequence %d reads slot %d and writes slot %d, and there are %d (-1: none)", i, in, out,
           s->slots);
+    if (in >= 0) owner[in] = -1;
+    if (out >= 0) owner[out] = -1;
+  }
+  for (idx i = 0; i < s->sequences; i++) {
+    idx out = s->out[i];
     if (out < 0) continue;
     CHECK(owner[out] < 0, ERR_INPUT, "sequences %d and %d both write slot %d", owner[out], i, out);
     owner[out] = i;

@@ -160,7 +160,7 @@ void front_answer(struct front *f, struct request_queue *done, uint64_t step)
   pthread_mutex_lock(&f->lock);
   while (done->first) {
     struct request *r = queue_take(done, NULL);
-    stream_answered(r);
+    stream_answered(&f->streams, r);
     r->header.step = step;
     queue_add(&f->done, r);
   }

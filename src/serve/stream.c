@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A short list, searched from its begin: a token takes more than that. */
+ * Streams are found by chains, and slots by a ring: a token may come for one of 65,536. */
 #include "serve/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fingerprint.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "base/rng.h"
 #include "base/status.h"
 
 /* ns: a stream that was silent for so long is given to a new one where there is no other. */
@@ -14,46 +16,98 @@ static const uint64_t silence = 60000000000u;
 
 gidx streams_bytes(idx count)
 {
-  return (count + 1) * (gidx)sizeof(struct stream);
+  return (count + 1) * (gidx)sizeof(struct stream) + count * (gidx)sizeof(idx);
 }
 
 int streams_init(struct streams *streams, idx count)
 {
-  streams->all = memory_zeroed((size_t)streams_bytes(count));
-  CHECK(streams->all, ERR_MEMORY, "cannot allocate %d streams", count);
+  size_t n = (size_t)count;
+  streams->all = memory_zeroed((n + 1) * sizeof *streams->all);
+  streams->chains = memory_zeroed(n * sizeof *streams->chains);
+  CHECK(streams->all && streams->chains, ERR_MEMORY, "cannot allocate %d streams", count);
   streams->count = count;
+  for (idx i = 0; i <= count; i++) {
+    streams->all[i].older = i ? i - 1 : count;
+    streams->all[i].newer = i < count ? i + 1 : 0;
+  }
+  for (idx i = 0; i < count; i++) streams->chains[i] = -1;
   return OK;
 }
 
 void streams_free(struct streams *streams)
 {
   free(streams->all);
+  free(streams->chains);
   *streams = (struct streams){0};
+}
+
+/* Where the chain of a stream begins. */
+static idx *chain_of(const struct streams *streams, const struct net_peer *peer, uint64_t number)
+{
+  uint64_t hash = hash64(peer->name, peer->bytes) + mix64(number);
+  return &streams->chains[hash % (uint64_t)streams->count];
 }
 
 static struct stream *stream_find(struct streams *streams, const struct net_peer *peer,
                                   uint64_t number)
 {
-  for (idx i = 0; i < streams->count; i++) {
+  for (idx i = *chain_of(streams, peer, number); i >= 0; i = streams->all[i].chained) {
     struct stream *s = &streams->all[i];
-    if (s->is_used && s->number == number && s->peer.bytes == peer->bytes &&
+    if (s->number == number && s->peer.bytes == peer->bytes &&
         !memcmp(s->peer.name, peer->name, peer->bytes))
       return s;
   }
   return NULL;
 }
 
+/* A slot becomes the newest of the ring, or the oldest. */
+static void slot_move(struct streams *streams, const struct stream *which, int is_newest)
+{
+  idx slot = (idx)(which - streams->all), head = streams->count;
+  struct stream *all = streams->all, *s = &all[slot];
+  all[s->older].newer = s->newer;
+  all[s->newer].older = s->older;
+  s->older = is_newest ? all[head].older : head;
+  s->newer = all[s->older].newer;
+  all[s->older].newer = all[s->newer].older = slot;
+}
+
+/* A stream that was found is used no more: its slot is the next one that is taken. */
+static void stream_drop(struct streams *streams, struct stream *s)
+{
+  idx slot = (idx)(s - streams->all), *at = chain_of(streams, &s->peer, s->number);
+  while (*at != slot) at = &streams->all[*at].chained;
+  *at = s->chained;
+  s->is_used = 0;
+  slot_move(streams, s, 0);
+}
+
 /* A slot that is free, or of the stream that was silent for longest; NULL: there is none. */
 static struct stream *stream_room(struct streams *streams, uint64_t now)
 {
-  struct stream *oldest = NULL;
-  for (idx i = 0; i < streams->count; i++) {
-    struct stream *s = &streams->all[i];
-    if (!s->is_used) return s;
-    if (!s->waiting && now - s->heard > silence && (!oldest || s->heard < oldest->heard))
-      oldest = s;
+  struct stream *all = streams->all;
+  for (idx i = all[streams->count].newer; i < streams->count; i = all[i].newer) {
+    struct stream *s = &all[i];
+    if (s->is_used && now - s->heard <= silence) return NULL;
+    if (s->is_used && s->waiting) continue;
+    if (s->is_used) stream_drop(streams, s);
+    return s;
   }
-  return oldest;
+  return NULL;
+}
+
+/* Begin a stream, anew where it is used. */
+static void stream_begin(struct streams *streams, struct stream *s, const struct request *r)
+{
+  idx *chain = chain_of(streams, &r->peer, r->header.step), slot = (idx)(s - streams->all);
+  idx chained = s->is_used ? s->chained : *chain;
+  if (!s->is_used) *chain = slot;
+  *s = (struct stream){.peer = r->peer,
+                       .number = r->header.step,
+                       .is_used = 1,
+                       .older = s->older,
+                       .newer = s->newer,
+                       .chained = chained};
 }
 
 /* Why a stream does not go on with a request; NULL: it does. */
@@ -81,12 +135,13 @@ void stream_accept(struct streams *streams, struct request *r, enum error_code *
     *code = ERROR_BUSY, *why = "all streams are in use: end one, or try again later";
   if (*why) return;
   *code = 0;
-  if (!position) *s = (struct stream){.peer = r->peer, .number = r->header.step, .is_used = 1};
+  if (!position) stream_begin(streams, s, r);
   r->stream = s;
   r->position = (gidx)position;
   s->next += r->header.rows;
   s->heard = r->arrived;
   s->waiting++;
+  slot_move(streams, s, 1);
 }
 
 void stream_break(const struct request *r)
@@ -102,13 +157,13 @@ int stream_is_lost(const struct request *r)
   return r->stream->is_broken && r->position > r->stream->lost;
 }
 
-void stream_answered(struct request *r)
+void stream_answered(struct streams *streams, struct request *r)
 {
   struct stream *s = r->stream;
   if (!s) return;
   if (r->error) stream_break(r);
   s->waiting--;
-  s->is_used = !(s->is_ended && !s->waiting);
+  if (s->is_ended && !s->waiting) stream_drop(streams, s);
   r->stream = NULL;
 }
 
@@ -117,5 +172,5 @@ void stream_end(struct streams *streams, const struct net_peer *peer, uint64_t n
   struct stream *s = stream_find(streams, peer, number);
   if (!s) return;
   s->is_ended = 1;
-  s->is_used = s->waiting > 0;
+  if (!s->waiting) stream_drop(streams, s);
 }

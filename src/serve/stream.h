@@ -19,10 +19,14 @@ struct stream {
   int is_broken; /* a request was given up: what comes behind it is refused */
   gidx lost;     /* then its first token, or that of the first such request */
   int is_ended;  /* by its client: it is free when nothing waits */
+  /* Slots in a ring, by when they were heard, which free ones were not; and the next one of its
+   * chain, -1: there is none. */
+  idx older, newer, chained;
 };
 
 struct streams {
-  struct stream *all; /* [count] by slot; owned */
+  struct stream *all; /* [count + 1] by slot, then the head of the ring; owned */
+  idx *chains;        /* [count] first slots of streams, by a hash of client and number; owned */
   idx count;
 };
 
@@ -39,7 +43,7 @@ void stream_break(const struct request *r);
 /* Is a request behind one of its stream that was given up? */
 int stream_is_lost(const struct request *r);
 /* A request of a stream is answered, or given up. */
-void stream_answered(struct request *r);
+void stream_answered(struct streams *streams, struct request *r);
 /* Its client sends no more of it. */
 void stream_end(struct streams *streams, const struct net_peer *peer, uint64_t number);
 
