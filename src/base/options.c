@@ -373,6 +373,10 @@ static int defaults_set(const struct option_set *set, char *values)
   return OK;
 }
 
+static const char config_help[] =
+    "\nDECK is a text file of options, one `KEY = VALUE` per line, KEY without --; options of the\n"
+    "command line win over it.\n";
+
 /* Print --help or --usage and exit.  argp gives no help when it may not report errors, and it may
  * not, because errors are reported in our way. */
 static int help_give(const struct argp *argp, const struct option_set *set, int argc, char **argv)
@@ -381,6 +385,7 @@ static int help_give(const struct argp *argp, const struct option_set *set, int 
     int help = !strcmp(argv[i], "--help") || !strcmp(argv[i], "-?");
     if (!help && strcmp(argv[i], "--usage") != 0) continue;
     argp_help(argp, stdout, help ? ARGP_HELP_STD_HELP : ARGP_HELP_USAGE, (char *)set->command);
+    if (help && set->has_config) fputs(config_help, stdout);
     if (help) printf("\n%s", status_codes_text);
     CHECK(fflush(stdout) == 0 && !ferror(stdout), ERR_IO, "cannot write to standard output: %s",
           strerror(errno));

@@ -47,9 +47,9 @@ static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     CAPTURE_OPTION(AT(capture)),
     {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
-     "encode only rows FIRST to END - 1; both are multiples of 4096, or the number of rows. The "
-     "result is a part, and `sagitta merge` makes the whole of all parts; a range beyond the "
-     "last row does nothing",
+     "encode only rows FIRST to END - 1, or to the last row if END is left out. Both are "
+     "multiples of 4096, or END is the number of rows. The result is a part, and `sagitta "
+     "merge` joins all parts; for a range beyond the last row nothing is done",
      .effect = OPTION_BITS},
     DICTIONARY_OPTION(AT(dictionary)),
     {"center", OPTION_FLAG, AT(center), "no", 0, 1, NULL, NULL,
@@ -62,42 +62,43 @@ static const struct option_row route_rows[] = {
     TOP_S_OPTION(AT(top_s)),
     {"rounds", OPTION_INT, AT(rounds), NULL, 1, MAX_TOP_S, NULL, "COUNT",
      "rounds of routing: each later round routes what the codes so far do not explain. More "
-     "rounds explain more and take longer; with --rounds equal to --top-s this is orthogonal "
-     "matching pursuit (default: as many as the dictionary was fitted with, 1 if it does not say)",
+     "rounds explain more and take longer; as many as --top-s are orthogonal matching pursuit "
+     "(default: the number that the dictionary was fitted with; 1 if it has none)",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative|own", NULL,
-     "may codes be negative?  nonnegative: no, and the largest positive scores choose; auto: as "
-     "the dictionary says, signed if it says nothing.  With --encoder: own: its own codes; "
-     "signed, nonnegative: solved on its supports; auto: own; solved if the encoder comes from "
-     "`refit --keep-supports`",
+     "may codes be negative?  nonnegative: no, and atoms are chosen by their largest positive "
+     "scores; auto: as the dictionary says, signed if it says nothing.  With --encoder, own: "
+     "the codes of the encoder; signed or nonnegative: codes are solved on its supports; auto: "
+     "own, but solved if the encoder comes from `refit --keep-supports`",
      .effect = OPTION_BITS},
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     RESUME_OPTION(AT(resume)),
     MAX_SECONDS_OPTION(AT(max_seconds), "a block"),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
-     "save the blocks that are done each time that so many seconds have passed, less often if a "
-     "save takes more than a tenth of them; after a kill --resume continues from the last save; "
-     "0: never",
+     "save the finished blocks every SECONDS, less often if a save takes more than a tenth of "
+     "that; after a kill --resume continues from the last save; 0: never",
      .effect = OPTION_RUN},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk that the whole job needs and how the work is split, then end; "
-     "--output is not looked at, so an earlier run there does not matter",
+     "--output is not touched, and an earlier run there does not matter",
      .effect = OPTION_RUN},
 };
 
 static const struct option_row codes_rows[] = {
     {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
-     "take supports and codes from an encoder: FILE, instead of --dictionary, was made by "
-     "`sagitta train`, `import` or `fit --find features`, or has detectors. The encoder decides "
-     "how many atoms a row has; --codes can "
-     "solve the codes of these atoms instead",
+     "take supports and codes from the encoder of FILE, which replaces --dictionary: a result "
+     "of `sagitta train`, `import` or `fit --find features`, or a dictionary with detectors. "
+     "The encoder decides how many atoms a row has; --codes can solve the codes of these atoms "
+     "instead",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
-     "keep the largest scores of all rows, so many that a row has this number on average, such "
-     "as 32 or 2.5.  With --encoder this replaces its threshold or number, but not those of "
-     "jumprelu and detectors, which each atom has; with --dictionary atoms are chosen as `fit "
-     "--find features` does, with nonnegative codes.  To find the least score all rows are scored "
-     "once more, or three times more if a sample of rows misjudges it; 0: as the encoder says",
+     "keep the largest scores of all rows together, so that a row has ATOMS codes on average, "
+     "such as 32 or 2.5.  With --encoder this replaces the encoder's own threshold or number; "
+     "it is refused for jumprelu encoders and detectors, where each atom has its own threshold.  "
+     "With --dictionary, atoms are chosen as by `fit --find features`, with nonnegative codes.  "
+     "To find the smallest score to keep, all rows are first scored at least once per choice of "
+     "atoms: there is one choice with an encoder, and there are four where atoms are chosen as "
+     "by `fit --find features`.  0: not used",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
@@ -127,29 +128,30 @@ static const struct option_table route_tables[] = {
 static const struct option_set encode_set = {
     .command = "sagitta encode",
     .arguments = "[DECK]",
-    .doc =
-        "Route every row to its top-s atoms, solve the codes, and report how much is explained."
-        "\v"
-        "The result, supports.h5, holds the supports in selection order as a CSR matrix that scipy "
-        "and AnnData open, the scores, the codes and the metrics.  Its bytes do not depend on the "
-        "number of ranks, tiles, blocks or threads.\n\n"
-        "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, jumprelu "
-        "or batchtopk); `sagitta evaluate` compares them with others.  Each rank, or its GPU, "
-        "holds "
-        "the whole encoder and takes some of the rows.  --codes nonnegative or signed then solves "
-        "the best codes on the supports that the encoder chose.\n\n"
-        "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
-        "`sagitta merge` then joins their parts to the file of one job.\n\n" STOP_SIGNALS
-        ", use --max-seconds, or create a file STOP beside the result.  The job ends with exit "
-        "code 75 after a block.  It leaves a part with the first rows, or, if all ranks write, a "
-        "file that grows beside a journal.  --resume checks that the first rows are unchanged, "
-        "then does the rest, on any number of ranks.  A job that is killed leaves what "
-        "--save-seconds saved last.\n\n"
-        "A deck is a text file of `top-s = 32` lines; options win over it.\n\n"
-        "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
-        "      --top-s 32 --output run/\n"
-        "  sagitta inspect run/supports.h5\n"
-        "  sagitta encode --rows acts.h5 --encoder dict/ --output own/",
+    .doc = "Route every row to its top-s atoms, solve the codes, and report how much is "
+           "explained."
+           "\v"
+           "The result, supports.h5, holds the supports in selection order as a CSR matrix that "
+           "scipy and AnnData open, the scores, the codes and the metrics.  Its bytes do not "
+           "depend on the number of ranks, tiles, blocks or threads.\n\n"
+           "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, "
+           "jumprelu or batchtopk); `sagitta evaluate` compares them with others.  Each rank, "
+           "or its GPU, holds the whole encoder and takes some of the rows.  --codes "
+           "nonnegative or signed solves the best codes on the supports that the encoder "
+           "chose.\n\n"
+           "With --row-range a job encodes some of the rows, so that an array of jobs can "
+           "encode all; `sagitta merge` joins their parts to the file that one job would "
+           "write.\n\n" STOP_SIGNALS
+           ", use --max-seconds, or create a file STOP beside the result.  The job ends with exit "
+           "code 75 after the current block.  It leaves a part with the first rows.  If every rank "
+           "writes its own rows, as several ranks may with --grid Rx1 and no --encoder, it leaves "
+           "a growing file and its journal instead.  --resume checks that the first rows are "
+           "unchanged, then does the rest, on any number of ranks.  A job that is killed leaves "
+           "what --save-seconds saved last.\n\n"
+           "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
+           "      --top-s 32 --output run/\n"
+           "  sagitta inspect run/supports.h5\n"
+           "  sagitta encode --rows acts.h5 --encoder dict/ --output own/",
     .tables = encode_tables,
     .count = LENGTH(encode_tables),
     .max_arguments = 1,

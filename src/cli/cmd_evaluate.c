@@ -41,12 +41,12 @@ static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
     {"codes", OPTION_TEXTS, AT(codes), NULL, 0, 0, NULL, "FILE[:/GROUP]",
      "codes as a CSR matrix, as encode, SciPy or AnnData write it (default group: /supports); "
-     "given "
-     "again, up to four times, they stand side by side",
+     "give the option up to four times to compare codes side by side",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "the decoder of these codes, of any norm (default path: /atoms); what is added to each "
-     "reconstruction is /mean beside the codes, as encode writes it, or else beside the decoder",
+     "the decoder of these codes, with atoms of any norm (default path: /atoms). To each "
+     "reconstruction the /mean in the file of the codes is added, which encode writes there; "
+     "without one, the /mean in the file of the decoder",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
@@ -56,12 +56,13 @@ static const struct option_row feature_rows[] = {
      "features",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "a whole number for each row, such as its token (default path: /token): also print how well "
-     "single atoms tell the 300 most frequent labels of a row, of the row before and behind",
+     "a whole number for each row, such as its token (default path: /token): also print how "
+     "well single atoms predict the 300 most frequent labels: of the row itself, of the row "
+     "before it and of the row after it",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
-     "a dictionary with an encoder, as detect, train and import write it: also print how well its "
-     "scores tell the labels, before any selection",
+     "a dictionary with an encoder, as detect, train and import write it: also print how well "
+     "its scores predict the labels before atoms are selected",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
@@ -79,24 +80,22 @@ static const struct option_table tables[] = {
 static const struct option_set evaluate_set = {
     .command = "sagitta evaluate",
     .arguments = "[DECK]",
-    .doc =
-        "Print the metrics of codes that any program has found for rows."
-        "\v"
-        "They are the metrics of `sagitta encode`, of the codes and the decoder as they are "
-        "stored.  Codes that are given several times have one dictionary.  Codes of `sagitta` name "
-        "the rows and the dictionary that they are of, and others are refused.  One rank "
-        "computes.\n\n"
-        "Explained variance says how well rows are described, not what is found.  With --truth "
-        "each atom stands for the known feature with the largest absolute cosine: truth_f1 is the "
-        "mean over all atoms of F1 of \"its code is not 0\" for \"the feature fires\", "
-        "truth_uniqueness the share of different features.  With --labels the atom and threshold "
-        "with the best F1 for a label on the first half of the rows are judged on the second: "
-        "label_f1 is the mean over labels.  label_f1_fires takes any code above 0 in the place of "
-        "the threshold, label_f1_logistic_5 a logistic regression on the five best atoms.\n\n"
-        "  sagitta evaluate --rows unseen.npy --dictionary sae/ --codes theirs.h5 \\\n"
-        "      --codes run/\n"
-        "  sagitta evaluate --rows world/rows.h5 --dictionary fit/ --codes codes/ \\\n"
-        "      --truth world/",
+    .doc = "Print the metrics of codes that any program has found for rows."
+           "\v"
+           "The metrics are those of `sagitta encode`, for codes and decoder as they are stored.  "
+           "All codes are evaluated with the same dictionary.  Codes that Sagitta wrote name their "
+           "rows and their dictionary, and are refused with others.  One rank computes.\n\n"
+           "Explained variance says how well rows are described, not whether features are found.  "
+           "With --truth each atom stands for the known feature with the largest absolute cosine: "
+           "truth_f1 is the mean over all atoms of F1 of \"its code is not 0\" for \"the feature "
+           "fires\", truth_uniqueness the share of different features.  With --labels the atom and "
+           "threshold with the best F1 for a label on the first half of the rows are judged on the "
+           "second: label_f1 is the mean over labels.  label_f1_fires uses 0 as the threshold, "
+           "label_f1_logistic_5 a logistic regression on the five best atoms.\n\n"
+           "  sagitta evaluate --rows unseen.npy --dictionary sae/ --codes theirs.h5 \\\n"
+           "      --codes run/\n"
+           "  sagitta evaluate --rows world/rows.h5 --dictionary fit/ --codes codes/ \\\n"
+           "      --truth world/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

@@ -31,34 +31,35 @@ struct inspect_options {
 
 static const struct option_row atom_rows[] = {
     {"atom", OPTION_TEXT, AT(atom), NULL, 0, 0, NULL, "ATOM",
-     "show this atom of a folder with dictionary.h5 and supports.h5, instead of its files",
+     "FILE is a folder with dictionary.h5 and supports.h5: show this atom, not the files",
      .effect = OPTION_BITS},
     {"top", OPTION_INT, AT(top), "8", 1, 1000, NULL, "COUNT",
-     "of an atom: how many of its nearest atoms and strongest rows", .effect = OPTION_BITS},
+     "with --atom: how many of its nearest atoms and strongest rows to show",
+     .effect = OPTION_BITS},
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE",
-     "of an atom: the rows that were encoded, an HDF5 file that has their tokens as /token, and "
-     "stretches of text as /window; they are shown around each row; default: the file of rows that "
-     "the run was given, if it is there and has tokens",
+     "with --atom: the file of the rows that were encoded, HDF5 with their tokens as /token and "
+     "the text around them as /window, which is shown for each row; default: the file of rows "
+     "that the run was given, if it still exists and has tokens",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"tokens", OPTION_TEXT, AT(tokens), NULL, 0, 0, NULL, "FILE",
-     "of an atom: the tokens of the rows, in the place of --rows: a .npy of whole numbers, one for "
-     "each row, or FILE.h5:/path",
+     "with --atom: the tokens of the rows, in place of --rows: a .npy with one integer per row, "
+     "or FILE.h5:/path",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"vocabulary", OPTION_TEXT, AT(vocabulary), NULL, 0, 0, NULL, "FILE",
-     "of an atom: a text whose line i, counted from 0, is token i, or JSON, as a tokenizer's "
-     "vocab.json or tokenizer.json; without it tokens are numbers",
+     "with --atom: the texts of tokens: a text file whose line i, counted from 0, is token i, "
+     "or vocab.json or tokenizer.json of a tokenizer; without it tokens are shown as numbers",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"attribution", OPTION_TEXT, AT(attribution), NULL, 0, 0, NULL, "FILE",
-     "of an atom: the attribution.h5 that `sagitta attribute` made of these supports; each of the "
-     "strongest rows is shown with the positions and heads that contribute most; default: that in "
-     "the folder, if it is there",
+     "with --atom: the attribution.h5 that `sagitta attribute` made of these supports; each of "
+     "the strongest rows is shown with the positions and heads that contribute most; default: "
+     "attribution.h5 of the folder, if it exists",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"capture", OPTION_TEXT, AT(capture), NULL, 0, 0, NULL, "FILE",
-     "of an atom: the capture that was explained, whose tokens are shown; default: the one that "
-     "`sagitta attribute` was given, if it is there",
+     "with --atom: the capture of that attribution, whose tokens are shown; default: the one "
+     "that `sagitta attribute` was given, if it still exists",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"sources", OPTION_INT, AT(sources), "4", 1, 1024, NULL, "COUNT",
-     "of an atom: contributions that are shown of each row", .effect = OPTION_BITS},
+     "with --atom: contributions to show for each row", .effect = OPTION_BITS},
 };
 
 static const struct option_table inspect_tables[] = {
@@ -69,20 +70,18 @@ static const struct option_table inspect_tables[] = {
 static const struct option_set inspect_set = {
     .command = "sagitta inspect",
     .arguments = "FILE",
-    .doc =
-        "Show what is in a file: objects and shapes, metrics, and how it came to be."
-        "\v"
-        "Any HDF5 file will do; of those that Sagitta wrote the metrics are explained.  Of a .npy "
-        "file the page says its shape and type, what it is as an input, and whether every value is "
-        "finite; of a .safetensors file what its tensors are as inputs.  A folder stands for all "
-        ".h5 files in it.\n\n"
-        "With --atom the page is about one atom of a run: how many rows have it, its codes, the "
-        "atoms nearest to it, and the rows where it is strongest; after `sagitta attribute` also "
-        "where "
-        "in the text their scores come from.\n\n"
-        "  sagitta inspect run/supports.h5\n"
-        "  sagitta inspect acts.npy\n"
-        "  sagitta inspect run/ --atom 17 --vocabulary vocab.txt",
+    .doc = "Show what is in a file: objects and shapes, metrics, and how it came to be."
+           "\v"
+           "FILE may be any HDF5 file; if Sagitta wrote it, the metrics are explained.  For a .npy "
+           "file the page gives shape and type, which input it can be, and whether every value is "
+           "finite; for a .safetensors file, which inputs its tensors can be.  A folder stands for "
+           "all .h5 files in it.\n\n"
+           "With --atom the page is about one atom of a run: how many rows have it, its codes, the "
+           "atoms nearest to it, and the rows where it is strongest; after `sagitta attribute` "
+           "also where in the text their scores come from.\n\n"
+           "  sagitta inspect run/supports.h5\n"
+           "  sagitta inspect acts.npy\n"
+           "  sagitta inspect run/ --atom 17 --vocabulary vocab.txt",
     .tables = inspect_tables,
     .count = LENGTH(inspect_tables),
     .min_arguments = 1,

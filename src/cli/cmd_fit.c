@@ -54,25 +54,25 @@ static const struct option_row fit_rows[] = {
      "stable: atoms that another seed finds again; rows have few atoms while atoms are fitted, "
      "and four times as many when they are encoded. codes: atoms that describe rows best; rows "
      "have the same number of atoms in both steps. features: atoms that fire where the features "
-     "of rows do, --l0 a row on average, at most 100",
+     "of rows do; --l0 says how many per row on average",
      .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
-     "required with --find features: atoms that are active in a row, on average, such as 25 or "
-     "2.5",
+     "required with --find features: active atoms per row on average, such as 25 or 2.5; at "
+     "most 100",
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
-     "atoms for each row while atoms are fitted, 1 to 256: another seed finds more of the atoms "
-     "again if this number is small; auto: tries --encode-s, and a half, a quarter and an eighth "
-     "of it, on both halves of the rows. It takes the number whose atoms agree most between the "
-     "halves, among those that explain rows, and predict --labels, about as well as the best "
-     "(default: 8, at most --encode-s; with --find codes 32)",
+     "atoms per row while atoms are fitted, 1 to 256: if it is small, another seed finds more "
+     "of the atoms again. auto tries --encode-s and a half, a quarter and an eighth of it on "
+     "each half of the rows. It keeps the numbers whose atoms explain rows, and predict "
+     "--labels, about as well as the best; of these it takes the one whose atoms agree most "
+     "between the halves (default: 8, at most --encode-s; with --find codes 32)",
      .effect = OPTION_BITS},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "for --top-s auto: labels that atoms should predict, a whole number for each row, such as "
      "its token (default path: /token)",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     {"encode-s", OPTION_INT, AT(encode_s), "0", 0, MAX_TOP_S, NULL, "ATOMS",
-     "atoms for each row in supports.h5, and the default of `encode` with this dictionary: more "
+     "atoms per row in supports.h5, and the default of `encode` with this dictionary: more "
      "atoms explain more; 0: four times --top-s, but at most 256 and at most --atoms; with "
      "--find codes: --top-s",
      .effect = OPTION_BITS},
@@ -80,47 +80,49 @@ static const struct option_row fit_rows[] = {
      "may codes be negative?", .effect = OPTION_BITS},
     {"rounds", OPTION_INT, AT(asked.rounds), "8", 1, MAX_TOP_S, NULL, "COUNT",
      "rounds of routing: each later round routes what the codes so far do not explain; at most "
-     "as many as atoms of a row",
+     "as many as a row has atoms",
      .effect = OPTION_BITS},
     {"rho", OPTION_REAL, AT(asked.rho), "0.1", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes while fitting; the final codes have none", .effect = OPTION_BITS},
     {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint", NULL,
      "how a sweep moves the atoms. atoms: each by its own system; joint: all at once by the "
-     "normal equations; auto: joint if --atoms is at most 16384, and its square at most 16 "
-     "times the codes of all rows, or with --minibatch, else atoms",
+     "normal equations; auto: joint with --minibatch; without it joint if --atoms is at most "
+     "16384 and its square is at most 16 times the number of codes of all rows, otherwise atoms",
      .effect = OPTION_BITS},
     {"passes", OPTION_INT, AT(asked.passes), "4", 1, 1000, NULL, "COUNT",
-     "passes over the atoms in a joint update", .effect = OPTION_BITS},
+     "sweeps of the inner solver of --update joint over the atoms", .effect = OPTION_BITS},
     {"directions", OPTION_INT, AT(asked.directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions in which an atom may move in a sweep of --update atoms", .effect = OPTION_BITS},
+     "directions in which an atom can move in a sweep of --update atoms; 1: the gradient. Each "
+     "more explains a little more per sweep, for another pass over the rows of the atom",
+     .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
      "factor of the step by which a sweep moves atoms: above 1, fewer sweeps reach the same "
      "result; 0: 1.5 if --rho is at most 0.1, else 1. With --minibatch, and after a sweep that "
-     "explained less of the fitted rows, the factor is 1",
+     "explained less of the fitted rows than the one before it, the factor is 1",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
-     "a sweep replaces at most this share of the atoms by the rows that are described worst: "
-     "atoms that no row uses, and atoms that are almost the same as another one",
+     "a sweep replaces at most this share of the atoms. Replaced are unused atoms and near "
+     "copies of others, by the worst described rows",
      .effect = OPTION_BITS},
     {"twin-cosine", OPTION_REAL, AT(asked.duplicate_cosine), "0.95", 0.5, 1, NULL, "COSINE",
-     "two atoms are almost the same if their cosine is above this; the one with fewer rows is "
-     "replaced; 1: neither is",
+     "two atoms are near copies if their |cosine| is above this; the one with fewer rows is "
+     "replaced; 1: none is",
      .effect = OPTION_BITS},
     {"minibatch", OPTION_TEXT, AT(minibatch), "auto", 0, 0, NULL, "ROWS",
      "fitted rows that are in memory at a time: a sweep updates the atoms by one such part, and "
-     "earlier parts count less and less; none or 0: all rows; auto: all rows if they fit, else a "
-     "number that the log names, and the atoms depend on this number; with --update atoms, auto "
+     "earlier parts weigh less and less. none or 0: all rows. auto: all rows if they fit, "
+     "otherwise a number that the log names; the atoms depend on it. With --update atoms, auto "
      "is none",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out", .effect = OPTION_BITS},
     {"seeds", OPTION_INT, AT(seeds), "1", 1, SEEDS_MOST, NULL, "COUNT",
-     "fit so many seeds, one after another: --seed and the numbers that follow it. The first fit "
-     "is the result; the others tell how stable each of its atoms is; 2 or 3 seeds tell most",
+     "seeds to fit, one after another: --seed and the numbers that follow it. The first fit is "
+     "the result; the others tell how stable each of its atoms is; 2 or 3 seeds tell most",
      .effect = OPTION_BITS},
     {"detectors", OPTION_FLAG, AT(detectors), "no", 0, 1, NULL, NULL,
-     "give each atom a detector too, a linear score of a row and a threshold, as `sagitta "
-     "detect` does: `encode --detect` then says which atoms fire, and solves no codes",
+     "also make a detector for each atom, a linear score and a threshold, as `sagitta detect` "
+     "does: `encode --detect` then says which atoms fire in a row, and solves no codes",
      .effect = OPTION_BITS},
 };
 
@@ -130,9 +132,10 @@ static const struct option_row end_rows[] = {
      "with --minibatch, when five passes over the rows do",
      .effect = OPTION_EXTENT},
     {"sweeps", OPTION_LONG, AT(asked.sweeps), "100", 0, 1 << 20, NULL, "COUNT",
-     "sweeps at most; with --minibatch, passes over the rows", .effect = OPTION_EXTENT},
+     "largest number of sweeps; with --minibatch, of passes over the rows",
+     .effect = OPTION_EXTENT},
     {"max-seconds", OPTION_REAL, AT(asked.max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "begin no sweep that would end more than so many seconds after the start; 0: no limit",
+     "begin no sweep that would end more than SECONDS after the start; 0: no limit",
      .effect = OPTION_EXTENT},
 };
 
@@ -143,13 +146,13 @@ static const struct option_row speed_rows[] = {
     FILTER_OPTION(AT(asked.filter)),
     {"share", OPTION_CHOICE, AT(asked.share), "auto", 0, 0, SHARE_CHOICES, NULL,
      "the ranks of a node share the supports and codes of all rows for --update joint (8 bytes "
-     "an entry), and up to 256 MB of the Gram matrix; auto: if shared memory can be had; no: "
+     "per code), and up to 256 MB of the Gram matrix; auto: if shared memory can be had; no: "
      "every rank has its own, as with GPUs. The result has the same bits",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "continue the earlier run at --output, which had the same rows, and options but for "
-     "--sweeps, --tolerance, --max-seconds and what changes no bit: the bytes are those of one "
-     "run; if there is none, begin",
+     "continue the earlier run at --output with the same rows. Options may differ only in "
+     "--sweeps, --tolerance, --max-seconds and those that change no bit; the result has the "
+     "bytes of one run. Without an earlier run it starts anew",
      .effect = OPTION_RUN},
     SAVE_SECONDS_OPTION(AT(save_seconds)),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
@@ -168,35 +171,37 @@ static const struct option_table tables[] = {
 static const struct option_set fit_set = {
     .command = "sagitta fit",
     .arguments = "[DECK]",
-    .doc =
-        "Learn a dictionary from rows, and say how much it explains of rows that it never saw."
-        "\v"
-        "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
-        "row uses, and routes and codes all rows again; then the held-out rows are encoded.  "
-        "The fit ends when further sweeps explain no more of the held-out rows, and the result is "
-        "the sweep that explained most of them.  There is no learning rate.  The bytes of the "
-        "result depend on the rows and the options alone, not on ranks or threads; with "
-        "--max-seconds they also depend on how far the machine got, and where rows do not fit in "
-        "memory on the --minibatch that it chose.\n\n"
-        "If rows have few atoms during the fit, each atom means more, and another seed finds far "
-        "more of the atoms again.  If the same atoms then encode rows with more atoms a row, they "
-        "describe rows nearly as well as atoms that were fitted with more.  So --find stable, the "
-        "default, fits with 8 atoms a row and encodes with 32; --find codes fits with 32, and "
-        "explains a little more.\n\n"
-        "--seeds 3 fits two more seeds, and pairs their atoms one to one with those of the first. "
-        " The stability of an atom is the largest cosine with its pairs; dictionary.h5 has it as "
-        "/stability.  `inspect` and the log sum stability up, and `export --stable 0.9` takes the "
-        "atoms that were found again.\n\n"
-        "After each sweep the folder of --output gets dictionary.h5 if the sweep is the best so "
-        "far, else state.h5 for --resume; with --minibatch it always gets state.h5.  At the end "
-        "it gets supports.h5, with the codes of all rows.\n\n" STOP_SIGNALS
-        ", or create a file STOP in the folder of --output.  The job ends with exit code 75 after "
-        "the current sweep.  With --update atoms it ends between two atoms, and sweep.h5 has the "
-        "sweep so far.  While it encodes rows at the end, it ends after a block.  A stop during "
-        "routing, coding or the fit of another seed loses that step; --resume repeats it.\n\n"
-        "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"
-        "  sagitta inspect run/dictionary.h5\n"
-        "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --output more/",
+    .doc = "Learn a dictionary from rows, and say how much it explains of rows that it never "
+           "saw."
+           "\v"
+           "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
+           "row uses, and finds the supports and codes of the fitted rows again; then the "
+           "held-out rows are encoded.  The fit ends when further sweeps explain no more of the "
+           "held-out rows, and the result is the sweep that explained most of them.  There is "
+           "no learning rate.  The bytes of the result depend on the rows and the options "
+           "alone, not on ranks or threads.  There are two exceptions: with --max-seconds they "
+           "also depend on how far the machine got; where rows do not fit in memory, they "
+           "depend on the --minibatch that the machine chose.\n\n"
+           "If rows have few atoms during the fit, each atom means more, and another seed finds "
+           "far more of the atoms again.  If rows are then encoded with more of these atoms, "
+           "they are described nearly as well as by atoms that were fitted with more.  So "
+           "--find stable, the default, fits with 8 atoms per row and encodes with 32; --find "
+           "codes fits with 32, and explains a little more.\n\n"
+           "--seeds 3 fits two more seeds, and pairs their atoms one to one with those of the "
+           "first.  The stability of an atom is the largest cosine with its pairs; "
+           "dictionary.h5 has it as /stability.  `inspect` and the log summarise it, and "
+           "`export --stable 0.9` takes the atoms that were found again.\n\n"
+           "After each sweep the folder of --output gets dictionary.h5 if the sweep is the best "
+           "so far, otherwise state.h5 for --resume; with --minibatch it always gets state.h5.  "
+           "At the end it gets supports.h5, with the codes of all rows.\n\n" STOP_SIGNALS
+           ", or create a file STOP in the folder of --output.  The job ends with exit code 75 "
+           "after the current sweep.  With --update atoms it ends within the sweep, and sweep.h5 "
+           "holds the unfinished sweep.  While it encodes all rows at the end, it stops after the "
+           "current block of rows.  A stop during routing, coding or the fit of another seed loses "
+           "that step; --resume repeats it.\n\n"
+           "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"
+           "  sagitta inspect run/dictionary.h5\n"
+           "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --output more/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

@@ -30,18 +30,19 @@ struct harvest_options {
 static const struct option_row input_rows[] = {
     {"capture", OPTION_TEXT, AT(capture), NULL, 0, 0, NULL, "FILE",
      "HDF5 file with /q (N, H, D) and /k, /v (positions, heads, D), or a paged pool /kv, in "
-     "float16, bfloat16 or float32; or of a gated delta net",
+     "float16, bfloat16 or float32; or the capture of a gated delta net",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"mixer", OPTION_CHOICE, AT(mixer), "auto", 0, 0, "auto|attention|gated-delta", NULL,
-     "what was captured; auto: what its attribute `mixer` says, else attention",
+     "what was captured; auto: what the attribute `mixer` of the capture says, attention if "
+     "there is none",
      .effect = OPTION_RUN},
 };
 
 static const struct option_row speed_rows[] = {
     BLOCK_OPTION(AT(block)),
     {"cut", OPTION_CHOICE, AT(cut), "auto", 0, 0, "auto|queries|positions", NULL,
-     "what the ranks share out; positions, in shards of 1,024, is for few queries over long "
-     "sequences; auto takes it where a rank would have fewer than 64 queries and can have two "
+     "what is divided among the ranks. positions, in shards of 1,024, is for few queries over "
+     "long sequences; auto takes it if a rank would have fewer than 64 queries and can have two "
      "shards",
      .effect = OPTION_RUN},
     THREADS_OPTION(AT(threads)),
@@ -60,23 +61,26 @@ static const struct option_table tables[] = {
 static const struct option_set harvest_set = {
     .command = "sagitta harvest",
     .arguments = "[DECK]",
-    .doc = "Compute rows from captured attention, the result of every query, or from a captured "
-           "gated delta net, the result of every token: all heads side by side."
+    .doc = "Compute rows from a capture: of attention the result of every query, of a gated "
+           "delta net the result of every token, with all heads concatenated."
            "\v"
-           "The capture says what it is: the attributes causal, window, softcap and scale, where "
-           "sequences begin, and heads of k and v that several heads of q share (doc/formats.md, "
-           "Captures).  A paged pool is read in place, position by position, and gives the bits of "
-           "the same keys and values in one piece.\n\n"
-           "Ranks share out the queries, or, where these are few and their sequences long, the "
-           "positions (--cut).\n\n"
-           "A GPU takes heads of up to 256 columns, and holds all keys and values of the capture "
-           "as they are stored.  Where they do not fit, or ranks share out the positions, they "
-           "come to it in pieces, as float32.\n\n"
-           "Of a gated delta net the capture has the tokens of sequences, decays, weights of the "
-           "convolution, and perhaps a pool of states, in which sequences begin.  Where they leave "
-           "states there, --output is a folder, and slots.h5 stands beside the rows.\n\n"
-           "The result is rows.h5 with /rows (N, H D), for `sagitta seed`, `fit` and `encode`, and "
-           "/lse (N, H) of attention, the natural logarithm of each sum of weights.\n\n"
+           "What is computed depends on the capture alone: it has the attributes causal, "
+           "window, softcap and scale, says where sequences begin, and may have fewer heads of "
+           "k and v than of q (doc/formats.md, Captures).  A paged pool, the KV cache of an "
+           "inference server, is read in place, and gives the bits of the same keys and values "
+           "in one piece.\n\n"
+           "The queries are divided among the ranks, or the positions if the queries are few "
+           "and their sequences long (--cut).\n\n"
+           "A GPU takes heads of up to 256 columns, and holds all keys and values of the "
+           "capture as they are stored.  If they do not fit, or if the positions are divided "
+           "among ranks, it gets them in pieces, as float32.\n\n"
+           "The capture of a gated delta net has the tokens of sequences, decays, weights of "
+           "the convolution, and perhaps a pool of states from which sequences begin.  If "
+           "sequences also write states to the pool, --output is a folder, which gets them as "
+           "slots.h5.\n\n"
+           "The result is rows.h5 with /rows (N, H D), for `sagitta seed`, `fit` and `encode`, "
+           "and for attention /lse (N, H), the natural logarithm of each softmax "
+           "denominator.\n\n"
            "  mpirun -n 4 sagitta harvest --capture capture.h5 --output rows.h5\n"
            "  sagitta harvest --capture capture.h5 --device cuda --output rows.h5\n"
            "  mpirun -n 4 sagitta fit --rows rows.h5 --atoms 4096 --top-s 16 --output run/",

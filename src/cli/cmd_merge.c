@@ -33,11 +33,12 @@ struct merge_options {
 
 static const struct option_row input_rows[] = {
     {"parts", OPTION_TEXTS, offsetof(struct merge_options, parts), NULL, 0, 0, NULL, "FILE",
-     "parts, as arguments are: files, patterns in quotes, or @LIST; in any order",
+     "parts, like the arguments PART: files, patterns in quotes, or @LIST, a file with one name "
+     "per line; in any order",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"rows", OPTION_TEXTS, offsetof(struct merge_options, rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "read all rows, as `encode` does, and refuse parts of others; without it the sizes and times "
-     "of the parts' files are compared, and 64 rows",
+     "read all rows, and refuse parts of other rows; without it, what the parts store of them "
+     "is compared: sizes and times of their files, and a hash of 64 rows",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     DRY_RUN_OPTION(offsetof(struct merge_options, dry_run)),
 };
@@ -53,10 +54,12 @@ static const struct option_set merge_set = {
     .arguments = "[PART...]",
     .doc = "Join the parts that `sagitta encode --row-range` or `route --row-range` made."
            "\v"
-           "The result has the bytes that one job for all rows gives, metrics included.  The parts "
-           "may be given in any order; parts that overlap, leave rows out, or were made from other "
-           "inputs or with other options are refused, and every checksum is compared.\n\n"
-           "A single argument that ends in .in is a deck.\n\n"
+           "The result has the bytes that one job for all rows gives, metrics included.  The "
+           "parts may be given in any order; parts that overlap, leave rows out, or were made "
+           "from other inputs or with other options are refused, and every checksum is "
+           "compared.\n\n"
+           "A single argument that ends in .in is a deck: a text file of options, one `KEY = "
+           "VALUE` per line, KEY without --.\n\n"
            "  sagitta encode run.in --row-range 0:65536 --output parts/\n"
            "  sagitta encode run.in --row-range 65536: --output parts/\n"
            "  sagitta merge parts/*.h5 --output whole/",

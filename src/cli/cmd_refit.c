@@ -26,38 +26,41 @@
 
 static const struct option_row refit_rows[] = {
     {"keep-supports", OPTION_FLAG, AT(keep), "no", 0, 1, NULL, NULL,
-     "rows keep the atoms that they have, also those whose code becomes 0, and may have any "
-     "number; "
-     "all atoms move at once, by the normal equations, and codes are solved again",
+     "keep the supports as they are: any number of atoms per row, also atoms whose code becomes "
+     "0. All atoms move at once, by the normal equations, and codes are solved again",
      .effect = OPTION_BITS},
     {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
-     "in the place of --dictionary and --supports: what `sagitta train` or `import` made, whose "
-     "encoder gives the supports that are kept; dictionary.h5 has it, too",
+     "in place of --dictionary and --supports: a result of `sagitta train` or `import`, whose "
+     "encoder gives the supports that are kept; dictionary.h5 of the result has the encoder too",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
-     "with --keep-supports, may codes be negative?  auto: as the supports say, nonnegative for an "
-     "encoder's",
+     "may codes be negative with --keep-supports?  auto: as the supports say, and nonnegative "
+     "for the supports of an encoder",
      .effect = OPTION_BITS},
     {"sweeps", OPTION_INT, AT(sweeps), "1", 1, 1 << 20, NULL, "COUNT",
-     "sweeps over all atoms; with --resume those of the earlier run count, and may not be more",
+     "sweeps over all atoms; with --resume this includes the sweeps of the earlier run, and "
+     "cannot be less",
      .effect = OPTION_EXTENT},
     {"directions", OPTION_INT, AT(directions), "4", 1, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions in which a frame may move in a sweep", .effect = OPTION_BITS},
+     "directions in which an atom can move in a sweep; 1: the gradient. Each more explains a "
+     "little more per sweep, for another pass over the rows of the atom",
+     .effect = OPTION_BITS},
     {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,
-     "route all rows again after each sweep, in as many rounds as the supports were",
+     "route all rows again after each sweep, with the number of rounds by which the supports "
+     "were found",
      .effect = OPTION_BITS},
     {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "rows that the refit does not see: say what each sweep's atoms explain of them; of several "
-     "files as --rows",
+     "rows that the refit does not see: the log says how much the atoms of each sweep explain "
+     "of them; several files as with --rows",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     DEVICE_OPTION(AT(device)),
     SHARE_OPTION(AT(share)),
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "continue what a run that was stopped left in --output, with the inputs and options of its "
-     "start; any number of ranks gives the same bits",
+     "continue the stopped run at --output with the same inputs and options; any number of "
+     "ranks gives the same bits",
      .effect = OPTION_RUN},
-    MAX_SECONDS_OPTION(AT(max_seconds), "some atoms of a sweep"),
+    MAX_SECONDS_OPTION(AT(max_seconds), "a batch of atoms"),
     SAVE_SECONDS_OPTION(AT(save_seconds)),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     DRY_RUN_OPTION(AT(dry_run)),
@@ -74,25 +77,28 @@ static const struct option_table tables[] = {
 static const struct option_set refit_set = {
     .command = "sagitta refit",
     .arguments = "[DECK]",
-    .doc = "Move the atoms so that they explain more: atom by atom, its K = 1 system is assembled "
-           "from the residuals of its rows and solved, its frame moves, its codes are solved again."
-           "\v"
-           "A step is kept only if it does not make the atom's rows worse.  Atoms that share no "
-           "row go side by side; a sweep is all classes once.  The folder of --output gets "
-           "dictionary.h5, with /fit/history, and supports.h5, after every sweep; on a GPU those "
-           "of sweeps that end while others are written are left out, but for the last.  rho is "
-           "that of the supports.  " STOP_SIGNALS
-           ", use --max-seconds, or create a file STOP in that folder.  It ends with exit code 75 "
-           "within the sweep in work, which sweep.h5 then has for --resume; routing and coding "
-           "rows at its end is then done again.\n\n"
-           "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-           "      --supports run/supports.h5 --sweeps 5 --output refit/\n\n"
-           "With --keep-supports or --encoder nothing is routed: the best codes on the supports of "
-           "an autoencoder, and the best atoms for them.  dictionary.h5 has the encoder, so that "
-           "`encode --encoder` gives other rows its supports, and codes that are solved.\n\n"
-           "  sagitta refit --rows acts.h5 --encoder sae/ --holdout unseen.h5 --sweeps 4 \\\n"
-           "      --output better/\n"
-           "  sagitta encode --rows unseen.h5 --encoder better/ --output codes/",
+    .doc =
+        "Move the atoms of a dictionary so that they explain more of the rows: each by a "
+        "Newton step from the residuals of its rows, after which its codes are solved again."
+        "\v"
+        "A step is kept only if it does not make the rows of the atom worse.  Atoms that "
+        "share no row form a class and move together; a sweep goes through all classes.  "
+        "After every sweep the folder of --output gets dictionary.h5, with /fit/history, and "
+        "supports.h5.  On a GPU a sweep is left out that ends while an earlier one is being "
+        "written, unless it is the last.  The penalty rho is that of the supports.\n\n" STOP_SIGNALS
+        ", use --max-seconds, or create a file STOP in that folder.  The job ends with exit "
+        "code 75 within the sweep, and sweep.h5 holds the unfinished sweep for --resume.  If "
+        "it is stopped while rows are routed and coded at the end of a sweep, --resume "
+        "repeats that.\n\n"
+        "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
+        "      --supports run/supports.h5 --sweeps 5 --output refit/\n\n"
+        "With --keep-supports or --encoder nothing is routed: each sweep finds the best "
+        "atoms, and then the best codes, for the supports of an autoencoder.  dictionary.h5 "
+        "has the encoder, so that `encode --encoder` gives other rows its supports, with "
+        "solved codes.\n\n"
+        "  sagitta refit --rows acts.h5 --encoder sae/ --holdout unseen.h5 --sweeps 4 \\\n"
+        "      --output better/\n"
+        "  sagitta encode --rows unseen.h5 --encoder better/ --output codes/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

@@ -35,116 +35,118 @@ static const struct option_row input_rows[] = {
 
 static const struct option_row mixer_rows[] = {
     {"mixer", OPTION_TEXT, AT(mixer), NULL, 0, 0, NULL, "CAPTURE",
-     "clients may send tokens of this gated delta net, too, whose rows are those of `sagitta "
-     "harvest`; net and convolution are taken from a capture, its tokens are not",
+     "clients may also send tokens of the gated delta net of this capture: their rows are those "
+     "of `sagitta harvest`. Of the capture only the net and its convolution are used, not its "
+     "tokens",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     {"streams", OPTION_INT, AT(streams), "64", 1, 1 << 16, NULL, "COUNT",
-     "sequences of tokens, of all clients, whose states are kept", .effect = OPTION_RUN},
+     "sequences of tokens whose states are kept, of all clients together", .effect = OPTION_RUN},
 };
 
 static const struct option_row codes_rows[] = {
     TOP_S_OPTION(AT(top_s)),
     {"rounds", OPTION_INT, AT(rounds), NULL, 1, MAX_TOP_S, NULL, "COUNT",
-     "rounds of routing, as in `sagitta encode` (default: as many as the dictionary was fitted "
-     "with, 1 where it does not say)",
+     "rounds of routing, as in `sagitta encode` (default: the number that the dictionary was "
+     "fitted with; 1 if it has none)",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
-     "may codes be negative?  auto: as the dictionary says, signed where it says nothing",
+     "may codes be negative?  auto: as the dictionary says, signed if it says nothing",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
 };
 
 static const struct option_row client_rows[] = {
     {"listen", OPTION_TEXT, AT(listen), NULL, 0, 0, NULL, "ADDRESS",
-     "the path of a socket, to which this user alone connects (default: `live` in "
-     "$XDG_RUNTIME_DIR/sagitta, else in /tmp/sagitta-UID, a folder of mode 0700); tcp:PORT, which "
-     "every user of this machine reaches, or tcp:HOST:PORT, HOST an address of it or *; port 0: "
-     "one that is free",
+     "the path of a socket, to which only this user can connect (default: `live` in "
+     "$XDG_RUNTIME_DIR/sagitta, or without that variable in /tmp/sagitta-UID, a folder of mode "
+     "0700); or tcp:PORT, which every user of this machine reaches; or tcp:HOST:PORT, where "
+     "HOST is an address of this machine or *. Port 0 takes a free one",
      .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"keys", OPTION_TEXT, AT(keys), NULL, 0, 0, NULL, "DIR",
-     "with a port: encrypt, and serve who has the secret of a DIR/clients/NAME.pub, which may come "
-     "and go",
+     "with a port: encrypt, and serve only clients that have the secret key to one of the "
+     "DIR/clients/NAME.pub; these files may be added and removed while the server runs",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     {"no-keys", OPTION_FLAG, AT(no_keys), "no", 0, 1, NULL, NULL,
      "with tcp:PORT: serve every user of this machine, without encryption", .effect = OPTION_RUN},
     {"make-keys", OPTION_TEXT, AT(make_keys), NULL, 0, 0, NULL, "DIR",
-     "serve nobody: make a new folder with keys of a server and of a client", .effect = OPTION_RUN,
+     "do not serve: make a new folder with keys of a server and of a client", .effect = OPTION_RUN,
      .flags = OPTION_OUTPUT},
     {"ready", OPTION_TEXT, AT(ready), NULL, 0, 0, NULL, "FILE",
-     "write address and process number here, as JSON, once clients are accepted",
+     "write address and process number to FILE, as JSON, once clients are accepted",
      .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"live-rows", OPTION_INT, AT(live_rows), "256", 1, 1 << 20, NULL, "ROWS",
-     "rows of a live request at most; no more than --step-rows, because it is never divided",
+     "largest number of rows of a live request; at most --step-rows, because it is never divided",
      .effect = OPTION_RUN},
     {"bulk-rows", OPTION_INT, AT(bulk_rows), "65536", 1, 1 << 24, NULL, "ROWS",
-     "rows of a bulk request at most, which is divided over steps", .effect = OPTION_RUN},
+     "largest number of rows of a bulk request, which is divided into steps", .effect = OPTION_RUN},
     {"credit", OPTION_INT, AT(credit), "64", 1, 4096, NULL, "REQUESTS",
-     "requests of a client that may wait for a reply; more are refused as busy, and the Python "
-     "client waits instead",
+     "requests of one client that may wait for a reply; more are refused as busy. The Python "
+     "client waits instead of sending more",
      .effect = OPTION_RUN},
     {"queue-mib", OPTION_INT, AT(queue_mib), "256", 1, 1 << 20, NULL, "MIB",
-     "rows of all clients that may wait; more are refused as busy", .effect = OPTION_RUN},
+     "memory of waiting rows of all clients; more are refused as busy", .effect = OPTION_RUN},
     {"unread-mib", OPTION_INT, AT(unread_mib), "64", 1, 1 << 20, NULL, "MIB",
-     "replies to a client that it has not read, or that are to come, and four times as many of all "
-     "clients; more requests are refused as busy",
+     "memory of the replies to one client that are not computed or not read yet; for all "
+     "clients together four times as much. Requests beyond it are refused as busy",
      .effect = OPTION_RUN},
 };
 
 static const struct option_row file_rows[] = {
     {"backlog", OPTION_TEXT, AT(backlog), NULL, 0, 0, NULL, "LIST",
-     "encode files between requests: each line of LIST has a file of rows and the place of its "
-     "result, as --rows and --output of `sagitta encode`, with a blank between them",
+     "encode files between requests: each line of the file LIST has a file of rows and the "
+     "place of its result, like --rows and --output of `sagitta encode`, separated by a blank",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "with --backlog: compute the largest decoder cosine of dictionaries up to this size, as "
      "`sagitta encode` does, but once, before clients are accepted",
      .effect = OPTION_BITS},
     {"file-period", OPTION_INT, AT(file_period), "8", 1, 1 << 20, NULL, "STEPS",
-     "in one of so many steps a file's rows come before bulk ones", .effect = OPTION_RUN},
-    {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "continue results of --backlog that are parts, and keep those that are complete",
+     "in one of STEPS steps the rows of a file come before those of bulk requests",
      .effect = OPTION_RUN},
+    {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
+     "continue unfinished results of --backlog, and keep complete ones", .effect = OPTION_RUN},
     {"force", OPTION_FLAG, AT(force), "no", 0, 1, NULL, NULL,
-     "replace results of --backlog, and --ledger", .effect = OPTION_RUN},
+     "replace existing results of --backlog and --ledger", .effect = OPTION_RUN},
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
-     "save what is done of a file when so many have passed: a killed server continues from "
-     "there, with --resume; 0: never",
+     "save the finished rows of a file every SECONDS: --resume continues from there if the "
+     "server is killed; 0: never",
      .effect = OPTION_RUN},
 };
 
 static const struct option_row step_rows[] = {
     {"policy", OPTION_CHOICE, AT(policy), "dynamic", 0, 0, "off|static|dynamic", NULL,
-     "bulk rows in a step while somebody sends live ones: as many as there is room for; --budget; "
-     "or what leaves the step within its target",
+     "bulk rows in a step while clients send live requests. off: as many as there is room for; "
+     "static: --budget; dynamic: as many as keep the step within its target",
      .effect = OPTION_RUN},
     {"step-rows", OPTION_INT, AT(step_rows), "4096", 1, 1 << 20, NULL, "ROWS",
-     "rows of a step at most", .effect = OPTION_RUN},
+     "largest number of rows of a step", .effect = OPTION_RUN},
     {"quantum", OPTION_INT, AT(quantum), "0", 0, 1 << 20, NULL, "ROWS",
-     "dynamic: bulk rows in a step at least, where there is room; 0: 512, or --step-rows if that "
-     "is less",
+     "dynamic: smallest number of bulk rows in a step, if there is room; 0: 512, or --step-rows "
+     "if that is less",
      .effect = OPTION_RUN},
     {"budget", OPTION_INT, AT(budget), "0", 0, 1 << 20, NULL, "ROWS",
-     "static: bulk rows in a step at most; 0: 512, or --step-rows if that is less",
+     "static: largest number of bulk rows in a step; 0: 512, or --step-rows if that is less",
      .effect = OPTION_RUN},
     {"target", OPTION_INT, AT(target), "0", 0, 1 << 20, NULL, "ROWS",
-     "dynamic: rows of a step; 0: what takes --target-ms here, which steps of random rows measure "
-     "first",
+     "dynamic: rows of a step; 0: as many as take --target-ms, which is measured at the start "
+     "with random rows",
      .effect = OPTION_RUN},
     {"target-ms", OPTION_REAL, AT(target_ms), "1.5", 0.001, 1e6, NULL, "MS",
      "dynamic: how long a step should take", .effect = OPTION_RUN},
     {"job-cap", OPTION_INT, AT(job_cap), "0", 0, 1 << 20, NULL, "ROWS",
-     "dynamic: rows of one bulk request in a step; 0: half of the target where several wait",
+     "dynamic: largest number of rows of one bulk request in a step; 0: half of the target if "
+     "several requests wait",
      .effect = OPTION_RUN},
     {"linger-ms", OPTION_REAL, AT(linger_ms), "1000", 0, 1e9, NULL, "MS",
-     "the policy holds for so long after the last live request", .effect = OPTION_RUN},
+     "the policy applies until MS milliseconds after the last live request", .effect = OPTION_RUN},
 };
 
 static const struct option_row run_rows[] = {
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "end when clients were accepted for so long, as when a signal asks for it; 0: no limit",
+     "end SECONDS after clients are first accepted, in the same way as by a signal; 0: no limit",
      .effect = OPTION_EXTENT},
     {"drain-seconds", OPTION_REAL, AT(drain_seconds), "30", 0, 1e6, NULL, "SECONDS",
-     "when it is to end, live requests and bulk ones that have begun get so long",
+     "time at the end of the server for live requests, and for bulk requests that have begun",
      .effect = OPTION_RUN},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
      .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
@@ -156,18 +158,19 @@ static const struct option_row run_rows[] = {
 
 static const struct option_row ledger_rows[] = {
     {"ledger", OPTION_TEXT, AT(ledger), NULL, 0, 0, NULL, "FOLDER",
-     "write ledger.h5 here when the server has ended: what each step was planned from, the rows "
-     "that it took, and what became of each request; `sagitta verify` plans every step again",
+     "write ledger.h5 to FOLDER when the server ends: for each step what it was planned from "
+     "and the rows that it took, for each request how it ended; `sagitta verify` plans every "
+     "step again",
      .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"record", OPTION_FLAG, AT(record), "no", 0, 1, NULL, NULL,
-     "with --ledger: write live.h5, too, the rows of all requests, which are users' data",
+     "with --ledger: also write live.h5 with the rows of all requests, which are data of users",
      .effect = OPTION_RUN},
     {"ledger-mib", OPTION_INT, AT(ledger_mib), "1024", 1, 1 << 20, NULL, "MIB",
-     "memory of the ledger, and of recorded rows; steps beyond it are not written down",
+     "memory of the ledger and of recorded rows; steps beyond it are not recorded",
      .effect = OPTION_RUN},
     {"replay", OPTION_TEXT, AT(replay), NULL, 0, 0, NULL, "FOLDER",
-     "serve nobody: compute what --record has left here again, in the same steps, and compare; the "
-     "exit code is 1 where a reply would be another",
+     "do not serve: compute again what --record wrote to FOLDER, in the same steps, and "
+     "compare; exit code 1 if a reply differs",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
 };
 
@@ -186,24 +189,25 @@ static const struct option_table tables[] = {
 static const struct option_set serve_set = {
     .command = "sagitta serve",
     .arguments = "[DECK]",
-    .doc =
-        "Answer clients that send rows with the codes that `sagitta encode` gives them, to the bit."
-        "\v"
-        "Live requests, of a few rows, are in the next step; bulk ones, such as a prompt, are "
-        "divided over steps, so that live ones do not wait for them.  Clients connect to a socket "
-        "of this user, or with keys to a port, by the Python package's sagitta.live or by the "
-        "protocol of doc/live.md.  "
-        "Ranks of mpirun each have the whole dictionary, on a CPU or a GPU, and compute a part of "
-        "every step; rank 0 serves.\n\n"
-        "With --backlog it encodes files beside them, one after another; their results are those "
-        "of `sagitta encode`.\n\n"
-        "SIGTERM, SIGINT, SIGUSR1 or SIGUSR2 end it: what is new is refused, what waits is "
-        "answered, and of a file the rows that are done are saved: --resume, or "
-        "`sagitta encode --resume`, does the others; the exit code is 75 where a file is left.\n\n"
-        "  sagitta serve --dictionary fit/ &\n"
-        "  python3 -c 'import sagitta.live, numpy\n"
-        "  server = sagitta.live.connect()\n"
-        "  print(server.encode(numpy.ones((1, server.columns), \"f4\"), top=8).atoms)'",
+    .doc = "Answer clients that send rows: they get the codes that `sagitta encode` finds, with "
+           "the same bits."
+           "\v"
+           "The server computes in steps.  A live request has few rows and is part of the next "
+           "step; a bulk request, such as a prompt, is divided into several steps, so that live "
+           "requests do not wait for it.  Clients connect to a socket of this user, or to a port "
+           "with keys; they use sagitta.live of the Python package, or the protocol of "
+           "doc/live.md.  With mpirun each rank has the whole dictionary, on a CPU or a GPU, and "
+           "computes a part of every step; rank 0 serves.\n\n"
+           "With --backlog it also encodes files, one after another; their results are those of "
+           "`sagitta encode`.\n\n"
+           "SIGTERM, SIGINT, SIGUSR1 or SIGUSR2 end the server: new requests are refused, waiting "
+           "ones are answered, and the finished rows of a file are saved.  If a file is "
+           "unfinished, the exit code is 75, and --resume or `sagitta encode --resume` does the "
+           "rest.\n\n"
+           "  sagitta serve --dictionary fit/ &\n"
+           "  python3 -c 'import sagitta.live, numpy\n"
+           "  server = sagitta.live.connect()\n"
+           "  print(server.encode(numpy.ones((1, server.columns), \"f4\"), top=8).atoms)'",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

@@ -48,38 +48,39 @@ static const struct option_row model_rows[] = {
      .effect = OPTION_BITS},
     {"selection", OPTION_CHOICE, AT(selection), "row", 0, 0, "row|batch", NULL,
      "row: the --top-s most positive scores of each row are its codes; batch: the codes are the "
-     "most positive scores of a whole batch, --l0 a row on average; a threshold for single rows "
-     "is learned (BatchTopK)",
+     "most positive scores of a whole batch, --l0 per row on average, and a threshold for "
+     "single rows is learned (BatchTopK)",
      .effect = OPTION_BITS},
     {"top-s", OPTION_INT, AT(asked.sizes.s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
-     "codes a row has at most, with --selection row", .effect = OPTION_BITS},
+     "codes per row, at most, with --selection row", .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(asked.sizes.l0), "0", 0, 1 << 30, NULL, "ATOMS",
-     "codes a row has on average, with --selection batch, such as 32 or 20.5; 0: --top-s",
+     "codes per row on average, with --selection batch, such as 32 or 20.5; 0: --top-s",
      .effect = OPTION_BITS},
     {"nested", OPTION_TEXT, AT(nested), NULL, 0, 0, NULL, "SIZES",
-     "Matryoshka widths, such as 128,512,4096; the last one is --atoms: the first 128 atoms "
-     "alone describe rows, so do the first 512, and so do all; their errors are added up",
+     "Matryoshka widths, such as 128,512,4096, of which the last is --atoms: the loss is the "
+     "sum of the errors with the first 128 atoms alone, with the first 512, and with all",
      .effect = OPTION_BITS},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms and the mean of this dictionary, such as one of `sagitta fit`; if it "
      "has no mean, rows are not centred. Its encoder is taken if it is of the kind that is "
-     "trained: topk, or batchtopk with --selection batch; else the encoder begins as the atoms",
+     "trained: topk, or batchtopk with --selection batch; otherwise the encoder starts equal to "
+     "the atoms",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "begin with the atoms of this dictionary, and keep them: the result is an encoder for them",
+     "begin with the atoms of this dictionary and keep them: only an encoder for them is trained",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"pre-bias", OPTION_CHOICE, AT(pre_bias), "mean", 0, 0, "mean|learned", NULL,
-     "what is subtracted from rows before encoding, and added to what the atoms give. mean: the "
-     "column means, which stay; learned: begins at the column means, or at 0 with --uncentered, "
-     "and is trained",
+     "what is subtracted from rows before encoding, and added to the reconstruction. mean: the "
+     "column means, which stay fixed; learned: begins at the column means, or at 0 with "
+     "--uncentered, and is trained",
      .effect = OPTION_BITS},
     {"aux-atoms", OPTION_INT, AT(asked.sizes.aux), "256", 0, 1 << 20, NULL, "COUNT",
-     "at most so many dead atoms learn what a row's codes do not explain; 0: none",
+     "at most COUNT dead atoms learn what the codes of a row do not explain; 0: none",
      .effect = OPTION_BITS},
     {"aux-weight", OPTION_REAL, AT(asked.sizes.aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT",
-     "weight of the loss that teaches dead atoms", .effect = OPTION_BITS},
+     "weight of the loss that trains dead atoms", .effect = OPTION_BITS},
     {"dead-rows", OPTION_LONG, AT(asked.sizes.dead_rows), "0", 0, 0x1p53, NULL, "ROWS",
-     "an atom is dead if none of so many rows used it; 0: the rows of an epoch",
+     "an atom is dead if none of the last ROWS rows used it; 0: the number of rows in an epoch",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, another order of the rows, and other rows to hold out",
@@ -94,11 +95,11 @@ static const struct option_row descent_rows[] = {
     {"steps", OPTION_LONG, AT(asked.steps), "0", 0, 1ll << 40, NULL, "COUNT",
      "steps to take, instead of --epochs; 0: --epochs decides", .effect = OPTION_BITS},
     {"lr", OPTION_REAL, AT(asked.rate.most), "0", 0, 1e38, NULL, "RATE",
-     "learning rate of Adam; 0: 0.128 over the root of --atoms", .effect = OPTION_BITS},
+     "learning rate of Adam; 0: 0.128 / sqrt(--atoms)", .effect = OPTION_BITS},
     {"warm-up", OPTION_REAL, AT(asked.rate.warm_up), "0.05", 0, 1, NULL, "SHARE",
-     "the rate rises during this share of the steps, at the start", .effect = OPTION_BITS},
+     "the learning rate rises during the first SHARE of the steps", .effect = OPTION_BITS},
     {"decay", OPTION_REAL, AT(asked.rate.decay), "0.5", 0, 1, NULL, "SHARE",
-     "the rate falls to 0 during this share of the steps, at the end", .effect = OPTION_BITS},
+     "the learning rate falls to 0 during the last SHARE of the steps", .effect = OPTION_BITS},
     {"precision", OPTION_CHOICE, AT(precision), "f32", 0, 0, "f32|bf16|f16|tf32", NULL,
      "precision of the scores in a step. f32: the same weights everywhere; others: a GPU's "
      "matrix unit computes the scores, and weights are the same only on GPUs of the same kind",
@@ -114,12 +115,12 @@ static const struct option_row speed_rows[] = {
     KERNELS_OPTION(AT(asked.kernels)),
     RESUME_OPTION(AT(resume)),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
-     "save the state each time that so many seconds have passed, and when the job is asked to "
-     "stop: a killed job loses what came after the last save",
+     "save the state every SECONDS and on a stop request: a killed job loses what came after "
+     "the last save",
      .effect = OPTION_RUN},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "stop after a step once so many seconds have passed since the start, but only after 16 "
-     "steps or one second of steps; --resume continues; 0: no limit",
+     "stop after a step once SECONDS have passed since the start, but not before 16 steps or "
+     "one second of steps are done; --resume continues; 0: no limit",
      .effect = OPTION_EXTENT},
     DRY_RUN_OPTION(AT(dry_run)),
 };
@@ -136,31 +137,32 @@ static const struct option_table tables[] = {
 static const struct option_set train_set = {
     .command = "sagitta train",
     .arguments = "[DECK]",
-    .doc =
-        "Train a TopK autoencoder on rows: a dictionary, and an encoder that finds codes by one "
-        "product."
-        "\v"
-        "The codes of a row are its --top-s most positive scores (Gao and others 2024).  With "
-        "--selection batch the most positive scores of a whole batch are chosen together, so a row "
-        "has as many as it needs (Bussmann and others 2024).  With --nested the first atoms alone "
-        "describe rows too, and become the most general ones (Bussmann and others 2025).\n\n"
-        "Adam trains decoder and encoder in f32, and every sum has a fixed order: the weights have "
-        "the same bits on any number of ranks and threads, on a CPU or a GPU.  With --precision "
-        "bf16 a GPU's matrix unit computes the scores of the steps, about three times as fast for "
-        "large dictionaries; the weights are then the same only on GPUs of the same kind.  "
-        "Held-out rows are evaluated in f32.  With as many codes, the atoms of `sagitta fit` "
-        "explain more; the encoder is for other programs, and costs one product a row.\n\n"
-        "While the job runs, the folder of --output gets state.h5 for --resume.  At the end it "
-        "gets dictionary.h5 for `encode --encoder` and `export`.\n\n" STOP_SIGNALS
-        ", use --max-seconds, or create a file STOP in the folder of --output.  The job ends with "
-        "exit code 75 after the current step; during an evaluation, after the step that "
-        "follows.\n\n"
-        "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 \\\n"
-        "      --output sae/\n"
-        "  sagitta train --rows acts.h5 --atoms 4096 --selection batch --l0 32 \\\n"
-        "      --nested 128,512,4096 --output sae/\n"
-        "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
-        "  sagitta encode --rows more.h5 --encoder sae/ --output more/",
+    .doc = "Train a TopK autoencoder on rows: a dictionary, and an encoder that finds codes by "
+           "one product."
+           "\v"
+           "The codes of a row are its --top-s most positive scores (Gao and others 2024).  "
+           "With --selection batch the most positive scores of a whole batch are chosen "
+           "together, so a row has as many as it needs (Bussmann and others 2024).  With "
+           "--nested the first atoms alone describe rows too, and become the most general ones "
+           "(Bussmann and others 2025).\n\n"
+           "Adam trains decoder and encoder in f32, and every sum has a fixed order: the "
+           "weights have the same bits on any number of ranks and threads, on a CPU or a GPU.  "
+           "With --precision bf16 a GPU's matrix unit computes the scores of the steps, about "
+           "three times as fast for large dictionaries; the weights are then the same only on "
+           "GPUs of the same kind.  Held-out rows are evaluated in f32.  With the same number "
+           "of codes per row, the atoms of `sagitta fit` explain more.  What `train` adds is an "
+           "encoder: other programs can use it, and it finds the codes of a row by one matrix "
+           "product.\n\n"
+           "While the job runs, the folder of --output gets state.h5 for --resume.  At the end "
+           "it gets dictionary.h5 for `encode --encoder` and `export`.\n\n" STOP_SIGNALS
+           ", use --max-seconds, or create a file STOP in the folder of --output.  The job ends "
+           "with exit code 75 after the current step; if it is evaluating, after the next step.\n\n"
+           "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 \\\n"
+           "      --output sae/\n"
+           "  sagitta train --rows acts.h5 --atoms 4096 --selection batch --l0 32 \\\n"
+           "      --nested 128,512,4096 --output sae/\n"
+           "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
+           "  sagitta encode --rows more.h5 --encoder sae/ --output more/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

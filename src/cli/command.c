@@ -40,11 +40,12 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
      .effect = OPTION_RUN},
     {"block", OPTION_INT, offsetof(struct compute_options, block), "0", 0, 1 << 20, NULL, "ROWS",
      "rows that a group of ranks handles at a time, a multiple of 4096 if there are several "
-     "groups; 0: chosen, up to 4096, or 16384 if a GPU may be used",
+     "groups; 0: chosen by the job, at most 4096, or 16384 if a GPU may be used",
      .effect = OPTION_RUN},
     {"grid", OPTION_TEXT, offsetof(struct compute_options, grid), "auto", 0, 0, NULL, "RxA",
-     "ranks form R groups of A: a group shares out the atoms, and the groups share out the rows; "
-     "auto: the most groups for which the dictionary fits in memory and there are enough rows",
+     "R groups of A ranks: the groups divide the rows, and the ranks of a group divide the "
+     "atoms; auto: as many groups as the dictionary fits into memory for, and as there are rows "
+     "for",
      .effect = OPTION_RUN},
     THREADS_OPTION(offsetof(struct compute_options, threads)),
     CPU_VARIANT_OPTION(offsetof(struct compute_options, cpu_variant),

@@ -47,8 +47,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define DEADLINE_OPTION(offset)                                                                    \
   {                                                                                                \
     "deadline", OPTION_REAL, offset, "300", 0.1, 1e6, NULL, "SECONDS",                             \
-        "end with exit code 74 when one step on a file takes longer than this, and with 76 when "  \
-        "a rank shows no sign of life for so long",                                                \
+        "end with exit code 74 when one step on a file takes longer than SECONDS, and with 76 "    \
+        "when a rank shows no sign of life for SECONDS",                                           \
         .effect = OPTION_RUN                                                                       \
   }
 
@@ -56,16 +56,17 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define ROWS_OPTION(offset)                                                                        \
   {                                                                                                \
     "rows", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                                \
-        "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 "                        \
-        "(default path: /rows), .npy or .safetensors; for several files, one after "               \
-        "another: " ROWS_SHARDS,                                                                   \
+        "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 (default path: "         \
+        "/rows), .npy or .safetensors; " ROWS_SHARDS,                                              \
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
-#define ROWS_SHARDS "'acts/*.h5' in quotes, @LIST with a name a line, or the option again"
+#define ROWS_SHARDS                                                                                \
+  "for several files, joined in order, give 'acts/*.h5' in quotes, @LIST, a file with one name "   \
+  "per line, or the option again"
 
 #define THREADS_HELP                                                                               \
-  "threads in a rank; 0: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK if set, else the rank's share of " \
-  "the cores that it may use"
+  "threads per rank; 0: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK if set, otherwise the rank's "      \
+  "share of the cores that it may use"
 
 /* The row of --filter, whose value is at an offset. */
 #define FILTER_OPTION(offset)                                                                      \
@@ -80,14 +81,15 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define DEVICE_OPTION(offset)                                                                      \
   {                                                                                                \
     "device", OPTION_CHOICE, offset, "auto", 0, 0, "auto|cpu|cuda", NULL,                          \
-        "what computes; auto: a GPU for jobs that are large enough to gain from it; cuda: a "      \
-        "GPU, or exit code 69 if there is none",                                                   \
+        "where to compute; auto: on a GPU if the job is large enough to gain from it; cuda: "      \
+        "on a GPU, exit code 69 if there is none",                                                 \
         .effect = OPTION_RUN                                                                       \
   }
 #define KERNELS_OPTION(offset)                                                                     \
   {                                                                                                \
     "kernels", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FOLDER",                                    \
-        "take GPU kernels from this folder instead of the built-in ones, to develop kernels",      \
+        "for developing kernels: load GPU kernels from this folder instead of the built-in "       \
+        "ones",                                                                                    \
         .effect = OPTION_RUN, .flags = OPTION_INPUT                                                \
   }
 
@@ -96,16 +98,16 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define RESUME_OPTION(offset)                                                                      \
   {                                                                                                \
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
-        "continue the earlier run at --output, which had the same inputs, and options but for "    \
-        "those that say how far it goes or change no bit: the bytes are those of one run; if "     \
-        "there is none, begin; if it is complete, end with 0",                                     \
+        "continue the earlier run at --output with the same inputs. Options may differ only "      \
+        "if they say how far the run goes or change no bit; the result has the bytes of one "      \
+        "run. Without an earlier run it starts anew; if that run is complete, it ends with 0",     \
         .effect = OPTION_RUN                                                                       \
   }
 #define MAX_SECONDS_OPTION(offset, what)                                                           \
   {                                                                                                \
     "max-seconds", OPTION_REAL, offset, "0", 0, 1e9, NULL, "SECONDS",                              \
-        "stop at the end of " what " once so many seconds have passed since the start; "           \
-        "--resume continues; 0: no limit",                                                         \
+        "stop after " what " once SECONDS have passed since the start; --resume continues; 0: "    \
+        "no limit",                                                                                \
         .effect = OPTION_EXTENT                                                                    \
   }
 
@@ -113,16 +115,17 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define MAX_NORM_OPTION(offset)                                                                    \
   {                                                                                                \
     "max-norm", OPTION_REAL, offset, "0", 0, 1e30, NULL, "MULTIPLE",                               \
-        "leave out rows of massive norm, such as first tokens: after the column medians are "      \
-        "subtracted, their norm is at least so many times the median row's. Such rows are "        \
-        "neither fitted nor held out; 8 suits most models; 0: leave out none",                     \
+        "leave out rows of massive norm, such as first tokens: rows whose norm, after the "        \
+        "column medians are subtracted, is at least MULTIPLE times that of the median row. "       \
+        "They are neither fitted nor held out; 8 suits most models; 0: leave out none",            \
         .effect = OPTION_BITS                                                                      \
   }
 
 /* What a command that can stop says of signals in its --help. */
 #define STOP_SIGNALS                                                                               \
-  "To stop the job, send SIGUSR1 or SIGUSR2 to mpirun or the program once it runs, or SIGTERM or " \
-  "one SIGINT to the program (at SIGTERM, SIGINT or Ctrl-C mpirun kills the job)"
+  "To stop the job once it runs, send SIGUSR1 or SIGUSR2 to mpirun or to the program, or "         \
+  "SIGTERM or one SIGINT to the program (mpirun itself kills the job at SIGTERM, SIGINT and "      \
+  "Ctrl-C)"
 
 /* The row of --cpu-variant, whose value is at an offset. */
 #define CPU_VARIANT_OPTION(offset, help)                                                           \
@@ -140,14 +143,15 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define COSINE_LIMIT_OPTION(offset)                                                                \
   {                                                                                                \
     "cosine-limit", OPTION_INT, offset, "65536", 0, 1 << 30, NULL, "ATOMS",                        \
-        "compute the largest decoder cosine of dictionaries up to this size",                      \
+        "compute max_decoder_cosine, the largest |cosine| of two atoms, for dictionaries of "      \
+        "at most ATOMS atoms",                                                                     \
         .effect = OPTION_BITS                                                                      \
   }
 #define DRY_RUN_OPTION(offset)                                                                     \
   {                                                                                                \
     "dry-run", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                        \
         "print the memory and disk that the whole job needs and how the rows are split, then "     \
-        "end; --output is not even read",                                                          \
+        "end; --output is not touched",                                                            \
         .effect = OPTION_RUN                                                                       \
   }
 
@@ -161,7 +165,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define UNCENTERED_OPTION(offset)                                                                  \
   {                                                                                                \
     "uncentered", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                     \
-        "do not subtract the rows' column means first", .effect = OPTION_BITS                      \
+        "do not subtract the column means of the rows first", .effect = OPTION_BITS                \
   }
 
 /* The rows of --dictionary, --normalize, --top-s and --rho of encode and serve, and of --block of
@@ -169,21 +173,20 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define DICTIONARY_OPTION(offset)                                                                  \
   {                                                                                                \
     "dictionary", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                           \
-        "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); if /mean is beside "  \
-        "them, it is subtracted from the rows",                                                    \
+        "atoms of unit norm (K, P), or atoms of d orthonormal vectors each (K, d, P) (default "    \
+        "path: /atoms); a /mean in the file is subtracted from the rows",                          \
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 #define NORMALIZE_OPTION(offset)                                                                   \
   {                                                                                                \
     "normalize", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                      \
-        "scale the atoms to unit norm instead of refusing those that are not",                     \
-        .effect = OPTION_BITS                                                                      \
+        "scale the atoms to unit norm; without it others are refused", .effect = OPTION_BITS       \
   }
 #define TOP_S_OPTION(offset)                                                                       \
   {                                                                                                \
     "top-s", OPTION_INT, offset, NULL, 1, MAX_TOP_S, NULL, "ATOMS",                                \
-        "atoms for each row (default: as many as the dictionary names, of `fit` its --encode-s; "  \
-        "32 if it names none)",                                                                    \
+        "atoms per row (default: the number in the dictionary, which `fit` takes from its "        \
+        "--encode-s; 32 if it has none)",                                                          \
         .effect = OPTION_BITS                                                                      \
   }
 #define RHO_OPTION(offset)                                                                         \
@@ -194,16 +197,16 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define BLOCK_OPTION(offset)                                                                       \
   {                                                                                                \
     "block", OPTION_INT, offset, "0", 0, 1 << 20, NULL, "ROWS",                                    \
-        "rows that the ranks handle at a time; 0: as many as pay", .effect = OPTION_RUN            \
+        "rows that the ranks handle at a time; 0: as many as speed it up", .effect = OPTION_RUN    \
   }
 
 /* The row of --save-seconds, whose value is at an offset. */
 #define SAVE_SECONDS_OPTION(offset)                                                                \
   {                                                                                                \
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
-        "save an unfinished sweep after so many seconds, when asked to stop, and before coding "   \
-        "that may take a tenth of SECONDS: a killed job loses what came after the last save; 0: "  \
-        "never. On a GPU only whole sweeps are saved",                                             \
+        "save an unfinished sweep every SECONDS, on a stop request, and before coding that "       \
+        "may take a tenth of SECONDS or longer; a killed job loses what came after the last "      \
+        "save; 0: never. On a GPU only whole sweeps are saved",                                    \
         .effect = OPTION_RUN                                                                       \
   }
 

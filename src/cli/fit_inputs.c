@@ -18,18 +18,20 @@
 
 const struct option_row fit_name_rows[FIT_NAME_ROWS] = {
     {"rows", OPTION_TEXTS, offsetof(struct fit_names, rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "activation rows (N, P), those that were encoded (default path: /rows); of several files, one "
-     "after another: " ROWS_SHARDS,
+     "the activation rows (N, P) that were encoded (default path: /rows); " ROWS_SHARDS,
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"dictionary", OPTION_TEXT, offsetof(struct fit_names, dictionary), NULL, 0, 0, NULL,
-     "FILE[:/PATH]", "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms)",
+     "FILE[:/PATH]",
+     "atoms of unit norm (K, P), or atoms of d orthonormal vectors each (K, d, "
+     "P) (default path: /atoms)",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"supports", OPTION_TEXT, offsetof(struct fit_names, supports), NULL, 0, 0, NULL,
      "FILE[:/PATH]", "supports and codes, from `sagitta encode` (default path: /supports)",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"classes", OPTION_TEXT, offsetof(struct fit_names, classes), NULL, 0, 0, NULL, "FILE",
-     "classes, from `sagitta color`; when not given they are found again", .effect = OPTION_BITS,
-     .flags = OPTION_INPUT},
+     "from `sagitta color`: classes of atoms that share no row; without it they are computed "
+     "again",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 const struct option_row fit_compute_rows[FIT_COMPUTE_ROWS] = {
