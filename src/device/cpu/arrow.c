@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrow systems on the CPU.  Each thread solves short systems one after another and keeps their
- * whitened rows in the cache from the sums to the steps; long systems are solved by all threads
- * together.  A system that fails is tried again with larger ridges, where that is wanted. */
+ * Arrow systems on the CPU.  Each thread solves short systems one after another; a system's
+ * whitened rows stay in the cache from the sums to the steps.  All threads together solve a long
+ * system.  A system that fails is tried again with larger ridges, if the options ask for it. */
 #include <math.h>
 
 #include "base/status.h"
@@ -9,10 +9,10 @@
 
 enum {
   CACHE_REALS = 1 << 16, /* whitened rows that are kept: half of a usual second-level cache */
-  LONG_ROWS = 8192,      /* the threads share a system of so many rows */
+  LONG_ROWS = 8192,      /* threads share systems of at least this many rows */
 };
 
-/* What is added to the ridges of a system that failed. */
+/* The next addition to the ridges of a system that failed. */
 static struct ridges next_addition(const struct attempt *a, struct ridges addition)
 {
   const struct arrow_outcome *out = &a->item->outcome;
@@ -23,7 +23,8 @@ static struct ridges next_addition(const struct attempt *a, struct ridges additi
                                          : ridges_of_border(unit, out->suggested_bump);
 }
 
-/* Solve one system, and again with larger ridges while it fails and that is wanted (N.15). */
+/* Solve one system.  While it fails, and the options ask for it, repeat with larger ridges
+ * (N.15). */
 static void item_solve(struct attempt *a, const struct arrow_options *o)
 {
   struct arrow_outcome *out = &a->item->outcome;
@@ -54,7 +55,7 @@ static int is_long(const struct arrow_item *item, int threads)
   return threads > 1 && item->system.n >= LONG_ROWS;
 }
 
-/* Solve short systems until none is left; every thread does so. */
+/* Every thread solves short systems until none is left. */
 static void short_systems_solve(const struct cpu_state *s, struct arrow_job *job,
                                 struct arrow_worker *w, gidx *next)
 {
@@ -74,7 +75,7 @@ static void short_systems_solve(const struct cpu_state *s, struct arrow_job *job
   }
 }
 
-/* Reals in the arrays of one thread that the largest systems of a job need. */
+/* Reals of the arrays of one thread, for the largest systems of a job. */
 struct arrow_need {
   gidx panel, tail, sums, border, schur;
 };
@@ -109,8 +110,7 @@ static int worker_alloc(struct arena *arena, const struct arrow_need *need, stru
   return arena_alloc(arena, &w->step_b, need->border, sizeof(real));
 }
 
-/* Work arrays for all threads.  The device keeps them from job to job while they are large
- * enough. */
+/* Work arrays of all threads.  The device keeps them between jobs while they are large enough. */
 static int workers_ready(struct cpu_state *s, const struct arrow_job *job)
 {
   struct arrow_scratch *scratch = &s->arrow_scratch;

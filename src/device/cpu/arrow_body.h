@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hot loops of the arrow systems, for any vector width.
  *
- * Floor: device.  Included by units, behind vectors.h and
+ * Floor: device.  A unit (isa.h) includes this after vectors.h and after it has defined
  *   ARROW_TILE  the most columns of a tile of T.
  *
- * A chain never runs along a vector, so the width does not change a bit. */
+ * Lanes are rows of a system.  No chain crosses lanes, so the vector width does not change a
+ * bit. */
 #include <float.h>
 #include <string.h>
 
 #include "device/cpu/arrow_loops.h"
 
-/* What arrow_row.h asks for: a number of one row is a lane here. */
+/* The number type of arrow_row.h: here each lane holds the number of another row. */
 typedef f64v val;
 #define VAL_FMA(a, b, c) f64_fma(a, b, c)
 #define VAL_SQRT(x) f64_sqrt(x)
@@ -41,21 +42,21 @@ ALWAYS_INLINE int i64_any(i64v m)
   return all != 0;
 }
 
-/* The group of a chunk that begins with its row `row`. */
+/* A group is F64_LANES rows (arrow_loops.h).  The group of the panel that begins with row `row`. */
 ALWAYS_INLINE f64v *arrow_group_at(const struct arrow_rows *r, idx row)
 {
   gidx size = arrow_group(r->system->d, r->system->k) * F64_LANES;
   return (f64v *)(void *)(r->panel + row / F64_LANES * size);
 }
 
-/* Rows of the group that are there. */
+/* How many rows of the group exist. */
 ALWAYS_INLINE idx arrow_group_rows(const struct arrow_rows *r, idx row)
 {
   return r->count - row < F64_LANES ? r->count - row : F64_LANES;
 }
 
-/* out[count] <- the numbers of F64_LANES rows, `count` each, one after another.  Up to three
- * numbers past the last may be read. */
+/* out[count] <- F64_LANES rows of `count` numbers each, transposed: lane i has the numbers of row
+ * i. Up to three numbers past the last may be read. */
 ALWAYS_INLINE void arrow_transpose_rows(const real *from, idx count, f64v *out)
 {
   idx e = 0;
@@ -70,7 +71,7 @@ ALWAYS_INLINE void arrow_transpose_rows(const real *from, idx count, f64v *out)
   for (idx i = 0; e + i < count; i++) out[e + i] = last[i];
 }
 
-/* The same near the end of an array, where only `rows` rows are left; those that lack are zeros. */
+/* The same near the end of an array, where only `rows` rows exist; missing rows become zeros. */
 static void arrow_transpose_tail(const real *from, idx count, idx rows, real *work, f64v *out)
 {
   size_t have = (size_t)rows * (size_t)count, all = (size_t)F64_LANES * (size_t)count + 4;
@@ -79,9 +80,8 @@ static void arrow_transpose_tail(const real *from, idx count, idx rows, real *wo
   arrow_transpose_rows(work, count, out);
 }
 
-/* Rows come from memory in strides that the processor does not foresee: ask for them, a few
- * groups ahead.  Past the end stands the next system, usually; asking for what is not there harms
- * nothing. */
+/* The processor does not predict the strides in which rows are read, so prefetch them a few groups
+ * ahead.  A prefetch past the end is harmless; usually the next system is there. */
 enum { AHEAD = 3 };
 ALWAYS_INLINE void arrow_prefetch(const real *from, gidx reals)
 {
@@ -110,7 +110,8 @@ ALWAYS_INLINE void arrow_group_load(const int d, const struct arrow_rows *r, idx
   if (k > 0) arrow_transpose_tail(s->b + i * d * k, d * k, rows, r->tail, group);
 }
 
-/* Multiply the pairs of `valid` lanes by a pivot (N.13); returns lanes of bad pivots. */
+/* Multiply the determinant pairs of the `valid` lanes by a pivot (N.13); returns the lanes whose
+ * pivot is bad. */
 ALWAYS_INLINE i64v arrow_pairs_multiply(f64v p, i64v valid, f64v *m, i64v *e)
 {
   const i64v significand = (i64v){0} + 0xfffffffffffffll, half = (i64v)f64_splat(0.5);
@@ -124,7 +125,7 @@ ALWAYS_INLINE i64v arrow_pairs_multiply(f64v p, i64v valid, f64v *m, i64v *e)
   return ~good & valid;
 }
 
-/* One group: H, B, g <- L, Y, u. */
+/* Whiten one group: H, B, g <- L, Y, u. */
 ALWAYS_INLINE void arrow_group_whiten(const int d, const struct arrow_rows *r, idx row,
                                       struct arrow_pairs *pairs, i64v *bad)
 {
@@ -161,7 +162,7 @@ ALWAYS_INLINE void arrow_chunk_whiten(const int d, const struct arrow_rows *r,
   pairs->bad |= i64_any(bad);
 }
 
-/* One group's part of (N.11), to rows of step_t. */
+/* The steps of (N.11) of one group, written to its rows of step_t. */
 ALWAYS_INLINE void arrow_group_step(const int d, const struct arrow_rows *r, idx row,
                                     const real *step_b, real *step_t)
 {
@@ -197,7 +198,7 @@ ALWAYS_INLINE void arrow_chunk_steps(const int d, const struct arrow_rows *r, co
       arrow_group_step(d, r, round + lane, step_b, step_t);
 }
 
-/* A block of d is known when it is compiled. */
+/* One function for each d, so that d is a constant when its loops are compiled. */
 #define EACH_D(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define WITH_D(D)                                                                                  \
   static void whiten_##D(const struct arrow_rows *r, struct arrow_pairs *pairs)                    \
@@ -224,15 +225,16 @@ static void arrow_steps(const struct arrow_rows *r, const real *step_b, real *st
   by_d[r->system->d - 1](r, step_b, step_t);
 }
 
-/* Columns a0 .. and b0 .. of the extended Y, times each other, over the rounds of one vector. */
+/* Products of the columns from a0 on with the columns from b0 on of the extended Y (arrow_loops.h),
+ * summed over the rounds of one vector.  A round is 32 rows, of which the vector has its lanes. */
 struct tile {
-  const f64v *a, *b; /* of the first round */
-  gidx stride;       /* vectors from round to round */
+  const f64v *a, *b; /* columns a0 and b0 in the first round */
+  gidx stride;       /* vectors between rounds */
   idx rounds, d;
-  i64v valid; /* of one round more; all 0: there is none */
+  i64v valid; /* lanes that have a row in one more, partial round; all 0: there is none */
   int is_partial, is_first;
   idx a0, b0;
-  real *sums; /* of this vector's first lane */
+  real *sums; /* those of the vector's first lane */
 };
 
 ALWAYS_INLINE real *arrow_sum_at(const struct tile *t, idx a, idx b)
@@ -241,7 +243,7 @@ ALWAYS_INLINE real *arrow_sum_at(const struct tile *t, idx a, idx b)
   return t->sums + (i * (i + 1) / 2 + t->b0 + b) * LANE_COUNT;
 }
 
-/* is_diagonal: a and b are the same columns, and only pairs a >= b are wanted. */
+/* is_diagonal: a and b are the same columns, so only pairs a >= b are computed. */
 ALWAYS_INLINE void arrow_tile_add(const struct tile *t, const int na, const int nb,
                                   const int is_diagonal)
 {
@@ -306,7 +308,8 @@ static void arrow_tile_run(const struct tile *t, idx na, idx nb)
     full[na - 1][nb - 1](t);
 }
 
-/* All tiles over the rounds of one vector; columns are cut in blocks of nearly equal width. */
+/* All tiles for the rounds of one vector.  Columns are divided into blocks of nearly equal
+ * width. */
 static void arrow_vector_accumulate(const struct arrow_rows *r, idx lane, struct tile *t)
 {
   idx d = r->system->d, columns = r->system->k + 1,
@@ -354,7 +357,7 @@ static void arrow_fold(const real *sums, gidx n, idx used, real *out)
   }
 }
 
-/* Columns one after another; a column is reduced by those before it, a vector of rows at a time. */
+/* Column after column; the columns before it reduce it, one vector of rows at a time. */
 static idx arrow_border_factor(real *s, idx k, idx stride, real *pivot)
 {
   for (idx j = 0; j < k; j++) {

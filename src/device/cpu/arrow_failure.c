@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finds out why a try failed: the system is examined again, entry by entry and row by row. */
+ * Finds out why an attempt failed: looks at the system again, entry by entry and row by row. */
 #include "device/cpu/arrow_failure.h"
 
 #include <float.h>
@@ -14,8 +14,8 @@
 #define VAL_SQRT(a) sqrt(a)
 #include "device/cpu/arrow_row.h"
 
-/* The first of count entries that is not finite, or -1.  Of square blocks of n x n only the lower
- * triangle is read. */
+/* The index of the first of `count` entries that is not finite, or -1.  For square blocks of n x n,
+ * only lower triangles are read. */
 static gidx entry_find(const real *a, gidx count, gidx n, int is_square)
 {
   for (gidx i = 0; i < count; i++)
@@ -23,7 +23,7 @@ static gidx entry_find(const real *a, gidx count, gidx n, int is_square)
   return -1;
 }
 
-/* The first entry of a system that is not finite, counted over its arrays, or -1. */
+/* The index of the first entry of a system that is not finite, counted over its arrays, or -1. */
 static gidx not_finite(const struct arrow_system *s)
 {
   gidx n = s->n, d = s->d, k = s->k, base = 0;
@@ -48,7 +48,7 @@ static int is_good(real pivot)
   return pivot > 0 && pivot <= DBL_MAX;
 }
 
-/* at: of the row, pivot or entry; bump: a ridge that might help. */
+/* at: index of the row, pivot or entry.  bump: a ridge with which the system might succeed. */
 static void fail(struct arrow_outcome *out, int status, gidx at, real bump)
 {
   out->status = status;

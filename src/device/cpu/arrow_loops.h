@@ -3,10 +3,11 @@
  *
  * Floor: device.
  *
- * Rows are handled in groups of one vector, one row a lane, because the lanes of (N.12) are 32
- * consecutive rows.  A *panel* holds whitened rows, group after group; a group is
- *     Y [k][d], u [d], L [d (d + 1) / 2]     (N.7, N.8), each entry a vector,
- * so u is column k of an extended Y, and T and w of (N.9) are one triangle of k + 2 over 2 sums. */
+ * A *group* is as many rows as a vector has lanes, one row per lane, because the lanes of (N.12)
+ * are 32 consecutive rows.  A *panel* holds whitened rows, group after group.  A group is
+ *     Y [k][d], u [d], L [d (d + 1) / 2]     (N.7, N.8), each entry a vector.
+ * So u is column k of an extended Y, and T and w of (N.9) are one triangle of (k + 1)(k + 2) / 2
+ * sums. */
 #ifndef DEVICE_CPU_ARROW_LOOPS_H
 #define DEVICE_CPU_ARROW_LOOPS_H
 
@@ -14,42 +15,43 @@
 #include "model/arrow.h"
 
 enum {
-  ARROW_CHUNK = 256, /* rows handled at a time, in whole rounds of 32 lanes */
-  ARROW_PART = 8,    /* lanes that a thread takes of a long system: a multiple of any vector */
-  ARROW_WIDEST = 8,  /* doubles of the widest vector */
+  ARROW_CHUNK = 256, /* rows that are handled at a time, in whole rounds of 32 lanes */
+  ARROW_PART = 8,    /* lanes of a long system that a thread takes: a multiple of any vector */
+  ARROW_WIDEST = 8,  /* doubles in the widest vector */
 };
 
-/* Rows first .. first + count - 1 of a system, first a multiple of 32, count at most ARROW_CHUNK;
- * of these the ones in lanes lane_begin .. lane_end - 1, multiples of ARROW_PART. */
+/* Rows first .. first + count - 1 of a system; first is a multiple of 32, count at most
+ * ARROW_CHUNK. Only the rows in lanes lane_begin .. lane_end - 1 are handled; these are multiples
+ * of ARROW_PART. */
 struct arrow_rows {
   const struct arrow_system *system;
   real ridge_t;
   gidx first;
   idx count, lane_begin, lane_end;
   real *panel; /* arrow_panel() reals, on a 64-byte boundary */
-  real *tail;  /* arrow_tail() reals of work */
+  real *tail;  /* arrow_tail() reals of workspace */
 };
 
-/* Pairs of (N.13), lane by lane. */
+/* The determinant pairs of (N.13), one for each lane. */
 struct arrow_pairs {
   real m[LANE_COUNT];
   int64_t e[LANE_COUNT];
-  int bad; /* some pivot was not positive and finite */
+  int bad; /* 1: a pivot was not positive and finite */
 };
 
 struct arrow_loops {
-  /* panel <- rows; pairs times their pivots */
+  /* panel <- whitened rows; multiply pairs by their pivots */
   void (*whiten)(const struct arrow_rows *rows, struct arrow_pairs *pairs);
-  /* sums[arrow_sums(k)][32] += products of the panel's columns; is_first: sums were 0 */
+  /* sums[arrow_sums(k)][32] += products of the panel's columns; is_first: start from 0 */
   void (*accumulate)(const struct arrow_rows *rows, int is_first, real *sums);
-  /* out[n] <- sums of 32 lanes each, of which those from lane `used` on are +0 and not read */
+  /* out[n] <- sums of 32 lanes each; lanes from `used` on count as +0 and are not read */
   void (*fold)(const real *sums, gidx n, idx used, real *out);
-  /* s[k][stride], lower triangle by columns <- L of (N.10), pivot[k]; the pivot that failed or -1.
-   * What is above the diagonal, or past k, is overwritten. */
+  /* s[k][stride], lower triangle by columns <- L of (N.10), and pivot[k].  Returns the pivot that
+   * failed, or -1.  Entries above the diagonal and past k are overwritten. */
   idx (*border_factor)(real *s, idx k, idx stride, real *pivot);
   /* x[stride] <- L^-T L^-1 x */
   void (*border_solve)(const real *l, idx k, idx stride, real *x);
-  /* step_t[n][d] of these rows, from the panel and step_b[k] (N.11) */
+  /* step_t[n][d] of these rows <- (N.11), from the panel and step_b[k] */
   void (*steps)(const struct arrow_rows *rows, const real *step_b, real *step_t);
 };
 
@@ -58,7 +60,7 @@ static inline gidx arrow_group(idx d, idx k)
   return (gidx)d * (k + 1) + d * (d + 1) / 2;
 }
 
-/* Reals of a panel of so many rows. */
+/* Reals of a panel of `rows` rows. */
 static inline gidx arrow_panel(idx d, idx k, gidx rows)
 {
   return (rows + LANE_COUNT - 1) / LANE_COUNT * LANE_COUNT * arrow_group(d, k);
@@ -69,7 +71,8 @@ static inline gidx arrow_tail(idx d, idx k)
   return ARROW_WIDEST * (gidx)d * (k > d ? k : d) + ARROW_WIDEST;
 }
 
-/* Entry (i, j), i >= j, of T is at i (i + 1) / 2 + j, w_j at k (k + 1) / 2 + j. */
+/* Number of sums.  Entry (i, j), i >= j, of T is sum i (i + 1) / 2 + j; w_j is k (k + 1) / 2 +
+ * j. */
 static inline gidx arrow_sums(idx k)
 {
   return (gidx)(k + 1) * (k + 2) / 2;

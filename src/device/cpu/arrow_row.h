@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arithmetic of K = 1 arrow systems: one row (N.7, N.8, N.11), and what a failed try adds to the
+ * Arithmetic of one arrow system: a row (N.7, N.8, N.11), and what a failed attempt adds to the
  * ridges (N.14, N.15).
  *
  * Floor: device.
  *
- * The includer defines, before it includes this file:
- *   val            what one row's number is: a double, or a vector of doubles, one row a lane,
- *   VAL_FMA(a, b, c), VAL_SQRT(a)   rounded once, lane by lane.
+ * Before the file that includes this does so, it defines
+ *   val            the type of a row's number: double, or a vector of doubles, one row per lane,
+ *   VAL_FMA(a, b, c), VAL_SQRT(a)   each rounded once, lane by lane.
  *
- * A row's factor L (d x d) is packed by columns: L_ij is at ARROW_AT(d, i, j), i >= j.  With a
- * constant d all loops below unroll, and L and x stay in registers. */
+ * The factor L (d x d) of a row is packed by columns: L_ij is at ARROW_AT(d, i, j), i >= j.  When d
+ * is a constant, all loops below unroll, and L and x stay in registers. */
 #ifndef DEVICE_CPU_ARROW_ROW_H
 #define DEVICE_CPU_ARROW_ROW_H
 
@@ -18,8 +18,8 @@
 
 #define ARROW_AT(d, i, j) ((j) * (2 * (d) - (j)-1) / 2 + (i))
 
-/* a: lower triangle of H_i + ridge_t I <- L (N.7); pivot[d] <- the accumulators before their square
- * roots.  A pivot that is not positive and finite makes the rest meaningless. */
+/* a, the lower triangle of H_i + ridge_t I <- L (N.7); pivot[d] <- the pivots before their square
+ * roots.  After a pivot that is not positive and finite, the rest is meaningless. */
 BODY void arrow_row_factor(int d, val *a, val *pivot)
 {
   BODY_UNROLL
@@ -66,9 +66,9 @@ BODY double arrow_size(double x)
   return x < 0 ? -x : x;
 }
 
-/* How far the rows of a symmetric matrix are from diagonal dominance (0: not at all).  Unless NULL,
- * *max_sum is raised to the largest sum of sizes in a row.  Only the lower triangle of a[n][n],
- * stored by columns of `stride`, is read. */
+/* How far the rows of a symmetric matrix are from diagonal dominance; 0: it is dominant.  Unless
+ * NULL, *max_sum is raised to the largest sum of absolute values in a row.  Only the lower triangle
+ * of a[n][n] is read, stored by columns `stride` apart. */
 BODY double arrow_deficit(const double *a, int n, int stride, double *max_sum)
 {
   double worst = 0;
@@ -86,8 +86,8 @@ BODY double arrow_deficit(const double *a, int n, int stride, double *max_sum)
   return worst;
 }
 
-/* What (N.14) suggests for a diagonal block, ridge included: d x d, column-major; unit: of the
- * system's. */
+/* The ridge of (N.14) for a diagonal block a (d x d, column-major, ridge included).  unit: that of
+ * the system. */
 BODY double arrow_bump_row(const double *a, int d, double unit)
 {
   double largest = unit;
@@ -95,7 +95,7 @@ BODY double arrow_bump_row(const double *a, int d, double unit)
   return lacks + 0x1p-16 * largest;
 }
 
-/* ... and for a border, from its Schur complement and the unit of C. */
+/* The same for a border, from its Schur complement; unit: that of C. */
 BODY double arrow_bump_border(const double *schur, int stride, int k, double unit)
 {
   return arrow_deficit(schur, k, stride, (double *)0) + 1e-3 * unit;

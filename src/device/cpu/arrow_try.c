@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One try to solve a system: its rows are whitened and summed in chunks, the Schur complement of
- * the border is factored and solved, and the steps of the rows follow by back substitution.  Of a
- * long system the threads share segments and lanes, then chunks of steps. */
+ * One attempt to solve a system.  Its rows are whitened and summed in chunks, the Schur complement
+ * of the border is factored and solved, and back substitution gives the steps of the rows.  For a
+ * long system, the threads share segments and lanes, and then chunks of steps. */
 #include "device/cpu/arrow_try.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 enum { PARTS = LANE_COUNT / ARROW_PART };
 
-/* Rows first .. as the loops take them; a cached system has a panel for each chunk. */
+/* The rows from `first` on as the loops take them; a cached system has a panel for each chunk. */
 static struct arrow_rows rows_view(const struct attempt *a, const struct arrow_worker *w,
                                    gidx first, gidx end)
 {
@@ -56,7 +56,7 @@ static void pairs_start(struct arrow_pairs *pairs)
   }
 }
 
-/* Sum some lanes of one segment (N.12), into the worker whose number is the segment's. */
+/* Sum some lanes of one segment (N.12), into the worker that has the segment's number. */
 static void lanes_task(struct attempt *a, struct arrow_worker *worker, gidx i)
 {
   int parts = a->threads > 1 ? PARTS : 1;
@@ -137,8 +137,7 @@ static void border_make(struct attempt *a)
   }
 }
 
-/* Are there sums that an entry which is not finite would have spoilt?  Then the entries have to be
- * looked at. */
+/* Could an entry that is not finite have spoilt the sums?  If so, the entries must be checked. */
 static int is_suspect(const struct attempt *a)
 {
   const struct arrow_system *s = &a->item->system;
@@ -150,7 +149,7 @@ static int is_suspect(const struct attempt *a)
   return suspect;
 }
 
-/* (N.10) Factor and solve the Schur complement; its pivots go into the pair. */
+/* (N.10) Factor and solve the Schur complement; its pivots multiply the pair. */
 static int border_solve(struct attempt *a)
 {
   const struct arrow_system *s = &a->item->system;
@@ -159,7 +158,7 @@ static int border_solve(struct attempt *a)
   struct det_pair border = det_pair_unit;
   idx bad = a->loops->border_factor(w->schur, k, stride, w->pivot);
   if (bad >= 0) {
-    border_make(a); /* again, since the factor stands there */
+    border_make(a); /* again, since the factor has overwritten it */
     attempt_fail_border(a, bad);
     return 0;
   }
@@ -182,7 +181,7 @@ void attempt_solve(struct attempt *a)
   if (attempt_fail_entry(a)) return;
   if (!has_rows)
     attempt_fail_row(a);
-  else if (out->status == ARROW_OK) /* finite entries, sums that are not */
+  else if (out->status == ARROW_OK) /* all entries are finite, though the sums are not */
     border_solve(a);
 }
 

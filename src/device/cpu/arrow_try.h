@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One try to solve an arrow system.
+ * One attempt to solve an arrow system.
  *
  * Floor: device; included by arrow*.c only. */
 #ifndef DEVICE_CPU_ARROW_TRY_H
@@ -9,7 +9,7 @@
 
 /* Sum the rows, solve the border and set the outcome. */
 void attempt_solve(struct attempt *a);
-/* Write the steps, which are 0 where the outcome is not OK. */
+/* Write the steps; they are 0 if the outcome is not OK. */
 void attempt_steps(struct attempt *a);
 
 #endif

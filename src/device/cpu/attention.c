@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Attention on the CPU: keys of a shard are transposed and values padded, once for all queries;
- * then threads take tiles of rows. */
+ * Attention on the CPU.  The keys of a shard are transposed and its values padded, once for all
+ * queries; then threads take tiles of rows.  A row is a query and a head. */
 #include <string.h>
 
 #include "base/num.h"
@@ -9,7 +9,7 @@
 #include "device/cpu/attention_loops.h"
 #include "device/cpu/cpu.h"
 
-/* A job, and the shard as the loops want it. */
+/* A job, and its shard in the form that the loops need. */
 struct shard {
   const struct attention_job *job;
   const struct attention_loops *loops;
@@ -17,7 +17,7 @@ struct shard {
   float *k, *v; /* [kv_heads][blocks][d][ATTENTION_BLOCK], [kv_heads][blocks * 64][stride] */
 };
 
-/* Block b of a head: positions that are not there are 0. */
+/* Pack block b of a head; positions past the end are 0. */
 static void block_pack(const struct shard *s, idx head, idx b)
 {
   const struct attention *a = s->job->attention;
@@ -33,7 +33,7 @@ static void block_pack(const struct shard *s, idx head, idx b)
   }
 }
 
-/* Row r of a head of k: its query, and its head of q. */
+/* A row: its query, and its head of q. */
 struct row {
   idx query, head;
 };
@@ -43,7 +43,7 @@ static struct row row_of(const struct attention *a, idx kv_head, gidx r)
   return (struct row){(idx)(r / group), kv_head * group + (idx)(r % group)};
 }
 
-/* The sums of a tile to where they belong: the first shard that a query sees gives the first. */
+/* Add the sums of a tile to the job's sums.  The first shard that a query sees sets them. */
 static void tile_store(const struct shard *s, idx kv_head, gidx first, struct attention_tile *t)
 {
   const struct attention_job *job = s->job;
@@ -62,7 +62,7 @@ static void tile_store(const struct shard *s, idx kv_head, gidx first, struct at
   }
 }
 
-/* Rows first .. first + ATTENTION_ROWS - 1 of a head of k. */
+/* Rows first .. first + ATTENTION_ROWS - 1 of those that share head kv_head of k. */
 static void tile_run(const struct shard *s, idx kv_head, gidx first)
 {
   const struct attention_job *job = s->job;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hot loops of attention for any vector width: inner products, exponentials, sums of values.
  *
- * Floor: device.  Included by units, behind vectors.h.
+ * Floor: device.  A unit (isa.h) includes this after vectors.h.
  *
- * The functions of (N.26) stand here for vectors; model/functions.c has the plain ones. */
+ * The functions of (N.26) are written here for vectors; model/functions.c has the scalar ones. */
 #include <math.h>
 #include <string.h>
 
 #include "device/cpu/attention_loops.h"
 
-/* Lanes of a where the mask is set, else of b. */
+/* Lanes of a where the mask is set, and of b elsewhere. */
 ALWAYS_INLINE f32v f32_select(i32v mask, f32v a, f32v b)
 {
   return (f32v)((mask & (i32v)a) | (~mask & (i32v)b));
@@ -58,7 +58,8 @@ ALWAYS_INLINE float f32_exp2_one(float x)
   return f32_exp2(f32_splat(x))[0];
 }
 
-/* out[rows][..] <- chains over t < terms of fma(a[row][t], b[t][..], out), of `vectors` vectors. */
+/* out[rows][..] <- chains over t < terms of fma(a[row][t], b[t][..], out); `vectors` vectors of
+ * columns. */
 ALWAYS_INLINE void attention_chains_part(int rows, int vectors, const float *a, gidx a_stride,
                                          idx terms, const float *b, gidx b_stride, float *out,
                                          gidx out_stride)
@@ -87,7 +88,7 @@ ALWAYS_INLINE void attention_chains_part(int rows, int vectors, const float *a, 
   }
 }
 
-/* The same for any columns, a multiple of ATTENTION_PAD; rows is a constant. */
+/* The same for any number of columns that is a multiple of ATTENTION_PAD; rows is a constant. */
 ALWAYS_INLINE void attention_chains(int rows, const float *a, gidx a_stride, idx terms,
                                     const float *b, gidx b_stride, idx columns, float *out,
                                     gidx out_stride)
@@ -99,7 +100,7 @@ ALWAYS_INLINE void attention_chains(int rows, const float *a, gidx a_stride, idx
     attention_chains_part(rows, 1, a, a_stride, terms, b + x, b_stride, out + x, out_stride);
 }
 
-/* The rows of a tile at once, or one. */
+/* All rows of a tile at once; and a single row. */
 static NOINLINE void attention_rows(const float *a, gidx a_stride, idx terms, const float *b,
                                     gidx b_stride, idx columns, float *out, gidx out_stride)
 {
@@ -112,8 +113,8 @@ static NOINLINE void attention_one(const float *a, idx terms, const float *b, gi
   attention_chains(1, a, 0, terms, b, b_stride, columns, out, 0);
 }
 
-/* u[rows][ATTENTION_BLOCK] <- inner products of queries q[rows][d] and the keys of a block; rows is
- * ATTENTION_ROWS or 1. */
+/* u[rows][ATTENTION_BLOCK] <- inner products of the queries q[rows][d] and the keys of a block;
+ * rows is ATTENTION_ROWS or 1. */
 static void attention_inner(int rows, const float *q, idx d, const float *k, float *u)
 {
   _Alignas(64) float chain[ATTENTION_ROWS * ATTENTION_BLOCK];
@@ -133,7 +134,7 @@ static void attention_inner(int rows, const float *q, idx d, const float *k, flo
   }
 }
 
-/* The largest of a block; NaN if one is. */
+/* The largest number of a block; NaN if it has a NaN. */
 ALWAYS_INLINE float attention_largest(const float *u)
 {
   f32v best = f32_load(u);
@@ -148,8 +149,8 @@ ALWAYS_INLINE float attention_largest(const float *u)
   return mask_bits(bad) ? NAN : out;
 }
 
-/* u[ATTENTION_BLOCK] <- the weights of a row's positions from .. end - 1 of a block, from its inner
- * products; m, l and acc become those of the new maximum. */
+/* u[ATTENTION_BLOCK] <- the weights of positions from .. end - 1 of a block for a row, from inner
+ * products in u.  m, l and acc of the row are rescaled to the new maximum. */
 ALWAYS_INLINE void attention_weights(struct attention_tile *t, idx r, idx from, idx end, float *u)
 {
   if (t->factors.inner != 0)
@@ -170,13 +171,13 @@ ALWAYS_INLINE void attention_weights(struct attention_tile *t, idx r, idx from, 
               f32_exp2(f32_fma(f32_load(u + j), f32_splat(t->factors.exponent), f32_splat(-m))));
 }
 
-/* What a row sees of a block, and the part that all rows of a tile see. */
+/* The positions of a block that each row sees, and those that all rows of the tile see. */
 struct attention_range {
   idx from[ATTENTION_ROWS], end[ATTENTION_ROWS]; /* from >= end: nothing */
   idx all_from, all_end;
 };
 
-/* Returns whether any row sees any of block b. */
+/* Returns 1 if any row sees a position of block b. */
 ALWAYS_INLINE int attention_ranges(const struct attention_tile *t, idx b, struct attention_range *g)
 {
   int any = 0;
@@ -192,7 +193,7 @@ ALWAYS_INLINE int attention_ranges(const struct attention_tile *t, idx b, struct
   return any;
 }
 
-/* acc <- values of positions from .. end - 1 of a block, of one row. */
+/* Add the values of positions from .. end - 1 of a block to acc, for one row. */
 ALWAYS_INLINE void attention_values_one(struct attention_tile *t, idx r, const float *p,
                                         const float *v, idx from, idx end)
 {
@@ -201,7 +202,7 @@ ALWAYS_INLINE void attention_values_one(struct attention_tile *t, idx r, const f
                   t->acc + (gidx)r * t->stride);
 }
 
-/* The values of a block: what all rows see goes for all rows at once. */
+/* Add the values of a block to acc.  Positions that all rows see are added for all rows at once. */
 ALWAYS_INLINE void attention_values(struct attention_tile *t, const struct attention_range *g,
                                     float (*p)[ATTENTION_BLOCK], const float *v)
 {
@@ -215,7 +216,8 @@ ALWAYS_INLINE void attention_values(struct attention_tile *t, const struct atten
   for (int r = 0; r < ATTENTION_ROWS; r++) attention_values_one(t, r, p[r], v, end, g->end[r]);
 }
 
-/* l <- the weights of a block, a chain a row; the rows' chains run side by side. */
+/* Add the weights of a block to l, one chain per row.  The chains of the rows run side by side,
+ * since each addition waits for the one before it. */
 ALWAYS_INLINE void attention_lengths(struct attention_tile *t, const struct attention_range *g,
                                      float (*p)[ATTENTION_BLOCK])
 {

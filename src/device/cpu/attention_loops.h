@@ -3,8 +3,8 @@
  *
  * Floor: device.
  *
- * Lanes are positions in inner products, and columns in sums of values; a chain never runs across
- * lanes.  Rows, a query and head each, go through in tiles. */
+ * A row is a query and a head; rows are handled in tiles.  Lanes are positions in inner products,
+ * and columns in sums of values; no chain crosses lanes. */
 #ifndef DEVICE_CPU_ATTENTION_LOOPS_H
 #define DEVICE_CPU_ATTENTION_LOOPS_H
 
@@ -14,22 +14,22 @@ enum { ATTENTION_ROWS = 6, ATTENTION_PAD = 16 };
 
 struct attention_tile {
   struct attention_factors factors;
-  idx d, stride;            /* columns of q and k; floats of a row of v and acc, in pads */
+  idx d, stride;            /* columns of q and k; floats of a row of v and acc, with padding */
   const float *q;           /* [ATTENTION_ROWS][d] */
-  const float *k;           /* [blocks][d][ATTENTION_BLOCK] of one head of k, from the shard */
+  const float *k;           /* [blocks][d][ATTENTION_BLOCK] the shard's keys for one head of k */
   const float *v;           /* [positions][stride] */
-  idx from[ATTENTION_ROWS]; /* what each row sees, counted from the start of the shard; */
-  idx end[ATTENTION_ROWS];  /* from == end: nothing */
+  idx from[ATTENTION_ROWS]; /* each row sees positions from .. end - 1, counted from the start of */
+  idx end[ATTENTION_ROWS];  /* the shard; none if from == end */
   float m[ATTENTION_ROWS], l[ATTENTION_ROWS];
   float *acc; /* [ATTENTION_ROWS][stride] */
 };
 
 struct attention_loops {
-  /* m, l, acc <- the sums over the shard alone. */
+  /* m, l, acc <- the sums over this shard alone. */
   void (*tile)(struct attention_tile *t);
-  /* s <- s joined with more (attention_sum_join), of acc[stride]. */
+  /* Add `more` to s, as attention_sum_join(); acc has `stride` floats. */
   void (*join)(idx stride, struct attention_sum *s, const struct attention_sum *more);
-  /* w[ATTENTION_BLOCK] <- 2^(exponent - m) of q[d] and a block of keys k[d][ATTENTION_BLOCK]. */
+  /* w[ATTENTION_BLOCK] <- 2^(exponent - m) for q[d] and a block of keys k[d][ATTENTION_BLOCK]. */
   void (*weights)(const struct attention_factors *factors, idx d, const float *q, const float *k,
                   float m, float *w);
   /* out[ATTENTION_BLOCK] <- inner products of an atom's dv columns and a block of values

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Attribution on the CPU: keys and values of a shard are turned, so that positions lie side by
- * side.  Inner products of values and an atom are the same for all queries that have it, and are
- * made once; threads then take queries. */
+ * Attribution on the CPU.  The keys and values of a shard are transposed, so that positions are
+ * adjacent.  The inner products of the values with an atom are the same for all queries that have
+ * the atom, so they are computed once per run of queries.  Threads then take queries. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,18 +13,18 @@
 
 enum { BLOCK = ATTENTION_BLOCK, SLOTS = 4096 };
 
-/* Where an atom's products are, of the queries that were taken last. */
+/* The products of an atom, if a query of the current run has the atom. */
 struct atom_slot {
-  gidx stamp; /* of those queries */
+  gidx stamp; /* number of the run; an older one means that the atom is not in the run */
   idx slot;
-  idx from, end; /* what is seen of the shard by those that have the atom */
+  idx from, end; /* positions of the shard that the queries with this atom see */
 };
 
 struct attribution_work {
   float *k, *v;              /* [kv_heads][blocks][d][64], [kv_heads][blocks][dv][64] */
   struct atom_slot *slot_of; /* [n_atoms] */
-  idx *atom_of;              /* [n_atoms] by slot */
-  real *product;             /* [slots][blocks][64] of one head */
+  idx *atom_of;              /* [n_atoms] the atom of each slot */
+  real *product;             /* [slots][blocks][64] for one head */
   gidx k_room, v_room, slot_room, atom_room, product_room, stamp;
 };
 
@@ -35,7 +35,7 @@ void attribution_work_free(struct attribution_work *w)
   free(w);
 }
 
-/* A run of queries, and one head. */
+/* A run of consecutive queries, and one head. */
 struct run {
   const struct attribution_job *job;
   const struct attention_loops *loops;
@@ -43,8 +43,8 @@ struct run {
   struct attention_factors factors;
   int threads;
   idx blocks; /* of BLOCK positions */
-  idx at, n;  /* queries */
-  idx slots;  /* atoms that they have */
+  idx at, n;  /* the run is queries at .. at + n - 1 */
+  idx slots;  /* number of different atoms that they have */
   idx head;
 };
 
@@ -61,7 +61,7 @@ static int work_reserve(struct run *r)
   return array_reserve(&w->atom_of, &w->atom_room, job->n_atoms, sizeof *w->atom_of);
 }
 
-/* out[columns][BLOCK] <- a head's cells of a block; what is not there is 0. */
+/* out[columns][BLOCK] <- the cells of a head in a block; positions past the end are 0. */
 static void cells_transpose(const struct attribution_job *job, const float *in, idx columns,
                             idx head, idx block, float *out)
 {
@@ -83,15 +83,15 @@ static void shard_transpose(const struct run *r)
   }
 }
 
-/* What a query sees of the shard: *from .. *end - 1, counted from its start. */
+/* The positions *from .. *end - 1 that a query sees, counted from the start of the shard. */
 static void seen_here(const struct attribution_job *job, idx query, gidx *from, gidx *end)
 {
   *from = imax(job->from[query] - job->first, 0);
   *end = imin(job->end[query] - job->first, job->count);
 }
 
-/* Take queries from r->at on until they have SLOTS atoms: r->n, r->slots, and of each atom its slot
- * and what is seen by the queries that have it. */
+/* Make a run: take queries from r->at on until they have SLOTS atoms.  Sets r->n and r->slots, and
+ * for each atom its slot and the positions that its queries see. */
 static void queries_take(struct run *r)
 {
   const struct attribution_job *job = r->job;
@@ -114,7 +114,7 @@ static void queries_take(struct run *r)
   }
 }
 
-/* Products of a slot's atom with all values that are seen with it, a block at a time. */
+/* Inner products of the atom of a slot with all values that its queries see, block by block. */
 static void slot_run(const struct run *r, idx slot)
 {
   const struct attention *a = r->job->attention;
@@ -127,7 +127,7 @@ static void slot_run(const struct run *r, idx slot)
                        w->product + ((gidx)slot * r->blocks + b) * BLOCK);
 }
 
-/* weight[BLOCK] of a query by (N.28). */
+/* weight[BLOCK] <- the weights of a query in a block, by (N.28). */
 static void weights_find(const struct run *r, idx query, gidx block, real *weight)
 {
   const struct attribution_job *job = r->job;
@@ -139,7 +139,7 @@ static void weights_find(const struct run *r, idx query, gidx block, real *weigh
   for (idx j = 0; j < BLOCK; j++) weight[j] = (real)power[j] / (real)job->l[at];
 }
 
-/* Add what a pair gets from the head at positions from .. end - 1 of a block. */
+/* Add the contributions of the head at positions from .. end - 1 of a block to a pair. */
 static void pair_add(const struct run *r, gidx pair, gidx block, idx from, idx end,
                      const real *weight)
 {
@@ -153,13 +153,13 @@ static void pair_add(const struct run *r, gidx pair, gidx block, idx from, idx e
     real own = weight[j] * product[j];
     float value = (float)own;
     part += own;
-    if (fabsf(value) < fabsf(*weakest)) continue; /* most are turned away here */
+    if (fabsf(value) < fabsf(*weakest)) continue; /* true for most */
     top_add(job->top, (idx)pair, (position + j) * heads + r->head, value);
   }
   job->part[pair * heads + r->head] = part;
 }
 
-/* All blocks and pairs of a query. */
+/* All blocks and pairs of one query. */
 static void query_run(const struct run *r, idx query)
 {
   const gidx *start = r->job->start;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes on the CPU: each thread solves rows one after another, with a row's Gram matrix and factor
- * in the cache.
+ * Codes on the CPU: each thread solves one row after another; the Gram matrix and factor of a row
+ * stay in the cache.
  *
- * The state of a row holds its Cholesky factors packed by rows, so that appending vectors to the
- * support appends rows to the factors. */
+ * The state of a row holds its Cholesky factors packed by rows.  So vectors that are appended to
+ * the support append rows to the factors. */
 #include <math.h>
 #include <string.h>
 
@@ -12,39 +12,39 @@
 #include "device/cpu/cpu.h"
 
 enum {
-  ROWS_AT_ONCE = 16, /* that a thread takes */
+  ROWS_AT_ONCE = 16, /* rows that a thread takes at a time */
   OVERRUN = 8        /* reals that back substitution may read past the end */
 };
 
-/* The parts of a row's state for at most M vectors. */
+/* The arrays in the state of a row of at most M vectors. */
 struct row_state {
-  real *rank;   /* [M (M + 1) / 2] factor of the kept vectors' Gram matrix, rho on its diagonal
-                 * unless codes are nonnegative */
-  real *factor; /* rank itself; of nonnegative codes the Gram matrix, packed by rows */
-  real *y;      /* [M] forward substitution with factor; of nonnegative codes b */
+  real *rank;   /* [M (M + 1) / 2] factor of the Gram matrix of the kept vectors; with rho on the
+                 * diagonal, except for nonnegative codes */
+  real *factor; /* the same as rank; for nonnegative codes the Gram matrix, packed by rows */
+  real *y;      /* [M] forward substitution with factor; for nonnegative codes b */
   idx *kept;    /* [M] */
 };
 
-/* Work arrays of one thread, M = m_new d. */
+/* Work arrays of one thread; M = m_new d. */
 struct codes_work {
   const float **vector; /* [M] */
-  const float **padded; /* [M + 7 + CODES_CHUNK] gram_job's */
+  const float **padded; /* [M + 7 + CODES_CHUNK] vector of gram_job */
   real *g;              /* [M + 7 + CODES_CHUNK][CODES_CHUNK] */
   real *b;              /* [CODES_CHUNK] */
-  real *pack;           /* gram_job's */
+  real *pack;           /* pack of gram_job */
   real *codes, *back;   /* [M], [M + OVERRUN] */
   real *quality;        /* [2 p] */
   float *zeros;         /* [p] */
-  real *whole;          /* [M][stride] nonnegative_job's g */
+  real *whole;          /* [M][stride] g of nonnegative_job */
   struct nonnegative_work nonnegative;
-  char *state; /* of a row, where the caller keeps none */
+  char *state; /* state of a row, if the caller keeps none */
 };
 
 struct codes_plan {
   const struct cpu_state *device;
   const struct codes_job *job;
   gidx state_bytes;
-  idx next; /* row that no thread has taken yet */
+  idx next; /* the first row that no thread has taken yet */
 };
 
 static gidx triangle(idx m)
@@ -114,7 +114,7 @@ static void vectors_find(const struct codes_plan *plan, idx row, const float **v
     for (idx k = 0; k < d; k++) *vector++ = atoms + ((gidx)slot[a] * d + k) * p;
 }
 
-/* The vectors of the next row come from memory: prefetch them while this row is computed. */
+/* Prefetch the vectors of the next row, since they come from memory, while this row is computed. */
 static void vectors_prefetch(const struct codes_plan *plan, idx row)
 {
   const float *atoms = plan->job->atoms->device;
@@ -127,8 +127,8 @@ static void vectors_prefetch(const struct codes_plan *plan, idx row)
   }
 }
 
-/* Write the vectors into padded[] from block `block` on, with zero vectors behind them in the last
- * block; returns the block after them. */
+/* Write the vectors into padded[] from block `block` on, and fill the last block with zero vectors.
+ * Returns the next block. */
 static idx blocks_fill(struct codes_work *w, const float *const *vector, idx count, idx block)
 {
   for (; count > 0; block++, vector += GRAM_BLOCK, count -= GRAM_BLOCK)
@@ -137,10 +137,10 @@ static idx blocks_fill(struct codes_work *w, const float *const *vector, idx cou
   return block;
 }
 
-/* Keep rows old .. old + count - 1 of the Gram matrix, and of b, in a row's state. */
+/* Store rows old .. old + count - 1 of the Gram matrix, and of b, in the state of a row. */
 static void chunk_keep(const struct codes_work *w, const struct row_state *s, idx old, idx count)
 {
-  gidx padding = round_up(old, GRAM_BLOCK) - old; /* of the vectors before the chunk */
+  gidx padding = round_up(old, GRAM_BLOCK) - old; /* after the vectors before the chunk */
   for (idx i = 0; i < count; i++) {
     real *row = s->factor + triangle(old + i);
     for (idx k = 0; k <= old + i; k++) row[k] = w->g[(k < old ? k : k + padding) * CODES_CHUNK + i];
@@ -148,7 +148,7 @@ static void chunk_keep(const struct codes_work *w, const struct row_state *s, id
   }
 }
 
-/* b of row i's vectors old .. old + count - 1, whose codes are drawn to a mean. */
+/* Add the pull of rho toward a mean to b, for vectors old .. old + count - 1 of row i. */
 static void chunk_draw(const struct codes_plan *plan, struct codes_work *w, idx i, idx old,
                        idx count)
 {
@@ -158,7 +158,7 @@ static void chunk_draw(const struct codes_plan *plan, struct codes_work *w, idx 
   for (idx j = 0; j < count; j++) w->b[j] = fma(job->rho, (real)toward[slot[j]], w->b[j]);
 }
 
-/* Append rows old .. old + count - 1 to the factor of row i's state, and to y. */
+/* Append rows old .. old + count - 1 to the factor in the state of row i, and to y. */
 static void chunk_solve(const struct codes_plan *plan, struct codes_work *w,
                         const struct row_state *s, idx i, idx old, idx count)
 {
@@ -242,7 +242,7 @@ static void row_solve(const struct codes_plan *plan, struct codes_work *w, idx i
   if (job->codes) codes_store(plan, w, row, i);
 }
 
-/* Solve rows until none is left; every thread does so. */
+/* Every thread solves rows until none is left. */
 static void rows_solve(struct codes_plan *plan, struct codes_work *w)
 {
   for (;;) {
@@ -279,10 +279,10 @@ int cpu_codes(struct device *dev, const struct codes_job *job)
   return status;
 }
 
-/* Work arrays of one thread that judges given codes. */
+/* Work arrays of one thread that computes the quality of given codes. */
 struct quality_work {
   const float **vector;
-  real *codes; /* both of the longest row */
+  real *codes; /* vector and codes: of the longest row */
   real *sums;  /* [2 p] */
 };
 

@@ -2,9 +2,9 @@
  * Hot loops of the codes, for any vector width: Gram entries, factor, back substitution (N.4, N.5),
  * residual (N.3r) and quality of a row.
  *
- * Floor: device.  Included by units, behind vectors.h.
+ * Floor: device.  A unit (isa.h) includes this after vectors.h.
  *
- * A chain never runs along a vector: lanes are rows of the factor, or columns of the data. */
+ * Lanes are rows of the factor, or columns of the data.  No chain crosses lanes. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 typedef float f32x8 __attribute__((vector_size(32)));
 
-/* out[8][8] <- eight columns of eight vectors, transposed. */
+/* out[8][8] <- eight columns of eight vectors, column by column. */
 static inline void codes_pack_square(const float *const *vector, idx c, real *out)
 {
   f32x8 a[8], b[8];
@@ -47,7 +47,7 @@ static inline void codes_pack_square(const float *const *vector, idx c, real *ou
   }
 }
 
-/* out[n][8] <- columns c .. c + n - 1 of eight vectors. */
+/* out[n][8] <- columns c .. c + n - 1 of eight vectors, column by column. */
 static void codes_pack(const float *const *vector, idx c, idx n, real *out)
 {
   idx i = 0;
@@ -56,7 +56,8 @@ static void codes_pack(const float *const *vector, idx c, idx n, real *out)
     for (int k = 0; k < 8; k++) out[8 * i + k] = vector[k][c + i];
 }
 
-/* g[k][0..7] += over n columns, of vector k of block `left` and a lane each of block `right`. */
+/* g[k][0..7] += products over n columns of vector k of block `left` with each vector of block
+ * `right`, one vector of `right` per lane. */
 enum { CODES_TILE_VECTORS = GRAM_BLOCK / F64_LANES, CODES_TILE_ROWS = 8 / CODES_TILE_VECTORS };
 static void codes_gram_tile(const real *left, const real *right, idx n, real *g)
 {
@@ -86,7 +87,8 @@ static void codes_gram_tile(const real *left, const real *right, idx n, real *g)
   }
 }
 
-/* b[CODES_CHUNK] += over n columns, of the row and the four blocks of the chunk. */
+/* b[CODES_CHUNK] += products over n columns of the row with the vectors of the chunk's four
+ * blocks. */
 static void codes_gram_row(const float *row, const real *blocks, idx n, real *b)
 {
   f64v sum[CODES_CHUNK / F64_LANES];
@@ -125,14 +127,16 @@ static inline gidx codes_row_start(idx i)
   return (gidx)i * (i + 1) / 2;
 }
 
-/* Where vector k stands in g: the vectors before the chunk are padded to whole blocks. */
+/* The column of g that belongs to vector k; the vectors before the chunk are padded to whole
+ * blocks. */
 static inline real *codes_chunk_column(const struct factor_job *f, idx k)
 {
   idx padded = (f->old + GRAM_BLOCK - 1) / GRAM_BLOCK * GRAM_BLOCK;
   return f->a + (gidx)(k < f->old ? k : k - f->old + padded) * CODES_CHUNK;
 }
 
-/* Column j of the chunk's rows, before the division: chains over the kept columns before it. */
+/* Column j of the chunk's rows before the division: subtract the chains over the kept columns k <
+ * j. */
 static void codes_column_reduce(const struct factor_job *f, idx j)
 {
   const real *l = f->l + codes_row_start(j);
@@ -152,7 +156,7 @@ static void codes_column_reduce(const struct factor_job *f, idx j)
   for (int v = 0; v < CODES_CHUNK / F64_LANES; v++) f64_store(a + v * F64_LANES, sum[v]);
 }
 
-/* Divide column j by its diagonal, go on with the forward substitution, put the column in l. */
+/* Divide column j by its diagonal, continue the forward substitution, and store the column in l. */
 static void codes_column_finish(const struct factor_job *f, idx j, real diagonal)
 {
   real *a = codes_chunk_column(f, j);
@@ -171,7 +175,7 @@ static void codes_column_finish(const struct factor_job *f, idx j, real diagonal
               f64_fma(f64_load(a + v * F64_LANES), y, f64_load(f->b + v * F64_LANES)));
 }
 
-/* A dropped vector's column is never used in a chain; zeros keep back() free of tests. */
+/* No chain uses the column of a dropped vector; it is zeroed so that back() needs no tests. */
 static void codes_column_drop(const struct factor_job *f, idx j)
 {
   for (idx i = j < f->old ? 0 : j - f->old; i < f->count; i++)
@@ -179,7 +183,7 @@ static void codes_column_drop(const struct factor_job *f, idx j)
   if (f->y && j >= f->old) f->y[j] = 0;
 }
 
-/* Reduce column j of the chunk itself; whether its vector is kept. */
+/* Reduce column j, which is one of the chunk's; returns whether the rank test keeps its vector. */
 static int codes_column_keep(const struct factor_job *f, idx j)
 {
   real *diagonal = codes_chunk_column(f, j) + (j - f->old), min = DROP_TOLERANCE * *diagonal;
@@ -207,8 +211,8 @@ static void codes_factor(const struct factor_job *f)
   }
 }
 
-/* Chains in descending order, of all codes at once; reads up to F64_LANES - 1 reals past a row of
- * l. */
+/* All chains advance together, in descending order of k.  Reads up to F64_LANES - 1 reals past a
+ * row of l. */
 static void codes_back(const real *l, const real *y, const idx *kept, idx m, real *codes,
                        real *work)
 {
@@ -253,7 +257,7 @@ static void codes_residual(const float *row, const float *const *vector, idx m, 
   }
 }
 
-/* Error and description of the row, column by column. */
+/* Error and reconstruction of the row, column by column. */
 static void codes_describe(const float *row, const float *const *vector, idx m, idx p,
                            const real *codes, real *error, real *fit)
 {

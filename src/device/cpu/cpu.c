@@ -13,12 +13,12 @@
 #include "base/status.h"
 #include "device/cpu/isa.h"
 
-/* With fewer terms a row the filter does not pay (doc/bench.md). */
+/* With fewer terms per row the filter does not pay (doc/bench.md). */
 enum { SCREEN_TERMS = 1 << 20 };
-/* Sums of integers stay below 2^31 up to here. */
+/* With at most this many columns, sums of integers stay below 2^31. */
 enum { MAX_SCREEN_COLUMNS = 65536 };
 
-/* Is the filter wanted, there, and worth its start? */
+/* Use the filter if the options ask for it, this processor has it, and it pays. */
 static int screen_open(struct cpu_state *s, const struct screen_loops *loops)
 {
   const struct device_options *o = &s->options;
@@ -34,7 +34,7 @@ static int screen_open(struct cpu_state *s, const struct screen_loops *loops)
   return screen_alloc(f, &s->arena, o->d, o->p, o->max_atoms);
 }
 
-/* The loops that the options name, and the forms of the dictionary that they want. */
+/* Choose the loops that the options name, and allocate the forms of the dictionary. */
 static int state_alloc(struct cpu_state *s)
 {
   struct isa loops;
@@ -77,7 +77,7 @@ static int cpu_open(struct device *dev, const struct device_options *options)
 static void cpu_close(struct device *dev)
 {
   struct cpu_state *s = cpu_of(dev);
-  struct arena arena = s->arena; /* it holds the state too */
+  struct arena arena = s->arena; /* a copy, since the arena holds s itself */
   arena_free(&s->arrow_scratch.arena);
   free(s->shard);
   free(s->mixer_values);
@@ -85,7 +85,7 @@ static void cpu_close(struct device *dev)
   arena_free(&arena);
 }
 
-/* Both sides of a buffer are the host's. */
+/* Both sides of a buffer are the same host memory. */
 static int cpu_buffer_alloc(struct device *dev, struct buffer *b)
 {
   (void)dev;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The CPU device from inside: its state, and its operations, which are the rows of its table.
+ * Internals of the CPU device: its state, and the operations of its table.
  *
  * Floor: device.
  *
- * The dictionary is kept in panels (route_loops.h).  The loops of all operations are compiled once
- * per instruction set (isa.h), from one source each: route_body.h, codes_body.h and so on. */
+ * The dictionary is kept in panels (route_loops.h).  Each hot loop has one source, such as
+ * route_body.h or codes_body.h, and is compiled once per instruction set (isa.h). */
 #ifndef DEVICE_CPU_CPU_H
 #define DEVICE_CPU_CPU_H
 
@@ -21,23 +21,23 @@
 
 enum { CACHE_LINE = 64 };
 
-/* Work arrays of attribution, kept from job to job. */
+/* Work arrays of attribution, kept between jobs. */
 struct attribution_work;
 void attribution_work_free(struct attribution_work *w);
 
-/* Work arrays of the arrow systems, one set a thread, kept from job to job. */
+/* Work arrays of the arrow systems, one set per thread, kept between jobs. */
 struct arrow_worker;
 struct arrow_scratch {
   struct arena arena;
   struct arrow_worker *workers; /* [threads] */
-  gidx panel, tail, sums;       /* reals a thread */
+  gidx panel, tail, sums;       /* reals per thread */
 };
 
 struct cpu_state {
   struct arena arena; /* holds everything below and this struct */
   struct device_options options;
   const struct route_loops *route;
-  /* NULL without hardware FMA */
+  /* NULL without hardware FMA: */
   const struct codes_loops *codes;
   const struct arrow_loops *arrow;
   const struct refit_loops *refit;
@@ -45,31 +45,31 @@ struct cpu_state {
   const struct normal_loops *normal;
   const struct triad_loops *triad;
   const struct attention_loops *attention;
-  float *shard; /* [shard_values] keys and values as the loops of attention want them; owned */
+  float *shard; /* [shard_values] keys and values of a shard, packed for the loops; owned */
   gidx shard_values;
   const struct mixer_loops *mixer;
-  float *mixer_values; /* [mixer_floats] of a call; owned */
+  float *mixer_values; /* [mixer_floats] workspace of a call; owned */
   gidx mixer_floats;
-  struct attribution_work *attribution; /* owned; NULL: not there yet */
+  struct attribution_work *attribution; /* owned; NULL: not yet allocated */
   struct arrow_scratch arrow_scratch;
   float *panels; /* [ceil(max_atoms / lanes)][d][p][lanes] */
-  idx *atom_of;  /* [max_atoms] global number of each slot */
-  idx count;     /* slots used */
-  int ascending; /* atom_of rises */
+  idx *atom_of;  /* [max_atoms] global number of the atom in each slot */
+  idx count;     /* slots in use; slot i holds the i-th atom that was put */
+  int ascending; /* 1: atom_of is ascending */
   struct screen_state screen;
 };
 
-/* The state of a CPU device.  Operations of the table alone call it, so the device is one. */
+/* The state of a CPU device.  Only operations of the CPU's table call it. */
 static inline struct cpu_state *cpu_of(const struct device *dev)
 {
   return dev->state;
 }
 
-/* Operations of the table, of the same form. */
+/* The operations of the table. */
 int cpu_route(struct device *dev, struct route_job *job);
 int cpu_scatter(struct device *dev, const struct scatter_job *job);
 int cpu_encoder(struct device *dev, struct encoder_job *job);
-int cpu_route_exact(struct device *dev, struct route_job *job); /* every score by its chain */
+int cpu_route_exact(struct device *dev, struct route_job *job); /* without the filter */
 gidx cpu_codes_state_bytes(idx vectors, real rho, int nonnegative);
 int cpu_codes(struct device *dev, const struct codes_job *job);
 int cpu_quality(struct device *dev, const struct quality_job *job);
@@ -127,7 +127,7 @@ int cpu_parts_apply(struct device *dev, const struct parts *p, idx n, idx groups
                     real *y);
 int cpu_lanczos_step(struct device *dev, struct lanczos *l, idx j, real *y);
 
-/* Prefetch one of `parts` equal pieces of an array into the second-level cache. */
+/* Prefetch piece `part` of `parts` equal pieces of an array into the second-level cache. */
 static inline void cache_prefetch(const void *from, gidx bytes, idx part, idx parts)
 {
   const char *at = (const char *)from + bytes * part / parts;

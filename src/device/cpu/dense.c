@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Blocked Cholesky (right-looking over panels of columns) and inverse (by blocks of rows).
  *
- * Both need T <- T L^-T for a panel's small factor L: threads take blocks of rows of T, which stay
- * in the second-level cache, and bisect the columns until DENSE_LEAF are left, so that nearly all
- * of the work is in tiles.  For an inverse its rows are transposed: row i of Z is column i of T. */
+ * Both need T <- T L^-T, where L is the small factor of a panel.  Threads take blocks of rows of T,
+ * which stay in the second-level cache, and bisect the columns until DENSE_LEAF are left, so that
+ * nearly all of the work is in tiles.  The inverse works on transposed rows: row i of Z is column i
+ * of T. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 enum { SOLVE_ROWS = 192 }; /* a multiple of every tile's rows */
 
-/* Reals in the packed operands of one thread, and in each of those of all threads. */
+/* Reals in the packed operands of one thread; and in each of the two that all threads share. */
 static gidx own_values(void)
 {
   return ((gidx)SOLVE_ROWS + 24 + DENSE_MAX_PANEL + 8) * DENSE_MAX_DEPTH;
@@ -59,13 +60,13 @@ void cpu_dense_close(struct dense *d)
   free(d->state);
 }
 
-/* Where a block is divided: at a multiple of DENSE_LEAF. */
+/* Where a block is bisected: at a multiple of DENSE_LEAF. */
 static idx half_of(idx width)
 {
   return (width / 2 + DENSE_LEAF - 1) / DENSE_LEAF * DENSE_LEAF;
 }
 
-/* c[m x n] -= a[m x depth] b[n x depth]', all column-major; by one thread, in its own memory. */
+/* c[m x n] -= a[m x depth] b[n x depth]', all column-major, by one thread in its own workspace. */
 struct small_product {
   const real *a, *b;
   gidx a_stride, b_stride;
@@ -94,7 +95,7 @@ static void small_update(const struct dense_loops *loops, const struct small_pro
   }
 }
 
-/* t[rows x width] <- t L^-T; rows <= SOLVE_ROWS or so. */
+/* t[rows x width] <- t L^-T, for about SOLVE_ROWS rows or fewer. */
 static void rows_solve(const struct dense_loops *loops, real *t, gidx stride, idx rows, idx width,
                        const real *l, gidx l_stride, real *own)
 {
@@ -126,7 +127,7 @@ static void panel_solve(const struct dense_state *d, real *t, gidx stride, idx r
     }
 }
 
-/* Factor a block of at most DENSE_LEAF columns; returns the first column whose pivot is bad, or
+/* Factor a block of at most DENSE_LEAF columns.  Returns the first column whose pivot is bad, or
  * width. */
 static idx leaf_factor(real *s, idx width, gidx stride, real *pivot)
 {
@@ -177,8 +178,8 @@ int cpu_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx 
   return OK;
 }
 
-/* turned[end][width] <- rows i .. i + width - 1 of Z, each a column; column c of it starts as unit
- * vector i + c, loses its chain over k < i, then is solved with the block on the diagonal. */
+/* turned[end][width] <- rows i .. i + width - 1 of Z, transposed.  Column c starts as unit vector
+ * i + c; its chain over k < i is subtracted; then it is solved with the block on the diagonal. */
 static void rows_invert(struct dense *d, const real *l, idx i, idx width, gidx stride)
 {
   real *turned = d->state->turned;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hot loops of dense work, for any vector width: tiles of products, solves of a few columns.
+ * Hot loops of dense matrices, for any vector width: tiles of products, solves of a few columns.
  *
- * Floor: device.  Included by units, behind vectors.h and
+ * Floor: device.  A unit (isa.h) includes this after vectors.h and after it has defined
  *   DENSE_NAME     the name that reports print,
  *   DENSE_COLUMNS  columns of a tile; its rows are DENSE_VECTORS vectors.
  *
@@ -38,7 +38,7 @@ static void dense_tile(idx depth, const real *a, const real *b, real *c, gidx st
     for (int v = 0; v < DENSE_VECTORS; v++) f64_store(c + j * stride + v * F64_LANES, acc[j][v]);
 }
 
-/* One vector of rows of solve(). */
+/* solve() for one vector of rows. */
 static inline void dense_solve_rows(real *t, gidx stride, idx width, const real *l, gidx l_stride)
 {
   f64v done[DENSE_LEAF];
@@ -152,7 +152,7 @@ static void dense_corner(const struct dense_corner *c)
     c->out[i] = fma(c->ee[i / c->d * c->stride], c->t[i] * c->t_b, c->s[i]);
 }
 
-/* Row m of the factor for vector v; its pivot. */
+/* Row m of the factor, for vector v; returns its pivot. */
 static real dense_factor_row(const real *g, idx big_m, real rho, const idx *kept, idx m, idx v,
                              real *l)
 {

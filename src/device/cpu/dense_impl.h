@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dense work on the CPU from inside: the workspace.
+ * Dense matrices on the CPU: the workspace.
  *
  * Floor: device; included by dense*.c only. */
 #ifndef DEVICE_CPU_DENSE_IMPL_H
@@ -13,8 +13,8 @@
 struct dense_state {
   const struct dense_loops *loops;
   int threads;
-  real *a, *b, *own; /* packed operands: of all threads, of each */
-  real *turned;      /* [panel][max_n] rows of an inverse, transposed */
+  real *a, *b, *own; /* packed operands: a and b shared by all threads, own of each thread */
+  real *turned;      /* [panel][max_n] transposed rows of an inverse */
   struct arena arena;
 };
 

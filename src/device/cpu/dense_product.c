@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products of packed operands: the depth is cut into pieces of ascending k; for each both operands
- * are packed for all threads, then the threads share blocks of tiles. */
+ * Products of packed operands.  The depth is divided into pieces of ascending k.  For each piece
+ * both operands are packed, for all threads; then the threads share blocks of tiles. */
 #include "device/cpu/dense_product.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense_impl.h"
 
-enum { BLOCK_ROWS = 8, BLOCK_COLUMNS = 16 }; /* panels of a task: rows stay in the second cache */
+enum { BLOCK_ROWS = 8, BLOCK_COLUMNS = 16 }; /* panels of a task; its rows stay in the L2 cache */
 
 static real operand_entry(const struct dense_operand *o, idx i, idx k)
 {
@@ -18,7 +18,7 @@ static real operand_entry(const struct dense_operand *o, idx i, idx k)
   return o->negative ? -x : x;
 }
 
-/* Pack a whole panel of a matrix whose rows are next to each other in memory. */
+/* Pack a whole panel of a matrix that is contiguous along its rows (row stride 1). */
 static void panel_copy(const struct dense_operand *o, idx row, idx from, idx to, idx width,
                        real *out)
 {
@@ -31,7 +31,7 @@ static void panel_copy(const struct dense_operand *o, idx row, idx from, idx to,
   }
 }
 
-/* Pack a whole panel of a matrix whose depths are next to each other in memory. */
+/* Pack a whole panel of a matrix that is contiguous along its depth (depth stride 1). */
 static void panel_transpose(const struct dense_operand *o, idx row, idx from, idx to, idx width,
                             real *out)
 {
@@ -66,8 +66,8 @@ void operand_pack(const struct dense_operand *o, idx first, idx count, idx from,
                out + (gidx)p * width * (to - from));
 }
 
-/* Does the part of C that is touched have all entries of rows x columns (1), some (0) or none
- * (-1)? */
+/* How many entries of a block of rows x columns belong to the part of C that is written: all (1),
+ * some (0) or none (-1). */
 static int part_has(const struct packed_product *t, idx i, idx j, idx rows, idx columns)
 {
   gidx low = (gidx)t->row + i - (t->column + j); /* row - column of the first entry */
@@ -77,7 +77,7 @@ static int part_has(const struct packed_product *t, idx i, idx j, idx rows, idx 
   return 1;
 }
 
-/* Copy the entries that are touched from c into a whole tile, or back into c. */
+/* Copy the entries of C that are written into a full tile, or back from it. */
 static void tile_copy(const struct packed_product *t, idx i, idx j, real *whole, int back)
 {
   idx rows = t->m - i < t->loops->rows ? t->m - i : t->loops->rows;
@@ -146,7 +146,7 @@ int cpu_product(struct dense *d, const struct dense_product *p)
   for (idx from = p->depth_begin; from < p->depth_end; from += DENSE_MAX_DEPTH) {
     struct dense_product piece = *p;
     idx to = from + DENSE_MAX_DEPTH < p->depth_end ? from + DENSE_MAX_DEPTH : p->depth_end;
-    if (p->a.is_triangular && to < p->row_end) piece.row_end = to; /* others are zeros */
+    if (p->a.is_triangular && to < p->row_end) piece.row_end = to; /* the other rows are zero */
     if (p->b.is_triangular && to < p->column_end) piece.column_end = to;
     if (piece.row_end > p->row_begin && piece.column_end > p->column_begin)
       piece_multiply(d->state, &piece, from, to);

@@ -3,15 +3,16 @@
  *
  * Floor: device; included by dense*.c only.
  *
- * A packed operand holds panels of `width` rows, [panel][depth][width], padded with zeros.  A tile
- * is loops->rows x loops->columns entries of the result, one chain each over the depth. */
+ * A packed operand is a sequence of panels of `width` rows, [panel][depth][width], padded with
+ * zeros.  A tile is loops->rows x loops->columns entries of the result, one chain each over the
+ * depth. */
 #ifndef DEVICE_CPU_DENSE_PRODUCT_H
 #define DEVICE_CPU_DENSE_PRODUCT_H
 
 #include "device/cpu/dense_loops.h"
 #include "device/dense.h"
 
-/* C += A B' over packed operands, tile by tile; c is at the first row and column. */
+/* C += A B' of packed operands, tile by tile; c points at the first row and column. */
 struct packed_product {
   const struct dense_loops *loops;
   idx depth;
@@ -20,14 +21,14 @@ struct packed_product {
   gidx stride;
   idx m, n;
   enum dense_part part;
-  idx row, column; /* global ones of c[0] */
+  idx row, column; /* global row and column of c[0] */
 };
 
 /* The tiles of row panels first .. end - 1 and column panels begin .. stop - 1. */
 void tiles_multiply(const struct packed_product *t, idx first, idx end, idx begin, idx stop);
 
-/* out[panels][depth][width] <- rows first .. first + count - 1 of an operand, depths from ..
- * to - 1, packed in panels of `width` rows. */
+/* out[panels][depth][width] <- rows first .. first + count - 1 and depths from .. to - 1 of an
+ * operand, packed in panels of `width` rows. */
 void operand_pack(const struct dense_operand *o, idx first, idx count, idx from, idx to, idx width,
                   real *out);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Imported encoders on the CPU (N.24): a thread takes a share of the rows, some of which go over
- * the panels together. */
+ * Imported encoders on the CPU (N.24): each thread takes a part of the rows.  Several groups of
+ * rows pass over each panel together. */
 #include <math.h>
 
 #include "base/num.h"
 #include "base/status.h"
 #include "device/cpu/cpu.h"
 
-enum { MOST_GROUPS = 4, SCRATCH_BYTES = 4 << 20 }; /* of rows together; of their scores, about */
+enum { MOST_GROUPS = 4, SCRATCH_BYTES = 4 << 20 }; /* groups together; about the bytes of scores */
 
-/* What a thread works in, and what it found of its share. */
+/* The workspace of a thread, and the results of its part of the rows. */
 struct encoder_partition {
   float *group;  /* [groups][p][rows] */
   float *tile;   /* [rows][lanes] */
@@ -40,7 +40,7 @@ static int partition_alloc(struct arena *a, const struct encoder_plan *plan,
   return arena_alloc(a, &s->codes, k, sizeof *s->codes);
 }
 
-/* The share's groups <- rows first .. first + n - 1, padded with zeros. */
+/* The groups of the thread <- rows first .. first + n - 1, padded with zeros. */
 static void rows_pack(const struct encoder_plan *plan, struct encoder_partition *s, gidx first,
                       idx n)
 {
@@ -52,7 +52,7 @@ static void rows_pack(const struct encoder_plan *plan, struct encoder_partition 
   }
 }
 
-/* scores[n][k] <- the products of the rows that are packed with all atoms. */
+/* scores[n][k] <- the products of the packed rows with all atoms. */
 static void rows_score(const struct encoder_plan *plan, struct encoder_partition *s, idx n)
 {
   const struct cpu_state *device = plan->device;
@@ -69,7 +69,7 @@ static void rows_score(const struct encoder_plan *plan, struct encoder_partition
   }
 }
 
-/* Find the support and codes of a row from its products; 0 where there is no more to do. */
+/* Find the support and codes of a row from its products; returns 0 if the thread must stop. */
 static int row_describe(const struct encoder_plan *plan, struct encoder_partition *s, gidx row,
                         float *scores)
 {
@@ -86,7 +86,7 @@ static int row_describe(const struct encoder_plan *plan, struct encoder_partitio
   return bad < 0 && !s->no_memory;
 }
 
-/* A thread's share of the rows, up to the first that fails. */
+/* A thread's part of the rows, up to the first row that fails. */
 static void partition_describe(const struct encoder_plan *plan, idx thread)
 {
   struct encoder_partition *s = &plan->shares[thread];
@@ -102,7 +102,8 @@ static void partition_describe(const struct encoder_plan *plan, idx thread)
   }
 }
 
-/* Put the shares together; the lowest row that fails is the first that is met. */
+/* Join the results of the threads.  Parts are in order of rows, so the first failure is that of the
+ * lowest row. */
 static int shares_join(struct encoder_plan *plan)
 {
   struct encoder_job *job = plan->job;

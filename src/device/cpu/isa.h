@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The hot loops of one instruction set, and which of them a processor and a --cpu-variant get.
+ * The hot loops of one instruction set, and the choice of them by processor and --cpu-variant.
  *
  * Floor: device.
  *
- * A unit is one file isa_<set>.c: it takes its vectors from vectors_<bits>.h or defines them
- * itself, includes the *_body.h of the operations that it has, and ends in one table.  A new
- * instruction set is one such file and its flags in m4/isa.m4, a library in src/local.mk, and a row
- * in variants.c, with a name in CPU_VARIANTS (device.h) where --cpu-variant is to ask for it. */
+ * A unit is one file isa_<set>.c.  It takes its vectors from vectors_<bits>.h or defines them, then
+ * includes the *_body.h of its operations, and ends with one table.  A new instruction set needs
+ * such a file, its flags in m4/isa.m4, a library in src/local.mk, and a row in variants.c; and a
+ * name in CPU_VARIANTS (device.h) if --cpu-variant is to accept it. */
 #ifndef DEVICE_CPU_ISA_H
 #define DEVICE_CPU_ISA_H
 
@@ -21,15 +21,15 @@ struct screen_loops;
 struct attention_loops;
 struct mixer_loops;
 
-/* Functions in units are inlined, which makes the loops fast; NOINLINE is for those that would
- * spill registers if they were inlined. */
+/* Functions in units are inlined, which makes the loops fast.  NOINLINE marks those that would
+ * spill registers if inlined. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
 
-/* What a processor must have to run a unit, besides what the compiler takes for granted. */
+/* What a processor needs to run a unit, beyond the compiler's default target. */
 enum cpu_feature { CPU_AVX2 = 1, CPU_AVX512 = 2, CPU_VNNI = 4, CPU_AMX = 8 };
 
-/* A unit's loops; NULL: it has none of its own for this operation. */
+/* The loops of a unit; NULL: it has none for this operation. */
 struct isa {
   unsigned needs; /* cpu_features */
   const struct route_loops *route;
@@ -44,12 +44,12 @@ struct isa {
   const struct mixer_loops *mixer;
 };
 
-/* The loops of the variant `name` (or "auto") on this processor, each from the best unit that has
- * it.  route is never NULL, screen where there is a certified filter, all others with hardware FMA.
- * ERR_DEVICE when the processor lacks the variant's instructions. */
+/* *loops <- the loops of the variant `name` (or "auto") on this processor, each from the best unit
+ * that has it.  route is never NULL; screen is not where there is a certified filter; all others
+ * are not with hardware FMA.  ERR_DEVICE when the processor lacks the variant's instructions. */
 int variant_find(const char *name, struct isa *loops);
 
-/* Unit i of those that run on this processor; NULL: there are no more.  For tests. */
+/* The i-th unit that runs on this processor; NULL: there are no more.  For tests. */
 const struct isa *isa_present(int i);
 
 #endif

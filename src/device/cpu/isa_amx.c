@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The certified filter for AMX: 32 x 32 sums in four tiles of 16 x 16, both operands
- * signed, so that no offset is needed.
+ * The certified filter for AMX: 32 x 32 sums in four tiles of 16 x 16.  Both operands are signed,
+ * so no offset is needed.
  *
- * A tile of rows is 16 rows of 64 columns, as they stand in the group; a tile of atoms 16 quads of
- * 16 lanes, half of each of the panel's lines. */
+ * A tile of rows is 16 rows of 64 columns, as stored in the group.  A tile of atoms is 16 quads of
+ * 16 lanes, half of the lanes of the panel. */
 #include "device/cpu/isa.h"
 #include "device/cpu/vectors_512.h"
 
@@ -14,7 +14,7 @@ enum { SCREEN_GROUP = 32, SCREEN_COLUMNS = 64, SCREEN_LEVELS = 127, SCREEN_OFFSE
 
 enum { SCREEN_TILE = 16 }; /* rows, quads or lanes */
 
-/* What LDTILECFG reads.  Static, since gcc's intrinsic tells the compiler of eight bytes alone. */
+/* The operand of LDTILECFG.  Static, since gcc's intrinsic declares only eight bytes as read. */
 static const struct {
   uint8_t palette, start_row, zeros[14];
   uint16_t row_bytes[16];
@@ -22,20 +22,20 @@ static const struct {
 } screen_tile_shapes = {
     1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
 
-/* The shapes belong to the thread. */
+/* Every thread has tile shapes of its own. */
 static void screen_enter(void)
 {
   _tile_loadconfig(&screen_tile_shapes);
 }
 
-/* So that the system need not save the tiles any more. */
+/* After this, the kernel no longer saves the tiles of this thread. */
 static void screen_leave(void)
 {
   _tile_release();
 }
 
-/* Tiles 0 .. 3 are the sums, 4 and 5 the rows, 6 and 7 the atoms: each is used twice, and a sum
- * waits for three others before it is added to again. */
+/* Tiles 0 .. 3 are the sums, 4 and 5 the rows, 6 and 7 the atoms.  Each operand is used twice, and
+ * three other sums are added to before the same one again. */
 static void screen_sizes(const uint8_t *panel, const int8_t *group, const int32_t *start, idx quads,
                          enum screen_step step, float *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All loops for AVX2 with FMA.  The certified filter has 63 levels for atoms, since the sums of two
- * products that AVX2 makes saturate at 16 bits. */
+ * All loops for AVX2 with FMA.  The certified filter has only 63 levels for atoms, because AVX2
+ * adds two products with saturation to 16 bits. */
 #include "device/cpu/isa.h"
 #include "device/cpu/vectors_256.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * All loops in C with vectors of 128 bits, for any processor: SSE2 on x86-64, NEON on aarch64.
  *
- * x86-64 has no FMA in its baseline, so there only routing is taken from here; a call of fma() for
- * each product would be a hundred times slower.  There is no certified filter. */
+ * The x86-64 baseline has no FMA, and a call of fma() for each product would be a hundred times
+ * slower.  So there only routing comes from this unit.  There is no certified filter. */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ typedef double f64v __attribute__((vector_size(16)));
 typedef long long i64v __attribute__((vector_size(16)));
 typedef float f32h __attribute__((vector_size(8)));
 
-#ifdef __x86_64__ /* 16 registers, elsewhere 32 */
+#ifdef __x86_64__ /* 16 vector registers; other processors have 32 */
 enum { ROUTE_GROUP = 6, ARROW_TILE = 3, DENSE_COLUMNS = 4 };
 #else
 enum { ROUTE_GROUP = 12, ARROW_TILE = 4, DENSE_COLUMNS = 8 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches of rows of the joint system: their arrays, which grow with the longest batch, and the
- * rows made by all threads. */
+ * Batches of rows of the joint system: arrays, which grow with the longest batch, and the making of
+ * rows by all threads. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "device/cpu/joint_impl.h"
 
-enum { MAX_TILE_ROWS = 24 }; /* of the dense loops of any instruction set */
+enum { MAX_TILE_ROWS = 24 }; /* rows of the largest tile of any instruction set */
 
-/* Directions of the atom that has most. */
+/* The most directions of an atom. */
 static idx max_q(const struct joint *j)
 {
   idx max = 0;
@@ -20,7 +20,7 @@ static idx max_q(const struct joint *j)
   return max;
 }
 
-/* Borders of a row of `length` atoms at most, padded to whole vectors. */
+/* Borders of a row of at most `length` atoms, padded to whole vectors. */
 static gidx max_padded(const struct joint *j, gidx length)
 {
   gidx width = length * max_q(j) * j->d;
@@ -54,7 +54,7 @@ static int space_alloc(struct joint_state *s, struct row_space *w)
                      sizeof(real));
 }
 
-/* Pack the directions atom by atom as [p][q], and multiply those inside each atom. */
+/* Pack the directions of each atom as [p][q], and compute E'E inside each atom. */
 static void directions_pack(struct joint_state *s)
 {
   const struct joint *j = s->j;
@@ -154,7 +154,7 @@ static int batch_reserve(struct joint_state *s, const struct joint_rows *rows)
     at.y += length * s->j->d * width;
     at.entry += length;
     at.border += width;
-    at.vector += length * s->j->d + 1; /* the rank test looks at one pivot more */
+    at.vector += length * s->j->d + 1; /* the rank test reads one more pivot */
   }
   s->end = at;
   TRY(array_reserve(&s->atom, &s->atom_capacity, at.entry, sizeof(idx)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Adds a batch to S (N.18): the rows of each atom are listed, and the columns of S that the atom
- * owns stay in the cache of one thread while row after row is added to them. */
+ * Adds a batch to S (N.18).  The rows of each atom are listed.  Then a thread adds row after row to
+ * the columns of S that belong to an atom, which stay in its cache. */
 #include <string.h>
 
 #include "base/status.h"
@@ -32,7 +32,8 @@ void joint_lists_make(struct joint_state *s)
     }
 }
 
-/* c[i] <- S + E'E t t' for the borders i of atom `a` of the row and border b of atom `own`. */
+/* c[i] <- S + E'E t t' for the borders i of the row's atom number `a`, and border b of atom number
+ * `own`. */
 static void corner_load(const struct joint_state *s, const struct joint_row *row, idx a, idx own,
                         idx b, const real *matrix, gidx stride, real *c)
 {
@@ -51,7 +52,7 @@ static void corner_load(const struct joint_state *s, const struct joint_row *row
   s->loops->corner(&corner);
 }
 
-/* Add one row to the columns of its atom `own`, from that atom's borders down. */
+/* Add one row to the columns of its atom number `own`, from the borders of that atom downwards. */
 static void row_add(const struct joint_state *s, const struct joint_row *row, idx own, real *matrix,
                     gidx stride, real *c)
 {
@@ -74,7 +75,7 @@ static void row_add(const struct joint_state *s, const struct joint_row *row, id
   for (idx b = 0; b < columns; b++)
     for (idx a = own; a < row->count; a++) {
       gidx to = (gidx)j->direction[row->atom[a]] * j->d, count = row->at[a + 1] - row->at[a];
-      gidx skip = a == own ? b : 0; /* above the diagonal E'E is kept */
+      gidx skip = a == own ? b : 0; /* E'E stands above the diagonal and must stay */
       memcpy(matrix + to + skip + ((gidx)j->direction[row->atom[own]] * j->d + b) * stride,
              c + b * c_stride + row->at[a] - begin + skip, (size_t)(count - skip) * sizeof *c);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The joint system on the CPU: the state of a batch, which joint_row.c fills row by row and
- * joint_add.c adds to S.
+ * The joint system on the CPU: the state of a batch.  joint_row.c makes its rows, and joint_add.c
+ * adds it to S.
  *
  * Floor: device; included by joint*.c of both backends and lanczos.c only. */
 #ifndef DEVICE_CPU_JOINT_IMPL_H
@@ -17,25 +17,25 @@ struct joint_state {
   const struct dense_loops *loops;
   int threads;
   idx longest, max_q;
-  real *e;   /* of each atom [p][q], at p direction[a] */
+  real *e;   /* directions of each atom, [p][q], those of atom a from e + p direction[a] on */
   real *own; /* [directions][max_q] E'E inside each atom */
   struct row_space *space;
-  /* the batch; arrays grow */
+  /* The batch; its arrays grow: */
   idx n;
   struct row_offsets *rows;
-  struct row_offsets end; /* where the next row would begin */
+  struct row_offsets end; /* offsets of the next row */
   gidx rows_capacity, border_capacity, vector_capacity, y_capacity;
-  idx *atom, *at;      /* [entries], [entries + rows] */
-  real *t, *pivot, *y; /* borders, vectors, Y */
+  idx *atom, *at;      /* [entries], [entries + rows] as in struct joint_row */
+  real *t, *pivot, *y; /* t of borders, pivots of vectors, Y */
   real *error;         /* [n] */
   gidx error_capacity, atom_capacity, at_capacity;
-  gidx *list_start; /* [k + 1] rows of each atom */
+  gidx *list_start; /* [k + 1] start of the list of each atom */
   idx *list_row, *list_at;
   gidx list_capacity, list_at_capacity;
 };
 
-/* list_row, list_at [list_start[a] ..]: rows of the batch that have atom a, ascending, and the
- * atom's position there. */
+/* For every atom a, list_row[list_start[a] ..] <- the rows of the batch that have it, ascending,
+ * and list_at[..] <- the atom's position in each of these rows. */
 void joint_lists_make(struct joint_state *s);
 
 #endif

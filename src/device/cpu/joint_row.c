@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One row of the joint system.  Its vectors and its residual are packed as rows of tiles, so that
- * G = U'U, U'E and E'r are products by one loop; then come the factor, B, and Y = L^-1 B with lanes
- * along the borders. */
+ * one loop computes G = U'U, U'E and E'r.  Then come the factor, B, and Y = L^-1 B, where lanes are
+ * borders. */
 #include "device/cpu/joint_row.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "device/cpu/joint_impl.h"
 
-/* Find the vectors of the support, compute the residual, and pack all: row M is the residual. */
+/* Find the vectors of the support, compute the residual, and pack them; row M is the residual. */
 static void vectors_pack(const struct joint_state *s, struct row_space *w, const float *x,
                          const idx *atoms, const float *codes, idx big_m)
 {
@@ -39,8 +39,8 @@ static void gram_make(const struct joint_state *s, struct row_space *w, idx big_
     }
 }
 
-/* order[] <- positions in the support of the atoms with a kept vector, by ascending atom; returns
- * how many there are. */
+/* order[] <- positions in the support of the atoms that have a kept vector, in ascending order of
+ * atoms.  Returns their number. */
 static idx atoms_order(struct row_space *w, const idx *atoms, idx m, idx d)
 {
   idx count = 0;
@@ -54,7 +54,7 @@ static idx atoms_order(struct row_space *w, const idx *atoms, idx m, idx d)
   return count;
 }
 
-/* The row's atoms, where the borders of each begin, and their codes. */
+/* Write the row's atoms, the first border of each, and the codes of the borders. */
 static void borders_scatter(const struct joint_state *s, struct row_offsets *place,
                             const struct row_space *w, const idx *atoms, const float *codes,
                             idx row)
@@ -96,7 +96,7 @@ static void atom_columns(const struct joint_state *s, struct row_space *w,
   }
 }
 
-/* Y <- L^-1 B: DENSE_LEAF rows at a time lose what the rows before them give, then are solved. */
+/* Y <- L^-1 B, DENSE_LEAF rows at a time: subtract what the rows before them give, then solve. */
 static void border_solve(const struct joint_state *s, const struct row_space *w,
                          const struct row_offsets *place, idx big_m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One row of the joint system: how it is made, and what is seen of it in a batch.
+ * One row of the joint system: making it, and reading it from the batch.
  *
  * Floor: device; included by joint*.c of both backends and lanczos.c only. */
 #ifndef DEVICE_CPU_JOINT_ROW_H
@@ -9,13 +9,13 @@
 
 struct joint_state;
 
-/* Where the arrays of a row are in the batch. */
+/* Sizes of a row, and where its arrays begin in the batch. */
 struct row_offsets {
-  idx m, width, padded, count;
-  gidx y, entry, border, vector; /* offsets: of Y, atoms, borders, vectors */
+  idx m, width, padded, count;   /* as in struct joint_row */
+  gidx y, entry, border, vector; /* offsets of its Y, atoms, borders and vectors */
 };
 
-/* Work arrays of one thread, for the M vectors of the longest row and its residual as one more. */
+/* Work arrays of one thread; M: vectors of the longest row, plus one for the residual. */
 struct row_space {
   const float **vector; /* [M] */
   real *packed;         /* [panels][p][rows] */
@@ -24,19 +24,19 @@ struct row_space {
   real *r;              /* [p] */
   real *ue;             /* [max_q][panels * rows] */
   idx *kept, *order;    /* [M], [longest] */
-  real *c;              /* [max_k][max_padded + DENSE_MAX_LANES] of the assembly */
+  real *c;              /* [max_k][max_padded + DENSE_MAX_LANES] for joint_add() */
 };
 
-/* Make row i of the batch by one thread: its kept vectors, borders, codes and Y = L^-1 B. */
+/* Make row i of the batch, by one thread: its kept vectors, borders, codes and Y = L^-1 B. */
 void joint_row_make(struct joint_state *s, struct row_space *w, const struct joint_rows *rows,
                     idx i);
 
-/* The atoms of the batch's row i, ascending: their borders stand side by side in its Y. */
+/* Row i of the batch.  Its atoms are in ascending order, and so are their borders in Y. */
 struct joint_row {
   idx m, width, padded, count; /* kept vectors, borders, stride of y, atoms */
   const idx *atom;             /* [count] */
   const idx *at;               /* [count + 1] first border of each atom in the row */
-  const real *t;               /* [width] the borders' codes */
+  const real *t;               /* [width] codes of the borders */
   const real *y;               /* [m][padded] */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Lanczos steps on the CPU.  The parts of S are made row by row, with E'E of a row from its packed
- * directions; a step takes eight vectors at a time, and the threads share the groups of eight. */
+ * directions.  A step takes eight vectors at a time, and threads share the groups of eight. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -8,7 +8,7 @@
 #include "device/cpu/joint_impl.h"
 #include "device/lanczos.h"
 
-/* packed [panels][p][rows] <- the row's directions; returns how many. */
+/* packed [panels][p][rows] <- the directions of the row's atoms; returns their number. */
 static idx directions_pack(const struct joint_state *s, const struct joint_row *row, real *packed)
 {
   idx rows = s->loops->rows, p = s->j->p, count = 0;
@@ -23,7 +23,7 @@ static idx directions_pack(const struct joint_state *s, const struct joint_row *
   return count;
 }
 
-/* ee[directions][directions] <- E'E of the row, column by column, atom after atom. */
+/* ee[directions][directions] <- E'E of the row, column-major, with atoms in their order. */
 static void products_make(const struct joint_state *s, const struct joint_row *row, idx count,
                           const real *packed, real *out, real *ee)
 {
@@ -40,7 +40,7 @@ static void products_make(const struct joint_state *s, const struct joint_row *r
   }
 }
 
-/* value[width][width] <- E'E t t' - Y'Y (N.18 for this row alone, from +0). */
+/* value[width][width] <- E'E t t' - Y'Y: (N.18) for this row alone, starting from +0. */
 static void part_make(const struct joint_state *s, const struct joint_row *row, const real *ee,
                       idx count, real *value)
 {
@@ -108,7 +108,8 @@ int cpu_parts_apply(struct device *dev, const struct parts *p, idx n, idx groups
   return OK;
 }
 
-/* A start's space is exhausted when beta is not above this part of its first alpha. */
+/* The Krylov space of a start vector counts as exhausted when beta is at most this times its first
+ * alpha. */
 #define BREAKDOWN 0x1p-44
 
 /* One step of eight vectors. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gated delta nets on the CPU: rows of all tokens, then threads take columns of a sequence and
- * head, whose state stays with them from its slot to where it goes. */
+ * Gated delta nets on the CPU.  First q, k and v of all tokens are made.  Then a thread takes
+ * columns of a sequence and head, and keeps their state from the input slot to the output slot. */
 #include "device/mixer.h"
 
 #include <string.h>
@@ -10,18 +10,18 @@
 #include "device/cpu/cpu.h"
 #include "device/cpu/mixer_loops.h"
 
-/* A call, and what it works in. */
+/* A call, and its workspace. */
 struct work {
   const struct gated_delta *m;
   const struct mixer_job *job;
   const struct mixer_loops *loops;
   const unsigned char *way;
-  gidx channels, taps, tokens, state; /* floats of a token, of rows before it, ..., of a sequence */
+  gidx channels, taps, tokens, state; /* C; floats of a sequence's taps; tokens; of its states */
   float *weights;                     /* [width][C] */
-  float *before;                      /* [sequences][width - 1][C] */
-  float *rows;                        /* [tokens][C] q, k and v behind the norm */
+  float *before;                      /* [sequences][width - 1][C] taps at the start of the call */
+  float *rows;                        /* [tokens][C] q, k and v after the norm */
   float *decay;                       /* [tokens][count][decays] */
-  float *gathered;                    /* [sequences][count][dv][d] */
+  float *gathered;                    /* [sequences][count][dv][d] states copied from slots */
 };
 
 /* from[rows][columns] -> out[columns][rows] */
@@ -47,7 +47,8 @@ static int work_reserve(struct work *w, struct cpu_state *cpu)
   return OK;
 }
 
-/* What is read of slots before any is written: taps, and states that somebody else writes. */
+/* Read from slots before any is written: taps, and the states whose slot another sequence
+ * writes. */
 static void slots_read(struct work *w)
 {
   const struct mixer_job *job = w->job;
@@ -66,7 +67,7 @@ static void slots_read(struct work *w)
   }
 }
 
-/* Channels of a sequence `back` tokens before token t of it. */
+/* The channels of token t - back of a sequence; those before its first token are its taps. */
 static const float *channels_at(const struct work *w, idx sequence, gidx t, gidx back)
 {
   const float *x = w->job->x->device;
@@ -95,7 +96,7 @@ static void row_make(const struct work *w, idx sequence, gidx t)
   for (gidx i = 0; i < keys; i++) row[i] *= m->scale;
 }
 
-/* The state that a sequence begins from; NULL: zero. */
+/* The initial state of a sequence; NULL: zero. */
 static const float *state_from(const struct work *w, idx sequence)
 {
   idx in = w->job->slots.in[sequence];
@@ -106,7 +107,7 @@ static const float *state_from(const struct work *w, idx sequence)
   return w->gathered + before * w->state;
 }
 
-/* Columns j .. j + columns - 1 of a head, of all tokens of a sequence. */
+/* All tokens of a sequence, for columns j .. j + columns - 1 of a head. */
 static void columns_run(const struct work *w, idx sequence, idx head, idx j, idx columns)
 {
   const struct gated_delta *m = w->m;
@@ -140,7 +141,7 @@ static void columns_run(const struct work *w, idx sequence, idx head, idx j, idx
     for (idx i = 0; i < m->d; i++) to[k * m->d + i] = s[i * MIXER_COLUMNS + k];
 }
 
-/* The taps that a sequence leaves. */
+/* Write the taps that a sequence leaves for its next call. */
 static void taps_write(const struct work *w, idx sequence)
 {
   idx out = w->job->slots.out[sequence], n = w->m->width - 1;
@@ -153,7 +154,7 @@ static void taps_write(const struct work *w, idx sequence)
   }
 }
 
-/* The sequence that has a token. */
+/* The sequence to which a token belongs. */
 static idx sequence_of(const struct work *w, gidx token)
 {
   idx low = 0, high = w->job->slots.sequences;
@@ -193,7 +194,7 @@ static void work_run(const struct work *w, int threads)
   }
 }
 
-/* The unfused chain is the reference: gather, convolution, norm, step, scatter. */
+/* For job->unfused: the reference, with gather, convolution, norm, step and scatter. */
 static int reference_run(struct mixer *w, const struct mixer_job *job)
 {
   const struct gated_delta_call call = {

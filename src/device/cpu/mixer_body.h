@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hot loops of gated delta nets for any vector width: convolution, norm, exponentials, steps.
  *
- * Floor: device.  Included by units, behind attention_body.h, which has the exponential. */
+ * Floor: device.  A unit (isa.h) includes this after attention_body.h, which has the
+ * exponential. */
 #include <string.h>
 
 #include "device/cpu/mixer_loops.h"
 
 static const float MIXER_LOG2_E = 0x1.715476p+0f;
 
-/* The next floats, of which so many are left. */
+/* A vector of the next floats; only `left` of them exist, and the others are 0. */
 ALWAYS_INLINE f32v mixer_load(const float *from, gidx left)
 {
   f32v v = {0};
@@ -60,7 +61,7 @@ static void mixer_decays(gidx count, const float *g, float *out)
                 f32_exp2(mixer_load(g + i, count - i) * f32_splat(MIXER_LOG2_E)));
 }
 
-/* Lane l of (N.60) is done: what is before it in the same pair, four and so on is added. */
+/* Lane l of (N.60) is summed: add the finished lanes before it, by pairs, fours and so on. */
 ALWAYS_INLINE void mixer_lane_add(f32v *part, int l, f32v sum)
 {
   int level = __builtin_ctz(~(unsigned)l);
@@ -69,7 +70,7 @@ ALWAYS_INLINE void mixer_lane_add(f32v *part, int l, f32v sum)
   part[level] = sum;
 }
 
-/* s <- s times the decays; returns the lanes of s and k. */
+/* s <- s times the decays; returns the inner products of s and k. */
 ALWAYS_INLINE f32v mixer_decay(const struct mixer_columns *c, const float *k, const float *decay,
                                float *s)
 {
@@ -88,7 +89,7 @@ ALWAYS_INLINE f32v mixer_decay(const struct mixer_columns *c, const float *k, co
   return part[5];
 }
 
-/* s <- s and k times delta; returns the lanes of s and q. */
+/* s <- s + k delta; returns the inner products of s and q. */
 ALWAYS_INLINE f32v mixer_update(const struct mixer_columns *c, const float *k, const float *q,
                                 f32v delta, float *s)
 {

@@ -3,16 +3,16 @@
  *
  * Floor: device.
  *
- * Lanes are channels in a convolution and columns of v in a step, so that the chains of (N.60) are
- * in as many accumulators, and no sum runs across lanes. */
+ * Lanes of a vector are channels in a convolution, and columns of v in a step.  So the 32 chains of
+ * (N.60) are in separate accumulators, and no sum crosses lanes. */
 #ifndef DEVICE_CPU_MIXER_LOOPS_H
 #define DEVICE_CPU_MIXER_LOOPS_H
 
 #include "model/gated_delta.h"
 
-enum { MIXER_COLUMNS = 16 }; /* of v in a task */
+enum { MIXER_COLUMNS = 16 }; /* columns of v in a task */
 
-/* A token's channels, (N.61). */
+/* The channels of a token (N.61). */
 struct mixer_channels {
   idx width;
   gidx channels;
@@ -23,13 +23,13 @@ struct mixer_channels {
   float *y; /* [channels] */
 };
 
-/* All tokens of a sequence through some columns of a head, (N.63). */
+/* Some columns of a head's state, over all tokens of a sequence (N.63). */
 struct mixer_columns {
   idx d, columns;
   int by_column;
   gidx tokens;
-  const float *q, *k, *v; /* of the first token; */
-  gidx row;               /* floats from one token's to the next one's, as the next two */
+  const float *q, *k, *v; /* of the first token */
+  gidx row;               /* floats between tokens in q, k and v */
   const float *decay, *beta;
   gidx decay_row, beta_row;
   float *s; /* [d][MIXER_COLUMNS] */
@@ -39,8 +39,8 @@ struct mixer_columns {
 
 struct mixer_loops {
   void (*conv)(const struct mixer_channels *c);
-  void (*norm)(idx d, float eps, float *x);               /* x[d] <- divided by its norm, (N.62) */
-  void (*decays)(gidx count, const float *g, float *out); /* e(g) */
+  void (*norm)(idx d, float eps, float *x);               /* x[d] <- x divided by its norm (N.62) */
+  void (*decays)(gidx count, const float *g, float *out); /* out <- e(g) */
   void (*steps)(const struct mixer_columns *c);
 };
 

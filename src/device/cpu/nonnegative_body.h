@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hot loops of nonnegative codes (N.5n), for any vector width: the active-set method of the
- * reference, with each set's equations packed side by side.
+ * reference, where the equations of each set are packed without gaps.
  *
- * Floor: device.  Included by units, behind codes_body.h.
+ * Floor: device.  A unit (isa.h) includes this after codes_body.h.
  *
- * Chains leave out the vectors that are not in the set, so packing them does not change a bit. */
+ * Chains leave out the vectors that are not in the set, so packing does not change a bit. */
 #include <math.h>
 #include <string.h>
 
@@ -20,8 +20,8 @@ static void nonnegative_pack(const struct nonnegative_job *n, idx old, idx count
   for (idx i = 0; i < CODES_CHUNK; i++) w->b[i] = i < count ? n->b[w->member[old + i]] : 0;
 }
 
-/* z <- the solution on the vectors in the set, 0 elsewhere.  A vector whose pivot is too small
- * leaves the set. */
+/* z <- the solution for the vectors in the set, and 0 for others.  A vector whose pivot is too
+ * small is removed from the set. */
 static void nonnegative_solve(const struct nonnegative_job *n, idx *in, real *z)
 {
   const struct nonnegative_work *w = n->work;
@@ -81,7 +81,7 @@ static real nonnegative_gain(const struct nonnegative_job *n, const real *x)
   return gain;
 }
 
-/* Lanes are vectors, chains run over the set. */
+/* Lanes are vectors; chains run over the set. */
 static idx nonnegative_next(const struct nonnegative_job *n, const idx *in, const idx *refused,
                             const real *x)
 {

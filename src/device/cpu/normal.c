@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Normal equations on the CPU.  Of the descent, what comes from outside of a block of atoms is a
- * product of dense matrices, which is nearly all of the work. */
+ * Normal equations on the CPU.  In a descent, the sum over the atoms outside of a block is a
+ * product of dense matrices; it is nearly all of the work. */
 #include <string.h>
 
 #include "base/num.h"
@@ -10,10 +10,10 @@
 #include "device/cpu/normal_loops.h"
 #include "forms.h"
 
-/* The entries of some rows, atom by atom. */
+/* The entries of some rows, sorted by atom. */
 struct entries {
   idx *start; /* [k + 1] */
-  idx *entry; /* [rows s] row s + place */
+  idx *entry; /* [rows s] row s + index in the row's support */
 };
 
 static gidx entries_bytes(idx rows, idx s, idx k)
@@ -21,7 +21,7 @@ static gidx entries_bytes(idx rows, idx s, idx k)
   return ((gidx)k + 1 + (gidx)rows * s) * (gidx)sizeof(idx);
 }
 
-/* A panel of dense work is never used here. */
+/* The largest matrix of a descent; its panels of dense_open() are not used. */
 static idx dense_rows(idx columns)
 {
   return (idx)imax(columns, NORMAL_BLOCK);
@@ -98,7 +98,7 @@ int cpu_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx co
   return OK;
 }
 
-/* The atoms of a block, whose rows of the matrix are at gram, and sums over all others in work. */
+/* Update the atoms of a block.  gram has their rows; work has the sums over all other atoms. */
 static void block_descend(const struct cpu_state *cpu, const real *gram, idx k, idx first, idx n,
                           idx columns, real *atoms, const real *work)
 {
@@ -115,7 +115,7 @@ static void block_descend(const struct cpu_state *cpu, const real *gram, idx k, 
   }
 }
 
-/* One pass. */
+/* One pass over all atoms. */
 static int pass_descend(struct dense *d, const struct descend_job *job)
 {
   const struct cpu_state *cpu = cpu_of(d->device);

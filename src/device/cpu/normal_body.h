@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hot loops of the normal equations for any vector width; a chain never runs along a vector.
+ * Hot loops of the normal equations for any vector width.  No chain crosses lanes.
  *
- * Floor: device.  Included by units, behind vectors.h. */
+ * Floor: device.  A unit (isa.h) includes this after vectors.h. */
 #include <math.h>
 
 #include "device/cpu/normal_loops.h"
@@ -85,7 +85,7 @@ static void normal_descend_atom(const real *g, idx n, idx at, const real *acc, i
   }
 }
 
-/* r[..] <- some columns of a row's residual; d: those of atom 0. */
+/* r[..] <- some columns of the residual of a row; d points at these columns of atom 0. */
 ALWAYS_INLINE void normal_residual_part(const idx *slots, const float *codes, idx s, const float *x,
                                         const real *d, gidx stride, const int vectors, real *r)
 {
@@ -103,8 +103,8 @@ ALWAYS_INLINE void normal_residual_part(const idx *slots, const float *codes, id
   for (int v = 0; v < vectors; v++) f64_store(r + v * F64_LANES, acc[v]);
 }
 
-/* r[count] <- columns begin .. begin + count - 1 of the residual of row i; atoms: those of
- * atom 0. */
+/* r[count] <- columns begin .. begin + count - 1 of the residual of row i; atoms points at these
+ * columns of atom 0. */
 static void normal_residual(const struct normal_rows *rows, idx i, idx begin, idx count,
                             const real *atoms, gidx stride, real *r)
 {
@@ -123,7 +123,7 @@ static void normal_residual(const struct normal_rows *rows, idx i, idx begin, id
   }
 }
 
-/* So many rows at a time, whose chains do not wait for each other. */
+/* n rows at a time: their chains are independent, so none waits for another. */
 ALWAYS_INLINE void normal_energies_few(const struct normal_rows *rows, idx first, const int n,
                                        const real *atoms, idx begin, idx columns, real *energy)
 {

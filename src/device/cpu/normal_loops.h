@@ -8,17 +8,17 @@
 #include "device/normal.h"
 
 struct normal_loops {
-  /* gram[k] <- the row of the Gram matrix goes on over the rows of n entries; entry is row s +
-   * place */
+  /* gram[k] <- one row of the Gram matrix, continued over n entries of its atom; an entry is
+   * row s + index in the row's support */
   void (*gram)(const struct normal_rows *rows, const idx *entry, idx n, real *gram);
-  /* to[count] <- columns begin .. begin + count - 1 of the target go on */
+  /* to[count] <- columns begin .. begin + count - 1 of the target, continued */
   void (*target)(const struct normal_rows *rows, const idx *entry, idx n, idx begin, idx count,
                  real *to);
-  /* d[count] <- (acc - sum of g[b] d_b over b = 0 .. n - 1 but `at`) / g[at] of atoms[n][stride],
-   * where d_at is written */
+  /* atoms[at][..] <- (acc - sum of g[b] atoms[b][..] over b = 0 .. n - 1 without `at`) / g[at], for
+   * count columns of atoms[n][stride] */
   void (*descend)(const real *g, idx n, idx at, const real *acc, idx count, gidx stride,
                   real *atoms);
-  /* energy[rows->n] of normal_energies() go on */
+  /* energy[rows->n] <- as normal_energies(), continued */
   void (*energies)(const struct normal_rows *rows, const real *atoms, idx begin, idx columns,
                    real *energy);
 };

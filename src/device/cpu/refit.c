@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The operations of a refit on the CPU: threads take items, and the rows of an item go through the
- * loops. */
+ * The operations of a refit on the CPU: threads take items, and the loops take the rows of an
+ * item. */
 #include <math.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ int cpu_row_sums(struct device *dev, const real *residual, idx p, const struct r
   return OK;
 }
 
-/* A frame that is not positive definite: NaN for all rows. */
+/* For a frame that is not positive definite: NaN for all rows. */
 static void item_fail(const struct move_item *item, idx d)
 {
   for (idx i = 0; i < item->n; i++) {
@@ -61,7 +61,7 @@ static void item_fail(const struct move_item *item, idx d)
   }
 }
 
-/* step_row of model/step.h, but for the residual; returns the objective. */
+/* step_row of model/step.h without the new residual; returns the objective. */
 static real row_try(const struct refit_loops *loops, const struct row_move *move, const real *r,
                     const real *t_old, real *t_new, real *work)
 {
@@ -131,8 +131,8 @@ int cpu_moves_keep(struct device *dev, const struct moves_job *job)
   return OK;
 }
 
-/* direction_keep of model/directions.h with the loops of this processor: v[p] loses its parts along
- * frame and directions, twice; returns whether anything is left. */
+/* direction_keep of model/directions.h with the loops of this processor: subtract from v[p] its
+ * parts along frame and directions, twice.  Returns whether anything is left. */
 static int candidate_keep(const struct refit_loops *loops, const struct keep_item *item, idx d,
                           idx p, real *v)
 {

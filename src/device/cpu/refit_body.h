@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hot loops of a refit for any vector width: products, sums and moves of rows.
  *
- * Floor: device.  Included by units, behind vectors.h.
+ * Floor: device.  A unit (isa.h) includes this after vectors.h.
  *
- * Lanes of a vector are columns of the data: those of a lane product (base/sums.h), or chains over
- * rows that do not meet. */
+ * Lanes are columns of the data.  They are the chains of a lane product (base/sums.h), or
+ * independent chains over rows. */
 #include <math.h>
 
 #include "base/sums.h"
 #include "device/cpu/refit_loops.h"
 
 enum {
-  REFIT_PARTS = LANE_COUNT / F64_LANES,   /* vectors that the lanes of a product are */
-  REFIT_ABREAST = F64_LANES == 8 ? 4 : 1, /* products at a time: what registers hold */
+  REFIT_PARTS = LANE_COUNT / F64_LANES,   /* vectors that hold the 32 lanes of a product */
+  REFIT_ABREAST = F64_LANES == 8 ? 4 : 1, /* products at a time, as many as registers hold */
 };
 
-/* out[count] <- the lane products of x[p] with vectors[count][p], or with itself; count, a constant
- * where this is inlined, is at most REFIT_ABREAST. */
+/* out[count] <- the lane products of x[p] with vectors[count][p].  count is at most REFIT_ABREAST;
+ * it is a constant where this is inlined. */
 ALWAYS_INLINE void refit_products_part(const real *x, const real *vectors, int count, idx p,
                                        real *out)
 {
@@ -88,7 +88,7 @@ static void refit_sum(const real *residual, const idx *rows, idx n, idx p, const
   }
 }
 
-/* d is a constant where it pays. */
+/* d is a constant where that makes the loop faster. */
 ALWAYS_INLINE void refit_add_frame(const real *r, const real *u, const real *t, real sign, idx d,
                                    idx p, real *out)
 {
@@ -139,7 +139,7 @@ static void refit_residual(const float *x, const real *const *vector, idx m, idx
   }
 }
 
-/* u <- u divided by its norm; returns whether it has one. */
+/* u <- u divided by its norm; returns 0 if the norm is 0 or not finite. */
 ALWAYS_INLINE int refit_normalize(real *u, idx p)
 {
   idx c = 0;

@@ -8,14 +8,15 @@
 #include "base/types.h"
 
 struct refit_loops {
-  /* out[count] <- lane products of a row with each vector; NULL: with itself */
+  /* out[count] <- lane products of a row with each vector; vectors NULL: with itself */
   void (*products)(const real *row, const real *vectors, idx count, idx p, real *out);
   /* out[p] <- chains over n rows, weights with a stride */
   void (*sum)(const real *residual, const idx *rows, idx n, idx p, const real *weight, idx stride,
               real *out);
-  /* out[p] <- r + sign U t for u[d][p], one fma a vector in order; sign is 1 or -1; out may be r */
+  /* out[p] <- r + sign U t for u[d][p], one fma per vector in order; sign is 1 or -1; out may be
+   * r */
   void (*add)(const real *r, const real *u, const real *t, real sign, idx d, idx p, real *out);
-  /* r[p] <- x less its reconstruction by vector[m] with codes[m] */
+  /* r[p] <- x minus its reconstruction from vector[m] and codes[m] */
   void (*residual)(const float *x, const real *const *vector, idx m, idx p, const real *codes,
                    real *r);
   /* frame_relax() and frame_round() of model/relax.h, for d = 1 */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Routing on the CPU: a block of packed rows stays in the cache while the panels of the dictionary
- * stream by.
+ * pass by.
  *
- * Work is divided into tasks, a block of rows by a range of panels each, and every thread takes the
- * next task.  With few rows there are several ranges of panels, whose lists are merged at the
- * end. */
+ * A task is a block of rows and a range of panels; every thread takes the next task.  With few rows
+ * there are several ranges of panels, whose lists are merged at the end. */
 #include <string.h>
 
 #include "base/status.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/screen.h"
 
-/* The packed rows of a block take at most half of a second-level cache, beside two panels. */
+/* The packed rows of a block take at most half of a second-level cache, which also holds two
+ * panels. */
 enum { BLOCK_BYTES = 512 * 1024, BLOCK_GROUPS = 32 };
 
 struct route_plan {
@@ -23,7 +23,7 @@ struct route_plan {
   idx blocks;          /* of rows */
   idx parts;           /* ranges of panels */
   struct entry *lists; /* [parts][n][top_k] */
-  idx next;            /* task that no thread has taken yet */
+  idx next;            /* the first task that no thread has taken yet */
 };
 
 /* Work arrays of one thread. */
@@ -86,7 +86,7 @@ static void rows_pack(const struct route_plan *plan, idx first, idx n, float *gr
     }
 }
 
-/* Empty lists for rows first .. first + n - 1 of the job. */
+/* Start empty lists for rows first .. first + n - 1 of the job. */
 static void lists_start(const struct route_plan *plan, struct route_work *w, idx first, idx n)
 {
   const struct exclusions *excluded = &plan->job->excluded;
@@ -101,8 +101,8 @@ static void lists_start(const struct route_plan *plan, struct route_work *w, idx
   }
 }
 
-/* Score n rows against one panel, or compute the gates of frames, and append its candidates to the
- * rows' lists. */
+/* Score n rows against one panel (for frames compute their gates), and append the candidates to the
+ * lists of the rows. */
 static void panel_route(const struct route_plan *plan, struct route_work *w, idx number, idx n)
 {
   const struct cpu_state *s = plan->device;
@@ -136,7 +136,7 @@ static void bad_merge(struct bad_score *bad, struct bad_score found)
     *bad = found;
 }
 
-/* The next task that no thread has taken yet. */
+/* Take the next task. */
 static idx task_take(struct route_plan *plan)
 {
   idx task;
@@ -145,8 +145,7 @@ static idx task_take(struct route_plan *plan)
   return task;
 }
 
-/* Route tasks, one block of rows over one range of panels each, until none is left.  Every thread
- * does so. */
+/* Every thread routes tasks until none is left. */
 static void tasks_route(struct route_plan *plan, struct route_work *w)
 {
   const struct route_loops *loops = plan->device->route;
@@ -167,7 +166,7 @@ static void tasks_route(struct route_plan *plan, struct route_work *w)
   }
 }
 
-/* *works <- work arrays of all threads; plan->lists <- where the ranges put their lists. */
+/* *works <- work arrays of all threads; plan->lists <- space for the lists of the ranges. */
 static int works_alloc(struct arena *arena, struct route_plan *plan, struct route_work **works)
 {
   const struct route_job *job = plan->job;
@@ -180,7 +179,7 @@ static int works_alloc(struct arena *arena, struct route_plan *plan, struct rout
   return OK;
 }
 
-/* The job's lists <- those of all ranges, merged row by row. */
+/* The job's lists <- the lists of all ranges, merged row by row. */
 static void ranges_merge(const struct route_plan *plan)
 {
   const struct route_job *job = plan->job;
@@ -225,7 +224,8 @@ int cpu_scatter(struct device *dev, const struct scatter_job *job)
   return OK;
 }
 
-/* The rows of frames of a job, times their powers of two where one is not 0. */
+/* *rows <- the job's rows, multiplied by their powers of two if any power is not 0 (frames
+ * only). */
 static int rows_scale(struct device *dev, const struct route_job *job, struct arena *arena,
                       struct buffer *rows)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hot loops of routing, for any vector width: exact scores (N.1) and selection by (N.2).
  *
- * Floor: device.  Included by units, behind vectors.h and
+ * Floor: device.  A unit (isa.h) includes this after vectors.h and after it has defined
  *   ROUTE_NAME   the name of the variant,
  *   ROUTE_GROUP  rows of a group, each with two vectors of sums in registers.
  *
- * Vectors run across atoms and rows, never along a chain, so the width does not change a bit. */
+ * Lanes are atoms.  No chain crosses lanes, so the vector width does not change a bit. */
 #include <math.h>
 #include <string.h>
 
@@ -17,14 +17,15 @@ enum {
   ROUTE_ALL_LANES = (1 << F32_LANES) - 1
 };
 
-/* Two things that the compilers are told by empty assembler statements (34 % more speed on Zen 4):
- * a broadcast goes to one of the first 16 registers, because in the newer encoding that the others
- * need it takes an arithmetic unit; and two products come before their two sums, because strictly
- * alternating they queue up for one half of the units.  Other processors are not harmed. */
+/* Empty assembler statements give the compilers two hints (34 % more speed on Zen 4).  First, a
+ * broadcast goes to one of the first 16 registers, because the newer encoding that the others need
+ * makes it occupy an arithmetic unit.  Second, two products come before their two sums, because
+ * alternating products and sums all queue for the same half of the units.  Other processors are not
+ * slower for it. */
 #define FIRST_REGISTERS(x) __asm__("" : "+" FIRST_REGISTER(x))
 #define BOTH_READY(x, y) __asm__("" : "+" VECTOR_REGISTER(x), "+" VECTOR_REGISTER(y))
 
-/* The accumulators of ROWS x 2 vectors of chains stay in registers over all columns. */
+/* The accumulators, ROUTE_GROUP x 2 vectors, stay in registers over all columns. */
 static NOINLINE void route_scores(const float *panel, const float *group, idx p, float *out)
 {
   f32v sum[ROUTE_GROUP][ROUTE_VECTORS] = {0};
@@ -57,7 +58,7 @@ static void route_square(const float *score, int first, float *gates)
   }
 }
 
-/* What is negative and finite becomes +0: as bits, what is below those of -infinity. */
+/* A negative finite value becomes +0.  Its magnitude, as bits, is below that of infinity. */
 static void route_positives(float *values)
 {
   for (int i = 0; i < ROUTE_GROUP * ROUTE_VECTORS; i++) {
@@ -71,8 +72,8 @@ static inline i32v list_magnitude(const void *value)
   return *(const i32v *)value & 0x7fffffff;
 }
 
-/* How many entries have a magnitude of at least `min`, compared as bits; min >= 1, so that padding
- * does not count. */
+/* The number of entries with a magnitude of at least `min`, compared as bits.  min >= 1, so that
+ * padding does not count. */
 static idx list_count_from(const struct row_list *list, int32_t min)
 {
   i32v sum = {0};
@@ -80,7 +81,7 @@ static idx list_count_from(const struct row_list *list, int32_t min)
   return i32_sum(sum);
 }
 
-/* How many entries of magnitude `bits` have no larger atom than `last`. */
+/* The number of entries of magnitude `bits` whose atom is at most `last`. */
 static idx list_count_ties(const struct row_list *list, int32_t bits, idx last)
 {
   i32v sum = {0};
@@ -102,8 +103,8 @@ static int32_t list_largest(const struct row_list *list)
   return out;
 }
 
-/* Bits of the magnitude of rank top_k, by bisection: finite floats are ordered as their bits are.
- * All entries are at or above the floor that the last pruning left. */
+/* Bits of the top_k-th largest magnitude, by bisection: nonnegative floats are ordered as their
+ * bits are.  All entries are at or above the floor that the last pruning left. */
 static int32_t list_quantile(const struct row_list *list, idx top_k)
 {
   int32_t low = list->floor, high = list_largest(list) + 1;
@@ -118,8 +119,8 @@ static int32_t list_quantile(const struct row_list *list, idx top_k)
   return low;
 }
 
-/* The largest atom that is kept among the entries of magnitude `bits`, when `capacity` of them
- * fit. */
+/* The largest atom that is kept among the entries of magnitude `bits`, if `capacity` of them are
+ * kept. */
 static idx list_ties_last(const struct row_list *list, int32_t bits, idx capacity)
 {
   idx low = -1, high = INT32_MAX - 1;
@@ -135,7 +136,7 @@ static idx list_ties_last(const struct row_list *list, int32_t bits, idx capacit
   return high;
 }
 
-/* Keep the best top_k entries, in the order in which they stand. */
+/* Keep the best top_k entries, without changing their order. */
 static NOINLINE void list_prune(const struct list_order *order, struct row_list *list)
 {
   int32_t bits = list_quantile(list, order->top_k);
@@ -166,7 +167,8 @@ static int list_excludes(const struct list_order *order, const struct row_list *
   return found;
 }
 
-/* Append the values of the lanes in `hits`; a value that is not finite is reported in list->bad. */
+/* Append the values of the lanes in `hits`.  For a value that is not finite, the atom goes into
+ * list->bad. */
 static NOINLINE void list_add(const struct list_order *order, struct row_list *list,
                               const float *values, const idx *atom_of, uint64_t hits)
 {
@@ -186,7 +188,7 @@ static NOINLINE void list_add(const struct list_order *order, struct row_list *l
   }
 }
 
-/* One bit a lane: is the magnitude below min?  A NaN is not. */
+/* One bit per lane: is the magnitude below min?  NaN is not. */
 static inline uint64_t route_lanes_below(const float *values, float min)
 {
   uint64_t low = mask_bits((f32v)list_magnitude(values) < f32_splat(min));
@@ -194,8 +196,8 @@ static inline uint64_t route_lanes_below(const float *values, float min)
   return low | high << F32_LANES;
 }
 
-/* Not inlined into the loop over panels: with it there the compilers spill accumulators.  Rows are
- * first tested without branches, because which rows go on cannot be predicted. */
+/* Not inlined into the loop over panels, where it would make the compilers spill accumulators.
+ * Rows are first tested without branches, because it is unpredictable which rows have a hit. */
 static NOINLINE void route_select(const struct list_order *order, const float *values, idx valid,
                                   const idx *atom_of, struct row_list *lists, idx n)
 {
@@ -216,7 +218,7 @@ static NOINLINE void route_select(const struct list_order *order, const float *v
   }
 }
 
-/* Each entry goes to the place that is the number of entries before it in the order of (N.2). */
+/* The position of an entry is the number of entries that come before it in the order of (N.2). */
 static void route_finish(const struct list_order *order, struct row_list *list, struct entry *out)
 {
   if (list->count > order->top_k) list_prune(order, list);
@@ -232,8 +234,8 @@ static void route_finish(const struct list_order *order, struct row_list *list, 
   for (idx i = list->count; i < order->top_k; i++) out[i] = ENTRY_NONE;
 }
 
-/* Chains enough to fill the units, operands in registers.  The empty assembler statement makes the
- * operand unknown again, so that no product can be reused, hoisted or dropped. */
+/* Enough chains to fill the arithmetic units, with operands in registers.  The empty assembler
+ * statement makes the operand unknown, so that no product can be reused, hoisted or dropped. */
 enum { SPIN_CHAINS = 10, SPIN_UNROLL = 8 };
 static NOINLINE void route_spin(gidx turns)
 {

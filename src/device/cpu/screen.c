@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Routing by way of the certified filter (doc/certified.md): scores are estimated from 8-bit
- * integers, atoms that the bound of the estimate cannot exclude are listed, and exact scores are
- * computed for those alone.
+ * Routing with the certified filter (doc/certified.md).  Scores are estimated from 8-bit integers.
+ * Atoms that the error bound cannot exclude are listed, and only for these are exact scores
+ * computed.
  *
- * A row whose list overflows, or whose scores might overflow, takes the direct path; the result is
- * the same either way.  Every thread takes the next block of rows. */
+ * A row whose list overflows, or whose scores might overflow, takes the direct path; its result is
+ * the same.  Every thread takes the next block of rows. */
 #include "device/cpu/screen.h"
 
 #include <string.h>
@@ -14,11 +14,11 @@
 #include "base/status.h"
 #include "device/cpu/screen_rescore.h"
 
-/* The integers of a block's rows take at most so many bytes; its lists come beside. */
+/* The integers of a block's rows take at most BLOCK_BYTES, without its lists. */
 enum { BLOCK_BYTES = 384 * 1024, BLOCK_ROWS = 768 };
-/* A row has space for so many candidates beside four times top_k. */
+/* A row's list has space for this many candidates, plus four times top_k. */
 enum { CANDIDATES = 1024 };
-/* An automatic filter is turned off for good once one row in so many needed the direct path. */
+/* An automatic filter is turned off for good once one of MAX_LEFT rows took the direct path. */
 enum { MAX_LEFT = 4 };
 
 static void screen_plan_make(struct screen_plan *plan, const struct cpu_state *s,
@@ -36,8 +36,8 @@ static void screen_plan_make(struct screen_plan *plan, const struct cpu_state *s
   plan->block_rows = (idx)groups * loops->rows;
   plan->blocks = (job->n + plan->block_rows - 1) / plan->block_rows;
   plan->panels = (s->count + loops->lanes - 1) / loops->lanes;
-  /* Panels are visited with a stride, so that the first ones are a sample of all and thresholds
-   * rise soon, in whatever order the atoms are. */
+  /* Panels are visited with a stride.  So the first ones are a sample of all atoms, and thresholds
+   * rise soon, whatever the order of the atoms. */
   plan->stride = golden_stride(plan->panels);
 }
 
@@ -68,7 +68,7 @@ static int work_alloc(struct arena *arena, const struct screen_plan *plan, struc
   return OK;
 }
 
-/* Screen one block of rows, and rescore what was not excluded. */
+/* Screen one block of rows, and compute the exact scores of the candidates. */
 static void block_screen(struct screen_plan *plan, struct screen_work *w, idx block)
 {
   idx first = block * plan->block_rows, n = plan->job->n - first;
@@ -93,7 +93,7 @@ static void block_screen(struct screen_plan *plan, struct screen_work *w, idx bl
   w->counts.seconds[SCREEN_RESCORE] += log_seconds() - screened;
 }
 
-/* Screen blocks until none is left; every thread does so. */
+/* Every thread screens blocks until none is left. */
 static void blocks_screen(struct screen_plan *plan, struct screen_work *w)
 {
   const struct screen_loops *loops = plan->device->screen.loops;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Routing on the CPU by way of the certified filter.
+ * Routing on the CPU with the certified filter.
  *
  * Floor: device. */
 #ifndef DEVICE_CPU_SCREEN_H
@@ -8,7 +8,7 @@
 struct device;
 struct route_job;
 
-/* The same result as cpu_route_exact(), by way of the filter. */
+/* The same result as cpu_route_exact(), with the filter. */
 int screen_route(struct device *dev, struct route_job *job);
 
 #endif

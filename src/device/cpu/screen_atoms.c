@@ -19,7 +19,7 @@ int screen_alloc(struct screen_state *f, struct arena *arena, idx d, idx p, idx 
   return arena_alloc(arena, &f->frame, slots, sizeof *f->frame);
 }
 
-/* Write one slot's integers q[d][p] into its lane of its panel. */
+/* Write the integers q[d][p] of a slot into its lane of its panel. */
 static void slot_pack(struct screen_state *f, idx d, idx p, idx slot, const int8_t *q)
 {
   idx lanes = f->loops->lanes;
@@ -54,7 +54,7 @@ int screen_put(struct cpu_state *s, idx first, idx count, const float *frames)
       error = z.error / z.scale > error ? z.error / z.scale : error;
     }
   f->max_norm = norm;
-  f->max_error = error * (1 + 0x1p-40); /* of the division */
+  f->max_error = error * (1 + 0x1p-40); /* covers the rounding of the division */
   arena_free(&arena);
   return OK;
 }

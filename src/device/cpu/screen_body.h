@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hot loops of the certified filter, for any vector width: rows as small integers, the test against
- * a row's threshold, exact chains of what passes it.
+ * the threshold of a row, and exact scores of the candidates.
  *
- * Floor: device.  Included by units, behind vectors.h and
+ * Floor: device.  A unit (isa.h) includes this after vectors.h and after it has defined
  *   SCREEN_NAME                    the name that logs print,
- *   SCREEN_GROUP, SCREEN_COLUMNS   rows of a group; columns of a row that stand together in it,
- *   SCREEN_LEVELS, SCREEN_OFFSET   of the atoms' integers.
- * The unit defines screen_sizes(), screen_enter() and screen_leave() behind this: by including
- * screen_dot4.h, or itself.
+ *   SCREEN_GROUP, SCREEN_COLUMNS   rows of a group; adjacent columns of a row in it,
+ *   SCREEN_LEVELS, SCREEN_OFFSET   of the integers of atoms.
+ * After this file the unit defines screen_sizes(), screen_enter() and screen_leave(), or includes
+ * screen_dot4.h, which does so.
  *
- * Sums of integers are exact, so only the chains have an order, and their lanes are atoms. */
+ * Sums of integers are exact.  So only exact scores have an order of sums, and their lanes are
+ * atoms. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static void screen_enter(void), screen_leave(void);
 static void screen_sizes(const uint8_t *panel, const int8_t *group, const int32_t *start, idx quads,
                          enum screen_step step, float *out);
 
-/* Eight numbers from v on; zeros from `end` on. */
+/* The eight numbers from v on; those at `end` and after it are 0. */
 static inline __m256 screen_eight_load(const float *v, const float *end)
 {
   float part[8] = {0};
@@ -93,7 +94,8 @@ static inline void screen_size_store(i32v sum, enum screen_step step, float *to)
   *(f32v *)to = step == SCREEN_LAST ? f32_sqrt(square) : square;
 }
 
-/* Multiply and add are apart here: the contraction to fma would be as good, and is not promised. */
+/* Multiply and add are separate here: a contraction to fma would be valid too, but is not
+ * guaranteed. */
 static NOINLINE uint32_t screen_pass(const float *values, const float *inverse, const float *slope,
                                      const float *reach, uint32_t *hits)
 {
@@ -117,10 +119,10 @@ static int32_t bits_of(float x)
   return bits;
 }
 
-/* The quantile is found to one part in 2^10, which is enough. */
+/* The quantile is found to one part in 2^10.  That is enough, since it only bounds. */
 enum { QUANTILE_STEP = 1 << 13 };
 
-/* How many numbers have bits >= min; min >= 1, so that zeros do not count. */
+/* The number of values whose bits are >= min; min >= 1, so that zeros do not count. */
 static idx screen_count_from(const float *value, idx count, int32_t min)
 {
   i32v sum = {0};
@@ -141,7 +143,7 @@ static NOINLINE void screen_bounds(const struct screen_scales *by, const float *
   }
 }
 
-/* By bisection: for floats >= 0 the bits order as the numbers do. */
+/* By bisection: floats >= 0 are ordered as their bits are. */
 static NOINLINE float screen_quantile(float *value, idx count, idx top_k, float from)
 {
   for (idx j = count; j % LIST_STEP; j++) value[j] = 0;
@@ -164,12 +166,12 @@ static NOINLINE float screen_quantile(float *value, idx count, idx top_k, float 
   return out;
 }
 
-/* Columns of eight vectors <- eight columns of each. */
+/* column[i] <- column c + i of eight vectors. */
 ALWAYS_INLINE void screen_transpose(const float *const *vector, idx c, __m256 column[8])
 {
   __m256 pair[8], four[8];
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) { /* vectors i and i + 4 side by side, by halves of their columns */
+  for (int i = 0; i < 4; i++) { /* vectors i and i + 4 side by side, half of the columns each */
     __m128 low = _mm_loadu_ps(vector[i] + c), high = _mm_loadu_ps(vector[i] + c + 4);
     pair[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(low), _mm_loadu_ps(vector[i + 4] + c), 1);
     pair[i + 4] =
@@ -188,7 +190,7 @@ ALWAYS_INLINE void screen_transpose(const float *const *vector, idx c, __m256 co
   }
 }
 
-/* Two vectors of chains, because each waits for its own sums. */
+/* Two vectors of chains, since each addition waits for the one before it in its chain. */
 static NOINLINE void screen_chains(const float *row, const float *const *vector, idx p, float *out)
 {
   __m256 sum[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sizes by an instruction that adds to each 32-bit lane the products of its four bytes.
+ * screen_sizes() for an instruction that adds to each 32-bit lane the products of its four bytes.
  *
- * Floor: device.  Included behind screen_body.h by units that define
+ * Floor: device.  A unit includes this after screen_body.h and after it has defined
  *   screen_dot4(sum, atoms, row)  sum + the four products of each lane. */
 
 static void screen_enter(void)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Exact scores of the candidates of a block that screening left, bucket by bucket of atoms, so that
- * the atoms of a bucket stay in the cache. */
+ * Exact scores of the candidates of a block.  A bucket is a range of slots; the candidates of all
+ * rows are done bucket by bucket, so that the atoms of a bucket stay in the cache. */
 #include "device/cpu/screen_rescore.h"
 
 #include <string.h>
 
-enum { BUCKET_BYTES = 6 * 1024 * 1024 }; /* of atoms, within the last-level cache */
+enum { BUCKET_BYTES = 6 * 1024 * 1024 }; /* of atoms; fits the last-level cache */
 
-/* value[begin .. end - 1] <- the exact values of these candidates of a row. */
+/* value[begin .. end - 1] <- the exact scores of these candidates of a row. */
 static void row_evaluate(const struct screen_plan *plan, const struct screen_row *row,
                          const float *x, idx begin, idx end, float *value)
 {
@@ -32,7 +32,7 @@ static void row_evaluate(const struct screen_plan *plan, const struct screen_row
   }
 }
 
-/* Sort a row's candidates by the bucket of their slots (counting sort). */
+/* Sort the candidates of a row by bucket (counting sort). */
 static void row_sort(struct screen_work *w, idx i, idx bucket_slots)
 {
   struct screen_row *row = w->rows + i;
@@ -46,7 +46,7 @@ static void row_sort(struct screen_work *w, idx i, idx bucket_slots)
   memcpy(row->slot, sorted, (size_t)row->count * sizeof *sorted);
 }
 
-/* There are as many buckets as the cache asks for, but few enough that a row has two full vectors
+/* The number of buckets follows from the cache, but stays so small that a row has two full vectors
  * of candidates in each. */
 void screen_rescore(const struct screen_plan *plan, struct screen_work *w, idx first, idx n)
 {

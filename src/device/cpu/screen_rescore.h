@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Exact scores of the candidates that the certified filter left, and the best of them.
+ * Exact scores of the candidates of the certified filter, and the best of them.
  *
  * Floor: device; included by screen*.c only. */
 #ifndef DEVICE_CPU_SCREEN_RESCORE_H
@@ -7,12 +7,14 @@
 
 #include "device/cpu/screen_impl.h"
 
-enum { SCREEN_BUCKETS = 32 }; /* of slots, at most; the candidates of one are rescored together */
+enum {
+  SCREEN_BUCKETS = 32
+}; /* the most ranges of slots; candidates of one are rescored together */
 
 /* Sort the candidates of n rows by slot and put their exact values into size[]. */
 void screen_rescore(const struct screen_plan *plan, struct screen_work *w, idx first, idx n);
 
-/* The list of row first + row of the job <- its best candidates, whose values are exact now. */
+/* The list of row first + row of the job <- its best candidates; their values must be exact. */
 void screen_select(const struct screen_plan *plan, struct screen_work *w, idx first, idx row);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A block of rows meets the panels: thresholds in integers, and lists of the candidates that reach
- * them. */
+ * Compares a block of rows with the panels: thresholds in integer units, and lists of the
+ * candidates that reach them. */
 #include "device/cpu/screen_rows.h"
 
 #include <float.h>
@@ -8,10 +8,12 @@
 
 #include "device/cpu/screen_impl.h"
 
-/* More than f32 rounding changes thresholds, sizes and bounds (doc/certified.md, section 5). */
+/* Bounds on what f32 rounding changes in thresholds, sizes and bounds (doc/certified.md, section
+ * 5). */
 static const real SLACK = 0x1p-18, LEAST = 0x1p-146;
 
-/* (C.6) A size is wanted if it is >= slope (1 / scale of the frame) - reach, in integers. */
+/* (C.6) A candidate is an atom whose size is >= slope (1 / scale of the frame) - reach, in integer
+ * units. */
 static void threshold_set(struct screen_work *w, idx i)
 {
   const struct screen_row *row = w->rows + i;
@@ -20,7 +22,7 @@ static void threshold_set(struct screen_work *w, idx i)
   w->reach[i] = (float)(row->steep / row->scale * (1 + SLACK));
 }
 
-/* Let nothing reach the threshold of a row that takes the direct path. */
+/* For a row on the direct path: no size reaches its threshold. */
 static void row_drop(struct screen_work *w, idx i)
 {
   w->slope[i] = 0;
@@ -38,7 +40,7 @@ static void row_start(const struct screen_plan *plan, struct screen_work *w, idx
   struct quantized z;
   int32_t sum = f->loops->quantize(x, s->options.p, w->q, &z);
   struct screen_bound bound = screen_bound(&z, s->options.d, s->options.p, 0);
-  real keep = s->options.test ? 1 - s->options.test->bound : 1; /* all, but for a test */
+  real keep = s->options.test ? 1 - s->options.test->bound : 1; /* less than 1 in tests only */
   row->scale = z.scale;
   row->flat = keep * (bound.alpha * f->max_norm + bound.rest) * (1 + 0x1p-40);
   row->steep = keep * bound.beta * f->max_error * (1 + 0x1p-40);
@@ -52,7 +54,7 @@ static void row_start(const struct screen_plan *plan, struct screen_work *w, idx
   if (z.norm * f->max_norm < SCREEN_HUGE(s->options.d)) {
     w->start[i] = -f->loops->offset * sum;
     threshold_set(w, i);
-  } else { /* the scores may overflow, or are not numbers */
+  } else { /* the scores may overflow or be NaN */
     row->path = SCREEN_SCORE;
     row_drop(w, i);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows before the certified filter: their integers, thresholds, and lists of candidates.
+ * Rows in the certified filter: their integers, thresholds, and lists of candidates.
  *
  * Floor: device; included by screen*.c only. */
 #ifndef DEVICE_CPU_SCREEN_ROWS_H
@@ -10,28 +10,28 @@
 struct screen_plan;
 struct screen_work;
 
-/* A row and its candidates.  A *size* is what the score of a candidate is, in integers. */
+/* A row and its candidates.  A *size* is the score of a candidate in integer units. */
 struct screen_row {
-  real scale;       /* of its integers */
-  real flat, steep; /* its sizes err by at most flat + steep (scale of the frame) */
-  float *size;      /* [capacity] in integers; after screen_rescore exact values */
-  idx *slot;        /* [capacity] after screen_select atoms */
+  real scale;       /* of the row's integers */
+  real flat, steep; /* error bound of its sizes: flat + steep (scale of the frame) */
+  float *size;      /* [capacity] sizes; after screen_rescore() exact scores */
+  idx *slot;        /* [capacity] slots; after screen_select() atoms */
   idx count, limit; /* the list is pruned when count reaches limit */
-  float tau;        /* the exact support has no size below this */
+  float tau;        /* threshold: no atom of the exact support is below this */
   const idx *excluded;
   enum screen_path path;
 };
 
-/* Prepare rows first .. first + n - 1 of the job: their integers in groups[..][4 quads / columns]
- * [rows][columns], padded with zeros, their thresholds, and empty lists. */
+/* Prepare rows first .. first + n - 1 of the job: their integers in groups (screen_loops.h), their
+ * thresholds, and empty lists. */
 void screen_rows_start(const struct screen_plan *plan, struct screen_work *w, idx first, idx n);
 
-/* Add the candidates of one panel to the lists of n rows; panel `next` is prefetched meanwhile. */
+/* Add the candidates of panel `number` to the lists of n rows, and prefetch panel `next`. */
 void screen_panel(const struct screen_plan *plan, struct screen_work *w, idx number, idx next,
                   idx n);
 
-/* (C.6) Raise the row's tau to its top_k-th lower bound, and drop the candidates that it excludes.
- * A row that is still full takes the direct path. */
+/* (C.6) Raise tau of the row to the top_k-th largest lower bound, and drop the candidates below it.
+ * If the list is still full, the row takes the direct path. */
 void screen_prune(const struct screen_plan *plan, struct screen_work *w, idx row);
 
 #endif

@@ -16,8 +16,8 @@
 
 enum {
   PIECE = 512, /* rows whose scores are held at a time */
-  ROWS = 32,   /* whose squares it sums at a time */
-  SUMS = 64    /* columns whose sums a thread has at a time */
+  ROWS = 32,   /* rows whose squares a thread sums at a time */
+  SUMS = 64    /* columns that a thread sums at a time */
 };
 
 gidx cpu_train_codes_bytes(const struct train_codes_job *job)
@@ -25,7 +25,8 @@ gidx cpu_train_codes_bytes(const struct train_codes_job *job)
   return imin(job->n, PIECE) * job->k * (gidx)sizeof(float);
 }
 
-/* The row's entries at their place if all rows had the most; start[row + 1] <- how many. */
+/* Store the entries of a row from index row * most on, as if every row had the most;
+ * start[row + 1] <- their number. */
 static void row_select(struct train_entries *e, const float *scores, idx k, gidx row)
 {
   gidx at = row * e->most;
@@ -40,7 +41,7 @@ void cpu_train_dead(const struct train_codes_job *job, float *scores, gidx row)
   row_select(&dead, scores, job->k, row);
 }
 
-/* The codes of row `row`, whose scores are given, and those of dead latents. */
+/* Select the codes of row `row` from its scores, and those of dead latents. */
 static void row_choose(const struct train_codes_job *job, float *scores, gidx row)
 {
   struct train_entries live = job->live;
@@ -122,7 +123,7 @@ int cpu_train_errors(struct device *dev, const struct train_errors_job *job)
 #pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
   for (idx first = 0; first < job->n; first += ROWS) {
     idx end = (idx)imin(job->n, first + ROWS);
-    float *last = job->error + first * stride + stride - job->p; /* of all blocks, row first */
+    float *last = job->error + first * stride + stride - job->p; /* the last block: of all codes */
     for (idx i = first; i < end; i++) {
       gidx at = (gidx)i * job->p;
       const float *e = last + (i - first) * stride;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All scores of own rows are held; threads count rows, and ties go to rows in their order. */
+ * The scores of all own rows are kept.  Threads share the rows; ties are given to rows in order. */
 #include "device/cpu/train_batch.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "device/cpu/train_impl.h"
 #include "model/find.h"
 
-/* Where the job's work has its arrays: scores[n][k], ties[n]. */
+/* The arrays in the job's work: scores[n][k], then ties[n]. */
 static gidx *ties_of(const struct train_codes_job *job)
 {
   gidx at = round_up((gidx)job->n * job->k * (gidx)sizeof(float), CACHE_LINE);
@@ -61,12 +61,12 @@ int cpu_train_raise(struct device *dev, const struct train_codes_job *job,
   return OK;
 }
 
-/* Scores are looked at so many at a time: few chunks have one that counts, where few are codes. */
+/* Scores are examined in chunks.  When few scores are codes, few chunks have one that counts. */
 enum { CHUNK = 32 };
 
-/* The keys that a digit is counted of: width of them, from least on. */
+/* The keys whose next digit is counted: least .. least + width - 1 (model/batch_cut.h). */
 struct key_range {
-  uint32_t first, least, width; /* first: least, or 0 where that is 1, since key 0 is no code */
+  uint32_t first, least, width; /* first: least, but 0 where least is 1, since key 0 is no code */
   int shift;
 };
 
@@ -81,7 +81,7 @@ static struct key_range range_of(const struct batch_cut *cut)
   return r;
 }
 
-/* As batch_digit() of each of n <= CHUNK scores; without a branch that chance decides. */
+/* batch_digit() of each of n <= CHUNK scores, without unpredictable branches. */
 static void chunk_count(const float *scores, idx n, const struct key_range *range, gidx *bins)
 {
   const struct key_range r = *range;
@@ -125,7 +125,7 @@ int cpu_train_count(struct device *dev, const struct train_codes_job *job,
   return OK;
 }
 
-/* Scores above the cut, and *ties <- those that equal it. */
+/* Returns the number of scores above the cut; *ties <- the number that equal it. */
 static gidx row_count(const float *scores, idx k, int32_t cut, gidx *ties)
 {
   idx above = 0, equal = 0;
@@ -139,7 +139,8 @@ static gidx row_count(const float *scores, idx k, int32_t cut, gidx *ties)
   return above;
 }
 
-/* at[CHUNK] <- which of n <= CHUNK scores are not below the cut; returns how many. */
+/* at[CHUNK] <- the indices of the scores, of n <= CHUNK, that are not below the cut; returns their
+ * number. */
 static idx chunk_find(const float *scores, idx n, int32_t cut, idx *at)
 {
   int some = 0;
@@ -153,7 +154,7 @@ static idx chunk_find(const float *scores, idx n, int32_t cut, idx *at)
   return found;
 }
 
-/* The entries of a row: scores above the cut, and the first `ties` that equal it. */
+/* The entries of a row: the scores above the cut, and the first `ties` scores that equal it. */
 static void row_take(const float *scores, idx k, int32_t cut, gidx ties, idx *index, float *value)
 {
   gidx n = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the two ways to choose codes on a CPU share (N.43, N.46).
+ * Functions that are common to the two selections of codes on the CPU: per row (N.43) and per batch
+ * (N.46).
  *
  * Floor: device, inside of the CPU backend. */
 #ifndef DEVICE_CPU_TRAIN_IMPL_H
@@ -7,15 +8,15 @@
 
 #include "device/train.h"
 
-/* scores[rows][k] <- those of rows first .. first + rows - 1. */
+/* scores[rows][k] <- the scores of rows first .. first + rows - 1. */
 int cpu_train_product(struct device *dev, const struct train_codes_job *job, idx first, idx rows,
                       float *scores);
 
-/* The codes of dead latents of a row, at their place if all rows had the most; other scores become
- * 0. */
+/* Store the codes of the dead latents of a row from index row * most on, as if every row had the
+ * most.  Scores of other latents become 0. */
 void cpu_train_dead(const struct train_codes_job *job, float *scores, gidx row);
 
-/* Put the entries of rows one after another. */
+/* Move the entries together, so that those of a row follow those of the row before. */
 void cpu_train_pack(const struct train_entries *e, idx n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads take rows. */
+ * Nested widths on the CPU; threads share the rows. */
 #include "device/cpu/train_nested.h"
 
 #include <string.h>

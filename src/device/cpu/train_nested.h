@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Nested widths on a CPU (N.47), rows of the table of backend.h.
+ * Nested widths on the CPU (N.47): operations of the table in backend.h.
  *
  * Floor: device, inside of the CPU backend. */
 #ifndef DEVICE_CPU_TRAIN_NESTED_H
@@ -7,7 +7,7 @@
 
 #include "device/train.h"
 
-/* device/train.h says what they do. */
+/* device/train.h describes these. */
 int cpu_train_blocks(struct device *dev, const struct train_blocks_job *job);
 int cpu_train_suffix(struct device *dev, float *errors, gidx n, int blocks, idx p);
 int cpu_train_block_get(struct device *dev, const float *errors, gidx n, int blocks, int block,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Training on the CPU: a thread has panels of outputs, whose part of the matrix it packs once for
- * all rows. */
+ * Products, gradients and sparse forms on the CPU.  A thread takes panels of outputs, and packs
+ * their part of the matrix once for all rows. */
 #include "device/triad.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ gidx cpu_triad_bytes(int threads, idx k)
   return threads * imax(panel_floats_of(k) * (gidx)sizeof(float), gradient);
 }
 
-/* Work of each thread: `bytes` of them. */
+/* Allocate `bytes` of workspace for each thread. */
 static int work_alloc(const struct cpu_state *cpu, gidx bytes, char **work)
 {
   gidx all = round_up(bytes, CACHE_LINE) * cpu->options.threads;
@@ -43,7 +43,7 @@ static void settle(float *x, idx n)
   for (idx i = 0; i < n; i++) x[i] = isnan(x[i]) ? nan : x[i];
 }
 
-/* panel[depth][width] <- outputs first .. first + n - 1, zero behind them. */
+/* panel[depth][width] <- the weights of outputs first .. first + n - 1; the other columns are 0. */
 static void weights_pack(const struct triad_product *p, idx first, idx n, idx width, float *panel)
 {
   for (idx i = 0; i < p->k; i++) {
@@ -94,7 +94,7 @@ int cpu_triad_product(struct device *dev, enum precision precision, const struct
   return OK;
 }
 
-/* sums[k][width] <- they and a chunk's chains, of which dy's outputs are in the panel. */
+/* sums[k][width] <- sums + the chains of a chunk of rows; the panel has the outputs of dy. */
 static void chunk_add(const struct triad_loops *loops, const struct triad_gradient *g, idx row,
                       idx rows, const float *panel, real *sums)
 {
@@ -154,7 +154,7 @@ int cpu_triad_gradient(struct device *dev, enum precision precision, const struc
   return OK;
 }
 
-/* Entries of a list that belong to the chunk of entry e, or all. */
+/* The number of entries from e on that belong to the same chunk of rows; all if no gradient. */
 static gidx run_of(const struct triad_lists *l, gidx e, gidx end, int is_gradient)
 {
   if (!is_gradient) return end - e;
@@ -164,7 +164,7 @@ static gidx run_of(const struct triad_lists *l, gidx e, gidx end, int is_gradien
   return n;
 }
 
-/* out <- out and what list i gives; chain, sums: work of a row. */
+/* out <- out + the gradient of list i; chain, sums: workspace for a row. */
 static void list_gradient(const struct triad_loops *loops, const struct triad_lists *l, gidx i,
                           float *chain, real *sums, float *out)
 {

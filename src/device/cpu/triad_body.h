@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hot loops of training for any vector width.
  *
- * Floor: device.  Included by units, behind vectors.h. */
+ * Floor: device.  A unit (isa.h) includes this after vectors.h. */
 #include <math.h>
 
 #include "device/cpu/triad_loops.h"
 
-/* A tile has a register for each row and vector, with one left for each vector of the panel. */
+/* A tile has one register for each row and vector; one more for each vector of the panel is
+ * left. */
 enum {
   TRIAD_ROWS = F32_LANES == 16 ? 6 : 4,
   TRIAD_VECTORS = F32_LANES == 16 ? 4 : 3,
   TRIAD_WIDTH = TRIAD_VECTORS * F32_LANES,
-  TRIAD_SUMS = 4, /* vectors of a row that a sparse sum has in registers */
-  TRIAD_DOTS = 8  /* chains beside each other */
+  TRIAD_SUMS = 4, /* vectors of an output row that a sparse sum keeps in registers */
+  TRIAD_DOTS = 8  /* chains that run side by side */
 };
 
 ALWAYS_INLINE void triad_tile_rows(const float *x, gidx row, gidx depth_stride, const int rows,
@@ -108,7 +109,7 @@ static void triad_dots_row(const float *row, const idx *index, gidx n, const flo
   for (; e < n; e++) triad_dots_few(row, index + e, 1, matrix, width, out + e);
 }
 
-/* A chain waits for itself: several rows are summed side by side. */
+/* Several rows are summed side by side, since each addition of a chain waits for the one before. */
 ALWAYS_INLINE void triad_squares_few(const float *rows, gidx stride, const int n, idx width,
                                      real *out, idx step)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The units of this program, the variants as lists of units, and what this processor can run: each
+ * The units of this program, the variants as lists of units, and what this processor can run.  Each
  * operation comes from the first unit of its variant that has loops for it and runs here. */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 #endif
 
-/* In place of a unit that this program was built without. */
+/* Stands for a unit that this program was built without. */
 enum { CPU_NEVER = 1 << 8 };
 __attribute__((unused)) static const struct isa isa_none = {.needs = CPU_NEVER};
 
@@ -51,24 +51,24 @@ extern const struct isa isa_amx;
 #endif
 
 enum { MAX_UNITS = 4 };
-/* Names beside "auto" are those of CPU_VARIANTS. */
+/* The names, with "auto", are those of CPU_VARIANTS. */
 static const struct variant {
   const char *name;
-  int is_slow_on_zen4; /* `auto` does not take it there */
+  int is_slow_on_zen4; /* 1: `auto` does not take it on Zen 4 */
   int has_screen;
-  const struct isa *units[MAX_UNITS]; /* the first is present where the variant is */
+  const struct isa *units[MAX_UNITS]; /* the processor must run the first one */
 } variants[] = {
-    /* On Zen 4 the widest vectors lose a third of their speed to broadcasts, see route_body.h. */
+    /* On Zen 4, broadcasts cost the widest vectors a third of their speed (route_body.h). */
     {"avx512", 1, 1, {&AVX512, &AMX, &AVX512_VNNI, &AVX2}},
-    /* Without AMX, so that it can be compared with VNNI. */
+    /* Without AMX, so that AMX and VNNI can be compared. */
     {"avx512vl", 0, 1, {&AVX512VL, &AVX512VL_VNNI, &AVX512, &AVX2}},
     {"avx2", 0, 1, {&AVX2}},
     {"baseline", 0, 0, {&isa_portable, &AVX2}},
 };
 
 #ifdef HAVE_X86_FEATURES
-/* Linux lets a process use tiles after it asked for it, once or more often, and refuses where it
- * does not save them.  Not by name, since clang's __builtin_cpu_supports knows no tiles. */
+/* Linux lets a process use AMX tiles only after a request, which may be repeated, and refuses if it
+ * cannot save them.  Uses cpuid, since clang's __builtin_cpu_supports does not know AMX. */
 static int has_amx(void)
 {
   enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
@@ -119,7 +119,7 @@ static int unit_runs(const struct isa *unit)
   return 1;
 }
 
-/* Loops of `unit` for what `loops` still lacks. */
+/* Take from `unit` the loops that `loops` still lacks. */
 static void loops_complete(struct isa *loops, const struct isa *unit)
 {
   if (!loops->route) loops->route = unit->route;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What all loop bodies share, for any vector width: one number in all lanes, loads and stores.
  *
- * Floor: device.  A unit (isa_<set>.c) includes this behind its own definitions of
- *   F32_LANES, F64_LANES  floats and doubles a vector,
+ * Floor: device.  A unit (isa_<set>.c) includes this after it has defined
+ *   F32_LANES, F64_LANES  floats and doubles in a vector,
  *   f32v, i32v            vectors of F32_LANES floats and 32-bit integers, which may alias,
  *   f64v, i64v, f32h      vectors of F64_LANES doubles, 64-bit integers and floats,
- *   mask_bits(m)          one bit a lane of an i32v that is the result of a comparison,
+ *   mask_bits(m)          one bit per lane of an i32v that is the result of a comparison,
  *   f32_fma(a, b, c), f64_fma(a, b, c)  a b + c, rounded once,
  *   f32_sqrt(x), f64_sqrt(x), f64_from_f32(x),
  *   f64_transpose(from, stride, out)  out[4] <- the columns of F64_LANES rows of four doubles,
@@ -17,7 +17,7 @@
 
 #include "base/types.h"
 
-/* A register that instructions of the first encoding reach, and any vector register. */
+/* Constraints for one of the first 16 registers, and for any vector register. */
 #if defined __x86_64__
 #define FIRST_REGISTER "x"
 #define VECTOR_REGISTER "v"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Vectors of 256 bits, for AVX2 with FMA and for AVX-512VL.
  *
- * Floor: device.  What vectors.h asks of a unit. */
+ * Floor: device.  These are the definitions that vectors.h needs. */
 #ifndef DEVICE_CPU_VECTORS_256_H
 #define DEVICE_CPU_VECTORS_256_H
 
@@ -42,7 +42,7 @@ ALWAYS_INLINE f64v f64_sqrt(f64v x)
   return _mm256_sqrt_pd(x);
 }
 
-/* gcc's own conversion takes the vector to pieces. */
+/* gcc's own conversion splits the vector. */
 ALWAYS_INLINE f64v f64_from_f32(f32h x)
 {
   return _mm256_cvtps_pd(x);

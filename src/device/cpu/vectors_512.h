@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Vectors of 512 bits, for AVX-512.
  *
- * Floor: device.  What vectors.h asks of a unit. */
+ * Floor: device.  These are the definitions that vectors.h needs. */
 #ifndef DEVICE_CPU_VECTORS_512_H
 #define DEVICE_CPU_VECTORS_512_H
 
@@ -42,13 +42,13 @@ ALWAYS_INLINE f64v f64_sqrt(f64v x)
   return _mm512_sqrt_pd(x);
 }
 
-/* gcc's own conversion takes the vector to pieces. */
+/* gcc's own conversion splits the vector. */
 ALWAYS_INLINE f64v f64_from_f32(f32h x)
 {
   return _mm512_cvtps_pd(x);
 }
 
-/* Rows i and i + 4 of four numbers each. */
+/* Four numbers of row i, and four of row i + 4; `from` points at row i. */
 ALWAYS_INLINE f64v f64_pair(const double *from, long stride)
 {
   return _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(from)),
