@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scores and lists come from the device; threads cut and trim the lists, row by row. */
+ * The device makes scores and lists; threads cut and trim the lists, row by row. */
 #include <string.h>
 
 #include "base/status.h"
@@ -102,7 +102,7 @@ int active_atoms(struct active *a, const float *atoms, idx k, const float *towar
   return device_put(a->device, &a->toward, 0, a->toward.bytes);
 }
 
-/* The scores of rows, or of what is left of them beside the entries, NULL: none. */
+/* Score the rows, or what the entries leave of them (NULL: no entries). */
 static int rows_score(struct active *a, const float *x, const struct train_entries *entries)
 {
   struct train_codes_job job = active_job(a, x);
@@ -151,8 +151,8 @@ int active_list(struct active *a, const struct batch_cut *cut)
   return active_room_check(a);
 }
 
-/* order[i] <- how many entries of row i the cut takes, which come first in its list; place stays,
- * as what is left of rows does. */
+/* order[i] <- how many entries of row i the cut takes; they move to the front of its list.
+ * a->place is not touched: active_again() still needs it. */
 static void lists_filter(void *self, gidx part)
 {
   struct active *a = self;
@@ -170,7 +170,8 @@ static void lists_filter(void *self, gidx part)
   }
 }
 
-/* Row i <- the first n of its list, or the ACTIVE_MOST largest scores, of equals the lower atom. */
+/* Entries of row i <- the first n of its list; if n > ACTIVE_MOST, the ACTIVE_MOST largest scores,
+ * of equal ones the lower atom first. */
 static void row_trim(struct active *a, idx i, gidx from, gidx n)
 {
   const idx *index = (const idx *)a->list.host + from;
@@ -211,7 +212,7 @@ int active_cut(struct active *a, const struct batch_cut *cut, gidx ties)
   return OK;
 }
 
-/* The device's lists of some rows <- their entries. */
+/* The device's lists of a part of the rows <- their entries. */
 static void lists_give(void *self, gidx part)
 {
   const struct active *a = self;
@@ -237,7 +238,7 @@ int active_again(struct active *a)
   return rows_score(a, a->sorted.device, &raised);
 }
 
-/* A choice by its threshold, or by the cut of all rows. */
+/* Choose by the threshold of this choice, or by the cut of all rows. */
 static int rows_choose(struct active *a, const struct found_encoder *by, int look)
 {
   const struct score_cut *of_all = a->cuts ? &a->cuts->at[look] : NULL;
@@ -248,7 +249,7 @@ static int rows_choose(struct active *a, const struct found_encoder *by, int loo
   return OK;
 }
 
-/* As active_encode(), until there is no room for lists. */
+/* active_encode() without its error: it returns early when there is no room for the lists. */
 static int rows_encode(struct active *a, const struct buffer *x, gidx first, idx n,
                        const struct found_encoder *by)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A block is solved as a dictionary of its own would be; what it leaves of the rows are the rows of
- * the next. */
+ * A block of atoms is solved as if it were a dictionary of its own.  What it leaves of the rows is
+ * what the next block describes. */
 #include "encode/active_nested.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 static const gidx ITEM = (gidx)sizeof(float);
 
-/* The device's lists <- the entries of the block in the pass before; *others <- these. */
+/* The device's lists <- the block's entries in the last pass; *others points to them. */
 static int others_put(struct active *a, struct train_entries *others)
 {
   struct device *dev = a->device;
@@ -26,7 +26,7 @@ static int others_put(struct active *a, struct train_entries *others)
   return device_put(dev, &a->value, 0, n * ITEM);
 }
 
-/* a->sorted <- the rows x less what these entries give of the atoms. */
+/* a->sorted <- the rows x less the atoms times these entries. */
 static int others_subtract(struct active *a, const struct train_entries *others, const float *x,
                            const float *atoms)
 {
@@ -38,8 +38,8 @@ static int others_subtract(struct active *a, const struct train_entries *others,
   return device_train_scale(a->device, a->sorted.device, (gidx)a->n * a->p, -1);
 }
 
-/* Scores of the block's atoms for the rows at hand, each beside the others that the pass before
- * chose of the block, by the size of `left`. */
+/* Score the block's atoms for the rows in use.  An atom is scored by the row less the other atoms
+ * of the block that the last pass chose.  `left` is what the last pass left of the rows. */
 static int block_score(struct active *a, idx end, const float *left, struct train_codes_job *job)
 {
   struct train_entries others;
@@ -57,7 +57,7 @@ static int block_score(struct active *a, idx end, const float *left, struct trai
   return a->relative || raise.entries ? device_train_raise(a->device, job, &raise) : OK;
 }
 
-/* What the entries at hand leave of the rows are the rows at hand. */
+/* Use what the entries leave of the rows as the rows of the next block. */
 static int level_next(struct active *a)
 {
   const struct gather_job rows = {&a->residual, a->place, a->n, a->p * ITEM, &a->level, 0};
@@ -66,7 +66,7 @@ static int level_next(struct active *a)
   return a->n ? device_gather(a->device, &rows) : OK;
 }
 
-/* The block's entries join those of the pass, as long as a row has room. */
+/* Append the block's entries to those of the pass, as long as a row has room. */
 static void entries_join(void *self, gidx part)
 {
   struct active *a = self;
@@ -135,7 +135,7 @@ void active_nested_keep(struct active *a)
   a->last = pass;
 }
 
-/* Entries <- the atoms that were chosen, block after block. */
+/* Entries <- the chosen atoms, block after block. */
 static void chosen_take(void *self, gidx part)
 {
   struct active *a = self;

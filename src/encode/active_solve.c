@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes of rows on their active atoms: rows are solved by length, a zero atom filling up, so that
- * the operations for supports of one length serve.  All rows of a length are solved at once, since
- * a GPU has room for thousands. */
+ * Codes of rows on their active atoms.  Rows are grouped by length and padded with a zero atom, so
+ * that the operations for supports of one length serve.  All rows of a length are solved at once,
+ * since a GPU has room for thousands. */
 #include <string.h>
 
 #include "base/status.h"
@@ -9,8 +9,8 @@
 #include "encode/active_solve.h"
 
 enum {
-  FINE = 64,  /* entries up to which lengths are rounded up to a multiple of ACTIVE_STEP, */
-  COARSE = 32 /* and of this beyond: few rows have as many */
+  FINE = 64,  /* up to so many entries a length is a multiple of ACTIVE_STEP */
+  COARSE = 32 /* beyond, it is a multiple of this: few rows are that long */
 };
 static const gidx ITEM = (gidx)sizeof(float);
 
@@ -22,7 +22,7 @@ static gidx count_of(const struct active *a, idx row)
   return a->start[row + 1] - a->start[row];
 }
 
-/* Which of the lengths a row has. */
+/* The index of a row's length in a->lengths. */
 static int length_of(const struct active *a, idx row)
 {
   gidx n = count_of(a, row);
@@ -30,7 +30,7 @@ static int length_of(const struct active *a, idx row)
   return FINE / ACTIVE_STEP + (int)ceil_div(n - FINE, COARSE);
 }
 
-/* Rows by length, those of equal length ascending. */
+/* Sort the rows by length; rows of equal length stay in ascending order. */
 static void rows_order(struct active *a)
 {
   idx at = 0;
@@ -54,7 +54,7 @@ static void rows_order(struct active *a)
   }
 }
 
-/* Where a row's slots begin. */
+/* The first slot of a row. */
 static gidx slots_begin(const struct active *a, idx row)
 {
   const struct active_length *l = &a->lengths[length_of(a, row)];
@@ -78,7 +78,7 @@ static void slots_fill(void *self, gidx part)
   }
 }
 
-/* Codes of the rows of one length. */
+/* Solve the codes of the rows of one length. */
 static int length_solve(struct active *a, const struct active_length *l, real rho)
 {
   const struct buffer slot = {.device = (idx *)a->slot.device + l->slot};
@@ -124,7 +124,7 @@ static void codes_keep(void *self, gidx part)
   }
 }
 
-/* Codes of 0 are no entries. */
+/* Drop the entries whose code is 0. */
 static void entries_keep(struct active *a)
 {
   const struct active_entries old = {a->start, a->index, a->score};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The background worker: while a block is routed it merges the lists of the other block in flight,
- * counts the results of the block that was finished, and sums the columns of the rows being routed.
- * It uses no other rank and no file; a GPU has the rows, so that it sums there. */
+ * While a block is routed, the background worker merges the lists of the other block in flight,
+ * counts the results of the finished block, and sums the columns of the rows being routed.  It
+ * talks to no other rank and uses no file.  With a GPU, the GPU sums the columns, since it has the
+ * rows. */
 #include "encode/background.h"
 
 #include "base/fingerprint.h"
@@ -10,14 +11,14 @@
 #include "base/team.h"
 #include "encode/encode_impl.h"
 
-enum { MAX_PARTS = 16 }; /* of a block's rows, which threads that are spare share out */
+enum { MAX_PARTS = 16 }; /* parts of a block's rows, for the spare threads */
 
 static gidx parts_of(gidx rows)
 {
   return imax(1, imin(rows, imin(team_spare(), MAX_PARTS)));
 }
 
-/* Lists to merge. */
+/* The lists of a block, to be merged in parts. */
 struct merging {
   const struct encode *e;
   const struct block_in_flight *b;
@@ -45,7 +46,8 @@ static void part_merge(void *self, gidx part)
   }
 }
 
-/* Merge the lists that the ranks made of this rank's rows, and append them to the supports. */
+/* Merge the lists of this rank's rows that all ranks of the group made, and append them to the
+ * supports. */
 static void lists_append(const struct encode *e, struct block_in_flight *b)
 {
   struct merging m = {e, b, parts_of(b->mine)};
@@ -53,7 +55,7 @@ static void lists_append(const struct encode *e, struct block_in_flight *b)
   b->routed = 0;
 }
 
-/* Results to count. */
+/* The results of a block, to be counted. */
 struct counting {
   struct encode *e;
   const struct support_block *b;
@@ -72,7 +74,8 @@ static void density_count(const struct counting *c)
   for (gidx i = 0; i < entries; i++) density[c->b->atoms[i]]++;
 }
 
-/* Is this a row with codes all of whose gates are 0, so that the order of its frames is chance? */
+/* Is this a row with codes whose gates are all 0, so that rounding decides the order of its
+ * frames? */
 static int row_is_tiny(const struct support_block *b, gidx row)
 {
   const float *score = b->score + row * b->s, *codes = b->codes + row * b->s * b->d;
@@ -99,7 +102,7 @@ static void part_count(struct counting *c, gidx part)
   for (; b->d > 1 && row < end; row++) of->tiny += row_is_tiny(b, row);
 }
 
-/* Sums whose order matters are one thread's. */
+/* Sums whose order matters are made by one thread. */
 static void count_run(void *self, gidx i)
 {
   struct counting *c = self;

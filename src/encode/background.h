@@ -10,24 +10,24 @@
 struct block_in_flight;
 struct encode;
 
-/* What the background worker does while a block is routed: merge the lists of the other block,
- * count the results of the block that was finished, sum the columns of the rows being routed. */
+/* What the background worker does while a block is routed: merge the lists of the other block in
+ * flight, count the results of the finished block, and sum the columns of the rows being routed. */
 struct background_job {
   struct encode *e;
   struct block_in_flight *merge;  /* NULL: none */
-  struct block_in_flight *summed; /* whose rows are; NULL: none */
-  struct support_block counted;   /* this rank's share of a block; n = 0: nothing */
-  idx qualities;                  /* of all rows of that turn, rank 0 */
+  struct block_in_flight *summed; /* block whose rows are summed; NULL: none */
+  struct support_block counted;   /* this rank's share of the finished block; n = 0: nothing */
+  idx qualities;                  /* rows of the finished superblock, whose quality rank 0 adds; 0
+                                   * elsewhere */
 };
 
-/* Start the background worker on the lists of `other`, if these wait to be merged, and on what else
- * stands in e->background_job; until it is waited for, the main thread may route and nothing
- * else. */
+/* Start the background worker on the lists of `other`, if they wait to be merged, and on
+ * e->background_job.  Until background_wait() the main thread may only route. */
 int background_start(struct encode *e, struct block_in_flight *other);
 int background_wait(struct encode *e);
 
-/* Add a block, this rank's share, to density and fingerprint, and on rank 0 the qualities of all
- * rows of its turn. */
+/* Add this rank's share of a block to density and fingerprint.  On rank 0 also add the qualities of
+ * all rows of its superblock. */
 void results_count(struct encode *e, const struct support_block *b, idx qualities);
 
 #endif

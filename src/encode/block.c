@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A block from its rows to its results, one round after another; all on the main thread. */
+ * All steps run on the main thread, one round after another. */
 #include "encode/block.h"
 
 #include "base/num.h"
@@ -13,7 +13,7 @@ void block_round_next(struct encode *e, struct block_in_flight *b)
     b->entries_end = round_end(e->s, e->task->rounds, ++b->round);
 }
 
-/* This rank's part of the next turn. */
+/* Set this rank's part of the superblock that b has just begun. */
 static void block_partition(struct encode *e, struct block_in_flight *b)
 {
   gidx first, count;
@@ -30,7 +30,7 @@ static void block_partition(struct encode *e, struct block_in_flight *b)
   }
 }
 
-/* Begin the next turn, whose rows the files worker has read. */
+/* Begin the next superblock, whose rows the files worker has read. */
 static int block_begin(struct encode *e, struct block_in_flight *b)
 {
   gidx buffer = e->begun++ % ROW_BUFFERS;
@@ -47,8 +47,8 @@ static int block_begin(struct encode *e, struct block_in_flight *b)
   return OK;
 }
 
-/* Gather the results where they are written, by the files worker; the background worker of each
- * rank will count its share. */
+/* Gather the results on the ranks that write them; the files worker will write them.  The
+ * background worker of each rank will count the rank's share. */
 static int block_finish(struct encode *e, struct block_in_flight *b)
 {
   int root = e->c->rank == 0, codes = e->task->codes, own = e->task->by_ranks;
@@ -83,7 +83,7 @@ static int is_last(const struct encode *e, const struct block_in_flight *b)
   return b->entries_end == e->s;
 }
 
-/* Solve what was routed, and give the group what the next round routes. */
+/* Solve what was routed, and gather for the group what the next round routes. */
 static int block_advance(struct encode *e, struct block_in_flight *b)
 {
   int last = is_last(e, b);
@@ -104,7 +104,7 @@ uint64_t encode_stop_asked(const struct encode *e)
   return t->stops.asked(t->stops.self);
 }
 
-int block_prepare(struct encode *e, struct block_in_flight *b)
+int block_cycle(struct encode *e, struct block_in_flight *b)
 {
   int ends = b->superblock_rows > 0 && is_last(e, b), begins = b->superblock_rows == 0 || ends;
   if (b->superblock_rows > 0 && !comm_failure_is_common(&e->group))
@@ -118,7 +118,7 @@ int block_prepare(struct encode *e, struct block_in_flight *b)
     e->end = e->next;
     e->task->stops.stopped(e->task->stops.self, asked);
   }
-  TRY(files_start(e)); /* it fails only where the program is wrong */
+  TRY(files_start(e)); /* fails only if the program is wrong */
   if (e->next < e->end) TRY(comm_defer(&e->group, block_begin(e, b)));
   return OK;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A window of keys is counted, all of them where nothing is known, else those near the cut of some
- * rows; where the cut is not in the window, all keys are counted again. */
+ * A cut is the least score that is a code.  A key is the bits of a positive score, which ascend as
+ * scores do.  A window is a range of keys with a count for each bin of keys (model/cuts.h).
+ *
+ * A sample of the rows, counted in a window over all keys, says about where the cut is.  Then all
+ * rows are counted in a window around that key, with one key per bin.  If the cut is not in it, all
+ * rows are counted in the window over all keys, then in a window on the bin that has the cut. */
 #include "encode/cuts.h"
 
 #include <math.h>
@@ -15,24 +19,26 @@
 #include "model/shuffle.h"
 
 enum {
-  SAMPLE = 16384,   /* rows that tell about where a cut is */
-  SCORES = 1 << 22, /* at a time */
-  PATIENCE = 20     /* seconds that a stop waits for the end of a pass */
+  SAMPLE = 16384,         /* rows, of all ranks, that say about where the cut is */
+  PIECE_SCORES = 1 << 22, /* of a piece of rows */
+  PATIENCE = 20           /* seconds that a request to stop may wait for the end of a pass */
 };
 
-/* A pass over this rank's share of the rows. */
+/* A pass over this rank's share of the rows, piece by piece.  It counts the keys of scores, or
+ * looks for the last accepted tie: the last score that equals the cut and is a code. */
 struct pass {
   struct encode *e;
-  const struct row_source *rows; /* all */
-  gidx first, n;                 /* this rank's */
-  int choice;
-  struct key_window *window; /* NULL: ties are looked for, of this value, */
+  const struct row_source *rows; /* of all ranks */
+  gidx first, n;                 /* this rank's share */
+  int look;                      /* choices before the one that is looked for */
+  struct key_window *window;     /* where keys are counted; NULL: ties are looked for */
   float value;
-  gidx wanted, row, ties; /* the last so many of them: wanted falls to 0, and then these are set */
-  int hashes;             /* the rows' terms are added up */
+  gidx wanted, row, ties; /* ties still to be accepted; at the end row and ties are those of the
+                           * last accepted tie */
+  int hashes;             /* the hash terms of the rows are added to `terms` */
   uint64_t terms;
-  struct encoder lister; /* of an encoder whose codes are not solved */
-  const float *scores;   /* those of a piece that may be codes */
+  struct encoder lister; /* finds the scores, for encoders whose codes are not solved */
+  const float *scores;   /* scores of the piece that are in the window or may be ties */
   gidx count;
 };
 
@@ -43,116 +49,119 @@ int cuts_alloc(struct encode *e)
   return arena_alloc(&e->arena, &m->own_bins, WINDOW_BINS + 1, sizeof *m->own_bins);
 }
 
-static int is_active(const struct pass *s)
+static int is_active(const struct pass *pass)
 {
-  return encode_is_active(s->e->task);
+  return encode_is_active(pass->e->task);
 }
 
-/* Rows of a piece to the device. */
-static int piece_read(struct pass *s, gidx first, idx n)
+/* Read a piece of the rows, and put it on the device. */
+static int piece_read(struct pass *pass, gidx first, idx n)
 {
-  const struct encode *e = s->e;
+  const struct encode *e = pass->e;
   const struct imported *m = &e->imported;
-  TRY(rows_fetch(&s->e->files, (struct rows_access){s->rows, first, n, m->raw}));
-  TRY(rows_source_check(s->rows, m->raw, first, n));
-  if (s->hashes) s->terms += items_terms(m->raw, n, e->p, first);
+  TRY(rows_fetch(&pass->e->files, (struct rows_access){pass->rows, first, n, m->raw}));
+  TRY(rows_source_check(pass->rows, m->raw, first, n));
+  if (pass->hashes) pass->terms += items_terms(m->raw, n, e->p, first);
   memcpy(m->x, m->raw, (size_t)n * (size_t)e->p * sizeof *m->x);
   rows_center(m->x, n, e->p, e->task->mean);
-  return device_put(&s->e->device, &m->rows, 0, (gidx)n * e->p * (gidx)sizeof(float));
+  return device_put(&pass->e->device, &m->rows, 0, (gidx)n * e->p * (gidx)sizeof(float));
 }
 
-/* Scores from `least` on of a piece of active atoms: by the choices before, and for this one. */
-static int active_scores(struct pass *s, gidx first, idx n, int32_t least)
+/* Scores of a piece, from `least` on, for ENCODER_ACTIVE.  The rows are first described by the
+ * earlier choices, and then scored for this one. */
+static int active_scores(struct pass *pass, gidx first, idx n, int32_t least)
 {
-  struct encode *e = s->e;
+  struct encode *e = pass->e;
   struct active *a = &e->imported.active;
   struct found_encoder by = e->task->encoder->active;
   const struct batch_cut cut = {.key = least - 1, .digits = BATCH_DIGITS};
-  by.looks = s->choice - 1;
+  by.looks = pass->look - 1;
   a->row = first;
   TRY(active_encode(a, &e->imported.rows, 0, n, &by));
-  if (s->choice) TRY(active_again(a));
+  if (pass->look) TRY(active_again(a));
   TRY(active_list(a, &cut));
-  s->scores = a->value.host;
-  s->count = ((const gidx *)a->starts.host)[n];
+  pass->scores = a->value.host;
+  pass->count = ((const gidx *)a->starts.host)[n];
   return OK;
 }
 
-static int encoder_scores(struct pass *s, gidx first, idx n, gidx *key)
+static int encoder_scores(struct pass *pass, gidx first, idx n, gidx *key)
 {
-  struct encode *e = s->e;
+  struct encode *e = pass->e;
   struct imported *m = &e->imported;
   struct encoder_job job = {
-      .encoder = &s->lister, .rows = &m->rows, .n = n, .lengths = m->lengths, .found = &m->mine};
+      .encoder = &pass->lister, .rows = &m->rows, .n = n, .lengths = m->lengths, .found = &m->mine};
   TRY(device_encoder(&e->device, &job));
   gidx row = first + job.bad.row;
   if (job.bad.row >= 0) *key = (row << 31) + job.bad.atom;
   CHECK(job.bad.row < 0, ERR_INPUT,
         "the score of row %lld and atom %d is not a finite float32 number", (long long)row,
         job.bad.atom);
-  s->scores = m->mine.score;
-  s->count = m->mine.n;
+  pass->scores = m->mine.score;
+  pass->count = m->mine.n;
   return OK;
 }
 
-/* Where the entries of a row of the piece end. */
-static gidx row_end(const struct pass *s, idx row, gidx begin)
+/* The end of the row's entries, which start at `begin`. */
+static gidx row_end(const struct pass *pass, idx row, gidx begin)
 {
-  const struct imported *m = &s->e->imported;
-  return is_active(s) ? ((const gidx *)m->active.starts.host)[row + 1] : begin + m->lengths[row];
+  const struct imported *m = &pass->e->imported;
+  return is_active(pass) ? ((const gidx *)m->active.starts.host)[row + 1] : begin + m->lengths[row];
 }
 
-/* Count down to the last tie that is a code. */
-static void ties_count(struct pass *s, gidx first, idx n)
+/* Count the ties of a piece down, to the last one that is accepted.  pass->row and pass->ties are
+ * updated. */
+static void ties_count(struct pass *pass, gidx first, idx n)
 {
-  for (gidx i = 0, at = 0, end; i < n && s->wanted > 0; i++, at = end) {
+  for (gidx i = 0, at = 0, end; i < n && pass->wanted > 0; i++, at = end) {
     gidx ties = 0;
-    end = row_end(s, (idx)i, at);
-    for (gidx j = at; j < end; j++) ties += s->scores[j] == s->value;
-    s->ties = imin(ties, s->wanted);
-    s->row = first + i;
-    s->wanted -= s->ties;
+    end = row_end(pass, (idx)i, at);
+    for (gidx j = at; j < end; j++) ties += pass->scores[j] == pass->value;
+    pass->ties = imin(ties, pass->wanted);
+    pass->row = first + i;
+    pass->wanted -= pass->ties;
   }
 }
 
-static int piece_pass(struct pass *s, gidx first, idx n, gidx *key)
+static int piece_pass(struct pass *pass, gidx first, idx n, gidx *key)
 {
-  if (!s->window && s->wanted <= 0) return OK;
-  TRY(piece_read(s, first, n));
-  if (is_active(s))
-    TRY(active_scores(s, first, n, s->window ? s->window->base : batch_key(s->value)));
+  if (!pass->window && pass->wanted <= 0) return OK;
+  TRY(piece_read(pass, first, n));
+  if (is_active(pass))
+    TRY(active_scores(pass, first, n, pass->window ? pass->window->base : batch_key(pass->value)));
   else
-    TRY(encoder_scores(s, first, n, key));
-  if (s->window)
-    window_add(s->window, s->scores, s->count);
+    TRY(encoder_scores(pass, first, n, key));
+  if (pass->window)
+    window_add(pass->window, pass->scores, pass->count);
   else
-    ties_count(s, first, n);
+    ties_count(pass, first, n);
   return OK;
 }
 
-/* What asks this rank to stop, where what is left takes longer than who asks may wait. */
-static uint64_t stop_asked(const struct pass *s, double begun, gidx done, gidx all)
+/* The reasons to stop that this rank knows, as bits; 0 if the pass will end within PATIENCE
+ * seconds. */
+static uint64_t stop_asked(const struct pass *pass, double begun, gidx done, gidx all)
 {
   double spent = log_seconds() - begun,
          left = done ? spent * (double)(all - done) / (double)done : 0;
-  return left > PATIENCE ? stops_asked(&s->e->task->wishes) : 0;
+  return left > PATIENCE ? stops_asked(&pass->e->task->wishes) : 0;
 }
 
-/* Go through the first `most` of this rank's rows.  Collective: ranks have shares of one length but
- * for a row. */
-static int rows_pass(struct pass *s, gidx most)
+/* Go through the first `most` rows of this rank's share.  Collective: the shares of ranks differ by
+ * at most one row. */
+static int rows_pass(struct pass *pass, gidx most)
 {
-  const struct encode_task *t = s->e->task;
-  struct comm *c = s->e->c;
-  gidx n = imin(s->n, most), longest = imin(ceil_div(s->rows->n, c->size), most);
-  idx each = (idx)imin(s->e->block, imax(SCORES / t->atoms->k, 1));
+  const struct encode_task *t = pass->e->task;
+  struct comm *c = pass->e->c;
+  gidx n = imin(pass->n, most), longest = imin(ceil_div(pass->rows->n, c->size), most);
+  idx each = (idx)imin(pass->e->block, imax(PIECE_SCORES / t->atoms->k, 1));
   double begun = log_seconds();
   struct progress progress;
   progress_start(&progress, "l0", "rows", longest * c->size);
   for (gidx at = 0; at < longest; at += each) {
     gidx key = COMM_NO_KEY, here = imin(each, n - at);
-    uint64_t asked = stop_asked(s, begun, at, longest);
-    int status = here > 0 ? piece_pass(s, s->first + at, (idx)here, &key) : OK;
+    uint64_t asked = stop_asked(pass, begun, at, longest);
+    int status = here > 0 ? piece_pass(pass, pass->first + at, (idx)here, &key) : OK;
     TRY(comm_agree_flags(c, status, key, &asked));
     if (asked)
       return comm_agree(c, status_fail(ERR_STOPPED, __FILE__, __LINE__,
@@ -163,59 +172,61 @@ static int rows_pass(struct pass *s, gidx most)
   return OK;
 }
 
-/* Count keys from `base` on in steps of 2^shift over the first `most` rows of each rank's share. */
-static int keys_count(struct pass *s, int32_t base, int shift, gidx most)
+/* Count the keys from `base` on, 2^shift keys per bin, over the first `most` rows of each rank's
+ * share. */
+static int keys_count(struct pass *pass, int32_t base, int shift, gidx most)
 {
-  struct imported *m = &s->e->imported;
+  struct imported *m = &pass->e->imported;
   float least;
-  s->window = &m->window;
+  pass->window = &m->window;
   window_begin(&m->window, base, shift);
   memcpy(&least, &base, sizeof least);
-  if (!is_active(s))
-    s->lister = cuts_encoder(s->e->task->encoder, base > 1 ? least : 0, m->threshold);
-  TRY(rows_pass(s, most));
+  if (!is_active(pass))
+    pass->lister = cuts_encoder(pass->e->task->encoder, base > 1 ? least : 0, m->threshold);
+  TRY(rows_pass(pass, most));
   memcpy(m->own_bins, m->window.bins, (WINDOW_BINS + 1) * sizeof *m->own_bins);
-  return comm_sum(s->e->c, m->window.bins, WINDOW_BINS + 1);
+  return comm_sum(pass->e->c, m->window.bins, WINDOW_BINS + 1);
 }
 
-static int all_keys_count(struct pass *s, gidx most)
+static int all_keys_count(struct pass *pass, gidx most)
 {
-  return keys_count(s, 1, 31 - WINDOW_BITS, most);
+  return keys_count(pass, 1, 31 - WINDOW_BITS, most);
 }
 
-/* *key <- about where the cut is, by some rows. */
-static int key_guess(struct pass *s, int32_t *key)
+/* *key <- about where the cut is, by a sample of the rows. */
+static int key_guess(struct pass *pass, int32_t *key)
 {
-  struct comm *c = s->e->c;
+  struct comm *c = pass->e->c;
   gidx each = imax(SAMPLE / c->size, 1), n = 0, bin, left, first, count;
-  real l0 = s->e->task->cuts->l0;
+  real l0 = pass->e->task->cuts->l0;
   for (int r = 0; r < c->size; r++) {
-    comm_partition(s->rows->n, c->size, r, &first, &count);
+    comm_partition(pass->rows->n, c->size, r, &first, &count);
     n += imin(count, each);
   }
-  TRY(all_keys_count(s, each));
-  int found = window_find(&s->e->imported.window, imax(cuts_most(l0, n), 1), &bin, &left);
-  *key = found ? window_key(&s->e->imported.window, bin) : 1;
+  TRY(all_keys_count(pass, each));
+  int found = window_find(&pass->e->imported.window, imax(cuts_most(l0, n), 1), &bin, &left);
+  *key = found ? window_key(&pass->e->imported.window, bin) : 1;
   return OK;
 }
 
-/* Of the scores that equal the cut, `left` are codes: which is the last one?  Every rank knows how
- * many its rows have. */
-static int ties_find(struct pass *s, gidx own, gidx left, struct score_cut *cut)
+/* `left` of the scores that equal the cut are codes: *cut <- the row and number of the last of
+ * them.  own: how many such scores this rank's rows have. */
+static int ties_find(struct pass *pass, gidx own, gidx left, struct score_cut *cut)
 {
-  struct encode *e = s->e;
+  struct encode *e = pass->e;
   gidx *all = e->imported.counts, before = 0, at[2] = {0};
   TRY(comm_allgather_long(e->c, own, all));
   for (int r = 0; r < e->c->rank; r++) before += all[r];
   int is_here = before < left && left <= before + own;
-  s->window = NULL;
-  s->value = cut->least;
-  s->wanted = is_here ? left - before : 0;
-  if (!is_active(s)) s->lister = cuts_encoder(e->task->encoder, cut->least, e->imported.threshold);
-  TRY(rows_pass(s, s->rows->n));
+  pass->window = NULL;
+  pass->value = cut->least;
+  pass->wanted = is_here ? left - before : 0;
+  if (!is_active(pass))
+    pass->lister = cuts_encoder(e->task->encoder, cut->least, e->imported.threshold);
+  TRY(rows_pass(pass, pass->rows->n));
   if (is_here) {
-    at[0] = s->row;
-    at[1] = s->ties;
+    at[0] = pass->row;
+    at[1] = pass->ties;
   }
   TRY(comm_sum(e->c, at, 2));
   cut->row = at[0];
@@ -223,64 +234,64 @@ static int ties_find(struct pass *s, gidx own, gidx left, struct score_cut *cut)
   return OK;
 }
 
-/* The cut is in this bin of the window, a key each. */
-static int cut_take(struct pass *s, gidx bin, gidx left, struct score_cut *cut)
+/* Take the cut from a window with one key per bin: it is the key of this bin. */
+static int cut_take(struct pass *pass, gidx bin, gidx left, struct score_cut *cut)
 {
-  const struct imported *m = &s->e->imported;
+  const struct imported *m = &pass->e->imported;
   int32_t key = window_key(&m->window, bin);
   memcpy(&cut->least, &key, sizeof cut->least);
-  cut->row = s->rows->n;
+  cut->row = pass->rows->n;
   cut->ties = 0;
-  return left < m->window.bins[bin] ? ties_find(s, m->own_bins[bin], left, cut) : OK;
+  return left < m->window.bins[bin] ? ties_find(pass, m->own_bins[bin], left, cut) : OK;
 }
 
-/* Fewer scores than are wanted are positive: all are codes. */
-static int all_take(const struct pass *s, struct score_cut *cut)
+/* Fewer scores are positive than codes are wanted, so all positive scores are codes. */
+static int all_take(const struct pass *pass, struct score_cut *cut)
 {
-  *cut = (struct score_cut){.row = s->rows->n};
+  *cut = (struct score_cut){.row = pass->rows->n};
   return OK;
 }
 
-static int cut_find(struct pass *s, struct score_cut *cut)
+static int cut_find(struct pass *pass, struct score_cut *cut)
 {
-  const struct key_window *w = &s->e->imported.window;
-  gidx n = s->rows->n, most = cuts_most(s->e->task->cuts->l0, n), bin, left;
+  const struct key_window *w = &pass->e->imported.window;
+  gidx n = pass->rows->n, most = cuts_most(pass->e->task->cuts->l0, n), bin, left;
   int32_t key = 1, base;
-  TRY(key_guess(s, &key));
+  TRY(key_guess(pass, &key));
   base = (int32_t)imax(key - WINDOW_BINS / 2, 1);
-  s->hashes = s->choice == 0;
-  TRY(keys_count(s, base, 0, n));
-  s->hashes = 0;
-  if (window_find(w, most, &bin, &left)) return cut_take(s, bin, left, cut);
-  if (base == 1 && w->bins[WINDOW_BINS] < most) return all_take(s, cut);
-  TRY(all_keys_count(s, n));
-  if (!window_find(w, most, &bin, &left)) return all_take(s, cut);
-  TRY(keys_count(s, window_key(w, bin), 0, n));
+  pass->hashes = pass->look == 0;
+  TRY(keys_count(pass, base, 0, n));
+  pass->hashes = 0;
+  if (window_find(w, most, &bin, &left)) return cut_take(pass, bin, left, cut);
+  if (base == 1 && w->bins[WINDOW_BINS] < most) return all_take(pass, cut);
+  TRY(all_keys_count(pass, n));
+  if (!window_find(w, most, &bin, &left)) return all_take(pass, cut);
+  TRY(keys_count(pass, window_key(w, bin), 0, n));
   CHECK(window_find(w, most, &bin, &left), ERR_INTERNAL, "no cut for %lld codes", (long long)most);
-  return cut_take(s, bin, left, cut);
+  return cut_take(pass, bin, left, cut);
 }
 
-/* floor <- that of the first rows (N.49), where no encoder has one. */
-static int floor_find(struct pass *s)
+/* cuts->floor <- the floor of (N.49), from the first rows, if the encoder has none of its own. */
+static int floor_find(struct pass *pass)
 {
-  struct encode *e = s->e;
+  struct encode *e = pass->e;
   const struct imported *m = &e->imported;
-  idx n = (idx)imin(s->rows->n, SHUFFLE_ROWS), count;
-  real sum = 0, *floor = &e->task->cuts->floor;
+  idx n = (idx)imin(pass->rows->n, SHUFFLE_ROWS), count;
+  real sum = 0, *standard = &e->task->cuts->floor;
   int status = OK;
-  if (!is_active(s) || e->task->encoder->active.floor > 0) return OK;
+  if (!is_active(pass) || e->task->encoder->active.floor > 0) return OK;
   for (idx first = 0; first < n && e->c->rank == 0 && !status; first += count) {
     count = (idx)imin(n - first, e->block);
-    status = piece_read(s, first, count);
+    status = piece_read(pass, first, count);
     for (gidx i = 0; i < (gidx)count * e->p && !status; i++) sum = fma(m->x[i], m->x[i], sum);
   }
-  *floor = find_standard(sum / n).floor;
+  *standard = find_standard(sum / n).floor;
   TRY(comm_agree(e->c, status));
-  TRY(comm_broadcast(e->c, floor, 1, sizeof *floor));
-  CHECK(*floor > 0, ERR_INPUT,
+  TRY(comm_broadcast(e->c, standard, 1, sizeof *standard));
+  CHECK(*standard > 0, ERR_INPUT,
         "the rows of '%s' are all equal, and 0 without their mean: "
         "they have no codes",
-        s->rows->name);
+        pass->rows->name);
   return OK;
 }
 
@@ -288,16 +299,16 @@ int cuts_find(struct encode *e)
 {
   struct score_cuts *cuts = e->task->cuts;
   struct active *a = &e->imported.active;
-  struct pass s = {.e = e, .rows = encode_whole(e->task)};
-  int choices = encode_is_active(e->task) ? e->task->encoder->active.looks + 1 : 1;
-  comm_partition(s.rows->n, e->c->size, e->c->rank, &s.first, &s.n);
-  TRY(floor_find(&s));
+  struct pass pass = {.e = e, .rows = encode_whole(e->task)};
+  int looks = encode_is_active(e->task) ? e->task->encoder->active.looks + 1 : 1;
+  comm_partition(pass.rows->n, e->c->size, e->c->rank, &pass.first, &pass.n);
+  TRY(floor_find(&pass));
   if (cuts->floor > 0) a->floor = cuts->floor;
   a->cuts = cuts;
-  for (; s.choice < choices; s.choice++) TRY(cut_find(&s, &cuts->at[s.choice]));
-  gidx sum = (gidx)s.terms;
+  for (; pass.look < looks; pass.look++) TRY(cut_find(&pass, &cuts->at[pass.look]));
+  gidx sum = (gidx)pass.terms;
   TRY(comm_sum(e->c, &sum, 1));
-  cuts->rows = content_hash((uint64_t)sum, s.rows->n, e->p, 1);
-  cuts->n = choices;
+  cuts->rows = content_hash((uint64_t)sum, pass.rows->n, e->p, 1);
+  cuts->n = looks;
   return OK;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The cuts by which all rows together have a mean number of codes (N.58).
+ * The cuts for a given mean number of codes per row (N.58).  A cut is the least score that is a
+ * code.
  *
  * Floor: encode; included by src/encode only.
  *
- * Every rank counts the scores of its share of all rows, by the bits of their values: so the cuts
- * depend on no division of the rows.  A choice takes one pass over the rows where a few of them
- * tell about where its cut is, else three; one more where scores that equal the cut are left out.
- * A choice that follows others of ENCODER_ACTIVE describes the rows by those first. */
+ * Every rank counts the scores of its share of the rows by key, the bits of a positive float
+ * (model/cuts.h).  Counts are integers, so the cuts do not depend on how the rows are divided.  A
+ * sample of the rows says about where the cut is.  If that is right, a choice takes one pass over
+ * all rows, otherwise three.  One more pass is needed if only some of the scores that equal the cut
+ * are codes.  For ENCODER_ACTIVE each further choice first encodes the rows by the choices before
+ * it. */
 #ifndef ENCODE_CUTS_H
 #define ENCODE_CUTS_H
 
@@ -14,15 +17,15 @@
 
 struct encode;
 
-/* Is there anything to be found? */
+/* Are there cuts to be found? */
 static inline int cuts_wanted(const struct encode_task *t)
 {
   return t->cuts && !t->cuts->n;
 }
 
-/* The memory for that. */
+/* The memory that finding them takes. */
 int cuts_alloc(struct encode *e);
-/* *e->task->cuts <- the cuts.  Collective.  ERR_STOPPED where it is asked to stop: nothing is
+/* *e->task->cuts <- the cuts.  Collective.  ERR_STOPPED when the job is asked to stop: nothing is
  * saved. */
 int cuts_find(struct encode *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The loop over blocks, and what comes before and after it.  Two blocks alternate on the device:
+ * The loop over blocks, with the steps before and after it.  Two blocks alternate on the device:
  * while one is routed, the host merges the lists of the other. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,9 @@ const struct row_source *encode_whole(const struct encode_task *task)
   return task->whole ? task->whole : task->rows;
 }
 
-/* e->shift <- the column shifts of the metrics: rank 0 reads the first rows, in the files worker,
- * and tells all.  After a failure that thread may still write to x, which is then kept. */
+/* e->shift <- the column shifts of the metrics.  Rank 0 reads the first rows in the files worker
+ * and broadcasts the shifts.  After a failure that thread may still write to x, so x is then not
+ * freed. */
 static int shift_find(struct encode *e)
 {
   const struct row_source *rows = encode_whole(e->task);
@@ -37,7 +38,7 @@ static int shift_find(struct encode *e)
   return comm_agree(e->c, e->preprocess.device ? preprocess_shift(&e->preprocess, e->shift) : OK);
 }
 
-/* The dictionary has the hash that it is to have. */
+/* Wait until the hash of the dictionary is confirmed. */
 int encode_confirm_wait(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_WAIT_FILES];
@@ -54,8 +55,8 @@ int encode_confirm_poll(struct encode *e)
   return e->confirmer.state && !worker_is_busy(&e->confirmer) ? encode_confirm_wait(e) : OK;
 }
 
-/* Route all blocks.  A block that is alone in flight is idle in every second pass of the loop, so
- * that its lists are merged. */
+/* Route all blocks.  If only one block is in flight, every second pass of the loop routes nothing
+ * and merges its lists. */
 static int blocks_run(struct encode *e)
 {
   struct block_in_flight *b = &e->in_flight[0], *other = &e->in_flight[1];
@@ -64,12 +65,13 @@ static int blocks_run(struct encode *e)
   progress_start(&progress, e->task->codes ? "encode" : "route", "rows", before + e->end);
   progress.before = before;
   TRY(comm_agree(e->c, files_start(e)));
-  comm_lockstep_begin(&e->group); /* an agreement in each pass, steps of one length between them */
+  comm_lockstep_begin(&e->group); /* one agreement per pass, after steps of about equal length */
   while (e->next < e->end || b->superblock_rows > 0 || other->superblock_rows > 0) {
-    TRY(block_prepare(e, b));
+    TRY(block_cycle(e, b));
     TRY(background_start(e, other));
     int is_routed = b->n > 0 && !comm_failure_is_common(&e->group) && !step_route(e, b);
-    int status = background_wait(e); /* of this rank alone: the group goes on until it agrees */
+    int status = background_wait(e); /* seen by this rank alone: the group continues until it
+                                      * agrees */
     if (!status) status = encode_confirm_poll(e);
     if (is_routed) TRY(comm_defer(&e->group, step_alltoallv(e, b)));
     if (!comm_failure(&e->group)) comm_record(&e->group, status);
@@ -83,31 +85,31 @@ static int blocks_run(struct encode *e)
   return comm_agree(e->c, OK);
 }
 
-/* The atoms take the place of the encoder's matrix on the device. */
+/* Replace the encoder's matrix on the device by the atoms. */
 static int atoms_upload(struct encode *e)
 {
   TRY(device_dictionary_free(&e->device));
   return shard_upload(&e->shard, &e->device);
 }
 
-/* The largest decoder cosine, where K is small enough. */
+/* The largest decoder cosine, if K is small enough. */
 static int cosine_compute(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_COSINE];
   gidx k = e->shard.tiling.k;
   e->result->metrics.max_decoder_cosine = nan_canonical();
-  int is_stopped = e->end < e->task->rows->n; /* who goes on with it computes it */
+  int is_stopped = e->end < e->task->rows->n; /* the run that resumes this one computes it */
   if (k > e->task->max_cosine || e->task->no_cosine || is_stopped) return OK;
   phase_begin(phase);
   if (e->task->encoder) TRY(comm_agree(e->c, atoms_upload(e)));
   TRY(shard_cosine(&e->shard, e->c, &e->group, &e->device, e->block,
                    &e->result->metrics.max_decoder_cosine));
-  int signs = e->device.nonnegative ? 2 : 1; /* each is routed for */
+  int signs = e->device.nonnegative ? 2 : 1; /* atoms are routed for each sign */
   phase_end(phase, signs * (double)k * e->d * e->shard.held * e->d * e->p);
   return OK;
 }
 
-/* Make the terms that the ranks added up the hash of the dictionary. */
+/* The sum of the ranks' terms becomes the hash of the dictionary. */
 int encode_dictionary_name(struct encode *e)
 {
   const struct encode_task *t = e->task;
@@ -125,7 +127,7 @@ int encode_dictionary_name(struct encode *e)
   return comm_agree(e->c, status);
 }
 
-/* Make those of the rows their hash; those of a part are none yet. */
+/* The sum of the ranks' terms becomes the hash of the rows; a part of the rows has no hash yet. */
 static int rows_name(struct encode *e)
 {
   struct identity *inputs = &e->result->inputs;
@@ -138,7 +140,7 @@ static int rows_name(struct encode *e)
   return OK;
 }
 
-/* What joins parts, beside their sums; and the metrics that need codes. */
+/* Fill in what joining parts needs besides the sums, and the metrics that need codes. */
 static int part_fill(struct encode *e)
 {
   struct encode_part *part = &e->result->part;
@@ -322,7 +324,7 @@ struct device_options encode_device_options(const struct encode *e)
       .preprocess = t->encoder == NULL};
 }
 
-/* Open the device and allocate everything on it but the dictionary. */
+/* Open the device, and allocate everything on it except the dictionary. */
 static int device_prepare(struct encode *e)
 {
   const struct encode_task *t = e->task;
@@ -356,8 +358,8 @@ static int workers_start(struct encode *e)
   return worker_start(&e->files, dictionary_read, e);
 }
 
-/* Ranks of one machine, with threads that read as fast as MPI hands on what another has read, each
- * read all: the file comes to the machine once. */
+/* If all ranks are on one machine, and have enough threads to read as fast as MPI would send what
+ * another rank has read, each rank reads all: the file still comes to the machine only once. */
 static int reading_choose(struct encode *e)
 {
   enum { LEAST_THREADS = 4 };
@@ -367,7 +369,7 @@ static int reading_choose(struct encode *e)
   return OK;
 }
 
-/* Make the two parts of the grid that this rank is in: its row and its column. */
+/* Make the communicators of this rank's row and column of the grid. */
 static int ranks_divide(struct encode *e)
 {
   int size = e->group.size;
@@ -383,8 +385,8 @@ static int dictionary_confirm(void *argument)
   return e->task->atoms->confirm(e->task->atoms->self);
 }
 
-/* One rank compares the hash of all atoms, which takes longer than reading: beside the routing.
- * Its end is awaited before there is a result. */
+/* Rank 0 compares the hash of all atoms while the others route, since this takes longer than
+ * reading.  The job waits for the hash before it has a result. */
 static int confirm_start(struct encode *e)
 {
   if (e->c->rank || !e->task->atoms->confirm) return OK;
@@ -402,8 +404,8 @@ static int matrix_read(void *argument)
   return OK;
 }
 
-/* Open the device with the dictionary on it, which is read while the device is being opened, by all
- * threads: there is nothing to compute yet. */
+/* Open the device with the dictionary on it.  All threads read the dictionary while the device is
+ * being opened, since there is nothing to compute yet. */
 int encode_open(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_OPEN];
@@ -414,7 +416,7 @@ int encode_open(struct encode *e)
   TRY(comm_agree(e->c, workers_start(e)));
   TRY(comm_agree(e->c, device_prepare(e)));
   TRY(comm_devices_open(e->c, &e->group, &e->device, 0));
-  int status = worker_wait(&e->files); /* however long a dictionary takes */
+  int status = worker_wait(&e->files); /* may take as long as reading the dictionary */
   if (!device_is_gpu(&e->device)) team_spare_set(spare);
   TRY(shard_put(&e->shard, e->c, &e->like, status, e->task->encoder ? NULL : &e->device));
   e->result->memory.atoms = (gidx)e->shard.arena.bytes;
@@ -423,7 +425,7 @@ int encode_open(struct encode *e)
   return comm_agree(e->c, confirm_start(e));
 }
 
-/* What ran where, for the report; the device is about to be closed. */
+/* Note for the report what ran where; the device is about to be closed. */
 static void device_note(struct encode *e)
 {
   struct encode_result *r = e->result;
@@ -432,7 +434,7 @@ static void device_note(struct encode *e)
   r->counts = e->device.counts;
 }
 
-/* Give back the device and all memory but the result's. */
+/* Free the device and all memory except the result's. */
 int encode_end(struct encode *e)
 {
   comm_devices_close(&e->group);
@@ -449,7 +451,7 @@ int encode_end(struct encode *e)
 
 int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result)
 {
-  struct encode *e; /* on the heap: struct run of cli/command.h says why */
+  struct encode *e; /* on the heap: struct run of job/run.h says why */
   *result = (struct encode_result){0};
   memcpy(result->phases, phase_names, sizeof phase_names);
   TRY(comm_agree(c, struct_alloc(&e, sizeof *e)));

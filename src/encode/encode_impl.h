@@ -3,11 +3,15 @@
  *
  * Floor: encode; included by src/encode only.  encode.h says in which order to read the files.
  *
- * Five threads work in a rank.  The main thread alone talks to other ranks and lets the device
- * compute; the files worker reads files, and the writer, or itself, writes one; the confirmer
- * compares the hash of a dictionary; the background worker merges, counts and sums, and touches no
- * file.  These four run while the main thread routes; of a GPU they use what device/preprocess.h
- * lets them. */
+ * Each rank has five threads.  The main thread alone talks to other ranks and starts work on the
+ * device.  The other four run while the main thread routes:
+ *
+ * - the files worker reads files, and writes if there is no writer;
+ * - the writer writes the results;
+ * - the confirmer compares the hash of the dictionary;
+ * - the background worker merges, counts and sums, and uses no file.
+ *
+ * Of a GPU these four use only what device/preprocess.h lets them use. */
 #ifndef ENCODE_ENCODE_IMPL_H
 #define ENCODE_ENCODE_IMPL_H
 
@@ -27,13 +31,14 @@
 struct encode {
   const struct encode_task *task;
   struct comm *c;     /* all ranks */
-  struct comm group;  /* those that share the atoms with this one */
-  struct comm like;   /* those of all groups that hold the same atoms */
-  int groups, number; /* how many, and that of this rank's */
+  struct comm group;  /* ranks of this rank's group, which share the dictionary */
+  struct comm like;   /* the rank of each group that holds the same atoms */
+  int groups, number; /* number of groups, and this rank's group */
   struct encode_result *result;
   struct device device;
   struct shard shard;
-  struct atom_table tables[BLOCKS_IN_FLIGHT]; /* both blocks share the first, unless rounds > 1 */
+  struct atom_table tables[BLOCKS_IN_FLIGHT]; /* one per block if rounds > 1, else both use the
+                                               * first */
   struct statistics statistics;
   struct worker files, writer, background, confirmer;
   struct file_job file_job;
@@ -43,53 +48,57 @@ struct encode {
   idx max_request;                 /* atoms that this rank's share of a block may ask for */
   real *shift;                     /* [p] */
   struct buffer rows[ROW_BUFFERS]; /* float [block][p] */
-  struct preprocess preprocess;    /* of a GPU; zeros on a CPU, and with an encoder */
+  struct preprocess preprocess;    /* on a GPU; zeros on a CPU, and with an encoder */
   struct buffer codes;             /* float [share][s][d] */
   struct buffer quality;           /* struct row_quality [share] */
   struct row_quality *qualities;   /* [groups * block], rank 0 */
-  real *out_ended;                 /* rank 0: ended sum blocks of all groups (struct chains) */
-  gidx *ended_blocks;              /* [groups] of the turn whose results were gathered */
+  real *out_ended;                 /* rank 0: chains of the ended sum blocks of all groups (struct
+                                    * chains) */
+  gidx *ended_blocks;              /* [groups] ended sum blocks of the superblock that was
+                                    * gathered */
   idx *counts, *recv_counts;       /* [size] */
   struct block_in_flight in_flight[BLOCKS_IN_FLIGHT];
-  struct imported imported;      /* with an encoder, in the place of blocks in flight */
-  gidx end;                      /* behind the last row: all, or less where it is asked to stop */
-  gidx next, read;               /* first row of the next turn, and of the next reading */
+  struct imported imported;      /* with an encoder: used instead of in_flight */
+  gidx end;                      /* where the job ends: after all rows, or earlier when it is asked
+                                  * to stop */
+  gidx next, read;               /* first row of the next superblock, and of the next reading */
   gidx begun, readings;          /* blocks so far */
-  uint64_t terms[ROW_BUFFERS];   /* of the rows that each buffer was read with */
-  gidx finished_rows;            /* of blocks whose results have left */
-  struct support_block finished; /* on rank 0, to be written; n = 0: nothing */
+  uint64_t terms[ROW_BUFFERS];   /* hash terms of the rows in each buffer */
+  gidx finished_rows;            /* of blocks whose results were gathered */
+  struct support_block finished; /* to be written by this rank; n = 0: nothing */
 };
 
-/* The rows of which those of a task are a part, or all. */
+/* The rows that a task's rows are a part of, or the task's rows if they are all. */
 const struct row_source *encode_whole(const struct encode_task *task);
 
-/* ERR_INPUT as soon as the confirmer has found another hash than the dictionary is to have. */
+/* ERR_INPUT as soon as the confirmer has found that the dictionary's hash is wrong. */
 int encode_confirm_poll(struct encode *e);
 
-/* Wait for that hash, if it is being compared. */
+/* Wait until the confirmer has ended, if it runs. */
 int encode_confirm_wait(struct encode *e);
 
-/* Are the rows computed on the GPU that routes them? */
+/* Does the GPU that routes the rows also compute them? */
 int encode_rows_made(const struct row_source *rows, const struct device *dev);
 
-/* Rows of the turn that begins at a row: turns end where sum blocks do, so that what is done may be
- * a part. */
+/* Rows of the superblock that begins at this row.  A superblock ends with a sum block if it can, so
+ * that the rows done so far may be a part. */
 idx encode_superblock_at(const struct encode *e, gidx row);
-/* The run of a turn of n rows that is a group's block: whole sum blocks where there are several
- * groups, as even as can be.  Then the run that is a rank's share of its group's block. */
+/* first, count <- the run of a superblock of n rows that is a group's block.  Several groups get
+ * whole sum blocks, as evenly as possible.  The second function gives a rank's share of its group's
+ * block. */
 void encode_group_partition(const struct encode *e, gidx n, int group, gidx *first, gidx *count);
 void encode_rank_partition(const struct encode *e, gidx n, int rank, gidx *first, gidx *count);
 
-/* The state before anything is opened, and what its device will be asked for. */
+/* Set the state before anything is opened; and what the device will be asked for. */
 void encode_init(struct encode *e, const struct encode_task *task, struct comm *c,
                  struct encode_result *result);
 struct device_options encode_device_options(const struct encode *e);
-/* Then open the device with the dictionary on it, and name that; encode_end() gives back the
- * device and all memory but the result's, *e too.  Collective. */
+/* Open the device with the dictionary on it; then compute the dictionary's hash.  encode_end()
+ * frees the device, all memory except the result's, and e itself.  Collective. */
 int encode_open(struct encode *e);
 int encode_dictionary_name(struct encode *e);
 int encode_end(struct encode *e);
-/* Sum over ranks what each counted, and fill the metrics.  Collective. */
+/* Sum over ranks what each has counted, and fill in the metrics.  Collective. */
 int encode_finish(struct encode *e);
 
 #endif

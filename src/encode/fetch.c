@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each atom that is not yet in the table is asked of its owner once: how many, which, and the atoms
- * are one alltoallv each.  Atoms go from the owner's device to the table, and between GPUs that are
- * joined they touch no host.
+ * Each atom that is not yet in the table is asked of its owner once.  There is one alltoallv each
+ * for counts, names and atoms.  Atoms go from the owner's device to the table.  Between GPUs joined
+ * by NCCL they never pass through host memory.
  *
- * A rank that has failed asks for nothing, but answers.  One that has no memory for the atoms that
- * come or go says so with the names, after which no atoms are sent. */
+ * A rank that has failed asks for nothing, but answers.  A rank without memory for atoms that come
+ * or go says so in its message of names; then no rank sends atoms. */
 #include "encode/fetch.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "comm/buffers.h"
 #include "device/route.h"
 
-/* The place of an atom in a table, where it has none. */
+/* Values of table->place for atoms that are not in the table. */
 enum { NOT_THERE = -1, REQUESTED = -2 };
 
 static gidx atom_bytes(const struct shard *t)
@@ -24,7 +24,8 @@ static gidx atom_bytes(const struct shard *t)
   return (gidx)t->d * t->p * (gidx)sizeof *t->atoms;
 }
 
-/* What ranks exchange before the atoms: of its names each rank sends one message to each. */
+/* Memory for what ranks exchange before the atoms.  Each rank sends each other one message of
+ * names. */
 static int exchange_init(struct atom_table *table, const struct shard *t, struct arena *arena,
                          gidx request)
 {
@@ -57,13 +58,13 @@ void table_free(struct atom_table *table, struct device *device)
   *table = (struct atom_table){0};
 }
 
-/* A buffer that ranks exchange: between joined GPUs it needs no host side. */
+/* A buffer for exchanges; between joined GPUs it needs no host side. */
 static int exchange_alloc(const struct comm *c, struct device *device, struct buffer *b, gidx bytes)
 {
   return c->gpus ? buffer_alloc_device(device, b, bytes) : buffer_alloc(device, b, bytes);
 }
 
-/* Let the table hold count atoms, keeping what is there. */
+/* Let the table hold count atoms; keep those that are there. */
 static int table_grow(struct atom_table *table, const struct comm *c, struct device *device,
                       gidx count, gidx unit)
 {
@@ -71,7 +72,7 @@ static int table_grow(struct atom_table *table, const struct comm *c, struct dev
   gidx capacity = imin(2 * count, table->max), spare;
   TRY(buffer_bytes_available(device, &spare));
   if (capacity > count && capacity * unit > spare)
-    capacity = table->max = count; /* no more than it must */
+    capacity = table->max = count; /* no more than needed */
   capacity = imax(capacity, count);
   struct buffer old = table->atoms;
   struct gather_job keep = {.from = &old, .n = table->used, .unit = unit, .to = &table->atoms};
@@ -82,8 +83,8 @@ static int table_grow(struct atom_table *table, const struct comm *c, struct dev
   return OK;
 }
 
-/* table->counts <- atoms that are requested and not in the table, by owner; they are marked.
- * Returns how many. */
+/* table->counts <- requested atoms that are not in the table, by owner; table->place marks them.
+ * Returns how many there are. */
 static gidx request_count(const struct shard *t, struct atom_table *table,
                           const struct atom_request *w)
 {
@@ -100,12 +101,12 @@ static gidx request_count(const struct shard *t, struct atom_table *table,
   return fresh;
 }
 
-/* Give each atom that is missing its place in the table, by owner, and each entry its slot. */
+/* Give each missing atom its position in the table, grouped by owner, and each entry its slot. */
 static void slots_assign(const struct shard *t, struct atom_table *table,
                          const struct atom_request *w)
 {
   int size = t->tiling.workers;
-  idx *next = table->asked; /* which is not known yet */
+  idx *next = table->asked; /* used as work space: it is not filled in yet */
   next[0] = table->used;
   for (int r = 1; r < size; r++) next[r] = next[r - 1] + table->counts[r - 1];
   for (gidx i = 0; i < w->n; i++)
@@ -119,7 +120,7 @@ static void slots_assign(const struct shard *t, struct atom_table *table,
     }
 }
 
-/* Copy this rank's tiles to the device, if nothing else has to do with less for it. */
+/* Copy this rank's tiles to the device, unless too little memory would be left there. */
 static int local_copy(struct shard *t, struct device *device)
 {
   gidx bytes = t->held * atom_bytes(t);
@@ -135,8 +136,8 @@ static int local_copy(struct shard *t, struct device *device)
   return device_put(device, &t->copy, 0, bytes);
 }
 
-/* *view <- this rank's tiles on the device as they were read; zeroed with from_host, which this may
- * set. */
+/* *view <- this rank's tiles on the device as they were read; zeroed if t->from_host, which this
+ * call may set. */
 static int local_view(struct shard *t, struct device *device, struct buffer *view)
 {
   *view = (struct buffer){0};
@@ -148,7 +149,7 @@ static int local_view(struct shard *t, struct device *device, struct buffer *vie
   return OK;
 }
 
-/* Items at .. at + count - 1 of `to`, which has a host side, <- atoms of this rank by their
+/* Items at .. at + count - 1 of `to`, which has a host side, <- this rank's atoms with these
  * slots. */
 static int host_gather(const struct shard *t, struct device *device, const idx *names, gidx count,
                        struct buffer *to, gidx at)
@@ -160,7 +161,7 @@ static int host_gather(const struct shard *t, struct device *device, const idx *
   return device_put(device, to, at * unit, count * unit);
 }
 
-/* Memory for the atoms that others ask for, and a quarter more where memory is not short. */
+/* Memory for the atoms that others ask for, with a quarter more unless memory is short. */
 static int outgoing_alloc(struct shard *t, const struct comm *c, struct device *device, gidx bytes)
 {
   gidx capacity;
@@ -179,7 +180,7 @@ int fetch_dry(struct shard *t, struct atom_table *tables, int count, const struc
   return outgoing_alloc(t, c, device, asked * unit);
 }
 
-/* Memory for so many atoms that others ask of this rank, and *held <- where they are. */
+/* Memory for `count` atoms that others ask of this rank; *held <- where the rank's atoms are. */
 static int outgoing_ready(struct shard *t, const struct comm *c, struct device *device, gidx count,
                           struct buffer *held)
 {
@@ -189,7 +190,7 @@ static int outgoing_ready(struct shard *t, const struct comm *c, struct device *
   return t->from_host && !t->outgoing.host ? outgoing_alloc(t, c, device, bytes) : OK;
 }
 
-/* Gather the atoms that others ask of this rank, ready to be sent. */
+/* Gather the atoms that others ask of this rank, ready to send. */
 static int asked_gather(struct shard *t, struct device *device, const struct buffer *held,
                         const idx *names, gidx count)
 {
@@ -207,8 +208,8 @@ static struct buffer buffer_from(const struct buffer *b, gidx at)
   return view;
 }
 
-/* Of each rank a message to each: whether it has failed, then the names of the atoms that it asks
- * for.  *failed <- 1 if one has; of theirs are then the names left. */
+/* Each rank sends each other one message: whether it has failed, and the names of the atoms that it
+ * asks for.  *failed <- 1 if any rank has failed.  table->theirs keeps the names only. */
 static int names_exchange(struct atom_table *table, struct comm *c, int *failed)
 {
   const idx *from = table->fetched + table->used;
@@ -222,7 +223,7 @@ static int names_exchange(struct atom_table *table, struct comm *c, int *failed)
   }
   TRY(comm_alltoallv(c, table->names, table->counts, table->theirs, table->asked,
                      sizeof *table->names));
-  from = to = table->theirs; /* the names alone, without gaps */
+  from = to = table->theirs; /* keep the names only, without gaps */
   for (int r = 0; r < c->size; r++) {
     *failed |= *from++;
     table->counts[r]--;
@@ -233,7 +234,7 @@ static int names_exchange(struct atom_table *table, struct comm *c, int *failed)
   return OK;
 }
 
-/* Ask the owners, reply to others, and receive at the end of the table.  Collective. */
+/* Ask the owners for atoms, reply to others, and receive at the end of the table.  Collective. */
 static int request_exchange(struct shard *t, struct atom_table *table, struct comm *c,
                             struct device *device)
 {
@@ -265,7 +266,7 @@ int table_atoms(const struct shard *t, const struct atom_table *table, struct de
   return OK;
 }
 
-/* A single rank's tiles are the table, if they are on the device; an atom's slot is its number. */
+/* For a single rank with its tiles on the device as the table: an atom's slot is its number. */
 static void slots_number(const struct atom_request *w)
 {
   for (gidx i = 0; i < w->n; i++)
@@ -273,12 +274,12 @@ static void slots_number(const struct atom_request *w)
            (size_t)(w->to - w->from) * sizeof *w->slot);
 }
 
-/* Bring what is requested into the table, from other ranks or from the host.  Collective. */
+/* Bring the missing atoms into the table, from other ranks or from the host.  Collective. */
 static int missing_fetch(struct shard *t, struct atom_table *table, struct comm *c,
                          struct device *device, const struct atom_request *w)
 {
   static const struct atom_request nothing = {0};
-  if (comm_failure(c)) w = &nothing; /* whose atoms may be anything */
+  if (comm_failure(c)) w = &nothing; /* its atoms may be invalid */
   gidx fresh = request_count(t, table, w);
   if (!comm_failure(c))
     comm_record(c, table_grow(table, c, device, table->used + fresh, atom_bytes(t)));
@@ -298,7 +299,7 @@ int table_fetch(struct shard *t, struct atom_table *table, struct comm *c, struc
   struct buffer held;
   if (!comm_failure(c)) comm_record(c, local_view(t, device, &held));
   if (c->size > 1) return missing_fetch(t, table, c, device, w);
-  struct atom_request all = *w; /* earlier slots too: they are wrong once from_host is set */
+  struct atom_request all = *w; /* earlier slots too: they become wrong when from_host is set */
   all.from = 0;
   if (t->from_host) return missing_fetch(t, table, c, device, &all);
   slots_number(&all);

@@ -3,9 +3,9 @@
  *
  * Floor: encode.
  *
- * Codes need the atoms of a row's support wherever they live: table_fetch() brings them into a
- * table, where later rows find them as long as the table may keep them.  A single rank holds all
- * atoms: its tiles are the table, if its device has memory for them. */
+ * The atoms of a row's support may be held by any rank.  table_fetch() brings them into a table.
+ * They stay there for later rows while the table has room.  A single rank holds all atoms: its
+ * tiles are the table, if its device has memory for them. */
 #ifndef ENCODE_FETCH_H
 #define ENCODE_FETCH_H
 
@@ -14,47 +14,47 @@
 struct atom_table {
   struct buffer atoms; /* float [used][d][p], on the device side */
   idx used;
-  gidx capacity, max;  /* max: atoms that it may keep, though one fetch may ask for more */
-  idx *place;          /* [k] of an atom in the table, negative: not there */
-  idx *fetched;        /* [used] atoms in the table, in its order */
-  idx *counts;         /* [workers] atoms asked of each rank, as are the next */
-  idx *asked, *ones;   /* by each rank; 1 */
-  idx *names, *theirs; /* names of atoms that are asked for, by this rank and by all */
+  gidx capacity, max;  /* max: atoms that it may keep; a single fetch may need more */
+  idx *place;          /* [k] position of each atom in the table; negative: not there */
+  idx *fetched;        /* [used] the atoms in the table, in order */
+  idx *counts;         /* [workers] number of atoms asked of each rank */
+  idx *asked, *ones;   /* [workers] number of atoms that each rank asks for; ones */
+  idx *names, *theirs; /* names of the atoms that this rank asks for, and that all ask of it */
 };
 
-/* Entries from .. to - 1 of n rows of `stride` name the atoms that are requested.  Entries before
- * those have their slots already, which a single rank may write anew. */
+/* Entries from .. to - 1 of each of n rows name the requested atoms.  Earlier entries already have
+ * their slots, but a single rank may write them again. */
 struct atom_request {
   const idx *atoms; /* [n][stride] */
-  idx *slot;        /* [n][stride] place of each in the table, written */
+  idx *slot;        /* [n][stride] <- the position of each in the table */
   idx n, stride, from, to;
 };
 
-/* An empty table that may keep max atoms, where a fetch asks for `request` at most.  The arena,
- * which may be dry, holds the places of all atoms; the atoms themselves take memory as they come.
- * Not collective. */
+/* An empty table that may keep max atoms; a fetch asks for at most `request`.  The arena, which may
+ * be dry, holds the positions of all atoms.  Memory for the atoms is taken as they come.  Not
+ * collective. */
 int table_init(struct atom_table *table, const struct shard *t, struct arena *arena, gidx max,
                gidx request);
 void table_free(struct atom_table *table, struct device *device); /* while the device is open */
 
-/* On a dry device: let `count` tables grow to all that they may keep, and the atoms that others ask
- * for to `asked`.  This is the most that fetching takes. */
+/* On a dry device: grow `count` tables to all that they may keep, and the buffer of outgoing atoms
+ * to `asked`.  This is the most memory that fetching takes. */
 int fetch_dry(struct shard *t, struct atom_table *tables, int count, const struct comm *c,
               struct device *device, gidx asked);
 
-/* Bring the atoms that are requested and not in the table.  It takes three exchanges among several
- * ranks, which come to it in lockstep (comm/failure.h), also those where a failure is PENDING; what
- * fails here on one alone is left to the next agreement.  Collective. */
+/* Bring the requested atoms that are not in the table.  Several ranks make three exchanges.  All
+ * ranks of c call this in lockstep (comm/failure.h), also when a failure is PENDING.  A failure
+ * here on one rank alone is left to the next agreement.  Collective. */
 int table_fetch(struct shard *t, struct atom_table *table, struct comm *c, struct device *device,
                 const struct atom_request *w);
 
-/* *atoms <- what slots point to, on the device side, until the next call that takes memory or
- * routes; ERR_INTERNAL if such a call since the fetch has made the device forget them. */
+/* *atoms <- the array on the device that slots index.  It is valid until the next call that takes
+ * memory or routes.  ERR_INTERNAL if such a call came after the fetch. */
 int table_atoms(const struct shard *t, const struct atom_table *table, struct device *device,
                 struct buffer *atoms);
 
-/* Release the slots given so far.  The atoms stay, unless the fetches before the next release, of
- * at most `coming` atoms, might make them more than the table may keep.  Not collective. */
+/* Release all slots given so far.  The atoms stay, unless the table may grow beyond what it may
+ * keep: until the next release at most `coming` atoms are fetched.  Not collective. */
 void table_release(struct atom_table *table, const struct shard *t, gidx coming);
 
 #endif

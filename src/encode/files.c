@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files worker reads rows while the writer writes the block that was finished last; where no
- * thread is spare it does both.  Nobody else uses files. */
+ * The files worker reads rows while the writer writes the block that was finished last.  If no
+ * thread is spare, the files worker does both.  No other thread uses files. */
 #include "encode/files.h"
 
 #include "base/num.h"
@@ -18,7 +18,7 @@ static int results_write(const struct file_job *j)
   return OK;
 }
 
-/* Some rows as jobs use them, into host memory. */
+/* How rows are read, hashed and centred in host memory. */
 static struct rows_load load_of(const struct file_job *j, float *x)
 {
   return (struct rows_load){.rows = j->task->rows,
@@ -31,7 +31,7 @@ static struct rows_load load_of(const struct file_job *j, float *x)
                             .place = j->task->first + j->read_first};
 }
 
-/* A row that a GPU found not to be finite, again on the host, which says so. */
+/* A GPU found that a row is not finite: read it again on the host, which names it in an error. */
 static int row_refuse(const struct file_job *j, gidx row)
 {
   struct arena arena = {0};
@@ -46,7 +46,7 @@ static int row_refuse(const struct file_job *j, gidx row)
   FAIL(ERR_INTERNAL, "row %lld is finite on the host alone", (long long)load.place);
 }
 
-/* The rest of what rows_load() does, where the rows are on a GPU now. */
+/* The rest of rows_load(), for rows that are on a GPU now. */
 static int rows_preprocess(const struct file_job *j)
 {
   struct preprocess_job job = {.rows = j->read_into,
@@ -58,7 +58,7 @@ static int rows_preprocess(const struct file_job *j)
   return job.bad < 0 ? OK : row_refuse(j, job.bad);
 }
 
-/* Read rows into host memory; what a GPU does itself is left to it. */
+/* Read rows into host memory; steps that the GPU does are left out. */
 static int rows_to_host(const struct file_job *j, gidx at)
 {
   struct rows_load load = load_of(j, (float *)j->read_into->host + at);
@@ -66,7 +66,7 @@ static int rows_to_host(const struct file_job *j, gidx at)
   return rows_load(&load);
 }
 
-/* Let the GPU that routes them compute them. */
+/* The GPU that routes the rows computes them. */
 static int rows_make(const struct file_job *j, gidx at)
 {
   const struct row_source *rows = j->task->rows;
@@ -74,8 +74,8 @@ static int rows_make(const struct file_job *j, gidx at)
   return rows->make(rows->self, j->read_first, j->read_count, x);
 }
 
-/* Read rows, hash them, subtract the mean, check them, and copy them to the device; a GPU does all
- * but the first, or even that. */
+/* Read rows, hash them, subtract the mean, check them, and copy them to the device.  A GPU does all
+ * steps after the reading, and computes the rows if it can. */
 static int rows_read(const struct file_job *j)
 {
   const struct row_source *rows = j->task->rows;
@@ -103,7 +103,7 @@ static int write_run(void *argument)
   return results_write(argument);
 }
 
-/* Where no thread is spare one does both. */
+/* Write and read in one thread, when none is spare. */
 static int both_run(void *argument)
 {
   const struct file_job *j = argument;
@@ -131,7 +131,9 @@ int files_start(struct encode *e)
   e->read += n;
   e->finished.n = 0;
   if (team_spare() == 1) return worker_start(&e->files, both_run, &e->file_job);
-  if (!e->writer.state) TRY(worker_open(&e->writer)); /* the first time, when all ranks agree */
+  if (!e->writer.state)
+    TRY(worker_open(&e->writer)); /* the first time, at a point where all ranks
+                                                       * agree */
   if (e->file_job.write.n > 0) TRY(worker_start(&e->writer, write_run, &e->file_job));
   return worker_start(&e->files, read_run, &e->file_job);
 }

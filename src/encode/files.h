@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The threads of an encode job that use files: the files worker reads, and the writer writes; where
- * no thread is spare, as beside a CPU that computes, the files worker does both.
+ * The two threads of an encode job that use files: the files worker reads, and the writer writes.
+ * If no thread is spare, as when a CPU computes, the files worker does both.
  *
  * Floor: encode; included by src/encode only. */
 #ifndef ENCODE_FILES_H
@@ -11,22 +11,22 @@
 
 struct encode;
 
-/* What they do next: write a finished block, and read a share of a new one. */
+/* Their next jobs: write a finished block, and read a share of a new one. */
 struct file_job {
   const struct encode_task *task;
   gidx read_first;
   idx read_count;
   struct device *device;
   const struct buffer *read_into;
-  gidx read_at;                  /* the first of its rows that is read */
+  gidx read_at;                  /* position in the buffer of the first row that is read */
   struct preprocess *preprocess; /* NULL: the device is a CPU */
   struct support_block write;    /* n = 0: nothing */
   struct phase *phases;          /* of the result */
-  uint64_t *rows_terms;          /* <- those of the rows as they are read */
+  uint64_t *rows_terms;          /* <- hash terms of the rows that are read */
 };
 
-/* Let them write what is finished and read this rank's share of the next turn; or wait for them.
- * The status is this rank's, of writing if both fail; not collective. */
+/* Let them write what is finished and read this rank's share of the next superblock; then wait for
+ * them.  Returns this rank's status, that of writing if both fail.  Not collective. */
 int files_start(struct encode *e);
 int files_wait(struct encode *e);
 

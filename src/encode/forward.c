@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each thread has a share of a block's rows, and goes through the matrix with a few of them at a
- * time. */
+ * Each thread has a share of a block's rows, and scores a few of them at a time against the
+ * matrix. */
 #include "encode/forward.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct workspace {       /* of a thread */
 struct forward {
   const struct forward_task *task;
   struct score_matrix matrix;
-  float *raw, *x;              /* [ROW_BLOCK][p] rows, and less the mean */
+  float *raw, *x;              /* [ROW_BLOCK][p] rows, as read and less the mean */
   gidx n;                      /* rows of the block */
   struct row_quality *quality; /* [ROW_BLOCK] */
   struct workspace *work;      /* [threads] */
@@ -55,7 +55,7 @@ static int forward_alloc(struct forward *f)
   return OK;
 }
 
-/* Matching pursuit of a few rows[n][p]. */
+/* Matching pursuit for rows[n][p]; found[n] <- atoms of each. */
 static void rows_pursue(const struct forward *f, struct workspace *w, const float *rows, idx n,
                         idx *found)
 {
@@ -75,7 +75,7 @@ static void rows_pursue(const struct forward *f, struct workspace *w, const floa
   }
 }
 
-/* found[n] <- how many atoms each row of a few has in w->support and w->codes. */
+/* found[n] <- how many atoms each row has; they are in w->support and w->codes. */
 static void rows_describe(const struct forward *f, struct workspace *w, gidx first, idx n,
                           idx *found)
 {

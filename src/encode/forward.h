@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What another program computes of rows from an autoencoder: its codes, and how much they explain.
+ * How well an autoencoder describes rows by its own rule, as in other programs: codes and metrics.
  *
  * Floor: encode.  Knows no files.  Not collective: one rank, all its threads.
  *
@@ -19,8 +19,8 @@ struct forward_task {
   const float *atoms; /* [k][p] */
   idx k, p;
   const struct encoder *encoder; /* NULL: matching pursuit */
-  idx top;                       /* steps of matching pursuit */
-  int stops;                     /* of which the last is the one that adds no atom */
+  idx top;                       /* atoms per row of matching pursuit */
+  int stops;                     /* if set, matching pursuit ends when a step adds no atom */
   int threads;
 };
 

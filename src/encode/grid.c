@@ -9,7 +9,8 @@
 
 #include "base/status.h"
 
-/* *value <- the number that `*at` begins with, 1 to 999999; *at <- behind it.  0: there is none. */
+/* *value <- the number, 1 to 999999, at the start of *at, which moves past it.  Returns 0 if there
+ * is none. */
 static int number_read(const char **at, long *value)
 {
   char *end;
@@ -20,7 +21,7 @@ static int number_read(const char **at, long *value)
   return *value > 0 && digits <= 6;
 }
 
-/* text <- the grids of so many ranks, as far as there is room. */
+/* text <- the grids that so many ranks can form, as many as there is room for. */
 static void grids_list(int ranks, char *text, size_t capacity)
 {
   size_t used = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A turn: ranks read and describe their rows, agree, and send what they found to rank 0, which
- * writes the entries of one rank after another, so that it holds those of two at most. */
+ * For each superblock, ranks read and describe their rows, agree, and send their entries to rank 0.
+ * Rank 0 receives and writes one rank's entries at a time, so that it holds those of two ranks at
+ * most. */
 #include "encode/imported.h"
 
 #include <string.h>
@@ -18,9 +19,10 @@
 #include "model/identity.h"
 
 enum {
-  READ_ATOMS = 1024,       /* of the matrix, at a time */
-  ACTIVE_SCORES = 1 << 22, /* of a piece of rows that may all be entries */
-  ACTIVE_FACTOR = 16       /* so many times the rows, on a GPU, whose codes are that few */
+  READ_ATOMS = 1024,       /* rows of the matrix read at a time */
+  ACTIVE_SCORES = 1 << 22, /* scores of a piece of rows, all of which may become entries */
+  ACTIVE_FACTOR = 16       /* a piece on a GPU has so many times the rows, since few scores become
+                            * entries */
 };
 
 static int results_alloc(struct encode *e)
@@ -50,7 +52,7 @@ static int results_alloc(struct encode *e)
   return OK;
 }
 
-/* The rows as they are and less the mean, of which the device gets those that the encoder takes. */
+/* Memory for the rows as read and less the mean; the device gets those that the encoder takes. */
 static int rows_alloc(struct encode *e)
 {
   struct imported *m = &e->imported;
@@ -62,8 +64,8 @@ static int rows_alloc(struct encode *e)
   return OK;
 }
 
-/* Where codes are solved: the atoms on the device, and what rows are solved with.  The host has the
- * atoms already (shard.h), which here are counted alone. */
+/* If codes are solved: memory for the atoms on the device, and for solving.  The host has the atoms
+ * already (shard.h); here they are only counted. */
 static int solving_alloc(struct encode *e)
 {
   struct imported *m = &e->imported;
@@ -75,8 +77,8 @@ static int solving_alloc(struct encode *e)
   return OK;
 }
 
-/* Rows are described in pieces, with room for all scores of one; on a GPU in larger ones, which as
- * a rule have no more entries. */
+/* Rows are described in pieces.  There is room for all scores of a piece as entries.  On a GPU
+ * pieces are larger: as a rule their entries still fit. */
 static int active_alloc(struct encode *e)
 {
   const struct encode_task *t = e->task;
@@ -141,7 +143,7 @@ int imported_read(struct encode *e)
   return OK;
 }
 
-/* Make the terms that the ranks added up the hash of the encoder. */
+/* The sum of the ranks' terms becomes the hash of the encoder. */
 static int encoder_name(struct encode *e)
 {
   const struct encode_task *t = e->task;
@@ -158,7 +160,7 @@ static int encoder_name(struct encode *e)
   return comm_agree(e->c, status);
 }
 
-/* A CPU for the qualities, where the device is none. */
+/* Open a CPU for the qualities, if the device is a GPU. */
 static int host_open(struct encode *e)
 {
   const struct encode_task *t = e->task;
@@ -169,7 +171,7 @@ static int host_open(struct encode *e)
   return is_cpu ? OK : device_open(&e->imported.host, &options);
 }
 
-/* The atoms to the device, to solve codes with. */
+/* Put the atoms on the device, which solves codes with them. */
 static int table_put(struct encode *e)
 {
   struct imported *m = &e->imported;
@@ -234,8 +236,8 @@ static int active_find(struct encode *e)
   return OK;
 }
 
-/* Find supports and codes of this rank's rows; *key <- by which the failure of the lowest row is
- * told. */
+/* Find supports and codes of this rank's rows.  *key orders failures: that of the lowest row is
+ * reported. */
 static int supports_find(struct encode *e, gidx *key)
 {
   struct imported *m = &e->imported;
@@ -276,7 +278,7 @@ static int codes_solve(struct encode *e, gidx *key)
   return ragged_solve(&m->ragged, &job);
 }
 
-/* Read this rank's rows, with their hash and column sums. */
+/* Read this rank's rows, with their hash terms and column sums. */
 static int rows_take(struct encode *e)
 {
   const struct encode_task *t = e->task;
@@ -297,8 +299,8 @@ static int rows_take(struct encode *e)
   return OK;
 }
 
-/* Add this rank's entries to density, fingerprint and counts of codes.  The place of an entry is
- * that of its row and its place in it, so that ranks and parts know it. */
+/* Add this rank's entries to density, fingerprint and counts of codes.  The fingerprint numbers an
+ * entry by its row and its position in the row, so it does not depend on ranks and parts. */
 static void entries_count(struct encode *e)
 {
   const struct encode_task *t = e->task;
@@ -315,7 +317,7 @@ static void entries_count(struct encode *e)
   codes_count(&e->statistics.codes, l->codes, l->n);
 }
 
-/* Solve the codes of this rank's rows, if so wanted, and say how good they are. */
+/* Solve the codes of this rank's rows if the task wants it, and compute their quality. */
 static int rows_evaluate(struct encode *e, gidx *key)
 {
   struct imported *m = &e->imported;
@@ -334,7 +336,7 @@ static int rows_evaluate(struct encode *e, gidx *key)
   return OK;
 }
 
-/* Read and describe this rank's rows of a turn. */
+/* Read and describe this rank's rows of a superblock. */
 static int rows_describe(struct encode *e, gidx *key)
 {
   const struct encode_task *t = e->task;
@@ -353,7 +355,7 @@ static int rows_describe(struct encode *e, gidx *key)
   return OK;
 }
 
-/* Write the rows of a rank, whose lengths[n] are given, on rank 0. */
+/* Rank 0: write the rows of a rank; lengths[n] are theirs. */
 static int entries_write(struct encode *e, const struct entry_list *l, gidx first, idx n,
                          const idx *lengths)
 {
@@ -375,7 +377,7 @@ static int entries_write(struct encode *e, const struct entry_list *l, gidx firs
   return OK;
 }
 
-/* Entries of rank r to rank 0, into m->theirs. */
+/* Send the entries of rank r to rank 0, into m->theirs. */
 static int entries_gather(struct encode *e, int r)
 {
   struct imported *m = &e->imported;
@@ -399,7 +401,8 @@ static int entries_gather(struct encode *e, int r)
   return comm_gather_parts(e->c, parts, LENGTH(parts));
 }
 
-/* What is known of each row of the turn, to rank 0; what every rank found is then known to all. */
+/* Gather lengths, quality and chains of the superblock on rank 0; m->counts <- entries of each
+ * rank. */
 static int rows_gather(struct encode *e, gidx superblock_first, idx superblock_rows)
 {
   struct imported *m = &e->imported;
@@ -418,7 +421,7 @@ static int rows_gather(struct encode *e, gidx superblock_first, idx superblock_r
   return comm_allgather_long(e->c, m->mine.n, m->counts);
 }
 
-/* The results of a turn to rank 0, and from there to the sink. */
+/* Gather the results of a superblock on rank 0, and write them to the sink. */
 static int superblock_finish(struct encode *e, gidx superblock_first, idx superblock_rows)
 {
   struct phase *phase = &e->result->phases[PHASE_GATHER];
@@ -446,7 +449,7 @@ static int superblock_finish(struct encode *e, gidx superblock_first, idx superb
   return status;
 }
 
-/* Do the turn that begins at a row; the status is this rank's. */
+/* Handle the superblock that begins at a row.  Returns this rank's status of writing. */
 static int repeat_run(struct encode *e, gidx superblock_first, idx superblock_rows)
 {
   struct imported *m = &e->imported;
@@ -460,7 +463,7 @@ static int repeat_run(struct encode *e, gidx superblock_first, idx superblock_ro
   return superblock_finish(e, superblock_first, superblock_rows);
 }
 
-/* What finds the supports; cuts that are wanted are found first. */
+/* Set the encoder that finds the supports; find cuts first if they are wanted. */
 static int cuts_begin(struct encode *e)
 {
   const struct encode_task *t = e->task;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports of an imported encoder (N.24) in the place of routing: no rounds, and rows have as many
- * atoms as the encoder gives them.  Their codes are its own, or solved (N.24k).
+ * Supports by an imported encoder (N.24) instead of routing.  There are no rounds, and rows have as
+ * many atoms as the encoder gives them.  The codes are the encoder's, or solved (N.24k).
  *
  * Floor: encode; included by src/encode only.
  *
- * Each rank has the whole matrix and all atoms, and takes whole sum blocks: the grid is one of as
- * many groups as ranks.  The device has the matrix in the place of the dictionary, and describes
- * the rows; their quality is computed by the host's threads, whatever the device is. */
+ * Each rank is a group of its own: it has the whole matrix and all atoms, and takes whole sum
+ * blocks.  The device holds the matrix instead of the dictionary, and finds supports and codes.
+ * Their quality is computed by host threads, whatever the device is. */
 #ifndef ENCODE_IMPORTED_H
 #define ENCODE_IMPORTED_H
 
@@ -18,39 +18,41 @@
 
 struct encode;
 
+/* The work memory of such a job on one rank. */
 struct imported {
-  float *weights;      /* [k][p], which the device has too */
-  struct buffer rows;  /* float [block][p] those of the encoder: raw or x */
-  struct buffer table; /* float [k][p] the atoms, and what they are solved with; where codes
-                                * are */
+  float *weights;     /* [k][p] also on the device */
+  struct buffer rows; /* float [block][p] as the encoder takes them: raw or x */
+  /* float [k][p]: the atoms; only where codes are solved. */
+  struct buffer table;
   struct ragged ragged;
   struct active active;     /* of an encoder of that kind */
-  struct encoder by;        /* what finds the supports: the task's, or with its cut */
-  float *threshold;         /* [k] of that, with a cut */
-  struct key_window window; /* to find the cuts with, as is the next: own counts */
+  struct encoder by;        /* what finds the supports: the task's encoder, or one with its cut */
+  float *threshold;         /* [k] of `by`, with a cut */
+  struct key_window window; /* for finding the cuts, as own_bins is */
   gidx *own_bins;
-  float *raw, *x;              /* [block][p] this rank's rows, and less the mean */
-  struct device host;          /* a CPU, for qualities; none where e->device is one */
-  gidx *start;                 /* [block + 1] where their entries begin in `mine` */
+  float *raw, *x;              /* [block][p] this rank's rows, as read and less the mean */
+  struct device host;          /* a CPU, for qualities; not opened if e->device is one */
+  gidx *start;                 /* [block + 1] where each row's entries begin in `mine` */
   idx *lengths, *all_lengths;  /* [block]; [groups * block] on rank 0 */
   struct row_quality *quality; /* [block] */
   real *ended;                 /* [sum blocks that may end in it][2][p] */
   gidx *counts;                /* [size] entries of each rank */
   idx n;                       /* rows of this rank's block */
-  gidx first;                  /* of the task's rows */
+  gidx first;                  /* the first of them, of the task's rows */
   struct entry_list mine, theirs;
-  uint64_t terms; /* of the weights that this rank read (model/identity.h) */
+  uint64_t terms; /* hash terms of the weights that this rank read (model/identity.h) */
 };
 
-/* The memory of such a job, in the place of that of routing; as encode_alloc(). */
+/* The memory of such a job, instead of that of routing; like encode_alloc(). */
 int imported_alloc(struct encode *e, struct encode_memory *m);
-/* Read this rank's part of the matrix and check it, in the files worker. */
+/* Read and check this rank's part of the matrix, in the files worker. */
 int imported_read(struct encode *e);
-/* Give it to all ranks, and compare the encoder's hash.  status: of reading.  Collective. */
+/* Broadcast the parts to all ranks, and compare the encoder's hash.  status: of reading.
+ * Collective. */
 int imported_broadcast(struct encode *e, int status);
-/* All rows.  Collective. */
+/* Handle all rows.  Collective. */
 int imported_run(struct encode *e);
-/* What grew; before the arena is freed. */
+/* Free the arrays that grew; before the arena is freed. */
 void imported_free(struct encode *e);
 
 #endif

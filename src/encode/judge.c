@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks of rows and their supports are read; threads judge rows; sums are added in row order. */
+ * Blocks of rows and their supports are read; threads compute each row's quality; sums are added in
+ * row order. */
 #include "encode/judge.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "model/codes.h"
 #include "model/part.h"
 
-enum { CHUNK = 64 }; /* rows of a task of a thread */
+enum { CHUNK = 64 }; /* rows of a thread's task */
 
 struct judge {
   const struct evaluate_task *task;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How well given codes describe rows, whoever found them.
+ * How well given codes describe rows, whatever found them.
  *
  * Floor: encode.  Knows no files.  Not collective: one rank, all its threads. */
 #ifndef ENCODE_JUDGE_H
@@ -20,8 +20,8 @@ struct evaluate_task {
   int threads;
 };
 
-/* Fill in all metrics but the decoder's cosine (doc/numerics.md section 7); m->density lives in the
- * arena.  c: of one rank.  ERR_INPUT names what is wrong with the supports. */
+/* Fill in all metrics except the decoder's cosine (doc/numerics.md section 7).  m->density lives in
+ * the arena.  c: a communicator of one rank.  ERR_INPUT names what is wrong with the supports. */
 int codes_metrics(const struct evaluate_task *task, struct comm *c, struct arena *arena,
                   struct metrics *m);
 

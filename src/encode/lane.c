@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The steps of encode.c and block.c, for blocks that come when they come. */
+ * The steps of encode.c and block.c, for blocks of rows that come at any time. */
 #include "encode/lane.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 struct lane {
   struct encode *e;
   struct encode_result result;
-  int which; /* the block whose pass is next */
+  int which; /* the block that the next pass is for */
 };
 
 _Static_assert((int)LANE_SLOTS <= (int)ROW_BUFFERS, "a buffer for each slot");
@@ -75,7 +75,7 @@ int lane_put_from(struct lane *lane, int slot, gidx first, gidx n, const float *
   return device_put(&e->device, &view, first * row, n * row);
 }
 
-/* A block of these rows, before its first round. */
+/* Set the block to these rows, before its first round. */
 static void block_set(struct encode *e, struct block_in_flight *b, int slot, idx n)
 {
   b->rows = &e->rows[slot];
@@ -134,7 +134,7 @@ int lane_run(struct lane *lane, idx n, struct support_block *out)
 {
   TRY(lane_pass(lane, 0, n));
   do {
-    TRY(lane_pass(lane, 0, 0)); /* of the other block, which has no rows */
+    TRY(lane_pass(lane, 0, 0)); /* for the other block, which has no rows */
     TRY(lane_advance(lane, out));
     if (!out->n) TRY(lane_pass(lane, 0, 0));
   } while (!out->n);

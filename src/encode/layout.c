@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * All memory of an encode job.  A forecast makes the same allocations on a device and arenas that
- * count bytes alone; it may count more than the job takes (rows_alloc). */
+ * only count bytes.  It may count more than the job takes (rows_alloc). */
 #include "encode/layout.h"
 
 #include <math.h>
@@ -11,22 +11,22 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* The larger one fills the multiprocessors of a GPU several times over. */
+/* MAX_BLOCK_LARGE fills the multiprocessors of a GPU several times over. */
 enum { MAX_BLOCK = 4096, MAX_BLOCK_LARGE = 16384, MIN_BLOCK = 256 };
-static const gidx MEMORY_AIM = (gidx)1 << 30; /* of what grows with the block */
+static const gidx MEMORY_AIM = (gidx)1 << 30; /* for the memory that grows with the block */
 
 static gidx max_partition(const struct encode *e)
 {
   return ceil_div(e->block, e->group.size);
 }
 
-/* Rows of a turn at most. */
+/* Rows of a superblock, at most. */
 static gidx max_superblock(const struct encode *e)
 {
   return (gidx)e->groups * e->block;
 }
 
-/* Rows of a turn whose results this rank writes, at most. */
+/* Rows of a superblock whose results this rank writes, at most. */
 static gidx max_written(const struct encode *e)
 {
   if (e->task->by_ranks) return max_partition(e);
@@ -45,7 +45,7 @@ gidx encode_bytes(const struct encode *e)
          imax(e->device.planned_host, e->device.planned_device);
 }
 
-/* The same in memory of the host alone. */
+/* The bytes of these that are in host memory. */
 static gidx encode_host_bytes(const struct encode *e)
 {
   int gpu = strcmp(e->device.kind, "cpu") != 0;
@@ -58,9 +58,9 @@ int encode_rows_made(const struct row_source *rows, const struct device *dev)
   return rows->make && device_is_gpu(dev) && rows->gpu == dev->gpu.number;
 }
 
-/* Rows that are made on the GPU, and exchanged with nobody, have no host side.  Forecasts, which
- * are to be the same on all ranks, count the host side, since ranks may differ in what their GPU
- * holds. */
+/* Rows that are computed on the GPU, and are not exchanged, have no host side.  Forecasts must be
+ * the same on all ranks, but the GPUs of ranks may have different free memory.  So they count the
+ * host side. */
 static int rows_alloc(struct encode *e)
 {
   gidx bytes = (gidx)e->block * e->p * (gidx)sizeof(float);
@@ -68,7 +68,7 @@ static int rows_alloc(struct encode *e)
   for (int i = 0; i < ROW_BUFFERS; i++)
     TRY((stay ? buffer_alloc_device : buffer_alloc)(&e->device, &e->rows[i], bytes));
   for (int i = 0; i < BLOCKS_IN_FLIGHT && e->task->rounds > 1; i++) {
-    struct buffer *residual = &e->in_flight[i].residual; /* whoever is alone sends none */
+    struct buffer *residual = &e->in_flight[i].residual; /* a single rank sends none */
     TRY(e->group.size > 1 ? buffer_alloc(&e->device, residual, bytes)
                           : buffer_alloc_device(&e->device, residual, bytes));
   }
@@ -105,7 +105,7 @@ static int lists_alloc(struct encode *e)
   return OK;
 }
 
-/* What a GPU needs to take rows in, and to sum this rank's columns. */
+/* What a GPU needs to preprocess rows, and to sum this rank's columns. */
 static int preprocess_alloc(struct encode *e)
 {
   const struct statistics *s = &e->statistics;
@@ -144,8 +144,8 @@ static int codes_alloc(struct encode *e)
   return device_is_gpu(&e->device) ? preprocess_alloc(e) : OK;
 }
 
-/* Atoms a table keeps: one request, plus its share of what MEMORY_AIM leaves after `held`, one
- * outgoing request and one request per table. */
+/* The atoms that a table keeps: one request, and its share of the rest of MEMORY_AIM.  The rest is
+ * what is left after `held` bytes, one outgoing request and one request per table. */
 static gidx max_kept(const struct encode *e, int tables, gidx held)
 {
   gidx atom = (gidx)e->d * e->p * (gidx)sizeof(float), request = e->max_request;
@@ -153,7 +153,7 @@ static gidx max_kept(const struct encode *e, int tables, gidx held)
   return imin(request + imax(left / (tables * atom), 0), e->task->atoms->k);
 }
 
-/* Blocks share a table, unless they have several rounds, between which slots have to stay. */
+/* Blocks share a table, unless they have several rounds: slots must stay valid between rounds. */
 static int tables_alloc(struct encode *e, gidx held)
 {
   int several = e->task->rounds > 1, tables = several ? BLOCKS_IN_FLIGHT : 1;
@@ -196,8 +196,8 @@ void buffers_free(struct encode *e)
   preprocess_close(&e->preprocess);
 }
 
-/* Grow tables and the outgoing buffer to their maximum, on a dry device.  A single rank is skipped:
- * it fetches only if its GPU is short of memory. */
+/* On a dry device: grow the tables and the outgoing buffer to their maximum.  A single rank is
+ * skipped: it fetches only if its GPU is short of memory. */
 static int fetched_alloc(struct encode *e)
 {
   int tables = e->task->rounds > 1 ? BLOCKS_IN_FLIGHT : 1;
@@ -246,7 +246,7 @@ static int memory_check(const struct encode_task *task, const struct comm *c)
 
 int encode_memory_check(const struct encode_task *task, struct comm *c)
 {
-  return comm_agree(c, memory_check(task, c)); /* no rank allocates before all have looked */
+  return comm_agree(c, memory_check(task, c)); /* no rank allocates before all have checked */
 }
 
 double encode_work(const struct encode_task *t)
@@ -256,12 +256,12 @@ double encode_work(const struct encode_task *t)
   return (double)t->rows->n * atoms->k * atoms->d * atoms->p * t->rounds;
 }
 
-/* Is what grows with the block within the aim? */
+/* Is the memory that grows with the block within MEMORY_AIM? */
 static int block_fits(const struct encode_task *task, int ranks)
 {
   struct encode_memory m;
   if (encode_memory(task, ranks, 0, &m)) {
-    status_clear(); /* larger than any memory */
+    status_clear(); /* more bytes than can be counted */
     return 0;
   }
   return m.rows + m.lists + m.codes + m.fetched <= MEMORY_AIM;
@@ -287,7 +287,7 @@ void encode_cut_choose(struct encode_task *task, int ranks)
   task->block = encode_block_whole(task->groups, task->block);
 }
 
-/* The least memory limits of all ranks. */
+/* The smallest memory limits of all ranks. */
 struct limits {
   gidx host, device;
 };
@@ -310,7 +310,7 @@ static int limits_find(const struct encode_task *task, struct comm *c, struct li
   return OK;
 }
 
-/* Does the dictionary fit if ranks form this many groups? */
+/* Does the dictionary fit if the ranks form this many groups? */
 static int groups_fit(const struct encode_task *task, int ranks, int groups,
                       const struct limits *most, struct encode_memory *m)
 {
@@ -318,7 +318,7 @@ static int groups_fit(const struct encode_task *task, int ranks, int groups,
   trial.groups = groups;
   encode_cut_choose(&trial, ranks);
   if (encode_memory(&trial, ranks, 0, m)) {
-    status_clear(); /* larger than any memory */
+    status_clear(); /* more bytes than can be counted */
     return 0;
   }
   return m->host <= most->host && m->device <= most->device;

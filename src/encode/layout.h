@@ -7,14 +7,14 @@
 
 #include "encode/encode_impl.h"
 
-/* Allocate what the job holds until its end but for the dictionary, and say in *m how much that is.
- * With a dry device and dry arenas it allocates nothing and says the same. */
+/* Allocate all that the job holds until its end, except the dictionary; *m <- how much that is.
+ * With a dry device and dry arenas nothing is allocated, and *m is the same. */
 int encode_alloc(struct encode *e, struct encode_memory *m);
 
 /* Bytes held so far in arenas and buffers.  The two sides of a GPU's buffers are counted once. */
 gidx encode_bytes(const struct encode *e);
 
-/* Free the buffers among it, before the device is closed. */
+/* Free the buffers; before the device is closed. */
 void buffers_free(struct encode *e);
 
 #endif

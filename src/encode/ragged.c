@@ -8,7 +8,7 @@
 #include "base/num.h"
 #include "base/status.h"
 
-enum { ROWS = 4096, ENTRIES = 1 << 18 }; /* solved at a time */
+enum { ROWS = 4096, ENTRIES = 1 << 18 }; /* rows and entries that are solved at a time */
 
 int ragged_open(struct ragged *w, struct device *device, idx p, idx most)
 {
@@ -52,7 +52,7 @@ static void rows_order(struct ragged *w, const struct ragged_job *job)
   w->begin[0] = 0;
 }
 
-/* Some rows of m atoms each, to the device. */
+/* Copy n rows of m atoms each to the device. */
 static int rows_put(struct ragged *w, const struct ragged_job *job, const idx *row, idx n, idx m)
 {
   size_t columns = (size_t)w->p;
@@ -66,7 +66,7 @@ static int rows_put(struct ragged *w, const struct ragged_job *job, const idx *r
   return device_put(w->device, &w->slots, 0, (gidx)n * m * (gidx)sizeof *slots);
 }
 
-/* What was solved of them, from the device. */
+/* Copy their codes and quality from the device. */
 static int rows_get(struct ragged *w, const struct ragged_job *job, const idx *row, idx n, idx m)
 {
   const float *codes = w->codes.host;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rows of a pair pass a panel together: each has four registers of sums, whose additions wait
- * for each other less. */
+ * Rows are multiplied with a panel in pairs.  Each row of a pair has four registers of sums, so
+ * that additions wait less for each other. */
 #include "encode/scores.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tiles are read into one array, by the threads that are spare.  For the cosine, slices of the
- * dictionary are gathered and routed over all shards; no vector is compared with its own atom. */
+ * The spare threads read tiles into one array.  For the cosine, slices of the dictionary are
+ * gathered and routed over all shards; no vector is compared with its own atom. */
 #include "encode/shard.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "model/identity.h"
 #include "model/results.h"
 
-enum { PIECE_BYTES = 1 << 20 }; /* of a thread's second-level cache */
+enum { PIECE_BYTES = 1 << 20 }; /* so that a piece stays in a thread's second-level cache */
 
 static float *atom_at(const struct shard *t, gidx slot)
 {
@@ -49,16 +49,16 @@ int shard_alloc(struct shard *t)
   return arena_alloc(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms);
 }
 
-/* Ranks that hold the same slots share them out: those that one of them hashes. */
+/* The run of slots that a rank hashes, of those that several ranks hold. */
 static void slots_partition(const struct shard *t, int rank, gidx *first, gidx *count)
 {
   comm_partition(t->held, t->like ? t->like->size : 1, rank, first, count);
 }
 
-/* A run of atoms that a thread reads, scales and checks while they are in its cache. */
+/* A run of atoms that one thread reads, scales and checks while they are in its cache. */
 struct piece {
-  idx slot, first, count; /* first: the atom in that slot */
-  int is_own, status;     /* own: it is hashed here */
+  idx slot, first, count; /* first: the atom in the first slot */
+  int is_own, status;     /* is_own: this rank hashes it */
   uint64_t terms;
 };
 
@@ -67,8 +67,8 @@ struct reading {
   struct piece *pieces;
 };
 
-/* The piece that begins in this slot, and ends before `end`: where a unit of the source does, or
- * earlier, where a run of consecutive atoms does. */
+/* The piece that begins in this slot.  It ends before `end`: with a unit of the source, or earlier
+ * if the atoms stop being consecutive. */
 static struct piece piece_at(const struct shard *t, gidx slot, gidx end)
 {
   gidx bytes = (gidx)t->d * t->p * (gidx)sizeof(float), unit = imax(t->source->unit, 1);
@@ -96,7 +96,8 @@ static void piece_run(void *self, gidx i)
   status_clear(); /* of this thread */
 }
 
-/* The first piece that failed is read again here, so that this thread has the message. */
+/* Read all pieces.  The first piece that failed is read again in this thread, so that it has the
+ * message. */
 static int pieces_read(const struct reading *r, gidx count)
 {
   int threads = r->shard->source->is_shared ? team_spare() : 1;
@@ -110,7 +111,8 @@ static int pieces_read(const struct reading *r, gidx count)
   return OK;
 }
 
-/* list <- the pieces of slots begin .. end - 1, unless it is NULL; returns how many. */
+/* list <- the pieces of slots begin .. end - 1, unless list is NULL.  Returns how many there
+ * are. */
 static gidx pieces_cut(const struct shard *t, gidx begin, gidx end, int is_own, struct piece *list)
 {
   gidx count = 0;
@@ -148,7 +150,7 @@ int shard_read(struct shard *t)
   return status;
 }
 
-/* Give what this rank read to those that hold the same. */
+/* Broadcast what this rank read to the ranks that hold the same tiles. */
 static int slots_broadcast(struct shard *t, struct comm *like)
 {
   struct arena arena = {0};
@@ -199,7 +201,7 @@ void shard_free(struct shard *t, struct device *device)
   *t = (struct shard){0};
 }
 
-/* A slice of one tile of every rank, in atom order: the vectors to route and each one's atom. */
+/* A slice of one tile of every rank, in atom order: the vectors to route, and the atom of each. */
 struct slice {
   struct buffer vectors; /* float [n][p] */
   idx *atom;             /* [n] */
@@ -208,7 +210,7 @@ struct slice {
   idx n;
 };
 
-/* Gather atoms low .. high - 1 of the tiles tile .. tile + size - 1, one a rank.  Collective. */
+/* Gather atoms low .. high - 1 of tiles tile .. tile + size - 1, one tile per rank.  Collective. */
 static int slice_gather(const struct shard *t, struct comm *c, idx tile, idx low, idx high,
                         struct slice *s)
 {
@@ -224,7 +226,7 @@ static int slice_gather(const struct shard *t, struct comm *c, idx tile, idx low
   return comm_allgather(c, mine, s->counts, (size_t)t->p * sizeof *mine, s->vectors.host);
 }
 
-/* Route the slice over this rank's tiles; *max <- the largest score, if that is larger. */
+/* Route the slice over this rank's tiles; *max <- the largest score, if it is larger than *max. */
 static int slice_score(const struct shard *t, struct device *device, struct slice *s, float *max)
 {
   struct route_job job = {.rows = &s->vectors, .n = s->n, .top_k = 1, .lists = &s->lists};
@@ -241,7 +243,7 @@ static int slice_score(const struct shard *t, struct device *device, struct slic
 }
 
 /* slice_score() for scores of either sign.  A device for nonnegative codes chooses by positive
- * parts (N.2), so -x is routed too: its scores are those of x with the other sign, to the bit. */
+ * parts (N.2).  So -x is routed too: its scores are exactly those of x with the other sign. */
 static int slice_route(const struct shard *t, struct device *device, struct slice *s, float *max)
 {
   TRY(slice_score(t, device, s, max));

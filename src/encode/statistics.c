@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains run down the rows for a run of columns at once, a run a thread; rank 0 pushes those of
- * each sum block on a tree. */
+ * Chains run down the rows for a run of columns at once, one run per thread.  Rank 0 pushes the
+ * chains of each sum block on a tree. */
 #include "encode/statistics.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ int statistics_init(struct statistics *s, struct arena *arena, const struct comm
   return block_tree_init(&s->tree, arena, part_width(p), first_block, ceil_div(n, ROW_BLOCK));
 }
 
-/* Is this the number of a row behind the last one of a sum block? */
+/* Is a sum block complete when the first `row` rows are added? */
 static int is_end(const struct statistics *s, gidx row)
 {
   return row % ROW_BLOCK == 0 || row == s->n;
@@ -40,14 +40,14 @@ gidx statistics_blocks(gidx first, gidx n, gidx all)
   return n ? (end == all ? ceil_div(end, ROW_BLOCK) : end / ROW_BLOCK) - first / ROW_BLOCK : 0;
 }
 
-enum { LINE = 16 }; /* columns whose floats share a line of the cache */
+enum { LINE = 16 }; /* columns whose floats share a cache line */
 
-/* Rows to add, by runs of columns. */
+/* Rows to add; each thread adds a run of columns. */
 struct addition {
   const struct statistics *s;
   const float *x;
   gidx first;
-  idx n, each; /* columns of a run */
+  idx n, each; /* each: columns of a run */
   real *ended;
 };
 
@@ -82,7 +82,7 @@ void statistics_rows(struct statistics *s, const float *x, gidx first, idx n, re
   if (s->count > 0) team_run(s->threads, ceil_div(s->count, each), columns_add, &a);
 }
 
-/* s->joined <- the columns of sum block `block` of a group, whose chains are values. */
+/* s->joined <- the column chains of sum block `block` of a group; values are the group's chains. */
 static void columns_scatter(const struct statistics *s, const real *values, int ranks, gidx blocks,
                             gidx block)
 {
@@ -95,7 +95,7 @@ static void columns_scatter(const struct statistics *s, const real *values, int 
   }
 }
 
-/* Push the sum block that ends here, number `block` of those that end with these chains. */
+/* Push the sum block that ends here: number `block` of those in chains. */
 static void block_push(struct statistics *s, const struct chains *chains, gidx block)
 {
   const real *values = chains->values;

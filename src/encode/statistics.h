@@ -3,9 +3,11 @@
  *
  * Floor: encode.
  *
- * Column sums: the ranks of a group see all rows of its sum blocks, and each owns a run of columns,
- * so a sum block's chain of a column is made by one rank, whatever the block size.  Rank 0 gets
- * the chains and the values of rows, in row order, and joins the sum blocks. */
+ * A chain is a sum whose terms are added one after another; each sum block of ROW_BLOCK rows has
+ * one chain per column (base/sums.h).  The ranks of a group see all rows of the group's sum blocks,
+ * and each sums a run of columns.  So one rank makes the whole chain of a column, whatever the
+ * block size.  Rank 0 gets the chains and the rows' quality in row order, and joins the sum
+ * blocks. */
 #ifndef ENCODE_STATISTICS_H
 #define ENCODE_STATISTICS_H
 
@@ -18,50 +20,53 @@
 #include "model/results.h"
 
 struct statistics {
-  idx p, first, count; /* columns, and those that this rank sums */
-  const real *shift;   /* [p] k_c, borrowed */
-  gidx n, first_block; /* rows, and the sum block that they begin with */
-  int threads;         /* that add rows: 1, unless set behind statistics_init() */
-  real *chain;         /* [2][count] of the sum block in progress: x - k, (x - k)^2 */
+  idx p, first, count; /* columns; this rank sums columns first .. first + count - 1 */
+  const real *shift;   /* [p] the column's shift, k_c in doc/numerics.md; borrowed */
+  gidx n, first_block; /* rows, and the number of their first sum block */
+  int threads;         /* that add rows: 1, unless set after statistics_init() */
+  real *chain;         /* [2][count] of the sum block in progress: of x - k_c and (x - k_c)^2 */
   /* On rank 0: */
-  real *joined;           /* [2 p + 2] a sum block's chains: columns, then errors and cosines */
+  real *joined;           /* [2 p + 2] chains of a sum block: columns, then errors and cosines */
   struct block_tree tree; /* of [2 p + 2] */
-  gidx judged;            /* rows */
+  gidx judged;            /* rows that were joined */
   gidx nonzero;
   struct norms *norms;
   struct code_counts codes; /* of this rank's rows */
 };
 
-/* Sum blocks whose last row is one of rows first .. first + n - 1 of all. */
+/* How many sum blocks end with one of rows first .. first + n - 1, of `all` rows. */
 gidx statistics_blocks(gidx first, gidx n, gidx all);
 
-/* What groups send to rank 0 of a run of rows that they share: chains[rank][its sum blocks][2][its
- * columns]; group g has ended blocks[g] sum blocks, one group's before the next one's. */
+/* The chains of ended sum blocks that rank 0 gets from all groups: values is [group][rank of the
+ * group][ended block of the group][2][columns of the rank], all one after another.  Group g has
+ * blocks[g] ended sum blocks. */
 struct chains {
   const real *values;
   int groups, ranks; /* ranks of a group */
   const gidx *blocks;
 };
 
-/* Of n rows that begin with a sum block.  The arrays, which start at zero, live in the arena.  The
- * ranks of the group have all columns together.  Not collective, as the two below. */
+/* For n rows, the first of which begins a sum block.  The arrays start at zero and live in the
+ * arena.  The ranks of the group sum all columns together.  Not collective; nor are the next two
+ * functions. */
 int statistics_init(struct statistics *s, struct arena *arena, const struct comm *group,
                     int is_root, idx p, const real *shift, gidx first_block, gidx n);
-/* Add rows x[n][p], the first of which is number `first`, to this rank's columns.  They follow
- * those of the last call, or begin with a sum block.
- * ended[statistics_blocks()][2][count] <- the chains of the sum blocks that one of them ends. */
+/* Add rows x[n][p], numbers first .. first + n - 1, to this rank's columns.  They follow the rows
+ * of the last call, or begin a sum block.  ended[statistics_blocks()][2][count] <- the chains of
+ * the sum blocks that end with one of them. */
 void statistics_rows(struct statistics *s, const float *x, gidx first, idx n, real *ended);
-/* Add the quality of the next n rows, and the chains of the sum blocks that end with one of them,
- * on rank 0. */
+/* On rank 0: add the quality of the next n rows, and the chains of the sum blocks that end with one
+ * of them. */
 void statistics_join(struct statistics *s, const struct row_quality *quality, idx n,
                      const struct chains *chains);
 
-/* Both, for rows that are a sum block, where one rank has all columns.  work[2][p]: its own. */
+/* statistics_rows() and statistics_join() for the rows of one sum block, when one rank sums all
+ * columns.  work[2][p] is used for the chains. */
 void statistics_alone(struct statistics *s, const float *x, const struct row_quality *quality,
                       gidx first, idx n, real *work);
 
-/* *sums <- the nodes of all sums, which live in the arena, on rank 0; s->codes <- those of all
- * ranks.  Collective. */
+/* *sums <- the tree nodes of all sums, on rank 0; they live in the arena.  s->codes <- the counts
+ * of all ranks.  Collective. */
 int statistics_finish(struct statistics *s, struct comm *c, struct part_sums *sums);
 
 #endif

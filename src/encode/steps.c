@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each step measures itself.  All run on the main thread, in the same order on every rank, and what
- * fails on one rank alone is recorded in its group (comm/failure.h): the others go on with what it
- * has until the agreement behind the routing, or that of all ranks in block_prepare(). */
+ * Each step measures its time.  All run on the main thread, in the same order on every rank.  A
+ * failure of one rank alone is recorded in its group (comm/failure.h).  The ranks continue until
+ * the agreement after the routing, or that of all ranks in block_cycle(). */
 #include "encode/steps.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "comm/buffers.h"
 
-/* counts[r] <- unit * rows that rank r of the group has of this block. */
+/* counts[r] <- unit times the rows of the block that rank r of the group has. */
 static const idx *partition_counts(struct encode *e, const struct block_in_flight *b, idx unit)
 {
   const idx *shares = b->shares + e->number * e->group.size;
@@ -31,7 +31,7 @@ int step_allgather(struct encode *e, struct block_in_flight *b, struct buffer *r
   return OK;
 }
 
-/* A score is not finite: of several the lowest row is told. */
+/* A score is not finite; of several, that of the lowest row is reported. */
 static void bad_score_record(struct encode *e, const struct block_in_flight *b, gidx row, idx atom)
 {
   gidx key = ((b->first - b->superblock_first + row) << 31) + atom;
@@ -89,7 +89,7 @@ int step_fetch(struct encode *e, struct block_in_flight *b)
   return OK;
 }
 
-/* Codes and quality of this rank's rows to the host. */
+/* Copy codes and quality of this rank's rows to the host. */
 static int codes_get(struct encode *e, const struct block_in_flight *b)
 {
   gidx codes = (gidx)b->mine * e->s * e->d * (gidx)sizeof(float);
@@ -97,7 +97,7 @@ static int codes_get(struct encode *e, const struct block_in_flight *b)
   return device_get(&e->device, &e->quality, 0, b->mine * (gidx)sizeof(struct row_quality));
 }
 
-/* Codes and quality, or the residuals, of this rank's rows. */
+/* Solve codes and quality, or the residuals, of this rank's rows. */
 static int codes_solve(struct encode *e, struct block_in_flight *b, int last)
 {
   struct buffer atoms;
@@ -146,7 +146,8 @@ int step_ended_count(struct encode *e, gidx superblock_first, idx superblock_row
   return OK;
 }
 
-/* This rank writes its rows, beside whatever overwrites them. */
+/* by_ranks: copy this rank's results, since the next block overwrites them before they are
+ * written. */
 static void results_keep(const struct encode *e, const struct block_in_flight *b)
 {
   size_t bytes = (size_t)b->mine * (size_t)e->s * 4;
@@ -158,7 +159,7 @@ static void results_keep(const struct encode *e, const struct block_in_flight *b
 
 int step_gather(struct encode *e, struct block_in_flight *b)
 {
-  enum { WRITTEN = 3, ALL = 5 }; /* parts: those that the file has come first */
+  enum { WRITTEN = 3, ALL = 5 }; /* numbers of parts; first those that are written to the file */
   int first = e->task->by_ranks ? WRITTEN : 0, end = e->task->codes ? ALL : WRITTEN - 1;
   struct phase *phase = &e->result->phases[PHASE_GATHER];
   phase_begin(phase);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The state of an encode job without a device: the same functions count, in the same order. */
+ * The state of an encode job without a device: the functions of encode_run() count, in the same
+ * order. */
 #include "encode/tally.h"
 
 #include <stdlib.h>
