@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A capture takes the place of --rows, as an input of one file without shards. */
+ * A capture gives rows like an input of one file without shards. */
 #include "cli/captured.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows of --rows, or those that --capture gives by attention.
+ * Rows from --rows, or rows that attention gives for the inputs of --capture.
  *
  * Floor: cli. */
 #ifndef CLI_CAPTURED_H
@@ -10,7 +10,8 @@
 #include "io/capture.h"
 #include "io/rows.h"
 
-/* The row of --capture of a command that takes --rows too, whose value is at an offset. */
+/* The option row of --capture, for a command that also takes --rows; its value is stored at
+ * offset. */
 #define CAPTURE_OPTION(offset)                                                                     \
   {                                                                                                \
     "capture", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE",                                      \
@@ -24,22 +25,22 @@ struct captured {
   struct device device;
   struct harvest_reader *reader;
 };
-/* Open the device that harvests a capture, and has the work of the options, so many queries at a
- * time and bytes beside (harvest_device_check()).  `auto` takes a CPU for what the GPU cannot take;
- * the log says why.  Not collective. */
+/* Open the device that harvests a capture and does the work of options.  harvest_device_check()
+ * explains queries and beside.  `auto` takes a CPU when the GPU cannot take the work, and the log
+ * says why.  Not collective. */
 int captured_device_open(struct device *device, const struct capture_source *capture, idx queries,
                          gidx beside, const struct device_options *options);
-/* text[capacity] <- what a result says of the device: its kind, and a GPU's name. */
+/* text[capacity] <- what a result says of the device: its kind, and the name of a GPU. */
 void captured_device_name(const struct device *device, char *text, size_t capacity);
-/* ERR_USAGE unless one of the two options is given, and the other NULL. */
+/* ERR_USAGE unless exactly one of --rows and --capture is given; the other is NULL. */
 int rows_or_capture_check(const char *name, const char *capture);
-/* Open the rows of the one that is given.  captured_close() follows rows_input_close(), also when
- * this fails.  Collective as rows_input_open() is. */
+/* Open the rows of the option that is given.  Call captured_close() after rows_input_close(), also
+ * when this fails.  Collective like rows_input_open(). */
 int rows_or_capture_open(struct rows_input *rows, struct captured *c, struct comm *ranks,
                          const char *name, const char *capture,
                          const struct device_options *device);
-/* Warn where the rounding of scores may be seen in what was computed of a capture (N.27): terms of
- * a score are at most the norms of its query and key in size.  Collective. */
+/* Warn if the rounding of scores may be visible in the rows of a capture (N.27).  The terms of a
+ * score are bounded by the product of the norms of its query and key.  Collective. */
 int captured_report(struct comm *c, const struct capture_input *in);
 void captured_close(struct captured *c);
 

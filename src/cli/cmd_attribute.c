@@ -113,7 +113,8 @@ static int options_check(const struct attribute_options *o)
   return OK;
 }
 
-/* Scores that no later step has made stale, and that are of atoms as they are. */
+/* Refuse supports of an imported encoder, which scores by its own weights, and a dictionary that
+ * does not fit the mean. */
 static int scores_check(const struct attribute_job *j)
 {
   const struct supports_input *s = &j->supports;
@@ -137,7 +138,7 @@ static int inputs_open(struct attribute_job *j, const struct attribute_options *
   return scores_check(j);
 }
 
-/* How many atoms of a row have a score of the first round that is still theirs. */
+/* How many atoms of a row have a score that can be compared: those of the first round. */
 static idx compared_count(const struct supports_input *s)
 {
   if (s->top_s < 0 || s->sweeps > 0 || !supports_have_scores(s)) return 0;

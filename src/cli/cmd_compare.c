@@ -86,12 +86,12 @@ struct compare_job {
   struct compare_task task;
   struct compare_result result;
   struct density density; /* of A's atoms */
-  struct pairs pairs;     /* k 0: not sought */
-  struct arena arena;     /* of the two */
+  struct pairs pairs;     /* pairs.k = 0: not wanted */
+  struct arena arena;     /* of density and pairs */
   struct output_path place;
 };
 
-/* Arguments are A and B, and go where the options have them, so that used.in has them too. */
+/* The arguments A and B are stored as the options are, so that used.in has them too. */
 static int names_take(struct compare_options *o, const char *const *arguments)
 {
   for (int i = 0; i < 2 && arguments[0]; i++) {
@@ -105,7 +105,7 @@ static int names_take(struct compare_options *o, const char *const *arguments)
   return OK;
 }
 
-/* How often atoms of A have rows is known where its supports.h5 can be read. */
+/* If a supports.h5 lies beside A, read how often A's atoms are used. */
 static int density_find(struct compare_job *j)
 {
   int status = density_open(j->in[0].file, j->in[0].source.k, &j->arena, &j->density);
@@ -128,7 +128,7 @@ static int inputs_open(struct compare_job *j, struct compare_options *o,
   return density_find(j);
 }
 
-/* The atoms of one dictionary that have no partner, the loneliest first. */
+/* Print the atoms of one dictionary that have no partner, the lowest cosine first. */
 static void lonely_print(const struct matches *p, char name, real above)
 {
   enum { SHOWN = 8 };
@@ -232,7 +232,7 @@ static int result_write(const struct run *run, const struct compare_job *j)
   return comparison_write(j->place.file, &c, facts, run_facts(run, "cpu", j->task.threads, facts));
 }
 
-/* Counts of other atoms than these are none.  Collective. */
+/* Pair the atoms.  A supports.h5 of other atoms than A's is not used.  Collective. */
 static int pairs_run(struct compare_job *j, struct comm *c)
 {
   struct pairs *p = &j->pairs;

@@ -82,9 +82,9 @@ struct detect_job {
   struct supports_input codes;
   struct detect_task task;
   struct detect_result result;
-  struct seeds_record seeds; /* of the dictionary, whose atoms stay */
+  struct seeds_record seeds; /* of the dictionary; the result keeps it */
   struct output_path path;
-  struct matrix_output file; /* rank 0, as is the next */
+  struct matrix_output file; /* on rank 0, as are the atoms */
   float *atoms;
   struct arena arena;
 };
@@ -113,7 +113,7 @@ static int inputs_open(struct run *run, struct detect_job *j, const struct detec
                             j->rows.source.p, &j->task.mean);
 }
 
-/* Are the codes of these rows and atoms, where they say of which they are?  Collective. */
+/* Check that the codes are of these rows and atoms, if the file names them.  Collective. */
 static int identities_check(struct detect_job *j, struct comm *c)
 {
   const struct identity *named = &j->codes.inputs;
@@ -132,7 +132,7 @@ static int identities_check(struct detect_job *j, struct comm *c)
                                    content_hash(terms, atoms->k, atoms->d, atoms->p));
 }
 
-/* The atoms that go into the result, read before inputs are looked at for the last time; rank 0. */
+/* Read the atoms for the result, before the inputs are confirmed; rank 0. */
 static int atoms_read(struct detect_job *j)
 {
   const struct atom_source *s = &j->dictionary.source;
@@ -160,7 +160,7 @@ static int result_write(struct run *run, struct detect_job *j)
   return matrix_output_finish(&j->file, facts, run_facts(run, "cpu", j->task.threads, facts));
 }
 
-/* What run.json says; rank 0. */
+/* The entries of run.json; rank 0. */
 static int summary_json(const struct detect_job *j)
 {
   struct json *own;

@@ -177,19 +177,19 @@ struct encode_state {
   struct captured captured; /* with --capture */
   struct dictionary_input dictionary;
   struct encoder_input encoder; /* with --encoder */
-  int detects;                  /* --detect was given, which is --encoder from then on */
+  int detects;                  /* --detect was given; it counts as --encoder */
   struct score_cuts cuts;       /* with --l0 */
   struct encode_task task;
-  struct row_part part; /* with --row-range: those rows, as a source */
+  struct row_part part; /* with --row-range: the rows of the range, as a source */
   struct row_source source;
-  idx top_s, rounds; /* that are wanted */
+  idx top_s, rounds; /* as wanted */
   struct encode_files files;
   struct encode_saves saves;
   struct encode_result result;
-  struct arena arena; /* of the mean */
+  struct arena arena; /* for the mean */
 };
 
-/* An encoder says itself how rows are described: refuse what would say it too. */
+/* An encoder determines how rows are described: refuse options that would do so, too. */
 static int encoder_options_check(const struct encode_options *o)
 {
   static const struct option_advice all[] = {
@@ -206,14 +206,14 @@ static int encoder_options_check(const struct encode_options *o)
   return OK;
 }
 
-/* Are codes solved on the supports of the encoder? */
+/* Are codes solved on the encoder's supports? */
 static int encoder_solves(const struct encode_options *o, const struct encode_state *job)
 {
   int is_auto = strcmp(o->codes, "auto") == 0;
   return is_auto ? job->encoder.stored.solved : strcmp(o->codes, "own") != 0;
 }
 
-/* --detect names the encoder by the dictionary. */
+/* --detect gives the dictionary, whose detectors are the encoder. */
 static int detect_take(struct encode_state *job, struct encode_options *o)
 {
   if (!o->detect) return OK;
@@ -272,7 +272,8 @@ static int active_make(struct encode_state *job, const struct encode_options *o)
   return OK;
 }
 
-/* --dictionary with --l0: a result of `fit --find features` is its own encoder. */
+/* --dictionary with --l0: if the dictionary is a result of `fit --find features`, it is the
+ * encoder. */
 static int active_take(struct encode_state *job, struct encode_options *o, int *is)
 {
   *is = 0;
@@ -283,7 +284,7 @@ static int active_take(struct encode_state *job, struct encode_options *o, int *
   return encoder_options_check(o);
 }
 
-/* A cut of all scores takes the place of what an encoder chooses by. */
+/* With --l0, a cut of all scores replaces the encoder's own choice of atoms. */
 static int l0_encoder_check(const struct encode_state *job, const struct encode_options *o)
 {
   if (!(o->l0 > 0)) return OK;
@@ -297,7 +298,7 @@ static int l0_encoder_check(const struct encode_state *job, const struct encode_
   return OK;
 }
 
-/* Is there a code for a mean number of them, and may a row have so many? */
+/* Check that --l0 gives at least one code, and not more codes than a row can have. */
 static int l0_check(const struct encode_state *job, const struct encode_options *o)
 {
   gidx n = job->rows.source.n, most = job->dictionary.source.k;
@@ -316,7 +317,7 @@ static int l0_check(const struct encode_state *job, const struct encode_options 
   return OK;
 }
 
-/* Open the dictionary, with --encoder one that has an encoder. */
+/* Open the dictionary; with --encoder it must have an encoder. */
 static int dictionary_open(struct encode_state *job, struct encode_options *o)
 {
   int is_active;
@@ -377,7 +378,8 @@ static int inputs_open(struct run *run, struct encode_state *job, struct encode_
   return OK;
 }
 
-/* Atoms a row and rounds of routing; says where they are from unless both were asked for. */
+/* Set atoms per row and rounds of routing; the log says where they come from unless both were
+ * given. */
 static void numbers_fill(const struct run *run, const struct encode_options *o,
                          struct encode_state *job)
 {
@@ -389,7 +391,7 @@ static void numbers_fill(const struct run *run, const struct encode_options *o,
     log_info("numbers top-s %d: %s; rounds %d: %s", job->top_s, top_by, job->rounds, rounds_by);
 }
 
-/* The grid and what is cut by it, and a line that says why. */
+/* Choose the grid, and tile and block for it; log why. */
 static int grid_fill(struct run *run, const struct compute_options *o, struct encode_task *task)
 {
   char reason[128] = "as asked";
@@ -410,8 +412,7 @@ static int grid_fill(struct run *run, const struct compute_options *o, struct en
   return OK;
 }
 
-/* Let the supports be those of the encoder, and the codes its own or solved; the log says which it
- * is. */
+/* Take the supports of the encoder, and its codes or solved ones; the log says which. */
 static void encoder_fill(const struct run *run, const struct encode_options *o,
                          struct encode_state *job)
 {
@@ -443,7 +444,7 @@ static void encoder_fill(const struct run *run, const struct encode_options *o,
              t->nonnegative ? "nonnegative" : "of either sign");
 }
 
-/* Fill the task from options and inputs; warn where the dictionary was made for other options. */
+/* Fill in the task from options and inputs; warn if the dictionary was made for other options. */
 static int task_fill(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   idx k = job->dictionary.source.k;
@@ -493,7 +494,7 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
   return grid_fill(run, &o->compute, task);
 }
 
-/* With --center, the column means of the rows. */
+/* With --center: compute the column means of the rows. */
 static int mean_find(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   real *mean = NULL;
@@ -517,7 +518,8 @@ static void job_free(struct encode_state *job)
   free(job);
 }
 
-/* The options that count, where they were left open; a part is of rows. */
+/* Begin the identity: options with the values that take effect; a part also has its range of
+ * rows. */
 static int identity_begin(struct run *run, const struct encode_options *o,
                           const struct encode_state *job)
 {
@@ -527,7 +529,7 @@ static int identity_begin(struct run *run, const struct encode_options *o,
   snprintf(range, sizeof range, "%lld:%lld", (long long)job->part.first,
            (long long)(job->part.first + job->source.n));
   if (r.row_range)
-    r.row_range = range; /* a part stores the limit too */
+    r.row_range = range; /* a part also stores the cosine limit, as given */
   else
     r.cosine_limit = cosine_limit_resolved(r.cosine_limit, t->atoms->k);
   r.top_s = t->top_s;
@@ -549,8 +551,7 @@ int encode_identity_begin(struct identity_text *identity, const struct encode_ta
   return identity_text_begin(identity, command_encode.options, &o);
 }
 
-/* Claim the place of the result; where an earlier run has done some of the rows, the task is to do
- * the others. */
+/* Claim the output path.  If an earlier run has done some of the rows, the task gets the others. */
 static int files_open(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   struct encode_files *f = &job->files;
@@ -574,7 +575,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   return OK;
 }
 
-/* The cuts with which an earlier run was begun. */
+/* Take the cuts of the earlier run. */
 static int cuts_resume(struct run *run, struct encode_state *job)
 {
   struct encode_files *f = &job->files;
@@ -585,7 +586,7 @@ static int cuts_resume(struct run *run, struct encode_state *job)
   return comm_broadcast(&run->comm, &job->cuts, sizeof job->cuts, 1);
 }
 
-/* The cuts are of the rows that were encoded; those of a part are compared by `merge`. */
+/* Check that the cuts are of the rows that were encoded; `merge` does this for parts. */
 static int cuts_confirm(struct run *run, const struct encode_state *job)
 {
   uint64_t rows = job->result.inputs.rows;
@@ -595,7 +596,8 @@ static int cuts_confirm(struct run *run, const struct encode_state *job)
                              : OK);
 }
 
-/* Is a mean missing?  A dictionary that was fitted without one, and an encoder, want none. */
+/* Advise to subtract a mean, unless the dictionary was fitted without one, or an encoder is
+ * used. */
 static void mean_advise(const struct run *run, const struct encode_options *o,
                         const struct encode_state *job)
 {

@@ -102,32 +102,32 @@ static const struct option_set evaluate_set = {
     .has_config = 1,
 };
 
-/* What atoms find, with --truth and --labels, beside how well they describe. */
-enum { LABEL_SERIES = 3 }; /* a row's own label, that of the row before, and behind */
+/* What --truth and --labels measure: which features the atoms find. */
+enum { LABEL_SERIES = 3 }; /* the row's own label, the previous row's, and the next row's */
 
 /* The inputs, and what was found of the dictionary. */
 struct feature_inputs {
   const char *truth_name, *labels_name, *encoder_name; /* NULL: not given; borrowed */
   char *truth_path, *features_path; /* FILE:/truth and FILE:/truth/features; owned */
   struct supports_input truth;
-  struct identity truth_of; /* the rows that it names */
+  struct identity truth_of; /* the rows that the truth names */
   struct dictionary_input features;
-  struct compare_result compared; /* the decoder's atoms beside the features */
-  struct pairs pairs;             /* of them one to one */
+  struct compare_result compared; /* the decoder's atoms and the features */
+  struct pairs pairs;             /* the same, paired one to one */
   struct dictionary_input encoder_file;
   struct encoder_input encoder;
-  real encoder_f1[LABEL_SERIES]; /* of the encoder's scores */
+  real encoder_f1[LABEL_SERIES]; /* by the encoder's scores */
   gidx *labels;                  /* [n] */
   struct arena arena;
 };
-/* What was found of one set of codes. */
+/* The measures of one set of codes. */
 struct feature_measures {
-  real mcc; /* of the dictionary, the same of all codes */
+  real mcc; /* of the dictionary: the same for all codes */
   struct recovery recovery;
   struct probing_result probing[LABEL_SERIES];
 };
 
-/* A figure of struct feature_measures. */
+/* A member of struct feature_measures. */
 struct figure {
   const char *name;
   size_t offset;
@@ -160,7 +160,7 @@ static real value_of(const void *values, const struct figure *figure)
   return *(const real *)((const char *)values + figure->offset);
 }
 
-/* *out <- FILE and a path in it, owned. */
+/* *out <- "FILE" and a path in it; the caller frees it. */
 static int path_join(const char *file, const char *object, char **out)
 {
   size_t bytes = strlen(file) + strlen(object) + 2;
@@ -193,7 +193,7 @@ static int truth_open(struct feature_inputs *f, const struct row_source *rows)
   return OK;
 }
 
-/* The encoder's matrix is read whole. */
+/* Read the encoder's whole matrix. */
 static int encoder_open(struct feature_inputs *f, const struct row_source *rows)
 {
   struct encoder *e = &f->encoder.stored.encoder;
@@ -208,8 +208,8 @@ static int encoder_open(struct feature_inputs *f, const struct row_source *rows)
   return OK;
 }
 
-/* Open --truth and --labels, where they are given, of n rows called `rows`.  features_close()
- * follows also when it fails.  ERR_IO, ERR_INPUT: not of these rows, or not of p columns. */
+/* Open --truth and --labels, if they are given, for these rows.  Call features_close() also when it
+ * fails.  ERR_IO; ERR_INPUT when they are not of these rows, or have another number of columns. */
 static int features_open(struct feature_inputs *f, const struct row_source *rows)
 {
   CHECK(!f->encoder_name || f->labels_name, ERR_USAGE,
@@ -255,7 +255,7 @@ static int features_compare(struct feature_inputs *f, struct comm *c,
   return OK;
 }
 
-/* Probe the scores of --encoder, where it is given. */
+/* Probe the scores of --encoder, if it is given. */
 static int features_probe(struct feature_inputs *f, const struct row_source *rows, int threads)
 {
   struct probe_series all[LABEL_SERIES];
@@ -270,7 +270,7 @@ static int features_probe(struct feature_inputs *f, const struct row_source *row
   return probing_scores(&task, all, LABEL_SERIES, f->encoder_f1);
 }
 
-/* Measure one set of codes. */
+/* Compute the measures of one set of codes. */
 static int features_measure(const struct feature_inputs *f, const struct support_source *codes,
                             int threads, struct feature_measures *m)
 {
@@ -290,7 +290,7 @@ static int features_measure(const struct feature_inputs *f, const struct support
   return status;
 }
 
-/* Print a figure of each set of codes; `base` is where its struct begins in the first one's. */
+/* Print one figure of all sets of codes; base points to it in the first set. */
 static void figure_print(const char *prefix, const struct figure *figure, const void *base,
                          int count)
 {
@@ -303,8 +303,7 @@ static void figure_print(const char *prefix, const struct figure *figure, const 
   printf("\n");
 }
 
-/* A line for each figure, with a column for each of `count` sets of codes, and lines of the
- * encoder; the same as entries of one set, and of the encoder. */
+/* Print one line per figure, with a column per set of codes, and lines of the encoder. */
 static void features_print(const struct feature_inputs *f, const struct feature_measures *m,
                            int count)
 {
@@ -417,7 +416,7 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   return OK;
 }
 
-/* Are truth, and all codes, that name their rows and their dictionary of these? */
+/* Check that truth and codes are of these rows and this dictionary, if they name them. */
 static int identities_check(struct comm *c, struct evaluate *e)
 {
   const struct row_source *rows = &e->rows.source;
@@ -482,7 +481,7 @@ static int evaluation_json(const struct run *run, const struct evaluate *e)
   return facts_end(&j);
 }
 
-/* Fill in the metrics of one set of codes. */
+/* Compute the metrics of one set of codes. */
 static int codes_evaluate(struct run *run, struct evaluate *e, int i, int threads)
 {
   const struct atom_source *s = &e->dictionary.source;

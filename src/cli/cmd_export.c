@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta export: dictionary.h5 -> files of other programs, judged first. */
+ * sagitta export: dictionary.h5 -> files for other programs, evaluated first. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,18 +105,19 @@ struct export_job {
   struct dictionary_input dictionary;
   struct stored_encoder stored;
   struct stable_atoms stable;
-  struct atom_source source; /* of the atoms that are written */
-  int is_active;             /* a result of fit --find features: its encoder says how good it is */
+  struct atom_source source; /* the atoms that are written */
+  int is_active;             /* a result of fit --find features, which is evaluated by its own
+                              * encoder */
   struct export_model model;
   struct output_path place;
   char rest[4096];
-  struct metrics own, other; /* of the rows: ours, and of the other program from the files */
+  struct metrics own, other; /* metrics of the rows: by us, and by the other program's rule */
   int is_judged;
   struct support_sink sink;
   struct arena arena;
 };
 
-/* Say so, if it is not what a training will have made when it ends. */
+/* Warn if the file is the unfinished state of a training. */
 static int state_warn(const struct dictionary_input *d)
 {
   int is_state = 0;
@@ -128,7 +129,7 @@ static int state_warn(const struct dictionary_input *d)
   return OK;
 }
 
-/* Of the atoms, those that were found again. */
+/* Keep only the atoms that fits of other seeds have found, too. */
 static int stable_load(struct export_job *job, const struct export_options *o, float *atoms)
 {
   const struct dictionary_input *d = &job->dictionary;
@@ -150,7 +151,7 @@ static int stable_load(struct export_job *job, const struct export_options *o, f
   return OK;
 }
 
-/* Atoms, and what an import left beside them, into memory. */
+/* Read atoms, and what an import left beside them, into memory. */
 static int dictionary_load(struct export_job *job, const struct export_options *o)
 {
   struct dictionary_input *d = &job->dictionary;
@@ -165,7 +166,7 @@ static int dictionary_load(struct export_job *job, const struct export_options *
   if (d->input->format == INPUT_H5)
     TRY(encoder_read(&d->input->h5, &job->arena, &job->stored, &has_encoder));
   job->source = *s;
-  /* No program has active atoms, whose codes are solved: they get what any fit gets. */
+  /* no other program solves codes of active atoms, so these files are those of any fit */
   job->is_active = has_encoder && job->stored.encoder.kind == ENCODER_ACTIVE && !(o->stable > 0);
   has_encoder = has_encoder && job->stored.encoder.kind != ENCODER_ACTIVE;
   CHECK(!(o->stable > 0) || !has_encoder, ERR_INPUT,
@@ -218,7 +219,7 @@ static int nothing_write(void *self, const struct support_block *block)
   return OK;
 }
 
-/* *m <- how the dictionary itself describes the rows, as `encode` does. */
+/* *m <- the metrics of the dictionary itself on the rows, as in `encode`. */
 static int own_evaluate(struct run *run, struct export_job *job, const struct export_options *o,
                         struct metrics *m)
 {
@@ -256,7 +257,7 @@ static int own_evaluate(struct run *run, struct export_job *job, const struct ex
   return OK;
 }
 
-/* *m <- how the other program does from the files. */
+/* *m <- the metrics of the other program's rule, with what the files will hold. */
 static int other_evaluate(struct run *run, struct export_job *job, const struct export_options *o,
                           struct metrics *m)
 {
@@ -276,13 +277,13 @@ static int other_evaluate(struct run *run, struct export_job *job, const struct 
   return forward_evaluate(&task, &run->comm, m);
 }
 
-/* What the other program will find codes by. */
+/* The rule by which the other program finds codes. */
 static const char *encoder_of(const struct export_model *e)
 {
   return e->pursues ? "matching pursuit" : e->stored ? "its own encoder" : "a tied encoder";
 }
 
-/* Say what the files will compute; ERR_INPUT: too little. */
+/* Report how well the files describe the rows; ERR_INPUT if that is too little. */
 static int model_evaluate(struct run *run, struct export_job *job, const struct export_options *o)
 {
   const struct export_model *e = &job->model;

@@ -158,13 +158,13 @@ static int folder_find(const char *name, int *is_folder)
   return OK;
 }
 
-/* What to do with each file: print a page about it, or add to the object that is open. */
+/* What to do with each file: print a page about it, or add it to the open JSON object. */
 struct visit {
   int (*print)(const char *path, FILE *out);
   int (*tell)(const char *path, struct json *json);
-  int answers;       /* ERR_INPUT about a file is an answer: what was told of it is printed */
-  FILE *out;         /* NULL: nowhere */
-  struct json *json; /* NULL: print */
+  int answers;       /* ERR_INPUT about a file is an answer: what was found is printed */
+  FILE *out;         /* NULL: print nothing */
+  struct json *json; /* NULL: print text */
 };
 
 static int file_visit(const struct visit *v, const char *path)
@@ -185,7 +185,7 @@ static int folder_visit(const char *folder, const struct file_names *names, cons
   return OK;
 }
 
-/* Visit a file, or each in a folder. */
+/* Visit a file, or each file of a folder. */
 static int files_visit(const char *name, const struct visit *v)
 {
   struct file_names names;
@@ -198,7 +198,7 @@ static int files_visit(const char *name, const struct visit *v)
   return status;
 }
 
-/* The same for programs, as the list `files`. */
+/* The same as JSON: the list `files`. */
 static int files_json(const struct run *run, const char *name, struct visit v)
 {
   struct json j;
@@ -212,8 +212,8 @@ static int files_json(const struct run *run, const char *name, struct visit v)
   return status;
 }
 
-/* The option is a text, since every number from 0 on is an atom, and none says that it was left
- * out. */
+/* The option is a text: every number from 0 on is an atom, so no number can mean that it is
+ * missing. */
 static int atom_number(const char *text, idx *atom)
 {
   size_t digits = strspn(text, "0123456789");
@@ -264,7 +264,7 @@ static int inspect_command(struct run *run, const void *options, const char **ar
   return run->wants_json ? files_json(run, arguments[0], v) : files_visit(arguments[0], &v);
 }
 
-/* Add what was found about a file, with the lines of its page as `checks`. */
+/* Add what was found about a file; the lines of its page are `checks`. */
 static int check_json(const char *path, char *lines, int status, struct json *j)
 {
   json_object(j, NULL);
@@ -306,7 +306,7 @@ static int verify_command(struct run *run, const void *options, const char **arg
   return verify_supports(&given);
 }
 
-/* A file that one folder lacks is the difference. */
+/* The difference is a file that one folder lacks. */
 static void only_differs(const char *name, const char *folder, struct json *j)
 {
   if (!j) text_print(stdout, "'%s' is only in '%s'\n", name, folder);
@@ -318,7 +318,7 @@ static void only_differs(const char *name, const char *folder, struct json *j)
   json_end(j);
 }
 
-/* Merge the sorted names of two folders; the first difference ends it. */
+/* Merge the sorted names of two folders; stop at the first difference. */
 static int names_merge(const char *const folder[2], const struct file_names names[2],
                        struct json *json, int *equal)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta fit: rows -> a dictionary, judged on rows that it never saw, and codes of all rows. */
+ * sagitta fit: rows -> a dictionary, evaluated on held-out rows, and codes of all rows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,8 +249,8 @@ static enum fit_update update_of(const char *name)
                                   : UPDATE_AUTO;
 }
 
-/* A large penalty leaves a part of each row to all of its atoms.  They then move alike, so a longer
- * step would overshoot. */
+/* A large penalty leaves a part of each row to all of its atoms.  The atoms then move alike, so a
+ * longer step would overshoot. */
 static real relaxation_of(const struct fit_task *t)
 {
   if (t->relaxation > 0) return t->relaxation;
@@ -276,7 +276,7 @@ static void task_fill(struct fit_job *j)
   t->threads = threads_default(j->run, t->threads);
 }
 
-/* Atoms a row in supports.h5, no more than there are, and rounds of routing. */
+/* Atoms per row in supports.h5, at most as many as there are. */
 static idx encode_width(const struct fit_options *o)
 {
   return (idx)imin(o->encode_s ? o->encode_s : o->top_s, o->asked.k);
@@ -287,7 +287,7 @@ static idx encode_rounds(const struct fit_options *o)
   return (idx)imin(o->asked.rounds, encode_width(o));
 }
 
-/* Options with the values that the fit uses; those that have no effect here have a fixed one. */
+/* Options with the values that take effect; those without effect here get a fixed value. */
 static struct fit_options options_resolve(const struct fit_job *j)
 {
   const struct fit_task *t = &j->task;
@@ -295,9 +295,9 @@ static struct fit_options options_resolve(const struct fit_job *j)
   int joint = t->update == UPDATE_JOINT;
   r.update = joint ? "joint" : "atoms";
   r.asked.relaxation = t->relaxation;
-  r.asked.rounds = encode_rounds(j->o); /* the fit has as many, but at most --top-s */
+  r.asked.rounds = encode_rounds(j->o); /* the fit uses as many rounds, but at most --top-s */
   r.encode_s = encode_width(j->o);
-  r.find = "codes"; /* --find only chose the numbers above */
+  r.find = "codes"; /* --find only sets the numbers above */
   r.cosine_limit = cosine_limit_resolved(r.cosine_limit, t->k);
   if (joint)
     r.asked.directions = 0;
@@ -307,7 +307,7 @@ static struct fit_options options_resolve(const struct fit_job *j)
   return r;
 }
 
-/* The rows as encode names them.  By parts no hash names all of them: a sample does. */
+/* Name the rows as encode does.  In a fit by parts no hash covers all rows: a sample is hashed. */
 static int rows_name(const struct fit_job *j, struct identity_text *t)
 {
   const struct row_source *rows = &j->rows.source;
@@ -320,7 +320,7 @@ static int rows_name(const struct fit_job *j, struct identity_text *t)
   return identity_text_hash(t, "rows_sample", sample);
 }
 
-/* What the atoms depend on, as far as it is known before rows are read. */
+/* Begin the identity: what the atoms depend on, as far as it is known before rows are read. */
 static int identity_begin(struct fit_job *j)
 {
   struct identity_text *t = &j->run->identity;
@@ -330,7 +330,7 @@ static int identity_begin(struct fit_job *j)
   return j->run->comm.rank ? OK : rows_name(j, t);
 }
 
-/* Settle the rows of a part, which used.in then repeats. */
+/* Settle the rows per part; used.in then has the number. */
 static int parts_settle(struct fit_job *j, gidx earlier)
 {
   TRY(fit_parts_settle(&j->parts, &j->task, &j->run->comm, earlier));
@@ -420,7 +420,7 @@ static int block_drop(void *self, const struct support_block *block)
   return OK;
 }
 
-/* What the held-out rows say of as many atoms a row as rows are encoded with.  Collective. */
+/* Evaluate the held-out rows with the number of atoms that rows are encoded with.  Collective. */
 static int held_out_encode(struct fit_job *j)
 {
   static const struct support_sink nowhere = {NULL, block_drop};
@@ -454,8 +454,8 @@ static int supports_end(void *self)
   return encode_files_end(&j->supports, &j->encoded, facts, facts_of(j, facts));
 }
 
-/* Encode all rows with the best dictionary, without penalty, into supports.h5, or those that an
- * earlier run has left of them; it may stop between two blocks, as encode does.  Collective. */
+/* Encode all rows with the best dictionary, without penalty, into supports.h5; a resumed run
+ * encodes only the rest.  It may be stopped between two blocks, as encode may.  Collective. */
 static int rows_encode(struct fit_job *j)
 {
   struct run *run = j->run;
@@ -478,7 +478,8 @@ static int rows_encode(struct fit_job *j)
   return job_finish(&f->job, supports_end, j);
 }
 
-/* What the whole job would take; of --top-s auto, with as many as there may be.  Collective. */
+/* Print the plan of the whole job; with --top-s auto, for the largest number that may be chosen.
+ * Collective. */
 static int plan_show(struct fit_job *j)
 {
   struct fit_task *t = &j->task;
@@ -495,7 +496,7 @@ static int plan_show(struct fit_job *j)
   return comm_agree(c, c->rank ? OK : fit_plan_show(j, &forecast));
 }
 
-/* The fit has ended, and all is written. */
+/* The fit has ended, and all files are written. */
 static int end_report(struct fit_job *j)
 {
   TRY(fit_seeds_count(j));
@@ -505,7 +506,7 @@ static int end_report(struct fit_job *j)
   return OK;
 }
 
-/* Rank 0.  run.json has the options that were settled, which end with the job. */
+/* Rank 0.  run.json gets the options that were settled; they are freed with the job. */
 static int job_end(struct fit_job *j)
 {
   if (!j->run->stopped) TRY(end_report(j));
@@ -538,7 +539,8 @@ static int fit_command(struct run *run, const void *options, const char **argume
   j->o = options;
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   task_fill(j);
-  real most = j->o->dry_run ? 0 : j->o->max_norm; /* which rows have more is only seen in them */
+  real most = j->o->dry_run ? 0 : j->o->max_norm; /* only reading the rows shows which have a larger
+                                                   * norm */
   TRY(outliers_leave_out(&j->outliers, &run->comm, most, &j->task.rows, &j->task.held));
   TRY(comm_agree(&run->comm, fit_task_check(&j->task, &j->fitted)));
   if (j->o->dry_run) {

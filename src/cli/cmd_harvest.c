@@ -196,8 +196,8 @@ static void result_log(const struct run *run, const struct harvest_job *j)
              (long long)j->result.blind);
 }
 
-/* The same on all ranks, some of which may have found no GPU; one rank with a GPU holds all keys
- * and values if it can. */
+/* Choose the cut.  It is the same on all ranks, some of which may have found no GPU.  One rank with
+ * a GPU holds all keys and values if it can. */
 static enum harvest_cut cut_choose(const struct harvest_job *j, const struct harvest_options *o,
                                    int ranks)
 {
@@ -258,7 +258,7 @@ static int mixer_state_write(void *self, idx slot, const float *s, const float *
   return state_output_write(&((struct mixer_job_files *)self)->state, slot, s, taps);
 }
 
-/* `auto` takes a CPU where a GPU has no kernel for the net; the log says why. */
+/* `auto` takes a CPU if a GPU has no kernel for the net; the log says why. */
 static int mixer_device_open(struct mixer_job_files *j, struct device_options *options)
 {
   options->work += mixer_work(&j->in.source);
@@ -299,7 +299,7 @@ static int mixer_entries_json(const struct mixer_job_files *j)
   return OK;
 }
 
-/* The states first: rows without them could not be gone on from. */
+/* Finish the states first: a run cannot be continued from rows without their states. */
 static int mixer_result_finish(const struct run *run, struct mixer_job_files *j, int threads)
 {
   struct run_fact facts[MAX_FACTS];
@@ -312,7 +312,7 @@ static int mixer_result_finish(const struct run *run, struct mixer_job_files *j,
   return matrix_output_finish(&j->file, facts, n);
 }
 
-/* The place of slots.h5, where a slot is kept. */
+/* Claim the path of slots.h5, if a slot is kept. */
 static int mixer_path_check(struct mixer_job_files *j, const struct harvest_options *o)
 {
   const char *output = o->output.output;
@@ -371,7 +371,7 @@ static int mixer_command(struct run *run, const struct harvest_options *o)
   return OK;
 }
 
-/* *is_gated <- whether the capture is one of a gated delta net, by --mixer or by itself. */
+/* *is_gated <- whether the capture is of a gated delta net, by --mixer or by its contents. */
 static int mixer_choose(const struct harvest_options *o, uint64_t *is_gated)
 {
   char mixer[64];

@@ -71,7 +71,7 @@ struct import {
   struct arena arena;
   float *atoms, *norm; /* [k][p], [k] */
   real *mean;          /* [p] */
-  real least, most;    /* of the norms */
+  real least, most;    /* smallest and largest of the norms */
   int is_scaled;
 };
 
@@ -88,7 +88,7 @@ static int folder_choose(const struct import_options *o, const struct run *run,
   return OK;
 }
 
-/* All values are finite, but for thresholds: an infinite one keeps an atom silent. */
+/* Check that all values are finite.  Only thresholds may be infinite: such an atom never fires. */
 static int values_check(const struct autoencoder *a)
 {
   idx k = a->encoder.k, p = a->encoder.p;
@@ -111,7 +111,7 @@ static int values_check(const struct autoencoder *a)
   return OK;
 }
 
-/* The norms of the decoder's rows, and whether they have to be divided by. */
+/* Compute the norms of the decoder's rows, and whether these have to be divided by them. */
 static int norms_find(struct import *m)
 {
   const struct autoencoder *a = &m->source;

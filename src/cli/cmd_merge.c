@@ -84,7 +84,7 @@ struct merge {
   gidx *density;
 };
 
-/* Put the arguments behind what --parts says, so that used.in has them. */
+/* Append the arguments to the value of --parts, so that used.in has them. */
 static int parts_collect(struct merge_options *o, const char **arguments)
 {
   size_t length = o->parts ? strlen(o->parts) + 1 : 0;
@@ -99,7 +99,7 @@ static int parts_collect(struct merge_options *o, const char **arguments)
     CHECK(!strchr(*a, '\n'), ERR_USAGE, "the name '%s' has several lines", *a);
     at += sprintf(at, "%s%s", at > all ? "\n" : "", *a);
   }
-  o->parts = all; /* kept for the program's life, as values of options are */
+  o->parts = all; /* kept for the program's life, like values of options */
   return OK;
 }
 
@@ -110,7 +110,7 @@ static int row_order(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
-/* A folder stands for its supports.h5, and parts have other names. */
+/* A folder means its supports.h5, which cannot be a part: parts have other names. */
 static int name_check(const char *name)
 {
   char file[MAX_NAME];
@@ -146,7 +146,7 @@ static int gap_fail(const struct merge *m, gidx first, gidx end)
        (long long)first, (long long)end);
 }
 
-/* All lines but the range of rows are those of the first part. */
+/* All lines must be those of the first part, except the range of rows. */
 static int identity_compare(const char *of_first, const char *first, const char *file)
 {
   struct identity_difference d;
@@ -160,7 +160,7 @@ static int identity_compare(const char *of_first, const char *first, const char 
   return OK;
 }
 
-/* The parts are of one encoding, whose identity the whole has, too. */
+/* Check that the parts are of one encoding; the whole gets its identity. */
 static int identities_check(const struct merge *m, struct identity_text *whole)
 {
   const char *first = m->parts[0].supports.file;
@@ -171,7 +171,7 @@ static int identities_check(const struct merge *m, struct identity_text *whole)
   return OK;
 }
 
-/* Each part begins where the one before it ends. */
+/* Check that each part begins where the one before it ends. */
 static int parts_check(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
@@ -192,7 +192,7 @@ static int parts_check(const struct merge *m)
   return OK;
 }
 
-/* Were the parts' files of rows the same, as far as their sizes and times say? */
+/* Warn if the parts' files of rows differ in size or time. */
 static void files_compare(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
@@ -226,7 +226,7 @@ static int rows_same(const struct merge *m, uint64_t are)
   return OK;
 }
 
-/* With --rows: are the parts of these?  Collective. */
+/* With --rows: check that the parts are of these rows.  Collective. */
 static int rows_compare(struct run *run, const struct merge *m)
 {
   struct comm *c = &run->comm;
@@ -240,7 +240,7 @@ static int rows_compare(struct run *run, const struct merge *m)
   return comm_agree(c, c->rank ? OK : rows_same(m, are));
 }
 
-/* Were the rows counted that the parts are of? */
+/* Check that the cuts were counted on the rows that the parts have. */
 static int cuts_compare(const struct merge *m)
 {
   const struct score_cuts *first = &m->parts[0].supports.cuts;
@@ -254,7 +254,7 @@ static int cuts_compare(const struct merge *m)
   return OK;
 }
 
-/* What the whole has beside its supports, from what the parts have. */
+/* Join the metrics of the parts into those of the whole. */
 static int metrics_join(struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
@@ -292,13 +292,13 @@ static int parts_copy(struct merge *m)
   return metrics_join(m);
 }
 
-/* What rank 0 takes, and files. */
+/* The memory of rank 0, and the files. */
 struct plan {
   gidx program, parts, copying, disk, read;
 };
 enum { CHUNKS_BYTES = 8 << 20 }; /* a chunk of each array that is read, and that is written */
 
-/* What the largest part takes while it is copied; the check of the whole takes no more. */
+/* The memory of copying the largest part; checking the whole takes no more. */
 static int plan_find(const struct merge *m, struct plan *p)
 {
   struct supports_shape shape = m->parts[0].shape;
@@ -344,7 +344,7 @@ static int plan_json(const struct run *run, const struct merge *m, const struct 
   return facts_end(&j);
 }
 
-/* The lines of --dry-run, or its object.  Rank 0. */
+/* Print the lines or the object of --dry-run.  Rank 0. */
 static int plan_print(const struct run *run, const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
@@ -399,7 +399,7 @@ static int whole_publish(struct run *run, struct merge *m)
   return OK;
 }
 
-/* The parts, and lists of them, are not to be replaced.  Rank 0. */
+/* Refuse to overwrite the parts, and lists of them.  Rank 0. */
 static int path_check(const struct merge *m)
 {
   for (int i = 0; i < m->count; i++) TRY(outputs_check_inputs(&m->parts[i].supports.file, 1, NULL));
@@ -408,7 +408,7 @@ static int path_check(const struct merge *m)
   return OK;
 }
 
-/* Rank 0: no other reads them. */
+/* Rank 0: no other rank reads the parts. */
 static int parts_begin(struct run *run, struct merge *m)
 {
   TRY(parts_open(m));

@@ -65,7 +65,7 @@ struct pack_job {
   struct shard_names names;
   struct capture_input *in;               /* [names.count] */
   const struct capture_source **captures; /* [names.count] */
-  struct rows_input files;                /* their names alone */
+  struct rows_input files;                /* for their names only */
   struct output_path place;
   struct capture_output file;
   struct pack_result result;
@@ -112,7 +112,7 @@ static double float_bytes(enum h5_type type)
   return type == TYPE_F32 ? 4 : 2;
 }
 
-/* Bytes of keys and values of so many positions. */
+/* Bytes of the keys and values of so many positions. */
 static double positions_bytes(const struct pack_job *j, gidx positions, enum h5_type k,
                               enum h5_type v)
 {
@@ -120,7 +120,7 @@ static double positions_bytes(const struct pack_job *j, gidx positions, enum h5_
   return (double)positions * a->kv_heads * (a->d * float_bytes(k) + a->dv * float_bytes(v));
 }
 
-/* The same in the captures, each sequence by itself. */
+/* The same for the captures as they are, each sequence by itself. */
 static double captures_bytes(const struct pack_job *j)
 {
   double bytes = 0;
@@ -130,13 +130,13 @@ static double captures_bytes(const struct pack_job *j)
   return bytes;
 }
 
-/* The same in the pool's blocks. */
+/* The same for the blocks of the pool. */
 static double pool_bytes(const struct pack_job *j, idx size)
 {
   return positions_bytes(j, j->result.blocks * size, j->file.k.type, j->file.v.type);
 }
 
-/* What all captures have stays as it is; a mixture becomes float32, which holds all. */
+/* The type that all captures have is kept; a mixture becomes float32, which holds all of them. */
 static struct capture_shape shape_find(const struct pack_job *j, idx size)
 {
   const struct capture_input *first = &j->in[0];

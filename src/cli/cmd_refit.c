@@ -112,7 +112,7 @@ static int options_check(const struct refit_options *o)
   return job_folder_check(&o->output);
 }
 
-/* What the task says of the ends of sweeps. */
+/* Complete the task, for what happens at the ends of sweeps. */
 static int task_complete(struct refit_job *j)
 {
   const struct refit_options *o = j->o;
@@ -125,14 +125,14 @@ static int task_complete(struct refit_job *j)
   return comm_is_alone(j->rows) ? OK : refit_frames_choose(&j->task, j->c, o->share);
 }
 
-/* The held-out rows of this rank. */
+/* Number of this rank's held-out rows. */
 static gidx held_out_rows(const struct refit_job *j)
 {
   gidx first, n = j->o->holdout ? j->holdout.source.n : 0;
   return refit_rows_partition(n, j->rows->size, j->rows->rank, &first);
 }
 
-/* The coder's rows: those of such a state, or those to judge by. */
+/* The rows that the coder gets: those of the state, or the held-out rows. */
 static struct sparse_coder_shape sparse_coder_shape_of(const struct refit_job *j,
                                                        const struct refit_state *f)
 {
@@ -145,7 +145,7 @@ static struct sparse_coder_shape sparse_coder_shape_of(const struct refit_job *j
   return shape;
 }
 
-/* The inputs are those of the start, also of a run that is resumed. */
+/* The inputs are those of the start, also when a run is resumed. */
 static int files_open(struct refit_job *j)
 {
   const struct refit_options *o = j->o;
@@ -175,7 +175,7 @@ static int inputs_open(struct refit_job *j)
   return OK;
 }
 
-/* Bytes that each rank holds beside the state. */
+/* Find the bytes that each rank holds besides the state. */
 static int beside_find(struct refit_job *j)
 {
   struct refit_state f;
@@ -186,7 +186,7 @@ static int beside_find(struct refit_job *j)
   return fit_validation_bytes(&shape, j->holdout.source.n, j->rows->size, &j->task.beside);
 }
 
-/* Nothing is read before it is known that it fits. */
+/* Check that the memory suffices before anything is read. */
 static int memory_plan(struct refit_job *j)
 {
   TRY(task_complete(j));
@@ -202,7 +202,7 @@ static int has_gpu(const struct refit_job *j)
   return resident_fits(&f, &shape, held_out_rows(j), j->o->directions);
 }
 
-/* Has every rank all rows (resident.h)? */
+/* Decide whether every rank gets all rows (resident.h). */
 static int alone_plan(struct refit_job *j)
 {
   if (j->c->size == 1 || !strcmp(j->o->device, "cpu") || !strcmp(j->o->share, "yes")) return OK;
@@ -253,7 +253,7 @@ static int sparse_coder_prepare(struct refit_job *j)
   return fit_validation_advise(&j->validation);
 }
 
-/* Are the rows such that their metrics mislead? */
+/* Warn if the metrics of these rows mislead. */
 static int rows_advise(const struct refit_job *j)
 {
   const struct refit_state *f = &j->state;

@@ -80,7 +80,7 @@ struct seed_run {
   struct output_path place;
   struct matrix_output file; /* rank 0 */
   struct seed_result result;
-  struct arena arena; /* of the mean */
+  struct arena arena; /* for the mean */
 };
 
 static int input_open(struct rows_input *rows, struct comm *c, const struct seed_options *o)
@@ -90,7 +90,7 @@ static int input_open(struct rows_input *rows, struct comm *c, const struct seed
   return rows_input_open(rows, c, o->rows);
 }
 
-/* With --center, the column means of the rows; all rows are checked in any case. */
+/* With --center: compute the column means of the rows; in any case check all rows. */
 static int mean_find(struct run *run, const struct seed_options *o, struct seed_run *job)
 {
   real *mean = NULL;
@@ -162,7 +162,7 @@ static int seed_command(struct run *run, const void *options, const char **argum
   TRY(run_begin(run, &o->output, "dictionary.h5", &(const struct run_inputs){.rows = &job->rows},
                 &job->place));
   advice_shape(&job->rows.source);
-  team_spare_set(threads_default(run, 0)); /* to read */
+  team_spare_set(threads_default(run, 0)); /* for reading */
   TRY(mean_find(run, o, job));
   TRY(comm_agree(c, result_open(run, job)));
   double begun = log_seconds();

@@ -231,7 +231,7 @@ static int options_check(const struct serve_options *o)
   return serve_access_check(o->listen, o->keys, o->no_keys);
 }
 
-/* Rows have a value for each head and column. */
+/* Read the net's size; rows have one value per head and column. */
 static int mixer_read(struct serve_job *s, const struct serve_options *o)
 {
   TRY(mixer_input_open(&s->mixer, o->mixer));
@@ -257,7 +257,7 @@ static int inputs_open(struct serve_job *s, const struct serve_options *o)
   return serve_access_open(&s->access, o->listen, o->keys);
 }
 
-/* What is computed is what `sagitta encode` computes. */
+/* Fill in the task, which is that of `sagitta encode`. */
 static void encode_fill(struct serve_job *s, const struct serve_options *o)
 {
   const struct dictionary_input *d = &s->dictionary;
@@ -330,7 +330,7 @@ static int task_fill(struct serve_job *s, const struct serve_options *o)
   return OK;
 }
 
-/* In the place of serving. */
+/* Replay a log instead of serving. */
 static int replay(struct serve_job *s, const struct serve_options *o)
 {
   TRY(encode_identity_begin(&s->identity, &s->encode));

@@ -164,7 +164,7 @@ static int plan_print(const struct run *run, const struct solve_task *t)
   return OK;
 }
 
-/* Systems without a solution. */
+/* Number of systems without a solution. */
 static gidx failed(const struct solve_result *r)
 {
   return r->counts[ARROW_ROW_NOT_PD] + r->counts[ARROW_SCHUR_NOT_PD] + r->counts[ARROW_NOT_FINITE];
@@ -188,7 +188,8 @@ static void outcomes_report(const struct solve_result *r)
              (long long)r->mended);
 }
 
-/* Steps and logarithms of these have the bits of (N.7) to (N.13), but few digits of the truth. */
+/* Warn about systems whose steps and logarithms have the bits of (N.7) to (N.13), but few correct
+ * digits. */
 static void loss_report(const struct solve_result *r)
 {
   if (r->most_lost > 0)
@@ -257,7 +258,7 @@ static int result_close(void *self)
   return solve_output_end(&job->out, &job->result, facts, n);
 }
 
-/* Claim the place of the result, and begin it with what an earlier run has solved. */
+/* Claim the output path, and begin with what an earlier run has solved. */
 static int result_open(struct run *run, const struct solve_options *o, struct solve_state *job)
 {
   struct solve_output *f = &job->out;
@@ -285,7 +286,7 @@ static int strict_check(const struct solve_options *o, const struct solve_state 
   return OK;
 }
 
-/* What is there is complete: with --strict it is judged as if it had been made now. */
+/* The result is complete: with --strict it is judged as if it had been made now. */
 static int complete_end(struct run *run, const struct solve_options *o, struct solve_state *job)
 {
   struct comm *c = &run->comm;
@@ -328,7 +329,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   const struct systems_shape *shape = &job->systems.shape;
   struct solve_result *r = &job->result;
   solve_join(r, &job->out.counted);
-  int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
+  int gpu = strcmp(r->device, "cpu") != 0; /* the name of a GPU is in the table of ranks */
   log_info("solve   systems=%lld rows=%lld failed=%lld ranks=%d device=%s%s%s seconds=%.2f "
            "fingerprint=%016llx",
            (long long)r->end, (long long)shape->row[r->end], (long long)failed(r), c->size,

@@ -147,13 +147,13 @@ static struct synth_task task_of(const struct synth_options *o)
   return t;
 }
 
-/* Options that describe planted data say nothing about the fixture, nor about a world. */
+/* Refuse options of planted data if the fixture or a world is made. */
 static int planted_unused(const struct synth_options *o, const struct synth_task *t)
 {
   static const struct option_advice all[] = {{"top-s", NULL},        {"frame", NULL},
                                              {"frequencies", NULL},  {"noise", NULL},
                                              {"start-cosine", NULL}, {"seed", NULL}};
-  int is_fixed = t->kind == SYNTH_TRIG; /* a world has a seed */
+  int is_fixed = t->kind == SYNTH_TRIG; /* a world does have a seed */
   const struct option_advice *bad = options_first_set(&synth_set, o, all, LENGTH(all) - !is_fixed);
   CHECK(!bad, ERR_USAGE, "'--%s' says nothing about '--kind %s'%s", bad->key, o->kind,
         is_fixed ? ", which is fixed" : "");
@@ -231,7 +231,7 @@ static int plan_print(const struct run *run, const struct synth_task *t)
   return OK;
 }
 
-/* Refuse all places that are taken before the first file is made. */
+/* Refuse to begin if one of the output paths is taken. */
 static int paths_check(const struct synth_options *o, struct output_path *dictionary,
                        struct output_path *start)
 {
@@ -240,7 +240,7 @@ static int paths_check(const struct synth_options *o, struct output_path *dictio
   return OK;
 }
 
-/* rows.h5 with the truth beside the rows. */
+/* rows.h5, with the truth beside the rows. */
 struct rows_result {
   struct matrix_output file;
   struct h5_array atoms, codes; /* of planted data */
@@ -251,7 +251,7 @@ struct synth_run {
   struct synth_task task;
   struct synth synth;
   struct output_path rows, dictionary, start;
-  struct matrix_output dictionary_file, start_file; /* rank 0; and so on */
+  struct matrix_output dictionary_file, start_file; /* rank 0, as are the others */
   struct rows_result rows_file;
 };
 
@@ -293,7 +293,7 @@ static int rows_result_close(const struct run *run, struct rows_result *r, enum 
   return file_finish(run, &r->file);
 }
 
-/* A file that was made, and what is in it; rank 0. */
+/* Add a file that was made, and its contents, to run.json; rank 0. */
 static int entries_json(const char *name, const struct output_path *place, gidx rows,
                         const struct synth *s)
 {
@@ -314,7 +314,7 @@ static int entries_json(const char *name, const struct output_path *place, gidx 
   return OK;
 }
 
-/* Make the dictionary, or its start, in a file.  Collective. */
+/* Write the dictionary, or its start.  Collective. */
 static int dictionary_make(struct run *run, struct synth *s, int start, struct matrix_output *file,
                            const struct output_path *place)
 {
@@ -333,7 +333,7 @@ static int dictionary_make(struct run *run, struct synth *s, int start, struct m
   return OK;
 }
 
-/* Make the rows and, of planted data, their truth.  Collective. */
+/* Write the rows and, for planted data, their truth.  Collective. */
 static int rows_make(struct run *run, struct synth_run *job)
 {
   const struct synth_task *t = &job->task;

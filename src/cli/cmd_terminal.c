@@ -78,7 +78,7 @@ static const struct option_row memory_rows[] = {
 };
 
 static const struct option_table tables[] = {
-    {"Input", fit_name_rows, FIT_NAME_ROWS - 1, AT(names)}, /* no classes */
+    {"Input", fit_name_rows, FIT_NAME_ROWS - 1, AT(names)}, /* classes are not an input */
     {"Model", direction_rows, LENGTH(direction_rows), 0},
     {"Report", report_rows, LENGTH(report_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
@@ -167,7 +167,7 @@ static int plan_json(const struct run *run, const struct terminal_task *t,
   json_long(&j, "workspace_least", m->min);
   json_long(&j, "results", m->results);
   json_end(&j);
-  json_object(&j, "gpu_bytes"); /* of rank 0's, 0 where it takes none */
+  json_object(&j, "gpu_bytes"); /* of rank 0's GPU, 0 if it uses none */
   json_long(&j, "schur", m->gpu_schur);
   json_long(&j, "factor", m->gpu_factor);
   json_long(&j, "rows", m->gpu_rows);
@@ -236,7 +236,7 @@ static void findings_report(const struct terminal_result *r)
 
 static void spectrum_json(const struct spectrum *s, struct json *own)
 {
-  json_array(own, "inertia"); /* positive, negative, zero */
+  json_array(own, "inertia"); /* numbers of positive, negative and zero eigenvalues */
   for (int i = 0; i < 3 && s->has_inertia; i++) json_long(own, NULL, s->inertia[i]);
   json_end(own);
   if (s->has_values)
@@ -284,7 +284,7 @@ static int result_write(const struct run *run, const char *path, const struct te
   return terminal_write(path, r, t->rho, facts, n);
 }
 
-/* Read the atoms once more and dump the bytes that were hashed. */
+/* Read the atoms again, and dump the bytes that were hashed. */
 static int dump_write(const struct run *run, const struct artifact_path *place,
                       const struct terminal_task *t, const struct terminal_result *r)
 {
@@ -319,7 +319,7 @@ struct terminal_job {
   struct terminal_ran ran;
   struct phase phases[TERMINAL_PHASES];
   struct output_path place;
-  struct artifact_path dump; /* without names: none */
+  struct artifact_path dump; /* no names: no dump */
 };
 
 static int result_report(struct terminal_job *j, struct comm *c, double seconds, gidx held)

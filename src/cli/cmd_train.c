@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta train: rows -> a dictionary with an encoder, judged on rows that it never saw. */
+ * sagitta train: rows -> a dictionary with an encoder, evaluated on held-out rows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 struct train_options {
   struct general_options general;
   struct output_options output;
-  struct train_task asked; /* options that the task takes as they are; j->task has the rest, too */
+  struct train_task asked; /* options that the task takes unchanged; j->task is complete */
   const char *rows, *holdout, *start, *fixed, *selection, *nested, *pre_bias, *precision;
   int uncentered, resume, dry_run;
   real max_seconds, save_seconds, max_norm;
@@ -174,13 +174,13 @@ static int is_batch(const struct train_options *o)
   return strcmp(o->selection, "batch") == 0;
 }
 
-/* What kind of encoder is trained. */
+/* The kind of encoder that is trained. */
 static const char *kind_of(const struct train_options *o)
 {
   return encoder_names[is_batch(o) ? ENCODER_BATCHTOPK : ENCODER_TOPK];
 }
 
-/* Is it one of topk, or of batchtopk, with one threshold for all atoms? */
+/* Is it of the kind that is trained, with one threshold for all atoms? */
 static int kind_fits(const struct train_options *o, const struct encoder *e)
 {
   if (strcmp(encoder_names[e->kind], kind_of(o)) != 0) return 0;
@@ -189,7 +189,7 @@ static int kind_fits(const struct train_options *o, const struct encoder *e)
   return !e->threshold || (e->threshold[0] >= 0 && isfinite(e->threshold[0]));
 }
 
-/* Its encoder, if it is of the kind that is trained here: another one would give other codes. */
+/* Take its encoder, if that is of the kind trained here: another kind would give other codes. */
 static int encoder_take(struct train_job *j)
 {
   const struct input_array *in = j->dictionary.input;
@@ -206,7 +206,7 @@ static int encoder_take(struct train_job *j)
   return OK;
 }
 
-/* What a dictionary that is given brings. */
+/* Log what the given dictionary has. */
 static void given_show(const struct train_job *j)
 {
   const char *name = j->given.name;
@@ -223,7 +223,7 @@ static void given_show(const struct train_job *j)
              name);
 }
 
-/* The dictionary that training begins with, if one is given. */
+/* Open the dictionary that training begins with, if one is given. */
 static int given_open(struct train_job *j)
 {
   const struct train_options *o = j->o;
@@ -267,7 +267,7 @@ static int inputs_open(struct train_job *j)
   return given_open(j);
 }
 
-/* Codes a row on average; 0: each has its own number. */
+/* Mean codes per row, for an encoder with a threshold; 0: each row has the same number. */
 static real l0_of(const struct train_options *o)
 {
   return !is_batch(o) ? 0 : o->asked.sizes.l0 > 0 ? o->asked.sizes.l0 : o->asked.sizes.s;
@@ -301,7 +301,8 @@ static int task_fill(struct train_job *j)
   return OK;
 }
 
-/* What counts where options leave it open, and of those that exclude each other nothing. */
+/* Options with the values that take effect; an option that another one excludes gets a fixed
+ * value. */
 static struct train_options options_resolve(const struct train_job *j)
 {
   const struct train_task *t = &j->task;
@@ -316,7 +317,7 @@ static struct train_options options_resolve(const struct train_job *j)
   return r;
 }
 
-/* What the weights depend on, as far as it is known before rows are read. */
+/* Begin the identity: what the weights depend on, as far as it is known before rows are read. */
 static int identity_begin(struct train_job *j)
 {
   struct identity_text *t = &j->run->identity;
@@ -379,7 +380,7 @@ static void job_free(struct train_job *j)
   free(j);
 }
 
-/* Was it made of the same rows?  Its options were compared when it was found. */
+/* Check that the result is of these rows; its options were compared when it was found. */
 static int complete_rows_check(const struct train_files *f, const struct row_source *fitted,
                                const struct row_source *held, const uint64_t terms[2])
 {
@@ -397,7 +398,7 @@ static int complete_rows_check(const struct train_files *f, const struct row_sou
   return OK;
 }
 
-/* What is there is complete: nothing is left to do, if it is of this job. */
+/* The result is complete: only check that it is of this job. */
 static int complete_end(struct train_job *j)
 {
   struct comm *c = &j->run->comm;
@@ -421,7 +422,8 @@ static int train_command(struct run *run, const void *options, const char **argu
   j->o = options;
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   TRY(comm_agree(&run->comm, task_fill(j)));
-  real most = j->o->dry_run ? 0 : j->o->max_norm; /* which rows have more is only seen in them */
+  real most = j->o->dry_run ? 0 : j->o->max_norm; /* only reading the rows shows which have a larger
+                                                   * norm */
   TRY(outliers_leave_out(&j->outliers, &run->comm, most, &j->task.rows, &j->task.held));
   TRY(comm_agree(&run->comm, train_task_check(&j->task)));
   if (j->o->dry_run) {

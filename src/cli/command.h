@@ -10,11 +10,11 @@
 #include "job/facts.h"
 #include "job/run.h"
 
-/* Options that several commands share: a struct and its table each; and below a row each, whose
- * value is at an offset in the command's own struct. */
-struct general_options { /* all commands; at the begin of their options structs */
+/* Options that several commands share.  Some have a struct and a table of their own.  Others,
+ * below, are single rows, whose value is stored at an offset in the command's own struct. */
+struct general_options { /* all commands, at the start of their options structs */
   int quiet, verbose, json;
-  idx progress_fd; /* 0 once it is open: used.in has none */
+  idx progress_fd; /* set to 0 once it is open, so that used.in does not have it */
   real deadline;
 };
 struct compute_options {
@@ -22,17 +22,18 @@ struct compute_options {
   const char *cpu_variant, *filter, *device, *kernels, *grid;
 };
 extern const struct option_row general_rows[], compute_rows[];
-extern const struct option_row output_rows[], folder_rows[]; /* a folder or a file; a folder */
+extern const struct option_row output_rows[], folder_rows[]; /* --output as a folder or a file; as a
+                                                              * folder only */
 enum { GENERAL_ROWS = 5, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
 
-/* What finds codes in one process, for `verify --rows` and sagitta-bench. */
+/* Options for finding codes in one process: `verify --rows` and sagitta-bench. */
 struct own_codes_options {
   const char *device, *cpu_variant, *kernels;
   idx threads;
 };
 enum { OWN_CODES_ROWS = 4 };
 extern const struct option_row own_codes_rows[OWN_CODES_ROWS];
-/* Kind, threads, variant and kernels of a device by these options. */
+/* The kind, threads, variant and kernels that these options give a device. */
 struct device_options own_codes_device(const struct own_codes_options *o);
 
 /* The rows of --progress-fd (base/events.h) and --deadline, whose values are at offsets. */
@@ -93,8 +94,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_RUN, .flags = OPTION_INPUT                                                \
   }
 
-/* The rows of --resume and --max-seconds, whose values are at offsets, of a job whose safe points
- * are the ends of `what`. */
+/* The rows of --resume and --max-seconds, whose values are at offsets.  The job can be stopped at
+ * the ends of `what`. */
 #define RESUME_OPTION(offset)                                                                      \
   {                                                                                                \
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
@@ -111,7 +112,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_EXTENT                                                                    \
   }
 
-/* Rows of massive norm that a fit leaves out (seed/outliers.h). */
+/* Rows of massive norm are left out of a fit (seed/outliers.h). */
 #define MAX_NORM_OPTION(offset)                                                                    \
   {                                                                                                \
     "max-norm", OPTION_REAL, offset, "0", 0, 1e30, NULL, "MULTIPLE",                               \
@@ -121,7 +122,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_BITS                                                                      \
   }
 
-/* What a command that can stop says of signals in its --help. */
+/* What --help says about signals, for commands that can be stopped. */
 #define STOP_SIGNALS                                                                               \
   "To stop the job once it runs, send SIGUSR1 or SIGUSR2 to mpirun or to the program, or "         \
   "SIGTERM or one SIGINT to the program (mpirun itself kills the job at SIGTERM, SIGINT and "      \
@@ -134,7 +135,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_RUN, .flags = OPTION_PER_RANK                                             \
   }
 
-/* The rows of --threads, of --cosine-limit and of --dry-run of a whole job. */
+/* The rows of --threads, of --cosine-limit, and of --dry-run for a whole job. */
 #define THREADS_OPTION(offset)                                                                     \
   {                                                                                                \
     "threads", OPTION_INT, offset, "0", 0, 4096, NULL, "COUNT", THREADS_HELP,                      \

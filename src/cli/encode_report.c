@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The plan is in numbers of the forecast, for rank 0, which takes the most; what was done is told
- * in three places: the log and tables, /run of the result, and run.json. */
+ * The plan prints the forecast of rank 0, which takes the most memory.  Results are reported in
+ * three places: the log with its tables, /run of the result, and run.json. */
 #include "cli/encode_report.h"
 
 #include <stdio.h>
@@ -153,7 +153,7 @@ int encode_close(struct encode_files *files, const struct encode_result *result)
   return encode_files_end(files, result, facts, n);
 }
 
-/* What the hashes of the result took; nothing where it was not written. */
+/* Fill in the time that hashing the result took; hashing is zeroed if nothing was written. */
 static void hash_phase_fill(struct phase *phase, const struct phase *hashing)
 {
   phase->calls = hashing->calls;
@@ -165,7 +165,7 @@ int encode_report(struct run *run, const struct encode_files *files, const struc
                   struct encode_result *r, double seconds)
 {
   char how[64];
-  int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
+  int gpu = strcmp(r->device, "cpu") != 0; /* the name of a GPU is in the table of ranks */
   if (t->encoder)
     snprintf(how, sizeof how, "encoder=%s l0=%.4g", encode_kind_name(t), r->metrics.l0);
   else

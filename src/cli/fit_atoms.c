@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each fit of another seed takes the one that follows; its atoms are paired with those of the first
- * one.  Detectors read the codes from the file that was just written. */
+ * Each fit of another seed takes the next seed number.  Its atoms are paired with those of the
+ * first fit.  Detectors read the codes from the supports.h5 that was just written. */
 #include "cli/fit_atoms.h"
 
 #include <stdio.h>
@@ -16,15 +16,15 @@
 #include "look/detect.h"
 #include "look/pairs.h"
 
-/* How far each of the fits goes, as options say it: of other extents atoms are others. */
+/* How far each fit goes, as a text of options: a different extent gives different atoms. */
 static void extent_make(const struct fit_options *o, char *text, size_t capacity)
 {
   snprintf(text, capacity, "sweeps %lld, tolerance %.17g, max-seconds %.17g",
            (long long)o->asked.sweeps, o->asked.tolerance, o->asked.max_seconds);
 }
 
-/* *found <- what dictionary.h5 says of the same seeds, fitted as far as they are to be now.
- * Rank 0. */
+/* *found <- what dictionary.h5 says of the same seeds; found->done is 0 if these were fitted to a
+ * different extent.  Rank 0. */
 static int record_find(struct fit_job *j, struct seeds_record *found)
 {
   const struct seeds_record *r = &j->seeds;
@@ -67,7 +67,7 @@ int fit_seeds_open(struct fit_job *j)
   TRY(comm_broadcast(c, &j->seeds.done, 1, sizeof j->seeds.done));
   if (!j->seeds.done) return OK;
   log_info("resume  behind %d of %d other seeds", j->seeds.done, j->seeds.wanted);
-  if (t->max_seconds > 0) t->sweeps = t->start->sweep; /* it had ended by the clock */
+  if (t->max_seconds > 0) t->sweeps = t->start->sweep; /* the clock had ended the first fit there */
   return OK;
 }
 
@@ -94,8 +94,8 @@ int fit_atoms_pair(const struct fit_job *j, const struct atom_array *own, const 
   return OK;
 }
 
-/* The cosines of the atoms and their pairs in the fit that has ended; *mean <- their mean.
- * Collective. */
+/* The cosines of the first fit's atoms and their pairs in the fit that has just ended; *mean <-
+ * their mean.  Collective. */
 static int seed_compare(struct fit_job *j, real *mean)
 {
   const struct seeds_record *r = &j->seeds;
@@ -105,7 +105,7 @@ static int seed_compare(struct fit_job *j, real *mean)
                         r->cosine + (gidx)r->done * r->k, mean);
 }
 
-/* Fit the next seed and compare it, unless that is stopped.  Collective. */
+/* Fit the next seed and compare it, unless the fit is stopped.  Collective. */
 static int seed_run(struct fit_job *j)
 {
   struct seeds_record *r = &j->seeds;
@@ -131,7 +131,7 @@ static int seed_run(struct fit_job *j)
   return OK;
 }
 
-/* What is written from here on has what is known of other seeds. */
+/* Let dictionary.h5 have the results of the other seeds so far when it is next written. */
 static void record_take(struct fit_job *j)
 {
   struct seeds_record *r = &j->seeds;
@@ -142,7 +142,7 @@ static void record_take(struct fit_job *j)
   j->extra.seeds = r->done ? r : NULL;
 }
 
-/* dictionary.h5 <- all of it.  Collective. */
+/* Write dictionary.h5 with these results.  Collective. */
 static int record_write(struct fit_job *j)
 {
   record_take(j);
@@ -154,7 +154,7 @@ int fit_seeds_run(struct fit_job *j)
   struct seeds_record *r = &j->seeds;
   const struct fit_point *start = j->task.start;
   int is_other = !start || fit_best(start->lines, start->sweep) != j->result.best;
-  if (is_other) r->done = 0; /* what an earlier run left was of other atoms */
+  if (is_other) r->done = 0; /* an earlier run compared other atoms */
   record_take(j);
   if (!r->done) TRY(record_write(j));
   while (r->done < r->wanted && !j->run->stopped) {
@@ -201,7 +201,7 @@ static struct detect_task task_of(const struct fit_job *j, const struct atom_sou
                               .threads = j->task.threads};
 }
 
-/* Atoms and codes that are not there yet: their shapes. */
+/* Atoms and codes that do not exist yet: only their shapes. */
 struct shapes {
   struct atom_source atoms;
   struct support_source codes;
@@ -233,8 +233,8 @@ int fit_detectors_bytes(const struct fit_job *j, gidx *bytes)
   return j->o->detectors ? detect_memory(&task, &j->run->comm, bytes) : OK;
 }
 
-/* Where the codes are, on every rank. */
-static int codes_find(struct fit_job *j, char *file, size_t capacity)
+/* file <- the name of supports.h5, on every rank. */
+static int codes_path_find(struct fit_job *j, char *file, size_t capacity)
 {
   if (j->run->comm.rank == 0) memcpy(file, j->files.job.more[FIT_SUPPORTS].file, capacity);
   return comm_broadcast(&j->run->comm, file, (gidx)capacity, 1);
@@ -258,7 +258,7 @@ int fit_detectors_run(struct fit_job *j)
   struct supports_input codes = {0};
   char file[sizeof j->files.job.more[FIT_SUPPORTS].file] = {0};
   if (!j->o->detectors) return OK;
-  TRY(codes_find(j, file, sizeof file));
+  TRY(codes_path_find(j, file, sizeof file));
   TRY(inputs_agree(c, supports_input_open(&codes, file)));
   TRY(detectors_find(j, &codes.source, &j->detected));
   TRY(inputs_confirm(c));

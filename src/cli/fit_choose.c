@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Candidates are fitted on both halves of the rows; rows of the second, which the fit of the first
- * has not seen, judge it. */
+ * Each candidate is fitted on both halves of the rows.  Rows of the second half, which the fit of
+ * the first half has not seen, evaluate that fit. */
 #include "cli/fit_choose.h"
 
 #include <ctype.h>
@@ -21,9 +21,9 @@
 #include "look/probing.h"
 #include "model/route.h"
 
-enum { CHOOSING_SWEEPS = 20, CHOOSING_ROWS = 16384 /* that judge */, STABLE_S = 8 };
+enum { CHOOSING_SWEEPS = 20, CHOOSING_ROWS = 16384 /* rows that evaluate */, STABLE_S = 8 };
 
-/* doc/features.md has what was measured with 8, which --encode-s may not allow. */
+/* 8 was measured to be best (doc/features.md), but --encode-s may be less. */
 static const char *top_s_default(const struct fit_options *o)
 {
   static char few[12]; /* options outlive the job */
@@ -31,7 +31,8 @@ static const char *top_s_default(const struct fit_options *o)
   return strcmp(o->find, "codes") ? few : "32";
 }
 
-/* What --find makes of numbers that are not given; those of --top-s auto are parts of 32. */
+/* Set the numbers that --find implies, unless they are given.  With --top-s auto the candidates are
+ * parts of encode_s, which is then 4 STABLE_S. */
 static void numbers_default(struct fit_options *o)
 {
   idx wanted = 4 * (o->top_s ? o->top_s : STABLE_S);
@@ -60,11 +61,11 @@ int fit_numbers_settle(struct fit_options *o)
   return OK;
 }
 
-/* The two halves, and what is found with a candidate; struct run says why it is on the heap. */
+/* The two halves, and the results of a candidate; struct run says why it is on the heap. */
 struct choosing {
   struct fit_job *j;
   struct row_part half[2], unseen_part;
-  struct row_source rows[2], unseen; /* the second: of the second half */
+  struct row_source rows[2], unseen; /* rows[1]: of the second half */
   float *atoms[2];                   /* [k][p] fitted on each */
   real *mean[2];                     /* [p] */
   struct kept_codes kept;            /* rank 0, with labels */
@@ -80,7 +81,8 @@ static int nothing_write(void *self, const struct support_block *block)
   return OK;
 }
 
-/* The first half is of whole sum blocks where there are two. */
+/* With two sum blocks of rows or more, the first half consists of whole sum blocks
+ * (base/sums.h). */
 static int halves_open(struct choosing *w)
 {
   const struct fit_job *j = w->j;
@@ -138,7 +140,7 @@ static int halves_compare(struct choosing *w, real *pw_mcc)
   return OK;
 }
 
-/* How well single atoms tell the labels of the rows that judge.  Rank 0. */
+/* How well single atoms predict the labels of the evaluating rows.  Rank 0. */
 static int labels_probe(struct choosing *w, real *f1)
 {
   struct probing p;
@@ -151,7 +153,7 @@ static int labels_probe(struct choosing *w, real *f1)
   return status;
 }
 
-/* Encode the rows that judge with the atoms of the first half. */
+/* Encode the evaluating rows with the atoms of the first half. */
 static int unseen_encode(struct choosing *w, struct candidate *found)
 {
   static const struct support_sink nowhere = {NULL, nothing_write};
@@ -196,7 +198,7 @@ static int candidate_measure(struct choosing *w, struct candidate *found)
   return comm_broadcast(&w->j->run->comm, found, 1, sizeof *found);
 }
 
-/* What an earlier run chose, 0: there is none.  Rank 0. */
+/* *top_s <- what an earlier run chose; 0: there is none.  Rank 0. */
 static int earlier_read(const struct fit_job *j, idx *top_s)
 {
   char value[32];

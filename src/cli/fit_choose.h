@@ -7,14 +7,16 @@
 
 #include "cli/fit_job.h"
 
-/* Read --top-s: o->top_s <- the number, 0: auto, for which the other options have to do;
- * o->encode_s <- what --find stable encodes with, where it is not given.  ERR_USAGE.  Not
+/* Read --top-s: o->top_s <- the number; 0 for auto, which not all other options allow.  o->encode_s
+ * <- the number that --find stable encodes with, unless it is given.  ERR_USAGE.  Not
  * collective. */
 int fit_numbers_settle(struct fit_options *o);
-/* Choose it, or take what an earlier run chose that is resumed: j->o and j->task <- the number.
- * The places were claimed; nothing is left of it but lines of the log.  Collective. */
+/* With --top-s auto: choose the number, or take the choice of the run that is resumed.  j->o and
+ * j->task <- the number.  The output paths must have been claimed; choosing leaves only lines in
+ * the log.  Collective. */
 int fit_top_s_choose(struct fit_job *j);
-/* Why they are that, once there is a log.  Not collective. */
+/* Say in the log how --top-s and --encode-s were set; call it once the log is open.  Not
+ * collective. */
 void fit_top_s_log(const struct fit_job *j);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 reads and writes; what a resumed run goes on from is sent to all ranks.  What fit_run()
- * calls comes last: what a sweep gave is written while the next one computes (job/checkpoint.h). */
+ * Rank 0 reads and writes, and broadcasts what a resumed run starts from.  The callbacks of
+ * fit_run() come last: a sweep is written while the next one computes (job/checkpoint.h). */
 #include "cli/fit_files.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "job/agreement.h"
 #include "job/stop.h"
 
-/* What one of the two files says. */
+/* What dictionary.h5 or state.h5 says. */
 struct previous {
   const char *path;
   int there;
@@ -28,7 +28,7 @@ static int previous_read(struct fit_files *f, const char *path, struct previous 
   return previous->there ? fit_record_read(path, &f->arena, &previous->record) : OK;
 }
 
-/* Are the lines of one file the first ones of the other, and the rows the same? */
+/* Check that both files have the same rows, and that the lines of one begin those of the other. */
 static int pair_check(const struct previous *dictionary, const struct previous *state)
 {
   const struct fit_point *d = &dictionary->record.point, *s = &state->record.point;
@@ -62,7 +62,7 @@ static int atoms_read(const struct fit_files *f, const char *path, float *atoms,
   return status;
 }
 
-/* Read what `from` holds; the best atoms are its own, or those of dictionary.h5. */
+/* Read the start from `from`; the best atoms are its own, or those of dictionary.h5. */
 static int start_read(struct fit_files *f, const struct previous *from,
                       const struct previous *dictionary)
 {
@@ -89,7 +89,7 @@ static int start_read(struct fit_files *f, const struct previous *from,
   return atoms_read(f, dictionary->path, f->best, mean, &ignored);
 }
 
-/* Rank 0: find what the earlier run left. */
+/* Rank 0: find what an earlier run left. */
 static int resume_find(struct fit_files *f, const struct job *job)
 {
   const struct output_path *places[] = {&job->place, &job->more[FIT_STATE]};
@@ -122,8 +122,8 @@ static int paths_claim(struct fit_files *f, gidx *minibatch)
   return OK;
 }
 
-/* Refuse to begin where a fit was stopped: it has no supports.h5, which is made at its end, or a
- * part of it. */
+/* Without --resume, refuse to begin where a fit was stopped, that is where supports.h5, made at the
+ * end of a fit, is missing or a part. */
 static int stopped_check(struct fit_files *f, const struct job *job)
 {
   const char *supports = job->more[FIT_SUPPORTS].file;
@@ -151,7 +151,7 @@ static int distribute(void *self, struct comm *c)
   TRY(job_array_send(c, &f->arena, &s->lines, s->sweep + 1, sizeof *s->lines));
   TRY(job_array_send(c, &f->arena, &s->atoms, k, (size_t)p * sizeof *s->atoms));
   TRY(job_array_send(c, &f->arena, &s->mean, p, sizeof *s->mean));
-  if (c->rank) s->gram = s->target = NULL; /* rank 0 alone has the sums */
+  if (c->rank) s->gram = s->target = NULL; /* only rank 0 has the sums */
   return job_array_send(c, &f->arena, &s->idle, k, sizeof *s->idle);
 }
 
@@ -161,7 +161,7 @@ void fit_files_free(struct fit_files *f)
   *f = (struct fit_files){0};
 }
 
-/* The files, and run.json, are to say this. */
+/* Set what the files and run.json say of this point. */
 static int reached_set(struct fit_files *f, const struct fit_point *point, gidx best)
 {
   TRY(lines_copy(&f->arena, &f->lines, &f->lines_max, point->lines, point->sweep + 1,
@@ -173,7 +173,7 @@ static int reached_set(struct fit_files *f, const struct fit_point *point, gidx 
   return OK;
 }
 
-/* Publish atoms with what is known now, and sums. */
+/* Publish atoms with what is known now, and the sums. */
 static int atoms_write(struct fit_files *f, const char *path, const float *atoms,
                        const struct fit_point *sums)
 {
@@ -215,7 +215,7 @@ static int save(void *self)
   return OK;
 }
 
-/* Every rank has the best atoms.  What the writer's thread reads is its own, but for sums. */
+/* Copy the best atoms on every rank, and all that the writer thread reads, except the sums. */
 static int snapshot(void *self)
 {
   struct fit_files *f = self;
@@ -275,8 +275,8 @@ static void sweep_note(struct fit_job *j, const struct fit_point *at, gidx best)
   if (at->mean) memcpy(j->mean, at->mean, (size_t)j->rows.source.p * sizeof *j->mean);
 }
 
-/* What is published from here on names the rows; of those that are in memory part by part, each
- * sweep has others. */
+/* Let files that are published from here on name the rows.  A fit by parts has other rows in each
+ * sweep, so it names only the held-out rows. */
 static int inputs_name(struct fit_job *j, uint64_t rows, uint64_t held)
 {
   struct identity_text *t = &j->run->identity;
@@ -284,8 +284,8 @@ static int inputs_name(struct fit_job *j, uint64_t rows, uint64_t held)
   return identity_text_hash(t, "held_out_hash", held);
 }
 
-/* What fit_run() calls after each sweep.  The list of inputs, and how long writing took, are the
- * worker's while it publishes. */
+/* fit_run() calls this after each sweep.  While the worker publishes, it alone uses the list of
+ * inputs and the time that writing took. */
 static int sweep_take(void *self, const struct fit_sweep *s)
 {
   struct fit_job *j = self;
@@ -299,7 +299,7 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   j->has_sweep = 1;
   j->files.sweep_now = *s;
   TRY(job_checkpoint(&j->files.job));
-  return s->point.gram ? job_wait(&j->files.job) : OK; /* there is no second copy of K^2 sums */
+  return s->point.gram ? job_wait(&j->files.job) : OK; /* there is no second copy of the K^2 sums */
 }
 
 static int stop_poll(void *self, int *stop)
@@ -316,7 +316,7 @@ static struct sweep_facts within_facts(const struct fit_within *now)
       .start = {.inputs.rows = now->rows_hash, .held.rows = now->held_out_hash}};
 }
 
-/* What fit_run() calls where a sweep begins that may be left, and then inside it. */
+/* fit_run() calls these at the start of a sweep that can be saved, and inside it. */
 static int within_begin(void *self, const struct fit_within *now, struct sweep_start *start)
 {
   struct fit_job *j = self;
@@ -325,7 +325,7 @@ static int within_begin(void *self, const struct fit_within *now, struct sweep_s
   files->k = j->task.k;
   files->d = j->task.d;
   files->p = j->rows.source.p;
-  files->there = files->there && j->files.job.is_resumed; /* else it is about to be removed */
+  files->there = files->there && j->files.job.is_resumed; /* otherwise it is about to be removed */
   TRY(inputs_name(j, now->rows_hash, now->held_out_hash));
   return sweep_files_begin(files, &facts, now->atoms, start);
 }
@@ -338,7 +338,7 @@ static int within_poll(void *self, const struct fit_within *now, const struct sw
   return sweep_files_poll(&j->files.sweep, &facts, at, stop);
 }
 
-/* While rows are routed and coded: only where there is something to go on from. */
+/* May the job stop while rows are routed and coded?  Only if there is a file to resume from. */
 static int may_stop(void *of)
 {
   const struct fit_job *j = of;

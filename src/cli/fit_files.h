@@ -3,12 +3,12 @@
  *
  * Floor: cli.
  *
- * dictionary.h5 is written after a sweep that is the best so far, state.h5 after one that is not;
- * with a minibatch state.h5 after each, before dictionary.h5.  Both have the lines of all sweeps
- * until then, and a fit goes on from the longer one; but the best atoms are in dictionary.h5 alone,
- * and the sums of a minibatch in state.h5 alone.  A state.h5 that the next dictionary.h5 makes
- * useless is removed, and so is a supports.h5 of other atoms, and sweep.h5 (sweep_files.h) with any
- * of them. */
+ * A sweep that is the best so far is written to dictionary.h5, any other sweep to state.h5.  With a
+ * minibatch every sweep is written to state.h5 first.  Each file has the lines of all sweeps so
+ * far, and a resumed fit continues from the file with more lines.  Only dictionary.h5 has the best
+ * atoms, and only state.h5 has the sums of a minibatch.  state.h5 is removed when a newer
+ * dictionary.h5 makes it useless; supports.h5 when its atoms change; sweep.h5 (sweep_files.h) when
+ * either file is written. */
 #ifndef CLI_FIT_FILES_H
 #define CLI_FIT_FILES_H
 
@@ -23,46 +23,46 @@
 enum { FIT_STATE, FIT_SUPPORTS }; /* in job.more */
 
 struct fit_files {
-  struct job job;           /* of dictionary.h5, more[0], state.h5, and more[1], supports.h5 */
-  struct sweep_files sweep; /* what there is of the sweep in work */
+  struct job job;           /* of dictionary.h5; more[0] is state.h5, more[1] is supports.h5 */
+  struct sweep_files sweep; /* what is saved of the sweep in progress */
   idx k, p;
-  int nonnegative, has_parts; /* has_parts: state.h5 has the sums of what was fitted */
-  idx rounds, top_s;          /* that rows are encoded with */
-  const real *mean;           /* [p] that of all sweeps; NULL: rows are not centred; borrowed, as */
-  struct fit_extra *extra;    /* are the next */
-  struct phase *write;        /* what the writer's thread does is counted here */
-  struct fit_point start;     /* resumed: on every rank */
-  struct fit_point reached;   /* rank 0: what files say, with lines of its own; no atoms */
-  gidx reached_best;          /* the best sweep of them */
-  struct fit_line *lines;     /* [lines_max] those of it */
+  int nonnegative, has_parts; /* has_parts: state.h5 has the sums of the rows that were fitted */
+  idx rounds, top_s;          /* of the encoding of rows */
+  const real *mean;           /* [p] of all sweeps; NULL: rows are not centred; borrowed */
+  struct fit_extra *extra;    /* borrowed */
+  struct phase *write;        /* time of the writer thread is counted here */
+  struct fit_point start;     /* where a resumed run starts; on every rank */
+  struct fit_point reached;   /* rank 0: what the files say, with a copy of the lines; no atoms */
+  gidx reached_best;          /* the best sweep among them */
+  struct fit_line *lines;     /* [lines_max] the lines of `reached` */
   gidx lines_max;
   float *best;                /* [k][p] the best atoms so far */
-  struct fit_sweep sweep_now; /* that is being published, on rank 0 */
-  float *other;               /* [k][p] its atoms where they are not the best */
-  gidx written;               /* rank 0: dictionary.h5 has the lines until this sweep */
+  struct fit_sweep sweep_now; /* being published, on rank 0 */
+  float *other;               /* [k][p] atoms of sweep_now if they are not the best */
+  gidx written;               /* rank 0: dictionary.h5 has the lines up to this sweep */
   struct matrix_output file;  /* being written, on rank 0 */
   struct arena arena;
 };
 
-/* Claim the places of the job, which the caller has set, first of all.  With resume *minibatch <-
- * that of the run that is there, which its identity has; -1: there is none.  Collective. */
+/* Claim the output paths, before anything else; the caller has set files->job.  With resume
+ * *minibatch <- that of the earlier run, from its identity; -1: there is none.  Collective. */
 int fit_files_claim(struct fit_files *files, gidx *minibatch);
-/* Then open the job; files has k, p, nonnegative and has_parts.  With resume read what is there:
- * ERR_INPUT when it is of another job than run->identity, or the two files are not of one fit.
+/* Then open the job; files has k, p, nonnegative and has_parts.  With resume read the files.
+ * ERR_INPUT when they are of another job than files->job.run->identity, or not of one fit.
  * Collective. */
 int fit_files_open(struct fit_files *files, const struct run_inputs *inputs);
 void fit_files_free(struct fit_files *files);
 
-/* job->sink <- what fit_run() calls: a sweep is shown, and published while the next one computes;
- * by parts at once.  Not collective. */
+/* job->sink <- the callbacks of fit_run().  They log a sweep, and publish it while the next one
+ * computes; a fit by parts publishes at once.  Not collective. */
 struct fit_job;
 void fit_files_sink(struct fit_job *job);
-/* Behind fit_run(), with its status: wait until all that is to be published of the sweeps is there,
- * or will not be.  job->best and job->mean are those of the best sweep.  Collective. */
+/* After fit_run(), with its status: wait until all sweeps are published, or have failed to be.
+ * job->best and job->mean are those of the best sweep.  Collective. */
 int fit_files_settle(struct fit_job *job, int status);
 
-/* The fit has ended: dictionary.h5 gets what it has not: the lines of all sweeps, and what
- * files->extra has.  That of a complete fit stays, with all that is in it.  Collective. */
+/* The fit has ended: add to dictionary.h5 the lines of all sweeps, and files->extra.  If the fit
+ * was complete before, dictionary.h5 stays as it is.  Collective. */
 int fit_files_end(struct fit_files *files);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Inputs are opened, features found, and all rows encoded by them. */
+ * Open the inputs, find the features, and encode all rows with them. */
 #include "cli/fit_find.h"
 
 #include <math.h>
@@ -40,9 +40,9 @@ struct find_job {
   struct identity inputs;
   struct find_line *lines; /* [lines_max] */
   gidx count, lines_max, shown;
-  int has_ended; /* supports.h5 is there, too */
+  int has_ended; /* supports.h5 is complete, too */
   double begun;
-  float *atoms; /* [k][p] in the end, as are the next two */
+  float *atoms; /* [k][p] set at the end, as are the next two */
   real *mean;   /* [p] */
   struct encoder encoder;
   struct atom_array array; /* the atoms, and */
@@ -53,7 +53,8 @@ struct find_job {
   struct arena arena;
 };
 
-/* Between two looks for a file called STOP: batches may be short, and a file system far away. */
+/* Seconds between two checks for a file called STOP: batches may be short, and a file system
+ * slow. */
 static const real POLL_SECONDS = 0.25;
 
 static void line_show(const struct find_job *j, const struct find_line *l)
@@ -133,7 +134,7 @@ int fit_finds_features(const struct fit_options *o)
   return strcmp(o->find, "features") == 0;
 }
 
-/* Refuse what says something of sweeps, or of supports of one length. */
+/* Refuse options that are about sweeps, or about supports of one length. */
 static int options_check(const struct option_set *set, const struct fit_options *o)
 {
   static const struct option_advice all[] = {
@@ -159,7 +160,9 @@ static int options_check(const struct option_set *set, const struct fit_options 
   static const struct option_advice top_s = {"top-s",
                                              "'--l0' is the number of atoms a row, on average"};
   const struct option_advice *bad = options_first_set(set, o, all, LENGTH(all));
-  if (o->top_s_text && strcmp(o->top_s_text, "32") != 0) bad = &top_s; /* as an identity has it */
+  if (o->top_s_text && strcmp(o->top_s_text, "32") != 0)
+    bad = &top_s; /* 32 is what the identity
+                                                                        * has */
   CHECK(!bad, ERR_USAGE, "'--%s' does not go with '--find features': %s; leave it out", bad->key,
         bad->advice);
   CHECK(o->l0 > 0, ERR_USAGE,
@@ -194,13 +197,13 @@ static void task_fill(struct find_job *j)
                                .device = o->asked.device};
 }
 
-/* What the atoms depend on, as far as it is known before rows are read; of options that are refused
- * here all have the same value. */
+/* Begin the identity: what the atoms depend on, as far as it is known before rows are read.
+ * Options that are refused here get one fixed value. */
 static int identity_begin(struct find_job *j)
 {
   struct identity_text *t = &j->run->identity;
   struct fit_options r = *j->o;
-  r.top_s_text = "32"; /* where it is not given */
+  r.top_s_text = "32"; /* the value when it is not given */
   r.cosine_limit = cosine_limit_resolved(r.cosine_limit, r.asked.k);
   if (r.holdout) r.asked.held_out_fraction = 0;
   TRY(identity_text_begin(t, j->run->command->options, &r));
@@ -265,7 +268,7 @@ static int supports_end(void *self)
   return encode_files_end(&j->supports, &j->encoded, facts, n);
 }
 
-/* Encode all rows into supports.h5, or those that an earlier run has left of them.  Collective. */
+/* Encode all rows into supports.h5; a resumed run encodes only the rest of them.  Collective. */
 static int rows_encode(struct find_job *j)
 {
   struct encode_files *f = &j->supports;
@@ -326,7 +329,7 @@ static void job_free(struct find_job *j)
   free(j);
 }
 
-/* Atoms that are found, or those of the complete dictionary. */
+/* Find the atoms, or read those of the complete dictionary. */
 static int atoms_find(struct find_job *j)
 {
   struct comm *c = &j->run->comm;
@@ -337,14 +340,15 @@ static int atoms_find(struct find_job *j)
   return report_phases(c, j->result.phases, FIND_PHASES);
 }
 
-/* What the whole job takes on rank 0, and its files. */
+/* The memory of the whole job on rank 0, and the size of its files. */
 struct plan {
   struct find_forecast f;
   gidx encoding, most;
   gidx dictionary, state, supports, disk; /* disk: at one time */
 };
 
-/* Rows have as many atoms as they need: --l0 is about how many they get. */
+/* Forecast with --l0 atoms per row: rows have different numbers of atoms, and --l0 is about the
+ * mean. */
 static int plan_find(struct find_job *j, struct plan *p)
 {
   const idx k = j->o->asked.k, columns = j->rows.source.p;
@@ -403,7 +407,7 @@ static int plan_json(const struct find_job *j, const struct plan *p)
   return facts_end(&o);
 }
 
-/* The lines or the object of --dry-run.  Rank 0. */
+/* Print the lines or the object of --dry-run.  Rank 0. */
 static int plan_show(struct find_job *j)
 {
   struct plan p;

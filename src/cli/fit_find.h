@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `fit --find features`: atoms that fire where the features of rows do, in the place of those that
- * describe rows best.
+ * `fit --find features`: atoms that fire when features of rows do, instead of atoms that describe
+ * the rows best.
  *
  * Floor: cli. */
 #ifndef CLI_FIT_FIND_H
@@ -8,10 +8,10 @@
 
 #include "cli/fit_job.h"
 
-/* The command, with options that were told.  Collective. */
+/* Run the command, with parsed options.  Collective. */
 int fit_find_command(struct run *run, const struct fit_options *o);
 
-/* Does --find ask for that? */
+/* Is --find features given? */
 int fit_finds_features(const struct fit_options *o);
 
 #endif

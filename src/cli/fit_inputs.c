@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Inputs are opened, and all is checked that can be checked before anything is read. */
+ * Inputs are opened, and checked as far as is possible before the data are read. */
 #include "cli/fit_inputs.h"
 
 #include <stdio.h>
@@ -174,7 +174,7 @@ int fit_plan_print(struct run *run, const struct fit_plan *plan)
   return comm_agree(&run->comm, plan_print(run, plan));
 }
 
-/* Check the supports of own rows against classes of any origin. */
+/* Check this rank's supports against classes, whatever their origin. */
 static int own_rows_check(const struct refit_state *f, const struct classes *classes,
                           const char *file)
 {

@@ -51,19 +51,19 @@ struct fit_inputs {
  * Collective as rows_input_open() is. */
 int fit_inputs_open(struct fit_inputs *in, struct comm *c, const struct fit_names *names);
 void fit_inputs_close(struct fit_inputs *in);
-/* What run_begin() is to know of them. */
+/* The input files, for run_begin(). */
 struct run_inputs fit_inputs_files(const struct fit_inputs *in);
 
 struct run;
 struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run *run,
                                   const struct fit_compute *compute);
 
-/* Print the lines of --dry-run about rows, atoms, supports, memory and disk, or its object;
- * bytes_of() tells what the command does with a batch of atoms, disk the bytes of its files, and
- * how_disk what is said about them.  Rank 0 prints; the same status on every rank. */
+/* Print what --dry-run says about rows, atoms, supports, memory and disk, as lines or as an object.
+ * bytes_of() gives the memory for a batch of atoms, disk the bytes of the files, and how_disk a
+ * text about them.  Rank 0 prints; the same status on every rank. */
 struct fit_plan {
   const struct refit_task *task;
-  const struct comm *rows; /* among which rows are shared out; NULL: all ranks */
+  const struct comm *rows; /* that divide the rows among them; NULL: all ranks */
   idx directions;
   batch_bytes_of *bytes_of;
   gidx disk;
@@ -71,8 +71,8 @@ struct fit_plan {
 };
 int fit_plan_print(struct run *run, const struct fit_plan *plan);
 
-/* The classes of the file that is open, checked against the supports of all ranks, or where none is
- * by (N.6).  Collective. */
+/* *classes <- those of the open file, checked against the supports of all ranks; without a file the
+ * classes of (N.6).  Collective. */
 int fit_inputs_classes(const struct fit_inputs *in, const struct refit_state *f,
                        const struct color_looker *looker, struct classes *classes);
 

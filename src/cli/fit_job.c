@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rest of a fit is foretold from its last sweep, and all of it from shapes. */
+ * The time that is left is forecast from the last sweep; the memory of the job, from shapes. */
 #include "cli/fit_job.h"
 
 #include <math.h>
@@ -19,12 +19,13 @@
 #include "job/summary.h"
 #include "model/split.h"
 
-/* Seconds of what follows the last sweep, where one takes so long: all rows are coded, in the time
- * of a pass over them at most; their file and dictionary.h5 are published as sweeps were.  How fast
- * a file of many bytes is written, those of small dictionaries do not tell. */
+/* Seconds of the steps after the last sweep, if all goes as in this one.  All rows are coded, in at
+ * most the time of a pass over them.  Their file and dictionary.h5 are published at the pace of
+ * sweeps.  The pace of small dictionaries says little about large files, so it is at least
+ * LEAST_PACE. */
 static real end_seconds(const struct fit_job *j, const struct fit_sweep *s, real spent)
 {
-  static const real LEAST_PACE = 1e8; /* bytes a second: hashed, written, read back and synced */
+  static const real LEAST_PACE = 1e8; /* bytes per second: hashed, written, read back and synced */
   const struct phase *write = &j->written;
   real rows = (real)j->rows.source.n, entry = sizeof(idx) + sizeof(float);
   real pass = spent * (real)s->parts * rows / (real)s->fitted_rows;
@@ -33,14 +34,14 @@ static real end_seconds(const struct fit_job *j, const struct fit_sweep *s, real
   return pass + 2 * write->seconds / (real)write->calls + rows * j->files.top_s * entry * pace;
 }
 
-/* What the steps of the whole job take on rank 0, one after another, and what its files take. */
+/* The memory of the steps of the whole job on rank 0, and the size of its files. */
 struct plan {
   gidx encoding, seeds, detectors, most;
   gidx dictionary, state, supports, disk; /* disk: at one time */
 };
 
-/* Files take the place of others once they are complete; those of update atoms have a sweep in work
- * beside. */
+/* A new file exists beside the one that it replaces, until it is complete.  With --update atoms the
+ * sweep in progress is on disk, too. */
 static gidx disk_bytes(const struct plan *p, const struct fit_forecast *f, gidx atoms)
 {
   gidx sweep = f->update == UPDATE_ATOMS ? atoms * (gidx)sizeof(real) : 0;
@@ -234,7 +235,9 @@ void fit_report(struct fit_job *j)
     log_info("all rows of --rows, which were fitted:");
   else
     log_info("all rows of --rows, of which %lld were fitted:", (long long)r->fitted_rows);
-  if (j->task.center) j->encoded.metrics.massive = (struct massive_rows){0}; /* told at the start */
+  if (j->task.center)
+    j->encoded.metrics.massive = (struct massive_rows){0}; /* the start has said
+                                                                              * it */
   report_metrics(&j->encoded.metrics, 1);
   advice_dead(j->encoded.metrics.dead_atoms, j->task.k);
   if (r->end == FIT_SWEEPS) advice_converged(r->sweeps, r->gain, j->task.tolerance);
@@ -242,7 +245,7 @@ void fit_report(struct fit_job *j)
   log_info("wrote   %s", j->files.job.more[FIT_SUPPORTS].shown);
 }
 
-/* What computes is known from the first sweep on: "cpu avx512", "cuda" and the GPU's name. */
+/* The device is known after the first sweep: "cpu avx512", or "cuda" and the GPU's name. */
 static void device_json(const struct fit_job *f, struct json *j)
 {
   const char *device = f->result.device, *space = strchr(device, ' ');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One fit, from command line to report: what cmd_fit.c opens, and fit_files.c takes from sweep to
- * sweep, and what is said of it in the log and in run.json.
+ * One fit, from command line to report.  cmd_fit.c opens it, fit_files.c publishes its sweeps, and
+ * fit_job.c reports it in the log and in run.json.
  *
  * Floor: cli.  Functions are for rank 0 alone; not collective. */
 #ifndef CLI_FIT_JOB_H
@@ -23,10 +23,10 @@
 struct fit_options {
   struct general_options general;
   struct output_options output;
-  struct fit_task asked; /* options that the task takes as they are; j->task has the rest, too */
+  struct fit_task asked; /* options that the task takes unchanged; j->task is complete */
   const char *rows, *capture, *holdout, *codes, *update, *minibatch, *top_s_text, *labels, *find;
   idx top_s, encode_s, cosine_limit, seeds; /* top_s 0: auto, until it is chosen */
-  idx encode_wanted; /* four times top_s, where encode_s was not given; else 0 */
+  idx encode_wanted;                        /* four times top_s if encode_s was not given; else 0 */
   int uncentered, resume, detectors, dry_run;
   real save_seconds, max_norm, l0;
 };
@@ -41,45 +41,46 @@ struct fit_job {
   struct fit_task task;
   struct fit_parts parts;
   gidx fitted;                /* rows */
-  struct fit_options settled; /* the options, with what was left open */
+  struct fit_options settled; /* the options, with the values that were left open */
   struct fit_sink sink;
   struct fit_result result;
   struct fit_files files;
-  int has_sweep;                /* is one published, or about to be? */
+  int has_sweep;                /* a sweep is published, or about to be */
   int has_ended;                /* all rows are encoded, too */
-  struct phase written;         /* FIT_WRITE, as it was when a checkpoint was last waited for */
-  double begun, seconds;        /* since then, as run.json says */
-  struct encode_files supports; /* the codes of all rows */
+  struct phase written;         /* FIT_WRITE when the job last waited for a checkpoint */
+  double begun, seconds;        /* begun: when the job began; seconds: since then, for run.json */
+  struct encode_files supports; /* supports.h5: the codes of all rows */
   struct arena arena;
   real *mean; /* [p]; NULL: not centred */
   struct fit_line best;
-  struct atom_array atoms; /* the best ones, and */
+  struct atom_array atoms; /* the best ones */
   struct atom_source source;
   struct encode_task encode;
   struct encode_result encoded;
-  struct candidate candidate[CHOICE_MOST]; /* of --top-s auto */
+  struct candidate candidate[CHOICE_MOST]; /* for --top-s auto */
   int candidates, chosen;
   gidx *labels;           /* [n] of --labels; NULL: none */
   struct fit_extra extra; /* what dictionary.h5 gets at the end */
   struct detect_result detected;
-  struct seeds_record seeds; /* of other seeds; wanted 0: none */
-  struct stability stable;   /* what they say; seeds 0: nothing */
-  float *other;              /* [k][p] the atoms of another seed, and */
-  real *mean_of_other;       /* [p] their mean */
-  real held_out_explained;   /* with --encode-s atoms a row; NaN: not asked for, or no such rows */
+  struct seeds_record seeds; /* of other seeds; wanted is one less than --seeds, 0: none */
+  struct stability stable;   /* what they say; stable.seeds 0: nothing */
+  float *other;              /* [k][p] the atoms of another seed */
+  real *mean_of_other;       /* [p] the mean of that fit */
+  real held_out_explained;   /* with --encode-s atoms per row; NaN: not computed */
 };
 
-/* With --dry-run: how the work is split, and the memory and disk that the whole job needs, as lines
- * or, with --json, as facts.  j->encode is the encoding at the end, its grid chosen. */
+/* Print the plan of --dry-run: how the work is split, and the memory and disk that the whole job
+ * needs; as lines, or with --json as an object.  j->encode is the encoding at the end, with its
+ * grid chosen. */
 int fit_plan_show(const struct fit_job *j, const struct fit_forecast *forecast);
 
-/* Behind a sweep: its line, with the pace and how long the rest takes at most. */
+/* Log a sweep, with the pace and the most that the rest can take. */
 void fit_line_log(const struct fit_job *j, const struct fit_sweep *sweep);
 
-/* At the end, when all rows are encoded. */
+/* Print the report at the end, when all rows are encoded. */
 void fit_report(struct fit_job *j);
 
-/* What a fit, `of`, adds to run.json (job/summary.h) after each sweep. */
+/* Add the figures of a fit, `of`, to run.json (job/summary.h) after each sweep. */
 int fit_summary_json(const void *of, struct json *j);
 
 #endif

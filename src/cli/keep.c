@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * dictionary.h5 is published after every sweep, supports.h5, which follows from it, when the job
- * ends; a run that goes on finds the codes of the last sweep again. */
+ * dictionary.h5 is published after every sweep.  supports.h5 follows from it, and is published when
+ * the job ends.  A resumed run solves the codes of the last sweep again. */
 #include "cli/keep.h"
 
 #include <stdio.h>
@@ -36,12 +36,12 @@ struct keep_job {
   struct supports_input supports;
   struct stored_encoder stored; /* of the dictionary, with its matrices */
   int has_encoder;
-  uint64_t encoder_hash; /* 0: none that goes with the supports */
+  uint64_t encoder_hash; /* 0: there is none that belongs to the supports */
   const real *mean;
   struct kept_task task;
   struct kept kept;
-  char device[128]; /* what the files say */
-  float *decoder;   /* [k][p] atoms times their norms, where an import had some */
+  char device[128]; /* as the files say it */
+  float *decoder;   /* [k][p] atoms times their norms, if an import had norms */
   struct arena arena;
 };
 
@@ -92,7 +92,7 @@ static int encoder_find(struct keep_job *j)
   return OK;
 }
 
-/* Files have rows of any length with the kind of an encoder, or all of one length. */
+/* Open supports of one length, or of any length if they come from an encoder. */
 static int supports_open(struct keep_job *j)
 {
   struct supports_input *s = &j->supports;
@@ -172,7 +172,7 @@ static void task_fill(struct keep_job *j)
                                .named = s->inputs};
 }
 
-/* What a result depends on beside options. */
+/* Fill in what a result depends on besides options. */
 static int identity_fill(struct keep_job *j)
 {
   struct identity_text *t = &j->run->identity;
@@ -189,7 +189,7 @@ static int identity_fill(struct keep_job *j)
   return identity_text_input(t, "supports_rho", rho);
 }
 
-/* Rank 0: dictionary.h5 of the sweep that was done. */
+/* Rank 0: write dictionary.h5 of the last sweep. */
 static int dictionary_write(void *of)
 {
   struct keep_job *j = of;
@@ -262,7 +262,7 @@ static int supports_write(struct keep_job *j)
   return comm_agree(j->c, status);
 }
 
-/* The line of a sweep; 0: the start, whose codes are solved for the atoms as they are. */
+/* Add the line of a sweep.  Line 0 is the start, with codes solved for the given atoms. */
 static void line_add(struct keep_job *j)
 {
   const struct kept *w = &j->kept;
@@ -284,7 +284,7 @@ static void line_add(struct keep_job *j)
            more);
 }
 
-/* Where the files of an earlier run are gone on with: its atoms, and the codes that follow. */
+/* Continue an earlier run: take its atoms, and solve their codes. */
 static int sweeps_resume(struct keep_job *j)
 {
   const struct identity *was = &j->files.facts.contents, *is = &j->kept.contents;
@@ -340,7 +340,8 @@ static int sweeps_run(struct keep_job *j)
     int stop = 0;
     if (j->files.facts.sweeps) TRY(job_poll(&j->files.job, &stop));
     if (!stop) TRY(sweep_run(j));
-    j->run->max_seconds = j->o->max_seconds; /* a run takes a sweep, however long all else took */
+    j->run->max_seconds = j->o->max_seconds; /* a run makes one sweep even if everything before took
+                                              * longer */
   }
   return supports_write(j);
 }
@@ -447,14 +448,14 @@ static int files_open(struct keep_job *j)
   return OK;
 }
 
-/* Rank 0: a sweep that a refit of another kind has left is none of this job. */
+/* Rank 0: refuse to replace the saved sweep of another kind of refit. */
 static int sweep_check(const struct keep_job *j)
 {
   const struct sweep_files *s = &j->files.sweep;
   return s->there ? job_file_check(&j->files.job, &s->place) : OK;
 }
 
-/* Are the rows such that their metrics mislead? */
+/* Warn if the metrics of these rows mislead. */
 static int rows_advise(const struct keep_job *j)
 {
   const struct kept_rows *r = &j->kept.rows, *u = &j->kept.unseen;
@@ -471,7 +472,7 @@ static int keep_open(struct keep_job *j)
 {
   const struct refit_options *o = j->o;
   struct refit_options counts = *o;
-  counts.keep = 1; /* an encoder asks for it, too, and for codes of its sign */
+  counts.keep = 1; /* --encoder implies this, and codes of the encoder's sign */
   if (o->encoder && !strcmp(o->codes, "auto")) counts.codes = "nonnegative";
   TRY(comm_agree(j->c, identity_text_begin(&j->run->identity, j->run->command->options, &counts)));
   TRY(comm_agree(j->c, job_folder_check(&o->output)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * refit --keep-supports: rows, and an encoder or a dictionary with supports, become atoms that are
- * refitted on supports that stay, and the codes that are solved on them.
+ * refit --keep-supports: refit atoms on supports that stay, and solve the codes on them.  Supports
+ * come from an imported encoder, or from a file beside a dictionary.
  *
  * Floor: cli. */
 #ifndef CLI_KEEP_H
@@ -8,12 +8,12 @@
 
 #include "cli/refit_job.h"
 
-/* Is that what the options ask for?  An encoder asks for it, too. */
+/* Do the options ask for it?  --encoder does, too. */
 int keep_is_wanted(const struct refit_options *o);
-/* ERR_USAGE: options that do not go together.  Not collective. */
+/* ERR_USAGE for options that exclude each other.  Not collective. */
 int keep_options_check(const struct refit_options *o);
 
-/* All of the command.  Collective; the same status on every rank. */
+/* Run the command.  Collective; the same status on every rank. */
 int keep_command(struct run *run, const struct refit_options *o);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta: the table of commands. */
+ * sagitta: the table of commands, and main(). */
 #include <stdio.h>
 #include <string.h>
 

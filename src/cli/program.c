@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each floor knows the version of the library that it alone uses.  The status of whatever went
- * wrong comes to program_end(), which prints it. */
+ * Each floor reports the version of the library that it alone uses.  The status of any failure
+ * comes to program_end(), which prints it. */
 #include "cli/program.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@
 #include "job/agreement.h"
 #include "job/summary.h"
 
-enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks */
+enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the rank that reports */
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -40,7 +40,7 @@ enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks 
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* What is linked, by name; a build without CUDA or NCCL has "none" there. */
+/* The linked libraries; "none" for CUDA or NCCL in a build without them. */
 struct about {
   char compiler[96], mpi[96], hdf5[32], cuda[32], nccl[32];
 };
@@ -54,7 +54,7 @@ static void about_find(struct about *a)
   comm_gpus_library(a->nccl, sizeof a->nccl);
 }
 
-/* --version: the program and its version in the first line, then a line for each of the others. */
+/* --version: the program and its version in the first line, then one line per library. */
 static void about_print(const char *name, FILE *out)
 {
   struct about a;
@@ -64,8 +64,8 @@ static void about_print(const char *name, FILE *out)
   fprintf(out, "HDF5      %s\nCUDA      %s\nNCCL      %s\n", a.hdf5, a.cuda, a.nccl);
 }
 
-/* The number of the job, of its task in an array and of its restart, "1234_7" or "1234 restart 1",
- * as Slurm says it, or as PBS or LSF do; NULL outside a job.  Valid until the next call. */
+/* The job's number as Slurm, PBS or LSF gives it, with the array task and restart: "1234_7" or
+ * "1234 restart 1".  NULL outside a job.  Valid until the next call. */
 static const char *about_job(void)
 {
   static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
@@ -81,7 +81,7 @@ static const char *about_job(void)
   return text;
 }
 
-/* A line of the log. */
+/* Log the version, the libraries and the job. */
 static void about_log(void)
 {
   struct about a;
@@ -126,8 +126,9 @@ static void command_describe(const struct command *command, struct json *out)
   json_end(out);
 }
 
-/* --describe: print commands[count] and their options as one JSON object, for completion, documents
- * and tests, or the command of this name; NULL: all.  doc/json.md has its entries. */
+/* --describe: print commands and their options as one JSON object, for completion, documents and
+ * tests.  name: only the command of this name; NULL: all count commands.  doc/json.md has the
+ * entries. */
 static void describe_print(const struct command *const *commands, int count, const char *name,
                            FILE *out)
 {
@@ -161,7 +162,7 @@ static const struct command *command_find(const struct program_table *t, const c
   return NULL;
 }
 
-/* --list-options [COMMAND]: its keys, or all commands. */
+/* --list-options [COMMAND]: the options of this command, or the names of all commands. */
 static void list_print(const struct program_table *t, const char *name)
 {
   const struct command *command = name ? command_find(t, name) : NULL;
@@ -169,7 +170,7 @@ static void list_print(const struct program_table *t, const char *name)
   for (int i = 0; !name && i < t->count; i++) puts(t->commands[i]->name);
 }
 
-/* The end of a program that only told something on stdout. */
+/* End a program that only printed an answer on stdout. */
 static int answer_end(struct run *run)
 {
   int status = stdout_flush(&run->unread);
@@ -177,7 +178,7 @@ static int answer_end(struct run *run)
   return status ? status : process_end(run->unread);
 }
 
-/* Give the rank that speaks the time to do so, since it ends this one too. */
+/* Wait while another rank reports the failure, since it ends this rank too. */
 static void speaker_wait(void)
 {
   double seconds = watchdog_deadline() < MAX_SILENCE ? watchdog_deadline() : MAX_SILENCE;
@@ -194,12 +195,12 @@ static void unknown_print(const struct program_table *t, const char *name)
   text_print(stderr, "%s: unknown command '%s', the nearest is '%s'\n", t->name, name, best);
 }
 
-/* Is the program ending by itself? */
+/* Set when the program itself ends the process. */
 static int leaving;
 static const char *name; /* of the program */
 
-/* OpenMP ends the program with 1, "the answer is no", where it cannot start its threads; that is a
- * lack of memory. */
+/* OpenMP ends the process with 1 if it cannot start its threads.  But 1 means "the answer is no",
+ * so this ends with the code for a lack of memory. */
 static void library_exit(int status, void *unused)
 {
   (void)unused;
@@ -213,7 +214,8 @@ static void library_exit(int status, void *unused)
   _exit(ERR_MEMORY);
 }
 
-/* A command without MPI that was started several times at once stands in its own way. */
+/* Warn if a command without MPI was started several times at once: the processes disturb each
+ * other. */
 static void serial_warn(const struct run *run, int status)
 {
   int size = launcher_size();
@@ -225,11 +227,11 @@ static void serial_warn(const struct run *run, int status)
 }
 
 /* End a failed job.  A failure that every rank knows is reported by rank 0, any other by its own
- * rank.  It ends with _exit, because HDF5 may not survive its exit handler after a failed write. */
+ * rank.  It ends with _exit(), because HDF5's exit handler may crash after a failed write. */
 static int job_fail(struct run *run, int status)
 {
   leaving = 1;
-  if (status == ERR_ANSWER && !*status_message()) { /* the answer is on stdout, and has to arrive */
+  if (status == ERR_ANSWER && !*status_message()) { /* the answer is on stdout, and must arrive */
     status = stdout_flush(&run->unread);
     if (!status) return ERR_ANSWER;
   }
@@ -237,7 +239,7 @@ static int job_fail(struct run *run, int status)
   int is_common = comm_failure_is_common(&run->comm), speaks = !is_common || run->comm.rank == 0;
   if (!speaks) speaker_wait();
   watchdog_leave(status);
-  if (speaks) { /* first: what comes later may take longer than a process that leaves is given */
+  if (speaks) { /* first, since the process may be killed before later steps end */
     if (run->comm.size > 1 && !is_common) fprintf(stderr, "rank %d: ", run->comm.rank);
     fprintf(stderr, "%s: %s\n", run->title, status_message());
     if (log_verbose()) fputs(status_trace(), stderr);
@@ -262,13 +264,13 @@ static void log_begin(const struct run *run)
             run->comm.rank);
 }
 
-/* Of commands that can go on later. */
+/* Catch signals for commands that can be resumed. */
 static void signals_heed(const struct run *run)
 {
   if (run->command && options_has(run->command->options, "resume")) stop_heed();
 }
 
-/* Read the options of the command and start what it needs.  arguments[argc + 1] are filled; a
+/* Read the options of the command and start what it needs.  arguments[argc + 1] is filled.  A
  * failure of one rank fails all. */
 static int run_open(struct run *run, void *options, const char **arguments)
 {
@@ -282,7 +284,8 @@ static int run_open(struct run *run, void *options, const char **arguments)
   if (run->command->parallel) {
     pipes_survive();
     TRY(comm_open(&run->comm));
-    signals_heed(run); /* libraries that MPI loads may have taken them: hwloc, OpenCL, LLVM */
+    signals_heed(run); /* again: libraries that MPI loads may have replaced the handlers: hwloc,
+                        * OpenCL, LLVM */
     watchdog_name(run->title, run->comm.size > 1 ? run->comm.rank : -1);
   }
   status = options_agree(run, arguments, status);
@@ -296,7 +299,7 @@ static int run_open(struct run *run, void *options, const char **arguments)
   return run->command->parallel ? threads_open(&run->comm, &run->cores) : OK;
 }
 
-/* MPI comes last: a rank that ends with 75 has mpirun kill those that have not ended yet. */
+/* MPI ends last: when a rank exits with 75, mpirun kills the ranks that still run. */
 static int run_close(struct run *run)
 {
   TRY(stdout_flush(&run->unread));
@@ -305,7 +308,7 @@ static int run_close(struct run *run)
   return comm_close(&run->comm);
 }
 
-/* What a program prints about itself.  Returns 0 where it is asked for something else. */
+/* Print what the program says about itself.  Returns 0 if `word` asks for something else. */
 static int about_answer(const struct program_table *t, const char *word, const char *command)
 {
   if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
@@ -364,8 +367,8 @@ static int command_open(struct run *run)
   return status ? program_end(run, status) : PROGRAM_RUNS;
 }
 
-/* Before MPI each rank speaks for itself, since limits differ among machines.  fprintf() to stderr
- * takes 8 kB of the stack, which may be what is missing. */
+/* Before MPI each rank reports for itself, since limits differ among machines.  fprintf() to stderr
+ * takes 8 kB of the stack, and the failure may be a lack of stack. */
 static int begin_fail(const char *title, int rank, int status)
 {
   static char line[4096];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 finds files and writes them; what it finds goes to all ranks.  Going on from them comes
- * last: the inputs are loaded as for a fresh run and compared, by the hashes of their contents,
- * with what dictionary.h5 says that it was begun with; then its frames take their place.
- * supports.h5 is used if it names this dictionary and holds what the dictionary names.
+ * Rank 0 finds and writes files, and broadcasts what it finds.  Resuming comes last.  The inputs
+ * are loaded as for a fresh run, and their hashes compared with those in dictionary.h5.  Then its
+ * frames replace those of the inputs.  supports.h5 is used if it names this dictionary and has the
+ * contents that dictionary.h5 names.
  *
- * A sweep is published before the next one begins, or beside those that follow where a GPU takes
- * the steps: then those that end before it is there are left out, but for the last one. */
+ * A sweep is published before the next one begins.  If a GPU takes the steps, it is published while
+ * the next sweeps run; sweeps that end meanwhile are not published, except the last one. */
 #include "cli/refit_files.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ static int before_find(struct refit_files *f, struct job *job)
   return OK;
 }
 
-/* Refuse to begin where a refit was stopped before the sweeps that are wanted. */
+/* Without --resume, refuse to begin where a refit was stopped before its last sweep. */
 static int stopped_check(struct refit_files *f, const char *path)
 {
   struct fit_facts was;
@@ -82,7 +82,7 @@ static int distribute(void *self, struct comm *c)
   return OK;
 }
 
-/* Allocate lines for all sweeps to come, and copy those that there are. */
+/* Allocate lines for all sweeps to come, and copy the earlier ones. */
 static int lines_alloc(struct refit_files *f)
 {
   struct history_line *old = f->lines;
@@ -156,7 +156,7 @@ static int supports_write(struct refit_files *f)
   return comm_agree(c, c->rank ? OK : supports_end(f));
 }
 
-/* In the writer's thread what is published is a copy, the communicator included. */
+/* In the writer thread, all that is published is a copy, the communicator included. */
 static int save(void *self)
 {
   struct refit_files *f = self;
@@ -195,7 +195,7 @@ int refit_files_open(struct refit_files *f, const struct run_inputs *inputs)
   return comm_agree(&f->job.run->comm, lines_alloc(f));
 }
 
-/* The list of inputs is the writer's while it publishes. */
+/* While the writer publishes, it alone uses the list of inputs. */
 static int result_set(struct refit_files *f)
 {
   TRY(job_wait(&f->job));
@@ -212,7 +212,7 @@ static int publish(struct refit_files *f)
   return job_checkpoint(&f->job);
 }
 
-/* The supports alone, of a dictionary that is there. */
+/* Publish the supports of a dictionary that is published already. */
 static int supports_publish(struct refit_files *f)
 {
   TRY(result_set(f));
@@ -245,7 +245,7 @@ int refit_identity_fill(struct identity_text *t, const struct fit_inputs *in,
   return identity_text_input(t, "supports_rounds", rounds);
 }
 
-/* Open what the earlier run left, and see whether the two files name each other. */
+/* Open the results of the earlier run, and check whether the two files name each other. */
 static int previous_open(struct refit_previous *previous, const struct refit_files *files)
 {
   const struct identity *wanted = &files->facts.contents;
@@ -253,7 +253,7 @@ static int previous_open(struct refit_previous *previous, const struct refit_fil
   TRY(dictionary_input_open(&previous->dictionary, files->job.place.shown));
   if (!files->has_supports) return OK;
   int status = supports_input_open(&previous->supports, files->job.more[REFIT_SUPPORTS].shown);
-  if (status == ERR_INPUT) { /* it may be of a newer program, and is not replaced */
+  if (status == ERR_INPUT) { /* it may be of a newer program: do not replace it */
     char why[1024];
     status_take(why, sizeof why);
     FAIL(ERR_INPUT, "%s: remove it, and it is made again", why);
@@ -301,7 +301,7 @@ void refit_previous_close(struct refit_previous *previous)
   *previous = (struct refit_previous){0};
 }
 
-/* Are supports and codes those that dictionary.h5 names, though they were made again from it? */
+/* Check that supports and codes, made again from dictionary.h5, are those that it names. */
 static int made_again_check(const struct refit_files *files, const struct refit_state *state)
 {
   const struct identity *was = &files->facts.contents, *is = &state->contents;
@@ -316,7 +316,7 @@ int refit_classes_check(struct refit_files *files, const struct classes *classes
 {
   struct fit_start *start = &files->facts.start;
   uint64_t hash = classes_hash(classes->color, classes->k);
-  if (start->reroute) return OK; /* they change from sweep to sweep */
+  if (start->reroute) return OK; /* supports change from sweep to sweep */
   if (!files->facts.sweeps) start->inputs.classes = hash;
   CHECK(start->inputs.classes == hash, ERR_INPUT,
         "'%s' was begun with other classes than '%s': classes_hash %016llx, not %016llx; resume "
@@ -326,9 +326,9 @@ int refit_classes_check(struct refit_files *files, const struct classes *classes
   return OK;
 }
 
-/* Only where there is something to go on from, and for --max-seconds where some of that is of this
- * run, so that runs get further.  Where the sweep before is left out this one is ended, so that it
- * is published in its place. */
+/* The job may stop when a resumed run has a file to start from.  --max-seconds counts only when
+ * this run has made progress, so that runs get further.  If the last sweep was left out, this one
+ * is finished, to be published in its place. */
 int refit_may_stop(void *of)
 {
   struct refit_job *j = of;
@@ -338,7 +338,7 @@ int refit_may_stop(void *of)
   return has_more || j->files.job.is_resumed;
 }
 
-/* Publish what a sweep gave, or let that begin. */
+/* Publish a sweep's result, or start publishing it in the background. */
 static int sweep_hand_over(struct refit_job *j)
 {
   struct phase *wait = &j->phases[REFIT_WAIT];
@@ -351,8 +351,8 @@ static int sweep_hand_over(struct refit_job *j)
   return OK;
 }
 
-/* While a state is published, may this one be left out?  A later one will say all that it does; but
- * what a job that is killed loses is no older than --save-seconds. */
+/* May this sweep be left out while an earlier one is being published?  A later one replaces it.
+ * But a killed job must not lose more than --save-seconds. */
 static int may_be_left_out(struct refit_job *j)
 {
   struct job *job = &j->files.job;
@@ -368,8 +368,8 @@ static int sweep_publish(struct refit_job *j)
   return OK;
 }
 
-/* Between two atoms: the sweep is saved where that is due, and the job may end.  A run takes some
- * steps, however long all else took. */
+/* Between two atoms: save the sweep if that is due, and see whether to stop.  --max-seconds counts
+ * only from here on, so that each run takes some steps. */
 static int steps_poll(void *self, const struct sweep_point *at, int *stop)
 {
   struct refit_job *j = self;
@@ -378,7 +378,7 @@ static int steps_poll(void *self, const struct sweep_point *at, int *stop)
   return OK;
 }
 
-/* What sweep comes next, and what a run that is resumed has done of it. */
+/* Set the next sweep, and what an earlier run has done of it. */
 static int sweep_find(struct refit_job *j)
 {
   const struct fit_facts *facts = &j->files.facts;
@@ -392,12 +392,12 @@ static int sweep_find(struct refit_job *j)
   j->in_work.classes = classes_hash(j->classes.color, f->k);
   if (facts->sweeps) j->in_work.contents = facts->contents;
   TRY(identity_text_hash(&j->run->identity, "held_out_hash", facts->start.held.rows));
-  if (j->resident.is_on) return OK; /* which makes a whole sweep in the time that reading takes */
+  if (j->resident.is_on) return OK; /* a GPU makes a whole sweep in the time of reading */
   if (files->there) TRY(refit_frames_table(f));
   return sweep_files_begin(files, &j->in_work, f->table, &j->begun);
 }
 
-/* Every atom takes a step. */
+/* Take a step for every atom. */
 static int steps_take(struct refit_job *j, struct sweep_counts *counts, int *stopped)
 {
   struct phase *phase = &j->phases[REFIT_STEPS];
@@ -459,8 +459,8 @@ int refit_job_resume(struct refit_job *j)
   return supports_publish(&j->files);
 }
 
-/* One rank, with a GPU that takes the steps, publishes beside them, if there is room for a copy of
- * the state. */
+/* One rank, with a GPU that takes the steps, publishes in the background if a copy of the state
+ * fits in memory. */
 static int beside_begin(struct refit_job *j)
 {
   struct phase *write = &j->phases[REFIT_WRITE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The order of these is that of refit_files.c, which also saves, stops and publishes. */
+ * The functions that refit_files.c calls, in its order. */
 #include "cli/refit_job.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ int refit_held_out_evaluate(struct refit_job *j)
   return fit_validation_run(&j->validation, &stops, &j->held, &stopped);
 }
 
-/* What metrics and residuals say of the same codes differs by their roundings: far less. */
+/* Metrics and residuals of the same codes differ far less than this, by rounding only. */
 #define SAME_VARIANCE 1e-6
 
 int refit_state_evaluate(struct refit_job *j, const char *file, real said, real *explained)
@@ -114,7 +114,7 @@ void refit_line_add(struct refit_job *j, const struct sweep_counts *counts)
   j->all.escalated += counts->escalated;
 }
 
-/* Where this rank's GPU has all rows they stay there from sweep to sweep. */
+/* If this rank's GPU has all rows, they stay there from sweep to sweep. */
 static int rows_settle(struct refit_job *j)
 {
   struct refit_state *f = &j->state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One refit, from command line to report: what cmd_refit.c opens, what is computed and said of a
- * sweep, and refit_files.c takes from one to the next.
+ * One refit, from command line to report.  cmd_refit.c opens it, refit_job.c computes and reports
+ * sweeps, and refit_files.c runs and publishes them.
  *
  * Floor: cli.  Functions are collective, unless a comment says otherwise. */
 #ifndef CLI_REFIT_JOB_H
@@ -29,29 +29,30 @@ struct refit_options {
 struct refit_job {
   struct run *run;
   struct comm *c;    /* all ranks */
-  struct comm *rows; /* among which rows are shared out: c, or where each rank has all, alone */
+  struct comm *rows; /* that divide the rows: c; or, if each rank has all rows, a communicator of
+                      * this rank */
   struct comm alone;
   const struct refit_options *o;
   struct refit_files files;
   struct fit_inputs inputs;
-  struct refit_previous previous; /* of a run that is resumed */
+  struct refit_previous previous; /* of the run that is resumed */
   struct rows_input holdout;      /* rows that the refit does not see */
-  real held;                      /* what the atoms explain of them; NaN: there are none */
+  real held;                      /* what the atoms explain of these rows; NaN: there are none */
   struct refit_task task;
   struct refit_state state;
   struct sparse_coder coder;        /* with --reroute or --holdout, and on a GPU */
   struct fit_validation validation; /* with --holdout */
-  char device[64];                  /* what the files say: "cpu avx512" */
-  struct coded coded;               /* the state's rows, where they stay on a GPU */
+  char device[64];                  /* as the files say it: "cpu avx512" */
+  struct coded coded;               /* the state's rows, when they stay on a GPU */
   struct resident resident;
   struct classes classes;
-  struct sweep_start begun;   /* of the sweep that comes next, by the run that is resumed */
-  struct sweep_facts in_work; /* it */
+  struct sweep_start begun;   /* what the resumed run has done of the next sweep */
+  struct sweep_facts in_work; /* the sweep in progress */
   struct arena arena;
   struct atom_step *steps; /* [k] */
   gidx *density;           /* [k] */
-  int is_left_out;         /* the last sweep is not published, nor about to be */
-  real handed_over;        /* when one was, the last time */
+  int is_left_out;         /* the last sweep is neither published nor about to be */
+  real handed_over;        /* when publishing last began */
   real tss;
   struct metrics metrics;
   struct phase phases[REFIT_PHASES];
@@ -59,20 +60,20 @@ struct refit_job {
   struct sweep_counts all; /* of this run's sweeps */
 };
 
-/* Line 0 of the history: what the codes explain as they come. */
+/* Line 0 of the history: what the codes explain before the first sweep. */
 int refit_start_evaluate(struct refit_job *j);
-/* *explained, on rank 0 <- what the codes of the state explain, by their residuals; a warning where
- * a file says something else. */
+/* *explained, on rank 0 <- what the codes of the state explain, by their residuals.  Warns if the
+ * file says something else. */
 int refit_state_evaluate(struct refit_job *j, const char *file, real said, real *explained);
-/* j->held <- what the atoms explain of rows that the refit does not see. */
+/* j->held <- what the atoms explain of the held-out rows. */
 int refit_held_out_evaluate(struct refit_job *j);
 
-/* Of ranks that all have all rows, all or none take their steps on a GPU. */
+/* If all ranks have all rows, either all of them take their steps on a GPU, or none does. */
 int refit_steps_open(struct refit_job *j);
 int refit_classes_find(struct refit_job *j);
-/* Round, code and evaluate the state. */
+/* Round, encode and evaluate the state. */
 int refit_state_finish(struct refit_job *j, int reroute);
-/* The line of a sweep, whose steps were these.  Rank 0 alone. */
+/* Add the line of a sweep, with these counts of its steps.  Rank 0 alone. */
 void refit_line_add(struct refit_job *j, const struct sweep_counts *counts);
 
 #endif

@@ -22,7 +22,7 @@ struct spread {
   double min, mean, max, sum;
 };
 
-/* *s <- smallest, mean, largest and sum of everyone's value; all[size] is workspace.
+/* *s <- smallest, mean, largest and sum of the values of all ranks; all[size] is work space.
  * Collective. */
 static int spread_over_ranks(struct comm *c, double value, double *all, struct spread *s)
 {
@@ -44,7 +44,7 @@ static int times_alloc(int count, double **all)
   return OK;
 }
 
-/* (*all)[c->size]: all ranks have it, or none goes on. */
+/* Allocate (*all)[c->size] on all ranks; if one fails, all fail. */
 static int times_make(struct comm *c, double **all)
 {
   int status = comm_agree(c, times_alloc(c->size, all));
@@ -52,7 +52,7 @@ static int times_make(struct comm *c, double **all)
   return status;
 }
 
-/* On what a phase ran, "" where that is no question. */
+/* The device of a phase, or "" if there is none. */
 static const char *phase_on(const struct phase *p)
 {
   return p->background ? "background" : p->device ? p->device : "";
@@ -106,7 +106,7 @@ int report_counts(struct comm *c, struct device_counts *counts)
   return OK;
 }
 
-/* Make the counts of this rank those of all ranks.  Collective. */
+/* Sum the counts over all ranks.  Collective. */
 static int screen_sum(struct comm *c, struct screen_counts *f)
 {
   gidx sums[SCREEN_PATHS + 1];

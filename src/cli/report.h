@@ -10,23 +10,23 @@
 #include "device/device.h"
 #include "model/results.h"
 
-/* One line for each phase that ran: its calls, its seconds (smallest, mean and largest over the
- * ranks), the rate of all ranks together in the largest of these, and where it ran: on which
- * device, or in the background of what the main thread does.  Collective. */
+/* One line per phase that ran: its calls; its seconds (smallest, mean and largest over the ranks);
+ * the rate of all ranks together, by the largest time; and where it ran: the device, or in the
+ * background of the main thread.  Collective. */
 int report_phases(struct comm *c, const struct phase *phases, int count);
 
-/* What GPUs did, if any; *counts becomes that of all ranks.  Collective. */
+/* What GPUs did, if there were any; *counts becomes the counts of all ranks.  Collective. */
 int report_counts(struct comm *c, struct device_counts *counts);
 
-/* What the certified filter did, and how many rows took the direct path for which reason; nothing
- * where it was off.  *counts becomes that of all ranks.  Collective. */
+/* What the certified filter did, and how many rows took the direct path for each reason; nothing if
+ * it was off.  *counts becomes the counts of all ranks.  Collective. */
 int report_filter(struct comm *c, struct screen_counts *counts);
 
-/* The line of --dry-run about memory that is there for each rank, which may be less than it needs.
- * On rank 0 alone. */
+/* The line of --dry-run about the memory that each rank has, which may be less than it needs.  Rank
+ * 0 alone. */
 void report_present(gidx needed, gidx present);
 
-/* One line for each metric.  On rank 0 alone. */
+/* One line per metric.  Rank 0 alone. */
 void report_metrics(const struct metrics *m, int has_codes);
 
 #endif

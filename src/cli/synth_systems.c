@@ -63,7 +63,7 @@ struct systems_run {
   struct arena arena;         /* of shape, atom and color */
 };
 
-/* Each system is an atom of its own, and sixteen are a class. */
+/* Each system is an atom of its own; sixteen systems form a class. */
 static int shape_make(struct systems_run *job)
 {
   const struct synthetic_systems *made = &job->made;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta synth --systems: systems.h5 with arrow systems of stated shape and trouble.
+ * sagitta synth --systems: systems.h5 with arrow systems of given shapes, some of them indefinite
+ * or ill-conditioned.
  *
  * Floor: cli. */
 #ifndef CLI_SYNTH_SYSTEMS_H

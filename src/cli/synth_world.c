@@ -25,13 +25,14 @@ const struct option_row world_rows_table[WORLD_ROWS] = {
      "none",
      .effect = OPTION_BITS},
     {"most", OPTION_REAL, AT(most), "0", 0, 1, NULL, "PROBABILITY",
-     "with which the most frequent feature fires; those behind it as 1 / sqrt(index); 0: 0.4 of "
-     "16384 features or more, else 0.3",
+     "with which the most frequent feature fires; later ones fire less often, as 1 / sqrt(index); "
+     "0: 0.4 with 16384 or more features, otherwise 0.3",
      .effect = OPTION_BITS},
     {"least", OPTION_REAL, AT(least), "0.0005", 0, 1, NULL, "PROBABILITY",
      "with which the rarest feature fires", .effect = OPTION_BITS},
     {"first-row", OPTION_LONG, AT(first_row), "0", 0, 0x1p40, NULL, "ROW",
-     "begin with this row of the world: rows that a fit has not seen have numbers behind its own",
+     "begin with this row of the world: rows that a fit has not seen have greater numbers than its "
+     "own",
      .effect = OPTION_BITS},
 };
 
@@ -45,11 +46,11 @@ struct world_run {
   struct world_task task;
   struct world_job job;
   struct output_path rows, dictionary, truth;
-  struct matrix_output rows_file, dictionary_file; /* rank 0; and so on */
+  struct matrix_output rows_file, dictionary_file; /* rank 0, as are the others */
   struct truth_output truth_file;
 };
 
-/* The task of these options; columns are 0 where no preset knows them. */
+/* The task of these options; columns is 0 if it is not given and no preset has it. */
 static struct world_task task_of(const struct world_options *o, const struct world_size *size)
 {
   enum { STANDARD_ROWS = 65536, STANDARD_BLOCK = 4096, MANY_FEATURES = 16384 };
@@ -104,7 +105,8 @@ static int plan_print(const struct run *run, const struct world_task *t)
          (long long)n, (long long)p);
   printf("dictionary.h5  %.1f MB: %lld features; truth.h5 has them too, and which fire\n",
          4e-6 * (double)(f * p), (long long)f);
-  printf("memory         %.1f MB a rank, and the features of a block\n", 1e-6 * (double)memory);
+  printf("memory         %.1f MB per rank, and the list of features that fire in a block\n",
+         1e-6 * (double)memory);
   return OK;
 }
 
@@ -132,7 +134,7 @@ static int files_end(const struct run *run, struct world_run *r)
   return matrix_output_finish(&r->rows_file, facts, count);
 }
 
-/* What run.json says; rank 0. */
+/* The entries of run.json; rank 0. */
 static int summary_json(const struct world_run *r)
 {
   struct json *own;

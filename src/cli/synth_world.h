@@ -9,13 +9,13 @@
 
 struct world_options {
   idx trees;
-  real most, least;
+  real most, least; /* probabilities that the first and the last feature fire */
   gidx first_row;
 };
 enum { WORLD_ROWS = 4 };
 extern const struct option_row world_rows_table[WORLD_ROWS];
 
-/* What `synth` was told beside. */
+/* Further options of `synth`. */
 struct world_size {
   gidx n_rows, seed; /* 0 rows: the default */
   idx atoms, columns, block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 reads and writes; what a resumed run goes on from is sent to all ranks.  What train_run()
- * gives, and asks while its steps go on, comes last: a point is a line of figures, or a state that
- * can be saved. */
+ * Rank 0 reads and writes, and broadcasts what a resumed run starts from.  The callbacks of
+ * train_run() come last.  A point is a step of the training: it has a line of figures, or a state
+ * that can be saved. */
 #include "cli/train_files.h"
 
 #include <math.h>
@@ -45,7 +45,7 @@ static int distribute(void *self, struct comm *c)
   return job_array_send(c, &f->arena, &p->lines, p->count, sizeof *p->lines);
 }
 
-/* The encoder, of rows as they are. */
+/* The encoder, for rows that are not scaled. */
 static struct stored_encoder encoder_of(struct train_files *f, const struct train_point *p)
 {
   int is_batch = f->l0 > 0;
@@ -101,12 +101,12 @@ void train_files_free(struct train_files *f)
   *f = (struct train_files){0};
 }
 
-/* Between two looks for a file called STOP; and how long a run goes on however late it is, so that
- * it gets somewhere: for so many steps, or seconds of them where they are long. */
+/* Seconds between two checks for a file called STOP.  And the least that a run does even if it is
+ * late, so that it makes progress: LEAST_STEPS, or LEAST_SECONDS of steps if they are long. */
 static const real POLL_SECONDS = 0.25, LEAST_SECONDS = 1;
 enum { LEAST_STEPS = 16 };
 
-/* The lines for run.json. */
+/* Keep the lines for run.json. */
 static int lines_take(struct train_job *j, const struct train_point *p)
 {
   j->inputs.rows = p->rows_hash;
@@ -115,7 +115,7 @@ static int lines_take(struct train_job *j, const struct train_point *p)
   return lines_copy(&j->arena, &j->lines, &j->lines_max, p->lines, p->count, sizeof *j->lines);
 }
 
-/* What train_run() calls with each line, and with what can be saved. */
+/* train_run() calls this with each line, and with each state that can be saved. */
 static int point_take(void *self, const struct train_point *p, enum train_reason why)
 {
   struct train_job *j = self;
@@ -132,7 +132,7 @@ static int point_take(void *self, const struct train_point *p, enum train_reason
   return job_publish(&j->files.job, why == TRAIN_END);
 }
 
-/* Always; by --max-seconds not before it got somewhere. */
+/* The job may stop at any step, but --max-seconds counts only once the run has made progress. */
 static int may_stop(void *of)
 {
   struct train_job *j = of;
@@ -148,7 +148,7 @@ void train_files_sink(struct train_job *j)
 {
   struct job *job = &j->files.job;
   job->may_stop = may_stop;
-  job->poll_seconds = POLL_SECONDS; /* steps may be short, and a file system far away */
+  job->poll_seconds = POLL_SECONDS; /* steps may be short, and a file system slow */
   job->stops_to_save = 1;
   job->summary = train_summary_json;
   job->of = j;

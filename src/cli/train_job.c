@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines come between steps, figures at the end. */
+ * Lines are logged between steps, figures at the end. */
 #include "cli/train_job.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@
 #include "model/split.h"
 #include "train/forecast.h"
 
-/* Bytes of files: a state has the moments of all weights beside them.  A state takes the place of
- * the last one once it is complete, as does dictionary.h5. */
+/* Bytes of the files.  A state also has the moments of all weights.  A new state, or dictionary.h5,
+ * exists beside the last state until it is complete. */
 struct files {
   gidx dictionary, state, disk;
 };
@@ -126,7 +126,7 @@ void train_outcome_check(const struct train_job *j, const struct train_point *p)
                    explained, has_held_out ? "unseen" : "last", j->task.rate.most);
 }
 
-/* How many codes rows have. */
+/* How many codes a row has. */
 static void codes_format(const struct train_job *j, const char *form, idx s, char out[48])
 {
   if (j->task.sizes.l0 > 0)

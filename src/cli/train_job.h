@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One training, from command line to report: what cmd_train.c opens, train_files.c takes while the
- * steps go on, and what is said of it in the log and in run.json.
+ * One training, from command line to report.  cmd_train.c opens it, train_files.c publishes its
+ * points, and train_job.c reports it in the log and in run.json.
  *
  * Floor: cli.  Functions are for rank 0 alone; not collective. */
 #ifndef CLI_TRAIN_JOB_H
@@ -19,47 +19,48 @@
 struct train_options;
 struct train_job {
   struct run *run;
-  const struct train_options *o; /* of cmd_train.c */
+  const struct train_options *o; /* defined in cmd_train.c */
   struct rows_input rows, holdout;
   struct outliers outliers; /* with --max-norm */
   struct dictionary_input dictionary;
-  struct atom_source given; /* atoms[k][p] of it */
+  struct atom_source given; /* its atoms[k][p] */
   float *atoms;
-  struct atom_array array;       /* they */
-  struct stored_encoder encoder; /* of it, where takes_encoder */
+  struct atom_array array;       /* the same atoms */
+  struct stored_encoder encoder; /* of the given dictionary, if takes_encoder */
   int has_encoder, takes_encoder;
-  uint64_t atoms_hash; /* with the mean, and with the encoder where it is taken */
+  uint64_t atoms_hash; /* with the mean, and with the encoder if it is taken */
   struct train_task task;
-  char nested[256]; /* its widths, written in one way */
+  char nested[256]; /* the widths in canonical form */
   struct train_sink sink;
   struct train_result result;
   struct train_files files;
   struct identity inputs;
   struct train_line *lines; /* [lines_max] */
   gidx count, lines_max;
-  gidx step;     /* that was reached */
-  int has_ended; /* no more steps are taken */
-  gidx shown;    /* lines that were */
-  gidx polls;    /* of what asks to stop: before the first step, and in each */
-  real stepped;  /* seconds: the first one */
+  gidx step;     /* the last step that was reached */
+  int has_ended; /* no more steps will be taken */
+  gidx shown;    /* lines that were logged */
+  gidx polls;    /* how often a stop was polled: once before the first step, and in each step */
+  real stepped;  /* time of the first step, in seconds */
   double begun;
-  real max_seconds; /* of --max-seconds, as the next */
+  real max_seconds; /* --max-seconds */
   const char *precision;
   struct arena arena;
 };
 
-/* With --dry-run: how the work is split, and the memory and disk that it needs, as lines or, with
- * --json, as facts. */
+/* Print the plan of --dry-run: how the work is split, and the memory and disk that it needs; as
+ * lines, or with --json as an object. */
 int train_plan_show(struct train_job *j);
 
-/* The next line that was not shown, with the pace. */
+/* Log the next line that was not logged, with the pace. */
 void train_line_log(struct train_job *j, const struct train_point *point);
-/* Steps that are too long may end where all is finite, and nothing was learned: a warning. */
+/* Warn if nothing was learned: with steps that are too long, training may end with finite values,
+ * but explain less than no atoms. */
 void train_outcome_check(const struct train_job *j, const struct train_point *point);
-/* At the end. */
+/* Print the report at the end. */
 void train_report(const struct train_job *j);
 
-/* What a training, `of`, adds to run.json at the end, or while it goes on. */
+/* Add the figures of a training, `of`, to run.json, at the end or while it runs. */
 int train_summary_json(const void *of, struct json *own);
 
 #endif
