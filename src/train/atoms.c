@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's gradient is a sum over the rows that use it, made by the rank that owns the atom from
- * what all ranks know of their rows. */
+ * An atom's gradient is a sum over the rows that use it.  The rank that owns the atom makes the
+ * whole sum, from the codes and errors of all ranks' rows. */
 #include "train/atoms.h"
 
 #include "base/status.h"
@@ -16,7 +16,8 @@ struct train_entries entries_of(const struct entry_lists *l, idx most)
   return (struct train_entries){most, l->start.device, l->index.device, l->value.device};
 }
 
-/* How long no row of the n rows at hand used each atom, and which are dead. */
+/* Count for how many rows each atom was not used, given the n rows of the batch, and find the dead
+ * atoms. */
 static int idle_count(struct stepper *s, const struct train_entries *entries, idx n)
 {
   struct train_idle_job job = {.entries = entries,
@@ -30,7 +31,7 @@ static int idle_count(struct stepper *s, const struct train_entries *entries, id
   return device_train_idle(s->device, &job);
 }
 
-/* The entries of all rows: with one rank, the own ones. */
+/* The entries of all rows; with one rank they are its own entries. */
 static const struct entry_lists *lists_all(const struct stepper *s, const struct entry_rows *e)
 {
   return s->c->size > 1 ? &e->all : &e->own;
@@ -47,7 +48,7 @@ int atoms_count_idle(struct stepper *s)
   return idle_count(s, &live, s->n);
 }
 
-/* Sort the entries of own atoms, atom by atom, by ascending row. */
+/* Sort the entries of own atoms by atom, then by row. */
 static int entries_transpose(struct stepper *s, const struct entry_rows *e)
 {
   const struct entry_lists *all = lists_all(s, e);
@@ -66,7 +67,7 @@ static int entries_transpose(struct stepper *s, const struct entry_rows *e)
   return device_train_transpose(s->device, &job);
 }
 
-/* Add what the entries say to the gradients of own atoms. */
+/* Add what the entries contribute to the gradients of own atoms. */
 static int gradients_add(struct stepper *s, const struct entry_rows *e)
 {
   idx p = s->sizes->p;
@@ -94,7 +95,7 @@ int atoms_gradients(struct stepper *s, int any_dead)
   return any_dead ? gradients_add(s, &s->dead) : OK;
 }
 
-/* Where own atoms begin in such an array, in numbers. */
+/* Where own atoms begin in array i, in numbers. */
 static gidx own_begin(const struct stepper *s, int i)
 {
   return train_numbers((idx)s->atom_first, s->sizes->p, i);
@@ -124,7 +125,7 @@ int atoms_move_decoder(struct stepper *s, const struct adam_rates *rates)
   return device_train_normalize(s->device, atoms, s->atoms, p);
 }
 
-/* counts <- the atoms of each rank. */
+/* counts <- the number of atoms of each rank. */
 static void atoms_counts(struct stepper *s)
 {
   gidx first, count;
@@ -134,7 +135,7 @@ static void atoms_counts(struct stepper *s)
   }
 }
 
-/* Bytes of an atom in such an array. */
+/* Bytes of an atom in array i. */
 static size_t atom_bytes(const struct stepper *s, int i)
 {
   return (size_t)(train_numbers(1, s->sizes->p, i) * ITEM);
@@ -168,13 +169,13 @@ int decoder_end(struct stepper *s)
   return comm_allgather_end(s->c, s->device, s->decoder_exchange);
 }
 
-/* The arrays that move. */
+/* The first of the arrays that move. */
 static int first_array(const struct stepper *s)
 {
   return s->sizes->is_fixed ? TRAIN_ENCODER : TRAIN_DECODER;
 }
 
-/* Bring own atoms' part of arrays to the host. */
+/* Copy own atoms' part of the arrays to the host. */
 static int atoms_get(struct stepper *s, const struct buffer *arrays)
 {
   for (int i = first_array(s); i < TRAIN_ARRAYS; i++) {
@@ -184,7 +185,7 @@ static int atoms_get(struct stepper *s, const struct buffer *arrays)
   return OK;
 }
 
-/* The host's arrays[k] <- what their owners have, on every rank. */
+/* Arrays on the host <- the parts of all owners, on every rank. */
 static int atoms_exchange(struct stepper *s, struct buffer *arrays)
 {
   atoms_counts(s);

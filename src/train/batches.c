@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A pool's windows are shared out as they follow each other: each rank reads its own to their place
- * in the pool, and an exchange between devices gives it the rest.  The device picks a batch's rows.
- * The order of the pool that is read ahead is a shuffle of its own. */
+ * The windows of a pool are divided in order among the ranks.  Each rank reads its windows to their
+ * positions in the pool, and gets the rest by an exchange between devices.  The device picks the
+ * rows of a batch.  The order of the pool that is read ahead has a shuffle of its own. */
 #include "train/batches.h"
 
 #include <stdio.h>
@@ -53,15 +53,15 @@ void batches_rest(struct batches *b)
   b->is_busy = 0;
 }
 
-/* Own windows of the next pool. */
+/* This rank's windows of the next pool. */
 struct windows {
   struct batches *b;
-  float *x; /* of the first; they follow each other */
+  float *x; /* rows of the first window; the others follow */
   int status[SHUFFLE_POOL];
 };
 
-/* Only the last window of all rows is shorter than others: a place follows from those before.
- * ERR_INPUT: a value is not finite. */
+/* Load window i.  Only the last window of all rows is shorter than others, so positions follow from
+ * the windows before.  ERR_INPUT: a value is not finite. */
 static int window_load(const struct windows *all, gidx i)
 {
   const struct batches *b = all->b;
@@ -82,7 +82,7 @@ static void window_run(void *self, gidx i)
   status_clear(); /* of this thread */
 }
 
-/* Rows of the pool ahead that each rank reads, and where this one's begin. */
+/* Count the rows of the next pool that each rank reads, and where this rank's begin. */
 static void shares_count(struct batches *b)
 {
   const struct shuffle *s = &b->ahead;
@@ -100,7 +100,7 @@ static void shares_count(struct batches *b)
   }
 }
 
-/* Find the pool ahead, and own windows of it, *count. */
+/* Find the next pool, and this rank's windows of it, *count. */
 static void windows_find(struct batches *b, gidx *count)
 {
   gidx first;
@@ -111,8 +111,8 @@ static void windows_find(struct batches *b, gidx *count)
   shares_count(b);
 }
 
-/* The thread: own windows of the next pool to their place.  What fails is done again here, to say
- * so in the order of the pool. */
+/* The thread: read this rank's windows to their positions.  A window that failed is read again
+ * here, so that the message is that of the first one in the pool. */
 static int windows_read(void *self)
 {
   struct batches *b = self;
@@ -133,7 +133,7 @@ static int windows_read(void *self)
   return OK;
 }
 
-/* Begin to read the pool that has this position. */
+/* Begin to read the pool with this position. */
 static int ahead_begin(struct batches *b, gidx epoch, gidx row)
 {
   b->ahead_epoch = epoch;
@@ -144,7 +144,7 @@ static int ahead_begin(struct batches *b, gidx epoch, gidx row)
   return OK;
 }
 
-/* Make the pool that has this position the one at hand, on all ranks' devices. */
+/* Make the pool with this position the current one, on the devices of all ranks. */
 static int pool_take(struct batches *b, gidx epoch, gidx row)
 {
   const struct shuffle shuffle = b->shuffle;
@@ -166,7 +166,7 @@ static int pool_take(struct batches *b, gidx epoch, gidx row)
   return comm_allgather_buffer(b->c, b->device, &b->pool, b->counts, (size_t)bytes);
 }
 
-/* Begin to read the pool behind the one at hand. */
+/* Begin to read the pool after the current one. */
 static int next_begin(struct batches *b)
 {
   gidx epoch = b->shuffle.epoch, row = b->shuffle.before + b->shuffle.rows;
@@ -193,7 +193,7 @@ int batches_take(struct batches *b, gidx epoch, gidx first, idx count, struct bu
   return comm_agree(b->c, status);
 }
 
-/* Is some row of x[n][p] another than this one? */
+/* Does any row of x[n][p] differ from this one? */
 static int rows_differ(const float *x, gidx n, idx p, const float *row)
 {
   gidx i = 0;
@@ -201,8 +201,8 @@ static int rows_differ(const float *x, gidx n, idx p, const float *row)
   return i < n;
 }
 
-/* *sum <- the terms of all ranks.  Each has its first row in the next pool, and whether others
- * differ from it. */
+/* *sum <- the hash terms of all ranks; fails if all rows are equal.  b->next has this rank's first
+ * row; varies: its other rows differ from that. */
 static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
 {
   idx p = b->rows->p;
@@ -218,7 +218,8 @@ static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
   return OK;
 }
 
-/* Own rows' terms, and whether they differ from the first, which is kept in the next pool. */
+/* Find the hash terms of own rows, and whether any differs from the first, which is kept in
+ * b->next. */
 static int partition_hash(struct batches *b, struct row_reader *r, gidx first, gidx count,
                           uint64_t *terms, int *varies)
 {
@@ -246,7 +247,7 @@ int batches_hash(struct batches *b, uint64_t *hash)
   if (!status) status = partition_hash(b, &reader, first, count, &terms, &varies);
   row_reader_close(&reader);
   arena_free(&arena);
-  TRY(comm_agree(b->c, status)); /* ranks ascend with their rows */
+  TRY(comm_agree(b->c, status)); /* lower ranks have lower rows */
   gidx sum = (gidx)terms;
   TRY(ranks_join(b, count, varies, &sum));
   *hash = content_hash((uint64_t)sum, b->rows->n, b->rows->p, 1);

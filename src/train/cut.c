@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Digit by digit, from the largest. */
+ * The digits of the cut are found one by one, the largest first. */
 #include "train/cut.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* *tied <- own scores that equal the cut. */
+/* *tied <- how many own scores equal the cut. */
 static int cut_find(const struct cut_task *t, struct batch_cut *cut, gidx *tied)
 {
   gidx own[BATCH_BINS] = {0}, all[BATCH_BINS];

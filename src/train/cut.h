@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The cut of a batch whose rows ranks share out (N.46): they add up how many scores have each
- * digit, and scores that equal it go to ranks in their order, which is that of rows.
+ * The cut of a batch (N.46), the least score that is a code, when ranks divide the rows.  Ranks add
+ * up how many scores have each value of a digit, digit by digit.  Of the scores that equal the cut,
+ * lower ranks, which have lower rows, take theirs first.
  *
  * Floor: train. */
 #ifndef TRAIN_CUT_H
@@ -12,13 +13,13 @@
 struct cut_task {
   struct comm *c;
   void *self;
-  /* counts[BATCH_BINS] <- of own scores.  Not collective. */
+  /* counts[BATCH_BINS] <- the counts for own scores.  Not collective. */
   int (*count)(void *self, const struct batch_cut *cut, gidx *counts);
-  gidx *all; /* [size] work */
+  gidx *all; /* [size] work space */
 };
 
-/* *cut, of batch_cut_begin(), becomes that of all ranks' scores; *ties <- how many of own scores
- * that equal it are codes.  Collective; the same status on every rank. */
+/* *cut, set by batch_cut_begin(), becomes the cut of all ranks' scores.  *ties <- how many of own
+ * scores that equal it are codes.  Collective; the same status on every rank. */
 int cut_agree(const struct cut_task *task, struct batch_cut *cut, gidx *ties);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays are allocated dry first, to count them: before a training, and for its forecast. */
+ * Arrays are first allocated dry, to count them: before a training, and for its forecast. */
 #include "train/forecast.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "refit/layout.h"
 #include "train/train_impl.h"
 
-/* Numbers that follow from the task. */
+/* Set the numbers that follow from the task. */
 static int sizes_find(struct train *j)
 {
   const struct train_task *t = j->task;
@@ -42,7 +42,7 @@ static int sizes_find(struct train *j)
   return OK;
 }
 
-/* All arrays; with a dry arena they are counted. */
+/* Allocate all arrays; a dry arena only counts them. */
 static int arrays_alloc(struct train *j)
 {
   const struct train_task *t = j->task;
@@ -98,7 +98,7 @@ static struct device_options device_options_of(const struct train *j, const char
                                  .kernels = t->kernels};
 }
 
-/* What the steps would take on a device of this kind. */
+/* The memory of the steps on a device of this kind. */
 static int stepper_count(struct train *j, const char *kind, gidx *host, gidx *gpu)
 {
   struct device dry;
@@ -113,7 +113,7 @@ static int stepper_count(struct train *j, const char *kind, gidx *host, gidx *gp
   return status;
 }
 
-/* What all of it takes on a device of this kind. */
+/* The memory of the whole training on a device of this kind. */
 static int memory_count(struct train *j, const char *kind, struct train_memory *m)
 {
   const struct train_task *t = j->task;
@@ -146,14 +146,14 @@ static int memory_check(struct train *j)
   return OK;
 }
 
-/* The kind that is asked for: matrix units are a GPU's. */
+/* The kind of device that is wanted: only GPUs have matrix units. */
 static const char *kind_of(const struct train_task *t)
 {
   int is_auto = strcmp(t->device, "auto") == 0;
   return is_auto && t->precision != PRECISION_F32 ? "cuda" : t->device;
 }
 
-/* Open the device, if the steps fit there. */
+/* Open the device if the steps fit there. */
 static int device_start(struct train *j)
 {
   const struct train_task *t = j->task;

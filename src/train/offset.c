@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Its gradient is that of the rows as targets, less what the encoder's biases hand back: the latter
- * are gathered from the owners of the atoms. */
+ * The offset's gradient is that of the rows as targets, less what comes back through the encoder's
+ * biases.  The bias gradients are gathered from the owners of the atoms. */
 #include "train/offset.h"
 
 #include "base/num.h"
@@ -58,7 +58,7 @@ int offset_prepare(struct stepper *s)
   return s->sizes->learns_offset ? device_gather(s->device, &own) : OK;
 }
 
-/* handed <- what the biases of all atoms learned. */
+/* handed <- the bias gradients of all atoms. */
 static int biases_gather(struct stepper *s)
 {
   gidx first, count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The device counts own scores, and all ranks agree on the cut (cut.h). */
+ * The device counts the scores of own rows, and all ranks agree on the cut (cut.h). */
 #include "train/selection.h"
 
 #include "base/status.h"

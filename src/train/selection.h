@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The codes of a batch that are chosen over all its rows and ranks (N.46).
+ * Codes that are chosen over all rows of a batch, on all ranks (N.46).
  *
  * Floor: train, called by step.c alone. */
 #ifndef TRAIN_SELECTION_H
@@ -8,12 +8,12 @@
 #include "device/train.h"
 #include "train/step.h"
 
-/* The scores of own rows, which is not collective; then, of the whole batch, live and, with
- * any_dead, dead entries, and the state's threshold goes on.  Collective. */
+/* Score own rows (not collective).  Then choose the entries of the whole batch, with any_dead those
+ * of dead atoms, too, and update the state's threshold (collective). */
 int selection_scores(struct stepper *s, int any_dead);
 int selection_run(struct stepper *s, int any_dead);
 
-/* What operations of the device take to choose codes of own rows. */
+/* The job for the device's operations that choose codes of own rows. */
 struct train_codes_job codes_job_of(const struct stepper *s, int any_dead);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are shared out until each has its codes and its error, then atoms are.  What a rank knows of
- * its rows goes to all, so that an atom's gradient is made in one place, in the order of rows.
+ * First the rows of a batch are divided among the ranks, until each row has its codes and error;
+ * then the atoms are.  Codes and errors go to all ranks in between, so that one rank makes the
+ * whole gradient of an atom, in the order of rows.
  *
- * All arrays are the device's, and go from device to device, by NCCL where it joins them; the hosts
- * tell each other how many codes each row has. */
+ * Arrays are on devices, and exchanged between them, by NCCL if it joins them.  Hosts exchange how
+ * many codes each row has. */
 #include "train/step.h"
 
 #include <math.h>
@@ -39,7 +40,7 @@ static int entries_open(struct stepper *s, struct entry_rows *e, gidx own)
   return buffer_alloc(s->device, &e->error, s->batch * row);
 }
 
-/* The batch and its entries. */
+/* Allocate the batch and its entries. */
 static int rows_open(struct stepper *s, gidx own)
 {
   struct device *dev = s->device;
@@ -53,7 +54,7 @@ static int rows_open(struct stepper *s, gidx own)
   return buffer_alloc(dev, &s->squares, 2 * batch * (gidx)sizeof(real));
 }
 
-/* What is known of all atoms, and where the entries of own ones are sorted. */
+/* Allocate what is known of all atoms, and the sorted entries of own atoms. */
 static int atoms_open(struct stepper *s, gidx own)
 {
   struct device *dev = s->device;
@@ -92,7 +93,7 @@ static int weights_open(struct stepper *s)
   return OK;
 }
 
-/* How many entries there may be. */
+/* Set how many entries there may be. */
 static void entries_count(struct stepper *s, gidx own)
 {
   const struct train_sizes *z = s->sizes;
@@ -212,7 +213,7 @@ static int rows_choose(struct stepper *s, int any_dead)
   return OK;
 }
 
-/* What codes leave over of own rows, and what the dead would leave over of that. */
+/* Find the errors that codes leave of own rows, and those that dead atoms would leave of these. */
 static int rows_decode(struct stepper *s, int any_dead)
 {
   struct triad_lists lists;
@@ -232,7 +233,7 @@ static int rows_decode(struct stepper *s, int any_dead)
   return device_train_errors(s->device, &job);
 }
 
-/* Scale the errors of own rows, and find what they say of the codes. */
+/* Scale the errors of own rows, and find the slopes of the codes. */
 static int slopes_find(struct stepper *s, const struct entry_rows *e, float factor)
 {
   struct triad_lists lists;
@@ -241,13 +242,13 @@ static int slopes_find(struct stepper *s, const struct entry_rows *e, float fact
   return device_triad_dots(s->device, &lists, widths_error(s, e), e->own.slope.device);
 }
 
-/* Bring to the host where the entries of own rows begin. */
+/* Copy to the host where the entries of own rows begin. */
 static int starts_get(struct stepper *s, const struct entry_rows *e)
 {
   return device_get(s->device, &e->own.start, 0, (s->own + 1) * (gidx)sizeof(gidx));
 }
 
-/* What the host knows of own rows. */
+/* Collect on the host what is known of own rows. */
 static int rows_get(struct stepper *s, int any_dead)
 {
   struct row_known *own = s->known + s->first;
@@ -287,7 +288,7 @@ static int entries_counts(struct stepper *s, const gidx *start)
   return OK;
 }
 
-/* What hosts know of their rows, to all; *error <- the batch's; the state's sums go on. */
+/* Send what is known of own rows to all; *error <- the batch's error.  Update the state's sums. */
 static int rows_exchange(struct stepper *s, gidx t, real *error)
 {
   real size = 0;
@@ -305,8 +306,7 @@ static int rows_exchange(struct stepper *s, gidx t, real *error)
   return OK;
 }
 
-/* Begin to tell all ranks of own rows' entries and what they are multiplied by; is_dead: of the
- * dead. */
+/* Begin to send the entries and errors of own rows to all ranks; is_dead: those of dead atoms. */
 static int entries_exchange(struct stepper *s, struct entry_rows *e, int is_dead, gidx *turn)
 {
   size_t row = (size_t)(e->blocks * s->sizes->p * ITEM);
@@ -326,13 +326,13 @@ static int entries_exchange(struct stepper *s, struct entry_rows *e, int is_dead
   return comm_allgather_begin(s->c, s->device, parts, LENGTH(parts), turn);
 }
 
-/* Where entries begin, to the device. */
+/* Copy to the device where entries begin. */
 static int starts_put(struct stepper *s, const struct entry_rows *e)
 {
   return device_put(s->device, &e->all.start, 0, ((gidx)s->n + 1) * (gidx)sizeof(gidx));
 }
 
-/* Weights of all atoms are there, from the step before. */
+/* Wait for the weights of all atoms, sent in the last step. */
 static int weights_wait(struct stepper *s, int (*end)(struct stepper *s))
 {
   phase_begin(&s->phases[TRAIN_SHARE]);
@@ -341,8 +341,8 @@ static int weights_wait(struct stepper *s, int (*end)(struct stepper *s))
   return OK;
 }
 
-/* The scores of own rows, and their codes where each row has its own number; any_dead is the same
- * on every rank. */
+/* Score own rows, and choose their codes if each row has the same number.  any_dead is the same on
+ * every rank. */
 static int rows_score(struct stepper *s, int any_dead)
 {
   TRY(weights_wait(s, encoder_end));
@@ -350,7 +350,7 @@ static int rows_score(struct stepper *s, int any_dead)
   return s->sizes->l0 > 0 ? selection_scores(s, any_dead) : rows_choose(s, any_dead);
 }
 
-/* What own rows' codes leave over, and what that says of the codes. */
+/* Find the errors and slopes of own rows. */
 static int rows_describe(struct stepper *s, int any_dead)
 {
   struct phase *codes = &s->phases[TRAIN_CODES];
@@ -363,7 +363,7 @@ static int rows_describe(struct stepper *s, int any_dead)
   return OK;
 }
 
-/* What the batch's error says of the dead. */
+/* Find the slopes of dead entries, which depend on the batch's error. */
 static int dead_describe(struct stepper *s, real error)
 {
   phase_begin(&s->phases[TRAIN_CODES]);
@@ -372,7 +372,7 @@ static int dead_describe(struct stepper *s, real error)
   return OK;
 }
 
-/* All ranks get what is known of all rows, and meanwhile make room for gradients. */
+/* Send codes and errors to all ranks; meanwhile set up the gradients. */
 static int rows_allgather(struct stepper *s, int any_dead, real error)
 {
   struct comm *c = s->c;
@@ -404,8 +404,8 @@ static int atoms_learn(struct stepper *s, int any_dead)
   return OK;
 }
 
-/* Moves of own atoms are on their way, the encoder's first, which may be sent before the decoder's
- * has ended.  The phase of moves goes on. */
+/* Move own atoms, the encoder first: it may be sent before the decoder has moved.  The phase of
+ * moves is not ended here. */
 static int atoms_move(struct stepper *s, const struct adam_rates *rates)
 {
   phase_begin(&s->phases[TRAIN_MOVE]);
@@ -414,9 +414,9 @@ static int atoms_move(struct stepper *s, const struct adam_rates *rates)
   return s->sizes->is_fixed ? OK : atoms_move_decoder(s, rates);
 }
 
-/* All ranks get the encoder beside the decoder's move, and the decoder beside the next scores.
- * Exchanges wait for the moves before them; the host does not, and learns at the end whether one
- * failed. */
+/* Send the encoder to all ranks while the decoder moves, and the decoder while the next batch is
+ * scored.  Exchanges wait for the moves before them.  The host does not wait, and learns at the end
+ * whether one failed. */
 static int atoms_step(struct stepper *s, int any_dead, const struct adam_rates *rates)
 {
   struct comm *c = s->c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches and steps, with a look at the held-out rows now and then. */
+ * Batches and steps; the held-out rows are evaluated now and then. */
 #include "train/train.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ int train_rows_split(const struct train_task *t, struct row_split *split, struct
   return OK;
 }
 
-/* Can a batch have so many codes? */
+/* Check that a batch can have so many codes. */
 static int selection_check(const struct train_task *t)
 {
   real l0 = t->sizes.l0;
@@ -52,7 +52,7 @@ int train_task_check(const struct train_task *t)
   return OK;
 }
 
-/* The mean: of the atoms that are given, or of the rows. */
+/* Set the mean: that of the given atoms, or of the rows. */
 static int mean_find(struct train *j)
 {
   const struct train_task *t = j->task;
@@ -69,7 +69,7 @@ static int mean_find(struct train *j)
   return OK;
 }
 
-/* Atoms that are given or drawn, and their encoder, or that which is tied to them. */
+/* Set the atoms, given or drawn, and their encoder, given or tied to them. */
 static int atoms_start(struct train *j)
 {
   const struct train_task *t = j->task;
@@ -90,7 +90,7 @@ static int atoms_start(struct train *j)
   return OK;
 }
 
-/* How the matrix units of the ranks add, if the scores are theirs: all have to add alike. */
+/* Find how the matrix units of the ranks add, if they make the scores: all must add alike. */
 static int unit_find(struct train *j)
 {
   enum precision precision = j->task->precision;
@@ -107,7 +107,7 @@ static int unit_find(struct train *j)
                                               precision_name(precision)));
 }
 
-/* Go on from what an earlier run left. */
+/* Resume from what an earlier run left. */
 static int start_take(struct train *j)
 {
   const struct train_point *s = j->task->start;
@@ -147,7 +147,8 @@ static int start_take(struct train *j)
   return OK;
 }
 
-/* Are all weights finite?  A score that is not would be no code, and go unseen. */
+/* Check that all weights are finite: a score that is not finite would be no code, and stay
+ * unseen. */
 static int weights_check(const struct train *j)
 {
   for (int i = 0; i < TRAIN_ARRAYS; i++) {
@@ -161,7 +162,8 @@ static int weights_check(const struct train *j)
   return OK;
 }
 
-/* What rows lose all in all: the offset is that of scaled rows. */
+/* The mean and the offset together, as they are subtracted from rows; the offset is of scaled
+ * rows. */
 static void offset_describe(struct train *j)
 {
   for (idx c = 0; c < j->sizes.p && j->sizes.learns_offset; c++)
@@ -169,7 +171,7 @@ static void offset_describe(struct train *j)
         (j->mean ? j->mean[c] : 0) + ldexp((real)j->state.offset[0][c], -j->batches.scale);
 }
 
-/* Hand over what is reached. */
+/* Give the present point to the sink. */
 static int point_show(struct train *j, enum train_reason why)
 {
   offset_describe(j);
@@ -193,7 +195,7 @@ static int point_show(struct train *j, enum train_reason why)
   return OK;
 }
 
-/* A line about the step that was just done. */
+/* Add a line about the last step. */
 static int line_add(struct train *j)
 {
   struct train_line *line = &j->lines[j->count++];
@@ -232,14 +234,15 @@ static int step_run(struct train *j)
   return OK;
 }
 
-/* Rows that so many steps have taken, those of an epoch once each. */
+/* Rows that so many steps have taken; an epoch takes each row once. */
 static gidx rows_taken(const struct train *j, gidx steps)
 {
   gidx of_epoch = imin(steps % j->steps_each * j->task->batch, j->fitted.n);
   return steps / j->steps_each * j->fitted.n + of_epoch;
 }
 
-/* Where a run stops a line is left to the next one: looking at held-out rows may take long. */
+/* A run that stops leaves its line to the next run, since evaluating held-out rows may take
+ * long. */
 static int line_is_due(const struct train *j)
 {
   int is_there = j->lines[j->count - 1].step == j->step;
@@ -283,12 +286,12 @@ static int steps_run(struct train *j)
   return point_show(j, TRAIN_END);
 }
 
-/* Rows are looked at; then the state is that of the start, or of an earlier run. */
+/* Read the rows; then set the state to the start, or to that of an earlier run. */
 static int state_open(struct train *j)
 {
   const struct train_task *t = j->task;
   TRY(unit_find(j));
-  /* On a GPU it takes what all ranks' steps left. */
+  /* On a GPU this takes memory that the steps of all ranks have left. */
   TRY(comm_agree(j->c, train_validation_open(&j->validation, j->device.kind)));
   j->result->phases[TRAIN_JUDGE].device = j->validation.device.kind;
   TRY(batches_hash(&j->batches, &j->rows_hash));
@@ -319,7 +322,7 @@ static const struct phase phase_names[TRAIN_PHASES] = {
 int train_run(const struct train_task *task, struct comm *c, const struct train_sink *sink,
               struct train_result *result)
 {
-  struct train *j; /* on the heap: struct run of cli/command.h says why */
+  struct train *j; /* on the heap: struct run of job/run.h says why */
   *result = (struct train_result){0};
   TRY(comm_agree(c, struct_alloc(&j, sizeof *j)));
   j->task = task;

@@ -24,7 +24,7 @@ struct train {
   struct train_sizes sizes;
   gidx steps, steps_each, every, step;
   real *mean;      /* [p]; NULL: rows are not centred */
-  real *described; /* [p] with the offset that was learned; without one it is the mean */
+  real *described; /* [p] mean and learned offset together; without one, the mean */
   struct batches batches;
   struct stepper stepper;
   struct train_validation validation;
@@ -37,7 +37,8 @@ struct train {
   struct arena arena;
 };
 
-/* Choose the device, see that it and the host have room, and allocate.  Not collective. */
+/* Choose the device, check that it and the host have enough memory, and allocate.  Not
+ * collective. */
 int train_arrays_open(struct train *j);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are read once and stay with the device, to which the encoder's matrix goes each time; what
- * it finds comes back, and a CPU says how good that is. */
+ * Rows are read once and stay on the device, which gets the encoder's matrix for each evaluation.
+ * The codes it finds are copied back, and their quality is computed on the CPU. */
 #include "train/validation.h"
 
 #include <math.h>
@@ -17,159 +17,159 @@
 #include "refit/state.h"
 #include "refit/sums.h"
 
-int train_validation_alloc(struct train_validation *j, struct arena *a)
+int train_validation_alloc(struct train_validation *v, struct arena *a)
 {
-  gidx n = refit_rows_partition(j->rows->n, j->c->size, j->c->rank, &j->first);
-  if (j->rows->n == 0) return OK;
+  gidx n = refit_rows_partition(v->rows->n, v->c->size, v->c->rank, &v->first);
+  if (v->rows->n == 0) return OK;
   CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank to judge by are too many", (long long)n);
-  j->n = (idx)n;
-  TRY(arena_alloc(a, &j->x, n * j->p, sizeof *j->x));
-  TRY(arena_alloc(a, &j->quality, n, sizeof *j->quality));
-  TRY(arena_alloc(a, &j->start, n + 1, sizeof *j->start));
-  TRY(arena_alloc(a, &j->lengths, n, sizeof *j->lengths));
-  TRY(arena_alloc(a, &j->threshold, j->k, sizeof *j->threshold));
-  return arena_alloc(a, &j->bias, j->k, sizeof *j->bias);
+  v->n = (idx)n;
+  TRY(arena_alloc(a, &v->x, n * v->p, sizeof *v->x));
+  TRY(arena_alloc(a, &v->quality, n, sizeof *v->quality));
+  TRY(arena_alloc(a, &v->start, n + 1, sizeof *v->start));
+  TRY(arena_alloc(a, &v->lengths, n, sizeof *v->lengths));
+  TRY(arena_alloc(a, &v->threshold, v->k, sizeof *v->threshold));
+  return arena_alloc(a, &v->bias, v->k, sizeof *v->bias);
 }
 
-static struct device_options options_of(const struct train_validation *j, const char *kind)
+static struct device_options options_of(const struct train_validation *v, const char *kind)
 {
-  return (struct device_options){.p = j->p,
+  return (struct device_options){.p = v->p,
                                  .d = 1,
-                                 .max_atoms = j->k,
-                                 .threads = j->threads,
-                                 .variant = j->variant,
+                                 .max_atoms = v->k,
+                                 .threads = v->threads,
+                                 .variant = v->variant,
                                  .kind = kind,
                                  .top_k = 1,
-                                 .route_rows = j->n,
+                                 .route_rows = v->n,
                                  .encoder = 1,
-                                 .local_rank = j->c->local_rank,
-                                 .kernels = j->kernels};
+                                 .local_rank = v->c->local_rank,
+                                 .kernels = v->kernels};
 }
 
-gidx train_validation_beside(const struct train_validation *j, const char *kind)
+gidx train_validation_beside(const struct train_validation *v, const char *kind)
 {
-  struct device_options options = options_of(j, kind);
+  struct device_options options = options_of(v, kind);
   struct device dry;
-  gidx forms, entries = (gidx)j->n * j->s * 12;
-  if (j->n == 0) return 0;
+  gidx forms, entries = (gidx)v->n * v->s * 12;
+  if (v->n == 0) return 0;
   device_open_dry(&dry, &options, &forms);
   return entries + (device_is_gpu(&dry) ? 0 : entries + forms);
 }
 
-static int device_begin(struct train_validation *j, const char *kind)
+static int device_begin(struct train_validation *v, const char *kind)
 {
-  struct device_options options = options_of(j, kind);
-  gidx bytes = (gidx)j->n * j->p * (gidx)sizeof *j->x;
-  TRY(device_open(&j->device, &options));
-  return buffer_wrap(&j->device, &j->all, j->x, bytes);
+  struct device_options options = options_of(v, kind);
+  gidx bytes = (gidx)v->n * v->p * (gidx)sizeof *v->x;
+  TRY(device_open(&v->device, &options));
+  return buffer_wrap(&v->device, &v->own, v->x, bytes);
 }
 
-int train_validation_open(struct train_validation *j, const char *kind)
+int train_validation_open(struct train_validation *v, const char *kind)
 {
-  struct device_options host = options_of(j, "cpu");
+  struct device_options host = options_of(v, "cpu");
   int is_gpu = strcmp(kind, "cuda") == 0;
-  if (j->n == 0) return OK;
-  int status = device_begin(j, kind);
+  if (v->n == 0) return OK;
+  int status = device_begin(v, kind);
   if (status == ERR_MEMORY && is_gpu) {
     log_rank("held-out rows are judged by the CPU: %s", status_message());
     status_clear();
-    j->all = (struct buffer){0};
-    device_close(&j->device);
-    status = device_begin(j, "cpu");
+    v->own = (struct buffer){0};
+    device_close(&v->device);
+    status = device_begin(v, "cpu");
     is_gpu = 0;
   }
   TRY(status);
   host.encoder = host.max_atoms = 0;
-  return is_gpu ? device_open(&j->host, &host) : OK;
+  return is_gpu ? device_open(&v->host, &host) : OK;
 }
 
-void train_validation_close(struct train_validation *j)
+void train_validation_close(struct train_validation *v)
 {
-  buffer_free(&j->device, &j->all);
-  device_close(&j->device);
-  device_close(&j->host);
-  entries_free(&j->found);
+  buffer_free(&v->device, &v->own);
+  device_close(&v->device);
+  device_close(&v->host);
+  entries_free(&v->found);
 }
 
-int train_validation_read(struct train_validation *j, const real *mean)
+int train_validation_read(struct train_validation *v, const real *mean)
 {
   uint64_t terms = 0;
   struct metrics m;
-  struct comm *c = j->c;
-  if (j->rows->n == 0) return OK;
-  TRY(comm_agree_at(c, refit_rows_load(j->rows, mean, j->first, j->n, j->threads, j->x, &terms),
-                    j->first));
+  struct comm *c = v->c;
+  if (v->rows->n == 0) return OK;
+  TRY(comm_agree_at(c, refit_rows_load(v->rows, mean, v->first, v->n, v->threads, v->x, &terms),
+                    v->first));
   gidx sum = (gidx)terms;
   TRY(comm_sum(c, &sum, 1));
-  j->hash = content_hash((uint64_t)sum, j->rows->n, j->p, 1);
-  TRY(refit_tss(c, j->rows->n, j->x, j->p, &j->tss));
-  int varies = c->rank || j->tss > 0;
+  v->hash = content_hash((uint64_t)sum, v->rows->n, v->p, 1);
+  TRY(refit_tss(c, v->rows->n, v->x, v->p, &v->tss));
+  int varies = c->rank || v->tss > 0;
   TRY(comm_agree(c, varies ? OK
                            : status_fail(ERR_INPUT, __FILE__, __LINE__,
                                          "the held-out rows of '%s' do not vary: their explained "
                                          "variance is not defined",
-                                         j->rows->name)));
-  TRY(refit_norms(c, j->rows->n, j->x, j->p, j->tss, "the held-out rows", &m));
-  gidx bytes = (gidx)j->n * j->p * (gidx)sizeof *j->x;
-  return comm_agree(c, j->n ? device_put(&j->device, &j->all, 0, bytes) : OK);
+                                         v->rows->name)));
+  TRY(refit_norms(c, v->rows->n, v->x, v->p, v->tss, "the held-out rows", &m));
+  gidx bytes = (gidx)v->n * v->p * (gidx)sizeof *v->x;
+  return comm_agree(c, v->n ? device_put(&v->device, &v->own, 0, bytes) : OK);
 }
 
-/* The codes of own rows. */
-static int codes_find(struct train_validation *j, const float *weights, int *finite)
+/* Find the codes of this rank's rows; *finite <- 0 if a score is not finite. */
+static int codes_find(struct train_validation *v, const float *weights, int *finite)
 {
-  const struct encoder encoder = {.kind = j->has_threshold ? ENCODER_BATCHTOPK : ENCODER_TOPK,
-                                  .k = j->k,
-                                  .p = j->p,
-                                  .top = j->s,
+  const struct encoder encoder = {.kind = v->has_threshold ? ENCODER_BATCHTOPK : ENCODER_TOPK,
+                                  .k = v->k,
+                                  .p = v->p,
+                                  .top = v->s,
                                   .centered = 1,
-                                  .bias = j->bias,
-                                  .threshold = j->has_threshold ? j->threshold : NULL};
+                                  .bias = v->bias,
+                                  .threshold = v->has_threshold ? v->threshold : NULL};
   struct encoder_job job = {
-      .encoder = &encoder, .rows = &j->all, .n = j->n, .lengths = j->lengths, .found = &j->found};
-  TRY(device_dictionary_free(&j->device));
-  TRY(device_put_tile(&j->device, weights, j->k, 0));
-  TRY(device_encoder(&j->device, &job));
+      .encoder = &encoder, .rows = &v->own, .n = v->n, .lengths = v->lengths, .found = &v->found};
+  TRY(device_dictionary_free(&v->device));
+  TRY(device_put_tile(&v->device, weights, v->k, 0));
+  TRY(device_encoder(&v->device, &job));
   *finite = job.bad.row < 0;
-  for (idx i = 0; i < j->n && *finite; i++) j->start[i + 1] = j->start[i] + j->lengths[i];
+  for (idx i = 0; i < v->n && *finite; i++) v->start[i + 1] = v->start[i] + v->lengths[i];
   return OK;
 }
 
-/* How good the codes of own rows are: nothing is known where a score is no number. */
-static int rows_evaluate(struct train_validation *j, const struct train_state *state)
+/* Compute the quality of the codes of this rank's rows; NaN if a score is not finite. */
+static int rows_evaluate(struct train_validation *v, const struct train_state *state)
 {
   int finite = 0;
-  if (j->n == 0) return OK;
-  TRY(codes_find(j, state->w[TRAIN_ENCODER], &finite));
-  for (idx i = 0; i < j->n && !finite; i++) j->quality[i].error = nan_canonical();
+  if (v->n == 0) return OK;
+  TRY(codes_find(v, state->w[TRAIN_ENCODER], &finite));
+  for (idx i = 0; i < v->n && !finite; i++) v->quality[i].error = nan_canonical();
   if (!finite) return OK;
-  struct quality_job job = {.n = j->n,
-                            .rows = j->x,
+  struct quality_job job = {.n = v->n,
+                            .rows = v->x,
                             .atoms = state->w[TRAIN_DECODER],
-                            .start = j->start,
-                            .support = j->found.atoms,
-                            .codes = j->found.codes,
-                            .quality = j->quality};
-  return device_quality(j->host.backend ? &j->host : &j->device, &job);
+                            .start = v->start,
+                            .support = v->found.atoms,
+                            .codes = v->found.codes,
+                            .quality = v->quality};
+  return device_quality(v->host.backend ? &v->host : &v->device, &job);
 }
 
-int train_validation_run(struct train_validation *j, const struct train_state *state, int scale,
+int train_validation_run(struct train_validation *v, const struct train_state *state, int scale,
                          real *explained)
 {
   float threshold = ldexpf(batch_threshold_value(&state->threshold), -scale);
-  *explained = j->l0 = nan_canonical();
-  if (j->rows->n == 0 || (j->has_threshold && state->threshold.weight == 0)) return OK;
-  for (idx a = 0; a < j->k; a++) {
-    j->bias[a] = ldexpf(state->w[TRAIN_BIAS][a], -scale);
-    j->threshold[a] = threshold;
+  *explained = v->l0 = nan_canonical();
+  if (v->rows->n == 0 || (v->has_threshold && state->threshold.weight == 0)) return OK;
+  for (idx a = 0; a < v->k; a++) {
+    v->bias[a] = ldexpf(state->w[TRAIN_BIAS][a], -scale);
+    v->threshold[a] = threshold;
   }
-  TRY(comm_agree_at(j->c, rows_evaluate(j, state), j->first));
-  struct coded coded = {.n = j->n, .first = j->first, .quality = {.host = j->quality}};
-  struct metrics m = {.n = j->rows->n, .p = j->p};
-  TRY(coded_metrics(&coded, j->c, j->tss, &m));
-  if (j->c->rank == 0) *explained = isnan(m.explained_variance) ? *explained : m.explained_variance;
+  TRY(comm_agree_at(v->c, rows_evaluate(v, state), v->first));
+  struct coded coded = {.n = v->n, .first = v->first, .quality = {.host = v->quality}};
+  struct metrics m = {.n = v->rows->n, .p = v->p};
+  TRY(coded_metrics(&coded, v->c, v->tss, &m));
+  if (v->c->rank == 0) *explained = isnan(m.explained_variance) ? *explained : m.explained_variance;
   real figures[] = {*explained, m.l0};
-  TRY(comm_broadcast(j->c, figures, LENGTH(figures), sizeof *figures));
+  TRY(comm_broadcast(v->c, figures, LENGTH(figures), sizeof *figures));
   *explained = figures[0];
-  j->l0 = figures[1];
+  v->l0 = figures[1];
   return OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What an encoder and its dictionary explain of rows that they were not trained on, as
- * `encode --encoder` would say it (N.24), and by the same operation of a device.
+ * How well an encoder and its dictionary explain held-out rows: the figures of `encode --encoder`
+ * (N.24), by the same operation of a device.
  *
- * Floor: train.  Each rank holds its sum blocks of the rows, as a fit does. */
+ * Floor: train.  Each rank holds its sum blocks of the rows (base/sums.h), as in a fit. */
 #ifndef TRAIN_VALIDATION_H
 #define TRAIN_VALIDATION_H
 
@@ -14,47 +14,48 @@
 #include "refit/sparse_coder.h"
 
 struct train_validation {
-  struct comm *c;                /* borrowed, as is the next */
-  const struct row_source *rows; /* none: there is nothing to judge by */
+  struct comm *c;                /* borrowed, as rows is */
+  const struct row_source *rows; /* the held-out rows of all ranks; rows->n = 0: none */
   idx k, p, s;
-  int has_threshold; /* codes are the scores above the state's threshold, not s in a row */
+  int has_threshold; /* codes are the scores above the state's threshold; 0: s per row */
   int threads;
   const char *variant, *kernels; /* struct device_options */
-  gidx first;                    /* the first own row */
-  idx n;                         /* own rows */
+  gidx first;                    /* first row of this rank */
+  idx n;                         /* rows of this rank, which the arrays below hold */
   float *x;                      /* [n][p] */
   struct row_quality *quality;   /* [n] */
   float *bias, *threshold;       /* [k] */
   gidx *start;                   /* [n + 1] where the entries of a row begin in `found` */
   idx *lengths;                  /* [n] */
   struct entry_list found;
-  struct device device; /* has the encoder's matrix while it judges */
-  struct device host;   /* a CPU, for qualities; none where the device is one */
-  struct buffer all;    /* around x */
+  struct device device; /* holds the encoder's matrix while it finds codes */
+  struct device host;   /* a CPU for qualities, if the device is a GPU */
+  struct buffer own;    /* around x */
   real tss;             /* rank 0 */
-  real l0;              /* codes a row that were found last, on every rank */
-  uint64_t hash;        /* of the rows (model/identity.h); 0: there are none */
+  real l0;              /* mean codes per row in the last evaluation, on every rank */
+  uint64_t hash;        /* of all held-out rows (model/identity.h); 0: none */
 };
 
-/* Set c, rows, k, p, s, has_threshold, threads, variant and kernels first.  Arrays are the arena's;
- * a dry one counts them. */
-int train_validation_alloc(struct train_validation *j, struct arena *arena);
-/* What judging on a device of this kind takes of the host beside, about. */
-gidx train_validation_beside(const struct train_validation *j, const char *kind);
+/* Set c, rows, k, p, s, has_threshold, threads, variant and kernels first.  Arrays live in the
+ * arena; a dry arena only counts them. */
+int train_validation_alloc(struct train_validation *v, struct arena *arena);
+/* Host memory, about, that evaluating on a device of this kind takes besides the arrays. */
+gidx train_validation_beside(const struct train_validation *v, const char *kind);
 
-/* Open a device of this kind; where a GPU's memory is short of what the training leaves, a CPU, and
- * the log says so.  Not collective.  train_validation_close() is safe on a zeroed struct. */
-int train_validation_open(struct train_validation *j, const char *kind);
-void train_validation_close(struct train_validation *j);
+/* Open a device of this kind.  If a GPU has too little memory left by the training, a CPU is
+ * opened, and the log says so.  Not collective.  train_validation_close() is safe on a zeroed
+ * struct. */
+int train_validation_open(struct train_validation *v, const char *kind);
+void train_validation_close(struct train_validation *v);
 
-/* Read the rows and subtract mean[p] unless NULL.  ERR_INPUT, also where they do not vary.
+/* Read the rows and subtract mean[p] unless it is NULL.  ERR_INPUT also if the rows do not vary.
  * Collective; the same status on every rank. */
-int train_validation_read(struct train_validation *j, const real *mean);
+int train_validation_read(struct train_validation *v, const real *mean);
 
-/* *explained, on every rank <- the explained variance of the rows, NaN where there are none, or a
- * score is not finite, or the state has no threshold yet; it is that of rows times 2^scale.
- * Collective, as above. */
-int train_validation_run(struct train_validation *j, const struct train_state *state, int scale,
+/* *explained, on every rank <- the explained variance of the rows; NaN if there are no rows, a
+ * score is not finite, or the state has no threshold yet.  The state is that of rows times 2^scale.
+ * Collective; the same status on every rank. */
+int train_validation_run(struct train_validation *v, const struct train_state *state, int scale,
                          real *explained);
 
 #endif

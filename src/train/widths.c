@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Entries of a row are in ascending order of atoms, so those of a block follow each other, and a
- * list of a row becomes one for each block where only its starts are known.  An atom learns from
- * the errors of its own block alone. */
+ * The entries of a row ascend by atom, so the entries of a block are neighbours.  The list of a row
+ * becomes one list per block by giving only where each begins.  An atom learns from the errors of
+ * its own block alone. */
 #include "train/widths.h"
 
 #include "base/num.h"
@@ -58,7 +58,7 @@ int widths_scale(struct stepper *s, const struct entry_rows *e, float factor)
   return e->blocks > 1 ? device_train_suffix(s->device, error, s->own, e->blocks, p) : OK;
 }
 
-/* Those of a block of the entries, whose errors are given. */
+/* Add the gradients of one block's atoms, from the block's errors. */
 static int block_gradients(struct stepper *s, const struct entry_rows *e, int block,
                            const float *errors)
 {
