@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 reads and writes; what a resumed run goes on from is sent to all ranks. */
+ * Rank 0 reads and writes, and broadcasts what a resumed run starts from. */
 #include "results/find_files.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "io/encoder.h"
 #include "io/inputs.h"
 
-/* The thresholds of a complete dictionary. */
+/* Read the thresholds of a complete dictionary. */
 static int encoder_take(struct find_files *f)
 {
   const struct output_path *from = &f->job.place;
@@ -64,7 +64,8 @@ static int file_write(void *self, const char *path, int is_end)
   const struct h5_file *h5 = &f->file.result.h5;
   TRY(nonnegative_write(h5, 1));
   TRY(h5_attribute_long(h5, "/", "top_s", f->top_s));
-  TRY(h5_attribute_long(h5, "/", "rounds", f->top_s)); /* of who does not know thresholds */
+  TRY(h5_attribute_long(h5, "/", "rounds", f->top_s)); /* for programs that do not use the
+                                                        * thresholds */
   TRY(matrix_output_write(&f->file, 0, p->k, p->atoms));
   TRY(object_write_vector(h5, "/mean", f->p, p->described));
   if (is_end) TRY(encoder_write(&f->file, &encoder));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 reads and writes; what is found goes to all ranks. */
+ * Rank 0 reads and writes, and broadcasts what is found. */
 #include "results/sweep_files.h"
 
 #include "base/log.h"
@@ -42,7 +42,7 @@ static int sweep_take(void *self, real *frames, struct atom_step *steps)
   return comm_broadcast(c, steps, f->k, sizeof *steps);
 }
 
-/* Does the sweep begin with what the files beside it have? */
+/* Check that the sweep began with the contents of the files beside it. */
 static int state_check(const struct sweep_files *f, const struct sweep_facts *now,
                        const struct sweep_facts *then)
 {
@@ -68,7 +68,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
   job_save_later(f->job);
   f->saved_atoms = 0;
   if (!f->there) return OK;
-  f->there = 0; /* another sweep's will be replaced or removed, by the thread that writes */
+  f->there = 0; /* a file of another sweep is replaced or removed by the writer thread */
   if (then->sweeps != now->sweeps) {
     log_info("resume  sweep.h5 is of sweep %lld, not %lld, and is not used",
              (long long)then->sweeps + 1, (long long)now->sweeps + 1);
@@ -86,19 +86,19 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
   return OK;
 }
 
-/* Rank 0: has enough been done since the last time, or will it be before the next? */
+/* Rank 0: is it time to save, or does a long step follow? */
 static int is_due(const struct sweep_files *f, const struct sweep_point *at)
 {
-  static const double LONG = 0.1; /* of --save-seconds: to write a sweep takes some seconds */
+  static const double LONG = 0.1; /* of --save-seconds: saving takes some seconds */
   const struct job *job = f->job;
   if (job->save_seconds <= 0 || at->atoms == f->saved_atoms) return 0;
   return log_seconds() >= job->due || at->after >= LONG * job->save_seconds;
 }
 
-/* *asked <- what asks to save the sweep, or to stop; 0: nothing. */
+/* *asked <- the reasons to save the sweep, or to stop, as bits; 0: none. */
 static int asked_find(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked)
 {
-  static const double SHORT = 1; /* seconds: then the sweep is rather ended and published */
+  static const double SHORT = 1; /* seconds: less is left, so rather end the sweep and publish it */
   struct run *run = f->job->run;
   *asked = at->after > 0 && at->after < SHORT ? 0 : job_stop_asked(f->job);
   if (run->comm.rank == 0 && is_due(f, at)) *asked |= STOPS_SAVE;
@@ -122,7 +122,7 @@ int sweep_files_poll(struct sweep_files *f, const struct sweep_facts *now,
   TRY(asked_find(f, at, &asked));
   if (!asked) return OK;
   facts.atoms = at->atoms;
-  TRY(job_wait(f->job)); /* the list of inputs, and HDF5, are the writer's until then */
+  TRY(job_wait(f->job)); /* until then the writer uses the list of inputs, and HDF5 */
   if (f->write) phase_begin(f->write);
   TRY(inputs_confirm(&run->comm));
   TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, &facts, at)));

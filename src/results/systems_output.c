@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What an earlier run left is copied into the new file before its first batch, and closed; of
- * solutions it is counted.  The borders of its systems are known to that file alone. */
+ * The part of an earlier run is copied into the new file before the first batch, and closed;
+ * solutions are also counted.  The borders of its systems are known only from that file. */
 #include "results/systems_output.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/fingerprint.h"
 #include "base/status.h"
 
-/* How far did an earlier run come?  A whole has no systems in its part. */
+/* Set how far an earlier run came.  A complete result has 0 systems as its part. */
 static int part_found(struct job *job, const struct systems_part *part)
 {
   job->done = part->systems;
@@ -37,7 +37,7 @@ static int counted_write(void *self, const struct solution_block *block)
   return f->file.sink.write ? f->file.sink.write(f->file.sink.self, block) : OK;
 }
 
-/* Solutions of the earlier run are counted, and go to the file, if there is one. */
+/* Count the solutions of the earlier run, and copy them into the file, if there is one. */
 static int solved_copy(struct solve_output *f)
 {
   TRY(solutions_copy(&f->before, &f->systems->shape, &(struct solution_sink){f, counted_write}));
@@ -94,7 +94,7 @@ static int assembled_open(void *self, const char *path)
   return part_found(&o->job, &o->before.part);
 }
 
-/* The hash of the classes, by the systems that they give. */
+/* A hash of the classes, from the systems that they give. */
 static uint64_t mark_of(const struct all_systems *all)
 {
   const struct systems_shape *s = &all->shape;
@@ -104,7 +104,7 @@ static uint64_t mark_of(const struct all_systems *all)
   return content_hash(sum, s->count, 1, 1);
 }
 
-/* What the systems depend on beside options. */
+/* Fill in what the systems depend on besides options. */
 static int classes_identify(void *self, struct identity_text *t)
 {
   struct assemble_output *o = self;
@@ -118,7 +118,7 @@ static int classes_identify(void *self, struct identity_text *t)
   return identity_text_hash(t, "classes_hash", o->mark);
 }
 
-/* The shape gets the borders of the earlier systems. */
+/* Give the shape the borders of the earlier systems. */
 static int borders_take(void *self, struct comm *c)
 {
   struct assemble_output *o = self;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The results of solve and of assemble: the whole, or what a run that was stopped leaves: the first
- * systems, or their solutions, in the place of the result, from which --resume goes on.
+ * The results of solve and of assemble.  A run that is stopped leaves a part in the place of the
+ * result: the first systems, or their solutions; --resume continues from it.
  *
  * Floor: results. */
 #ifndef RESULTS_SYSTEMS_OUTPUT_H
@@ -13,14 +13,14 @@
 #include "solve/solve.h"
 
 struct solve_output {
-  struct job job; /* set by the caller, as are the next two, borrowed */
+  struct job job; /* set by the caller, as systems and options are; these are borrowed */
   const struct systems_input *systems;
   const struct arrow_options *options;
   /* On rank 0. */
-  struct solutions_output file;  /* its sink takes the systems behind those of the earlier run */
-  struct solutions_input before; /* of that run */
-  struct solve_result counted;   /* its outcomes, after job_begin() or job_complete() */
-  uint64_t mark;                 /* of the systems */
+  struct solutions_output file;  /* its sink takes the systems after those of the earlier run */
+  struct solutions_input before; /* of the earlier run */
+  struct solve_result counted;   /* of the earlier run, after job_begin() or job_complete() */
+  uint64_t mark;                 /* identifies the systems */
 };
 /* Open the job, whose inputs are the systems.  Collective. */
 int solve_output_open(struct solve_output *f, const char *systems);
@@ -31,14 +31,14 @@ int solve_output_end(struct solve_output *f, const struct solve_result *result,
 struct assemble_output {
   struct job job;              /* set by the caller */
   struct all_systems *all;     /* borrowed; set by the caller before job_begin() */
-  struct systems_output file;  /* its sink takes the systems behind those of the earlier run */
-  struct systems_input before; /* of that run, on rank 0 */
-  uint64_t mark;               /* of the classes, on rank 0 */
+  struct systems_output file;  /* its sink takes the systems after those of the earlier run */
+  struct systems_input before; /* of the earlier run, on rank 0 */
+  uint64_t mark;               /* identifies the classes, on rank 0 */
 };
-/* Open the job.  Behind job_begin() the systems that are still to be made are those that the
- * earlier run has not.  Collective. */
+/* Open the job.  After job_begin() o->all has only the systems that the earlier run has not made.
+ * Collective. */
 int assemble_output_open(struct assemble_output *o, const struct run_inputs *inputs);
-/* *fingerprint, of the systems of this run, <- that of all so far; and publish.  Rank 0 alone. */
+/* Publish.  *fingerprint: of the systems of this run, <- of all systems so far.  Rank 0 alone. */
 int assemble_output_end(struct assemble_output *o, uint64_t *fingerprint,
                         const struct run_fact *facts, int n_facts);
 
