@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every rank's device has all rows of a batch and codes its own; codes go to all ranks. */
+ * Every rank's device has all rows of a batch, and finds the codes of the rank's own rows; the
+ * codes go to all ranks. */
 #include "find/batch.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ int batch_read(struct finder *f, gidx number)
   return OK;
 }
 
-/* Own rows' weights to all. */
+/* Send the weights of own rows to all ranks. */
 static int weights_exchange(struct finder *f)
 {
   struct active *a = &f->active;
@@ -46,7 +47,8 @@ static int weights_exchange(struct finder *f)
   return comm_allgather(f->c, weight + first, f->counts, sizeof *weight, weight);
 }
 
-/* The squares of what is left of own rows, in their order by length; `sorted` is work by now. */
+/* Find the squares of what is left of own rows, in their order by length; a->sorted is free here,
+ * and used as work space. */
 static int squares_find(struct finder *f)
 {
   struct active *a = &f->active;
@@ -65,7 +67,7 @@ static int scores_count(void *self, const struct batch_cut *cut, gidx *counts)
   return active_count(&f->active, cut, counts);
 }
 
-/* The scores of own rows, the first time or again. */
+/* Score own rows; look = 0: for the first choice. */
 static int rows_score(struct finder *f, int look)
 {
   struct phase *scores = &f->result->phases[FIND_SCORES];
@@ -77,7 +79,8 @@ static int rows_score(struct finder *f, int look)
   return OK;
 }
 
-/* There is room for all that a batch may choose: codes must not depend on which rank has it. */
+/* Cut the scores.  There must be room for all that a batch may choose: codes must not depend on
+ * which rank has a row. */
 static int rows_cut(struct active *a, const struct batch_cut *cut, gidx ties)
 {
   TRY(active_cut(a, cut, ties));
@@ -104,7 +107,7 @@ static int rows_choose(struct finder *f, const struct batch_choice *choice, int 
   return OK;
 }
 
-/* The codes of all ranks' rows to all. */
+/* Send the codes of own rows to all ranks. */
 int codes_exchange(struct finder *f, int with_weights)
 {
   struct batch_codes *b = &f->codes;
@@ -129,7 +132,7 @@ int codes_exchange(struct finder *f, int with_weights)
   return comm_allgather(c, a->code, f->counts, sizeof *b->code, b->code);
 }
 
-/* The codes of the batch, which are solved, are everybody's. */
+/* Send the solved codes of the batch to all ranks. */
 static int batch_exchange(struct finder *f)
 {
   struct phase *share = &f->result->phases[FIND_SHARE];
@@ -157,7 +160,7 @@ static struct active_blocks blocks_of(const struct finder *f, const struct batch
   return (struct active_blocks){blocks, choice->looks, choice->threshold, choice->rho};
 }
 
-/* *found <- the atoms that a pass chooses in the first rows of the batch, of all ranks. */
+/* *found <- how many atoms a pass chooses in the first rows of the batch, on all ranks. */
 static int sample_count(struct finder *f, const struct active_blocks *by, int look, gidx *found)
 {
   gidx first, own;
@@ -168,7 +171,7 @@ static int sample_count(struct finder *f, const struct active_blocks *by, int lo
   return comm_sum(f->c, found, 1);
 }
 
-/* Halve what may be the threshold of a pass, and keep this pass. */
+/* Find the threshold of a pass by halving an interval, and keep the pass. */
 static int threshold_find(struct finder *f, const struct batch_choice *choice,
                           const struct active_blocks *by, int look)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Updates, with a look at the held-out rows when a stage ends. */
+ * The loop over updates; the held-out rows are evaluated when a stage ends. */
 #include "find/find.h"
 
 #include <math.h>
@@ -72,7 +72,7 @@ static int square_find(struct finder *f)
   return comm_broadcast(f->c, &f->square, 1, sizeof f->square);
 }
 
-/* Go on from what an earlier run left. */
+/* Resume from what an earlier run left. */
 static int start_take(struct finder *f)
 {
   const struct find_point *s = f->task->start;
@@ -103,7 +103,7 @@ static int start_take(struct finder *f)
   return device_put(&f->device, &f->offset, 0, p * (gidx)sizeof(float));
 }
 
-/* The first atoms are rows of the first batch. */
+/* Make the first atoms from rows of the first batch. */
 static int start_make(struct finder *f)
 {
   TRY(batch_read(f, 0));
@@ -150,7 +150,7 @@ static int point_show(struct finder *f, enum find_reason why)
   return OK;
 }
 
-/* The thresholds by which rows are described: the cuts of the first batch. */
+/* Find the thresholds of the encoder: the cuts of the first batch. */
 static int thresholds_find(struct finder *f)
 {
   real share = sqrt(fmin((real)f->k / f->plan.k, 1));
@@ -161,7 +161,7 @@ static int thresholds_find(struct finder *f)
   return batch_code(f, &choice);
 }
 
-/* A line about the update that was just done, of which `step` says what it was. */
+/* Add a line about the last update, which `step` describes. */
 static int line_add(struct finder *f, const struct find_step *step)
 {
   struct find_line *line = &f->lines[f->count];
@@ -169,7 +169,7 @@ static int line_add(struct finder *f, const struct find_step *step)
   *line = (struct find_line){
       .update = f->update, .atoms = old, .l0 = step->l0, .replaced = f->replaced};
   for (idx a = 0; a < old; a++) line->dead += f->firing[a] == 0;
-  f->k = old; /* those that are new are not judged */
+  f->k = old; /* new atoms are not evaluated */
   TRY(thresholds_find(f));
   TRY(validation_run(f));
   f->k = k;
@@ -181,7 +181,7 @@ static int line_add(struct finder *f, const struct find_step *step)
   return comm_broadcast(f->c, &line->seconds, 1, sizeof line->seconds);
 }
 
-/* Add the codes of the update's batches up; *asked <- what asks to stop, which leaves it. */
+/* Add up the codes of the update's batches; *asked <- reasons to stop, as bits, which end it. */
 static int batches_add(struct finder *f, const struct find_step *step, uint64_t *asked)
 {
   struct phase *sums = &f->result->phases[FIND_SUMS];
@@ -222,7 +222,7 @@ static int update_run(struct finder *f, const struct find_step *step, uint64_t *
   return comm_agree(f->c, OK);
 }
 
-/* A look at the held-out rows takes as long as an update, or longer. */
+/* Evaluating held-out rows takes as long as an update, or longer. */
 static int line_is_due(const struct finder *f)
 {
   return f->update % LINE_UPDATES == 0 || f->update == f->result->all;
@@ -270,7 +270,7 @@ static int finder_run(struct finder *f)
 int find_run(const struct find_task *task, struct comm *c, const struct find_sink *sink,
              struct find_result *result)
 {
-  struct finder *f; /* on the heap: struct run of cli/command.h says why */
+  struct finder *f; /* on the heap: struct run of job/run.h says why */
   *result = (struct find_result){0};
   TRY(comm_agree(c, struct_alloc(&f, sizeof *f)));
   f->task = task;

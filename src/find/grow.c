@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every rank has what is left of all rows, and improves its share of the directions, some at a
- * time, by dense products; then all ranks choose. */
+ * Every rank has the residuals of all rows.  It improves its share of the directions, some at a
+ * time, by dense products; then all ranks choose the same new atoms. */
 #include "find/grow.h"
 
 #include <string.h>
@@ -13,13 +13,13 @@
 #include "model/find_grow.h"
 
 enum {
-  TOGETHER = 1024, /* directions that improve */
-  RATED = 256,     /* and that are compared with atoms, at a time */
-  COLUMNS = 16     /* of products that a thread cuts: they share lines of a cache */
+  TOGETHER = 1024, /* directions that improve at a time */
+  RATED = 256,     /* directions that are compared with atoms at a time */
+  COLUMNS = 16     /* of products that a thread cuts: they share cache lines */
 };
 static const gidx ITEM = (gidx)sizeof(float);
 
-/* New atoms of a stage at most. */
+/* New atoms of a stage, at most. */
 static idx need_most(const struct find_plan *plan)
 {
   idx most = 0;
@@ -55,7 +55,7 @@ void grow_close(struct finder *f)
   for (int i = 0; i < LENGTH(all); i++) buffer_free(&f->device, all[i]);
 }
 
-/* values[n][m] <- products of n rows of one table and m of another. */
+/* values[n][m] <- products of n rows of one table with m rows of another. */
 static int products_make(struct finder *f, const float *x, idx n, const float *y, idx m)
 {
   struct find_growth *g = &f->growth;
@@ -64,7 +64,7 @@ static int products_make(struct finder *f, const float *x, idx n, const float *y
   return device_triad_product(&f->device, PRECISION_F32, &product, NULL);
 }
 
-/* Cut the products of some directions, each a column. */
+/* Cut the products of some directions; each direction is a column. */
 static void columns_cut(void *self, gidx part)
 {
   struct finder *f = self;
@@ -79,7 +79,7 @@ static void columns_cut(void *self, gidx part)
     for (gidx j = begin; j < end; j++) values[i * stride + j] = g->column[j * n + i];
 }
 
-/* A direction <- the vector from[p], scaled; one of those that are done together. */
+/* A direction that is in work <- the vector from[p], scaled. */
 static void direction_scale(struct finder *f, gidx direction, const float *from)
 {
   struct find_growth *g = &f->growth;
@@ -95,8 +95,7 @@ static void sum_scale(void *self, gidx j)
   direction_scale(f, g->first + j, (const float *)g->sums.host + j * f->p);
 }
 
-/* Directions g->first and those that follow, g->together of them, take one step; is_last: they are
- * only rated. */
+/* Directions g->first .. g->first + g->together - 1 take one step; is_last: they are only rated. */
 static int directions_step(struct finder *f, int is_last)
 {
   struct find_growth *g = &f->growth;
@@ -116,7 +115,7 @@ static int directions_step(struct finder *f, int is_last)
   return OK;
 }
 
-/* Own directions improve. */
+/* Improve this rank's directions. */
 static int directions_improve(struct finder *f, gidx first, gidx count)
 {
   struct find_growth *g = &f->growth;
@@ -128,8 +127,8 @@ static int directions_improve(struct finder *f, gidx first, gidx count)
   return OK;
 }
 
-/* What is left of the first rows of the batch, to all; before there is a dictionary the rows
- * themselves, less their mean. */
+/* Gather on all ranks what is left of the first rows of the batch.  Before there are atoms, these
+ * are the rows themselves, less their mean. */
 static int rows_gather(struct finder *f)
 {
   struct find_growth *g = &f->growth;
@@ -159,7 +158,7 @@ static void row_scale(void *self, gidx j)
   direction_scale(f, g->first + j, (const float *)g->rows.host + (g->first + j) * f->p);
 }
 
-/* The first of the rows, scaled, are where m directions begin. */
+/* The m directions begin as the first rows, scaled. */
 static void directions_begin(struct finder *f, idx m)
 {
   struct find_growth *g = &f->growth;
@@ -174,7 +173,7 @@ static void directions_begin(struct finder *f, idx m)
     if (!atom_is_there(v + j * f->p, f->p)) atom_draw(f, j, v + j * f->p);
 }
 
-/* All ranks' directions and thresholds to all. */
+/* Gather the directions and thresholds of all ranks. */
 static int directions_gather(struct finder *f, idx m)
 {
   struct find_growth *g = &f->growth;
@@ -190,8 +189,9 @@ static int directions_gather(struct finder *f, idx m)
   return comm_allgather(c, g->threshold + first, f->counts, sizeof *g->threshold, g->threshold);
 }
 
-/* Of directions at .. at + n - 1 of the table, which has the atoms first and then those taken and
- * then these, take what is near to nothing before it; *taken <- how many there are. */
+/* Test directions at .. at + n - 1 in order.  The table has the atoms, then the accepted
+ * directions, then these.  A direction is accepted if it is near to none before it; *taken <- how
+ * many are. */
 static int some_choose(struct finder *f, idx at, idx n, idx need, idx *taken)
 {
   struct find_growth *g = &f->growth;
@@ -221,7 +221,7 @@ static int some_choose(struct finder *f, idx at, idx n, idx need, idx *taken)
   return OK;
 }
 
-/* The new atoms stand behind the others in the table. */
+/* Choose new atoms; they are appended to the atoms in the table. */
 static int directions_choose(struct finder *f, idx m, idx need)
 {
   struct find_growth *g = &f->growth;

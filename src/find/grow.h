@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The dictionary grows by directions in which what is left of the rows of the batch at hand is
- * skew.
+ * The dictionary grows by directions in which the residuals of the batch's rows are skewed.
  *
  * Floor: find; included by src/find only. */
 #ifndef FIND_GROW_H
@@ -8,11 +7,11 @@
 
 #include "find/find_impl.h"
 
-/* grow_close() is safe on a zeroed struct; sizes are those of the widest stage. */
+/* Arrays are sized for the largest stage.  grow_close() is safe on a zeroed struct. */
 int grow_open(struct finder *f);
 void grow_close(struct finder *f);
 
-/* There are k atoms from now on.  Collective. */
+/* Add atoms until there are k.  Collective. */
 int atoms_grow(struct finder *f, idx k);
 
 #endif

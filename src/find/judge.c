@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are read once; each rank codes its sum blocks, piece by piece, with the operations of a
- * batch. */
+ * Rows are read once.  Each rank encodes its sum blocks (base/sums.h), piece by piece, by the same
+ * operations as a batch. */
 #include "find/judge.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "refit/state.h"
 #include "refit/sums.h"
 
-enum { SAMPLE = 8192 }; /* fitted rows that judge where none are held out */
+enum { SAMPLE = 8192 }; /* fitted rows that are evaluated if none are held out */
 
 static int host_open(struct finder *f)
 {
@@ -73,7 +73,7 @@ int validation_advise(struct finder *f)
   return refit_norms(f->c, j->rows.n, j->x, f->p, j->tss, "the held-out rows", &m);
 }
 
-/* The quality of own rows first .. first + n - 1, whose codes are known. */
+/* Compute the quality of own rows first .. first + n - 1, which have codes. */
 static int piece_evaluate(struct finder *f, idx first, idx n)
 {
   struct find_validation *j = &f->judge;

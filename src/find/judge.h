@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How well the atoms describe rows that were not fitted.
+ * How well the atoms describe held-out rows.
  *
  * Floor: find; included by src/find only. */
 #ifndef FIND_JUDGE_H
@@ -10,11 +10,11 @@
 int validation_alloc(struct finder *f);
 void validation_close(struct finder *f);
 
-/* The rows, less what rows lose by now, and their hash.  Collective, as is the next. */
+/* Read the rows, subtract mean and offset, and hash them.  Collective, as is the next. */
 int validation_read(struct finder *f);
-/* Warn where a few of the held-out rows are massive (model/norms.h), once they are read. */
+/* Warn if a few of the held-out rows are massive (model/norms.h). */
 int validation_advise(struct finder *f);
-/* explained and l0 of f->judge <- by the atoms and thresholds at hand. */
+/* f->judge.explained and f->judge.l0 <- the figures of the present atoms and thresholds. */
 int validation_run(struct finder *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank moves its columns of all atoms, block after block, by products of dense matrices; then
- * all have all columns, and scale the atoms. */
+ * Each rank moves its columns of all atoms, block after block, by products of dense matrices.  Then
+ * all ranks gather all columns, and scale the atoms. */
 #include "find/move.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 
 static const gidx REAL = (gidx)sizeof(real);
 
-/* The intercept's row of the Gram matrix is its column: chains of the same products.  All rows have
- * an intercept, so that a GPU would wait for this row, a chain of all of them. */
+/* Copy the intercept's row of the Gram matrix from its column, which has the same bits.  A GPU does
+ * not sum the row: every row of the batch has an intercept, so this would be one long chain. */
 static void intercept_fill(struct finder *f)
 {
   gidx k = f->k, stride = k + 1;
@@ -22,7 +22,8 @@ static void intercept_fill(struct finder *f)
   row[k] = f->sums.weights;
 }
 
-/* Every rank's rows of the Gram matrix go to all hosts; own columns of the target to its own. */
+/* Gather all rows of the Gram matrix on every host; copy own columns of the target to the own
+ * host. */
 static int sums_fetch(struct finder *f)
 {
   struct find_shares *s = &f->sums;
@@ -53,15 +54,15 @@ static struct find_sums sums_view(const struct finder *f)
                             .ridge = f->ridge};
 }
 
-/* Atoms first .. end - 1 of the order; threads take some of them at a time. */
+/* Atoms of a block, first .. end - 1 of the order; a thread handles BAND of them at a time. */
 enum { BAND = 16 };
 struct block_filling {
   const struct finder *f;
   idx first, end;
 };
 
-/* The block's rows of moved[k][columns] <- what its atoms would be by themselves, held where they
- * are. */
+/* The block's rows of moved[k][columns] <- its right sides: what the rows say of its atoms, and the
+ * ridge. */
 static void sides_begin(const struct finder *f, idx first, idx end)
 {
   const struct find_shares *s = &f->sums;
@@ -77,7 +78,7 @@ static void sides_begin(const struct finder *f, idx first, idx end)
   }
 }
 
-/* Rows i .. end - 1 of panel[m][first] <- the block's part of the Gram matrix with the atoms before
+/* Rows i .. end - 1 of panel[m][first] <- the Gram matrix between the block and the atoms before
  * it. */
 static void panel_fill(const struct block_filling *b, const struct find_sums *sums, idx i, idx end)
 {
@@ -90,8 +91,8 @@ static void panel_fill(const struct block_filling *b, const struct find_sums *su
   }
 }
 
-/* Rows begin .. end - 1 of square[m][m] <- its own part, lower triangle, with the ridge; columns
- * are outside, since they stand one behind the other. */
+/* Rows begin .. end - 1 of square[m][m] <- the block's Gram matrix, lower triangle, with the ridge.
+ * It is stored column by column, so the loop over columns is outside. */
 static void square_fill(const struct block_filling *b, const struct find_sums *sums, idx begin,
                         idx end)
 {
@@ -117,7 +118,7 @@ static void band_fill(void *self, gidx band)
   square_fill(b, &sums, begin, end);
 }
 
-/* What the blocks before it describe goes off the block's sides. */
+/* Subtract from the block's right sides what the blocks before it describe. */
 static int sides_reduce(struct finder *f, idx first, idx end)
 {
   struct find_shares *s = &f->sums;
@@ -158,7 +159,7 @@ static int block_solve(struct finder *f, idx first, idx end)
   return dense_product(&s->dense, &up);
 }
 
-/* Where its matrix has no factor the block stays. */
+/* If the block's matrix has no Cholesky factor, its atoms stay. */
 static int block_stay(struct finder *f, idx first, idx end)
 {
   struct find_shares *s = &f->sums;
@@ -184,7 +185,7 @@ static int block_move(struct finder *f, idx first, idx end)
   return good < m ? block_stay(f, first, end) : block_solve(f, first, end);
 }
 
-/* Own columns. */
+/* Move own columns, block after block. */
 static int blocks_move(struct finder *f)
 {
   struct find_shares *s = &f->sums;
@@ -197,7 +198,7 @@ static int blocks_move(struct finder *f)
   return device_get(&f->device, &s->moved, 0, f->k * (gidx)(s->end - s->begin) * REAL);
 }
 
-/* all[k][p] <- own columns of all ranks. */
+/* all[k][p] <- the columns of all ranks. */
 static int columns_gather(struct finder *f)
 {
   struct find_shares *s = &f->sums;
@@ -217,7 +218,7 @@ static int columns_gather(struct finder *f)
   return OK;
 }
 
-/* The offset takes what the atoms, as they moved, leave to the intercept; some columns of it. */
+/* Add to the offset what the moved atoms leave to the intercept; a part of the columns. */
 static void offset_take(void *self, gidx part)
 {
   struct finder *f = self;
@@ -238,7 +239,7 @@ static void offset_take(void *self, gidx part)
   }
 }
 
-/* Atom i of the new order. */
+/* Set atom i of the new order. */
 static void atom_take(void *self, gidx i)
 {
   struct finder *f = self;
@@ -247,7 +248,7 @@ static void atom_take(void *self, gidx i)
   if (f->firing[a] > 0) find_scale(f->sums.all + i * p, f->p, f->atoms + i * p);
 }
 
-/* Atoms, means and counts in the new order; an atom that no row had stays. */
+/* Put atoms, means and counts in the new order; an atom that no row used stays as it is. */
 static void atoms_take(struct finder *f)
 {
   memcpy(f->before, f->atoms, (size_t)((gidx)f->k * f->p) * sizeof *f->atoms);
@@ -260,7 +261,7 @@ static void atoms_take(struct finder *f)
   memcpy(f->firing, f->ordered, (size_t)f->k * sizeof *f->firing);
 }
 
-/* intercept[p] <- own columns of all ranks. */
+/* intercept[p] <- the columns of all ranks. */
 static int intercept_gather(struct finder *f)
 {
   const struct find_shares *s = &f->sums;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums become atoms.
+ * Move the atoms, from the sums of an update.
  *
  * Floor: find; included by src/find only. */
 #ifndef FIND_MOVE_H
@@ -7,7 +7,7 @@
 
 #include "find/find_impl.h"
 
-/* Atoms by falling frequency, moved by the sums; and the offset.  Collective. */
+/* Sort the atoms by falling frequency, and move them and the offset.  Collective. */
 int atoms_move(struct finder *f);
 
 #endif

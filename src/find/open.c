@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Everything is allocated before any row is read; on a dry device and arena first, which count. */
+ * Everything is allocated before any row is read; first on a dry device and arena, which only
+ * count. */
 #include "find/open.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ real find_ridge(const struct find_recipe *recipe, const struct find_step *step, 
   return find_unit(square, recipe->plan.l0) * ridge;
 }
 
-/* The rows that are fitted, and those that judge. */
+/* Split the rows into those that are fitted and those that are held out. */
 static int rows_split(const struct find_task *t, struct row_split *split, struct row_source *fitted,
                       struct row_source *held)
 {
@@ -114,7 +115,7 @@ static int sizes_find(struct finder *f)
   return OK;
 }
 
-/* Entries that a batch has at most. */
+/* The most entries that a batch can have. */
 static gidx entries_most(const struct finder *f)
 {
   const struct find_plan *plan = &f->plan;
@@ -181,7 +182,7 @@ static int codes_alloc(struct finder *f)
   return arena_alloc(a, &b->code, b->most, sizeof *b->code);
 }
 
-/* All arrays and buffers, but those of dense work. */
+/* Allocate all arrays and buffers except those of dense work. */
 static int arrays_alloc(struct finder *f)
 {
   gidx first, own, item = (gidx)sizeof(float);
@@ -207,7 +208,7 @@ static int arrays_alloc(struct finder *f)
   TRY(buffer_alloc(&f->device, &f->squares, 2 * imax(own, 1) * (gidx)sizeof(real)));
   f->batches.c = f->c;
   f->batches.rows = &f->fitted;
-  f->batches.last_epoch = INT64_MAX; /* one pool too many may be read */
+  f->batches.last_epoch = INT64_MAX; /* one pool more than needed may be read */
   TRY(batches_alloc(&f->batches, &f->arena, f->task->seed));
   return batches_buffers(&f->batches, &f->device);
 }
@@ -217,7 +218,7 @@ static idx dense_rows(const struct finder *f)
   return (idx)imax(f->p, f->widest);
 }
 
-/* What all of it takes on a device of this kind; *gpu: of a GPU. */
+/* Count the memory on a device of this kind; *gpu: GPU memory. */
 static int memory_count(struct finder *f, const char *kind, gidx *bytes, gidx *gpu)
 {
   const struct find_task *t = f->task;
@@ -231,7 +232,8 @@ static int memory_count(struct finder *f, const char *kind, gidx *bytes, gidx *g
   dry.arena.is_dry = 1;
   device_open_dry(&dry.device, &options, &forms);
   TRY(arrays_alloc(&dry));
-  /* A CPU has all buffers in its memory; that around held-out rows is in the arena. */
+  /* A CPU has all buffers in its memory; the buffer around held-out rows is counted with the
+   * arena. */
   gidx of_cpu = dry.device.planned_device - dry.judge.all.bytes;
   int is_gpu = device_is_gpu(&dry.device);
   *bytes = (gidx)dry.arena.bytes + (gidx)dry.active.arena.bytes +

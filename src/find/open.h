@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows, device and memory of a search, before anything is read.
+ * Open what a search needs: split the rows, open the device and allocate, before any row is read.
  *
  * Floor: find; included by src/find only. */
 #ifndef FIND_OPEN_H

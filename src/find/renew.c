@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * New atoms are what is left of rows of the batch at hand, in their order, which is that of a
- * shuffle, scaled to norm 1; where rows are too few, random vectors. */
+ * New atoms are what is left of rows of the batch, scaled to norm 1, in the batch's shuffled order;
+ * if there are too few rows, random vectors. */
 #include "find/renew.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ int left_get(struct finder *f, gidx first, gidx n, float *out)
   return OK;
 }
 
-/* A row becomes an atom; of zeros where nothing is left. */
+/* Scale a row to an atom; to zeros if nothing is left of it. */
 static void left_scale(struct finder *f, float *row)
 {
   for (idx c = 0; c < f->p; c++) f->wide[c] = row[c];
@@ -58,7 +58,7 @@ void atom_draw(const struct finder *f, gidx number, float *atom)
   find_scale(f->wide, f->p, atom);
 }
 
-/* fresh[need][p] <- new atoms, from the rows that none was taken from yet. */
+/* fresh[need][p] <- new atoms, from rows that none was taken from yet. */
 static int atoms_make(struct finder *f, idx need)
 {
   struct comm *c = f->c;
@@ -89,13 +89,13 @@ void atom_begin(struct finder *f, idx atom, const float *from)
   f->firing[atom] = 0;
 }
 
-/* Atoms that are compared with all others: as they are, or their opposites, too. */
+/* How atoms are compared with all others: with signs = 2 also with the opposite sign. */
 struct comparing {
   float cosine;
-  int signs; /* 1, or 2: each atom is a row, and then another with the sign -1 */
+  int signs; /* 1; or 2: each atom is a row, and the next row has the sign -1 */
 };
 
-/* f->left <- some of the rows that are compared. */
+/* f->left <- n of the rows that are compared. */
 static int rows_put(struct finder *f, idx atom, const struct comparing *by, gidx first, gidx n)
 {
   float *rows = f->left.host;
@@ -107,8 +107,8 @@ static int rows_put(struct finder *f, idx atom, const struct comparing *by, gidx
   return device_put(&f->device, &f->left, 0, n * f->p * ITEM);
 }
 
-/* What atoms first .. first + *n - 1, which ranks share out as rows of a batch, have in common with
- * all atoms, to all ranks; half as many, and so on, where there is no room for it. */
+/* Compare atoms first .. first + *n - 1 with all atoms, and gather the cosines on all ranks.  Ranks
+ * divide these atoms as the rows of a batch.  *n is halved until there is room. */
 static int cosines_exchange(struct finder *f, idx first, idx *n, const struct comparing *by)
 {
   struct active *a = &f->active;
@@ -126,8 +126,7 @@ static int cosines_exchange(struct finder *f, idx first, idx *n, const struct co
   }
 }
 
-/* Mark the twins among these atoms: an atom of which one that is more frequent, and stays, is
- * almost the same, or the opposite. */
+/* Mark those of these atoms that nearly equal a more frequent atom that stays, or its opposite. */
 static int duplicates_mark(struct finder *f, idx first, idx *n, const struct comparing *by)
 {
   TRY(cosines_exchange(f, first, n, by));
@@ -176,7 +175,7 @@ int atoms_replace(struct finder *f)
   return OK;
 }
 
-/* The offset takes what the atoms that leave, f->renew, are in the rows on average. */
+/* Add to the offset the mean contribution of the atoms that are dropped, f->renew, to the rows. */
 static int offset_keep(struct finder *f)
 {
   float *offset = f->offset.host;

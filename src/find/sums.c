@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows have a number of atoms each, and the operation wants one for all: codes of 0, which add
- * nothing, fill up. */
+ * Rows have different numbers of entries, but the operation takes one number for all: rows are
+ * padded with codes of 0, which add nothing. */
 #include "find/sums.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 static const gidx REAL = (gidx)sizeof(real);
 
-/* What the moves of atoms take. */
+/* Allocate what moving the atoms needs. */
 static int moves_open(struct finder *f, gidx columns)
 {
   struct find_shares *s = &f->sums;
@@ -72,7 +72,8 @@ int sums_clear(struct finder *f)
   return device_clear(&f->device, &s->target, 0, k * (s->end - s->begin) * REAL);
 }
 
-/* A row's entries, the intercept, and behind them the first atoms that it does not have. */
+/* slot[m] <- the row's atoms, the intercept, and then the first atoms that the row does not
+ * have. */
 static void slots_fill(const struct finder *f, idx row, idx m, idx *slot)
 {
   const struct batch_codes *b = &f->codes;
@@ -85,7 +86,7 @@ static void slots_fill(const struct finder *f, idx row, idx m, idx *slot)
   }
 }
 
-/* Their codes, times a factor of the row. */
+/* code[m] <- their codes, times a factor of the row. */
 static void codes_fill(const struct finder *f, idx row, idx m, real factor, float *code)
 {
   const struct batch_codes *b = &f->codes;
@@ -96,14 +97,14 @@ static void codes_fill(const struct finder *f, idx row, idx m, real factor, floa
   for (idx j = n + 1; j < m; j++) code[j] = 0;
 }
 
-/* n rows of the batch, from `first` on, of m entries each, and what of them is filled in. */
+/* Rows first .. first + n - 1 of the batch, padded to m entries; part: what is filled in. */
 struct rows_filling {
   const struct finder *f;
   idx first, n, m;
   enum { FILL_SLOTS, FILL_GRAM, FILL_TARGET } part;
 };
 
-enum { FILL_ROWS = 64 }; /* by a thread at a time */
+enum { FILL_ROWS = 64 }; /* rows that a thread fills in at a time */
 
 static void some_fill(void *self, gidx part)
 {
@@ -125,7 +126,7 @@ static void rows_fill(struct rows_filling *r)
   team_run(r->f->task->threads, ceil_div(r->n, FILL_ROWS), some_fill, r);
 }
 
-/* Add to the rows of the Gram matrix, or to the columns of the target. */
+/* Add the rows to the Gram matrix, or to the target. */
 static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
 {
   struct find_shares *s = &f->sums;
@@ -146,7 +147,7 @@ static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
     job.begin = s->begin;
     job.end = s->end;
   } else {
-    gidx end = imin(s->first + s->count, f->k); /* the intercept's row is filled in */
+    gidx end = imin(s->first + s->count, f->k); /* the intercept's row is filled in later */
     job.own = (struct normal_own){s->first, (idx)imax(end - s->first, 0), NORMAL_BLOCK};
     job.gram = &own;
   }
@@ -155,8 +156,8 @@ static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
   return device_normal_add(&f->device, &job);
 }
 
-/* Rows first .. first + n - 1 of the batch: in the matrix they count by the root of their weights
- * on either side, in the target by all of it. */
+/* Add rows first .. first + n - 1 of the batch.  In the Gram matrix both factors are multiplied by
+ * the root of the row's weight; in the target one factor by the whole weight. */
 static int rows_add(struct finder *f, idx first, idx n)
 {
   struct find_shares *s = &f->sums;

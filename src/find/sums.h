@@ -7,11 +7,11 @@
 
 #include "find/find_impl.h"
 
-/* sums_close() is safe on a zeroed struct.  Nothing here is collective. */
+/* Nothing here is collective.  sums_close() is safe on a zeroed struct. */
 int sums_open(struct finder *f);
 void sums_close(struct finder *f);
 
-/* Of no rows; of the rows of the batch at hand, too. */
+/* Set the sums to 0; then add the rows of the batch. */
 int sums_clear(struct finder *f);
 int sums_add(struct finder *f);
 
