@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank makes its share of a block; rank 0 gathers and writes it. */
+ * Each rank makes its share of a block; rank 0 gathers the block and writes it. */
 #include "synth/synth.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "model/access.h"
 
-/* Floats of an atom. */
+/* Number of floats of an atom. */
 static gidx frame_size(const struct synth_task *t)
 {
   return (gidx)t->planted.d * t->planted.p;
@@ -22,7 +22,7 @@ gidx synth_kept(const struct synth_task *task)
   return task->kind == SYNTH_PLANTED && bytes <= task->max_keep ? bytes : 0;
 }
 
-/* What planted data need beside the rows: their truth, and atoms. */
+/* Allocate what planted data need besides rows: their truth, and atoms. */
 static int truth_alloc(struct synth *s)
 {
   const struct planted *g = &s->task->planted;
@@ -38,7 +38,7 @@ static int truth_alloc(struct synth *s)
               : arena_alloc(&s->arena, &s->again, again, sizeof *s->again);
 }
 
-/* Everything that is held, in s->arena, which may be dry. */
+/* Allocate everything, in s->arena, which may be dry. */
 static int synth_alloc(struct synth *s)
 {
   gidx frame = frame_size(s->task), block = s->c->rank ? 0 : s->task->block;
@@ -59,7 +59,7 @@ int synth_memory(const struct synth_task *task, int ranks, gidx *bytes)
 }
 
 /* Deal items first .. min(first + block, total) - 1 to the ranks: s->counts <- how many each rank
- * has, *mine <- this rank's first.  Returns how many there are. */
+ * has, *mine <- this rank's first item.  Returns how many items there are. */
 static gidx block_deal(struct synth *s, gidx total, gidx first, gidx *mine)
 {
   gidx n = imin(total - first, s->task->block), start, count;
@@ -71,7 +71,7 @@ static gidx block_deal(struct synth *s, gidx total, gidx first, gidx *mine)
   return n;
 }
 
-/* Make all atoms together, for every rank.  Collective. */
+/* Make all atoms, divided among the ranks, and gather them on every rank.  Collective. */
 static int atoms_keep(struct synth *s)
 {
   const struct planted *g = &s->task->planted;
@@ -105,7 +105,7 @@ void synth_close(struct synth *s)
   *s = (struct synth){0};
 }
 
-/* The planted atom: the one that is kept, or one made in `scratch`. */
+/* The planted atom: a kept one, or one that is made in `scratch`. */
 static const float *atom_find(struct synth *s, idx atom, float *scratch)
 {
   if (s->kept) return s->kept + atom * frame_size(s->task);
@@ -134,7 +134,7 @@ static int block_write(struct synth *s, const struct matrix_sink *sink, gidx fir
   return matrix_access(&s->worker, (struct matrix_access){sink, first, n, s->all});
 }
 
-/* s->fingerprint <- the sum of what all ranks made.  Collective. */
+/* s->fingerprint <- the sum over all ranks.  Collective. */
 static int fingerprint_sum(struct synth *s, uint64_t mine)
 {
   gidx sum;
@@ -162,7 +162,7 @@ int synth_atoms(struct synth *s, int start, const struct matrix_sink *sink)
   return fingerprint_sum(s, sum);
 }
 
-/* Make a row, and what it is made of, at place `at` of this rank's share. */
+/* Make a row and its truth, at position `at` of this rank's share. */
 static void row_make(struct synth *s, gidx row, idx at)
 {
   const struct planted *g = &s->task->planted;

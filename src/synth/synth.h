@@ -19,17 +19,16 @@ struct synth_task {
   enum synth_kind kind;
   struct planted planted; /* SYNTH_TRIG: only k, p and d = 1 matter */
   gidx n;                 /* rows */
-  real cosine;            /* of the start dictionary and the planted one */
+  real cosine;            /* between the start dictionary and the planted one */
   idx block;              /* rows or atoms handled at a time; changes no bit */
-  gidx max_keep;          /* bytes: a planted dictionary of at most so many is kept by every rank;
-                           * of a larger one the atoms of each row are made again, to the same
-                           * bits */
+  gidx max_keep;          /* most bytes of a planted dictionary that every rank keeps; of a larger
+                           * one the atoms of each row are made again, with the same bits */
 };
 
-/* Bytes of the planted dictionary that a rank keeps: all or none. */
+/* Bytes of the planted dictionary that a rank keeps: the whole or nothing. */
 gidx synth_kept(const struct synth_task *task);
 
-/* *bytes <- the memory of rank 0, which holds most: the job's own allocation, run dry. */
+/* *bytes <- the memory of rank 0, which takes the most, by running the job's allocation dry. */
 int synth_memory(const struct synth_task *task, int ranks, gidx *bytes);
 
 struct synth {
@@ -38,25 +37,26 @@ struct synth {
   struct arena arena;
   struct worker worker;
   idx share;            /* rows or atoms of a block that are this rank's, at most */
-  float *mine, *all;    /* [share], on rank 0 [block], of [d][p] */
+  float *mine, *all;    /* [share][d][p]; rank 0: [block][d][p] */
   idx *counts;          /* [size] */
   float *kept;          /* [k][d][p] planted atoms, or NULL */
-  float *again;         /* [s][d][p] atoms of a row, made again, or NULL */
+  float *again;         /* [s][d][p] atoms of a row that are made again, or NULL */
   const float **vector; /* [s * d] */
   real *work;
-  idx *atoms, *all_atoms;   /* [share], on rank 0 [block], of [s] */
-  float *codes, *all_codes; /* the same of [s][d] */
-  uint64_t fingerprint;     /* of what was made last */
+  idx *atoms, *all_atoms;   /* [share][s]; rank 0: [block][s] */
+  float *codes, *all_codes; /* [share][s][d]; rank 0: [block][s][d] */
+  uint64_t fingerprint;     /* of the last array that was made */
 };
 
 /* Collective, like the functions below; the same status on every rank. */
 int synth_open(struct synth *s, struct comm *c, const struct synth_task *task);
 void synth_close(struct synth *s);
 
-/* Write the dictionary, or its start at task->cosine. */
+/* Write the dictionary; or its start, at the cosine task->cosine to it. */
 int synth_atoms(struct synth *s, int start, const struct matrix_sink *sink);
 
-/* Write the rows and, unless truth is NULL, what they are made of (without scores). */
+/* Write the rows and, unless truth is NULL, the atoms and codes that they consist of (no
+ * scores). */
 int synth_rows(struct synth *s, const struct matrix_sink *sink, const struct support_sink *truth);
 
 #endif

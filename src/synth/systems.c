@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A block of systems is dealt in consecutive runs, made, gathered array by array, and written. */
+ * The systems of a block are dealt in consecutive runs, made, gathered array by array, and
+ * written. */
 #include "synth/systems.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ struct making {
   idx *counts[ARRAYS];
 };
 
-/* Where each system's entries begin in an array, and the array of a block. */
+/* Where each system's entries begin in an array of the shape; and the array of a block. */
 static const gidx *sums_of(const struct systems_shape *s, int array)
 {
   const gidx *const sums[ARRAYS] = {s->h, s->b, s->g, s->c, s->border};
@@ -36,7 +37,7 @@ static real **part_of(struct systems_block *b, int array)
   return parts[array];
 }
 
-/* The end of the block that begins with a system: at least that one is in it. */
+/* The end of the block that begins with this system; the block has at least this one. */
 static gidx block_end(const struct systems_shape *s, gidx first)
 {
   gidx end = first + 1;
@@ -44,7 +45,7 @@ static gidx block_end(const struct systems_shape *s, gidx first)
   return end;
 }
 
-/* max[ARRAYS] <- reals of each array in the block that has most of them. */
+/* max[ARRAYS] <- the most reals that any block has in each array. */
 static void max_block(const struct systems_shape *s, gidx *max)
 {
   for (gidx first = 0, end; first < s->count; first = end) {
@@ -65,7 +66,7 @@ int synth_systems_check(const struct systems_shape *s)
   return OK;
 }
 
-/* Everything that is held, in m->arena, which may be dry. */
+/* Allocate everything, in m->arena, which may be dry. */
 static int making_alloc(struct making *m)
 {
   gidx max[ARRAYS] = {0};
@@ -105,7 +106,7 @@ static int block_write(struct making *m)
   return worker_run(&m->worker, write_run, &job);
 }
 
-/* Make this rank's systems of the block begin .. end - 1; m->counts <- reals of all ranks. */
+/* Make this rank's systems of the block begin .. end - 1; m->counts <- the reals of each rank. */
 static void partition_make(struct making *m, gidx begin, gidx end, struct synth_systems_result *out)
 {
   for (int r = 0; r < m->c->size; r++) {

@@ -10,15 +10,15 @@
 
 struct synth_systems_result {
   gidx kinds[SYNTHETIC_ILL + 1]; /* systems of each kind */
-  gidx memory;                   /* bytes that this rank held, beside the shape */
+  gidx memory;                   /* bytes that this rank held, besides the shape */
   uint64_t fingerprint;          /* of all numbers */
 };
 
 /* ERR_USAGE when a single system would have too many numbers. */
 int synth_systems_check(const struct systems_shape *shape);
 
-/* *bytes <- the memory of rank 0, which holds most, beside the shape: the job's own allocation, run
- * dry. */
+/* *bytes <- the memory of rank 0, which takes the most, besides the shape; by running the job's
+ * allocation dry. */
 int synth_systems_memory(const struct systems_shape *shape, int ranks, gidx *bytes);
 
 /* Make all systems of the shape (synthetic_shape's).  Collective; the same status on every rank. */

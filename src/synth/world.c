@@ -20,7 +20,7 @@ static int part_alloc(struct arena *arena, struct world_part *part, idx rows, id
   return arena_alloc(arena, &part->start, (gidx)rows + 1, sizeof *part->start);
 }
 
-/* Everything but entries, whose number is known when they are made. */
+/* Allocate everything except entries, whose number is known only when rows are made. */
 static int job_alloc(struct world_job *j)
 {
   const struct world *w = &j->task->world;
@@ -49,7 +49,7 @@ int world_memory(const struct world_task *task, int ranks, gidx *bytes)
   return OK;
 }
 
-/* counts[size] <- how many of n items each rank has, *first <- the first of this one. */
+/* counts[size] <- how many of n items each rank has; *first <- the first one of this rank. */
 static void items_deal(struct world_job *j, gidx n, gidx *first)
 {
   gidx start, count;
@@ -60,7 +60,7 @@ static void items_deal(struct world_job *j, gidx n, gidx *first)
   }
 }
 
-/* One step that makes features less coherent.  Collective. */
+/* Do one step that makes the features less coherent.  Collective. */
 static int vectors_spread(struct world_job *j)
 {
   const struct world *w = &j->world;
@@ -110,7 +110,7 @@ void world_close(struct world_job *j)
   *j = (struct world_job){0};
 }
 
-/* Room for so many entries; those that are there stay. */
+/* Make room for so many entries; those that are there stay. */
 static int part_reserve(struct world_part *part, gidx entries)
 {
   if (part->atoms && entries <= part->capacity) return OK;
@@ -143,7 +143,8 @@ static int part_make(struct world_job *j, gidx first, idx count)
   return part_reserve(part, part->start[count]);
 }
 
-/* j->all <- the parts of all ranks, whose rows begin at offsets of their own.  Collective. */
+/* j->all <- the parts of all ranks.  Each rank's starts count from 0, and are shifted.
+ * Collective. */
 static int parts_gather(struct world_job *j)
 {
   struct world_part *mine = &j->mine, *all = &j->all;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A synthetic world: every rank makes all features, then its part of each block of rows.
+ * A synthetic world: each rank has all features, and makes its part of each block of rows.
  *
- * Floor: synth.  Knows no files: what is made goes to sinks, on rank 0.  Formulas: (N.31). */
+ * Floor: synth.  Knows no files: results go to sinks, on rank 0.  Formulas: (N.31). */
 #ifndef SYNTH_WORLD_H
 #define SYNTH_WORLD_H
 
@@ -13,12 +13,12 @@
 #include "model/world.h"
 
 struct world_task {
-  struct world world; /* what world_check() looks at; the job fills in the rest */
+  struct world world; /* the members that world_check() checks; the job fills in the rest */
   gidx first, n;      /* rows of the world */
   idx block;          /* rows made at a time; changes no bit */
 };
 
-/* Part of a block: rows, and the features that fire in each. */
+/* A part of a block: rows, and the features that fire in each. */
 struct world_part {
   float *rows;  /* [rows][p] */
   gidx *start;  /* [rows + 1], from 0 on */
@@ -35,11 +35,11 @@ struct world_job {
   struct worker worker;
   idx most;                    /* rows of a block that are this rank's, at most */
   float *vectors;              /* [f][p] */
-  real *exact, *gram;          /* [f][p], [p][p] while they are made */
+  real *exact, *gram;          /* [f][p], [p][p]; only while the features are made */
   real *work;                  /* [p] */
-  idx *counts, *entries;       /* [size] of a block: rows and entries of each rank */
-  gidx *each;                  /* [size] the entries again */
-  idx *row_atoms;              /* [f] of one row */
+  idx *counts, *entries;       /* [size] rows and entries that each rank has in a block */
+  gidx *each;                  /* [size] the same entries, as gidx */
+  idx *row_atoms;              /* [f] of a single row */
   float *row_codes;            /* [f] */
   struct world_part mine, all; /* `all` on rank 0 */
   gidx fired;                  /* entries of all rows; the same on every rank */
@@ -47,7 +47,7 @@ struct world_job {
   uint64_t fingerprint;        /* of the rows; the same on every rank */
 };
 
-/* *bytes <- the memory of rank 0, which holds most, without the entries of a block. */
+/* *bytes <- the memory of rank 0, which takes the most, without the entries of a block. */
 int world_memory(const struct world_task *task, int ranks, gidx *bytes);
 
 /* Make the features.  Collective, as is the next; the same status on every rank. */
