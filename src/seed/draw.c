@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank looks through its share of the row numbers for keys of the window; what the ranks find
- * is gathered and sorted. */
+ * Each rank checks its share of the row numbers for keys of the window.  What the ranks find is
+ * gathered and sorted. */
 #include "seed/draw.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static int drawn_compare(const void *x, const void *y)
   return (a->row > b->row) - (a->row < b->row);
 }
 
-/* Allocate the window for everyone's finds; counts[size] <- how many each rank has. */
+/* Allocate the window for the finds of all ranks; counts[size] <- how many each rank has. */
 static int window_alloc(struct draw *d, const gidx *found, int size, idx *counts)
 {
   d->count = 0;

@@ -3,9 +3,10 @@
  *
  * Floor: seed.
  *
- * The key of a row is random_bits(seed, STREAM_DRAW, row).  Keys are spread evenly, so a range of
- * keys can be chosen that about as many rows have as are wanted.  Memory is that of a window,
- * whatever the number of rows, and a window costs one pass over row numbers but no reading. */
+ * The key of a row is random_bits(seed, STREAM_DRAW, row).  Keys are spread evenly, so a window of
+ * keys can be chosen that has about the wanted number of rows.  Memory is that of one window,
+ * whatever the number of rows.  A window costs one pass over the row numbers, without reading
+ * rows. */
 #ifndef SEED_DRAW_H
 #define SEED_DRAW_H
 
@@ -17,18 +18,18 @@ struct drawn_row {
   gidx row;
 };
 
-/* The caller fills the first three and zeroes the rest. */
+/* The caller sets n, seed and wanted, and zeroes the rest. */
 struct draw {
   gidx n; /* rows */
   uint64_t seed;
-  gidx wanted;             /* rows that a window should have, about; >= 1 */
+  gidx wanted;             /* rows per window, about; >= 1 */
   uint64_t from;           /* first key of the next window */
   int ended;               /* there is no further window */
-  struct drawn_row *drawn; /* [count] the window, in order, the same on every rank; owned */
+  struct drawn_row *drawn; /* [count] the window, sorted, the same on every rank; owned */
   gidx count;
 };
 
-/* Replace the window by the next one; call while ended is 0.  Collective. */
+/* Replace the window by the next one; call this while ended is 0.  Collective. */
 int draw_next(struct draw *d, struct comm *c);
 void draw_free(struct draw *d);
 

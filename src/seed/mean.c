@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank r adds the chains of sum blocks r, r + size, ...; rank 0 pushes them into the tree in order,
- * one round of blocks at a time. */
+ * Rank r makes the chains of sum blocks r, r + size, ...  Rank 0 pushes them on the tree in order,
+ * one round of blocks, one per rank, at a time. */
 #include "seed/mean.h"
 
 #include "base/fingerprint.h"
@@ -13,12 +13,12 @@
 #include "model/access.h"
 #include "model/norms.h"
 
-enum { PATIENCE = 20 }; /* seconds that a stop waits for the end of the pass */
+enum { PATIENCE = 20 }; /* seconds that a request to stop may wait for the end of the pass */
 
 struct mean_work {
   const struct row_source *rows;
   const struct stops *stops;
-  double begun; /* seconds: the pass */
+  double begun; /* when the pass began, in seconds */
   struct row_reader reader;
   real *shift;         /* [p] */
   real *chain;         /* [p] of this rank's block */
@@ -26,8 +26,8 @@ struct mean_work {
   real *tree;          /* [TREE_LEVELS][p], on rank 0 */
   gidx pushed;         /* blocks in the tree */
   struct norms *norms; /* of this rank's rows; NULL: not wanted */
-  real *squares;       /* [rows that are read at a time], where they are */
-  gidx count;          /* of those that were read */
+  real *squares;       /* [rows that are read at a time]; only with norms */
+  gidx count;          /* rows that were read last */
 };
 
 static int work_alloc(struct mean_work *w, struct arena *arena, const struct comm *c)
@@ -42,7 +42,7 @@ static int work_alloc(struct mean_work *w, struct arena *arena, const struct com
   return arena_alloc(arena, &w->tree, p * TREE_LEVELS, sizeof *w->tree);
 }
 
-/* shift[p] <- that of the first rows. */
+/* shift[p] <- the mean of the first rows. */
 static int shift_find(struct mean_work *w)
 {
   struct arena arena = {0};
@@ -58,8 +58,8 @@ static int shift_find(struct mean_work *w)
 
 enum { TASK_COLUMNS = 64, TASK_ROWS = 256 };
 
-/* A task: of the rows that were read some columns go on with their chains, or some rows are
- * squared. */
+/* A task of a thread: continue the chains of some columns over the rows that were read, or square
+ * some rows. */
 static void piece_add(void *self, gidx task)
 {
   const struct mean_work *w = self;
@@ -76,7 +76,7 @@ static void piece_add(void *self, gidx task)
     w->squares[i] = norms_square(x + i * p, (idx)p, w->shift);
 }
 
-/* Add the rows that were read to the chains, and to the norms where they are wanted. */
+/* Add the rows that were read to the chains, and to the norms if these are wanted. */
 static void rows_add(struct mean_work *w)
 {
   const gidx rows = w->norms ? ceil_div(w->count, TASK_ROWS) : 0;
@@ -84,8 +84,8 @@ static void rows_add(struct mean_work *w)
   for (gidx i = 0; i < w->count && w->norms; i++) norms_add(w->norms, w->squares[i]);
 }
 
-/* chain[p] <- sums of x - k over the rows of one sum block, ascending; then the one `stride` blocks
- * on is read. */
+/* chain[p] <- the sums of x - k over the rows of one sum block, ascending.  Then begin to read the
+ * block that is `stride` blocks later. */
 static int block_chain(struct mean_work *w, gidx block, gidx stride)
 {
   struct row_reader *r = &w->reader;
@@ -103,7 +103,8 @@ static int block_chain(struct mean_work *w, gidx block, gidx stride)
   return OK;
 }
 
-/* What asks this rank to stop, where what is left takes longer than who asks may wait. */
+/* The reasons to stop that this rank knows, as bits; 0 if the pass will end within PATIENCE
+ * seconds. */
 static uint64_t stop_asked(const struct mean_work *w, gidx done, gidx blocks)
 {
   double spent = log_seconds() - w->begun;
@@ -111,8 +112,8 @@ static uint64_t stop_asked(const struct mean_work *w, gidx done, gidx blocks)
   return left > PATIENCE ? stops_asked(w->stops) : 0;
 }
 
-/* Add sum blocks first .. first + size - 1, one a rank.  The lowest rank that fails has the lowest
- * row.  Collective. */
+/* Add sum blocks first .. first + size - 1, one per rank.  Blocks ascend with the ranks, so the
+ * lowest rank that fails has the lowest row.  Collective. */
 static int round_add(struct comm *c, struct mean_work *w, gidx first, gidx blocks, idx *counts)
 {
   gidx mine = first + c->rank;

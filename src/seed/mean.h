@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Column means of rows, the same bits for any number of ranks.
+ * Column means of rows, with the same bits for any number of ranks.
  *
  * Floor: seed.
  *
- *     mean_c = fl(k_c + fl(sum_i (x_ic - k_c) / N))        (doc/numerics.md sections 1 and 7)
+ *      mean_c = fl(k_c + fl(sum_i (x_ic - k_c) / N))        (doc/numerics.md sections 1 and 7)
  *
- * k is the mean of the first min(N, SHIFT_ROWS) rows; the sum goes by (N.0). */
+ * k is the mean of the first min(N, SHIFT_ROWS) rows; the sum is that of (N.0). */
 #ifndef SEED_MEAN_H
 #define SEED_MEAN_H
 
@@ -14,19 +14,20 @@
 #include "comm/comm.h"
 #include "model/rows.h"
 
-/* mean[rows->p], on every rank; 0 when there are no rows.  Reads every row once, each rank whole
- * sum blocks in turn, and asks between them whether to stop (NULL: nothing asks), where more than
- * some seconds are left: ERR_STOPPED, since half a mean is of no use to a later run.  Collective;
- * rows must be the same rows on every rank.  ERR_INPUT names the lowest row that is not finite. */
+/* mean[rows->p] <- the means, on every rank; 0 if there are no rows.  Every row is read once; each
+ * rank reads whole sum blocks (base/sums.h), round robin.  Between them stops are asked (NULL:
+ * none), unless the pass will end in a few seconds.  A stop gives ERR_STOPPED, since half a mean is
+ * of no use to a later run.  Collective; rows must be the same on every rank.  ERR_INPUT names the
+ * lowest row that is not finite. */
 int mean_compute(struct comm *c, const struct row_source *rows, const struct stops *stops,
                  real *mean);
-/* The same, with a warning where a few of the rows, less k, are massive (model/norms.h); *norm,
- * unless NULL <- the norm of the median one. */
+/* The same; it also warns if a few of the rows, less k, are massive (model/norms.h).  *norm, unless
+ * NULL <- the norm of the median row. */
 int mean_compute_warned(struct comm *c, const struct row_source *rows, const struct stops *stops,
                         real *mean, real *norm);
 
-/* Read every row once and check that it is finite, as above, where no mean is wanted: a seed draws
- * a few rows, but none of a file that no later command takes.  Collective. */
+/* Only read every row and check that it is finite.  Used when no mean is wanted: a seed draws a few
+ * rows, but the whole file must be one that later commands accept.  Collective. */
 int rows_finite(struct comm *c, const struct row_source *rows);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank reads a run of the rows and keeps their squared norms; the median comes from counts of
- * all of them by size, whose sums are whole numbers. */
+ * Each rank reads a run of the rows and keeps their squared norms.  The median comes from counts of
+ * all norms by size; counts are integers, so their sums do not depend on ranks. */
 #include "seed/outliers.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct search {
   real *shift;         /* [p] */
   gidx first, n;       /* rows of this rank */
   real *square;        /* [n] */
-  gidx *starts;        /* [size + 1] rows to leave out before each rank's */
+  gidx *starts;        /* [size + 1] number of rows left out before each rank's */
   struct norms *norms; /* of all rows */
 };
 
@@ -39,7 +39,7 @@ static int float_compare(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* shift[p] <- the medians of the columns of x[n][p]: means would be those of massive rows. */
+/* shift[p] <- the medians of the columns of x[n][p]; massive rows would dominate means. */
 static void medians_find(const float *x, gidx n, idx p, float *column, real *shift)
 {
   for (idx c = 0; c < p; c++) {
@@ -49,7 +49,7 @@ static void medians_find(const float *x, gidx n, idx p, float *column, real *shi
   }
 }
 
-/* shift[p] <- that of the first rows.  Rank 0. */
+/* shift[p] <- the medians of the first rows.  Rank 0. */
 static int shift_find(const struct row_source *rows, real *shift)
 {
   struct arena arena = {0};
@@ -66,7 +66,7 @@ static int shift_find(const struct row_source *rows, real *shift)
   return status;
 }
 
-/* The squared norms of this rank's rows. */
+/* Find the squared norms of this rank's rows. */
 static int squares_find(struct search *s)
 {
   struct row_reader *r = &s->reader;
@@ -83,7 +83,7 @@ static int squares_find(struct search *s)
   return OK;
 }
 
-/* *count, out[*count] <- the rows of all ranks that are as large as bound, ascending. */
+/* *count, out[*count] <- the rows of all ranks whose square is at least bound, ascending. */
 static int rows_list(struct search *s, real bound, struct arena *arena, gidx **out, gidx *count)
 {
   struct comm *c = s->c;
@@ -99,7 +99,7 @@ static int rows_list(struct search *s, real bound, struct arena *arena, gidx **o
   return comm_sum(c, *out, *count);
 }
 
-/* Rows as large as *bound, which is found where it is 0, as *shift is where it is NULL. */
+/* Find the rows to leave out.  *bound is found first if it is 0, and so is the shift. */
 static int search_run(struct search *s, real multiple, struct outliers *o, int which, real *bound)
 {
   struct comm *c = s->c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A block of drawn rows is sorted by row number, so that neighbours in a file and rows that are
- * stored together are read together, by the threads that are spare (base/team.h).  It is read in
- * shares, and gathered on rank 0, which accepts or skips rows one by one in drawn order. */
+ * A block of drawn rows is sorted by row number, so that neighbours in the file, and rows that are
+ * stored together, are read together, by the spare threads (base/team.h).  Ranks read shares of the
+ * block.  Rank 0 gathers it, and accepts or skips rows one by one in drawn order. */
 #include "seed/seed.h"
 
 #include <stdlib.h>
@@ -18,9 +18,9 @@
 #include "seed/draw.h"
 
 enum { BLOCK_BYTES = 64 << 20, MAX_BLOCK = 1 << 16, MIN_BLOCK = 64 };
-enum { NEAR_BYTES = 2 << 20 }; /* of rows that are read together, about */
+enum { NEAR_BYTES = 2 << 20 }; /* of rows that are read together, at most */
 
-/* A drawn row and its place in the drawn order of the block. */
+/* A drawn row and its position in the drawn order of the block. */
 struct place {
   gidx row;
   idx at;
@@ -33,27 +33,28 @@ struct seeding {
   struct arena arena;
   struct worker worker;
   struct draw draw;
-  gidx used;                             /* rows of the draw's window that were handled so far */
+  gidx used;                             /* rows of the draw's window that were handled */
   idx p, d, block;                       /* block: rows handled at a time */
   struct place *order;                   /* [block] ascending rows */
   float *mine;                           /* [this rank's share][p] */
   idx *counts;                           /* [size] */
-  gidx partition_first, partition_count; /* of the order, this rank's */
-  idx *groups;   /* [share + 1] of it: where each group that is read together begins */
-  int *statuses; /* [share] of them */
-  gidx state[2]; /* of all ranks: atoms finished, vectors of the frame in progress */
+  gidx partition_first, partition_count; /* this rank's share of the order */
+  idx *groups;   /* [share + 1] where each group of rows that are read together begins */
+  int *statuses; /* [share] status of each group */
+  gidx state[2]; /* the same on all ranks: atoms finished, vectors of the frame in progress */
   /* rank 0 */
   float *x;       /* [block][p] as drawn */
-  idx *sorted;    /* [block] place in x of the row drawn at a position */
+  idx *sorted;    /* [block] position in x of the row drawn i-th */
   float *raw;     /* [d][p] rows of the frame in progress */
   real *basis;    /* [d][p] */
-  float *atoms;   /* [block / d + 1][d][p] finished, not written */
-  gidx written;   /* atoms */
-  uint64_t *seen; /* [mask + 1] open addressing: identities of accepted rows, 0 is free */
+  float *atoms;   /* [block / d + 1][d][p] finished, not yet written */
+  gidx written;   /* atoms that were written */
+  uint64_t *seen; /* [mask + 1] hash table, open addressing: identities of accepted rows; 0 is
+                   * free */
   uint64_t mask;
 };
 
-/* What rank 0 alone holds. */
+/* Allocate what only rank 0 holds. */
 static int root_alloc(struct seeding *s)
 {
   gidx frame = (gidx)s->d * s->p;
@@ -104,8 +105,8 @@ static idx block_order(struct seeding *s)
   return count;
 }
 
-/* Cut this rank's share into groups: neighbours, and rows that are as near as those that are stored
- * together.  Returns how many. */
+/* Cut this rank's share into groups: neighbours, or rows that are as near as rows that are stored
+ * together.  Returns how many groups there are. */
 static gidx groups_cut(struct seeding *s)
 {
   const struct place *order = s->order + s->partition_first;
@@ -122,7 +123,7 @@ static gidx groups_cut(struct seeding *s)
   return count;
 }
 
-/* x[count][p] <- rows of a group, which need not be neighbours. */
+/* x[count][p] <- the rows of a group, which need not be neighbours. */
 static int rows_pick(const struct row_source *rows, const struct place *from, gidx count, float *x)
 {
   gidx span = from[count - 1].row - from->row + 1, p = rows->p;
@@ -162,13 +163,14 @@ static int partition_read(void *argument)
   int threads = s->task->rows->is_shared ? team_spare() : 1;
   gidx count = groups_cut(s);
   if (threads > 1) spare_run(count, group_run, s);
-  for (gidx i = 0; i < count; i++) /* again where it failed, to say so here, in their order */
+  for (gidx i = 0; i < count; i++) /* read a group that failed again, in order, so that this thread
+                                    * has the message */
     if (threads == 1 || s->statuses[i]) TRY(group_read(s, i));
   return OK;
 }
 
-/* x <- the rows of the order, on rank 0.  Ranks have ascending rows, so the lowest that fails has
- * the lowest bad row. */
+/* x <- the rows of the order, on rank 0.  Rows ascend with the ranks, so the lowest rank that fails
+ * has the lowest bad row. */
 static int block_read(struct seeding *s, idx count)
 {
   for (int r = 0; r < s->c->size; r++) {
@@ -180,7 +182,7 @@ static int block_read(struct seeding *s, idx count)
   return comm_gather(s->c, s->mine, s->counts, (size_t)s->p * sizeof *s->x, s->x);
 }
 
-/* Was a row with this identity accepted before?  If `add`, remember it. */
+/* Was a row with this identity accepted before?  With `add`, remember it. */
 static int seen_find(struct seeding *s, uint64_t identity, int add)
 {
   if (identity == 0) identity = 1;
@@ -198,7 +200,7 @@ static int row_is_zero(const float *x, idx p)
   return c == p;
 }
 
-/* Are the m + 1 rows in raw independent?  Then basis holds their frame. */
+/* Are the m + 1 rows in raw independent?  Then basis is their orthonormal frame. */
 static int frame_grows(struct seeding *s, idx m)
 {
   gidx values = (gidx)(m + 1) * s->p;
@@ -206,7 +208,7 @@ static int frame_grows(struct seeding *s, idx m)
   return frame_orthonormalize(s->basis, m + 1, s->p) == m + 1;
 }
 
-/* Append the frame in progress, or the normalized row that it is, to the finished atoms. */
+/* Append the frame in progress to the finished atoms; if d = 1, the normalized row. */
 static void frame_finish(struct seeding *s)
 {
   gidx values = (gidx)s->d * s->p;
@@ -310,7 +312,7 @@ static int seeding_run(struct seeding *s)
 
 int seed_run(const struct seed_task *task, struct comm *c, struct seed_result *result)
 {
-  struct seeding *s; /* on the heap: struct run of cli/command.h says why */
+  struct seeding *s; /* on the heap: struct run of job/run.h says why */
   *result = (struct seed_result){0};
   TRY(comm_agree(c, struct_alloc(&s, sizeof *s)));
   *s = (struct seeding){.task = task, .c = c, .result = result, .p = task->rows->p, .d = task->d};

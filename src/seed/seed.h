@@ -3,10 +3,9 @@
  *
  * Floor: seed.  Knows no files: rows come from a source, atoms go to a sink.
  *
- * Rows are gone through in the order of draw.h.  A row is skipped when it is zero, equals one that
- * was accepted before, or, inside a frame, depends linearly on the frame's vectors so far.  Atom a
- * is the a-th accepted row, scaled to unit norm; a frame is d accepted rows, made orthonormal in
- * order. */
+ * Rows are taken in the order of draw.h.  A row is skipped if it is zero, or equals an accepted
+ * row, or depends linearly on the vectors of its frame so far.  Atom a is the a-th accepted row,
+ * scaled to unit norm.  A frame is d accepted rows, made orthonormal in order. */
 #ifndef SEED_SEED_H
 #define SEED_SEED_H
 
@@ -17,7 +16,7 @@
 
 struct seed_task {
   const struct row_source *rows;
-  const real *mean;               /* [p] subtracted from rows first; NULL: none */
+  const real *mean;               /* [p] subtracted from rows; NULL: none */
   const struct matrix_sink *sink; /* atoms [k][d][p]; used on rank 0 */
   idx k, d;
   uint64_t seed;
@@ -28,8 +27,8 @@ struct seed_result {
   gidx accepted, zero, repeated, dependent; /* rows */
 };
 
-/* Collective.  result is set on rank 0.  ERR_INPUT, with the counts, when there are too few rows to
- * accept. */
+/* Collective.  result is set on rank 0.  ERR_INPUT, with the counts, if too few rows can be
+ * accepted. */
 int seed_run(const struct seed_task *task, struct comm *c, struct seed_result *result);
 
 #endif
