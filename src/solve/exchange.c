@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Systems travel from who read them to who solves them, results to rank 0. */
+ * Systems go from the ranks that read them to the ranks that solve them, results to rank 0. */
 #include "solve/exchange.h"
 
 #include <string.h>
 
 #include "base/status.h"
 
-/* Copy a system to `to`, its arrays one after another; returns the end. */
+/* Copy the arrays of a system one after another to `to`; returns the end. */
 static real *system_pack(const struct arrow_system *a, real *to)
 {
   gidx d = a->d, k = a->k;
@@ -37,7 +37,7 @@ int solve_alltoallv(struct solve *s, const struct systems_block *block)
   return comm_alltoallv(s->c, s->send, s->send_counts, s->recv, s->recv_counts, sizeof(real));
 }
 
-/* Rank 0 puts steps and outcomes, which came rank after rank, in the order of the systems. */
+/* Rank 0: put steps and outcomes, which came rank by rank, in the order of the systems. */
 static void results_scatter(const struct solve *s, struct batch_results *to)
 {
   const struct systems_shape *shape = s->shape;

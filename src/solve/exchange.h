@@ -7,11 +7,12 @@
 
 #include "solve/solve_impl.h"
 
-/* Send what was read to the owners; recv <- this rank's systems, ascending. */
+/* Send the systems that were read to their owners; recv <- this rank's systems, ascending. */
 int solve_alltoallv(struct solve *s, const struct systems_block *block);
 
-/* Steps and outcomes of all ranks to rank 0, in the order of the systems.  Where these stay with
- * who reads them, ranks' parts are one behind another, and rank 0 has its own where they belong. */
+/* Gather steps and outcomes of all ranks on rank 0, in the order of the systems.  If each rank
+ * solves the systems that it reads (s->batch.stays), the ranks' parts are already in order, and
+ * rank 0's own part is in place. */
 int solve_gather(struct solve *s, const struct arrow_job *job, struct batch_results *to);
 
 #endif

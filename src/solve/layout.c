@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All memory of a solve job.  All batches are gone through for the largest parts before anything is
- * read; a forecast runs the same allocations in a dry arena. */
+ * All memory of a solve job.  Before anything is read, all batches are dealt once to find the
+ * largest parts.  A forecast runs the same allocations in a dry arena. */
 #include "solve/layout.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "base/sums.h"
 #include "device/buffer.h"
 
-/* Of each of so many ranks.  A rank with a GPU page-locks its part of two batches, and where its
- * steps go; rank 0 has the results of all. */
+/* The aim for a batch is BATCH_REALS per rank, of at most BATCH_RANKS ranks.  A rank with a GPU
+ * page-locks its part of two batches and its steps; rank 0 has the results of all ranks. */
 enum { BATCH_REALS = 1 << 23, BATCH_RANKS = 8 };
 
 double solve_work(const struct systems_shape *shape)
@@ -34,7 +34,7 @@ void solve_deal(struct solve *s, gidx first)
   batch_deal(s->shape, s->c->size, &s->batch, s->order);
 }
 
-/* s->sizes <- the largest parts of this rank.  It deals all batches, one after another. */
+/* s->sizes <- the largest parts of this rank, by dealing all batches. */
 static void sizes_find(struct solve *s)
 {
   const struct systems_shape *shape = s->shape;
@@ -63,7 +63,7 @@ static void sizes_find(struct solve *s)
   s->sizes = m;
 }
 
-/* What dealing needs, before a rank knows its parts. */
+/* Allocate what dealing needs, before the parts are known. */
 static int order_alloc(struct solve *s, struct arena *arena)
 {
   gidx count = imin(s->shape->count, MAX_SYSTEMS);
@@ -72,7 +72,7 @@ static int order_alloc(struct solve *s, struct arena *arena)
   return arena_alloc(arena, &s->order, count, sizeof *s->order);
 }
 
-/* Two arrays that are page-locked have no page in common, of 64 KiB at most. */
+/* Two page-locked arrays must not share a page, which has at most 64 KiB. */
 enum { PAGE_REALS = (64 << 10) / sizeof(real) };
 
 static int results_alloc(struct solve *s)
@@ -92,7 +92,7 @@ static int results_alloc(struct solve *s)
   return arena_alloc(&s->arena, &s->all_outcomes, m->systems, sizeof *s->all_outcomes);
 }
 
-/* All arrays that the sizes ask for, in s->arena, which may be dry. */
+/* Allocate all arrays by these sizes, in s->arena, which may be dry. */
 static int arrays_alloc(struct solve *s)
 {
   const struct batch_sizes *m = &s->sizes;
@@ -124,7 +124,7 @@ static struct device_options device_options_of(const struct solve *s)
                                  .kernels = t->kernels};
 }
 
-/* Bytes of a GPU, and as many page-locked ones, if the task may take one; 0: it takes none. */
+/* Bytes on a GPU, and as many page-locked bytes, if the task may use one; 0: it uses none. */
 static gidx gpu_bytes(const struct solve *s)
 {
   struct device dry = {0};
@@ -134,7 +134,7 @@ static gidx gpu_bytes(const struct solve *s)
   return strcmp(dry.kind, "cpu") ? device_arrow_bytes(&dry, s->sizes.largest) : 0;
 }
 
-/* ERR_MEMORY when the arrays are more than this rank's share of what its machine has left. */
+/* ERR_MEMORY if the arrays need more than this rank's share of what its machine has left. */
 static int memory_check(const struct solve *s)
 {
   struct solve dry = *s;
@@ -202,7 +202,7 @@ static int arrays_open(struct solve *s)
 
 int solve_open(struct solve *s)
 {
-  TRY(comm_agree(s->c, sizes_ready(s))); /* no rank allocates before all have looked */
+  TRY(comm_agree(s->c, sizes_ready(s))); /* no rank allocates before all have checked */
   return comm_agree(s->c, arrays_open(s));
 }
 
@@ -210,7 +210,7 @@ int solve_plan(const struct solve_task *task, int ranks, struct solve_result *re
 {
   struct comm view = {.size = ranks};
   struct solve s = {.task = task, .shape = task->systems->shape, .c = &view};
-  struct arena order = {0}; /* not dry: dealing is done for real */
+  struct arena order = {0}; /* not dry: dealing really needs it */
   *result = (struct solve_result){0};
   int status = order_alloc(&s, &order);
   for (; status == OK && view.rank < ranks; view.rank++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The memory of a solve job, which is that of its largest batches.
+ * The memory of a solve job: enough for its largest batches.
  *
  * Floor: solve; included by src/solve only.  solve.h has the forecasts. */
 #ifndef SOLVE_LAYOUT_H
@@ -9,14 +9,15 @@
 
 enum { MAX_SYSTEMS = 1 << 16 }; /* of a batch */
 
-/* s->batch <- the batch that begins at system `first`, dealt to ranks.  Not collective. */
+/* s->batch <- the batch that begins with system `first`, dealt to ranks.  Not collective. */
 void solve_deal(struct solve *s, gidx first);
 
 /* Allocate everything that is held while batches are solved; open device and workers.  ERR_MEMORY
- * with the numbers, before anything is read, when that is more than may be taken.  Collective. */
+ * with the numbers, before anything is read, if this is more memory than may be taken.
+ * Collective. */
 int solve_open(struct solve *s);
 
-/* Page-lock what a GPU reads and writes of systems, or no longer. */
+/* Page-lock the memory of systems that a GPU reads and writes; is_on = 0: unlock it. */
 void solve_pin(struct solve *s, int is_on);
 
 #endif

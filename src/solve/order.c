@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Readers follow the order of the file; owners take turns through a list sorted by work, where it
- * pays that systems travel. */
+ * Readers follow the order of the file.  Owners are dealt round robin, in order of work, if sending
+ * systems pays. */
 #include "solve/order.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int work_compare(const void *a, const void *b)
   return (x->system > y->system) - (x->system < y->system);
 }
 
-/* Has no reader much more work than an even share? */
+/* Check that no reader has much more work than an even share. */
 static int is_even(const struct system_batch *b, const struct work_order *order, int ranks)
 {
   static const double MOST = 1.1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Who reads and who solves the systems of a batch: known to every rank from the shapes alone.
+ * Which rank reads and which solves each system of a batch; every rank knows it from the shapes
+ * alone.
  *
  * Floor: solve.  Not collective. */
 #ifndef SOLVE_ORDER_H
@@ -10,17 +11,18 @@
 /* Consecutive systems that are read, solved and written together. */
 struct system_batch {
   gidx first, end;     /* systems */
-  int *reader, *owner; /* [end - first] rank that reads each, and rank that solves it */
-  int stays;           /* these are the same, of all */
+  int *reader, *owner; /* [end - first] the rank that reads a system, and the rank that solves it */
+  int stays;           /* these are the same for all systems */
 };
 
-/* Where the batch ends that begins at `first`: it has at least one system, else at most `rows` rows
- * and max systems. */
+/* The end of the batch that begins with system `first`: at least one system, otherwise at most
+ * `rows` rows and `max` systems. */
 gidx batch_end(const struct systems_shape *s, gidx first, gidx rows, gidx max);
 
-/* Deal the batch's systems to ranks: to readers in consecutive runs of about equal size, and to the
- * same ranks to solve, unless one of them would have much more work than others: then to owners in
- * turn by falling work, ties by number.  order[end - first] is workspace. */
+/* Deal the batch's systems to ranks.  Readers get consecutive runs of about equal size.  The same
+ * ranks solve them, unless one would have much more work than others.  Then owners are dealt round
+ * robin, in order of falling work; of equal work the lower system first.  order[end - first] is
+ * work space. */
 struct work_order {
   double work;
   gidx system;
@@ -28,7 +30,7 @@ struct work_order {
 void batch_deal(const struct systems_shape *s, int ranks, struct system_batch *b,
                 struct work_order *order);
 
-/* About how many multiply-adds system a takes. */
+/* The multiply-adds of system a, about. */
 double system_work(const struct systems_shape *s, gidx a);
 
 /* The part of a dealt batch that a rank reads: systems *first .. *end - 1. */

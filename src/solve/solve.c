@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches overlap: while one is solved, the results of the one before are written and the next one
- * is read.
- * Systems that stay with the rank that reads them are solved where they were read. */
+ * Batches overlap: while one is solved, the results of the last are written and the next is read.
+ * Systems that their reader solves stay in the memory that they were read into. */
 #include "solve/solve.h"
 
 #include <stdio.h>
@@ -18,8 +17,8 @@
 #include "solve/exchange.h"
 #include "solve/layout.h"
 
-/* Fill this rank's items: where their systems stand, and where their steps go, one behind another;
- * those of rank 0 are the first of a batch that stays.  Returns how many. */
+/* Fill this rank's items: pointers to their systems and steps; returns how many there are.  On rank
+ * 0 of a batch that stays, they are the first systems of the batch. */
 static gidx items_fill(struct solve *s, const struct systems_block *block,
                        struct batch_results *results)
 {
@@ -53,7 +52,7 @@ static void lost_keep(struct solve_result *result, gidx bits, gidx a)
   result->most_lost_at = a;
 }
 
-/* The fingerprint has steps at their places, then log-determinants. */
+/* The fingerprint covers steps by their positions, then log-determinants. */
 void solve_count(struct solve_result *result, const struct systems_shape *shape,
                  const struct solution_block *block)
 {
@@ -77,7 +76,7 @@ void solve_count(struct solve_result *result, const struct systems_shape *shape,
       fingerprint(block->step_b, border[end] - border[first], sizeof(real), beta + border[first]);
 }
 
-/* Systems that are solved earlier have lower numbers. */
+/* An earlier run solved systems with lower numbers. */
 void solve_join(struct solve_result *result, const struct solve_result *before)
 {
   for (int status = 0; status < ARROW_STATUSES; status++) {
@@ -93,9 +92,9 @@ void solve_join(struct solve_result *result, const struct solve_result *before)
   result->fingerprint += before->fingerprint;
 }
 
-enum { FEW_REALS = 1 << 16 }; /* for which a team takes longer than it saves */
+enum { FEW_REALS = 1 << 16 }; /* with fewer, starting a team takes longer than it saves */
 
-/* What a system lost: the device had no use for it. */
+/* Find the bits that a system lost, which the device does not compute. */
 static void loss_find(void *self, gidx i)
 {
   struct arrow_item *item = (struct arrow_item *)self + i;
@@ -120,7 +119,7 @@ static void outcomes_count(struct solve *s, gidx count)
   }
 }
 
-/* Solve the batch that stands in a slot.  Collective. */
+/* Solve the batch in a slot.  Collective. */
 static int batch_solve(struct solve *s, const struct systems_block *block,
                        struct batch_results *results)
 {
@@ -157,14 +156,14 @@ static int batch_solve(struct solve *s, const struct systems_block *block,
   return OK;
 }
 
-/* Behind a batch that is not the last: what asks this rank to end the job there? */
+/* After a batch that is not the last: the reasons to stop that this rank knows, as bits. */
 static uint64_t stop_asked(const struct solve *s, gidx next)
 {
   const struct stops *stops = &s->task->stops;
   return stops->asked && next < s->shape->count ? stops->asked(stops->self) : 0;
 }
 
-/* While the first batch is read. */
+/* Prepare the device while the first batch is read. */
 static int first_ready(struct solve *s)
 {
   struct phase *phase = &s->out->phases[SOLVE_OPEN];
@@ -177,8 +176,8 @@ static int first_ready(struct solve *s)
   return status;
 }
 
-/* Solve one batch after another; slot is where the present one stands.  solve_files_start() deals
- * the batch after this one, so this one is dealt again before it is solved. */
+/* Solve batch after batch; slot has the present one.  solve_files_start() deals the next batch, so
+ * the present one is dealt again before it is solved. */
 static int batches_run(struct solve *s)
 {
   const struct stops *stops = &s->task->stops;
@@ -208,7 +207,7 @@ static int batches_run(struct solve *s)
   return solve_files_wait(s, &none);
 }
 
-/* Make the totals of this rank those of all ranks.  Collective. */
+/* Sum this rank's totals over all ranks.  Collective. */
 static int result_sum(struct solve *s)
 {
   struct solve_result *out = s->out;
@@ -257,7 +256,7 @@ static void result_start(struct solve_result *out)
 
 int solve_run(const struct solve_task *task, struct comm *c, struct solve_result *result)
 {
-  struct solve *s; /* on the heap: struct run of cli/command.h says why */
+  struct solve *s; /* on the heap: struct run of job/run.h says why */
   result_start(result);
   TRY(comm_agree(c, struct_alloc(&s, sizeof *s)));
   *s = (struct solve){.task = task, .shape = task->systems->shape, .c = c, .out = result};

@@ -3,10 +3,11 @@
  *
  * Floor: solve.  Knows no files: systems come from a source, solutions go to a sink.
  *
- * A batch is a run of consecutive systems.  Every rank reads its part of it, in one piece.  The
- * systems are dealt to the ranks in order of falling work, sent to them, solved, and gathered on
- * rank 0, which writes them; meanwhile the next batch is read.  So memory is that of two batches,
- * whatever the size of the file, but a single system has to fit.
+ * A batch is a run of consecutive systems.  Each rank reads its part of it in one piece.  A rank
+ * solves the systems that it read; if their work is uneven, systems are dealt in order of falling
+ * work and sent to their owners.  Results are gathered on rank 0, which writes them while the next
+ * batch is read.  So memory is that of two batches, whatever the size of the file, but a single
+ * system must fit.
  *
  * To read the job from top to bottom: solve_impl.h (its state), solve.c (the loop over batches),
  * order.c (who reads and solves what), exchange.c (what ranks send each other), files.c (the files
@@ -24,12 +25,13 @@ struct solve_task {
   const struct system_source *systems;
   const struct solution_sink *sink; /* used on rank 0 */
   struct arrow_options options;
-  gidx batch; /* rows in a batch, at least one system; changes no bit */
+  gidx batch; /* rows per batch, at least one system; changes no bit */
   int threads;
   const char *variant;
   const char *device, *kernels; /* as struct device_options */
-  gidx first;                   /* system: those before it were solved by an earlier run */
-  struct stops stops;           /* asked where batches end */
+  gidx first;                   /* first system to solve: those before it were solved by an earlier
+                                 * run */
+  struct stops stops;           /* asked between batches */
 };
 
 enum solve_phase {
@@ -45,17 +47,17 @@ enum solve_phase {
 
 enum {
   ARROW_STATUSES = ARROW_NOT_FINITE + 1,
-  FEW_LOST = 26, /* of 53 bits: with more, less than half of the digits is left */
+  FEW_LOST = 26, /* of 53 bits: a system that lost more has less than half of its digits */
 };
 
 struct solve_result {
-  gidx end; /* behind the last system that is solved: all, unless it was asked to stop */
-  gidx counts[ARROW_STATUSES];       /* systems by status */
-  gidx first[ARROW_STATUSES];        /* the lowest system of each status, -1: none */
-  gidx first_offset[ARROW_STATUSES]; /* its failed_at */
-  gidx mended, retries;              /* systems that are OK after retries; retries of all */
+  gidx end;                    /* systems solved, with earlier runs: all, unless asked to stop */
+  gidx counts[ARROW_STATUSES]; /* systems by status */
+  gidx first[ARROW_STATUSES];  /* the lowest system of each status, -1: none */
+  gidx first_offset[ARROW_STATUSES]; /* failed_at of this system */
+  gidx mended, retries;              /* systems that are OK after retries; retries of all systems */
   gidx few;                          /* systems that lost more than FEW_LOST bits (N.13l) */
-  gidx most_lost, most_lost_at;      /* the most bits, and the lowest system that lost them */
+  gidx most_lost, most_lost_at;      /* the most bits lost, and the lowest system that lost them */
   gidx batches, memory;              /* memory: bytes that this rank holds */
   gidx gpu;                          /* bytes of its GPU; 0: none is used */
   uint64_t fingerprint;              /* of steps and log-determinants */
@@ -68,20 +70,20 @@ struct solve_result {
 /* Multiply-adds of all systems, about. */
 double solve_work(const struct systems_shape *shape);
 
-/* How many rows a batch of so many ranks should have. */
+/* The rows that a batch should have for so many ranks. */
 gidx solve_batch_rows(const struct systems_shape *shape, int ranks);
 
-/* Forecast batches and memory, the latter of the rank that holds most, without doing anything; as
- * if a GPU were there, unless the task's device is "cpu". */
+/* Forecast batches, and the memory of the rank that takes the most, without any work.  A GPU is
+ * assumed unless the task's device is "cpu". */
 int solve_plan(const struct solve_task *task, int ranks, struct solve_result *result);
 
-/* Count a solution: where it is and what became of it, and the fingerprint.  Not collective. */
+/* Count the outcomes of solutions, and add them to the fingerprint.  Not collective. */
 void solve_count(struct solve_result *result, const struct systems_shape *shape,
                  const struct solution_block *block);
-/* Add to a result, on rank 0, what an earlier run has solved. */
+/* Rank 0: add what an earlier run has solved to a result. */
 void solve_join(struct solve_result *result, const struct solve_result *before);
 
-/* Collective; the same status on every rank. */
+/* Run the job.  Collective; the same status on every rank. */
 int solve_run(const struct solve_task *task, struct comm *c, struct solve_result *result);
 
 #endif

@@ -12,13 +12,13 @@
 #include "solve/order.h"
 #include "solve/solve.h"
 
-/* The largest batches of a rank, in reals but for the first two. */
+/* The largest batches of a rank; in reals, except systems and batches. */
 struct batch_sizes {
   gidx systems, batches;
-  gidx read, solve;  /* systems that the rank reads, and that it solves */
-  gidx own_t, own_b; /* steps of the systems that it solves, of rows and of borders */
-  gidx all_t, all_b; /* steps of the whole batch, of rows and of borders */
-  gidx largest;      /* system that the rank solves, steps included */
+  gidx read, solve;  /* systems that the rank reads, and solves */
+  gidx own_t, own_b; /* steps of rows and of borders, of the systems that it solves */
+  gidx all_t, all_b; /* the same of the whole batch */
+  gidx largest;      /* the largest system that the rank solves, with its steps */
 };
 
 struct solve {
@@ -34,16 +34,16 @@ struct solve {
   gidx end;                  /* as in the result */
   struct system_batch batch; /* being solved */
   struct work_order *order;
-  real *read[SLOTS]; /* a part of a batch as it was read */
+  real *read[SLOTS]; /* a part of a batch, as it is read */
   struct systems_block block[SLOTS];
-  real *send, *recv;   /* several ranks only */
-  real *own_t, *own_b; /* steps of this rank's items, where they are not among the results */
+  real *send, *recv;   /* with several ranks only */
+  real *own_t, *own_b; /* steps of this rank's items, if they are not among the results */
   idx *send_counts, *recv_counts, *item_counts;
   struct arrow_item *items;
   gidx *mine;                     /* system of each item */
   struct arrow_outcome *outcomes; /* of this rank's items */
   struct arrow_outcome *all_outcomes;
-  real *all_t, *all_b; /* rank 0 of several: outcomes and steps of a batch that does not stay */
+  real *all_t, *all_b; /* rank 0 of several: steps of a batch that does not stay */
   struct batch_results results[SLOTS];
 };
 
