@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lots take turns: while some are copied and solved, another is filled or unpacked.  What the
- * kernels do not take, and what fails in them, is solved by a CPU device beside this one, which
- * also finds out why a system failed and tries it again (N.14, N.15). */
+ * Sub-batches alternate: while some are copied and solved, another one is filled or unpacked.  A
+ * CPU device solves the systems that the kernels cannot take, and those that failed.  It also finds
+ * out why a system failed, and tries it again (N.14, N.15). */
 #include "device/cuda/arrow.h"
 
 #include <stdlib.h>
@@ -22,15 +22,15 @@ enum {
 
 struct cuda_arrow {
   struct arrow_subbatch subbatches[PLAN_ARROW_LOTS];
-  int n_subbatches;  /* that a job uses */
-  struct device cpu; /* opened when it is needed */
-  /* Forms whose kernels are loaded, or were tried. */
+  int n_subbatches;  /* how many of them a job uses */
+  struct device cpu; /* opened when it is first needed */
+  /* Flags of forms whose kernels are loaded, or failed to load. */
   char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS], bus_loaded;
-  struct subbatch_need *needs; /* of the systems of a job */
+  struct subbatch_need *needs; /* [systems of a job] */
   gidx needs_capacity;
   struct subbatch_mapping mapping;
   gidx *rest, rest_capacity, n_rest; /* items that are left to the CPU */
-  struct arrow_item *again;          /* the same as a job */
+  struct arrow_item *again;          /* these items as a job */
   gidx again_capacity;
 };
 
@@ -55,7 +55,7 @@ void cuda_arrow_close(struct cuda_state *s)
   free(w);
 }
 
-/* w->needs <- of all systems.  Neighbours are often of one shape. */
+/* w->needs <- those of all systems.  Neighbours often have the same shape. */
 static int needs_find(struct cuda_state *s, const struct arrow_job *job)
 {
   struct cuda_arrow *w = s->arrow;
@@ -69,7 +69,7 @@ static int needs_find(struct cuda_state *s, const struct arrow_job *job)
   return OK;
 }
 
-/* Load the kernels of all forms of a job, side by side because the first job compiles them. */
+/* Load the kernels of all forms of a job at once, so that threads compile them in parallel. */
 static int kernels_load(struct device *dev, const struct arrow_job *job)
 {
   struct cuda_state *s = dev->state;
@@ -101,7 +101,7 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
   return status;
 }
 
-/* What arrays span of the host's memory. */
+/* The range of host addresses of some arrays. */
 struct span {
   uintptr_t begin, end;
 };
@@ -113,8 +113,7 @@ static void span_add(struct span *s, const real *array, gidx count)
   if (after > s->end) s->end = after;
 }
 
-/* Is it one piece of memory that is page-locked, or empty?  *apart <- from the host's addresses to
- * the device's. */
+/* Is the range empty, or page-locked as a whole?  *apart <- device address minus host address. */
 static int is_pinned(const struct cuda_state *s, const struct span *span, ptrdiff_t *apart)
 {
   const char *host = (const char *)span->begin;
@@ -153,12 +152,13 @@ static struct subbatch_size size_none(const struct cuda_arrow *w)
                                 .is_returned = w->mapping.is_returned};
 }
 
-/* *all <- the sizes of all systems that are not declined; *largest <- the room of the largest. */
+/* *all <- the size of all systems that are not declined; *largest <- the room of the largest
+ * one. */
 static void needs_sum(const struct cuda_arrow *w, const struct arrow_job *job,
                       struct subbatch_size *all, struct subbatch_room *largest)
 {
   struct subbatch_size none = size_none(w);
-  const struct subbatch_need *last = NULL; /* whose room was looked at */
+  const struct subbatch_need *last = NULL; /* the need whose room was computed last */
   *all = none;
   *largest = (struct subbatch_room){0, 0};
   for (gidx i = 0; i < job->count; i++) {
@@ -176,16 +176,16 @@ static void needs_sum(const struct cuda_arrow *w, const struct arrow_job *job,
   }
 }
 
-/* Let sub-batches be of about equal size, as far as systems allow it, so that the first is soon on
- * its way. */
+/* Make sub-batches about equally large, as far as systems allow, so that the first one starts
+ * soon. */
 static void room_even(struct subbatch_room *room, const struct subbatch_size *all, gidx largest)
 {
   gidx bytes = subbatch_room_of(all).device, subbatches = ceil_div(bytes, imax(room->device, 1));
   room->device = imin(room->device, bytes / imax(subbatches, 1) + largest);
 }
 
-/* Memory for so many sub-batches, or for fewer where it is short, at least one; others keep none
- * then. */
+/* Reserve memory for `subbatches` sub-batches, or for fewer if memory is short, but at least one.
+ * The others release theirs. */
 static int subbatches_take(struct cuda_state *s, int subbatches, const struct subbatch_room *room)
 {
   struct cuda_arrow *w = s->arrow;
@@ -199,8 +199,9 @@ static int subbatches_take(struct cuda_state *s, int subbatches, const struct su
   return OK;
 }
 
-/* *room <- of a sub-batch for this job, and memory for those that are used.  Where it is short,
- * sub-batches are fewer, then smaller, and systems that do not fit are left to the CPU. */
+/* *room <- the room of a sub-batch for this job; reserves memory for those that are used.  If
+ * memory is short there are fewer, then smaller ones, and systems that do not fit are left to the
+ * CPU. */
 static int subbatches_reserve(struct cuda_state *s, const struct arrow_job *job,
                               struct subbatch_room *room)
 {
@@ -223,7 +224,7 @@ static int subbatches_reserve(struct cuda_state *s, const struct arrow_job *job,
   return status;
 }
 
-/* Fill a sub-batch with systems from *next on; those that are declined are noted. */
+/* Fill a sub-batch with systems from *next on; declined ones are put on the list of the CPU. */
 static int subbatch_fill(struct device *dev, struct arrow_subbatch *subbatch, struct arrow_job *job,
                          const struct subbatch_room *room, gidx *next)
 {
@@ -240,7 +241,7 @@ static int subbatch_fill(struct device *dev, struct arrow_subbatch *subbatch, st
       continue;
     }
     struct subbatch_size one = subbatch_with(none, need);
-    if (!is_declined && subbatch_fits(&one, room)) break; /* it begins the next sub-batch */
+    if (!is_declined && subbatch_fits(&one, room)) break; /* goes into the next sub-batch */
     w->rest[w->n_rest++] = *next;
     dev->counts.declined++;
   }
@@ -251,11 +252,11 @@ static int subbatches_run(struct device *dev, struct arrow_job *job,
                           const struct subbatch_room *room)
 {
   struct cuda_arrow *w = ((struct cuda_state *)dev->state)->arrow;
-  const struct arrow_subbatch *last = NULL; /* that was started */
+  const struct arrow_subbatch *last = NULL; /* the one that was started last */
   gidx next = 0, failed = 0;
   int turn = 0;
   for (int i = 0; i < PLAN_ARROW_LOTS; i++)
-    w->subbatches[i].job = NULL; /* after a job that failed */
+    w->subbatches[i].job = NULL; /* an earlier job may have failed */
   for (; next < job->count; turn = (turn + 1) % w->n_subbatches) {
     struct arrow_subbatch *subbatch = &w->subbatches[turn];
     gidx before = w->n_rest;
@@ -270,12 +271,12 @@ static int subbatches_run(struct device *dev, struct arrow_job *job,
   gidx before = w->n_rest;
   for (int i = 0; i < w->n_subbatches; i++, turn = (turn + 1) % w->n_subbatches)
     TRY(subbatch_finish(&w->subbatches[turn], w->rest,
-                        &w->n_rest)); /* in the order of their starts */
+                        &w->n_rest)); /* in the order in which they were started */
   dev->counts.retried += failed + w->n_rest - before;
   return OK;
 }
 
-/* Solve on the CPU what is left. */
+/* Solve the remaining systems on the CPU. */
 static int rest_solve(struct cuda_state *s, struct arrow_job *job)
 {
   struct cuda_arrow *w = s->arrow;
@@ -291,7 +292,7 @@ static int rest_solve(struct cuda_state *s, struct arrow_job *job)
   return OK;
 }
 
-/* Everything that a job needs; *room <- of a sub-batch. */
+/* Reserve everything that a job needs; *room <- that of a sub-batch. */
 static int job_ready(struct device *dev, const struct arrow_job *job, struct subbatch_room *room)
 {
   struct cuda_state *s = dev->state;

@@ -11,7 +11,7 @@
 int cuda_arrow(struct device *dev, struct arrow_job *job);
 int cuda_arrow_ready(struct device *dev, const struct arrow_job *job);
 
-/* Give back what it keeps from job to job. */
+/* Free what is kept between jobs. */
 void cuda_arrow_close(struct cuda_state *s);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a system's form is depends on what its rows take of shared memory. */
+ * Chooses the form of a system, mainly by the shared memory that its rows need. */
 #include "device/cuda/arrow_size.h"
 
 #include "base/num.h"
 #include "base/status.h"
 
-enum { BLOCK_RESERVED = 1 << 10 }; /* shared memory that a block takes beside its own */
+enum { BLOCK_RESERVED = 1 << 10 }; /* shared memory that CUDA takes for each block */
 
 static int form_bytes(const struct subbatch_form *f, idx n)
 {
@@ -13,10 +13,11 @@ static int form_bytes(const struct subbatch_form *f, idx n)
   return arrow_shared_bytes(&layout, f->team);
 }
 
-/* With factors in registers, where threads can hold all of them and a multiprocessor holds
- * arrow_resident_blocks(), by as few as can be, or with few columns by one; but a warp that has all
- * of a block's lanes adds no more than sixteen.  Returns 0, and changes nothing, where that is not
- * so. */
+/* Choose arrow.cu with factors held in registers, if threads can hold all of them and a
+ * multiprocessor can run arrow_resident_blocks().  It takes as few blocks as possible, and only one
+ * if the border is small.  But where one warp adds all lanes of a block, these must be at most 16,
+ * so a single block, with 32 lanes, is refused.  Returns 0 and changes nothing if there is no such
+ * form. */
 static int form_hold(const struct cuda_state *s, struct subbatch_form *f, idx n)
 {
   struct subbatch_form h = *f;
@@ -35,15 +36,16 @@ static int form_hold(const struct cuda_state *s, struct subbatch_form *f, idx n)
   return 0;
 }
 
-/* In shared memory where a multiprocessor holds two blocks, so that one computes while another
- * waits; by several warps where those of several systems do not fit; by as few blocks as can be. */
+/* Choose a form with shared memory for two blocks on a multiprocessor, so that one computes while
+ * another waits.  Several warps share a system if the systems of several warps do not fit.  A
+ * cluster has as few blocks as possible. */
 static struct subbatch_form form_of(const struct cuda_state *s, const struct arrow_system *a)
 {
   struct subbatch_form f = {a->d, a->k, LOT_DECLINED, 1, 0, 0, s->architecture == 90};
   gidx most = s->shared / 2 - BLOCK_RESERVED;
   if (a->d < 1 || a->d > ARROW_MAX_FRAME || a->k < 0 || a->k > ARROW_MAX_COLUMNS) return f;
   if (a->n < 0 || a->n >= 1 << 30) return f;
-  idx n = (idx)imin(a->n, 1 << 16); /* as many do not fit in any case */
+  idx n = (idx)imin(a->n, 1 << 16); /* with this many rows, no system fits */
   f.rounds = arrow_rounds(a->d, a->k, n);
   if (f.rounds) f.team = WARP;
   if (f.rounds) return f;

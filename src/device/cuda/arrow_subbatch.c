@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Systems of equal shape and similar length are one launch; the order of systems in a sub-batch is
- * that of its launches. */
+ * One launch takes systems of equal shape and similar length.  The systems of a sub-batch are
+ * sorted in the order of its launches. */
 #include "device/cuda/arrow_subbatch.h"
 
 #include <stdlib.h>
@@ -98,14 +98,14 @@ void subbatch_add(struct arrow_subbatch *subbatch, const struct subbatch_need *n
   subbatch->size = *with;
 }
 
-/* By how long a launch's systems may be, those with held factors as those of the largest team. */
+/* A rank by the length of a launch's systems; forms with held factors rank above all teams. */
 static int form_rank(const struct subbatch_form *f)
 {
   return f->team == LOT_LONG ? 1 << 16 : f->held ? 2 * ARROW_BLOCK : f->team;
 }
 
-/* The longest first, so that a launch does not end with one that has just begun, nor a
- * sub-batch. */
+/* The longest systems first, so that neither a launch nor a sub-batch ends with a system that has
+ * just begun. */
 static int entry_compare(const void *a, const void *b)
 {
   const struct subbatch_entry *x = a, *y = b;
@@ -120,7 +120,7 @@ static int entry_compare(const void *a, const void *b)
   return (x->item > y->item) - (x->item < y->item);
 }
 
-/* In their order they often are, since a file's systems are of one shape. */
+/* Entries are often in order already, since the systems of a file have one shape. */
 static void entries_sort(struct arrow_subbatch *subbatch)
 {
   for (gidx i = 1; i < subbatch->size.systems; i++) {
@@ -131,7 +131,7 @@ static void entries_sort(struct arrow_subbatch *subbatch)
   }
 }
 
-/* Long systems of one shape are one group, whatever their lengths. */
+/* Long systems of one shape form one group, whatever their lengths. */
 static int is_same_group(const struct subbatch_entry *x, const struct subbatch_entry *y)
 {
   return x->form.d == y->form.d && x->form.k == y->form.k && x->form.team == y->form.team &&
@@ -139,7 +139,7 @@ static int is_same_group(const struct subbatch_entry *x, const struct subbatch_e
          x->form.rounds == y->form.rounds && (x->octave == y->octave || x->form.team == LOT_LONG);
 }
 
-/* Cut the sorted entries into groups, and give these their units. */
+/* Divide the sorted entries into groups, and assign units to these. */
 static void groups_make(struct arrow_subbatch *subbatch)
 {
   gidx unit = 0;
@@ -177,7 +177,7 @@ static void units_make(const struct arrow_subbatch *subbatch, const struct subba
   }
 }
 
-/* As the device sees it; an empty array is anywhere. */
+/* The device address of an array; that of an empty array does not matter. */
 static real *moved(const real *host, ptrdiff_t apart)
 {
   return (real *)((uintptr_t)host + (uintptr_t)apart);
@@ -237,8 +237,8 @@ static void system_pack(const struct arrow_system *a, real *to)
     if (counts[i] > 0) memcpy(to, from[i], (size_t)counts[i] * sizeof *to);
 }
 
-/* Spare threads pack and unpack, so many systems at a time; outcomes alone are little work, for
- * which it does not pay to wake many. */
+/* Spare threads pack and unpack this many systems at a time.  Outcomes alone are little work, so
+ * more of them make one task. */
 enum { SYSTEMS = 64, OUTCOMES = 512 };
 
 static void systems_pack_some(void *self, gidx part)
@@ -266,9 +266,9 @@ static struct arrow_args args_of(const struct arrow_subbatch *subbatch,
       .count = (int)g->count};
 }
 
-/* How far ahead systems are fetched: until their turn comes, the cache has to keep them.  Systems
- * of arrow.cu with few columns gain nothing (d = 2, k = 4), or lose (d = 2, k = 8, held), since so
- * many are at work at a time. */
+/* How many systems ahead are prefetched; the cache must hold them until they are used.  For
+ * arrow.cu with few columns this gains nothing (d = 2, k = 4), or loses (d = 2, k = 8, held),
+ * because so many systems are in work at a time. */
 static int ahead_of(const struct subbatch_group *g)
 {
   enum { AHEAD_BYTES = 8 << 20 };
@@ -278,7 +278,7 @@ static int ahead_of(const struct subbatch_group *g)
   return (int)(AHEAD_BYTES / imax(longest * (gidx)sizeof(real), 1));
 }
 
-/* A group of systems whose rows fit in shared memory, or in registers. */
+/* Launch a group of systems whose rows fit in shared memory, or in registers. */
 static int short_launch(struct device *dev, const struct arrow_subbatch *subbatch,
                         const struct subbatch_group *g, cudaStream_t stream)
 {
@@ -301,12 +301,12 @@ static int short_launch(struct device *dev, const struct arrow_subbatch *subbatc
   return cuda_launch(dev, &l);
 }
 
-/* Let the device copy all systems from the caller's arrays, or their steps to such: so many numbers
- * of the sub-batch. */
+/* Let the device copy all systems from the caller's arrays, or all steps to them; `numbers` of the
+ * sub-batch. */
 static int bus_launch(struct device *dev, const struct arrow_subbatch *subbatch,
                       enum kernel_name name, gidx numbers)
 {
-  enum { TURNS = 4 }; /* of a block, so that all end at about the same time */
+  enum { TURNS = 4 }; /* rounds of a block, so that all blocks end at about the same time */
   const struct subbatch_group all = {.count = subbatch->size.systems};
   struct arrow_args a = args_of(subbatch, &all);
   a.numbers = numbers;
@@ -353,7 +353,7 @@ static int long_launch(struct device *dev, const struct arrow_subbatch *subbatch
   return cuda_launch(dev, &l);
 }
 
-/* Let the sides begin after what is on the sub-batch's stream, or that go on after them. */
+/* Let the sides begin after the work on the sub-batch's stream. */
 static int sides_fork(const struct arrow_subbatch *subbatch)
 {
   TRY_CU(cudaEventRecord(subbatch->events[LOT_SIDES], subbatch->stream));
@@ -370,8 +370,8 @@ static int sides_join(const struct arrow_subbatch *subbatch)
   return OK;
 }
 
-/* Long systems, which share the place of their parts, on the sub-batch's stream; others also on the
- * sides. */
+/* Long systems run on the sub-batch's stream, one group after another, because they share
+ * workspace. Other groups use the sides too. */
 static int groups_launch(struct device *dev, struct arrow_subbatch *subbatch)
 {
   struct cuda_state *s = dev->state;
@@ -392,7 +392,7 @@ static int groups_launch(struct device *dev, struct arrow_subbatch *subbatch)
   return subbatch->n_groups > 1 ? sides_join(subbatch) : OK;
 }
 
-/* When the last sub-batch's systems have come. */
+/* Fetch systems after those of the last sub-batch have come. */
 static int systems_fetch(struct device *dev, const struct arrow_subbatch *subbatch,
                          const struct arrow_subbatch *last)
 {
@@ -416,7 +416,7 @@ int subbatch_start(struct device *dev, struct arrow_subbatch *subbatch,
                          (size_t)(at.found - at.host_begin), cudaMemcpyHostToDevice,
                          subbatch->stream));
   if (subbatch->mapping.is_fetched) TRY(systems_fetch(dev, subbatch, last));
-  /* Long systems are marked by several blocks; between steps are numbers that none writes. */
+  /* Several blocks set flags of a long system; and no kernel writes the padding between steps. */
   char *results = (char *)subbatch->device.at + at.found;
   size_t bytes = (size_t)(at.host_end - at.found);
   TRY_CU(cudaMemsetAsync(results, 0, bytes, subbatch->stream));
@@ -438,7 +438,7 @@ static void steps_unpack(struct arrow_item *item, const real *steps)
   if (a->k > 0) memcpy(item->step_b, steps + rows, (size_t)a->k * sizeof *steps);
 }
 
-/* Of a system that is ok. */
+/* The outcome of a system that is ok. */
 static void outcome_fill(struct arrow_item *item, const struct arrow_atom *atom,
                          const struct arrow_found *found)
 {
@@ -490,7 +490,7 @@ int subbatch_finish(struct arrow_subbatch *subbatch, gidx *failed, gidx *count)
 
 void subbatch_wait(struct arrow_subbatch *subbatch)
 {
-  if (cudaStreamSynchronize(subbatch->stream)) cudaGetLastError(); /* what failed first is told */
+  if (cudaStreamSynchronize(subbatch->stream)) cudaGetLastError(); /* the first one is reported */
   for (int i = 0; i < LOT_SIDES; i++)
     if (subbatch->sides[i] && cudaStreamSynchronize(subbatch->sides[i])) cudaGetLastError();
 }
@@ -501,7 +501,7 @@ int subbatch_measure(struct device *dev, struct arrow_subbatch *subbatch, double
   float milliseconds = 0;
   TRY_CU(cudaEventCreate(&begin));
   TRY_CU(cudaEventCreate(&end));
-  TRY(groups_launch(dev, subbatch)); /* the others are queued while this runs */
+  TRY(groups_launch(dev, subbatch)); /* the measured launches are queued while these run */
   TRY_CU(cudaEventRecord(begin, subbatch->stream));
   TRY(groups_launch(dev, subbatch));
   TRY_CU(cudaEventRecord(end, subbatch->stream));

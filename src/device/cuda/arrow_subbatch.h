@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sub-batch of arrow systems: brought to the device, solved there, and their steps copied back,
- * all on a stream of its own, so that one sub-batch is copied while another is solved.  The device
- * fetches systems from page-locked memory of the caller, and returns steps to such; other systems
- * are packed into memory of the sub-batch, and other steps unpacked.
+ * A sub-batch: some of the arrow systems of a job, which are brought to the device, solved there,
+ * and whose steps are copied back.  Each sub-batch has a stream of its own, so that one is copied
+ * while another is solved.  If the caller's memory is page-locked, the device reads systems from it
+ * and writes steps to it.  Otherwise systems and steps are copied through memory of the sub-batch.
  *
  * Floor: device; included by arrow*.c only. */
 #ifndef DEVICE_CUDA_ARROW_SUBBATCH_H
@@ -12,20 +12,20 @@
 
 struct subbatch_entry {
   struct subbatch_form form;
-  int octave; /* of its rows, so that the systems of a launch are of similar size */
+  int octave; /* log2 of its rows, so that the systems of a launch are of similar size */
   gidx item;
 };
 
-/* Entries that are solved by one launch, or one after another of the three kernels of long ones. */
+/* Entries of one launch; for long systems, of one launch of each of the three kernels. */
 struct subbatch_group {
   struct subbatch_form form;
   gidx first, count;           /* entries */
-  gidx unit, segments, pieces; /* in the table of units: segments, then rows for arrow_step.cu */
-  idx rows;                    /* of the longest */
+  gidx unit, segments, pieces; /* its units in the table: segments, then pieces for arrow_step.cu */
+  idx rows;                    /* of its longest system */
 };
 
-/* Does the device fetch all systems of a job from the caller's memory, and return all steps to it?
- * It sees them so many bytes from where the host does. */
+/* Whether the device reads all systems of a job from the caller's memory, and writes all steps to
+ * it.  numbers, step_t, step_b: device address minus host address of these arrays. */
 struct subbatch_mapping {
   int is_fetched, is_returned;
   ptrdiff_t numbers, step_t, step_b;
@@ -35,17 +35,17 @@ enum { LOT_SIDES = 3 };
 
 struct arrow_subbatch {
   cudaStream_t stream;
-  /* Launches that follow each other there are side by side, so that one fills what the end of
-   * another leaves; the last event is that from which they begin. */
+  /* Launches on different sides run at the same time, so that one uses what the end of another
+   * leaves idle.  The last event marks where the sides begin. */
   cudaStream_t sides[LOT_SIDES];
   cudaEvent_t events[LOT_SIDES + 1];
-  cudaEvent_t fetched; /* systems have come over the bus */
-  /* Page-locked, as the device's side: systems unless they are fetched, tables, what became of
-   * them, steps unless they are returned. */
+  cudaEvent_t fetched; /* all systems are on the device */
+  /* Page-locked host side: systems unless they are fetched, tables, outcomes, and steps unless they
+   * are returned. */
   char *host;
   gidx host_bytes;
   struct cuda_work device, parts;
-  struct arrow_job *job; /* borrowed; NULL: nothing is under way */
+  struct arrow_job *job; /* borrowed; NULL: the sub-batch is not in use */
   struct subbatch_mapping mapping;
   struct subbatch_entry *entries;
   struct subbatch_group *groups;
@@ -56,14 +56,15 @@ struct arrow_subbatch {
 int subbatch_open(struct arrow_subbatch *subbatch);
 void subbatch_close(struct arrow_subbatch *subbatch);
 
-/* Let a sub-batch have so many bytes; ERR_MEMORY.  Let one that is not under way have none. */
+/* Reserve memory for a sub-batch; ERR_MEMORY.  Release the memory of one that is not in use. */
 int subbatch_reserve(struct cuda_state *s, struct arrow_subbatch *subbatch,
                      const struct subbatch_room *room);
 void subbatch_release(struct arrow_subbatch *subbatch);
 
-/* Begin an empty sub-batch for at most `systems` of a job; add one, so that the sub-batch's size is
- * `with` it; send all to the device and back, the systems behind those of the last sub-batch that
- * was started, or NULL: one that is fetched alone is there sooner than two that share the bus. */
+/* begin: an empty sub-batch for at most `systems` of a job.  add: one system; `with` is the size
+ * after it.  start: copy all to the device, solve, and copy back.  Systems are fetched after those
+ * of `last`, the sub-batch that was started before (NULL: none), because two that share the bus
+ * would both come later. */
 int subbatch_begin(struct arrow_subbatch *subbatch, struct arrow_job *job, gidx systems,
                    const struct subbatch_mapping *mapping);
 void subbatch_add(struct arrow_subbatch *subbatch, const struct subbatch_need *need, gidx item,
@@ -71,16 +72,16 @@ void subbatch_add(struct arrow_subbatch *subbatch, const struct subbatch_need *n
 int subbatch_start(struct device *dev, struct arrow_subbatch *subbatch,
                    const struct arrow_subbatch *last);
 
-/* Wait for it; steps and outcomes of its systems are written, but for those that failed: failed[..]
- * <- their items, *count is how many were there before and are now. */
+/* Wait for a sub-batch, and write the steps and outcomes of its systems, except of those that
+ * failed: their items are appended to failed[*count ..], and *count grows. */
 int subbatch_finish(struct arrow_subbatch *subbatch, gidx *failed, gidx *count);
 
-/* Wait until nothing of it is under way, after a failure. */
+/* After a failure: wait until all work of the sub-batch has ended. */
 void subbatch_wait(struct arrow_subbatch *subbatch);
 
-/* Run the kernels again on what is there, twice, and measure the second time: they are queued while
- * the first ones run, as in a job, so that their way from the host is not in it, unless these are
- * over sooner. */
+/* Run the kernels twice more on the systems that are there, and measure the second run.  It is
+ * queued while the first one runs, as in a job, so that launch latency is not measured, unless the
+ * first run ends sooner. */
 int subbatch_measure(struct device *dev, struct arrow_subbatch *subbatch, double *seconds);
 
 #endif

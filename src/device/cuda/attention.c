@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A plan is cut into launches whose parts have room.  The tasks of a launch, tiles of rows times
- * shards, are sorted by work, the longest first; sequences with few rows a head have a kernel of
- * their own. */
+ * A plan is divided into launches whose partial sums fit in memory.  A task is a tile of rows and a
+ * shard of positions.  The tasks of a launch are sorted by work, the longest first.  Sequences with
+ * few rows per head have a kernel of their own. */
 #include "device/cuda/attention.h"
 
 #include <stdlib.h>
@@ -23,17 +23,18 @@ _Static_assert((int)CELLS_F32 == (int)ATTEND_F32 && (int)CELLS_F16 == (int)ATTEN
                "types of cells");
 
 enum { MAX_FEW_FORMS = 4 };
-/* Bytes of the parts of a launch, unless one query has more. */
+/* Bytes of the partial sums ("parts") of a launch, unless a single query has more. */
 #define PARTS_BYTES (INT64_C(1) << 29)
 
-/* Tasks of one kernel in a launch, and the rows that it is compiled for; 0: attention_tile. */
+/* The tasks of one kernel in a launch; few: rows for which attention_few is compiled, or 0 for
+ * attention_tile. */
 struct range {
   int few;
   gidx first, count;
 };
 
 struct launch {
-  gidx sequence, sequences; /* in the list of the plan */
+  gidx sequence, sequences; /* its first one in the list of the plan, and their number */
   gidx parts;
   struct range ranges[MAX_FEW_FORMS + 1];
   int n_ranges;
@@ -43,24 +44,24 @@ struct attend_state {
   struct attention attention;
   enum attend_type type;
   int is_open;
-  struct attention_args args; /* but for the buffers of a job and the launch */
+  struct attention_args args; /* without the buffers of a job and the numbers of a launch */
   struct launch *launches;
-  gidx n_launches, n_sequences, n_tasks, n_tiles, parts; /* tiles, parts: of a launch, at most */
-  struct softmax_sequence *sequences;                    /* of all launches, as are tasks */
+  gidx n_launches, n_sequences, n_tasks, n_tiles, parts; /* tiles, parts: the most of a launch */
+  struct softmax_sequence *sequences;                    /* for all launches, as are tasks */
   struct softmax_task *tasks;
   struct cuda_work table, sequence, task, done, part_m, part_l, part;
   struct cuda_work pairs; /* tasks of attribution */
   struct arena arena;
 };
 
-/* Positions that query i of a sequence's part sees. */
+/* The positions that query i of a sequence's queries sees: *from .. *end - 1. */
 static void seen(const struct attend_state *s, const struct softmax_sequence *q, gidx i, gidx *from,
                  gidx *end)
 {
   attention_seen(&s->attention, q->at + i, q->n_kv, from, end);
 }
 
-/* What any of queries first .. last sees: what they see moves one way. */
+/* The positions that any of the queries first .. last sees; both ends ascend with the query. */
 static void seen_all(const struct attend_state *s, const struct softmax_sequence *q, gidx first,
                      gidx last, gidx *from, gidx *end)
 {
@@ -76,7 +77,7 @@ static idx group_of(const struct attend_state *s)
   return s->attention.heads / s->attention.kv_heads;
 }
 
-/* The rows that the kernel of few is compiled for, or 0 where the sequence has too many. */
+/* The rows for which attention_few is compiled; 0: the sequence has too many for it. */
 static int few_of(const struct attend_state *s, const struct softmax_sequence *q)
 {
   gidx rows = (gidx)q->n_q * group_of(s);
@@ -88,7 +89,7 @@ static gidx tiles_of(const struct attend_state *s, const struct softmax_sequence
   return few_of(s, q) ? 1 : ceil_div((gidx)q->n_q * group_of(s), TILE_ROWS);
 }
 
-/* *first, *count <- shards that rows of a tile see; one where they see nothing. */
+/* *first, *count <- the shards that the rows of a tile see; one shard if they see nothing. */
 static void tile_shards(const struct attend_state *s, const struct softmax_sequence *q, gidx tile,
                         gidx *from, gidx *end, gidx *first, gidx *count)
 {
@@ -99,14 +100,14 @@ static void tile_shards(const struct attend_state *s, const struct softmax_seque
   *count = *from < *end ? ceil_div(*end, WALK_SHARD) - *first : 1;
 }
 
-/* A task and how long it is. */
+/* A task and its length. */
 struct ranked {
   struct softmax_task task;
   int few;
   int blocks;
 };
 
-/* By kernels, then the longest first. */
+/* By kernel, then the longest first. */
 static int ranked_order(const void *a, const void *b)
 {
   const struct ranked *x = a, *y = b;
@@ -117,7 +118,7 @@ static int ranked_order(const void *a, const void *b)
              : (x->task.shard > y->task.shard) - (x->task.shard < y->task.shard);
 }
 
-/* Count the tasks of a sequence, or list them; *tile <- with its tiles. */
+/* List the tasks of a sequence, or count them if out is NULL; *tile grows by its tiles. */
 static gidx tasks_list(const struct attend_state *s, gidx number, gidx *tile, struct ranked *out)
 {
   const struct softmax_sequence *q = &s->sequences[number];
@@ -140,7 +141,7 @@ static gidx tasks_list(const struct attend_state *s, gidx number, gidx *tile, st
   return n;
 }
 
-/* Queries first .. first + n - 1 of sequence i of a plan; *parts <- with theirs. */
+/* Queries first .. first + n - 1 of sequence i of a plan; *parts grows by theirs. */
 static struct softmax_sequence sequence_make(const struct attend_state *s,
                                              const struct attend_plan *p, gidx i, gidx first,
                                              gidx n, gidx *parts)
@@ -161,13 +162,13 @@ static struct softmax_sequence sequence_make(const struct attend_state *s,
   return q;
 }
 
-/* Bytes of a part. */
+/* Bytes of one partial sum. */
 static gidx part_bytes(const struct attend_state *s)
 {
   return 4 * (gidx)(part_columns(s->attention.dv) + 2);
 }
 
-/* The queries of a sequence that a launch has room for beside `parts`; 0: none. */
+/* How many queries of a sequence fit in a launch that already has `parts` partial sums; 0: none. */
 static gidx queries_fit(const struct attend_state *s, const struct attend_plan *p, gidx i,
                         gidx first, gidx parts)
 {
@@ -175,11 +176,11 @@ static gidx queries_fit(const struct attend_state *s, const struct attend_plan *
   gidx query = s->attention.heads * imax(ceil_div(p->length[i], WALK_SHARD), 1);
   gidx n = imin(imin(left, imax(room, 0) / query), INT32_MAX / s->attention.heads);
   if (n == left) return n;
-  gidx tile = imax(TILE_ROWS / group_of(s), 1); /* no tile is cut for nothing */
+  gidx tile = imax(TILE_ROWS / group_of(s), 1); /* do not divide a tile without need */
   return n >= tile ? n / tile * tile : parts ? 0 : imax(n, 1);
 }
 
-/* Sequences cut into launches; counts alone where there are no arrays yet. */
+/* Divide sequences into launches; without arrays, only count them. */
 static void launches_make(struct attend_state *s, const struct attend_plan *p)
 {
   struct launch now = {0};
@@ -205,7 +206,7 @@ static void launches_make(struct attend_state *s, const struct attend_plan *p)
   s->n_sequences = sequences;
 }
 
-/* The tasks of a launch, sorted, from `at` on; *tiles <- its tiles. */
+/* Sort the tasks of a launch into place from `at` on; *tiles <- its number of tiles. */
 static void launch_rank(struct attend_state *s, struct launch *l, gidx at, gidx *tiles,
                         struct ranked *ranked)
 {
@@ -273,7 +274,7 @@ static int tables_put(struct attend_state *s, struct cuda_state *c, const struct
   return cuda_finish(c);
 }
 
-/* A window that cuts nothing off is none; the others fit an int. */
+/* The window, as an int; 0 if it is so large that it limits nothing. */
 static int window_of(const struct attend_plan *p)
 {
   gidx most = 0;
@@ -282,7 +283,8 @@ static int window_of(const struct attend_plan *p)
   return p->attention->window > most ? 0 : (int)p->attention->window;
 }
 
-/* *magic, and the shift that is returned, divide positions up to ATTEND_POSITIONS by a size. */
+/* For divisions of positions up to ATTEND_POSITIONS by `size`: sets *magic and returns the
+ * shift. */
 static int table_divisor(int size, unsigned *magic)
 {
   int shift = 0;
@@ -312,7 +314,7 @@ static struct attention_args args_make(const struct attend_state *s, const struc
   return args;
 }
 
-/* What the larger of the kernels takes. */
+/* Does the larger one of the kernels fit in shared memory? */
 static int shared_check(const struct cuda_state *c, const struct attend_plan *p)
 {
   const struct attention *a = p->attention;
@@ -329,7 +331,7 @@ int cuda_attend_open(struct attend *w, const struct attend_plan *p)
 {
   struct cuda_state *c = w->device->state;
   struct attend_state *s;
-  TRY_CU(cudaSetDevice(c->number)); /* of this thread: rows may be read in one of their own */
+  TRY_CU(cudaSetDevice(c->number)); /* CUDA's setting is per thread, and any thread may call this */
   TRY(shared_check(c, p));
   TRY(struct_alloc(&s, sizeof *s));
   w->state = s;
@@ -356,20 +358,21 @@ void cuda_attend_close(struct attend *w)
   free(s);
 }
 
-/* Rounds of so many blocks a multiprocessor, times these: about how long `count` of them take. */
+/* About the time of `count` blocks: the rounds they need with `blocks` per multiprocessor, times
+ * `blocks`. */
 static gidx rounds_length(const struct cuda_state *c, gidx count, gidx blocks)
 {
   return ceil_div(count, blocks * c->sizes.multiprocessors) * blocks;
 }
 
-/* How attention_few is launched: its stages, and the shared memory of a block. */
+/* The form of attention_few: its stages, and the shared memory of a block. */
 struct few_form {
   int stages, shared;
 };
 
-/* Where the last round of blocks would be nearly empty, a multiprocessor has one block less, by
- * shared memory, and the rounds are full.  Where tasks are so few that it has room for more stages,
- * blocks have them: no others compute while one waits for its copies. */
+/* If the last round of blocks would be nearly empty, a larger amount of shared memory per block
+ * makes a multiprocessor take one block less, so that the rounds are full.  If tasks are few,
+ * blocks have more stages: then no other block computes while one waits for its copies. */
 static struct few_form few_form_of(const struct cuda_state *c, const struct attend_state *s,
                                    const struct range *r)
 {
@@ -441,7 +444,8 @@ int cuda_attend_run(struct attend *w, const struct attend_job *job)
   return OK;
 }
 
-/* A task for each run of pairs of a query, those of a sequence's last query first: it sees most. */
+/* One task for each run of pairs of a query.  The last query of a sequence comes first: it sees
+ * most. */
 static gidx pairs_list(const struct attend_state *s, const struct attribute_job *job,
                        struct attribution_task *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Attention of many sequences on a GPU: operations of the table.
+ * Attention of many sequences on a GPU: operations of the table in backend.h.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_ATTENTION_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A file for each image, named after the SHA-256 of its key.
+ * One file for each image, named after the SHA-256 of its key.
  *
- * It is struct header, then the image.  It is written under another name and renamed, so that
- * readers see all of it or nothing. */
+ * A file is a struct header, then the image.  It is written under a temporary name and renamed, so
+ * that readers see all of it or nothing. */
 #include "device/cuda/cache.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct header {
 };
 static const char magic[24] = "sagitta kernel 2\n";
 
-/* path <- the place of a key's digest; the folder is made.  0 where there is none. */
+/* path <- the file for a key's digest; creates the folder.  Returns 0 if there is none. */
 static int entry_path(const unsigned char *digest, char *path, size_t capacity)
 {
   const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -41,7 +41,7 @@ static int entry_path(const unsigned char *digest, char *path, size_t capacity)
   return 1;
 }
 
-/* 1 with *head and path of a key filled in, but for the image. */
+/* *head, without the image, and path <- those of a key.  Returns 1, or 0 if there is no folder. */
 static int entry_of(const char *key, struct header *head, char *path, size_t capacity)
 {
   *head = (struct header){.image_size = 0};

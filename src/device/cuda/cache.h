@@ -12,8 +12,8 @@ struct kernel_image {
   size_t size;
 };
 
-/* *image <- what is kept under a key, a text that names all that the image depends on.  1 when it
- * was found and is whole. */
+/* *image <- what the cache has for a key, a text that names everything on which the image depends.
+ * Returns 1 when it was found and is intact. */
 int cache_find(const char *key, struct kernel_image *image);
 
 /* Failures are only logged: a cache is not needed. */

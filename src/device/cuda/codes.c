@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gram matrices of some rows, then a warp a row; states stay on the device between rounds. */
+ * Gram matrices of some rows, then one warp per row.  States stay on the device between rounds. */
 #include "device/cuda/codes.h"
 
 #include "base/num.h"
@@ -19,7 +19,7 @@ static void *device_side(const struct buffer *b)
   return b ? b->device : NULL;
 }
 
-/* Move the arguments on by some rows. */
+/* Advance the arguments by some rows. */
 static void args_advance(struct codes_args *a, idx rows)
 {
   gidx columns = (gidx)rows * a->p;
@@ -37,8 +37,8 @@ static idx blocks_of(const struct cuda_state *s, idx rows, idx warps)
   return (idx)imin(WARPS_A_MULTIPROCESSOR / warps * s->sizes.multiprocessors, rows);
 }
 
-/* Gram matrices of more than one tile have a kernel of their own; those of nonnegative codes are
- * wanted without rho. */
+/* Gram matrices of more than one tile have a kernel of their own.  For nonnegative codes they are
+ * computed without rho. */
 static int rows_solve(struct device *dev, struct codes_args *a)
 {
   const struct cuda_state *s = dev->state;
@@ -64,24 +64,24 @@ static int rows_solve(struct device *dev, struct codes_args *a)
   return cuda_launch(dev, &codes);
 }
 
-/* A job whose caller brings no states, though its rows need them: there is one for each of some
- * rows at a time. */
+/* For a job whose caller brings no states although its rows need them: states for some rows at a
+ * time. */
 struct own_states {
   struct codes_args all;
-  idx rows; /* of codes at a time, written */
+  idx rows; /* rows of codes at a time; written */
 };
 
 static int states_alloc(struct device *dev, struct own_states *own)
 {
   struct cuda_state *s = dev->state;
   gidx bytes = own->all.state_bytes, spare;
-  if (own->rows * bytes <= s->work.states.bytes) return OK; /* to ask for the free memory is slow */
+  if (own->rows * bytes <= s->work.states.bytes) return OK; /* asking for free memory is slow */
   TRY(cuda_bytes_available(dev, &spare));
   own->rows = plan_codes_rows(&s->plan, bytes, own->all.n, spare + s->work.states.bytes);
   return cuda_reserve(s, &s->work.states, own->rows * bytes);
 }
 
-/* The plan may be made anew for them, unless the atoms are a part of what it has allocated. */
+/* This may change the plan, unless the job's atoms are in memory that the plan has allocated. */
 static int states_prepare(struct device *dev, const struct codes_job *job, struct own_states *own)
 {
   const struct cuda_state *s = dev->state;

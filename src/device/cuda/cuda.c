@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CUDA's failures in our words. */
+ * Turns failures of CUDA into messages. */
 #include "device/cuda/cuda.h"
 
 #include "base/status.h"
@@ -7,7 +7,7 @@
 int cuda_fail(cudaError_t error, const char *file, int line)
 {
   int number = -1;
-  cudaGetLastError(); /* forget it, where it can be forgotten */
+  cudaGetLastError(); /* reset the error, if it can be reset */
   cudaGetDevice(&number);
   int code = error == cudaErrorMemoryAllocation ? ERR_MEMORY : ERR_DEVICE;
   return status_fail(code, file, line, "GPU %d failed: %s", number, cudaGetErrorString(error));

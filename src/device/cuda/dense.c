@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A factor in panels of FACTOR_WIDTH columns: the columns before are applied to a panel in one
- * product, then dense_factor finishes it.  FACTOR_OUTER columns that are done are applied together
- * to all that is right of them: to the next FACTOR_OUTER on the stream of the panels, to the others
- * meanwhile on the computing one.  The inverse goes down by blocks of rows in the same way,
- * with rows in the place of columns.  No launch waits for the host. */
+ * The factor is made in panels of FACTOR_WIDTH columns: one product applies the columns before a
+ * panel to it, then dense_factor finishes it.  FACTOR_OUTER finished columns are applied together
+ * to everything on their right: on the stream of panels to the next FACTOR_OUTER columns, and at
+ * the same time on the computing stream to the others.  The inverse goes down by blocks of rows in
+ * the same way.  No launch waits for the host. */
 #include "device/cuda/dense.h"
 
 #include <limits.h>
@@ -14,14 +14,14 @@
 #include "base/status.h"
 #include "device/cuda/load.h"
 
-enum { THREADS = 256 }; /* where any number will do */
+enum { THREADS = 256 }; /* where the number does not matter */
 
 struct dense_state {
-  struct buffer work;   /* device: columns of a factor that is inverted; corners of a new one */
+  struct buffer work; /* device: columns of a factor that is inverted; the diagonal of a new one */
   struct buffer pivots; /* [max_n] */
   struct buffer good;   /* int */
   cudaStream_t panels;
-  cudaEvent_t panel, rest; /* FACTOR_OUTER columns are done; they are applied to the others */
+  cudaEvent_t panel, rest; /* FACTOR_OUTER columns are finished; they are applied to the others */
 };
 
 static int state_alloc(struct dense *d)
@@ -57,7 +57,7 @@ void cuda_dense_close(struct dense *d)
   free(s);
 }
 
-/* Tiles of 128 x 128 where most multiprocessors have one, else of 128 x 64 or 64 x 64. */
+/* Tiles of 128 x 128 if these occupy most multiprocessors; otherwise 128 x 64 or 64 x 64. */
 static int narrow_of(const struct device *dev, gidx rows, gidx columns)
 {
   const struct cuda_state *s = dev->state;
@@ -87,7 +87,7 @@ static int product_launch(struct device *dev, struct product_args *a, cudaStream
   return tiles > 0 && a->depth_end > a->depth_begin ? cuda_launch(dev, &l) : OK;
 }
 
-/* Launch on a row of blocks. */
+/* Launch a one-dimensional grid. */
 static int launch(struct device *dev, enum kernel_name name, gidx blocks, int threads, int shared,
                   void *arguments, cudaStream_t stream)
 {
@@ -100,8 +100,7 @@ static int launch(struct device *dev, enum kernel_name name, gidx blocks, int th
   return blocks > 0 ? cuda_launch(dev, &l) : OK;
 }
 
-/* Apply columns from .. to - 1 of the factor to the rows from `first` on of columns first ..
- * end - 1. */
+/* Apply columns from .. to - 1 of the factor to columns first .. end - 1, from row `first` down. */
 static int columns_apply(struct dense *d, const struct factor_args *f, idx first, idx end, idx from,
                          idx to, cudaStream_t stream)
 {
@@ -134,15 +133,15 @@ static int panels_factor(struct dense *d, struct factor_args *f, idx begin, idx 
   return OK;
 }
 
-/* Columns that are applied at once: of a small matrix fewer, since what is right of them is applied
- * soon and a panel waits for all before it. */
+/* Columns that are applied together.  Fewer for a small matrix, where the columns on their right
+ * are needed soon. */
 static idx outer_of(idx n)
 {
   return n <= 8192 ? FACTOR_OUTER / 2 : FACTOR_OUTER;
 }
 
-/* Apply the columns begin .. end - 1, which are done, to all that is right of them.  The next ones
- * to be finished have to have what the others before them gave. */
+/* Apply the finished columns begin .. end - 1 to everything on their right.  The columns that come
+ * next wait until all columns before them have been applied. */
 static int outer_apply(struct dense *d, const struct factor_args *f, idx begin, idx end)
 {
   struct dense_state *s = d->state;
@@ -195,16 +194,16 @@ int cuda_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx
   return OK;
 }
 
-/* Rows begin .. end - 1 of an inverse; their columns of the factor are in `work`, and unit vectors
- * in their place. */
+/* Rows begin .. end - 1 of an inverse.  Their columns of the factor have been moved to `work`, and
+ * unit vectors stand in their place. */
 struct rows_block {
   real *z, *work;
   gidx stride, work_stride;
   idx begin, end;
 };
 
-/* Apply rows from .. to - 1 to the rows first .. last - 1, in columns 0 .. to - 1.  Rows, columns
- * and depths count from `begin`: the rows of the product are columns of Z. */
+/* Apply rows from .. to - 1 to rows first .. last - 1, in columns 0 .. to - 1.  Rows, columns and
+ * depths count from `begin`.  The rows of the product are columns of Z. */
 static int rows_apply(struct dense *d, const struct rows_block *b, idx first, idx last, idx from,
                       idx to)
 {

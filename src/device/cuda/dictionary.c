@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pieces of the caller's memory are staged on the device, packed into tiles there, and kept as f32
- * frames for the filter. */
+ * Pieces of the caller's memory are copied to a staging area on the device, packed into tiles
+ * there, and, for the filter, kept as f32 frames. */
 #include "device/cuda/dictionary.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static gidx atom_floats(const struct cuda_state *s)
   return (gidx)s->options.d * s->options.p;
 }
 
-/* An empty window of zeros. */
+/* Allocate an empty window of zeros. */
 static int window_alloc(struct cuda_state *s, idx tile)
 {
   gidx vectors = round_up(s->plan.window, tile) * s->options.d, real_bytes = sizeof(float);
@@ -37,7 +37,7 @@ static int window_alloc(struct cuda_state *s, idx tile)
   return OK;
 }
 
-/* Frames from slot `to` of the window on <- count frames on the device. */
+/* Frames of the window from its slot `to` on <- count frames on the device. */
 static int frames_put(struct cuda_state *s, const float *frames, idx count, idx to)
 {
   size_t width = (size_t)s->options.p * sizeof(float), d = (size_t)s->options.d;
@@ -49,7 +49,7 @@ static int frames_put(struct cuda_state *s, const float *frames, idx count, idx 
   return OK;
 }
 
-/* Slots from `to` of the window on <- count atoms that are in the staging area. */
+/* Slots of the window from its slot `to` on <- count atoms in the staging area. */
 static int staged_pack(struct device *dev, idx count, idx to)
 {
   struct cuda_state *s = dev->state;
@@ -70,7 +70,7 @@ static int staged_pack(struct device *dev, idx count, idx to)
   return frames_put(s, s->work.staging.at, count, to);
 }
 
-/* Numbers of slots `to` .. of the window <- first, first + 1 and so on. */
+/* Global numbers of count slots from `to` on <- first, first + 1 and so on. */
 static int numbers_put(struct cuda_state *s, idx count, idx first, idx to)
 {
   struct arena arena = {0};
@@ -83,7 +83,7 @@ static int numbers_put(struct cuda_state *s, idx count, idx first, idx to)
   return status;
 }
 
-/* Pack count atoms into the window from slot `to` of it on, at most a staging area at a time. */
+/* Pack count atoms into the window from its slot `to` on, one staging area at a time. */
 static int atoms_pack(struct device *dev, const float *atoms, idx count, idx first, idx to)
 {
   struct cuda_state *s = dev->state;
@@ -99,7 +99,7 @@ static int atoms_pack(struct device *dev, const float *atoms, idx count, idx fir
   return numbers_put(s, count, first, to);
 }
 
-/* Bring what pieces have of the window and is not there yet. */
+/* Copy the atoms of the window that pieces have and the device lacks. */
 static int window_fill(struct device *dev)
 {
   struct cuda_state *s = dev->state;
@@ -120,7 +120,7 @@ static int window_fill(struct device *dev)
 int cuda_window(struct device *dev, idx first, idx tile, idx *count)
 {
   struct cuda_state *s = dev->state;
-  if (tile != s->tile) TRY(window_alloc(s, tile)); /* packed for lists of another length, or gone */
+  if (tile != s->tile) TRY(window_alloc(s, tile)); /* packed for another list length, or freed */
   if (first != s->window_first) {
     s->window_first = first;
     s->window_filled = 0;
@@ -148,7 +148,7 @@ static int piece_add(struct cuda_state *s, struct cuda_piece piece)
   return OK;
 }
 
-/* The first window, as far as its pieces are there. */
+/* Fill the first window with the pieces that are there. */
 static int first_window_fill(struct device *dev)
 {
   struct cuda_state *s = dev->state;
@@ -175,7 +175,7 @@ void cuda_dictionary_free(struct device *dev)
   s->window_first = s->window_filled = s->screen.filled = 0;
 }
 
-/* The frames, where they are all atoms put so far one after another. */
+/* The frames of the filter, if they are all atoms put so far, without padding. */
 int cuda_atoms(struct device *dev, struct buffer *view)
 {
   const struct cuda_state *s = dev->state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A job goes through the windows of the matrix, mostly one, and through each in launches of some
- * rows.  Their values stay on the GPU; of the entries among them as many as there is room for are
- * placed at a time, and come to the host, which makes their codes and merges windows. */
+ * A job takes the windows of the matrix one after another (mostly there is one), and each window in
+ * launches of some rows.  The values (scores) of a launch stay on the GPU.  The entries among them
+ * are placed in pieces that fit in memory, and copied to the host, which computes codes and merges
+ * windows. */
 #include "device/cuda/encoder.h"
 
 #include <math.h>
@@ -14,23 +15,23 @@
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
 
-/* A job, and the launch that is at work. */
+/* A job, and its current launch. */
 struct encoder_launch {
   struct device *dev;
   struct encoder_job *job;
   struct route_form form;
   struct encoder_args args;
-  gidx entries; /* that are placed at a time */
-  idx first;    /* row of the job */
-  idx slot;     /* atom where the window begins */
-  int *start;   /* [rows + 1] of the host, as args.start */
-  idx *lengths; /* [n] of the window, as the next */
+  gidx entries; /* entries that are placed at a time */
+  idx first;    /* first row of the launch */
+  idx slot;     /* first atom of the window */
+  int *start;   /* [rows + 1] args.start on the host */
+  idx *lengths; /* [n] entries of each row in the current window; `found` has these entries */
   struct entry_list found;
-  struct bad_score bad; /* lowest score of all windows that is not finite */
-  int no_memory;        /* of the host */
+  struct bad_score bad; /* the lowest score of all windows that is not finite */
+  int no_memory;        /* 1: the host ran out of memory */
 };
 
-/* bias, scale and floor of the window's atoms, and of padding, which is never an entry. */
+/* bias, scale and floor of the window's atoms.  Those of padding never make an entry. */
 static void vectors_fill(const struct encoder *e, idx slot, idx slots, idx stride, float *all)
 {
   float *bias = all, *scale = bias + stride, *floor = scale + stride;
@@ -64,7 +65,8 @@ static int vectors_put(struct encoder_launch *t)
   return status;
 }
 
-/* The geometry of n rows and the window, and the work arrays that plan.encoder counts. */
+/* Set the geometry of n rows and the window, and lay out the work arrays that plan.encoder
+ * counts. */
 static int args_make(struct encoder_launch *t, idx n, idx slots)
 {
   struct cuda_state *s = t->dev->state;
@@ -101,7 +103,7 @@ static int launch(struct encoder_launch *t, enum kernel_name name, gidx rows, vo
   return cuda_launch(t->dev, &l);
 }
 
-/* Values of the launch's rows. */
+/* Compute the values of the launch's rows. */
 static int rows_score(struct encoder_launch *t)
 {
   struct cuda_state *s = t->dev->state;
@@ -133,7 +135,7 @@ static int rows_score(struct encoder_launch *t)
   return cuda_launch(t->dev, &scores);
 }
 
-/* Where the entries of each row begin, on both sides; and the lowest bad score. */
+/* Find where the entries of each row begin, for host and device, and the lowest bad score. */
 static int rows_count(struct encoder_launch *t)
 {
   struct cuda_state *s = t->dev->state;
@@ -154,7 +156,7 @@ static int rows_count(struct encoder_launch *t)
   return OK;
 }
 
-/* Place the entries of rows args.first .. args.end - 1, and append them to those of the host. */
+/* Place the entries of rows args.first .. args.end - 1, and append them to the list on the host. */
 static int piece_take(struct encoder_launch *t)
 {
   struct cuda_state *s = t->dev->state;
@@ -196,7 +198,7 @@ static int launch_run(struct encoder_launch *t)
   return OK;
 }
 
-/* All rows over the window from t->slot on, *slots atoms, up to a launch with a bad score. */
+/* All rows over the window from t->slot on, which has *slots atoms; stops at a bad score. */
 static int window_run(struct encoder_launch *t, idx *slots)
 {
   struct cuda_state *s = t->dev->state;
@@ -223,7 +225,7 @@ static void window_take(struct encoder_launch *t)
   memcpy(t->job->lengths, t->lengths, (size_t)t->job->n * sizeof *t->lengths);
 }
 
-/* The whole job from the start. */
+/* Run the whole job from its start. */
 static int job_run(struct encoder_launch *t)
 {
   const struct device *dev = t->dev;
@@ -243,8 +245,8 @@ static int job_run(struct encoder_launch *t)
   return OK;
 }
 
-/* The lowest row of which a score, or else a code, is not finite: rows up to that of the score have
- * all their entries. */
+/* Find the lowest row with a score, or else a code, that is not finite.  All rows up to that of the
+ * bad score have all their entries. */
 static void bad_find(const struct encoder_launch *t)
 {
   struct encoder_job *job = t->job;

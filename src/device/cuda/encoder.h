@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports and codes of rows by an imported encoder on a GPU: a row of the table.
+ * Supports and codes of rows by an imported encoder on a GPU: an operation of the table.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_ENCODER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are packed, scored against the window with the selection fused, and their lists merged;
- * only scores of candidates leave the chip. */
+ * Rows are packed; scores and selection are one kernel; then the lists of a row are merged.  Only
+ * scores of candidates leave the chip. */
 #include "device/cuda/exact.h"
 
 #include "base/num.h"
@@ -8,8 +8,8 @@
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
 
-/* The geometry that pack, route and merge have in common (see the comments at the top of
- * kernels/pack.cu, route.cu, merge.cu). */
+/* The geometry that pack, route and merge share; the heads of kernels/pack.cu, route.cu and
+ * merge.cu explain it. */
 static struct route_args args_make(const struct route_launch *t)
 {
   const struct cuda_state *s = t->dev->state;
@@ -34,7 +34,7 @@ static struct route_args args_make(const struct route_launch *t)
   return a;
 }
 
-/* The workspaces of a launch, which plan_exact_bytes() counts. */
+/* Reserve the workspaces of a launch, which plan_exact_bytes() counts. */
 static int work_alloc(struct cuda_state *s, const struct route_launch *t, struct route_args *a)
 {
   gidx rows = (gidx)a->row_tiles * ROUTE_ROWS, lists = rows * a->parts;
@@ -114,7 +114,7 @@ int cuda_launch_exact(struct route_launch *t)
                               .arguments = &a};
   TRY(work_alloc(s, t, &a));
   TRY(rows_pack(t, &a));
-  if (t->job->scores_only) a.n = 0; /* as if all rows were padding */
+  if (t->job->scores_only) a.n = 0; /* treat all rows as padding */
   TRY(cuda_launch(t->dev, &route));
   if (!t->job->scores_only) TRY(lists_merge_parts(t, &a));
   TRY_CU(cudaMemcpyAsync(&t->bad, a.bad, sizeof t->bad, cudaMemcpyDeviceToHost, s->stream));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One launch of routing on a GPU: some rows of a job over the window that is there; and how the
- * direct kernels do it.
+ * A launch of routing on a GPU: some rows of a job over the window that is on the device; and the
+ * direct kernels, which do it without the filter.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_EXACT_H
@@ -11,21 +11,22 @@
 struct route_launch {
   struct device *dev;
   struct route_job *job;
-  const float *rows; /* the job's, on the device, or those times their powers of two */
+  const float *rows; /* on the device: the job's rows, or these times their powers of two */
   struct kernel_shape shape;
   struct route_form form;
-  idx first, n;           /* rows of the job */
-  idx slot, slots;        /* of the dictionary: the window */
-  const idx *excluded;    /* on the device: of row `first`; NULL: none */
-  const int *row_of;      /* on the device: rows first + row_of[0 .. n - 1] instead; NULL: none */
-  struct candidate *out;  /* on the device, [n][top_k]; row_of names rows here too */
+  idx first, n;           /* rows first .. first + n - 1 of the job */
+  idx slot, slots;        /* the window: its first slot, and its number of slots */
+  const idx *excluded;    /* on the device: exclusions from row `first` on; NULL: none */
+  const int *row_of;      /* on the device: if not NULL, rows first + row_of[0 .. n - 1] instead */
+  struct candidate *out;  /* on the device, [n][top_k]; with row_of, indexed by row_of[] */
   unsigned long long bad; /* as in struct route_args */
 };
 
-/* Bring the job's exclusions for the launch's rows to the device, where they are not there yet. */
+/* Copy the job's exclusions for the rows of the launch to the device, unless they are there. */
 int cuda_launch_exclude(struct route_launch *t);
 
-/* Route the launch's rows by pack, route and merge; waits for it.  ERR_MEMORY. */
+/* Route the rows of the launch with the kernels pack, route and merge, and wait for the result.
+ * ERR_MEMORY. */
 int cuda_launch_exact(struct route_launch *t);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * NVRTC compiles one .cu with all headers of kernels/ at hand; threads may do so side by side. */
+ * NVRTC compiles one .cu, with all headers of kernels/ available; several threads may do so at
+ * once. */
 #include "device/cuda/jit.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "base/text.h"
 #include "device/cuda/nvrtc.h"
 
-/* Texts of all kernel files: those built in, or read from a folder. */
+/* The texts of all kernel files: those built in, or those read from a folder. */
 struct texts {
   const char **name, **text;
   int count;
@@ -38,7 +39,7 @@ static int text_read(struct texts *t, const char *folder, const char *name)
   return OK;
 }
 
-/* Are launchers compiled with this header, too? */
+/* Is this a header that launchers are compiled with, too?  Then it must be the built-in one. */
 static int is_agreed(const char *name)
 {
   size_t length = strlen(name), end = strlen("types.h");
@@ -81,7 +82,8 @@ static int nvrtc_fail(nvrtcResult result, const char *file, int line)
     if (nvrtc_) return nvrtc_fail(nvrtc_, __FILE__, __LINE__);                                     \
   } while (0)
 
-/* All compile options stand here: options[..] <- those of a recipe; returns how many. */
+/* options[..] <- all compile options of a recipe; returns their number.  No other place adds
+ * any. */
 enum { MAX_OPTIONS = MAX_DEFINES + 8 };
 static int options_list(const struct kernel_recipe *recipe, int architecture, char *target,
                         size_t capacity, const char **options)
@@ -93,8 +95,8 @@ static int options_list(const struct kernel_recipe *recipe, int architecture, ch
   options[n++] = "--fmad=false";
   options[n++] = "--std=c++17";
   options[n++] = "--ptxas-options=-v";
-  options[n++] = "--modify-stack-limit=false"; /* of the process, while others compile */
-  /* Its own cache, of 12.9 and newer, would keep the log from us. */
+  options[n++] = "--modify-stack-limit=false"; /* it is the process's, and others compile too */
+  /* NVRTC 12.9 and newer has a cache of its own, which would suppress the log. */
   nvrtcVersion(&major, &minor);
   if (major * 100 + minor >= 1209) options[n++] = "--no-cache";
   for (int i = 0; i < recipe->n_defines; i++) options[n++] = recipe->defines[i];
@@ -159,7 +161,7 @@ int kernel_compile(const struct kernel_recipe *recipe, int architecture, const c
   return status;
 }
 
-/* *key (owned) <- everything that the image depends on: NVRTC's version, options, sources. */
+/* *key (owned) <- everything on which the image depends: NVRTC's version, options, sources. */
 static int key_make(const struct texts *t, const struct kernel_recipe *recipe, int architecture,
                     char **key)
 {

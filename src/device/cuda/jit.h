@@ -8,13 +8,14 @@
 #include "device/cuda/cache.h"
 #include "device/cuda/kernels.h"
 
-/* Compile for an architecture (90 is sm_90a); the texts are those of `folder`, or built in where
- * that is NULL.  *log (owned by the caller; may be NULL) receives what the compiler said about
- * registers.  ERR_INTERNAL with its errors; ERR_DEVICE in a build without NVRTC. */
+/* Compile a kernel for an architecture (90 means sm_90a), from the texts in `folder`, or from those
+ * built in if it is NULL.  *log, which the caller owns and may be NULL, receives what the compiler
+ * reports about registers.  ERR_INTERNAL with the compiler's errors; ERR_DEVICE in a build without
+ * NVRTC. */
 int kernel_compile(const struct kernel_recipe *recipe, int architecture, const char *folder,
                    struct kernel_image *image, char **log);
 
-/* The same from the cache, which it fills; a damaged entry is made again. */
+/* The same through the cache on disk; a damaged entry is replaced. */
 int kernel_image_get(const struct kernel_recipe *recipe, int architecture, const char *folder,
                      struct kernel_image *image);
 

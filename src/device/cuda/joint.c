@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A CPU device beside this one makes the rows of a batch: their factors and Y.  They come to the
- * GPU as they are, with the lists of each atom's rows, and are added to S there. */
+ * A CPU device makes the rows of a batch: their factors and Y.  They are copied to the GPU as they
+ * are, with the lists of each atom's rows, and the GPU adds them to S. */
 #include "device/cuda/joint.h"
 
 #include <stdlib.h>
@@ -16,14 +16,14 @@ _Static_assert(sizeof(struct joint_offsets) == sizeof(struct row_offsets) &&
                    offsetof(struct joint_offsets, vector) == offsetof(struct row_offsets, vector),
                "rows are read as the CPU lays them out");
 
-/* The state of this backend; the CPU's own is behind `rows`. */
+/* The state of this backend; `rows` has that of the CPU backend. */
 struct cuda_joint {
   struct device cpu;
   struct joint_work rows;
   struct buffer held;  /* device: E, E'E of each atom, directions */
   struct buffer batch; /* device: one batch */
-  gidx used;           /* bytes of one of these while it is filled */
-  idx *border;         /* [borders] of S */
+  gidx used;           /* used bytes of the buffer that is being filled */
+  idx *border;         /* [borders of the batch] */
   gidx border_capacity;
 };
 
@@ -32,7 +32,7 @@ static struct cuda_joint *joint_of(const struct joint_work *w)
   return (struct cuda_joint *)w->state;
 }
 
-/* Put `count` items behind those of the buffer that are used; *to <- where they are. */
+/* Append `count` items to the used bytes of the buffer; *to <- their device address. */
 static int piece_put(struct joint_work *w, struct buffer *b, const void *items, gidx count,
                      size_t size, void *to)
 {
@@ -99,7 +99,7 @@ int cuda_joint_row_size(const struct joint_work *w, idx i, struct joint_size *si
   return joint_row_size(&joint_of(w)->rows, i, size);
 }
 
-/* border[] <- the number in S of each border of the batch's rows. */
+/* border[] <- the index in S of each border of the batch's rows. */
 static int borders_number(struct cuda_joint *s, const struct joint_state *rows)
 {
   const struct joint *j = rows->j;
@@ -115,7 +115,7 @@ static int borders_number(struct cuda_joint *s, const struct joint_state *rows)
   return OK;
 }
 
-/* Bring the batch. */
+/* Copy the batch to the device. */
 static int batch_put(struct joint_work *w, const struct joint_state *rows, struct joint_args *a)
 {
   struct cuda_joint *s = joint_of(w);
@@ -133,7 +133,7 @@ static int batch_put(struct joint_work *w, const struct joint_state *rows, struc
   return piece_put(w, b, rows->list_at, entries, sizeof(idx), &a->list_at);
 }
 
-/* Bring what all batches need, in place of E. */
+/* Copy what all batches need to the device, over E. */
 static int resident_put(struct joint_work *w, const struct joint_state *rows, struct joint_args *a)
 {
   struct cuda_joint *s = joint_of(w);

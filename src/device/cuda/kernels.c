@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From the table of kernels and the forms that kernels/forms.h and screen_types.h choose to the -D
- * constants of one program. */
+ * Turns the table of kernels, and the forms of kernels/forms.h, screen_types.h and others, into the
+ * -D constants of one program. */
 #include "device/cuda/kernels.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void define_triad(struct kernel_recipe *r, const struct kernel_shape *sha
   define(r, "TILE_COLUMNS", form.columns);
   define(r, "ROW_QUADS", form.row_quads);
   define(r, "COLUMN_QUADS", form.column_quads);
-  /* At the edges of matrices what is not there takes registers, too. */
+  /* The code for the edges of matrices takes registers too. */
   define(r, "BESIDE", form.beside - (form.beside > 1 && !shape->whole));
   define(r, "DEEP_A", shape->deep_a);
   define(r, "DEEP_B", shape->deep_b);
@@ -114,7 +114,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_PRODUCT) define_product(r, shape);
   if (defines & DEFINES_TRIAD)
     define_triad(r, shape, triad_product_form(shape->tiles), shape->teams);
-  if (defines & DEFINES_GRADIENT && !shape->whole) r->hot = 0; /* at edges, too */
+  if (defines & DEFINES_GRADIENT && !shape->whole) r->hot = 0; /* the edges may spill registers */
   if (defines & DEFINES_GRADIENT)
     define_triad(r, shape, triad_gradient_form(shape->whole), shape->whole);
   if (defines & DEFINES_SCREEN) define_screen(r, shape);

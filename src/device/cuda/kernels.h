@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The kernels: the table of all of them, their texts, and the -D constants of each compiled form.
+ * The kernels: their table, their texts, and the -D constants of each compiled form.
  *
  * Floor: device.  Needs neither CUDA nor NVRTC. */
 #ifndef DEVICE_CUDA_KERNELS_H
@@ -16,17 +16,17 @@
 #include "tensor_types.h"
 #include "triad_types.h"
 
-/* Files of the folder kernels, built in; the last has no name. */
+/* The files of the folder kernels, built in; the last one has name NULL. */
 struct kernel_text {
   const char *name, *text;
 };
 extern const struct kernel_text kernel_texts[];
 
-/* Groups of -D constants, which kernels.c takes from the forms of kernels/forms.h and
- * screen_types.h. */
+/* Groups of -D constants.  kernels.c takes their values from the forms of kernels/forms.h,
+ * screen_types.h and others. */
 enum {
   DEFINES_LISTS = 1 << 0,      /* CAPACITY */
-  DEFINES_ROUTE = 1 << 1,      /* struct route_form but for CAPACITY */
+  DEFINES_ROUTE = 1 << 1,      /* struct route_form without CAPACITY */
   DEFINES_CODES = 1 << 2,      /* MMA, ONE */
   DEFINES_SCREEN = 1 << 3,     /* struct screen_form */
   DEFINES_TEST = 1 << 4,       /* TEST_HOOKS */
@@ -38,18 +38,18 @@ enum {
   DEFINES_PRODUCT = 1 << 10,   /* MMA, struct product_form */
   DEFINES_ROUNDS = 1 << 11,    /* ARROW_ROUNDS */
   DEFINES_TRIAD = 1 << 12,     /* struct triad_form of products */
-  DEFINES_GRADIENT = 1 << 13,  /* and of gradients */
+  DEFINES_GRADIENT = 1 << 13,  /* struct triad_form of gradients */
   DEFINES_WALK = 1 << 14,      /* HEAD_D, HEAD_DV, CELLS, CAPPED, SUMS */
   DEFINES_FEW = 1 << 15,       /* FEW */
   DEFINES_PRECISION = 1 << 16, /* PRECISION */
   DEFINES_TENSOR = 1 << 17,    /* struct tensor_form of products */
-  DEFINES_TURNED = 1 << 18,    /* and of gradients */
+  DEFINES_TURNED = 1 << 18,    /* struct tensor_form of gradients */
   DEFINES_CHAINS = 1 << 19,    /* MMA */
   DEFINES_MIXER = 1 << 20      /* HEAD_D, HEAD_DV, BY_COLUMN, struct mixer_form */
 };
 
-/* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
- * and must not spill registers, and its groups of constants. */
+/* Every kernel, one line each: X(NAME, file, hot, defines) for KERNEL_NAME.  `file` is also its
+ * entry; hot = 1 forbids spilled registers; defines: its groups of constants. */
 #define KERNEL_TABLE(X)                                                                            \
   X(GATHER, gather, 0, 0)                                                                          \
   X(LISTS_SCATTER, lists_scatter, 0, 0)                                                            \
@@ -147,44 +147,45 @@ enum {
 enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
 #undef KERNEL_ENUM
 
-/* What a kernel is specialised for. */
+/* The parameters for which a kernel is specialised; each kernel uses some of them. */
 struct kernel_shape {
   int bulk; /* of route_form_of() */
-  int mma;  /* of codes, descents, products, arrows: f64 tensor instructions, chains of fma */
-  int one;  /* of codes: a row has at most WARP vectors */
-  int tiles, whole;           /* of triad_product_form(); whole tiles of training */
-  int teams;                  /* of products of training: whole tiles that are shared out */
+  int mma; /* codes, descents, products, arrows: f64 tensor instructions, which are chains of fma */
+  int one; /* codes: a row has at most WARP vectors */
+  int tiles, whole;           /* of triad_product_form(); training: all tiles are whole */
+  int teams;                  /* products of training: whole tiles are shared by teams of blocks */
   int large;                  /* of descend_stages(), product_form_of() */
-  int deep_a, deep_b, narrow; /* of product_form_of(); the first two of training too */
-  int stored;                 /* of the matrix unit's tier: operands are stored matrices */
-  int wgmma, sample;          /* of screen_form_of(); the first of tensor_form_of() too */
-  int precision;              /* of the matrix unit's tier: TENSOR_BF16 and so on */
-  int test_hooks;             /* of the certified filter: for tests against its proof */
-  int positive; /* of route and screen: the values of scores are their positive parts (N.2) */
+  int deep_a, deep_b, narrow; /* of product_form_of(); the first two also in training */
+  int stored;                 /* matrix unit: operands are stored in its precision */
+  int wgmma, sample;          /* of screen_form_of(); the first also of tensor_form_of() */
+  int precision;              /* matrix unit: TENSOR_BF16 and so on */
+  int test_hooks;             /* certified filter: for tests that weaken its proof */
+  int positive;               /* route and screen: values are the positive parts of scores (N.2) */
   idx d, top_k;
-  idx k, team;            /* of arrow systems: their border, and threads of one in arrow.cu */
-  int held;               /* and rows of a thread, arrow_resident() or 0 */
-  int rounds;             /* of arrow_lanes.cu: arrow_rounds() */
-  idx head_d, head_dv;    /* of attention and mixers: columns of q and k, and of v */
-  int cells, capped, few; /* CELLS_F32 and so on, whether there is a soft cap, few_rows() */
-  int sums;               /* SUMS_NONE and so on */
-  int few_stages;         /* of few rows: a power of two, at most FEW_STAGES */
-  int by_column;          /* of a mixer: each key column has a decay */
+  idx k, team;         /* arrow systems: size of the border, and threads of a system in arrow.cu */
+  int held;            /* arrow.cu: rows per thread in registers, arrow_resident() or 0 */
+  int rounds;          /* arrow_lanes.cu: arrow_rounds() */
+  idx head_d, head_dv; /* attention and mixers: columns of q and k, and of v */
+  int cells, capped, few; /* attention: CELLS_F32 and so on, 1 with a soft cap, few_rows() */
+  int sums;               /* attention: SUMS_NONE and so on */
+  int few_stages;         /* attention_few.cu: a power of two, at most FEW_STAGES */
+  int by_column;          /* mixers: every key column has a decay of its own */
   struct mixer_form mixer;
 };
 
-/* The shape of the kernels of codes for so many vectors a row. */
+/* The shape of the kernels of codes for rows of so many vectors. */
 struct kernel_shape codes_shape(int architecture, idx vectors);
 
 enum { MAX_DEFINES = 12, MAX_DEFINE = 40 };
 struct kernel_recipe {
   const char *file, *entry;
-  int hot; /* must not spill registers */
+  int hot; /* 1: must not spill registers */
   int n_defines;
   char defines[MAX_DEFINES][MAX_DEFINE]; /* -DNAME=VALUE */
 };
 
-/* *recipe <- how a kernel is compiled for a shape; equal forms have equal bytes. */
+/* *recipe <- how a kernel is compiled for a shape.  Shapes with equal constants give equal
+ * bytes. */
 void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape,
                    struct kernel_recipe *recipe);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a job is likely to launch is loaded when the device is opened, by several threads because
- * the first job on a machine compiles it; all else is loaded at its first launch. */
+ * Kernels that a job is likely to launch are loaded when the device is opened.  Several threads do
+ * this, because the first job on a machine compiles them.  Others are loaded at their first
+ * launch. */
 #include "device/cuda/load.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static int kernel_add(struct cuda_state *s, const struct kernel_recipe *recipe,
   return OK;
 }
 
-/* The kernel, borrowed until the device is closed, or NULL where it was not loaded. */
+/* The kernel, borrowed until the device is closed; NULL if it is not loaded. */
 static struct cuda_kernel *kernel_loaded(struct cuda_state *s, const struct kernel_recipe *recipe)
 {
   for (int i = 0; i < s->n_kernels; i++)
@@ -32,7 +33,7 @@ static struct cuda_kernel *kernel_loaded(struct cuda_state *s, const struct kern
   return NULL;
 }
 
-/* *out <- the kernel, loaded if it was not. */
+/* *out <- the kernel, loaded if necessary. */
 static int kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
                        struct cuda_kernel **out)
 {
@@ -46,16 +47,17 @@ static int kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
   return status;
 }
 
-/* A launch as CUDA wants it. */
+/* A launch in CUDA's form. */
 struct ready {
   struct cuda_kernel *kernel;
   cudaLaunchAttribute attributes[2];
   cudaLaunchConfig_t config;
 };
 
-enum { CLUSTER_PORTABLE = 8 }; /* blocks */
+enum { CLUSTER_PORTABLE = 8 }; /* blocks that every GPU of 9.0 allows in a cluster */
 
-/* The kernel, compiled and loaded where it was not, with what this launch needs allowed. */
+/* Find the kernel, compiled and loaded if necessary, and set the attributes that the launch
+ * needs. */
 static int launch_prepare(struct device *dev, const struct cuda_launch *l, struct ready *r)
 {
   struct cuda_state *s = dev->state;
@@ -112,7 +114,7 @@ int cuda_clusters(struct device *dev, const struct cuda_launch *l, int *clusters
   return OK;
 }
 
-/* Kernels that the job will launch, or is likely to. */
+/* Kernels that the job will launch, or probably will. */
 struct likely {
   struct kernel_recipe recipes[KERNELS + 2];
   int count;
@@ -123,7 +125,7 @@ static void likely_add(struct likely *list, enum kernel_name name, const struct 
   kernel_recipe(name, shape, &list->recipes[list->count++]);
 }
 
-/* Those that take long to compile stand first. */
+/* Kernels that take long to compile come first. */
 static void likely_list(const struct cuda_state *s, struct likely *list)
 {
   static const enum kernel_name screen[] = {KERNEL_PRUNE,        KERNEL_RESCORE,
@@ -164,7 +166,7 @@ int cuda_load(struct device *dev, const struct kernel_recipe *recipes, int count
   for (int i = 0; i < count; i++)
     if (!kernel_loaded(s, &recipes[i]) &&
         kernel_image_get(&recipes[i], s->architecture, s->options.kernels, &images[i]))
-      status_clear(); /* its launch tries again and says why */
+      status_clear(); /* the launch tries again, and reports why */
   int status = OK;
   for (int i = 0; i < count; i++) {
     if (!status && images[i].bytes) status = kernel_add(s, &recipes[i], &images[i]);
@@ -181,6 +183,6 @@ int cuda_prepare(struct device *dev)
   if (s->options.top_k == 0) return OK;
   likely_list(s, &list);
   TRY(cuda_load(dev, list.recipes, list.count));
-  /* Whoever opens the device for rows waits for a dictionary anyway. */
+  /* A device for rows has to wait for the dictionary anyway. */
   return s->options.encoder ? OK : cuda_screen_try(dev);
 }

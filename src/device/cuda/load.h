@@ -7,32 +7,32 @@
 
 #include "device/cuda/cuda.h"
 
-/* Launch a kernel on the computing stream with one struct as argument; it is compiled and loaded
- * where it was not yet. */
+/* Launch a kernel on the computing stream, with one struct as its argument.  It is first compiled
+ * and loaded if necessary. */
 struct cuda_launch {
   enum kernel_name name;
   struct kernel_shape shape;
   dim3 grid, block;
-  int cluster;  /* blocks of a cluster, from 9.0 on; 0: there are none */
+  int cluster;  /* blocks of a cluster, compute capability 9.0 and newer; 0: no clusters */
   int shared;   /* bytes of dynamic shared memory */
-  int is_dense; /* as many blocks as its shared memory allows, at the first-level cache's cost */
-  int is_early; /* it may begin when all blocks of the launch before let it, from 9.0 on */
+  int is_dense; /* 1: prefer shared memory to L1 cache, so that more blocks fit */
+  int is_early; /* 1: may begin before the launch in front of it ends, 9.0 and newer */
   void *arguments;
-  cudaStream_t stream; /* NULL: the computing one */
+  cudaStream_t stream; /* NULL: the computing stream */
 };
 int cuda_launch(struct device *dev, const struct cuda_launch *launch);
 
-/* *clusters <- how many clusters of this launch the GPU can hold at a time. */
+/* *clusters <- the number of clusters of this launch that the GPU can hold at a time. */
 int cuda_clusters(struct device *dev, const struct cuda_launch *launch, int *clusters);
 
-/* Load kernels that are not loaded yet; threads compile side by side.  One that cannot be compiled
- * is left to its launch, which says why. */
+/* Load kernels that are not loaded yet; threads compile in parallel.  For one that cannot be
+ * compiled, the later launch reports the error. */
 int cuda_load(struct device *dev, const struct kernel_recipe *recipes, int count);
 
-/* Load what jobs of the device's options are likely to launch. */
+/* Load the kernels that jobs with the device's options are likely to launch. */
 int cuda_prepare(struct device *dev);
 
-/* May the filter's kernels weaken its proof, for a test? */
+/* Does a test ask for filter kernels that can weaken its proof? */
 static inline int cuda_test_hooks(const struct cuda_state *s)
 {
   const struct device_test *test = s->options.test;

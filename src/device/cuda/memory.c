@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the plan counts on and has not allocated yet is never given to others. */
+ * Memory that the plan counts on but has not allocated yet is never given to others. */
 #include "device/cuda/memory.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "device/cuda/load.h"
 
-/* Say how much was wanted and how much there is. */
+/* Report how much was asked for and how much there is. */
 static int memory_fail(const struct cuda_state *s, gidx bytes, const char *file, int line)
 {
   size_t left = 0, all = 0;
@@ -46,8 +46,8 @@ void cuda_release(struct cuda_work *w)
   *w = (struct cuda_work){0};
 }
 
-/* Bytes that are free for the plan and for what is beside it.  A part of all memory stays free for
- * the buffers that jobs allocate as they go, such as tables of fetched atoms. */
+/* *bytes <- free bytes for the plan and everything else.  A fraction of all memory is left free,
+ * for buffers that jobs allocate later, such as tables of fetched atoms. */
 static int bytes_free(const struct cuda_state *s, gidx *bytes)
 {
   enum { KEPT = 32 };
@@ -69,7 +69,7 @@ static gidx bytes_outstanding(const struct cuda_state *s)
   return imax(s->plan.total - held, 0);
 }
 
-/* Say what the plan had to leave out. */
+/* Log what the plan had to leave out. */
 static void plan_say(const struct cuda_state *s)
 {
   const struct cuda_plan *plan = &s->plan;
@@ -109,8 +109,8 @@ static void works_release(struct cuda_state *s)
   s->tile = s->window_first = s->window_filled = s->screen.filled = 0;
 }
 
-/* Free all and plan anew.  The second time, and later, half of what the plan had has to do, so that
- * this ends also where the free memory is not what it seems. */
+/* Free everything and make a new plan.  From the second time on, it gets at most half of the bytes
+ * of the last plan, so that this ends even if the reported free memory is wrong. */
 static int plan_again(struct device *dev, gidx others)
 {
   struct cuda_state *s = dev->state;
@@ -189,7 +189,7 @@ void cuda_buffer_free(struct device *dev, struct buffer *b)
   if (b->owned && b->host) cudaFreeHost(b->host);
 }
 
-/* Threads that read files pin what they read into. */
+/* Threads that read files pin their buffers, so several may do so at once. */
 static pthread_mutex_t pins_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void pin_add(struct cuda_state *s, struct cuda_pin pin)
@@ -203,7 +203,7 @@ void cuda_pin(struct device *dev, void *host, gidx bytes)
 {
   struct cuda_state *s = dev->state;
   void *device;
-  cudaSetDevice(s->number); /* of this thread */
+  cudaSetDevice(s->number); /* CUDA's setting is per thread */
   if (cudaHostRegister(host, (size_t)bytes, cudaHostRegisterMapped)) {
     cudaGetLastError();
     return;
@@ -211,7 +211,7 @@ void cuda_pin(struct device *dev, void *host, gidx bytes)
   if (cudaHostGetDevicePointer(&device, host, 0))
     cudaGetLastError();
   else
-    pin_add(s, (struct cuda_pin){host, device, bytes}); /* without room kernels do not read it */
+    pin_add(s, (struct cuda_pin){host, device, bytes}); /* if the list is full, it is only pinned */
 }
 
 void cuda_unpin(struct device *dev, void *host)
@@ -221,7 +221,7 @@ void cuda_unpin(struct device *dev, void *host)
   for (int i = 0; i < s->n_pins; i++)
     if (s->pins[i].host == host) s->pins[i--] = s->pins[--s->n_pins];
   pthread_mutex_unlock(&pins_lock);
-  if (cudaHostUnregister(host)) cudaGetLastError(); /* it was not pinned */
+  if (cudaHostUnregister(host)) cudaGetLastError(); /* it had not been pinned */
 }
 
 const void *cuda_pinned(const struct cuda_state *s, const void *host, gidx bytes)
@@ -239,7 +239,7 @@ const void *cuda_pinned(const struct cuda_state *s, const void *host, gidx bytes
 int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
 {
   struct cuda_state *s = dev->state;
-  TRY_CU(cudaSetDevice(s->number)); /* of this thread */
+  TRY_CU(cudaSetDevice(s->number)); /* CUDA's setting is per thread */
   TRY_CU(cudaMemcpyAsync((char *)b->device + at, (const char *)b->host + at, (size_t)bytes,
                          cudaMemcpyHostToDevice, s->copies));
   TRY_CU(cudaStreamSynchronize(s->copies));
@@ -291,7 +291,7 @@ int cuda_copy_rate(struct device *dev, double *rate)
   int status = cuda_reserve(s, &from, BYTES);
   if (!status) status = cuda_reserve(s, &to, BYTES);
   double begun = 0;
-  for (int i = -1; i < COPIES && !status; i++) { /* the first is not counted */
+  for (int i = -1; i < COPIES && !status; i++) { /* the first copy is not measured */
     cudaError_t error = cudaMemcpyAsync(to.at, from.at, BYTES, cudaMemcpyDeviceToDevice, s->stream);
     status = error ? cuda_fail(error, __FILE__, __LINE__) : i < 0 ? cuda_finish(s) : OK;
     if (i < 0) begun = log_seconds();

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory of a GPU: what the plan says of it, workspaces, buffers with a page-locked host side, and
- * the only copies.
+ * Memory of a GPU: the plan, workspaces, buffers with a page-locked host side, and all copies.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_MEMORY_H
@@ -8,24 +7,24 @@
 
 #include "device/cuda/cuda.h"
 
-/* Make the plan from the memory that is free now; ERR_MEMORY where nothing fits. */
+/* Make the plan from the memory that is free now; ERR_MEMORY if even the smallest does not fit. */
 int cuda_plan(struct device *dev);
 
-/* Work that may need what the plan counts on, and `others` bytes beside, is done in a loop:
+/* Work that needs memory of the plan, and `others` bytes in addition, is done in a loop:
  *     do status = work(); while (cuda_replan(dev, others, &status));
  *
- * The plan cannot know that another process takes memory after it was made, or that a job wants
- * more buffers than were kept free for it.  So where an allocation failed, all that is planned is
- * freed, a plan is made from what is left, and 1 is returned: the work is to be done anew, and must
- * bring back what it needs of the window.  This is the only place that tries again.  Else 0;
- * *status is that of the work, or ERR_MEMORY where nothing fits. */
+ * The plan cannot know that another process takes memory after the plan was made, or that a job
+ * needs more buffers than were allowed for.  So if an allocation failed, this function frees all
+ * planned memory, makes a plan from what is left, and returns 1.  The work must then start again,
+ * and bring what it needs of the window again.  No other place retries.  Otherwise it returns 0,
+ * and *status is that of the work, or ERR_MEMORY if no plan fits. */
 int cuda_replan(struct device *dev, gidx others, int *status);
 
-/* The certified filter is not used any more: its memory is free for others. */
+/* Stop using the certified filter, and free its memory. */
 void cuda_screen_stop(struct cuda_state *s);
 
-/* Let a workspace have so many bytes; its old content is lost where it grows.  ERR_MEMORY with the
- * numbers. */
+/* Give a workspace at least this many bytes; if it grows, its contents are lost.  ERR_MEMORY with
+ * the numbers. */
 int cuda_reserve(struct cuda_state *s, struct cuda_work *w, gidx bytes);
 void cuda_release(struct cuda_work *w);
 
@@ -41,7 +40,7 @@ int cuda_clear(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_gather(struct device *dev, const struct gather_job *job);
 void cuda_pin(struct device *dev, void *host, gidx bytes);
 void cuda_unpin(struct device *dev, void *host);
-/* The device's address of memory that is pinned; NULL: it is not, or not all of it. */
+/* The device address of pinned memory; NULL if any part of it is not pinned. */
 const void *cuda_pinned(const struct cuda_state *s, const void *host, gidx bytes);
 int cuda_copy_rate(struct device *dev, double *rate);
 

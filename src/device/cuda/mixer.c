@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A run is three launches: the convolution of all channels, norms and decays, the states; before
- * them comes a copy of what somebody else writes.  Without fusion all is copied to scratch, and
- * back behind them.  Tables of sequences stay on the GPU while slots do. */
+ * A run is three launches: the convolution of all channels; norms and decays; the states.  If
+ * another sequence writes a slot that a sequence reads, a copy of the slot comes first.  Without
+ * fusion all states are copied to scratch first and back at the end.  The tables of sequences stay
+ * on the GPU while the slots of calls stay the same. */
 #include "device/cuda/mixer.h"
 
 #include <stdlib.h>
@@ -18,12 +19,12 @@ _Static_assert((int)MIXER_LANES == (int)DELTA_LANES && (int)MAX_MIXER_COLUMNS ==
 _Static_assert((int)CONV_TOKENS >= (int)DELTA_TAPS,
                "the first part of a sequence alone reads taps");
 
-/* Copies of states and of taps: moves of the list. */
+/* Copies of states and of taps: a range of the list of moves. */
 struct moves {
   gidx first, count;
 };
 
-/* What tables were made of; arrays are owned. */
+/* The call for which the tables were made; arrays are owned. */
 struct call {
   idx sequences; /* -1: none */
   int is_unfused;
@@ -34,11 +35,11 @@ struct call {
 struct mixer_state {
   struct arena arena;
   struct call call;
-  gidx parts, moves_at; /* in the table */
+  gidx parts, moves_at; /* number of parts; offset of the moves in the table */
   gidx parts_at;
   struct moves in, out; /* to scratch, and back from it */
-  int longest;          /* tokens */
-  gidx long_ones;       /* sequences that take half as long, or longer */
+  int longest;          /* tokens of the longest sequence */
+  gidx long_ones;       /* number of sequences that have at least half as many */
   struct cuda_work table, y, q, k, decay, s, taps;
 };
 
@@ -73,7 +74,7 @@ static gidx taps_floats(const struct mixer *w)
   return w->net.width ? gated_delta_channels(&w->net) * (w->net.width - 1) : 0;
 }
 
-/* The tables of a call, on the host: one array of bytes. */
+/* The tables of a call on the host, in one array of bytes. */
 struct tables {
   struct arena arena;
   char *all;
@@ -103,7 +104,8 @@ static int tables_alloc(struct mixer_state *s, const struct mixer_job *job, stru
   return OK;
 }
 
-/* Sequences and the moves of their states; places in scratch are in the order of sequences. */
+/* Make the table of sequences, and the moves of their states; scratch is in the order of
+ * sequences. */
 static void sequences_make(const struct mixer *w, const struct mixer_job *job, struct tables *t)
 {
   struct mixer_state *s = w->state;
@@ -124,7 +126,7 @@ static void sequences_make(const struct mixer *w, const struct mixer_job *job, s
   if (n > 1) qsort(t->sequences, (size_t)n, sizeof *t->sequences, longest_first);
 }
 
-/* A sequence without tokens has a part, too: its taps move. */
+/* Make the table of parts.  A sequence without tokens has one too, because its taps move. */
 static void parts_make(struct mixer_state *s, idx sequences, struct tables *t)
 {
   s->parts = s->long_ones = 0;
@@ -183,12 +185,12 @@ static int tables_make(struct mixer *w, const struct mixer_job *job)
           "sequence %d has %lld tokens", i, (long long)(job->start[i + 1] - job->start[i]));
   s->call.sequences = -1;
   int status = tables_put(w, job, &t);
-  arena_free(&t.arena); /* a copy of memory that is not pinned has read it */
+  arena_free(&t.arena); /* allowed: a copy from pageable memory has read it when it returns */
   if (!status) call_keep(&s->call, job);
   return status;
 }
 
-/* Rows of q, k and v, and states that are moved. */
+/* Reserve space for rows of q, k and v, and for states that are copied. */
 static int works_reserve(struct mixer *w, const struct mixer_job *job)
 {
   struct mixer_state *s = w->state;
@@ -204,7 +206,7 @@ static int works_reserve(struct mixer *w, const struct mixer_job *job)
   return cuda_reserve(c, &s->taps, imax(scratch * taps_floats(w), 1));
 }
 
-/* A launch of blocks in one dimension. */
+/* Launch a one-dimensional grid. */
 static int launch(const struct mixer *w, struct cuda_launch *l, gidx blocks, int threads)
 {
   const struct cuda_state *c = w->device->state;
@@ -258,7 +260,7 @@ static int conv_run(const struct mixer *w, const struct mixer_job *job)
   return launch(w, &l, s->parts * a.blocks, CONV_THREADS);
 }
 
-/* The rows of q, k and v. */
+/* The rows of q, k and v that the steps read. */
 static const float *rows_of(const struct mixer *w, const struct mixer_job *job)
 {
   const struct mixer_state *s = w->state;
@@ -317,14 +319,14 @@ static int step_run(const struct mixer *w, const struct mixer_job *job)
       .name = KERNEL_MIXER_STEP,
       .shape = {.head_d = m->d, .head_dv = m->dv, .by_column = m->by_column, .mixer = f},
       .shared = mixer_shared_bytes(m->d, m->by_column, f.columns, f.threads, f.chunk),
-      /* It reads states first, so what is right before it has to have waited for all others. */
+      /* It reads states first, so the launch in front of it must have waited for all others. */
       .is_early = !job->is_prepared && job->start[job->slots.sequences] > 0,
       .arguments = &a};
   gidx blocks = job->count * ceil_div(m->dv, mixer_width(f.columns, f.threads));
   return launch(w, &l, job->slots.sequences * blocks, f.threads);
 }
 
-/* Both of states and of taps. */
+/* Copy states and taps, to scratch or back. */
 static int all_copied(const struct mixer *w, const struct mixer_job *job, int is_back)
 {
   struct mixer_state *s = w->state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gated delta nets on a GPU: operations of the table.
+ * Gated delta nets on a GPU: operations of the table in backend.h.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_MIXER_H

@@ -20,7 +20,7 @@ static int none_open(struct device *dev, const struct device_options *options)
        "a CUDA toolkit");
 }
 
-/* A dry run asks for them all the same. */
+/* A dry run asks for these bytes even in this build. */
 static gidx none_codes_state_bytes(idx vectors, real rho, int nonnegative)
 {
   return plan_state_bytes(vectors, rho, nonnegative);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The entries of some rows are sorted by atom; then each atom's rows of Gram matrix and target walk
- * along its own. */
+ * The entries of some rows are sorted by atom.  Then the rows of an atom in the Gram matrix and in
+ * the target are summed over its entries. */
 #include "device/cuda/normal.h"
 
 #include "base/num.h"
@@ -11,7 +11,7 @@
 _Static_assert((int)DESCEND_ATOMS == (int)NORMAL_BLOCK,
                "the block of atoms is a part of the result");
 
-enum { THREADS = 256, BLOCKS = 1 << 12 }; /* where any number will do */
+enum { THREADS = 256, BLOCKS = 1 << 12 }; /* where the number does not matter */
 
 gidx cuda_normal_bytes(idx n, idx s, idx k, idx columns)
 {
@@ -19,7 +19,7 @@ gidx cuda_normal_bytes(idx n, idx s, idx k, idx columns)
   return normal_work_bytes(normal_rows(n, s), s, k);
 }
 
-/* Launch with this many blocks; none is no error. */
+/* Launch with this grid; an empty grid is no error. */
 static int launch(struct device *dev, enum kernel_name name, dim3 grid, dim3 block, int shared,
                   void *arguments)
 {
@@ -28,13 +28,13 @@ static int launch(struct device *dev, enum kernel_name name, dim3 grid, dim3 blo
   return grid.x && grid.y ? cuda_launch(dev, &l) : OK;
 }
 
-/* One block for so many items a thread each, up to a number. */
+/* A grid with one thread per item, up to a limit of blocks. */
 static dim3 grid_of(gidx items)
 {
   return (dim3){(unsigned)imin(ceil_div(items, THREADS), BLOCKS), 1, 1};
 }
 
-/* Fill in where the entries of a->n rows, start by start, are sorted. */
+/* Lay out the arrays in which the entries of a->n rows are sorted. */
 static void work_lay(struct normal_args *a, char *work)
 {
   a->chunk_rows = normal_chunk_rows(a->n, a->k);
@@ -58,7 +58,7 @@ int cuda_entries_index(struct device *dev, struct normal_args *a)
                 a);
 }
 
-/* Add rows that are indexed together. */
+/* Add rows whose entries are sorted together. */
 static int rows_add(struct device *dev, struct normal_args *a)
 {
   unsigned ranges = (unsigned)ceil_div(a->k, NORMAL_RANGE);

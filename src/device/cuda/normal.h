@@ -7,8 +7,8 @@
 
 #include "device/cuda/cuda.h"
 
-/* Sort the entries of a->n rows, start by start: a has slots, codes, n, s, k and where everything
- * goes. */
+/* Sort the entries of a->n rows by atom (or by another start): a has slots, codes, n, s, k and the
+ * arrays that are written. */
 struct normal_args;
 int cuda_entries_index(struct device *dev, struct normal_args *a);
 

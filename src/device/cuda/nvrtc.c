@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * NVRTC, opened where the first kernel is compiled: in a program that is linked with it, relocating
- * that compiler takes longer than all else before main(), for each command and each rank. */
+ * NVRTC, opened when the first kernel is compiled.  In a program that is linked with it, relocating
+ * that library takes longer than everything else in front of main(), for each command and each
+ * rank. */
 #include "device/cuda/nvrtc.h"
 
 #include <cuda_runtime_api.h>
@@ -13,9 +14,9 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *library;
-static char missing[512]; /* why there is no library */
+static char missing[512]; /* the reason why there is no library */
 
-/* The one of the headers: programs have DT_RPATH, which says where. */
+/* Open the library of the headers' version; the DT_RPATH of programs says where it is. */
 static void library_open(void)
 {
   char name[32];
@@ -34,7 +35,7 @@ static void *function(const char *name)
   return library ? dlsym(library, name) : NULL;
 }
 
-/* A function under its own name, so that callers are as if linked with it. */
+/* Define a function under its own name, so that callers need not know that it is not linked. */
 #define FORWARD(name, parameters, arguments)                                                       \
   HIDDEN nvrtcResult name parameters                                                               \
   {                                                                                                \

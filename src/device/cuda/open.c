@@ -31,7 +31,7 @@
 
 enum { MIN_ARCHITECTURE = 80 };
 
-/* The runtime that is linked, or found (runtime_late.c): the driver is not asked. */
+/* The version of the runtime, linked or found (runtime_late.c); this does not ask the driver. */
 static void cuda_library(char *text, size_t capacity)
 {
   int version = 0;
@@ -52,20 +52,20 @@ static int gpu_of_rank(struct cuda_state *s)
   return OK;
 }
 
-/* Choosing a GPU makes its context. */
+/* Selecting a GPU creates its context. */
 static void cuda_warm(const struct device_options *options)
 {
   int count = 0;
   if (!cudaGetDeviceCount(&count) && count > 0) cudaSetDevice(options->local_rank % count);
 }
 
-/* No context is made for it. */
+/* This creates no context. */
 static int cuda_memory(const struct device_options *options, int local_size, gidx *bytes)
 {
   struct cudaDeviceProp facts;
   int count = 0;
   *bytes = INT64_MAX;
-  if (cudaGetDeviceCount(&count) || count == 0) return OK; /* opening it says why */
+  if (cudaGetDeviceCount(&count) || count == 0) return OK; /* device_open() reports why */
   TRY_CU(cudaGetDeviceProperties(&facts, options->local_rank % count));
   *bytes = (gidx)facts.totalGlobalMem / ((local_size + count - 1) / count);
   return OK;
@@ -99,7 +99,7 @@ static int state_fill(struct cuda_state *s, struct device_gpu *gpu)
   TRY_CU(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
   TRY_CU(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
   TRY_CU(cudaStreamCreateWithFlags(&s->sums, cudaStreamNonBlocking));
-  /* Whoever waits for the others' bytes should not wait for a GPU full of other blocks first. */
+  /* Other ranks wait for the bytes of an exchange, so it must not queue behind computing blocks. */
   int least, greatest;
   TRY_CU(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   TRY_CU(cudaStreamCreateWithPriority(&s->exchanges, cudaStreamNonBlocking, greatest));
@@ -149,7 +149,7 @@ static int cuda_wait(struct device *dev)
   return cuda_finish(dev->state);
 }
 
-/* Rows are taken in on the stream of copies. */
+/* preprocess_run() works on the stream of copies, so that waits too. */
 static int cuda_follow(struct device *dev, void *stream)
 {
   struct cuda_state *s = dev->state;
@@ -191,7 +191,7 @@ static int cuda_exchange_follow(struct device *dev, gidx turn)
   return OK;
 }
 
-/* A multiply and an add a term on 128 lanes of each multiprocessor. */
+/* One multiply and one add per term, on 128 lanes of each multiprocessor. */
 static double cuda_peak(const struct device *dev, double seconds)
 {
   const struct cuda_state *s = dev->state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sizes become bytes; while the sum is too large, what is next in the order of plan.h is halved. */
+ * Turns sizes into bytes.  While the sum is too large, it halves what comes next in the order of
+ * plan.h. */
 #include "device/cuda/plan.h"
 
 #include <math.h>
@@ -11,21 +12,21 @@
 #include "device/joint.h"
 #include "model/route.h"
 
-enum { ROWS_UNKNOWN = 1 << 14 };          /* planned for where the rows of a job are not known */
-enum { MIN_LIST = 256, MAX_LIST = 2048 }; /* of the filter, a row's */
+enum { ROWS_UNKNOWN = 1 << 14 };          /* planned for if the rows of a job are not known */
+enum { MIN_LIST = 256, MAX_LIST = 2048 }; /* lengths of a row's list in the filter */
 enum { PAIRS_BESIDE = 96, MAX_PAIRS = 1 << 30 };
-enum { STAGING_ATOMS = 1 << 20 }; /* a grid of pack.cu has 65,535 x 32 at most */
+enum { STAGING_ATOMS = 1 << 20 }; /* since a grid of pack.cu covers at most 65,535 x 32 */
 static const gidx STAGING_BYTES = 64 << 20;
 enum { ENCODER_ENTRIES = 1 << 20 };
-static const gidx VALUES_BYTES = 1ll << 30; /* of an encoder's launch, unless one row has more */
+static const gidx VALUES_BYTES = 1ll << 30; /* of a launch of an encoder, unless one row has more */
 static const gidx STATES_BYTES = 1ll << 30; /* of codes at a time, unless one row needs more */
-/* So many times the root of all frames are the sample: there, what a larger one costs and what
- * shorter lists save are about equal. */
+/* The sample has this many times the square root of the number of frames.  There, the cost of a
+ * larger sample about equals what shorter lists save. */
 #define SCREEN_SAMPLED 11.3
-/* From so many columns on the sample's sizes are kept, unless they are more than the row's numbers:
- * writing and reading them takes less than multiplying again. */
+/* With at least this many columns the sample's sizes are kept, unless they are more than the
+ * numbers of the row.  Writing and reading them is then faster than multiplying again. */
 enum { SIZES_COLUMNS = 1280 };
-/* A threshold estimate is too high for one row in so many. */
+/* The fraction of rows for which the threshold estimate may be too high. */
 #define ESTIMATE_FAILS 2e-6
 
 static gidx vector_bytes(idx floats)
@@ -38,8 +39,8 @@ static struct route_form form_of(const struct plan_sizes *z, idx top_k)
   return route_form_of(z->bulk, z->d, top_k);
 }
 
-/* The least rank that hardly any row has more of its best among the sample than, by Poisson's
- * law. */
+/* The smallest rank such that hardly any row has at least so many of its best atoms in the sample,
+ * by Poisson's law. */
 static int rank_of(double expected)
 {
   double term = exp(-expected), below = term;
@@ -51,7 +52,7 @@ static int rank_of(double expected)
   return rank;
 }
 
-/* How many frames to sample: whole tiles, at most half of all. */
+/* The number of frames to sample: whole tiles, at most half of all. */
 static idx sampled_of(idx tile, idx frames)
 {
   idx tiles = (idx)(SCREEN_SAMPLED * sqrt(frames)) / tile + 1;
@@ -79,7 +80,7 @@ int plan_pairs(idx rows, idx top_k)
   return (int)imin((gidx)rows * (2 * top_k + PAIRS_BESIDE), MAX_PAIRS);
 }
 
-/* The next array of so many items. */
+/* Lay out the next array, of `count` items. */
 static void *layout_next(gidx *bytes, char *base, gidx count, size_t size)
 {
   gidx at = *bytes;
@@ -112,7 +113,7 @@ gidx plan_exact_bytes(const struct plan_sizes *z, const struct plan_route *r, id
   gidx row_tiles = ceil_div(rows, ROUTE_ROWS), padded = row_tiles * ROUTE_ROWS;
   gidx atom_tiles = ceil_div(r->slots, route_tile_atoms(form.atoms_thread));
   gidx blocks = imin(z->multiprocessors, row_tiles * atom_tiles);
-  /* A row tile has at most min(blocks, blocks / row_tiles + 2) parts (route.cu). */
+  /* A row tile has at most min(blocks, blocks / row_tiles + 2) parts; route.cu explains them. */
   gidx lists = ROUTE_ROWS * imin(row_tiles * blocks, blocks + 2 * row_tiles);
   gidx list = form.capacity * (gidx)sizeof(struct candidate) + (gidx)sizeof(int);
   return padded * vector_bytes(packed_columns(z->p)) + lists * list +
@@ -157,7 +158,7 @@ gidx plan_encoder_layout(struct encoder_args *a, gidx entries, char *base)
   return bytes;
 }
 
-/* What a launch of an encoder takes beside its rows. */
+/* Bytes of a launch of an encoder without its rows. */
 static gidx encoder_bytes(const struct cuda_plan *plan)
 {
   struct encoder_args a = {.stride = (int)round_up(plan->window, plan->tile)};
@@ -197,14 +198,14 @@ gidx plan_state_bytes(idx vectors, real rho, int nonnegative)
   return nonnegative ? nonnegative_state_bytes(vectors) : codes_state_bytes(vectors, rho);
 }
 
-/* The bytes of one row's state, of which none is needed where all is done in shared memory. */
+/* Bytes of a row's state; 0 if all is done in shared memory. */
 static gidx state_bytes(const struct plan_sizes *z)
 {
   idx vectors = z->support * z->d;
   return vectors > WARP ? plan_state_bytes(vectors, 1.0, z->nonnegative) : 0; /* as if rho > 0 */
 }
 
-/* The route job that is planned for. */
+/* The route_job for which the plan is made. */
 static struct plan_route route_expected(const struct plan_sizes *z, const struct cuda_plan *plan)
 {
   idx top_k = z->top_k ? z->top_k : MAX_TOP_S;
@@ -276,7 +277,7 @@ static void plan_count(const struct plan_sizes *z, struct cuda_plan *plan)
                 plan->lists + plan->states + plan->encoder + launch;
 }
 
-/* As many rows as the jobs have. */
+/* Plan for as many rows as the jobs have. */
 static void rows_wanted(const struct plan_sizes *z, struct cuda_plan *plan)
 {
   struct plan_route r = route_expected(z, plan);
@@ -286,8 +287,8 @@ static void rows_wanted(const struct plan_sizes *z, struct cuda_plan *plan)
   plan->rows_cut = plan->codes_cut = 0;
 }
 
-/* Cut what takes more, of a launch of route and of codes at a time; 0 where both are at their
- * least. */
+/* Halve the rows of a launch of route, or of codes, whichever takes more; returns 0 if both are at
+ * their minimum. */
 static int rows_cut(struct cuda_plan *plan)
 {
   int codes = plan->codes_rows > 1, route = plan->rows > ROUTE_ROWS;
@@ -346,7 +347,7 @@ gidx plan_dense_bytes(int threads, idx panel, idx n)
   return plan_dense_work(n) + n * (gidx)sizeof(real) + (gidx)sizeof(int);
 }
 
-/* E, or E'E inside each atom, and the directions. */
+/* E (or E'E inside each atom, which replaces it) and the directions. */
 gidx plan_joint_resident(const struct joint *j)
 {
   gidx directions = j->direction[j->k], max_q = 0;
@@ -355,7 +356,7 @@ gidx plan_joint_resident(const struct joint *j)
          PLAN_JOINT_PIECES * PLAN_JOINT_ALIGNED;
 }
 
-/* A row takes here at most a quarter more than on the CPU: the numbers of its borders. */
+/* A row takes at most a quarter more than on the CPU: the indices of its borders. */
 gidx plan_joint_batch(const struct joint *j, idx longest, gidx capacity)
 {
   gidx rows = imin(capacity, JOINT_MAX_BATCH * cpu_joint_row_bytes(j, longest));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each has a stream of its own, on which no job computes: that of copies, and that of sums. */
+ * The two operations have a stream each, on which no job computes: copies and sums. */
 #include "device/cuda/preprocess.h"
 
 #include "base/num.h"
@@ -24,7 +24,7 @@ int cuda_preprocess_run(struct preprocess *in, struct preprocess_job *job)
                           .block = {PREPROCESS_WARPS * WARP, 1, 1},
                           .arguments = &a,
                           .stream = s->copies};
-  TRY_CU(cudaSetDevice(s->number)); /* of this thread */
+  TRY_CU(cudaSetDevice(s->number)); /* CUDA's setting is per thread */
   TRY_CU(cudaMemcpyAsync(there, &found, sizeof found, cudaMemcpyHostToDevice, s->copies));
   TRY(cuda_launch(in->device, &l));
   TRY_CU(cudaMemcpyAsync(&found, there, sizeof found, cudaMemcpyDeviceToHost, s->copies));
@@ -60,7 +60,7 @@ int cuda_preprocess_sums(struct preprocess *in, const struct buffer *rows, gidx 
       .block = {COLUMN_THREADS, 1, 1},
       .arguments = &a,
       .stream = s->sums};
-  TRY_CU(cudaSetDevice(s->number)); /* of this thread */
+  TRY_CU(cudaSetDevice(s->number)); /* CUDA's setting is per thread */
   TRY(cuda_launch(in->device, &l));
   if (bytes)
     TRY_CU(cudaMemcpyAsync(ended, in->ended.device, bytes, cudaMemcpyDeviceToHost, s->sums));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows as they come to a GPU: two rows of the table.
+ * Rows as they are read, on a GPU: two operations of the table.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_PREPROCESS_H

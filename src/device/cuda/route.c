@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A job goes through the windows of the dictionary, and through each in launches of as many rows as
- * the plan has memory for. */
+ * A job takes the windows of the dictionary one after another, and each window in launches of as
+ * many rows as the plan has memory for. */
 #include "device/cuda/route.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "device/cuda/screen.h"
 #include "device/cuda/screen_window.h"
 
-/* Raise the job's worst score to the launch's, if that is of a lower row, or atom. */
+/* Replace the job's bad score by the launch's, if that is of a lower row, or atom. */
 static void bad_note(struct route_job *job, const struct route_launch *t)
 {
   if (t->bad == ~0ull) return;
@@ -25,7 +25,7 @@ static void bad_note(struct route_job *job, const struct route_launch *t)
     *bad = found;
 }
 
-/* Rows of a launch, by the plan. */
+/* The rows of a launch that the plan allows. */
 static idx launch_rows(const struct route_launch *t)
 {
   const struct cuda_state *s = t->dev->state;
@@ -34,7 +34,7 @@ static idx launch_rows(const struct route_launch *t)
   return plan_route_rows(&s->sizes, &s->plan, &r);
 }
 
-/* Merge each row's list of this window into what earlier windows gave, on the host. */
+/* Merge the lists of this window with those of earlier windows, on the host. */
 static int window_merge(struct cuda_state *s, struct route_job *job, struct entry *both, idx window)
 {
   gidx entries = (gidx)job->n * job->top_k;
@@ -50,7 +50,8 @@ static int window_merge(struct cuda_state *s, struct route_job *job, struct entr
   return OK;
 }
 
-/* Bring the window from the launch's slot on, as both ways of routing need it. */
+/* Bring the window that begins at the launch's slot, in the forms that both ways of routing
+ * need. */
 static int window_upload(struct route_launch *t)
 {
   struct cuda_state *s = t->dev->state;
@@ -58,17 +59,17 @@ static int window_upload(struct route_launch *t)
   return s->screen.is_on ? cuda_screen_prepare(t->dev) : OK;
 }
 
-/* The next launch: as many rows as there is memory for, whose lists go to their place in out. */
+/* Set the rows of the next launch, and where its lists go in out. */
 static void launch_set(struct route_launch *t, struct candidate *out)
 {
   const struct route_job *job = t->job;
-  idx rows = launch_rows(t); /* a filter that was left changes them */
+  idx rows = launch_rows(t); /* this changes when the filter is turned off */
   t->n = job->n - t->first < rows ? job->n - t->first : rows;
   t->out = out + (gidx)t->first * job->top_k;
 }
 
-/* Window after window, each in launches.  both: two lists a row, on the host, to merge those of the
- * windows in; NULL: there is one window, whose lists are made in place. */
+/* All windows, each in launches.  both: space for two lists per row, on the host, to merge those of
+ * windows; NULL: there is one window, whose lists are made in place. */
 static int windows_route(struct route_launch *t, struct entry *both)
 {
   struct cuda_state *s = t->dev->state;
@@ -91,7 +92,7 @@ static int windows_route(struct route_launch *t, struct entry *both)
   return cuda_finish(s);
 }
 
-/* May rows have powers of two? */
+/* Are rows multiplied by powers of two? */
 static int scales(const struct route_launch *t)
 {
   return t->dev->d > 1 && t->job->power;
@@ -106,8 +107,8 @@ static int frame_rows_launch(struct device *dev, struct frame_rows_args *a)
   return cuda_launch(dev, &launch);
 }
 
-/* The powers of two of rows of frames (N.2), on both sides; where one is not 0, the rows times
- * theirs. */
+/* Find the powers of two of rows of frames (N.2), for host and device.  If one is not 0, multiply
+ * the rows by them. */
 static int rows_scale(struct route_launch *t)
 {
   struct cuda_state *s = t->dev->state;
@@ -130,8 +131,8 @@ static int rows_scale(struct route_launch *t)
   return frame_rows_launch(t->dev, &a);
 }
 
-/* The job from its start.  *both <- two lists a row, on the host; NULL: the whole share is on the
- * device, and lists are made in place. */
+/* Start a job.  *both <- space for two lists per row, on the host; NULL: one window has all atoms,
+ * so lists are made in place. */
 static int job_start(struct route_launch *t, struct entry **both)
 {
   struct cuda_state *s = t->dev->state;
@@ -147,7 +148,7 @@ static int job_start(struct route_launch *t, struct entry **both)
   return cuda_reserve(s, &s->work.out, entries * (gidx)sizeof **both);
 }
 
-/* No atoms: every entry is ENTRY_NONE. */
+/* Without atoms every entry is ENTRY_NONE. */
 static int lists_clear(struct device *dev, struct route_job *job)
 {
   struct entry *lists = job->lists->host;
@@ -171,7 +172,7 @@ int cuda_route(struct device *dev, struct route_job *job)
   struct entry *both;
   int status;
   do {
-    dev->filter = before; /* all rows are counted anew */
+    dev->filter = before; /* count all rows again */
     status = job_start(&t, &both);
     if (!status) status = windows_route(&t, both);
     free(both);

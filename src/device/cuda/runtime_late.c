@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One dlopen() in all, and one dlsym() a call, which takes less than what is called. */
+ * One dlopen() in all, and one dlsym() per call, which takes less time than the calls
+ * themselves. */
 #include "device/cuda/runtime_late.h"
 
 #include <dlfcn.h>
@@ -11,9 +12,8 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *runtime;
-static char missing[512]; /* why there is none */
-
-/* The one of the headers: DT_RPATH names the folders of NVIDIA's wheels beside the package. */
+static char missing[512]; /* the reason why there is none */
+/* Open that of the headers' version; DT_RPATH names the folders of NVIDIA's wheels. */
 static void library_open(void)
 {
   char name[32];
@@ -31,7 +31,7 @@ static void *function(const char *name)
   return runtime ? dlsym(runtime, name) : NULL;
 }
 
-/* A function under its own name, so that callers are as if linked with it. */
+/* Define a function under its own name, so that callers need not know that it is not linked. */
 #define FORWARD(name, parameters, arguments)                                                       \
   HIDDEN cudaError_t name parameters                                                               \
   {                                                                                                \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows become fp16.  The sizes of a sample give each row a threshold estimate.  The product lists
- * what reaches it, of all atoms, or of those behind a sample whose sizes are kept, which
- * threshold.cu lists.  Each row's list proves the estimate, or leaves the row to the direct path.
- * The exact scores of what the bound leaves give the support. */
+ * Rows become fp16.  A sample of the atoms gives each row a threshold estimate.  The product lists
+ * the atoms whose size reaches it: among all atoms, or only among those after the sample if the
+ * sizes of the sample are kept, which threshold.cu lists.  Each row's list proves the estimate, or
+ * the row goes to the direct path.  Exact scores of the atoms that the bound leaves give the
+ * support. */
 #include "device/cuda/screen.h"
 
 #include <string.h>
@@ -15,14 +16,17 @@
 #include "device/cuda/memory.h"
 #include "device/cuda/screen_launch.h"
 
-enum { MAX_TILE_PAIRS = 1 << 30 }; /* which the kernel counts */
-/* The filter is left for good where one row in so many of a large launch took the direct path. */
+enum { MAX_TILE_PAIRS = 1 << 30 }; /* so that the kernel can count them */
+/* An automatic filter is turned off for good if one of MAX_LEFT rows of a large launch took the
+ * direct path. */
 enum { MAX_LEFT = 4, LAUNCH_LARGE = 256 };
-/* What rescore.cu has at a time of all vectors, in how many columns at least, and how many times
- * as much the vectors, and the pairs, have to be. */
+/* rescore.cu adds only some columns at a time if the vectors are much larger than the cache and
+ * pairs share them.  A piece of all vectors then has at most RESCORE_BYTES and at least
+ * RESCORE_COLUMNS; rows must have RESCORE_GAIN times as many columns, and entries of the lists be
+ * RESCORE_GAIN times as many as vectors. */
 enum { RESCORE_BYTES = 32 << 20, RESCORE_COLUMNS = 64, RESCORE_GAIN = 4 };
 
-/* All but the memory of a launch. */
+/* The arguments, without the memory of a launch. */
 static void args_make(const struct route_launch *t, struct screen_args *a)
 {
   const struct cuda_state *s = t->dev->state;
@@ -62,7 +66,8 @@ static void args_make(const struct route_launch *t, struct screen_args *a)
   if (test) a->test = (struct screen_test){(float)test->bound, (float)test->threshold};
 }
 
-/* The workspaces of a launch, which plan_screen_bytes() counts, but for sizes that a test wants. */
+/* Reserve the workspaces of a launch.  plan_screen_bytes() counts them, except sizes that a test
+ * asks for. */
 static int work_alloc(struct cuda_state *s, struct screen_args *a)
 {
   gidx f16 = (gidx)a->row_tiles * a->stages * SCREEN_ROWS * SCREEN_ITEM;
@@ -79,8 +84,8 @@ static int mark(struct cuda_state *s, int which)
   return OK;
 }
 
-/* The threshold estimate of every row, from the product with the sample.  Where its sizes are kept
- * they are in the lists, and the rest of the atoms is left. */
+/* Make the threshold estimate of every row, from the product with the sample.  If the sizes of the
+ * sample are kept, its atoms are in the lists, and only the other atoms remain. */
 static int rows_estimate(struct route_launch *t, struct screen_args *a)
 {
   struct cuda_state *s = t->dev->state;
@@ -96,8 +101,8 @@ static int rows_estimate(struct route_launch *t, struct screen_args *a)
   return OK;
 }
 
-/* How many columns rescore.cu adds at a time: so few, where that is much less than all, that their
- * pieces of all vectors stay in the second-level cache, if enough pairs share them. */
+/* The number of columns that rescore.cu adds at a time.  Fewer than all if then the pieces of all
+ * vectors stay in the second-level cache, and enough pairs share them. */
 static idx rescore_columns(const struct cuda_state *s, const struct screen_args *a)
 {
   const struct device_test *test = s->options.test;
@@ -109,7 +114,7 @@ static idx rescore_columns(const struct cuda_state *s, const struct screen_args 
   return (idx)fit / RESCORE_COLUMNS * RESCORE_COLUMNS;
 }
 
-/* Exact scores of the pairs, and from them the lists of the certified rows. */
+/* Compute the exact scores of the pairs, and from them the lists of the certified rows. */
 static int pairs_rescore(struct route_launch *t, struct screen_args *a)
 {
   struct cuda_state *s = t->dev->state;
@@ -126,7 +131,7 @@ static int pairs_rescore(struct route_launch *t, struct screen_args *a)
   return cuda_screen_launch(t->dev, KERNEL_SELECT_TOPK, a, a->n, 0);
 }
 
-/* Launch the kernels of the filter in their order, with marks between its stages. */
+/* Launch the kernels of the filter in their order, with event marks between its stages. */
 static int kernels_launch(struct route_launch *t, struct screen_args *a)
 {
   struct cuda_state *s = t->dev->state;
@@ -161,7 +166,7 @@ static int counts_add(struct route_launch *t, const struct screen_totals *totals
   return OK;
 }
 
-/* Rows left to the direct path. */
+/* Route the rows that are left to the direct path. */
 static int left_route(struct route_launch *t, const struct screen_args *a, idx n)
 {
   struct route_launch part = *t;

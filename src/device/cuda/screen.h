@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A launch of routing by way of the certified filter on a GPU (doc/certified.md).
+ * A launch of routing with the certified filter on a GPU (doc/certified.md).
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_SCREEN_H
@@ -7,8 +7,8 @@
 
 #include "device/cuda/exact.h"
 
-/* As cuda_launch_exact(), after cuda_screen_prepare(); an automatic filter that leaves too many
- * rows to the direct path is turned off. */
+/* As cuda_launch_exact(); call cuda_screen_prepare() first.  An automatic filter that leaves too
+ * many rows to the direct path is turned off. */
 int cuda_launch_screen(struct route_launch *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Grids and blocks as the heads of the kernels have them. */
+ * Grids and blocks follow the heads of the kernels. */
 #include "device/cuda/screen_launch.h"
 
 #include <math.h>

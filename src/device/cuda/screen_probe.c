@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The matrix unit on trial: sums of products whose exact value is known, planted against it and
- * drawn at random.  The bound allows for twice what is asked of it here.
+ * The trial of the matrix unit: sums of products whose exact value is known, with planted and with
+ * random operands.  The bound (C.8) allows twice the error that is accepted here.
  *
- * Operands are exact in fp16, so that every difference is the unit's.  All frames are one vector,
- * and all but 32 of a tile are zeros: each kept peak is then the size of one score. */
+ * Operands are exact in fp16, so every difference is the unit's.  All frames are one vector, and
+ * all but 32 vectors of a tile are zeros, so that each peak that is kept is the size of one
+ * score. */
 #include "device/cuda/screen_probe.h"
 
 #include <math.h>
@@ -19,13 +20,13 @@
 #include "device/cuda/screen_launch.h"
 
 enum { TRIAL_ROWS = SCREEN_ROWS, TRIAL_COLUMNS = 256, TRIAL_TILES = 8, KINDS = 10, SEED = 41 };
-enum { TRIAL_ATOMS = TRIAL_TILES * SCREEN_PEAKS }; /* that are not zeros */
+enum { TRIAL_ATOMS = TRIAL_TILES * SCREEN_PEAKS }; /* atoms that are not zeros */
 
 struct trial {
-  idx vectors;                 /* items of a tile */
+  idx vectors;                 /* of a tile */
   float *rows, *atoms, *peaks; /* [ROWS][COLUMNS], [TILES vectors][COLUMNS], [ROWS][ATOMS] */
-  struct screen_step step;     /* what the unit may lose */
-  double part[TRIAL_ROWS];     /* the largest that a sum of a row used of it */
+  struct screen_step step;     /* what a step of the unit may lose */
+  double part[TRIAL_ROWS];     /* the largest fraction of that which a sum of the row lost */
 };
 
 /* +-(1 + m / 1024) 2^power, exact in fp16. */
@@ -36,8 +37,7 @@ static float short_number(uint64_t stream, uint64_t i, int power)
 }
 
 enum { ROWS = 1, ATOMS = 11 }; /* streams of random numbers */
-
-/* Column c of vector i: kinds of vectors, each of which wants to lose something else. */
+/* Column c of vector i.  Each kind of vector provokes another kind of error. */
 static float trial_number(uint64_t stream, idx i, idx c)
 {
   uint64_t at = (uint64_t)i * TRIAL_COLUMNS + (uint64_t)c;
@@ -46,21 +46,21 @@ static float trial_number(uint64_t stream, idx i, idx c)
   switch (i % KINDS) {
   case 0: /* like data */
     return x;
-  case 1: /* every size that there is */
+  case 1: /* all magnitudes of fp16 */
     return short_number(stream, at, (int)random_below(SEED, stream + 2, at, 18) - 12);
-  case 2: /* one large term first: all others are cut against it */
+  case 2: /* one large term first: all later terms are truncated against it */
     return c == 0 ? 64 : ldexpf(size, -7);
-  case 3: /* one in every sixteen */
+  case 3: /* one large term in every sixteen */
     return c % 16 == 0 ? 64 : ldexpf(size, -6);
-  case 4: /* one last */
+  case 4: /* one large term last */
     return c == TRIAL_COLUMNS - 1 ? 64 : ldexpf(size, -6);
-  case 5: /* large ones that cancel around small ones */
+  case 5: /* two large terms that cancel, around small ones */
     return c == 0 ? 96 : c == TRIAL_COLUMNS - 1 ? -96 : ldexpf(size, -7);
-  case 6: /* all of one sign and nearly alike: cuts add up */
+  case 6: /* same sign and nearly equal: truncation errors add up */
     return 2 - 0x1p-10f * (float)(c % 3);
   case 7: /* just too small beside the sum so far */
     return c < 16 ? size : 0x1p-12f * size;
-  case 8: /* subnormal in fp16, beside a term that the other side's kind 8 takes out */
+  case 8: /* subnormal in fp16, and a large term that meets a zero of the atoms' kind 8 */
     if (stream == ATOMS) return c == 0 ? 0 : x;
     return c == 0 ? 64 : subnormal;
   default:
@@ -68,14 +68,14 @@ static float trial_number(uint64_t stream, idx i, idx c)
   }
 }
 
-/* Atom k of those that are not zeros, in the item of its tile that has its peak. */
+/* The k-th atom that is not zero; it stands where its tile has its peak. */
 static float *trial_atom(const struct trial *t, idx k)
 {
   idx peak = k % SCREEN_PEAKS, item = peak / 4 * (t->vectors / 8) + peak % 4 * 2;
   return t->atoms + ((gidx)(k / SCREEN_PEAKS) * t->vectors + item) * TRIAL_COLUMNS;
 }
 
-/* A task: the numbers of row i, or of an atom behind the rows. */
+/* A task: the numbers of row i, or, after the rows, of an atom. */
 static void vector_fill(void *self, gidx i)
 {
   const struct trial *t = self;
@@ -84,17 +84,17 @@ static void vector_fill(void *self, gidx i)
   for (idx c = 0; c < TRIAL_COLUMNS; c++)
     if (k < 0)
       t->rows[i * TRIAL_COLUMNS + c] = trial_number(ROWS, row, c);
-    else /* all kinds meet */
+    else /* so that all kinds meet */
       atom[c] = ldexpf(trial_number(ATOMS, k / 3, c), -SCREEN_ATOM_POWER);
 }
 
-/* The part of what its steps may lose (C.8) that the sum of row x and atom d lost, as the unit
- * found it. */
+/* The sum of row x and atom d as the unit computed it: its error, as a fraction of what its steps
+ * may lose (C.8). */
 static double sum_part(const float *x, const float *d, double found, struct screen_step step)
 {
   double sum = 0, lost = 0;
   for (idx first = 0; first < TRIAL_COLUMNS; first += step.group) {
-    double sizes = fabs(sum) + lost; /* of the sum that the unit has so far, at most */
+    double sizes = fabs(sum) + lost; /* a bound on the unit's sum so far */
     for (idx c = first; c < first + step.group; c++) {
       sum += (double)x[c] * d[c];
       sizes += fabs((double)x[c] * d[c]);
@@ -104,8 +104,8 @@ static double sum_part(const float *x, const float *d, double found, struct scre
   return fabs(found - fabs(sum)) / lost;
 }
 
-/* A task: what the sums of row i used at most; infinity where one used more than all, or is no
- * number. */
+/* A task: the largest fraction of the sums of row i; infinity if one lost more than allowed, or is
+ * NaN. */
 static void row_part(void *self, gidx i)
 {
   struct trial *t = self;
@@ -120,7 +120,7 @@ static void row_part(void *self, gidx i)
   t->part[i] = max;
 }
 
-/* Memory of the trial on the device; `rest` has the peaks, then what else the kernels write. */
+/* Device memory of the trial; `rest` has the peaks, then everything else that the kernels write. */
 struct trial_works {
   struct cuda_work in, f16, rows, rest;
 };

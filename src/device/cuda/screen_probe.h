@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The matrix unit on trial.
+ * The trial of the matrix unit, for the certified filter.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_SCREEN_PROBE_H
@@ -7,8 +7,8 @@
 
 #include "device/cuda/cuda.h"
 
-/* *good <- are sums of the matrix unit as near as (C.8) assumes, on planted and on random vectors?
- * ERR_MEMORY. */
+/* *good <- 1 if sums of the matrix unit are as close as (C.8) assumes, on planted and on random
+ * vectors.  ERR_MEMORY. */
 int cuda_screen_probe(struct device *dev, int *good);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The window's frames become fp16 tiles for the matrix unit, in the order that makes the first ones
- * a sample. */
+ * The frames of the window become fp16 tiles for the matrix unit, in an order in which the first
+ * ones are a sample. */
 #include "device/cuda/screen_window.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "device/cuda/screen_launch.h"
 #include "device/cuda/screen_probe.h"
 
-/* With fewer terms a row the filter does not pay (doc/bench.md). */
+/* With fewer terms per row the filter does not pay (doc/bench.md). */
 #define SCREEN_TERMS (1 << 18)
 
 int cuda_screen_open(struct device *dev)
@@ -44,7 +44,7 @@ void cuda_screen_close(struct cuda_state *s)
     if (s->screen.marks[i]) cudaEventDestroy(s->screen.marks[i]);
 }
 
-/* How many tiles of the filter's the window fills. */
+/* The number of the filter's tiles that the window fills. */
 static idx tiles_of(const struct cuda_state *s, struct screen_form form)
 {
   return (idx)ceil_div(s->window_filled, form.vectors / form.frame);
@@ -58,7 +58,7 @@ static int f16_reserve(struct cuda_state *s)
   return cuda_reserve(s, &s->work.norms, sizeof(struct screen_max_norms));
 }
 
-/* The window as fp16 tiles, and their largest norms. */
+/* Convert the window to fp16 tiles, and find their largest norms. */
 static int frames_to_f16(struct device *dev)
 {
   struct cuda_state *s = dev->state;
@@ -79,7 +79,7 @@ static int frames_to_f16(struct device *dev)
   return cuda_screen_to_f16(dev, &a);
 }
 
-/* The same by the clock of the device; trying the matrix unit has loaded the kernel. */
+/* The same, measured by the device's clock.  The kernel is loaded: the trial has used it. */
 static int frames_to_f16_timed(struct device *dev)
 {
   struct cuda_state *s = dev->state;

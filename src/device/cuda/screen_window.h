@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The window of the dictionary as the certified filter needs it, and whether the filter is used.
+ * The window of the dictionary in the filter's form, and whether the filter is used.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_SCREEN_WINDOW_H
@@ -7,15 +7,16 @@
 
 #include "device/cuda/cuda.h"
 
-/* Is the filter wanted and worth its start?  ERR_DEVICE where `on` cannot be. */
+/* Use the filter if the options ask for it and it pays.  ERR_DEVICE where `on` is impossible. */
 int cuda_screen_open(struct device *dev);
 void cuda_screen_close(struct cuda_state *s);
 
-/* Try the matrix unit, unless it was, and turn the filter off, saying so, where it fails. */
+/* Run the trial of the matrix unit, unless it has run.  If it fails, turn the filter off and log
+ * this. */
 int cuda_screen_try(struct device *dev);
 
-/* Convert what the window has to fp16 tiles, unless they are there; the first call tries the matrix
- * unit where opening did not. */
+/* Convert the window to fp16 tiles, unless that is done.  The first call runs the trial of the
+ * matrix unit, if it has not run yet. */
 int cuda_screen_prepare(struct device *dev);
 
 #endif

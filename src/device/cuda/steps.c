@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A launch for each class, one behind the other on the stream: the host waits for the last one
- * alone.  Atoms of a class beyond what the sums have room for take another launch.  Where ranks
- * share the job each launches its own atoms of a large class, and then they tell each other. */
+ * A class is one launch, or more if the sums of its atoms need too much memory.  Launches follow
+ * each other on the stream, and the host waits only for the last one.  If ranks share the job, each
+ * rank launches its own atoms of a large class; then ranks exchange the steps.  A *turn* is one
+ * launch. */
 #include "device/cuda/steps.h"
 
 #include <stdlib.h>
@@ -19,23 +20,23 @@ _Static_assert((int)ROW_BLOCK == 4096 && (int)LANE_COUNT == (int)STEP_LANES &&
                    (int)LANE_SEGMENT == (int)STEP_SEGMENT_ROWS,
                "the orders of sums are a part of the result");
 
-static const gidx SUMS_BYTES = (gidx)128 << 20; /* of sums over rows, about */
+static const gidx SUMS_BYTES = (gidx)128 << 20; /* about the bytes of sums over rows in a launch */
 
-/* The arrays that a sweep works in. */
+/* The arrays of a sweep, in `work` of the job. */
 struct places {
   real *residual, *frames, *codes, *values, *tries, *sums;
   struct step_item *items;
   struct step_found *found;
-  idx *turns; /* of atoms */
+  idx *turns; /* [k] the launch of each atom; -1: none */
   gidx *entry, *start;
   uint32_t *marks;
-  idx *looking;   /* atoms */
-  uint64_t *sets; /* of them */
-  idx room;       /* items of a launch */
+  idx *looking;   /* the atoms of device_steps_conflicts() */
+  uint64_t *sets; /* their sets */
+  idx room;       /* the most items of a launch; an item is an atom */
   gidx bytes;
 };
 
-/* The next `count` things of `unit` bytes. */
+/* Lay out `count` things of `unit` bytes. */
 static void *lay(struct places *l, char *at, gidx count, size_t unit)
 {
   void *here = at + l->bytes;
@@ -43,13 +44,13 @@ static void *lay(struct places *l, char *at, gidx count, size_t unit)
   return here;
 }
 
-/* Of the set of an atom, at most. */
+/* The most words of the set of an atom. */
 static gidx conflicts_words(const struct steps_job *job)
 {
   return 2 * STEPS_LOOK_MOST / 64 + ceil_div(job->k, 64);
 }
 
-/* Items of a launch whose sums take so many bytes, one at least. */
+/* The items of a launch whose sums take about `bytes`; at least one. */
 static idx room_of(const struct steps_job *job, gidx bytes)
 {
   gidx item = 2 * (gidx)job->d * job->p * (gidx)sizeof(real);
@@ -81,17 +82,18 @@ static struct places offsets_of(const struct steps_job *job, void *at)
 
 gidx cuda_steps_bytes(const struct device *dev, const struct steps_job *job)
 {
-  enum { SHARED = 227 << 10, LEAST_ROWS = 8 }; /* SHARED: of what a dry device stands for */
+  enum { SHARED = 227 << 10, LEAST_ROWS = 8 }; /* SHARED: of the GPU that a dry device stands for */
   const struct cuda_state *s = dev->state;
   int rows = step_capacity(job->d, job->directions, job->p, s ? s->shared : SHARED);
   return rows < LEAST_ROWS ? 0 : offsets_of(job, NULL).bytes;
 }
 
-/* Launches of a sweep: atoms at items first .. first + count - 1; of them this rank's, in clusters
- * of `cluster`.  message: bytes that each rank tells all others, 0 where nothing is shared. */
+/* One launch of a sweep: items first .. first + count - 1, of which this rank has own_count from
+ * own_first on, in clusters of `cluster` blocks.  message: bytes that each rank sends to all
+ * others; 0: not shared. */
 struct turn {
   idx first, count, own_first, own_count, cluster;
-  int named, held; /* rows of a block, as struct step_args has them */
+  int named, held; /* rows of a block, as in struct step_args */
   gidx message;
 };
 
@@ -102,12 +104,12 @@ struct sweep {
   struct arena arena;
   struct step_item *items; /* [k] */
   struct turn *turns;      /* [k] at most */
-  idx *step_launch_of;     /* [k] of each atom, -1: none */
+  idx *step_launch_of;     /* [k] index in turns of each atom's launch; -1: none */
   idx n_items, n_step_launches;
-  int capacity;                         /* rows of a block, where all are in shared memory */
-  idx largest;                          /* cluster */
-  gidx class_rows;                      /* at most */
-  int group_shift, group_first, groups; /* as struct step_args has them */
+  int capacity;                         /* rows of a block that fit in shared memory */
+  idx largest;                          /* blocks of the largest cluster */
+  gidx class_rows;                      /* the most rows of a class */
+  int group_shift, group_first, groups; /* as in struct step_args */
 };
 
 static gidx rows_of(const struct steps_job *job, idx atom)
@@ -129,7 +131,7 @@ static struct cuda_launch launch_of(const struct sweep *w, const struct turn *tu
       .shared = step_shared_bytes(job->d, job->directions, job->p, turn->named, turn->held)};
 }
 
-/* The largest cluster: that of STEP_CLUSTER blocks is not one that every GPU has room for. */
+/* Find the largest cluster.  Not every GPU has room for one of STEP_CLUSTER blocks. */
 static int cluster_find(struct sweep *w)
 {
   const struct cuda_state *s = w->dev->state;
@@ -144,8 +146,8 @@ static int cluster_find(struct sweep *w)
   return OK;
 }
 
-/* Blocks of a cluster for an atom of so many rows, one of `count`: enough for its rows, and up to 8
- * where the GPU has multiprocessors for them. */
+/* Blocks of a cluster for an atom with `rows` rows, in a launch of `count` atoms.  Enough for its
+ * rows, and up to 8 if the GPU has multiprocessors for all. */
 static idx cluster_of(const struct sweep *w, gidx rows, idx count)
 {
   enum { PORTABLE = 8 };
@@ -158,7 +160,7 @@ static idx cluster_of(const struct sweep *w, gidx rows, idx count)
   return cluster;
 }
 
-/* Which sum blocks there are, and how many of them are a group. */
+/* The sum blocks of the job's rows, in groups of 2^group_shift blocks. */
 static void groups_plan(struct sweep *w)
 {
   const struct steps_job *job = w->job;
@@ -168,15 +170,16 @@ static void groups_plan(struct sweep *w)
   w->groups = (int)(last >> w->group_shift) - w->group_first + 1;
 }
 
-/* Rows of a block that has `own` of them where they are shared out evenly, and some more where they
- * are not: it names all and holds what then fits, if that is not too few and sum blocks are not too
- * many (step_here.h); else it takes rows in parts. */
+/* Choose how the blocks of a turn take rows.  `own` is the rows of a block if they are shared
+ * evenly; a block may have some more.  If it names all its rows, it holds those that then fit in
+ * shared memory.  It does so unless too few fit, or sum blocks are too many (step_here.h);
+ * otherwise it takes its rows in parts. */
 static void rows_plan(const struct sweep *w, struct turn *turn, gidx own)
 {
   const struct steps_job *job = w->job;
   const struct cuda_state *s = w->dev->state;
   turn->named = turn->held = w->capacity;
-  if (own <= w->capacity || own > s->shared) return; /* more rows than bytes: none would fit */
+  if (own <= w->capacity || own > s->shared) return; /* a row takes more than a byte */
   if (!step_in_sight(job->d, job->directions, job->p, w->groups, w->group_shift, turn->cluster))
     return;
   int named = (int)(own + own / 8), held;
@@ -186,7 +189,7 @@ static void rows_plan(const struct sweep *w, struct turn *turn, gidx own)
   turn->held = held;
 }
 
-/* Reals of a rank's message: it takes every size-th atom, from its own number on. */
+/* Reals of the message of a rank, which takes atoms rank, rank + size and so on. */
 static gidx exchange_reals(const struct sweep *w, const idx *atoms, idx count, int rank, int size)
 {
   const struct steps_job *job = w->job;
@@ -196,10 +199,9 @@ static gidx exchange_reals(const struct sweep *w, const idx *atoms, idx count, i
   return reals;
 }
 
-/* Bytes of each rank's message if these atoms are shared, or 0: where a GPU has room for all of
- * them at a time, by the rows that its multiprocessors hold and by their number, it is done sooner
- * than an exchange.  Every rank must give the same answer, so these are an H100's, whatever it
- * has. */
+/* Bytes of each rank's message if these atoms are shared, or 0.  They are not shared if one GPU can
+ * take all of them at a time, by their rows and by their number: that is faster than an exchange.
+ * All ranks must give the same answer, so the sizes are those of an H100, whatever the GPU is. */
 static gidx exchange_bytes(const struct sweep *w, const idx *atoms, idx count)
 {
   enum { MULTIPROCESSORS = 132 };
@@ -215,8 +217,8 @@ static gidx exchange_bytes(const struct sweep *w, const idx *atoms, idx count)
   return bytes * share->size <= share->messages->bytes ? bytes : 0;
 }
 
-/* A launch of these atoms, in the order of the ranks that take their steps; *rows: of the class so
- * far. */
+/* Plan a launch of these atoms, ordered by the rank that makes their steps.  *rows: rows of the
+ * class so far. */
 static void step_launch_plan(struct sweep *w, const idx *atoms, idx count, gidx *rows)
 {
   const struct steps_job *job = w->job;
@@ -246,8 +248,8 @@ static void step_launch_plan(struct sweep *w, const idx *atoms, idx count, gidx 
   rows_plan(w, turn, ceil_div(longest, turn->cluster));
 }
 
-/* The launches of a class.  Those that may be shared are half as large, so that messages have room
- * for codes beside their frames. */
+/* Plan the launches of a class.  If ranks may share it, launches are half as large, so that
+ * messages have room for frames and codes. */
 static void class_plan(struct sweep *w, const idx *atoms, gidx count)
 {
   gidx rows = 0, most = w->job->share ? room_of(w->job, SUMS_BYTES / 2) : w->at.room;
@@ -280,7 +282,7 @@ static int copy_in(const struct sweep *w, void *to, const void *from, gidx count
   return OK;
 }
 
-/* Everything goes to the device, and residuals are made. */
+/* Copy everything to the device, and make residuals. */
 static int sweep_begin(const struct sweep *w)
 {
   const struct steps_job *job = w->job;
@@ -310,7 +312,7 @@ static int sweep_begin(const struct sweep *w)
   return OK;
 }
 
-/* Steps of this rank's atoms. */
+/* Make the steps of this rank's atoms. */
 static int step_launch(const struct sweep *w, const struct turn *turn)
 {
   const struct steps_job *job = w->job;
@@ -341,11 +343,11 @@ static int step_launch(const struct sweep *w, const struct turn *turn)
                         .groups = w->groups};
   struct cuda_launch l = launch_of(w, turn);
   l.arguments = &a;
-  if (turn > w->turns && turn[-1].message) l.is_early = 0; /* it follows what others changed */
+  if (turn > w->turns && turn[-1].message) l.is_early = 0; /* the exchange changes what it reads */
   return turn->own_count ? cuda_launch(w->dev, &l) : OK;
 }
 
-/* All ranks get the steps that were taken. */
+/* Exchange the steps, and apply those of other ranks. */
 static int step_launch_exchange(const struct sweep *w, const struct turn *turn)
 {
   const struct steps_job *job = w->job;
@@ -419,7 +421,7 @@ int cuda_steps(struct device *dev, const struct steps_job *job)
   return status ? status : end;
 }
 
-/* Where the sort of the entries works: where residuals and frames will stand. */
+/* Lay out the sort of the entries, in the space of residuals and frames. */
 static void index_lay(const struct places *at, struct normal_args *a)
 {
   gidx room = ((const char *)at->codes - (const char *)at->residual) / (gidx)sizeof(int);
@@ -449,7 +451,7 @@ int cuda_steps_index(struct device *dev, const struct steps_job *job, gidx *star
   return status;
 }
 
-/* Entries, unless they are there, and where they begin go to the device. */
+/* Copy the entries to the device, unless they are there, and where those of each atom begin. */
 static int conflicts_begin(const struct sweep *w)
 {
   const struct steps_job *job = w->job;

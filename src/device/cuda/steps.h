@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The steps of all atoms on a GPU: rows of backend.h's table.
+ * The steps of all atoms on a GPU: operations of the table in backend.h.
  *
  * Floor: device; included by open.c only. */
 #ifndef DEVICE_CUDA_STEPS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Operands are narrowed, which turns them where their depths are not beside each other, unless they
- * are stored where bulk copies can bring tiles of them; then blocks walk over the tiles of the
- * result. */
+ * Operands are narrowed (rounded to the precision and packed in tiles, which also transposes them
+ * if needed).  This is not necessary if they are stored in the precision and bulk copies can fetch
+ * tiles of them.  Then blocks loop over the tiles of the result. */
 #include "device/cuda/tensor.h"
 
 #include "base/num.h"
@@ -16,7 +16,7 @@ _Static_assert((int)TENSOR_BF16 == (int)PRECISION_BF16 && (int)TENSOR_F16 == (in
                "-D PRECISION");
 
 enum {
-  /* Tiles of columns of any form divide it. */
+  /* The widths of column tiles of all forms divide this. */
   COLUMNS_MOST = 256,
   NARROW_BLOCKS = 1 << 15,
   ALIGN = 1024
@@ -44,7 +44,7 @@ gidx cuda_tensor_columns_bytes(enum precision precision, gidx columns, gidx dept
 
 static void narrow_complete(enum precision precision, struct tensor_narrow_args *a)
 {
-  int aligned = a->is_stored ? 8 : 4; /* numbers of 16 bytes */
+  int aligned = a->is_stored ? 8 : 4; /* numbers in 16 bytes */
   a->tiles = (int)ceil_div(a->lines, a->items);
   a->stages = stages_of(precision, a->depths);
   a->is_aligned = a->depth == 1 && a->line % aligned == 0 && (uintptr_t)a->in % 16 == 0;
@@ -83,7 +83,7 @@ static int rows_narrow(struct device *dev, enum precision precision, const struc
   return operand_narrow(dev, precision, &a);
 }
 
-/* Tiles of 256 lines are, to a form with tiles of 128, other ones: each is narrowed for its own. */
+/* Tiles have the width of the form that will read them: 256 or 128 lines. */
 static int columns_narrow(struct device *dev, enum precision precision, const struct triad_args *t,
                           int is_stored, int vectors, void *columns)
 {
@@ -111,7 +111,7 @@ int cuda_tensor_columns(struct device *dev, enum precision precision, const stru
   return columns_narrow(dev, precision, t, 0, tensor_form_of(s->sizes.wgmma, 0).vectors, columns);
 }
 
-/* Tiles of a product or gradient whose operands a says. */
+/* Launch the tiles of a product or gradient whose operands are set in a. */
 static int tiles_launch(struct device *dev, enum precision precision, struct tensor_args *a,
                         int is_gradient)
 {
@@ -149,8 +149,8 @@ int cuda_tensor_tiles(struct device *dev, enum precision precision, const struct
   return tiles_launch(dev, precision, &a, 0);
 }
 
-/* A stored operand as a matrix in memory; boxes have so many of its lines where depths are beside
- * each other. */
+/* A stored operand as a matrix in memory.  If it is contiguous along its depth, boxes have `box` of
+ * its lines. */
 static struct tensor_matrix matrix_of(const void *at, gidx line, gidx depth, gidx lines,
                                       gidx depths, int box)
 {
@@ -173,7 +173,7 @@ static struct tensor_matrix columns_of(const struct triad_args *t, struct tensor
                    form.vectors / form.cluster);
 }
 
-/* Can tiles be brought from where both operands are stored? */
+/* Can bulk copies fetch tiles of both operands from where they are stored? */
 static int operands_stay(const struct device *dev, const struct triad_args *t,
                          struct tensor_stored stored)
 {
@@ -184,8 +184,8 @@ static int operands_stay(const struct device *dev, const struct triad_args *t,
          cuda_tensor_mappable(&columns);
 }
 
-/* Can rows be narrowed beside a product?  Tiles and stages are whole, and what is beside each other
- * is what the kernel takes for it. */
+/* Can rows be narrowed inside the product (tensor_beside.h)?  Tiles and stages must be whole, and
+ * operands contiguous as the kernel expects. */
 static int rows_narrow_beside(const struct cuda_state *s, enum precision precision,
                               const struct triad_args *t, struct tensor_stored stored,
                               int is_gradient)
@@ -197,8 +197,9 @@ static int rows_narrow_beside(const struct cuda_state *s, enum precision precisi
          stride % 4 == 0 && (uintptr_t)t->a % 16 == 0;
 }
 
-/* Rows of a band, which are narrowed while the band before is multiplied: as many as fill the GPU
- * once.  0: all are narrowed first, since they are few, or cannot be narrowed so. */
+/* Rows of a band.  A band is narrowed while the band before it is multiplied; it has as many rows
+ * as fill the GPU once.  0: all rows are narrowed first, because they are few or the product cannot
+ * do it. */
 static gidx band_rows(const struct device *dev, enum precision precision,
                       const struct triad_args *t, struct tensor_stored stored, int is_gradient)
 {
@@ -214,7 +215,7 @@ static gidx band_rows(const struct device *dev, enum precision precision,
   return rows < t->rows ? rows : 0;
 }
 
-/* Rows of a product from `first` on, narrowed or to be. */
+/* The rows of a product from `first` on, narrowed or not. */
 static struct triad_args band_of(const struct triad_args *t, gidx first, gidx rows, int is_stored)
 {
   gidx item = is_stored ? (gidx)sizeof(uint16_t) : (gidx)sizeof(float);
@@ -225,7 +226,7 @@ static struct triad_args band_of(const struct triad_args *t, gidx first, gidx ro
   return band;
 }
 
-/* Each band is multiplied while the next one is narrowed. */
+/* Multiply each band while the next one is narrowed. */
 static int bands_run(struct device *dev, enum precision precision, struct tensor_args *a,
                      const struct triad_args *t, gidx rows, int is_gradient, char *work)
 {
@@ -246,7 +247,7 @@ static int bands_run(struct device *dev, enum precision precision, struct tensor
   return cuda_finish(dev->state);
 }
 
-/* Whole; it has ended. */
+/* The whole product; waits for it. */
 static int tiles_run(struct device *dev, enum precision precision, const struct triad_args *t,
                      struct tensor_stored stored, int is_gradient, void *work)
 {
@@ -307,7 +308,7 @@ gidx cuda_tensor_gradient_bytes(const struct device *dev, enum precision precisi
   return work_bytes(dev, precision, &t, stored);
 }
 
-/* Multiply-adds of a multiprocessor in a cycle: m64n256k16 takes 128 cycles there. */
+/* Multiply-adds of a multiprocessor per cycle: m64n256k16 takes 128 cycles. */
 double cuda_tensor_peak(const struct device *dev, enum precision precision)
 {
   const struct cuda_state *s = dev->state;

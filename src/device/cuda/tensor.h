@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products by the matrix unit.
+ * Products on the matrix unit.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_TENSOR_H
@@ -10,11 +10,13 @@
 struct cuda_state;
 struct triad_args;
 
-/* Where an operand of so many lines stands once it is narrowed, and its bytes. */
+/* Bytes of an operand of so many rows or columns, once it is narrowed: rounded to the precision and
+ * stored as tiles. */
 gidx cuda_tensor_rows_bytes(enum precision precision, gidx rows, gidx depth);
 gidx cuda_tensor_columns_bytes(enum precision precision, gidx columns, gidx depth);
 
-/* On the stream: whoever needs them waits.  Narrow the operands of a product, then make it. */
+/* These return before the GPU has ended; later work on the stream waits.  Narrow the rows, narrow
+ * the columns, then multiply. */
 int cuda_tensor_rows(struct device *dev, enum precision precision, const struct triad_args *t,
                      void *rows);
 int cuda_tensor_columns(struct device *dev, enum precision precision, const struct triad_args *t,
@@ -22,7 +24,7 @@ int cuda_tensor_columns(struct device *dev, enum precision precision, const stru
 int cuda_tensor_tiles(struct device *dev, enum precision precision, const struct triad_args *t,
                       const void *rows, const void *columns);
 
-/* Rows of the table of backend.h. */
+/* Operations of the table in backend.h. */
 int cuda_tensor_product(struct device *dev, enum precision precision, const struct triad_product *p,
                         struct tensor_stored stored, void *work);
 int cuda_tensor_gradient(struct device *dev, enum precision precision,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * cuTensorMapEncodeTiled, found once by way of the runtime. */
+ * cuTensorMapEncodeTiled, found once with the help of the runtime. */
 #include "device/cuda/tensor_map.h"
 
 #include <cuda.h>
@@ -14,7 +14,7 @@ typedef CUresult (*map_encode)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, v
                                const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 
-/* The version of CUDA that brought maps. */
+/* The first version of CUDA that has maps. */
 enum { MAPS_SINCE = 12000 };
 
 int cuda_tensor_mappable(const struct tensor_matrix *m)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Entries are sorted by atom as those of normal equations are; errors of several widths are added
- * up before the last one's are squared. */
+ * Entries are sorted by atom as for the normal equations.  With several widths, the errors of the
+ * last width are the sum of all blocks, and are then squared. */
 #include "device/cuda/train.h"
 
 #include "base/num.h"
@@ -11,7 +11,7 @@
 #include "forms.h"
 #include "train_types.h"
 
-/* One launch along vectors, a lane each. */
+/* Launch a kernel with one lane per vector. */
 static int launch_vectors(struct device *dev, enum kernel_name name, gidx count, void *arguments)
 {
   struct cuda_launch l = {.name = name,
@@ -46,7 +46,7 @@ gidx cuda_train_transpose_bytes(idx n, idx k)
   return ((gidx)normal_chunks(n, k) * k + k + 1) * (gidx)sizeof(int);
 }
 
-/* counts of chunks, and where the entries of each atom begin. */
+/* Count entries by chunks of rows, and find where the entries of each atom begin. */
 static int transpose_index(struct device *dev, struct train_transpose_args *t, int *begin)
 {
   struct cuda_state *s = dev->state;

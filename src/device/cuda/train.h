@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A step of training on a GPU, rows of the table of backend.h.
+ * The parts of a training step on a GPU that have no file of their own: operations of the table in
+ * backend.h.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_TRAIN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All scores of own rows stay on the GPU; counts of digits alone go to the host. */
+ * The scores of all own rows stay on the GPU; only counts of digits are copied to the host. */
 #include "device/cuda/train_batch.h"
 
 #include "base/num.h"
@@ -10,15 +10,15 @@
 
 _Static_assert((int)BATCH_MOST_BINS == (int)BATCH_BINS, "the kernel counts as many digits");
 
-/* Where the job's work has its arrays. */
+/* The arrays in the job's work. */
 struct batch_work {
-  struct train_piece piece;   /* of all rows, and the entries of the dead */
+  struct train_piece piece;   /* for all rows, and the entries of the dead */
   unsigned long long *counts; /* [BATCH_BINS] */
   double *squares;            /* [n] */
   int *above, *equal;         /* [n] */
 };
 
-/* Returns the bytes at the end. */
+/* Lay out the arrays; returns their bytes. */
 static gidx work_lay(const struct train_codes_job *job, char *work, struct batch_work *w)
 {
   gidx at = cuda_train_lay(job, job->n, job->dead.most, work, &w->piece);
@@ -48,7 +48,7 @@ int cuda_train_scores(struct device *dev, const struct train_codes_job *job)
   return job->n ? cuda_train_score(dev, job, 0, &w.piece, &a) : OK;
 }
 
-/* A launch with a warp for each row, up to a number. */
+/* Launch a kernel with one warp per row, up to a limit. */
 static int rows_launch(struct device *dev, enum kernel_name name, gidx rows, void *arguments)
 {
   struct cuda_launch l = {
@@ -109,7 +109,7 @@ int cuda_train_count(struct device *dev, const struct train_codes_job *job,
   return cuda_finish(s);
 }
 
-/* The entries of the live, row by row. */
+/* Write the entries of `live`, row by row. */
 static int live_cut(struct device *dev, struct batch_cut_args *a)
 {
   struct cuda_launch starts = {.name = KERNEL_BATCH_STARTS,

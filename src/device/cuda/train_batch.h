@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes of a whole batch on a GPU (N.46), rows of the table of backend.h.
+ * Codes of a whole batch on a GPU (N.46): operations of the table in backend.h.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_TRAIN_BATCH_H
@@ -7,7 +7,7 @@
 
 #include "device/train.h"
 
-/* device/train.h says what they do. */
+/* device/train.h describes these. */
 int cuda_train_scores(struct device *dev, const struct train_codes_job *job);
 int cuda_train_count(struct device *dev, const struct train_codes_job *job,
                      const struct batch_cut *cut, gidx *counts);

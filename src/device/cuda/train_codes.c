@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scores of as many rows as fit are held at a time, with the maxima of groups of them. */
+ * The scores of a piece, which is as many rows as fit, are held at a time, with the maxima of
+ * groups of them. */
 #include "device/cuda/train_codes.h"
 
 #include "base/num.h"
@@ -13,7 +14,7 @@
 
 enum { SCORES = 1 << 28, LEAST_ROWS = 128, LANES = 4 * WARP, LEAST_GROUP = 64 };
 
-/* Rows whose scores are held at a time, and floats from one to the next. */
+/* Rows of a piece; and below, floats between the scores of two rows. */
 static idx piece_of(idx n, idx k)
 {
   return (idx)imin(n, imax(SCORES / round_up(k, LANES), LEAST_ROWS));
@@ -29,7 +30,7 @@ static idx most_of(const struct train_codes_job *job)
   return (idx)imax(job->live.most, job->dead.most);
 }
 
-/* The product of the encoder with so many rows, the first ones. */
+/* The product of the first `rows` rows with the encoder. */
 static struct triad_args product_of(const struct train_codes_job *job, idx rows)
 {
   return (struct triad_args){.a = job->x,
@@ -49,7 +50,8 @@ gidx cuda_train_lay(const struct train_codes_job *job, gidx rows, gidx most, cha
 {
   gidx at = 0, item = (gidx)sizeof(float);
   int is_f32 = job->precision == PRECISION_F32;
-  /* Tiles of fewer rows may be whole where these are not, and take their operands turned. */
+  /* A smaller piece may have whole tiles where these rows have not; it then needs the transposed
+   * operands. */
   struct triad_args f32 =
       product_of(job, (idx)round_up(rows, triad_product_form(TRIAD_LARGE).rows));
   gidx sizes[] = {rows * stride_of(job->k) * item,
@@ -122,7 +124,7 @@ int cuda_train_take(struct device *dev, struct train_select_args *a, const struc
   return OK;
 }
 
-/* Products of a piece of rows with the encoder, which is narrowed once for all. */
+/* The product of a piece of rows with the encoder, which is narrowed once, for all pieces. */
 static int tensor_tiles(struct device *dev, enum precision precision, idx first,
                         const struct triad_args *product, const struct train_piece *w)
 {
@@ -131,7 +133,8 @@ static int tensor_tiles(struct device *dev, enum precision precision, idx first,
   return cuda_tensor_tiles(dev, precision, product, w->rows, w->encoder);
 }
 
-/* The same in f32: it is turned once for all pieces that are as large as the first. */
+/* The same in f32.  The encoder is transposed once, for all pieces that are as large as the
+ * first. */
 static int triad_tiles(struct device *dev, idx first, struct triad_args *product,
                        const struct train_piece *w)
 {

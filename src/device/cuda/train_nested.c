@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads take single numbers of rows, which know nothing of each other. */
+ * A thread takes single numbers of a row, which are independent of each other. */
 #include "device/cuda/train_nested.h"
 
 #include "base/num.h"
@@ -12,7 +12,7 @@
 _Static_assert((int)NESTED_MOST_BLOCKS == (int)NESTED_MOST, "the kernel has as many blocks");
 _Static_assert((int)SUMS_ROWS == (int)TRIAD_CHUNK, "a chunk is a part of the result");
 
-/* A thread for each item, up to a number. */
+/* Launch a kernel with one thread per item, up to a limit. */
 static int items_launch(struct device *dev, enum kernel_name name, gidx items, void *arguments)
 {
   struct cuda_launch l = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Nested widths (N.47) and a bias before the encoder (N.48) on a GPU, rows of the table of
+ * Nested widths (N.47) and the bias before the encoder (N.48) on a GPU: operations of the table in
  * backend.h.
  *
  * Floor: device. */
@@ -8,7 +8,7 @@
 
 #include "device/train.h"
 
-/* device/train.h says what they do. */
+/* device/train.h describes these. */
 int cuda_train_blocks(struct device *dev, const struct train_blocks_job *job);
 int cuda_train_suffix(struct device *dev, float *errors, gidx n, int blocks, idx p);
 int cuda_train_block_get(struct device *dev, const float *errors, gidx n, int blocks, int block,
@@ -16,7 +16,7 @@ int cuda_train_block_get(struct device *dev, const float *errors, gidx n, int bl
 int cuda_train_offset(struct device *dev, float *x, gidx n, idx p, const float *offset);
 int cuda_train_sums(struct device *dev, const float *rows, gidx n, gidx stride, idx p, float *to);
 
-/* Errors of several widths, but for those of the last, which become the sum of all codes. */
+/* The errors of all widths but the last; the last block becomes the reconstruction by all codes. */
 int cuda_train_widths(struct device *dev, const struct train_errors_job *job);
 
 #endif

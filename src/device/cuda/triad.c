@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Forward, back and gradient are one product of two matrices, read along either side.  What has its
- * lines beside each other is copied as it lies, so that a large operand whose depths are is turned
- * first. */
+ * Forward, backward and gradient are one product of two matrices, each read along rows or columns.
+ * The kernel copies an operand whose lines are adjacent as it is.  So a large operand whose depths
+ * are adjacent is transposed first. */
 #include "device/cuda/triad.h"
 
 #include "base/num.h"
@@ -17,13 +17,13 @@ _Static_assert((int)TRIAD_CHUNK_ROWS == (int)TRIAD_CHUNK, "a chunk is a part of 
 enum {
   MAX_ADAM_BLOCKS = 1 << 14,
   MAX_FOLD_BLOCKS = 1 << 14,
-  MOST_CHUNKS = 64, /* of their own */
+  MOST_CHUNKS = 64, /* the most chunks that are products of their own */
   MOST_PARTS = 1 << 26,
-  TURN_OTHERS = 4096, /* lines of the other operand from which on turning pays */
-  MOST_TEAM = 16      /* blocks of a team: with more, whole tiles come out even enough */
+  TURN_OTHERS = 4096, /* with at least this many lines of the other operand, transposing pays */
+  MOST_TEAM = 16      /* blocks of a team; with more, whole tiles are even enough */
 };
 
-/* May quads of an operand be read, whose lines, tile by tile, and depths are so many? */
+/* Can quads (four floats) of an operand be read?  They must be aligned to 16 bytes. */
 static int operand_whole(const float *at, gidx line, gidx depth)
 {
   gidx stride = depth == 1 ? line : depth;
@@ -37,7 +37,7 @@ static int tiles_whole(const struct triad_args *a, struct triad_form form)
          operand_whole(a->b, a->b_column, a->b_depth) && operand_whole(a->c, a->c_row, 1);
 }
 
-/* `whole` goes with the form: a gradient has another one where some tile is not whole. */
+/* The form depends on `whole`: a gradient has another one if some tile is not whole. */
 static struct cuda_launch tiles_of(enum kernel_name name, struct triad_form form, int whole,
                                    struct triad_args *a)
 {
@@ -51,7 +51,7 @@ static struct cuda_launch tiles_of(enum kernel_name name, struct triad_form form
       .arguments = a};
 }
 
-/* What the multiprocessor with most of them has of so many chunks of all outputs. */
+/* The most outputs that a multiprocessor gets, for `chunks` chunks of all outputs. */
 static gidx most_outputs(const struct cuda_state *s, struct triad_form f, gidx rows, gidx columns,
                          gidx chunks)
 {
@@ -59,7 +59,7 @@ static gidx most_outputs(const struct cuda_state *s, struct triad_form f, gidx r
   return ceil_div(tiles, s->sizes.multiprocessors) * f.rows * f.columns;
 }
 
-/* Are tiles of 64 x 192 shared out so much more evenly that they pay? */
+/* Are tiles of 64 x 192 so much more even that they are faster? */
 static int middle_pays(gidx middle, gidx other)
 {
   return 20 * middle < 17 * other;
@@ -70,7 +70,7 @@ int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns)
   struct triad_form f = triad_product_form(TRIAD_LARGE);
   gidx tiles = ceil_div(rows, f.rows) * ceil_div(columns, f.columns);
   gidx at_once = (gidx)f.beside * s->sizes.multiprocessors;
-  return 10 * tiles < 9 * round_up(tiles, at_once); /* the last ones would leave much of it idle */
+  return 10 * tiles < 9 * round_up(tiles, at_once); /* the last tiles would leave much of it idle */
 }
 
 static int product_tiles(const struct cuda_state *s, gidx rows, gidx columns)
@@ -81,8 +81,8 @@ static int product_tiles(const struct cuda_state *s, gidx rows, gidx columns)
   return middle_pays(middle, own) ? TRIAD_MIDDLE : tiles;
 }
 
-/* Teams for tiles that are shared out to the stage, where that pays; else none.  A team has a tile
- * at least, so that a tile is in two teams at most. */
+/* Teams (triad_teams.h) for tiles that are divided by stages, if that is faster; otherwise none.  A
+ * team has at least one tile, so a tile is in at most two teams. */
 static struct triad_teams teams_of(const struct cuda_state *s, struct triad_form f,
                                    const struct triad_args *a)
 {
@@ -98,7 +98,8 @@ static struct triad_teams teams_of(const struct cuda_state *s, struct triad_form
       .count = (int)count, .blocks = (int)blocks, .tiles = (int)tiles, .are_rows = across <= down};
 }
 
-/* What teams pass on: chains of a tile of each block, and whether they are there. */
+/* Bytes that teams pass on: the chains of one tile of each block, and flags that these are
+ * there. */
 static gidx chains_bytes(const struct triad_teams *t, struct triad_form f)
 {
   return (gidx)t->count * t->blocks * f.rows * f.columns * (gidx)sizeof(float);
@@ -109,7 +110,7 @@ static gidx teams_bytes(const struct triad_teams *t, struct triad_form f)
   return chains_bytes(t, f) + round_up((gidx)t->count * t->blocks * (gidx)sizeof(int), 256);
 }
 
-/* A block of the grid for each of the teams'. */
+/* Set the grid: one block for each block of the teams. */
 static int teams_set(const struct cuda_state *s, struct cuda_launch *l, struct triad_teams *teams,
                      struct triad_form f, void *passed)
 {
@@ -121,8 +122,8 @@ static int teams_set(const struct cuda_state *s, struct cuda_launch *l, struct t
   return OK;
 }
 
-/* Chunks of all depths, or of a gradient, one behind the other.  `passed`: room for what teams pass
- * on; NULL: there are none. */
+/* Launch one chunk of all depths, or the chunks of a gradient, one after another.  `passed`: room
+ * for what teams pass on; NULL: no teams. */
 static int product_launch(struct device *dev, struct triad_args *a, int tiles, gidx chunks,
                           void *passed)
 {
@@ -144,7 +145,8 @@ int cuda_triad_tiles(struct device *dev, struct triad_args *a)
   return product_launch(dev, a, small ? TRIAD_SMALL : TRIAD_LARGE, 1, NULL);
 }
 
-/* Lines of one operand, all tiles being whole, beside so many of the other. */
+/* Bytes for transposed lines of one operand, when all tiles are whole and the other operand has
+ * `others` lines. */
 static gidx turned_bytes(const struct triad_args *a, gidx depth, gidx lines, gidx others)
 {
   struct triad_form f = triad_product_form(TRIAD_LARGE);
@@ -209,7 +211,7 @@ struct triad_args triad_product_args(const struct triad_product *p)
                              .depth = p->k};
 }
 
-/* Of products of large tiles alone. */
+/* Only products of large tiles have teams. */
 static gidx product_teams_bytes(const struct device *dev, const struct triad_args *a)
 {
   const struct cuda_state *s = dev->state;
@@ -228,7 +230,7 @@ gidx cuda_triad_product_bytes(const struct device *dev, enum precision precision
   return cuda_triad_rows_bytes(&a) + cuda_triad_columns_bytes(&a) + product_teams_bytes(dev, &a);
 }
 
-/* Work that the caller does not bring. */
+/* *work <- workspace, for a caller that brings none. */
 static int work_find(struct device *dev, gidx bytes, void **work)
 {
   struct cuda_state *s = dev->state;
@@ -268,7 +270,7 @@ struct triad_args triad_gradient_args(const struct triad_gradient *g)
                              .depth = g->m};
 }
 
-/* Blocks of a gradient, each of which holds the sums of a tile. */
+/* Blocks of a gradient; each holds the sums of one tile. */
 static gidx gradient_blocks(const struct device *dev, const struct triad_args *a,
                             struct triad_form f)
 {
@@ -282,8 +284,9 @@ static gidx sums_bytes(gidx blocks, struct triad_form f)
   return blocks * f.rows * f.columns * (gidx)sizeof(double);
 }
 
-/* What chunks of their own take: each is a product, and all are folded; 0: a tile has its chunks
- * one after another.  Many tiles fill the GPU as they are, and all their chunks would be large. */
+/* Bytes for chunks that are products of their own and are added at the end; 0: a tile does its
+ * chunks one after another.  With many tiles the GPU is full anyway, and the chunks of all would be
+ * large. */
 static gidx parts_bytes(const struct device *dev, const struct triad_args *a)
 {
   const struct cuda_state *s = dev->state;
@@ -313,7 +316,7 @@ static int gradient_parts(struct device *dev, const struct triad_args *a, void *
   return cuda_finish(dev->state);
 }
 
-/* Sums of whole tiles and of those that teams pass on, and what else these pass. */
+/* Bytes for sums of whole tiles and of those that teams pass on, and for what else they pass. */
 static gidx gradient_teams_bytes(const struct device *dev, const struct triad_args *a)
 {
   struct triad_form f = triad_gradient_form(1);
@@ -321,7 +324,7 @@ static gidx gradient_teams_bytes(const struct device *dev, const struct triad_ar
   return t.count ? 2 * sums_bytes(t.count * t.blocks, f) + teams_bytes(&t, f) : 0;
 }
 
-/* For either form: arrays may stand elsewhere when it is run. */
+/* Enough for either form, because arrays may be elsewhere when it is run. */
 gidx cuda_triad_gradient_bytes(const struct device *dev, enum precision precision,
                                const struct triad_gradient *g)
 {

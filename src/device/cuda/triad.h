@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Training on a GPU, rows of the table of backend.h.
+ * Products, gradients, sparse forms and Adam on a GPU: operations of the table in backend.h.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_TRIAD_H
@@ -10,16 +10,17 @@
 struct triad_args;
 struct cuda_state;
 
-/* As kernels take them. */
+/* The arguments of kernels. */
 struct triad_args triad_product_args(const struct triad_product *p);
 struct triad_args triad_gradient_args(const struct triad_gradient *g);
 
-/* Bytes for rows or columns that are turned first, since that is faster; 0: they stay. */
+/* Bytes for transposed rows or columns, if transposing them first is faster; otherwise 0. */
 gidx cuda_triad_rows_bytes(const struct triad_args *a);
 gidx cuda_triad_columns_bytes(const struct triad_args *a);
 
-/* On the stream: whoever needs them waits.  Turn an operand, where that takes bytes; the product
- * finds it there.  A product has small tiles where cuda_triad_small(). */
+/* These return before the GPU has ended; later work on the stream waits.  Transpose an operand if
+ * that takes bytes, and let `a` point to it.  Then multiply, in small tiles if
+ * cuda_triad_small(). */
 int cuda_triad_rows(struct device *dev, struct triad_args *a, void *to);
 int cuda_triad_columns(struct device *dev, struct triad_args *a, void *to);
 int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns);

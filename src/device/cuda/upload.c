@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CUDA copies such memory by one thread, through page-locked memory of its own.  The threads that
- * are spare do so here, part after part, into a few of its own that take turns: while one of them
- * goes to the GPU the next is filled. */
+ * CUDA copies such memory by one thread, through page-locked memory of its own.  Here spare threads
+ * fill several page-locked parts in turn: while one part is copied to the GPU, the next is
+ * filled. */
 #include "device/cuda/upload.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { PART = 8 << 20, PIECE = 512 << 10 };
 
-/* A part of an array, in pieces for threads. */
+/* A part of an array, divided into pieces for threads. */
 struct filling {
   char *to;
   const char *from;
@@ -33,7 +33,7 @@ static int part_open(struct cuda_upload *u, int i)
   return OK;
 }
 
-/* Are the parts there?  Where memory cannot be locked, CUDA copies as it does by itself. */
+/* Is the page-locked memory there?  If memory cannot be locked, CUDA copies in its own way. */
 static int is_open(struct cuda_upload *u)
 {
   int status = OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Large arrays of the host that are not page-locked, to the GPU.
+ * Copies of large host arrays that are not page-locked to the GPU.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_UPLOAD_H
@@ -7,8 +7,8 @@
 
 #include "device/cuda/cuda.h"
 
-/* to[bytes] on the device <- from[bytes], in order on the computing stream.  On return the bytes
- * were read, and may change. */
+/* to[bytes] on the device <- from[bytes], in order on the computing stream.  On return `from` has
+ * been read, and may change. */
 int cuda_upload(struct cuda_state *s, void *to, const void *from, gidx bytes);
 void cuda_upload_close(struct cuda_state *s);
 
