@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One worker job a call, or one ahead of it. */
+ * Each call is one job of the worker; a row_reader has one more, which reads ahead. */
 #include "model/access.h"
 
 #include "base/num.h"
@@ -8,14 +8,15 @@
 #include "base/team.h"
 #include "model/identity.h"
 
-enum { PIECE_BYTES = 16 << 20 }; /* that a row_reader reads at a time */
+enum { PIECE_BYTES = 16 << 20 }; /* read at a time by a row_reader */
 
-enum { MAX_PARTS = 256, LEAST_PART = 128 }; /* of a load; rows of one */
+enum { MAX_PARTS = 256, LEAST_PART = 128 }; /* parts of a load; rows of a part, at least */
 
-/* A load in parts of so many rows, of which the first ends where the source's units do. */
+/* A load, cut into parts of `each` rows.  The first part may be shorter: it ends where a unit of
+ * the source does. */
 struct parts {
   const struct rows_load *load;
-  gidx each, before; /* rows before the first whole part's end that the first one lacks */
+  gidx each, before; /* rows that the first part is shorter */
   uint64_t terms[MAX_PARTS];
   int status[MAX_PARTS];
 };
@@ -50,7 +51,8 @@ int rows_load(const struct rows_load *l)
   gidx count = ceil_div(l->count + parts.before, parts.each);
   if (count > 1) spare_run(count, part_run, &parts);
   for (gidx i = 0; i < count; i++) {
-    /* Again where it failed, to say so here, in the order of rows. */
+    /* A part that failed is read again here, in the order of rows, so that this thread has the
+     * message. */
     if (count == 1 || parts.status[i]) TRY(part_load(&parts, i));
     if (l->terms) *l->terms += parts.terms[i];
   }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reads and writes by a worker thread: sources and sinks of the model.
+ * Reading from sources and writing to sinks by a worker thread.
  *
  * Floor: model.  Not collective.
  *
- * Each call hands one job to the worker, which must be open and idle, and waits for it; a struct
+ * Each call gives one job to the worker, which must be open and idle, and waits for it.  A struct
  * row_reader has a worker of its own, which reads ahead. */
 #ifndef MODEL_ACCESS_H
 #define MODEL_ACCESS_H
@@ -14,18 +14,20 @@
 #include "model/rows.h"
 #include "model/sink.h"
 
-/* Rows as jobs use them: x[count][p] <- rows first .. first + count - 1, hashed, less the mean, and
- * checked; by the threads that are spare (base/team.h), if the source lets several read. */
+/* Read rows as jobs use them: x[count][p] <- rows first .. first + count - 1, hashed, less the
+ * mean, and checked.  The spare threads (base/team.h) read, if the source allows several. */
 struct rows_load {
   const struct row_source *rows;
   gidx first;
   idx count;
   float *x;
-  uint64_t *terms;  /* those of the rows as they were read (identity.h) are added; NULL */
-  const real *mean; /* NULL: they stay as they are */
-  const struct row_source
-      *whole; /* names the first value that is not finite; NULL: not looked for */
-  gidx place; /* of row `first` in the whole: counts for terms, too */
+  uint64_t *terms;  /* the hash terms of the rows as read (identity.h) are added here; NULL: not
+                     * wanted */
+  const real *mean; /* NULL: nothing is subtracted */
+  /* Its name and row numbers are used when a value is not finite; NULL: rows are not
+   * checked. */
+  const struct row_source *whole;
+  gidx place; /* number of row `first` in the whole; terms depend on it, too */
 };
 int rows_load(const struct rows_load *load);
 
@@ -39,26 +41,27 @@ int rows_access(struct worker *w, struct rows_access access);
 /* The same without that check, for rows that are a part of others. */
 int rows_fetch(struct worker *w, struct rows_access access);
 
-/* Rows piece after piece: while one is looked at, the next is read. */
+/* Rows piece after piece: the next piece is read while the caller uses the present one. */
 struct row_reader {
   const struct row_source *rows; /* borrowed */
   struct worker worker;
-  gidx most;       /* rows of a piece */
-  float *x, *next; /* [most][p] at hand, and ahead */
+  gidx most;       /* rows of a piece, at most */
+  float *x, *next; /* [most][p] the present piece, and the next */
   gidx first, count;
-  int is_ahead; /* those rows were begun */
+  int is_ahead; /* reading of the next piece has begun */
 };
-/* Arrays are the arena's.  row_reader_close() is safe on a zeroed struct, and waits: where the
- * reader is on the stack, before its function returns, be it an error. */
+/* Arrays live in the arena.  row_reader_close() is safe on a zeroed struct, and waits for the
+ * worker.  If the reader is on the stack, it must be closed before its function returns, also on
+ * errors. */
 int row_reader_open(struct row_reader *r, const struct row_source *rows, struct arena *arena);
 void row_reader_close(struct row_reader *r);
-/* r->x[count][p] <- rows first .. first + count - 1; then begin to read the n rows from `ahead` on,
- * which the next call takes.  ERR_INPUT when a value is not finite. */
+/* r->x[count][p] <- rows first .. first + count - 1.  Then begin to read the n rows from `ahead`
+ * on, which the next call should ask for.  ERR_INPUT when a value is not finite. */
 int row_reader_take(struct row_reader *r, gidx first, gidx count, gidx ahead, gidx n);
 
-/* shift[p] <- the column means of the first n = min(N, SHIFT_ROWS) rows, less `mean` where it is
- * not NULL: the shift of doc/numerics.md section 7.  x: room for [n][p].  ERR_INPUT when a value is
- * not finite. */
+/* shift[p] <- the shift of doc/numerics.md section 7: the column means of the first n = min(N,
+ * SHIFT_ROWS) rows, less `mean` unless it is NULL.  x: work space [n][p].  ERR_INPUT when a value
+ * is not finite. */
 int shift_access(struct worker *w, const struct row_source *rows, const real *mean, float *x,
                  real *shift);
 

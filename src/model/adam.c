@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * State and arithmetic are f32; what is the same for all parameters is f64. */
+ * State and arithmetic are f32; factors that all parameters share are computed in f64. */
 #include "model/adam.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@ real learning_rate_at(const struct learning_rate *r, gidx step, gidx steps)
   return r->most * fmin(1, fmin(up, down));
 }
 
-/* beta^t by multiplications alone, since pow() differs between libraries; 0 once it is below all
- * that matters. */
+/* beta^t by multiplications, since pow() differs between libraries; 0 once it is too small to
+ * matter. */
 static real power(real beta, gidx t)
 {
   real value = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two passes over the jobs: the first gives each no more than the cap, the second what is left. */
+ * Two passes over the jobs: the first gives each at most the cap, the second what is left. */
 #include "model/admission.h"
 
 #include "base/num.h"
@@ -31,7 +31,7 @@ int admission_check(const struct admission_knobs *knobs)
   return knob_check("file-period", knobs->file_period, 1, INT32_MAX);
 }
 
-/* (L.1) */
+/* Admit live requests (L.1). */
 static void live_admit(const struct admission_knobs *k, const struct admission_queues *q,
                        struct admission *plan)
 {
@@ -40,7 +40,7 @@ static void live_admit(const struct admission_knobs *k, const struct admission_q
     plan->live_rows += q->live[plan->n_live++];
 }
 
-/* (L.2), (L.3) */
+/* Find the limits of jobs (L.2), (L.3). */
 static void limits_find(const struct admission_knobs *k, const struct admission_queues *q,
                         struct admission *plan)
 {
@@ -58,7 +58,7 @@ static void limits_find(const struct admission_knobs *k, const struct admission_
   plan->cap = imin(m, imax(k->quantum, k->job_cap ? k->job_cap : even));
 }
 
-/* Give jobs of one kind, in their order, up to `most` rows each in all; *room is what is left. */
+/* Give jobs of one kind rows, in order, until each has at most `most`; *room is what is left. */
 static void jobs_admit(const struct admission_queues *q, int files, gidx most, gidx *room,
                        gidx *rows)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One function for each warning: its condition, and what to do. */
+ * One function per warning: its condition, and what to do. */
 #include "model/advice.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 void advice_shape(const struct row_source *rows)
 {
-  if (rows->n == 0 || rows->n >= rows->p) return; /* no rows are refused */
+  if (rows->n == 0 || rows->n >= rows->p) return; /* no rows: refused elsewhere */
   log_warn_named(
       "transposed",
       "'%s' has %lld rows of %d columns, fewer rows than columns: are they transposed?  A "
@@ -66,7 +66,7 @@ void advice_converged(gidx sweeps, real gain, real tolerance)
 
 void advice_scale(const struct metrics *m, real fitted, const char *atoms)
 {
-  enum { LEAST_ROWS = 10 }; /* of fewer the median may be that of first tokens */
+  enum { LEAST_ROWS = 10 }; /* of fewer rows the median may be that of first tokens */
   static const real FAR = 3;
   real times = m->massive.median / fitted;
   int is_known = fitted > 0 && m->massive.median > 0 && m->massive.all >= LEAST_ROWS;
@@ -88,7 +88,8 @@ void advice_explained(real explained, const char *what)
       what, explained);
 }
 
-/* Rows that differ in float64 may be equal in float32: far from 0, or too small for it. */
+/* Warn if all rows are equal in float32, though they may differ in float64: values far from 0, or
+ * differences too small for float32. */
 static void varying_advise(const struct metrics *m, const char *what)
 {
   if (m->n < 2 || !isnan(m->explained_variance)) return;
@@ -97,8 +98,8 @@ static void varying_advise(const struct metrics *m, const char *what)
            what);
 }
 
-/* Atoms that fire in half of the rows, where the average one is in less than a tenth of them: with
- * more atoms a row than that they need not mean anything. */
+/* Warn of atoms that fire in half of the rows while the mean atom is in less than a tenth of them.
+ * If a row has more atoms than that, such atoms need not mean anything. */
 static void dense_advise(const struct metrics *m, const char *what)
 {
   gidx dense = 0, all = 0;
@@ -131,7 +132,7 @@ void advice_mean(const struct metrics *m, const char *atoms, const char *advice)
                  m->mean_fraction, advice);
 }
 
-/* *share <- that of the mean of x[n][p] in its squares. */
+/* *share <- the part of the squares of x[n][p] that the rows' mean has. */
 static void fraction_find(const float *x, idx n, idx p, real *mean, real *share)
 {
   real squares = 0, of_mean = 0;

@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Warnings of what is computed rightly, and may mislead: doc/mislead.md explains each.
+ * Warnings about results that are right but may mislead; doc/mislead.md explains each.
  *
- * Floor: model.  They follow from the inputs and from sums in the order of (N.0), so that they are
- * the same on any number of ranks.  Rank 0 logs; not collective. */
+ * Floor: model.  Warnings follow from the inputs and from sums in the order of (N.0), so they are
+ * the same for any number of ranks.  Rank 0 logs; not collective. */
 #ifndef MODEL_ADVICE_H
 #define MODEL_ADVICE_H
 
 #include "model/results.h"
 #include "model/rows.h"
 
-/* Rows that a dictionary is to be learned from: fewer than they have columns? */
+/* Warn if a dictionary is learned from fewer rows than they have columns. */
 void advice_shape(const struct row_source *rows);
 
-/* Fewer atoms than a row is to have? */
+/* Warn if there are fewer atoms than a row is to have. */
 void advice_top_s(idx top_s, idx k);
 
-/* Are so many rows fewer than ten for each atom that is learned from them? */
+/* Warn if there are fewer than ten rows per atom that is learned from them. */
 void advice_rows(gidx rows, idx k);
 
-/* Of atoms that were learned from rows: is more than a tenth of them in none? */
+/* Warn if more than a tenth of the learned atoms are used by no row. */
 void advice_dead(gidx dead, idx k);
 
-/* Of atoms that are trained: were more than a tenth in none of so many last rows? */
+/* Warn if more than a tenth of the trained atoms were used by none of the last `rows` rows. */
 void advice_unused(gidx dead, idx k, gidx rows);
 
-/* Of a fit that ended with its last sweep: did it still gain `gain` of explained variance, more
- * than the tolerance?  NaN: it is not known. */
+/* Warn if a fit ended with its last sweep, and this sweep still gained more explained variance,
+ * `gain`, than the tolerance.  NaN: the gain is not known. */
 void advice_converged(gidx sweeps, real gain, real tolerance);
 
-/* Of rows that are described by the atoms of a file, whose rows had the median norm `fitted`, 0: it
- * does not say: is theirs another by a factor of three? */
+/* Warn if the median norm of the rows differs by a factor of three from `fitted`, that of the rows
+ * that the atoms were fitted to; 0: it is not known. */
 void advice_scale(const struct metrics *m, real fitted, const char *atoms);
 
-/* Is the explained variance of rows, such as "the unseen rows", below 0?  NaN: it is not known. */
+/* Warn if the explained variance of rows, such as "the unseen rows", is below 0.  NaN: not
+ * known. */
 void advice_explained(real explained, const char *what);
 
-/* All that the metrics of rows say; `what` as above. */
+/* All warnings that follow from the metrics of rows; `what` as above. */
 void advice_metrics(const struct metrics *m, const char *what);
 
-/* Of rows that no mean was subtracted from: has their own more than half of their squares, and is
- * less than 0.9 of them explained?  advice: what to do. */
+/* Rows that no mean was subtracted from: warn if their mean has more than half of their squares,
+ * and less than 0.9 of their variance is explained.  advice: what to do. */
 void advice_mean(const struct metrics *m, const char *atoms, const char *advice);
-/* The same by the first rows alone, where codes are not solved.  On rank 0, which reads them; what
- * cannot be read says nothing here. */
+/* The same by the first rows alone, when codes are not solved.  Only on rank 0, which reads the
+ * rows; a failure to read them is ignored here. */
 void advice_first_mean(const struct row_source *rows, const char *atoms, const char *advice);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas, row after row.  The factors of the rows are not kept: they are
+ * Directly from the formulas, row after row.  The factors of the rows are not kept: they are
  * computed again for the steps. */
 #include "model/arrow.h"
 
@@ -10,7 +10,7 @@
 #include "base/sums.h"
 #include "model/arrow_loss.h"
 
-/* A try to solve one system with certain ridges, and the arrays of the formulas. */
+/* A try to solve a system with given ridges, and the arrays of the formulas. */
 struct try_work {
   const struct arrow_system *s;
   real ridge_t, ridge_b;
@@ -102,7 +102,7 @@ static real symmetric(const real *a, idx n, idx i, idx j)
   return i > j ? a[(gidx)j * n + i] : a[(gidx)i * n + j];
 }
 
-/* What has to be added to the diagonal of A to make it diagonally dominant:
+/* The least addition to the diagonal of A that makes it diagonally dominant:
  * max(0, -min_i (A_ii - sum over j != i of |A_ij|)). */
 static real deficit(const real *a, idx n)
 {
@@ -117,7 +117,7 @@ static real deficit(const real *a, idx n)
   return min < 0 ? -min : 0;
 }
 
-/* Suggested addition to a diagonal block (N.14), of blocks of this unit. */
+/* Suggested addition to a diagonal block (N.14); unit: that of the blocks. */
 static real bump_row(const real *a, idx n, real unit)
 {
   real max = unit;
@@ -144,7 +144,7 @@ static int fail(struct try_work *w, int status, gidx at, real bump)
   return status;
 }
 
-/* The first entry of the lower triangles of count blocks of n x n that is not finite, or -1. */
+/* The first entry that is not finite in the lower triangles of count blocks of n x n; -1: none. */
 static gidx triangles_scan(const real *a, gidx count, idx n)
 {
   gidx size = (gidx)n * n;
@@ -155,7 +155,7 @@ static gidx triangles_scan(const real *a, gidx count, idx n)
   return -1;
 }
 
-/* The first entry that is not finite, or -1. */
+/* The first entry that is not finite; -1: none. */
 static gidx scan(const real *a, gidx count)
 {
   for (gidx at = 0; at < count; at++)
@@ -163,7 +163,7 @@ static gidx scan(const real *a, gidx count)
   return -1;
 }
 
-/* Index of the first entry that is read and not finite, counted through H, B, g, C, g_b; or -1. */
+/* The first entry that is read and not finite, counted through H, B, g, C, g_b; -1: none. */
 static gidx not_finite(const struct arrow_system *s)
 {
   gidx n = s->n, d = s->d, k = s->k, base = 0;
@@ -175,7 +175,7 @@ static gidx not_finite(const struct arrow_system *s)
   return -1;
 }
 
-/* Compute L, u and Y of a row.  Returns 0 when its diagonal block is not positive definite. */
+/* Compute L, u and Y of a row.  Returns 0 if its diagonal block is not positive definite. */
 static int row_whiten(struct try_work *w, gidx row, struct det_pair *pair)
 {
   const struct arrow_system *s = w->s;
@@ -203,7 +203,7 @@ static void row_add(struct try_work *w, gidx row)
     }
 }
 
-/* The product of the lanes, in the order in which N.12 adds lanes. */
+/* The product of the lanes, in the order in which (N.12) adds lanes. */
 static struct det_pair pairs_fold(const struct det_pair *lane)
 {
   struct det_pair sum[LANE_COUNT];
@@ -277,7 +277,7 @@ static int system_try(struct try_work *w)
   return status ? status : border_solve(w);
 }
 
-/* Additions from the bump of a system that failed in its first try. */
+/* The first additions to the ridges, from the bump of a system that failed in its first try. */
 static struct ridges first_addition(const struct try_work *w)
 {
   struct ridges unit = ridges_units(w->s);
@@ -286,7 +286,7 @@ static struct ridges first_addition(const struct try_work *w)
                                             : ridges_of_border(unit, bump);
 }
 
-/* Try with larger ridges until it succeeds or nothing helps (N.15). */
+/* Try with larger ridges until the system is solved or no further try is allowed (N.15). */
 static void escalate(struct try_work *w, const struct arrow_options *o, struct arrow_start start)
 {
   struct arrow_outcome *out = w->out;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One atom's K = 1 arrow system and its solution (N.7 to N.15): a block-diagonal matrix with a
- * border, which is solved by eliminating the diagonal blocks of its rows and factoring the Schur
+ * border.  It is solved by eliminating the diagonal blocks of its rows, and factoring the Schur
  * complement of the border.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- *     [ diag(H_i + ridge_t I)   B               ] [ t ]       [ g   ]
- *     [          B'             C + ridge_b I   ] [ b ]  =  - [ g_b ]
+ *      [ diag(H_i + ridge_t I)   B               ] [ t ]       [ g   ]
+ *      [          B'             C + ridge_b I   ] [ b ]  =  - [ g_b ]
  *
- * There are n diagonal blocks H_i of d x d, one a row, each with a coupling B_i of d x k, and one
- * border block C of k x k.  Blocks are stored one after another, each column-major, as systems.h5
- * holds them, where H, B, g, C and g_b are D_blocks, B_blocks, g_t, hbb and g_b.  Of H_i and C only
- * the lower triangles are read.  k = 0 and n = 0 are legal.
- * doc/numerics.md, section 4, explains it. */
+ * There are n diagonal blocks H_i of d x d, one per row, each with a coupling B_i of d x k, and one
+ * border block C of k x k.  Blocks are stored one after another, each column-major, as in
+ * systems.h5, where H, B, g, C and g_b are called D_blocks, B_blocks, g_t, hbb and g_b.  Only the
+ * lower triangles of H_i and C are read.  k = 0 and n = 0 are allowed.  doc/numerics.md, section 4,
+ * explains the system. */
 #ifndef MODEL_ARROW_H
 #define MODEL_ARROW_H
 
@@ -48,30 +48,29 @@ enum arrow_status {
   ARROW_NOT_FINITE, /* failed_at: index of the first such entry, counted through H, B, g, C, g_b */
 };
 
-/* What became of a system.  Of one that failed, all steps are +0, log_det is NaN and pair (NaN,
+/* The outcome for a system.  If it failed, all steps are +0, log_det is NaN and pair is (NaN,
  * 0). */
 struct arrow_outcome {
   int status;             /* of the last try */
-  gidx failed_at;         /* -1 where OK */
-  real suggested_bump;    /* for the ridge of what failed (N.14); 0 where OK or not finite */
+  gidx failed_at;         /* see arrow_status; -1 if OK */
+  real suggested_bump;    /* for the ridge of the block that failed (N.14); 0 if OK or not finite */
   real ridge_t, ridge_b;  /* of the last try */
-  struct ridges addition; /* what N.15 added to the ridges in the last try; 0 in the first */
+  struct ridges addition; /* what (N.15) added to the ridges in the last try; 0 in the first */
   idx retries;
   struct det_pair pair; /* the determinant of the matrix with ridges, as a pair (N.13) */
   real log_det;
-  idx lost_bits; /* (N.13l), of solve alone: a device leaves it 0 */
+  idx lost_bits; /* (N.13l), on the CPU only: a device leaves it 0 */
 };
 
-/* Where the escalation of N.15 starts: what the first try adds to the ridges, and the retries that
- * were made before it.  All 0 for a system that was not tried yet.  After a try with additions
- * the next one has ten times as much, whatever failed. */
+/* Where the escalation of (N.15) starts: what the first try adds to the ridges, and how many
+ * retries were made before.  All 0 for a new system.  Each further try adds ten times as much. */
 struct arrow_start {
   struct ridges addition;
   idx retries;
 };
 
 /* Reference: step_t[n][d] and step_b[k] <- the solution, *out <- the outcome.  work has
- * arrow_work(d, k) reals.  Any NaN that is written is nan_canonical(). */
+ * arrow_work(d, k) reals.  Every NaN that is written is nan_canonical(). */
 gidx arrow_work(idx d, idx k);
 void arrow_reference(const struct arrow_system *s, const struct arrow_options *options,
                      struct arrow_start start, real *step_t, real *step_b,

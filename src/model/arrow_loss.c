@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One pass over the rows for each panel of border columns, which keeps only the sums of the
- * diagonal, and one for the border's step.  Where determinants say that many bits may be lost in
- * other directions, S is made once more. */
+ * One pass over the rows for each panel of border columns, which sums only the diagonal of S; and
+ * one pass for the border's step.  If determinants show that many bits may be lost in other
+ * directions, S is computed and factored. */
 #include "model/arrow_loss.h"
 
 #include <math.h>
@@ -10,19 +10,19 @@
 
 #include "base/sums.h"
 
-enum { MANY_BITS = 26 }; /* from which on S is made: so many are warned of */
-enum { PANEL = 32 };     /* columns whose lanes stay in a first-level cache */
+enum { MANY_BITS = 26 }; /* bits from which on a loss is warned of: then S is computed */
+enum { PANEL = 32 };     /* border columns whose lanes stay in a first-level cache */
 
-/* The factor of a row's diagonal block, and what was lost so far. */
+/* The factor of a row's diagonal block, and the largest loss so far. */
 struct loss {
   const struct arrow_system *s;
   real ridge_t, ridge_b;
   real block[ARROW_MAX_D * ARROW_MAX_D], l[ARROW_MAX_D * ARROW_MAX_D];
-  struct det_pair rows, diagonal; /* products of the rows' pivots, and of S_jj */
+  struct det_pair rows, diagonal; /* products of the rows' pivots, and of the S_jj */
   idx bits;
 };
 
-/* `left` is what remains of `of` after sums that cancel. */
+/* Note a loss: sums that started from `of` cancelled to `left`. */
 static void loss_note(struct loss *w, real of, real left)
 {
   int before, after;
@@ -33,7 +33,7 @@ static void loss_note(struct loss *w, real of, real left)
   if (bits > w->bits) w->bits = bits;
 }
 
-/* L of a row, whose pivots are what is left of its diagonal. */
+/* Compute L of a row, and note the loss in its pivots. */
 static void row_factor(struct loss *w, gidx row)
 {
   idx d = w->s->d;
@@ -43,7 +43,7 @@ static void row_factor(struct loss *w, gidx row)
   for (idx m = 0; m < d; m++) loss_note(w, w->block[m * d + m], w->l[m * d + m] * w->l[m * d + m]);
 }
 
-/* lane[LANE_COUNT][PANEL] -> *sum, as (N.12) adds lanes, and segments; the lanes become 0. */
+/* *sum += lane[LANE_COUNT][PANEL], added as (N.12) adds lanes and segments; the lanes become 0. */
 static void segment_end(real lane[LANE_COUNT][PANEL], idx columns, int is_first, real *sum)
 {
   for (int half = LANE_COUNT / 2; half >= 1; half /= 2)
@@ -73,7 +73,7 @@ static void panel_sum(struct loss *w, idx first, idx columns, real *sum)
   }
 }
 
-/* The diagonal of S. */
+/* Note the losses in the diagonal of S. */
 static void diagonal_note(struct loss *w)
 {
   const struct arrow_system *s = w->s;
@@ -102,7 +102,8 @@ static real border_form(const struct loss *w, const real *b)
   return sum;
 }
 
-/* S in the direction of the border's step, along which a small S shows however it is turned. */
+/* Note the loss of S in the direction of the border's step.  A nearly singular S shows there,
+ * whatever its eigenvectors are. */
 static void step_note(struct loss *w, const real *b)
 {
   const struct arrow_system *s = w->s;
@@ -121,8 +122,8 @@ static void step_note(struct loss *w, const real *b)
   loss_note(w, form, left);
 }
 
-/* schur[k][k] <- S, its lower triangle, column-major, by products and sums alone: where the library
- * has to make up for an instruction fma takes ten times as long. */
+/* schur[k][k] <- the lower triangle of S, column-major, without fma: on a processor that has no fma
+ * instruction the library's takes ten times as long. */
 static void schur_make(struct loss *w, real *schur)
 {
   const struct arrow_system *s = w->s;
@@ -143,8 +144,9 @@ static void schur_make(struct loss *w, real *schur)
   }
 }
 
-/* The pivots of S, in which a direction shows that neither its diagonal nor the step knows.  The
- * product of S_jj / pivot is that of S_jj over the determinant, and no factor is less than 1. */
+/* Note the losses in the pivots of S.  They show directions that neither the diagonal nor the step
+ * show.  The product of all S_jj / pivot_j is that of all S_jj over the determinant, and no factor
+ * is below 1. */
 static int pivots_note(struct loss *w, const struct arrow_outcome *out)
 {
   const struct arrow_system *s = w->s;

@@ -7,15 +7,15 @@
 
 #include "model/arrow.h"
 
-enum { ARROW_BITS = 53 }; /* of a number; who loses so many has none left */
+enum { ARROW_BITS = 53 }; /* of a number; a system that loses so many has none left */
 
-/* The bits of a solved system; out: its outcome, step_b[k]: the border's step.  0 where it failed,
- * -1 where there is no memory for a border of k x k.  Not collective. */
+/* The bits that a solved system lost.  out: its outcome, step_b[k]: the border's step.  0 if it
+ * failed, -1 if there is no memory for a matrix of k x k.  Not collective. */
 idx arrow_lost_bits(const struct arrow_system *s, const struct arrow_outcome *out,
                     const real *step_b);
 
-/* l <- the Cholesky factor of a by (N.5) without dropping, both n x n and column-major; *pair is
- * multiplied by the pivots.  Returns the pivot that failed, or -1. */
+/* l <- the Cholesky factor of a by (N.5), without dropping vectors; both n x n and column-major.
+ * *pair is multiplied by the pivots.  Returns the pivot that failed, or -1. */
 idx arrow_cholesky(const real *a, idx n, real *l, struct det_pair *pair);
 /* x[n] <- L^-1 x. */
 void arrow_forward(const real *l, idx n, real *x);

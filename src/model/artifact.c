@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The text of each atom is hashed, the hashes are sorted, and their list is hashed. */
+ * The text of each atom is hashed; the hashes are sorted, and their list is hashed. */
 #include "model/artifact.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ size_t artifact_atom_bytes(idx d, idx p)
   return (size_t)snprintf(NULL, 0, "%d|%d|", d, p) + 4 * (size_t)d * (size_t)p;
 }
 
-/* Is the entry of largest magnitude negative, so that the sign has to change? */
+/* Is the entry of largest magnitude negative?  Then the sign is changed. */
 static int is_negative(const float *values, gidx count)
 {
   gidx best = 0;

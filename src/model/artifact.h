@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The name of a dictionary: a SHA-256 that depends neither on the order of the atoms nor on the
- * overall sign of an atom, and changes with anything else.
+ * The name of a dictionary: a SHA-256 that does not depend on the order of the atoms or the overall
+ * sign of an atom, and changes with everything else.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -28,11 +28,12 @@ struct artifact {
 /* Compute the artifact of atoms[k][d][p].  ERR_MEMORY. */
 int artifact_make(struct artifact *a, const float *atoms, idx k, idx d, idx p);
 void artifact_free(struct artifact *a);
-/* Allocate the text, and *atom[artifact_atom_bytes()]; what artifact_make() takes, also dry. */
+/* Allocate the text, and *atom[artifact_atom_bytes()]: the memory of artifact_make(); may be
+ * dry. */
 int artifact_alloc(struct artifact *a, idx k, idx d, idx p, unsigned char **atom);
 
-/* words[HASH_WORDS] <- the hash as numbers.  Files hold them beside its text, because numbers have
- * a checksum there and texts have none. */
+/* words[HASH_WORDS] <- the hash as numbers.  Files hold it as numbers, too, since these have a
+ * checksum there and texts have none. */
 enum { HASH_WORDS = SHA256_BYTES / 8 };
 void artifact_words(const char *sha256, gidx *words);
 

@@ -38,7 +38,7 @@ void assembly_row(const struct frame_products *f, real rho, const real *products
   for (idx m = 0; m < d; m++) g[m] = fma(rho, t[m], -ur[m]);
 }
 
-/* The sum over rows of products a and b of each row, multiplied. */
+/* The sum over rows of the product of entries a and b of each row's products. */
 static real rows_sum(const real *products, idx stride, gidx n, idx a, idx b)
 {
   struct lane_sum sum = {0};

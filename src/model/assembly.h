@@ -14,8 +14,9 @@
 #include "model/directions.h"
 #include "model/state.h"
 
-/* Inner products of frame and directions, lane products (base/sums.h).  They are computed, although
- * frames and directions are orthonormal: what is 1 or 0 up to rounding is never assumed to be. */
+/* Inner products of a frame and directions, as lane products (base/sums.h).  They are computed
+ * although frames and directions are orthonormal: values that are 1 or 0 up to rounding are never
+ * assumed to be. */
 struct frame_products {
   idx d, q;
   real uu[MAX_FRAME * MAX_FRAME];           /* [m][m'] U'U */
@@ -25,7 +26,8 @@ struct frame_products {
 void frame_products(const real *frame, const real *e, idx d, idx q, idx p,
                     struct frame_products *out);
 
-/* Reals that a row contributes to the border: its codes t[d], then U'r [d], then E'r [q]. */
+/* Number of reals that a row contributes to the border: its codes t[d], then U'r [d], then E'r
+ * [q]. */
 static inline idx row_products(idx d, idx q)
 {
   return 2 * d + q;

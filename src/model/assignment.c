@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rounding, the side that is the smaller one, and the reference. */
+ * Rounding the scores, transposing so that rows are the smaller side, and the reference. */
 #include "model/assignment.h"
 
 #include <float.h>
@@ -11,10 +11,10 @@
 
 enum { SCORE_BITS = 40 };
 
-/* What a shortest path is found with. */
+/* The state of a search for a shortest path. */
 struct path {
   gidx *distance; /* [l] of columns, from the new row */
-  idx *before;    /* [l] column whose row reached this one, -1: the new row */
+  idx *before;    /* [l] column whose row the path came from, -1: the new row */
   idx *order;     /* [l] columns whose distance is final, in that order */
   uint8_t *is_final;
   idx count;
@@ -28,7 +28,8 @@ static int path_alloc(struct arena *arena, idx l, struct path *w)
   return arena_alloc(arena, &w->is_final, l, sizeof *w->is_final);
 }
 
-/* Reach columns from row i, which is `base` away; returns the nearest one that is not final. */
+/* Update distances from row i, which is `base` away; returns the nearest column that is not
+ * final. */
 static idx row_scan(const struct assignment *a, struct path *w, idx i, gidx base, idx before)
 {
   idx nearest = -1;
@@ -62,7 +63,7 @@ static idx path_find(const struct assignment *a, struct path *w, idx row)
   return at;
 }
 
-/* Move the duals so that the path has no cost, then match along it. */
+/* Change the dual variables so that the path has no cost, then match along it. */
 static void path_take(struct assignment *a, const struct path *w, idx row, idx end)
 {
   gidx length = w->distance[end];
@@ -87,7 +88,7 @@ static int paths_solve(struct assignment *a)
   return OK;
 }
 
-/* Of no scores but zeros any scale will do. */
+/* If all scores are zero, any scale will do. */
 static int scale_find(idx k, idx l, const float *scores, real *scale)
 {
   float most = 0;
@@ -113,7 +114,7 @@ static void transpose(idx k, idx l, const float *from, float *to)
         for (idx j = j0; j < l && j < j0 + SIDE; j++) to[(gidx)j * k + i] = from[(gidx)i * l + j];
 }
 
-/* a <- the problem with no more rows than columns, nothing matched. */
+/* a <- the problem with no more rows than columns, and nothing matched. */
 static int problem_begin(struct assignment *a, idx k, idx l, const float *scores)
 {
   a->scores = scores;

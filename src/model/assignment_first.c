@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Of all optimal assignments the first: row after row takes the lowest column that leaves the rest
- * an optimal assignment.
+ * Of all optimal assignments find the first: each row in turn takes the lowest column such that the
+ * remaining rows can still be assigned optimally.
  *
- * Whatever duals prove one assignment optimal, the optimal ones are the matchings of tight pairs,
- * whose cost is u + v, in which a column with v < 0 has a row.  So a row may take a lower tight
- * column if an alternating path hands its own column on.  One more node stands for all columns
- * without a row: it takes any column with v = 0. */
+ * If dual variables prove one assignment optimal, the optimal assignments are exactly the matchings
+ * of tight pairs (cost = u + v) in which every column with v < 0 has a row.  So a row may take a
+ * lower tight column if an alternating path of tight pairs gives its own column to another row.
+ * One more node stands for all columns without a row: it may take any column with v = 0. */
 #include "model/assignment_first.h"
 
 #include "base/status.h"
@@ -15,16 +15,16 @@ struct ties {
   struct assignment *a;
   gidx *start;       /* [k + 1] */
   idx *column;       /* [start[k]] tight columns of each row, ascending */
-  uint8_t *is_wrong; /* [k] rows that the duals do not fit */
-  /* Of a search, for rows and, behind them, the node of free columns. */
-  idx *seen;   /* [k + 1] the last search that came here, plus 1 */
+  uint8_t *is_wrong; /* [k] rows with a pair that violates the dual variables */
+  /* State of a search: over rows and, as the last node, the node of free columns. */
+  idx *seen;   /* [k + 1] 1 + the last search that reached the node */
   idx *before; /* [k + 1] node that wants its column */
-  idx *wanted; /* [k + 1] which column */
+  idx *wanted; /* [k + 1] the column that it wants */
   idx *stack;  /* [k + 1] */
   idx n_stack;
 };
 
-/* Count the tight columns of row i, or note them. */
+/* Count the tight columns of row i; out: store them, too. */
 static gidx row_tight(struct ties *t, idx i, idx *out)
 {
   const struct assignment *a = t->a;
@@ -51,7 +51,7 @@ static void row_note(void *self, gidx i)
   row_tight(t, (idx)i, t->column + t->start[i]);
 }
 
-/* The proof: with it the assignment is optimal, whoever made it. */
+/* Check the proof: if it holds, the assignment is optimal, whatever computed it. */
 static int duals_check(const struct ties *t)
 {
   const struct assignment *a = t->a;
@@ -81,7 +81,7 @@ static int ties_find(struct ties *t)
   return arena_alloc(a->arena, &t->stack, a->k + 1, sizeof *t->stack);
 }
 
-/* Come to the node that has the column, for the search of row i; rows up to i keep theirs. */
+/* Reach the node that has the column, in the search of row i; rows up to i keep their columns. */
 static void node_come(struct ties *t, idx i, idx before, idx column)
 {
   idx owner = t->a->owner[column], node = owner < 0 ? t->a->k : owner;
@@ -92,7 +92,7 @@ static void node_come(struct ties *t, idx i, idx before, idx column)
   t->stack[t->n_stack++] = node;
 }
 
-/* Look at the columns that the node may take: is that of row i among them? */
+/* Visit the columns that the node may take; returns 1 if row i's column is among them. */
 static int node_leave(struct ties *t, idx i, idx node)
 {
   const struct assignment *a = t->a;
@@ -110,7 +110,8 @@ static int node_leave(struct ties *t, idx i, idx node)
   return 0;
 }
 
-/* From the last node on, each takes what the one behind it leaves. */
+/* Assign along the path: from the last node back, each takes the column that the next one gives
+ * up. */
 static void path_take(struct ties *t, idx i, idx last)
 {
   struct assignment *a = t->a;
@@ -124,7 +125,8 @@ static void path_take(struct ties *t, idx i, idx last)
   }
 }
 
-/* Can row i have the column?  Then it has.  What a search for the same row saw leads nowhere. */
+/* Give row i the column if that is possible.  Nodes that an earlier search for this row reached
+ * lead nowhere, and are not visited again. */
 static int column_take(struct ties *t, idx i, idx column)
 {
   t->n_stack = 0;

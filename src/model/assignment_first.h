@@ -7,8 +7,8 @@
 
 #include "model/assignment_impl.h"
 
-/* Check the duals against all pairs, and replace the matching by the optimal one that is the first
- * in lexicographic order of match[].  ERR_INTERNAL: they prove nothing; ERR_MEMORY. */
+/* Check the dual variables against all pairs, and replace the matching by the optimal one with the
+ * lexicographically first match[].  ERR_INTERNAL: they do not prove optimality; ERR_MEMORY. */
 int assignment_first(struct assignment *a);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An assignment from inside: what its solvers and the rule for ties work on.
+ * The inside of an assignment, which its solvers and the rule for ties share.
  *
  * Floor: model.
  *
- * The cost of a pair is minus its score as an integer.  Duals u and v prove a matching optimal:
- *     u_i + v_j <= cost_ij of all pairs, with equality for those that are matched,
- *     v_j <= 0, and v_j = 0 of columns without a row, if there are any. */
+ * The cost of a pair is minus its score as an integer.  The dual variables u and v prove that a
+ * matching is optimal:
+ *      u_i + v_j <= cost_ij of all pairs, with equality for those that are matched,
+ *      v_j <= 0, and v_j = 0 of columns without a row, if there are any. */
 #ifndef MODEL_ASSIGNMENT_IMPL_H
 #define MODEL_ASSIGNMENT_IMPL_H
 
@@ -22,10 +23,10 @@ struct assignment {
   struct arena *arena;
 };
 
-/* The cost of row i and column j: an integer, of ties the even one. */
+/* The cost of row i and column j: minus the score, rounded to the nearest integer, ties to even. */
 static inline gidx assignment_cost(const struct assignment *a, idx i, idx j)
 {
-  const real round = 0x1.8p52; /* adding it leaves no room for a fraction */
+  const real round = 0x1.8p52; /* adding it rounds to an integer */
   return -(gidx)((real)a->scores[(gidx)i * a->l + j] * a->scale + round - round);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The worst of a row are kept in a heap while its scores go by. */
+ * The best columns of a row are kept in a heap while its scores are read. */
 #include "model/assignment_lists.h"
 
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include "base/status.h"
 #include "base/team.h"
 
-enum { AT_ONCE = 32 }; /* columns that join a list */
+enum { AT_ONCE = 32 }; /* columns that join a list at a time */
 
-/* The best columns of a row so far: a heap, the worst of them at its root. */
+/* The best columns of a row so far: a heap with the worst of them at its root. */
 struct best {
   idx count;
   gidx value[AT_ONCE]; /* cost less v */
@@ -41,7 +41,7 @@ static void best_rise(struct best *b, gidx value, idx column)
   b->column[at] = column;
 }
 
-/* Those below the bound. */
+/* Find the best columns of row i whose value is below the bound. */
 static void best_find(const struct assignment *a, idx i, gidx bound, struct best *b)
 {
   b->count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The columns of each row over which an assignment is sought first.
+ * For each row a list of some columns; an assignment is sought among these first.
  *
  * Floor: model. */
 #ifndef MODEL_ASSIGNMENT_LISTS_H
@@ -9,7 +9,7 @@
 
 struct list {
   idx count, room;
-  idx *column; /* [room], ascending in no order; owned */
+  idx *column; /* [room], in no order; owned */
   gidx *cost;  /* [room] */
 };
 
@@ -20,8 +20,9 @@ struct lists {
   int no_memory;
 };
 
-/* Add to each row's list the columns that the duals do not fit, those that fit worst; the first
- * time the best of each row.  *added: how many; 0: u and v prove the matching optimal. */
+/* Add to each row's list the columns whose cost violates the dual variables, the worst first; in
+ * the first call the best columns of each row.  *added: how many; 0: u and v prove the matching
+ * optimal. */
 int lists_price(struct lists *l, gidx *added);
 void lists_free(struct lists *l);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Row reduction, then shortest paths with a heap.  A column that is reached again, nearer, is twice
- * in the heap; the entry that is farther is passed over. */
+ * Row reduction, then shortest paths with a heap.  A column that is reached again on a shorter path
+ * is in the heap twice; the longer entry is skipped. */
 #include "model/assignment_paths.h"
 
 #include <stdlib.h>
 
 #include "base/status.h"
 
-enum { REDUCTIONS = 4 }; /* times that rows without a column try to take one */
+enum { REDUCTIONS = 4 }; /* how often rows without a column try to take one */
 
 struct place {
   gidx distance;
@@ -18,10 +18,10 @@ struct paths {
   struct assignment *a;
   const struct lists *lists;
   gidx *distance; /* [l] */
-  idx *before;    /* [l] column whose row reached this one, -1: the new row */
+  idx *before;    /* [l] column whose row the path came from, -1: the new row */
   idx *final;     /* [l] columns whose distance is final, in that order */
   idx n_final;
-  idx *seen; /* [l] the last row whose search reached it, plus 1 */
+  idx *seen; /* [l] 1 + the last row whose search reached it */
   struct place *heap;
   gidx n_heap, room;
   idx *waiting; /* [k] rows without a column */
@@ -56,7 +56,7 @@ static struct place heap_pop(struct paths *w)
   return top;
 }
 
-/* The best column of a row, and how much worse the next one is. */
+/* The best column of a row; *next <- the value of the next best. */
 static idx row_best(const struct paths *w, idx i, gidx *next)
 {
   const struct list *list = w->lists->row + i;
@@ -77,8 +77,8 @@ static idx row_best(const struct paths *w, idx i, gidx *next)
   return column;
 }
 
-/* Row i takes its best column, at a price that makes the next best one as good.  Returns the row
- * that had it, -1: none. */
+/* Row i takes its best column, at a price that makes the next best as good.  Returns the row that
+ * had the column, -1: none. */
 static idx row_reduce(struct paths *w, idx i)
 {
   struct assignment *a = w->a;

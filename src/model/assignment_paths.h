@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An assignment over lists of columns, exact for these.
+ * An optimal assignment when each row may only have the columns of its list.
  *
  * Floor: model. */
 #ifndef MODEL_ASSIGNMENT_PATHS_H
@@ -7,7 +7,8 @@
 
 #include "model/assignment_lists.h"
 
-/* Match all rows, of which none is matched; v is a beginning, and u is found.  ERR_MEMORY. */
+/* Match all rows; none is matched at the start.  v: a start for the dual variables of columns; u <-
+ * those of rows.  ERR_MEMORY. */
 int paths_match(struct assignment *a, const struct lists *lists);
 
 #endif

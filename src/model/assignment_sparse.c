@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each row has a list of columns.  Over the lists the assignment is solved: a row takes its best
- * column if the next best lets it (Jonker, Volgenant 1987), and the rest shortest augmenting paths.
- * Then all pairs are priced: where the duals do not fit a pair, it joins the list, and the lists
- * are solved again, until all fit.  Column i is on the list of row i, so that the lists always have
- * an assignment. */
+ * Each row has a list of columns, and the assignment over these lists is solved: a row takes its
+ * best column if the next best allows it (Jonker, Volgenant 1987); the other rows use shortest
+ * augmenting paths.  Then all pairs are checked: a pair that violates the dual variables joins its
+ * row's list.  This is repeated until no pair does.  Column i is in the list of row i, so that an
+ * assignment over the lists always exists. */
 #include "model/assignment_sparse.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "model/assignment_lists.h"
 #include "model/assignment_paths.h"
 
-/* Of the square problem any v is a beginning; else a column without a row has to have v = 0. */
+/* For a square problem any v is a valid start; otherwise columns without a row must have v = 0. */
 static void matching_clear(struct assignment *a)
 {
   for (idx i = 0; i < a->k; i++) a->match[i] = -1;

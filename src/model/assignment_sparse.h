@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fast solver of assignments: exact, and mostly over a few columns of each row (N.22a).
+ * The fast solver of assignments: it is exact, and looks mostly at a few columns of each row
+ * (N.22a).
  *
  * Floor: model. */
 #ifndef MODEL_ASSIGNMENT_SPARSE_H
@@ -7,7 +8,7 @@
 
 #include "model/assignment_impl.h"
 
-/* Match all rows, with duals that prove it.  ERR_MEMORY. */
+/* Match all rows; u and v <- dual variables that prove it optimal.  ERR_MEMORY. */
 int assignment_sparse(struct assignment *a);
 
 #endif

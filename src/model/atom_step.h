@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What became of an atom in a sweep of a refit.
+ * The result for an atom in a sweep of a refit.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_ATOM_STEP_H
@@ -8,12 +8,13 @@
 #include "base/det_pair.h"
 #include "base/types.h"
 
-/* All 0 but log_det NaN for a dead atom. */
+/* For a dead atom all members are 0, except log_det, which is NaN. */
 struct atom_step {
   idx accepted;
   idx status; /* of the last solve, enum arrow_status */
   idx retries;
-  real ridge;           /* of the rows in the last solve; the border's is in proportion (N.15) */
+  real ridge;           /* of the rows in the last solve; that of the border is in proportion
+                         * (N.15) */
   struct det_pair pair; /* of the determinant of the last solve */
   real log_det;
 };

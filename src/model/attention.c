@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The plain loops: position by position inside a block, block by block, shard by shard. */
+ * Plain loops: by shard, by block of positions, by position. */
 #include "model/attention.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ void attention_finish(const struct attention *a, const struct attention_sum *s, 
   *lse = !sees ? -INFINITY : valid ? fmaf(s->m, LN2, log_f32(s->l)) : NAN;
   for (idx c = 0; c < a->dv; c++) {
     out[c] = !sees ? 0 : valid ? s->acc[c] / s->l : NAN;
-    if (isnan(out[c])) out[c] = NAN; /* the one that C has, whatever came in */
+    if (isnan(out[c])) out[c] = NAN; /* the NaN of C, whatever NaN the sum has */
   }
 }
 
@@ -89,7 +89,7 @@ float attention_score(const struct attention *a, const struct attention_factors 
   return attention_cap(factors, u);
 }
 
-/* s <- s and positions from .. end - 1, which are of one block. */
+/* s <- s and positions from .. end - 1, all in one block. */
 static void block_accumulate(const struct walk *w, gidx from, gidx end, struct attention_sum *s)
 {
   const struct attention *a = w->a;
@@ -111,7 +111,7 @@ static void block_accumulate(const struct walk *w, gidx from, gidx end, struct a
   }
 }
 
-/* s <- positions from .. end - 1, which are of one shard. */
+/* s <- positions from .. end - 1, all in one shard. */
 static void shard_accumulate(const struct walk *w, gidx from, gidx end, struct attention_sum *s)
 {
   attention_sum_begin(w->a, s);

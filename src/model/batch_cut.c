@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reference sorts all positive scores; the cut is found from the largest digit down. */
+ * The reference sorts all positive scores.  The cut is found from the largest digit down. */
 #include "model/batch_cut.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* A batch's part of the running mean, which so remembers about a hundred of them. */
+/* The weight of a batch in the running mean, which so covers about a hundred batches. */
 static const real PART = 0.01;
 
 gidx batch_most(real l0, idx n)
@@ -27,7 +27,7 @@ void batch_cut_narrow(struct batch_cut *cut, const gidx *counts)
 {
   int bins = cut->digits ? 1024 : BATCH_BINS, bin = bins - 1;
   for (; bin >= 0 && counts[bin] < cut->left; bin--) cut->left -= counts[bin];
-  if (bin < 0) { /* fewer are positive */
+  if (bin < 0) { /* fewer scores are positive */
     *cut = (struct batch_cut){.digits = BATCH_DIGITS};
     return;
   }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which scores of a batch are codes (N.46): the largest positive ones over all rows and atoms, in
- * the order of value, then row, then atom, and the threshold that a training keeps of them.
+ * the order of value, then row, then atom.  Also the threshold that a training derives from them.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * The bits of positive floats ascend as the floats do, so the last code is found by counting, digit
- * by digit: counts are integers, whose sums do not depend on how rows are divided. */
+ * The key of a positive score is the bits of its float, which ascend as the floats do.  The key of
+ * the last code is found by counting, digit by digit: counts are integers, so their sums do not
+ * depend on how rows are divided. */
 #ifndef MODEL_BATCH_CUT_H
 #define MODEL_BATCH_CUT_H
 
@@ -15,23 +16,23 @@
 
 enum { BATCH_DIGITS = 3, BATCH_BINS = 1 << 11 };
 
-/* A score is a code if its key is greater, or equal and among the first `left` such scores by row
- * and atom.  Key 0 means that every positive score is a code. */
+/* A score is a code if its key is greater, or if its key is equal and it is among the first `left`
+ * such scores by row and atom.  Key 0 means that every positive score is a code. */
 struct batch_cut {
   int32_t key;
-  int digits; /* of the key that are known */
+  int digits; /* digits of the key that are known */
   gidx left;
 };
 
 /* Codes of a batch of n rows: floor(l0 n). */
 gidx batch_most(real l0, idx n);
 
-/* Nothing is known yet, or with most = 0 everything: there are no codes. */
+/* The cut before any digit is known; with most = 0 it is complete: there are no codes. */
 struct batch_cut batch_cut_begin(gidx most);
-/* One digit more, from how many scores of all rows have each. */
+/* Find the next digit, from counts of the scores of all rows by this digit. */
 void batch_cut_narrow(struct batch_cut *cut, const gidx *counts);
 
-/* The bits of a positive score; 0 for one that is not positive. */
+/* The bits of a positive score; otherwise 0. */
 static inline int32_t batch_key(float score)
 {
   int32_t key;
@@ -39,7 +40,7 @@ static inline int32_t batch_key(float score)
   return score > 0 ? key : 0;
 }
 
-/* The next digit of a key has bits shift .. known - 1 of it. */
+/* The next digit of a key is its bits shift .. known - 1. */
 static inline void batch_bits(const struct batch_cut *cut, int *shift, int *known)
 {
   static const int shifts[BATCH_DIGITS + 1] = {20, 10, 0, 0};
@@ -47,7 +48,7 @@ static inline void batch_bits(const struct batch_cut *cut, int *shift, int *know
   *known = cut->digits ? *shift + 10 : 31;
 }
 
-/* The next digit of a key; -1 where those before are not the cut's, or it is no code. */
+/* The next digit of a key; -1 if its earlier digits are not the cut's, or if it is no code. */
 static inline int batch_digit(const struct batch_cut *cut, int32_t key)
 {
   int shift, known;
@@ -56,15 +57,15 @@ static inline int batch_digit(const struct batch_cut *cut, int32_t key)
   return (key >> shift) & ((1 << (known - shift)) - 1);
 }
 
-/* The value of the last code. */
+/* The score of the last code. */
 float batch_cut_value(const struct batch_cut *cut);
 
-/* codes[n][k] <- the `most` first scores[n][k], else 0, by sorting; *least <- the last of them, 0
- * where fewer are positive.  ERR_MEMORY. */
+/* codes[n][k] <- the `most` first of scores[n][k], and 0 elsewhere, by sorting.  *least <- the last
+ * of them, 0 if fewer are positive.  ERR_MEMORY. */
 int batch_select_reference(const float *scores, idx n, idx k, gidx most, float *codes,
                            float *least);
 
-/* A running mean of the batches' last codes: sum and weight, both 0 at first. */
+/* A running mean of the last codes of batches; sum and weight are 0 at first. */
 struct batch_threshold {
   real sum, weight;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stability chooses among those that explain, and tell labels, nearly as well as any. */
+ * Of the candidates that explain variance, and predict labels, nearly as well as the best, the most
+ * stable is chosen. */
 #include "model/choice.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ int candidate_choose(struct candidate *c, int count)
   int chosen = -1, both = 0;
   for (int i = 0; i < count; i++) {
     explained = fmax(explained, c[i].explained);
-    f1 = fmax(f1, c[i].f1); /* of a number and NaN the number */
+    f1 = fmax(f1, c[i].f1); /* fmax() ignores NaN */
   }
   for (int i = 0; i < count; i++) {
     c[i].explains = 1 - c[i].explained <= (1 + CHOICE_UNEXPLAINED) * (1 - explained);
@@ -29,5 +30,5 @@ int candidate_choose(struct candidate *c, int count)
     int counts = c[i].explains && (c[i].tells || !both);
     if (counts && (chosen < 0 || c[i].pw_mcc > c[chosen].pw_mcc + CHOICE_GAIN)) chosen = i;
   }
-  return chosen < 0 ? 0 : chosen; /* 0: explained variances are no numbers */
+  return chosen < 0 ? 0 : chosen; /* 0 if explained variances are NaN */
 }

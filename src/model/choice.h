@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * With how many atoms a row are atoms to be fitted?  The rule of (N.39).
+ * How many atoms per row a fit should use: the rule of (N.39).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_CHOICE_H
@@ -7,25 +7,26 @@
 
 #include "base/types.h"
 
-enum { CHOICE_MOST = 4 }; /* candidates: the whole, a half, a quarter, an eighth */
+enum { CHOICE_MOST = 4 }; /* candidates: encode_s, and a half, a quarter, an eighth of it */
 
-/* What a candidate may lose against the best one: this share of what that leaves unexplained, and
- * so much of F1; and what fewer atoms a row have to gain in stability. */
+/* What a candidate may lose against the best one: this share of the variance that the best one
+ * leaves unexplained, and so much of F1.  And the stability that fewer atoms per row must gain. */
 #define CHOICE_UNEXPLAINED 0.2
 #define CHOICE_F1 0.02
 #define CHOICE_GAIN 0.03
 
 struct candidate {
   idx top_s;
-  real pw_mcc;    /* of fits of two halves of the rows */
-  real explained; /* variance of rows that were not fitted, encoded with as many atoms as all */
-  real f1;        /* of single atoms for labels; NaN: there are none */
-  int explains, tells; /* <- within what may be lost */
+  real pw_mcc;         /* between fits of the two halves of the rows */
+  real explained;      /* variance of rows that were not fitted; all candidates encode with encode_s
+                   * atoms */
+  real f1;             /* of single atoms for labels; NaN: there are no labels */
+  int explains, tells; /* <- it loses no more variance, no more F1, than allowed */
 };
 
-/* c[CHOICE_MOST] <- the candidates for so many atoms a row, the largest first; returns how many. */
+/* c[CHOICE_MOST] <- the candidates, the largest first; returns how many there are. */
 int candidates_make(idx encode_s, struct candidate *c);
-/* Fill in what follows, and return the one that is chosen. */
+/* Set explains and tells, and return the index of the chosen candidate. */
 int candidate_choose(struct candidate *c, int count);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Greedy colouring without a graph: every row keeps the classes of its atoms that were coloured so
- * far, so that an atom finds the classes it cannot have by looking at its rows. */
+ * Greedy colouring without a graph: every row keeps the classes of its atoms that are coloured so
+ * far.  So an atom finds its forbidden classes in its rows. */
 #include "model/classes.h"
 
 #include <stdlib.h>
@@ -15,13 +15,13 @@ struct coloring {
   const struct support_view *supports;
   struct arena arena;
   idx *color;      /* [k] the class of each atom, -1: in no row */
-  gidx *start;     /* [k + 1] atom a is in rows[start[a] .. start[a + 1] - 1], */
-  idx *rows;       /* [entries] which ascend */
+  gidx *start;     /* [k + 1] atom a is in rows[start[a] .. start[a + 1] - 1] */
+  idx *rows;       /* [entries] ascending for each atom */
   idx *order;      /* [k] atoms in the order of (N.6) */
-  idx *begin;      /* [n + 2] where the atoms of each support size begin in it */
-  idx *classes;    /* [entries] from each row's start on, the classes of its coloured atoms */
+  idx *begin;      /* [n + 2] where the atoms of each support size begin in order */
+  idx *classes;    /* [entries] from each row's start on: the classes of its coloured atoms */
   idx *n_coloured; /* [n] how many atoms of each row are coloured */
-  idx *taken;      /* [k + 1] 1 + the last position in the order that cannot have the class */
+  idx *taken;      /* [k + 1] 1 + the last position in the order for which the class is forbidden */
 };
 
 void classes_free(struct classes *c)
@@ -30,7 +30,7 @@ void classes_free(struct classes *c)
   *c = (struct classes){0};
 }
 
-/* Allocate every array but the result, for n rows with so many entries over k atoms. */
+/* Allocate every array except the result, for n rows with so many entries over k atoms. */
 static int coloring_alloc(struct coloring *w, gidx n, idx k, gidx entries)
 {
   struct arena *a = &w->arena;
@@ -53,7 +53,7 @@ static void rows_find(struct coloring *w)
 {
   const struct support_view *s = w->supports;
   gidx entries = s->start[s->n];
-  gidx *next = w->start + 1; /* ends up as the starts of the atoms after */
+  gidx *next = w->start + 1; /* becomes the starts of the next atoms */
   for (gidx e = 0; e < entries; e++) next[s->atoms[e] + 1]++;
   for (idx a = 0; a < s->k; a++) next[a + 1] += next[a];
   for (gidx i = 0; i < s->n; i++)
@@ -66,8 +66,8 @@ static gidx rows_of(const struct coloring *w, idx atom)
   return w->start[atom + 1] - w->start[atom];
 }
 
-/* Order atoms by falling support size.  The counting sort is stable, so ties stay in order of
- * index. */
+/* Sort atoms by falling support size.  The counting sort is stable, so of equal sizes the lower
+ * index comes first. */
 static void atoms_order(struct coloring *w)
 {
   idx k = w->supports->k, *begin = w->begin;
@@ -78,7 +78,7 @@ static void atoms_order(struct coloring *w)
   for (idx a = 0; a < k; a++) w->order[begin[max - rows_of(w, a)]++] = a;
 }
 
-/* Colour the atom at a position of the order: find its class and enter it in the atom's rows. */
+/* Colour the atom at a position of the order, and enter its class in its rows. */
 static idx atom_color(struct coloring *w, idx position)
 {
   const gidx *row_start = w->supports->start;
@@ -151,8 +151,8 @@ int classes_from_colors(struct classes *c, const idx *color, idx k, idx count)
   return OK;
 }
 
-/* Check one row.  seen[class] is the atom of this row that is in the class, -1 when there was none;
- * it is all -1 before and after. */
+/* Check one row.  seen[class] is the atom of this row that is in the class, -1: none; it is all -1
+ * before and after. */
 static int row_check(const struct classes *c, const idx *atoms, gidx length, idx *seen, gidx row,
                      const char *name)
 {

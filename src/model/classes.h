@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Colour classes: sets of atoms no two of which are in one row's support (N.6).
+ * Colour classes: sets of atoms of which no two are in the support of the same row (N.6).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * The atoms of a class can be refitted at the same time, since none touches a row of another. */
+ * The atoms of a class can be refitted at the same time, since they share no row. */
 #ifndef MODEL_CLASSES_H
 #define MODEL_CLASSES_H
 
@@ -29,30 +29,30 @@ struct classes {
 };
 void classes_free(struct classes *c);
 
-/* The reference: colour greedily (N.6), atoms in falling order of support size, of equals the lower
- * index first; each gets the smallest class that has no conflicting atom.  The work is entries
- * times row length.  ERR_MEMORY; ERR_INPUT beyond 2^31 - 1 rows. */
+/* The reference: greedy colouring (N.6), atoms in falling order of support size, of equals the
+ * lower index first.  Each atom gets the smallest class without a conflicting atom.  The work is
+ * entries times row length.  ERR_MEMORY; ERR_INPUT beyond 2^31 - 1 rows. */
 int classes_color(struct classes *c, const struct support_view *supports);
 
-/* *bytes <- what classes of k atoms take, at most one for each. */
+/* *bytes <- the memory of classes of k atoms, with at most k classes. */
 int classes_bytes(idx k, gidx *bytes);
 
 /* The classes of given colors color[k], each -1 or 0 .. count - 1. */
 int classes_from_colors(struct classes *c, const idx *color, idx k, idx count);
 
-/* ERR_INPUT names the first row of which two atoms are in one class, or an atom that is in a row
- * and in no class.  first is the global number of row 0, name that of the classes' file. */
+/* ERR_INPUT names the first row with two atoms in one class, or an atom that is in a row but in no
+ * class.  first is the global number of row 0, name that of the classes' file. */
 int classes_check(const struct classes *c, const struct support_view *supports, gidx first,
                   const char *name);
 
 /* Statistics for the report. */
 struct class_report {
-  gidx classes, dead,
-      longest_row;    /* longest_row: atoms in a row at most, a lower bound on classes */
+  /* longest_row: most atoms in a row, a lower bound on the number of classes. */
+  gidx classes, dead, longest_row;
   gidx min, max;      /* atoms in a class */
   real mean;          /* NaN without classes */
   gidx histogram[32]; /* classes of 1, 2 .. 3, 4 .. 7, ... atoms */
-  gidx atoms[32];     /* and how many atoms these have */
+  gidx atoms[32];     /* and the atoms of these classes */
 };
 void classes_report(const struct classes *c, gidx longest_row, struct class_report *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas.  kept[j] is 0 for a dropped vector, which every loop leaves out. */
+ * Directly from the formulas.  kept[j] is 0 for a dropped vector, which every loop skips. */
 #include "model/codes.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ static real gram(const float *a, const float *b, idx p)
   return acc;
 }
 
-/* Compute column j of the Cholesky factor of the kept vectors' Gram matrix, rho on its diagonal.
- * Returns 0, and drops vector j, when its pivot is at most min. */
+/* Compute column j of the Cholesky factor of the kept vectors' Gram matrix with rho on its
+ * diagonal.  Returns 0, and drops vector j, if its pivot is at most min. */
 static int factor_column(const real *g, real *l, const real *kept, idx big_m, idx j, real rho,
                          real min)
 {
@@ -29,8 +29,8 @@ static int factor_column(const real *g, real *l, const real *kept, idx big_m, id
   return 1;
 }
 
-/* codes[M] <- forward and back substitution with the kept vectors' factor, 0 for the others; y[M]
- * is workspace. */
+/* codes[M] <- the solution by forward and back substitution with the kept vectors' factor; 0 for
+ * the others.  y[M] is work space. */
 static void substitute(const real *l, const real *kept, const real *b, idx big_m, real *y,
                        real *codes)
 {
@@ -52,17 +52,21 @@ static void substitute(const real *l, const real *kept, const real *b, idx big_m
   }
 }
 
-/* The normal equations of a row, and arrays for solving them.  Sets of vectors are reals, 0 for
- * those left out. */
+/* The normal equations of a row, and arrays for solving them.  A set of vectors is an array of
+ * reals, 0 for vectors outside it. */
 struct normal {
   idx m;
   real rho;
   real *g, *l; /* [M][M] */
   real *b, *y; /* [M] */
-  real *kept;  /* [M] the rank test */
+  real *kept;  /* [M] vectors that passed the rank test */
 };
 
-enum { NORMAL_VECTORS = 3, NONNEGATIVE_VECTORS = 5 }; /* of M reals, of the two functions below */
+enum {
+  NORMAL_VECTORS = 3,
+  NONNEGATIVE_VECTORS = 5
+}; /* arrays of M reals that the two functions
+                                                       * below need */
 
 /* Set up the equations (N.4); returns the rest of the work space. */
 static real *normal_make(struct normal *n, const float *row, const float *const *vector, idx big_m,
@@ -80,7 +84,7 @@ static real *normal_make(struct normal *n, const float *row, const float *const 
   return n->kept + m;
 }
 
-/* Factor what has pivots, with rho on the diagonal, that are large enough; the rest is dropped. */
+/* Factor with rho on the diagonal; vectors whose pivot is too small are dropped. */
 static void rank_test(struct normal *n, real rho)
 {
   for (idx j = 0; j < n->m; j++)
@@ -102,8 +106,8 @@ void codes_reference(const float *row, const float *const *vector, idx big_m, id
   substitute(n.l, n.kept, n.b, big_m, n.y, codes);
 }
 
-/* z <- the solution on the vectors in the set, 0 elsewhere.  A vector whose pivot is too small
- * leaves the set. */
+/* z <- the solution on the vectors in the set, 0 elsewhere.  Vectors whose pivot is too small leave
+ * the set. */
 static void set_solve(const struct normal *n, real *in, real *z)
 {
   for (idx j = 0; j < n->m; j++)
@@ -113,15 +117,15 @@ static void set_solve(const struct normal *n, real *in, real *z)
   substitute(n->l, in, n->b, n->m, n->y, z);
 }
 
-/* How far x may go towards z before entry j is 0, where z_j is not positive. */
+/* How far x can go towards z until entry j is 0; z_j is not positive. */
 static real set_reach(const real *x, const real *z, idx j)
 {
   return x[j] > 0 ? x[j] / (x[j] - z[j]) : 0;
 }
 
-/* Go from x >= 0 towards the solution on the set as far as all entries stay at least 0, take out of
- * the set what became 0, and so on until x is that solution, positive on the set.  Each turn takes
- * out one vector at least. */
+/* Go from x >= 0 towards the solution on the set until an entry becomes 0, remove such vectors from
+ * the set, and repeat, until x is that solution and positive on the set.  Each repetition removes
+ * at least one vector. */
 static void set_settle(const struct normal *n, real *in, real *x, real *z)
 {
   for (;;) {
@@ -141,7 +145,7 @@ static void set_settle(const struct normal *n, real *in, real *x, real *z)
   }
 }
 
-/* Twice how far the objective at x, the solution on its set, is below that at 0. */
+/* Twice the amount by which the objective at x, the solution on its set, is below that at 0. */
 static real set_gain(const struct normal *n, const real *x)
 {
   real gain = 0;
@@ -150,7 +154,7 @@ static real set_gain(const struct normal *n, const real *x)
   return gain;
 }
 
-/* The vector outside of the set, of those not refused, whose code wants most to grow; -1: none. */
+/* The vector outside the set, and not refused, whose code has the steepest slope; -1: none. */
 static idx set_next(const struct normal *n, const real *in, const real *refused, const real *x)
 {
   idx best = -1;

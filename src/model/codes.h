@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Codes: the least-squares coefficients of a row on its support (N.4, N.5), the residual (N.3r),
- * and what a row adds to the quality metrics (doc/numerics.md section 7).
+ * and a row's part of the quality metrics (doc/numerics.md section 7).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
  * The m atoms of a support are frames of d vectors.  So a support has M = m d vectors, in the order
- * of its atoms, with one code each.  They are given as pointers, vector[M]. */
+ * of its atoms, and one code for each.  The vectors are given as pointers, vector[M]. */
 #ifndef MODEL_CODES_H
 #define MODEL_CODES_H
 
@@ -13,19 +13,19 @@
 
 /* A vector whose Cholesky pivot is at most this part of its squared norm is dropped. */
 #define DROP_TOLERANCE 0x1p-30
-/* A code of 0 may grow when the slope of the objective is more than this part of the sizes of its
- * terms: far more than their rounding. */
+/* A code of 0 may grow if the slope of the objective is more than this part of the sizes of its
+ * terms, which is far more than their rounding. */
 #define SLOPE_TOLERANCE 0x1p-40
 
 /* What one row adds to the metrics. */
 struct row_quality {
   real error;   /* sum over columns of e^2, e = x - sum of codes as stored, fma in support order */
-  real cosine;  /* of the row and its reconstruction; 0 where either is 0 */
+  real cosine;  /* of the row and its reconstruction; 0 if either is 0 */
   gidx nonzero; /* support atoms with a code block that is not 0 */
   real square;  /* sum over columns of x^2, fma */
 };
 
-/* Reals of workspace of the two functions below. */
+/* Reals of work space for the three functions below. */
 gidx codes_work(idx big_m);
 
 /* Reference of (N.4) and (N.5): codes[M] <- the codes, 0 for dropped vectors. */
@@ -36,8 +36,8 @@ void codes_reference(const float *row, const float *const *vector, idx big_m, id
 void codes_nonnegative_reference(const float *row, const float *const *vector, idx big_m, idx p,
                                  real rho, real *codes, real *work);
 
-/* The same of codes that are drawn to toward[M] in the place of 0 (N.50): the penalty is
- * 1/2 rho |c - toward|^2.  NULL: to 0. */
+/* The same for codes that are drawn to toward[M] instead of 0 (N.50): the penalty is 1/2 rho |c -
+ * toward|^2.  NULL: to 0. */
 void codes_toward_reference(const float *row, const float *const *vector, idx big_m, idx p,
                             real rho, const real *toward, real *codes, real *work);
 
@@ -46,13 +46,13 @@ void codes_toward_reference(const float *row, const float *const *vector, idx bi
 void residual_reference(const float *row, const float *const *vector, idx big_m, idx p,
                         const real *codes, float *out);
 
-/* Reference of a row's quality, from the codes as they are stored. */
+/* Reference: a row's quality, from the codes as they are stored. */
 struct row_quality quality_reference(const float *row, const float *const *vector, idx m, idx d,
                                      idx p, const float *codes);
 
-/* What /supports/data holds for one atom: the code for d = 1, else the norm of the code block,
- * summed in f64 and rounded once, with the sign of its entry of largest magnitude (the first of
- * several). */
+/* The value in /supports/data for one atom: the code if d = 1.  Otherwise the norm of the code
+ * block, summed in f64 and rounded once, with the sign of its entry of largest magnitude (the first
+ * of several). */
 float code_summary(const float *block, idx d);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas. */
+ * Directly from the formulas. */
 #include "model/dense.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ void inverse_reference(real *l, idx n, gidx stride)
 {
   for (idx i = 0; i < n; i++)
     for (idx j = 0; j <= i; j++) {
-      /* The rows above are Z already; row i is L from column j on. */
+      /* The rows above are rows of Z already; row i is a row of L from column j on. */
       real acc = i == j ? 1 : 0;
       for (idx k = j; k < i; k++) acc = fma(-l[i + k * stride], l[k + j * stride], acc);
       l[i + j * stride] = acc / l[i + i * stride];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dense symmetric systems, every sum in the order of (N.19): Cholesky factor, its inverse, entries
- * of the inverse matrix, solves.
+ * Dense symmetric systems, every sum in the order of (N.19): the Cholesky factor, its inverse,
+ * entries of the inverse matrix, and solves.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -12,8 +12,7 @@
 #include "base/types.h"
 
 /* Factor S = L L' in place.  pivot[n] <- the diagonal entries before their square roots.  Returns
- * n, or the first pivot that is not finite or not > 0; then the pivots before it are right, and
- * nothing else. */
+ * n, or the first pivot that is not finite or not > 0; then only the pivots before it are right. */
 idx cholesky_reference(real *s, idx n, gidx stride, real *pivot);
 
 /* Z = L^-1 in place: column j is unit vector j after the forward substitution of (N.5). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The root is a sum over eigenvectors; a threshold is the fraction F1 that is largest. */
+ * The root is a sum over eigenvectors; the threshold is the one with the largest F1, compared as
+ * fractions. */
 #include "model/detector.h"
 
 #include <float.h>
@@ -21,7 +22,7 @@ void covariance_add(const float *x, gidx n, idx p, idx first, idx count, real *c
   }
 }
 
-/* The sum over eigenvectors z_k of scale_k z_k z_k', row by row. */
+/* The sum over eigenvectors z_k of scale_k z_k z_k', computed row by row. */
 struct root_sum {
   idx p;
   const real *vector, *scale;
@@ -99,7 +100,7 @@ struct detector_threshold detector_threshold_find(const float *fires, gidx n, co
   gidx said = 0;
   for (gidx i = 0; i < n && fires[i] > 0; i++) {
     said += begins[i];
-    if (i + 1 < n && fires[i + 1] == fires[i]) continue; /* the last of equal ones counts */
+    if (i + 1 < n && fires[i + 1] == fires[i]) continue; /* of equal scores the last one counts */
     /* 2 hits / (said + n), as a fraction; there are fewer than 2^31 rows. */
     uint64_t now = (uint64_t)(i + 1) * (uint64_t)(best.said + n);
     if (best.hits && now <= (uint64_t)best.hits * (uint64_t)(said + n)) continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Norms and inner products are summed in f64, one column after another. */
+ * Norms and inner products are summed in f64, column after column. */
 #include "model/dictionary.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/sums.h"
 #include "model/rows.h"
 
-enum { ABREAST = 4 }; /* vectors that are scaled together, and frames that are checked */
+enum { ABREAST = 4 }; /* vectors that are scaled, or frames that are checked, together */
 
 static int array_read(void *self, idx first, idx count, float *out)
 {
@@ -57,8 +57,8 @@ static real dot(const float *a, const float *b, idx p)
   return sum;
 }
 
-/* sums <- dot() of four pairs, each `stride` behind the one before.  Of one alone, every addition
- * would wait for the one before. */
+/* sums <- dot() of four pairs of vectors, `stride` apart.  With one pair, every addition would wait
+ * for the one before. */
 static void dot_four(const float *a, const float *b, gidx stride, idx p, real sums[ABREAST])
 {
   real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -71,7 +71,7 @@ static void dot_four(const float *a, const float *b, gidx stride, idx p, real su
   sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
 }
 
-/* Returns whether it has a norm to be scaled by. */
+/* Scale a vector; returns 0 if its norm is 0 or not finite. */
 static int vector_scale(float *vector, idx p, real square)
 {
   real norm = sqrt(square);
@@ -132,7 +132,7 @@ int columns_check(const struct row_source *rows, const struct atom_source *atoms
   return OK;
 }
 
-/* Would atom_check() pass these four frames?  A number that is not finite gives no norm of 1. */
+/* Would atom_check() accept these four frames?  A value that is not finite gives no norm of 1. */
 static int are_frames(const float *frames, idx d, idx p)
 {
   for (idx m = 0; m < d; m++)

@@ -5,8 +5,8 @@
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
  * Tile j has atoms j w .. min((j + 1) w, K) - 1 and belongs to rank j mod the number of ranks.  A
- * rank holds its
- * tiles one after another, so each atom has an owner, and a slot in the owner's array. */
+ * rank holds its tiles one after another.  So each atom has an owner, and a slot: its index in the
+ * owner's array. */
 #ifndef MODEL_DICTIONARY_H
 #define MODEL_DICTIONARY_H
 
@@ -23,20 +23,20 @@ struct atom_source {
   /* out[count][d][p] <- atoms first .. first + count - 1.  Not collective. */
   int (*read)(void *self, idx first, idx count, float *out);
   int is_shared; /* several threads may read at once */
-  gidx unit;     /* atoms that are stored together, and so best read together; 0: any */
-  /* ERR_INPUT: they are not what was written, which read() does not say then.  Others may read
-   * meanwhile.  NULL: read() says it, or nobody knows. */
+  gidx unit;     /* atoms that are stored together, and so best read together; 0: no preference */
+  /* ERR_INPUT: the atoms are not those that were written, which read() does not check.  Others may
+   * read meanwhile.  NULL: there is no separate check. */
   int (*confirm)(void *self);
 };
 
-/* Atoms in memory, and as a source, whose self is the struct: it stays where it is. */
+/* Atoms in memory, also as a source.  The source points to the struct, which must stay in place. */
 struct atom_array {
   const float *values; /* [k][d][p] borrowed */
   idx k, d, p;
 };
 struct atom_source atom_array_source(const struct atom_array *array, const char *name);
 
-/* How a dictionary is divided: k atoms, tiles of `width` atoms, round robin to ranks. */
+/* How a dictionary is divided: k atoms in tiles of `width` atoms, dealt round robin to ranks. */
 struct tiling {
   idx k, width, workers; /* workers: ranks */
 };
@@ -46,24 +46,24 @@ idx tiling_local(const struct tiling *t, idx worker);          /* atoms that a w
 idx tiling_atom(const struct tiling *t, idx worker, idx slot); /* inverse of owner and slot */
 
 /* Scale every vector of atoms[count][d][p] to unit norm: the squares are summed in f64, and each
- * quotient is rounded once.  A vector that is zero or not finite is left for atoms_check() to
- * name.  1: there was none, so that this has nothing to find where d is 1, because a quotient's
- * rounding is 2^-24 of it, far less than UNIT_TOLERANCE. */
+ * quotient is rounded once.  A vector that is zero or not finite is left as it is; atoms_check()
+ * names it.  Returns 1 if there was none; atoms_check() is then not needed for d = 1, since
+ * rounding a quotient changes it by 2^-24, far less than UNIT_TOLERANCE. */
 int atoms_normalize(float *atoms, idx count, idx d, idx p);
 
-/* ERR_INPUT names the first atom that is not finite, not of unit norm, or whose frame is not
+/* ERR_INPUT names the first atom that is not finite or not of unit norm, or whose frame is not
  * orthonormal, to UNIT_TOLERANCE.  first is the global number of atom 0. */
 #define UNIT_TOLERANCE 1e-4
 int atoms_check(const float *atoms, idx count, idx d, idx p, idx first, const char *name);
 
-/* ERR_INPUT unless rows and atoms have as many columns; says so where one of them seems to be
- * transposed. */
+/* ERR_INPUT unless rows and atoms have the same number of columns; the message says if one of them
+ * seems to be transposed. */
 struct row_source;
 int columns_check(const struct row_source *rows, const struct atom_source *atoms);
 
 /* Orthonormalise frame[d][p] in place by modified Gram-Schmidt, each vector twice, with lane
- * products (base/sums.h).  Returns d, or the index of the first vector whose norm fell to 2^-20 of
- * what it was, which depends on those before. */
+ * products (base/sums.h).  Returns d; or the index of the first vector that depends on those before
+ * it: its norm fell to 2^-20 of what it was. */
 idx frame_orthonormalize(real *frame, idx d, idx p);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Candidate by candidate.  Rows are summed one after another inside a block of rows, and the blocks
- * by the tree of (N.0), which leaves out blocks without rows. */
+ * Candidate by candidate.  Rows are summed one after another inside a sum block, and blocks by the
+ * tree of (N.0), which leaves out blocks without rows. */
 #include "model/directions.h"
 
 #include <math.h>
@@ -11,8 +11,7 @@
 #include "base/status.h"
 #include "model/dictionary.h"
 
-/* Take away from v its components along the unit vectors b[count][p], which are found in parts[]
- * before. */
+/* Subtract from v its components along the unit vectors b[count][p]; parts[] has their sizes. */
 static void project_out(const real *b, const real *parts, idx count, idx p, real *v)
 {
   for (idx i = 0; i < count; i++)
@@ -59,7 +58,7 @@ static int rows_sum(const struct atom_view *a, const real *weight, idx stride, r
   return status;
 }
 
-/* out[p] <- candidate number `at`; weight[n] is work. */
+/* out[p] <- candidate number `at`; weight[n] is work space. */
 static int candidate_find(const struct atom_view *a, const real *e, idx at, real *weight, real *out)
 {
   if (at < a->d) return rows_sum(a, a->codes + at, a->d, out);

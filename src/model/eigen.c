@@ -10,14 +10,16 @@
 #include "base/sums.h"
 #include "base/team.h"
 
-/* Iterations of an eigenvalue; columns of a task; size from which several threads gain. */
+/* iterations per eigenvalue; columns per task; size from which on several threads gain */
 enum { ROTATIONS_MOST = 60, STRIPE = 256, THREADS_FROM = 512 };
 
-#define NOTHING_SQUARED 0x1p-900 /* a row below its root counts as 0: far below squares of f32 */
+#define NOTHING_SQUARED                                                                            \
+  0x1p-900 /* smaller squared norms of a row count as 0: far below squares of
+                                  * f32 */
 
-/* One reflection I - beta v v' at a time, v[0 .. k] being 0. */
+/* The reflections I - beta v v', one at a time; v[0 .. k] is 0. */
 struct reduction {
-  idx n, k; /* k: the row that is reduced */
+  idx n, k; /* k: the row that is being reduced */
   real *a;  /* [n][n] */
   real *v;  /* [n][n] the vector of each reflection */
   real *beta, *p;
@@ -41,8 +43,8 @@ static void update_row(void *self, gidx i)
   for (idx c = first; c < r->n; c++) row[c] -= v_i * r->p[c] + p_i * v[c];
 }
 
-/* The reflection that makes row k zero behind its first entry beside the diagonal, which it
- * rerotations. */
+/* Find the reflection that makes row k zero after the entry next to the diagonal; returns this
+ * entry. */
 static real reflection_find(struct reduction *r)
 {
   idx first = r->k + 1;
@@ -78,8 +80,8 @@ static void matrix_reduce(struct reduction *r, real *diagonal, real *beside, int
   }
 }
 
-/* Columns of the product of all reflections, as rows: a task has some of them, one after another
- * through all reflections, the last first. */
+/* The product of all reflections, stored by columns.  A task computes some of these: it applies all
+ * reflections one after another, the last first. */
 struct product {
   const struct reduction *r;
   real *vector; /* [n][n] */
@@ -112,7 +114,7 @@ static void transpose(idx n, real *a)
     }
 }
 
-/* A pass of rotations, of rows first + i and first + i + 1, the last pair first. */
+/* A pass of rotations, of rows first + i and first + i + 1; the last pair comes first. */
 struct rotations {
   idx n, first, count;
   const real *cosine, *sine; /* [count] */
@@ -134,7 +136,7 @@ static void rotate_stripe(void *self, gidx task)
   }
 }
 
-/* One implicit QL step on entries first .. last; the rotations are noted.  Rerotations how many. */
+/* One implicit QL step on entries first .. last, which stores its rotations; returns how many. */
 static idx ql_step(real *d, real *e, idx first, idx last, real *cosine, real *sine)
 {
   real g = (d[first + 1] - d[first]) / (2 * e[first]), root = sqrt(g * g + 1);
@@ -161,8 +163,8 @@ static idx ql_step(real *d, real *e, idx first, idx last, real *cosine, real *si
   return last - first;
 }
 
-/* The end of the block that begins at `first`: behind it an entry beside the diagonal is nothing
- * next to its neighbours, or to the whole matrix. */
+/* The end of the block that begins at `first`: after it the off-diagonal entry is negligible beside
+ * its neighbours, or in the whole matrix. */
 static idx block_end(const real *d, const real *e, idx first, idx n, real nothing)
 {
   idx last = first;
@@ -173,7 +175,7 @@ static idx block_end(const real *d, const real *e, idx first, idx n, real nothin
   return last;
 }
 
-/* 2^-60 of the largest entry. */
+/* 2^-60 of the largest entry, which is negligible. */
 static real nothing_find(const real *d, const real *e, idx n)
 {
   real largest = 0;

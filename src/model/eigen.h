@@ -7,10 +7,10 @@
 
 #include "base/types.h"
 
-/* value[n] <- eigenvalues in no order, vector[n][n] <- unit eigenvectors, one a row; n >= 1.
- * matrix[n][n] is symmetric, of which both triangles are read and used up; work is [n][n] and 3 n
- * more.  On so many threads; the result does not depend on them.  ERR_INPUT: a value is not finite,
- * or the iteration does not end.  Not collective. */
+/* value[n] <- the eigenvalues in no order, vector[n][n] <- unit eigenvectors, one per row; n >= 1.
+ * matrix[n][n] is symmetric; both triangles are read and overwritten.  work has n^2 + 3 n reals.
+ * The result does not depend on threads.  ERR_INPUT: a value is not finite, or the iteration does
+ * not converge.  Not collective. */
 int eigen_symmetric(idx n, real *matrix, real *value, real *vector, real *work, int threads);
 
 #endif

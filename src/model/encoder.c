@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All that are positive, or above their thresholds, by atom; of topk the largest,
- * in their order. */
+ * All positive scores, or those above thresholds, by atom; with topk the largest ones, in their
+ * order. */
 #include "model/encoder.h"
 
 #include <stdlib.h>
@@ -51,7 +51,8 @@ uint64_t encoder_hash(const struct encoder *e, uint64_t weights_terms)
                       (top << 4) + (e->rescaled << 3) + (e->centered << 2) + (int)e->kind);
 }
 
-/* Put an atom into a list of the largest, which has n of at most `top`; returns how many it has. */
+/* Insert an atom into a sorted list of the largest scores, which has n of at most `top`; returns
+ * how many it has. */
 static idx list_insert(const float *scores, idx atom, idx top, idx *atoms, idx n)
 {
   if (n == top && scores[atoms[n - 1]] >= scores[atom]) return n;
@@ -116,8 +117,8 @@ int entries_append(struct entry_list *l, const struct entry_list *more)
   return 1;
 }
 
-/* Merge a row's entries from `at` on, n of them, with those of another list; returns how many there
- * are then. */
+/* Merge a row's n entries from `at` on with those of another list; returns how many there are
+ * then. */
 static idx row_merge(struct entry_list *to, const struct entry_list *a, gidx at, idx n,
                      const struct entry_list *b, gidx b_at, idx b_n, idx top)
 {

@@ -19,7 +19,7 @@ float find_score(const float *x, const float *atom, idx p)
   return acc;
 }
 
-/* The score h of an atom with code c. */
+/* The score h of an atom with code c, as if it had no code. */
 static float score_raise(const struct find_raise *row, real h, real c)
 {
   if (!row->relative) return (float)h + (float)c;
@@ -63,7 +63,7 @@ float find_largest(const float *values, gidx n, idx most)
   return batch_cut_value(&cut);
 }
 
-/* chosen[k] <- the active scores, the first ACTIVE_MOST by size. */
+/* chosen[k] <- the first ACTIVE_MOST active scores by size. */
 static void active_trim(const float *active, idx k, float *chosen)
 {
   idx n = 0;
@@ -118,7 +118,7 @@ int find_codes_reference(const struct find_rows *r, idx row, const float *active
   return status;
 }
 
-/* scores[k] of a row, or of what the codes[k] leave of it. */
+/* scores[k] of a row, or of what codes[k] leave of it; codes NULL: of the row. */
 static void row_score(const struct find_rows *r, const float *x, const float *codes, float *scores)
 {
   struct find_raise row = {
@@ -136,7 +136,7 @@ static void row_score(const struct find_rows *r, const float *x, const float *co
   find_raise(&row, scores);
 }
 
-/* Choose once: scores of the batch, its cut, and then the codes of each row. */
+/* One choice: the scores of the batch, its cut, and the codes of each row. */
 static int batch_choose(const struct find_rows *r, gidx most, int look, float *codes, float *left,
                         float *scores, float *active, float *least)
 {
@@ -167,7 +167,7 @@ int find_batch_reference(const struct find_rows *r, real l0, int looks, float *c
   return status;
 }
 
-/* One row: scores that are not above the threshold are none. */
+/* Encode one row; scores that are not above the threshold do not count. */
 static int row_encode(const struct find_rows *r, idx row, const struct found_encoder *by,
                       float *scores, float *left, float *codes)
 {

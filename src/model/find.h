@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finding features: codes of rows on their active atoms (N.49 - N.51), whose number differs from
- * row to row.
+ * Finding features: codes of rows on their active atoms (N.49 - N.51); rows have different numbers
+ * of these.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -10,43 +10,45 @@
 
 #include "model/batch_cut.h"
 
-/* Active atoms of a row at most, and how often they may be chosen again. */
+/* most active atoms of a row, and most repeated choices of them */
 enum { ACTIVE_MOST = 256, FIND_LOOKS = 4 };
 
-/* How rows are described by atoms that are known. */
+/* How rows are described by the atoms of a finished dictionary. */
 struct found_encoder {
-  int looks;                       /* how often atoms are chosen again, 0 .. FIND_LOOKS */
-  float threshold[FIND_LOOKS + 1]; /* a score above it makes an atom active; >= 0 */
+  int looks;                       /* repeated choices of atoms, 0 .. FIND_LOOKS */
+  float threshold[FIND_LOOKS + 1]; /* of each choice: an atom is active if its score is above; >=
+                                    * 0 */
   real rho;                        /* penalty on the codes */
-  int relative;                    /* scores count by the size of what is left of a row (N.51) */
+  int relative;                    /* scores are relative to the size of what is left of a row
+                                    * (N.51) */
   real floor;
 };
 
-/* That of `fit --find features`, for rows of this mean square; it has no thresholds. */
+/* The encoder of `fit --find features`, for rows of this mean square; without thresholds. */
 struct found_encoder find_standard(real square);
 
-/* (N.49): the product of an atom and a row, or what a description leaves of it. */
+/* (N.49): the product of an atom with a row, or with what is left of one. */
 float find_score(const float *x, const float *atom, idx p);
 
-/* scores[k], the products of what a description leaves of a row, become what each atom would have
- * without its own code (N.51). */
+/* scores[k], the products of what is left of a row, become those that each atom would have without
+ * its own code (N.51). */
 struct find_raise {
   idx k, n;          /* n codes of the description */
   const idx *index;  /* [n] */
   const float *code; /* [n] */
-  real square;       /* of what is left of the row: train_square(); 0 where not relative */
+  real square;       /* of what is left of the row, by train_square(); 0 if not relative */
   int relative;
   real floor;
 };
 void find_raise(const struct find_raise *row, float *scores);
 
-/* The cut by which scores above a threshold, and no others, are entries. */
+/* The cut that takes exactly the scores above a threshold. */
 struct batch_cut find_cut_at(float threshold);
 
 /* The `most`-th largest of n > most values. */
 float find_largest(const float *values, gidx n, idx most);
 
-/* Rows x[n][p] and atoms[k][p]; toward[k], to which rho draws codes, or NULL: 0. */
+/* Rows x[n][p] and atoms[k][p]; rho draws codes to toward[k], or to 0 if it is NULL. */
 struct find_rows {
   idx n, k, p;
   const float *x, *atoms, *toward;
@@ -55,18 +57,20 @@ struct find_rows {
   real floor;
 };
 
-/* Codes of a row whose active atoms have active[k] > 0: codes[k] <- 0 or more, residual[p] <- what
- * they leave, by codes that are not rounded.  The first ACTIVE_MOST by score are active, of equals
- * the lower atom.  ERR_MEMORY. */
+/* Codes of a row; atoms with active[k] > 0 are active, but only the first ACTIVE_MOST by score, of
+ * equals the lower atom.  codes[k] <- 0 or more; residual[p] <- what is left of the row, by codes
+ * that are not rounded.  ERR_MEMORY. */
 int find_codes_reference(const struct find_rows *r, idx row, const float *active, float *codes,
                          float *residual);
 
-/* Codes of a batch, codes[n][k], chosen 1 + looks times, each time floor(l0 n) entries (N.46), and
- * what they leave, left[n][p]; least[1 + looks] <- the last score of each choice.  ERR_MEMORY. */
+/* codes[n][k] <- the codes of a batch.  Atoms are chosen 1 + looks times, each time floor(l0 n)
+ * entries (N.46).  left[n][p] <- what is left of the rows; least[1 + looks] <- the last score of
+ * each choice.  ERR_MEMORY. */
 int find_batch_reference(const struct find_rows *r, real l0, int looks, float *codes, float *left,
                          float *least);
 
-/* Codes of rows by thresholds, codes[n][k]; toward is NULL.  ERR_MEMORY. */
+/* codes[n][k] <- the codes of rows by the thresholds of an encoder; r->toward is NULL.
+ * ERR_MEMORY. */
 int find_encode_reference(const struct find_rows *r, const struct found_encoder *by, float *codes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A power iteration with a threshold, direction after direction, by the products of triad.h. */
+ * A power iteration with a threshold, for each direction, by the products of triad.h. */
 #include "model/find_grow.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Row after row, pass after pass, block after block. */
+ * By row, by pass, by block. */
 #include "model/find_nested.h"
 
 #include <math.h>
@@ -16,15 +16,16 @@ float nested_top(int relative, real square)
   return relative ? 1 : (float)(4 * sqrt(square));
 }
 
-/* One row: y[p], what is left of it, before[p], what the pass before left, and scores[k].
- * previous[k] are the codes of that pass, 0 in the first one; rest[p] is work. */
+/* Work space for one row: y[p] is what is left of it; before[p] what the last pass left; scores[k];
+ * previous[k] the codes of the last pass, 0 in the first pass; rest[p]. */
 struct row_work {
   float *y, *next, *before, *scores, *codes, *previous, *rest;
   idx index[ACTIVE_MOST]; /* of a block */
   float code[ACTIVE_MOST];
 };
 
-/* scores <- those of the block's atoms, each beside the others that the pass before chose of it. */
+/* scores <- the scores of the block's atoms, each by the row less the other atoms of the block that
+ * the last pass chose. */
 static void block_score(const struct find_rows *block, idx first, struct row_work *w)
 {
   struct find_raise raise = {.k = block->k,
@@ -47,7 +48,7 @@ static void block_score(const struct find_rows *block, idx first, struct row_wor
   if (block->relative || raise.n) find_raise(&raise, w->scores + first);
 }
 
-/* The atoms first .. end - 1, by a threshold; what they leave of y. */
+/* Choose among atoms first .. end - 1 by a threshold; y <- what their codes leave of it. */
 static int block_choose(const struct find_rows *r, idx first, idx end, float threshold,
                         struct row_work *w)
 {
@@ -66,7 +67,7 @@ static int block_choose(const struct find_rows *r, idx first, idx end, float thr
   return OK;
 }
 
-/* A pass: w->codes[k] are of the blocks, each by itself; the first ACTIVE_MOST stay. */
+/* One pass: w->codes[k] are solved block by block; only the first ACTIVE_MOST stay. */
 static int row_pass(const struct find_rows *r, const struct find_blocks *blocks, float threshold,
                     const float *x, struct row_work *w)
 {
@@ -90,7 +91,7 @@ static int work_alloc(struct arena *arena, const struct find_rows *r, struct row
   return arena_alloc(arena, &w->codes, r->k, sizeof(float));
 }
 
-/* All passes but the last, which is left to the caller, with w->codes those before it. */
+/* Run all passes except the last; w->previous <- the codes of the last one run. */
 static int passes_run(const struct find_rows *r, const struct find_blocks *blocks, int passes,
                       const float *threshold, idx row, struct row_work *w)
 {
@@ -122,7 +123,7 @@ int find_nested_reference(const struct find_rows *r, const struct find_blocks *b
   return status;
 }
 
-/* *found <- the atoms that pass `look` chooses in all rows. */
+/* *found <- how many atoms pass `look` chooses in all rows. */
 static int pass_count(const struct find_rows *r, const struct find_blocks *blocks, int look,
                       const float *threshold, struct row_work *w, gidx *found)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each stage has half as many atoms more than the one before. */
+ * The atoms of a stage: the increase halves from stage to stage. */
 #include "model/find_plan.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 enum { STAGE_FIRST = 2, BLOCK_FIRST = 4 };
 
-/* Of the updates, after which the number of active atoms stays. */
+/* Part of the updates after which the number of active atoms stays. */
 static const real FALLING = 0.8;
 
 static void stages_find(struct find_plan *plan)
@@ -39,7 +39,8 @@ gidx find_plan_updates(const struct find_plan *plan)
   return nested_updates(plan) + plan->joint;
 }
 
-/* Active atoms a row, with all atoms: falls by the same factor from update to update. */
+/* Mean active atoms per row when all atoms are there: falls by the same factor from update to
+ * update. */
 static real l0_of(const struct find_plan *plan, gidx update)
 {
   if (update >= nested_updates(plan)) return plan->l0 * plan->joint_factor;
@@ -48,7 +49,7 @@ static real l0_of(const struct find_plan *plan, gidx update)
   return plan->l0 * plan->first_factor * exp2_f32((float)(fall * 1.4426950408889634));
 }
 
-/* Atoms that are replaced by the last updates would not settle. */
+/* Atoms that the last updates replaced would not settle. */
 static int is_replacing(const struct find_plan *plan, gidx update)
 {
   gidx nested = nested_updates(plan), left = nested - update;
@@ -61,7 +62,7 @@ static idx atoms_of(const struct find_plan *plan, gidx update)
   return s->end[imin(update / imax(plan->each, 1), s->count - 1)];
 }
 
-/* Few atoms need few rows; two batches at least, where an update may have as many. */
+/* Few atoms need few rows; but at least two batches, if an update may have that many. */
 static gidx batches_of(const struct find_plan *plan, gidx update)
 {
   gidx most = imin(plan->batches, imax(1, plan->part / plan->batch));

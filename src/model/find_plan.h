@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The course of finding features: how many atoms there are in each update, how many are active in a
- * row, over which rows (N.53).
+ * The course of finding features: for each update the number of atoms, of active atoms per row, and
+ * the rows (N.53).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_FIND_PLAN_H
@@ -11,42 +11,42 @@
 struct find_plan {
   gidx rows;                     /* that are fitted */
   idx k;                         /* atoms at the end */
-  int wide;                      /* so many times as many are grown, if there are rows enough */
-  idx grown;                     /* that is: atoms before the end, from which k are taken */
-  real l0;                       /* active atoms a row, on average, at the end */
+  int wide;                      /* atoms grown per atom at the end, if there are enough rows */
+  idx grown;                     /* so: atoms before the end, from which k are taken */
+  real l0;                       /* mean active atoms per row, at the end */
   int each;                      /* updates of a stage */
-  int last;                      /* more of them in the last stage, */
-  int joint;                     /* and behind these, in which all atoms move together */
-  gidx part;                     /* rows of an update, about, at most */
-  int atom_rows;                 /* rows of it for each atom that there is, about */
+  int last;                      /* further updates of the last stage */
+  int joint;                     /* and after these, updates in which all atoms move together */
+  gidx part;                     /* most rows of an update, about */
+  int atom_rows;                 /* rows of an update per atom that there is, about */
   idx batch;                     /* rows whose codes are chosen together, about */
-  real first_factor, end_factor; /* of l0, from the one to the other, and */
-  real joint_factor;             /* where all move together */
+  real first_factor, end_factor; /* of l0, in the first and the last update */
+  real joint_factor;             /* of l0, while all atoms move together */
   real settled;                  /* part of the updates after which no atom is replaced */
-  struct find_blocks stages;     /* atoms of each stage */
-  gidx batches;                  /* of all rows */
+  struct find_blocks stages;     /* numbers of atoms of the stages */
+  gidx batches;                  /* in all rows */
 };
 
 /* One update. */
 struct find_step {
   idx k;        /* atoms */
-  real l0;      /* active atoms a row */
-  gidx batches; /* of rows */
-  gidx first;   /* number of the first, of all that were ever taken */
-  int is_last;  /* all atoms move in one block, and rows that are described well count more */
-  int replaces; /* twins and dead atoms are replaced */
+  real l0;      /* mean active atoms per row */
+  gidx batches; /* of rows, in the update */
+  gidx first;   /* number of the first batch, counted from the first update */
+  int is_last;  /* all atoms move in one block, and well described rows count more */
+  int replaces; /* dead atoms, and those that nearly equal another one, are replaced */
 };
 
-/* Fill in atoms that are grown, stages and batches from the rest. */
+/* Set grown, stages and batches from the other members. */
 void find_plan_fill(struct find_plan *plan);
 gidx find_plan_updates(const struct find_plan *plan);
 struct find_step find_plan_step(const struct find_plan *plan, gidx update);
-/* The blocks in which k atoms, by falling frequency, are chosen and move: each ends at twice the
- * one before. */
+/* The blocks, by falling frequency, in which k atoms are chosen and moved: each block ends at twice
+ * the end of the one before. */
 void find_plan_blocks(idx k, struct find_blocks *blocks);
 
-/* Rows first .. first + count - 1 of an epoch are batch `number`, counted from 0 through all
- * epochs: an epoch has plan->batches of them, as even as can be. */
+/* Batch `number`, counted through all epochs, has rows first .. first + count - 1 of an epoch.  An
+ * epoch has plan->batches batches, as equal as possible. */
 void find_plan_batch(const struct find_plan *plan, gidx number, gidx *epoch, gidx *first,
                      idx *count);
 

@@ -13,9 +13,9 @@
 real find_unit(real square, real l0)
 {
   int e;
-  frexp(square / l0 / 16, &e); /* in [2^(e - 1), 2^e) */
+  frexp(square / l0 / 16, &e); /* square / l0 / 16 is in [2^(e - 1), 2^e) */
   e--;
-  return ldexp(1, e - (e & 1)); /* the bit of a negative odd number is 1, too */
+  return ldexp(1, e - (e & 1)); /* e & 1 is 1 for negative odd e, too */
 }
 
 real find_weight(real left, real floor, int is_last)
@@ -24,7 +24,7 @@ real find_weight(real left, real floor, int is_last)
   return is_last ? weight * weight : weight;
 }
 
-/* The code of an atom, or of the intercept, in a row, times a factor, rounded. */
+/* The code of an atom, or of the intercept, in a row, times a factor, rounded to f32. */
 static real code_of(const float *codes, idx k, idx atom, real factor)
 {
   return (float)(atom < k ? factor * (real)codes[atom] : factor);
@@ -49,7 +49,8 @@ void find_sums_reference(const float *y, const float *codes, const real *weights
   }
 }
 
-/* The right side of the atom at place i of the order, in column c; the block begins at `first`. */
+/* The right side for atom order[i] in column c; its block begins at position `first` of the
+ * order. */
 static real side_of(const struct find_sums *s, idx first, idx i, idx c, const idx *order,
                     const float *atoms, const real *moved)
 {
@@ -63,8 +64,8 @@ static real side_of(const struct find_sums *s, idx first, idx i, idx c, const id
   return acc;
 }
 
-/* z[m][m] <- the inverse of the factor of a block's matrix, zeros above its diagonal; 0 where it
- * has none. */
+/* z[m][m] <- the inverse of the Cholesky factor of a block's matrix, zeros above its diagonal;
+ * returns 0 if there is no factor. */
 static int block_factor(const struct find_sums *s, const idx *order, idx m, real *z, real *pivot)
 {
   memset(z, 0, (size_t)m * (size_t)m * sizeof *z);
@@ -106,7 +107,7 @@ static void block_move(const struct find_sums *s, idx first, idx end, const idx 
   }
 }
 
-/* What the atoms, as they moved, leave to the intercept. */
+/* Add to the offset what the moved atoms leave to the intercept. */
 static void offset_move(const struct find_sums *s, const idx *order, const real *moved,
                         float *offset)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Atoms from weighted sums over rows (N.52), block after block: each describes what the blocks
- * before it leave over.
+ * Atoms from weighted sums over rows (N.52), block after block: each block describes what the
+ * blocks before it leave of the rows.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_FIND_UPDATE_H
@@ -10,7 +10,7 @@
 
 #include "base/types.h"
 
-/* Blocks of at most so many atoms each: a part of the result. */
+/* Most blocks that there can be. */
 enum { FIND_BLOCKS_MOST = 512 };
 
 struct find_blocks {
@@ -18,28 +18,28 @@ struct find_blocks {
   idx end[FIND_BLOCKS_MOST]; /* ascending; block b has atoms end[b - 1] .. end[b] - 1 */
 };
 
-/* The power of 4 that is the unit of squares of codes, of rows whose mean square is given, with so
- * many codes each: 16 .. 64 of it are in a quotient of both (N.52). */
+/* A power of 4, the unit of squares of codes, for rows of this mean square with l0 codes each:
+ * square / l0 is 16 .. 64 units (N.52). */
 real find_unit(real square, real l0);
 
-/* How much a row counts, 1 at most, in whose description `left` is the sum of squares of what is
- * left over; floor: what is little (N.52).  In the last updates the square of that counts. */
+/* The weight of a row, at most 1.  left: sum of squares of what is left of it; floor: the value
+ * that counts as little (N.52).  In the last updates the square of the weight counts. */
 real find_weight(real left, real floor, int is_last);
 
-/* Sums of an update over rows, of k atoms and, behind them, an intercept that has the code 1 in
+/* Sums over the rows of an update, for k atoms and, as the last one, an intercept with code 1 in
  * every row. */
 struct find_sums {
   idx k, p;
   const real *gram, *target; /* [k + 1][k + 1], [k + 1][p] */
   gidx rows;
-  real ridge; /* how much an atom is held where it is */
+  real ridge; /* how strongly an atom is held where it is */
 };
 
-/* Add rows y[n][p] with their codes[n][k] and weights[n] to gram and target. */
+/* Add rows y[n][p] with codes[n][k] and weights[n] to gram and target. */
 void find_sums_reference(const float *y, const float *codes, const real *weights, idx n, idx k,
                          idx p, real *gram, real *target);
 
-/* Entries (i, j) and (i, c) of the sums about the weighted means, per mean weight. */
+/* Entries (i, j) and (i, c) of the sums, about the weighted means, divided by the mean weight. */
 static inline real find_gram(const struct find_sums *s, const real *gram, idx i, idx j)
 {
   const real *means = s->gram + (gidx)s->k * (s->k + 1), all = means[s->k];
@@ -51,19 +51,20 @@ static inline real find_target(const struct find_sums *s, idx i, real target, re
   return (real)s->rows / all * fma(-means[i] / all, mean, target);
 }
 
-/* moved[k][p] <- the atoms[k][p] moved block after block, not scaled; offset[p], what the intercept
- * gives, is added to.  Atoms of blocks are in the order[k].  ERR_MEMORY. */
+/* moved[k][p] <- the atoms[k][p], moved block after block, not scaled.  What the intercept gives is
+ * added to offset[p].  Blocks are runs of order[k].  ERR_MEMORY. */
 int find_update_reference(const struct find_sums *sums, const struct find_blocks *blocks,
                           const idx *order, const float *atoms, real *moved, float *offset);
 
-/* Is an atom that `firing` of the rows of an update had no feature?  Of at most one row nothing can
- * be said; what nearly all have, codes and offset can grow by against each other without end. */
+/* Does an atom with `firing` of the rows of an update have no feature?  With at most one row
+ * nothing can be said of it.  If nearly all rows have it, its codes and the offset can grow without
+ * end, with opposite signs. */
 static inline int find_is_useless(gidx firing, gidx rows)
 {
   return firing <= 1 || 4 * firing > 3 * rows;
 }
 
-/* An atom[p] <- moved[p] scaled to norm 1, rounded once; as it was where that cannot be. */
+/* atom[p] <- moved[p] scaled to norm 1 and rounded once; unchanged if that is not possible. */
 void find_scale(const real *moved, idx p, float *atom);
 
 /* order[k] <- the atoms by falling count, of equal ones the lower first. */

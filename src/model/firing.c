@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The m largest codes, for every m at which the next code is another. */
+ * The m largest codes are tried as large ones, for every m after which a different code follows. */
 #include "model/firing.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Polynomials by Horner's rule in fma; their coefficients are minimax fits, rounded to float32. */
+ * Polynomials by Horner's rule in fma; the coefficients are minimax fits, rounded to float32. */
 #include "model/functions.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ float exp2_f32(float x)
                             0x1.3b2d4ap-7f,
                             0x1.5f3e2cp-10f,
                             0x1.41fd02p-13f};
-  const float round = 0x1.8p23f; /* added to x it leaves the nearest integer in the last bits */
+  const float round = 0x1.8p23f; /* adding it leaves the nearest integer in the last bits of x */
   if (x != x) return x;
   x = x < -151 ? -151 : x > 129 ? 129 : x;
   float rounded = x + round, rest = x - (rounded - round);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The plain loops: all slots are read first, then sequence by sequence, token by token, head by
- * head; then all slots are written. */
+ * Plain loops: first all slots are read, then tokens are computed by sequence, token and head, then
+ * all slots are written. */
 #include "model/gated_delta.h"
 
 #include <math.h>
@@ -115,11 +115,11 @@ int delta_slots_plan(const struct delta_slots *s, unsigned char *way, idx *owner
   return OK;
 }
 
-/* Scratch of a call. */
+/* Work space of a call. */
 struct scratch {
   struct arena arena;
-  gidx state, taps; /* floats of a sequence */
-  float *s, *t;     /* [sequences] of them */
+  gidx state, taps; /* floats per sequence */
+  float *s, *t;     /* [sequences][state], [sequences][taps] */
   float *row;       /* [C] */
   unsigned char *way;
   idx *owner;
@@ -138,7 +138,7 @@ static int scratch_alloc(struct scratch *w, const struct gated_delta *m,
   return arena_alloc(&w->arena, &w->owner, c->slots.slots, sizeof *w->owner);
 }
 
-/* Copy a sequence's part of a pool from slot or to it; -1: nothing is there. */
+/* Copy a sequence's part of a pool from its slot, or to it; slot -1: nothing is copied. */
 static void pool_copy(float *pool, idx slot, gidx floats, float *own, int is_read)
 {
   if (slot < 0 || !floats) return;
@@ -155,7 +155,7 @@ static void slots_copy(const struct gated_delta_call *c, struct scratch *w, int 
   }
 }
 
-/* row <- x behind the convolution; taps move by a token. */
+/* row <- x after the convolution; taps are shifted by one token. */
 static void row_make(const struct gated_delta *m, const struct gated_delta_call *c, const float *x,
                      float *taps, float *row)
 {

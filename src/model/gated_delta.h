@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A gated delta net (N.60) to (N.64): one matrix for each sequence and head, moved by each token.
+ * A gated delta net (N.60) to (N.64): each sequence and head has a matrix, its state, which each
+ * token changes.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * A token has C = 2 heads_k d + heads dv channels: q of all key heads, k of all, v of all heads.
- * Before the convolution they are x; behind it and behind the norm they are a row of q, k and v.
- * The state of a head is S[dv][d], key index fastest; the taps of a channel are the width - 1
- * values of x before a sequence's next token, oldest first. */
+ * A token has C = 2 heads_k d + heads dv channels: q of all key heads, k of all key heads, v of all
+ * heads.  Before the convolution the channels are x; after the convolution and the norm they are a
+ * row of q, k and v.  The state of a head is S[dv][d], key index fastest.  The taps of a channel
+ * are the width - 1 values of x before the sequence's next token, oldest first. */
 #ifndef MODEL_GATED_DELTA_H
 #define MODEL_GATED_DELTA_H
 
@@ -17,21 +18,22 @@ enum { DELTA_LANES = 32, DELTA_COLUMNS = 256, DELTA_TAPS = 8 };
 struct gated_delta {
   idx heads_k, heads; /* heads_k divides heads */
   idx d, dv;          /* columns of q and k, and of v: 1 .. DELTA_COLUMNS */
-  idx width;          /* of the convolution, 2 .. DELTA_TAPS; 0: x is behind it, and has no taps */
-  int silu;           /* behind the convolution; 0: nothing */
+  idx width;          /* of the convolution, 2 .. DELTA_TAPS; 0: x has passed it, and there are no
+                       * taps */
+  int silu;           /* applied after the convolution; 0: not */
   int tiled;          /* head h has key head h mod heads_k; 0: h div (heads / heads_k) */
-  int by_column;      /* a decay for each key column; 0: one for a head */
-  int l2;             /* q and k are divided by their norms; 0: they stay */
+  int by_column;      /* a decay per key column; 0: one per head */
+  int l2;             /* q and k are divided by their norms; 0: they are not */
   float eps, scale;   /* of (N.62) */
 };
-/* ERR_INPUT unless all is as above; the message has the numbers. */
+/* ERR_INPUT, with the numbers, unless all members are as above. */
 int gated_delta_check(const struct gated_delta *m);
-/* C, floats of a head's decays of a token, and the key head of a head. */
+/* C; the decays of a head for a token; and the key head of a head. */
 gidx gated_delta_channels(const struct gated_delta *m);
 idx gated_delta_decays(const struct gated_delta *m);
 idx gated_delta_key_head(const struct gated_delta *m, idx head);
 
-/* (N.60): lane i mod 32 of x and y, n columns of each, then the lanes by twos. */
+/* (N.60): the inner product of x and y over n columns by 32 lanes, which are added pairwise. */
 float gated_delta_lanes(const float *x, const float *y, idx n);
 /* e(z) = 2^fl(z log2 e) */
 float gated_delta_exp(float z);
@@ -39,31 +41,31 @@ float gated_delta_exp(float z);
 float gated_delta_conv(const struct gated_delta *m, const float *x, const float *taps, float bias);
 /* (N.62): q and k of all key heads of a row, in place. */
 void gated_delta_norm(const struct gated_delta *m, float *row);
-/* (N.63): s[dv][d] <- moved by one token of a head; o[dv].  g: [d] or [1]. */
+/* (N.63): s[dv][d] <- changed by one token of a head; o[dv] <- its output.  g: [d] or [1]. */
 void gated_delta_step(const struct gated_delta *m, const float *q, const float *k, const float *v,
                       const float *g, float beta, float *s, float *o);
 
-/* (N.64): how a sequence's states come from its slot and get to another. */
+/* (N.64): how a sequence's state comes from its slot. */
 enum delta_way {
-  DELTA_DIRECT,  /* nobody else writes the slot that it reads, or it begins from zero */
-  DELTA_GATHERED /* somebody else does: read to scratch before anything is written */
+  DELTA_DIRECT,  /* no other sequence writes the slot it reads, or it begins from zero */
+  DELTA_GATHERED /* another one does: it is read to scratch before anything is written */
 };
 struct delta_slots {
   idx sequences, slots;
-  const idx *in, *out; /* [sequences] a slot, or -1: begins from zero, is not kept */
+  const idx *in, *out; /* [sequences] a slot; -1: it begins from zero, is not kept */
 };
-/* way[sequences], *gathered <- those that are; owner[slots] is scratch.  ERR_INPUT: a slot is none
- * of the pool, or is written by two sequences, which the message names. */
+/* way[sequences] <- for each sequence, *gathered <- how many are DELTA_GATHERED; owner[slots] is
+ * work space.  ERR_INPUT names a slot that is not in the pool, or that two sequences write. */
 int delta_slots_plan(const struct delta_slots *s, unsigned char *way, idx *owner, idx *gathered);
 
-/* Tokens of sequences, one after another, of heads first .. first + count - 1: g, beta, s and o
- * have these heads alone, all else has all channels. */
+/* Tokens of sequences, one after another, for heads first .. first + count - 1.  g, beta, s and o
+ * have only these heads; the other arrays have all channels. */
 struct gated_delta_call {
   struct delta_slots slots;
   idx first, count;
   const gidx *start;      /* [sequences + 1] rising from 0 */
   const float *x;         /* [tokens][C] */
-  const float *conv;      /* [C][width], oldest tap first; NULL without it */
+  const float *conv;      /* [C][width], oldest tap first; NULL: no convolution */
   const float *conv_bias; /* [C]; NULL: +0 */
   const float *g;         /* [tokens][count] or [tokens][count][d] */
   const float *beta;      /* [tokens][count] */
@@ -71,8 +73,8 @@ struct gated_delta_call {
   float *taps;            /* [slots][C][width - 1] */
   float *o;               /* [tokens][count][dv] */
 };
-/* Reference: o, and the slots that are written; all reads are of the pool as it was before the
- * call.  ERR_INPUT, ERR_MEMORY. */
+/* Reference: compute o, and the slots that are written.  All reads are of the pool before the call.
+ * ERR_INPUT, ERR_MEMORY. */
 int gated_delta_run(const struct gated_delta *m, const struct gated_delta_call *c);
 
 #endif

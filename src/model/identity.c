@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes come beside scores at the same entries, so their terms have a weight, and cannot change
- * places with them. */
+ * Codes and scores belong to the same entries, so the terms of codes have another weight: codes and
+ * scores cannot be exchanged unseen. */
 #include "model/identity.h"
 
 #include "base/fingerprint.h"
 #include "base/status.h"
 
-enum { FOUR = 4, ROW_SHIFT = 16 }; /* a row's atoms have 2^16 places of their own */
+enum { FOUR = 4, ROW_SHIFT = 16 }; /* each row has 2^16 positions for its atoms */
 
 uint64_t items_terms(const float *values, gidx n, gidx width, gidx first)
 {

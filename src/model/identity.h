@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What names the inputs of a job: a hash of the content of each.
+ * Hashes that name the inputs of a job by their contents.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * A hash is a sum modulo 2^64 of a term for each value, by its bits and its place in the whole
- * (base/fingerprint.h), and of one for the shape.  So ranks add the terms of the parts that they
- * read, and neither their number nor the layout or type of a file matters: values are taken as jobs
- * use them, rows as f32 before they are centred, atoms as f32 before they are scaled.
+ * A hash is a sum modulo 2^64 of terms: one for each value, from its bits and its position in the
+ * whole (base/fingerprint.h), and one for the shape.  So ranks add up the terms of the parts that
+ * they read, and the hash does not depend on their number, or on the layout or type of a file.
+ * Values are hashed as jobs use them: rows as f32 before centring, atoms as f32 before scaling.
  *
- * It is meant against accident: a single value that changes always changes the sum, and other
- * contents have the same one once in 2^64.  Who wants two contents of one hash can make them. */
+ * It protects against accidents, not attacks: changing a single value always changes the sum, and
+ * other contents have the same sum with probability 2^-64.  But contents with equal sums can be
+ * constructed. */
 #ifndef MODEL_IDENTITY_H
 #define MODEL_IDENTITY_H
 
@@ -20,16 +21,17 @@ struct identity { /* 0: not known */
   uint64_t supports; /* which atoms each row has, in order */
   uint64_t codes;    /* their scores and codes */
   uint64_t classes;  /* class of each atom */
-  uint64_t encoder;  /* an imported encoder, where codes are its own (model/encoder.h) */
+  uint64_t encoder;  /* an imported encoder, if codes are its own (model/encoder.h) */
 };
 enum { IDENTITY_HASHES = 6 };
 
-/* The terms of items first .. first + n - 1 of width values each: rows of p, atoms of d times p.
- * Values go by fours where four divide the width, which takes a quarter of the time. */
+/* The terms of items first .. first + n - 1 of width values each: rows of p values, atoms of d p.
+ * If width is divisible by four, values are hashed four at a time, which takes a quarter of the
+ * time. */
 uint64_t items_terms(const float *values, gidx n, gidx width, gidx first);
 
-/* The terms of n consecutive rows with s atoms each.  Places are counted inside a row, so that the
- * lengths of rows matter. */
+/* The terms of n consecutive rows with s atoms each.  Positions are counted inside a row, so that
+ * the lengths of rows matter. */
 uint64_t support_terms(const idx *atoms, gidx n, idx s, gidx first_row);
 
 /* The terms of entries first .. first + count - 1: score[count], codes[count][d]. */
@@ -38,11 +40,11 @@ uint64_t codes_terms(const float *score, const float *codes, gidx count, idx d, 
 /* The hash of a whole, from the sum of all its terms and its shape; never 0. */
 uint64_t content_hash(uint64_t sum, gidx n, gidx width, gidx depth);
 
-/* The hash of a mean[p] that rows are less; 0: there is none. */
+/* The hash of the mean[p] that was subtracted from rows; 0: there is none. */
 uint64_t mean_hash(const real *mean, idx p);
 
-/* Codes name the rows, or the dictionary, that they are of; was this hash found of those at hand?
- * named = 0: they do not say.  ERR_INPUT. */
+/* ERR_INPUT unless codes are of these rows, or of this dictionary.  named: the hash that the codes
+ * name, or 0; found: the hash of the input. */
 int identity_rows_check(const char *codes, uint64_t named, const char *rows, uint64_t found);
 int identity_dictionary_check(const char *codes, uint64_t named, const char *dictionary,
                               uint64_t found);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas.  For each row: the Gram matrix G, the kept vectors, the factor L, the
+ * Directly from the formulas.  For each row: the Gram matrix G, the kept vectors, the factor L, the
  * residual, B, Y = L^-1 B, and then every entry of S that the row adds to. */
 #include "model/joint.h"
 
@@ -58,22 +58,22 @@ int joint_phi(const struct joint_sums *sums, gidx n, idx p, idx border, real *ph
   return OK;
 }
 
-/* One row at work: M vectors of its support, m of them kept. */
+/* One row in work: M vectors of its support, m of them kept. */
 struct row_work {
   const struct joint *j;
   idx big_m, m, width;  /* width: borders of the row's atoms */
   const float **vector; /* [M] */
-  idx *kept;            /* [M] numbers of the kept vectors */
+  idx *kept;            /* [M] indexes of the kept vectors */
   real *g, *l;          /* [M][M], [m][m] row-major */
   real *pivot;          /* [m] */
   real *r;              /* [p] */
-  idx *border;          /* [width] global border */
-  idx *from;            /* [width] number of the vector that the border's code belongs to */
+  idx *border;          /* [width] global number of the border */
+  idx *from;            /* [width] index of the vector whose code the border goes with */
   real *y;              /* [m][width] */
   struct arena arena;
 };
 
-/* Inner products by fma, in order. */
+/* Inner product by fma, in order. */
 static real chain_floats(const float *a, const float *b, idx p)
 {
   real acc = 0;
@@ -95,7 +95,7 @@ static real chain_reals(const real *a, const real *b, idx p)
   return acc;
 }
 
-/* Allocate for a row of so many atoms that have `width` borders at most. */
+/* Allocate for a row of so many atoms, which have at most `width` borders. */
 static int row_alloc(struct row_work *w, idx atoms, idx width)
 {
   gidx m = (gidx)atoms * w->j->d;
@@ -111,8 +111,8 @@ static int row_alloc(struct row_work *w, idx atoms, idx width)
   return arena_alloc(&w->arena, &w->y, m * width, sizeof(real));
 }
 
-/* Factor the Gram matrix with rho; the vectors whose pivot is large enough (N.5) are put on the
- * list `kept`, of which w->m becomes the length. */
+/* Factor the Gram matrix with rho.  Vectors with a large enough pivot (N.5) are appended to `kept`,
+ * whose length is w->m. */
 static void row_factor(struct row_work *w)
 {
   idx M = w->big_m, m = 0;
@@ -134,7 +134,7 @@ static void row_factor(struct row_work *w)
   w->m = m;
 }
 
-/* Find the row's vectors, its residual, and the factor of its diagonal block. */
+/* Set the row's vectors, its residual, and the factor of its diagonal block. */
 static void row_begin(struct row_work *w, const float *x, const idx *atoms, const float *codes)
 {
   const struct joint *j = w->j;
@@ -151,7 +151,7 @@ static void row_begin(struct row_work *w, const float *x, const idx *atoms, cons
   row_factor(w);
 }
 
-/* List the borders of the atoms that have a kept vector. */
+/* List the borders of the atoms with a kept vector. */
 static void row_borders(struct row_work *w, const idx *atoms)
 {
   const struct joint *j = w->j;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The joint system of all codes and all borders (N.17): its Schur complement S over the borders
- * (N.18), and what else is summed over rows.
+ * (N.18), and other sums over rows.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
  * Atom a has the directions direction[a] .. direction[a + 1] - 1 and the borders d direction[a] ..
  * d direction[a + 1] - 1; direction j and frame vector m give border j d + m.  The diagonal block
- * of a row has its kept vectors (N.5) in support order.  An atom none of whose vectors is kept does
- * not count as being in the row. */
+ * of a row has its kept vectors (N.5) in support order.  An atom without a kept vector does not
+ * count as being in the row. */
 #ifndef MODEL_JOINT_H
 #define MODEL_JOINT_H
 
@@ -40,8 +40,7 @@ struct joint_rows {
   const float *codes; /* [entries][d] */
 };
 
-/* A determinant: the product of the pivots of all rows, in the order of (N.12) and (N.13).  It
- * starts with pair_sum_init(). */
+/* A determinant: the product of the pivots of all rows, in the order of (N.12) and (N.13). */
 struct pair_sum {
   struct det_pair lane[LANE_COUNT], done;
   gidx segment;
@@ -50,7 +49,7 @@ void pair_sum_init(struct pair_sum *s);
 void pair_sum_pivot(struct pair_sum *s, gidx row, real pivot);
 struct det_pair pair_sum_total(const struct pair_sum *s);
 
-/* What is summed over rows beside S.  It starts with joint_sums_init(). */
+/* The sums over rows besides S. */
 struct joint_sums {
   struct pair_sum pairs; /* the determinant of the diagonal blocks */
   struct row_sum errors; /* RSS by (N.0) */

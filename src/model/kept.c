@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A row after another, a code after another. */
+ * By row, and by code. */
 #include "model/kept.h"
 
 #include <math.h>
@@ -44,7 +44,8 @@ int kept_codes_reference(const struct kept_model *m, const float *table, float *
   return status;
 }
 
-/* An atom with codes gets unit norm; one that cannot, and one without, is as it was. */
+/* Scale an atom with codes to unit norm and round it; an atom without codes, or without a norm,
+ * stays as it was. */
 static void atom_round(const real *atom, real square, idx p, float *out)
 {
   real norm = sqrt(chain_dot(atom, atom, p));

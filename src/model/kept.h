@@ -17,10 +17,10 @@ struct kept_model {
   real rho;
 };
 
-/* codes[entries] <- those for table[k][p], rounded.  ERR_MEMORY. */
+/* codes[entries] <- the codes for the atoms table[k][p], rounded.  ERR_MEMORY. */
 int kept_codes_reference(const struct kept_model *m, const float *table, float *codes);
 
-/* table[k][p] moves by codes[entries], in so many passes, and is rounded.  ERR_MEMORY. */
+/* Move table[k][p] by codes[entries], in `passes` passes, and round it.  ERR_MEMORY. */
 int kept_atoms_reference(const struct kept_model *m, const float *codes, idx passes, float *table);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A part is read run by run; a run ends before the next row that is left out. */
+ * Rows are read in runs; a run ends before the next row that is left out. */
 #include "model/kept_rows.h"
 
 #include "base/num.h"
 #include "base/status.h"
 
-/* Rows that are left out before kept row i: as many as stand before the row that i is. */
+/* How many left-out rows are before kept row i. */
 static gidx out_before(const struct kept_rows *k, gidx i)
 {
   gidx low = 0, high = k->count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows of a source without some of them, as a source.
+ * A source of rows that leaves out some rows of another source.
  *
  * Floor: model.  Not collective. */
 #ifndef MODEL_KEPT_ROWS_H
@@ -13,8 +13,8 @@ struct kept_rows {
   const gidx *out;               /* [count] ascending, borrowed */
 };
 
-/* *kept <- the others, in their order; valid as long as *k.  Reading checks that values are finite,
- * and names a row by its number among all. */
+/* *kept <- the other rows, in order; valid as long as *k is.  Reading checks that values are
+ * finite, and names a row by its number among all rows. */
 void kept_rows_source(struct kept_rows *k, struct row_source *kept);
 
 #endif

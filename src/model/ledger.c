@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The queues are followed from step to step: requests join them when they were seen first, and
- * leave them when they were gone. */
+ * The queues are followed from step to step: requests join when a plan first saw them, and leave
+ * when they are gone. */
 #include "model/ledger.h"
 
 #include <stdlib.h>
@@ -9,17 +9,17 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* The queues, and what is compared with the plan. */
+/* The queues, and what has been compared with the plans. */
 struct follower {
   const struct ledger *l;
-  gidx *waiting[2]; /* [requests] numbers of live and of bulk requests that wait, by arrival */
+  gidx *waiting[2]; /* [requests] numbers of waiting live and bulk requests, by arrival */
   gidx count[2];
-  gidx *done; /* [requests] rows that were admitted */
+  gidx *done; /* [requests] rows that were admitted so far */
   gidx *live, *rows;
-  gidx *asked; /* requests of jobs */
+  gidx *asked; /* requests of the jobs */
   struct admission_job *jobs;
-  gidx next, part;       /* request that is seen next; part that is compared next */
-  gidx file, file_first; /* line of the file in work, and the row behind its last */
+  gidx next, part;       /* next request that will be seen; next part to compare */
+  gidx file, file_first; /* line of the file in work; one after its last row so far */
   struct arena arena;
 };
 
@@ -33,13 +33,13 @@ static const gidx *request_of(const struct ledger *l, gidx i)
   return l->requests.values + i * REQUEST_COLUMNS;
 }
 
-/* Rows of a request that a plan has still to admit. */
+/* Rows of a request that are not yet admitted. */
 static gidx left_of(const struct follower *f, gidx i)
 {
   return request_of(f->l, i)[REQUEST_ROWS] - f->done[i];
 }
 
-/* One line of the requests by itself. */
+/* Check a line of the requests by itself. */
 static int request_check(const struct ledger *l, gidx i)
 {
   const gidx *r = request_of(l, i);
@@ -61,7 +61,7 @@ static int request_check(const struct ledger *l, gidx i)
   return OK;
 }
 
-/* Take those from a queue that are gone at step n. */
+/* Remove from a queue the requests that are gone at step n. */
 static void queue_prune(struct follower *f, int class, gidx n)
 {
   gidx kept = 0;
@@ -86,7 +86,9 @@ static struct admission_queues queues_find(struct follower *f, gidx n)
   gidx jobs = 0;
   for (gidx j = 0; j < f->count[1]; j++) {
     gidx i = f->waiting[1][j], left = left_of(f, i);
-    if (left == 0 && request_of(f->l, i)[REQUEST_ROWS]) continue; /* it waits for its end alone */
+    if (left == 0 && request_of(f->l, i)[REQUEST_ROWS])
+      continue; /* it only waits for its last step
+                                                                   * to end */
     f->asked[jobs] = i;
     f->jobs[jobs++] = (struct admission_job){left, 0};
   }
@@ -94,7 +96,7 @@ static struct admission_queues queues_find(struct follower *f, gidx n)
   return (struct admission_queues){n, step[STEP_WATCHED] != 0, f->live, f->count[0], f->jobs, jobs};
 }
 
-/* What the step says of the plan. */
+/* Compare the step's line with the plan. */
 static int step_check(const struct follower *f, gidx n, const struct admission *plan)
 {
   static const char *const names[] = {"number", "rows of live requests", "target", "rows for jobs",
@@ -109,14 +111,14 @@ static int step_check(const struct follower *f, gidx n, const struct admission *
   CHECK(s[STEP_WATCHED] == 1 || (s[STEP_WATCHED] == 0 && f->count[0] == 0), ERR_INPUT,
         "step %lld: w is %lld while %lld live requests wait", (long long)n,
         (long long)s[STEP_WATCHED], (long long)f->count[0]);
-  const gidx *before = n ? s - STEP_COLUMNS : s; /* two may be in work */
+  const gidx *before = n ? s - STEP_COLUMNS : s; /* two steps may be in work at once */
   CHECK(s[STEP_ENDED] >= s[STEP_BEGUN] && s[STEP_BEGUN] >= before[STEP_BEGUN] &&
             s[STEP_ENDED] >= before[STEP_ENDED],
         ERR_INPUT, "step %lld: it began or ended before the one before it", (long long)n);
   return OK;
 }
 
-/* The next line of what was admitted, if it is of this step; NULL. */
+/* The next part if it is of this step; NULL otherwise. */
 static const gidx *part_next(struct follower *f, gidx n)
 {
   const struct ledger_table *t = &f->l->parts;
@@ -126,7 +128,8 @@ static const gidx *part_next(struct follower *f, gidx n)
   return p;
 }
 
-/* Rows of a request that the plan has admitted are there, and follow its last ones. */
+/* Check that the rows that the plan admits of a request are the next part, and follow its last
+ * rows. */
 static int request_admit(struct follower *f, gidx n, gidx i, gidx rows)
 {
   if (rows == 0) return OK;
@@ -144,7 +147,7 @@ static int request_admit(struct follower *f, gidx n, gidx i, gidx rows)
   return OK;
 }
 
-/* A live request is whole, and leaves its queue with the step. */
+/* A live request is admitted whole, and leaves its queue with this step. */
 static int live_admit(struct follower *f, gidx n, gidx i, gidx rows)
 {
   gidx gone = request_of(f->l, i)[REQUEST_GONE];
@@ -155,7 +158,7 @@ static int live_admit(struct follower *f, gidx n, gidx i, gidx rows)
   return OK;
 }
 
-/* The same of a file, whose rows may be in several lines. */
+/* The same for a file, whose rows may be in several parts. */
 static int file_admit(struct follower *f, gidx n, gidx rows)
 {
   while (rows > 0) {
@@ -196,7 +199,7 @@ static int step_follow(struct follower *f, gidx n)
   return OK;
 }
 
-/* Who has results had all rows in steps. */
+/* Check that each request with results had all its rows in steps. */
 static int ends_check(const struct follower *f)
 {
   const struct ledger *l = f->l;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The ledger of a server: what each step was planned from, which rows it took, and what became of
+ * The ledger of a server: what each step was planned from, the rows it took, and the outcome of
  * each request.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * A table is int64 [count][columns], in the order of the enums.  Requests are numbered by when a
- * plan saw them first, which inside a class is by arrival. */
+ * A table is int64 [count][columns], in the order of the enums.  Requests are numbered in the order
+ * in which plans first saw them; inside a class (live or bulk) this is by arrival. */
 #ifndef MODEL_LEDGER_H
 #define MODEL_LEDGER_H
 
@@ -13,22 +13,22 @@
 
 enum ledger_step {
   STEP_NUMBER, /* n, from 0 on */
-  STEP_BEGUN,  /* ns since clients were accepted, as are all times */
+  STEP_BEGUN,  /* ns since clients were first accepted, as are all times */
   STEP_ENDED,
   STEP_WATCHED,   /* w */
   STEP_LIVE,      /* L: rows of live requests */
   STEP_TARGET,    /* T' */
   STEP_ALLOWANCE, /* W */
   STEP_CAP,       /* c */
-  STEP_FILE_ROWS, /* rows of a file that waited */
+  STEP_FILE_ROWS, /* rows of a file that were waiting */
   STEP_COLUMNS
 };
 /* Rows that a step took. */
 enum ledger_part {
   PART_STEP,
-  PART_REQUEST, /* its number; -1: they are of a file */
-  PART_FILE,    /* its line in the list, from 1 on; 0: they are of a request */
-  PART_FIRST,   /* of the request, or of those rows of the file that this server computes */
+  PART_REQUEST, /* its number; -1: the rows are of a file */
+  PART_FILE,    /* its line in the list, from 1 on; 0: the rows are of a request */
+  PART_FIRST,   /* row of the request, or of the rows of the file that this server computes */
   PART_ROWS,
   PART_COLUMNS
 };
@@ -38,11 +38,11 @@ enum ledger_request {
   REQUEST_CLASS,  /* 0 live, 1 bulk */
   REQUEST_ROWS,
   REQUEST_ARRIVED,
-  REQUEST_ANSWERED, /* -1: it was not when the ledger ended */
+  REQUEST_ANSWERED, /* -1: not before the ledger ended */
   REQUEST_SEEN,     /* the first step whose plan knew it */
-  REQUEST_GONE,     /* the first that did not any more; -1: all did */
-  REQUEST_STATUS,   /* 0: it has results; else the code of its error (doc/live.md) */
-  REQUEST_TERMS,    /* of its supports, scores and codes: the fingerprint of the reply */
+  REQUEST_GONE,     /* the first later step that did not; -1: none */
+  REQUEST_STATUS,   /* 0: it has results; otherwise its error code (doc/live.md) */
+  REQUEST_TERMS,    /* fingerprint of the reply: of its supports, scores and codes */
   REQUEST_COLUMNS
 };
 enum { LEDGER_TABLES = 3 };
@@ -56,8 +56,8 @@ struct ledger {
   struct ledger_table steps, parts, requests;
 };
 
-/* Plan every step again, from the requests that were there and the rows of files, and compare.
- * ERR_INPUT names the first step or request that is not as planned; ERR_MEMORY. */
+/* Plan every step again, from the requests and rows of files that were waiting, and compare.
+ * ERR_INPUT names the first step or request that differs; ERR_MEMORY. */
 int ledger_check(const struct ledger *ledger);
 
 #endif

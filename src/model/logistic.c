@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Newton's method; a step that raises the objective is halved.  exp and log are our own, so that
- * weights have the same bits everywhere. */
+ * Newton's method; a step that raises the objective is halved.  exp and log are computed here, so
+ * that weights have the same bits everywhere. */
 #include "model/logistic.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ struct local {
   real value, gradient[SIZE], hessian[SIZE][SIZE];
 };
 
-/* Add `times` rows of one label and score. */
+/* Add `times` rows with the same label and scores. */
 static void rows_add(struct local *l, int k, const real *weight, const float *score, int label,
                      real times)
 {
@@ -91,7 +91,8 @@ static int step_solve(const struct local *l, int size, real *step)
   return 1;
 }
 
-/* Move along a step, halved until the objective does not rise; 0: it moves no more. */
+/* Move along a step, halved until the objective does not rise; returns 0 if the weights hardly
+ * move. */
 static int weight_move(const struct logistic_rows *rows, struct local *l, const real *step,
                        real *weight)
 {

@@ -9,17 +9,17 @@
 
 enum { LOGISTIC_MOST = 5 };
 
-/* Rows in which at least one of k atoms has a score, and all others, whose scores are 0. */
+/* The rows in which at least one of k atoms has a score, and the other rows, whose scores are 0. */
 struct logistic_rows {
   int k; /* 1 .. LOGISTIC_MOST */
   gidx listed;
   const float *score;         /* [listed][k] */
-  const unsigned char *label; /* [listed] 1 where the row has the label */
-  gidx others, others_label;  /* other rows, and those of them that have it */
+  const unsigned char *label; /* [listed] 1 if the row has the label */
+  gidx others, others_label;  /* other rows; those of them with the label */
 };
 
-/* weight[k + 1] <- of the scores, and the constant: they minimise the sum over the rows of
- * log(1 + exp(-y z)), and 1/2 |w|^2, y = +-1, z = w . score + constant, as scikit-learn's
+/* weight[k + 1] <- the weights of the scores, and the constant.  They minimise 1/2 |w|^2 plus the
+ * sum over rows of log(1 + exp(-y z)), y = +-1, z = w . score + constant, as scikit-learn's
  * LogisticRegression does with C = 1. */
 void logistic_fit(const struct logistic_rows *rows, real *weight);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One chain over the atoms; the loneliest are kept in a sorted list. */
+ * The mean is one chain over the atoms; atoms with the lowest cosines are kept in a sorted list. */
 #include "model/matches.h"
 
 #include <math.h>

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Partners: the atom of another dictionary that is nearest to each atom, and what follows (N.22).
+ * Partners: the nearest atom in another dictionary for each atom, and statistics of them (N.22).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Who is nearest is what routing says: an atom is routed as a row over the other dictionary, to one
- * atom (model/route.h). */
+ * The nearest atom is found by routing: the atom is routed as a row over the other dictionary, to
+ * one atom (model/route.h). */
 #ifndef MODEL_MATCHES_H
 #define MODEL_MATCHES_H
 
 #include "base/types.h"
 
 struct matches {
-  idx k;         /* atoms that have them */
+  idx k;         /* atoms that have partners */
   idx *nearest;  /* [k] atom of the other dictionary */
-  float *cosine; /* [k] score (N.1), for nonnegative codes its positive part */
+  float *cosine; /* [k] score (N.1); for nonnegative codes its positive part */
   real mean;     /* of |cosine|, the mean max cosine */
   gidx matched;  /* atoms with |cosine| above the bound */
 };
@@ -21,11 +21,11 @@ struct matches {
 /* Fill in mean and matched from the rest. */
 void matches_count(struct matches *p, real above);
 
-/* Pairs of atoms that are nearest to each other, of whom the cosine is above the bound. */
+/* How many pairs of atoms are nearest to each other, with a cosine above the bound. */
 gidx matches_mutual(const struct matches *a, const struct matches *b, real above);
 
-/* worst[count] <- the atoms whose |cosine| is lowest and not above the bound, in that order, of
- * equals the lower atom first.  Returns how many there are, `most` at most. */
+/* worst[count] <- the atoms with the lowest |cosine|, not above the bound, in that order; of equals
+ * the lower atom first.  Returns how many there are, at most `most`. */
 idx matches_lonely(const struct matches *p, real above, idx most, idx *worst);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums over blocks are chains: of codes from the first block on, of errors from the last back. */
+ * Sums over blocks are chains: contributions of codes from the first block on, errors from the last
+ * block back. */
 #include "model/nested.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 #include "base/status.h"
 
-/* The next size of a text, which moves on; 0: there is none. */
+/* The next number of a text; *text moves past it; 0: there is none. */
 static long size_take(const char **text)
 {
   char *end;

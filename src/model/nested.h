@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Nested widths: the first atoms alone have to describe rows, too (N.47), after Bussmann and others
- * 2025.
+ * Nested widths: the first atoms of a dictionary must also describe rows alone (N.47), after
+ * Bussmann and others 2025.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_NESTED_H
@@ -10,25 +10,27 @@
 
 enum { NESTED_MOST = 16 };
 
-/* Widths that rise; block b has atoms end[b - 1] .. end[b] - 1.  count 0: one block of all. */
+/* Rising widths; block b has atoms end[b - 1] .. end[b] - 1.  count 0: one block of all atoms. */
 struct nested {
   int count;
   idx end[NESTED_MOST]; /* [count]; the last one is K */
 };
 
-/* Read "128,512,4096".  ERR_USAGE where these are no sizes that rise to k. */
+/* Read "128,512,4096".  ERR_USAGE unless the numbers rise to k. */
 int nested_read(const char *text, idx k, struct nested *nested);
 
-/* text <- "128,512,4096"; "" where there are none. */
+/* text <- "128,512,4096"; "" if there are no widths. */
 void nested_text(const struct nested *nested, char text[256]);
 
-/* How many blocks; the atoms of one, of k. */
+/* The number of blocks; and the atoms of one block, of k. */
 int nested_blocks(const struct nested *nested);
 void nested_block(const struct nested *nested, idx k, int block, idx *first, idx *end);
 
-/* z[blocks][p], what the codes of each block of a row give, becomes the errors of the widths. */
+/* z[blocks][p], the contribution of each block's codes to a row, becomes the error of each
+ * width. */
 void nested_errors(float *z, const float *x, int blocks, idx p);
-/* e[blocks][p], these times the factor, becomes what each block's codes and atoms are moved by. */
+/* e[blocks][p], these errors times a factor, becomes for each block the sum of the errors of all
+ * widths that contain the block. */
 void nested_suffix(float *e, int blocks, idx p);
 
 #endif

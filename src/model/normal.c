@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas. */
+ * Directly from the formulas. */
 #include "model/normal.h"
 
 #include <math.h>

@@ -22,22 +22,23 @@ struct normal_rows {
   const float *x;     /* [n][p] */
 };
 
-/* gram[k][k] <- it and C'C, target[k][p] <- it and C'X: each entry goes on as one chain of fma over
- * the rows, ascending. */
+/* Add C'C to gram[k][k], and C'X to target[k][p]: each entry continues as one chain of fma over the
+ * rows, ascending. */
 void normal_add(const struct normal_rows *rows, idx k, real *gram, real *target);
 
-/* Every entry of values[count] <- beta times it: earlier rows weigh less. */
+/* Multiply every entry of values[count] by beta: earlier rows weigh less. */
 void normal_decay(real beta, gidx count, real *values);
 
-/* One pass over the atoms[k][p], ascending; one without codes stays as it is:
+/* One pass over the atoms[k][p], ascending; an atom without codes stays as it is:
  *     d_a <- (target_a - sum_b gram_ab d_b) / gram_aa,
  * where the sum is one chain of fma from target_a: first over the atoms outside of a's block of
- * NORMAL_BLOCK, ascending, then over the others of the block, ascending, as they are by then. */
+ * NORMAL_BLOCK, ascending, then over the others of the block, ascending, with their present
+ * values. */
 void normal_descend(const real *gram, const real *target, idx k, idx p, real *atoms);
 
-/* energy[n] <- it and the squares of the rows' residuals by atoms[k][columns], which have columns
- * begin .. begin + columns - 1 of the rows: a chain of fma over columns, ascending, and each entry
- * of a residual one of fma(-d_a, code, .), along the support. */
+/* Add to energy[n] the squares of the rows' residuals in columns begin .. begin + columns - 1;
+ * atoms[k][columns] has these columns.  Squares are a chain of fma over columns, ascending; each
+ * entry of a residual is a chain of fma(-d_a, code, .), along the support. */
 void normal_energies(const struct normal_rows *rows, const real *atoms, idx begin, idx columns,
                      real *energy);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The exponent and the first bits of a square are its bin. */
+ * The exponent and the first bits of a square determine its bin. */
 #include "model/norms.h"
 
 #include <math.h>
@@ -95,7 +95,7 @@ real norms_total(const struct norms *n)
   return sum_from(n, 1);
 }
 
-/* The bin of the median row of those that are not zero, NORM_BINS where there is none. */
+/* The bin of the median row, where rows of zeros do not count; NORM_BINS if there is none. */
 static int median_bin(const struct norms *n)
 {
   gidx before = 0, half = 0;

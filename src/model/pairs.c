@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains over the pairs, in the order of the atoms or of their densities. */
+ * Chains over the pairs, in the order of atoms or of densities. */
 #include "model/pairs.h"
 
 #include "base/num.h"
 
-/* The mean of the atoms' cosines, in their order. */
+/* The mean cosine of these atoms' pairs, in this order. */
 static real part_mean(const struct pairs *p, const idx *atoms, idx count)
 {
   real sum = 0;
@@ -17,7 +17,7 @@ static real part_mean(const struct pairs *p, const idx *atoms, idx count)
   return pairs ? sum / pairs : nan_canonical();
 }
 
-/* Does atom a come before b?  The larger density first, of equal ones the lower atom. */
+/* Does atom a come before b?  The larger density comes first, of equal ones the lower atom. */
 static int atom_before(const struct pairs *p, idx a, idx b)
 {
   return p->density[a] != p->density[b] ? p->density[a] > p->density[b] : a < b;
@@ -34,7 +34,7 @@ static void order_sink(const struct pairs *p, idx *order, idx at, idx count)
   order[at] = atom;
 }
 
-/* A heap sort: the last atom of the order is at its root. */
+/* A heap sort; the last atom of the order is at the root. */
 static void order_sort(const struct pairs *p, idx *order)
 {
   for (idx at = p->k / 2; at-- > 0;) order_sink(p, order, at, p->k);

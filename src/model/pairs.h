@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two dictionaries paired one to one, and what follows: the PW-MCC (N.22p).
+ * Two dictionaries paired one to one, and statistics of the pairs: the PW-MCC (N.22p).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Which atoms are a pair is what model/assignment.h says of their cosines. */
+ * The pairs are the assignment (model/assignment.h) by the atoms' cosines. */
 #ifndef MODEL_PAIRS_H
 #define MODEL_PAIRS_H
 
@@ -16,16 +16,16 @@
 struct pairs {
   idx k, l;            /* atoms of A and of B */
   idx *match;          /* [k] atom of B, -1: none */
-  float *cosine;       /* [k] with it: signed, or its size; 0 where there is none */
-  gidx *density;       /* [k] rows in whose support the atom of A is; NULL: not known */
+  float *cosine;       /* [k] cosine of the pair: signed, or its size; 0 without a pair */
+  gidx *density;       /* [k] rows whose support has the atom of A; NULL: not known */
   idx count;           /* min(k, l) */
   idx low, high;       /* pairs above the bounds */
   real mean;           /* of the cosines, the PW-MCC */
-  real frequent, rare; /* the same of the quarters of A's atoms of largest and of least density;
-                        * NaN where density is not known, or a quarter has no pair */
+  real frequent, rare; /* the same for the quarters of A's atoms of largest and least density; NaN
+                        * if density is not known, or a quarter has no pair */
 };
 
-/* Fill in what follows from match, cosine and density; order[k] is for work. */
+/* Set the other members from match, cosine and density; order[k] is work space. */
 void pairs_count(struct pairs *p, idx *order);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The nodes of all parts are pushed on one tree; to make a total of those that do not begin at row
- * 0, absent ones come before. */
+ * The nodes of all parts are pushed on one tree.  For a total of parts that do not begin at row 0,
+ * absent nodes are pushed first. */
 #include "model/part.h"
 
 #include "base/block_tree.h"
@@ -11,7 +11,7 @@ idx part_width(idx p)
   return 2 * p + 2;
 }
 
-/* Push the nodes of blocks first .. end - 1: values[] of each, or with NULL absent ones. */
+/* Push the nodes of blocks first .. end - 1, with values[] for each; values NULL: absent nodes. */
 static void nodes_push(struct block_tree *t, gidx first, gidx end, const real *values)
 {
   while (first < end) {
@@ -23,7 +23,7 @@ static void nodes_push(struct block_tree *t, gidx first, gidx end, const real *v
   }
 }
 
-/* Sums of the nodes of all parts. */
+/* Join the nodes of all parts. */
 static int sums_join(const struct encode_part *const *parts, int count, struct arena *arena,
                      struct part_sums *sums)
 {
@@ -38,7 +38,7 @@ static int sums_join(const struct encode_part *const *parts, int count, struct a
   return OK;
 }
 
-/* The norms of all parts; NULL where one does not know its. */
+/* Join the norms of all parts; NULL if a part has none. */
 static int norms_of(const struct encode_part *const *parts, int count, struct arena *arena,
                     const struct norms **out)
 {
@@ -71,7 +71,7 @@ int part_join(const struct encode_part *const *parts, int count, struct arena *a
   return whole->shift ? sums_join(parts, count, arena, &whole->sums) : OK;
 }
 
-/* total[part_width(p)] <- the sums over a part; rows that are not in it are absent. */
+/* total[part_width(p)] <- the sums over a part; rows outside of it are absent. */
 static int sums_total(const struct part_sums *s, struct arena *arena, real *total)
 {
   struct block_tree tree;

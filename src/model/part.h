@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A part of an encoding: consecutive sum blocks of the rows, and what they leave for the metrics of
- * the whole (doc/numerics.md section 7).
+ * A part of an encoding: consecutive sum blocks (base/sums.h) of the rows, and what the metrics of
+ * the whole need of them (doc/numerics.md section 7).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_PART_H
@@ -9,37 +9,40 @@
 #include "base/memory.h"
 #include "model/results.h"
 
-/* Sums over rows, as the nodes of (N.0) that consecutive sum blocks leave (base/block_tree.h).
- * With t = x - k, a node has the sums of t and of t^2 for each column, of errors and of cosines. */
+/* Sums over consecutive sum blocks, as nodes of the tree of (N.0) (base/block_tree.h).  With t = x
+ * - k, a node has for each column the sums of t and of t^2, then the sums of errors and of
+ * cosines. */
 struct part_sums {
   gidx first, count; /* sum blocks */
   idx p;
   int nodes;
   real *values; /* [nodes][2 p + 2]; borrowed */
 };
-/* Values of a node. */
+/* Number of values of a node. */
 idx part_width(idx p);
 
 struct encode_part {
-  gidx first, n, total; /* its first row and how many, and rows of the whole */
+  gidx first, n, total; /* first row, number of rows, and rows of the whole */
   idx p;
-  uint64_t rows_terms;  /* of its rows, by their places in the whole (model/identity.h) */
-  uint64_t rows_sample; /* a hash of rows of the whole, by rows_sample() */
-  uint64_t rows_files;  /* a mark of their files' sizes and times; 0: not known */
+  uint64_t rows_terms;  /* hash terms of its rows, by their numbers in the whole
+                         * (model/identity.h) */
+  uint64_t rows_sample; /* hash of a few rows of the whole (encode_sample()) */
+  uint64_t rows_files;  /* hash of the sizes and times of the row files; 0: not known */
   uint64_t fingerprint;
   gidx nonzero;             /* support atoms whose code is not 0 */
   struct code_counts codes; /* of all codes */
-  idx max_cosine;           /* the option: the part that has row 0 computes the cosine */
-  const real *shift;        /* [p] k; borrowed; NULL: no codes were solved, and there are no sums */
+  idx max_cosine;           /* the option: the part with row 0 computes the cosine */
+  const real *shift;        /* [p] k; borrowed; NULL: codes were not solved, and there are no
+                             * sums */
   struct part_sums sums;
   const struct norms *norms; /* of its rows; borrowed; NULL: not known */
 };
 
-/* *whole <- the parts, which follow each other, as one; its sums live in the arena. */
+/* *whole <- consecutive parts joined to one; its sums live in the arena. */
 int part_join(const struct encode_part *const *parts, int count, struct arena *arena,
               struct encode_part *whole);
 
-/* Fill in the metrics that need codes; those of a part are of its rows.  ERR_MEMORY. */
+/* Set the metrics that need codes, for the rows of the part.  ERR_MEMORY. */
 int part_metrics(struct metrics *m, const struct encode_part *part);
 
 #endif

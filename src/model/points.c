@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Members in the order of run.json; the number behind each is its column in a file. */
+ * Members in the order of run.json; the number after each is its column in a file. */
 #include "model/points.h"
 
 #include "base/status.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Points that fit, fit --find features and train reach, and go on from, each with a line of figures
- * for what was reached until then.
+ * Points that fit, fit --find features and train reach and can resume from, each with a line of
+ * figures.
  *
- * Floor: model.  A job hands them over, and files and run.json have them: a form says which members
- * of a line stand where. */
+ * Floor: model.  Jobs pass them on; files and run.json have their lines.  A form lists the members
+ * of a line, for both. */
 #ifndef MODEL_POINTS_H
 #define MODEL_POINTS_H
 
@@ -11,8 +11,8 @@
 #include "model/find.h"
 #include "model/train.h"
 
-/* One sweep; line 0 is the start.  Explained variances are NaN where there are no such rows.  With
- * a minibatch `fitted`, `dead` are of the part that the next sweep fits. */
+/* The figures of a sweep; line 0 is the start.  Explained variances are NaN if there are no such
+ * rows.  With a minibatch `fitted` and `dead` are those of the part that the next sweep fits. */
 struct fit_line {
   gidx sweep;
   real fitted, held; /* explained variance */
@@ -21,76 +21,76 @@ struct fit_line {
   real seconds; /* since the fit began */
 };
 
-/* All that a fit needs to go on after a sweep, beside its rows and options.  gram, target and idle
+/* What a fit needs to resume after a sweep, besides its rows and options.  gram, target and idle
  * are NULL without a minibatch. */
 struct fit_point {
   gidx sweep;
   const struct fit_line *lines; /* [sweep + 1] */
   const float *atoms;           /* [k][d][p] */
   const real *mean;             /* [p]; NULL: rows are not centred */
-  real norm;                    /* of the median row, less it; 0: it is not known */
+  real norm;                    /* of the median row, less the mean; 0: not known */
   uint64_t rows_hash;           /* of the fitted rows in memory (model/identity.h) */
   uint64_t held_out_hash;       /* of the held-out rows; 0: there are none */
   const real *gram, *target;    /* [k][k], [k][p] (N.20), on rank 0 alone */
   const idx *idle;              /* [k] parts since a row used the atom */
 };
 
-/* What was reached after so many updates; NaN where there are no such rows. */
+/* The figures after an update; NaN if there are no such rows. */
 struct find_line {
   gidx update;
   idx atoms;
-  real l0;          /* active atoms a row, as the plan says */
+  real l0;          /* active atoms per row, by the plan */
   gidx dead;        /* atoms that no row of the update had */
-  gidx replaced;    /* twins and dead atoms, since the line before */
-  real held;        /* explained variance of the held-out rows, by the thresholds at hand */
-  real held_out_l0; /* their codes a row */
-  real seconds;     /* since the work began */
+  gidx replaced;    /* twins and dead atoms that were replaced since the last line */
+  real held;        /* explained variance of the held-out rows, with the present thresholds */
+  real held_out_l0; /* mean codes of a held-out row */
+  real seconds;     /* since the search began */
 };
 
-/* All that the work needs to go on after an update, beside its rows and options. */
+/* What a search needs to resume after an update, besides its rows and options. */
 struct find_point {
   gidx update;
   gidx count;                    /* lines so far */
   const struct find_line *lines; /* [count] */
   idx k;                         /* atoms so far */
-  const float *atoms;            /* [K][p] the first k; by falling frequency */
-  const float *means;            /* [K] of their codes */
-  const gidx *firing;            /* [K] rows of the last update that had each */
-  gidx fired_rows;               /* of how many */
+  const float *atoms;            /* [K][p] the first k; sorted by falling frequency */
+  const float *means;            /* [K] means of their codes */
+  const gidx *firing;            /* [K] rows of the last update that used each atom */
+  gidx fired_rows;               /* rows of that update */
   struct found_encoder encoder;  /* by which rows are described now */
   const real *mean;              /* [p]; NULL: rows are not centred */
-  const float *offset;           /* [p] what rows lose beside it */
-  const real *described;         /* [p] both */
+  const float *offset;           /* [p] subtracted from rows in addition to the mean */
+  const real *described;         /* [p] mean and offset together */
   gidx replaced;                 /* since the last line */
   uint64_t rows_hash,
-      held_out_hash; /* of the fitted rows and the held-out ones; 0: there are none */
+      held_out_hash; /* of the fitted rows; of the held-out rows, 0: there are none */
 };
 
-/* What was reached after a step; line 0 is the start.  NaN where there are no such rows. */
+/* The figures after a step; line 0 is the start.  NaN if there are no such rows. */
 struct train_line {
   gidx step;
-  real fitted; /* what the batches since the last line explain, each before its step */
+  real fitted; /* variance explained in the batches since the last line, each before its step */
   real held;   /* explained variance of the held-out rows, by the encoder (N.24) */
-  real l0;     /* codes that it gives one of them, on average */
+  real l0;     /* mean codes of a held-out row */
   gidx dead;
   real seconds; /* since the training began */
 };
 
-/* All that a training needs to go on after a step, beside its rows and options. */
+/* What a training needs to resume after a step, besides its rows and options. */
 struct train_point {
   gidx step;
   gidx count;                     /* lines so far */
   const struct train_line *lines; /* [count] */
   const struct train_state *state;
-  const real *mean;      /* [p] that steps subtract before they scale; NULL: none */
-  const real *described; /* [p] that the encoder takes: with what was learned beside; NULL: none */
+  const real *mean;      /* [p] subtracted from rows before they are scaled; NULL: none */
+  const real *described; /* [p] subtracted by the encoder: with the learned offset; NULL: none */
   int scale;             /* rows are multiplied by 2^scale */
   uint64_t rows_hash,
-      held_out_hash; /* of the fitted rows and the held-out ones; 0: there are none */
-  uint64_t unit;     /* device_tensor_probe(); 0: scores are f32 */
+      held_out_hash; /* of the fitted rows; of the held-out rows, 0: there are none */
+  uint64_t unit;     /* how the matrix unit adds, by device_tensor_probe(); 0: scores are f32 */
 };
 
-/* In run.json, and as a row of float64 in a file. */
+/* The columns of a line in run.json, and in a float64 array of a file. */
 extern const struct line_form fit_line_form, find_line_form, train_line_form;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The queue is a doubly linked ring, so that a warm block leaves it from the middle; sealed blocks
- * are in chains by their hash. */
+ * The queue of free blocks is a doubly linked ring, so that a warm block can leave it from the
+ * middle.  Sealed blocks are in a hash table with chained buckets. */
 #include "model/pool.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static uint64_t tokens_hash(const idx *tokens, idx size, uint64_t before)
   return hash;
 }
 
-/* Put a block into the queue in front of another; of block 0: at the end. */
+/* Put a block into the queue before block `follower`; before block 0: at the end. */
 static void queue_insert(struct pool *p, idx block, idx follower)
 {
   idx leader = p->previous[follower];
@@ -81,7 +81,8 @@ static void unseal(struct pool *p, idx block)
   p->sealed[block] = 0;
 }
 
-/* The sealed block of these tokens behind the one with a number, 0: there is none. */
+/* The sealed block with these tokens after the block with serial number `before`; 0: there is
+ * none. */
 static idx sealed_find(struct pool *p, const idx *tokens, gidx before, uint64_t hash)
 {
   idx b = *bucket_find(p, hash);
@@ -92,7 +93,7 @@ static idx sealed_find(struct pool *p, const idx *tokens, gidx before, uint64_t 
   return b;
 }
 
-/* A free block, for a new content. */
+/* Take a free block for new contents. */
 static idx block_take(struct pool *p)
 {
   idx block = p->next[0];
@@ -102,7 +103,7 @@ static idx block_take(struct pool *p)
   return block;
 }
 
-/* One sequence less has a block. */
+/* One sequence fewer uses the block. */
 static void block_release(struct pool *p, idx block)
 {
   if (--p->count[block] == 0) queue_insert(p, block, p->sealed[block] ? 0 : p->next[0]);
@@ -197,7 +198,7 @@ void pool_defragment(struct pool *p)
     if (!p->count[b]) queue_insert(p, b, 0);
 }
 
-/* Every sealed block is in the chain of its hash, once. */
+/* Check that every sealed block is in the bucket of its hash, once. */
 static int chains_check(const struct pool *p)
 {
   gidx chained = 0, sealed = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A number is a whole multiple of what its size allows. */
+ * A number is rounded to a multiple of a power of two that depends on its size. */
 #include "model/precision.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 static const struct {
   const char *name;
   int bits;  /* of the significand */
-  int least; /* the power of two of which all numbers are multiples */
+  int least; /* all numbers are multiples of 2^least */
   int end;   /* 2^end is infinite */
 } formats[PRECISIONS] = {[PRECISION_F32] = {"f32", 24, -149, 128},
                          [PRECISION_BF16] = {"bf16", 8, -133, 128},
@@ -31,7 +31,7 @@ float precision_round(float x, enum precision precision)
 {
   int power;
   if (!isfinite(x) || x == 0) return x;
-  frexp((double)x, &power); /* x is below 2^power */
+  frexp((double)x, &power); /* x| is below 2^power */
   int unit = power - formats[precision].bits;
   if (unit < formats[precision].least) unit = formats[precision].least;
   double units = ldexp((double)x, -unit);

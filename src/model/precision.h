@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Precisions in which products are made: f32 in an order of its own (N.40), or operands that are
- * rounded first and added by a matrix unit (N.45).
+ * Precisions of products: f32, in its own order (N.40); or operands that are rounded first, and
+ * added by a matrix unit (N.45).
  *
  * Floor: model. */
 #ifndef MODEL_PRECISION_H
@@ -10,12 +10,12 @@
 
 enum precision { PRECISION_F32, PRECISION_BF16, PRECISION_F16, PRECISION_TF32, PRECISIONS };
 
-/* As options and files have it. */
+/* The name in options and files; and back. */
 const char *precision_name(enum precision precision);
-enum precision precision_of(const char *name); /* PRECISIONS: there is none */
+enum precision precision_of(const char *name); /* PRECISIONS: there is no such name */
 
-/* (N.45) x as an operand: 8 bits of significand in bf16 and 11 in f16, the nearest, ties to even;
- * 11 in tf32, ties away from 0.  Beyond the largest it is infinite; f32 keeps x. */
+/* (N.45) x as an operand: rounded to 8 bits of significand in bf16 and 11 in f16, ties to even; to
+ * 11 bits in tf32, ties away from 0.  Values beyond the largest become infinite.  f32 keeps x. */
 float precision_round(float x, enum precision precision);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's entries are walked once, from the largest score down.  A label's F1 rises only where a
- * row has that label, so it is looked at there alone, behind the last of equal scores. */
+ * The entries of an atom are passed once, from the largest score down.  The F1 of a label rises
+ * only at rows with this label, so only these thresholds are tried, after the last of equal
+ * scores. */
 #include "model/probe.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* A label and how many rows have it. */
+/* A label and the number of rows that have it. */
 struct label_count {
   gidx label, count;
 };
@@ -32,7 +33,7 @@ static int by_label(const void *a, const void *b)
   return by_value(&((const struct label_count *)a)->label, &((const struct label_count *)b)->label);
 }
 
-/* counts <- the labels of sorted values, each once.  Returns how many. */
+/* counts <- the labels of sorted values, each once.  Returns how many there are. */
 static gidx labels_count(const gidx *sorted, gidx n, struct label_count *counts)
 {
   gidx distinct = 0;
@@ -44,8 +45,8 @@ static gidx labels_count(const gidx *sorted, gidx n, struct label_count *counts)
   return distinct;
 }
 
-/* The number of a label among the m that are probed, by a list in the order of labels whose counts
- * have been replaced by these numbers; -1: it is not there. */
+/* The index of a label among the m that are probed; -1: it is not.  The list is sorted by label,
+ * and its counts have been replaced by indexes. */
 static idx label_find(const struct label_count *list, idx m, gidx label)
 {
   const struct label_count wanted = {.label = label}, *found;
@@ -53,7 +54,7 @@ static idx label_find(const struct label_count *list, idx m, gidx label)
   return found ? (idx)found->count : -1;
 }
 
-/* Fill in everything from `counts`, [distinct] in any order, which is used up. */
+/* Set all members from `counts`, [distinct] in any order, which is overwritten. */
 static void series_fill(struct probe_series *s, const gidx *labels, int shift,
                         struct label_count *counts, gidx distinct)
 {
@@ -106,8 +107,8 @@ void probe_sort(struct probe_entry *entries, gidx count)
   qsort(entries, (size_t)count, sizeof *entries, by_score);
 }
 
-/* Is a better than b?  The larger fraction, of equal ones the lower atom; any atom beats none.
- * Products fit, since there are fewer than 2^31 rows. */
+/* Is a better than b?  The larger fraction is better, of equal ones the lower atom; any atom is
+ * better than none.  Products do not overflow, since there are fewer than 2^31 rows. */
 static int is_better(const struct probe *a, const struct probe *b)
 {
   if (a->atom < 0 || b->atom < 0) return a->atom >= 0 && b->atom < 0;
@@ -115,7 +116,7 @@ static int is_better(const struct probe *a, const struct probe *b)
   return x != y ? x > y : a->atom < b->atom;
 }
 
-/* Put a probe among the best. */
+/* Insert a probe into the best ones, if it is one. */
 static void choice_add(struct probe_choice *c, struct probe probe)
 {
   for (int i = 0; i < PROBE_ATOMS; i++) {
@@ -147,7 +148,7 @@ int probe_work_init(struct probe_work *w, idx m, struct arena *arena)
   return arena_alloc(arena, &w->touched, m, sizeof *w->touched);
 }
 
-/* Count the labels of entries with one score, and return behind the last of them. */
+/* Count the labels of the entries from `first` on that have one score; returns the end of these. */
 static gidx group_count(const struct probe_series *s, const struct probe_entry *entries, gidx first,
                         gidx count, struct probe_work *w, idx *touched)
 {

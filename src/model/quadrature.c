@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Implicit QL with Wilkinson's shift; of the product of the rotations only the first row is
+ * Implicit QL with Wilkinson's shift.  Of the product of the rotations only the first row is
  * kept. */
 #include "model/quadrature.h"
 
@@ -9,7 +9,7 @@
 
 enum { MAX_SWEEPS = 60 };
 
-/* The last row of the block that begins at row l, where the off-diagonal entry is negligible. */
+/* The last row of the block that begins at row l: after it the off-diagonal entry is negligible. */
 static idx block_end(const real *d, const real *e, idx l, idx m)
 {
   idx i = l;

@@ -7,10 +7,10 @@
 
 #include "base/types.h"
 
-/* Nodes and weights from the symmetric tridiagonal matrix with diagonal d[m] and off-diagonal e[m -
- * 1]: d <- its eigenvalues, in no order; weight[m] <- the squared first components of their
- * eigenvectors.  e has space for m values and is overwritten.  ERR_INTERNAL when an eigenvalue does
- * not converge. */
+/* d <- the nodes, weight[m] <- the weights, of the symmetric tridiagonal matrix with diagonal d[m]
+ * and off-diagonal e[m - 1].  Nodes are its eigenvalues, in no order; weights are the squared first
+ * components of its eigenvectors.  e has room for m values and is overwritten.  ERR_INTERNAL when
+ * an eigenvalue does not converge. */
 int quadrature_make(real *d, real *e, idx m, real *weight);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A feature that fires in the row at hand is stamped with it, and each code looks at one stamp. */
+ * A feature that fires in the present row is stamped with the row's number; each code checks one
+ * stamp. */
 #include "model/recovery.h"
 
 #include "base/status.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How well the atoms of a dictionary find features that are known (N.32).
+ * How well the atoms of a dictionary find known features (N.32).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_RECOVERY_H
@@ -8,33 +8,33 @@
 #include "base/memory.h"
 #include "base/types.h"
 
-/* Counts over rows; sums of whole numbers, so that their order does not matter. */
+/* Counts over rows: integers, so that the order of rows does not matter. */
 struct recovery_counts {
   idx k, f;           /* atoms, features */
   const idx *nearest; /* [k] the feature with the largest |cosine|; borrowed */
   gidx *fires;        /* [k] rows in which the atom fires: its code is not 0 */
-  gidx *active;       /* [f] rows in which the feature does */
-  gidx *both;         /* [k] rows in which the atom and its feature do */
-  gidx rows, entries; /* so far, and features that fired in them */
+  gidx *active;       /* [f] rows in which the feature fires */
+  gidx *both;         /* [k] rows in which the atom and its feature both fire */
+  gidx rows, entries; /* rows so far; features that fired in them */
   gidx *stamp;        /* [f] 1 + the last row in which the feature fired */
 };
 
-/* Means over all atoms; one that never fires, or never with its feature, has precision, recall and
- * F1 0. */
+/* Means over all atoms.  An atom that never fires, or never together with its feature, has
+ * precision, recall and F1 0. */
 struct recovery {
   real f1, precision, recall;
   real uniqueness; /* distinct nearest features over k */
-  real true_l0;    /* features that fire in a row, a mean */
+  real true_l0;    /* mean number of features that fire in a row */
 };
 
-/* Allocate; nearest is set by the caller. */
+/* Allocate the arrays; the caller sets nearest. */
 int recovery_init(struct recovery_counts *r, idx k, idx f, struct arena *arena);
 
-/* Count a row with so many codes and features, which fire where their magnitude is above 0. */
+/* Count a row with so many codes and features; a feature fires if its magnitude is above 0. */
 void recovery_count(struct recovery_counts *r, gidx codes, const idx *atoms, const float *code,
                     gidx features, const idx *feature, const float *magnitude);
 
-/* stamp is used up. */
+/* Compute the means; stamp is overwritten. */
 void recovery_finish(const struct recovery_counts *r, struct recovery *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * At the end of a sweep frames move further along their step, and are rounded to f32. */
+ * At the end of a sweep, frames are moved further along their step, and rounded to f32. */
 #include "model/relax.h"
 
 #include <math.h>

@@ -7,12 +7,13 @@
 
 #include "base/types.h"
 
-/* frame[d][p] goes on the way that it came from table[d][p], `further` times as far again, which is
- * omega - 1 (Young 1954); where it then has no basis it goes back to table.  0: it stays. */
+/* Move frame[d][p] further in the direction in which it came from table[d][p], by `further` times
+ * that distance; further is omega - 1 (Young 1954), 0: the frame stays.  If the new frame has no
+ * basis, it becomes table. */
 void frame_relax(real *frame, const float *table, idx d, idx p, real further);
 
-/* frame and table <- frame, rounded to f32.  Returns the chain of squares of what the table had
- * less than the frame before that. */
+/* Round the frame to f32; frame and table <- the rounded frame.  Returns the chain of squares of
+ * the difference between the frame and the old table. */
 real frame_round(real *frame, float *table, idx d, idx p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The metrics table: names and formulas exist here once, for the file and for the report. */
+ * The table of metrics: names and formulas are here only, for files and reports. */
 #include "model/results.h"
 
 #include <math.h>
@@ -40,8 +40,8 @@ const char density_formula[] = "number of rows in whose support the atom is";
 const char density_histogram_formula[] =
     "atoms by density: never; then the decades up to and including 1e-9, 1e-8, .. 1e-1 and 1";
 
-/* Bin 0 is for atoms in no row, bin b = 1 .. 10 for densities above 10^(b - 11) up to 10^(b - 10);
- * bin 1 has all smaller ones too. */
+/* Bin 0 is for atoms in no row; bin b = 1 .. 10 for densities above 10^(b - 11) up to 10^(b - 10),
+ * bin 1 also for all smaller ones. */
 static int density_bin(gidx count, gidx n)
 {
   if (count == 0) return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The results of encoding: blocks of supports that go to a sink, and the metrics of the whole.
+ * The results of encoding: blocks of supports, which go to a sink, and the metrics of all rows.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_RESULTS_H
@@ -7,15 +7,15 @@
 
 #include "model/norms.h"
 
-/* Supports of n consecutive rows in selection order: s atoms each, or with `start` up to s, row i
- * having entries start[i] .. start[i + 1] - 1 of the arrays. */
+/* Supports of n consecutive rows in selection order.  Each row has s atoms; or with `start` up to
+ * s: row i has entries start[i] .. start[i + 1] - 1 of the arrays. */
 struct support_block {
   gidx first; /* global row */
   idx n, s, d;
   const idx *atoms;   /* [n][s] */
   const float *score; /* [n][s] */
   const float *codes; /* [n][s][d]; NULL when codes were not solved */
-  const gidx *start;  /* [n + 1], from 0 on; NULL: each row has s */
+  const gidx *start;  /* [n + 1], from 0 on; NULL: each row has s atoms */
 };
 
 /* Where blocks go, in ascending order of rows.  The io floor fills this struct for files. */
@@ -26,7 +26,8 @@ struct support_sink {
 
 enum { DENSITY_BINS = 11 };
 
-/* Quality of an encoding (doc/numerics.md section 7).  NaN where not computed or not defined. */
+/* Quality of an encoding (doc/numerics.md section 7).  NaN if a metric is not computed or not
+ * defined. */
 struct metrics {
   gidx n;
   idx p, k;
@@ -35,19 +36,19 @@ struct metrics {
   gidx dead_atoms;
   real density_above_1pct, density_above_10pct; /* shares of the atoms */
   real max_decoder_cosine;
-  /* Of the rows as they are described, beside the table of metrics: the share of their squares that
-   * their mean has, and massive rows (norms.h).  NaN, and rows 0 of 0, where not computed. */
+  /* About the rows as they are described, not in the table of metrics: the part of their squares
+   * that their mean has, and massive rows (norms.h).  NaN, and 0 of 0 rows, if not computed. */
   real mean_fraction;
   struct massive_rows massive;
   const gidx *density; /* [k] rows in whose support the atom is; borrowed */
-  gidx
-      density_histogram[DENSITY_BINS]; /* atoms in no row, then by decade of density from 1e-9 up */
+  /* Number of atoms in no row, then by decade of density from 1e-9 up. */
+  gidx density_histogram[DENSITY_BINS];
 };
 
-/* One attribute of /metrics: its name, its formula, and where its value is. */
+/* An attribute of /metrics: its name, its formula, and where its value is in struct metrics. */
 struct metric_row {
   const char *name, *formula;
-  int is_integer; /* a gidx, else a real */
+  int is_integer; /* a gidx; 0: a real */
   int needs_codes;
   size_t offset; /* in struct metrics */
 };
@@ -55,23 +56,23 @@ extern const struct metric_row metric_rows[];
 extern const int metric_count;
 extern const char density_formula[], density_histogram_formula[];
 
-/* Fill in the metrics that follow from density[k] and n. */
+/* Set the metrics that follow from density[k] and n. */
 void metrics_density(struct metrics *m, const gidx *density, gidx n, idx k);
 
-/* Fill in those that follow from sums over rows: of squared errors, of squares about the column
+/* Set the metrics that follow from sums over rows: of squared errors, of squares about the column
  * means, of cosines, and of atoms whose code is not 0. */
 void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonzero);
 
-/* Fill in what the norms of the rows say; tss as above.  NULL: nothing. */
+/* Set what follows from the norms of the rows; tss as above.  norms NULL: set nothing. */
 void metrics_rows(struct metrics *m, const struct norms *norms, real tss);
 
-/* Codes, of frames their entries, by sign. */
+/* Counts of codes by sign; with frames, of their entries. */
 struct code_counts {
   gidx all, negative, zero;
 };
 /* Add codes[count] to the counts. */
 void codes_count(struct code_counts *c, const float *codes, gidx count);
-/* Fill in the shares of codes that are negative, and zero. */
+/* Set the shares of negative and of zero codes. */
 void metrics_codes(struct metrics *m, const struct code_counts *c);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products and quotients of sizes alone, so that powers of two in the units of rows and border pass
- * through. */
+ * Only products and quotients of sizes are formed, so powers of two in the units of rows and border
+ * carry through exactly. */
 #include "model/ridges.h"
 
 #include <math.h>
 
 #include "model/arrow.h"
 
-/* The largest size of a[0], a[stride], .. below a[count]. */
+/* The largest size among a[0], a[stride], .. below a[count]. */
 static real largest(const real *a, gidx count, gidx stride)
 {
   real most = 0;
@@ -15,7 +15,7 @@ static real largest(const real *a, gidx count, gidx stride)
   return most;
 }
 
-/* The largest size on the diagonals of blocks of n x n. */
+/* The largest size on the diagonals of n x n blocks. */
 static real diagonal_largest(const real *a, gidx blocks, idx n)
 {
   real most = 0;
@@ -23,7 +23,7 @@ static real diagonal_largest(const real *a, gidx blocks, idx n)
   return most;
 }
 
-/* A block whose diagonal is 0 has the unit that the couplings say. */
+/* If a diagonal is 0, its unit follows from the couplings. */
 struct ridges ridges_units(const struct arrow_system *s)
 {
   struct ridges u = {diagonal_largest(s->h, s->n, s->d), diagonal_largest(s->c, 1, s->k)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ridges of an arrow system: what is added to those of its rows and of its border, each in the unit
- * of its own block (N.14, N.15).
+ * Ridges of an arrow system: additions to the diagonals of its rows' blocks and of its border, each
+ * in the unit of its own blocks (N.14, N.15).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_RIDGES_H
@@ -10,25 +10,25 @@
 
 struct arrow_system;
 
-/* One number of the unit of the diagonal blocks H_i, and one of the unit of C. */
+/* t: for the diagonal blocks H_i of rows; b: for the border block C. */
 struct ridges {
   real t, b;
 };
 
-/* The sizes of the blocks, which are their units.  Every entry is finite. */
+/* The sizes of the blocks, which are their units.  Every entry of the system must be finite. */
 struct ridges ridges_units(const struct arrow_system *s);
 
-/* Additions to both ridges, from one to that of the rows, or of the border. */
+/* Additions to both ridges, from a suggested bump of a row's block, or of the border. */
 struct ridges ridges_of_row(struct ridges unit, real bump);
 struct ridges ridges_of_border(struct ridges unit, real bump);
 
-/* Those of a system whose step made the objective rise. */
+/* Additions for a system whose step made the objective rise. */
 struct ridges ridges_of_rise(struct ridges unit);
 
-/* Ten times as much. */
+/* Ten times the addition. */
 struct ridges ridges_next(struct ridges addition);
 
-/* Base + addition; the base alone where nothing is added. */
+/* Base + addition; exactly the base if nothing is added. */
 struct ridges ridges_add(struct ridges base, struct ridges addition);
 
 int ridges_are_zero(struct ridges addition);

@@ -23,8 +23,8 @@ float route_positive(float score)
   return isfinite(score) && !(score > 0) ? 0 : score;
 }
 
-/* Below, squares of what is 2^-24 of the row would lose digits; from the second on a gate may be
- * beyond float32, and is with the third where its score is. */
+/* Below SMALL, squares of values that are 2^-24 of the row would lose digits.  From LARGE on, a
+ * gate may overflow float32; scaled by LARGE_POWER it overflows only if its score does. */
 static const float SMALL = 0x1p-39f, LARGE = 0x1p54f;
 enum { LARGE_POWER = -64 };
 
@@ -78,7 +78,7 @@ static int is_excluded(const struct exclusions *e, idx row, idx atom)
   return 0;
 }
 
-/* Insert an entry into a sorted list, whose last one falls off. */
+/* Insert an entry into a sorted list; the last entry drops out. */
 static void list_insert(struct entry *list, idx top_k, struct entry e)
 {
   idx at = top_k;
@@ -87,7 +87,7 @@ static void list_insert(struct entry *list, idx top_k, struct entry e)
   if (at < top_k) list[at] = e;
 }
 
-/* Route row i, which stands in x. */
+/* Route row i, given as x. */
 static void row_route(const struct route_reference *r, idx i, const float *x, struct entry *list,
                       struct bad_score *bad)
 {

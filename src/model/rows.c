@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The loops are bound by memory, and the compiler vectorises them across columns. */
+ * The loops are bound by memory; the compiler vectorises them across columns. */
 #include "model/rows.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ void rows_center(float *x, gidx n, idx p, const real *mean)
     for (idx c = 0; c < p; c++) x[i * p + c] = (float)(x[i * p + c] - mean[c]);
 }
 
-/* x * 0 is 0 for finite x and NaN otherwise, and a sum that is NaN stays NaN.  There are several
- * sums because each addition waits for the one before. */
+/* x * 0 is 0 for finite x and NaN otherwise, and a sum with a NaN is NaN.  There are several sums,
+ * since each addition waits for the one before. */
 static int row_is_finite(const float *x, idx p)
 {
   float worst[16] = {0}, sum = 0;
@@ -26,7 +26,7 @@ static int row_is_finite(const float *x, idx p)
   return sum == 0;
 }
 
-/* The number of the first value that is not finite; n p: all are. */
+/* The index of the first value that is not finite; n p: all are. */
 static gidx finite_values(const float *x, gidx n, idx p)
 {
   gidx i = 0, at;
@@ -40,7 +40,7 @@ int rows_are_finite(const float *x, gidx n, idx p)
   return finite_values(x, n, p) == n * p;
 }
 
-/* What is told of a value that is not finite: of float64 it may have been. */
+/* The text for a value that is not finite; a float64 in the file may have been finite. */
 static const char *value_text(float x)
 {
   return isnan(x) ? "nan" : x > 0 ? "inf, or beyond float32" : "-inf, or beyond float32";

@@ -17,27 +17,29 @@ struct row_source {
   void *self;       /* borrowed */
   /* out[count][p] <- rows first .. first + count - 1.  Not collective. */
   int (*read)(void *self, gidx first, idx count, float *out);
-  /* The name of the part that has a row; *row <- its number there.  NULL: there is one part. */
+  /* The name of the part that has the row; *row <- its number in that part.  NULL: there is one
+   * part. */
   const char *(*place)(void *self, gidx *row);
   int is_shared; /* several threads may read at once */
-  /* The same into the memory of GPU number `gpu`, where rows are computed there; NULL: they are
-   * not.  What it does not check, such as values that are not finite, read() says. */
+  /* The same into the memory of GPU number `gpu`, for rows that are computed there; NULL: they are
+   * not.  It does not check that values are finite; read() does. */
   int (*make)(void *self, gidx first, idx count, float *out);
   int gpu;
-  gidx unit; /* rows that are stored together, and so best read together; 0: any.  They begin at a
-              * multiple of it where there is one part. */
+  /* Rows that are stored together, and so best read together; 0: no preference.  If there is one
+   * part, they begin at a multiple of it. */
+  gidx unit;
 };
 
-/* x[n][p] <- x - mean[p], computed in f64 and rounded once.  With mean NULL nothing happens. */
+/* x[n][p] <- x - mean[p], computed in f64 and rounded once.  mean NULL: nothing happens. */
 void rows_center(float *x, gidx n, idx p, const real *mean);
 
-/* Is every value of x[n][p] a number, and finite? */
+/* Is every value of x[n][p] finite? */
 int rows_are_finite(const float *x, gidx n, idx p);
 
 /* ERR_INPUT names the first value that is not finite; first is the global number of row 0. */
 int rows_check(const float *x, gidx n, idx p, gidx first, const char *name);
 
-/* The same for rows of a source, whose part that has the row is named too. */
+/* The same for rows of a source; the message also names the part that has the row. */
 int rows_source_check(const struct row_source *rows, const float *x, gidx first, gidx n);
 
 /* shift[p] <- the column means of n rows, summed in order; 0 for n = 0.  For k_c of doc/numerics.md

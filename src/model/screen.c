@@ -4,13 +4,13 @@
 
 #include <math.h>
 
-/* Rounded up by more than the roundings of a few operations. */
+/* x rounded up by more than the roundings of a few operations. */
 static real up(real x)
 {
   return x * (1 + 0x1p-30);
 }
 
-/* The integer nearest to x, of at most `levels` in magnitude. */
+/* The integer nearest to x, of magnitude at most `levels`. */
 static int8_t round_to(float x, int levels)
 {
   float q = rintf(x);
@@ -41,15 +41,15 @@ static real roundings(idx n)
   return up(nu * (1 + nu));
 }
 
-/* What a chain of p terms loses, for |d| = 1: by all of its terms (C.3), or by its partial sums
- * (C.3a). */
+/* The rounding error of a chain of p terms, for |d| = 1: bounded by all of its terms (C.3), or by
+ * its partial sums (C.3a). */
 static real chain_loss(const struct quantized *row, idx p)
 {
   real g = roundings(p);
   return fmin(g * row->norm, 0x1p-24 * row->norm + g * (1 + g) * row->mean);
 }
 
-/* What a sum of the matrix unit loses, for |d~| = 1 (C.8), (C.8a). */
+/* The rounding error of a sum of the matrix unit, for |d~| = 1 (C.8), (C.8a). */
 static real unit_loss(const struct quantized *row, idx p, real gamma)
 {
   real steps = 16.0 / p * row->norm_short + (1 + gamma) * (row->mean + row->error);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The certified filter, a safe screening of atoms: vectors are quantized to small integers, and a
- * bound says how far a value that is computed from the integers is from the exact one
+ * The certified filter, a safe screening of atoms: vectors are quantized to small integers.  A
+ * bound says how far a value that is computed from the integers can be from the exact one
  * (doc/certified.md).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * The `size` of an atom for a row is what orders atoms: |score| for d = 1, and for frames the norm
- * of the d scores, whose square is the gate but for rounding.  Bounds are f64 and rounded up. */
+ * Atoms are ordered by their `size` for a row: |score| for d = 1; for frames the norm of the d
+ * scores, whose square is the gate up to rounding.  Bounds are f64 and rounded up. */
 #ifndef MODEL_SCREEN_H
 #define MODEL_SCREEN_H
 
@@ -15,29 +15,30 @@
 
 #include "base/types.h"
 
-/* Rows whose norm times the largest norm of a frame is not below this are routed without the
- * filter, because a score or gate may overflow. */
+/* A row is routed without the filter unless its norm times the largest norm of a frame is below
+ * this, because a score or gate may overflow. */
 #define SCREEN_HUGE(d) ((d) == 1 ? 0x1p120 : 0x1p58)
 
-/* What is known of v[d][p] and its quantized form v~ = scale q (C.1). */
+/* Bounds for v[d][p] and its quantized form v~ = scale q (C.1). */
 struct quantized {
   float scale;     /* > 0 */
-  real norm;       /* >= |v|, over all d vectors together; not finite where v is not */
+  real norm;       /* >= |v|, over all d vectors together; not finite if v is not */
   real norm_short; /* >= |v~| */
   real error;      /* >= |v - v~| */
-  real mean;       /* >= the mean of the norms of its first 1, 2, .. p columns; norm is, too */
+  real mean;       /* >= the mean of the norms of its first 1, 2, .. p columns; norm is an upper
+                    * bound of it, too */
 };
 
 /* The scale of a vector whose largest magnitude is max. */
 static inline float screen_scale(float max, int levels)
 {
-  const float min = 0x1p-100f; /* far from where f32 arithmetic on scales underflows */
+  const float min = 0x1p-100f; /* far from underflow of f32 arithmetic on scales */
   float scale = max / (float)levels;
   return scale > min ? scale : min;
 }
 
-/* From sums of squares.  The factor `up` exceeds all roundings of sums of up to 2^20 terms in f64
- * and of square roots. */
+/* Bounds from sums of squares.  The factor `up` exceeds all roundings in f64 of sums of up to 2^20
+ * terms and of square roots. */
 static inline struct quantized screen_quantized(float scale, real norm, real norm_short, real error)
 {
   const real up = 1 + 0x1p-30;
@@ -50,8 +51,8 @@ void screen_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct
 
 /* The size of a frame for a row differs from the one computed from x~ and d~ by at most
  *   alpha frame.norm + beta frame.error + rest                                              (C.4)
- * when a computed sum of products errs by at most gamma times the sum of their magnitudes (C.8),
- * and by no more than its steps do (C.8a).  Sums of integers are exact, so that gamma is 0. */
+ * if a computed sum of products errs by at most gamma times the sum of their magnitudes (C.8), and
+ * by no more than its steps do (C.8a).  Sums of integers are exact: gamma is 0. */
 struct screen_bound {
   real alpha, beta, rest;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows are sorted by random numbers, then the rows of so many windows by others. */
+ * Windows are sorted by random numbers; then the rows of SHUFFLE_POOL windows by other random
+ * numbers. */
 #include "model/shuffle.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 
-static const uint64_t STREAM = 0x7452ull << 32; /* of the draws; an epoch has two */
+static const uint64_t STREAM = 0x7452ull << 32; /* of the draws; each epoch has two */
 
 struct shuffle_key {
   uint64_t draw;

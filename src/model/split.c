@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A part is read run by run; a run ends where its window does, or where the next held-out window
- * begins. */
+ * A part is read in runs; a run ends with its window, or before the next held-out window. */
 #include "model/split.h"
 
 #include <math.h>
@@ -17,7 +16,7 @@ static uint64_t draw(uint64_t seed, gidx window)
   return random_below(seed, STREAM, (uint64_t)window, DRAWS);
 }
 
-/* Hold windows out. */
+/* Draw the windows that are held out. */
 static int windows_draw(struct row_split *s, const struct row_source *rows, real share,
                         uint64_t seed)
 {
@@ -50,20 +49,20 @@ void split_free(struct row_split *s)
   *s = (struct row_split){0};
 }
 
-/* Read a run of rows by their numbers among all. */
+/* Read a run of rows, given their numbers among all rows. */
 static int run_read(const struct row_split *s, gidx first, idx count, float *out)
 {
   TRY(s->rows->read(s->rows->self, first, count, out));
   return rows_source_check(s->rows, out, first, count);
 }
 
-/* Fitted rows before held-out window number j. */
+/* Number of fitted rows before the j-th held-out window. */
 static gidx fitted_before(const struct row_split *s, gidx j)
 {
   return (s->window[j] - j) * SPLIT_WINDOW;
 }
 
-/* Held-out windows before fitted row i. */
+/* Number of held-out windows before fitted row i. */
 static gidx windows_before(const struct row_split *s, gidx i)
 {
   gidx low = 0, high = s->count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each seed is counted as a comparison of two dictionaries is (pairs.c). */
+ * Each seed is counted like a comparison of two dictionaries (pairs.c). */
 #include "model/stability.h"
 
 #include "base/status.h"
@@ -35,7 +35,7 @@ void stability_count(struct stability *s, idx *order, idx *match)
   idx low = 0, high = 0;
   s->pw_mcc = s->low = s->high = s->frequent = s->rare = 0;
   for (idx a = 0; a < s->k; a++) {
-    match[a] = 0; /* each atom has one: the dictionaries are of one size */
+    match[a] = 0; /* each atom has a pair: the dictionaries have equal sizes */
     low += (real)s->best[a] > PAIRS_LOW;
     high += (real)s->best[a] > PAIRS_HIGH;
   }

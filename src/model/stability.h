@@ -8,19 +8,19 @@
 #include "base/types.h"
 
 struct stability {
-  idx k, seeds;        /* atoms; other seeds, at least 1 */
-  float *cosine;       /* [seeds][k] of each atom and its pair in each of them (N.22p) */
-  float *best;         /* [k] the largest over the seeds: the stability of the atom */
-  gidx *density;       /* [k] rows in whose support the atom is; NULL: not known */
-  real pw_mcc;         /* means over the seeds: PW-MCC, */
-  real low, high;      /* the shares of pairs above PAIRS_LOW and PAIRS_HIGH, */
-  real frequent, rare; /* and the PW-MCC of the quarters of largest and of least density, or NaN */
+  idx k, seeds;               /* atoms; other seeds, at least 1 */
+  float *cosine;              /* [seeds][k] cosine of each atom and its pair in that fit (N.22p) */
+  float *best;                /* [k] the largest over the seeds: the stability of the atom */
+  gidx *density;              /* [k] rows whose support has the atom; NULL: not known */
+  real pw_mcc;                /* means over the seeds: PW-MCC, */
+  real low, high;             /* shares of pairs above PAIRS_LOW and PAIRS_HIGH, */
+  real frequent, rare;        /* PW-MCC of the quarters of largest and of least density, or NaN */
   real found_low, found_high; /* shares of atoms whose stability is above the same bounds */
 };
 
-/* s->best <- what follows from s->cosine. */
+/* Set s->best from s->cosine. */
 void stability_best(struct stability *s);
-/* Fill in the rest, from cosine, best and density.  order[k] and match[k] are for work. */
+/* Set the other members from cosine, best and density.  order[k] and match[k] are work space. */
 void stability_count(struct stability *s, idx *order, idx *match);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The state of a fit: frames, codes and residuals, and one atom's view of it.
+ * The state of a fit: frames, codes and residuals; and the view of one atom.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -9,12 +9,12 @@
 
 #include "base/types.h"
 
-/* r[p] <- x - sum_a sum_m t_am U_am, by fma in support order, m ascending.  frame[s] are the frames
- * [d][p] of the support, codes[s][d] its codes. */
+/* r[p] <- x - sum_a sum_m t_am U_am, by fma in support order, m ascending.  frame[s]: the frames
+ * [d][p] of the support; codes[s][d]: its codes. */
 void residual_row(const float *x, const real *const *frame, const real *codes, idx s, idx d, idx p,
                   real *r);
 
-/* An atom and the rows whose support it is in, in ascending order. */
+/* An atom, and the rows whose support has it, ascending. */
 struct atom_view {
   idx d, p;
   gidx n;
@@ -26,7 +26,7 @@ struct atom_view {
   int nonnegative;             /* codes are at least 0; d = 1 */
 };
 
-/* The inner product of a[p] and b[p] by fma, in order: what the comments here call a chain. */
+/* The inner product of a[p] and b[p] by fma, in order: a chain in the comments here. */
 real chain_dot(const real *a, const real *b, idx p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The formulas first, then the reference that puts them together. */
+ * First the formulas, then the reference that combines them. */
 #include "model/step.h"
 
 #include <math.h>
@@ -93,7 +93,7 @@ int step_retry(const struct arrow_system *s, const struct arrow_outcome *last,
   return next->retries <= ARROW_MAX_RETRIES && ridges_are_finite(next->addition);
 }
 
-/* An atom's system, and what one try gives. */
+/* An atom's system, and the result of one try. */
 struct trial {
   const struct atom_view *a;
   struct arrow_system system;
@@ -103,7 +103,7 @@ struct trial {
   real *frame, *codes, *residual; /* after the step that is tried */
 };
 
-/* Find directions and system, and allocate the rest. */
+/* Find directions and system, and allocate the other arrays. */
 static int trial_alloc(struct trial *w, struct arena *arena, idx q)
 {
   const struct atom_view *a = w->a;
@@ -121,8 +121,8 @@ static int trial_alloc(struct trial *w, struct arena *arena, idx q)
   return arena_alloc(arena, &w->residual, n * p, sizeof(real));
 }
 
-/* The objective after the step, or NaN when there is no such frame; computes its codes and
- * residuals. */
+/* Compute codes and residuals after the step; returns the objective, or NaN if there is no such
+ * frame. */
 static real trial_objective(struct trial *w)
 {
   const struct atom_view *a = w->a;

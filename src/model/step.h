@@ -12,25 +12,25 @@
 #include "model/arrow.h"
 #include "model/state.h"
 
-/* out[d][p] <- the orthonormal basis of U + E W by frame_orthonormalize(), where W is beta[q d] and
- * each entry is summed from U on, over j in order.  Returns 0 when the vectors of U + E W are
- * linearly dependent or not finite. */
+/* out[d][p] <- the orthonormal basis of U + E W, by frame_orthonormalize().  W is beta[q d]; each
+ * entry is summed from U on, over j in order.  Returns 0 if the vectors of U + E W are linearly
+ * dependent or not finite. */
 int step_frame(const real *frame, const real *e, idx d, idx q, idx p, const real *beta, real *out);
 
 /* l[d][d] <- the Cholesky factor, in the orders of (N.5), of U'U + rho I for U = frame[d][p]; for d
- * = 1 the number itself.  Returns 0 when it is not positive definite. */
+ * = 1 the number U'U + rho itself.  Returns 0 if it is not positive definite. */
 int step_factor(const real *frame, idx d, idx p, real rho, real *l);
 
 /* t[d] <- (U'U + rho I)^-1 b, from l of step_factor(). */
 void step_solve(const real *l, idx d, const real *b, real *t);
 
-/* Objective of a row with residual e[p] and codes t[d]: fma(rho, |t|^2, |e|^2), |t|^2 a
- * chain, |e|^2 a lane product (base/sums.h). */
+/* Objective of a row with residual e[p] and codes t[d]: fma(rho, |t|^2, |e|^2); |t|^2 is a chain,
+ * |e|^2 a lane product (base/sums.h). */
 real row_objective(const real *e, idx p, const real *t, idx d, real rho);
 
-/* Solve a row's codes again for the new frame: the old contribution is added back to its residual
- * r[p]; t_new[d] <- its new codes; r_new[p] <- its residual with them.  Returns its objective.  l
- * is that of step_factor() for u_new. */
+/* Solve a row's codes again for the new frame.  The old contribution is added back to the residual
+ * r[p]; t_new[d] <- the new codes; r_new[p] <- the residual with them.  Returns the row's
+ * objective.  l is from step_factor() for u_new. */
 struct row_move {
   idx d, p;
   real rho;
@@ -41,13 +41,13 @@ real step_row(const struct row_move *move, const real *r, const real *t_old, rea
               real *r_new);
 
 /* *next <- where the next try of a rejected step starts: with ten times the last additions to the
- * ridges, or, when there were none, with 1e-3 of each block's unit.  Returns 0 when there is no
- * next try. */
+ * ridges; or, if there were none, with 1e-3 of each block's unit.  Returns 0 if there is no next
+ * try. */
 int step_retry(const struct arrow_system *s, const struct arrow_outcome *last,
                struct arrow_start *next);
 
 /* Reference: the step of an atom with all its tries.  frame[d][p], codes[n][d] and residual[n][p]
- * are written only when it is accepted. */
+ * are written only if the step is accepted. */
 struct step_outcome {
   int accepted;
   struct arrow_outcome arrow; /* of the last solve */

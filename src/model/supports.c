@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The offsets are read and checked first, then the entries in pieces, then row by row their
- * values. */
+ * Offsets are read and checked first, then entries in pieces, and then the values row by row. */
 #include "model/supports.h"
 
 #include <math.h>
@@ -78,7 +77,7 @@ int supports_alloc_entries(struct supports *s, gidx entries, idx d, int with_cod
   return arena_alloc(&s->arena, &s->codes, entries * d, sizeof *s->codes);
 }
 
-/* Read count entries from entry `begin` of the source on. */
+/* Read count entries, from entry `begin` of the source. */
 static int entries_load(struct supports *s, const struct support_source *source, gidx begin,
                         gidx count, int with_codes)
 {

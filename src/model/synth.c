@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All random numbers are counter-based, and the counters are global positions.  Random directions
- * that turn out linearly dependent, as can happen when p is very small, are drawn again from the
- * next stream. */
+ * Random numbers are counter-based, with global positions as counters.  Random directions that are
+ * linearly dependent, as may happen with very small p, are drawn again from the next stream. */
 #include "model/synth.h"
 
 #include <math.h>
@@ -32,7 +31,7 @@ void planted_atom(const struct planted *g, idx atom, float *out, real *work)
   for (gidx i = 0; i < (gidx)g->d * g->p; i++) out[i] = (float)work[i];
 }
 
-/* work[2 d][p] <- the frame, then as many random vectors, orthonormal. */
+/* work[2 d][p] <- the frame, then as many random vectors; all orthonormal. */
 static void start_basis(const struct planted *g, idx atom, const float *frame, real *work)
 {
   gidx count = (gidx)g->d * g->p;
@@ -61,7 +60,7 @@ static int has(const idx *atoms, idx count, idx atom)
   return 0;
 }
 
-/* Floyd's algorithm: s draws give s distinct numbers, every set with the same probability. */
+/* Floyd's algorithm: s draws give s distinct numbers; every set has the same probability. */
 static void support_even(const struct planted *g, gidx row, idx *atoms)
 {
   for (idx j = 0; j < g->s; j++) {
@@ -73,8 +72,8 @@ static void support_even(const struct planted *g, gidx row, idx *atoms)
 }
 
 /* An octave of 1 .. 2^octaves - 1 is drawn uniformly, then a number in it, so that the density
- * falls as 1 / x.  The number is scaled to 0 .. k - 1.  For an atom that the row has already, the
- * next one that it does not have is chosen. */
+ * falls as 1 / x.  The number is scaled to 0 .. k - 1.  If the row already has this atom, it gets
+ * the next atom that it does not have. */
 static void support_zipf(const struct planted *g, gidx row, idx *atoms)
 {
   uint64_t octaves = 1;

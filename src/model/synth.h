@@ -11,7 +11,7 @@
 
 #include "base/types.h"
 
-/* Streams of base/rng.h that `seed` and `synth` draw from, one for each purpose. */
+/* Streams of random numbers (base/rng.h) of `seed` and `synth`, one per purpose. */
 enum random_stream {
   STREAM_DRAW = 1, /* order in which seed goes through rows */
   STREAM_ATOM,
@@ -29,31 +29,32 @@ struct planted {
   uint64_t seed;
   idx k, d, p, s;
   real noise; /* standard deviation of a column; atoms have norm 1, codes 1/2 .. 3/2 in size */
-  int zipf;   /* atom a is drawn about in proportion to 1 / (a + 1); else all are alike */
+  int zipf;   /* atom a is drawn with a probability of about 1 / (a + 1) times a constant; 0: all
+               * are equally likely */
 };
 
-/* Number of reals that the functions below need as work. */
+/* Number of reals of work space for the functions below. */
 gidx planted_work(const struct planted *g);
 
 /* out[d][p] <- a planted atom: Gaussian vectors, orthonormalised in order and rounded once; d <=
  * p. */
 void planted_atom(const struct planted *g, idx atom, float *out, real *work);
 
-/* out[d][p] <- the start for planted atom frame[d][p].  Vector m is
+/* out[d][p] <- the start for the planted atom with frame[d][p].  Vector m is
  *     cosine u_m + sqrt(1 - cosine^2) g_m,
- * where the g are random, orthonormal, and orthogonal to all u; 2 d <= p when cosine < 1. */
+ * where the g are random, orthonormal, and orthogonal to all u; 2 d <= p unless cosine is 1. */
 void planted_start(const struct planted *g, idx atom, const float *frame, real cosine, float *out,
                    real *work);
 
-/* atoms[s] <- distinct atoms of a row, codes[s][d] <- their codes, multiples of 2^-23 of random
- * sign; s <= k. */
+/* atoms[s] <- the distinct atoms of a row, codes[s][d] <- their codes, multiples of 2^-23 with
+ * random signs; s <= k. */
 void planted_support(const struct planted *g, gidx row, idx *atoms, float *codes);
 
 /* out[p] <- the row, from its codes[s][d] and the vectors of its atoms, vector[s d]. */
 void planted_row(const struct planted *g, gidx row, const float *const *vector, const float *codes,
                  float *out, real *work);
 
-/* The fixture of doc/numerics.md section 1, full of ties and near-ties:
+/* The fixture of doc/numerics.md section 1, which has many ties and near-ties:
  * x_ic = 0.9 sin(0.013 (31 i + 17 c)), d_ac = cos(0.011 (7 a + 5 c)) scaled to unit norm. */
 void trig_row(gidx row, idx p, float *out);
 void trig_atom(idx atom, idx p, float *out);

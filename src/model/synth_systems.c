@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 
-/* Far from the streams of model/synth.h and their further tries. */
+/* Apart from the streams of model/synth.h and their further tries. */
 enum { STREAM_SHAPE = 1000001, STREAM_KIND, STREAM_H, STREAM_B, STREAM_G, STREAM_C, STREAM_G_B };
 
 /* Rows of system a. */
@@ -53,7 +53,8 @@ static void normals(const struct synthetic_systems *m, uint64_t stream, gidx fir
   for (gidx i = 0; i < count; i++) out[i] = random_normal(m->seed, stream, (uint64_t)(first + i));
 }
 
-/* h[d][d] <- R R' + I with R of the first normals, or r r' + 2^-33 I with its first column. */
+/* h[d][d] <- R R' + I, with R from the normal numbers from `first` on; is_ill: r r' + 2^-33 I, with
+ * its first column r. */
 static void diagonal_block(const struct synthetic_systems *m, int is_ill, gidx first, idx d,
                            real *h)
 {

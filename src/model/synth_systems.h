@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Synthetic arrow systems of different sizes: well-conditioned ones, and given shares of bad ones.
+ * Synthetic arrow systems of different sizes: most are well-conditioned, given shares are bad.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -15,26 +15,27 @@ enum lengths { LENGTHS_FIXED, LENGTHS_UNIFORM, LENGTHS_POWER };
 struct synthetic_systems {
   uint64_t seed;
   gidx count;
-  enum lengths
-      lengths; /* of n: fixed: rows; uniform: 0 .. 2 rows; power: 1 .. 16 rows by octaves */
+  /* Distribution of n.  Fixed: rows; uniform: 0 .. 2 rows; power: 1 .. 16 rows by octaves. */
+  enum lengths lengths;
   gidx rows;
   idx d, k;
   int mixed;            /* d is drawn from 1 .. d, k from 0 .. k */
-  real indefinite, ill; /* shares of such systems, together 0 .. 1 */
+  real indefinite, ill; /* shares of indefinite and of ill-conditioned systems; their sum is 0 ..
+                         * 1 */
 };
 
 enum synthetic_kind { SYNTHETIC_GOOD, SYNTHETIC_BAD_ROW, SYNTHETIC_BAD_BORDER, SYNTHETIC_ILL };
 
-/* Fill in d, k and row of a shape, after systems_alloc(). */
+/* Set d, k and row of a shape, after systems_alloc(). */
 void synthetic_shape(const struct synthetic_systems *m, struct systems_shape *shape);
 
-/* What system a is.  An indefinite one has a bad diagonal block or a bad border; an ill one has a
- * condition number of about 2^33 or more. */
+/* The kind of system a.  An indefinite system has a bad diagonal block or a bad border.  An ill one
+ * has a condition number of about 2^33 or more. */
 enum synthetic_kind synthetic_kind(const struct synthetic_systems *m,
                                    const struct systems_shape *shape, gidx a);
 
-/* Write system a to where it belongs in a block.  H_i is R R' + I with normal R, B_i and g_i are
- * normal, and C is so large that S is positive definite.  Of an ill system H_i is r r' + 2^-33 I,
+/* Write system a to its position in a block.  H_i is R R' + I with normal R; B_i and g_i are
+ * normal; C is large enough to make S positive definite.  In an ill system H_i is r r' + 2^-33 I,
  * and B_i and g_i are H_i times normal numbers. */
 void synthetic_system(const struct synthetic_systems *m, const struct systems_shape *shape, gidx a,
                       const struct systems_block *to);

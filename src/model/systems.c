@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every addition of the prefix sums is checked, because the sizes may come from a hostile file. */
+ * Every addition of the prefix sums is checked, since the sizes may come from a hostile file. */
 #include "model/systems.h"
 
 #include "base/status.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches of arrow systems: their sizes, where they come from, and where systems and solutions go.
+ * Batches of arrow systems: their sizes, their sources, and the sinks of systems and solutions.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Each system has its own d, k and n, and nothing is padded. */
+ * Each system has its own d, k and n; nothing is padded. */
 #ifndef MODEL_SYSTEMS_H
 #define MODEL_SYSTEMS_H
 
@@ -11,7 +11,7 @@
 #include "model/arrow.h"
 
 /* The sizes of the systems, and where the entries of each begin in the arrays of the batch: prefix
- * sums [count + 1] of what stands beside each. */
+ * sums [count + 1] of the number named beside each. */
 struct systems_shape {
   gidx count;
   idx *d, *k;   /* [count] */
@@ -21,19 +21,19 @@ struct systems_shape {
   gidx *border; /* of k */
 };
 
-/* Allocate the arrays for count systems in the arena; and, after d, k and row[count + 1] were
- * filled in, compute the others.  ERR_INPUT names `name` and the first system whose d, k or n is
- * out of range, or with which a sum overflows. */
+/* Allocate the arrays for count systems in the arena.  When d, k and row[count + 1] are filled in,
+ * compute the others.  ERR_INPUT names `name` and the first system whose d, k or n is out of range,
+ * or with which a sum overflows. */
 int systems_alloc(struct systems_shape *s, gidx count, struct arena *arena);
 int systems_measure(struct systems_shape *s, const char *name);
-/* The same for system a alone, when those before it have been computed. */
+/* The same for system a alone, after those before it. */
 int systems_measure_one(struct systems_shape *s, gidx a, const char *name);
 
-/* Number of reals of systems first .. end - 1. */
+/* Number of reals in the arrays of systems first .. end - 1. */
 gidx systems_reals(const struct systems_shape *s, gidx first, gidx end);
 
-/* Where the run of systems ends that begins at `first` and is copied in one piece: at most
- * SYSTEMS_PIECE of them, of about a million numbers unless it is one, and none behind `end`. */
+/* The end of the run of systems from `first` on that is copied in one piece: at most SYSTEMS_PIECE
+ * systems, and about a million numbers unless it is one system, and not beyond `end`. */
 enum { SYSTEMS_PIECE = 1 << 14 };
 gidx systems_piece(const struct systems_shape *s, gidx first, gidx end);
 
@@ -43,12 +43,13 @@ struct systems_block {
   real *h, *b, *g, *c, *g_b;
   gidx *rows; /* global rows, or NULL */
 };
-/* The arrays of systems first .. end - 1, one after another from `at` on. */
+/* Pointers to the arrays of systems first .. end - 1, stored one array after another from `at`
+ * on. */
 struct systems_block systems_block_at(const struct systems_shape *s, gidx first, gidx end,
                                       real *at);
 
-/* Where systems come from: any consecutive ones can be read, all but `rows`.  The io floor fills
- * these structs for files. */
+/* A source of systems: any consecutive ones can be read, without `rows`.  The io floor fills these
+ * structs for files. */
 struct system_source {
   const struct systems_shape *shape; /* borrowed */
   const char *name;                  /* borrowed */
@@ -56,16 +57,16 @@ struct system_source {
   int (*read)(void *self, const struct systems_block *to);
 };
 
-/* Where systems go, in ascending order. */
+/* Takes systems in ascending order. */
 struct system_sink {
   void *self; /* borrowed */
   int (*write)(void *self, const struct systems_block *block);
 };
 
-/* The solutions of consecutive systems, and where they go. */
+/* The solutions of consecutive systems, and their sink. */
 struct solution_block {
   gidx first, count;
-  const real *step_t, *step_b; /* as g and g_b of the systems */
+  const real *step_t, *step_b; /* laid out as g and g_b of the systems */
   const struct arrow_outcome *outcomes;
 };
 struct solution_sink {

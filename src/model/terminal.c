@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The life of a result, and the order of cross pairs. */
+ * Freeing a result, and the order of cross pairs. */
 #include "model/terminal.h"
 
 void terminal_result_free(struct terminal_result *r)

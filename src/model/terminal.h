@@ -3,7 +3,7 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Atom a has the borders border[a] .. border[a + 1] - 1.  Its blocks are padded with NaN to
+ * Atom a has borders border[a] .. border[a + 1] - 1.  Its covariance block is padded with NaN to
  * max_k. */
 #ifndef MODEL_TERMINAL_H
 #define MODEL_TERMINAL_H
@@ -14,14 +14,14 @@
 #include "model/artifact.h"
 #include "model/identity.h"
 
-/* A pair of atoms, first < second, with a block of phi S^-1, the covariance of their borders. */
+/* A pair of atoms, first < second, with a block of phi S^-1: the covariance of their borders. */
 struct cross {
   real strength; /* Frobenius norm of the block, squares summed column by column */
   idx first, second;
 };
 
-/* A direction in which S is nearly singular, so that the data do not determine it: the atoms with
- * the largest shares of its squared norm, in falling order. */
+/* A direction in which S is nearly singular, so that the data do not determine it.  It lists the
+ * atoms with the largest parts of its squared norm, in falling order. */
 enum { CARRIERS = 8, MAX_WEAK = 256 };
 struct weak_direction {
   real eigenvalue;
@@ -29,24 +29,23 @@ struct weak_direction {
   real share[CARRIERS];
 };
 
-/* Eigenvalues of S, from LAPACK; they are not promised to the bit. */
+/* Eigenvalues of S from LAPACK; their bits are not guaranteed. */
 struct spectrum {
-  /* What is there; 0: not asked for, or no LAPACK, or it failed: see why. */
+  /* Which results there are; 0: not asked for, no LAPACK, or a failure (see why). */
   int has_inertia, has_values, has_vectors;
   int info;         /* of the LAPACK routine that failed; 0: none did */
-  char why[256];    /* why it is not there, or which library computed it, and what failed */
+  char why[256];    /* why results are missing, or which library computed them and what failed */
   idx n;            /* borders */
   real *eigenvalue; /* [n] ascending */
   idx inertia[3];   /* positive, negative, zero, from LDL' */
   real condition;   /* largest over smallest magnitude */
-  idx weak;         /* eigenvalues at most weak_part of the largest */
+  idx weak;         /* number of eigenvalues that are at most weak_part of the largest */
   real weak_part;
-  idx listed;                       /* weak directions that are listed: min(weak, MAX_WEAK) */
+  idx listed;                       /* listed weak directions: min(weak, MAX_WEAK) */
   struct weak_direction *direction; /* [listed] */
 };
 
-/* Two atoms that are nearly the same: the cosine of vectors, the root mean square cosine of
- * frames. */
+/* Two nearly equal atoms: the cosine of vectors, the root mean square cosine of frames. */
 struct duplicate {
   idx first, second;
   real cosine;
@@ -57,7 +56,7 @@ struct slq {
   int is_there, is_converged, failed_probe; /* failed_probe -1: none */
   idx probes, steps;
   real estimate, error; /* of log|S|, and its standard error */
-  real moved;           /* how far the last doubling of the steps moved the estimate */
+  real moved;           /* by how much the last doubling of the steps changed the estimate */
 };
 
 struct terminal_result {
@@ -66,18 +65,18 @@ struct terminal_result {
   idx *border; /* [k + 1] */
   struct det_pair rows, borders;
   real log_det_rows, log_det_border, half_log_det;
-  idx bad_pivot;   /* of S, the first that is not > 0; -1: none */
-  int is_factored; /* S was formed and is positive definite: covariance is there */
+  idx bad_pivot;   /* of S: the first pivot that is not > 0; -1: none */
+  int is_factored; /* S was formed and is positive definite: there is a covariance */
   real phi, rss;
   gidx codes;       /* kept vectors of all rows */
   real *covariance; /* [k][max_k][max_k]; NULL: none */
   idx n_cross;
   struct cross *cross; /* [n_cross] strongest first */
-  real *cross_blocks;  /* [n_cross][max_k][max_k] row: border of the first atom */
+  real *cross_blocks;  /* [n_cross][max_k][max_k]; rows: border of the first atom */
   struct spectrum spectrum;
   struct slq slq;
-  idx n_duplicates; /* near duplicates that are listed, */
-  gidx duplicates;  /* and that were found */
+  idx n_duplicates; /* near duplicates that are listed */
+  gidx duplicates;  /* near duplicates that were found */
   struct duplicate *duplicate;
   struct artifact artifact;
   struct identity inputs;
@@ -86,8 +85,8 @@ struct terminal_result {
 };
 void terminal_result_free(struct terminal_result *r);
 
-/* Does pair a come before pair b?  The stronger pair does, of equals the one of smaller atoms; the
- * order is total over different pairs. */
+/* Does pair a come before pair b?  The stronger pair comes first, of equals the one with smaller
+ * atoms.  The order is total over different pairs. */
 int cross_before(const struct cross *a, const struct cross *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each list is kept sorted; most codes are turned away by its last entry. */
+ * Each list is kept sorted; most codes are rejected by comparing with its last entry. */
 #include "model/top.h"
 
 #include <math.h>

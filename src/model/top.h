@@ -3,8 +3,8 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * The order is strict and total over the rows of an atom, so lists of parts of the rows, merged in
- * any order, are those of the whole. */
+ * The order is strict and total over the rows of an atom.  So lists of parts of the rows can be
+ * merged in any order, and give the list of all rows. */
 #ifndef MODEL_TOP_H
 #define MODEL_TOP_H
 
@@ -13,8 +13,8 @@
 
 enum { MAX_TOP_ROWS = 1024 };
 
-/* Lists of r rows for each of k atoms, strongest first; where an atom has fewer, row is -1 and code
- * is 0. */
+/* Lists of r rows for each of k atoms, strongest first; if an atom has fewer, row is -1 and code is
+ * 0. */
 struct top_rows {
   idx k, r;
   gidx *row;   /* [k][r] */
@@ -22,11 +22,11 @@ struct top_rows {
 };
 int top_init(struct top_rows *t, struct arena *arena, idx k, idx r);
 
-/* Does code a in a row come before code b in another?  The larger |code| does, of equal ones the
- * lower row. */
+/* Does code a in row_a come before code b in row_b?  The larger |code| comes first, of equal ones
+ * the lower row. */
 int top_before(float a, gidx row_a, float b, gidx row_b);
 
-/* An atom has this code in a row that its list lacks; a code of 0 is none. */
+/* An atom has this code in a row that is not yet in its list; a code of 0 is ignored. */
 void top_add(struct top_rows *t, idx atom, gidx row, float code);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reference is dense: what a row does not use is 0. */
+ * The reference is dense: the codes of latents that a row does not use are 0. */
 #include "model/train.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "model/encoder.h"
 #include "model/triad.h"
 
-enum { STREAM = 0x7453 }; /* of the atoms at the start */
+enum { STREAM = 0x7453 }; /* of the random atoms */
 
 gidx train_numbers(idx k, idx p, int array)
 {
@@ -66,7 +66,7 @@ int train_scale(const float *x, idx n, idx p)
 void train_rows_scale(float *x, gidx count, int q)
 {
   float factor = ldexpf(1, q);
-  if (isnormal(factor)) /* the product is rounded as ldexpf() rounds, and much sooner there */
+  if (isnormal(factor)) /* the product is rounded as ldexpf() rounds, and is much faster */
     for (gidx i = 0; i < count; i++) x[i] *= factor;
   else
     for (gidx i = 0; i < count; i++) x[i] = ldexpf(x[i], q);
@@ -95,7 +95,7 @@ float train_aux_factor(const struct train_sizes *z, real error)
   return (float)(2 * z->aux_weight / error);
 }
 
-/* Arrays of a step with dense matrices. */
+/* The arrays of a step with dense matrices. */
 struct dense_step {
   const struct train_sizes *sizes;
   struct train_state *s;
@@ -103,11 +103,11 @@ struct dense_step {
   idx n;
   float *h, *code, *dh;          /* [n][k] */
   float *e, *g;                  /* [n][p] */
-  float *z;                      /* [n][blocks][p] of each block (N.47) */
-  float *of_block;               /* [n][k] the codes of one */
+  float *z;                      /* [n][blocks][p] contribution, then error, of each block (N.47) */
+  float *of_block;               /* [n][k] the codes of one block */
   float *moved;                  /* [n][p] x less the offset */
-  float *offset;                 /* [p] its gradient */
-  float *gradient[TRAIN_ARRAYS]; /* as the arrays are */
+  float *offset;                 /* [p] gradient of the offset */
+  float *gradient[TRAIN_ARRAYS]; /* laid out as the arrays */
   unsigned char *used;           /* [k] */
   idx *atoms;                    /* [k] */
   float *codes;                  /* [k] */
@@ -137,7 +137,7 @@ static int step_alloc(struct dense_step *d, struct arena *a)
   return OK;
 }
 
-/* code[n][k] <- of each row the most positive scores of all, or of the dead. */
+/* code[n][k] <- for each row the largest positive scores of all latents, or of the dead ones. */
 static void codes_choose(struct dense_step *d, int of_dead)
 {
   idx k = d->sizes->k;
@@ -151,7 +151,8 @@ static void codes_choose(struct dense_step *d, int of_dead)
   }
 }
 
-/* code[n][k] <- of the batch the most positive scores, and the threshold learns of the last. */
+/* code[n][k] <- the largest positive scores of the batch; the threshold is updated by the last
+ * one. */
 static int batch_choose(struct dense_step *d)
 {
   gidx most = batch_most(d->sizes->l0, d->n);
@@ -161,7 +162,7 @@ static int batch_choose(struct dense_step *d)
   return OK;
 }
 
-/* y[n][p] <- these codes times the decoder, rows of y at a stride. */
+/* y[n][p] <- these codes times the decoder; rows of y are `stride` apart. */
 static void codes_decode(struct dense_step *d, const float *code, float *y, gidx stride)
 {
   idx k = d->sizes->k, p = d->sizes->p;
@@ -170,7 +171,7 @@ static void codes_decode(struct dense_step *d, const float *code, float *y, gidx
   triad_product(&product);
 }
 
-/* Add what g, of rows at a stride, says of these codes to the gradients. */
+/* Add to the gradients what g, with rows `stride` apart, contributes through these codes. */
 static void gradients_add(struct dense_step *d, const float *code, const float *g, gidx stride)
 {
   idx k = d->sizes->k, p = d->sizes->p, n = d->n;
@@ -184,7 +185,7 @@ static void gradients_add(struct dense_step *d, const float *code, const float *
   for (int i = 0; i < TRAIN_ARRAYS; i++) triad_gradient(&all[i]);
 }
 
-/* x <- it less the offset. */
+/* d->x <- the rows less the offset. */
 static void rows_move(struct dense_step *d)
 {
   for (gidx i = 0; i < (gidx)d->n * d->sizes->p; i++)
@@ -192,7 +193,7 @@ static void rows_move(struct dense_step *d)
   d->x = d->moved;
 }
 
-/* The offset's gradient: of rows as what is described, then as what is encoded. */
+/* The offset's gradient: rows are targets, and inputs of the encoder. */
 static void offset_learn(struct dense_step *d)
 {
   idx k = d->sizes->k, p = d->sizes->p;
@@ -205,7 +206,7 @@ static void offset_learn(struct dense_step *d)
           fmaf(-d->gradient[TRAIN_BIAS][a], d->s->w[TRAIN_ENCODER][(gidx)a * p + c], d->offset[c]);
 }
 
-/* Move all, or all but the decoder. */
+/* Move all arrays, or all except the decoder. */
 static void weights_move(struct dense_step *d, real rate, gidx t)
 {
   const struct train_sizes *z = d->sizes;
@@ -229,7 +230,7 @@ static int is_any_dead(const struct train_sizes *z, const struct train_state *s)
   return any;
 }
 
-/* The dead describe what is left over: g <- factor (y + e). */
+/* Let the dead latents describe what is left: g <- factor (y + e). */
 static void dead_add(struct dense_step *d, real error)
 {
   float factor = train_aux_factor(d->sizes, error);
@@ -249,7 +250,7 @@ static void block_take(struct dense_step *d, int block)
     if (i % k >= first && i % k < end) d->of_block[i] = d->code[i];
 }
 
-/* e <- the error of all codes, and what those of each width say. */
+/* e <- the error of all codes; gradients <- the contributions of the errors of all widths. */
 static void codes_learn(struct dense_step *d)
 {
   idx p = d->sizes->p, n = d->n;
@@ -271,7 +272,7 @@ static void codes_learn(struct dense_step *d)
   }
 }
 
-/* used[k] <- has a row a code of the atom? */
+/* used[k] <- 1 if a row has a code of the atom. */
 static void used_find(const struct dense_step *d, unsigned char *used)
 {
   for (gidx i = 0; i < (gidx)d->n * d->sizes->k; i++)

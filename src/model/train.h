@@ -12,51 +12,52 @@
 
 struct train_sizes {
   idx k, p, s;
-  real l0;              /* codes a row on average, chosen in the whole batch (N.46); 0: s in each */
-  idx aux;              /* dead latents that describe what is left over, at most; 0: none */
-  real aux_weight;      /* of that loss */
-  struct nested nested; /* widths that have to describe rows, the last one K */
-  gidx dead_rows;       /* a latent is dead that none of so many rows used */
+  real l0;              /* mean codes per row, chosen in the whole batch (N.46); 0: s in each row */
+  idx aux;              /* most dead latents per row that describe what is left of it; 0: none */
+  real aux_weight;      /* of the loss of dead latents */
+  struct nested nested; /* widths that must describe rows alone; the last one is K */
+  gidx dead_rows;       /* a latent is dead if none of so many rows used it */
   int is_fixed;         /* the decoder stays as it is */
-  int learns_offset;    /* of rows, beside the mean (N.48) */
+  int learns_offset;    /* an offset of the rows is learned, in addition to the mean (N.48) */
 };
 
-/* Decoder, encoder and bias, each with two moments; arrays are the arena's. */
+/* Decoder, encoder and bias, each with two moments; arrays live in the arena. */
 enum { TRAIN_DECODER, TRAIN_ENCODER, TRAIN_BIAS, TRAIN_ARRAYS };
 struct train_state {
   float *w[TRAIN_ARRAYS]; /* [k][p], [k][p], [k] */
   float *m[TRAIN_ARRAYS], *v[TRAIN_ARRAYS];
-  float *offset[3]; /* [p] subtracted from scaled rows, its moments; 0 where it is not learned */
+  float *offset[3]; /* [p] subtracted from scaled rows, and its two moments; 0 if it is not
+                     * learned */
   gidx *idle;       /* [k] rows since a row used the latent */
-  real error, size; /* sums of |e|^2 and of |x|^2 over the batches since they were set to 0 */
-  struct batch_threshold threshold; /* of the scores of scaled rows, where l0 is not 0 */
+  real error, size; /* sums of |e|^2 and |x|^2 over the batches since they were last set to 0 */
+  struct batch_threshold threshold; /* of the scores of scaled rows, if l0 is not 0 */
 };
 int train_state_alloc(struct train_state *s, struct arena *arena, idx k, idx p);
-/* Numbers of an array: k p, k p, k. */
+/* Size of an array: k p, k p, k. */
 gidx train_numbers(idx k, idx p, int array);
 
-/* Unit atoms from random numbers, where none are given, and the encoder that is tied to them. */
+/* Draw unit atoms from random numbers, if none are given; set the encoder that is tied to atoms. */
 void train_atoms_draw(float *atoms, idx k, idx p, uint64_t seed);
 void train_start(struct train_state *s, idx k, idx p, const float *atoms);
 
-/* q, where 2^q times the rows have a mean square of about 1: from the first rows x[n][p]. */
+/* q such that 2^q times the rows have a mean square of about 1, from the first rows x[n][p]. */
 int train_scale(const float *x, idx n, idx p);
 /* x[count] <- 2^q x, rounded once. */
 void train_rows_scale(float *x, gidx count, int q);
 
-/* The most positive scores, at most `most`, by (N.24): atoms and codes, atoms ascending.  Returns
- * how many there are. */
+/* The atoms with the largest positive scores, at most `most`, and their codes by (N.24); atoms
+ * ascend.  Returns how many there are. */
 idx train_select(const float *scores, idx k, idx most, idx *atoms, float *codes);
 
-/* Factors of a step: of the error, and of what dead latents leave over of it. */
+/* Factors of a step: of the error; and of what dead latents leave of the error. */
 float train_error_factor(idx n, idx p);
 float train_aux_factor(const struct train_sizes *z, real error);
 
 /* The chain of squares of a row. */
 real train_square(const float *row, idx p);
 
-/* Step t - 1 on rows x[n][p], scaled, with this learning rate, straight from the formulas with
- * dense matrices.  ERR_MEMORY. */
+/* Step t - 1 on scaled rows x[n][p] with this learning rate, directly from the formulas, with dense
+ * matrices.  ERR_MEMORY. */
 int train_step_reference(const struct train_sizes *z, struct train_state *s, const float *x, idx n,
                          real rate, gidx t);
 

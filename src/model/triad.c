@@ -13,7 +13,7 @@ float triad_nan(void)
   return value;
 }
 
-/* Hardware keeps the payload of one operand or the other. */
+/* Make every NaN the same: processors keep the payload of different operands. */
 static float settled(float x)
 {
   return isnan(x) ? triad_nan() : x;

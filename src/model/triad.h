@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The dense triad in f32: products forward and backward, gradients of matrices, and the same where
- * one side is sparse (N.40 to N.42).
+ * The dense triad in f32: products forward and backward, and gradients of matrices; also with one
+ * sparse side (N.40 to N.42).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Sums are ascending chains of fma, so no cut into tiles, threads or ranks changes a bit, nor does
- * the number of rows.  These plain loops are the references of device/triad.h. */
+ * Sums are ascending chains of fma.  So no bit depends on tiles, threads, ranks or the number of
+ * rows.  These plain loops are the references of device/triad.h. */
 #ifndef MODEL_TRIAD_H
 #define MODEL_TRIAD_H
 
 #include "base/types.h"
 
-/* Rows of a chunk of (N.41), in which a gradient is one chain. */
+/* Rows of a chunk of (N.41); in a chunk a gradient is one chain. */
 enum { TRIAD_CHUNK = 1024 };
 
-/* 0x7FC00000: every NaN that a product or a gradient gives. */
+/* 0x7FC00000: every NaN of a product or gradient has these bits. */
 float triad_nan(void);
 
-/* A matrix from k inputs to n outputs: that of input i and output j is at[i * in + j * out], and in
- * or out is 1.  With W[k][n] in memory in = n and out = 1 go forward, in = 1 and out = n back. */
+/* A matrix from k inputs to n outputs: the entry of input i and output j is at[i * in + j * out];
+ * in or out is 1.  For W[k][n] in memory, in = n and out = 1 multiply forward; in = 1 and out = n
+ * multiply by its transpose. */
 struct triad_weights {
   const float *at;
   gidx in, out;
 };
 
-/* (N.40) y[m][n] <- bias + x[m][k] W, bias[n] or NULL: +0.  Rows of x and y follow each other at
- * their strides. */
+/* (N.40) y[m][n] <- bias + x[m][k] W; bias[n], or NULL: +0.  Rows of x and y are their strides
+ * apart. */
 struct triad_product {
   const float *x;
   struct triad_weights w;
@@ -36,7 +37,7 @@ struct triad_product {
 };
 void triad_product(const struct triad_product *p);
 
-/* (N.41) dw[k][n] <- dw + x'dy of x[m][k] and dy[m][n], whose rows are numbered from 0. */
+/* (N.41) dw[k][n] <- dw + x'dy, with x[m][k] and dy[m][n], whose rows are numbered from 0. */
 struct triad_gradient {
   const float *x, *dy;
   float *dw;
@@ -45,8 +46,8 @@ struct triad_gradient {
 };
 void triad_gradient(const struct triad_gradient *g);
 
-/* Lists of numbers that go with rows of a matrix[..][width]: list i has the entries start[i] ..
- * start[i + 1] - 1, whose index ascends. */
+/* A sparse matrix: list i has the entries start[i] .. start[i + 1] - 1, with ascending index.  An
+ * index is the number of a row of matrix[..][width]. */
 struct triad_lists {
   gidx count;
   const gidx *start;  /* [count + 1] */
@@ -59,12 +60,12 @@ struct triad_lists {
 /* (N.42) out[count][width] <- the product of the sparse rows with the matrix. */
 void triad_sparse(const struct triad_lists *l, float *out);
 
-/* (N.42) out[count][width] <- out + the gradient, where list i is a column of the sparse matrix: an
- * index is the number of a row in the batch. */
+/* (N.42) Add the gradient to out[count][width].  List i is a column of the sparse matrix, and an
+ * index is the number of a row of the batch. */
 void triad_sparse_gradient(const struct triad_lists *l, float *out);
 
-/* (N.42) out[entries] <- for each entry of list i the product of rows[i] of [count][width] with its
- * row of the matrix; l->value is not used. */
+/* (N.42) out[entries] <- for each entry of list i the product of rows[i], of rows[count][width],
+ * with the entry's row of the matrix; l->value is not used. */
 void triad_dots(const struct triad_lists *l, const float *rows, float *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Roots and free features are tried in turn; the children of a feature only where it fires, since
- * their random numbers depend on their place alone.  No function of libm but sqrt. */
+ * Roots and features outside of trees are tried in turn; children only if their parent fires.
+ * Random numbers depend on positions alone, so untried children change nothing.  The only libm
+ * function is sqrt. */
 #include "model/world.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 
-/* Streams of base/rng.h, beside those of model/synth.h. */
+/* Streams of base/rng.h, in addition to those of model/synth.h. */
 enum {
   STREAM_VECTOR = 101,
   STREAM_FACTOR,
@@ -21,14 +22,14 @@ enum {
   STREAM_EXCLUDE    /* which of several children stays */
 };
 
-/* The tail is tabulated at -8 .. 8 in steps of 1 / 256, each of two steps of Simpson's rule. */
+/* The tail is tabulated at -8 .. 8 in steps of 1 / 256, each by two steps of Simpson's rule. */
 enum { TAIL_HALF = 8 * 256, TAIL_COUNT = 2 * TAIL_HALF + 1, TAIL_STEPS = 256 };
 
 #define CORRELATION 0.1    /* standard deviation of a factor's entries */
-#define MOST_SHARED 0.99   /* of a feature's variance that comes from the factors */
-#define FIRST_MEAN 5.0     /* magnitude of the first feature, */
+#define MOST_SHARED 0.99   /* most of a feature's variance that comes from the factors */
+#define FIRST_MEAN 5.0     /* mean magnitude of the first feature */
 #define LAST_MEAN 4.0      /* and of the last */
-#define MEAN_DEVIATION 0.5 /* deviations are |normal| with this mean and deviation */
+#define MEAN_DEVIATION 0.5 /* deviations are |normal| with this mean and standard deviation */
 #define BIAS_NORM 0.5
 
 int world_check(const struct world *w)
@@ -44,7 +45,7 @@ int world_check(const struct world *w)
   return OK;
 }
 
-/* First feature of a level; level WORLD_LEVELS + 1 begins behind all trees. */
+/* First feature of a level; level WORLD_LEVELS + 1 begins after all trees. */
 static idx level_begin(const struct world *w, int level)
 {
   gidx begin = 0, count = w->trees;
@@ -52,7 +53,7 @@ static idx level_begin(const struct world *w, int level)
   return (idx)begin;
 }
 
-/* The level of a feature; WORLD_LEVELS + 1: outside of all trees. */
+/* The level of a feature; WORLD_LEVELS + 1: it is outside of trees. */
 static int level_of(const struct world *w, idx feature)
 {
   int level = 0;
@@ -85,7 +86,7 @@ static real exp_minus(real x)
   return 1 - x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5))));
 }
 
-/* The density at steps of h is a product of factors that are themselves a product. */
+/* The density at steps of h is a product of factors, which are a product themselves. */
 static void tail_fill(real *tail)
 {
   const real h = 1.0 / (2 * TAIL_STEPS), ratio = exp_minus(h * h);
@@ -104,7 +105,7 @@ static void tail_fill(real *tail)
   }
 }
 
-/* The probability that a normal number is above z, between the values of the table. */
+/* The probability that a normal number is above z, interpolated in the table. */
 static real tail_at(const real *tail, real z)
 {
   real at = (z + 8) * TAIL_STEPS;
@@ -114,7 +115,7 @@ static real tail_at(const real *tail, real z)
   return tail[i] + (at - i) * (tail[i + 1] - tail[i]);
 }
 
-/* The z above which a normal number is with this probability, by bisection. */
+/* The z such that a normal number is above it with this probability, by bisection. */
 static real tail_find(const real *tail, real probability)
 {
   enum { HALVINGS = 60 };
@@ -129,8 +130,8 @@ static real tail_find(const real *tail, real probability)
   return high;
 }
 
-/* The probability that a feature has to have where its parent fires, so that it fires as often as
- * it should though siblings exclude it. */
+/* The probability with which a feature must fire when its parent does.  It is corrected for
+ * siblings, which exclude the feature, so that the feature fires as often as it should. */
 static real probability_given_parent(const struct world *w, idx feature)
 {
   idx parent = world_parent(w, feature);
@@ -142,7 +143,7 @@ static real probability_given_parent(const struct world *w, idx feature)
   return p < 1 ? p : 1;
 }
 
-/* The factors of a feature, of which it has MOST_SHARED of its variance at most. */
+/* Set the factors of a feature; they give at most MOST_SHARED of its variance. */
 static void factor_fill(struct world *w, idx feature)
 {
   real *factor = w->factor + (gidx)feature * WORLD_FACTORS, squares = 0;
@@ -159,7 +160,7 @@ static void factor_fill(struct world *w, idx feature)
   w->rest[feature] = 1 / sqrt(1 - squares);
 }
 
-/* v[p] <- v scaled to a norm. */
+/* Scale v[p] to a norm. */
 static void scale_to(real *v, idx p, real norm)
 {
   real squares = 0;
@@ -236,7 +237,7 @@ void world_spread(const struct world *w, const real *gram, idx count, real *v, r
   }
 }
 
-/* Does a feature fire in a row whose shared normal numbers are given?  Its parent does. */
+/* Does a feature fire in a row with these shared normal numbers, if its parent does? */
 static int fires(const struct world *w, gidx row, idx feature, const real *shared)
 {
   const real *factor = w->factor + (gidx)feature * WORLD_FACTORS;
@@ -247,7 +248,7 @@ static int fires(const struct world *w, gidx row, idx feature, const real *share
   return (real)(bits >> 11) * 0x1p-53 < tail_at(w->tail, z);
 }
 
-/* How strongly it does: 0 where the draw is not positive, and then it does not. */
+/* The magnitude with which it fires; 0 if the draw is not positive: then it does not fire. */
 static real magnitude(const struct world *w, gidx row, idx feature)
 {
   real normal = random_normal(w->seed, STREAM_MAGNITUDE, (uint64_t)(row * w->f + feature));
@@ -255,8 +256,8 @@ static real magnitude(const struct world *w, gidx row, idx feature)
   return size > 0 ? size : 0;
 }
 
-/* Of the children of a feature that fires, the one that stays, and *size <- its magnitude before it
- * is scaled; -1: none fires. */
+/* Pick the child of a firing feature that fires; *size <- its magnitude before scaling; -1: none
+ * does. */
 static idx child_pick(const struct world *w, gidx row, idx parent, const real *shared, real *size)
 {
   idx child = world_child(w, parent), picked = -1;
@@ -272,7 +273,7 @@ static idx child_pick(const struct world *w, gidx row, idx parent, const real *s
   return picked;
 }
 
-/* Put a feature among n that ascend. */
+/* Insert a feature into n ascending ones. */
 static void insert(idx *atoms, float *codes, idx n, idx feature, real size)
 {
   idx at = n;

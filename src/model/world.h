@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A synthetic world: rows made of features that are known, which a dictionary should find (N.31).
+ * A synthetic world: rows are made of known features, which a dictionary should find (N.31).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Many more features than columns, frequent and rare ones, trees of features whose children exclude
- * each other, correlated firing, and magnitudes that vary: the statistics of SynthSAEBench.
- * Features 0 .. trees - 1 are roots; node q of a level has the children 4 q .. 4 q + 3 of the next
- * one, and levels follow each other.  All other features fire by themselves.
+ * There are many more features than columns, frequent and rare ones, trees of features whose
+ * children exclude each other, correlated firing, and varying magnitudes: the statistics of
+ * SynthSAEBench.  Features 0 .. trees - 1 are roots.  Node q of a level has the children 4 q .. 4 q
+ * + 3 of the next level; levels follow each other.  All other features fire independently of trees.
  * Everything is a pure function of the seed and of the global index of a row or feature. */
 #ifndef MODEL_WORLD_H
 #define MODEL_WORLD_H
@@ -19,16 +19,16 @@ enum {
   WORLD_LEVELS = 3,      /* below the roots */
   WORLD_TREE = 85,       /* features of a tree: 1 + 4 + 16 + 64 */
   WORLD_FACTORS = 25,    /* rank of the correlation */
-  WORLD_SPREAD_STEPS = 6 /* that make features less coherent */
+  WORLD_SPREAD_STEPS = 6 /* steps that make features less coherent */
 };
 
 struct world {
   uint64_t seed;
   idx f, p, trees;  /* features, columns */
   real most, least; /* probabilities that the first and the last feature fire */
-  /* The rest is world_init()'s, in an arena. */
+  /* world_init() sets the rest; arrays live in an arena. */
   real *probability; /* [f] that it fires */
-  real *threshold;   /* [f] of the normal number that makes it fire, its parent firing */
+  real *threshold;   /* [f] a normal number above it makes the feature fire, if its parent fires */
   real *factor;      /* [f][WORLD_FACTORS] */
   real *rest;        /* [f] 1 / sqrt(1 - |factor|^2) */
   real *deviation;   /* [f] standard deviation of its magnitude */
@@ -36,14 +36,14 @@ struct world {
   real *tail;        /* upper tail of the normal distribution, tabulated */
 };
 
-/* ERR_USAGE: too few features for the trees, or probabilities that are none. */
+/* ERR_USAGE: too few features for the trees, or invalid probabilities. */
 int world_check(const struct world *w);
 
-/* Fill in the arrays, from an arena that may be dry. */
+/* Set the arrays; the arena may be dry. */
 int world_init(struct world *w, struct arena *arena);
 
-/* The parent of a feature, -1 for a root and for one outside of all trees; its first child, -1 for
- * one that has none. */
+/* The parent of a feature; -1 for a root or a feature outside of trees.  And its first child; -1 if
+ * it has none. */
 idx world_parent(const struct world *w, idx feature);
 idx world_child(const struct world *w, idx feature);
 
@@ -53,18 +53,20 @@ real world_mean(const struct world *w, idx feature);
 /* out[p] <- the unit vector of a feature before it is made less coherent. */
 void world_vector(const struct world *w, idx feature, real *out);
 
-/* gram[count][p] <- rows first .. first + count - 1 of V'V, v[f][p]: a chain over features each. */
+/* gram[count][p] <- rows first .. first + count - 1 of V'V, v[f][p]; each entry is a chain over
+ * features. */
 void world_gram(const struct world *w, const real *v, idx first, idx count, real *gram);
 
-/* v[count][p] <- each v (4/3 I - G / (3 a)), a = max(1, f / p), of norm 1; gram[p][p] is G, work
- * [p].  The gradient step on squared overlaps with size 1 / 3 for a tight frame. */
+/* v[count][p] <- each v times (4/3 I - G / (3 a)), scaled to norm 1, with a = max(1, f / p) and G =
+ * gram[p][p]; work [p].  This is the gradient step on squared overlaps whose size is 1 / 3 for a
+ * tight frame. */
 void world_spread(const struct world *w, const real *gram, idx count, real *v, real *work);
 
-/* atoms[], codes[] <- the features that fire in a row, ascending, and their magnitudes; room for f.
- * Returns how many. */
+/* atoms[], codes[] <- the features that fire in a row, ascending, and their magnitudes; both need
+ * room for f.  Returns how many fire. */
 idx world_features(const struct world *w, gidx row, idx *atoms, float *codes);
 
-/* out[p] <- the row: the bias and the sum of codes times vectors[f][p], work [p]. */
+/* out[p] <- the row: the bias plus the sum of codes times vectors[f][p]; work [p]. */
 void world_row(const struct world *w, const float *vectors, idx n, const idx *atoms,
                const float *codes, float *out, real *work);
 
