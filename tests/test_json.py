@@ -450,6 +450,12 @@ def check_bench(p):
     page = json.loads(bench("write", *write, *small, "--json", ranks=3).stdout)
     ok(page["ranks"] == 3 and page["bytes"] >= 9000 * 4 * 12 and not os.listdir(p.at("written")),
        f"three ranks write one result, which is removed: {page}")
+    page = json.loads(bench("write", *write, "--repeats", 1, "--json", ranks=2).stdout)
+    took = {line["name"]: line["seconds"] for line in page["lines"]}
+    slower = max(("plain", "hash"), key=took.get)
+    ok(page["limit"] == slower and not os.listdir(p.at("written")) and
+       abs(page["share_of_limit"] * took["result"] / took[slower] - 1) < 1e-4,
+       f"the share is of what takes longer: {page}")
     for change, code, text in ((["--output", p.at("nowhere")], 73, "nowhere"),
                                (["--n-rows", 4096], 2, "more than 4096 rows"),
                                (["--atoms", 3], 2, "4 of 3 atoms")):

@@ -331,9 +331,9 @@ static const struct option_set write_set = {
         "Measure how all ranks write a result, beside a plain writer."
         "\v"
         "`result` is supports.h5 of --n-rows rows as `sagitta encode` writes it, with hashes, read "
-        "again, checked and published; `plain` writes as many bytes at the same places and syncs "
-        "them, and `hash` is SHA-256 of as many, a core for each rank.  All have the same ranks "
-        "and take turns.\n\n"
+        "again, checked, recorded where ranks are several, and published; `plain` writes as many "
+        "bytes at the same places and syncs them, and `hash` is SHA-256 of as many, a core for "
+        "each rank.  All have the same ranks and take turns; to remove files is not timed.\n\n"
         "  mpirun -n 2 sagitta-bench write --n-rows 524288 --output /scratch",
     .tables = write_tables,
     .count = LENGTH(write_tables),
