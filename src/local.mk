@@ -230,7 +230,7 @@ libsagitta_a_SOURCES += \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
   %D%/io/fit_history.h %D%/io/fit_history.c %D%/io/training.h %D%/io/training.c %D%/io/finding.h %D%/io/finding.c \
   %D%/io/sweep.h %D%/io/sweep.c \
-  %D%/io/score_cuts.h %D%/io/score_cuts.c %D%/io/supports.h %D%/io/supports.c %D%/io/supports_ranks.h %D%/io/supports_ranks.c %D%/io/supports_input.h %D%/io/supports_input.c %D%/io/supports_check.c %D%/io/entry_hashes.h %D%/io/entry_hashes.c %D%/io/entry_counts.h %D%/io/entry_counts.c \
+  %D%/io/score_cuts.h %D%/io/score_cuts.c %D%/io/supports.h %D%/io/supports.c %D%/io/supports_ranks.h %D%/io/supports_ranks.c %D%/io/supports_input.h %D%/io/supports_input.c %D%/io/supports_check.c %D%/io/entry_hashes.h %D%/io/entry_hashes.c %D%/io/entry_counts.h %D%/io/entry_counts.c %D%/io/entry_rows.h %D%/io/entry_rows.c \
   %D%/io/metrics.h %D%/io/metrics.c \
   %D%/io/classes.h %D%/io/classes.c %D%/io/ledger.h %D%/io/ledger.c \
   %D%/io/systems_part.h %D%/io/systems_part.c \

@@ -58,6 +58,31 @@ def check_disk(folder):
         ok(not left, f"{fault} {rank}: {left}")
 
 
+@claim("what is found by the thread that checks beside the writing ends the job with 74")
+def check_beside(folder):
+    """Rows of which each rank checks 16 MB before all are written."""
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    rows = f"{folder}/many"
+    os.makedirs(rows)
+    drawn = np.random.default_rng(6).standard_normal((40 * BLOCK, 4))
+    np.save(f"{rows}/rows.npy", drawn.astype("f4"))
+    need(sagitta("seed", "--rows", f"{rows}/rows.npy", "--atoms", 40, "--output", f"{rows}/d1.h5"),
+         "seed")
+    for fault, said in (("lose:3", "is not what was written"), ("fsync:1", "cannot write '"),
+                        ("fsync:2", "cannot write '"), ("none:1", None)):
+        job = job_start("route", "--rows", f"{rows}/rows.npy", "--dictionary", f"{rows}/d1.h5",
+                        "--top-s", 32, "--threads", 1, "--block", BLOCK, "--grid", "2x1",
+                        "--deadline", 60, "--output", f"{rows}/out/x.h5", ranks=2,
+                        LD_PRELOAD=FAULTS, FAULT=fault, FAULT_RANK="1", FAULT_OF="*.tmp")
+        code, text = job_end(job, 120)
+        ok((code == 74 and said in text) if said else code == 0, f"{fault}: {code} {text[-300:]}")
+        left = sorted(f for f in os.listdir(f"{rows}/out") if f.endswith((".h5", ".tmp")))
+        ok(left == ([] if said else ["x.h5"]), f"{fault}: {left}")
+    need(sagitta("verify", f"{rows}/out/x.h5"), "checked beside")
+
+
 @claim("a rank that does not see the file: rank 0 writes, and says so")
 def check_missing(folder):
     if os.environ.get("SANITIZED"):
@@ -113,6 +138,7 @@ with tempfile.TemporaryDirectory() as where:
     os.rename(f"{where}/frames/dictionary.h5", f"{where}/d3.h5")
     check_ranks(where)
     check_disk(where)
+    check_beside(where)
     check_missing(where)
     check_stopped(where)
     check_killed(where)

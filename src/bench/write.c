@@ -169,6 +169,7 @@ static int growing_write(struct bench *b)
   TRY(supports_ranks_begin(&f, c, &b->shape, 1, &all));
   TRY(comm_agree(c, rows_write(b, &f, all)));
   TRY(supports_ranks_check(&f, c, all, 0, b->shape.n));
+  supports_placed_rest(&f);
   int status = c->rank ? h5_placed_close(&f.result.h5) : growing_end(b, &f);
   supports_output_close(&f);
   return comm_agree(c, status);

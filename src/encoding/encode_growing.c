@@ -192,6 +192,7 @@ void encode_growing_free(struct encode_files *f)
 {
   journal_close(&f->journal);
   if (!f->grows) return;
+  supports_placed_rest(&f->file);
   if (h5_placed_close(&f->file.result.h5)) status_clear();
   supports_output_close(&f->file);
 }

@@ -414,6 +414,7 @@ int supports_output_finish(struct supports_output *f, const struct supports_endi
 
 void supports_output_close(struct supports_output *f)
 {
+  worker_close(&f->checker);
   outputs_close(f);
   h5_close(&f->result.h5);
   free(f->summary);

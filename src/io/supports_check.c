@@ -18,6 +18,7 @@
 #include "io/check.h"
 #include "io/entry_counts.h"
 #include "io/entry_hashes.h"
+#include "io/entry_rows.h"
 #include "io/dictionary.h"
 #include "model/codes.h"
 #include "model/dictionary.h"
@@ -57,6 +58,7 @@ struct support_pass {
   gidx k, top_s, rounds, d;        /* top_s -1: rows may have any length */
   const char *encoder;             /* whose rows may have fewer than top_s; NULL: none */
   int ascends;                     /* a row's atoms ascend, as of encoders but topk */
+  struct entry_rules rules;        /* of rows of a file of ours; begins NULL: of another */
   gidx *offsets, *offsets_before;  /* [ROWS + 1] of the block at hand, and of that before */
   gidx piece;                      /* entries that the next have room for */
   idx *atoms;                      /* [piece] */
@@ -208,16 +210,49 @@ static gidx row_of(const struct support_pass *s, gidx e)
   return low;
 }
 
+/* Check entries e .. end - 1, which row r of the block has, one by one. */
+static int entries_check(const struct support_pass *s, struct support_part *part, gidx r, gidx e,
+                         gidx end)
+{
+  for (; e < end; e++) {
+    part->wrong = e;
+    TRY(entry_check(s, part, s->row + r, e - s->offsets[r], e - s->first));
+  }
+  return OK;
+}
+
+/* Are these a whole row, all of which is in order but for its code blocks? */
+static int row_is_plain(const struct support_pass *s, gidx r, gidx e, gidx end, gidx *nonzero)
+{
+  gidx at = e - s->first, n = end - e;
+  if (!s->rules.begins || e != s->offsets[r] || end != s->offsets[r + 1]) return 0;
+  return entry_row_is_plain(&s->rules, s->atoms + at, s->values + at, s->scores + at, n, nonzero);
+}
+
+static int row_codes_check(const struct support_pass *s, struct support_part *part, gidx r, gidx e,
+                           gidx end)
+{
+  for (; e < end; e++) {
+    part->wrong = e;
+    TRY(codes_check(s, part, s->row + r, e - s->first));
+  }
+  return OK;
+}
+
 /* A thread's entries of the piece. */
 static int part_check(const struct support_pass *s, struct support_part *part, gidx begin)
 {
   if (begin == part->end) return OK;
   TRY(entries_read(s, begin - s->first, part->end - begin));
-  gidx r = row_of(s, begin);
-  for (gidx e = begin; e < part->end; e++) {
+  gidx r = row_of(s, begin), end;
+  for (gidx e = begin; e < part->end; e = end) {
+    gidx nonzero = 0;
     while (e >= s->offsets[r + 1]) r++;
-    part->wrong = e;
-    TRY(entry_check(s, part, s->row + r, e - s->offsets[r], e - s->first));
+    end = imin(s->offsets[r + 1], part->end);
+    int is_plain = row_is_plain(s, r, e, end, &nonzero);
+    if (!is_plain) TRY(entries_check(s, part, r, e, end));
+    if (is_plain && s->has_codes) TRY(row_codes_check(s, part, r, e, end));
+    if (is_plain && !s->has_codes) part->nonzero += nonzero;
   }
   return OK;
 }
@@ -435,8 +470,22 @@ static int arrays_alloc(struct support_pass *s)
   return arena_alloc(&s->arena, &s->blocks, s->has_codes ? s->piece * s->d : 0, sizeof *s->blocks);
 }
 
+/* Of a file of ours. */
+static void rules_set(struct support_pass *s, int32_t *begins)
+{
+  enum entry_order scores = s->d > 1 ? ORDER_SCORES : ORDER_SCORES_ATOMS;
+  memset(begins, 0, (size_t)s->top_s * sizeof *begins);
+  for (idx r = 0; r < s->rounds; r++) begins[round_end((idx)s->top_s, (idx)s->rounds, r)] = -1;
+  s->rules = (struct entry_rules){.k = (idx)s->k,
+                                  .order = s->ascends ? ORDER_ATOMS : scores,
+                                  .nonnegative = s->is_nonnegative,
+                                  .same = !s->has_codes && !s->is_solved,
+                                  .begins = begins};
+}
+
 static int parts_open(struct support_pass *s)
 {
+  int32_t *begins;
   s->n_parts = (int)imax(1, imin(team_spare(), MAX_PARTS));
   s->piece = s->n_parts > 1 ? imin((gidx)PIECE * s->n_parts, MAX_PIECE / s->d) : ALONE;
   if (s->v->taker) s->piece = imax(imax(s->piece, PIECE), s->top_s);
@@ -452,6 +501,8 @@ static int parts_open(struct support_pass *s)
   TRY(arrays_alloc(s));
   TRY(entry_counts_open(&s->atom_counts, &s->arena, s->k, s->n_parts));
   TRY(entry_hashes_open(&s->hashes, s->v));
+  TRY(arena_alloc(&s->arena, &begins, imax(s->top_s, 0), sizeof *begins));
+  if (!s->arena.is_dry && s->v->is_ours && s->has_score) rules_set(s, begins);
   return arena_alloc(&s->arena, &s->counts.density, s->k, sizeof *s->counts.density);
 }
 

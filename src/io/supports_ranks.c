@@ -125,7 +125,7 @@ static int blocks_check(struct rows_again *r, struct support_pass *pass,
 {
   for (int i = 0; i < r->count; i++) {
     size_t width = (size_t)shape->s * (i == 3 ? (size_t)shape->d : 1);
-    r->values[i] = malloc(ROW_BLOCK * width * sizeof(float));
+    r->values[i] = malloc(ROW_BLOCK * width * sizeof(float) + H5_SUM_BYTES);
     CHECK(r->values[i], ERR_MEMORY, "cannot allocate rows of %zu bytes", width * sizeof(float));
   }
   for (gidx row = first; row < end; row += ROW_BLOCK)
@@ -134,19 +134,47 @@ static int blocks_check(struct rows_again *r, struct support_pass *pass,
   return OK;
 }
 
-/* This rank's rows before `end` that are not checked are on the disk, were read again, and are. */
-static int rows_check(struct supports_output *f, gidx end)
+/* This rank's rows before f->taken that are not checked are on the disk, were read again, and are.
+ */
+static int rows_check(void *self)
 {
+  struct supports_output *f = self;
   struct rows_again r = {0};
-  int status = OK;
   r.count = supports_output_arrays(f, r.arrays);
-  for (int i = 0; i < r.count && !status; i++) status = h5_placed_sync(r.arrays[i]);
+  int status = h5_placed_sync(r.arrays[0]);
   if (!status && !f->pass) status = supports_rows_open(&f->pass, &f->shape, f->rounds);
-  if (!status) status = blocks_check(&r, f->pass, &f->shape, f->checked, end);
+  if (!status) status = blocks_check(&r, f->pass, &f->shape, f->checked, f->taken);
   for (int i = 0; i < r.count; i++) free(r.values[i]);
-  f->checked = end;
-  f->unchecked = 0;
+  f->checked = f->taken;
   return status;
+}
+
+/* The thread takes what was written so far, when it has done what it took before. */
+static int check_begin(struct supports_output *f, gidx end)
+{
+  if (!f->checker.state) TRY(worker_open(&f->checker));
+  TRY(worker_wait(&f->checker));
+  f->taken = end;
+  f->unchecked = 0;
+  return worker_start(&f->checker, rows_check, f);
+}
+
+/* All from row `first` on, or behind what was checked before, is. */
+static int check_end(struct supports_output *f, gidx first, gidx end)
+{
+  struct h5_array *arrays[SUPPORTS_ARRAYS];
+  int n = supports_output_arrays(f, arrays);
+  for (int i = 0; i < n; i++) TRY(h5_array_flush(arrays[i]));
+  if (f->checker.state) TRY(worker_wait(&f->checker));
+  f->checked = imax(f->checked, first);
+  f->taken = end;
+  f->unchecked = 0;
+  return rows_check(f);
+}
+
+void supports_placed_rest(struct supports_output *f)
+{
+  worker_close(&f->checker);
 }
 
 int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end)
@@ -156,7 +184,8 @@ int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end)
   gidx due = imin(imax((f->slabs.end - f->slabs.base) / TIMES, least), most);
   f->unchecked += rows * (f->slabs.slab / ROW_BLOCK);
   int is_whole = (end % ROW_BLOCK == 0 || end == f->shape.n) && f->indices.n_pending == 0;
-  return f->unchecked >= due && is_whole ? rows_check(f, end) : OK;
+  int is_busy = f->checker.state && worker_is_busy(&f->checker) && f->unchecked < most;
+  return f->unchecked >= due && is_whole && !is_busy ? check_begin(f, end) : OK;
 }
 
 /* All know the chunks of rows first .. end - 1. */
@@ -226,8 +255,7 @@ int supports_ranks_check(struct supports_output *f, struct comm *c, int all, gid
 {
   struct support_counts counts = {0};
   int writes = all || c->rank == 0, status = OK;
-  f->checked = imax(f->checked, first);
-  if (writes) status = rows_check(f, end);
+  if (writes) status = check_end(f, first, end);
   if (writes && !status) status = supports_rows_end(f->pass, &counts);
   TRY(comm_agree(c, status));
   if (all)

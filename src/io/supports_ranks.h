@@ -24,8 +24,11 @@ int supports_ranks_check(struct supports_output *f, struct comm *c, int all, gid
 /* Add counts of rows that were checked.  Not collective. */
 int supports_counts_add(struct supports_output *f, const struct support_counts *more);
 /* This rank has written rows up to `end` of a file whose chunks have places: what is not checked is
- * so from time to time, beside the work, so that little is left in the end.  Not collective. */
+ * so from time to time, by a thread beside the writing, so that little is left in the end; it may
+ * be of an earlier call that this one says what was wrong.  Not collective. */
 int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end);
+/* Nobody reads the file any more, before it is closed; safe on a zeroed struct.  Not collective. */
+void supports_placed_rest(struct supports_output *f);
 /* Chunks of a file that is open have places, as supports_ranks_begin() lets them have.  Not
  * collective. */
 int supports_placed_begin(struct supports_output *f, idx rounds);

@@ -144,14 +144,31 @@ static void nan_unify(enum h5_type type, void *values, gidx count)
     if ((h[i] & 0x7fff) > infinite) h[i] = type == TYPE_F16 ? 0x7e00 : 0x7fc0;
 }
 
+/* Are there NaNs among these?  Four at a time: a difference below 0 sets its sign. */
+static int has_nan_f32(const unsigned char *values, gidx count)
+{
+  typedef int32_t lanes __attribute__((vector_size(16)));
+  static const int32_t size = 0x7fffffff, infinite = 0x7f800000;
+  lanes found = {0};
+  gidx i = 0;
+  for (; i + 4 <= count; i += 4) {
+    lanes v;
+    memcpy(&v, values + 4 * i, sizeof v);
+    found |= infinite - (v & size);
+  }
+  for (int32_t v; i < count; i++) {
+    memcpy(&v, values + 4 * i, sizeof v);
+    found[0] |= infinite - (v & size);
+  }
+  return (found[0] | found[1] | found[2] | found[3]) < 0;
+}
+
 /* Are there NaNs among values of a float type? */
 static int has_nan(enum h5_type type, const void *values, gidx count)
 {
-  const uint32_t *f = values;
   const uint64_t *d = values;
   const uint16_t *h = values, infinite = type == TYPE_F16 ? 0x7c00 : 0x7f80;
-  int found = 0;
-  for (gidx i = 0; type == TYPE_F32 && i < count; i++) found |= (f[i] & 0x7fffffff) > 0x7f800000;
+  int found = type == TYPE_F32 && has_nan_f32(values, count);
   for (gidx i = 0; type == TYPE_F64 && i < count; i++)
     found |= (d[i] & 0x7fffffffffffffff) > 0x7ff0000000000000;
   for (gidx i = 0; (type == TYPE_F16 || type == TYPE_BF16) && i < count; i++)

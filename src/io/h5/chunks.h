@@ -9,8 +9,6 @@
 
 #include "io/h5/h5_impl.h"
 
-enum { H5_SUM_BYTES = 4 }; /* size of the checksum behind a chunk */
-
 /* How the chunks of a dataset are read past HDF5's filters.  Entries are those of the first
  * dimension. */
 struct h5_chunks {

@@ -20,6 +20,7 @@
 /* This version, the first with hashes, and the first whose hashes are trees of chunks. */
 enum { FORMAT_VERSION = 4, H5_SEALED_FROM = 2, H5_TREE_FROM = 4 };
 #define H5_LEAVES "/hashes" /* the group of their leaves */
+enum { H5_SUM_BYTES = 4 };  /* size of the checksum behind a chunk */
 
 enum h5_type { TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_OTHER };
 

@@ -70,9 +70,8 @@ int h5_placed_has(const struct h5_array *a, gidx first)
   return memcmp(h5_placed_leaf(a, first), none, sizeof none) != 0;
 }
 
-int h5_placed_sync(struct h5_array *a)
+int h5_placed_sync(const struct h5_array *a)
 {
-  TRY(h5_array_flush(a));
   int error = h5_driver_sync(a->disk);
   CHECK(!error, ERR_IO, "cannot write '%s' of '%s': %s", a->object, a->path, strerror(error));
   return OK;
@@ -95,18 +94,11 @@ static int chunk_read(const struct h5_array *a, gidx i, size_t bytes, unsigned c
 
 int h5_placed_read(const struct h5_array *a, gidx first, gidx count, void *out)
 {
-  size_t entry = (size_t)h5_entry_values(a) * h5_type_bytes(a->type);
-  size_t bytes = (size_t)a->chunk_rows * entry;
-  unsigned char *chunk = malloc(bytes + H5_SUM_BYTES);
-  CHECK(chunk, ERR_MEMORY, "cannot allocate %lld bytes for a chunk", (long long)bytes);
-  int status = OK;
-  for (gidx done = 0; done < count && !status; done += a->chunk_rows) {
-    gidx some = imin(count - done, a->chunk_rows);
-    status = chunk_read(a, (first + done) / a->chunk_rows, bytes, chunk);
-    if (!status) memcpy((char *)out + (size_t)done * entry, chunk, (size_t)some * entry);
-  }
-  free(chunk);
-  return status;
+  size_t bytes = (size_t)(a->chunk_rows * h5_entry_values(a)) * h5_type_bytes(a->type);
+  unsigned char *chunk = out;
+  for (gidx done = 0; done < count; done += a->chunk_rows, chunk += bytes)
+    TRY(chunk_read(a, (first + done) / a->chunk_rows, bytes, chunk));
+  return OK;
 }
 
 static int leaf_check(const struct h5_array *a, gidx i, size_t bytes, unsigned char *chunk)

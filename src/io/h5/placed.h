@@ -34,10 +34,12 @@ int h5_placed_begin(struct h5_array *a);
 int h5_placed_seek(struct h5_array *a, gidx entry);
 /* Has this rank written the chunk that begins at an entry? */
 int h5_placed_has(const struct h5_array *a, gidx first);
-/* What is pending, and then all, comes to the disk. */
-int h5_placed_sync(struct h5_array *a);
+/* All that was written of its file comes to the disk.  This and what reads may be called beside a
+ * thread that writes. */
+int h5_placed_sync(const struct h5_array *a);
 /* out <- entries from `first` on, where a chunk begins, as chunks of this rank have them on the
- * disk.  ERR_IO: they cannot be read, or are not what was written. */
+ * disk; it has room for whole chunks, and a checksum.  ERR_IO: they cannot be read, or are not what
+ * was written. */
 int h5_placed_read(const struct h5_array *a, gidx first, gidx count, void *out);
 /* Chunk i, whose hash is known, is that on the disk.  ERR_INPUT. */
 int h5_placed_confirm(const struct h5_array *a, gidx i);
