@@ -222,7 +222,7 @@ def check_page(p):
     _, cosine = partners(p.b, p.a, False)
     alone = [a for a in np.argsort(np.abs(cosine), kind="stable") if abs(cosine[a]) <= ABOVE]
     ok(f"{chain(cosine):.6f}" in text, "mean_max_cosine")
-    ok(f"{len(alone)} of A have no partner: " +
+    ok(f"{len(alone)} of A have no cosine above {ABOVE:g}: " +
        ", ".join(f"{a} ({cosine[a]:.3f})" for a in alone[:8]) + ", ..." in text, text)
     page = json.loads(p.run(p.at("b-signed.h5"), p.at("a-signed.h5"), "--json", ranks=2).stdout)
     first = page["first"]
@@ -239,7 +239,7 @@ def check_page(p):
     ok([(e["atom"], e["cosine"]) for e in first["alone"]] ==
        [(a, float(cosine[a])) for a in sorted(alone)], "all that are alone")
     text = p.run(p.at("a-signed.h5"), p.at("a-signed.h5")).stdout
-    ok("no partner" not in text and "1.0000     1.0000" in text, "a dictionary with itself")
+    ok("have no cosine" not in text and "1.0000     1.0000" in text, "a dictionary with itself")
 
 
 @claim("what cannot be compared is refused, with what to do")

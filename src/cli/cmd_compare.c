@@ -134,7 +134,7 @@ static void lonely_print(const struct matches *p, char name, real above)
   enum { SHOWN = 8 };
   idx worst[SHOWN], count = matches_lonely(p, above, SHOWN, worst);
   if (!count) return;
-  printf("%lld of %c have no partner:", (long long)(p->k - p->matched), name);
+  printf("%lld of %c have no cosine above %g:", (long long)(p->k - p->matched), name, above);
   for (idx i = 0; i < count; i++)
     printf("%s %d (%.3f)", i ? "," : "", worst[i], (double)p->cosine[worst[i]]);
   printf("%s\n", p->k - p->matched > count ? ", ..." : "");
