@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A stack of nodes whose blocks follow each other; two siblings on top of it become their
+ * A stack of nodes whose blocks follow each other; two siblings on top are replaced by their
  * parent. */
 #include "base/block_tree.h"
 
@@ -76,7 +76,7 @@ int block_tree_init(struct block_tree *t, struct arena *arena, idx width, gidx f
 
 void block_tree_push(struct block_tree *t, struct block_node node, const real *values)
 {
-  if (t->count == t->capacity) abort(); /* rather than write what is another's */
+  if (t->count == t->capacity) abort(); /* rather than write beyond the array */
   t->node[t->count] = node;
   if (node.present)
     memcpy(t->values + (gidx)t->count * t->width, values, (size_t)t->width * sizeof *values);

@@ -15,8 +15,8 @@
 #include "base/num.h"
 #include "base/proc.h"
 
-/* *own <- the places of OpenMP, which have all cores that the process began with; returns whether
- * there are any. */
+/* *own <- all cores that the process began with, from OpenMP's places; returns 0 if there are
+ * none. */
 static int binding_find(cpu_set_t *own)
 {
   CPU_ZERO(own);
@@ -37,7 +37,8 @@ int cores_thread_begin(pthread_t *thread, void *(*run)(void *argument), void *ar
   cpu_set_t own;
   pthread_attr_t attributes;
   int error = EINVAL;
-  if (binding_find(&own) && pthread_attr_init(&attributes) == 0) { /* else nobody has bound it */
+  if (binding_find(&own) && pthread_attr_init(&attributes) == 0) { /* otherwise the thread is not
+                                                                    * bound */
     error = pthread_attr_setaffinity_np(&attributes, sizeof own, &own);
     if (!error) error = pthread_create(thread, &attributes, run, argument);
     pthread_attr_destroy(&attributes);
@@ -63,7 +64,7 @@ void cores_find(struct cores *c)
 {
   *c = (struct cores){.quota = proc_quota("")};
   gethostname(c->host, sizeof c->host - 1);
-  c->is_placed = binding_find(&c->own); /* then this thread was bound to one before main() */
+  c->is_placed = binding_find(&c->own); /* so this thread was bound to one of them before main() */
   if (!c->is_placed && sched_getaffinity(0, sizeof c->own, &c->own)) CPU_SET(0, &c->own);
   if (sched_getaffinity(getppid(), sizeof c->launcher, &c->launcher)) c->launcher = c->own;
   CPU_OR(&c->launcher, &c->launcher, &c->own);
@@ -99,7 +100,7 @@ struct core_partition cores_partition(const struct cores *all, int processes, in
   s.used = cores_limit(CPU_COUNT(&used), own->quota);
   s.present = cores_limit(CPU_COUNT(&present), own->quota);
   part = fmin(part, own->quota / s.processes);
-  s.threads = (idx)imax(1, (gidx)(part + 1e-6)); /* thirds of cores add up to cores */
+  s.threads = (idx)imax(1, (gidx)(part + 1e-6)); /* + 1e-6: thirds of cores must add up to cores */
   return s;
 }
 

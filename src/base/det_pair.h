@@ -8,7 +8,7 @@
 
 #include "base/types.h"
 
-/* m is in [1/2, 1), and 1 is the pair (1/2, 1); a failed determinant has m NaN and e 0. */
+/* m is in [1/2, 1); the number 1 is (1/2, 1).  A failed determinant has m NaN and e 0. */
 struct det_pair {
   real m;
   gidx e;
@@ -17,15 +17,16 @@ struct det_pair {
 extern const struct det_pair det_pair_unit;
 struct det_pair det_pair_failed(void);
 
-/* a times b, and a times a pivot, which is finite, > 0, and may be subnormal; one rounding each. */
+/* a times b, with one rounding.  And a times a pivot, which is finite, > 0, and may be
+ * subnormal. */
 struct det_pair det_pair_times(struct det_pair a, struct det_pair b);
 struct det_pair det_pair_pivot(struct det_pair a, real pivot);
 
-/* The logarithm, fl(fl(e LN2) + log(m)); the canonical NaN for a failed determinant. */
+/* The logarithm, fl(fl(e LN2) + log(m)); the canonical NaN if the determinant failed. */
 real det_pair_value(struct det_pair a);
 
-/* The natural logarithm of a finite x > 0 by additions, multiplications and divisions alone, so
- * that it has the same bits everywhere; its error is less than one unit in the last place. */
+/* The natural logarithm of a finite x > 0, by additions, multiplications and divisions only.  So it
+ * has the same bits everywhere.  Its error is less than one unit in the last place. */
 real log_portable(real x);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A line is put together in memory and is one write, so that lines of threads do not mix. */
+ * A line is composed in memory and written at once, so that lines of threads do not mix. */
 #include "base/events.h"
 
 #include <errno.h>
@@ -32,7 +32,8 @@ int events_open(int fd)
   return OK;
 }
 
-/* Entries of JSON stand on lines of their own, indented; an event is one.  Returns its bytes. */
+/* The JSON writer puts each entry on a line of its own, indented; join them to one line.  Returns
+ * its bytes. */
 static size_t line_join(char *text, size_t bytes)
 {
   size_t used = 0;
@@ -57,7 +58,7 @@ static void line_write(char *text, size_t bytes)
   pthread_mutex_unlock(&lock);
 }
 
-/* Begin a line of at most `capacity` bytes in text; a longer one is dropped at its end. */
+/* Begin a line of at most `capacity` bytes in text; a longer line is dropped when it ends. */
 static int line_begin(struct json *j, char *text, size_t capacity, const char *kind)
 {
   *j = (struct json){.out = events_fd ? fmemopen(text, capacity, "w") : NULL};

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The log and the progress of a run for the program that started it: lines of JSON, written to
- * a file descriptor (--progress-fd).  doc/json.md has its entries.
+ * The log and the progress of a run for the program that started it: lines of JSON, written to a
+ * file descriptor (--progress-fd).  doc/json.md has its entries.
  *
  * Floor: base.
  *
- * Before events_open() nothing is written.  What cannot be written is dropped, since a job does not
- * depend on who watches it.  Any thread may call. */
+ * Nothing is written before events_open().  What cannot be written is dropped, since a job must not
+ * depend on its observers.  Any thread may call these functions. */
 #ifndef BASE_EVENTS_H
 #define BASE_EVENTS_H
 
-/* From here on lines go to the descriptor, which is only written to; 0: none is wanted.  ERR_USAGE
- * when it is not open for writing. */
+/* From here on lines go to the descriptor, which is only written to; fd 0: none is wanted.
+ * ERR_USAGE when it is not open for writing. */
 int events_open(int fd);
 
-/* A line of the log.  kind: log, debug or warning; id: what a warning is about, NULL: no name. */
+/* A line of the log.  kind: log, debug or warning; id: the name of a warning, or NULL. */
 void events_log(const char *kind, const char *id, double seconds, const char *text);
 
-/* done of total units of what; at most ten lines a second, and one for the last unit. */
+/* done of total units of what; at most ten lines per second, and one for the last unit. */
 void events_progress(const char *what, const char *unit, long long done, long long total);
 
-/* Is the descriptor a pipe that nobody reads any more?  Then the program that started this one has
- * ended. */
+/* Is the descriptor a pipe without a reader?  Then the program that started this one has ended. */
 int events_unread(void);
 
 #endif

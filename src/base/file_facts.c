@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Size and times are compared.  The time of the last change of status finds a writer that sets the
- * time of modification back; it also changes with the number of names, which harms nobody. */
+ * Size and times are compared.  The time of the last status change finds a writer that sets the
+ * modification time back.  It also changes with the number of names, which does no harm. */
 #include "base/file_facts.h"
 
 #include <errno.h>

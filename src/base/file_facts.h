@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the system knows of an open file: by it a file that is changed while it is read is found.
+ * What the system knows of an open file: shows whether a file was changed while it was read.
  *
  * Floor: base.
  *
- * The open file counts, not its name: one that is replaced by rename, or removed, keeps its bytes
- * for those who have it open, and has not changed.  doc/formats.md says what goes unseen. */
+ * The open file counts, not its name: a file that is replaced by rename, or removed, keeps its
+ * bytes for those who have it open, and has not changed.  doc/formats.md says which changes are not
+ * seen. */
 #ifndef BASE_FILE_FACTS_H
 #define BASE_FILE_FACTS_H
 
@@ -20,13 +21,14 @@ struct file_facts {
   struct timespec modified, changed;
 };
 
-/* *facts <- those of an open file; path is for the message.  ERR_IO: the system does not tell. */
+/* *facts <- the facts of an open file; path is for the message.  ERR_IO: the system does not give
+ * them. */
 int file_facts_take(int descriptor, const char *path, struct file_facts *facts);
 
 /* The same by name, following links.  ERR_IO: cannot open. */
 int file_facts_of(const char *path, struct file_facts *facts);
 
-/* ERR_IO, with what is different, when the facts of an open file are not these any more. */
+/* ERR_IO, with what differs, if the facts of an open file have changed. */
 int file_facts_check(int descriptor, const char *path, const struct file_facts *before);
 
 /* text[capacity] <- a time as 2026-11-22T22:10:11.123456789Z. */

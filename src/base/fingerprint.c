@@ -6,15 +6,15 @@
 
 #include "base/rng.h"
 
-/* Two words as one: a bijection of either, in which no single bit of one cancels one of the other,
- * such as two signs that change. */
+/* Combine two words to one: a bijection of each, in which a change of a single bit of one word is
+ * not cancelled by that of a bit of the other, such as two changed signs. */
 static uint64_t fold(const uint64_t pair[2])
 {
   uint64_t other = pair[1] * 0xc2b2ae3d27d4eb4fu;
   return pair[0] + (other << 31 | other >> 33);
 }
 
-/* What one value adds to the sum. */
+/* The term that one value adds to the sum. */
 static uint64_t term(uint64_t bits, gidx position)
 {
   return mix64(bits + 0x9e3779b97f4a7c15u * (uint64_t)(position + 1));

@@ -10,11 +10,11 @@
 
 #include "base/types.h"
 
-/* The fingerprint of count values of 4, 8 or 16 bytes each (`width`) at the global positions first,
- * first + 1, ...  Those of 16 bytes take the least time a byte. */
+/* The fingerprint of count values of `width` 4, 8 or 16 bytes each, at global positions first,
+ * first + 1, ...  Values of 16 bytes take the least time per byte. */
 uint64_t fingerprint(const void *values, gidx count, int width, gidx first);
 
-/* A hash of a byte string by which equal ones are found; here the order of the bytes matters. */
+/* A hash of a byte string, for finding equal strings; here the order of the bytes matters. */
 uint64_t hash64(const void *bytes, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For each open object or list only its closing bracket is kept, and whether it has an entry. */
+ * For each open object or array only its closing bracket is kept, and whether it has an entry. */
 #include "base/json.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static void text_write(FILE *out, const char *text)
   while (*text) {
     unsigned code;
     int bytes = text_character(text, &code);
-    if (!bytes || (code >= 0xd800 && code <= 0xdfff)) /* halves of a pair are no characters */
+    if (!bytes || (code >= 0xd800 && code <= 0xdfff)) /* half of a surrogate pair is no character */
       fputs("\\ufffd", out);
     else if (code == '"' || code == '\\')
       fprintf(out, "\\%c", (int)code);

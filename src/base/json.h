@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * JSON, written value by value: objects and arrays nest, and one entry has a line.
+ * JSON, written value by value; objects and arrays nest, and each entry has a line.
  *
  * Floor: base.
  *
- * Text is escaped, and what is not UTF-8 becomes U+FFFD.  A number is written with 17 digits, so
- * that reading it gives its bits; one that is not finite is null.  Whether all was written is for
- * the stream to say. */
+ * Text is escaped; bytes that are not UTF-8 become U+FFFD.  A number is written with 17 digits, so
+ * that reading it gives the same bits; one that is not finite is null.  The stream says whether all
+ * was written. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -17,12 +17,12 @@
 struct json {
   FILE *out;     /* borrowed */
   int depth;     /* objects and arrays that are open */
-  int count;     /* entries of the innermost so far; the others have one at least */
+  int count;     /* entries so far in the innermost one; the others have at least one */
   char close[8]; /* what closes each */
 };
 
-/* Begin an object or an array: of an object with a key, else key is NULL.  json_end() closes the
- * innermost one.  At most 8 are open at a time. */
+/* Begin an object or an array.  It has a key if it is in an object; otherwise key is NULL.
+ * json_end() closes the innermost one.  At most 8 may be open at a time. */
 void json_object(struct json *j, const char *key);
 void json_array(struct json *j, const char *key);
 void json_end(struct json *j);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts are decoded in place: what is decoded is never longer than what it is read from. */
+ * Texts are decoded in place: a decoded text is never longer than its source. */
 #include "base/json_reader.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ int json_sign(struct json_reader *r, char sign)
   return is_there;
 }
 
-/* Four hexadecimal digits; -1: there are none. */
+/* Read four hexadecimal digits; -1: there are none. */
 static int digits_read(struct json_reader *r)
 {
   static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -33,7 +33,7 @@ static int digits_read(struct json_reader *r)
   return code;
 }
 
-/* The character of \uXXXX, which may take two of them, written in UTF-8. */
+/* Read the character of \uXXXX, which may take two escapes; write it in UTF-8. */
 static int unicode_read(struct json_reader *r, char **out)
 {
   int code = digits_read(r);
@@ -103,7 +103,7 @@ int json_key(struct json_reader *r, char **key)
   return OK;
 }
 
-/* A text, a number or a name, or the end of an object or of a list, with the comma behind it. */
+/* Skip a text, a number, a name, or the end of an object or array; and the comma after it. */
 static int part_skip(struct json_reader *r, const char *word, int *found, int *depth)
 {
   char *text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines of figures, an array of structs: as a table of float64 in a file, and in JSON.
+ * Lines of figures, as an array of structs: written as a float64 table in a file, and as JSON.
  *
  * Floor: base. */
 #ifndef BASE_LINES_H
@@ -16,7 +16,7 @@ struct line_member {
   const char *key; /* in JSON */
   enum line_type type;
   size_t offset;
-  int column; /* of the table, from 1 on; 0: it is in none */
+  int column; /* of the table, from 1 on; 0: not in the table */
 };
 
 #define LINE_MEMBER(of, key, type, name, column)                                                   \
@@ -28,20 +28,21 @@ struct line_form {
   size_t bytes; /* of the struct */
   int columns, count;
   const struct line_member *members; /* [count] in the order of JSON */
-  const char *without;               /* a key that JSON leaves out; NULL: none */
+  const char *without;               /* a key that JSON leaves out if its value is not known; NULL:
+                                      * none */
 };
 
-/* table[count][columns] <- lines[count]; and back, where members without a column become 0. */
+/* table[count][columns] <- lines[count]; and back: members without a column become 0. */
 void lines_pack(const struct line_form *form, const void *lines, gidx count, real *table);
 void lines_unpack(const struct line_form *form, const real *table, gidx count, void *lines);
 
-/* An object for each.  The first `old` lines came from a table, so that members without a column
- * are not known. */
+/* Write an object for each line.  The first `old` lines come from a table, so their members without
+ * a column are not known. */
 void lines_json(const struct line_form *form, const void *lines, gidx count, gidx old,
                 struct json *j);
 
-/* *array, a pointer to lines of so many bytes from the arena, <- a copy of lines[count]; *max: how
- * many it has room for.  ERR_MEMORY. */
+/* *array <- a copy of lines[count].  It is a pointer to lines of `bytes` bytes, from the arena;
+ * *max is how many it has room for.  ERR_MEMORY. */
 int lines_copy(struct arena *arena, void *array, gidx *max, const void *lines, gidx count,
                size_t bytes);
 

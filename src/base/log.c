@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A line is `[ seconds] text`; the file gets the same lines, but not what a terminal redraws. */
+ * A line is `[ seconds] text`.  The file gets the same lines, without the redrawn lines of a
+ * terminal. */
 #include "base/log.h"
 
 #include <pthread.h>
@@ -19,7 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a line is
 static int level, rank;
 static _Atomic int drawn; /* width of the progress line now on the terminal */
 static FILE *file;
-static char early[1 << 14]; /* lines of warnings from before there was a file, whole ones */
+static char early[1 << 14]; /* whole lines of warnings from before there was a file */
 static size_t early_used;
 static struct timespec origin;
 
@@ -46,7 +47,7 @@ void log_attach(FILE *opened)
   pthread_mutex_unlock(&lock);
 }
 
-/* Keep a warning for a file that is still to come, as long as there is room. */
+/* Keep a warning for a file that will be opened later, as long as there is room. */
 static void early_keep(double seconds, const char *text)
 {
   int more =
@@ -68,7 +69,8 @@ void log_close(void)
   watchdog_end(step);
 }
 
-/* A terminal, a pager or a launcher may take its time to read; a file may not hang. */
+/* The watchdog watches writes to a file only: a terminal, a pager or a launcher may be slow to
+ * read. */
 static int is_watched(void)
 {
   struct stat facts;
@@ -116,10 +118,10 @@ void log_failure(const char *message)
   line_out(0, text);
 }
 
-/* How a line stands in the log, and in --progress-fd. */
+/* How a line is written to the log, and to --progress-fd. */
 struct line_form {
   int how;
-  const char *prefix, *event, *id; /* event NULL: it is none */
+  const char *prefix, *event, *id; /* event NULL: no event */
 };
 
 static void line_format(const struct line_form *form, const char *format, va_list args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An arena is a singly linked list of aligned pieces, the link in front of each. */
+ * An arena is a singly linked list of aligned pieces; the link is in front of each piece. */
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -15,8 +15,8 @@
 #include "base/team.h"
 
 enum { ALIGN = 64, HUGE_PAGE = 2 << 20, LONG = 2 * HUGE_PAGE };
-/* Where threads are spare they share out what is longer, in such parts: the system makes pages as
- * they are first written, which takes one thread longer than reading a file into them. */
+/* A long array is touched in parts by the spare threads.  The system makes pages when they are
+ * first written, which takes one thread longer than reading a file into them. */
 enum { SHARED = 64 << 20, SHARED_PART = 8 * HUGE_PAGE };
 
 struct arena_piece {
@@ -24,7 +24,7 @@ struct arena_piece {
   void *base; /* what was allocated */
 };
 
-/* Ask for large pages for a long array, which may be refused. */
+/* Ask for large pages for a long array; the system may refuse. */
 static void huge_memory_advise(void *at, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
@@ -55,8 +55,8 @@ void *memory_zeroed(size_t bytes)
   return at;
 }
 
-/* A piece of so many bytes of zeros.  The system's new pages are zero when they are first touched,
- * by whoever that is; one thread would take seconds for the arrays of a large job. */
+/* A piece of so many bytes of zeros.  New pages of the system are zero when they are first touched,
+ * by any thread; one thread alone would take seconds for the arrays of a large job. */
 static struct arena_piece *piece_alloc(size_t bytes)
 {
   size_t unit = bytes < LONG ? ALIGN : HUGE_PAGE;
@@ -120,14 +120,14 @@ int array_reserve(void *pointer, gidx *capacity, gidx count, size_t size)
   return OK;
 }
 
-/* A number of /proc in bytes; -1 where it is missing. */
+/* A number of /proc, in bytes; -1 if it is missing. */
 static gidx proc_kilobytes(const char *path, const char *name)
 {
   gidx value = proc_number(path, name);
   return value < 0 ? -1 : value * 1024;
 }
 
-/* From /proc, because getrusage() still counts the process that started this one. */
+/* From /proc, because getrusage() also counts the process that started this one. */
 gidx memory_peak(void)
 {
   gidx peak = proc_kilobytes("/proc/self/status", "VmHWM:");

@@ -6,8 +6,8 @@
  * A job zeroes a struct arena, allocates its arrays from it, and frees it whole.  Arrays start
  * zeroed and on a 64-byte boundary.
  *
- * A dry arena allocates nothing and counts what it is asked for.  So the one function that lays out
- * a job's arrays also says, before any work, how much memory the job will take. */
+ * A dry arena allocates nothing and counts what is requested.  So the function that lays out a
+ * job's arrays also says, before any work, how much memory the job will take. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
@@ -15,37 +15,37 @@
 
 struct arena {
   struct arena_piece *pieces; /* owned */
-  size_t bytes;               /* held now; of a dry arena: asked for so far */
+  size_t bytes;               /* held now; in a dry arena: requested so far */
   int is_dry;                 /* set by the caller before the first allocation */
 };
 
-/* A new array of zeros on a 64-byte boundary, which the caller frees with free(); NULL where there
- * is no memory.  An array of 4 MB or more is in pages of 2 MB where the system grants that request:
- * they cause far fewer faults when it is first written, and fewer misses when it is read at random.
- * Such an array takes up to 2 MB more of the address space, but not of memory. */
+/* A new array of zeros on a 64-byte boundary, which the caller frees with free(); NULL if there is
+ * no memory.  An array of 4 MB or more is in pages of 2 MB if the system grants them: they cause
+ * far fewer faults when first written, and fewer misses in random reads.  Such an array takes up to
+ * 2 MB more of the address space, but not of memory. */
 void *memory_zeroed(size_t bytes);
 
 /* Store in *(T **)pointer a new array of count items of `size` bytes each; count 0 gives a valid
  * pointer.  ERR_MEMORY says how much could not be allocated.  A dry arena stores NULL. */
 int arena_alloc(struct arena *arena, void *pointer, gidx count, size_t size);
 
-/* Free all its arrays; safe on a zeroed arena. */
+/* Free all arrays; safe on a zeroed arena. */
 void arena_free(struct arena *arena);
 
 /* Store in *(T **)pointer one struct of zeros, freed by free(). */
 int struct_alloc(void *pointer, size_t bytes);
 
-/* Make *(T **)pointer an array of at least count items, of which *capacity says how many there are;
- * where it grows, its old content is lost.  The caller frees it with free(). */
+/* Make *(T **)pointer an array of at least count items; *capacity is how many it has.  If it grows,
+ * its old contents are lost.  The caller frees it with free(). */
 int array_reserve(void *pointer, gidx *capacity, gidx count, size_t size);
 
 /* Largest resident size of this process so far, in bytes. */
 gidx memory_peak(void);
 
-/* Bytes that this process can still allocate: the least of what the machine has left, what the
- * limits of its control groups leave (base/proc.h), and what that of its address space leaves. */
+/* Bytes that this process can still allocate: the smallest of what the machine has left, and what
+ * the limits of its control groups (base/proc.h) and of its address space leave. */
 gidx memory_available(void);
-/* The same for each of so many processes that share this machine and the groups. */
+/* The same for each of so many processes that share this machine and the control groups. */
 gidx memory_per_process(int processes);
 
 #endif

@@ -30,7 +30,7 @@ static inline gidx round_up(gidx a, gidx b)
   return ceil_div(a, b) * b;
 }
 
-/* 0x7FF8000000000000: every NaN of a result is this one, so that equal results are equal bytes. */
+/* 0x7FF8000000000000: every NaN of a result is this one, so that equal results have equal bytes. */
 static inline real nan_canonical(void)
 {
   const uint64_t bits = 0x7ff8000000000000u;

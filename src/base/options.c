@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * argp reads the command line into a list of (row, text); defaults, deck and that list are applied
- * in this order through one function, value_set(): the list once more where there is a deck. */
+ * argp reads the command line into a list of (row, text).  Defaults, deck and that list are applied
+ * by one function, value_set(): first defaults and list, then the deck if there is one, then the
+ * list again. */
 #include "base/options.h"
 
 #include <argp.h>
@@ -29,7 +30,7 @@ struct parse {
   char *values;
   const char **positional;
   char has_old[MAX_ROWS];  /* of each row: was it given by its alias? */
-  char has_line[MAX_ROWS]; /* and has the deck a line of it? */
+  char has_line[MAX_ROWS]; /* of each row: does the deck have a line of it? */
   int n_positional, n_given, status;
   struct given *given; /* [n_given] kept for the program's life */
 };
@@ -54,7 +55,7 @@ static int is_named(const struct option_row *row, const char *name)
   return strcmp(row->key, name) == 0 || (row->alias && strcmp(row->alias, name) == 0);
 }
 
-/* The row of a key or an old name. */
+/* Find the row of a key or an old name. */
 static const struct option_row *row_find(const struct option_set *set, const char *key,
                                          size_t *offset)
 {
@@ -64,7 +65,7 @@ static const struct option_row *row_find(const struct option_set *set, const cha
   return NULL;
 }
 
-/* What a letter stands for elsewhere. */
+/* The option that other programs mean by a letter. */
 static const char *letter_meaning(const struct option_set *set, char letter)
 {
   static const struct {
@@ -82,7 +83,7 @@ static const char *letter_meaning(const struct option_set *set, char letter)
   return NULL;
 }
 
-/* What may have been meant; NULL: no key is like that. */
+/* The key that may have been meant; NULL: no key is similar. */
 static const char *key_nearest(const struct option_set *set, const char *key)
 {
   int min = 2 + (int)strlen(key) / 3, is_letter = strlen(key) == 1;
@@ -100,7 +101,7 @@ static const char *key_nearest(const struct option_set *set, const char *key)
   return best;
 }
 
-/* Is the word one of those in choices, which '|' separates? */
+/* Is the word one of the choices, which '|' separates? */
 static int choice_has(const char *choices, const char *word)
 {
   size_t length = strlen(word);
@@ -114,7 +115,7 @@ static int number_set(const struct option_row *row, char *target, const char *te
   char *end;
   errno = 0;
   if (row->type == OPTION_REAL) {
-    real value = strtod(text, &end) + 0.0; /* -0 becomes 0, as results have it */
+    real value = strtod(text, &end) + 0.0; /* -0 becomes 0, as in results */
     CHECK(end != text && !*end && isfinite(value), ERR_USAGE, "'%s' of '%s' is not a number", text,
           row->key);
     CHECK(value >= row->min && value <= row->max, ERR_USAGE, "'%s' is %s, not in %g .. %g",
@@ -137,7 +138,7 @@ static int number_set(const struct option_row *row, char *target, const char *te
   return OK;
 }
 
-/* Put a line behind those of *target. */
+/* Append a line to those of *target. */
 static int text_append(char *target, const char *text)
 {
   const char *before;
@@ -150,8 +151,8 @@ static int text_append(char *target, const char *text)
   return OK;
 }
 
-/* Check a text against its row and store its value in *target, whatever its type; one more of
- * OPTION_TEXTS goes behind those that are there. */
+/* Check a text against its row, and store its value in *target by its type.  With is_more a text of
+ * OPTION_TEXTS is appended. */
 static int value_set(const struct option_row *row, char *target, const char *text, int is_more)
 {
   if (row->type == OPTION_FLAG) {
@@ -192,7 +193,7 @@ void options_log_old(void)
     if (parsed.has_old[i]) log_info("option  '%s' is an old name of '%s'", row->alias, row->key);
 }
 
-/* What config_parse() calls for each line of a deck. */
+/* config_parse() calls this for each line of a deck. */
 static int line_take(void *self, const struct config_entry *e)
 {
   struct parse *p = self;
@@ -225,8 +226,8 @@ static void key_copy(const char *argument, char *key, size_t capacity)
   key[strcspn(key, "=")] = '\0';
 }
 
-/* Fail with the option that argp could not read.  argp has stepped past a bad long option, but
- * still stands before a bad `-x`. */
+/* Fail with the option that argp could not read.  argp has stepped past a bad long option, but not
+ * past a bad `-x`. */
 static int bad_option(const struct parse *p, const struct argp_state *state)
 {
   const char *argument = state->argv[state->next > 0 ? state->next - 1 : 0];
@@ -261,8 +262,8 @@ static error_t given_keep(struct parse *p, const struct option_row *row, void *t
   return 0;
 }
 
-/* Is the value of an option, a word of its own, the next option, because the value was left out?
- * argp has stepped past it. */
+/* Was the value of an option left out, so that argp took the next option as its value?  argp has
+ * stepped past it. */
 static int value_check(const struct option_row *row, const char *text,
                        const struct argp_state *state)
 {
@@ -274,7 +275,8 @@ static int value_check(const struct option_row *row, const char *text,
   return OK;
 }
 
-/* Is it one of the names that a shell made of a pattern?  Then say how it is written. */
+/* Fail on an extra argument.  If it may come from a pattern that the shell expanded, say how to
+ * write the pattern. */
 static int argument_fail(const struct parse *p, const char *text)
 {
   const struct option_row *row = NULL;
@@ -288,7 +290,7 @@ static int argument_fail(const struct parse *p, const char *text)
        text, row->key, row->key, slash ? (int)(slash - text + 1) : 0, text, end);
 }
 
-/* argp's parser: keep options, with their texts, and positional arguments for options_parse(). */
+/* argp's parser: keep options with their texts, and positional arguments, for options_parse(). */
 static error_t argument_seen(int key, char *text, struct argp_state *state)
 {
   struct parse *p = state->input;
@@ -331,7 +333,7 @@ static char *help_text(const struct option_row *row)
   return text;
 }
 
-/* Write the tables in argp's form, a titled header before each group. */
+/* Write the tables in argp's form, with a titled header before each group. */
 static int argp_rows(const struct option_set *set, struct argp_option *out)
 {
   int n = 0, position = 0;
@@ -377,8 +379,8 @@ static const char config_help[] =
     "\nDECK is a text file of options, one `KEY = VALUE` per line, KEY without --; options of the\n"
     "command line win over it.\n";
 
-/* Print --help or --usage and exit.  argp gives no help when it may not report errors, and it may
- * not, because errors are reported in our way. */
+/* Print --help or --usage and exit.  argp gives no help if it may not report errors, and it may
+ * not, since errors are reported in our own way. */
 static int help_give(const struct argp *argp, const struct option_set *set, int argc, char **argv)
 {
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -394,7 +396,7 @@ static int help_give(const struct argp *argp, const struct option_set *set, int 
   return OK;
 }
 
-/* Set what the command line gives. */
+/* Set the values that the command line gives. */
 static int given_set(const struct parse *p)
 {
   for (int i = 0; i < p->n_given; i++) {
@@ -413,7 +415,7 @@ const char *options_config_of(const struct option_set *set, const char *const *p
   return set->has_config || (set->takes_files && is_config) ? first : NULL;
 }
 
-/* Does the command line give a key itself? */
+/* Is this key on the command line? */
 static int is_typed(const struct parse *p, const char *key)
 {
   for (int i = 0; i < p->n_given; i++)
@@ -421,7 +423,7 @@ static int is_typed(const struct parse *p, const char *key)
   return 0;
 }
 
-/* Who types --force wants what is there replaced, and not gone on with, as a deck may say. */
+/* With --force on the command line, what is there is replaced, even if the deck says to resume. */
 static int force_win(const struct parse *p)
 {
   size_t offset;
@@ -468,7 +470,7 @@ int options_has(const struct option_set *set, const char *key)
   return row_find(set, key, &offset) != NULL;
 }
 
-/* Has a row another value than its default? */
+/* Does a row have another value than its default? */
 static int is_set(const struct option_row *row, const char *target)
 {
   static const size_t sizes[] = {[OPTION_FLAG] = sizeof(int),

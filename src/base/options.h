@@ -17,40 +17,41 @@ enum option_type {
   OPTION_LONG,   /* gidx */
   OPTION_REAL,   /* real */
   OPTION_TEXT,   /* const char *, NULL when not given */
-  OPTION_TEXTS,  /* the same of several texts, one a line, since the option may be given again */
+  OPTION_TEXTS,  /* the same for several texts, one per line; the option may be repeated */
   OPTION_CHOICE, /* const char *, one of the words of `choices` */
 };
 
 /* What the value of an option may change. */
 enum option_effect {
-  OPTION_UNMARKED, /* a mistake, which tests/test_describe.py finds; counts as OPTION_BITS */
-  OPTION_BITS,     /* a value in a result: the same in a run that is resumed */
-  OPTION_EXTENT,   /* how far a job goes, such as --sweeps: it may differ on resuming */
-  OPTION_RUN,      /* where, how fast, how it is reported: it may differ */
+  OPTION_UNMARKED, /* an error, which tests/test_describe.py finds; counts as OPTION_BITS */
+  OPTION_BITS,     /* a value that changes results: a resumed run must have the same */
+  OPTION_EXTENT,   /* how far a job goes, such as --sweeps: a resumed run may have another */
+  OPTION_RUN,      /* where, how fast, and how it is reported: it may differ */
 };
 enum option_flag {
   OPTION_PER_RANK = 1, /* may differ among ranks */
-  OPTION_INPUT = 2,    /* names files that are read: what counts is their contents */
-  OPTION_OUTPUT = 4,   /* names a place that is written */
+  OPTION_INPUT = 2,    /* names files that are read: only their contents count */
+  OPTION_OUTPUT = 4,   /* names a path that is written */
 };
 
-/* A row of a table: {"key", type, offset, "default", min, max, choices, metavar, help,
- * .effect = ...}, and .flags and .alias where it has them. */
+/* A row of a table: {"key", type, offset, "default", min, max, choices, metavar, help, .effect =
+ * ...}; .flags and .alias if it has them. */
 struct option_row {
   const char *key; /* long option and deck key */
   int type;
   size_t offset;        /* of the value in the struct that the table describes */
-  const char *standard; /* default as text; NULL: there is none, and a TEXT is then NULL */
+  const char *standard; /* default as text; NULL: none; a TEXT is then NULL */
   double min, max;      /* range of a number, both inclusive */
   const char *choices;  /* words separated by '|' */
   const char *metavar;  /* what --help calls the value: ATOMS */
-  const char *help;     /* and what it says about it */
+  const char *help;     /* what --help says about the option */
   enum option_effect effect;
   unsigned flags;    /* of enum option_flag */
-  const char *alias; /* an old name, which is taken too; NULL: none */
+  const char *alias; /* an old name, which is accepted, too; NULL: none */
 };
 
-/* A titled group of options that describes a struct at `offset` of the command's options. */
+/* A titled group of options; they are members of the struct at `offset` of the command's
+ * options. */
 struct option_table {
   const char *title;
   const struct option_row *rows;
@@ -64,41 +65,41 @@ struct option_set {
   const char *doc;                   /* for --help: what it does, '\v', examples */
   const struct option_table *tables; /* [count] */
   int count;
-  int min_arguments, max_arguments; /* positional */
+  int min_arguments, max_arguments; /* numbers of positional arguments */
   int has_config;                   /* the only positional argument is a deck */
-  int takes_files; /* arguments are files, but for a single one that ends in .in: a deck */
+  int takes_files; /* arguments are files, except that a single one ending in .in is a deck */
 };
 
-/* Fill *values, the command's options struct, from the defaults, then the command line, whose
- * argv[0] is skipped.  Text values point into argv or are kept for the program's life.
- * positional[argc + 1], of NULLs, receives the other arguments.  --help and
- * --usage print and exit 0, or ERR_IO.  ERR_USAGE names the option and the nearest known key. */
+/* Fill *values, the command's options struct, from the defaults and then the command line, without
+ * argv[0].  Text values point into argv, or are kept for the program's life.  positional[argc + 1],
+ * given as NULLs, receives the other arguments.  --help and --usage print and exit 0, or ERR_IO.
+ * ERR_USAGE names the option and the nearest known key. */
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional);
 
-/* The argument that is a deck, NULL where there is none. */
+/* The argument that is a deck; NULL if there is none. */
 const char *options_config_of(const struct option_set *set, const char *const *positional);
 
-/* Put a deck, text[length], under the command line that options_parse() read last.  name is for
- * messages: ERR_USAGE names the line, and the nearest known key.  --force that was typed makes
- * `resume = yes` of a deck a no. */
+/* Apply a deck, text[length], below the command line that options_parse() read last.  name is for
+ * messages: ERR_USAGE names the line, and the nearest known key.  If --force is on the command
+ * line, `resume = yes` in the deck does not count. */
 int options_config(const char *name, const char *text, size_t length);
 
-/* A line of the log for each old name that was given, on the command line or in the deck. */
+/* Log each old name that was given, on the command line or in the deck. */
 void options_log_old(void);
 
 /* The row at a position, counted through all tables, and the offset of the struct that its table
- * describes; NULL past the end. */
+ * describes; NULL after the last. */
 const struct option_row *options_row(const struct option_set *set, int position, size_t *offset);
 
 /* Is it one of the keys? */
 int options_has(const struct option_set *set, const char *key);
 
-/* An option that does not go with others, and what to do or why. */
+/* An option that cannot be combined with others, and advice or a reason. */
 struct option_advice {
   const char *key, *advice;
 };
-/* The first of all[count] that has another value than its default; NULL: none. */
+/* The first of all[count] whose value differs from its default; NULL: none. */
 const struct option_advice *options_first_set(const struct option_set *set, const void *values,
                                               const struct option_advice *all, int count);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A deck is read whole, so that rank 0 can send it to the others; keys are remembered, so that one
- * that is set twice is found. */
+ * A deck is read whole, so that rank 0 can broadcast it.  Keys are remembered, to find one that is
+ * set twice. */
 #include "base/options_config.h"
 
 #include <ctype.h>
@@ -34,8 +34,8 @@ static char *trim(char *text)
   return text;
 }
 
-/* Unquote, in place, a text that follows an opening quote: two quotes become one, and one ends the
- * text.  Returns what follows the closing quote, NULL where there is none. */
+/* Unquote, in place, a text after its opening quote: two quotes become one, and a single quote ends
+ * the text.  Returns what follows the closing quote, NULL if there is none. */
 static char *quoted_clean(char *text)
 {
   char *to = text;
@@ -49,7 +49,7 @@ static char *quoted_clean(char *text)
   return NULL;
 }
 
-/* Strip a value of its comment and quotes, in place. */
+/* Remove comment and quotes from a value, in place. */
 static int value_clean(const struct deck *deck, char **value)
 {
   char *text = trim(*value);
@@ -67,7 +67,7 @@ static int value_clean(const struct deck *deck, char **value)
   return OK;
 }
 
-/* *earlier <- the line that has set the key before, 0: none. */
+/* *earlier <- the line that set the key before; 0: none. */
 static int key_remember(struct deck *deck, const char *key, int *earlier)
 {
   *earlier = 0;
@@ -125,7 +125,7 @@ static int line_read(struct deck *deck, char *line,
   return OK;
 }
 
-/* A deck has more than fits: is it one? */
+/* The text is too long: is it a deck at all? */
 static int length_fail(const char *path, const char *text)
 {
   const char *end = memchr(text, '\n', MAX_DECK);
@@ -134,7 +134,7 @@ static int length_fail(const char *path, const char *text)
   FAIL(ERR_USAGE, "deck '%s' has more than %d bytes", path, MAX_DECK - 1);
 }
 
-/* Read to the end.  A pipe has no facts that say whether it changed. */
+/* Read to the end.  A pipe has no facts that could show a change. */
 static int file_read(int file, const char *path, char *text, size_t *length)
 {
   struct file_facts facts;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Decks: text files of `key = value  # comment` lines.
+ * Decks: text files of `key = value # comment` lines.
  *
  * Floor: base.
  *
- * A value in double quotes may contain '#' and outer blanks; in it, two double quotes stand for
+ * A value in double quotes may contain '#' and blanks at its ends; two double quotes in it mean
  * one. */
 #ifndef BASE_OPTIONS_CONFIG_H
 #define BASE_OPTIONS_CONFIG_H
@@ -13,26 +13,25 @@
 
 enum { MAX_DECK = 1 << 20 }; /* bytes */
 
-/* text[MAX_DECK] <- the deck, *length <- its bytes.  ERR_IO: it cannot be read, or changed
- * meanwhile; ERR_USAGE: it is longer. */
+/* text[MAX_DECK] <- the deck, *length <- its bytes.  ERR_IO: it cannot be read, or changed while it
+ * was read; ERR_USAGE: it is too long. */
 int config_read(const char *path, char *text, size_t *length);
 
 /* A line of a deck.  value is kept for the program's life. */
 struct config_entry {
   const char *where; /* DECK:LINE */
   const char *key, *value;
-  int earlier; /* the line that has set the key before; 0: none */
+  int earlier; /* the earlier line that set the key; 0: none */
 };
-/* Call entry() for each line of text[length] in order, until one call fails; its failure is
+/* Call entry() for each line of text[length] in order, until a call fails; that failure is
  * returned.  path is for messages.  ERR_USAGE for a line that is not `key = value`. */
 int config_parse(const char *path, const char *text, size_t length,
                  int (*entry)(void *self, const struct config_entry *e), void *self);
 
-/* Are these bytes text, as all of a deck must be?  A file of data is not. */
+/* Are these bytes text, as a deck must be?  A data file is not. */
 int config_is_text(const char *bytes, size_t length);
 
-/* Write a value, text of so many bytes, so that config_parse() gives it back: in quotes where it
- * needs them. */
+/* Write a value so that config_parse() gives it back: with quotes if it needs them. */
 void config_value_write(const char *value, size_t length, FILE *out);
 
 #endif

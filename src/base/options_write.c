@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One walk over the rows of a set; a value is printed by its type. */
+ * Each function walks through the rows of a set; values are printed by type. */
 #include "base/options_write.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/options_config.h"
 #include "base/types.h"
 
-/* Was a number without a default left out? */
+/* Is this a number without a default that was not given? */
 static int is_left_out(const struct option_row *row, const char *target)
 {
   idx small;
@@ -16,7 +16,7 @@ static int is_left_out(const struct option_row *row, const char *target)
   return row->type == OPTION_INT && !row->standard && row->min > 0 && small == 0;
 }
 
-/* A line for each line of the text: one, unless the option was given again. */
+/* Write a line for each text: one, unless the option was repeated. */
 static void texts_write(const struct option_row *row, const char *text, FILE *out)
 {
   for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
@@ -64,7 +64,7 @@ void options_write(const struct option_set *set, const void *values, FILE *out)
   }
 }
 
-/* Fifteen digits are enough for what people type, seventeen for anything. */
+/* Fifteen digits suffice for what people type, seventeen for any value. */
 static void real_write(const struct option_row *row, real value, FILE *out)
 {
   char text[40];
@@ -138,7 +138,7 @@ void options_list(const struct option_set *set, FILE *out)
   for (int i = 0; (row = options_row(set, i, &offset)); i++) fprintf(out, "--%s\n", row->key);
 }
 
-/* The default, in the option's type. */
+/* Write the default in the option's type. */
 static void standard_describe(const struct option_row *row, struct json *out)
 {
   const char *text = row->standard;

@@ -9,16 +9,16 @@
 
 struct phase {
   const char *name;   /* borrowed */
-  const char *unit;   /* of work / 1e9 per second: "GB" or "GMAC"; NULL when work is not counted */
-  const char *device; /* borrowed: "cpu" or "cuda" where it could be either; NULL elsewhere */
-  int background;     /* it runs beside the thread that computes, so times overlap */
+  const char *unit;   /* of work / 1e9 per second: "GB" or "GMAC"; NULL if work is not counted */
+  const char *device; /* borrowed: "cpu" or "cuda" if it can be either; otherwise NULL */
+  int background;     /* it runs beside the thread that computes, so its time overlaps */
   gidx calls;
   double seconds;
   double work;  /* bytes or multiply-adds of this rank */
   double begun; /* log_seconds() at phase_begin() */
 };
 
-/* Between these two calls the phase runs; `work` is what it did. */
+/* The phase runs between these two calls; `work` is what it did. */
 void phase_begin(struct phase *p);
 void phase_end(struct phase *p, double work);
 

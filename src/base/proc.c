@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups are walked from the process's own upwards.  In a container the path of its group may be
- * that of the machine, where nothing is mounted; the walk ends at the mount, which is its group. */
+ * Groups are walked from the process's own group upwards.  In a container the path of its group may
+ * be that on the host, where nothing is mounted; the walk ends at the mount, which is its group. */
 #include "base/proc.h"
 
 #include <math.h>
@@ -21,14 +21,14 @@ gidx proc_number(const char *path, const char *name)
   FILE *file = fopen(path, "r");
   while (file && value < 0 && fgets(line, sizeof line, file)) {
     if (strncmp(line, name, length) != 0) continue;
-    long long number = strtoll(line + length, &end, 10); /* of what is larger: the largest */
+    long long number = strtoll(line + length, &end, 10); /* a larger number becomes the largest */
     if (end > line + length) value = number;
   }
   if (file) fclose(file);
   return value;
 }
 
-/* Is the word one of a list with commas?  The list of version 2 is empty. */
+/* Is the word in a list separated by commas?  The list of version 2 is empty. */
 static int list_has(char *list, const char *word)
 {
   char *rest = list, *item;
@@ -37,8 +37,8 @@ static int list_has(char *list, const char *word)
   return 0;
 }
 
-/* group[MAX_PATH] <- the process's group, "/..." or "" for the topmost, by a line
- * "NUMBER:CONTROLLERS:GROUP".  Returns whether there is one. */
+/* group[MAX_PATH] <- the process's group, "/..." or "" for the topmost, from a line
+ * "NUMBER:CONTROLLERS:GROUP".  Returns 0 if there is none. */
 static int group_find(const char *root, const char *controller, char *group)
 {
   char path[MAX_PATH], line[MAX_PATH];
@@ -58,7 +58,7 @@ static int group_find(const char *root, const char *controller, char *group)
   return found;
 }
 
-/* The least of what `look` finds in the folder of a group and in those above it. */
+/* The smallest number that `look` finds in the folder of a group and of those above it. */
 static double groups_visit(const char *root, const char *controller, double (*look)(const char *))
 {
   char group[MAX_PATH], folder[2 * MAX_PATH];
@@ -96,8 +96,8 @@ static gidx group_number(const char *folder, const char *name, const char *line)
   return proc_number(path, line);
 }
 
-/* What a group has left, by the names that its version gives to the files.  `total_` are the counts
- * that include the groups within; in version 2 all do. */
+/* The memory that a group has left, by the file names of its version.  `total_` counts include the
+ * groups inside; in version 2 all counts do. */
 static double memory_left(const char *folder, const char *limit, const char *usage,
                           const char *const caches[2])
 {
@@ -123,7 +123,7 @@ gidx proc_memory(const char *root)
 {
   double left =
       fmin(groups_visit(root, "", memory_read), groups_visit(root, "memory", memory_read_1));
-  return left < 0x1p62 ? (gidx)left : INT64_MAX; /* version 1 says 2^63 less a page for no limit */
+  return left < 0x1p62 ? (gidx)left : INT64_MAX; /* version 1 has 2^63 less a page for no limit */
 }
 
 static double pids_read(const char *folder)

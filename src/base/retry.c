@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One loop each. */
+ * One loop per call. */
 #include "base/retry.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * System calls that are made again where a signal came between (EINTR): on file systems over a
- * network or in user space it may, whatever SA_RESTART says.  Else they are those of POSIX.
+ * System calls that are repeated when a signal interrupts them (EINTR): on network and user-space
+ * file systems this can happen despite SA_RESTART.  Otherwise they are those of POSIX.
  *
  * Floor: base. */
 #ifndef BASE_RETRY_H

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counter-based random numbers, and strides that visit everything in a spread-out order.
+ * Counter-based random numbers; and strides, which visit all items in a spread-out order.
  *
  * Floor: base.
  *
  * A number is a pure function of (seed, stream, counter), so that any rank can make any part
- * (doc/numerics.md section 8).  A stream is one purpose, such as noise; a counter numbers the draws
- * in it. */
+ * (doc/numerics.md section 8).  A stream is one purpose, such as noise; the counter numbers the
+ * draws in it. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 
 #include "base/types.h"
 
-/* A stride t, prime to count >= 1: 0, t, 2 t, ... modulo count visits each of 0 .. count - 1 once.
- * t is about a golden section of count, so that the first few are already spread over the whole. */
+/* A stride t that is prime to count >= 1: 0, t, 2 t, ... modulo count visits each of 0 .. count - 1
+ * once.  t is about the golden section of count, so that the first few are already spread over the
+ * whole. */
 idx golden_stride(idx count);
 
 /* 64 random bits. */
 uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t counter);
 
-/* Uniform in 0 .. bound - 1: the upper half of the product of 64 random bits and bound, which is 1
- * to 2^32. */
+/* Uniform in 0 .. bound - 1, bound 1 .. 2^32: the upper half of the product of 64 random bits and
+ * bound. */
 uint64_t random_below(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t bound);
 
 /* Nearly normal with mean 0 and variance 1: twelve 16-bit uniforms added as integers, no libm. */

@@ -12,7 +12,7 @@ enum { SHA256_BYTES = 32, SHA256_HEX = 2 * SHA256_BYTES + 1 };
 /* digest[SHA256_BYTES] <- SHA-256 of the bytes.  ERR_INTERNAL when libcrypto refuses. */
 int sha256(const void *bytes, size_t length, unsigned char *digest);
 
-/* The hash of bytes that come in pieces; zeroed: none has begun. */
+/* The hash of bytes that come in pieces; a zeroed struct has not begun. */
 struct sha256 {
   void *context; /* owned */
 };
@@ -20,7 +20,7 @@ int sha256_begin(struct sha256 *h);
 int sha256_add(struct sha256 *h, const void *bytes, size_t length);
 /* digest[SHA256_BYTES] <- SHA-256 of all pieces; frees what h holds. */
 int sha256_end(struct sha256 *h, unsigned char *digest);
-/* Give up; safe on a zeroed struct. */
+/* Stop early; safe on a zeroed struct. */
 void sha256_free(struct sha256 *h);
 
 /* text[SHA256_HEX] <- lower-case hexadecimal. */

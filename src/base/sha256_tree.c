@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Leaves are joined as the bits of their number carry, and the rest from the last to the first. */
+ * Leaves are joined as the bits of their number carry; the nodes that remain, from the last to the
+ * first. */
 #include "base/sha256_tree.h"
 
 #include <string.h>
@@ -26,7 +27,7 @@ int sha256_leaf(const void *bytes, size_t length, unsigned char *leaf)
   return status;
 }
 
-/* right <- the node of both. */
+/* right <- the node of left and right. */
 static int join(const unsigned char *left, unsigned char *right)
 {
   unsigned char both[1 + 2 * SHA256_BYTES] = {NODE};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A limit that is raised holds at once, since the first thread's stack grows as it is used, but
- * other threads get what the limit was before main(); OMP_STACKSIZE was read then too, so it can
- * be refused only. */
+ * A raised limit takes effect at once for the first thread, whose stack grows as it is used.  Other
+ * threads get the limit from before main(); OMP_STACKSIZE is read then, too, so it can only be
+ * refused. */
 #include "base/stack.h"
 
 #include <ctype.h>
@@ -13,14 +13,14 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* Bytes.  With 64 kB commands that solve, threads that write, and libraries of MPI crash; a
- * gigabyte for each thread is what some machines refuse. */
+/* Bytes.  With 64 kB, solving, writing threads, and MPI libraries crash.  A gigabyte per thread is
+ * refused by some machines. */
 #define MIN_STACK ((gidx)256 << 10)
 #define MAX_STACK ((gidx)1 << 30)
-#define USUAL_STACK ((rlim_t)8 << 20) /* of most machines, with which we test */
+#define USUAL_STACK ((rlim_t)8 << 20) /* of most machines, and of our tests */
 
-/* The bytes of "512", which are kB, "512K", "4M" or "1 G"; -1 where it is no such text, which
- * OpenMP ignores. */
+/* The bytes of "512", which are kB, "512K", "4M" or "1 G"; -1 for any other text, which OpenMP
+ * ignores. */
 static double bytes_of(const char *text)
 {
   static const char units[] = "BKMG";

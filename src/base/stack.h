@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stacks that are too small for this program, or larger than a machine has, are refused at the
- * start: later they end it by a signal, or by an exit of the library that starts threads.
+ * Check the sizes of stacks at the start.  Stacks that are too small for this program, or larger
+ * than the machine has memory for, would later end it by a signal, or by an exit of the library
+ * that starts threads.
  *
  * Floor: base. */
 #ifndef BASE_STACK_H
 #define BASE_STACK_H
 
-/* Raise this process's limit where it is too low and may be raised.  Not collective, and called
- * before MPI starts, whose libraries crash where there is less.  ERR_MEMORY: it may not be. */
+/* Raise this process's stack limit if it is too low.  Call it before MPI starts, whose libraries
+ * crash with less.  Not collective.  ERR_MEMORY: it may not be raised. */
 int stack_raise(void);
 
-/* Check what the environment asks for the stacks of threads.  ERR_USAGE: it is not 256K to 1G. */
+/* Check the thread stack size that the environment asks for.  ERR_USAGE: it is not 256K to 1G. */
 int stack_check(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Errors: every function that can fail returns one of these codes; each thread keeps its text.
+ * Errors: every function that can fail returns one of these codes; each thread keeps the message.
  *
  * Floor: base.
  *
- * Codes are the program's exit codes (doc/design.md).  A message is lower case, cause first,
- * subject in single quotes, numbers included: row 17 has 33 entries, top-s is 32. */
+ * Codes are the program's exit codes (doc/design.md).  A message is lower case, names the cause
+ * first, puts its subject in single quotes, and has numbers: row 17 has 33 entries, top-s is 32. */
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
 
@@ -12,7 +12,7 @@
 
 enum status {
   OK = 0,
-  /* done, but the answer is no: files differ, or --strict and something failed */
+  /* done, but the answer is no: files differ, or something failed with --strict */
   ERR_ANSWER = 1,
   ERR_USAGE = 2,     /* option or deck */
   ERR_INPUT = 65,    /* content of an input */
@@ -21,33 +21,33 @@ enum status {
   ERR_MEMORY = 71,   /* out of memory, or of threads */
   ERR_CREATE = 73,   /* output cannot be created */
   ERR_IO = 74,       /* open, read or write failed, or took longer than the deadline */
-  ERR_STOPPED = 75,  /* no failure: the job was asked to stop, and can go on later */
+  ERR_STOPPED = 75,  /* no failure: the job was asked to stop, and can be resumed */
   ERR_COMM = 76,     /* communication failure or deadline */
 };
 
 /* What the codes mean, for --help: four lines. */
 extern const char status_codes_text[];
 
-/* Record the message, unless one is recorded already since status_clear(), and return code. */
+/* Record the message, unless one was recorded since status_clear(); returns code. */
 int status_fail(int code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Add one line to the trace, which --verbose shows, and return code. */
+/* Add one line to the trace, which --verbose shows; returns code. */
 int status_pass(int code, const char *file, int line);
 
 /* Message and trace of this thread's last failure; empty when there is none. */
 const char *status_message(void);
 const char *status_trace(void);
 void status_clear(void);
-/* text[capacity] <- the message, "" if there is none; then that and the trace are cleared, so that
- * the next failure, which may cite it, is recorded. */
+/* text[capacity] <- the message, "" if there is none.  Then message and trace are cleared, so that
+ * the next failure, which may cite the text, is recorded. */
 void status_take(char *text, size_t capacity);
 
 /* Take over the failure of another thread or rank: its code and message replace this thread's. */
 int status_set(int code, const char *message);
 
-/* TRY returns a failure of the call to the caller's caller; FAIL returns a new one; CHECK does so
- * unless a condition holds. */
+/* TRY returns a failure of the call to the caller's caller; FAIL returns a new failure; CHECK does
+ * so unless a condition holds. */
 #define TRY(call)                                                                                  \
   do {                                                                                             \
     int try_ = (call);                                                                             \
@@ -58,7 +58,7 @@ int status_set(int code, const char *message);
   do {                                                                                             \
     if (!(cond)) FAIL(code, __VA_ARGS__);                                                          \
   } while (0)
-/* What to do about a file whose parts contradict each other: the end of a message. */
+/* Advice about a file whose parts contradict each other: the end of a message. */
 #define ANEW "; copy the file again, or make it anew"
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The handler only notes which signal came, and lets the next SIGTERM or SIGINT do what it did
- * before. */
+ * The handler only notes which signal came, and restores the earlier action for the next SIGTERM or
+ * SIGINT. */
 #include "base/stop.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The tree is kept like a binary counter: pushing a block carries through the finished subtrees, as
- * adding one carries through the bits that are set. */
+ * The tree is kept like a binary counter: pushing a block carries through the finished subtrees as
+ * adding one carries through the set bits. */
 #include "base/sums.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@ static void tree_push(real *tree, gidx blocks, real value)
   tree[level] = value;
 }
 
-/* The sum over all blocks.  A subtree that lacks its right half passes its left half on unchanged,
- * so the finished subtrees are added from the smallest, which is the rightmost, upwards. */
+/* The sum over all blocks.  A subtree without a right half is its left half.  So the finished
+ * subtrees are added from the smallest, which is the rightmost, upwards. */
 static real tree_total(const real *tree, gidx blocks)
 {
   real sum = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread that is free takes the next task.  Spare threads are started when a loop first wants
- * them, help whichever loop wants help, and end with the process. */
+ * A free thread takes the next task.  Spare threads are started when a loop first needs them, help
+ * any loop that wants help, and end with the process. */
 #include "base/team.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ int team_beside(int threads)
 
 void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *self)
 {
-  if (threads > count) threads = count > 1 ? (int)count : 1; /* to wake others takes time */
+  if (threads > count) threads = count > 1 ? (int)count : 1; /* waking others takes time */
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (gidx i = 0; i < count; i++) task(self, i);
 }
@@ -37,8 +37,8 @@ void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *s
 static struct {
   pthread_mutex_t mutex;
   pthread_cond_t come;      /* a loop wants a helper */
-  struct spare_loop *first; /* of those under way */
-  int threads, asked;       /* there are so many; the loops have room for so many */
+  struct spare_loop *first; /* of the loops in progress */
+  int threads, asked;       /* how many threads there are; how many the loops have room for */
 } helpers = {.mutex = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER};
 
 static void loop_help(struct spare_loop *l)
@@ -66,8 +66,8 @@ static void *helper_main(void *unused)
   return unused;
 }
 
-/* With the mutex: let helpers come to a loop, new ones where there are fewer than two loops of this
- * kind take; without any it is done all the same. */
+/* With the mutex held: let helpers join a loop.  New ones are started while there are fewer than
+ * two such loops take.  Without helpers the loop is still done. */
 static void loop_begin(struct spare_loop *l)
 {
   helpers.asked += l->most;
@@ -81,7 +81,7 @@ static void loop_begin(struct spare_loop *l)
   for (int i = 0; i < l->wanted; i++) pthread_cond_signal(&helpers.come);
 }
 
-/* With the mutex: no helper comes any more; wait for those inside. */
+/* With the mutex held: let no helper join any more, and wait for those inside. */
 static void loop_end(struct spare_loop *l)
 {
   struct spare_loop **at = &helpers.first;
@@ -91,7 +91,7 @@ static void loop_end(struct spare_loop *l)
   while (l->inside > 0) pthread_cond_wait(&l->left, &helpers.mutex);
 }
 
-/* A loop with room for so many helpers, which are called. */
+/* Start a loop with room for so many helpers, and wake them. */
 static void loop_start(struct spare_loop *l, gidx most)
 {
   l->wanted = l->most = most > 0 ? (int)most : 0;

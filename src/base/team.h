@@ -12,38 +12,39 @@
 
 #include "base/types.h"
 
-/* On at most so many threads of OpenMP, which wait for the next loop without sleeping, and take
- * cores while they do: for what the main thread computes. */
+/* On at most `threads` threads of OpenMP.  They wait for the next loop without sleeping, and use
+ * cores meanwhile: for computations of the main thread. */
 void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *self);
 
-/* On this thread and those that are spare, for work behind the main thread: reading, writing and
- * copies.  All such loops of a process share its helpers, as many as two loops take, which sleep
- * between them: who waits takes no core. */
+/* On this thread and the spare ones, for work beside the main thread: reading, writing and copies.
+ * All such loops of a process share helper threads, at most as many as two loops take.  Helpers
+ * sleep when idle, so waiting uses no core. */
 void spare_run(gidx count, void (*task)(void *self, gidx i), void *self);
 
-/* The same on spare threads alone: whoever begins a loop goes on with something else, and ends it,
- * which runs what no thread has taken by then and waits for the others.  In between it stays where
- * it is; what it has is team.c's. */
+/* The same on spare threads only: the caller begins a loop, does something else, and ends the loop.
+ * spare_end() runs the tasks that no thread has taken, and waits for the others.  In between the
+ * struct must not move; team.c uses its members. */
 struct spare_loop {
   void (*task)(void *self, gidx i);
   void *self;
   gidx count;
   _Atomic gidx next;
-  int most;            /* helpers */
-  int wanted, inside;  /* of them may still come, and are at work */
-  pthread_cond_t left; /* none is inside */
+  int most;            /* helpers at most */
+  int wanted, inside;  /* helpers that may still join; helpers at work */
+  pthread_cond_t left; /* signalled when no helper is inside */
   struct spare_loop *after;
 };
 void spare_begin(struct spare_loop *l, gidx count, void (*task)(void *self, gidx i), void *self);
 void spare_end(struct spare_loop *l);
 
-/* How many threads such a loop may take, its own included: 1, unless a device computes for the main
- * thread, or nothing is computed. */
+/* How many threads such a loop may use, its own included.  It is 1, unless a device computes for
+ * the main thread, or nothing is computed. */
 int team_spare(void);
 void team_spare_set(int threads);
 
-/* How many of so many threads a team of the main thread takes where spare_run() works beside it: a
- * team waits for its last thread, so that it leaves cores to the helpers; of few threads, one. */
+/* How many of so many threads a team of the main thread should use while spare_run() works beside
+ * it.  A team waits for its last thread, so it leaves cores to the helpers; if there are few
+ * threads, one. */
 int team_beside(int threads);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * UTF-8 is read character by character; a character that may do harm has at most three bytes. */
+ * UTF-8 is read character by character; a harmful character has at most three bytes. */
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -31,8 +31,8 @@ static int is_control(unsigned code)
   return code < 0x20 || (code >= 0x7f && code <= 0x9f) || turns || code == 0x200e || code == 0x200f;
 }
 
-/* The number of clean bytes at the beginning; *bad <- how many bytes to replace there, 0 at the end
- * of the text; *by <- what to write in their place. */
+/* The number of clean bytes at the start; *bad <- how many bytes to replace there, 0 at the end of
+ * the text; *by <- what to write instead. */
 static size_t clean_bytes(const char *text, int *bad, char *by)
 {
   size_t at = 0;
@@ -93,7 +93,7 @@ void text_print(FILE *out, const char *format, ...)
   va_start(args, format);
   int length = vsnprintf(few, sizeof few, format, args);
   va_end(args);
-  if (length >= (int)sizeof few) { /* where memory lacks, its beginning is printed */
+  if (length >= (int)sizeof few) { /* if there is no memory, only its beginning is printed */
     va_start(args, format);
     length = vasprintf(&many, format, args);
     va_end(args);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread that the system does not start: which limit may be why.
+ * Errors when the system does not start a thread: which limit may be the reason.
  *
  * Floor: base. */
 #ifndef BASE_THREAD_H
@@ -7,11 +7,11 @@
 
 #include <stddef.h>
 
-/* text[capacity] <- the limits of processes and threads that hold here, and what to do. */
+/* text[capacity] <- the limits of processes and threads that apply here, and what to do. */
 void thread_limits(char *text, size_t capacity);
 
-/* Fail for want of a thread: what is "the thread of the watchdog", error what pthread_create()
- * returned.  Returns ERR_MEMORY. */
+/* Fail because a thread could not be started.  what: such as "the thread of the watchdog"; error:
+ * what pthread_create() returned.  Returns ERR_MEMORY. */
 int thread_fail(const char *what, int error);
 
 #endif

@@ -10,6 +10,6 @@
 
 typedef int32_t idx;  /* local index or count: rows of a block, atoms, columns */
 typedef int64_t gidx; /* global row, or an offset into a long array */
-typedef double real;  /* binary64; where 32 bits are meant, the code says float */
+typedef double real;  /* binary64; 32-bit values are called float */
 
 #endif

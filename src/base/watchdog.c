@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Steps are slots of a table, which the thread looks through a few times a second.  The last words
- * are said by another thread, because the terminal or the disk may hang, too. */
+ * Steps are slots of a table, which the thread checks a few times per second.  The last message is
+ * printed by another thread, because the terminal or the disk may hang, too. */
 #include "base/watchdog.h"
 
 #include <pthread.h>
@@ -16,12 +16,14 @@
 #include "base/thread.h"
 
 enum { MAX_STEPS = 64, STACK_BYTES = 1 << 18, LOOKS_A_DEADLINE = 5, MAX_TURN = 2 };
-/* Seconds: between two looks, at most; to say the last words; and by which a rank lets the one
- * before it speak first, since one message is enough where all of them wait for the same thing. */
+/* Seconds: at most between two checks; to print the last message; and by which a rank waits for the
+ * rank before it to print first, since one message is enough if all ranks wait for the same
+ * thing. */
 #define MAX_PERIOD 0.1
 #define GRACE 1.0
 #define TURN 0.3
-/* Seconds after the deadline: a stopped rank is woken, after its peers could speak; and killed. */
+/* Seconds after the deadline: a stopped rank is woken, when its peers could have printed; and
+ * killed. */
 #define WAKE_AFTER 1.2
 #define KILL_AFTER 1.9
 
@@ -38,14 +40,15 @@ static double deadline = 300, now; /* now: the watchdog's clock */
 static const char *who = "sagitta";
 static int who_rank = -1;
 static void (*unfinished_discard)(void);
-static int leave_code; /* not OK: the process is ending by itself, since leave_begun */
+static int leave_code; /* not OK: the process is ending itself, since leave_begun */
 static double leave_begun;
 static char message[2048];
-/* While ranks end: wakes this process where it was stopped, and kills it where it is again. */
+/* While ranks end: timers that wake this process if it is stopped, and kill it if it is stopped
+ * again. */
 enum { WAKE, KILL, ALARMS };
 static timer_t alarms[ALARMS];
 static int are_armed;
-static char stopped[256]; /* what is said then; its length */
+static char stopped[256]; /* the message for that case, and its length */
 static size_t stopped_length;
 static _Atomic int is_said;
 static _Thread_local int is_unwatched;
@@ -61,8 +64,8 @@ static void nap(double seconds)
   nanosleep(&time, NULL);
 }
 
-/* The message first, by write(): a thread that hangs may hold what stdio locks.  The log last: it
- * may be what hangs. */
+/* The message is printed first, by write(): a hanging thread may hold the locks of stdio.  The log
+ * comes last, since it may be what hangs. */
 static void *last_words(void *argument)
 {
   char line[sizeof message + 256], rank[32] = "";
@@ -78,7 +81,7 @@ static void *last_words(void *argument)
   return NULL;
 }
 
-/* A detached thread of ours, that takes no signals: their handlers may block. */
+/* Start a detached thread that takes no signals: their handlers may block. */
 static int thread_start(void *(*run)(void *))
 {
   pthread_t thread;
@@ -95,8 +98,8 @@ static int thread_start(void *(*run)(void *))
   return error;
 }
 
-/* The lock stays with the watchdog, so no step of any thread begins or ends any more, and nobody
- * else has the last word. */
+/* The watchdog keeps the lock, so no step of any thread begins or ends any more, and no other
+ * thread can end the process. */
 static void process_end(const struct step *s)
 {
   int code = s->code;
@@ -107,7 +110,8 @@ static void process_end(const struct step *s)
   _exit(code);
 }
 
-/* Beside the deadline a period is granted, by which the time of a step's begin may be early. */
+/* The deadline is extended by a period, by which the noted time of a step's begin may be too
+ * early. */
 static void steps_check(void)
 {
   double turn = TURN * (double)imin(imax(who_rank, 0), MAX_TURN);
@@ -116,7 +120,7 @@ static void steps_check(void)
     if (steps[i].code && now - steps[i].begun > deadline + period() + turn) process_end(&steps[i]);
 }
 
-/* Both ring only where nobody sets them again, because this process is stopped.  The peers may say
+/* The timers only fire if they are not set again, because this process is stopped.  Peers may print
  * first what they wait for. */
 static void alarms_set(void)
 {
@@ -128,7 +132,7 @@ static void alarms_set(void)
   }
 }
 
-/* SIGCONT of the alarm, and not that of a person who lets the process go on. */
+/* SIGCONT from the timer, not from a person who continues the process. */
 static void woken(int number, siginfo_t *facts, void *context)
 {
   (void)number, (void)context;
@@ -147,9 +151,11 @@ static void *watchdog_main(void *argument)
     double time = log_seconds(), passed = time - looked;
     looked = time;
     pthread_mutex_lock(&lock);
-    now += passed < 2 * period() ? passed : 2 * period(); /* else this process did not run */
+    now += passed < 2 * period() ? passed : 2 * period(); /* otherwise this process did not run */
     steps_check();
-    if (are_armed && passed < deadline) alarms_set(); /* else one may ring now, and would not */
+    if (are_armed && passed < deadline)
+      alarms_set(); /* otherwise one may be firing now, and would
+                                                       * not */
     pthread_mutex_unlock(&lock);
   }
   return NULL;
@@ -197,7 +203,7 @@ double watchdog_period(void)
   return seconds;
 }
 
-/* A step that finds no slot is not watched. */
+/* A step that finds no free slot is not watched. */
 int watchdog_begin(int code, const char *what, const char *subject)
 {
   int i = 0;
@@ -217,7 +223,7 @@ void watchdog_end(int step)
   pthread_mutex_unlock(&lock);
 }
 
-/* A stopped process cannot look at a clock, but the kernel's timers run on, and SIGCONT and SIGKILL
+/* A stopped process cannot check a clock, but the kernel's timers run on, and SIGCONT and SIGKILL
  * reach it. */
 void watchdog_ending(void)
 {

@@ -3,10 +3,14 @@
  *
  * Floor: base.
  *
- * A step is one call that may block: a read of a block, an fsync, MPI_Init.  A long honest job is
- * many steps; none of them may take longer than the deadline.  When one does, the watchdog prints
- * the one message, removes what is unfinished, and ends the process with the step's code: no later
- * than two seconds after the deadline, whatever else blocks meanwhile.
+ * A step is one call that may block: a read of a block, an fsync, MPI_Init.  A long job consists of
+ * many steps; none of them may take longer than the deadline.  If one does, the watchdog prints a
+ * message, removes unfinished files, and ends the process with the step's code.  This takes at most
+ * two seconds after the deadline, whatever else blocks.
+ *
+ * Its clock runs only while the watchdog itself runs.  So the deadline does not count the time in
+ * which the whole job was suspended (SIGTSTP by a batch system), or changes of the wall clock.  Any
+ * thread may call these functions, but no signal handler.
  *
  * Its clock goes on only while the watchdog itself runs, so a job that was suspended as a whole
  * (SIGTSTP by a batch system) goes on as if nothing had been; steps of the wall clock do not matter
@@ -14,36 +18,37 @@
 #ifndef BASE_WATCHDOG_H
 #define BASE_WATCHDOG_H
 
-/* Start the thread; at the begin of main, once.  ERR_MEMORY when there is no thread. */
+/* Start the thread; once, at the start of main.  ERR_MEMORY if the thread cannot be started. */
 int watchdog_start(void);
 
-/* Seconds that a step may take: 300, or what was set last. */
+/* Seconds that a step may take: 300, or the value that was set last. */
 void watchdog_deadline_set(double seconds);
 double watchdog_deadline(void);
 
-/* Who speaks: the name (borrowed, "sagitta encode") and the rank, -1 when there is one alone. */
+/* How messages name this process: the name (borrowed, "sagitta encode") and the rank, -1 for a
+ * single process. */
 void watchdog_name(const char *name, int rank);
 
-/* What removes unfinished files; called once, when the watchdog ends the process. */
+/* The function that removes unfinished files; called once, when the watchdog ends the process. */
 void watchdog_discard(void (*discard)(void));
 
-/* Seconds between two looks. */
+/* Seconds between two checks. */
 double watchdog_period(void);
 
 /* Begin a step, and end it; the code is ERR_IO, ERR_COMM or ERR_DEVICE.  what and subject (a file,
- * or NULL) are borrowed until the end and make the message: `what 'subject' took longer than the
+ * or NULL) are borrowed until the end, and form the message: `what 'subject' took longer than the
  * deadline`.  errno is kept. */
 int watchdog_begin(int code, const char *what, const char *subject);
 void watchdog_end(int step);
 
-/* From here on this process does no more than end together with others, which may not wait for it:
- * where it is stopped (SIGSTOP) for longer than the deadline it is woken and ends with ERR_COMM and
- * a message, or is killed.  Until it has ended, a suspension of the whole job counts, too. */
+/* From here on this process only has to end, together with others, which may not wait for it.  If
+ * it is stopped (SIGSTOP) for longer than the deadline, it is woken and ends with ERR_COMM and a
+ * message, or is killed.  From here on a suspension of the whole job counts, too. */
 void watchdog_ending(void);
 
-/* The caller says why the process ends and ends it; where it cannot within a second, because that
- * blocks too, the watchdog does.  Called again, another second begins.  Does not return when the
- * watchdog has already begun to. */
+/* The caller reports why the process ends, and ends it.  If it does not within a second, because
+ * that blocks, too, the watchdog ends it.  Another call begins another second.  Does not return if
+ * the watchdog is already ending the process. */
 void watchdog_leave(int code);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread, a mutex and a condition; the message of a job that failed is copied to the thread that
- * waits for it. */
+ * A thread, a mutex and a condition variable.  The message of a failed job is copied to the thread
+ * that waits for it. */
 #include "base/worker.h"
 
 #include <pthread.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A background thread that runs one job at a time, such as reading and writing during
- * computation.
+ * A background thread that runs one job at a time, such as reading or writing during computation.
  *
  * Floor: base.
  *
- * While a job uses HDF5 no other thread does: the library is not thread-safe.  Only entries of
- * arrays are read and written beside each other, by turns (io/h5/chunks.h).
- * Waiting has no limit of its own: what may hang in a job is a step of the watchdog. */
+ * While a job uses HDF5, no other thread may: the library is not thread-safe.  Only entries of
+ * arrays are read and written in parallel, by taking turns (io/h5/chunks.h).  Waiting has no time
+ * limit: calls that may hang are steps of the watchdog. */
 #ifndef BASE_WORKER_H
 #define BASE_WORKER_H
 
@@ -19,16 +18,16 @@ int worker_open(struct worker *w);
 /* Run job(argument) in the thread; the worker must be idle. */
 int worker_start(struct worker *w, int (*job)(void *argument), void *argument);
 
-/* Is a job under way? */
+/* Is a job running? */
 int worker_is_busy(struct worker *w);
 
-/* Wait for the job and return its status, text included. */
+/* Wait for the job; returns its status, with its message. */
 int worker_wait(struct worker *w);
 
 /* Start the job and wait for it. */
 int worker_run(struct worker *w, int (*job)(void *argument), void *argument);
 
-/* Wait for a job in progress, then end the thread; safe on a zeroed struct. */
+/* Wait for a running job, then end the thread; safe on a zeroed struct. */
 void worker_close(struct worker *w);
 
 #endif
