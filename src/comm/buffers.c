@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * By NCCL between GPUs where every rank has one of its own, else staged through the host and
- * MPI. */
+ * By NCCL between GPUs if every rank has one of its own; otherwise through the host, by MPI. */
 #include "comm/buffers.h"
 
 #include <stdio.h>
@@ -14,7 +13,7 @@
 #include "comm/nccl.h"
 #include "device/device.h"
 
-/* Where a rank computes: its line of the table in the log. */
+/* The device of a rank: its line of the table in the log. */
 struct rank_device {
   char host[64], kind[8], name[80];
   int number;
@@ -33,7 +32,7 @@ static int any_gpu(const struct rank_device *all, int count)
   return 0;
 }
 
-/* Has every rank a GPU, and no two of them the same? */
+/* Does every rank have a GPU, and no two ranks the same? */
 static int has_each_its_gpu(const struct rank_device *all, int count)
 {
   for (int r = 0; r < count; r++) {
@@ -51,7 +50,7 @@ static int follows(const struct rank_device *a, const struct rank_device *b)
          b->number == a->number + is_gpu(a);
 }
 
-/* One line for ranks that follow each other. */
+/* Log one line for ranks that follow each other. */
 static void ranks_log(const struct rank_device *all, int first, int last)
 {
   const struct rank_device *one = &all[first];
@@ -72,8 +71,8 @@ static void table_log(const struct rank_device *all, int count)
   }
 }
 
-/* Log what every rank computes with, if one has a GPU; *has_gpus <- that; *can_join <- every rank
- * has one of its own. */
+/* Log every rank's device if any rank has a GPU; *has_gpus <- whether one has; *can_join <- whether
+ * every rank has one of its own. */
 static int devices_log(struct comm *c, const struct device *dev, int *has_gpus, int *can_join)
 {
   struct rank_device mine = {.number = dev->gpu.number};
@@ -107,7 +106,7 @@ int comm_devices_open(struct comm *c, struct comm *group, struct device *dev, gi
 {
   int has_gpus, can_join;
   TRY(devices_log(c, dev, &has_gpus, &can_join));
-  if (group->size == 1 || !has_gpus) return OK; /* groups are of one size */
+  if (group->size == 1 || !has_gpus) return OK; /* all groups have the same size */
   int status = can_join ? gpus_open(group, dev, message) : ERR_DEVICE;
   if (status == ERR_DEVICE) {
     log_info("GPUs exchange through the host: %s",
@@ -159,7 +158,7 @@ static int parts_allgather(struct comm *c, struct device *dev, const struct comm
   return OK;
 }
 
-/* One of several, by NCCL between gpus_begin() and gpus_end(). */
+/* One of several exchanges, by NCCL between gpus_begin() and gpus_end(). */
 static int exchange_begin(struct comm *c, struct device *dev, const struct comm_exchange *part)
 {
   if (c->size == 1 && !part->own) return OK;
@@ -176,7 +175,8 @@ static int exchange_begin(struct comm *c, struct device *dev, const struct comm_
 int comm_allgather_begin(struct comm *c, struct device *dev, const struct comm_exchange *parts,
                          int count, gidx *turn)
 {
-  /* Not agreed: the others may be waiting inside NCCL, and the job has to end. */
+  /* The status is not agreed: the others may be waiting inside NCCL, so a failure must end the
+   * job. */
   if (c->gpus) TRY(gpus_begin(c, dev));
   for (int i = 0; i < count; i++) TRY(exchange_begin(c, dev, &parts[i]));
   return c->gpus ? gpus_end(c, dev, turn) : OK;
@@ -215,7 +215,7 @@ int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer
   return comm_allgather_end(c, dev, turn);
 }
 
-/* *in <- the bytes that this rank receives; bytes[2 size] is work. */
+/* *in <- the bytes that this rank receives; bytes[2 size] is work space. */
 static int gpus_move(struct comm *c, struct device *dev, struct buffer *mine,
                      const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
                      size_t unit, gidx *bytes, gidx *in)

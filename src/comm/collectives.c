@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Collective operations, by the non-blocking ones of MPI-3.  Long ones begin with a barrier: it may
- * take long until all ranks are there, and that is no time for polling.  Not so where the caller
- * knows that they come together. */
+ * Collective operations, by the non-blocking ones of MPI-3.  Long operations begin with a barrier:
+ * it may take long until all ranks arrive, and polling should begin only then.  In lockstep there
+ * is no barrier, since the ranks arrive together. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,8 @@ static void unit_free(struct comm *c, MPI_Datatype *type)
   pthread_mutex_unlock(c->state->mpi);
 }
 
-/* *total <- the sum of the counts, which a rank that has failed may not have, unless it goes on. */
+/* *total <- the sum of the counts.  A failed rank may not have valid counts, unless
+ * comm_proceeds(). */
 static int counts_add(const struct comm *c, const idx *counts, gidx *total)
 {
   int proceeds = comm_proceeds(c);
@@ -61,7 +62,8 @@ void comm_partition(gidx n, int size, int rank, gidx *first, gidx *count)
   *count = each + (rank < more);
 }
 
-/* Items first .. first + n - 1 of all: of each rank how many of its own, and where they begin. */
+/* For items first .. first + n - 1 of all: of[r] <- how many each rank has, starts[r] <- where they
+ * begin. */
 static void part_cut(const idx *counts, int size, gidx first, gidx n, int *of, int *starts)
 {
   gidx begin = 0;
@@ -85,7 +87,7 @@ static int items_broadcast(struct comm *c, int root, gidx count, size_t unit, ch
   return OK;
 }
 
-/* The one rank that has items; -1: there are several, or none. */
+/* The only rank that has items; -1: there are several, or none. */
 static int only_owner(const struct comm *c, const idx *counts, gidx total)
 {
   for (int r = 0; r < c->size && total; r++)
@@ -93,9 +95,9 @@ static int only_owner(const struct comm *c, const idx *counts, gidx total)
   return -1;
 }
 
-/* Gather items where each rank has its own at their place: at most comm_most consecutive ones a
- * call, so that offsets into them are MPI's int.  Those of one rank go on from rank to rank, where
- * it would send them to each. */
+/* Gather items when each rank has its own at their position: at most comm_most consecutive items
+ * per call, so that offsets are MPI's int.  If only one rank has items, they are passed on from
+ * rank to rank, since otherwise it would send them to each. */
 static int parts_allgather(struct comm *c, const idx *counts, gidx total, size_t unit, char *all)
 {
   int owner = only_owner(c, counts, total);
@@ -126,8 +128,8 @@ int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t u
   return OK;
 }
 
-/* *type <- a rank's items of all parts, at their places: its own, or on rank 0 those of rank r;
- * *bytes <- how many. */
+/* *type <- an MPI datatype of a rank's items of all parts, at their positions: its own, or on rank
+ * 0 those of rank r.  *bytes <- their length. */
 static int parts_type(struct comm *c, const struct comm_part *parts, int count, int r,
                       MPI_Datatype *type, double *bytes)
 {
@@ -214,9 +216,9 @@ int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit
   return comm_gather_parts(c, &part, 1);
 }
 
-/* What a rank sends to all, or receives from them: types[r] is its items of rank r at their places,
- * or behind each other (places NULL), which may be further than MPI's int counts; ones[r] of it,
- * from offset 0 on.  The types are freed. */
+/* What a rank sends to all, or receives from them.  types[r]: a datatype of its items of rank r, at
+ * their positions, or one after another (places NULL); positions may be beyond MPI's int.  One item
+ * of types[r], from offset 0, is sent.  The types are freed. */
 struct scattered {
   MPI_Datatype *types;
   int *ones, *zeros;
@@ -247,7 +249,7 @@ static void scattered_free(struct comm *c, struct scattered *s)
   pthread_mutex_unlock(c->state->mpi);
 }
 
-/* A message for each pair of ranks. */
+/* Exchange one message per pair of ranks. */
 static int pairs_exchange(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
                           const idx *recv_counts, size_t unit, const struct comm_offsets *offsets,
                           double bytes)
@@ -286,7 +288,7 @@ int comm_alltoallv_at(struct comm *c, const void *mine, const idx *send_counts, 
   if (c->size == 1)
     memcpy((char *)theirs + to * (gidx)unit, (const char *)mine + from * (gidx)unit,
            (size_t)send_counts[0] * unit);
-  else /* of no items NULL: Open MPI 4.1 takes one address for both as MPI_IN_PLACE */
+  else /* without items NULL: Open MPI 4.1 takes equal addresses on both sides as MPI_IN_PLACE */
     TRY(pairs_exchange(c, sent ? mine : NULL, send_counts, total ? theirs : NULL, recv_counts, unit,
                        offsets, bytes));
   c->bytes += (double)unit * (double)(total - recv_counts[c->rank]);
@@ -303,7 +305,7 @@ int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
   return OK;
 }
 
-/* Values of 64 bits become what they are together. */
+/* Combine values of 64 bits over all ranks. */
 static int values_join(struct comm *c, void *values, gidx count, MPI_Datatype type, MPI_Op op)
 {
   TRY(comm_meet(c, OK));
@@ -311,7 +313,7 @@ static int values_join(struct comm *c, void *values, gidx count, MPI_Datatype ty
   gidx most = imin(MAX_SUM, comm_most);
   for (gidx first = 0; first < count; first += most) {
     int part = (int)imin(count - first, most);
-    /* It moves the values twice, and joins them. */
+    /* The values move twice, and are combined. */
     POST_BYTES(4.0 * (double)part * sizeof(gidx),
                MPI_Iallreduce(MPI_IN_PLACE, (gidx *)values + first, part, type, op, c->state->world,
                               &request_));

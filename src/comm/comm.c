@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The life of a communicator, from MPI's start to its end, and how a rank waits: it spins a little,
- * then sleeps longer and longer. */
+ * The life of a communicator, from the start of MPI to its end; and how a rank waits: it spins
+ * briefly, then sleeps for longer and longer times. */
 #include "comm/comm.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@
 /* A pause grows with the time waited so far, to a tenth of it, between these limits. */
 enum { SPINS = 200, MIN_NAP_NS = 20000, MAX_NAP_NS = 2000000 };
 #define NAP_GROWTH 1.1
-/* Bytes a second.  What moves more slowly is tested with the shortest naps between. */
+/* Bytes per second.  A slower message is tested with the shortest naps in between. */
 #define SLOW_LINK 1e8
 
 int mpi_fail(int error, const char *file, int line)
@@ -29,9 +29,9 @@ int mpi_fail(int error, const char *file, int line)
   return status_fail(ERR_COMM, file, line, "MPI failed: %s", text);
 }
 
-/* A singleton does without three services of Open MPI 4, unless the user's environment asks for
- * them: a daemon, which has hung at its own end; a session folder, which all singletons of a user
- * would share and remove from under each other; and the search for fast networks, which takes
+/* A single process does without three services of Open MPI 4, unless the user's environment asks
+ * for them: a daemon, which has hung at its own end; a session folder, which all single processes
+ * of a user would share and delete for each other; and the search for fast networks, which takes
  * 0.2 s. */
 static void singleton_prepare(void)
 {
@@ -41,7 +41,7 @@ static void singleton_prepare(void)
   setenv("OMPI_MCA_pml", "ob1", 0);
 }
 
-/* Number and rank among the processes of this machine. */
+/* Set the number and rank among the processes of this machine. */
 static int node_count(struct comm *c)
 {
   MPI_Comm node;
@@ -67,9 +67,9 @@ void comm_library(char *text, size_t capacity)
   text[used] = '\0';
 }
 
-/* What launchers and schedulers send waits until MPI has begun: mpirun of Open MPI 4 may stay for
- * ever where a rank ends while it makes itself known ("PMIX ERROR UNREACHABLE").  The threads that
- * MPI starts leave these signals to ours. */
+/* Signals of launchers and schedulers are blocked until MPI has started: mpirun of Open MPI 4 may
+ * hang if a rank ends while it registers ("PMIX ERROR UNREACHABLE").  Threads that MPI starts leave
+ * these signals to ours. */
 static int mpi_init(int *level)
 {
   static const int sent[] = {SIGTERM, SIGUSR1, SIGUSR2};
@@ -82,7 +82,7 @@ static int mpi_init(int *level)
   return error;
 }
 
-/* The program of the Python wheel has none. */
+/* The program of the Python wheel has no MPI. */
 static int has_mpi(void)
 {
   char library[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -136,7 +136,7 @@ static int ranks_connect(struct comm *c)
   return node_count(c);
 }
 
-/* Give signs of life from here on, and expect the peer's. */
+/* Send signs of life from here on, and expect those of the peer. */
 static int signs_start(struct comm *c)
 {
   struct comm_state *s = c->state;
@@ -220,7 +220,7 @@ int comm_close(struct comm *c)
   return OK;
 }
 
-/* All ranks are there before this blocks, because the signs of life need the library, too. */
+/* All ranks meet before this, since it blocks, and the signs of life need the library, too. */
 static int ranks_split(struct comm *c, int number, struct comm *part)
 {
   struct comm_state *s = part->state;
@@ -233,7 +233,7 @@ static int ranks_split(struct comm *c, int number, struct comm *part)
   return OK;
 }
 
-/* The state of a part of so many ranks. */
+/* Allocate the state of a part with so many ranks. */
 static int part_alloc(struct comm *part, int ranks)
 {
   part->state = calloc(1, sizeof *part->state);

@@ -7,22 +7,23 @@
 
 #include "comm/comm.h"
 
-/* [3 size] numbers that no other operation uses while this one runs: so that none can fail for want
- * of memory, which would leave the others waiting.  Not collective. */
+/* [3 size] numbers that no other operation uses while this one runs: so no operation can fail for
+ * lack of memory, which would leave the others waiting.  Not collective. */
 gidx *comm_work(const struct comm *c);
 
-/* Begin an operation as failure.h has it: wait for all ranks unless they are in lockstep.  status:
- * of what it needs here, which in lockstep is returned, to end the job. */
+/* Begin an operation as failure.h describes: wait for all ranks unless they are in lockstep.
+ * status: of what the operation needs on this rank; in lockstep a failure is returned, and ends the
+ * job. */
 int comm_meet(struct comm *c, int status);
-/* The code of a failure that ends every operation, of c or what it is a part of; OK: none.  Not
- * collective, as are the next. */
+/* The code of a failure that ends every operation of c, or of what c is a part of; OK: none.  Not
+ * collective, as are the functions below. */
 int comm_check(const struct comm *c);
-/* An error of MPI; returns status. */
+/* Note an error of MPI; returns status. */
 int comm_lose(struct comm *c, int status);
-/* A communicator that was just made is a part of another, or stands for it. */
+/* A new communicator is a part of parent, or, with is_alone, stands for it. */
 void comm_failure_part(struct comm *part, struct comm *parent, int is_alone);
 
-/* Wait a little, longer with each turn from 0 on.  Not collective. */
+/* Wait a little; longer with each turn, from 0 on.  Not collective. */
 void comm_pause(int turn);
 
 #endif

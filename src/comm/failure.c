@@ -7,9 +7,9 @@
 
 #include "comm/mpi_impl.h"
 
-enum { MESSAGE_LENGTH = 2048 }; /* of a failure that is made common */
+enum { MESSAGE_LENGTH = 2048 }; /* of the message that is made common */
 
-/* Where the state of c is. */
+/* The communicator that has the state of c. */
 static const struct comm *keeper(const struct comm *c)
 {
   return c->failure.whole ? c->failure.whole : c;
@@ -120,7 +120,7 @@ int comm_lose(struct comm *c, int status)
   return status;
 }
 
-/* A failure that all ranks of c know of; returns its code. */
+/* Set a failure that all ranks of c know of; returns its code. */
 static int failed_set(struct comm *c, int status, gidx key)
 {
   c->failure.condition = COMM_FAILED;
@@ -130,7 +130,7 @@ static int failed_set(struct comm *c, int status, gidx key)
   return status;
 }
 
-/* A status, the key by which the ranks choose among failures, and flags: three numbers. */
+/* A status, the key by which ranks choose among failures, and flags: three numbers. */
 struct keyed_status {
   gidx code, key, flags;
 };

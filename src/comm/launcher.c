@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Launchers are told apart by their variables.  One that was started by another inherits the
- * variables of that one, too. */
+ * Launchers are told apart by their variables.  A launcher that was started by another one passes
+ * on the other's variables, too. */
 #include "comm/launcher.h"
 
 #include <stdlib.h>
 
 #include "base/status.h"
 
-/* Who says how many processes it started, the one closest to them first. */
+/* Launchers that say how many processes they started; the one closest to the processes comes
+ * first. */
 static const struct {
   const char *variable, *who;
-  const char *needed; /* only together with this variable; NULL: alone */
+  const char *needed; /* counts only together with this variable; NULL: alone */
 } sizes[] = {
     {"OMPI_COMM_WORLD_SIZE", "mpirun of Open MPI", NULL},
     {"MV2_COMM_WORLD_SIZE", "mpirun of MVAPICH2", NULL},
@@ -37,7 +38,7 @@ int launcher_rank(void)
   return -1;
 }
 
-/* What the i-th of them says, -1: nothing. */
+/* The number that the i-th of them says; -1: none. */
 static int size_said(int i)
 {
   const char *value = getenv(sizes[i].variable), *needed = sizes[i].needed;
@@ -51,8 +52,8 @@ int launcher_size(void)
   return -1;
 }
 
-/* mpirun in a step of srun says another number than srun: one that MPI agrees with is enough.  MPI
- * may know of more than are said, of jobs in several parts. */
+/* mpirun in a step of srun says another number than srun: it is enough if MPI agrees with one of
+ * them.  MPI may know more than any says, for jobs in several parts. */
 int launcher_check(int ranks, int has_mpi)
 {
   int alone = -1;

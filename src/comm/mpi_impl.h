@@ -3,9 +3,9 @@
  *
  * Floor: comm; included by src/comm only, where MPI is used.
  *
- * The thread that computes and the thread of the watch share the library (MPI_THREAD_SERIALIZED),
- * so a mutex is held around every call.  No call blocks: an operation posts a non-blocking
- * collective under the mutex, then tests it again and again, releasing the mutex in between. */
+ * The thread that computes and the watch thread share the library (MPI_THREAD_SERIALIZED), so a
+ * mutex is held around every call.  No call blocks: an operation posts a non-blocking collective
+ * with the mutex held, then tests it repeatedly, and releases the mutex in between. */
 #ifndef COMM_MPI_IMPL_H
 #define COMM_MPI_IMPL_H
 
@@ -17,7 +17,7 @@
 #include "comm/comm_impl.h"
 #include "comm/watch.h"
 
-/* What operations need for `ranks` ranks, from when the communicator is opened. */
+/* Work space of operations for `ranks` ranks, allocated when the communicator is opened. */
 struct comm_scratch {
   gidx *numbers;         /* [3 ranks] */
   int *ints;             /* [4 ranks] */
@@ -29,15 +29,16 @@ int comm_scratch_alloc(struct comm_scratch *s, int ranks);
 void comm_scratch_free(struct comm_scratch *s);
 
 struct comm_state {
-  MPI_Comm world;       /* of these ranks, for collectives: a duplicate of MPI_COMM_WORLD or less */
-  MPI_Comm ring;        /* another one, for signs of life; of all ranks alone */
+  MPI_Comm world;       /* for collectives of these ranks: a duplicate of MPI_COMM_WORLD, or a part
+                         * of it */
+  MPI_Comm ring;        /* another one, for signs of life; only in the state of all ranks */
   pthread_mutex_t *mpi; /* held around every MPI call; that of all ranks */
-  pthread_mutex_t own;  /* which is this, in the state of all ranks */
+  pthread_mutex_t own;  /* the mutex itself, in the state of all ranks */
   struct watch watch;
-  struct comm_scratch scratch; /* of no use to one rank, which may have no state */
+  struct comm_scratch scratch; /* not used with one rank, which may have no state */
 };
 
-/* Items that one call of MPI carries at most, INT_MAX; tests make it small. */
+/* Most items that one call of MPI carries, INT_MAX; tests make it small. */
 extern gidx comm_most;
 
 /* Record MPI's text for an error as the failure's message; returns ERR_COMM. */
@@ -50,12 +51,12 @@ int mpi_fail(int error, const char *file, int line);
   } while (0)
 
 /* Wait until a posted operation is done, and add the time since `begun` to c->seconds.  `bytes` is
- * how much it moves through this rank: for as long as that may take the wait polls, because a long
- * message travels in pieces and each piece waits for a call of the library; beyond that, and with
- * 0, it sleeps between tests. */
+ * how much it moves through this rank.  For as long as this may take, the wait polls, because a
+ * long message travels in pieces, and each piece waits for a call of the library.  After that time,
+ * or with bytes 0, it sleeps between tests. */
 int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes);
 
-/* Post a non-blocking operation, which names its request request_, and wait for it. */
+/* Post a non-blocking operation, whose request is called request_, and wait for it. */
 #define POST_BYTES(bytes, call)                                                                    \
   do {                                                                                             \
     double begun_ = log_seconds();                                                                 \

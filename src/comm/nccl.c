@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Verbs between GPUs, by NCCL.  The communicator is non-blocking, and a rank that waits looks for
- * NCCL's errors. */
+ * Operations between GPUs, by NCCL.  The communicator is non-blocking; a rank that waits checks for
+ * errors of NCCL. */
 #include "comm/nccl.h"
 
 #include <nccl.h>
@@ -12,15 +12,15 @@
 #include "comm/comm_impl.h"
 #include "device/device.h"
 
-/* NCCL opens the channels between two GPUs at the first exchange.  Its own choice for four H200,
- * 32 of them, took 1.4 s, which short messages never gain back; long ones that come again and again
- * do (lessons in doc/kernel-tutorial.md).  NCCL_MAX_CTAS in the environment takes precedence. */
+/* Number of channels that NCCL opens between two GPUs at the first exchange.  Its own choice for
+ * four H200, 32 of them, took 1.4 s.  Short messages never gain that back; long repeated ones do
+ * (lessons in doc/kernel-tutorial.md).  NCCL_MAX_CTAS in the environment takes precedence. */
 enum { CHANNELS = 4, LONG_CHANNELS = 16, LONG_MESSAGE = 16 << 20 };
 
 struct comm_gpus {
   ncclComm_t nccl;
-  gidx turns;   /* of gpus_end() */
-  int is_ready; /* the next exchange waits for what it is to wait for */
+  gidx turns;   /* number of gpus_end() calls */
+  int is_ready; /* the next exchange already has the work it waits for */
 };
 
 static int nccl_fail(ncclResult_t result, const char *file, int line)
@@ -28,7 +28,7 @@ static int nccl_fail(ncclResult_t result, const char *file, int line)
   return status_fail(ERR_COMM, file, line, "NCCL failed: %s", ncclGetErrorString(result));
 }
 
-/* A call that goes on in the background is no failure. */
+/* A call that continues in the background is no failure. */
 #define TRY_NCCL(call)                                                                             \
   do {                                                                                             \
     ncclResult_t nccl_ = (call);                                                                   \
@@ -36,7 +36,7 @@ static int nccl_fail(ncclResult_t result, const char *file, int line)
       return nccl_fail(nccl_, __FILE__, __LINE__);                                                 \
   } while (0)
 
-/* 0: the wheel's program, which opens NCCL where it is, found none. */
+/* 0: the wheel's program, which opens NCCL at run time, found none. */
 static int library_version(void)
 {
   int version = 0;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Verbs between the GPUs of all ranks, by NCCL.
+ * Operations between the GPUs of all ranks, by NCCL.
  *
  * Floor: comm; included by src/comm only.
  *
- * In a build without NCCL (nccl_none.c) gpus_open() answers ERR_DEVICE, and no other function here
- * is reached. */
+ * In a build without NCCL (nccl_none.c) gpus_open() returns ERR_DEVICE, and no other function here
+ * is called. */
 #ifndef COMM_NCCL_H
 #define COMM_NCCL_H
 
 #include "comm/comm.h"
 #include "device/buffer.h"
 
-/* Join the GPUs of all ranks, for messages of at most so many bytes that come again and again.
- * Collective, the same status on every rank; ERR_DEVICE says why they cannot be joined. */
+/* Join the GPUs of all ranks; message: bytes of the largest exchange that is repeated.  Collective,
+ * the same status on every rank; ERR_DEVICE says why they cannot be joined. */
 int gpus_open(struct comm *c, struct device *dev, gidx message);
-/* Safe where they were not joined.  Every rank calls it. */
+/* Safe if they were not joined.  Every rank calls it. */
 void gpus_close(struct comm *c);
 
-/* As comm_allgather() and comm_alltoallv(), on device sides alone, with counts[size] in bytes.
- * With own NULL this rank's bytes are at their place in all.  Those between gpus_begin() and
- * gpus_end() are handed to NCCL together, which takes it a thread and some 0.1 ms each time.  The
- * bytes are there when gpus_wait() returns, for the *turn that gpus_end() gives, of the last few;
- * what is computed meanwhile must not touch them.  Where gpus_ready() was called before, the next
- * begin when what was computed until then has ended, not until now.  Collective, but for
+/* Like comm_allgather() and comm_alltoallv(), on device sides only, with counts[size] in bytes.
+ * own NULL: this rank's bytes are at their position in all.  Calls between gpus_begin() and
+ * gpus_end() are given to NCCL together, which costs it a thread and some 0.1 ms each time.  The
+ * bytes have arrived when gpus_wait() returns for the *turn that gpus_end() gave, one of the last
+ * few.  Work in between must not touch them.  After gpus_ready() the next exchange starts when the
+ * work given to the device before that call has ended, not later work.  Collective, except
  * gpus_ready() and gpus_wait(). */
 int gpus_ready(struct comm *c, struct device *dev);
 int gpus_begin(struct comm *c, struct device *dev);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One dlopen() in all, and one dlsym() a call. */
+ * One dlopen() in all, and one dlsym() per function. */
 #include "comm/nccl_late.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A build without NCCL: GPUs are not joined, and what they exchange goes through the host. */
+ * A build without NCCL: GPUs are not joined, and exchanges go through the host. */
 #include <stdio.h>
 
 #include "base/status.h"

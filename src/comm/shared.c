@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The lowest rank of a node brings all the memory; each writes an even share of its pages first, so
- * that they lie near the processors of different ranks. */
+ * The lowest rank of a node provides all the memory.  Each rank first writes an equal part of its
+ * pages, so that these lie near the processors of different ranks. */
 #include "comm/shared.h"
 
 #include <errno.h>
@@ -17,16 +17,16 @@
 #include "comm/mpi_impl.h"
 
 enum { ALIGN = 64, PIECE = 1 << 30 };
-/* What MPI takes beside, and what Open MPI wants to stay free of the folder: a twentieth. */
+/* What MPI needs in addition; and Open MPI wants a twentieth of the folder to stay free. */
 enum { BESIDE = 1 << 20, FREE_PARTS = 19 };
 
 struct comm_shared_window {
   MPI_Comm node;
   MPI_Win window;
-  int is_open; /* the window is */
+  int is_open; /* whether the window is open */
 };
 
-/* Where Open MPI on Linux, and MPICH, put such memory. */
+/* The folder where Open MPI on Linux, and MPICH, put such memory. */
 static const char *folder_find(void)
 {
   const char *told = getenv("OMPI_MCA_osc_sm_backing_directory");
@@ -58,7 +58,7 @@ int comm_shared_check(const struct comm *c, gidx bytes)
   return OK;
 }
 
-/* All ranks are there before this blocks, because the signs of life need the library, too. */
+/* All ranks meet before this, since it blocks, and the signs of life need the library, too. */
 static int window_make(struct comm *c, gidx bytes, struct comm_shared *s, char **base)
 {
   struct comm_shared_window *w = s->state;
@@ -82,7 +82,7 @@ static int window_make(struct comm *c, gidx bytes, struct comm_shared *s, char *
   return OK;
 }
 
-/* Everybody's memory begins where the first rank's is on a boundary. */
+/* The memory of all ranks begins where the first rank's address is on a boundary. */
 static int room_agree(struct comm *c, char *base, gidx bytes, struct comm_shared *s)
 {
   struct {
@@ -95,8 +95,8 @@ static int room_agree(struct comm *c, char *base, gidx bytes, struct comm_shared
   return OK;
 }
 
-/* Write zeros into this rank's share of the pages.  The system writes them: where there is no page
- * it fails, where a program would get SIGBUS. */
+/* Write zeros into this rank's part of the pages, by system calls: if there is no page, a system
+ * call fails, but a write by the program would get SIGBUS. */
 static int memory_populate(const struct comm_shared *s)
 {
   gidx page = sysconf(_SC_PAGESIZE), first, count, done = 0;
@@ -120,7 +120,7 @@ static int memory_populate(const struct comm_shared *s)
   return OK;
 }
 
-/* Pages of 2 MB where the system grants that for such memory: a request, which may be refused. */
+/* Ask for pages of 2 MB for such memory; the system may refuse. */
 static void huge_memory_advise(const struct comm_shared *s)
 {
 #ifdef MADV_HUGEPAGE

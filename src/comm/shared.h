@@ -3,9 +3,14 @@
  *
  * Floor: comm.
  *
- * Between two calls of comm_shared_sync() an item is either written, by one rank, or read: what was
- * written before a call is what every rank of the node reads behind it.  Who writes what is the
- * caller's to say.
+ * Between two calls of comm_shared_sync() an item is either written, by one rank, or read.  What
+ * was written before a call is what every rank of the node reads after it.  The caller decides who
+ * writes what.
+ *
+ * Such memory is a file in a memory file system, /dev/shm, which has a limited size, and sends a
+ * signal if a page cannot be had when it is first written.  So the free room is checked first.
+ * Then every page is written once, by a system call that fails instead, before the caller gets the
+ * memory.
  *
  * Such memory is a file of a folder that is memory, /dev/shm, whose size is limited, and which says
  * so by a signal when a page is first written.  So its room is looked at before, and every page is
@@ -16,20 +21,20 @@
 #include "comm/comm.h"
 
 struct comm_shared {
-  void *at; /* zeros, on a 64-byte boundary; each rank has the memory at a place of its own */
+  void *at; /* zeros, on a 64-byte boundary; the address differs between ranks */
   gidx bytes;
-  int rank, ranks;                  /* of the node */
+  int rank, ranks;                  /* among the ranks of the node */
   int has_first;                    /* is rank 0 of all ranks among them? */
   struct comm_shared_window *state; /* owned; NULL: not open */
 };
 
-/* ERR_MEMORY, which says what is short, where this rank cannot share so many bytes, as far as can
- * be told.  Not collective. */
+/* ERR_MEMORY, which says what is short, if this rank cannot share so many bytes, as far as can be
+ * known in advance.  Not collective. */
 int comm_shared_check(const struct comm *c, gidx bytes);
 
-/* Share so many bytes on every node of c, which has all ranks, after comm_shared_check() on each.
- * ERR_MEMORY, ERR_COMM: where MPI itself fails the status is not agreed, and the job has to end.
- * comm_shared_close() is safe on a zeroed struct.  Collective, as is the next. */
+/* Share so many bytes on every node of c, which has all ranks.  Each rank calls comm_shared_check()
+ * first.  ERR_MEMORY.  ERR_COMM: MPI itself failed; this status is not agreed, and the job must
+ * end.  comm_shared_close() is safe on a zeroed struct.  Collective, as is the next. */
 int comm_shared_open(struct comm *c, gidx bytes, struct comm_shared *s);
 int comm_shared_close(struct comm *c, struct comm_shared *s);
 

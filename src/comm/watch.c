@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sign is one byte, sent and received by non-blocking calls that are tested once a period of the
- * watchdog.  To wait for the next sign is a step of the watchdog's, and it also finds the library
- * stuck, or in the hands of a thread that is. */
+ * A sign is one byte, sent and received by non-blocking calls, which are tested once per period of
+ * the watchdog.  Waiting for the next sign is a step of the watchdog.  That also finds the library
+ * hung, or its mutex held by a thread that hangs. */
 #include "comm/watch.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static void sign_expect(struct watch *w, char *sign, MPI_Request *expected)
   MPI_Irecv(sign, 1, MPI_CHAR, (w->rank + w->size - 1) % w->size, 0, w->ring, expected);
 }
 
-/* Send a sign unless the last one is still on its way, and take in all that have come; returns 1 if
+/* Send a sign unless the last one is still being sent, and receive all that have come; returns 1 if
  * there was one.  mail[2]: the sign that is sent, and the one received. */
 static int signs_exchange(struct watch *w, char *mail, MPI_Request *sent, MPI_Request *expected)
 {
@@ -35,7 +35,7 @@ static int signs_exchange(struct watch *w, char *mail, MPI_Request *sent, MPI_Re
   return heard;
 }
 
-/* Sleep for a period, or until watch_end().  w->lock is held by the caller. */
+/* Sleep for a period, or until watch_end().  The caller holds w->lock. */
 static void period_wait(struct watch *w)
 {
   struct timespec until;
@@ -46,8 +46,8 @@ static void period_wait(struct watch *w)
   pthread_cond_timedwait(&w->wake, &w->lock, &until);
 }
 
-/* The sign that was sent last may never be received, and the one expected may never come: their
- * requests are given up. */
+/* Free both requests: the sign sent last may never be received, and the expected one may never
+ * come. */
 static void requests_free(struct watch *w, MPI_Request *sent, MPI_Request *expected)
 {
   pthread_mutex_lock(w->mpi);

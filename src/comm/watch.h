@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Signs of life: a thread that tells the next rank that this one lives, and listens for the one
- * before: when that one gives none for the deadline, the watchdog ends the job.
+ * Signs of life: a thread sends signs to the next rank, and listens for those of the rank before.
+ * If that one sends none for the deadline, the watchdog ends the job.
  *
  * Floor: comm; included by src/comm only.
  *
  * The ranks form a ring: rank r sends to r + 1 and listens to r - 1, modulo their number.  Signs
- * come from a thread of their own, so that a busy rank is not taken for a dead one. */
+ * come from a thread of their own, so that a busy rank does not look dead. */
 #ifndef COMM_WATCH_H
 #define COMM_WATCH_H
 
@@ -16,7 +16,7 @@ struct watch {
   MPI_Comm ring;        /* borrowed: carries nothing but signs */
   pthread_mutex_t *mpi; /* borrowed: held around every MPI call */
   int rank, size;
-  char sign[48];        /* what is waited for, in words */
+  char sign[48];        /* text: which sign is waited for */
   pthread_mutex_t lock; /* guards quit */
   pthread_cond_t wake;
   pthread_t thread;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One process: what it gathers is its own, and what it adds up is there already. */
+ * One process: it gathers its own items, and its sums are its own values. */
 #include <mpi.h>
 
 #include <stdio.h>

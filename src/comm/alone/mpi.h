@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What src/comm uses of MPI, for a program of one process that needs no MPI: that of the Python
+ * The part of MPI that src/comm uses, for a program of one process without MPI: that of the Python
  * wheel.  Names and arguments are those of the standard.
  *
- * Floor: comm.  A type is its number of bytes, and each collective operation is done when it is
- * posted.  What one process never calls, such as messages to others, fails. */
+ * Floor: comm.  A type is its number of bytes, and each collective operation is complete when it is
+ * posted.  Functions that one process never calls, such as messages to others, fail. */
 #ifndef MPI_H
 #define MPI_H
 
