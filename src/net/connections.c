@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * accept4() in the place of the C library's: libzmq 4.3 ends the whole program where its own call
- * finds no descriptor (EMFILE), so that any client could end the server by connecting often. */
+ * accept4() replaces that of the C library: libzmq 4.3 ends the whole program if its own call finds
+ * no descriptor (EMFILE), so any client could end the server by connecting often. */
 #include "net/connections.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum { LEAST_LEFT = 16, PART_LEFT = 8 };
 
-static long most = INT32_MAX; /* a connection's descriptor is below it */
+static long most = INT32_MAX; /* descriptors of connections are below it */
 
 void connections_limit(void)
 {
@@ -21,15 +21,15 @@ void connections_limit(void)
   if (files) most = files - imax(LEAST_LEFT, files / PART_LEFT);
 }
 
-/* Without <sys/socket.h>, whose declaration has a type that is not of C. */
+/* Declared here, since the declaration in <sys/socket.h> has a type that is not standard C. */
 int accept4(int listener, void *address, void *bytes, int flags);
 int accept4(int listener, void *address, void *bytes, int flags)
 {
-  static const struct timespec pause = {.tv_nsec = 1000000}; /* the listener stays ready */
+  static const struct timespec pause = {.tv_nsec = 1000000}; /* pause: the listener stays ready */
   long got = syscall(SYS_accept4, listener, address, bytes, flags);
   int is_short = got < 0 && (errno == EMFILE || errno == ENFILE);
   if (got < most && !is_short) return (int)got;
-  if (got >= 0) close((int)got); /* the client tries again */
+  if (got >= 0) close((int)got); /* the client will try again */
   if (is_short) nanosleep(&pause, NULL);
   errno = EAGAIN;
   return -1;

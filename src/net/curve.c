@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A question has seven frames: version, number, domain, address, name, mechanism, and the key, 32
+ * A question has seven frames: version, number, domain, address, name, mechanism, and the key of 32
  * bytes; an answer has six (ZeroMQ's RFC 27). */
 #include "net/curve.h"
 
@@ -62,7 +62,7 @@ struct question {
   int count;
 };
 
-/* *is_there <- 0: nothing was asked. */
+/* *is_there <- 0: no question was asked. */
 static int question_receive(struct gate *gate, struct question *q, int *is_there)
 {
   int more = 1;
@@ -80,7 +80,7 @@ static int question_receive(struct gate *gate, struct question *q, int *is_there
   return OK;
 }
 
-/* The line of a key, which is a new one where it has none. */
+/* The entry of a key; a new one if it has none. */
 static struct gate_key *recent_find(struct gate *gate, const char *key)
 {
   for (int i = 0; i < GATE_KEYS; i++)
@@ -91,7 +91,7 @@ static struct gate_key *recent_find(struct gate *gate, const char *key)
   return line;
 }
 
-/* What cannot be looked up is refused. */
+/* A key that cannot be looked up is refused. */
 static int key_check(struct gate *gate, struct gate_key *line)
 {
   line->is_known = 0;
@@ -110,7 +110,8 @@ int gate_knows(struct gate *gate, const char *key)
   return log_seconds() - line->looked < FRESH ? line->is_known : key_check(gate, line);
 }
 
-/* key <- that of a client, as text; empty: it has none.  A client that connects is looked up. */
+/* key <- the key of a client as text; empty: it has none.  The key is looked up when a client
+ * connects. */
 static int is_allowed(struct gate *gate, const struct question *q, char key[KEY_BYTES + 1])
 {
   key[0] = 0;
@@ -128,7 +129,7 @@ static void refusal_log(struct gate *gate, const struct question *q)
            q->count > 3 ? q->frames[3] : "", gate->keys->folder);
 }
 
-/* Messages of a client carry its key from here on. */
+/* From here on messages of the client carry its key. */
 static int answer_send(struct gate *gate, const struct question *q, const char *key, int allowed)
 {
   const char *const texts[] = {

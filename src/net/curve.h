@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CURVE, which encrypts TCP and knows both ends by keys; and who decides which clients may connect.
+ * CURVE, which encrypts TCP and identifies both ends by keys; and the gate, which decides which
+ * clients may connect.
  *
  * Floor: net.  Texts of keys have KEY_BYTES + 1 bytes.  ERR_DEVICE without a ZeroMQ that has CURVE.
  *
  * ZeroMQ asks at an address inside the process, inproc://zeromq.zap.01, about each client that has
- * proved to have the secret of its key.  It lets everybody in where nobody answers there: so the
- * gate is opened before the socket, and closed behind it. */
+ * proved to have the secret of its key.  If nobody answers there, it lets every client in.  So the
+ * gate is opened before the socket, and closed after it. */
 #ifndef NET_CURVE_H
 #define NET_CURVE_H
 
 #include "net/keys.h"
 
 int curve_check(void);
-/* A new pair. */
+/* A new pair of keys. */
 int curve_make(char *public, char *secret);
-/* The public key of a secret one.  ERR_INPUT: it is none. */
+/* The public key of a secret key.  ERR_INPUT: it is no key. */
 int curve_public(char *public, const char *secret);
 
 /* A key that a client has proved to have. */
@@ -22,23 +23,24 @@ enum { GATE_KEYS = 256 };
 struct gate_key {
   char key[KEY_BYTES + 1];
   int is_known;
-  double looked; /* s: when it was looked up */
+  double looked; /* when it was last looked up, in seconds */
 };
 
 struct gate {
   const struct keys *keys; /* borrowed */
   void *socket;
-  double warned; /* when a refusal was logged, which is once a minute */
+  double warned; /* when a refusal was last logged; at most once a minute */
   struct gate_key recent[GATE_KEYS];
   unsigned n_recent; /* lines of it are used in turn */
 };
 
-/* Answer in this context.  socket: set it up as a server with these keys, before it is bound. */
+/* Answer questions in this context.  Set the socket up as a server with these keys, before it is
+ * bound. */
 int gate_open(struct gate *gate, void *context, void *socket, const struct keys *keys);
-/* Answer what was asked; never waits. */
+/* Answer the questions that were asked; never waits. */
 int gate_answer(struct gate *gate);
 void gate_close(struct gate *gate);
-/* Is a client's key known, by a look that is a second old at most?  NULL is no key. */
+/* Is a client's key known?  The lookup is at most a second old.  NULL is no key. */
 int gate_knows(struct gate *gate, const char *key);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files are made with O_EXCL, and checked by what was opened, not by their names. */
+ * Files are made with O_EXCL; checks are of the opened file, not of its name. */
 #include "net/keys.h"
 
 #include <dirent.h>
@@ -56,7 +56,7 @@ int keys_make(const char *folder)
   return key_write(folder, "client.secret", secret);
 }
 
-/* This user's, and what others may not even read. */
+/* Check that the file is this user's, and that others may not read it. */
 static int private_check(const char *path, const struct stat *s)
 {
   CHECK(s->st_uid == geteuid(), ERR_INPUT,
@@ -68,12 +68,12 @@ static int private_check(const char *path, const struct stat *s)
   return OK;
 }
 
-/* key <- the line of a file.  *is_key <- 0: it is none. */
+/* key <- the line of a file.  *is_key <- 0: it is no key. */
 static int key_load(const char *path, int is_secret, char key[KEY_BYTES + 1], int *is_key)
 {
   char text[KEY_BYTES + 2] = "";
   struct stat s;
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe it does not wait */
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it does not wait for a pipe */
   CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   ssize_t n = read(file, text, sizeof text);
   int failed = fstat(file, &s) != 0;
@@ -103,8 +103,8 @@ static int is_public(const char *name)
   return n > 4 && name[0] != '.' && strcmp(name + n - 4, ".pub") == 0;
 }
 
-/* Read all keys of clients: *count, and whether `wanted` is one.  Not strict: what is no key, or is
- * gone meanwhile, is left out. */
+/* Read all keys of clients: *count <- how many there are, or equal `wanted`.  Files that are no
+ * key, or were just removed, are errors if wanted is NULL, and skipped otherwise. */
 static int clients_read(const char *clients, DIR *all, const char *wanted, int *count)
 {
   const struct dirent *entry;
@@ -121,7 +121,7 @@ static int clients_read(const char *clients, DIR *all, const char *wanted, int *
   return OK;
 }
 
-/* *count <- keys of clients, or of those that are `wanted`, which may be NULL. */
+/* *count <- how many keys of clients there are, or how many equal `wanted` unless that is NULL. */
 static int clients_count(const char *folder, const char *wanted, int *count)
 {
   char clients[PATH_BYTES];

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A folder of keys: who a server is, and which clients may connect by TCP.
+ * A folder of keys: they identify a server, and the clients that may connect by TCP.
  *
- * Floor: net.  Keys are of CURVE (curve.h).  A file has one, as a line of 40 characters:
+ * Floor: net.  Keys are those of CURVE (curve.h).  Each file has one key, as a line of 40
+ * characters:
  *
  *     server.secret     of the server
  *     server.pub        what clients know the server by
  *     client.secret     of a client
  *     clients/NAME.pub  a client that may connect; the first is client.pub
  *
- * Nobody but its user may enter the folder, and read secrets. */
+ * Only its user may enter the folder and read secrets. */
 #ifndef NET_KEYS_H
 #define NET_KEYS_H
 
-enum { KEY_BYTES = 40 }; /* of a key as text, Z85, without its end */
+enum { KEY_BYTES = 40 }; /* of a key as text, Z85, without the final zero */
 
 struct keys {
-  const char *folder; /* borrowed; NULL: there are none */
+  const char *folder; /* borrowed; NULL: there are no keys */
   char secret[KEY_BYTES + 1];
 };
 
-/* Make the folder, with keys of a server and of one client.  ERR_CREATE where it is there. */
+/* Make the folder, with keys of a server and of one client.  ERR_CREATE if it exists. */
 int keys_make(const char *folder);
 
-/* The server's keys.  ERR_INPUT: others may read or change them, they do not belong together, a
- * file is no key, or no client may connect.  ERR_IO. */
+/* Read the server's keys.  ERR_INPUT: others may read or change them, they do not belong together,
+ * a file is no key, or no client may connect.  ERR_IO. */
 int keys_read(struct keys *keys, const char *folder);
 
-/* *is_known <- is it in a file of clients/ now?  So clients come and go while the server runs. */
+/* *is_known <- is the key in a file of clients/ now?  So clients can be added and removed while the
+ * server runs. */
 int keys_find(const struct keys *keys, const char *client, int *is_known);
 
 #endif

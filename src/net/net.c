@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A ROUTER socket, which names each client by a frame of its own before the message.  A build
- * without ZeroMQ reaches nothing behind net_check(). */
+ * A ROUTER socket, which puts a frame with the client's name before each message.  In a build
+ * without ZeroMQ no function after net_check() is called. */
 #include "net/net.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ enum { LINGER = 1000 }; /* ms */
 
 struct net {
   void *context, *socket;
-  struct gate gate; /* its socket is NULL where there are no keys */
+  struct gate gate; /* its socket is NULL if there are no keys */
   char address[ADDRESS_BYTES + 28];
   zmq_msg_t received;
 };
@@ -39,7 +39,7 @@ static int number_set(struct net *net, int option, int value)
   return OK;
 }
 
-/* The path gets the permissions of this user alone, whoever may enter its folder. */
+/* Only this user may connect to the path, whoever may enter its folder. */
 static int socket_bind(struct net *net, const char *path)
 {
   char endpoint[4200];
@@ -81,7 +81,7 @@ int net_open(struct net **net, const struct net_options *options)
   TRY(number_set(n, ZMQ_RCVHWM, options->requests));
   TRY(number_set(n, ZMQ_SNDHWM, options->replies));
   TRY(number_set(n, ZMQ_LINGER, LINGER));
-  TRY(number_set(n, ZMQ_ROUTER_MANDATORY, 1)); /* a reply that is lost is told */
+  TRY(number_set(n, ZMQ_ROUTER_MANDATORY, 1)); /* a lost reply is reported */
   connections_limit();
   snprintf(n->address, sizeof n->address, "%s", options->address);
   if (options->keys) TRY(gate_open(&n->gate, n->context, n->socket, options->keys));
@@ -115,7 +115,8 @@ int net_wait(struct net *net, int wake, int milliseconds)
   return net->gate.socket ? gate_answer(&net->gate) : OK;
 }
 
-/* The next frame into net->received; *more: another follows.  *is_there <- 0: there is none. */
+/* Receive the next frame into net->received; *more: another one follows.  *is_there <- 0: there is
+ * none. */
 static int frame_receive(struct net *net, int *more, int *is_there)
 {
   int got;
@@ -129,7 +130,7 @@ static int frame_receive(struct net *net, int *more, int *is_there)
   return OK;
 }
 
-/* Frames behind the first are dropped: *frames counts them. */
+/* Drop the frames after the first; *frames counts them. */
 static int rest_drop(struct net *net, int *frames)
 {
   for (int more = 1, there = 1; more && there;) {
@@ -160,13 +161,13 @@ int net_receive(struct net *net, struct net_message *message, int *is_there)
   return OK;
 }
 
-/* What the transport has to free. */
+/* What is freed when the transport has sent a message. */
 struct sent {
   struct unread *unread;
   gidx bytes;
 };
 
-/* Called by any thread, when a message has left or is lost. */
+/* Called by any thread, when a message was sent or lost. */
 static void data_free(void *data, void *hint)
 {
   struct sent *sent = hint;
@@ -175,7 +176,7 @@ static void data_free(void *data, void *hint)
   free(data);
 }
 
-/* A message that counts as unread. */
+/* Begin a message that counts as unread. */
 static int message_begin(zmq_msg_t *message, void *data, size_t bytes, struct unread *unread)
 {
   struct sent *sent = malloc(sizeof *sent);
@@ -189,7 +190,7 @@ static int message_begin(zmq_msg_t *message, void *data, size_t bytes, struct un
   return OK;
 }
 
-/* Begin a message to the peer; nothing waits. */
+/* Begin a message to the peer; never waits. */
 static int peer_begin(struct net *net, const struct net_peer *peer)
 {
   int got;
@@ -198,8 +199,8 @@ static int peer_begin(struct net *net, const struct net_peer *peer)
   return got;
 }
 
-/* EAGAIN and EHOSTUNREACH are a reply that is lost.  What peers have read is heard once in a while,
- * or by asking for events: so a peer that seems to have read too little may have read all. */
+/* With EAGAIN and EHOSTUNREACH the reply is lost.  The transport learns only now and then, or when
+ * asked for events, what peers have read: a peer that seems slow may have read all. */
 int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes,
              struct unread *unread, int *is_lost)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages between this process and its clients, by ZeroMQ: one frame each.
  *
- * Floor: net, above base, which alone uses zmq.h.  One thread at a time uses a struct net.
+ * Floor: net, above base; the only user of zmq.h.  One thread at a time may use a struct net.
  *
- * A client that does not read loses replies beyond a limit, and nobody waits for it.  Connections
- * leave some descriptors to the program (connections.h).  A build without ZeroMQ has net_check()
- * alone, which says how to get it. */
+ * A client that does not read loses replies beyond a limit; nothing waits for it.  Connections
+ * leave some file descriptors to the program (connections.h).  A build without ZeroMQ has only
+ * net_check(), which says how to get it. */
 #ifndef NET_NET_H
 #define NET_NET_H
 
@@ -17,49 +17,49 @@ struct net; /* net.c */
 
 struct net_options {
   const char *address;     /* a path, or tcp:HOST:PORT (address.h); borrowed */
-  const struct keys *keys; /* of clients that may connect by TCP; NULL: all may; borrowed */
-  gidx message_bytes; /* of a message that is received at most; a longer one ends its connection */
-  int requests;       /* of one client that wait to be received at most */
-  int replies;        /* that wait for one client at most */
+  const struct keys *keys; /* of the clients that may connect by TCP; NULL: all may; borrowed */
+  gidx message_bytes;      /* most bytes of a received message; a longer one ends its connection */
+  int requests;            /* most requests of one client that wait to be received */
+  int replies;             /* most replies that wait for one client */
 };
 
-/* Whom a message is from, and a reply is for. */
+/* The client that a message is from, or a reply is for. */
 enum { NET_PEER_BYTES = 255 };
 struct net_peer {
   unsigned char name[NET_PEER_BYTES];
   unsigned char bytes;
 };
 
-/* A message that came; data belong to the net until the next call of net_receive(). */
+/* A received message; data is valid until the next call of net_receive(). */
 struct net_message {
   struct net_peer peer;
-  const unsigned char *data; /* of its first frame; of any alignment */
+  const unsigned char *data; /* of its first frame; may be unaligned */
   size_t bytes;
   int frames;
-  int is_refused; /* the key of its client is not known any more */
+  int is_refused; /* the key of its client is no longer known */
 };
 
-/* ERR_DEVICE where this build has no ZeroMQ. */
+/* ERR_DEVICE if this build has no ZeroMQ. */
 int net_check(void);
 
-/* Accept clients at a path, in a folder that is there, where only this user may connect, or at a
- * port.  ERR_CREATE. */
+/* Accept clients at a path, in an existing folder, where only this user may connect; or at a port.
+ * ERR_CREATE. */
 int net_open(struct net **net, const struct net_options *options);
-/* Replies that are under way get a second. */
+/* Replies in progress get a second to be sent. */
 void net_close(struct net *net);
 
-/* The address where it listens: port 0 was one that is free. */
+/* The address where it listens; for port 0 it has the port that was chosen. */
 const char *net_address(const struct net *net);
 
-/* Wait until a message is there, `wake`, a descriptor, can be read, or the time is over. */
+/* Wait until a message has come, the descriptor `wake` can be read, or the time is over. */
 int net_wait(struct net *net, int wake, int milliseconds);
 
 /* The next message, if there is one: *is_there.  Never waits. */
 int net_receive(struct net *net, struct net_message *message, int *is_there);
 
-/* Send data[bytes], of malloc(), which are freed then, and count in `unread` until the client has
- * taken them, unless that is NULL.  *is_lost <- 1: the client is gone, or too many replies wait for
- * it. */
+/* Send data[bytes] from malloc(), which is freed afterwards.  Until the client has taken the bytes,
+ * they count in `unread`, unless that is NULL.  *is_lost <- 1: the client is gone, or too many
+ * replies wait for it. */
 int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes,
              struct unread *unread, int *is_lost);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counts of its own and, with its owner, of users: who takes the last one away frees it. */
+ * Each has a count of replies, and a count of users, one of which is its owner; the last user frees
+ * it. */
 #include "net/unread.h"
 
 #include <stdatomic.h>

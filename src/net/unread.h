@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replies that were sent and that the transport still keeps, because their client does not read.
+ * Counts of replies that were sent, but that the transport still holds because their client does
+ * not read.
  *
- * Floor: net.  Any thread may use these, and the transport's do. */
+ * Floor: net.  Any thread may call these functions; the transport's threads do. */
 #ifndef NET_UNREAD_H
 #define NET_UNREAD_H
 
@@ -9,13 +10,13 @@
 
 struct unread; /* unread.c */
 
-/* Of one client; what it has counts in `all` too, which outlives it, unless that is NULL.  NULL
- * where there is no memory. */
+/* A count for one client.  Its replies also count in `all`, which must outlive it, unless that is
+ * NULL.  Returns NULL if there is no memory. */
 struct unread *unread_make(struct unread *all);
-/* Its owner is done with it: it is freed when no reply counts in it any more.  NULL is none. */
+/* The owner needs it no longer: it is freed when no reply counts in it.  NULL is allowed. */
 void unread_free(struct unread *u);
 
-/* A reply is sent; one is read, or lost. */
+/* A reply is sent; a reply was read, or lost. */
 void unread_add(struct unread *u, gidx bytes);
 void unread_remove(struct unread *u, gidx bytes);
 

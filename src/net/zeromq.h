@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * ZeroMQ, where this build has it: NET_HAS_ZEROMQ.
+ * Includes ZeroMQ if this build has it; NET_HAS_ZEROMQ is then defined.
  *
  * Floor: net; included by src/net only. */
 #ifndef NET_ZEROMQ_H
