@@ -11,7 +11,7 @@
 #include "device/route.h"
 #include "model/rows.h"
 
-enum { ACTIVE_SCORES = 1 << 22 }; /* of active rows, at a time */
+enum { ACTIVE_SCORES = 1 << 22 }; /* scores of active rows at a time */
 
 static int is_active(const struct sagitta *h)
 {
@@ -25,7 +25,7 @@ static int kind_find(const char *name)
   return -1;
 }
 
-/* Thresholds of active atoms, whose bias is 0. */
+/* Set the thresholds of active atoms, whose bias is 0. */
 static int active_take(struct sagitta *h)
 {
   const struct sagitta_options *o = &h->options;
@@ -90,7 +90,7 @@ int encoded_check(struct sagitta *h)
   return vectors_check(&h->encoder);
 }
 
-/* Active atoms get theirs with their memory. */
+/* Active atoms are put when their memory is allocated. */
 int encoded_put(struct sagitta *h)
 {
   return is_active(h) ? OK : device_put_tile(&h->device, h->encoder.weights, h->encoder.k, 0);
@@ -126,7 +126,7 @@ void encoded_free(struct sagitta *h)
   active_close(&h->active);
 }
 
-/* Active atoms, in pieces in which all scores may be entries. */
+/* Find active atoms, in pieces in which all scores may become entries. */
 static int active_find(struct sagitta *h, const struct buffer *rows, idx n)
 {
   struct active *a = &h->active;
@@ -142,7 +142,7 @@ static int active_find(struct sagitta *h, const struct buffer *rows, idx n)
   return OK;
 }
 
-/* The codes of x, less the mean, on these supports (N.24k). */
+/* Solve the codes of x, less the mean, on these supports (N.24k). */
 static int codes_solve(struct sagitta *h, gidx first, idx n)
 {
   const struct ragged_job job = {.n = n,

@@ -7,17 +7,18 @@
 
 #include "library/library_impl.h"
 
-/* h->encoder <- that of the options.  ERR_USAGE, ERR_INPUT. */
+/* Set h->encoder from the options, and check it.  ERR_USAGE, ERR_INPUT. */
 int encoded_check(struct sagitta *h);
-/* Its matrix to the device. */
+/* Put its matrix on the device. */
 int encoded_put(struct sagitta *h);
 
-/* Memory of h->rows rows.  ERR_MEMORY.  encoded_free() is safe without it. */
+/* Allocate for h->rows rows.  ERR_MEMORY.  encoded_free() is safe without it. */
 int encoded_alloc(struct sagitta *h);
 void encoded_free(struct sagitta *h);
 
-/* h->piece, h->lengths and h->start <- those of n rows of h->x and h->raw, whose first is this one
- * of the call.  ERR_INPUT: a score is not finite, or a row has too many atoms to be solved. */
+/* h->piece, h->lengths and h->start <- the results of n rows, given in h->x and h->raw; first: the
+ * number of the first in the call.  ERR_INPUT: a score is not finite, or a row has too many atoms
+ * to be solved. */
 int encoded_encode(struct sagitta *h, gidx first, idx n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Handles: what is checked when they open, and rows in blocks. */
+ * Handles: the checks when they are opened, and encoding rows block by block. */
 #include "library/library.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static int options_check(const struct sagitta_options *o)
   return OK;
 }
 
-/* What a GPU prepares and plans its memory for. */
+/* Tell the device what a GPU will be used for, so that it prepares and plans its memory. */
 static void gpu_announce(const struct sagitta_options *o, struct device_options *options)
 {
   options->kind = "cuda";
@@ -63,7 +63,7 @@ static void gpu_announce(const struct sagitta_options *o, struct device_options 
   options->preprocess = 1;
 }
 
-/* GPUs are numbered as CUDA does it: none stands in for another. */
+/* GPUs have CUDA's numbers: another GPU is never taken instead. */
 static int gpu_take(struct sagitta *h)
 {
   const struct sagitta_options *o = &h->options;
@@ -72,11 +72,11 @@ static int gpu_take(struct sagitta *h)
   return preprocess_open(&h->preprocess, &h->device, &shape);
 }
 
-/* As encode_run() of encode.c does. */
+/* As encode_run() in encode.c does it. */
 static int device_prepare(struct sagitta *h)
 {
   const struct sagitta_options *o = &h->options;
-  int is_own = h->has_encoder && !o->solves; /* active atoms, too, have nonnegative codes */
+  int is_own = h->has_encoder && !o->solves; /* active atoms also have nonnegative codes */
   struct device_options options = {.p = o->p,
                                    .d = 1,
                                    .max_atoms = o->k,
@@ -106,7 +106,7 @@ static int open_checked(struct sagitta *h)
   return device_prepare(h);
 }
 
-/* Threads of a call are given back. */
+/* At the end of a call, restore the rounding modes of its threads. */
 static int ended(const struct sagitta *h, int status)
 {
   device_rounding_give(h->callers, h->options.threads);
@@ -161,7 +161,7 @@ void sagitta_close(struct sagitta *h)
   free(h);
 }
 
-/* Room for n rows, which a failure leaves at none. */
+/* Make room for n rows; after a failure there is none. */
 static int room_take(struct sagitta *h, idx n)
 {
   if (n <= h->rows) return OK;
@@ -175,7 +175,7 @@ static int room_take(struct sagitta *h, idx n)
   return status;
 }
 
-/* h->found <- n rows more, which are these of the call from `first` on. */
+/* Append to h->found the results of n more rows; first: the number of the first in the call. */
 static int block_encode(struct sagitta *h, const float *x, gidx first, idx n)
 {
   size_t bytes = (size_t)n * (size_t)h->options.p * sizeof *x;

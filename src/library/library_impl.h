@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A handle from inside: its device, and the memory of the rows at hand.
+ * The inside of a handle: its device, and memory for the rows in work.
  *
  * Floor: library; included by src/library only.  Not collective. */
 #ifndef LIBRARY_LIBRARY_IMPL_H
@@ -15,34 +15,35 @@
 #include "library/library.h"
 #include "model/encoder.h"
 
-enum { LIBRARY_ROWS = 4096 }; /* described at a time */
+enum { LIBRARY_ROWS = 4096 }; /* rows described at a time */
 
 struct sagitta {
   struct sagitta_options options; /* borrowed arrays */
   int has_encoder;
   struct encoder encoder;
-  float *silent; /* [k] 0: the bias of active atoms */
+  float *silent; /* [k] zeros: the bias of active atoms */
   struct device device;
   struct buffer table;          /* [k][p] the atoms, on the device */
-  struct preprocess preprocess; /* of a GPU */
-  struct arena arena;           /* of what stays */
-  fenv_t *callers;              /* [threads] how each rounds outside of calls */
+  struct preprocess preprocess; /* on a GPU */
+  struct arena arena;           /* of arrays that stay */
+  fenv_t *callers;              /* [threads] rounding mode of each outside of calls */
 
-  /* Room for so many rows; 0: there is none yet. */
+  /* Memory for so many rows; 0: there is none yet. */
   idx rows;
-  struct buffer x;                            /* [rows][p] less the mean */
-  struct buffer raw;                          /* the same as they came; of an encoder */
-  struct buffer lists, slot, residual, state; /* of rounds; a slot is an atom */
+  struct buffer x;                            /* [rows][p] rows less the mean */
+  struct buffer raw;                          /* [rows][p] rows as they came; with an encoder */
+  struct buffer lists, slot, residual, state; /* of routing rounds; a slot is an atom */
   struct buffer codes, score;                 /* [rows][s] */
-  float *row;                                 /* [p] one that is to be named, of a GPU */
-  idx *lengths;                               /* [rows] of each row, of an encoder */
-  gidx *start;                                /* [rows + 1] where its entries begin in `piece` */
+  float *row;                                 /* [p] on a GPU: a row to be named in a message */
+  idx *lengths;                               /* [rows] entries of each row, with an encoder */
+  gidx *start;                                /* [rows + 1] where each row's entries begin in
+                                               * `piece` */
   struct ragged ragged;
   struct active active;
   struct arena room;
 
-  struct entry_list piece, found; /* of rows at hand, and of a call; owned, as is the next */
-  int64_t *all_start;             /* [start_capacity] */
+  struct entry_list piece, found; /* of the rows in work; of a call; owned */
+  int64_t *all_start;             /* [start_capacity] owned */
   gidx start_capacity;
 };
 

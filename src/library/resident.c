@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rounds of routed.c, whose lists become supports where they are. */
+ * The rounds of routed.c; lists become supports on the device. */
 #include "library/resident.h"
 
 #include "base/status.h"
@@ -7,14 +7,15 @@
 #include "library/routed.h"
 #include "model/rows.h"
 
-/* Memory of the caller, from an item of so many bytes on. */
+/* n items of the caller's memory, from number `item` on, of so many bytes each. */
 static struct buffer part_of(const void *all, gidx item, gidx bytes, idx n)
 {
   char *at = (char *)(uintptr_t)all + item * bytes;
   return (struct buffer){.host = at, .device = at, .bytes = n * bytes};
 }
 
-/* The host names what is not finite in a row; a mean may have made it so, and scores say it. */
+/* The host names the value of a row that is not finite.  Subtracting a mean may have made it so;
+ * then the scores show it. */
 static int row_refuse(struct sagitta *h, const struct buffer *rows, gidx first, gidx bad)
 {
   gidx bytes = h->options.p * (gidx)sizeof(float);
@@ -40,7 +41,7 @@ static int rows_take(struct sagitta *h, const struct buffer *rows, gidx first, i
   return OK;
 }
 
-/* Entries begin .. end - 1 of n supports. */
+/* Route entries begin .. end - 1 of n supports. */
 static int round_route(struct sagitta *h, struct buffer *atoms, gidx first, idx n, idx begin,
                        idx end)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports of rows that are in the memory of the handle's device, which the host does not see.
+ * Supports of rows in the memory of the handle's device, which the host does not see.
  *
  * Floor: library; included by src/library only.  Not collective. */
 #ifndef LIBRARY_RESIDENT_H
@@ -7,15 +7,15 @@
 
 #include "library/library_impl.h"
 
-/* What a call has, on the device's side. */
+/* The arrays of a call, in device memory. */
 struct resident {
   const float *x; /* [n][p] */
-  idx *atoms;     /* [n][s], written, as is the next */
+  idx *atoms;     /* [n][s] written */
   float *codes;
 };
 
-/* Those of n rows, at most h->rows, from `first` on, with the memory of routed.h.  ERR_INPUT: a
- * value or a score is not finite. */
+/* Encode n rows, at most h->rows, from `first` on, with the memory of routed.h.  ERR_INPUT: a value
+ * or a score is not finite. */
 int resident_encode(struct sagitta *h, const struct resident *r, gidx first, idx n);
 
 #endif

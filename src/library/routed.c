@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rounds of a block of `sagitta encode` on one rank (encode/block.c), whose table of atoms is
- * the whole dictionary. */
+ * The rounds of a block of `sagitta encode` on one rank (encode/block.c); the table of atoms is the
+ * whole dictionary. */
 #include "library/routed.h"
 
 #include "base/status.h"
@@ -29,7 +29,7 @@ void routed_free(struct sagitta *h)
   for (int i = 0; i < LENGTH(all); i++) buffer_free(&h->device, all[i]);
 }
 
-/* Entries begin .. end - 1 of n supports and their scores. */
+/* Route entries begin .. end - 1 of n supports, with their scores. */
 static int round_route(struct sagitta *h, gidx first, idx n, idx begin, idx end)
 {
   idx s = h->options.top_s, top_k = end - begin, *slot = h->slot.host;
@@ -70,7 +70,7 @@ int routed_solve(struct sagitta *h, const struct routed_part *part)
   return device_codes(&h->device, &job);
 }
 
-/* h->piece <- the supports and their codes, behind the scores that it has. */
+/* Append supports and codes to h->piece, which has the scores already. */
 static int piece_fill(struct sagitta *h, idx n)
 {
   gidx entries = (gidx)n * h->options.top_s;

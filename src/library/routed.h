@@ -7,12 +7,12 @@
 
 #include "library/library_impl.h"
 
-/* Memory of h->rows rows.  ERR_MEMORY.  routed_free() is safe without it. */
+/* Allocate for h->rows rows.  ERR_MEMORY.  routed_free() is safe without it. */
 int routed_alloc(struct sagitta *h);
 void routed_free(struct sagitta *h);
 
-/* Solve entries 0 .. end - 1 of n rows of h->x, of which those before begin were solved: codes <-
- * where end is top_s, else h->residual <- what they leave. */
+/* Solve entries 0 .. end - 1 of n rows of h->x; entries before begin are solved already.  If end is
+ * top_s, codes are written; otherwise h->residual <- what the entries leave of the rows. */
 struct routed_part {
   idx n, begin, end;
   const struct buffer *slot; /* [n][s] atoms */
@@ -20,8 +20,8 @@ struct routed_part {
 };
 int routed_solve(struct sagitta *h, const struct routed_part *part);
 
-/* h->piece and h->start <- those of n rows of h->x, whose first is this one of the call.
- * ERR_INPUT: a score is not finite. */
+/* h->piece and h->start <- the results of n rows of h->x; first: the number of the first in the
+ * call.  ERR_INPUT: a score is not finite. */
 int routed_encode(struct sagitta *h, gidx first, idx n);
 
 #endif
