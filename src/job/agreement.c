@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts and files are compared by hashes, whose bits the ranks join; only where these differ is
- * more said.  What ranks join has one size, whatever they were told. */
+ * Texts and files are compared by hashes, whose bits are joined over the ranks.  Only if these
+ * differ are texts exchanged.  What is joined has one size, whatever the ranks' options are. */
 #include "job/agreement.h"
 
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include "base/status.h"
 #include "io/input_file.h"
 
-enum { MAX_LINES = 1 << 16 }; /* bytes of a text that is compared */
+enum { MAX_LINES = 1 << 16 }; /* most bytes of a text that is compared */
 
-/* Rank 0 reads the deck, and every rank applies it.  Collective; the status is this rank's. */
+/* Rank 0 reads the deck, and every rank applies it.  Collective; returns this rank's status. */
 static int config_broadcast(struct run *run, const char *name)
 {
   static char text[MAX_DECK];
@@ -48,7 +48,7 @@ static int lines_fail(int rank, const char *mine, const char *first)
        is_extra ? own.key : other.key, is_extra ? " not" : "");
 }
 
-/* Is a value the same on all ranks?  A bit that is not is set in it and in its complement. */
+/* Is a value the same on all ranks?  A bit that differs is then set in both words. */
 static int is_same(struct comm *c, uint64_t value, int *same)
 {
   uint64_t bits[] = {value, ~value};
@@ -69,7 +69,7 @@ static int lines_agree(struct comm *c, const char *text)
   return comm_agree(c, strcmp(text, first) ? lines_fail(c->rank, text, first) : OK);
 }
 
-/* text[MAX_LINES] <- the options that have to be the same. */
+/* text[MAX_LINES] <- the options that must be the same. */
 static int options_text(const struct run *run, char *text)
 {
   FILE *memory = fmemopen(text, MAX_LINES, "w");
@@ -97,7 +97,7 @@ int options_agree(struct run *run, const char **arguments, int status)
   return lines_agree(&run->comm, text);
 }
 
-/* The first file that this rank sees otherwise than rank 0, whose marks are first[count]. */
+/* Fail with the first file whose mark on this rank differs from first[count], those of rank 0. */
 static int marks_fail(int rank, const struct input_mark *mine, const struct input_mark *first,
                       gidx count)
 {
@@ -115,7 +115,7 @@ static int marks_count(int rank, gidx count, gidx first)
   return OK;
 }
 
-/* Hashes differ: find the file.  There may be very many, so that rank 0 alone sends its marks.
+/* The hashes differ: find the file.  There may be very many, so only rank 0 sends its marks.
  * Collective. */
 static int marks_compare(struct comm *c, const struct input_mark *mine, gidx count)
 {
@@ -131,7 +131,7 @@ static int marks_compare(struct comm *c, const struct input_mark *mine, gidx cou
   return comm_agree(c, status);
 }
 
-/* Compare what marks the inputs.  Every rank finds the same difference. */
+/* Compare the marks of the inputs.  Every rank finds the same difference. */
 static int marks_agree(struct comm *c)
 {
   struct input_mark *mine;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One worker, which begins with the first checkpoint. */
+ * One worker, which is started at the first checkpoint. */
 #include "job/checkpoint.h"
 
 #include "base/status.h"
@@ -26,7 +26,7 @@ int job_summary(const struct job *job)
   return job->summary(job->of, own);
 }
 
-/* On rank 0, in the writer's thread or not; or on all ranks. */
+/* Called on rank 0, in the writer thread or not; or on all ranks. */
 static int state_save(void *self)
 {
   struct job *job = self;

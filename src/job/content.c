@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank reads its share piece by piece; terms are added, so that no order matters. */
+ * Each rank reads its share piece by piece; terms are added, so their order does not matter. */
 #include "job/content.h"
 
 #include "base/memory.h"
@@ -31,14 +31,14 @@ int rows_content(struct comm *c, const struct row_source *rows, gidx first, uint
   if (!status) status = rows_terms(c, &reader, first, terms);
   row_reader_close(&reader);
   arena_free(&arena);
-  TRY(comm_agree(c, status)); /* ranks ascend with their rows */
+  TRY(comm_agree(c, status)); /* lower ranks have lower rows */
   gidx sum = (gidx)*terms;
   TRY(comm_sum(c, &sum, 1));
   *terms = (uint64_t)sum;
   return OK;
 }
 
-/* Atoms as rows, of d P numbers each. */
+/* Atoms read as rows of d P numbers each. */
 static int frames_read(void *self, gidx first, idx count, float *out)
 {
   const struct atom_source *atoms = self;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hashes of inputs that are read for nothing else: is a result that is there of these?
+ * Hashes of inputs that need not be read otherwise: is an existing result of these inputs?
  *
  * Floor: job. */
 #ifndef JOB_CONTENT_H
@@ -9,12 +9,12 @@
 #include "model/dictionary.h"
 #include "model/rows.h"
 
-/* *terms, on every rank <- those of all rows of a source (model/identity.h), the first of which is
- * row `first` of the whole; ranks read a share each.  ERR_INPUT when a value is not finite.
+/* *terms, on every rank <- the hash terms of all rows of a source (model/identity.h), whose first
+ * row is row `first` of the whole; each rank reads a share.  ERR_INPUT when a value is not finite.
  * Collective. */
 int rows_content(struct comm *c, const struct row_source *rows, gidx first, uint64_t *terms);
 
-/* The same of atoms. */
+/* The same for atoms. */
 int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *terms);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The object is put together in memory, and is then one write. */
+ * The object is composed in memory, and written at once. */
 #include "job/facts.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 enum { FACTS_VERSION = 1 };
 
 static const char object[] = "the object of '--json'";
-static char *text; /* of it */
+static char *text; /* of the object */
 static size_t bytes;
 static int are_printed;
 

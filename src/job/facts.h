@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a run says of itself: in /run of a result, and in the object that --json prints, which
- * doc/json.md describes.
+ * Facts about a run: in /run of a result, and in the object that --json prints, which doc/json.md
+ * describes.
  *
  * Floor: job.  Used by rank 0 alone; not collective. */
 #ifndef JOB_FACTS_H
@@ -14,11 +14,11 @@
 enum { MAX_FACTS = 64 };
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
 
-/* Begin an object with what all of them have. */
+/* Begin an object with the entries that all such objects have. */
 void facts_head(struct json *j, const struct program *program, const char *command);
 
-/* Of run->wants_json: begin the object, with what all commands say; facts_end() ends it and prints
- * it to stdout.  So a command that fails between them prints nothing.  ERR_MEMORY. */
+/* For run->wants_json: begin the object, with the entries of all commands.  facts_end() ends it and
+ * prints it to stdout, so a command that fails in between prints nothing.  ERR_MEMORY. */
 int facts_begin(const struct run *run, struct json *j);
 int facts_end(struct json *j);
 

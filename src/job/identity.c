@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines are compared by key: order does not matter; a missing option is a difference, a missing
- * input is not. */
+ * Lines are compared by key, so their order does not matter.  A missing option is a difference, a
+ * missing input is not. */
 #include "job/identity.h"
 
 #include <math.h>
@@ -79,7 +79,7 @@ int identity_text_input(struct identity_text *t, const char *name, const char *v
   CHECK(strchr(name, '_'), ERR_INTERNAL, "'%s' is no name of an input", name);
   if (identity_line_find(t->text, name, &line) &&
       identity_line_is(&line, value, (int)strlen(value)))
-    return OK; /* it stays in place: another thread may be writing it to a file */
+    return OK; /* not replaced: another thread may be writing the text to a file */
   identity_text_remove(t, name);
   size_t used = strlen(t->text), more = strlen(name) + strlen(value) + 8;
   char *whole = realloc(t->text, used + more);
@@ -118,7 +118,7 @@ static void writer_read(const struct h5_file *f, const char *name, char *out, in
   if (status) status_clear();
 }
 
-/* A file without the number is older than it: it counts as 1. */
+/* A file without the number is older than the number, which counts as 1. */
 static int writer_check(const struct h5_file *f, const char *advice)
 {
   char version[64] = "unknown", revision[64] = "unknown";
@@ -190,7 +190,7 @@ int identity_text_value(const char *path, const char *key, char *value, size_t c
   return OK;
 }
 
-/* What a user would type; of a line that is not there NULL. */
+/* out <- what a user would type for a line; for a missing line NULL. */
 static void side_show(const char *key, const struct identity_line *line, char *out, size_t capacity)
 {
   int is_yes = line && identity_line_is(line, "yes", 3);
@@ -204,7 +204,7 @@ static void side_show(const char *key, const struct identity_line *line, char *o
     snprintf(out, capacity, "%s%s %.*s", dashes, key, line->length, line->value);
 }
 
-/* Does the other text have this line?  An input that it does not have yet does not count. */
+/* Does the other text lack this line?  A missing input does not count. */
 static int line_differs(const struct identity_line *line, const char *other,
                         struct identity_line *found, int *there)
 {
@@ -213,7 +213,7 @@ static int line_differs(const struct identity_line *line, const char *other,
   return !identity_line_is(found, line->value, line->length);
 }
 
-/* Has `from`, which is the text of now or the one before, a line that the other has not? */
+/* Does `from`, the present or the earlier text, have a line that the other text lacks? */
 static int side_differs(const char *from, const char *other, int is_now,
                         struct identity_difference *d)
 {

@@ -52,7 +52,7 @@ int job_file_check(const struct job *job, const struct output_path *place)
   return identity_text_check(&job->run->identity, file, place->shown);
 }
 
-/* Open what is there already, of the same job as far as that is known. */
+/* Open what an earlier run left, if it is of the same job as far as that is known. */
 static int earlier_open(struct job *job)
 {
   const struct output_path *place = &job->place;
@@ -87,8 +87,8 @@ int job_claim(struct job *job)
   return OK;
 }
 
-/* Read the state that is there, else the result, also where the state is of another job; the error
- * is then the state's. */
+/* Read the existing state, or else the result; also the result if the state is of another job.  If
+ * both fail, the error is that of the state. */
 static int state_find(struct job *job)
 {
   const struct output_path *state = &job->more[0], *result = &job->place;
@@ -108,7 +108,7 @@ static int state_find(struct job *job)
   return OK;
 }
 
-/* Find what is there of several files; where there is none of use, all of them are to be made. */
+/* Find what exists of several files; if nothing is of use, none of them may exist. */
 static int several_find(struct job *job)
 {
   const struct output_path *more = job->more;
@@ -188,10 +188,10 @@ int job_earlier_value(const struct job *job, const char *key, char *value, size_
   return identity_text_value(job->place.file, key, value, capacity);
 }
 
-/* Is what is there of this job, as far as inputs are known? */
+/* Check that the existing file is of this job, as far as inputs are known. */
 static int job_check(const struct job *job)
 {
-  if (!job->type->identify) return OK; /* it is compared where it is found */
+  if (!job->type->identify) return OK; /* compared when it was found */
   TRY(job->type->identify(job->self, &job->run->identity));
   return job->is_resumed || job->is_complete ? job_file_check(job, &job->place) : OK;
 }

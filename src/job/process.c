@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The deadline is looked for in the command line before anything else is, because MPI's start comes
- * before a deck is read. */
+ * The deadline is first looked for in the command line, because MPI is started before a deck is
+ * read. */
 #include "job/process.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "base/watchdog.h"
 #include "io/outputs.h"
 
-/* A stream that was closed becomes one that cannot be used: reading and writing fail with EBADF. */
+/* A closed stream becomes one that cannot be used: reading and writing fail with EBADF. */
 static void streams_open(void)
 {
   for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
@@ -27,7 +27,7 @@ static void streams_open(void)
     }
 }
 
-/* --deadline SECONDS or --deadline=SECONDS; the table of options judges the value later. */
+/* --deadline SECONDS or --deadline=SECONDS; the option table checks the value later. */
 static void deadline_read(int argc, char **argv)
 {
   static const char key[] = "--deadline";
@@ -64,7 +64,7 @@ static int has_reader(int file)
   return poll(&look, 1, 0) < 1 || !(look.revents & POLLERR);
 }
 
-/* As with stderr (base/log.c), a file may not hang, but a reader may take its time. */
+/* As for stderr (base/log.c), writes to a file are watched, but a reader of a pipe may be slow. */
 int stdout_flush(int *unread)
 {
   struct stat facts;

@@ -30,7 +30,7 @@ static int rows_files_check(const struct rows_input *rows)
   return rows ? outputs_check_inputs(rows->files, rows->n_files, NULL) : OK;
 }
 
-/* text[capacity] <- used.in, in the folder as it was asked for; nothing where that is too long. */
+/* text[capacity] <- used.in, in the folder as it was given; "" if that is too long. */
 static void used_name(const struct output_path *place, char *text, size_t capacity)
 {
   char folder[4096];

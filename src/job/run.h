@@ -28,39 +28,38 @@ struct command {
 struct json;
 struct program {
   const char *name, *version, *revision;
-  void (*log)(void);                   /* a line of it */
-  void (*libraries)(struct json *out); /* an entry: what is linked */
-  const char *(*job)(void);            /* of the batch system; NULL: none */
+  void (*log)(void);                   /* logs a line about it */
+  void (*libraries)(struct json *out); /* writes an entry: the linked libraries */
+  const char *(*job)(void);            /* number of the batch job; NULL: none */
 };
 
-/* What main hands to a command.
+/* What main gives to a command.
  *
  * A command keeps the state of its job in one struct on the heap (struct_alloc() of base/memory.h),
- * and so do the jobs that it calls.  The struct is freed when all went well, and left alone when a
- * failure ends the job: a worker thread that is at work while another rank fails may use it until
- * main has ended the program.  So such state is never on the stack of a function that returns an
- * error. */
+ * and so do the jobs that it calls.  The struct is freed after success, and left alone when a
+ * failure ends the job: while another rank fails, a worker thread may use the struct until main has
+ * ended the program.  So such state is never on the stack of a function that returns an error. */
 struct run {
   const struct program *program;
   const struct command *command;
   const void *options; /* owned, as are the arguments */
   int argc;
   char **argv;
-  const char **arguments; /* those that are no options, and NULL; owned */
+  const char **arguments; /* arguments that are no options, then NULL; owned */
   const char *deck;       /* NULL: none */
   struct comm comm;       /* size 1 and not open for commands that are not parallel */
   struct cores *cores;    /* [comm.size] of every rank's machine; NULL when not parallel; owned */
   gidx *threads;          /* [comm.size] of every rank, after threads_report(); owned */
-  struct identity_text identity; /* of a job that can be resumed; what it publishes has it */
+  struct identity_text identity; /* of a job that can be resumed; is stored in what it publishes */
   char started[32];              /* UTC, ISO 8601 */
   char title[48];                /* "sagitta encode" */
-  int unread;                    /* nobody reads what was written to stdout */
-  int stopped;                   /* the job was asked to stop, and did at a safe point */
-  real max_seconds;   /* after so many since the start safe points stop it; 0: no limit */
+  int unread;                    /* stdout has no reader any more */
+  int stopped;                   /* the job was asked to stop, and stopped at a safe point */
+  real max_seconds;   /* from this time since the start on, safe points stop the job; 0: no limit */
   int wants_json;     /* --json */
-  char summary[4096]; /* rank 0, after run_begin_at(): where run.json is to be (summary.h) */
-  char result[4096];  /* and the result, as it was asked for */
-  char used[4096];    /* and used.in, as it is typed */
+  char summary[4096]; /* rank 0, after run_begin_at(): path of run.json (summary.h) */
+  char result[4096];  /* path of the result, as given */
+  char used[4096];    /* path of used.in, for typing */
 };
 
 struct output_options {
@@ -73,14 +72,14 @@ enum { MAX_INPUTS = 5 };
 struct rows_input;
 struct run_inputs {
   const char *name[MAX_INPUTS];
-  const struct rows_input *rows, *holdout; /* their files too; NULL: none */
+  const struct rows_input *rows, *holdout; /* for the names of their files; NULL: none */
 };
-/* Begin a result called `name`: rank 0 accepts the place or refuses it, checks that no output of
- * the run is one of its inputs, and begins used.in and run.log.  place is filled on rank 0.
+/* Begin a result called `name`.  Rank 0 accepts or refuses the path, checks that no output of the
+ * run is one of its inputs, and begins used.in and run.log.  *place is set on rank 0.
  * Collective. */
 int run_begin(struct run *run, const struct output_options *output, const char *name,
               const struct run_inputs *inputs, struct output_path *place);
-/* The same in a place that rank 0 has; appends: to the log of the run that this one resumes.
+/* The same for a path that rank 0 has.  appends: to the log of the run that is resumed.
  * Collective. */
 int run_begin_at(struct run *run, const struct output_path *place, const struct run_inputs *inputs,
                  int appends);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A job is asked to stop by a signal, the time, or a file; and by the time, to save. */
+ * A job is asked to stop by a signal, the time, or a file; and to save, by the time. */
 #include "job/stop.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "io/sidecars.h"
 
-/* file[capacity] <- the file beside `shown` that asks a job to stop. */
+/* file[capacity] <- the path of the file beside `shown` that asks a job to stop. */
 static void stop_file(const char *shown, char *file, size_t capacity)
 {
   char folder[4096];
@@ -39,8 +39,8 @@ uint64_t job_stop_asked(struct job *job)
 
 enum { MAX_TYPED = 400 }; /* bytes of a name */
 
-/* text[capacity] <- what goes on from here when it is typed; nothing where the name is too long for
- * a line, or has characters that a shell may not leave alone. */
+/* text[capacity] <- the command line that continues the job; "" if the name is too long for a line,
+ * or has characters that a shell may interpret. */
 static void command_again(const struct run *run, char *text, size_t capacity)
 {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -75,7 +75,7 @@ int job_poll(struct job *job, int *stop)
   return OK;
 }
 
-/* Is it too early to look for the file STOP again, and do signals and the time ask for nothing? */
+/* Is it too early to check for STOP again, while neither signals nor the time ask to stop? */
 static int is_early(struct job *job)
 {
   const struct run *run = job->run;

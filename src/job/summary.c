@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The text is put together in memory, and is then one write to a temporary file. */
+ * The text is composed in memory, and written at once to a temporary file. */
 #include "job/summary.h"
 
 #include <stdio.h>
@@ -22,8 +22,8 @@ static struct {
   struct metrics metrics;
   struct identity inputs;
   char device[280];
-  const char *format; /* of a command whose entries are all; NULL: none */
-  struct json own;    /* entries, as they stand in an object */
+  const char *format; /* of a command that replaces all entries; NULL: none */
+  struct json own;    /* the command's entries, as they are in an object */
   char *own_text;
   size_t own_bytes;
 } noted;
@@ -82,7 +82,7 @@ void metrics_json(const struct metrics *m, int has_codes, struct json *j)
   json_end(j);
 }
 
-/* Where each rank is, the cores that it may use, and its threads once they are known. */
+/* Write where each rank is, the cores that it may use, and its threads once they are known. */
 static void seats_json(const struct run *run, struct json *j)
 {
   char cores[1024];
@@ -99,7 +99,7 @@ static void seats_json(const struct run *run, struct json *j)
   json_end(j);
 }
 
-/* What /run of a result says too, and where the run is. */
+/* Write what /run of a result also says, and where the run is. */
 static void run_json(const struct run *run, struct json *j)
 {
   static const char *const names[] = {"version", "revision", "command", "host", "started"};
@@ -136,7 +136,7 @@ static void phases_json(struct json *j)
   json_end(j);
 }
 
-/* The command's own entries, and unless these are all the others. */
+/* Write the command's own entries; and all others, unless these replace them. */
 static void entries_json(const struct run *run, struct json *j)
 {
   static const char *const names[] = {"rows_hash",  "dictionary_hash", "supports_hash",
@@ -155,7 +155,7 @@ static void entries_json(const struct run *run, struct json *j)
   json_flag(j, "stopped", run->stopped);
 }
 
-/* *text <- all of it, which the caller frees. */
+/* *text <- all of run.json; the caller frees it. */
 static int text_make(const struct run *run, char **text, size_t *bytes)
 {
   struct json j = {0};

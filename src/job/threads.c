@@ -28,7 +28,7 @@ int threads_open(struct comm *c, struct cores **all)
   return OK;
 }
 
-/* *by <- what decides: an option, a variable, or the cores. */
+/* *by <- what determines the number: an option, a variable, or the cores. */
 static int threads_choose(const struct run *run, idx option, const char **by)
 {
   *by = "--threads";
@@ -45,7 +45,7 @@ int threads_default(const struct run *run, idx option)
   return threads_choose(run, option, &by);
 }
 
-/* Is this rank the first of its machine?  *threads <- those of all its ranks. */
+/* Is this rank the first of its machine?  *threads <- the sum over its ranks. */
 static int machine_begins(const struct run *run, int rank, const gidx *threads, gidx *sum)
 {
   *sum = 0;
@@ -73,14 +73,15 @@ static void machine_warn(const struct cores *machine, const struct core_partitio
     log_warn("OpenMP binds the threads of each of the %d ranks on '%s' to the same cores: unset "
              "OMP_PROC_BIND and OMP_PLACES, or start them with `mpirun --map-by slot:PE=%d`",
              s->processes, host, (idx)imax(1, s->used / s->processes));
-  /* Who asks for a number, or starts one process by hand, has chosen the cores. */
+  /* A user who asks for a number, or starts one process by hand, has chosen the cores. */
   if (verdict == CORES_FEW && !is_asked && getenv("OMPI_COMM_WORLD_SIZE"))
     log_warn("the ranks are bound to %d of the %d cores of '%s': start them with `mpirun --bind-to "
              "none` or `mpirun --map-by slot:PE=%d`",
              s->used, s->present, host, s->present / s->processes);
 }
 
-/* Which ranks are on which machine, where there are several; the first, if not all fit a line. */
+/* Log which ranks are on which machine, if there are several; only the first if not all fit a
+ * line. */
 static void seats_log(const struct run *run)
 {
   int size = run->comm.size, first = 0;

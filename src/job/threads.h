@@ -8,15 +8,16 @@
 #include "base/cores.h"
 #include "job/run.h"
 
-/* Tell all ranks the cores of each; *all, [size], is the caller's to free.  Collective. */
+/* Gather the cores of each rank on all ranks; *all, [size], is freed by the caller.  Collective. */
 int threads_open(struct comm *c, struct cores **all);
 
-/* Threads for this rank: the option --threads; with 0 what the environment asks for, else the
- * rank's share of the cores that it may use. */
+/* Threads for this rank: the option --threads; if that is 0, what the environment asks for;
+ * otherwise the rank's share of the cores that it may use. */
 int threads_default(const struct run *run, idx option);
 
-/* Log threads, cores and binding, and warn where threads are more than cores, or so few because of
- * the launcher's binding.  Collective; after run_begin(), so that the result's log has it. */
+/* Log threads, cores and binding.  Warn if there are more threads than cores, or if the launcher's
+ * binding leaves only few.  Collective; call it after run_begin(), so that the result's log has
+ * it. */
 int threads_report(struct run *run, idx option);
 
 #endif
