@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every rank reads each slice, routes it over its shard, and merges the lists of all. */
+ * Every rank reads each slice, and routes it over its shard; the lists of all ranks are merged. */
 #include "look/compare.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { SLICE = 1024 }; /* atoms */
 
-/* One direction: the atoms of `own` go past the shards of the other dictionary. */
+/* One direction: the atoms of `own` are routed over the shards of the other dictionary. */
 struct pass {
   struct comm *c;
   const struct compare_task *task;
@@ -60,7 +60,7 @@ static int slice_route(struct pass *w, idx n)
   return device_get(&w->device, &w->lists, 0, n * (gidx)sizeof(struct entry));
 }
 
-/* The nearest of atoms first .. first + n - 1.  Collective. */
+/* Find the nearest atoms of atoms first .. first + n - 1.  Collective. */
 static int slice_find(struct pass *w, idx first, idx n, struct matches *out)
 {
   TRY(comm_agree_at(w->c, slice_read(w, first, n), first));
@@ -95,7 +95,7 @@ static int device_begin(struct pass *w, const struct tiling *tiling)
   return arena_alloc(&w->arena, &w->counts, w->c->size, sizeof *w->counts);
 }
 
-/* *hash <- that of the other dictionary, which the shards are of.  Collective. */
+/* Run one direction; *hash <- that of `other`, the dictionary of the shards.  Collective. */
 static int pass_run(struct pass *w, const struct atom_source *other, struct matches *out,
                     uint64_t *hash)
 {

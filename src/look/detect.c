@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counts are whole numbers and lists are sorted, so that it does not matter which rank had a
- * row. */
+ * Counts are integers, and lists are sorted, so it does not matter which rank had a row. */
 #include "look/detect.h"
 
 #include <math.h>
@@ -15,11 +14,11 @@
 #include "model/detector.h"
 #include "model/firing.h"
 
-/* Columns of the covariance that a thread adds at a time; of rows at most, so that their square is
- * an idx. */
+/* Columns of the covariance that a thread adds at a time; most columns of rows, so that their
+ * square is an idx. */
 enum { STRIPE = 16, COLUMNS_MOST = 1 << 15 };
 
-/* The score and the code of an atom in a row in which it has one. */
+/* The score and the code of an atom in a row in which it has a code. */
 struct fired {
   idx atom;
   float score, code;
@@ -32,19 +31,19 @@ struct detect {
   idx k, p;
   gidx blocks;             /* sum blocks of all rows */
   float *x;                /* [ROW_BLOCK][p] */
-  idx n;                   /* rows of the block at hand */
+  idx n;                   /* rows of the present block */
   real *chain, *chains;    /* [p][p] of a block; on rank 0 [size][p][p] */
   real *tree;              /* [levels][p][p], on rank 0 */
   gidx pushed;             /* blocks in the tree */
   real *root;              /* [p][p] */
-  float *atoms;            /* [most][p] of this rank */
+  float *atoms;            /* [most][p] detectors of this rank */
   float *tiles;            /* [tiles][p][DETECTOR_TILE] all detectors */
   idx *counts;             /* [size] */
-  struct fired *own, *all; /* of this rank; of all, by atom, the largest score first */
+  struct fired *own, *all; /* of this rank; of all ranks, by atom, largest score first */
   gidx n_own, own_capacity, n_all;
   gidx *start;  /* [k + 1] where the list of each atom begins */
-  float *fires; /* [n_all] their scores alone */
-  gidx *begins; /* [n_all] as struct detector_threshold has them */
+  float *fires; /* [n_all] the scores of `all` */
+  gidx *begins; /* [n_all] as in struct detector_threshold */
   struct arena arena;
 };
 
@@ -91,7 +90,7 @@ static int detect_alloc(struct detect *d)
   return arena_alloc(a, &d->result->f1, d->k, sizeof *d->result->f1);
 }
 
-/* Read a sum block, less the mean. */
+/* Read a sum block, and subtract the mean. */
 static int block_read(struct detect *d, gidx block)
 {
   const struct row_source *rows = d->task->rows;
@@ -110,7 +109,7 @@ static void stripe_add(void *self, gidx stripe)
   covariance_add(d->x, d->n, d->p, first, count, d->chain + (gidx)first * d->p);
 }
 
-/* The chains of a sum block. */
+/* Make the chains of a sum block. */
 static int block_add(struct detect *d, gidx block)
 {
   TRY(block_read(d, block));
@@ -119,7 +118,7 @@ static int block_add(struct detect *d, gidx block)
   return OK;
 }
 
-/* The sum of products over all rows, by (N.0), on rank 0 in d->chain.  Collective. */
+/* d->chain on rank 0 <- the sum of products over all rows, by (N.0).  Collective. */
 static int products_sum(struct detect *d)
 {
   struct comm *c = d->c;
@@ -139,7 +138,7 @@ static int products_sum(struct detect *d)
   return OK;
 }
 
-/* d->root, from the sums; rank 0. */
+/* Set d->root from the sums; rank 0. */
 static int root_find(struct detect *d)
 {
   gidx square = (gidx)d->p * d->p;
@@ -148,7 +147,7 @@ static int root_find(struct detect *d)
   return whitening_find(d->p, d->chain, d->task->threads, &d->arena, d->root);
 }
 
-/* Own atoms become detectors, in their place among all. */
+/* Turn own atoms into detectors, at their positions among all atoms. */
 struct makers {
   const struct detect *d;
   float *out;
@@ -160,7 +159,7 @@ static void atom_make(void *self, gidx i)
   detector_make(m->d->root, m->d->p, m->d->atoms + i * m->d->p, m->out + i * m->d->p);
 }
 
-/* Rows of tiny numbers have a root beyond f32. */
+/* Rows of tiny numbers have a root beyond float32. */
 static int weights_check(const float *weights, gidx first, gidx count, idx p)
 {
   for (gidx i = 0; i < count * p; i++)
@@ -189,7 +188,7 @@ static int weights_make(struct detect *d)
   return comm_allgather(c, makers.out, d->counts, (size_t)d->p * sizeof(float), d->result->weights);
 }
 
-/* The i-th of the sum blocks by which thresholds are chosen. */
+/* The i-th of the sum blocks that thresholds are chosen by. */
 static gidx sample_block(const struct detect *d, gidx i)
 {
   return i * d->blocks / imin(d->blocks, DETECT_BLOCKS);
@@ -212,7 +211,7 @@ static int fired_add(struct detect *d, gidx first, idx row, idx atom, float code
   return OK;
 }
 
-/* Add the scores of atoms that have a code above 0 in the block at hand. */
+/* Append to d->own the scores and codes of atoms with a code above 0 in the present block. */
 static int block_fired(struct detect *d, gidx block)
 {
   struct supports s = {0};
@@ -247,7 +246,7 @@ static int lists_alloc(struct detect *d)
   return arena_alloc(&d->arena, &d->begins, d->n_all, sizeof *d->begins);
 }
 
-/* Where the list of each atom begins. */
+/* Set where the list of each atom begins. */
 static void starts_find(struct detect *d)
 {
   memset(d->start, 0, ((size_t)d->k + 1) * sizeof *d->start);
@@ -255,7 +254,7 @@ static void starts_find(struct detect *d)
   for (idx a = 0; a < d->k; a++) d->start[a + 1] += d->start[a];
 }
 
-/* Above which code each atom fires, and the lists of those alone that do. */
+/* Set the code above which each atom fires, and keep only the list entries above it. */
 static void firing_find(struct detect *d)
 {
   gidx n = 0;
@@ -270,7 +269,7 @@ static void firing_find(struct detect *d)
   starts_find(d);
 }
 
-/* The lists of all ranks, by atom.  Collective. */
+/* Gather the lists of all ranks, sorted by atom.  Collective. */
 static int lists_join(struct detect *d)
 {
   struct comm *c = d->c;
@@ -289,7 +288,7 @@ static int lists_join(struct detect *d)
   return OK;
 }
 
-/* d->tiles <- the detectors again, DETECTOR_TILE of them side by side; what is left over is 0. */
+/* d->tiles <- the detectors again, DETECTOR_TILE of them side by side, padded with zeros. */
 static void tiles_fill(struct detect *d)
 {
   for (idx a = 0; a < d->k; a++) {
@@ -299,7 +298,7 @@ static void tiles_fill(struct detect *d)
   }
 }
 
-/* Count the scores of a tile of atoms in the block at hand. */
+/* Count the scores of a tile of atoms in the present block. */
 static void tile_count(void *self, gidx task)
 {
   enum { ROWS = 64 };
@@ -320,7 +319,8 @@ static void tile_count(void *self, gidx task)
   }
 }
 
-/* Go through this rank's sample: first for the lists, then for the counts. */
+/* Go through this rank's part of the sample: first for the lists, then with counts = 1 for the
+ * counts. */
 static int sample_scan(struct detect *d, int counts)
 {
   gidx most = imin(d->blocks, DETECT_BLOCKS);
@@ -349,7 +349,7 @@ static void thresholds_find(struct detect *d)
   r->mean_f1 = told ? r->mean_f1 / told : nan_canonical();
 }
 
-/* Lists of the rows by which thresholds are chosen, all of which every rank joins. */
+/* Bytes of the lists of the rows that thresholds are chosen by; every rank has the lists of all. */
 static gidx lists_bytes(const struct detect_task *t)
 {
   gidx rows = imin(t->rows->n, (gidx)DETECT_BLOCKS * ROW_BLOCK);
@@ -357,7 +357,7 @@ static gidx lists_bytes(const struct detect_task *t)
   return entries * (gidx)(3 * sizeof(struct fired) + sizeof(float) + sizeof(gidx));
 }
 
-/* The job's own allocations, run dry. */
+/* By running the job's allocations dry. */
 int detect_memory(const struct detect_task *t, struct comm *c, gidx *bytes)
 {
   struct detect_result result = {.arena.is_dry = 1};
@@ -374,7 +374,7 @@ int detect_memory(const struct detect_task *t, struct comm *c, gidx *bytes)
   return OK;
 }
 
-/* Has this rank room? */
+/* Check that this rank has enough memory. */
 static int room_check(const struct detect_task *t, struct comm *c)
 {
   gidx needed, present = memory_per_process(c->local_size);

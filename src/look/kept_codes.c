@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two arrays, of which entry e belongs to row e / s. */
+ * Two arrays; entry e belongs to row e / s. */
 #include "look/kept_codes.h"
 
 #include <string.h>

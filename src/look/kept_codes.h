@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes of an encoding that stay in memory: a sink of blocks, and then a source.
+ * Codes of an encoding that are kept in memory: first a sink of blocks, then a source.
  *
- * Floor: look.  Not collective: of rank 0. */
+ * Floor: look.  Not collective: rank 0 only. */
 #ifndef LOOK_KEPT_CODES_H
 #define LOOK_KEPT_CODES_H
 
@@ -11,7 +11,7 @@
 
 struct kept_codes {
   gidx n;       /* rows */
-  idx s;        /* atoms of each */
+  idx s;        /* atoms per row */
   idx *atoms;   /* [n][s] */
   float *codes; /* [n][s] */
   struct support_sink sink;
@@ -19,7 +19,7 @@ struct kept_codes {
   struct arena arena;
 };
 
-/* Room for n rows of s of k atoms, d = 1.  ERR_MEMORY. */
+/* Allocate for n rows of s of k atoms, d = 1.  ERR_MEMORY. */
 int kept_codes_open(struct kept_codes *kept, gidx n, idx s, idx k);
 void kept_codes_close(struct kept_codes *kept);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * In each step every rank makes the cosines of a slice of A's atoms with all of B's; rank 0 gathers
- * them where they belong, and solves. */
+ * In each step every rank computes the cosines of a slice of A's atoms with all of B's.  Rank 0
+ * gathers them at their positions, and solves the assignment. */
 #include "look/pairs.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ struct scoring {
   struct arena arena;
 };
 
-/* rows <- atoms of one of the dictionaries. */
+/* w->rows <- atoms of dictionary `side`. */
 static int atoms_fetch(struct scoring *w, int side, idx first, idx n)
 {
   const struct atom_source *s = w->task->atoms[side];
@@ -71,7 +71,7 @@ static int scoring_begin(struct scoring *w)
   return OK;
 }
 
-/* Some atoms of the slice; cosines count with their sign where codes are nonnegative. */
+/* Score a group of atoms of the slice; cosines count with their sign if codes are nonnegative. */
 static void rows_score(void *self, gidx group)
 {
   struct scoring *w = self;
@@ -86,7 +86,7 @@ static void rows_score(void *self, gidx group)
     }
 }
 
-/* Atoms first, first + 1, .. of A, as many as all ranks take.  Collective. */
+/* One step: atoms of A from `first` on, a slice per rank.  Collective. */
 static int step_run(struct scoring *w, gidx first)
 {
   gidx l = w->b.k, begin = first + (gidx)w->c->rank * SLICE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads take runs of atoms and choose probes; then they take labels and score them.  Choices are
- * totally ordered, so that it does not matter who found them. */
+ * Threads take runs of atoms and choose probes; then they take labels and evaluate them.  Choices
+ * are totally ordered, so it does not matter which thread made them. */
 #include "look/probing.h"
 
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "base/team.h"
 #include "model/logistic.h"
 
-enum { RUNS = 64 }; /* of atoms, each with choices of its own */
+enum { RUNS = 64 }; /* runs of atoms, each with choices of its own */
 
 const int probing_sizes[PROBING_SIZES] = {1, 2, 5};
 
-/* Call a function for every positive code, in the order of rows. */
+/* Call a function for every positive code, in row order. */
 static int codes_visit(struct probing *p, const struct support_source *s,
                        void (*visit)(struct probing *p, int half, idx atom, struct probe_entry e))
 {
@@ -40,13 +40,13 @@ static void entry_count(struct probing *p, int half, idx atom, struct probe_entr
   p->half[half].start[atom + 1]++;
 }
 
-/* start[atom + 1] is where the atom's next entry goes; in the end, where the next atom begins. */
+/* start[atom + 1] is where the atom's next entry goes; at the end, where the next atom begins. */
 static void entry_put(struct probing *p, int half, idx atom, struct probe_entry e)
 {
   p->half[half].entries[p->half[half].start[atom + 1]++] = e;
 }
 
-/* Turn counts into the places where atoms begin, one behind where they stay. */
+/* Turn counts into starts; each is stored one position after its final one (see entry_put()). */
 static int half_alloc(struct probing *p, struct probing_half *h)
 {
   gidx total = 0;
@@ -88,11 +88,11 @@ void probing_close(struct probing *p)
   arena_free(&p->arena);
 }
 
-/* What one series of labels takes. */
+/* The memory for one series of labels. */
 struct probing_job {
   const struct probing *p;
   struct probe_series series;
-  struct probe_choice *choices; /* [RUNS][m]; then those of run 0 count */
+  struct probe_choice *choices; /* [RUNS][m]; at the end those of run 0 have all */
   struct probe_work work[RUNS];
   struct probing_result *scores; /* [m] F1 of each label */
   int *status;                   /* [m] */
@@ -118,7 +118,7 @@ static void atoms_try(void *self, gidx run)
   }
 }
 
-/* F1 on the second half of one atom, of scores above a threshold. */
+/* F1 on the second half of one atom, with scores above a threshold. */
 static real single_score(const struct probing_job *j, idx label, idx atom, float threshold)
 {
   gidx count;
@@ -127,7 +127,7 @@ static real single_score(const struct probing_job *j, idx label, idx atom, float
   return probe_f1(&j->series, label, threshold, entries, count);
 }
 
-/* The rows of a half in which some of k atoms have a score, in the order in which they are met. */
+/* The rows of a half in which any of k atoms has a score, in the order of finding them. */
 struct row_scores {
   gidx count;
   idx *row;
@@ -135,7 +135,7 @@ struct row_scores {
   unsigned char *label;
 };
 
-/* position[n] of zeros is used. */
+/* position[n] is allocated as zeros. */
 static int rows_list(const struct probing_job *j, int half, idx label, int k,
                      const struct probe *atoms, struct arena *arena, struct row_scores *out)
 {
@@ -162,7 +162,7 @@ static int rows_list(const struct probing_job *j, int half, idx label, int k,
   return OK;
 }
 
-/* Rows of a half that have a label, and those that are listed and have it. */
+/* Numbers of rows of a half with a label, and of listed rows with it. */
 static struct logistic_rows logistic_rows_of(const struct probing_job *j, int half, idx label,
                                              int k, const struct row_scores *rows)
 {
@@ -177,7 +177,7 @@ static struct logistic_rows logistic_rows_of(const struct probing_job *j, int ha
                                 .others_label = labels};
 }
 
-/* F1 on the second half of a regression on k atoms, fitted on the first. */
+/* *f1 <- F1 on the second half, of a regression on k atoms that is fitted on the first half. */
 static int logistic_score_find(const struct probing_job *j, idx label, int k,
                                const struct probe *atoms, struct arena *arena, real *f1)
 {

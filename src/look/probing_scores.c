@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads take runs of atoms: the scores of a few atoms in all rows, sorted, atom by atom.  Of the
- * second half only the atoms that were chosen are computed, again. */
+ * Threads take runs of atoms: the scores of a few atoms in all rows are sorted, atom by atom.  For
+ * the second half only the chosen atoms are computed, in a second pass. */
 #include "look/probing_scores.h"
 
 #include <math.h>
@@ -24,12 +24,13 @@ struct scoring {
   struct probe_choice *choices[MOST_SERIES]; /* [RUNS][m] */
   struct probe_work work[RUNS][MOST_SERIES];
   real *scores[MOST_SERIES]; /* [m] F1 of each label */
-  int failed[RUNS];          /* a status of each run */
-  gidx bad[RUNS];            /* the atom whose score is not finite, -1: none */
+  int failed[RUNS];          /* status of each run */
+  gidx bad[RUNS];            /* an atom with a score that is not finite, -1: none */
   struct arena arena;
 };
 
-/* Buffers of a run: a tile of weights, its scores in half of the rows, the entries of one atom. */
+/* Buffers of a run: a tile of weights, its scores in half of the rows, and the entries of one
+ * atom. */
 struct buffers {
   float *tile, *scores;
   struct probe_entry *entries;
@@ -56,7 +57,7 @@ static void tile_score(const struct scoring *s, idx atom, idx count, gidx first,
   detector_scores(s->x + first * s->p, rows, s->p, b->tile, b->scores);
 }
 
-/* b->entries <- the scores of atom number j of the tile, sorted.  0: one is not finite. */
+/* b->entries <- the sorted scores of atom number j of the tile.  Returns 0 if one is not finite. */
 static int entries_sort(const struct scoring *s, idx atom, idx j, gidx first, gidx rows,
                         struct buffers *b)
 {
@@ -99,7 +100,7 @@ static void run_try(void *self, gidx run)
   arena_free(&b.arena);
 }
 
-/* A label of one of the series, all labels counted through. */
+/* Evaluate one label of one series; the labels of all series are numbered together. */
 static void label_evaluate(struct scoring *s, int series, idx label, struct buffers *b)
 {
   const struct probe *best = &s->choices[series][label].best[0];

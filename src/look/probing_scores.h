@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scores of an encoder and a label for each row -> how well single atoms tell labels (N.33).
+ * From scores of an encoder and labels of rows to how well single atoms predict the labels (N.33).
  *
  * Floor: look.  Knows no files.  Not collective: one rank, all its threads.
  *
- * Beside codes, of which rows have few, a score is there for every row and atom: what an encoder
- * computes before it selects. */
+ * A row has few codes, but a score for every atom: the encoder computes it before it selects
+ * codes. */
 #ifndef LOOK_PROBING_SCORES_H
 #define LOOK_PROBING_SCORES_H
 
@@ -15,13 +15,13 @@
 struct probing_scores_task {
   const struct row_source *rows;
   const struct encoder *encoder; /* with its weights */
-  const real *mean;              /* [p] of a centered encoder; NULL: nothing is subtracted */
+  const real *mean;              /* [p] for a centered encoder; NULL: none is subtracted */
   int threads;
 };
 
-/* f1[series] <- means over the labels that are probed of F1 on the second half, of one atom and a
- * threshold each; NaN where there are none.  series[count] are of the same rows.  All rows are held
- * in memory.  ERR_INPUT: rows or scores that are not finite; ERR_MEMORY. */
+/* f1[series] <- F1 on the second half of one atom with a threshold, means over the probed labels;
+ * NaN if there are none.  All series[count] are of the same rows.  All rows are held in memory.
+ * ERR_INPUT: rows or scores that are not finite; ERR_MEMORY. */
 int probing_scores(const struct probing_scores_task *task, const struct probe_series *series,
                    int count, real *f1);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Both are read in blocks of the same rows. */
+ * Codes and truth are read in blocks of the same rows. */
 #include "look/recovery.h"
 
 #include "base/num.h"
 #include "base/status.h"
 
-/* Count the rows of a block: those of both that a few million entries allow. */
+/* Count the rows of a block, which has at most a few million entries of both. */
 static int block_count(const struct recovery_task *t, gidx first, gidx n, struct supports *codes,
                        struct supports *truth, struct recovery_counts *counts)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks of rows are loaded and checked as other jobs load them; the lists of other ranks come to
- * rank 0 a lot of atoms at a time. */
+ * Blocks of rows are loaded and checked as in other jobs.  Rank 0 receives the lists of other ranks
+ * for a batch of atoms at a time. */
 #include "look/top.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { LOT_VALUES = 1 << 20 };
 
-/* The rows of a rank; a thread that is left behind may still use it. */
+/* The rows of a rank.  After a failure a thread may still use it. */
 struct share {
   const struct support_source *source;
   gidx first, n;
@@ -65,9 +65,9 @@ static int partition_run(struct share *h)
   return status;
 }
 
-/* Allocate the lists, and those of a lot of atoms of all ranks on rank 0. */
+/* Lists of a batch of atoms of all ranks, on rank 0. */
 struct row_batches {
-  idx atoms;   /* in a lot */
+  idx atoms;   /* atoms of a batch */
   gidx *row;   /* [size][atoms][r] */
   float *code; /* the same */
   idx *counts; /* [size] */
@@ -113,7 +113,7 @@ static int lists_merge_all(struct comm *c, struct top_rows *t, struct row_batche
   return OK;
 }
 
-/* What all ranks know of the whole.  Collective. */
+/* Count what all ranks know of the whole.  Collective. */
 static int result_count(struct comm *c, const struct share *h, struct top_result *r)
 {
   const struct support_source *s = h->source;
