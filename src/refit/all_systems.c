@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches are cut as in refit.c; the records of each travel to rank 0, which writes them.
+ * Batches are cut as in refit.c; the records of each are sent to rank 0, which writes them.
  *
  * A record is one system: its five arrays and its global rows, one after another. */
 #include "refit/all_systems.h"
@@ -15,14 +15,14 @@
 
 static const gidx PART_REALS = (gidx)1 << 24; /* of a batch's records, unless it is one record */
 
-/* One batch, and what makes records of its systems. */
+/* One batch, and what its records are made from. */
 struct part {
   struct atom_batch batch;
   struct batch_systems systems;
-  gidx first;     /* of its systems in the file */
-  real *own_rows; /* [own_rows] global rows, as reals, which hold them exactly */
-  real *rows;     /* [owner_rows] those of own members over all ranks */
-  idx *member;    /* [count] members in ascending order of atoms, as the file has them */
+  gidx first;     /* number of its first system in the file */
+  real *own_rows; /* [own_rows] global rows as reals, which hold them exactly */
+  real *rows;     /* [owner_rows] global rows of own members, of all ranks */
+  idx *member;    /* [count] members in ascending order of atoms, as in the file */
   struct arena arena;
 };
 
@@ -41,7 +41,7 @@ static int rows_find(struct part *part, const struct refit_state *f)
   return atom_batch_rows_to_owner(b, f, part->own_rows, 1, part->rows);
 }
 
-/* member[i] <- which member of the batch is atoms[i], atoms[count] ascending. */
+/* member[i] <- the member of the batch that is atoms[i]; atoms[count] ascends. */
 static void members_find(struct part *part, const idx *atoms)
 {
   const struct atom_batch *b = &part->batch;
@@ -58,7 +58,7 @@ static void members_find(struct part *part, const idx *atoms)
   }
 }
 
-/* The sizes of the systems as the file has them; those of the borders are upper bounds. */
+/* Set the sizes of the systems in the file's order; those of borders are upper bounds. */
 static int shape_fill(struct all_systems *a, const struct classes *classes)
 {
   const struct refit_state *f = a->fit;
@@ -96,7 +96,7 @@ void all_systems_free(struct all_systems *a)
   *a = (struct all_systems){0};
 }
 
-/* Reals of a record: of each row, and of the border. */
+/* Reals of a record for each row; and for the border. */
 static gidx reals_of_row(gidx d, gidx k)
 {
   return d * d + d * k + d + 1;
@@ -142,7 +142,7 @@ static int write_job(void *argument)
   return w->sink->write(w->sink->self, &w->block);
 }
 
-/* Hand one record to the sink, and add it to the fingerprint. */
+/* Give one record to the sink, and add it to the fingerprint. */
 static int record_write(struct all_systems *a, gidx at, real *record, struct worker *worker,
                         const struct system_sink *sink, uint64_t *sum)
 {
@@ -161,16 +161,16 @@ static int record_write(struct all_systems *a, gidx at, real *record, struct wor
   return OK;
 }
 
-/* Records of a batch on their way to rank 0. */
+/* The records of a batch while they are sent to rank 0. */
 struct records {
   struct arena arena;
   idx *counts; /* [size] reals of each rank */
-  gidx *start; /* [count + 1] of each member's record */
+  gidx *start; /* [count + 1] where each member's record begins */
   real *own;   /* [counts[rank]] */
   real *all;   /* [start[count]] on rank 0 */
 };
 
-/* Where the record of each member of a batch begins. */
+/* Allocate counts, and the starts of each member's record. */
 static int starts_alloc(struct records *r, int size, idx count)
 {
   TRY(arena_alloc(&r->arena, &r->counts, size, sizeof *r->counts));
@@ -200,8 +200,8 @@ static int records_alloc(const struct all_systems *a, const struct part *part, s
   return reals_alloc(r, r->counts[c->rank], c->rank ? 0 : total);
 }
 
-/* The most reals of a batch's records: those of all its rows and borders, which stay within
- * PART_REALS unless it is one atom in all those rows. */
+/* The most reals of a batch's records: those of all its rows and borders, which are at most
+ * PART_REALS unless it is one atom. */
 static gidx records_bound(const struct refit_state *f, const struct atom_batch *b, idx q)
 {
   gidx rows = b->owner_rows * reals_of_row(f->d, f->d * q), border = reals_of_border(f->d * q);
@@ -226,8 +226,8 @@ int all_systems_batch_bytes(const struct refit_state *f, const struct atom_batch
   return OK;
 }
 
-/* Send the records of a batch to rank 0, which writes them in the file's order.  *asked: what asks
- * this rank to stop there; then, what asks any. */
+/* Send the records of a batch to rank 0, which writes them in the file's order.  *asked: the
+ * reasons of this rank to stop afterwards; <- those of any rank. */
 static int part_write(struct all_systems *a, const struct part *part, struct worker *worker,
                       const struct system_sink *sink, uint64_t *sum, uint64_t *asked)
 {
@@ -244,7 +244,7 @@ static int part_write(struct all_systems *a, const struct part *part, struct wor
   return OK;
 }
 
-/* Replace the bounds by the borders that the systems of a batch came to have. */
+/* Replace the bounds by the real border sizes of a batch's systems. */
 static int borders_fill(struct all_systems *a, const struct part *part)
 {
   for (idx i = 0; i < part->batch.count; i++) {
@@ -255,7 +255,7 @@ static int borders_fill(struct all_systems *a, const struct part *part)
   return OK;
 }
 
-/* Behind a batch that is not the last: what asks this rank to end the job there? */
+/* After a batch that is not the last: the reasons to stop that this rank knows, as bits. */
 static uint64_t stop_asked(const struct all_systems *a, gidx next)
 {
   return a->stops.asked && next < a->shape.count ? a->stops.asked(a->stops.self) : 0;
@@ -287,7 +287,7 @@ static int part_make(struct all_systems *a, gidx first, idx count, struct worker
   return OK;
 }
 
-/* How many systems from `first` on make a batch: of one class, at least one. */
+/* The number of systems of the batch that begins at `first`: of one class, at least one. */
 static idx part_count(const struct all_systems *a, gidx first, idx max)
 {
   gidx reals = record_reals(a, first), end = first + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sizes first, then one allocation for all arrays, then dealing, listing rows and counting what
- * travels; and gathering rows at owners. */
+ * Sizes first, then one allocation for all arrays; then members are dealt, their rows listed, and
+ * what is exchanged is counted.  Also the gathering of rows at owners. */
 #include "refit/atom_batch.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 static const gidx BATCH_BYTES = (gidx)128 << 20; /* of what grows with the atoms of a batch */
 
-/* How many of count members a rank owns when they are dealt in turn. */
+/* How many of count members a rank owns when they are dealt round robin. */
 static idx members_of(idx count, int size, int rank)
 {
   return count <= rank ? 0 : (count - rank + size - 1) / size;
@@ -23,7 +23,7 @@ struct load {
   idx atom;
 };
 
-/* The arrays of a batch that has its sizes; *load [count] is for dealing. */
+/* Allocate the arrays of a batch that has its sizes; *load [count] is used for dealing. */
 static int arrays_alloc(struct atom_batch *b, const struct refit_state *f, struct load **load)
 {
   struct arena *a = &b->arena;
@@ -41,7 +41,7 @@ static int arrays_alloc(struct atom_batch *b, const struct refit_state *f, struc
   return arena_alloc(a, &b->receive, size, sizeof *b->receive);
 }
 
-/* The most rows that count atoms have among n rows of s atoms. */
+/* The most rows that count atoms can have, among n rows of s atoms. */
 static gidx rows_bound(gidx n, idx s, idx count, enum batch_rows rows)
 {
   gidx entries = n * s;
@@ -73,7 +73,7 @@ int atom_batch_max(const struct refit_state *f, batch_bytes_of *bytes_of, idx q,
   TRY(atom_batch_bound(&b, &first, 1, ROWS_NONE));
   TRY(bytes_of(&first, &b, q, &one));
   *max = 1;
-  for (idx high = f->k; *max < high;) { /* *max atoms are within, or one; more than high are not */
+  for (idx high = f->k; *max < high;) { /* *max atoms fit, or it is 1; high + 1 do not */
     idx middle = *max + (high - *max + 1) / 2;
     TRY(atom_batch_bound(&b, &first, middle, ROWS_NONE));
     TRY(bytes_of(&first, &b, q, &bytes));
@@ -112,7 +112,7 @@ static gidx block_of(const struct refit_state *f, gidx entry)
   return (f->first + entry / f->s) / ROW_BLOCK;
 }
 
-/* Does a segment begin with this entry of an atom's, the one at `first` being its first? */
+/* Does a segment begin with entry e of an atom, whose first entry is `first`? */
 static int is_begin(const struct refit_state *f, gidx first, gidx e)
 {
   return e == first || block_of(f, f->entry[e - 1]) != block_of(f, f->entry[e]);
@@ -128,7 +128,7 @@ static void sizes_find(struct atom_batch *b, const struct refit_state *f, const 
   }
 }
 
-/* Own rows of each member, and the segments that they lie in. */
+/* List the own rows of each member, and the segments that they lie in. */
 static void rows_list(struct atom_batch *b, const struct refit_state *f)
 {
   gidx at = 0, g = -1;

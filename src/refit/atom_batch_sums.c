@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums over sum blocks: each rank joins what its own blocks allow, owners complete the trees.
+ * Sums over sum blocks: each rank joins its own blocks as far as possible, owners complete the
+ * trees.
  *
- * A node travels as its presence, 1 or 0, and its sums. */
+ * A node is sent as its presence, 1 or 0, and its sums. */
 #include "refit/atom_batch_sums.h"
 
 #include "base/status.h"
@@ -12,8 +13,8 @@ static int is_active(const struct batch_sums *s, idx member)
   return !s->active || s->active[member];
 }
 
-/* The arrays for sums of all members.  A rank sends the nodes that its own sum blocks join to, an
- * owner gets those of every rank. */
+/* Allocate the arrays for sums of all members.  A rank sends the nodes that its own sum blocks join
+ * to; an owner receives those of every rank. */
 static int sums_alloc(struct batch_sums *s, idx width)
 {
   const struct refit_state *f = s->f;
@@ -55,7 +56,7 @@ void batch_sums_close(struct batch_sums *s)
   arena_free(&s->arena);
 }
 
-/* Active members of `count` from `first` on. */
+/* How many of the `count` members from `first` on are active. */
 static gidx active_count(const struct batch_sums *s, idx first, idx count)
 {
   gidx active = 0;
@@ -63,7 +64,7 @@ static gidx active_count(const struct batch_sums *s, idx first, idx count)
   return active;
 }
 
-/* Nodes that go to, and come from, each rank; and where those of each begin in `in`. */
+/* Numbers of nodes sent to, and received from, each rank; and where those of each begin in `in`. */
 static int counts_find(struct batch_sums *s)
 {
   const struct atom_batch *b = s->b;
@@ -83,7 +84,7 @@ static int counts_find(struct batch_sums *s)
   return OK;
 }
 
-/* Join the segments of a member, from *segment on, and write the nodes that are left to *to. */
+/* Join the segments of a member, from *segment on, and write the remaining nodes to *to. */
 static void member_join(struct batch_sums *s, idx member, gidx *segment, const real *values,
                         real **to)
 {
@@ -103,7 +104,7 @@ static void member_join(struct batch_sums *s, idx member, gidx *segment, const r
   }
 }
 
-/* Write the nodes of all active members to `out`, member after member. */
+/* Write the nodes of all active members to `out`, member by member. */
 static void sums_send(struct batch_sums *s, const real *values)
 {
   const struct atom_batch *b = s->b;
@@ -115,7 +116,7 @@ static void sums_send(struct batch_sums *s, const real *values)
   }
 }
 
-/* Sum up the next active member: its nodes from each rank stand at from[r], which moves on. */
+/* Sum up the next active member: its nodes from rank r are at from[r], which moves on. */
 static void member_complete(struct batch_sums *s, real *out)
 {
   gidx first, blocks;
@@ -133,7 +134,7 @@ static void member_complete(struct batch_sums *s, real *out)
   block_tree_total(&s->tree, out);
 }
 
-/* Write what is sent, and find how much comes. */
+/* Write the nodes to be sent, and count those to be received. */
 static int sums_prepare(struct batch_sums *s, const real *values)
 {
   TRY(counts_find(s));
@@ -149,7 +150,7 @@ int batch_sums_to_owner(struct batch_sums *s, const real *values, idx width, con
   size_t unit = (1 + (size_t)width) * sizeof *values;
   s->active = active;
   s->tree.width = width;
-  /* Who has failed, but has memory, has counts too, and sends what there is. */
+  /* A rank that has failed but has memory knows the counts, too, and sends what it has. */
   int status = s->is_open ? sums_prepare(s, values) : OK;
   if (!comm_failure(c)) comm_record(c, status);
   TRY(comm_alltoallv(c, s->out, s->send, s->in, s->receive, unit));

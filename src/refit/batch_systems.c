@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A row sends its codes, its products with frame and directions, and its objective; the owner makes
- * blocks of them. */
+ * blocks of these. */
 #include "refit/batch_systems.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ struct work {
   struct batch_systems *a;
   struct refit_state *f;
   const struct atom_batch *b;
-  idx width; /* reals a row sends */
+  idx width; /* reals that a row sends */
   struct arena arena;
   real *vectors;  /* [count][d + q][p] frame and directions */
   real *values;   /* [own_rows][width] */
@@ -59,7 +59,7 @@ static int rows_products(struct work *w)
   return device_row_products(&w->f->device, f->residual, f->p, w->items, b->segments);
 }
 
-/* values[row][0 .. d - 1] <- the codes, and in the last place the row's objective. */
+/* values[row][0 .. d - 1] <- the codes; the last value <- the row's objective. */
 static int rows_objectives(struct work *w)
 {
   const struct refit_state *f = w->f;
@@ -79,8 +79,8 @@ static int rows_objectives(struct work *w)
   return OK;
 }
 
-/* While the directions are not known all are taken to be kept; of a dry batch the first member has
- * all rows, which needs as much as if they were shared out. */
+/* Until the directions are known all are taken to be kept.  In a dry batch the first member has all
+ * rows, which needs as much memory as if they were divided. */
 struct arrow_system batch_systems_shape(const struct batch_systems *a, const struct refit_state *f,
                                         const struct atom_batch *b, idx i)
 {
@@ -107,7 +107,7 @@ static int systems_alloc(struct batch_systems *a, const struct refit_state *f,
   return OK;
 }
 
-/* Fill the system of own member i: its arrays are const in the struct, but ours. */
+/* Fill the system of own member i: its arrays are const in the struct, but belong to us. */
 static void system_fill(void *self, gidx i)
 {
   struct work *w = self;
@@ -129,7 +129,7 @@ static void system_fill(void *self, gidx i)
   w->a->before[i] = lane_sum_total(&before);
 }
 
-/* What is there before the directions are known. */
+/* Allocate what is needed before the directions are known. */
 static int members_alloc(struct batch_systems *a, const struct refit_state *f,
                          const struct atom_batch *b)
 {
@@ -139,7 +139,7 @@ static int members_alloc(struct batch_systems *a, const struct refit_state *f,
   return arena_alloc(&a->arena, &a->before, b->mine, sizeof *a->before);
 }
 
-/* Reals that a row sends: codes, products with frame and directions, objective. */
+/* Number of reals that a row sends: codes, products with frame and directions, objective. */
 static idx row_width(const struct refit_state *f, idx q)
 {
   return row_products(f->d, q) + 1;

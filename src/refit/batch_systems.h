@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The K = 1 systems of one batch of atoms, each at its owner (N.16).
+ * The K = 1 systems of one batch of atoms, each assembled by its owner (N.16).
  *
- * Floor: refit.  The systems of all atoms, batch after batch: refit/all_systems.h. */
+ * Floor: refit.  The systems of all atoms, batch by batch: refit/all_systems.h. */
 #ifndef REFIT_BATCH_SYSTEMS_H
 #define REFIT_BATCH_SYSTEMS_H
 
@@ -11,11 +11,11 @@
 struct batch_systems {
   idx q;                       /* directions wanted */
   real *e;                     /* [count][q][p] directions of every member, on every rank */
-  idx *kept;                   /* [count] how many each has */
+  idx *kept;                   /* [count] number of directions of each member */
   struct arrow_system *system; /* [mine] */
-  real *before;                /* [mine] the objective as it is */
-  struct arena arena;          /* holds the arrays, but: */
-  struct arena directions;     /* e */
+  real *before;                /* [mine] the present objective */
+  struct arena arena;          /* holds all arrays except e */
+  struct arena directions;     /* holds e */
 };
 
 /* Find directions and assemble.  The batch's atoms may share rows.  Collective. */
@@ -23,13 +23,13 @@ int batch_systems_make(struct batch_systems *a, struct refit_state *f, const str
                        idx q);
 void batch_systems_free(struct batch_systems *a);
 
-/* The sizes d, k and n of own member i's system, no arrays; of a dry batch an upper bound whose sum
- * over members is the bound for all.  Not collective. */
+/* The sizes d, k and n of own member i's system, without arrays.  For a dry batch they are upper
+ * bounds whose sum over members is the bound for all.  Not collective. */
 struct arrow_system batch_systems_shape(const struct batch_systems *a, const struct refit_state *f,
                                         const struct atom_batch *b, idx i);
 
-/* What batch_systems_make() leaves, and the most there is while it runs, that included: its
- * allocations, run dry, for a batch or for the bound of one.  Not collective. */
+/* held: what batch_systems_make() leaves; peak: the most that is held while it runs, with that.  By
+ * running its allocations dry, for a batch or a dry batch.  Not collective. */
 struct batch_systems_bytes {
   gidx held, peak;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank reads its share of the rows, or has it. */
+ * Each rank reads its share of the rows, unless it has it already. */
 #include "refit/color.h"
 
 #include <stdlib.h>
@@ -35,15 +35,15 @@ int supports_access(const struct support_source *source, gidx first, gidx n, int
   return status;
 }
 
-/* The rows of a rank of a source, and what is found of them; a thread that is left behind may still
- * use it. */
+/* The rows of a rank, and what is found of them.  After a failure a thread may still use this
+ * struct. */
 struct color_job {
   const struct support_source *source;
   gidx first, n;
   struct supports supports;
 };
 
-/* *entries <- those of own rows, as far as the offsets make sense: reading checks them. */
+/* *entries <- the number of own entries, if the offsets are valid, which reading will check. */
 static int entries_find(const struct color_job *j, gidx *entries)
 {
   const struct support_source *s = j->source;
@@ -56,7 +56,7 @@ static int entries_find(const struct color_job *j, gidx *entries)
   return OK;
 }
 
-/* Do the supports of own rows fit on this rank, with what colouring takes beside them? */
+/* Check that the supports of own rows fit in memory, with what colouring takes. */
 static int memory_check(const struct color_job *j, int ranks)
 {
   struct supports dry = {.arena.is_dry = 1};
@@ -79,8 +79,8 @@ static int supports_open(struct color_job *j, int ranks)
   return supports_access(j->source, j->first, j->n, 0, &j->supports);
 }
 
-/* The longest row, and the hash of supports whose rows have any length: where all are equal, that
- * of a refit.  Collective. */
+/* Find the longest row, and the hash of supports with rows of any length; if all lengths are equal
+ * it is the hash that a refit has.  Collective. */
 static int supports_name(struct comm *c, const struct color_job *j, gidx *longest, uint64_t *hash)
 {
   const struct support_view *view = &j->supports.view;
@@ -129,7 +129,7 @@ void color_free(struct color_result *result)
 
 void color_log(const struct class_report *r)
 {
-  enum { FEW = 2 }; /* atoms in a class, on average */
+  enum { FEW = 2 }; /* mean atoms per class */
   if (r->classes == 0) return;
   log_info("classes %lld of %lld to %lld atoms, mean %.1f", (long long)r->classes,
            (long long)r->min, (long long)r->max, r->mean);

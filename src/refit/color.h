@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Colouring: the supports of all rows in, classes of atoms that share no row out (N.6).
+ * Colouring: from the supports of all rows to classes of atoms that share no row (N.6).
  *
  * Floor: refit.  Knows no files: supports come from a source, or from the ranks of a refit.
  *
- * Every rank holds a share of the rows (coloring.h).  What that takes is known before any work. */
+ * Every rank holds a share of the rows (coloring.h).  Its memory is known before any work. */
 #ifndef REFIT_COLOR_H
 #define REFIT_COLOR_H
 
@@ -14,7 +14,7 @@
 #include "refit/coloring.h"
 #include "refit/state.h"
 
-struct color_result { /* the same on every rank, but for the times */
+struct color_result { /* the same on every rank, except for the times */
   struct classes classes;
   struct class_report report;
   uint64_t fingerprint;
@@ -23,22 +23,23 @@ struct color_result { /* the same on every rank, but for the times */
 };
 
 /* Colour the supports of a source.  ERR_MEMORY with the numbers, before anything but offsets is
- * read, when a rank's share is more than it may take.  Collective; the same status on all ranks. */
+ * read, if a rank's share is more memory than it may take.  Collective; the same status on all
+ * ranks. */
 int color_supports(struct comm *c, const struct support_source *source, int threads,
                    struct color_result *result);
 void color_free(struct color_result *result);
 
-/* Colour the supports that the ranks of a refit hold, by a looker if there is one (coloring.h); the
- * same classes on every rank.  Collective. */
+/* Colour the supports that the ranks of a refit hold, with a looker if there is one (coloring.h);
+ * the same classes on every rank.  Collective. */
 int color_state(const struct refit_state *f, const struct color_looker *looker,
                 struct classes *classes);
 
-/* A line of the log, on how many atoms the classes have; another where most have one alone, so that
- * steps of atoms follow one another: it names the joint update. */
+/* Log how many atoms the classes have.  If most have only one, so that atoms are moved one after
+ * another, another line recommends the joint update. */
 void color_log(const struct class_report *report);
 
-/* *bytes <- what that takes on this rank: its allocations, run dry.  Only sizes are used.  Not
- * collective. */
+/* *bytes <- the memory of this on a rank, by running its allocations dry.  Only sizes are used.
+ * Not collective. */
 int color_state_bytes(const struct refit_state *f, gidx *bytes);
 
 /* Read rows first .. first + n - 1 in a worker thread.  Not collective. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A row is kept in the order of its atoms, so that what comes before an atom in it is what the atom
- * has to look at; an entry is a place until its atom has a class, and then that class. */
+ * The entries of a row are sorted by their atoms' positions in the greedy order, so an atom only
+ * checks the entries before its own.  An entry is a position until its atom has a class, and then
+ * that class. */
 #include "refit/coloring.h"
 
 #include <stdlib.h>
@@ -12,13 +13,14 @@
 
 enum {
   LOT = COLOR_LOT,
-  LOT_LEAST = 64,       /* a lot's sets of bits have one word for each other at least */
-  LOT_BYTES = 64 << 20, /* of the sets, unless that would make lots smaller */
-  ROWS_A_TASK = 1024,   /* of sorting */
+  LOT_LEAST = 64,       /* words of a lot's sets for its own atoms, so sets have at least twice as
+                         * many */
+  LOT_BYTES = 64 << 20, /* of the sets, unless lots would become too small */
+  ROWS_A_TASK = 1024,   /* rows per task of sorting */
   AHEAD = 8             /* entries that are prefetched before they are needed */
 };
 
-/* Flags of an entry; the others are a place or a class. */
+/* Flags of an entry; the other bits are a position or a class. */
 #define ROW_BEGINS (UINT32_C(1) << 31)
 #define HAS_CLASS (UINT32_C(1) << 30)
 #define VALUE (HAS_CLASS - 1)
@@ -33,19 +35,20 @@ struct coloring {
   int threads;
   struct arena arena;
   struct sized *order; /* [k] atoms in the order of (N.6) */
-  idx *place;          /* [k] of each atom in it */
-  gidx *sizes;         /* [k] rows of each atom, of all ranks; then the start of own lists */
-  gidx *start;         /* [k + 1] the atom at place p has entries list[start[p] .. start[p + 1]] */
+  idx *place;          /* [k] position of each atom in the order */
+  gidx *sizes;         /* [k] rows of each atom on all ranks; later the starts of own lists */
+  gidx *start;         /* [k + 1] the atom at position p has entries list[start[p]] .. list[start[p
+                        * + 1] - 1] */
   uint32_t *list;      /* [entries] */
-  uint32_t *entries;   /* [entries] row by row, each in order */
+  uint32_t *entries;   /* [entries] row by row, each row in greedy order */
   idx *color;          /* [k] */
-  idx lot, alive, count; /* atoms of a lot; those in some row; classes so far */
-  idx first, n;          /* places of the lot at work */
+  idx lot, alive, count; /* atoms of a lot; atoms in any row; classes so far */
+  idx first, n;          /* positions of the present lot */
   gidx words;            /* of a set of classes */
-  uint64_t *sets;        /* [n][lot / 64 of the lot's atoms, words of classes] */
+  uint64_t *sets;        /* [n][lot / 64 words for atoms of the lot, then `words` for classes] */
   const struct color_looker *looker;
-  uint32_t *marks; /* [k] for it: a place in a set, or none of them */
-  idx *atoms;      /* [lot] for it */
+  uint32_t *marks; /* [k] for the looker: a position in a set, or beyond it */
+  idx *atoms;      /* [lot] for the looker */
 };
 
 static int by_falling_size(const void *a, const void *b)
@@ -60,7 +63,7 @@ static gidx words_of(gidx bits)
   return (bits + 63) / 64;
 }
 
-/* Allocate every array but the result. */
+/* Allocate every array except the result. */
 static int coloring_alloc(struct coloring *w, idx k, gidx entries)
 {
   struct arena *a = &w->arena;
@@ -92,7 +95,7 @@ int coloring_bytes(idx k, gidx entries, gidx *bytes)
   return OK;
 }
 
-/* Put the atoms of all ranks' rows in order.  Collective. */
+/* Sort the atoms of all ranks' rows into the greedy order.  Collective. */
 static int order_find(struct coloring *w, struct comm *c)
 {
   const struct support_view *own = w->own;
@@ -114,7 +117,7 @@ static int by_value(const void *a, const void *b)
   return one < other ? -1 : one > other;
 }
 
-/* Sort the places of a row. */
+/* Sort the positions in a row. */
 static void row_sort(uint32_t *entries, gidx length)
 {
   enum { SHORT = 64 };
@@ -130,7 +133,7 @@ static void row_sort(uint32_t *entries, gidx length)
   }
 }
 
-/* A task: entries of some rows, in order. */
+/* A task: the entries of some rows, sorted. */
 static void rows_sort(void *self, gidx task)
 {
   struct coloring *w = self;
@@ -145,7 +148,7 @@ static void rows_sort(void *self, gidx task)
   }
 }
 
-/* A task: the lists of some places; w->sizes is where each goes on. */
+/* A task: the lists of some positions; w->sizes is where each list continues. */
 static void lists_fill(void *self, gidx task)
 {
   struct coloring *w = self;
@@ -157,7 +160,7 @@ static void lists_fill(void *self, gidx task)
   }
 }
 
-/* Words of an atom's sets. */
+/* Number of words of an atom's sets. */
 static gidx set_words(const struct coloring *w)
 {
   return w->lot / 64 + w->words;
@@ -178,7 +181,7 @@ static void bit_set(uint64_t *set, gidx bit)
   set[bit / 64] |= UINT64_C(1) << bit % 64;
 }
 
-/* A task: what atom j of the lot cannot have, by own rows. */
+/* A task: the sets of atom j of the lot, from own rows. */
 static void atom_conflicts(void *self, gidx j)
 {
   struct coloring *w = self;
@@ -210,7 +213,7 @@ static void atom_enter(void *self, gidx j)
   }
 }
 
-/* The smallest class that is not in a set, which has one. */
+/* The smallest class that is not in a set; there is one. */
 static idx class_free(const uint64_t *set)
 {
   gidx word = 0;
@@ -218,7 +221,7 @@ static idx class_free(const uint64_t *set)
   return (idx)(64 * word + __builtin_ctzll(~set[word]));
 }
 
-/* Atom j of the lot gets its class; those before it have theirs. */
+/* Give atom j of the lot its class; those before it have theirs. */
 static void atom_color(struct coloring *w, idx j)
 {
   uint64_t *classes = classes_of(w, j);
@@ -233,7 +236,7 @@ static void atom_color(struct coloring *w, idx j)
   w->count = class < w->count ? w->count : class + 1;
 }
 
-/* The same for all atoms of the lot, by the looker. */
+/* The sets of all atoms of the lot, by the looker. */
 static int atoms_conflicts(struct coloring *w)
 {
   struct color_conflicts look = {.begins = w->first == 0,
@@ -247,7 +250,7 @@ static int atoms_conflicts(struct coloring *w)
     w->marks[w->atoms[j]] = (uint32_t)j;
   }
   TRY(w->looker->look(w->looker->self, &look));
-  for (idx j = 0; j < w->n; j++) { /* itself and those after it do not matter */
+  for (idx j = 0; j < w->n; j++) { /* the atom itself and later ones do not matter */
     uint64_t *met = met_of(w, j);
     met[j / 64] &= (UINT64_C(1) << j % 64) - 1;
     for (gidx word = j / 64 + 1; word < w->lot / 64; word++) met[word] = 0;
@@ -255,7 +258,7 @@ static int atoms_conflicts(struct coloring *w)
   return OK;
 }
 
-/* The classes of the lot are known. */
+/* Enter the classes of the lot. */
 static void subbatch_enter(struct coloring *w)
 {
   if (!w->looker) {
@@ -265,7 +268,7 @@ static void subbatch_enter(struct coloring *w)
   for (idx j = 0; j < w->n; j++) w->marks[w->atoms[j]] = (uint32_t)(w->lot + w->color[w->atoms[j]]);
 }
 
-/* Colour a lot.  Its atoms take at most so many new classes.  Collective. */
+/* Colour a lot, which takes at most as many new classes as it has atoms.  Collective. */
 static int subbatch_color(struct coloring *w, struct comm *c)
 {
   w->n = (idx)imin(w->lot, w->alive - w->first);
@@ -283,7 +286,7 @@ static int subbatch_color(struct coloring *w, struct comm *c)
   return OK;
 }
 
-/* What the host looks at. */
+/* Prepare the rows for the host. */
 static void rows_list(struct coloring *w)
 {
   const struct support_view *own = w->own;
@@ -292,7 +295,7 @@ static void rows_list(struct coloring *w)
   team_run(w->threads, w->threads, lists_fill, w);
 }
 
-/* Collective. */
+/* Colour all atoms.  Collective. */
 static int atoms_color(struct coloring *w, struct comm *c)
 {
   const struct support_view *own = w->own;

@@ -1,45 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Colouring by all ranks and threads: the classes of classes_color() (N.6), bit for bit.
+ * Colouring by all ranks and threads, with the classes of classes_color() (N.6), bit for bit.
  *
  * Floor: refit.  Knows no files.
  *
- * Each rank has some of the rows.  Atoms go in lots of consecutive places of the greedy order.  Of
- * every atom of a lot each rank finds, by its own rows, the classes of earlier lots that it cannot
- * have, and the earlier atoms of the lot that share a row with it.  Both are sets of bits, and the
- * ranks' are united.  Then every rank gives the lot its classes, in order: the smallest one that is
- * neither in the atom's set nor given to an atom that it meets.  So an atom gets what the greedy
- * rule gives it by all atoms before it, however rows, lots and threads are divided. */
+ * Each rank has some of the rows.  Atoms are coloured in lots, runs of consecutive atoms of the
+ * greedy order.  For every atom of a lot each rank finds two sets from its own rows: the classes of
+ * earlier lots that are forbidden, and the earlier atoms of the lot that share a row with the atom.
+ * Both are sets of bits, and are united over the ranks.  Then every rank colours the atoms of the
+ * lot in order.  An atom gets the smallest class that is neither forbidden nor given to an atom in
+ * its second set.  So it gets the class of the greedy rule, however rows, lots and threads are
+ * divided. */
 #ifndef REFIT_COLORING_H
 #define REFIT_COLORING_H
 
 #include "comm/comm.h"
 #include "model/classes.h"
 
-enum { COLOR_LOT = 512 }; /* atoms of a lot, at most */
+enum { COLOR_LOT = 512 }; /* most atoms of a lot */
 
-/* What the atoms of a lot meet in own rows.  Every atom has a mark. */
+/* The sets of a lot's atoms, from own rows.  Every atom of the dictionary has a mark. */
 struct color_conflicts {
-  int begins;            /* this is the first lot */
+  int begins;            /* 1 for the first lot */
   idx count;             /* atoms of the lot */
   const idx *atoms;      /* [count] */
   const uint32_t *marks; /* [k] */
-  gidx words;            /* of a set; a mark at or beyond 64 words is in none */
-  uint64_t *sets;        /* [count][words], written: bits of the marks of the atoms of the rows */
+  gidx words;            /* of a set; a mark of 64 words or more is in no set */
+  uint64_t *sets;        /* [count][words], written: the marks of the atoms in the same rows, as
+                          * bits */
 };
-/* Who finds that instead of the host, as a GPU that has the rows. */
+/* Finds the sets instead of the host, such as a GPU that has the rows. */
 struct color_looker {
   void *self;
   int (*look)(void *self, const struct color_conflicts *look);
 };
 
-/* *out <- the classes of all ranks' rows, of which `own` are this one's; on every rank.  Without a
- * looker (NULL) the host looks at them.  ERR_MEMORY; ERR_INPUT beyond 2^30 atoms, or 2^32 entries
+/* *out, on every rank <- the classes for all ranks' rows; own: those of this rank.  Without a
+ * looker (NULL) the host finds the sets.  ERR_MEMORY; ERR_INPUT beyond 2^30 atoms, or 2^32 entries
  * on a rank.  Collective; the same status on every rank. */
 int coloring_run(struct comm *c, const struct support_view *own, int threads,
                  const struct color_looker *looker, struct classes *out);
 
-/* *bytes <- what that takes on a rank with so many entries in its rows, the result included: its
- * own allocation, run dry.  Fails as it would.  Not collective. */
+/* *bytes <- the memory on a rank with so many entries, with the result, by running its allocation
+ * dry.  Fails like it.  Not collective. */
 int coloring_bytes(idx k, gidx entries, gidx *bytes);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ranks add up their rows in chains over sum blocks; owners complete the sums and orthogonalise by
- * Gram-Schmidt.  Each direction that an owner keeps goes to every rank, which applies M to it for
- * the next candidate.  Ranks wait for each other before the first exchange at most, since all
- * memory is there by then; where a rank fails it goes on without working, to the next wait. */
+ * Ranks sum their rows in chains over sum blocks.  Owners complete the sums and orthogonalise by
+ * Gram-Schmidt.  Each direction that an owner keeps is sent to every rank, which applies M to it
+ * for the next candidate.  Ranks wait for each other only before the first exchange, since all
+ * memory is allocated by then.  A rank that has failed takes part without working, until ranks next
+ * wait for each other. */
 #include "refit/directions.h"
 
 #include <string.h>
@@ -25,8 +26,9 @@ struct search {
   real *candidate;         /* [mine][d][p] */
   real *own;               /* [mine][q][p] directions of own members */
   idx *own_kept;           /* [mine] */
-  real *last, *all;        /* [mine][1 + p], [count][1 + p] how many are kept, and one direction */
-  idx *active;             /* [count] does the member look for another direction? */
+  real *last, *all;        /* [mine][1 + p], [count][1 + p] each: how many are kept, and the last
+                            * direction */
+  idx *active;             /* [count] the member still searches for directions */
   struct keep_item *keep;  /* [mine] */
   struct batch_sums sums;
 };
@@ -52,12 +54,13 @@ int directions_find_bytes(const struct refit_state *f, const struct atom_batch *
 {
   struct search s = {.f = (struct refit_state *)f, .b = b, .q = q, .arena.is_dry = 1};
   TRY(search_alloc(&s));
-  TRY(atom_batch_sums_bytes(b, f, f->d * f->p, bytes)); /* of the first candidates, the widest */
+  TRY(atom_batch_sums_bytes(b, f, f->d * f->p, bytes)); /* for the first candidates, which are the
+                                                         * widest */
   *bytes += (gidx)s.arena.bytes;
   return OK;
 }
 
-/* Offer the candidates of active own members, `count` vectors each, to their directions. */
+/* Offer `count` candidates of each active own member to its directions. */
 static int candidates_keep(struct search *s, idx count)
 {
   const struct refit_state *f = s->f;
@@ -81,7 +84,7 @@ static struct rows_item item_of(const struct search *s, const struct segment *g)
   return (struct rows_item){.rows = s->b->rows + g->at, .n = g->n, .count = 1, .stride = 1};
 }
 
-/* What own rows give to the first candidates: the columns of G = sum_i r_i t_i'. */
+/* Sum over own rows for the first candidates: the columns of G = sum_i r_i t_i'. */
 static int first_sums(struct search *s)
 {
   const struct refit_state *f = s->f;
@@ -103,7 +106,8 @@ static real *direction_of(const struct search *s, idx member)
   return s->all + (gidx)member * (1 + s->f->p) + 1;
 }
 
-/* What own rows give to the next candidate of each active member: M e, e its last direction. */
+/* Sum over own rows for the next candidate of each active member: M e, with its last direction
+ * e. */
 static int next_sums(struct search *s)
 {
   const struct refit_state *f = s->f;
@@ -126,7 +130,7 @@ static int next_sums(struct search *s)
   return device_row_sums(&s->f->device, f->residual, f->p, s->items, items);
 }
 
-/* Offer them at their owners, `count` vectors each. */
+/* Offer candidates at their owners, `count` per member. */
 static int candidates_offer(struct search *s, idx count, const idx *active)
 {
   TRY(batch_sums_to_owner(&s->sums, s->chains, count * s->f->p, active, s->candidate));
@@ -134,7 +138,7 @@ static int candidates_offer(struct search *s, idx count, const idx *active)
   return OK;
 }
 
-/* Direction j of own members, to be sent. */
+/* Copy direction j of own members, to be sent. */
 static void direction_take(struct search *s, idx j)
 {
   gidx p = s->f->p;
@@ -147,8 +151,8 @@ static void direction_take(struct search *s, idx j)
   }
 }
 
-/* Bring direction j of every member that has it to e on every rank; members that have it and want
- * more are active.  *any <- does a member have it, *more <- is one active? */
+/* Bring direction j of every member that has it to e on every rank.  Members that have it and want
+ * more are active.  *any <- a member has it, *more <- a member is active. */
 static int direction_allgather(struct search *s, idx j, int *any, int *more)
 {
   const struct atom_batch *b = s->b;
@@ -167,7 +171,8 @@ static int direction_allgather(struct search *s, idx j, int *any, int *more)
   return OK;
 }
 
-/* All directions but the first candidates' sums: ranks come together from one to the next. */
+/* Find all directions, after the first candidates' sums.  Ranks are in lockstep between
+ * exchanges. */
 static int directions_run(struct search *s)
 {
   int any = 1, more = 0;

@@ -9,12 +9,13 @@
 
 #include "refit/atom_batch.h"
 
-/* e[b->count][q][p] <- the directions of each member, kept[b->count] how many; on every rank, in
- * the batch's order of members.  The state's residuals must be those of its codes.  Collective; a
- * failure of this rank may be left to the next exchange (comm/failure.h). */
+/* e[b->count][q][p] <- the directions of each member, kept[b->count] <- their numbers; on every
+ * rank, in the batch's order of members.  The state's residuals must be those of its codes.
+ * Collective; a failure of this rank may be left to the next exchange (comm/failure.h). */
 int directions_find(struct refit_state *f, const struct atom_batch *b, idx q, real *e, idx *kept);
 
-/* *bytes <- what that takes at most while it runs: its allocations, run dry.  Not collective. */
+/* *bytes <- the most that this takes while it runs, by running its allocations dry.  Not
+ * collective. */
 int directions_find_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
                           gidx *bytes);
 

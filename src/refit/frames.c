@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Frames that come from another node come in pieces, of which each rank takes its own atoms. */
+ * Frames from another node are received in pieces; each rank keeps its own atoms of a piece. */
 #include "refit/frames.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ int refit_frames_table(struct refit_state *f)
   return refit_frames_sync(f);
 }
 
-/* Some atoms have come: those of them that are own ones go to their place. */
+/* Copy the own atoms of a received piece to their positions. */
 static void piece_take(struct refit_state *f, idx first, idx count, const real *values)
 {
   gidx frame = frame_values(f), begin = imax(first, f->own_first);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dry arenas, one for each time at which memory is held; the largest decides. */
+ * One dry arena for each time at which memory is held; the largest decides. */
 #include "refit/layout.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static const char *shared_say(const struct refit_memory *m, char *text, size_t c
   return text;
 }
 
-/* What a state with these sizes holds, and what reading it takes beside. */
+/* The memory that a state with these sizes holds, and what reading it takes in addition. */
 static int state_find(const struct refit_state *f, struct refit_memory *m)
 {
   struct refit_state dry = *f;
@@ -85,7 +85,7 @@ int refit_memory_check(const struct refit_state *f)
   return OK;
 }
 
-/* What comes after reading and colouring, against this rank's share. */
+/* Check the memory of what follows reading and colouring against this rank's share. */
 static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, idx q,
                        int has_sweep_end)
 {

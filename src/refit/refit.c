@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Classes in order, cut into batches that fit memory; how they are cut changes no bit, since the
- * atoms of a class share no row.  So a sweep may end behind any batch, and go on in others. */
+ * Classes in order, cut into batches that fit in memory.  How they are cut changes no bit, since
+ * the atoms of a class share no row.  So a sweep may be ended after any batch, and resumed with
+ * other batches. */
 #include "refit/refit.h"
 
 #include "base/num.h"
@@ -36,8 +37,8 @@ int refit_batch_bytes(const struct refit_state *f, const struct atom_batch *b, i
   return OK;
 }
 
-/* Assemble, solve and move the atoms of one batch.  Ranks do not wait for each other: what fails is
- * told when somebody looks. */
+/* Assemble, solve and move the atoms of one batch.  Ranks do not wait for each other; a failure
+ * becomes common in sweep_poll(). */
 static int batch_refit(struct refit_state *f, const idx *atoms, idx count, idx q,
                        struct phase *phases, struct atom_step *steps, struct sweep_counts *counts)
 {
@@ -64,25 +65,25 @@ static int batch_refit(struct refit_state *f, const idx *atoms, idx count, idx q
   return OK;
 }
 
-/* A sweep in work. */
+/* A sweep in progress. */
 struct sweep {
   struct refit_state *f;
   const struct sweep_task *task;
   struct phase *phases;
   struct atom_step *steps;
   struct sweep_counts *counts;
-  idx max;   /* atoms of a batch, at most */
-  gidx done; /* atoms */
-  /* Since somebody looked: */
+  idx max;   /* most atoms of a batch */
+  gidx done; /* atoms done */
+  /* Since the last sweep_poll(): */
   idx batches;
   double work;
 };
 
-/* May a second have passed since somebody looked?  By numbers that all ranks have, so that looking
- * costs no exchange where batches are short. */
+/* May a second have passed since the last poll?  It is estimated from counts that all ranks have,
+ * so that short batches need no exchange for it. */
 static int is_due(struct sweep *w, const idx *atoms, idx count)
 {
-  enum { BATCHES = 32 }; /* which take milliseconds each, where ranks wait for each other */
+  enum { BATCHES = 32 };             /* each takes milliseconds, when ranks wait for each other */
   static const double RANK = 0x1p28; /* multiply-adds of a rank */
   const struct refit_state *f = w->f;
   double rows = 0;
@@ -95,7 +96,7 @@ static int is_due(struct sweep *w, const idx *atoms, idx count)
   return 1;
 }
 
-/* Let somebody look; after: as struct sweep_point has it. */
+/* Call the watch of the sweep; after: as in struct sweep_point. */
 static int sweep_poll(struct sweep *w, double after, int *stop)
 {
   const struct sweep_watch *watch = &w->task->watch;
@@ -105,19 +106,19 @@ static int sweep_poll(struct sweep *w, double after, int *stop)
   return watch->look ? watch->look(watch->self, &at, stop) : OK;
 }
 
-/* The next batch; *stop: it is to be the last. */
+/* Do the next batch; *stop <- it is to be the last. */
 static int batch_next(struct sweep *w, const idx *atoms, idx count, int *stop)
 {
   TRY(batch_refit(w->f, atoms, count, w->task->q, w->phases, w->steps, w->counts));
   w->done += count;
   if (!is_due(w, atoms, count)) return OK;
-  comm_lockstep_end(w->f->c); /* who looks takes time */
+  comm_lockstep_end(w->f->c); /* the watch may take time */
   TRY(sweep_poll(w, 0, stop));
   comm_lockstep_begin(w->f->c);
   return OK;
 }
 
-/* Residuals as the sweep begins, then all that another run has done of it. */
+/* Compute the residuals at the start of the sweep, then redo what another run has done of it. */
 static int sweep_begin(struct sweep *w)
 {
   const struct sweep_start *start = &w->task->start;
@@ -139,7 +140,7 @@ static int sweep_begin(struct sweep *w)
   return OK;
 }
 
-/* All batches that are left, or until somebody ends the sweep. */
+/* Do the remaining batches, or until the watch ends the sweep. */
 static int batches_run(struct sweep *w, int *stopped)
 {
   const struct classes *classes = w->task->classes;
@@ -162,7 +163,7 @@ int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct pha
   *counts = (struct sweep_counts){0};
   *stopped = 0;
   TRY(sweep_begin(&w));
-  comm_lockstep_begin(f->c); /* from one batch to the next; sweep_poll() says what failed */
+  comm_lockstep_begin(f->c); /* from one batch to the next; sweep_poll() reports failures */
   TRY(batches_run(&w, stopped));
   comm_lockstep_end(f->c);
   return *stopped ? comm_agree(f->c, OK) : sweep_poll(&w, task->after, stopped);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * As atom_batch_step() does it with moves that were accepted, but that no rank needs another. */
+ * As atom_batch_step() handles accepted moves, but without any exchange between ranks. */
 #include "refit/replay.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "device/refit.h"
 
-/* The accepted moves of a batch; never more than a batch that is solved takes beside its rows. */
+/* The accepted moves of a batch; it takes no more than a batch that is solved, besides its rows. */
 struct replay {
   struct refit_state *f;
   struct atom_batch b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One job for the device, and its results as those of refit_sweep(). */
+ * One job for the device; its results become those of refit_sweep(). */
 #include "refit/resident.h"
 
 #include "base/log.h"
@@ -33,7 +33,7 @@ static struct steps_job job_of(struct resident *r, const struct classes *classes
                             .share = r->share.messages ? &r->share : NULL};
 }
 
-/* The exchange of struct steps_peers.  The host is one ahead of the GPUs at most. */
+/* The exchange for struct steps_peers.  The host is at most one exchange ahead of the GPUs. */
 static int messages_exchange(void *self, gidx bytes)
 {
   struct resident *r = self;
@@ -50,7 +50,7 @@ static int messages_exchange(void *self, gidx bytes)
   return OK;
 }
 
-/* Page-lock, or not any more, what is copied to the device and from it in every sweep. */
+/* Page-lock, or unlock, what is copied to and from the device in every sweep. */
 static void arrays_pin(const struct resident *r, int is_on)
 {
   const struct refit_state *f = r->f;
@@ -108,7 +108,7 @@ int resident_fits(const struct refit_state *f, const struct sparse_coder_shape *
                   idx q)
 {
   struct device dry = {0};
-  gidx bytes = INT64_MAX; /* stays so where there is no GPU */
+  gidx bytes = INT64_MAX; /* stays so without a GPU */
   int status = sparse_coder_device_dry(shape, f->n, held, &dry);
   if (!status) status = sparse_coder_device_memory(shape, f->c->local_size, &bytes);
   if (status) status_clear();
@@ -125,7 +125,7 @@ int resident_agree(struct comm *c, int can, struct comm **alone)
   struct comm *ended = *alone;
   uint64_t lacks = !can;
   status_clear();
-  comm_recover(c); /* what does not fit so may fit otherwise */
+  comm_recover(c); /* what does not fit in this way may fit otherwise */
   TRY(comm_or(c, &lacks, 1));
   if (!lacks) {
     log_info("rows    every rank has all: it codes its share, and takes its share of steps where a "
@@ -136,7 +136,7 @@ int resident_agree(struct comm *c, int can, struct comm **alone)
   return comm_unite(c, ended);
 }
 
-/* Joined GPUs tell each other, others by the hosts. */
+/* Joined GPUs exchange directly, others through the hosts. */
 static int exchange_open(struct resident *r)
 {
   struct comm *c = r->coder->share;
@@ -180,7 +180,7 @@ void resident_close(struct resident *r)
   *r = (struct resident){0};
 }
 
-/* What became of an atom; pairs of systems that failed have no meaning on the device. */
+/* The step of an atom; the determinant pair of a failed system has no meaning on the device. */
 static struct atom_step step_of(const struct step_result *result)
 {
   struct atom_step step = {.accepted = result->accepted,
@@ -200,7 +200,9 @@ int resident_sweep(struct resident *r, const struct classes *classes, struct ato
   r->exchanged = -1;
   int is_first = r->shared == 0;
   int status = device_steps(&r->coder->device, &job);
-  if (job.share) TRY(status); /* the others may wait for this rank's GPU: the job has to end */
+  if (job.share)
+    TRY(status); /* the others may wait for this rank's GPU: a failure must end the
+                               * job */
   TRY(comm_agree(r->f->c, status));
   if (is_first && r->shared)
     log_info("steps   ranks share %lld launches of %d classes", (long long)r->shared,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A rank that is done goes on asking with the others: so numbers of batches need not be equal, and
- * of failures all come before one is chosen, which ranks and batches then do not change. */
+ * A rank that is done continues to meet the others.  So ranks may have different numbers of
+ * batches.  All failures are known before one is chosen, so the choice does not depend on ranks and
+ * batches. */
 #include "refit/row_batches.h"
 
 #include "base/num.h"
 #include "base/status.h"
 
-static const uint64_t MORE = (uint64_t)1 << 40; /* beside the bits of what asks */
+static const uint64_t MORE = (uint64_t)1 << 40; /* a bit beside those of reasons to stop */
 
-/* *bits <- do all ranks go on (MORE alone), or what asks them to stop?  Collective. */
+/* *bits <- MORE alone if all ranks continue; otherwise the reasons to stop.  Collective. */
 static int others_ask(const struct row_batches *l, struct comm *c, int status, uint64_t *bits)
 {
   *bits = (!status && l->first < l->n ? MORE : 0) | stops_asked(l->stops);
@@ -19,7 +20,8 @@ int row_batches_next(struct row_batches *l, struct comm *c, int *status)
 {
   uint64_t bits = MORE;
   do {
-    /* What ranks that share batches have not agreed on ends the job: others wait for this one. */
+    /* With comm_alone() a failure that is not agreed must end the job: others wait for this
+     * rank. */
     if (*status && comm_is_alone(c) && !comm_failure_is_common(c)) return 0;
     if (l->is_begun) {
       l->first += l->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A piece of the rows at a time, round after round, as encode does it, but with the whole
- * dictionary on this rank's device. */
+ * A piece of the rows at a time, round after round, as in encode, but with the whole dictionary on
+ * this rank's device. */
 #include "refit/sparse_coder.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ void sparse_coder_warm(const struct sparse_coder_shape *shape)
   device_warm(&options);
 }
 
-/* The work arrays of a piece. */
+/* Allocate the work arrays of a piece. */
 static int pieces_alloc(struct sparse_coder *w)
 {
   const struct sparse_coder_shape *c = &w->shape;
@@ -72,7 +72,7 @@ int sparse_coder_open(struct sparse_coder *w, const struct sparse_coder_shape *s
   return pieces_alloc(w);
 }
 
-/* Ranks whose devices differ would take different batches: all take the smallest. */
+/* Ranks with different devices would take batches of different sizes: all take the smallest. */
 static int rows_at_once_agree(struct sparse_coder *w, struct comm *c)
 {
   struct arena arena = {0};
@@ -134,7 +134,7 @@ int sparse_coder_put(struct sparse_coder *w, float *table)
   return OK;
 }
 
-/* *view <- the dictionary as it was put, on the device side. */
+/* *view <- the dictionary in its original form, on the device side. */
 static int table_view(struct sparse_coder *w, struct buffer *view)
 {
   TRY(device_atoms(&w->device, view));
@@ -232,13 +232,13 @@ int sparse_coder_device_memory(const struct sparse_coder_shape *shape, int local
   return device_memory(&options, local_size, bytes);
 }
 
-/* Some of the rows in work. */
+/* The rows in work. */
 struct piece {
   idx first, n;
   struct buffer x, atoms, score, codes, quality;
 };
 
-/* The part of a buffer with items of so many bytes that begins at item `at`. */
+/* The part of a buffer that begins at item `at`, with items of so many bytes. */
 static struct buffer buffer_from(const struct buffer *b, gidx at, size_t item)
 {
   size_t skip = (size_t)at * item;
@@ -287,7 +287,7 @@ static int round_route(struct sparse_coder *w, const struct coded *rows, struct 
   return OK;
 }
 
-/* The same as sparse_coder_nearest(), for as many atoms as a piece has rows. */
+/* sparse_coder_nearest() for at most as many atoms as a piece has rows. */
 static int piece_nearest(struct sparse_coder *w, const struct buffer *table, idx first, idx count,
                          idx *own, float *score)
 {
@@ -319,7 +319,8 @@ int sparse_coder_nearest(struct sparse_coder *w, idx first, idx count, idx *near
   return OK;
 }
 
-/* Codes of the first `now` atoms of the piece's rows, of which `solved` have been solved. */
+/* Solve the codes of the first `now` atoms of the piece's rows; `solved` of them have been
+ * solved. */
 static int round_codes(struct sparse_coder *w, struct piece *t, real rho, idx solved, idx now)
 {
   const struct sparse_coder_shape *c = &w->shape;
@@ -390,7 +391,7 @@ static int rows_exchange(struct sparse_coder *w, const struct coded *rows, idx f
   return comm_allgather_end(w->share, &w->device, turn);
 }
 
-/* Of rows that ranks share out: *first and *count <- those of this rank. */
+/* If ranks divide the rows: *first and *count <- this rank's share. */
 static void own_rows_find(struct sparse_coder *w, idx *first, idx *count)
 {
   const struct comm *c = w->share;
@@ -430,7 +431,7 @@ int sparse_coder_solve(struct sparse_coder *w, struct coded *rows, idx first, id
 
 double sparse_coder_seconds(const struct sparse_coder *w, gidx rows, int routes)
 {
-  static const double CORE = 0x1p33, GPU = 0x1p44; /* multiply-adds a second, of slow ones */
+  static const double CORE = 0x1p33, GPU = 0x1p44; /* multiply-adds per second, of slow ones */
   const struct sparse_coder_shape *c = &w->shape;
   double entries = (double)c->s * c->d, row = c->p * (entries * entries / 2 + 3 * entries);
   if (routes) row += (double)c->k * c->d * c->p * c->rounds;

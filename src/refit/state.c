@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank reads its own rows and supports and all atoms, then lists its rows by atom. */
+ * Each rank reads its own rows and supports, and all atoms; then it lists its rows by atom. */
 #include "refit/state.h"
 
 #include <stdlib.h>
@@ -16,8 +16,11 @@
 #include "refit/layout.h"
 
 enum { PIECE_BYTES = 16 << 20, TASK_ROWS = 64 }; /* read at a time; of a thread */
-enum { TALLY_ENTRIES = 4 }; /* of each atom in a part of the entries, so that tallies are small */
-enum { AHEAD = 24 };        /* entries, whose places are then in the cache when they are written */
+enum { TALLY_ENTRIES = 4 }; /* per atom in a part of the entries, so that tallies are small */
+enum {
+  AHEAD = 24
+}; /* entries; their positions are then in the cache when they are
+                             * written */
 
 void refit_blocks_partition(gidx n, int size, int rank, gidx *block_first, gidx *blocks)
 {
@@ -69,7 +72,7 @@ int refit_task_check(const struct refit_task *t)
   return OK;
 }
 
-/* What was allocated since *before, which moves on. */
+/* The bytes that were allocated since *before, which moves on. */
 static gidx bytes_since(const struct arena *a, size_t *before)
 {
   gidx bytes = (gidx)(a->bytes - *before);
@@ -118,12 +121,12 @@ static int device_prepare(struct refit_state *f)
   return device_open(&f->device, &options);
 }
 
-/* Rows that were read: half of the threads check, hash and centre some of them each; the others
- * read the next meanwhile. */
+/* Rows that were read.  Half of the threads check, hash and centre them, while the others read the
+ * next ones. */
 struct piece {
   const struct row_source *rows;
   const real *mean;
-  gidx first, count; /* global number of the first */
+  gidx first, count; /* global number of the first row */
   float *x;          /* [count][p] */
   uint64_t terms;
   int is_bad;
@@ -135,7 +138,7 @@ static int piece_read(void *argument)
   return rows_load(&(struct rows_load){j->rows, j->first, (idx)j->count, .x = j->x});
 }
 
-/* A task: rows that are not finite are left for piece_take() to name. */
+/* A task: rows that are not finite are named later, by piece_take(). */
 static void rows_take(void *self, gidx task)
 {
   struct piece *j = self;
@@ -175,22 +178,22 @@ int refit_rows_load(const struct row_source *rows, const real *mean, gidx first,
     if (next.count > 0) TRY(worker_start(&worker, piece_read, &next));
     status = piece_take(&now, half, terms);
   }
-  worker_close(&worker); /* a read in progress ends first */
+  worker_close(&worker); /* waits for a read in progress */
   team_spare_set(spare);
   return status;
 }
 
-/* What reading works with; a thread that is left behind may still use it. */
+/* The memory of reading.  After a failure a thread may still use it. */
 struct loading {
   struct supports supports; /* own rows' */
   struct arena arena;
   float *atoms; /* [piece][d][p] */
   idx first, count, piece;
   const struct atom_source *source;
-  struct identity terms; /* of what this rank reads; of atoms, where they are those of files */
+  struct identity terms; /* of what this rank reads; of atoms only if they are those of files */
 };
 
-/* Read own supports and codes; codes become f64. */
+/* Read own supports and codes; codes are converted to f64. */
 static int supports_read(struct refit_state *f, const struct support_source *source,
                          struct loading *l)
 {
@@ -221,7 +224,7 @@ static int atoms_job(void *argument)
   return l->source->read(l->source->self, l->first, l->count, l->atoms);
 }
 
-/* Read the frames that this rank writes, piece by piece; they become f64. */
+/* Read the frames that this rank writes, piece by piece; they are converted to f64. */
 static int frames_read(struct refit_state *f, const struct atom_source *source, struct loading *l)
 {
   struct worker worker;
@@ -277,7 +280,7 @@ static void part_list(void *self, gidx task)
   }
 }
 
-/* A task: of some atoms, how many entries each has in all parts, and before each part. */
+/* A task: for some atoms, the number of entries in all parts, and before each part. */
 static void tallies_sum(void *self, gidx task)
 {
   const struct refit_state *f = self;
@@ -350,7 +353,7 @@ int refit_identity(const struct refit_state *f, const struct identity *terms, st
   return OK;
 }
 
-/* Are these the rows and atoms that the codes were solved for? */
+/* Check that these are the rows and atoms that the codes were solved for. */
 static int named_check(const struct refit_state *f)
 {
   const struct refit_task *t = f->task;
@@ -368,7 +371,7 @@ int refit_state_load(struct refit_state *f, const struct refit_task *task, struc
   int status = refit_memory_check(f);
   if (!status) status = device_prepare(f);
   TRY(comm_agree(c, status));
-  status = struct_alloc(&l, sizeof *l); /* on the heap: kept after a failure */
+  status = struct_alloc(&l, sizeof *l); /* on the heap, since it is kept after a failure */
   if (!status) status = refit_state_alloc(f, &held);
   TRY(comm_agree(c, status));
   TRY(refit_frames_open(f));

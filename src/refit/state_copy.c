@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays are copied, and so are the structs, the communicator included, in which statuses are
- * kept. */
+ * Arrays and structs are copied, including the communicator, which keeps statuses. */
 #include "refit/state_copy.h"
 
 #include <string.h>
@@ -23,7 +22,7 @@ static int arrays_alloc(struct state_copy *s, const struct refit_state *f)
 
 int state_copy_open(struct state_copy *s, const struct refit_state *f, int *is_open)
 {
-  enum { PART = 4 }; /* of the memory that this rank may take */
+  enum { PART = 4 }; /* 1 / 4 of the memory that this rank may take */
   struct state_copy dry = {.arena.is_dry = 1};
   TRY(arrays_alloc(&dry, f));
   gidx bytes = (gidx)dry.arena.bytes, room = memory_per_process(f->c->local_size) / PART;
@@ -37,7 +36,7 @@ int state_copy_open(struct state_copy *s, const struct refit_state *f, int *is_o
   return OK;
 }
 
-/* An array to copy, by several threads. */
+/* An array that several threads copy. */
 struct copying {
   char *to;
   const char *from;
@@ -58,7 +57,7 @@ static void array_copy(int threads, void *to, const void *from, gidx count, size
   team_run(threads, ceil_div(c.bytes, PIECE_BYTES), piece_copy, &c);
 }
 
-/* Structs whose arrays are the copies. */
+/* Copy the structs; their array pointers are those of the copies. */
 static void structs_copy(struct state_copy *s, const struct refit_state *f,
                          const struct metrics *metrics)
 {

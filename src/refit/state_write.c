@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sum block of supports at a time goes to rank 0, from the rank that has it. */
+ * Supports are sent to rank 0 one sum block at a time, from the rank that has it. */
 #include "refit/state_write.h"
 
 #include "base/num.h"
@@ -9,7 +9,7 @@
 
 enum { PIECE_VALUES = 1 << 18 }; /* of frames that are written at a time: 1 MiB */
 
-/* A sum block's supports: of the rank that has them (codes, in f32) and on rank 0 (all_*). */
+/* A sum block's supports: on the rank that has them (codes in f32), and on rank 0 (all_*). */
 struct block_out {
   struct arena arena;
   idx *counts;
@@ -37,7 +37,7 @@ static int block_gather(const struct refit_state *f, struct block_out *o, gidx b
   return comm_gather(c, o->codes, o->counts, unit * (size_t)f->d, o->all_codes);
 }
 
-/* Is it this rank that writes? */
+/* Is this the rank that writes? */
 static int is_writer(const struct refit_state *f)
 {
   return comm_whole(f->c)->rank == 0;
@@ -79,7 +79,7 @@ int refit_state_supports_write(const struct refit_state *f, const struct support
   return OK;
 }
 
-/* Frames that are written at a time. */
+/* A piece of frames to write. */
 struct frames_out {
   struct arena arena;
   gidx piece;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The way of a refit's state to the sinks that write files.
+ * Giving a refit's state to the sinks that write files.
  *
  * Floor: refit.  Knows no files. */
 #ifndef REFIT_STATE_WRITE_H
@@ -9,13 +9,14 @@
 #include "model/sink.h"
 #include "refit/state.h"
 
-/* Hand all supports and codes to the sink (used on rank 0), a sum block at a time.  Collective. */
+/* Give all supports and codes to the sink (used on rank 0), one sum block at a time.
+ * Collective. */
 int refit_state_supports_write(const struct refit_state *f, const struct support_sink *sink);
 
-/* Hand the frames to the sink, rounded to f32.  Not collective. */
+/* Give the frames to the sink, rounded to f32.  Not collective. */
 int refit_state_frames_write(const struct refit_state *f, const struct matrix_sink *sink);
 
-/* *bytes <- the most that one of these takes while it runs: their allocations, run dry.  Not
+/* *bytes <- the most that one of these takes while it runs, by running their allocations dry.  Not
  * collective. */
 int refit_state_write_bytes(const struct refit_state *f, gidx *bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The steps of a batch: owners solve and propose frames, ranks try them on their rows, owners
- * decide; rejected ones are solved again with larger ridges.  A round is three exchanges. */
+ * decide.  Rejected members are solved again with larger ridges.  A round takes three exchanges. */
 #include "refit/step.h"
 
 #include <math.h>
@@ -16,9 +16,9 @@
 
 enum verdict { PENDING, ACCEPTED, GIVEN_UP };
 
-/* What an owner says of a member, and the frame that it proposes. */
+/* An owner's verdict on a member, and the frame that it proposes. */
 struct proposal {
-  idx verdict, is_tried; /* is a frame proposed? */
+  idx verdict, is_tried; /* is_tried: a frame is proposed */
   struct atom_step step;
   real frame[]; /* [d][p] */
 };
@@ -29,12 +29,12 @@ struct steps {
   const struct batch_systems *a;
   struct phase *solving, *moving;
   struct arena arena;
-  struct arrow_item *item, *again; /* [mine] all systems, and those that are solved now */
-  idx *solved;                     /* [mine] the own member that again[i] is */
+  struct arrow_item *item, *again; /* [mine] all systems; those that are solved now */
+  idx *solved;                     /* [mine] own member of again[i] */
   size_t unit;                     /* bytes of a proposal */
   char *own, *all;                 /* [mine], [count] proposals */
   idx *own_verdict, *verdict;      /* [mine], [count] */
-  real *codes, *objective;         /* [own_rows][d], [own_rows] of the proposal */
+  real *codes, *objective;         /* [own_rows][d], [own_rows] with the proposed frame */
   struct rows_received received;
   real *gathered;          /* [owner_rows] objectives */
   struct move_item *moves; /* [segments] */
@@ -74,7 +74,7 @@ int atom_batch_step_bytes(const struct refit_state *f, const struct atom_batch *
   struct batch_systems a = {.q = q};
   struct steps s = {.f = (struct refit_state *)f, .b = b, .a = &a, .arena.is_dry = 1};
   TRY(steps_alloc(&s));
-  TRY(atom_batch_rows_bytes(b, f, 1, bytes)); /* of the objectives */
+  TRY(atom_batch_rows_bytes(b, f, 1, bytes)); /* for the objectives */
   *bytes += (gidx)s.arena.bytes;
   return OK;
 }
@@ -118,7 +118,7 @@ static void frame_propose(void *self, gidx i)
                                 .ridge = o->ridge_t,
                                 .pair = o->pair,
                                 .log_det = o->log_det};
-  /* Where the new vectors depend on each other there is no frame to try; that counts as a step that
+  /* If the new vectors are linearly dependent there is no frame to try; that counts as a step that
    * makes the rows worse. */
   to->is_tried =
       to->verdict == PENDING && step_frame(f->frames + (gidx)s->b->atom[member] * f->d * f->p,
@@ -126,7 +126,7 @@ static void frame_propose(void *self, gidx i)
                                            s->a->kept[member], f->p, s->item[i].step_b, to->frame);
 }
 
-/* List the moves that are tried, or those that were accepted; returns how many. */
+/* List the moves to try, or with accepted = 1 the accepted ones; returns how many there are. */
 static gidx moves_list(struct steps *s, int accepted)
 {
   const struct refit_state *f = s->f;
@@ -200,8 +200,8 @@ static int frames_propose(struct steps *s)
   return OK;
 }
 
-/* A rank that has failed lets its members be, or the others would try them for ever.  Where its own
- * memory is what failed, no member was begun, and the next exchange tells the others. */
+/* A rank that has failed gives up its members, otherwise the others would try them forever.  If it
+ * failed for lack of memory, no member was begun, and the next exchange tells the others. */
 static void own_give_up(struct steps *s)
 {
   if (!s->own_verdict) return;
@@ -212,10 +212,10 @@ static void own_give_up(struct steps *s)
   }
 }
 
-/* Nothing is left to decide on: the frames of own atoms move.  The owner of a member that was
- * accepted proposes its frame again, so that the last proposals have them all.  Ranks of this node
- * may still read what they were; who reads them next waits for all ranks first, since no other
- * batch of a sweep has these atoms. */
+/* All members are decided: set the frames of own atoms.  The owner of an accepted member proposes
+ * its frame again, so the last proposals have all of them.  Ranks of this node may still read the
+ * old frames.  But no other batch of the sweep has these atoms, and the next reader waits for all
+ * ranks first. */
 static int frames_keep(struct steps *s)
 {
   struct refit_state *f = s->f;
@@ -230,8 +230,7 @@ static int frames_keep(struct steps *s)
   return OK;
 }
 
-/* Solve what is pending and propose frames.  *any <- is there still a member to decide on, on any
- * rank? */
+/* Solve what is pending, and propose frames.  *any <- a member is still undecided on any rank. */
 static int round_propose(struct steps *s, int *any)
 {
   struct comm *c = s->f->c;
@@ -255,14 +254,14 @@ static int frames_try(struct steps *s)
   return device_moves_try(&s->f->device, &job);
 }
 
-/* Try the proposed frames, decide, and keep what is accepted.  *any: as before. */
+/* Try the proposed frames, decide, and keep what is accepted.  *any: as above. */
 static int round_decide(struct steps *s, int *any)
 {
   struct refit_state *f = s->f;
   const struct atom_batch *b = s->b;
   phase_begin(s->moving);
   if (!comm_failure(f->c)) comm_record(f->c, frames_try(s));
-  comm_lockstep_begin(f->c); /* since frames were proposed; all that follows has memory */
+  comm_lockstep_begin(f->c); /* since frames were proposed; all memory is allocated */
   TRY(rows_received_take(&s->received, b, f, s->objective, 1, s->gathered));
   own_decide(s);
   TRY(atom_batch_allgather(b, f->c, s->own_verdict, sizeof(idx), s->verdict));

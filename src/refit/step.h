@@ -9,15 +9,15 @@
 #include "refit/refit.h"
 
 /* Solve the batch's systems, try the steps on the rows, and accept each or solve it again with a
- * larger ridge, until every member is decided.  Frames, codes and residuals of accepted ones move.
- * steps[b->count], in the batch's order, is written on every rank.  Collective; a failure of this
- * rank at the end is left to the next exchange (comm/failure.h). */
+ * larger ridge, until every member is decided.  Frames, codes and residuals change for accepted
+ * members.  steps[b->count], in the batch's order, is written on every rank.  Collective; a failure
+ * of this rank at the end is left to the next exchange (comm/failure.h). */
 int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
                     const struct batch_systems *a, struct phase *solving, struct phase *moving,
                     struct atom_step *steps);
 
-/* *bytes <- what that takes at most beside the batch and its systems of q directions: its
- * allocations, run dry.  Not collective. */
+/* *bytes <- the most that this takes besides the batch and its systems of q directions, by running
+ * its allocations dry.  Not collective. */
 int atom_batch_step_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
                           gidx *bytes);
 

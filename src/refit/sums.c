@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Own sum blocks are joined as far as they go, rank 0 completes the tree. */
+ * Each rank joins its own sum blocks as far as possible; rank 0 completes the tree. */
 #include "refit/sums.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/sums.h"
 #include "device/refit.h"
 
-/* The sums of own sum blocks, joined as far as they go, on their way to rank 0. */
+/* The sums of own sum blocks, joined as far as possible, to be sent to rank 0. */
 struct nodes {
   struct arena arena;
   struct block_tree tree;
@@ -92,7 +92,7 @@ struct tss_work {
   real *total; /* [2 p] */
 };
 
-/* A task: of a sum block, for each column the chains of x - shift and of its squares. */
+/* A task: for each column of a sum block, the chains of x - shift and of its squares. */
 static void columns_chain(void *self, gidx block)
 {
   const struct tss_work *w = self;

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums over all rows of a refit by (N.0), and what is made of them.
+ * Sums over all rows of a refit by (N.0), and figures from them.
  *
- * Floor: refit.  Collective, unless it says otherwise. */
+ * Floor: refit.  Collective unless a comment says otherwise. */
 #ifndef REFIT_SUMS_H
 #define REFIT_SUMS_H
 
 #include "model/results.h"
 #include "refit/state.h"
 
-/* The depth of a tree (base/block_tree.h) to which a rank pushes its own sum blocks, which may
- * begin anywhere, and then the nodes of all ranks; of so many rows.  Not collective. */
+/* The depth of a tree (base/block_tree.h) for so many rows, to which a rank pushes its own sum
+ * blocks, which may begin anywhere, and then the nodes of all ranks.  Not collective. */
 int refit_sums_depth(gidx rows, int size, int rank);
 
-/* out[width], on rank 0 <- the sums of chains[own sum blocks][width], of `total` rows that are
- * shared out as refit_blocks_partition() does. */
+/* out[width], on rank 0 <- the sums of chains[own sum blocks][width], for `total` rows divided as
+ * by refit_blocks_partition(). */
 int refit_sum(struct comm *c, gidx total, const real *chains, idx width, real *out);
 
 /* *tss, on rank 0 <- the total sum of squares of the rows about their column means; x[..][p]: own
  * rows. */
 int refit_tss(struct comm *c, gidx total, const float *x, idx p, real *tss);
 
-/* m, on rank 0 <- what the norms of the same rows say (model/norms.h), and a warning where a few of
- * `what` are massive; NULL: none.  ERR_MEMORY. */
+/* m, on rank 0 <- the figures of the rows' norms (model/norms.h), with a warning if a few of `what`
+ * are massive; NULL: no warning.  ERR_MEMORY. */
 int refit_norms(struct comm *c, gidx total, const float *x, idx p, real tss, const char *what,
                 struct metrics *m);
 
-/* *rss, on rank 0 <- the sum of squares of the residuals, which must be those of the state as
- * stored. */
+/* *rss, on rank 0 <- the sum of squares of the residuals, which must be those of the stored
+ * state. */
 int refit_rss(struct refit_state *f, real *rss);
 
-/* *bytes <- the most that one of these takes while it runs: their allocations, run dry.  Not
+/* *bytes <- the most that one of these takes while it runs, by running their allocations dry.  Not
  * collective. */
 int refit_sums_bytes(const struct refit_state *f, gidx *bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Own rows are routed and coded by a coder, or coded a sum block at a time on the supports that
- * they have. */
+ * Own rows are routed and coded by a coder; or coded on their present supports, a sum block at a
+ * time. */
 #include "refit/sweep_end.h"
 
 #include <string.h>
@@ -19,13 +19,14 @@ struct sweep_end {
   struct refit_state *f;
   const struct sweep_end_options *options;
   float *table;               /* [k][d][p] frames as stored */
-  struct sparse_coder *coder; /* computes, or has the rows' arrays alone */
+  struct sparse_coder *coder; /* computes, or only has the rows' arrays */
   struct coded *rows;         /* own rows */
   struct code_counts counts;
   struct identity terms; /* of own supports, codes and atoms as files have them */
 };
 
-/* A task: round the frame of an own atom to f32, in place and in the table, and name it. */
+/* A task: round the frame of an own atom to f32, in place and in the table, and add its hash
+ * terms. */
 static void atom_round(void *self, gidx i)
 {
   struct sweep_end *w = self;
@@ -59,8 +60,7 @@ struct sparse_coder_shape refit_sparse_coder_shape(const struct refit_state *f, 
                                      .work = (double)f->total * f->k * f->d * f->p * rounds};
 }
 
-/* Solve the codes of some own rows on the supports that they have, by the state's own device, a
- * CPU. */
+/* Solve the codes of some own rows on their present supports, on the state's own device, a CPU. */
 static int state_code(struct sweep_end *w, idx first, idx n)
 {
   struct refit_state *f = w->f;
@@ -81,7 +81,7 @@ static int state_code(struct sweep_end *w, idx first, idx n)
   return device_codes(&f->device, &job);
 }
 
-/* Route and code some own rows, or code them. */
+/* Route and code some own rows, or only code them. */
 static int batch_run(struct sweep_end *w, idx first, idx n)
 {
   real rho = w->f->rho;
@@ -90,8 +90,8 @@ static int batch_run(struct sweep_end *w, idx first, idx n)
                              : sparse_coder_solve(w->coder, w->rows, first, n, rho);
 }
 
-/* A task: name the supports and codes of some rows, and take them for the state.  Whatever order
- * they come in, sums of whole numbers are the same. */
+/* A task: add the hash terms of supports and codes of some rows, and copy them to the state.  Terms
+ * are integers, so the order of tasks does not matter. */
 enum { TAKEN_ROWS = 512 };
 static void rows_take(void *self, gidx piece)
 {
@@ -112,7 +112,7 @@ static void rows_take(void *self, gidx piece)
   __atomic_fetch_add(&w->counts.zero, counts.zero, __ATOMIC_RELAXED);
 }
 
-/* The dictionary is dealt out as encode does. */
+/* The dictionary is dealt to ranks as in encode. */
 int refit_table_cosine(struct comm *c, const struct table_cosine *t, real *cosine)
 {
   const struct atom_array table = {t->table, t->k, t->d, t->p};
@@ -133,7 +133,7 @@ int refit_table_cosine(struct comm *c, const struct table_cosine *t, real *cosin
   return OK;
 }
 
-/* The metrics of the new state, on rank 0. */
+/* Set the metrics of the new state, on rank 0. */
 static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct metrics *m)
 {
   struct refit_state *f = w->f;
@@ -151,12 +151,12 @@ static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct met
   return OK;
 }
 
-/* Name what files will have. */
+/* Set the hashes of what files will have. */
 static int contents_name(struct sweep_end *w)
 {
   struct refit_state *f = w->f;
   TRY(refit_identity(f, &w->terms, &f->contents));
-  f->contents.rows = 0; /* of no file that it writes */
+  f->contents.rows = 0; /* of no file that this job writes */
   return OK;
 }
 
@@ -174,13 +174,13 @@ int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes)
   const struct refit_task *t = f->task;
   gidx coder, table = (gidx)f->k * f->d * f->p * (gidx)sizeof(float), tables = 3;
   if (t->has_table) tables = f->k <= t->max_cosine ? 2 : 0;
-  if (t->has_table && !t->routes) shape.k = 1; /* codes alone: the rows' arrays */
+  if (t->has_table && !t->routes) shape.k = 1; /* codes only: the coder has just the rows' arrays */
   TRY(sparse_coder_bytes(&shape, f->n, &coder));
   *bytes = coder + tables * table;
   return OK;
 }
 
-/* Frames as files will have them; and the rows of this rank are where they are coded. */
+/* Round the frames to what files will have, and put the rows of this rank where they are coded. */
 static int frames_put(struct sweep_end *w)
 {
   const struct sweep_end_options *o = w->options;
@@ -194,7 +194,7 @@ static int frames_put(struct sweep_end *w)
   return o->reroute || o->rows ? OK : coded_put(w->coder, w->rows, f->codes);
 }
 
-/* Supports and codes of this rank as files will have them. */
+/* Take the supports and codes of this rank, as files will have them. */
 static int codes_take(struct sweep_end *w)
 {
   int what = w->options->reroute ? CODED_ALL : CODED_CODES | CODED_QUALITY;
@@ -203,7 +203,7 @@ static int codes_take(struct sweep_end *w)
   return OK;
 }
 
-/* The same of all ranks. */
+/* The same for all ranks. */
 static int state_round(struct sweep_end *w, int *stopped)
 {
   struct refit_state *f = w->f;

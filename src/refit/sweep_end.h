@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The end of a sweep: the state becomes what files hold, and is judged.
+ * The end of a sweep: the state is rounded to what files hold, and evaluated.
  *
  * Floor: refit. */
 #ifndef REFIT_SWEEP_END_H
@@ -12,25 +12,26 @@
 #include "refit/state.h"
 
 struct sweep_end_options {
-  struct sparse_coder *coder; /* computes; NULL: the state's own device, which cannot route */
-  struct coded *rows; /* of the state, on the coder's device; NULL: they go there for this call */
+  struct sparse_coder *coder; /* computes; NULL: the state's own device does, which cannot route */
+  struct coded *rows; /* the state's rows on the coder's device; NULL: they are copied for this
+                       * call */
   struct resident *resident; /* has the rows, and lists them by atom; NULL: the host does */
-  int reroute;               /* route all rows again, first; else supports stay as they are */
-  float *table;       /* [k][d][p] written: the frames as stored; a coder holds them from then on.
-                       * Where frames are shared it is the state's */
+  int reroute;               /* first route all rows again; 0: supports stay as they are */
+  float *table;       /* [k][d][p] written: the frames as stored; a coder uses it from then on.  If
+                       * frames are shared it is the state's */
   idx max_cosine;     /* largest K for which the decoder cosine is computed */
-  struct stops stops; /* asked while rows are routed and coded; none asked: nothing ever does */
+  struct stops stops; /* asked while rows are routed and coded; asked NULL: never stopped */
 };
 
-/* Round the frames to f32, route again if wanted, solve the codes of every row again (N.5) and
- * round them.  Residuals and classes are stale afterwards where supports changed; the index of rows
- * is made anew.  f->contents names what files will have.  metrics: on rank 0, those of the new
- * state; density[k] is lent to it.  *stopped <- was the job asked to stop before rows were coded?
- * Then the state is none.  Collective. */
+/* Round the frames to f32, route again if wanted, solve the codes of every row again (N.5), and
+ * round them.  If supports changed, residuals and classes are stale afterwards; the index of rows
+ * is made anew.  f->contents has the hashes of what files will have.  metrics: on rank 0, those of
+ * the new state; it borrows density[k].  *stopped <- the job was asked to stop before all rows were
+ * coded; then the state is not valid.  Collective. */
 int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *options, gidx *density,
                     real tss, struct metrics *metrics, int *stopped);
 
-/* *cosine <- the largest of two atoms of a table that every rank has.  Collective. */
+/* *cosine <- the largest cosine of two atoms of a table that every rank has.  Collective. */
 struct table_cosine {
   const float *table; /* [k][d][p] */
   idx k, d, p, threads;
@@ -38,18 +39,18 @@ struct table_cosine {
 };
 int refit_table_cosine(struct comm *c, const struct table_cosine *t, real *cosine);
 
-/* The shape of a coder for the rows of a state, one of so many rounds. */
+/* The shape of a coder with so many rounds for the rows of a state. */
 struct sparse_coder_shape refit_sparse_coder_shape(const struct refit_state *f, idx rounds,
                                                    const char *device);
 
-/* Seconds that it takes on this rank, very roughly, with options->coder and options->reroute. */
+/* Seconds that refit_sweep_end() takes on this rank, very roughly, with this coder and reroute. */
 double refit_sweep_end_seconds(const struct refit_state *f, const struct sparse_coder *coder,
                                int reroute);
 
-/* *bytes <- the most that this takes while it runs: its allocations, run dry, and two more copies
- * of the dictionary, which is what the decoder cosine makes of it.  Of a task with a table it
- * counts what the task says there is; else also a coder of all atoms, the cosine, and the table.
- * Not collective. */
+/* *bytes <- the most that this takes while it runs, by running its allocations dry, and two more
+ * copies of the dictionary, which the decoder cosine needs.  For a task with a table only what the
+ * task names is counted; otherwise also a coder of all atoms, the cosine, and the table.  Not
+ * collective. */
 int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes);
 
 #endif
