@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lists travel with all their places, empty ones too, so that their number follows from the
- * supports, and rank 0 leaves them out where it writes. */
+ * Lists are sent with all their positions, also empty ones, so that their number follows from the
+ * supports; rank 0 does not write the empty ones. */
 #include "harvest/attribute.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ struct attribute {
   float *atoms;        /* [k][p] */
   idx block;           /* queries of all ranks at a time */
   gidx *first, *count; /* [size] queries of each rank */
-  idx *pairs, *values; /* [size] pairs of each, and places of their lists */
+  idx *pairs, *values; /* [size] pairs of each rank, and positions of their lists */
   gidx *sequence;      /* [block], on rank 0 */
   real *sum;           /* of all ranks, on rank 0 */
   gidx *row;
@@ -54,14 +54,14 @@ static int shapes_check(const struct attribute_task *t)
   return OK;
 }
 
-/* Bytes of the lists and chains of a query, of which some have more atoms than others. */
+/* Bytes of the lists and chains of a query with the mean number of atoms. */
 static gidx query_bytes(const struct attribute_task *t)
 {
   gidx pairs = ceil_div(t->supports->entries, imax(t->supports->n, 1));
   return imax(pairs, 1) * (t->top * 12 + t->capture->attention.heads * 8 + 8);
 }
 
-/* Queries whose lists, with all ranks' on rank 0, stay in some memory. */
+/* The queries of a block: their lists, those of all ranks on rank 0, must fit in LIST_BYTES. */
 static idx block_find(const struct attribute_task *t, int ranks)
 {
   const struct harvest_task rows = {.capture = t->capture};
@@ -95,7 +95,7 @@ static int memory_check(const struct attribute *w)
   return OK;
 }
 
-/* All atoms, and what they and the mean have in common. */
+/* Read all atoms, and compute their inner products with the mean. */
 static int atoms_read(struct attribute *w)
 {
   const struct attribute_task *t = w->task;
@@ -129,7 +129,7 @@ static int job_begin(struct attribute *w)
   return attributed_partition_alloc(&w->partition, w->c->size);
 }
 
-/* Who has which queries of a block, and how many pairs they have. */
+/* Divide the queries of a block among the ranks, and count their pairs. */
 static int block_divide(struct attribute *w, gidx first, gidx n)
 {
   const struct support_source *s = w->task->supports;
@@ -148,7 +148,7 @@ static int block_divide(struct attribute *w, gidx first, gidx n)
   return OK;
 }
 
-/* Room for the pairs of all ranks, on rank 0. */
+/* Make room for the pairs of all ranks, on rank 0. */
 static int block_reserve(struct attribute *w, gidx *pairs)
 {
   *pairs = 0;
@@ -173,7 +173,7 @@ static int block_write(struct attribute *w, gidx first, gidx n, gidx pairs)
   return w->task->sink->write(w->task->sink->self, &block);
 }
 
-/* One block of queries.  Collective. */
+/* Run one block of queries.  Collective. */
 static int block_run(struct attribute *w, gidx first, gidx n)
 {
   struct attributed_partition *s = &w->partition;
@@ -197,14 +197,14 @@ static int block_run(struct attribute *w, gidx first, gidx n)
   return comm_agree(c, block_write(w, first, n, pairs));
 }
 
-/* What all ranks know of the whole.  Collective. */
+/* Count what all ranks know of the whole.  Collective. */
 static int result_count(struct attribute *w)
 {
   const struct attributed_partition *s = &w->partition;
   struct attribute_result *r = w->result;
   gidx sums[] = {s->compared,          s->beyond, (gidx)s->row_terms, (gidx)s->support_terms,
                  (gidx)r->fingerprint, r->kept};
-  gidx *longest = w->first; /* which has room for a number of each rank */
+  gidx *longest = w->first; /* reused: it has room for a number per rank */
   TRY(comm_sum(w->c, sums, LENGTH(sums)));
   TRY(comm_allgather_long(w->c, s->longest, longest));
   real *all;
@@ -221,7 +221,7 @@ static int result_count(struct attribute *w)
   return OK;
 }
 
-/* The rows are those that the supports name. */
+/* Check that the rows are those that the supports name. */
 static int rows_check_all(const struct attribute *w)
 {
   const struct attribute_task *t = w->task;
@@ -247,7 +247,7 @@ static int blocks_run(struct attribute *w)
   return rows_check_all(w);
 }
 
-/* Weights, and for each pair a product of f64 with every value. */
+/* Weights, and for each pair a product in f64 with every value. */
 double attribute_work(const struct attribute_task *task)
 {
   const struct attention *a = &task->capture->attention;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The sums of all queries first, since a weight is relative to all that its query sees; then the
- * shards once more. */
+ * First the sums of all queries, since a weight is relative to all that its query sees; then the
+ * shards of positions once more. */
 #include "harvest/attribute_partition.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "device/attribution.h"
 #include "harvest/resident_capture.h"
 
-#define FAR 1e-3 /* relative: no rounding, but another row */
+#define FAR 1e-3 /* relative: too much for rounding, so it is another row */
 
 int attributed_partition_alloc(struct attributed_partition *s, int ranks)
 {
@@ -37,7 +37,7 @@ void attributed_partition_free(struct attributed_partition *s)
   free(s->wanted);
 }
 
-/* Room for the pairs of a partition. */
+/* Make room for the pairs of a share. */
 static int pairs_begin(struct attributed_partition *s, gidx pairs)
 {
   idx top = s->task->top;
@@ -54,8 +54,8 @@ static int pairs_begin(struct attributed_partition *s, gidx pairs)
   return array_reserve(&s->sum, &s->sum_room, pairs, sizeof *s->sum);
 }
 
-/* Queries at .. at + n - 1 of the partition, the first of which is `first` of all: they are of one
- * sequence. */
+/* Attribute queries at .. at + n - 1 of the share, which are of one sequence; `first` is the number
+ * of the first of them among all queries. */
 static int sequence_run(struct attributed_partition *s, gidx sequence, gidx first, idx at, idx n)
 {
   const struct capture_source *c = s->task->capture;
@@ -87,7 +87,7 @@ static int sequence_run(struct attributed_partition *s, gidx sequence, gidx firs
   return OK;
 }
 
-/* The same by a GPU that has keys and values piece by piece. */
+/* The same by a GPU that gets keys and values piece by piece. */
 static int sequence_pieces(struct attributed_partition *s, gidx sequence, gidx first, idx at, idx n)
 {
   const struct capture_source *c = s->task->capture;
@@ -115,7 +115,7 @@ static int sequence_pieces(struct attributed_partition *s, gidx sequence, gidx f
   return OK;
 }
 
-/* top, part <- of all queries of the partition, sequence after sequence. */
+/* top, part <- the results of all queries of the share, sequence by sequence. */
 static int sequences_run(struct attributed_partition *s, gidx first, idx count)
 {
   const struct capture_source *c = s->task->capture;
@@ -129,7 +129,7 @@ static int sequences_run(struct attributed_partition *s, gidx first, idx count)
   return OK;
 }
 
-/* The same on a GPU, whose lists come back in the end. */
+/* The same on a GPU, whose lists are copied back at the end. */
 static int pieces_run(struct attributed_partition *s, gidx first, idx count)
 {
   struct pieces *p = s->harvest.pieces;
@@ -144,7 +144,7 @@ static int pieces_run(struct attributed_partition *s, gidx first, idx count)
   return pieces_pairs_end(p);
 }
 
-/* top, sum <- of all queries of the partition, some positions at a time. */
+/* top, sum <- the results of all queries of the share, some positions at a time. */
 static int parts_run(struct attributed_partition *s, gidx first, idx count)
 {
   idx heads = s->task->capture->attention.heads;
@@ -159,7 +159,7 @@ static int parts_run(struct attributed_partition *s, gidx first, idx count)
   return OK;
 }
 
-/* The same on a GPU, which has all positions. */
+/* The same on a GPU that has all positions. */
 static int resident_shards_run(struct attributed_partition *s, idx count)
 {
   const struct resident_capture_pairs pairs = {.count = s->supports.view.start[count],
@@ -170,7 +170,7 @@ static int resident_shards_run(struct attributed_partition *s, idx count)
   return resident_capture_attribute(s->harvest.resident, &pairs);
 }
 
-/* What a pair of a row has to sum to. */
+/* The value that a pair of a row must sum to. */
 static struct wanted_sum wanted_find(const struct attributed_partition *s, gidx row, gidx pair,
                                      int is_compared)
 {
@@ -198,7 +198,7 @@ static void wanted_task(void *self, gidx row)
     s->wanted[e] = wanted_find(s, row, e, e - start[row] < s->task->compared);
 }
 
-/* Compare the sum of a pair of a row of the partition. */
+/* Compare the sum of a pair with its expected value. */
 static int pair_check(struct attributed_partition *s, gidx row, gidx pair, gidx first)
 {
   const struct support_source *supports = s->task->supports;
@@ -217,7 +217,7 @@ static int pair_check(struct attributed_partition *s, gidx row, gidx pair, gidx 
   return OK;
 }
 
-/* Compare all; *key <- the row that does not fit. */
+/* Compare all sums; *key <- the row that does not fit. */
 static int sums_check(struct attributed_partition *s, gidx first, idx count, gidx *key)
 {
   const struct support_view *view = &s->supports.view;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A rank reads the shards that its queries see, one at a time, so memory does not grow with the
- * length of a sequence. */
+ * A rank reads the shards of positions that its queries see, one at a time, so memory does not grow
+ * with the length of a sequence. */
 #include "harvest/harvest_impl.h"
 
 #include <math.h>
@@ -17,13 +17,13 @@
 
 enum { SHARE_BYTES = 32 << 20, BLOCK_BYTES = 1 << 30, MIN_SHARE = 64 };
 
-/* Floats of a query and of its result. */
+/* Number of floats of a query and of its result. */
 static gidx query_floats(const struct attention *a)
 {
   return (gidx)a->heads * (a->d + attention_stride(a->dv) + a->dv + 3);
 }
 
-/* The queries of a block: enough for each rank, if so many are there. */
+/* The queries of a block: enough for each rank, if there are so many. */
 idx harvest_block(const struct harvest_task *task, int ranks)
 {
   const struct attention *a = &task->capture->attention;
@@ -33,8 +33,8 @@ idx harvest_block(const struct harvest_task *task, int ranks)
   return (idx)imin(imin(share * ranks, most), task->capture->n);
 }
 
-/* A GPU takes all keys and values at once if it can; else they come in pieces, and do where ranks
- * share them out. */
+/* A GPU holds all keys and values if it can.  Otherwise, and if ranks divide positions, they come
+ * in pieces. */
 static int gpu_alloc(struct harvest *h)
 {
   const struct harvest_task *t = h->task;
@@ -50,7 +50,7 @@ static int gpu_alloc(struct harvest *h)
   return pieces_open(&h->pieces, t->capture, t->device, h->partition, &h->atoms);
 }
 
-/* What a CPU works in, or a GPU with the keys and values. */
+/* Allocate the work space of a CPU, or of a GPU with the keys and values. */
 static int work_alloc(struct harvest *h)
 {
   const struct harvest_task *t = h->task;
@@ -68,7 +68,7 @@ static int work_alloc(struct harvest *h)
   return arena_alloc(&h->arena, &h->acc, n * heads * attention_stride(a->dv), sizeof *h->acc);
 }
 
-/* What a rank needs for its partition. */
+/* Allocate what a rank needs for its share. */
 int harvest_partition_alloc(struct harvest *h)
 {
   const struct attention *a = &h->task->capture->attention;
@@ -88,7 +88,7 @@ void harvest_partition_free(struct harvest *h)
   arena_free(&h->arena);
 }
 
-/* And what a block of all ranks takes. */
+/* Allocate that, and what a block of all ranks needs. */
 static int block_alloc(struct harvest *h)
 {
   const struct attention *a = &h->task->capture->attention;
@@ -102,7 +102,7 @@ static int block_alloc(struct harvest *h)
 /* The sequence that has a query. */
 gidx harvest_sequence(const struct capture_source *s, gidx query)
 {
-  gidx low = 0, high = s->sequences; /* low begins at the query or before it */
+  gidx low = 0, high = s->sequences; /* low begins at or before the query */
   while (high - low > 1) {
     gidx middle = low + (high - low) / 2;
     if (s->start[middle] <= query)
@@ -144,7 +144,7 @@ void harvest_seen_all(struct harvest *h, gidx first, gidx n)
   }
 }
 
-/* The sums of queries at .. at + n - 1 of the partition, which are of one sequence. */
+/* The sums of queries at .. at + n - 1 of the share, which are of one sequence. */
 static int sequence_sum(struct harvest *h, gidx sequence, gidx first, idx at, idx n)
 {
   const struct capture_source *s = h->task->capture;
@@ -170,7 +170,7 @@ static int sequence_sum(struct harvest *h, gidx sequence, gidx first, idx at, id
   return OK;
 }
 
-/* The same by a GPU that has keys and values piece by piece. */
+/* The same by a GPU that gets keys and values piece by piece. */
 static int sequence_pieces(struct harvest *h, gidx sequence, gidx first, idx at, idx n)
 {
   const struct attention *a = &h->task->capture->attention;
@@ -198,7 +198,7 @@ static int sequence_pieces(struct harvest *h, gidx sequence, gidx first, idx at,
   return OK;
 }
 
-/* rows, lse <- results of the partition's queries. */
+/* rows, lse <- the results of the share's queries. */
 static void partition_finish(struct harvest *h, idx count)
 {
   const struct attention *a = &h->task->capture->attention;
@@ -210,7 +210,7 @@ static void partition_finish(struct harvest *h, idx count)
   }
 }
 
-/* The first row and head of the partition that is not finite, or -1. */
+/* The first row and head of the share that is not finite, or -1. */
 static gidx partition_bad(const struct harvest *h, idx count)
 {
   const struct attention *a = &h->task->capture->attention;
@@ -219,7 +219,7 @@ static gidx partition_bad(const struct harvest *h, idx count)
   return -1;
 }
 
-/* A row that is not finite, by its name. */
+/* Fail with the name of a row that is not finite. */
 static int partition_check(const struct harvest *h, gidx first, idx count, gidx *key)
 {
   const struct capture_source *s = h->task->capture;
@@ -249,7 +249,7 @@ int harvest_partition_run(struct harvest *h, gidx first, idx count, gidx *key)
   TRY(s->queries(s->self, first, count, h->q));
   harvest_seen_all(h, first, count);
   gidx sequence = harvest_sequence(s, first);
-  if (h->resident) { /* takes all sequences of a partition at once */
+  if (h->resident) { /* handles all sequences of a share at once */
     TRY(resident_capture_run(h->resident, sequence, first, count));
     return partition_check(h, first, count, key);
   }
@@ -269,7 +269,7 @@ static int block_write(struct harvest *h, gidx first, gidx n)
   return h->c->rank ? OK : sink->write(sink->self, first, n, h->all, h->all_lse);
 }
 
-/* A block of queries whose positions are shared out.  Collective. */
+/* Run a block of queries whose positions are divided among ranks.  Collective. */
 static int cut_run(struct harvest *h, gidx first, gidx n)
 {
   const struct attention *a = &h->task->capture->attention;
@@ -281,11 +281,11 @@ static int cut_run(struct harvest *h, gidx first, gidx n)
     memcpy(h->all, h->rows, (size_t)(n * width) * sizeof *h->rows);
     memcpy(h->all_lse, h->lse, (size_t)(n * a->heads) * sizeof *h->lse);
   } else
-    h->pairs = 0, h->blind = 0; /* which rank 0 counts */
+    h->pairs = 0, h->blind = 0; /* rank 0 counts them */
   return comm_agree(h->c, block_write(h, first, n));
 }
 
-/* One block of queries.  Collective. */
+/* Run one block of queries.  Collective. */
 static int block_run(struct harvest *h, gidx first, gidx n)
 {
   const struct attention *a = &h->task->capture->attention;
@@ -396,7 +396,7 @@ static int rows_read(void *self, gidx first, idx count, float *out)
   return OK;
 }
 
-/* The same where they stay on the GPU, which nobody has looked at. */
+/* The same, into GPU memory; the values are not checked. */
 static int rows_make(void *self, gidx first, idx count, float *out)
 {
   struct harvest *h = &((struct harvest_reader *)self)->harvest;

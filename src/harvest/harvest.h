@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows from attention: each rank computes its partition of a block of queries, rank 0 writes the
- * block.
+ * Rows from attention: each rank computes its share of a block of queries, rank 0 writes the block.
  *
  * Floor: harvest.  Knows no files: captures come from a source, rows go to a sink. */
 #ifndef HARVEST_HARVEST_H
@@ -13,21 +12,21 @@
 #include "model/capture.h"
 #include "model/rows.h"
 
-/* Where rows and their logarithms go; blocks come in ascending order. */
+/* Takes rows and their logarithms; blocks come in ascending order. */
 struct harvest_sink {
   void *self; /* borrowed */
   /* rows[count][heads dv], lse[count][heads] */
   int (*write)(void *self, gidx first, gidx count, const float *rows, const float *lse);
 };
 
-/* What ranks share out: queries, each with all that it sees, or the shards of positions, each with
- * all queries.  No bit depends on it. */
+/* What ranks divide: queries, each with all positions that it sees; or shards of positions, each
+ * with all queries.  No bit depends on it. */
 enum harvest_cut { HARVEST_QUERIES, HARVEST_POSITIONS };
 
 struct harvest_task {
   const struct capture_source *capture; /* borrowed, as are the next two */
   struct device *device;
-  const struct harvest_sink *sink; /* of rank 0 */
+  const struct harvest_sink *sink; /* on rank 0 */
   idx block;                       /* queries of all ranks at a time; 0: as many as pay */
   enum harvest_cut cut;
 };
@@ -40,22 +39,22 @@ struct harvest_result {
 
 /* Multiply-adds of all rows, about. */
 double harvest_work(const struct capture_source *capture);
-/* ERR_DEVICE or ERR_MEMORY where a GPU can take neither all keys and values of the capture nor
- * pieces of them, with so many queries at a time (0: as a rank has them) and bytes beside; a CPU
- * takes all.  Not collective. */
+/* ERR_DEVICE or ERR_MEMORY if a GPU can hold neither all keys and values of the capture nor pieces
+ * of them, with so many queries at a time (0: as a rank has them) and `beside` more bytes.  A CPU
+ * always can.  Not collective. */
 int harvest_device_check(const struct capture_source *capture, struct device *device, idx queries,
                          gidx beside);
 
-/* Positions where queries are too few for the ranks, and positions are not. */
+/* Positions, if there are too few queries for the ranks but enough positions; otherwise queries. */
 enum harvest_cut harvest_cut_choose(const struct capture_source *capture, int ranks);
 
 /* Compute all rows by (N.27).  The bits do not depend on block, device or ranks.  ERR_INPUT names
  * the lowest row that is not finite.  Collective; the same status on every rank. */
 int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_result *result);
 
-/* Rows of a capture as a source that computes what is read of it, in the thread that reads.  The
- * capture and the device are borrowed, and nothing else uses the device.  Not collective.
- * harvest_rows_close() follows also when this fails; it is safe on NULL. */
+/* The rows of a capture as a source, which computes a row when it is read, in the reading thread.
+ * The capture and the device are borrowed, and nothing else may use the device.  Not collective.
+ * Call harvest_rows_close() also when this fails; it is safe on NULL. */
 struct harvest_reader;
 int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
                       const struct capture_source *capture, struct device *device);

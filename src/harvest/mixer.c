@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A call copies the states of its sequences, from the capture or from the block before, into a pool
- * of its own and updates them there: the capture's slots stay as read.  The taps
- * before a token are channels of the tokens before it, read again. */
+ * A call copies the states of its sequences, from the capture or from the last block, into a pool
+ * of its own and updates them there: the capture's slots stay as they were read.  The taps before a
+ * token are channels of the tokens before it, which are read again. */
 #include "harvest/mixer.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 
 enum { BLOCK_BYTES = 1 << 26, STATE_BYTES = 1 << 28, MIN_BLOCK = 64 };
 
-/* One call of a rank at a time. */
+/* The memory of a call; a rank makes one at a time. */
 struct call {
   struct buffer x, g, beta, conv, conv_bias, s, taps, o;
   gidx *start;   /* [pieces + 1] */
@@ -39,10 +39,10 @@ struct harvest {
   float *taps, *x;       /* [C][width - 1], [width - 1][C] of one sequence */
   float *rows, *states;  /* of this rank, part after part */
   float *all, *all_rows; /* rank 0: rows as gathered, and in token order, [block][H dv] */
-  float *all_states;     /* of all ranks so, on rank 0 */
-  float *carry;          /* [H][dv][d] of the sequence that the block before has cut */
+  float *all_states;     /* the same for all ranks, on rank 0 */
+  float *carry;          /* [H][dv][d] of the sequence that the last block has cut */
   gidx n_rows, n_states; /* heads in rows and states so far */
-  gidx n_carried;        /* heads behind them in states, of the sequence that is cut */
+  gidx n_carried;        /* heads after these in states, of the sequence that is cut */
   idx *kept;             /* [slots] index into kept_states, or -1 */
   idx *owner;            /* [slots] the sequence that writes it */
   float *kept_states;    /* [kept][H][dv][d], on rank 0 */
@@ -81,7 +81,7 @@ idx mixer_kept(const struct mixer_source *s)
   return kept;
 }
 
-/* Tokens and sequences of a block, which depend on no rank. */
+/* Set the tokens and sequences of a block, which do not depend on ranks. */
 static void block_size(struct harvest *h)
 {
   const struct mixer_source *s = h->source;
@@ -98,7 +98,7 @@ static int buffer_floats(struct harvest *h, struct buffer *b, gidx floats)
   return buffer_alloc(h->task->device, b, imax(floats, 1) * (gidx)sizeof(float));
 }
 
-/* Weights of the convolution stay on the device. */
+/* Put the weights of the convolution on the device, where they stay. */
 static int weights_put(struct harvest *h, struct buffer *b, const float *values, gidx count)
 {
   if (!values) return OK;
@@ -129,7 +129,7 @@ static int call_alloc(struct harvest *h)
   return arena_alloc(&h->arena, &a->out, pieces, sizeof *a->out);
 }
 
-/* Rank 0 has what all ranks made of a block, and the states that are kept. */
+/* Rank 0: allocate for the results of all ranks for a block, and the states that are kept. */
 static int whole_alloc(struct harvest *h)
 {
   const struct mixer_source *s = h->source;
@@ -180,8 +180,8 @@ static void harvest_free(struct harvest *h)
   arena_free(&h->arena);
 }
 
-/* taps[C][width - 1] <- channels before token `offset` of a sequence: of its tokens, and where
- * these are too few, of its slot. */
+/* taps[C][width - 1] <- the channels before token `offset` of a sequence: from its tokens, and if
+ * these are too few, from its slot. */
 static int taps_find(struct harvest *h, idx sequence, gidx offset, float *taps)
 {
   const struct mixer_source *s = h->source;
@@ -197,7 +197,8 @@ static int taps_find(struct harvest *h, idx sequence, gidx offset, float *taps)
   return OK;
 }
 
-/* Slot i of the call <- what the piece's heads begin from; *in <- i, or -1: from zero. */
+/* Slot i of the call <- the states that the piece's heads begin from; *in <- i, or -1: from
+ * zero. */
 static int state_fill(struct harvest *h, const struct mixer_part *part, idx i)
 {
   const struct mixer_source *s = h->source;
@@ -216,7 +217,7 @@ static int state_fill(struct harvest *h, const struct mixer_part *part, idx i)
   return taps_find(h, p->sequence, offset, (float *)h->call.taps.host + i * tap_floats(&s->net));
 }
 
-/* Is a state wanted behind a piece? */
+/* Is the state after a piece wanted? */
 static int is_kept(const struct mixer_source *s, const struct mixer_piece *p)
 {
   return !p->ends || s->out[p->sequence] >= 0;
@@ -233,7 +234,7 @@ static int slots_fill(struct harvest *h, const struct mixer_part *part)
   return OK;
 }
 
-/* out <- heads first .. first + heads - 1 of so many tokens of all heads, `width` floats each. */
+/* out <- the heads of a part, for so many tokens of `all` heads with `width` floats per head. */
 static void heads_cut(const float *from, gidx tokens, gidx all, const struct mixer_part *part,
                       gidx width, float *out)
 {
@@ -242,7 +243,7 @@ static void heads_cut(const float *from, gidx tokens, gidx all, const struct mix
            (size_t)(part->heads * width) * sizeof *out);
 }
 
-/* Read the tokens of a part, and bring all that its call reads to the device. */
+/* Read the tokens of a part, and copy all inputs of its call to the device. */
 static int part_load(struct harvest *h, const struct mixer_part *part, gidx *key)
 {
   const struct mixer_source *s = h->source;
@@ -301,7 +302,7 @@ static int part_check(const struct harvest *h, const struct mixer_part *part, gi
   return OK;
 }
 
-/* What a part made goes behind what the parts before it made; states that are cut come last. */
+/* Append the results of a part to those of the parts before it; states that are cut come last. */
 static void part_store(struct harvest *h, const struct mixer_part *part)
 {
   const struct gated_delta *m = &h->source->net;
@@ -317,7 +318,7 @@ static void part_store(struct harvest *h, const struct mixer_part *part)
   }
 }
 
-/* All parts of this rank; *key <- the token of a failure. */
+/* Run all parts of this rank; *key <- the token of a failure. */
 static int parts_run(struct harvest *h, gidx *key)
 {
   struct mixer_part parts[MIXER_PARTS];
@@ -358,7 +359,7 @@ static const idx *counts_all(struct harvest *h, int which)
   return h->counts;
 }
 
-/* Rank 0: rows and states of all ranks to where they belong. */
+/* Rank 0: copy rows and states of all ranks to their positions. */
 static void block_scatter(struct harvest *h)
 {
   const struct mixer_source *s = h->source;
@@ -398,7 +399,7 @@ static int block_write(struct harvest *h)
                          : OK;
 }
 
-/* One block of tokens.  Collective. */
+/* Run one block of tokens.  Collective. */
 static int block_run(struct harvest *h)
 {
   const struct gated_delta *m = &h->source->net;
@@ -414,7 +415,7 @@ static int block_run(struct harvest *h)
   return comm_agree(h->c, block_write(h));
 }
 
-/* Rank 0: all slots, those that no sequence writes as they were. */
+/* Rank 0: write all slots; slots that no sequence writes are unchanged. */
 static int states_write(struct harvest *h)
 {
   const struct mixer_source *s = h->source;

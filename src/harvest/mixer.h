@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows from a gated delta net: ranks share out the sequences of a block of tokens, then heads; rank
- * 0 writes the block, and in the end the states that are kept.
+ * Rows from a gated delta net.  Ranks divide the sequences of a block of tokens, then the heads;
+ * rank 0 writes the block, and at the end the states that are kept.
  *
  * Floor: harvest.  Knows no files: captures come from a source, rows and states go to a sink. */
 #ifndef HARVEST_MIXER_H
@@ -14,27 +14,27 @@ struct mixer_sink {
   void *self; /* borrowed */
   /* rows[count][heads dv]; blocks come in ascending order. */
   int (*rows)(void *self, gidx first, gidx count, const float *rows);
-  /* s[heads][dv][d], taps[C][width - 1] of a slot, ascending; only where a slot is kept. */
+  /* s[heads][dv][d], taps[C][width - 1] of a slot, ascending; only if any slot is kept. */
   int (*state)(void *self, idx slot, const float *s, const float *taps);
 };
 
 struct mixer_task {
   const struct mixer_source *capture; /* borrowed, as are the next two */
   struct device *device;
-  const struct mixer_sink *sink; /* of rank 0 */
+  const struct mixer_sink *sink; /* on rank 0 */
   idx block;                     /* tokens of all ranks at a time; 0: as many as pay */
 };
 
 struct mixer_result {
-  idx kept;             /* slots that are written */
+  idx kept;             /* number of slots that are written */
   uint64_t fingerprint; /* of the rows; on rank 0 */
 };
 
 /* Multiply-adds of all rows, about. */
 double mixer_work(const struct mixer_source *capture);
-/* ERR_DEVICE where the device has no kernel for this net.  Not collective. */
+/* ERR_DEVICE if the device has no kernel for this net.  Not collective. */
 int mixer_device_check(const struct mixer_source *capture, struct device *device);
-/* How many slots sequences keep. */
+/* The number of slots that sequences keep. */
 idx mixer_kept(const struct mixer_source *capture);
 /* Compute all rows and states by (N.60) to (N.64).  The bits do not depend on block, device or
  * ranks.  ERR_INPUT names the lowest token that is not finite, or out of range.  Collective; the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A piece and head weighs its tokens, and one more for its state; each rank gets a consecutive run
- * of them, as even as can be. */
+ * A piece and a head weigh the piece's tokens, plus one for the state.  Each rank gets a
+ * consecutive run of (piece, head) pairs, as equal in weight as possible. */
 #include "harvest/mixer_deal.h"
 
 #include "base/num.h"
@@ -25,7 +25,7 @@ static gidx weight(const struct mixer_piece *p)
   return p->count + 1;
 }
 
-/* The first piece and head, counted together, that begins at so much weight or behind it. */
+/* The first (piece, head) pair that begins at weight `at` or later. */
 static gidx item_find(const struct mixer_block *b, idx heads, gidx at)
 {
   gidx before = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Who computes which tokens and heads of a block: ranks share out its pieces of sequences, then
- * their heads.
+ * Which rank computes which tokens and heads of a block: ranks divide its pieces of sequences, then
+ * the heads of a piece.
  *
  * Floor: harvest. */
 #ifndef HARVEST_MIXER_DEAL_H
@@ -8,33 +8,35 @@
 
 #include "model/capture.h"
 
-/* Tokens of one sequence in a block. */
+/* The tokens of one sequence in a block. */
 struct mixer_piece {
   idx sequence;
-  gidx first, count; /* of all tokens */
+  gidx first, count; /* among all tokens */
   int ends;          /* it has the sequence's last token */
 };
 
-/* A block: up to so many tokens of so many sequences; only the last one may not end. */
+/* A block: up to most_tokens tokens of up to most_pieces sequences; only the last sequence may be
+ * cut. */
 struct mixer_block {
   struct mixer_piece *pieces; /* [most_pieces] */
   idx most_pieces, n;
   gidx most_tokens, first, tokens;
-  idx sequence; /* the first token of the next block is `token`, of this sequence */
+  idx sequence; /* the next block begins with `token`, of this sequence */
   gidx token;
 };
-/* The next block; 0: there is none. */
+/* Set the next block; returns 0 if there is none. */
 int mixer_block_next(struct mixer_block *b, const struct mixer_source *s);
 
-/* What one call computes: heads of consecutive pieces. */
+/* The work of one call: some heads of consecutive pieces. */
 struct mixer_part {
   idx piece, pieces, head, heads;
 };
 enum { MIXER_PARTS = 3 };
-/* parts[MIXER_PARTS] <- those of a rank; returns how many.  They ascend with rank, piece, head. */
+/* parts[MIXER_PARTS] <- those of a rank; returns how many there are.  They ascend with rank, piece,
+ * head. */
 int mixer_deal(const struct mixer_block *b, idx heads, int ranks, int rank,
                struct mixer_part *parts);
-/* Tokens of a part. */
+/* Number of tokens of a part. */
 gidx mixer_part_tokens(const struct mixer_block *b, const struct mixer_part *p);
 
 #endif

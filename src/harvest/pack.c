@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One sequence at a time is in memory; of blocks that are written a hash stays, by which keys and
- * values are compared. */
+ * One sequence is in memory at a time.  Of written blocks a hash is kept, by which keys and values
+ * are compared. */
 #include "harvest/pack.h"
 
 #include <stdlib.h>
@@ -18,12 +18,12 @@ struct pack {
   struct pack_result *r;
   struct pool pool;
   struct arena arena;
-  unsigned char (*digest)[SHA256_BYTES]; /* [blocks] of what was written */
+  unsigned char (*digest)[SHA256_BYTES]; /* [blocks] of the written blocks */
   float *k, *v, *q;                      /* of the longest sequence; [PIECE] */
   idx *tokens;
-  gidx wide_k, wide_v; /* floats of a block */
-  idx next;            /* block to write */
-  gidx positions;      /* of the sequences that are done */
+  gidx wide_k, wide_v; /* floats per block */
+  idx next;            /* next block to write */
+  gidx positions;      /* of the finished sequences */
 };
 
 static int attention_same(const struct pack_task *t, const struct capture_source *s)
@@ -55,7 +55,7 @@ void pack_bounds(const struct pack_task *t, gidx *least, gidx *most)
     }
 }
 
-/* Sizes of everything, from the lengths of all sequences; *blocks <- so many are enough. */
+/* Set all sizes, from the lengths of all sequences; *blocks <- how many suffice. */
 static int sizes_find(struct pack *p, gidx *longest, gidx *blocks)
 {
   const struct pack_task *t = p->task;
@@ -108,7 +108,7 @@ static int block_digest(const struct pack *p, gidx i, unsigned char *digest)
   return sha256_end(&h, digest);
 }
 
-/* Are the keys and values of block i of the sequence at hand those of a block? */
+/* Are the keys and values of block i of the present sequence those of a written block? */
 static int block_same(void *self, gidx i, idx block)
 {
   struct pack *p = self;
@@ -119,7 +119,7 @@ static int block_same(void *self, gidx i, idx block)
   return is_same;
 }
 
-/* Positions of a sequence, and zeros up to the end of their last block. */
+/* Read the positions of a sequence, padded with zeros to the end of the last block. */
 static int sequence_read(struct pack *p, const struct capture_source *s, gidx sequence)
 {
   const struct attention *a = &s->attention;
@@ -135,7 +135,7 @@ static int sequence_read(struct pack *p, const struct capture_source *s, gidx se
   return OK;
 }
 
-/* Blocks of a fresh pool come in ascending order, so each is written when it is taken. */
+/* Blocks of a new pool come in ascending order, so each is written when it is taken. */
 static int block_write(struct pack *p, gidx i, idx block)
 {
   const struct pack_sink *sink = p->task->sink;
@@ -174,7 +174,7 @@ static int sequence_pack(struct pack *p, const struct capture_source *s, gidx se
   return status;
 }
 
-/* The queries of a capture, which are query `first` and following of all. */
+/* Copy the queries of a capture; the first one is number `first` of all. */
 static int queries_copy(struct pack *p, const struct capture_source *s, gidx first)
 {
   const struct pack_sink *sink = p->task->sink;
@@ -192,7 +192,7 @@ static int captures_pack(struct pack *p)
   gidx row = 0;
   memset(p->k, 0, (size_t)p->wide_k * sizeof *p->k);
   memset(p->v, 0, (size_t)p->wide_v * sizeof *p->v);
-  TRY(block_write(p, 0, 0)); /* the reserved block is zero */
+  TRY(block_write(p, 0, 0)); /* block 0, which is reserved, is zero */
   progress_start(&progress, "pack", "sequences", p->r->sequences);
   for (int i = 0; i < p->task->count; i++) {
     const struct capture_source *s = p->task->captures[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sequences of captures -> one paged pool, in which equal prefixes are there once.
+ * Packing the sequences of captures into one paged pool, in which equal prefixes are stored once.
  *
  * Floor: harvest.  Knows no files.  Not collective. */
 #ifndef HARVEST_PACK_H
@@ -8,7 +8,7 @@
 #include "model/capture.h"
 #include "model/pool.h"
 
-/* Where the pool goes, in order. */
+/* Takes the pool, in order. */
 struct pack_sink {
   void *self; /* borrowed */
   /* The next block of the pool: k[size][kv_heads][d], v[size][kv_heads][dv]. */
@@ -20,28 +20,28 @@ struct pack_sink {
 };
 
 struct pack_task {
-  const struct capture_source *const *captures; /* [count], with the attention of the first */
+  const struct capture_source *const *captures; /* [count], all with the attention of the first */
   int count;
-  idx size; /* positions of a block */
+  idx size; /* positions per block */
   const struct pack_sink *sink;
 };
 
-/* Blocks that the pool will have, block 0 too: those of the longest sequence at least, and those of
- * all at most. */
+/* Bounds on the number of blocks of the pool, with block 0: those of the longest sequence, those of
+ * all. */
 void pack_bounds(const struct pack_task *task, gidx *least, gidx *most);
 
 struct pack_result {
   gidx sequences, positions, queries;
   gidx blocks; /* in use, without the reserved one */
-  gidx shared; /* of sequences, that others have too */
-  gidx unlike; /* that have the tokens of another prefix, but other keys or values */
+  gidx shared; /* of these, blocks that several sequences share */
+  gidx unlike; /* blocks whose tokens equal those of another one, but whose keys or values differ */
   gidx width;
   idx *table;           /* [sequences][width] */
   gidx *length, *start; /* [sequences], [sequences + 1] */
   struct arena arena;
 };
-/* Blocks are shared where tokens, keys and values are equal, to the bit.  ERR_INPUT: a capture has
- * no tokens, or another attention than the first.  pack_free() follows also when this fails. */
+/* Blocks are shared if tokens, keys and values are equal, to the bit.  ERR_INPUT: a capture has no
+ * tokens, or another attention than the first.  Call pack_free() also when this fails. */
 int pack_run(const struct pack_task *task, struct pack_result *result);
 void pack_free(struct pack_result *r);
 

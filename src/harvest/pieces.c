@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pieces wait on the host until there is no room for the next one; then all go to the device, and
- * their sums come back.  Lists of attribution stay on the device until its last piece. */
+ * Pieces wait on the host until there is no room for another one.  Then all are copied to the
+ * device, and their sums come back.  Lists of attribution stay on the device until the last
+ * piece. */
 #include "harvest/pieces.h"
 
 #include <stdlib.h>
@@ -12,24 +13,24 @@
 #include "device/attribution.h"
 #include "harvest/resident_capture.h"
 
-/* Bytes of keys and values on the device at a time, unless they are more than a part of what is
- * free. */
+/* Most bytes of keys and values on the device at a time, and at most a quarter of its free
+ * memory. */
 enum { PIECES_BYTES = 256 << 20, PART = 4 };
 
 struct pieces {
   const struct capture_source *capture;
   struct device *device;
   gidx room, queries;         /* positions and queries, at most */
-  gidx n, n_cells, n_queries; /* pieces that wait, their positions and queries */
+  gidx n, n_cells, n_queries; /* waiting pieces; their positions and queries */
   struct buffer k, v;         /* [room][kv_heads][columns] */
-  struct buffer q, m, l, acc; /* [queries][heads] and so on */
+  struct buffer q, m, l, acc; /* [queries][heads], and columns */
   struct piece *list;         /* [queries] */
-  gidx *start, *at, *length;  /* [queries + 1] the plan of a device */
+  gidx *start, *at, *length;  /* [queries + 1] the plan for the device */
   gidx *cell, *first;         /* [queries] */
   int *goes_on;
-  /* Of attribution, between pieces_pairs_begin() and pieces_pairs_end() */
+  /* For attribution, between pieces_pairs_begin() and pieces_pairs_end() */
   const struct piece_pairs *pairs;         /* borrowed; NULL: sums are made */
-  gidx *pair_start, *pair_end;             /* [queries] that wait */
+  gidx *pair_start, *pair_end;             /* [queries] of the waiting pieces */
   struct buffer atoms;                     /* [k][heads][dv] */
   struct buffer atom_of, row, code, chain; /* of all pairs; they grow */
   struct arena arena;
@@ -45,7 +46,7 @@ static gidx query_bytes(const struct attention *a)
   return (gidx)a->heads * (a->d + attention_stride(a->dv) + 2) * (gidx)sizeof(float);
 }
 
-/* *room <- positions on the device at a time: all, or as many as pay and fit. */
+/* *room <- the positions on the device at a time: all, or as many as pay and fit. */
 static int room_find(const struct capture_source *s, struct device *device, idx queries,
                      gidx beside, gidx *room)
 {
@@ -130,7 +131,7 @@ int pieces_room(struct pieces *p, idx *positions)
   return OK;
 }
 
-/* Queries that see nothing of a piece stand before those that do, or after them. */
+/* Drop queries at both ends of the piece that see none of its positions. */
 static struct piece queries_trim(const struct attention *a, struct piece x)
 {
   gidx before = 0, end = x.first + x.count;
@@ -144,7 +145,7 @@ static struct piece queries_trim(const struct attention *a, struct piece x)
   return x;
 }
 
-/* The pairs of a piece that comes next, and whether there are some. */
+/* Note the pairs of the next piece; returns whether it has any. */
 static int pairs_note(struct pieces *p, const struct piece *x)
 {
   const struct piece_pairs *pairs = p->pairs;
@@ -187,7 +188,8 @@ static void copy(float *to, const float *from, gidx floats)
   memcpy(to, from, (size_t)floats * sizeof *to);
 }
 
-/* Sums of a piece to where the device takes them from, or back; of attribution m and l alone. */
+/* Copy the sums of a piece to where the device takes them from, or back; with attribution only m
+ * and l. */
 static void sums_copy(struct pieces *p, gidx i, int back)
 {
   const struct attention *a = &p->capture->attention;
@@ -200,7 +202,7 @@ static void sums_copy(struct pieces *p, gidx i, int back)
   if (x->acc) copy(back ? x->acc : acc, back ? acc : x->acc, rows * wide);
 }
 
-/* Bytes of a row of n floats for each head of all queries that wait. */
+/* Bytes of n floats per head, for all waiting queries. */
 static gidx rows_bytes(const struct pieces *p, idx n)
 {
   return p->n_queries * p->capture->attention.heads * n * (gidx)sizeof(float);
@@ -215,7 +217,7 @@ static int sums_move(struct pieces *p,
   return move(p->device, &p->acc, 0, rows_bytes(p, attention_stride(p->capture->attention.dv)));
 }
 
-/* All that waits goes to the device. */
+/* Copy all waiting pieces to the device. */
 static int waiting_put(struct pieces *p)
 {
   const struct attention *a = &p->capture->attention;
@@ -233,7 +235,7 @@ static int waiting_put(struct pieces *p)
   return goes_on ? sums_move(p, device_put) : OK;
 }
 
-/* Lists and chains of the pairs <- with what is on the device. */
+/* Continue the lists and chains of the pairs with the pieces on the device. */
 static int waiting_attribute(struct pieces *p, struct attend *walk)
 {
   const struct attribute_job job = {.q = &p->q,
@@ -251,10 +253,10 @@ static int waiting_attribute(struct pieces *p, struct attend *walk)
                                     .code = &p->code,
                                     .part = &p->chain};
   TRY(attend_attribute(walk, &job));
-  return device_get(p->device, &p->m, 0, sizeof(float)); /* which waits */
+  return device_get(p->device, &p->m, 0, sizeof(float)); /* this waits for the device */
 }
 
-/* m, l, acc <- with what is on the device. */
+/* Continue m, l and acc with the pieces on the device. */
 static int waiting_sum(struct pieces *p, struct attend *walk)
 {
   const struct attend_job job = {
@@ -263,7 +265,7 @@ static int waiting_sum(struct pieces *p, struct attend *walk)
   return sums_move(p, device_get);
 }
 
-/* Run what is on the device. */
+/* Run the pieces on the device. */
 static int waiting_run(struct pieces *p)
 {
   const struct attend_plan plan = {.attention = &p->capture->attention,
@@ -293,7 +295,7 @@ int pieces_flush(struct pieces *p)
   return OK;
 }
 
-/* An array of the pairs in the host's side of a buffer that has room for it, and on the device. */
+/* Copy an array of the pairs to the device, into a buffer that is grown if necessary. */
 static int array_put(struct pieces *p, struct buffer *b, const void *from, gidx bytes)
 {
   if (b->bytes < bytes || !b->bytes) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums on a GPU that does not hold a capture: pieces of keys and values go there, many sequences'
- * at a time, and sums go on from piece to piece (N.27), or lists of what made them (N.28).
+ * Sums on a GPU that cannot hold a whole capture.  Pieces of keys and values are copied to it, of
+ * many sequences at a time; sums continue from piece to piece (N.27), and so do lists of
+ * contributions (N.28).
  *
  * Floor: harvest.
  *
- * Keys and values are float32 there, whatever they are in the capture: widening is exact. */
+ * Keys and values are float32 on the GPU, whatever they are in the capture: widening is exact. */
 #ifndef HARVEST_PIECES_H
 #define HARVEST_PIECES_H
 
@@ -14,23 +15,23 @@
 
 struct resident_capture_atoms;
 
-/* Queries of a sequence over some of its positions. */
+/* Queries of a sequence, with some of its positions. */
 struct piece {
   gidx sequence;
-  gidx first; /* position where it begins, as a shard does */
-  idx count;  /* positions */
-  gidx query; /* the first query, of all */
+  gidx first; /* its first position, where a shard begins */
+  idx count;  /* number of positions */
+  gidx query; /* number of the first query, among all */
   idx n;
-  const gidx *from, *end; /* [n] what each sees of the sequence */
+  const gidx *from, *end; /* [n] what each query sees of the sequence */
   const float *q;         /* [n][heads][d] */
-  float *m, *l, *acc;     /* [n] sums (device/attention.h); of attribution no acc */
-  int goes_on;            /* else the sums begin here, whatever is seen before */
+  float *m, *l, *acc;     /* [n] sums (device/attention.h); no acc with attribution */
+  int goes_on;            /* continues the sums; 0: they begin here, whatever is seen before */
 };
 
-/* Rows and their atoms, in the order of rows. */
+/* Rows and their atoms, in row order. */
 struct piece_pairs {
   gidx count;
-  gidx first;         /* the first row, of all */
+  gidx first;         /* number of the first row, among all */
   const gidx *start;  /* [rows + 1] */
   const idx *atom_of; /* [count] */
   struct top_rows *top;
@@ -39,26 +40,26 @@ struct piece_pairs {
 
 struct pieces;
 
-/* Can the device have pieces, beside the work for so many queries and so many bytes?  ERR_MEMORY
- * with the numbers; ERR_DEVICE for heads beyond what it takes. */
+/* Can the device hold pieces, besides the work for so many queries and `beside` more bytes?
+ * ERR_MEMORY with the numbers; ERR_DEVICE for heads that it does not take. */
 int pieces_check(const struct capture_source *capture, struct device *device, idx queries,
                  gidx beside);
-/* For pieces of at most so many queries, and attribution of these atoms, if there are some; all of
- * these are borrowed.  Fails as pieces_check() does.  pieces_close() follows also then; it is safe
- * on NULL.  Not collective. */
+/* Open for pieces of at most so many queries, and for attribution of these atoms, if there are any;
+ * all arguments are borrowed.  Fails like pieces_check().  Call pieces_close() also then; it is
+ * safe on NULL.  Not collective. */
 int pieces_open(struct pieces **p, const struct capture_source *capture, struct device *device,
                 idx queries, const struct resident_capture_atoms *atoms);
 void pieces_close(struct pieces *p);
-/* Positions that a piece may have now, a multiple of ATTENTION_SHARD. */
+/* The number of positions that a piece may have now, a multiple of ATTENTION_SHARD. */
 int pieces_room(struct pieces *p, idx *positions);
-/* m, l, acc <- with a piece, after pieces_flush(), as device_attention() makes them.  What a piece
- * points to stays until then.  A query has one piece between two calls of pieces_room() that ran
- * others to make room. */
+/* Add a piece: after pieces_flush() its m, l and acc are those of device_attention().  What a piece
+ * points to must stay until then.  A query may have only one piece between two calls of
+ * pieces_room() that ran others to make room. */
 int pieces_add(struct pieces *p, const struct piece *piece);
 int pieces_flush(struct pieces *p);
-/* From here to pieces_pairs_end() pieces are of attribution, those of a sequence in ascending
- * order: they take m and l as the walk left them, and top and part, which are borrowed, go on from
- * what they are. */
+/* From here to pieces_pairs_end() pieces are for attribution, those of a sequence in ascending
+ * order.  They take m and l from the earlier walk; top and part, which are borrowed, are
+ * continued. */
 int pieces_pairs_begin(struct pieces *p, const struct piece_pairs *pairs);
 int pieces_pairs_end(struct pieces *p);
 

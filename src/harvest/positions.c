@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A shard's sum begins anew, so ranks make them side by side; rank 0 joins them, for each query by
- * ascending shards, as one rank does.  Nothing is joined before: joining has an order. */
+ * A shard's sum begins anew, so ranks make them in parallel.  Rank 0 joins them, for each query by
+ * ascending shards, as a single rank does.  Nothing is joined earlier, since the order of joining
+ * matters. */
 #include "harvest/positions.h"
 
 #include <stdlib.h>
@@ -10,17 +11,18 @@
 #include "base/status.h"
 #include "device/attention.h"
 
-/* Bytes of the parts of a block on rank 0, and queries of a rank and shards of one that pay. */
+/* Bytes of the parts of a block on rank 0.  Dividing pays with fewer queries per rank, and at least
+ * so many shards per rank. */
 enum { PART_BYTES = 256 << 20, FEW_QUERIES = 64, SHARDS_EACH = 2 };
 
-/* A shard, and the queries of its sequence: a part for each. */
+/* A shard, with the queries of its sequence: it has a sum, a part, for each. */
 struct part {
   gidx sequence;
   gidx first;  /* position where the shard begins */
-  gidx end;    /* that any of the queries sees, at most */
-  gidx query;  /* the first of the queries, of all */
+  gidx end;    /* most that any of the queries sees */
+  gidx query;  /* number of the first query, among all */
   idx at, n;   /* queries of the block */
-  gidx places; /* parts of those before */
+  gidx places; /* parts of all earlier shards */
 };
 
 struct positions {
@@ -28,10 +30,10 @@ struct positions {
   gidx room;
   gidx n;
   gidx *from;                     /* [block] what queries see of a shard */
-  float *m, *l, *acc;             /* [places of this rank][heads], .. [stride] */
-  float *all_m, *all_l, *all_acc; /* [places] on rank 0 */
+  float *m, *l, *acc;             /* [parts of this rank][heads], .. [stride] */
+  float *all_m, *all_l, *all_acc; /* [parts] on rank 0 */
   gidx m_room, l_room, acc_room, all_m_room, all_l_room, all_acc_room;
-  idx *counts; /* [size] places of each rank */
+  idx *counts; /* [size] parts of each rank */
 };
 
 static gidx scatter_floats(const struct attention *a)
@@ -66,7 +68,7 @@ void positions_free(struct harvest *h)
   free(p);
 }
 
-/* List the parts of some queries, or count their places where there is no list. */
+/* List the shards of some queries; list NULL: only count.  *places <- the number of their parts. */
 static gidx parts_list(const struct harvest *h, gidx first, gidx n, struct part *list, gidx *places)
 {
   const struct capture_source *s = h->task->capture;
@@ -105,7 +107,7 @@ int positions_count(struct harvest *h, gidx first, gidx *n)
   return OK;
 }
 
-/* A part on a GPU, to the rows from `place` on. */
+/* Add a shard on a GPU; its sums go to the rows from `place` on. */
 static int part_add(struct harvest *h, const struct part *t, gidx place)
 {
   const struct attention *a = &h->task->capture->attention;
@@ -124,7 +126,7 @@ static int part_add(struct harvest *h, const struct part *t, gidx place)
   return pieces_add(h->pieces, &piece);
 }
 
-/* Parts first .. first + count - 1 of the list, from the place of the first on. */
+/* Run shards first .. first + count - 1 of the list; their parts begin with that of the first. */
 static int parts_run(struct harvest *h, gidx first, gidx count)
 {
   const struct capture_source *s = h->task->capture;
@@ -195,7 +197,7 @@ static int parts_reserve(struct harvest *h, gidx mine, gidx all)
   return array_reserve(&p->all_acc, &p->all_acc_room, all * stride, sizeof *p->all_acc);
 }
 
-/* Where parts from a number on have their places. */
+/* The number of parts before shard number `part`. */
 static gidx offset_of(const struct positions *p, gidx part)
 {
   return part < p->n ? p->list[part].places
@@ -203,7 +205,7 @@ static gidx offset_of(const struct positions *p, gidx part)
                      : 0;
 }
 
-/* This rank's parts of queries first .. first + n - 1. */
+/* Run this rank's shards, for queries first .. first + n - 1. */
 static int own_run(struct harvest *h, gidx first, gidx n, gidx begin, gidx count)
 {
   const struct capture_source *s = h->task->capture;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cells go to the device piece by piece, in place: no copy of them is ever put in order. */
+ * Cells are copied to the device piece by piece, in their stored order: they are never
+ * reordered. */
 #include "harvest/resident_capture.h"
 
 #include <stdlib.h>
@@ -20,9 +21,9 @@ struct resident_capture {
   const struct capture_source *capture;
   struct device *device;
   struct buffer k, v, q, rows, lse;
-  struct buffer m, l, atoms;             /* of attribution */
+  struct buffer m, l, atoms;             /* for attribution */
   struct buffer atom_of, row, code, sum; /* of pairs; they grow */
-  struct attend walk;                    /* of the queries that came last */
+  struct attend walk;                    /* of the last queries */
   gidx *start, *at;                      /* [sequences + 1] of a partition */
   struct arena arena;
 };
@@ -32,20 +33,21 @@ int resident_capture_wanted(const struct device *device)
   return strcmp(device->kind, "cuda") == 0;
 }
 
-/* Bytes of a unit of keys, and of values. */
+/* Bytes of a unit of keys, or of values. */
 static gidx unit_bytes(const struct capture_source *s, idx columns)
 {
   return (gidx)s->cells.size * s->attention.kv_heads * columns *
          (s->cells.type == CAPTURE_F32 ? 4 : 2);
 }
 
-/* The device copies words of 4 bytes: units go together where one is no multiple. */
+/* The device copies words of 4 bytes: units are copied in pairs if one is not a multiple of
+ * that. */
 static gidx units_together(gidx k, gidx v)
 {
   return k % 4 || v % 4 ? 2 : 1;
 }
 
-/* Read units first .. first + n - 1 and put them where they belong. */
+/* Read units first .. first + n - 1, and put them at their positions. */
 static int piece_put(struct resident_capture *r, struct buffer *const pieces[2], gidx first, gidx n,
                      const gidx unit[2])
 {
@@ -90,7 +92,8 @@ static int cells_put(struct resident_capture *r)
   return status;
 }
 
-/* The sequences of queries first .. first + count - 1 of all, from one on. */
+/* The plan for the sequences of queries first .. first + count - 1 of all; `from` is the first
+ * sequence. */
 static struct attend_plan plan_make(struct resident_capture *r, gidx from, gidx first, idx count)
 {
   const struct capture_source *s = r->capture;
@@ -149,7 +152,7 @@ static gidx atoms_bytes(const struct attention *a, idx k)
   return (gidx)k * a->heads * a->dv * (gidx)sizeof(float);
 }
 
-/* The atoms, and room for the sums of so many queries. */
+/* Put the atoms on the device, and make room for the sums of so many queries. */
 static int atoms_put(struct resident_capture *r, const struct resident_capture_arrays *arrays)
 {
   const struct attention *a = &r->capture->attention;
@@ -192,7 +195,7 @@ void resident_capture_close(struct resident_capture *r)
   free(r);
 }
 
-/* Run the queries that are in q, whose rows go to a buffer. */
+/* Run the queries that are in q; their rows go to a buffer. */
 static int queries_run(struct resident_capture *r, gidx sequence, gidx first, idx count,
                        struct buffer *rows)
 {
@@ -219,7 +222,7 @@ int resident_capture_make(struct resident_capture *r, gidx sequence, gidx first,
   gidx bytes = (gidx)count * a->heads * a->dv * (gidx)sizeof *to;
   struct buffer rows = {.device = to, .bytes = bytes};
   TRY(queries_run(r, sequence, first, count, &rows));
-  TRY(device_get(r->device, &r->lse, 0, sizeof(float))); /* which waits */
+  TRY(device_get(r->device, &r->lse, 0, sizeof(float))); /* this waits for the device */
   attend_close(&r->walk);                                /* others may want its memory */
   return OK;
 }
@@ -235,7 +238,7 @@ int resident_capture_run(struct resident_capture *r, gidx sequence, gidx first, 
   return OK;
 }
 
-/* A buffer of at least so many bytes, whose content is lost where it grows. */
+/* Make a buffer of at least so many bytes; its contents are lost if it grows. */
 static int grow(struct resident_capture *r, struct buffer *b, gidx bytes)
 {
   if (b->bytes >= bytes && b->bytes) return OK;
@@ -243,7 +246,7 @@ static int grow(struct resident_capture *r, struct buffer *b, gidx bytes)
   return buffer_alloc_device(r->device, b, bytes);
 }
 
-/* Copy between the device's side of a buffer and some host memory. */
+/* Copy between the device side of a buffer and host memory. */
 static int side_put(struct resident_capture *r, const struct buffer *b, const void *from,
                     gidx bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A capture on a GPU: all keys and values are there as they are stored, queries come in shares.
+ * A capture on a GPU: all keys and values are there as they are stored; queries come in shares.
  *
  * Floor: harvest. */
 #ifndef HARVEST_RESIDENT_CAPTURE_H
@@ -11,23 +11,23 @@
 
 struct resident_capture;
 
-/* Is attention to be computed so on this device? */
+/* Should attention be computed in this way on this device? */
 int resident_capture_wanted(const struct device *device);
-/* ERR_DEVICE for heads, or so many cells of a type, beyond what the device takes. */
+/* ERR_DEVICE for heads, or for a number of cells of a type, that the device does not take. */
 int resident_capture_heads_check(const struct capture_source *capture, struct device *device,
                                  gidx cells, enum capture_type type);
-/* ERR_MEMORY with the numbers where the device has no room for keys and values, and so many bytes
- * beside; ERR_DEVICE for heads beyond what it takes. */
+/* ERR_MEMORY with the numbers if the device has no room for keys and values, and `beside` more
+ * bytes; ERR_DEVICE for heads that it does not take. */
 int resident_capture_check(const struct capture_source *capture, struct device *device,
                            gidx beside);
-/* Take the keys and values of a capture, which is borrowed, as are the device and the arrays of
- * `partition` queries: q[partition][heads][d], rows[partition][heads][dv], lse[partition][heads].
- * Fails as resident_capture_check() does.  resident_capture_close() follows also when this fails;
- * it is safe on NULL.  Not collective. */
+/* Copy the keys and values of a capture to the device.  The capture, the device and the arrays of
+ * `partition` queries are borrowed: q[partition][heads][d], rows[partition][heads][dv],
+ * lse[partition][heads].  Fails like resident_capture_check().  Call resident_capture_close() also
+ * when this fails; it is safe on NULL.  Not collective. */
 struct resident_capture_atoms {
-  idx k;              /* 0: none, and no attribution is to come */
+  idx k;              /* 0: none, there will be no attribution */
   const float *atoms; /* [k][heads][dv] */
-  gidx beside;        /* bytes that they take, and what else attribution has on the device */
+  gidx beside;        /* bytes of the atoms and of what else attribution needs on the device */
 };
 struct resident_capture_arrays {
   idx partition;
@@ -40,10 +40,10 @@ void resident_capture_close(struct resident_capture *r);
 /* rows, lse <- those of queries first .. first + count - 1 of all, which are in q; the first one is
  * of this sequence. */
 int resident_capture_run(struct resident_capture *r, gidx sequence, gidx first, idx count);
-/* The rows alone, into memory of the device: to[count][heads][dv]. */
+/* Only the rows, into device memory: to[count][heads][dv]. */
 int resident_capture_make(struct resident_capture *r, gidx sequence, gidx first, idx count,
                           float *to);
-/* top, sum <- of the pairs of the queries that resident_capture_run() had last (N.28). */
+/* top, sum <- the results for the pairs of the last resident_capture_run()'s queries (N.28). */
 struct resident_capture_pairs {
   gidx count;
   const gidx *start;  /* [queries + 1] */
