@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * S^-1 = Z'Z is made in panels of whole atoms, of their columns the rows from the first border
- * down.  The blocks of atoms are read off; of pairs of atoms only the strengths are, and the blocks
- * of the strongest are made again, entry by entry. */
+ * S^-1 = Z'Z is made in panels of whole atoms: the columns of these atoms, from the first border of
+ * the panel down.  The blocks of atoms are read from a panel.  For pairs only strengths are
+ * computed; the blocks of the strongest pairs are made again, entry by entry. */
 #include "terminal/covariance.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ struct panel {
   idx count;
 };
 
-/* Entry (i, j) of phi S^-1, one of which is a column of the panel. */
+/* Entry (i, j) of phi S^-1; one of i and j is a column of the panel. */
 static real panel_entry(const struct panel *q, idx i, idx j)
 {
   const struct terminal_result *r = q->w->r;
@@ -55,7 +55,7 @@ static void top_prune(struct panel *q)
   if (q->count > max) q->count = max;
 }
 
-/* Read off the block of atom a, and its strengths with all atoms after it. */
+/* Read the block of atom a, and its strengths with all atoms after it. */
 static void atom_read(struct panel *q, idx a)
 {
   struct terminal_result *r = q->w->r;
@@ -71,7 +71,7 @@ static void atom_read(struct panel *q, idx a)
   }
 }
 
-/* The panel that begins with atom `first`; *next <- the atom after its last one. */
+/* Make the panel that begins with atom `first`; *next <- the atom after its last one. */
 static int panel_run(struct panel *q, idx first, idx columns, idx *next)
 {
   struct terminal *w = q->w;
@@ -92,7 +92,7 @@ static int panel_run(struct panel *q, idx first, idx columns, idx *next)
   return OK;
 }
 
-/* Entries of the strongest pairs: where they go in cross_blocks, and what they are made of. */
+/* Entries of the strongest pairs: their positions in cross_blocks, and the borders of each. */
 enum { ENTRIES_AT_ONCE = 1 << 15 };
 struct entries {
   struct terminal *w;
@@ -113,7 +113,7 @@ static int entries_make(struct entries *e)
   return OK;
 }
 
-/* The block of pair number c: rows are the first atom's borders, columns the others. */
+/* The block of pair number c: rows are the first atom's borders, columns the second's. */
 static int pair_block(struct entries *e, idx c)
 {
   const struct terminal_result *r = e->w->r;
@@ -128,7 +128,7 @@ static int pair_block(struct entries *e, idx c)
   return OK;
 }
 
-/* The blocks of the strongest pairs. */
+/* Make the blocks of the strongest pairs. */
 static int pairs_make(struct terminal *w)
 {
   struct arena arena = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The covariance of the frames: blocks of phi S^-1, of atoms and of the strongest pairs of atoms.
+ * The covariance of the frames: blocks of phi S^-1, for atoms and for the strongest pairs of atoms.
  *
  * Floor: terminal; included by src/terminal only.  Not collective: rank 0 alone works. */
 #ifndef TERMINAL_COVARIANCE_H
@@ -7,13 +7,14 @@
 
 #include "terminal/terminal_impl.h"
 
-/* Make the blocks of phi S^-1 in the result; S holds Z = L^-1 by now. */
+/* Make the blocks of phi S^-1 in the result; S must hold Z = L^-1. */
 int terminal_covariance(struct terminal *w);
 
-/* Bytes of a panel of S^-1 on the side of a device. */
+/* Bytes of a panel of S^-1 on the device side. */
 gidx terminal_panel_bytes(const struct terminal *w);
 
-/* Allocate them, in the result's arena; terminal_covariance() does, a dry arena counts. */
+/* Allocate the blocks, in the result's arena; terminal_covariance() calls it, a dry arena only
+ * counts. */
 int terminal_covariance_alloc(struct terminal *w);
 
 #endif

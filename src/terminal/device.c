@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the pass would take of a GPU is counted before one is opened, and compared with what it has
- * free: a pass that does not fit ends before the work begins, or stays on the CPU. */
+ * The GPU memory of the pass is counted before a GPU is opened, and compared with its free memory.
+ * A pass that does not fit ends before any work, or stays on the CPU. */
 #include "terminal/device.h"
 
 #include "base/log.h"
 #include "base/status.h"
 
-/* Multiply-adds of all that a GPU would do: the rows' parts of S, factor, inverse, covariance. */
+/* Multiply-adds on a GPU: the rows' parts of S, factor, inverse, covariance. */
 static double work_of(const struct terminal_task *t, gidx border)
 {
   double n = (double)border, vectors = (double)t->top_s * t->atoms->d;

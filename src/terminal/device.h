@@ -9,11 +9,11 @@
 
 #include "terminal/layout.h"
 
-/* Open the device that the task asks for: `auto` takes a GPU that is there, has enough memory, and
- * is worth its start.  ERR_MEMORY with the numbers where `cuda` does not fit. */
+/* Open the device that the task asks for.  `auto` takes a GPU if there is one, it has enough
+ * memory, and the work pays for its start.  ERR_MEMORY with the numbers if `cuda` does not fit. */
 int terminal_device_open(struct device *dev, const struct terminal_task *t, struct comm *c);
 
-/* A dry one of the kind that this opens if a GPU is there. */
+/* A dry device of the kind that terminal_device_open() opens if there is a GPU. */
 int terminal_device_dry(struct device *dev, const struct terminal_task *t, struct comm *c);
 
 #endif

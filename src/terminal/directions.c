@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All ranks find the directions of all atoms from the state that the files hold, batch by batch. */
+ * All ranks find the directions of all atoms from the state in the files, batch by batch. */
 #include "terminal/directions.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "refit/directions.h"
 
-/* A batch of atoms, and its directions before they go to their atoms' places. */
+/* A batch of atoms, and its directions before they are stored by atom. */
 struct batch_directions {
   struct atom_batch batch;
   struct arena arena;
@@ -53,7 +53,7 @@ static int batch_find(struct terminal *w, const idx *atoms, idx count, idx *kept
   return OK;
 }
 
-/* The directions of all atoms that are in a row. */
+/* Find the directions of all atoms that are in any row. */
 static int batches_find(struct terminal *w, idx *alive, idx *kept, real *all)
 {
   const struct refit_state *f = &w->state;
@@ -73,7 +73,7 @@ int terminal_directions_alloc(struct terminal *w)
   return arena_alloc(&w->inputs, &w->direction, k + 1, sizeof *w->direction);
 }
 
-/* Rank 0 closes the gaps between its atoms' directions. */
+/* Rank 0: close the gaps between its atoms' directions. */
 static void directions_pack(struct terminal *w, const idx *kept)
 {
   idx q = w->t->directions, k = w->t->atoms->k;

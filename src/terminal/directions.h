@@ -11,13 +11,13 @@
 /* The refit whose state the directions are found from. */
 struct refit_task terminal_refit_task(const struct terminal_task *t);
 
-/* Find the directions of all atoms, kept on rank 0; all else is freed.  Collective. */
+/* Find the directions of all atoms, and keep them on rank 0; all else is freed.  Collective. */
 int terminal_directions(struct terminal *w);
 
-/* Allocate e and direction, for as many directions as there may be. */
+/* Allocate e and direction, for the most directions that there can be. */
 int terminal_directions_alloc(struct terminal *w);
 
-/* A batch_bytes_of: the most that finding the directions of a batch takes beside the state. */
+/* A batch_bytes_of: the most that finding the directions of a batch takes besides the state. */
 int terminal_batch_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
                          gidx *bytes);
 

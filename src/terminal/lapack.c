@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fortran interfaces by dlsym; lengths of texts are passed behind the arguments, as gfortran
- * does.  A spectrum takes dsytrd, then dsterf for all values, dstemr and dormtr for the lowest
+ * Fortran interfaces by dlsym(); lengths of texts are passed after the arguments, as gfortran does.
+ * A spectrum takes dsytrd, then dsterf for all values, and dstemr and dormtr for the lowest
  * vectors. */
 #include "terminal/lapack.h"
 
@@ -63,7 +63,7 @@ int lapack_load(int threads, const char **name)
   return 0;
 }
 
-/* Keep a failure; returns 1 when the routine did what it should. */
+/* Note a failure; returns 1 if the routine succeeded. */
 static int succeeded(struct lapack_failure *failure, const char *routine, int info, int good)
 {
   if (!good) *failure = (struct lapack_failure){routine, info};
@@ -115,7 +115,7 @@ int lapack_inertia(real *a, idx n, idx *counts, struct lapack_failure *failure)
   return status;
 }
 
-/* Work of the routines below. */
+/* Work space of the routines below. */
 struct tridiagonal {
   real *d, *e, *tau, *work, *copy_d, *copy_e, *value;
   int *integer, *support;
@@ -133,7 +133,7 @@ static int tridiagonal_alloc(struct tridiagonal *t, struct arena *a, idx n)
   return arena_alloc(a, &t->integer, t->integer_size, sizeof(int));
 }
 
-/* Find the lowest eigenvectors; returns 1 when it went well. */
+/* Find the lowest eigenvectors; returns 1 on success. */
 static int vectors_make(struct lapack_spectrum *s, struct tridiagonal *t)
 {
   idx n = s->n;
@@ -149,7 +149,7 @@ static int vectors_make(struct lapack_spectrum *s, struct tridiagonal *t)
   return succeeded(&s->failure, "dormtr", info, info == 0);
 }
 
-/* Find all eigenvalues, and how many are weak; returns 1 when it went well. */
+/* Find all eigenvalues, and how many are weak; returns 1 on success. */
 static int values_make(struct lapack_spectrum *s, struct tridiagonal *t)
 {
   idx n = s->n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The pass's own allocations, run dry for as many directions as every atom may have. */
+ * The pass's own allocations, run dry with the most directions that every atom can have. */
 #include "terminal/layout.h"
 
 #include "base/num.h"
@@ -16,7 +16,7 @@
 #define MAX_BORDER 1e9
 enum { LIBRARIES = 32 << 20 }; /* of a rank: caches of HDF5, buffers of MPI and LAPACK */
 
-/* While directions are found: the state, and then reading it, or a batch of atoms. */
+/* While directions are found: the state; and then reading it, or a batch of atoms. */
 static int directions_bytes(const struct refit_state *f, idx q, gidx *bytes)
 {
   struct refit_state dry = *f;
@@ -34,7 +34,7 @@ static int directions_bytes(const struct refit_state *f, idx q, gidx *bytes)
   return OK;
 }
 
-/* The pass of rank 0 with q directions an atom, in dry arenas. */
+/* The pass of rank 0 with q directions per atom, in dry arenas. */
 static int bound_open(struct terminal *w, struct terminal_result *r, idx q)
 {
   const struct atom_source *a = w->t->atoms;
@@ -59,7 +59,7 @@ static int pass_bytes(struct terminal *w, struct terminal_memory *m)
   TRY(artifact_alloc(&r->artifact, r->k, r->d, r->p, &atom));
   m->inputs = (gidx)(w->inputs.bytes + r->artifact.arena.bytes);
   TRY(terminal_duplicates_bytes(w, &m->duplicates));
-  /* A dry `auto` may yet be a CPU. */
+  /* A dry `auto` may turn out to be a CPU. */
   int on_host = !device_is_gpu(&w->device) || (w->device.is_dry && strcmp(t->device, "auto") == 0);
   if (forms && on_host) m->schur = terminal_schur_bytes(w);
   if (asks) TRY(terminal_spectrum_bytes(w, &m->lapack));
@@ -68,7 +68,7 @@ static int pass_bytes(struct terminal *w, struct terminal_memory *m)
   return OK;
 }
 
-/* All atoms with as many directions as they may have. */
+/* All atoms with as many directions as they can have. */
 static int max_joint(const struct terminal *w, idx q, struct arena *arena, struct joint *j)
 {
   idx *direction = NULL, k = w->r->k;
@@ -78,7 +78,7 @@ static int max_joint(const struct terminal *w, idx q, struct arena *arena, struc
   return OK;
 }
 
-/* What a GPU has: S, what it is factored in, and the rows that are added to it, or panels of the
+/* GPU memory: S, work space of its factor, and rows that are added to it, or panels of the
  * covariance. */
 static int gpu_bytes(const struct terminal *w, idx q, struct terminal_memory *m)
 {
@@ -99,7 +99,8 @@ static int gpu_bytes(const struct terminal *w, idx q, struct terminal_memory *m)
   return OK;
 }
 
-/* The least workspace: rows to read into, operands of dense work, and one row of the joint work. */
+/* The smallest workspace: rows to read into, operands of dense work, and one row of the joint
+ * work. */
 static int workspace_bytes(const struct terminal *w, idx q, gidx *min)
 {
   const struct terminal_task *t = w->t;

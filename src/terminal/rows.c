@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0's stream of rows: as many as fit a batch are read, centred, checked and made ready, then
- * added to S. */
+ * Rank 0's stream of rows: a batch is read, centred, checked and prepared, then added to S. */
 #include "terminal/rows.h"
 
 #include <string.h>
@@ -12,8 +11,8 @@
 
 enum { MAX_ROWS = 4096 };
 
-/* Take nonnegative codes that are 0 out of the lists of n rows: at their bound they are no unknowns
- * (N.17).  d is 1. */
+/* Remove nonnegative codes that are 0 from the lists of n rows: they are at their bound, and no
+ * unknowns (N.17).  d is 1. */
 static int bound_drop(struct terminal_rows *r, idx n)
 {
   gidx base = r->start[0], at = base, to = 0;

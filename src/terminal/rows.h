@@ -26,11 +26,11 @@ struct terminal_rows {
 
 /* Open the stream, with joint and dense work, in at most `workspace` bytes. */
 int terminal_rows_open(struct terminal_rows *rows, struct terminal *w, gidx workspace);
-/* Allocate what rows are read into; terminal_rows_open() does, a dry arena counts. */
+/* Allocate what rows are read into; terminal_rows_open() calls it, a dry arena only counts. */
 int terminal_rows_alloc(struct terminal_rows *rows, const struct terminal *w);
 void terminal_rows_close(struct terminal_rows *rows);
 
-/* Read the next batch, make its Y and add it to the sums; batch.n is 0 at the end. */
+/* Read the next batch, make its Y, and add it to the sums; batch.n is 0 at the end. */
 int terminal_rows_next(struct terminal_rows *rows, struct joint_sums *sums);
 
 /* Form S, and the sums over rows. */

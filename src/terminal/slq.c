@@ -2,9 +2,9 @@
  * Stochastic Lanczos quadrature (Ubaru, Chen, Saad 2017): log|S| = E z' log(S) z over Rademacher z,
  * each by the Gauss quadrature of its Lanczos matrix.
  *
- * S is never formed.  Each row's part of it is kept while the workspace holds all rows, else
- * made again in every pass.  Rank 0 adds alone, so sums over rows are plain chains: there is no
- * partition that they could depend on. */
+ * S is never formed.  Each row's part of it is kept if the workspace can hold those of all rows;
+ * otherwise it is made again in every pass.  Only rank 0 adds, so sums over rows are plain chains:
+ * they do not depend on a division of the rows. */
 #include "terminal/slq.h"
 
 #include <math.h>
@@ -18,17 +18,19 @@
 #include "model/quadrature.h"
 
 enum { PROBES = 32, MAX_STEPS = 512, SEED = 1, STREAM_PROBE = 100 };
-#define MAX_MOVE 0.3 /* standard errors by which a converged estimate moved last */
+#define MAX_MOVE                                                                                   \
+  0.3 /* a converged estimate may change by so many standard errors in the last
+                      * doubling */
 
 struct slq_run {
   struct terminal *w;
   struct parts parts;
-  int is_kept; /* parts are those of all rows */
+  int is_kept; /* the parts of all rows are kept */
   struct joint_sums unused;
-  real half[PROBES], whole[PROBES]; /* estimates of half and of all steps */
+  real half[PROBES], whole[PROBES]; /* estimates after half of the steps, and after all */
 };
 
-/* y <- S x, from the parts that are kept, or else from all rows once more. */
+/* y <- S x, from the kept parts, or from all rows once more. */
 static int schur_apply(struct slq_run *q, idx groups, const real *x, real *y)
 {
   const struct terminal *w = q->w;
@@ -69,7 +71,7 @@ static int first_pass(struct slq_run *q, struct joint_sums *sums)
   return OK;
 }
 
-/* Set the starts: Rademacher vectors from `first` on, scaled to unit norm. */
+/* Set the start vectors: Rademacher vectors from number `first` on, scaled to unit norm. */
 static void probes_start(struct lanczos *l, idx first)
 {
   real size = 1 / sqrt(l->n);
@@ -82,7 +84,8 @@ static void probes_start(struct lanczos *l, idx first)
       }
 }
 
-/* The estimate by start v after m steps, n sum weight log(node); NaN if a node is not positive. */
+/* The estimate from start vector v after m steps, n sum weight log(node); NaN if a node is not
+ * positive. */
 static int probe_estimate(const struct lanczos *l, idx v, idx m, real *out)
 {
   real d[MAX_STEPS], e[MAX_STEPS], weight[MAX_STEPS], sum = 0;
@@ -99,7 +102,7 @@ static int probe_estimate(const struct lanczos *l, idx v, idx m, real *out)
   return OK;
 }
 
-/* Run `steps` Lanczos steps from all probes, groups of eight at a time, and estimate. */
+/* Run `steps` Lanczos steps from all start vectors, groups of eight at a time, and estimate. */
 static int probes_run(struct slq_run *q, idx groups, idx steps)
 {
   struct lanczos l = {0};
@@ -124,7 +127,7 @@ static int probes_run(struct slq_run *q, idx groups, idx steps)
   return OK;
 }
 
-/* Mean, standard error and convergence over all probes. */
+/* Set mean, standard error and convergence over all probes. */
 static void estimate_make(const struct slq_run *q, struct slq *out)
 {
   real sum = 0, half = 0, squares = 0;
@@ -141,7 +144,7 @@ static void estimate_make(const struct slq_run *q, struct slq *out)
   out->is_converged = out->moved < MAX_MOVE * out->error || out->steps >= q->w->r->n_border;
 }
 
-/* Groups of eight probes that the workspace holds side by side for so many steps; 0: none. */
+/* How many groups of eight probes fit in the workspace at a time, for so many steps; 0: none. */
 static idx groups_fit(const struct terminal *w, idx steps)
 {
   gidx capacity = w->t->workspace / SLQ_WORKSPACES;
@@ -150,7 +153,7 @@ static idx groups_fit(const struct terminal *w, idx steps)
   return groups;
 }
 
-/* Double the number of steps until the estimate stands still. */
+/* Double the number of steps until the estimate has converged. */
 static int slq_evaluate(struct slq_run *q, struct joint_sums *sums)
 {
   struct slq *out = &q->w->r->slq;
@@ -185,7 +188,7 @@ static int slq_evaluate(struct slq_run *q, struct joint_sums *sums)
   return OK;
 }
 
-/* Bytes for the parts of all rows, or a third of the workspace. */
+/* Bytes of the parts of all rows, or a third of the workspace. */
 static gidx parts_bytes(const struct terminal *w)
 {
   double rows = (double)w->r->n + 1, width = (double)w->longest * w->r->max_k + 1;

@@ -7,11 +7,11 @@
 
 #include "terminal/terminal_impl.h"
 
-/* Lanczos steps of the first estimate, and the thirds of the workspace that SLQ divides it in: for
- * rows, for their parts of S, for vectors. */
+/* Lanczos steps of the first estimate; and the parts of the workspace: thirds for rows, for their
+ * parts of S, and for vectors. */
 enum { SLQ_STEPS_FIRST = 32, SLQ_WORKSPACES = 3 };
 
-/* Estimate log|S|, and make the sums over rows, without forming S. */
+/* Estimate log|S| without forming S, and make the sums over rows. */
 int terminal_slq(struct terminal *w, struct joint_sums *sums);
 
 #endif

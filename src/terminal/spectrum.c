@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Eigenvalues and inertia of the Schur complement S, by LAPACK, and which atoms are nearly the
- * same: the identifiability report. */
+ * Eigenvalues and inertia of the Schur complement S by LAPACK, and nearly equal atoms. */
 #include "terminal/spectrum.h"
 
 #include <math.h>
@@ -14,7 +13,7 @@
 #include "terminal/device.h"
 #include "terminal/lapack.h"
 
-/* to[border][border] <- the lower triangle of S; it has room for all that S takes. */
+/* to[border][border] <- the lower triangle of S; `to` has room for S with its stride. */
 static int schur_copy(struct terminal *w, real *to)
 {
   gidx n = w->r->n_border, stride = schur_stride(w);
@@ -27,7 +26,7 @@ static int schur_copy(struct terminal *w, real *to)
   return OK;
 }
 
-/* Find the atoms that have the largest shares of a unit vector's squared norm. */
+/* Find the atoms with the largest parts of a unit vector's squared norm. */
 static void carriers_find(const struct terminal_result *r, const real *vector,
                           struct weak_direction *out)
 {
@@ -50,11 +49,11 @@ static void carriers_find(const struct terminal_result *r, const real *vector,
   }
 }
 
-/* What is handed to LAPACK for n borders: S to overwrite, and the lowest eigenvectors. */
+/* What LAPACK gets for n borders: S to overwrite, and room for the lowest eigenvectors. */
 struct spectrum_work {
   struct arena arena;
-  real *copy;    /* [n][n], and room for S as it is */
-  idx max;       /* vectors at most; 0 when only the inertia is asked for */
+  real *copy;    /* [n][n], with room for S with its stride */
+  idx max;       /* most vectors; 0 if only the inertia is asked for */
   real *vectors; /* [max][n] */
 };
 
@@ -96,7 +95,7 @@ static void values_note(struct spectrum *out)
   out->condition = largest / min;
 }
 
-/* Eigenvalues, and of the lowest the atoms that carry them. */
+/* Find the eigenvalues, and for the lowest the atoms that carry them. */
 static int eigenvalues_find(struct terminal *w, const struct spectrum_work *work)
 {
   struct terminal_result *r = w->r;
@@ -166,7 +165,7 @@ static int duplicate_compare(const void *a, const void *b)
   return x->second - y->second;
 }
 
-/* Root mean square of the cosines of two frames' vectors, from cosines[d][stride]. */
+/* The root mean square of the cosines of two frames' vectors, from cosines[d][stride]. */
 static real frames_cosine(const real *cosines, gidx stride, idx d)
 {
   real sum = 0;
@@ -177,7 +176,7 @@ static real frames_cosine(const real *cosines, gidx stride, idx d)
 
 enum { MAX_LISTED = 1000, VECTORS_AT_ONCE = 512 };
 
-/* List a pair of near duplicates; when the list is full only the nearest stay. */
+/* List a pair of near duplicates; when the list is full, only the nearest stay. */
 static void pair_list(struct terminal_result *r, idx first, idx second, real cosine)
 {
   struct duplicate new = {first, second, cosine};
@@ -192,7 +191,7 @@ static void pair_list(struct terminal_result *r, idx first, idx second, real cos
 struct duplicates_work {
   struct buffer wide;   /* [vectors][p] real: the atoms */
   struct buffer cosine; /* [width d][vectors] real */
-  idx width;            /* atoms at once */
+  idx width;            /* atoms at a time */
 };
 
 static int duplicates_alloc(struct duplicates_work *d, const struct terminal *w, struct device *dev)
@@ -209,7 +208,7 @@ static int list_alloc(struct terminal_result *r)
   return arena_alloc(&r->arena, &r->duplicate, 2 * MAX_LISTED, sizeof *r->duplicate);
 }
 
-/* Host and device bytes of the buffers and the dense work. */
+/* Count host and device bytes of the buffers and the dense work. */
 static int duplicates_count(const struct terminal *w, gidx *host, gidx *device)
 {
   const struct terminal_task *t = w->t;
@@ -239,7 +238,7 @@ int terminal_duplicates_device(const struct terminal *w, gidx *bytes)
   return duplicates_count(w, &unused, bytes);
 }
 
-/* Read the cosines of atoms first .. first + count - 1 with all that come after them. */
+/* Read the cosines of atoms first .. first + count - 1 with all later atoms. */
 static void cosines_read(struct terminal *w, const real *cosine, gidx stride, idx first, idx count)
 {
   struct terminal_result *r = w->r;
@@ -251,7 +250,7 @@ static void cosines_read(struct terminal *w, const real *cosine, gidx stride, id
     }
 }
 
-/* In f64, the cosines of VECTORS_AT_ONCE vectors at a time with all that come after them. */
+/* Compute in f64 the cosines of VECTORS_AT_ONCE vectors at a time with all later ones. */
 int terminal_duplicates(struct terminal *w)
 {
   struct terminal_result *r = w->r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The identifiability report: what LAPACK says about S, and which atoms are nearly the same.
+ * The identifiability report: the spectrum of S by LAPACK, and nearly equal atoms.
  *
  * Floor: terminal; included by src/terminal only.  Not collective: rank 0 alone works. */
 #ifndef TERMINAL_SPECTRUM_H
@@ -7,14 +7,14 @@
 
 #include "terminal/terminal_impl.h"
 
-/* Let LAPACK report on a copy of S. */
+/* Report on a copy of S by LAPACK. */
 int terminal_spectrum(struct terminal *w);
 /* *bytes <- the most that this takes for n_border borders. */
 int terminal_spectrum_bytes(const struct terminal *w, gidx *bytes);
 
 /* List the near duplicates among the atoms. */
 int terminal_duplicates(struct terminal *w);
-/* *bytes <- the most that this takes; and on the side of a GPU. */
+/* *bytes <- the most that this takes; and on a GPU. */
 int terminal_duplicates_bytes(const struct terminal *w, gidx *bytes);
 int terminal_duplicates_device(const struct terminal *w, gidx *bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All ranks find the directions; then rank 0 passes over the rows, forms S, reports on it, factors
- * and inverts it. */
+ * All ranks find the directions.  Then rank 0 reads the rows, forms S, reports on it, factors and
+ * inverts it. */
 #include "terminal/terminal.h"
 
 #include <stdio.h>
@@ -56,7 +56,8 @@ static int atoms_load(struct terminal *w)
   return atoms_check(w->atoms, a->k, a->d, a->p, 0, a->name);
 }
 
-/* Open the device for all that rank 0 computes, and name it where a GPU would take part. */
+/* Open the device for all that rank 0 computes, and set its name in phases that a GPU takes part
+ * in. */
 static int device_begin(struct terminal *w)
 {
   static const enum terminal_phase phases[] = {TERMINAL_ASSEMBLE, TERMINAL_FACTOR, TERMINAL_INVERSE,
@@ -66,7 +67,7 @@ static int device_begin(struct terminal *w)
   return terminal_fits(w->t, w->c, &w->device);
 }
 
-/* Sizes and borders of the result, now that the directions are known. */
+/* Set sizes and borders of the result, now that the directions are known. */
 static int result_begin(struct terminal *w)
 {
   const struct terminal_task *t = w->t;
@@ -115,7 +116,7 @@ static int schur_factor(struct terminal *w)
   return OK;
 }
 
-/* Form S, report on it, factor it, and read the covariance off its inverse. */
+/* Form S, report on it, factor it, and read the covariance from its inverse. */
 static int schur_evaluate(struct terminal *w, struct joint_sums *sums)
 {
   double n = w->r->n_border;
@@ -137,7 +138,7 @@ static int schur_evaluate(struct terminal *w, struct joint_sums *sums)
   return OK;
 }
 
-/* The fingerprint of everything that is promised to the bit. */
+/* The fingerprint of everything whose bits are guaranteed. */
 static uint64_t result_fingerprint(const struct terminal_result *r)
 {
   real values[] = {r->half_log_det, r->log_det_rows, r->log_det_border, r->phi, r->rss};
@@ -148,7 +149,7 @@ static uint64_t result_fingerprint(const struct terminal_result *r)
   return sum + hash64(r->artifact.sha256, SHA256_HEX);
 }
 
-/* The log determinants and the RSS, from the sums over rows and the factor of S. */
+/* Set the log determinants and the RSS, from the sums over rows and the factor of S. */
 static void evidence_set(struct terminal *w, const struct joint_sums *sums)
 {
   struct terminal_result *r = w->r;
@@ -203,7 +204,8 @@ static void ran_note(const struct terminal *w, struct terminal_ran *ran)
 int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_result *r,
                  struct phase *phases, struct terminal_ran *ran)
 {
-  struct terminal *w = calloc(1, sizeof *w); /* kept after a failure: a thread may use it */
+  struct terminal *w = calloc(1, sizeof *w); /* not freed after a failure: a thread may still use
+                                              * it */
   memcpy(phases, phase_names, sizeof phase_names);
   *r = (struct terminal_result){0};
   if (w) *w = (struct terminal){.t = t, .c = c, .r = r, .phases = phases};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The terminal pass: directions over all ranks, then rank 0 alone streams the rows, forms the
- * joint system's Schur complement S, factors it and reads evidence and covariance from it; the
+ * The terminal pass.  All ranks find directions.  Then rank 0 alone reads the rows, forms the Schur
+ * complement S of the joint system, factors it, and derives evidence and covariance from it; the
  * other ranks wait without using a core.
  *
  * Floor: terminal.  Knows no files: rows, atoms and supports come from sources.
  *
  * Read terminal.c first, then directions.c, rows.c (the pass over the rows), spectrum.c,
- * covariance.c or, when S is too large to form, slq.c; layout.c tells the memory, device.c opens
- * what rank 0 computes on, lapack.h serves the report.  model/joint.h has the system: that of one
- * atom is the arrow of refit/refit.h, here all atoms' borders stand beside the codes of all rows,
- * which are eliminated row by row.  The determinant of the whole, by way of S, is the Laplace
+ * covariance.c or, when S is too large to form, slq.c.  layout.c has the memory, device.c opens the
+ * device of rank 0, lapack.h is for the report.  model/joint.h has the system.  For one atom it is
+ * the arrow system of refit/refit.h.  Here all atoms' borders are beside the codes of all rows,
+ * which are eliminated row by row.  The determinant of the whole, computed by S, gives the Laplace
  * approximation of the evidence. */
 #ifndef TERMINAL_TERMINAL_H
 #define TERMINAL_TERMINAL_H
@@ -35,19 +35,19 @@ struct terminal_task {
   const real *mean; /* [p] subtracted from rows; NULL: none */
   real rho;
   int nonnegative;       /* codes that are 0 are at their bound (N.17); d is 1 */
-  struct identity named; /* what the codes were solved for, as far as it is known */
-  idx top_s;             /* atoms a row */
-  idx directions;        /* of an atom, at most */
+  struct identity named; /* the inputs that the codes were solved for, as far as known */
+  idx top_s;             /* atoms per row */
+  idx directions;        /* most directions per atom */
   enum terminal_evidence evidence;
   enum terminal_spectrum spectrum;
-  idx cross;      /* cross-atom pairs listed */
+  idx cross;      /* number of cross-atom pairs to list */
   real weak;      /* eigenvalues up to this part of the largest are weak */
-  real duplicate; /* cosine from which atoms are near duplicates */
+  real duplicate; /* from this cosine on, atoms are near duplicates */
   idx panel, threads;
-  gidx workspace; /* bytes beside S */
+  gidx workspace; /* bytes besides S */
   gidx present;   /* bytes of memory that the ranks of a machine may use */
   const char *variant;
-  const char *device, *kernels; /* as struct device_options; without exact evidence a CPU */
+  const char *device, *kernels; /* as struct device_options; a CPU unless evidence is exact */
 };
 
 enum terminal_phase {
@@ -64,7 +64,7 @@ enum terminal_phase {
   TERMINAL_PHASES
 };
 
-/* What rank 0 computed on, and what that did; on other ranks zeros, and "". */
+/* The device of rank 0, and what it did; on other ranks zeros, and "". */
 struct terminal_ran {
   const char *device; /* "cpu" or "cuda" */
   char variant[256];  /* its instruction set, or the GPU's name */
@@ -72,7 +72,7 @@ struct terminal_ran {
 };
 
 /* Run the pass; the result is set on rank 0.  ERR_COMM may come while rank 0 still works: all
- * arguments must outlive the job.  Collective; the same status on every rank. */
+ * arguments must stay valid until the program ends.  Collective; the same status on every rank. */
 int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_result *r,
                  struct phase *phases, struct terminal_ran *ran);
 

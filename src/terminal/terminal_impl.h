@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files of the terminal stage share: the state of the pass.
+ * The state of the pass, which the files of src/terminal share.
  *
  * Floor: terminal; included by src/terminal only. */
 #ifndef TERMINAL_TERMINAL_IMPL_H
@@ -10,28 +10,29 @@
 #include "terminal/rows.h"
 #include "terminal/terminal.h"
 
-/* The pass.  On the heap, as every job's state (cli/command.h). */
+/* The pass.  On the heap, like every job's state (struct run of job/run.h). */
 struct terminal {
   const struct terminal_task *t;
   struct comm *c;
   struct terminal_result *r;
   struct phase *phases;
-  struct refit_task refit_task; /* of finding the directions */
+  struct refit_task refit_task; /* for finding the directions */
   struct refit_state state;
-  struct terminal_rows rows; /* of rank 0's pass */
+  struct terminal_rows rows; /* for rank 0's pass */
   struct joint joint;
   float *atoms;   /* [k][d][p] */
   idx *direction; /* [k + 1] */
   real *e;        /* [directions][p] */
   idx longest;    /* atoms of the longest row */
-  /* Rank 0 computes all but the directions on this device, and S in this workspace of it. */
+  /* Rank 0 computes all but the directions on this device, and S is in this dense work space of
+   * it. */
   struct device device;
   struct dense dense;
-  struct buffer s; /* [border][schur_stride()] real, on the device's side */
+  struct buffer s; /* [border][schur_stride()] real, on the device side */
   struct arena inputs;
 };
 
-/* Even, as a GPU likes it. */
+/* Even, for the sake of GPUs. */
 static inline gidx schur_stride(const struct terminal *w)
 {
   return w->r->n_border + w->r->n_border % 2;
