@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What pip calls to build the source distribution (PEP 517): configure, make, scripts/wheel.
+"""The hooks that pip calls to build the source distribution (PEP 517): they run configure and make,
+then scripts/wheel.
 
-`pip install ARCHIVE --config-settings configure=--with-cuda=DIR` hands words to configure.
-SAGITTA_BUILD names a folder in which make was run; then nothing is configured."""
+`pip install ARCHIVE --config-settings configure=--with-cuda=DIR` passes extra options to configure.
+SAGITTA_BUILD may name a folder in which make was already run; nothing is configured or built
+then."""
 import os
 import shlex
 import subprocess
@@ -19,14 +21,14 @@ def _run(words, folder):
 
 
 def _built(folder, settings):
-    """Configure and make there."""
+    """Run configure and make in this folder."""
     _run([os.path.join(SOURCE, "configure"), *shlex.split(settings.get("configure", ""))], folder)
     _run(["make", "-j", str(len(os.sched_getaffinity(0))), "V=0"], folder)
     return folder
 
 
 def _said(*words):
-    """The last word of a path that scripts/wheel prints."""
+    """Run scripts/wheel with these words and return the name of the file whose path it prints."""
     done = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts", "wheel"), *words],
                           stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:

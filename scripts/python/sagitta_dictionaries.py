@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Is `sagitta` what was installed?  PyPI has another distribution of that name, and each replaces
-files of the other.
+"""Warn if `import sagitta` finds another distribution: PyPI has one of the same name, and the two
+overwrite each other's files.
 
-The wheel has a sagitta_dictionaries.pth, by which Python calls watch() when it starts; the first
-`import sagitta` then warns where another one is imported, or stands beside ours."""
+The wheel includes a sagitta_dictionaries.pth, by which Python calls watch() when it starts.  The
+first `import sagitta` then warns if another distribution is imported, or is installed beside
+ours."""
 import os
 import sys
 
 NAME = "sagitta"
-OTHER = ("sagitta-", "sagitta.egg")  # of what pip keeps of the other one, in any case of letters
-MARK = b"SPDX-License-Identifier: BSD-3-Clause\n\"\"\"Fit dictionaries"  # of our first lines
+# beginnings of the names of the other one's metadata, in any case of letters
+OTHER = ("sagitta-", "sagitta.egg")
+# the first lines of our package
+MARK = b"SPDX-License-Identifier: BSD-3-Clause\n\"\"\"Fit dictionaries"
 MEND = ("give each an environment of its own; in this one `pip uninstall sagitta`, then `pip "
         "install --force-reinstall --no-deps sagitta-dictionaries`")
 
@@ -18,7 +21,7 @@ def _is_ours(path):
     try:
         with open(path, "rb") as f:
             return MARK in f.read(200)
-    except (OSError, TypeError):  # of a folder without an __init__.py there is no path
+    except (OSError, TypeError):  # a folder without an __init__.py has no such path
         return False
 
 
@@ -27,13 +30,13 @@ def _folder():
 
 
 def _others(folder):
-    """What pip keeps of the other distribution there."""
+    """The metadata that pip keeps there for the other distribution."""
     return [os.path.join(folder, name) for name in os.listdir(folder)
             if name.lower().startswith(OTHER)]
 
 
 def said_of(path):
-    """What there is to say of an `import sagitta` of this file, or None."""
+    """The warning to give for an `import sagitta` of this file, or None."""
     own = _folder()
     here = os.path.dirname(os.path.abspath(path)) if path else own
     if path and os.path.basename(path) == "__init__.py":
@@ -52,7 +55,7 @@ def said_of(path):
 
 
 class _Watch:
-    """Sees the first import of NAME, and finds nothing itself."""
+    """An import finder that sees the first import of NAME, and itself finds nothing."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -63,7 +66,7 @@ class _Watch:
         try:
             found = PathFinder.find_spec(NAME)
             text = found and said_of(found.origin)
-        except OSError:  # of a folder that cannot be read nothing is known
+        except OSError:  # about a folder that cannot be read nothing is known
             text = None
         if text:
             import warnings

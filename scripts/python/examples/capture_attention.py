@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Keep the queries, keys and values of a layer of a model, for `sagitta harvest`.
+"""Save the queries, keys and values of one layer of a model, for `sagitta harvest`.
 
 usage: capture_attention.py --model DIR --output CAPTURE [options]
        capture_attention.py --check ROWS --output CAPTURE
 
-DIR has config.json and model.safetensors of a BERT encoder, and the tokens are those of our rows,
-as in write_rows.py.  Each window, between its two special tokens, is a sequence of the capture, and
-attention in it is not causal.  The capture, a new HDF5 file, also has what the model's own
-attention made of them, /context; --check says how far ROWS, of `sagitta harvest`, are from that,
-and needs no model.  Needs NumPy, SciPy and h5py."""
+DIR has the config.json and model.safetensors of a BERT encoder.  The tokens are those of the
+example rows, as in write_rows.py.  Each window of tokens, between the two special tokens of the
+model, is one sequence of the capture; attention within it is not causal.  The capture is a new HDF5
+file.  It also stores the output of the model's own attention as /context; --check reports how far
+ROWS, made by `sagitta harvest`, differ from it, and needs no model.  Needs NumPy, SciPy and
+h5py."""
 import argparse
 import os
 import sys
@@ -18,7 +19,7 @@ import h5py
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from write_rows import BATCH, TOKENS, Encoder, tokens_read  # noqa: E402, after the path to it
+from write_rows import BATCH, TOKENS, Encoder, tokens_read  # noqa: E402, after the path is set
 
 
 def options_read():
@@ -42,7 +43,7 @@ def options_read():
 
 
 def parts_find(model, tokens, layer):
-    """Queries, keys, values and contexts of the windows, each (positions, heads, columns)."""
+    """The queries, keys, values and contexts of the windows, each (positions, heads, columns)."""
     parts = []
     for at in range(0, len(tokens), BATCH):
         x = model.embed(tokens[at:at + BATCH])
@@ -58,7 +59,7 @@ def capture_write(path, tokens, parts):
     arrays = dict(zip(["q", "k", "v", "context"], parts))
     arrays |= {"q_start": np.arange(len(tokens) + 1) * tokens.shape[1],
                "token": tokens.reshape(-1).astype("i4")}
-    with h5py.File(path, "x", libver=("earliest", "v110")) as f:  # any HDF5 from 1.10 on reads it
+    with h5py.File(path, "x", libver=("earliest", "v110")) as f:  # readable by HDF5 1.10 and later
         for name, part in arrays.items():
             chunk = (min(tokens.shape[1], len(part)),) + part.shape[1:]
             f.create_dataset(name, data=part, chunks=chunk, fletcher32=True, track_times=False)

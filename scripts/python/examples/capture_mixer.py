@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Keep what a gated delta net of a hybrid model works on, for `sagitta harvest`.
+"""Save the inputs of a gated delta net of a hybrid model, for `sagitta harvest`.
 
 usage: capture_mixer.py --output CAPTURE [--model NAME] [options]
        capture_mixer.py --check ROWS --output CAPTURE
 
 NAME is a Qwen3-Next model, or its folder, that Hugging Face transformers can load; without it the
-model is a tiny one with random weights.  Windows of tokens are sequences of the capture.  They are
-given to the model token by token, since transformers begins several tokens at a time from an empty
-state.  The capture, a new HDF5 file, also has what the model's own layer made, /context, before
-norm, gate and projection; --check says how far ROWS, of `sagitta harvest`, are from that, and needs
-NumPy and h5py alone.  Else PyTorch and transformers are needed."""
+model is a tiny one with random weights.  Each window of tokens is one sequence of the capture.
+Tokens are given to the model one at a time, since transformers starts from an empty state whenever
+it is given several at once.  The capture is a new HDF5 file.  It also stores the output of the
+model's own layer, before norm, gate and projection, as /context; --check reports how far ROWS, made
+by `sagitta harvest`, differ from it, and needs only NumPy and h5py.  Otherwise PyTorch and
+transformers are needed."""
 import argparse
 import os
 import sys
@@ -74,7 +75,8 @@ def tokens_read(o, model):
 
 
 def layer_watch(layer):
-    """Hooks that keep what its projections and its norm get and give, call after call."""
+    """Hooks that keep the inputs and outputs of the layer's projections and of its norm at each
+    call."""
     kept = {"qkvz": [], "ba": [], "out": []}
     layer.in_proj_qkvz.register_forward_hook(lambda _, x, y: kept["qkvz"].append(y))
     layer.in_proj_ba.register_forward_hook(lambda _, x, y: kept["ba"].append(y))
@@ -83,7 +85,7 @@ def layer_watch(layer):
 
 
 def objects_find(model, layer, windows):
-    """What a capture holds, of windows one after another."""
+    """The datasets of a capture, for these windows one after another."""
     import torch
     from torch.nn.functional import softplus
     kept, cache = layer_watch(layer), None
@@ -108,7 +110,7 @@ def capture_write(path, layer, objects):
     facts = {"mixer": "gated-delta", "key_heads": layer.num_k_heads,
              "key_columns": layer.head_k_dim, "activation": layer.activation, "qk_norm": "l2",
              "head_map": "grouped"}
-    with h5py.File(path, "x", libver=("earliest", "v110")) as f:  # any HDF5 from 1.10 on reads it
+    with h5py.File(path, "x", libver=("earliest", "v110")) as f:  # readable by HDF5 1.10 and later
         for name, part in objects.items():
             f.create_dataset(name, data=part, chunks=part.shape, fletcher32=True,
                              track_times=False)

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measure what a model still does when a layer's states are replaced by their descriptions.
+"""Measure how well a model still works when one layer's states are replaced by descriptions.
 
 usage: faithfulness.py --model DIR --rows FILE --run RUN [options]
 
-DIR has config.json and model.safetensors of a BERT encoder, such as all-MiniLM-L6-v2.  FILE has the
-states after --layer in /rows and the tokens in /token, windows of --window tokens that follow each
-other, as input/README.md says of ours; RUN is the folder of a fit to such rows.  Each window goes
-through the model between its two special tokens, whose states are left as they are.
+DIR has the config.json and model.safetensors of a BERT encoder, such as all-MiniLM-L6-v2.  FILE has
+the states after --layer in /rows and the tokens in /token, in consecutive windows of --window
+tokens, as input/README.md describes for the example rows.  RUN is the folder of a fit to such rows.
+Each window goes through the model between the two special tokens, whose states are left unchanged.
 
-For each later layer, and for the mean of the last one, which is the sentence embedding: explained
-variance and mean cosine of what the model then computes beside what it computed before; once with
-descriptions, once with the mean row in the place of all rows, the least that a description can do.
-Rows that the fit never saw count: give --first."""
+For each later layer, and for the mean of the last layer, which is the sentence embedding, the
+script prints the explained variance and the mean cosine between what the model computes with the
+replaced states and without.  It does so once with the descriptions and once with every row replaced
+by the mean row, which is the least that a description can achieve.  Use rows that the fit has not
+seen: give --first."""
 import argparse
 import json
 import os
@@ -23,11 +24,11 @@ import h5py
 import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))  # or installed
-import sagitta  # noqa: E402, after the path to it
+import sagitta  # noqa: E402, after the path is set
 import sagitta.torch  # noqa: E402
 
 TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
-SAME = 0.01  # of the states' size: rows in 16 bits differ from the model's states by far less
+SAME = 0.01  # relative to the size of the states; rows in 16 bits differ from them by far less
 BATCH = 16   # windows at a time
 
 
@@ -48,7 +49,7 @@ def options_read():
 
 
 def weights_read(path, device):
-    """The tensors of a safetensors file, in float32; names without what may stand before them."""
+    """The tensors of a safetensors file in float32; prefixes of their names are dropped."""
     with open(path, "rb") as f:
         header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
         data = bytearray(f.read())
@@ -63,7 +64,7 @@ def weights_read(path, device):
 
 
 class Encoder:
-    """A BERT encoder, layer by layer; states are (windows, tokens, columns)."""
+    """A BERT encoder that can be run layer by layer; states are (windows, tokens, columns)."""
 
     def __init__(self, folder, device):
         with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
@@ -90,7 +91,7 @@ class Encoder:
         return self.norm("embeddings.LayerNorm", x)
 
     def heads(self, i, x):
-        """Queries, keys and values of a layer (windows, tokens, heads, columns)."""
+        """The queries, keys and values of a layer, each (windows, tokens, heads, columns)."""
         count = self.config["num_attention_heads"]
         split = (*x.shape[:2], count, x.shape[2] // count)
         return [self.linear(f"encoder.layer.{i}.attention.self.{part}", x).reshape(split)
@@ -107,7 +108,7 @@ class Encoder:
         return self.norm(name + "output.LayerNorm", x + self.linear(name + "output.dense", inner))
 
     def run(self, x, first, last):
-        """The states after layers first + 1 .. last, from those after layer first."""
+        """The states after layers first + 1 to last, computed from the states after layer first."""
         states = []
         for i in range(first, last):
             x = self.layer(i, x)
@@ -116,14 +117,16 @@ class Encoder:
 
 
 def outcomes(model, x, layer):
-    """The states after a layer and after all later ones, without special tokens, and embeddings."""
+    """The states after a layer and after each later one, without special tokens, and the
+    embeddings."""
     states = [x] + model.run(x, layer, model.layers)
     embeddings = torch.nn.functional.normalize(states[-1].mean(1), dim=1)
     return [s[:, 1:-1].flatten(0, 1).cpu() for s in states] + [embeddings.cpu()]
 
 
 def windows_read(o):
-    """Tokens (windows, window + 2), with the special ones, and rows (windows, window, columns)."""
+    """The tokens (windows, window + 2), with the special tokens, and the rows (windows, window,
+    columns)."""
     with h5py.File(o.rows) as f:
         if "token" not in f or o.first % o.window or len(f["token"]) - o.first < o.window:
             sys.exit(f"faithfulness: '{o.rows}' needs /token beside /rows, and --first has to be a "
@@ -137,7 +140,8 @@ def windows_read(o):
 
 
 def measure(model, d, tokens, layer):
-    """Lists of outcomes: of the model's own states, of descriptions, of the mean row."""
+    """The lists of outcomes of the model's own states, of their descriptions and of the mean
+    row."""
     kinds = [], [], []
     for some in tokens.to(d.device).split(BATCH):
         x = model.run(model.embed(some), 0, layer)[-1]

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Print the strongest atoms of a model's states token by token, by a running `sagitta serve`.
+"""Print the strongest atoms of a model's states, token by token, from a running `sagitta serve`.
 
 usage: watch_features.py --model DIR [options]
 
-The model and the tokens are those of write_rows.py: the states after a layer go to the server a
-window at a time, as they are made.  Each line is a token, then atoms with their codes; with --watch
-only these atoms, and tokens at which one of them fires.  Needs NumPy, SciPy, h5py and pyzmq."""
+The model and the tokens are those of write_rows.py.  The states after a layer are sent to the
+server window by window, as the model computes them.  Each line shows a token, then its atoms with
+their codes.  With --watch, only these atoms are shown, and only tokens at which one of them fires.
+Needs NumPy, SciPy, h5py and pyzmq."""
 import argparse
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
-from write_rows import TOKENS, Encoder, tokens_read  # noqa: E402, after the path to it
+from write_rows import TOKENS, Encoder, tokens_read  # noqa: E402, after the path is set
 
 import sagitta.live  # noqa: E402
 

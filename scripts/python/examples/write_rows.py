@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Make rows: the states of a model after a layer, one row per token, special tokens left out.
+"""Make rows from a model: its states after a layer, one row per token, without special tokens.
 
 usage: write_rows.py --model DIR --output FILE [options]
 
-DIR has config.json and model.safetensors, in float32, of a BERT encoder such as all-MiniLM-L6-v2.
-The tokens are those of our rows (input/README.md), 32,768 of them; --first and --count take some.
-Windows of --window tokens go through the model between its two special tokens, in NumPy and
-float32.  FILE is a new HDF5 file with /rows in float16, /token and /window.  Needs NumPy, SciPy and
-h5py."""
+DIR has the config.json and the model.safetensors, in float32, of a BERT encoder such as
+all-MiniLM-L6-v2.  The tokens are the 32,768 of the example rows (input/README.md); --first and
+--count select some of them.  Windows of --window tokens go through the model between its two
+special tokens, computed by NumPy in float32.  FILE is a new HDF5 file with /rows in float16, /token
+and /window.  Needs NumPy, SciPy and h5py."""
 import argparse
 import json
 import os
@@ -41,7 +41,7 @@ def options_read():
 
 
 def weights_read(path):
-    """The float32 tensors of a safetensors file; names without what may stand before them."""
+    """The float32 tensors of a safetensors file; prefixes of their names are dropped."""
     with open(path, "rb") as f:
         header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
         data = f.read()
@@ -55,7 +55,7 @@ def weights_read(path):
 
 
 class Encoder:
-    """A BERT encoder, layer by layer; states are (windows, tokens, columns)."""
+    """A BERT encoder that can be run layer by layer; states are (windows, tokens, columns)."""
 
     def __init__(self, folder):
         with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
@@ -80,7 +80,7 @@ class Encoder:
         return self.norm("embeddings.LayerNorm", x)
 
     def heads(self, name, x):
-        """Queries, keys and values, each (windows, heads, tokens, columns)."""
+        """The queries, keys and values, each (windows, heads, tokens, columns)."""
         count = self.config["num_attention_heads"]
         return [self.linear(f"{name}attention.self.{part}", x)
                 .reshape(*x.shape[:2], count, -1).transpose(0, 2, 1, 3)
@@ -88,7 +88,7 @@ class Encoder:
 
     @staticmethod
     def mix(q, k, v):
-        """Values by the softmax of scores."""
+        """The values weighted by the softmax of the scores."""
         scores = q @ k.transpose(0, 1, 3, 2) / np.float32(np.sqrt(q.shape[-1]))
         scores = np.exp(scores - scores.max(-1, keepdims=True))
         scores /= scores.sum(-1, keepdims=True)
@@ -107,7 +107,7 @@ class Encoder:
 
 
 def tokens_read(o):
-    """(windows, window + 2), with the special ones."""
+    """The tokens (windows, window + 2), with the special tokens."""
     tokens = np.load(o.tokens).astype("i8")
     count = len(tokens) - o.first if o.count is None else o.count
     if o.first % o.window or count % o.window or not 0 < count <= len(tokens) - o.first:
@@ -122,7 +122,7 @@ def file_write(path, o, tokens, rows):
     first = o.first // o.window
     arrays = {"rows": rows.astype("f2"), "token": tokens[:, 1:-1].reshape(-1).astype("i4"),
               "window": np.repeat(np.arange(first, first + len(tokens), dtype="i4"), o.window)}
-    with h5py.File(path, "x", libver=("earliest", "v110")) as f:  # any HDF5 from 1.10 on reads it
+    with h5py.File(path, "x", libver=("earliest", "v110")) as f:  # readable by HDF5 1.10 and later
         for name, part in arrays.items():
             chunk = (min(1024, len(part)),) + part.shape[1:]
             f.create_dataset(name, data=part, chunks=chunk, fletcher32=True, track_times=False)

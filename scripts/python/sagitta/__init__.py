@@ -26,9 +26,9 @@ __all__ = ["CSR", "Comparison", "DeadAtoms", "DenseAtoms", "Dictionary", "Encode
            "to_saelens", "train"]
 
 
-# As in h5py.File, tarfile.open and others; hides none that is needed.
+# The name open is used as in h5py.File and tarfile.open; this module does not need the builtin.
 def open(path: Path, check: bool = False) -> Run:
-    """The result at path: the folder of a run, or one of its HDF5 files.
+    """Open the result at path: the folder of a run, or one of its HDF5 files.
 
-    check: compare the SHA-256 of every dataset that is read with what the file says of it."""
+    check: compare the SHA-256 of every dataset that is read with the one stored in the file."""
     return Run(path, check)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A dictionary of an AnnData: fit(adata) leaves codes and atoms in it, as tools of scanpy do."""
+"""Dictionaries of AnnData objects: fit(adata) stores codes and atoms in it, as scanpy's tools
+do."""
 import typing
 
 from . import calls
@@ -30,7 +31,8 @@ def _dense(part):
 
 
 def _rows(matrix):
-    """What sagitta.fit() takes; a sparse matrix, also of a file, goes part after part."""
+    """The matrix in a form that sagitta.fit() takes; sparse matrices, also of a file, are made
+    dense in parts."""
     if hasattr(matrix, "to_numpy"):  # a data frame
         return matrix.to_numpy()
     if not hasattr(matrix[:1], "toarray"):
@@ -40,11 +42,13 @@ def _rows(matrix):
 
 def fit(adata: typing.Any, *, layer: typing.Optional[str] = None, obsm: typing.Optional[str] = None,
         key_added: str = "sagitta", **options: typing.Any) -> Run:
-    """Learn a dictionary of the rows of an AnnData, and keep in it obsm["X_sagitta"], the codes
-    (N, K), sparse; varm["sagitta"], the atoms (P, K); and uns["sagitta"], what else describes rows.
+    """Learn a dictionary of the rows of an AnnData and store it there: obsm["X_sagitta"] gets the
+    codes (N, K), sparse; varm["sagitta"] the atoms (P, K); and uns["sagitta"] the mean and the
+    options.
 
-    layer, obsm: rows are those of a layer, or of obsm, whose atoms go to uns; None: X.  key_added:
-    another name than sagitta.  options: as of sagitta.fit().  Returns the Run."""
+    layer, obsm: take the rows from this layer, or from this entry of obsm (its atoms are then
+    stored in uns); None: from X.  key_added: a name to use in place of sagitta.  options: as for
+    sagitta.fit().  Returns the Run."""
     from scipy.sparse import csr_matrix
     if options.get("mask") is not None:
         raise TypeError("mask= leaves out rows, and an AnnData has codes of all: give adata[mask]")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the program is to read: files by their names, and arrays by way of the kernel's memory.
+"""The inputs of the program: files by their names, and arrays through files in memory.
 
-An array is copied once into a file that has no name (memfd), as NumPy's .npy; the program opens it
-as /proc/PID/fd/N, so that nothing is left of it when this process ends, however it does."""
+An array is copied once, as NumPy's .npy, into a file without a name that lives in memory (memfd).
+The program opens it as /proc/PID/fd/N, so that nothing is left of it when this process ends,
+whatever ends it."""
 import contextlib
 import glob
 import logging
@@ -15,7 +16,7 @@ import numpy as np
 from .errors import InputError
 from .memory import HEAD, head_of, memory_of
 
-CHUNK = 1 << 24  # bytes that are copied at a time
+CHUNK = 1 << 24  # bytes copied at a time
 log = logging.getLogger("sagitta")
 ENDINGS = ".h5", ".npy", ".safetensors"
 
@@ -25,13 +26,14 @@ def is_path(value):
 
 
 def is_files(value):
-    """A path, or a list of paths."""
+    """Is the value a path, or a list of paths?"""
     return is_path(value) or (isinstance(value, (list, tuple)) and len(value) > 0 and
                               all(is_path(one) for one in value))
 
 
 def of_folder(path):
-    """A folder of shards as a pattern, in whose order the program reads them; else the path."""
+    """For a folder of shards, the pattern that matches them, in the order in which the program
+    reads them; any other path as it is."""
     path = os.fspath(path)
     if not os.path.isdir(path):
         return path
@@ -44,7 +46,8 @@ def of_folder(path):
 
 
 def unmasked(x):
-    """The array, unless some of it is masked: NumPy takes what a mask hides for numbers."""
+    """The array, or an error if some of it is masked: NumPy would return the hidden values as
+    ordinary numbers."""
     if np.ma.is_masked(x):
         raise InputError("some rows are masked, and have no value: leave out these rows, such as "
                          "X[~X.mask.any(-1)].data")
@@ -52,7 +55,7 @@ def unmasked(x):
 
 
 def untraced(x):
-    """x, unless JAX traces it, and it has no values."""
+    """x, or an error if JAX is tracing it, since it has no values then."""
     if any(kind.__name__ == "Tracer" and kind.__module__.startswith("jax")
            for kind in type(x).__mro__):
         raise TypeError("an array is traced by JAX, as in jit, grad or vmap, and has no values: "
@@ -61,9 +64,9 @@ def untraced(x):
 
 
 def numpy_of(x):
-    """Real numbers (..., P) as a NumPy array on the host, copied only where they have to be."""
+    """Real numbers (..., P) as a NumPy array on the host, copied only if needed."""
     untraced(x)
-    if hasattr(x, "detach"):  # a tensor of PyTorch, whose bfloat16 NumPy does not know
+    if hasattr(x, "detach"):  # a tensor of PyTorch, which may be bfloat16, a type unknown to NumPy
         x = x.detach().cpu()
         x = x.float() if str(x.dtype) == "torch.bfloat16" else x
         x = x.numpy()
@@ -72,7 +75,7 @@ def numpy_of(x):
     elif hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
         x = np.from_dlpack(x)
     array = np.asarray(unmasked(x))
-    if array.dtype.name == "bfloat16":  # of JAX
+    if array.dtype.name == "bfloat16":  # an array of JAX
         array = array.astype("f4")
     if array.dtype.kind != "f" or array.dtype.itemsize > 8:
         raise TypeError(f"rows are of {array.dtype}: give real numbers as floats, such as "
@@ -81,7 +84,7 @@ def numpy_of(x):
 
 
 def columns_check(shape, columns):
-    """Rows x of this shape are for atoms of so many columns."""
+    """Check that rows x of this shape have as many columns as the atoms."""
     if not shape or shape[-1] != columns:
         mend = "give x.T" if len(shape) == 2 and shape[0] == columns else \
             "give activations of the place that the dictionary was fitted to"
@@ -94,8 +97,8 @@ def is_on_gpu(x):
 
 
 def rows_of(x):
-    """(N, P) of an array (N, P) or (B, T, P); tensors and arrays of a GPU stay what they are, and
-    are made arrays of NumPy part after part."""
+    """(N, P) from an array (N, P) or (B, T, P).  Tensors and arrays of a GPU stay what they are;
+    they are converted to NumPy later, part by part."""
     array = x.detach() if hasattr(x, "detach") else x if is_on_gpu(x) else numpy_of(x)
     if array.ndim not in (2, 3):
         raise ValueError(f"X has shape {tuple(array.shape)}: give rows (N, P), or (B, T, P), which "
@@ -104,7 +107,7 @@ def rows_of(x):
 
 
 def all_write(file, data):
-    """write() of Linux takes 2 GB at most."""
+    """Write all of the data: one write() of Linux writes at most 2 GB."""
     view = memoryview(data).cast("B")
     while len(view):
         view = view[os.write(file, view[:CHUNK]):]
@@ -112,7 +115,8 @@ def all_write(file, data):
 
 @contextlib.contextmanager
 def spooling(folder):
-    """Lines that write rows of a generator to a file in this folder."""
+    """Turn errors of the lines that write a generator's rows to a file in this folder into an
+    InputError."""
     try:
         yield
     except OSError as error:
@@ -121,12 +125,12 @@ def spooling(folder):
 
 
 class Inputs(contextlib.ExitStack):
-    """The files without names of one job; they are closed with it."""
+    """The files without names of one job; they are closed together with this object."""
 
     def __init__(self, spool=None):
         super().__init__()
         self.spool = spool
-        self.shown = {}  # what messages call each name of a file
+        self.shown = {}  # the name to show in messages, for each name of a file
 
     def _name(self, file, shown):
         name = f"/proc/{os.getpid()}/fd/{file}"
@@ -134,12 +138,14 @@ class Inputs(contextlib.ExitStack):
         return name
 
     def _memory(self):
-        """A file of the kernel's memory; it goes with its object, whatever comes in between."""
+        """A new file in memory, without a name, which disappears when this object is closed or
+        deleted."""
         memory = os.fdopen(os.memfd_create("sagitta", os.MFD_CLOEXEC), "wb", 0)
         return self.enter_context(memory).fileno()
 
     def array(self, array, mask=None, shown="X"):
-        """The name by which the program reads an array (N, ...) or those of its rows in a mask."""
+        """The name under which the program reads an array (N, ...), or those of its rows that a
+        mask selects."""
         kept = len(array) if mask is None else int(np.count_nonzero(mask))
         file, kind = self._memory(), numpy_of(array[:0]).dtype
         all_write(file, head_of(kind, (kept, *array.shape[1:])))
@@ -156,7 +162,8 @@ class Inputs(contextlib.ExitStack):
         return self._name(file, shown)
 
     def dictionary(self, d, shown):
-        """The name of a file of a sagitta.Dictionary: HDF5 opens none without a name."""
+        """The name of a file with a sagitta.Dictionary.  It is an ordinary temporary file, because
+        HDF5 cannot open one without a name."""
         folder = self.enter_context(tempfile.TemporaryDirectory(prefix="sagitta-"))
         name = os.path.join(folder, "dictionary.h5")
         d.write(name)
@@ -164,8 +171,8 @@ class Inputs(contextlib.ExitStack):
         return name
 
     def batches(self, batches):
-        """The name of the rows of a generator or a loader, which are written to a file of spool=
-        without a name first, since a fit reads rows several times."""
+        """The name of a file with the rows of a generator or a loader.  They are first written to a
+        file without a name in the folder spool=, since a fit reads its rows several times."""
         folder = tempfile.gettempdir() if self.spool is None else os.fspath(self.spool)
         with spooling(folder):
             file = self.enter_context(tempfile.TemporaryFile(dir=folder)).fileno()
@@ -192,7 +199,7 @@ class Inputs(contextlib.ExitStack):
         return self._name(file, "X")
 
     def rows(self, x, mask=None):
-        """The names, a list, of rows: files, arrays, HDF5 datasets of h5py, or batches of them."""
+        """A list of names for rows: files, arrays, HDF5 datasets of h5py, or batches of arrays."""
         if is_files(x):
             if mask is not None:
                 raise TypeError("mask= is of rows of an array: open the file, or use max_norm=")
@@ -210,7 +217,7 @@ class Inputs(contextlib.ExitStack):
 
 
 def mask_of(mask, n):
-    """A mask (N,) of the rows that are to be read."""
+    """The mask (N,) of rows to read, as an array of booleans."""
     mask = np.asarray(mask.detach().cpu() if hasattr(mask, "detach") else mask).reshape(-1)
     if mask.dtype != bool or len(mask) != n:
         raise ValueError(f"mask has {len(mask)} entries of {mask.dtype}, X has {n} rows: give True "
@@ -219,13 +226,14 @@ def mask_of(mask, n):
 
 
 def is_array(x):
-    """Not a generator: it has numbers at hand."""
+    """Are the numbers of x at hand, so that it is not a generator?"""
     return any(hasattr(x, name) for name in ("__array__", "__dlpack__", "detach")) or \
         isinstance(x, (list, tuple, memoryview, bytearray))
 
 
 def name_of(x):
-    """What h5py or NumPy has open of a whole file, by its name; None: it has to be copied."""
+    """The name of the file, if x is all of a dataset that h5py or NumPy has open; None: x has to be
+    copied."""
     if type(x).__module__.startswith("h5py.") and hasattr(x, "file") and x.ndim == 2:
         return f"{x.file.filename}:{x.name}" if x.file.mode == "r" else None
     if isinstance(x, np.memmap) and isinstance(x.base, mmap.mmap) and x.mode != "c" and x.filename:

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The commands of the program as functions of arrays: fit, train, encode, refit, evaluate.
 
-X of each is rows of activations: an array (N, P) or (B, T, P) of float16, bfloat16, float32 or
-float64 of NumPy, PyTorch, JAX or CuPy; the name of a file or 'file.h5:/path', a list of them, a
-folder of shards; a dataset of h5py; or a generator or loader of such arrays, whose rows are written
-to a file without a name in the folder spool= first.  Codes have the unit of the rows, since atoms
-have length 1.
+The argument X holds rows of activations.  It is one of: an array (N, P) or (B, T, P) of float16,
+bfloat16, float32 or float64, of NumPy, PyTorch, JAX or CuPy; the name of a file or 'file.h5:/path',
+a list of these, or a folder of shards; a dataset of h5py; or a generator or loader of such arrays,
+whose rows are first written to a file without a name in the folder spool=.  Codes are in the unit
+of the rows, since atoms have length 1.
 
-Common keywords.  mask: (N,) of True for rows to read, of an array.  output: a folder for the
-result, which is kept; None: one of its own, which goes with the Run.  resume: go on from what an
-interrupted run with the same rows and options left in output.  ranks: processes of MPI, by mpirun.
-progress: 'auto', a function of an event, or None.  verbose: 0 warnings, 1 the log by the logger
-'sagitta', 2 details.  options: those of the command, with underscores, as `sagitta COMMAND --help`
-explains; those that name inputs take arrays too.
+Common keywords.  mask: for an array, (N,) booleans, True for rows to read.  output: a folder for
+the result, which is kept; None: a temporary folder, which is deleted together with the Run.
+resume: continue from what an interrupted run with the same rows and options left in output.  ranks:
+the number of MPI processes, started by mpirun.  progress: 'auto', a function that is called with
+each event, or None.  verbose: 0 shows warnings, 1 also the log (by the logger 'sagitta'), 2 also
+details.  options: those of the command, with underscores, as `sagitta COMMAND --help` explains
+them; options that name input files take arrays too.
 
-Errors: TypeError for an option that is not there and for what is no number; sagitta.InputError, a
-ValueError, for what the program refuses; sagitta.Error for all else, with its exit code as .code;
-sagitta.Interrupted at Ctrl-C.  No process and no file is left by any of them, but for the folder of
-an interrupted job."""
+Errors: TypeError for an unknown option, or a value that should be a number and is not;
+sagitta.InputError, a ValueError, for input that the program refuses; sagitta.Error for everything
+else, with the program's exit code as .code; sagitta.Interrupted after Ctrl-C.  None of them leaves
+a process or a file behind, except for the folder of an interrupted job."""
 import json
 import numbers
 import os
@@ -38,13 +39,15 @@ from .results import Error, Run
 
 def fit(X: Rows, *, atoms: int, top_s: typing.Optional[int] = None, holdout: Rows = 0.1,
         seed: int = 0, **keywords: typing.Any) -> Run:
-    """Learn a dictionary of `atoms` atoms from rows X, by top_s of them a row, 8 where it is None.
+    """Learn a dictionary of `atoms` atoms from rows X, each row described by top_s of them (None:
+    8).
 
-    Rows are then described by encode_s of them, four times as many, so that other seeds find the
-    same atoms; with find="codes" by as many as they are fitted with, 32, which explain more.
-    holdout: the share of the rows that the fit does not see and is judged by, or such rows.
-    seed: another number draws another start.  Other keywords: see sagitta.calls, and
-    `sagitta fit --help`.  Returns a Run with .warnings.
+    After the fit the rows are described by encode_s atoms each, by default four times as many,
+    which lets fits from other seeds find the same atoms.  With find="codes" they are described by
+    as many as in the fit (default 32), which explains more.  holdout: the share of the rows that
+    the fit does not see and is judged by, or rows for this purpose.  seed: the number that the
+    random start is drawn from.  Other keywords: see sagitta.calls and `sagitta fit --help`.
+    Returns a Run with .warnings.
 
     >>> import numpy as np, sagitta, warnings
     >>> warnings.simplefilter("ignore")
@@ -58,17 +61,18 @@ def fit(X: Rows, *, atoms: int, top_s: typing.Optional[int] = None, holdout: Row
 
 def train(X: Rows, *, atoms: int, top_s: int = 32, holdout: Rows = 0.1, seed: int = 0,
           **keywords: typing.Any) -> Run:
-    """Train an autoencoder of `atoms` atoms by gradient descent, each row by top_s of them; other
-    arguments as of fit(), keywords as in `sagitta train --help`.  Returns a Run."""
+    """Train an autoencoder of `atoms` atoms by gradient descent, each row described by top_s of
+    them.  Other arguments as for fit(), and keywords as in `sagitta train --help`.  Returns a
+    Run."""
     return _learn("train", X, holdout, dict(keywords, atoms=atoms, top_s=top_s, seed=seed))
 
 
 def encode(X: Rows, dictionary: Array = None, **keywords: typing.Any) -> Run:
-    """Describe rows X by a dictionary: a Run, its folder, a file, a sagitta.Dictionary, or atoms
-    (K, P) of length 1.
+    """Describe rows X by a dictionary, given as a Run, its folder, a file, a sagitta.Dictionary, or
+    atoms (K, P) of length 1.
 
-    In its place encoder= names what train, detect or import made.  Other keywords:
-    `sagitta encode --help`.  Returns a Run, whose .codes are N x K."""
+    In place of a dictionary, encoder= names an encoder made by train, detect or import.  Other
+    keywords: `sagitta encode --help`.  Returns a Run, whose .codes are N x K."""
     run = _job("encode", X, dict(keywords, dictionary=dictionary))
     if dictionary is not None and not isinstance(dictionary, Run) and not is_files(dictionary):
         run.given = dictionary if isinstance(dictionary, Dictionary) else \
@@ -77,16 +81,16 @@ def encode(X: Rows, dictionary: Array = None, **keywords: typing.Any) -> Run:
 
 
 def refit(X: Rows, run: typing.Union[Run, Path], **keywords: typing.Any) -> Run:
-    """Move the atoms of a run of encode() or fit() on the same rows X so that they explain more;
-    keywords: `sagitta refit --help`.  Returns a Run."""
+    """Move the atoms of a run of encode() or fit() on the same rows X so that they explain more.
+    Keywords: `sagitta refit --help`.  Returns a Run."""
     return _job("refit", X, _with_dictionary(dict({"supports": run}, **keywords), run))
 
 
 def evaluate(X: Rows, run: typing.Union[Run, Path, None] = None,
              **keywords: typing.Any) -> Figures:
-    """The metrics of codes of rows X by name: of a run of encode() or fit(), or of codes= and
-    dictionary=; with labels= or truth= what these say too, as in doc/json.md.  Keywords:
-    `sagitta evaluate --help`."""
+    """The metrics of codes of rows X, by name.  The codes are those of a run of encode() or fit(),
+    or codes= with dictionary=.  With labels= or truth= the result also has the metrics against
+    them, as in doc/json.md.  Keywords: `sagitta evaluate --help`."""
     keywords = _with_dictionary(dict({"codes": run}, **keywords), run)
     inputs, job = _begin("evaluate", X, keywords)
     with inputs:
@@ -97,12 +101,12 @@ def evaluate(X: Rows, run: typing.Union[Run, Path, None] = None,
 
 
 def place_of(run):
-    """A Run as the folder that it is in; all else stays."""
+    """The folder of a Run; anything else is returned as it is."""
     return run.path if isinstance(run, Run) else run
 
 
 def dictionary_of(run):
-    """The dictionary of a run: where it is, or the object that encode() was given."""
+    """The dictionary of a run: the path of its file, or the object that encode() was given."""
     run = run if isinstance(run, Run) else Run(run)
     if os.path.exists(os.path.join(run.path, "dictionary.h5")):
         return run.path
@@ -110,7 +114,8 @@ def dictionary_of(run):
         return run.given
     options = run.page["options"]
     named = options.get("dictionary") or options.get("encoder") or ""
-    if named.startswith("/proc/"):  # of an array, in a file that may be another by now
+    # an array's temporary file; the name may belong to another file by now
+    if named.startswith("/proc/"):
         raise Error(f"'{run.path}' has no dictionary.h5, and was encoded with an array: give it as "
                     "dictionary=")
     if not os.path.exists(named.split(":/")[0]):
@@ -120,7 +125,7 @@ def dictionary_of(run):
 
 
 def _with_dictionary(keywords, run):
-    """Keywords, with the dictionary of a run where they name none."""
+    """The keywords, with the dictionary of the run added if they name none."""
     if run is None or keywords.get("dictionary") is not None:
         return keywords
     return dict(keywords, dictionary=dictionary_of(run))
@@ -133,7 +138,7 @@ def _learn(command, X, holdout, keywords):
 
 
 def _words(command, inputs, options):
-    """The command line of all options; arrays become inputs."""
+    """The command-line words for all options; arrays are added to inputs."""
     words = []
     for keyword, value in options.items():
         option, value = option_of(command, keyword), place_of(value)
@@ -146,7 +151,7 @@ def _words(command, inputs, options):
 
 
 def _begin(command, X, keywords, output=None):
-    """(inputs, job), or nothing is left open."""
+    """Prepare a command: (inputs, job).  On an error nothing is left open."""
     run = {name: keywords.pop(name) for name in ("ranks", "progress", "verbose")
            if name in keywords}
     mask, spool = keywords.pop("mask", None), keywords.pop("spool", None)
@@ -163,11 +168,12 @@ def _begin(command, X, keywords, output=None):
         raise
 
 
-PREFIX = "sagitta-"  # of the names of folders
+PREFIX = "sagitta-"  # of the names of temporary folders
 
 
 class Folder:
-    """A folder of its own for a result, which goes with this object unless it is kept."""
+    """A temporary folder for a result; it is deleted together with this object unless it is
+    kept."""
 
     def __init__(self):
         self._gone = weakref.finalize(self, shutil.rmtree, tempfile.mkdtemp("", PREFIX), True)
@@ -183,12 +189,13 @@ class Folder:
         self._gone()
 
 
-OWNED = weakref.WeakKeyDictionary()  # the Folder of a Run, which goes with it
+# by Run, its temporary Folder, which is deleted together with it
+OWNED = weakref.WeakKeyDictionary()
 
 
 def _job(command, X, keywords):
-    """Run a command that leaves a folder, and open it.  An exception at any line leaves no process
-    and no file, but for what was interrupted."""
+    """Run a command that writes a folder, and open that folder.  An exception at any line leaves no
+    process and no file behind, except for the folder of an interrupted job."""
     output, resume = keywords.pop("output", None), keywords.pop("resume", False)
     if resume and output is None:
         raise TypeError("resume=True goes on from what is in output=: give that folder")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The output of a module of PyTorch as rows to fit a dictionary to: capture."""
+"""capture(): the output of a PyTorch module as rows to fit a dictionary to."""
 import contextlib
 import os
 import typing
@@ -20,11 +20,12 @@ def _unlink(path):
 
 
 class Rows(Hook):
-    """The rows of passes through a module: (N, P) float32, by numpy.asarray(rows) or
-    sagitta.fit(rows, ...); with `output` they are in that .npy, which is there once the block has
-    ended well, and not where it has not.  Each block adds to rows in memory; a file has one block.
+    """The rows of all passes through a module, (N, P) float32.  Use numpy.asarray(rows) or
+    sagitta.fit(rows, ...).  With `output` they are written to that .npy file, which appears when
+    the block ends without an error, and otherwise not at all.  In memory, each further block adds
+    rows; a file takes only one block.
 
-    mask may be set before each pass: True or 1 for rows to keep, (..., T)."""
+    mask may be set before each pass: (..., T), True or 1 for rows to keep."""
 
     def __init__(self, model, module, mask=None, output=None):
         self.mask, self.shape, self._parts = mask, (0, 0), []
@@ -32,14 +33,16 @@ class Rows(Hook):
         self.output = None if output is None else os.fspath(output)
         if self.output is not None and not self.output.endswith(".npy"):
             raise InputError(f"output is '{self.output}': give a name that ends in .npy")
-        own = weakref.ref(self)  # the model holds the hook, which must not hold the rows
+        # the model holds the hook, so the hook must not keep the rows alive
+        own = weakref.ref(self)
 
         def hook(_, __, output):
             applied(output, own()._take)
         super().__init__(module_of(model, module), hook)
 
     def _take(self, x):
-        """A mask of numbers, as tokenizers give it, is none of positions."""
+        """Keep the rows of one pass.  Numbers in a mask, as tokenizers give them, are read as
+        booleans and not as positions."""
         mask = None if self.mask is None else torch.as_tensor(self.mask).bool().to(x.device)
         rows = x[selected(mask, x)].detach().to("cpu", torch.float32).numpy()
         n, p = self.shape
@@ -59,7 +62,8 @@ class Rows(Hook):
                              "passes make another capture, with an output of its own")
         if self.output is not None:
             name = self.output + ".tmp"
-            self._gone = weakref.finalize(self, _unlink, name)  # whatever ends this object
+            # removes the file, whatever ends this object
+            self._gone = weakref.finalize(self, _unlink, name)
             self._file = open(name, "wb")
             self._file.write(bytes(arrays.HEAD))
         return super().__enter__()
@@ -93,5 +97,6 @@ def capture(model: torch.nn.Module, module: Module, mask: typing.Any = None,
     """Keep the output of a module while a `with` block runs: `with capture(...) as rows`.
 
     mask: the rows to keep of each pass, such as an attention mask; rows.mask may be set before each
-    pass.  output: the name of a .npy, for more rows than memory has; it is for one block."""
+    pass.  output: the name of a .npy file, for more rows than fit into memory; it takes one block
+    only."""
     return Rows(model, module, mask, output)

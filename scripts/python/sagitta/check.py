@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""selftest(): does what is installed compute, and the same as everywhere?"""
+"""selftest(): does the installed package work, and compute the same bits as everywhere?"""
 import hashlib
 import warnings
 
@@ -11,12 +11,13 @@ from .errors import Error
 from .program import program
 
 N, K, P, TOP_S = 500, 96, 24, 6
-# SHA-256 of atoms and codes of all rows, on any machine
+# SHA-256 of the atoms and codes of all rows, the same on every machine
 EXPECTED = "0852a371f0171ada23de8c288bb9e02f7742a44a0448a1fa2e1e2562aa848d38"
 
 
 def problem():
-    """Rows and atoms whose bits no library's sums change: whole numbers, and one division each."""
+    """Rows and atoms that are the same on every machine: they are made of whole numbers and one
+    division each, whose results no library rounds differently."""
     def whole(n, step):
         i, j = np.arange(n)[:, None], np.arange(P)[None, :]
         return ((i * 7919 + j * j * step + i * i * j * 31) % 257 - 128).astype("f8")
@@ -38,8 +39,8 @@ def compared(what, codes):
 
 
 def selftest() -> None:
-    """Encode known rows by libsagitta, and by the program where there is one, and compare the bits
-    with those of other machines; prints a line for each.  Raises sagitta.Error.
+    """Encode known rows by libsagitta, and by the program if there is one, and compare the bits
+    with those of other machines.  Prints a line for each.  Raises sagitta.Error on a difference.
 
     >>> import sagitta
     >>> sagitta.selftest()  # doctest: +ELLIPSIS
@@ -56,7 +57,8 @@ def selftest() -> None:
         print(f"jobs such as sagitta.fit() cannot run here: {error}")
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # these rows have a mean, and the atoms bring none
+        # these rows have a nonzero mean, and the atoms come without one
+        warnings.simplefilter("ignore")
         run = calls.encode(rows, atoms, top_s=TOP_S, rounds=2, progress=None)
     compared(found, run.codes)
     print(f"the program encodes as it does everywhere ({found})")

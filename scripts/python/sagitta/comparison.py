@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two dictionaries side by side, by `sagitta compare`: compare(a, b)."""
+"""compare(a, b): compare two dictionaries, by `sagitta compare`."""
 import dataclasses
 import json
 import os
@@ -21,17 +21,17 @@ from .results import Run
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison:
-    """How near the atoms of a dictionary a are to those of b, paired one to one (numerics.md,
-    N.22p).  most_frequent and least_frequent: means of the quarters of a's atoms that rows have
-    most and least often; None where nothing says how often."""
+    """How close the atoms of dictionary a are to those of b, paired one to one (N.22p of
+    doc/numerics.md).  most_frequent and least_frequent are mean cosines over the quarter of a's
+    atoms that occur in the most rows and in the fewest; None if the frequencies are not known."""
     pw_mcc: float    # mean cosine of the pairs
-    above_07: float  # share of the pairs
+    above_07: float  # share of the pairs with a cosine above 0.7
     above_09: float
     most_frequent: typing.Optional[float]
     least_frequent: typing.Optional[float]
-    match: np.ndarray           # (K,), i32: the atom of b that is paired; -1: none
-    cosine: np.ndarray          # (K,), f32: their cosine; 0: there is no pair
-    nearest: np.ndarray         # (K,), i32: the nearest atom of b, which others may share
+    match: np.ndarray           # (K,), i32: the atom of b that is the pair of each atom; -1: none
+    cosine: np.ndarray          # (K,), f32: the cosine of the pair; 0: no pair
+    nearest: np.ndarray         # (K,), i32: the nearest atom of b, which several atoms may share
     nearest_cosine: np.ndarray  # (K,), f32
 
     def __repr__(self):
@@ -39,12 +39,13 @@ class Comparison:
                 f"{100 * self.above_07:.3g} % above 0.7, {100 * self.above_09:.3g} % above 0.9")
 
     def plot(self, ax: Axes = None) -> Axes:
-        """A histogram of the cosines of pairs; returns the Axes."""
+        """Plot a histogram of the cosines of the pairs; returns the Axes."""
         return plots.cosines(self.cosine[self.match >= 0], repr(self), ax)
 
 
 def _file_of(d, folder, name):
-    """What names a dictionary to the program: that of a Run or a path, else a file of its own."""
+    """A path that names the dictionary to the program: of a Run or a path its own, else of a file
+    that is written here."""
     if isinstance(d, Run):
         return d.path
     if is_path(d):
@@ -59,11 +60,11 @@ def _file_of(d, folder, name):
 
 
 def compare(a: Array, b: Array, **options: typing.Any) -> Comparison:
-    """How near the atoms of a are to those of b, each a Run, its folder, a dictionary.h5, a
-    sagitta.Dictionary, or atoms (K, P) of length 1; options: `sagitta compare --help`.
+    """Compare the atoms of a with those of b.  Each is a Run, its folder, a dictionary.h5, a
+    sagitta.Dictionary, or atoms (K, P) of length 1.  options: `sagitta compare --help`.
 
-    Where both are for nonnegative codes a cosine counts with its sign, else by its size.  Returns a
-    Comparison.
+    If both are for nonnegative codes, cosines keep their sign; otherwise their absolute values are
+    compared.  Returns a Comparison.
 
     >>> import numpy as np, sagitta
     >>> sagitta.compare(np.eye(4, dtype="f4"), -np.eye(4, dtype="f4")[::-1])

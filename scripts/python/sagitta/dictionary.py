@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dictionaries, and encoders that belong to them: rows to codes and back, in this process.
+"""Dictionaries and the encoders that belong to them: from rows to codes and back, in this process.
 
-x of each call is rows (..., P) as for sagitta.fit(): of float16, bfloat16, float32 or float64.
-What comes back has its leading dimensions, and is a tensor of PyTorch on the device of x where x
-is one, an array of its own library where that follows the array API, else one of NumPy.  Tensors of
-PyTorch on a GPU are described by a Dictionary there, and the host sees the codes of format="csr"
-alone; an Encoder copies rows to the CPU, and codes back.
+The argument x of each call is rows (..., P) as for sagitta.fit(), of float16, bfloat16, float32 or
+float64.  The result has the same leading dimensions.  It is a PyTorch tensor on the device of x if
+x is one, an array of x's own library if that follows the array API, and otherwise a NumPy array.  A
+Dictionary encodes PyTorch tensors on a GPU there, and copies only the codes of format="csr" to the
+host; an Encoder copies the rows to the CPU, and the codes back.
 
-Codes have the bits of `sagitta encode`, for any number of rows at a time and of threads."""
+Codes have the same bits as those of `sagitta encode`, for any number of rows at a time and any
+number of threads."""
 import contextlib
 import dataclasses
 import functools
@@ -27,7 +28,7 @@ KINDS = ("auto", "signed", "nonnegative")
 
 
 class CSR(typing.NamedTuple):
-    """A sparse matrix where SciPy is not installed: row i has data[indptr[i]:indptr[i + 1]]."""
+    """A sparse matrix for use without SciPy: row i has the codes data[indptr[i]:indptr[i + 1]]."""
     data: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
@@ -40,7 +41,8 @@ class CSR(typing.NamedTuple):
 
 
 def like(x, array):
-    """An array of NumPy as what x is: a tensor of PyTorch, or of what knows the array API."""
+    """Convert a NumPy array to the kind of x: a PyTorch tensor, or an array of x's library if it
+    follows the array API."""
     if isinstance(x, np.ndarray):
         return array
     if hasattr(x, "detach"):
@@ -51,20 +53,22 @@ def like(x, array):
     asarray, device = x.__array_namespace__().asarray, getattr(x, "device", None)
     try:
         return asarray(array, device=device)
-    except (TypeError, ValueError):  # such as one of several devices that share columns
+    # for example an array of several devices that divide its columns
+    except (TypeError, ValueError):
         return asarray(array)
 
 
 def rows_of(x, columns):
-    """(n, P) of x (..., P), float32."""
+    """(n, P) float32, from x (..., P)."""
     array = numpy_of(x)
     columns_check(array.shape, columns)
-    with np.errstate(over="ignore"):  # the library names the value that is too large
+    with np.errstate(over="ignore"):  # the library reports which value is too large
         return np.ascontiguousarray(array, np.float32).reshape(-1, columns)
 
 
 def padded(start, atoms, codes, least):
-    """(n, s) of each, s the most that a row has: -1 and 0 where a row has fewer."""
+    """Atoms and codes as (n, s) arrays, where s is the largest number of entries in a row, but at
+    least `least`; shorter rows are filled with -1 and 0."""
     lengths = np.diff(start)
     most = max(least, int(lengths.max(initial=0)))
     used = np.arange(most) < lengths[:, None]
@@ -74,15 +78,16 @@ def padded(start, atoms, codes, least):
 
 
 def fixed(arrays):
-    """Make them read-only: the library has them where they are, and forms that it made of them."""
+    """Make the arrays read-only, since the library uses them in place and keeps values derived from
+    them."""
     for array in arrays:
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
 
 
 class Coder:
-    """What dictionaries and encoders have in common: _options() says how rows are described, and
-    _arrays() by what."""
+    """The common part of dictionaries and encoders.  _options() gives the options for encoding, and
+    _arrays() the arrays that it uses."""
 
     def __post_init__(self):
         fixed(self._arrays())
@@ -103,7 +108,7 @@ class Coder:
         return self._handles.encode(options, threads, rows)
 
     def _on_gpu(self, x, options, threads):
-        """(atoms, codes) of a tensor that is on a GPU, where libsagitta computes on it."""
+        """(atoms, codes) of a tensor on a GPU, if libsagitta computes on that GPU; else None."""
         has_encoder = "encoder" in options
         return None if has_encoder or not gpu.is_on_gpu(x) else \
             gpu.support(self._handles, options, threads, x)
@@ -140,8 +145,8 @@ class Coder:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dictionary(Coder):
-    """Atoms, and how rows are to be described with them; None: the file does not say.  Its arrays
-    are read-only.
+    """Atoms, and the options for encoding with them; an option is None if the file does not say.
+    The arrays are read-only.
 
     >>> import numpy as np, sagitta
     >>> d = sagitta.Dictionary.from_arrays(np.eye(4, 3, dtype="f4")[:3], top_s=1)
@@ -149,7 +154,7 @@ class Dictionary(Coder):
     array([[0., 3., 0.]], dtype=float32)
     """
     atoms: np.ndarray  # (K, P) or (K, d, P), f32
-    mean: typing.Optional[np.ndarray]  # (P,), f64: what is subtracted from rows
+    mean: typing.Optional[np.ndarray]  # (P,), f64: subtracted from rows
     nonnegative: bool
     rounds: typing.Optional[int]
     top_s: typing.Optional[int]
@@ -160,13 +165,14 @@ class Dictionary(Coder):
 
     @classmethod
     def open(cls, path: Path) -> "Dictionary":
-        """That of a run's folder, of a dictionary.h5, or of what save() wrote."""
+        """Open the dictionary of a run's folder, a dictionary.h5, or a file that save() wrote."""
         from .results import Run, saved_dictionary
         found = saved_dictionary(path)
         return Run(path).dictionary if found is None else cls(*found)
 
     def write(self, path: Path) -> None:
-        """As HDF5, which `--dictionary` of every command reads; save() is more careful."""
+        """Write HDF5 that `--dictionary` of every command reads.  save() also checks the name, and
+        leaves no incomplete file."""
         with h5py.File(path, "w") as f:
             f["atoms"] = self.atoms
             if self.mean is not None:
@@ -176,8 +182,8 @@ class Dictionary(Coder):
             f.attrs.update({name: value for name, value in numbers.items() if value})
 
     def save(self, path: Path, overwrite: bool = False) -> None:
-        """Write a file that ends in .h5, for open() and for `--dictionary` of the program.  It has
-        the atoms, the mean, and how rows are described; what else a run left stays with the run."""
+        """Write a file ending in .h5, for open() and for `--dictionary` of the program.  It has the
+        atoms, the mean and the encoding options; other results stay with the run."""
         path = os.fspath(path)
         if not path.endswith(".h5"):
             raise InputError(f"'{path}' does not end in .h5: give a name that does")
@@ -195,7 +201,8 @@ class Dictionary(Coder):
     def from_arrays(cls, atoms: Array, mean: Array = None, *, nonnegative: bool = False,
                     top_s: typing.Optional[int] = None,
                     rounds: typing.Optional[int] = None) -> "Dictionary":
-        """Of atoms (K, P), each of length 1, and what is subtracted from rows, (P,)."""
+        """Make a dictionary of atoms (K, P), each of length 1, and the mean (P,) to subtract from
+        rows."""
         atoms = np.array(numpy_of(atoms), np.float32)
         if atoms.ndim != 2:
             raise InputError(f"atoms have shape {atoms.shape}: give (K, P)")
@@ -236,22 +243,24 @@ class Dictionary(Coder):
     def support(self, x: Array, *, top_s: typing.Optional[int] = None,
                 rounds: typing.Optional[int] = None, codes: str = "auto", rho: float = 0.0,
                 threads: typing.Optional[int] = None) -> typing.Tuple[Array, Array]:
-        """(atoms, codes), each (..., s), in the order in which atoms were chosen; where a row has
-        fewer, -1 and 0.  Options as of `sagitta encode --dictionary`; None: as it was fitted."""
+        """(atoms, codes), each (..., s), in the order in which the atoms were chosen; where a row
+        has fewer entries, -1 and 0.  Options as for `sagitta encode --dictionary`; None: as in the
+        fit."""
         return self._support(x, self._options(top_s, rounds, codes, rho), threads)
 
     def encode(self, x: Array, *, format: str = "csr", top_s: typing.Optional[int] = None,
                rounds: typing.Optional[int] = None, codes: str = "auto", rho: float = 0.0,
                threads: typing.Optional[int] = None) -> typing.Any:
-        """The codes: "csr": a csr_array (n, K), all dimensions but the last one after another,
+        """The codes.  "csr": a csr_array (n, K), with all dimensions but the last flattened and
         atoms in the order in which they were chosen; "dense": (..., K)."""
         return self._encode(x, self._options(top_s, rounds, codes, rho), threads, format)
 
     def decode(self, codes: typing.Any) -> Array:
-        """The rows (..., P) that codes describe, (..., K) or sparse (n, K), mean included."""
+        """The rows (..., P) that the codes describe, mean included; codes are (..., K), or sparse
+        (n, K)."""
         if self.atoms.ndim != 2:
             raise Error(f"atoms have shape {self.atoms.shape}: frames have no decode()")
-        if isinstance(codes, CSR):  # of encode(), where there is no SciPy
+        if isinstance(codes, CSR):  # from encode() without SciPy
             codes = codes.dense()
         is_sparse = hasattr(codes, "tocsr")
         array = codes if is_sparse else numpy_of(codes)
@@ -263,22 +272,23 @@ class Dictionary(Coder):
         return rows if is_sparse else like(codes, rows)
 
     def explained_variance(self, x: Array, **options: typing.Any) -> float:
-        """How much of rows x (..., P) their codes explain; options as of encode()."""
+        """The share of the variance of rows x (..., P) that their codes explain; options as for
+        encode()."""
         from .results import explained_variance
         rows = rows_of(x, self.atoms.shape[-1])
         return explained_variance(rows, self.decode(self.encode(rows, **options)))
 
     def direction(self, atom: int) -> np.ndarray:
-        """(P,): an atom, of length 1."""
+        """One atom, (P,), of length 1."""
         return self.atoms[atom]
 
     def to_torch(self, **options: typing.Any) -> typing.Any:
-        """A sagitta.torch.Dictionary, with these options of it."""
+        """Convert to a sagitta.torch.Dictionary; options are passed to it."""
         from .torch import Dictionary as Module
         return Module.of(self, **options)
 
     def to_saelens(self, rows: Array = None, **options: typing.Any) -> typing.Any:
-        """An SAE of SAELens; rows: by which it is judged.  See sagitta.to_saelens()."""
+        """Convert to an SAE of SAELens; rows: used to judge it.  See sagitta.to_saelens()."""
         from .exports import to_saelens
         return to_saelens(self, rows, **options)
 
@@ -300,11 +310,11 @@ class Dictionary(Coder):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Encoder(Coder):
-    """The encoder that `sagitta train`, `import`, `detect` or `fit --find features` left beside a
-    dictionary; doc/formats.md, /encoder, has the meaning of what it holds."""
+    """An encoder that `sagitta train`, `import`, `detect` or `fit --find features` stored beside a
+    dictionary; doc/formats.md explains its contents under /encoder."""
     dictionary: Dictionary
     kind: str
-    arrays: typing.Dict[str, np.ndarray]  # of struct sagitta_options, as are the numbers
+    arrays: typing.Dict[str, np.ndarray]  # members of struct sagitta_options, as are the numbers
     numbers: Figures
     solved: bool
 
@@ -313,7 +323,7 @@ class Encoder(Coder):
 
     @classmethod
     def open(cls, path: Path) -> "Encoder":
-        """That of a run's folder or a dictionary.h5."""
+        """Open the encoder of a run's folder or a dictionary.h5."""
         from .results import Run
         return Run(path).encoder
 
@@ -330,8 +340,8 @@ class Encoder(Coder):
 
     def support(self, x: Array, *, codes: str = "auto", rho: float = 0.0,
                 threads: typing.Optional[int] = None) -> typing.Tuple[Array, Array]:
-        """(atoms, codes), each (..., s), s the most atoms that a row of x has; -1 and 0 where one
-        has fewer.  Options as of `sagitta encode --encoder`."""
+        """(atoms, codes), each (..., s), where s is the largest number of atoms in a row of x;
+        shorter rows are filled with -1 and 0.  Options as for `sagitta encode --encoder`."""
         return self._support(x, self._options(codes, rho), threads)
 
     def encode(self, x: Array, *, format: str = "csr", codes: str = "auto", rho: float = 0.0,

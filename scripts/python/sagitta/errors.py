@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is raised, and what is warned of."""
+"""The exceptions and the warnings of the package."""
 
 
 class Error(Exception):
-    """A file is missing or not what it should be, or a job failed; the message says what to do.
-    code: the exit code of a job, or of a call of libsagitta, else None."""
+    """A file is missing or damaged, or a job failed; the message says what to do.  code: the exit
+    code of a job, or of a call of libsagitta, else None."""
 
     def __init__(self, text, code=None):
         super().__init__(text)
@@ -15,59 +15,59 @@ class Error(Exception):
 
 
 class InputError(Error, ValueError):
-    """The program, or libsagitta, refused what it was given."""
+    """The program, or libsagitta, refused its input."""
 
 
 class Warning(UserWarning):  # noqa: A001, as in the contract of the package
-    """What is computed rightly, and may mislead; doc/mislead.md explains each."""
+    """A result is computed correctly but may mislead; doc/mislead.md explains each case."""
 
 
 class MassiveRows(Warning):
-    """A few rows have most of the squares."""
+    """A few rows have most of the sum of squares."""
 
 
 class Transposed(Warning):
-    """Fewer rows than columns."""
+    """There are fewer rows than columns."""
 
 
 class TopS(Warning):
-    """More atoms a row than there are."""
+    """More atoms per row were asked for than there are."""
 
 
 class NoMean(Warning):
-    """The dictionary brings no mean, and rows have one."""
+    """The dictionary has no mean, but the rows have one."""
 
 
 class NegativeVariance(Warning):
-    """Rows are described worse than by their mean."""
+    """The codes describe the rows less well than their mean does."""
 
 
 class FewHeldOut(Warning):
-    """Too few rows were held out to tell what is explained of unseen ones."""
+    """Too few rows were held out to measure how much is explained of unseen rows."""
 
 
 class Minibatch(Warning):
-    """Rows do not fit in memory: atoms depend on the part that is held."""
+    """The rows do not fit into memory, so that the atoms depend on which part of them is held."""
 
 
 class FewRows(Warning):
-    """Fewer than ten rows for each atom that is learned."""
+    """There are fewer than ten rows for each atom to learn."""
 
 
 class Scale(Warning):
-    """Rows have other norms than those that the dictionary was fitted to."""
+    """The rows have other norms than those that the dictionary was fitted to."""
 
 
 class DeadAtoms(Warning):
-    """More than a tenth of the atoms that were learned are in no row."""
+    """More than a tenth of the learned atoms occur in no row."""
 
 
 class DenseAtoms(Warning):
-    """More than a hundredth of the atoms are in more than half of the rows."""
+    """More than a hundredth of the atoms occur in more than half of the rows."""
 
 
 class NotConverged(Warning):
-    """The sweeps of a fit ended while it gained more than its tolerance."""
+    """A fit reached its last sweep while it was still gaining more than its tolerance."""
 
 
 WARNINGS = {"massive-rows": MassiveRows, "transposed": Transposed, "top-s": TopS, "no-mean": NoMean,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dictionaries for other programs, by `sagitta export`."""
+"""Export dictionaries to other programs, by `sagitta export`."""
 import json
 import os
 import tempfile
@@ -16,12 +16,12 @@ from .program import option_of, words_of
 
 def export(d: Array, output: Path, to: str = "safetensors", rows: Rows = None,
            **options: typing.Any) -> Figures:
-    """Write a dictionary for other programs into the folder output.
+    """Write a dictionary for use by other programs into the folder output.
 
     d: a Run, its folder, a dictionary.h5 or a sagitta.Dictionary.  to: "safetensors", "npy",
-    "saelens" or "sparsify".  rows: activations (N, P), by which SAELens' codes are judged; where
-    they explain much less than Sagitta's the export is refused, unless force=True.  Other options:
-    `sagitta export --help`.  Returns what the program says of it, as `sagitta export --json`."""
+    "saelens" or "sparsify".  rows: activations (N, P), used to judge the codes that SAELens makes;
+    if these explain much less than Sagitta's, the export is refused unless force=True.  Other
+    options: `sagitta export --help`.  Returns what `sagitta export --json` prints."""
     run = {name: options.pop(name) for name in ("progress", "verbose") if name in options}
     options["to"] = to
     with Inputs() as inputs:
@@ -35,9 +35,9 @@ def export(d: Array, output: Path, to: str = "safetensors", rows: Rows = None,
 
 
 def to_saelens(d: Array, rows: Rows = None, **options: typing.Any) -> typing.Any:
-    """An SAE of SAELens that is this dictionary: with the encoder of the run where it has one, else
-    by matching pursuit.  Arguments as of export(); without rows nothing says how well SAELens'
-    codes do, and force=True is needed."""
+    """Convert a dictionary to an SAE of SAELens.  It uses the encoder of the run if there is one,
+    otherwise matching pursuit.  Arguments as for export(); without rows the quality of SAELens'
+    codes is not known, and force=True is needed."""
     try:
         from sae_lens import SAE
     except ImportError as error:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of a feature in a notebook: a piece of HTML without a script and without a network, in
-the colours of the page around it."""
+"""The page that a notebook shows for a feature: a piece of HTML, without scripts or network access,
+in the colours of the page around it."""
 import html
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 STYLE = ("<style>.sagitta td{text-align:left;font-family:monospace;white-space:pre-wrap}"
          ".sagitta mark{background:#fc6;color:#000}"
          ".sagitta svg{fill:currentColor;font-size:11px}</style>")
-WIDTH, HEIGHT, MARGIN = 240, 60, 14  # of the picture, pixels
+WIDTH, HEIGHT, MARGIN = 240, 60, 14  # of the histogram, in pixels
 
 
 def text_of(text):
@@ -16,7 +16,7 @@ def text_of(text):
 
 
 def picture(counts, edges):
-    """Bars of a histogram, with the ends of its axis."""
+    """Draw the bars of a histogram and the ends of its axis."""
     step, most = WIDTH // len(counts), max(1, int(counts.max()))
     tall = np.ceil(counts * HEIGHT / most).astype(int)
     bars = "".join(f"v-{one}h{step - 1}v{one}zm{step} 0" if one else f"m{step} 0" for one in tall)
@@ -31,7 +31,7 @@ def _list(pairs):
 
 
 def _facts(feature):
-    """What is known of the feature, by name."""
+    """The known facts about the feature, by name."""
     found = {"mostly on": _list((f"'{word}'", part) for word, part in feature.words()),
              "nearest": _list((str(other.atom), cosine) for other, cosine in feature.nearest()),
              "raises": _list((f"'{word}'", value) for word, value in feature.raises())}
@@ -41,7 +41,7 @@ def _facts(feature):
 
 
 def page_of(feature, head):
-    """The page without STYLE."""
+    """The HTML of the page without STYLE."""
     rows = []
     for one in feature.top():
         before, token, after = map(text_of, (one.before, one.token, one.after))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The atoms of a run with the tokens that its rows are of: where each is strongest, and in which
-words."""
+"""Atoms of a run together with the tokens that its rows belong to: at which tokens and in which
+words each atom is strongest."""
 import dataclasses
 import functools
 import numbers
@@ -19,12 +19,13 @@ from .results import Run
 from .words import Words
 
 BINS = 30  # of the histogram of codes
-PIECE = 1 << 20  # numbers of a matrix that are made f64 at a time
+PIECE = 1 << 20  # numbers of a matrix that are converted to f64 at a time
 
 
 @dataclasses.dataclass(frozen=True)
 class Example:
-    """A row where an atom is: its code, the text of its token, and of those before and behind."""
+    """A row in which an atom occurs: its code, the text of its token, and the texts before and
+    after."""
     row: int
     code: float
     token: str
@@ -37,7 +38,8 @@ class Example:
 
 
 def _products(matrix, vector):
-    """matrix @ vector in f64, of some rows at a time: a copy of all may not fit into memory."""
+    """matrix @ vector in f64, a few rows at a time, since a converted copy of the whole matrix may
+    not fit into memory."""
     step, vector = max(1, PIECE // matrix.shape[1]), vector.astype("f8")
     out = np.empty(len(matrix))
     for i in range(0, len(matrix), step):
@@ -46,7 +48,7 @@ def _products(matrix, vector):
 
 
 def _vector(what, values, n, path=""):
-    """(N,) whole numbers of an array, a .npy, or a dataset 'file.h5:/path'."""
+    """(N,) whole numbers, from an array, a .npy, or a dataset 'file.h5:/path'."""
     if is_path(values):
         path = os.fspath(values)
         name, _, inner = path.partition(":/")
@@ -67,27 +69,29 @@ def _vector(what, values, n, path=""):
 
 
 def _own_rows(run):
-    """The HDF5 file of rows that a run was made of, or None."""
+    """The HDF5 file of the rows that a run was made from, or None."""
     try:
         named = run.page["options"].get("rows") or ""
     except Error:
         return None
     name = (named[0] if isinstance(named, list) else named).partition(":/")[0]
-    if name.startswith("/proc/"):  # of arrays, in a file without a name that may be another by now
+    # an array's temporary file; the name may belong to another file by now
+    if name.startswith("/proc/"):
         return None
     return name if h5py.is_hdf5(name) else None
 
 
 class Features:
-    """F[17] is atom 17 of a run of fit() or encode(); F.search("river"), F.for_row(3).
+    """The features of a run of fit() or encode(): F[17] is atom 17; F.search("river"),
+    F.for_row(3).
 
-    tokens: a whole number for each row: an array, a .npy, 'file.h5:/path'; None: /token of the rows
-    of the run, with /window as documents.  tokenizer: a tokenizer.json, a vocab.json, a list of
-    words, an object with convert_ids_to_tokens(); None: tokens are shown as numbers.  documents: a
-    whole number for each row; contexts end where it changes.  labels: a text by atom, a dict.
-    unembedding: (V, P), of the model whose residual the rows are: F[17].raises() are the tokens
-    that the atom raises most; one beyond the vocabulary, which a model has as padding, is shown as
-    its number."""
+    tokens: a whole number for each row, as an array, a .npy, or 'file.h5:/path'; None: /token of
+    the file of rows, with /window as documents.  tokenizer: a tokenizer.json, a vocab.json, a list
+    of words, or an object with convert_ids_to_tokens(); None: tokens are shown as numbers.
+    documents: a whole number for each row; contexts do not reach across a change of it.  labels: a
+    dict with a text for each atom.  unembedding: (V, P), of the model whose residual stream the
+    rows are from; F[17].raises() then returns the tokens whose logits the atom raises most.  Tokens
+    beyond the vocabulary, which some models have as padding, are shown as numbers."""
 
     def __init__(self, run: typing.Union[Run, Path], tokens: Array = None,
                  tokenizer: typing.Any = None, documents: Array = None,
@@ -105,7 +109,7 @@ class Features:
         self.unembedding = None if unembedding is None else self._checked(numpy_of(unembedding))
 
     def _checked(self, unembedding):
-        """(V, P), which fits the atoms."""
+        """The unembedding (V, P), checked against the atoms."""
         if self.atoms is None:
             raise InputError("unembedding= is for a run whose dictionary is there: give the run of "
                              "fit(), or keep the dictionary where it was")
@@ -119,7 +123,8 @@ class Features:
 
     @functools.cached_property
     def _made_of(self):
-        """Where the dictionary of the codes is, or its object; or None."""
+        """The path of the dictionary that the codes were made with, or the object itself; or
+        None."""
         try:
             return calls.dictionary_of(self.run)
         except (Error, OSError):
@@ -127,7 +132,7 @@ class Features:
 
     @functools.cached_property
     def atoms(self) -> typing.Optional[np.ndarray]:
-        """(K, P), or None: of frames, and where the dictionary is not there any more."""
+        """(K, P); None for frames, or if the dictionary no longer exists."""
         made = self._made_of
         try:
             made = Dictionary.open(made) if is_path(made) else made
@@ -138,10 +143,10 @@ class Features:
 
     @functools.cached_property
     def stability(self) -> typing.Optional[np.ndarray]:
-        """(K,), of fit(seeds=2), or None."""
+        """(K,), from fit(seeds=2); else None."""
         try:
             return Run(self._made_of).stability if is_path(self._made_of) else None
-        except Error:  # of Dictionary.save(), or not there any more
+        except Error:  # a file of Dictionary.save(), or one that no longer exists
             return None
 
     @staticmethod
@@ -164,8 +169,8 @@ class Features:
         return Feature(self, int(atom))
 
     def entries(self, atom: int) -> Pair:
-        """(rows, codes) of an atom, codes of 0 left out, by falling magnitude, of equals the lower
-        row."""
+        """(rows, codes) of an atom without codes of 0, by falling magnitude; equal ones by rising
+        row number."""
         order, starts, row_of = self.run._by_atom
         places = order[starts[atom]:starts[atom + 1]]
         rows, codes = row_of[places], self.codes.data[places]
@@ -186,8 +191,8 @@ class Features:
                        self.text(row + 1, end))
 
     def search(self, word: str, n: int = 10) -> typing.List["Feature"]:
-        """The atoms of which the largest parts of the codes, by magnitude, are on this word, which
-        is compared without case and blanks around it; at most n."""
+        """The at most n atoms with the largest share of their codes, by magnitude, on this word.
+        Case and surrounding blanks do not matter."""
         wanted = str(word).strip().casefold()
         found = [i for i, text in self.words.items() if text.strip().casefold() == wanted]
         order, starts, row_of = self.run._by_atom
@@ -200,7 +205,7 @@ class Features:
         return [self[int(atom)] for atom in best if part[atom] > 0]
 
     def for_row(self, row: int) -> typing.List[typing.Tuple["Feature", float]]:
-        """(feature, code) of a row, by falling magnitude."""
+        """(feature, code) for each atom of a row, by falling magnitude."""
         if not isinstance(row, numbers.Integral) or not 0 <= row < len(self.tokens):
             raise IndexError(f"there is no row {row!r}: they are 0 to {len(self.tokens) - 1}")
         part = slice(self.codes.indptr[row], self.codes.indptr[row + 1])
@@ -209,7 +214,7 @@ class Features:
         return [(self[int(atoms[i])], float(codes[i])) for i in best if codes[i] != 0]
 
     def save_html(self, path: Path, atoms: typing.Optional[typing.Iterable[int]] = None) -> None:
-        """Write a page of these atoms; None: of the 64 that most rows have."""
+        """Write an HTML page of these atoms; None: of the 64 atoms that occur in the most rows."""
         if atoms is None:
             counts = np.bincount(self.codes.indices[self.codes.data != 0], minlength=len(self))
             atoms = np.argsort(-counts, kind="stable")[:64]
@@ -220,7 +225,7 @@ class Features:
 
 
 class Feature:
-    """An atom: .atom, .label, .rows that have it, .share of all rows, .top()."""
+    """An atom: .atom, .label, .rows (how many it occurs in), .share of all rows, .top()."""
 
     def __init__(self, features: Features, atom: int) -> None:
         self.features, self.atom, self.label = features, atom, features.labels.get(atom)
@@ -230,8 +235,8 @@ class Feature:
 
     def top(self, n: int = 10, context: int = 8,
             quantile: typing.Optional[float] = None) -> typing.List[Example]:
-        """Examples by falling magnitude, with so many tokens around them in their document.
-        quantile: those next below this quantile of the magnitudes, such as 0.5."""
+        """Examples by falling magnitude, each with up to `context` tokens of its document on both
+        sides.  quantile: begin just below this quantile of the magnitudes, for example 0.5."""
         rows, codes = self._entries
         if quantile is not None and not 0 <= quantile <= 1:
             raise InputError(f"quantile is {quantile!r}: give 0 to 1")
@@ -247,11 +252,11 @@ class Feature:
         return "\n".join([self._head(), *map(str, self.top())])
 
     def histogram(self, bins: typing.Any = BINS) -> Pair:
-        """(counts, edges) of its codes, as np.histogram."""
+        """(counts, edges) of its codes, as from np.histogram."""
         return np.histogram(self._entries[1], bins)
 
     def words(self, n: int = 3) -> typing.List[typing.Tuple[str, float]]:
-        """(word, part) of the tokens that have most of its codes, by magnitude."""
+        """(word, share) for the tokens with the largest shares of its codes, by magnitude."""
         rows, codes = self._entries
         tokens, place = np.unique(self.features.tokens[rows], return_inverse=True)
         parts = np.bincount(place, np.abs(codes.astype("f8")), len(tokens))
@@ -259,7 +264,7 @@ class Feature:
         return [(self.features.words[int(tokens[i])], float(parts[i] / parts.sum())) for i in best]
 
     def nearest(self, n: int = 4) -> typing.List[typing.Tuple["Feature", float]]:
-        """(feature, cosine) of the atoms that are nearest to it, by magnitude; of frames none."""
+        """(feature, cosine) for the atoms closest to it, by magnitude; empty for frames."""
         atoms = self.features.atoms
         if atoms is None:
             return []
@@ -269,13 +274,13 @@ class Feature:
 
     @property
     def stability(self) -> typing.Optional[float]:
-        """The largest cosine with its pair in another seed, of fit(seeds=2); else None."""
+        """From fit(seeds=2), the largest cosine with its pair in another seed; else None."""
         found = self.features.stability
         return None if found is None else float(found[self.atom])
 
     def raises(self, n: int = 8) -> typing.List[typing.Tuple[str, float]]:
-        """(word, how much a code of 1 adds to its logit) of the tokens that the atom raises most,
-        by unembedding=; without it none."""
+        """(word, how much a code of 1 adds to its logit) for the tokens that the atom raises most;
+        empty without unembedding=."""
         matrix = self.features.unembedding
         if matrix is None:
             return []
@@ -288,5 +293,5 @@ class Feature:
         return feature_page.STYLE + self.page()
 
     def page(self) -> str:
-        """What a notebook shows, without its style."""
+        """The HTML that a notebook shows, without its style."""
         return feature_page.page_of(self, self._head())

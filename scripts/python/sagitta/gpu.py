@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows that are on a GPU, tensors of PyTorch: libsagitta describes them there, and the host sees
-none of them.  What it reads and writes is in the order of the current stream."""
+"""PyTorch tensors on a GPU: libsagitta encodes them there, and nothing is copied to the host.  Its
+reads and writes are ordered by the current CUDA stream."""
 import warnings
 
 from .arrays import columns_check, numpy_of
@@ -8,13 +8,13 @@ from .errors import Error, Warning
 from .job import level_of_caller
 from .library import SMALL, threads_of
 
-DEVICE_FAILED, MEMORY_FAILED = 69, 71  # exit codes: no such device, or it failed; no memory
-REFUSED = {}  # number of a GPU that libsagitta cannot open: what it said
-SAID = set()  # of which this was said
+DEVICE_FAILED, MEMORY_FAILED = 69, 71  # exit codes: no such device, or it failed; out of memory
+REFUSED = {}  # by number of the GPU, why libsagitta cannot open it; None if it can
+SAID = set()  # the GPUs for which this was already reported
 
 
 def is_on_gpu(x):
-    """Is it a tensor on a GPU of NVIDIA's?"""
+    """Is x a tensor on an NVIDIA GPU?"""
     if not (hasattr(x, "detach") and getattr(x, "is_cuda", False)):
         return False
     import torch
@@ -22,29 +22,30 @@ def is_on_gpu(x):
 
 
 def rows_of(x, columns):
-    """(n, P) of x (..., P), float32."""
+    """(n, P) float32, from x (..., P)."""
     import torch
-    numpy_of(torch.empty(0, dtype=x.dtype))  # refuses what are no floats
+    numpy_of(torch.empty(0, dtype=x.dtype))  # refuses types other than floats
     columns_check(x.shape, columns)
     return x.detach().to(torch.float32).reshape(-1, columns).contiguous()
 
 
 def place_of(x):
-    """(options of a handle for the GPU of x, address of the stream that x is in the order of)."""
+    """(handle options for the GPU of x, address of the current stream)."""
     import torch
     return {"device": "cuda", "gpu": x.device.index}, torch.cuda.current_stream().cuda_stream
 
 
 def opens(handles, options, threads, is_said):
-    """Can libsagitta compute on the GPU of the options?  Where it cannot it is said once why, if it
-    is to be said."""
+    """Can libsagitta compute on the GPU of these options?  If not, warn of the reason once,
+    provided is_said."""
     number = options["gpu"]
     if number not in REFUSED:
         try:
             with handles.taken(options, threads, 0):
                 REFUSED[number] = None
         except Error as error:
-            if error.code == MEMORY_FAILED:  # a model may leave room later
+            # there may be enough later, when a model has freed some
+            if error.code == MEMORY_FAILED:
                 return False
             if error.code != DEVICE_FAILED:
                 raise
@@ -57,14 +58,15 @@ def opens(handles, options, threads, is_said):
 
 
 def support(handles, options, threads, x, is_said=True):
-    """(atoms, codes) of x (..., P), (..., s) each and beside x; None: libsagitta computes on no GPU
-    here."""
+    """(atoms, codes) of x (..., P), each (..., s) and on its GPU; None: libsagitta computes on no
+    GPU here."""
     import torch
-    with torch.cuda.device(x.device):  # which libsagitta makes that of this thread
+    with torch.cuda.device(x.device):  # libsagitta makes this the current device of the thread
         place, stream = place_of(x)
         options = dict(options, **place)
         rows, s = rows_of(x, options["p"]), options["top_s"]
-        threads = threads_of(threads, SMALL)  # of any number of rows, which have one handle
+        # the same for any number of rows, so that they share a handle
+        threads = threads_of(threads, SMALL)
         if not opens(handles, options, threads, is_said):
             return None
         atoms = torch.empty(len(rows), s, dtype=torch.int32, device=x.device)
@@ -76,6 +78,6 @@ def support(handles, options, threads, x, is_said=True):
 
 
 def dense_of(atoms, codes, columns):
-    """(..., K) of supports and codes, (..., s) each."""
+    """Dense codes (..., K) from supports and codes, each (..., s)."""
     out = codes.new_zeros(*codes.shape[:-1], columns)
     return out.scatter_(-1, atoms.long(), codes)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hooks of the modules of a model: which module, which tensor of its output, which rows of that,
-and until when."""
+"""Hooks on modules of a model: they choose a module, a tensor of its output and rows of that
+tensor, and are removed when their block ends."""
 import copy
 import difflib
 import numbers
@@ -11,9 +11,9 @@ import torch
 
 from .errors import InputError
 
-Module = typing.Union[torch.nn.Module, str]  # of a model, or its name
+Module = typing.Union[torch.nn.Module, str]  # a module of a model, or its name
 Own = typing.TypeVar("Own", bound="Hook")
-NAMED = 6  # modules that a message names
+NAMED = 6  # the most modules that a message names
 
 
 def module_of(model, module):
@@ -28,8 +28,8 @@ def module_of(model, module):
 
 
 def _width(module):
-    """How many columns the output of a module seems to have, by the last of its parts that says
-    it; None: none does."""
+    """The probable number of columns of a module's output, taken from the last submodule that
+    declares one; None: none does."""
     width = None
     for part in module.modules():
         shape = getattr(part, "normalized_shape", None)
@@ -40,7 +40,8 @@ def _width(module):
 
 
 def fitting(model, columns):
-    """The end of a message: modules whose output may have so many columns, outer ones first."""
+    """The end of an error message: modules whose output may have this many columns, outer ones
+    first."""
     names = [name for name, part in model.named_modules() if name and _width(part) == columns]
     names.sort(key=lambda name: name.count("."))
     found = ", ".join(names[:NAMED])
@@ -49,14 +50,15 @@ def fitting(model, columns):
 
 
 def _first(value):
-    """(key, tensor) of what holds tensors: the first one of real numbers; None: there is none."""
+    """(key, tensor): the first tensor of real numbers in a tuple, list or dict; None: there is
+    none."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     return next(((key, x) for key, x in items
                  if isinstance(x, torch.Tensor) and x.is_floating_point()), None)
 
 
 def _changed(value, key, x):
-    """A copy of what holds tensors, with another one in a place; its kind stays."""
+    """A copy of a tuple, list or dict, of the same type, with x at this key."""
     if isinstance(value, dict):
         other = copy.copy(value)
         other[key] = x
@@ -66,7 +68,7 @@ def _changed(value, key, x):
 
 
 def applied(output, change):
-    """The output of a module with change(x) in the place of its tensor x."""
+    """The output of a module with its tensor x replaced by change(x)."""
     if isinstance(output, torch.Tensor):
         return change(output)
     found = _first(output) if isinstance(output, (tuple, list, dict)) else None
@@ -78,7 +80,7 @@ def applied(output, change):
 
 
 def selected(positions, x):
-    """True for each row of x (..., T, P) that positions name, (..., T)."""
+    """Booleans (..., T): True for each row of x (..., T, P) that positions select."""
     shape = x.shape[:-1]
     if not shape:
         raise InputError(f"the module's output is a vector of {len(x)} numbers: give a module "
@@ -88,7 +90,8 @@ def selected(positions, x):
     chosen = torch.zeros(shape, dtype=torch.bool, device=x.device)
     if not isinstance(positions, (slice, numbers.Integral)):
         positions = torch.as_tensor(positions, device=x.device)
-        positions = positions if positions.numel() else positions.long()  # of an empty list
+        # an empty list has no integer type
+        positions = positions if positions.numel() else positions.long()
     try:
         if isinstance(positions, torch.Tensor) and (positions.dtype == torch.bool or
                                                     positions.ndim > 1):
@@ -102,8 +105,8 @@ def selected(positions, x):
 
 
 class Hook:
-    """A hook of a module, from `with` on until its block ends.  It goes with this object, too, so
-    that nothing that interrupts the lines of this class leaves it behind."""
+    """A hook on a module, from the start of a `with` block to its end.  It is also removed together
+    with this object, so that an interrupt within this class cannot leave it behind."""
 
     def __init__(self, module, hook):
         self._module, self._hook, self._end = module, hook, None

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a model does when some features of a layer are other than they are: steer, ablate and
-replace change the output x of a module of PyTorch while a `with` block runs.
+"""Change features of a layer and see what the model does: steer, ablate and replace change the
+output x of a PyTorch module while a `with` block runs.
 
-x becomes x + (c' - c) D, where c are the codes of x by the atoms D of a dictionary, and c' those
-that are wanted: what the dictionary does not describe of x stays as it is, and so does every bit of
-a row whose codes do not change.  Codes have the unit of x, since atoms have length 1.
+x becomes x + (c' - c) D, where D are the atoms of a dictionary, c the codes of x, and c' the wanted
+codes.  The part of x that the dictionary does not describe stays as it is, and a row whose codes do
+not change keeps every bit.  Codes are in the unit of x, since atoms have length 1.
 
-The output of a module is a tensor (..., T, P), or a tuple, a list or a dict, such as a ModelOutput,
-whose first tensor of real numbers is taken.  `module` is the module itself or its name, as in
-model.named_modules().  positions says which of the T are changed: None: all, a number, a slice, a
-list of numbers, or True and False for each row, (..., T), such as an attention mask.
+The output of a module is a tensor (..., T, P), or a tuple, list or dict (such as a ModelOutput), of
+which the first tensor of real numbers is used.  `module` is the module itself or its name in
+model.named_modules().  positions selects which of the T rows are changed: None for all, a number, a
+slice, a list of numbers, or booleans for each row, (..., T), such as an attention mask.
 
-Weights and modes of the model are never touched, and the hook is gone when the block ends, whatever
-ends it; gradients flow through what is changed."""
+The weights and modes of the model are never changed, and the hook is removed when the block ends,
+whatever ends it.  Gradients flow through the changed output."""
 import numbers
 import typing
 
@@ -26,7 +26,8 @@ MODES = ("add", "set", "scale")
 
 
 def _dictionary(d):
-    """A module of a sagitta.Dictionary, a Run, or what is one."""
+    """The torch module for d: d itself if it is one, else made from a sagitta.Dictionary or a
+    Run."""
     if isinstance(d, torch.nn.Module):
         if not hasattr(d, "support"):
             raise InputError(f"d is a {type(d).__name__}: give a sagitta.torch.Dictionary")
@@ -36,8 +37,8 @@ def _dictionary(d):
 
 
 class Intervention(Hook):
-    """Codes of some atoms are changed by change(codes (n, J)); without an encoding where it needs
-    none."""
+    """Applies change() to the chosen rows of a module's output; see Edit for what change()
+    returns."""
 
     def __init__(self, model, module, d, change, positions=None):
         d = _dictionary(d)
@@ -66,7 +67,7 @@ def _edited(model, d, change, positions, x):
 
 
 def _codes_of(d, rows, atoms):
-    """(n, J): the codes that rows have of these atoms, 0 where they have none."""
+    """(n, J): the codes of these atoms in each row, 0 where a row does not have the atom."""
     found, codes = d.support(rows)
     slot = torch.full((len(d.W_dec) + 1,), len(atoms), device=found.device)
     slot[atoms] = torch.arange(len(atoms), device=found.device)
@@ -75,8 +76,9 @@ def _codes_of(d, rows, atoms):
 
 
 class Edit:
-    """new(codes) of some atoms: what steer and ablate have in common.  Called with rows (n, P) it
-    gives which of them differ, and what becomes of all of them."""
+    """The common part of steer and ablate: new(codes) gives the wanted codes of some atoms.
+    Calling the object with rows (n, P) returns which rows change, and all rows with the change
+    applied."""
 
     def __init__(self, atoms, new, needs_codes=True):
         self.atoms, self.new, self.needs_codes = atoms, new, needs_codes
@@ -93,7 +95,7 @@ class Edit:
 
 
 def _atoms_checked(d, atoms):
-    """Numbers of atoms of a dictionary, each once."""
+    """The numbers of atoms of a dictionary, checked; each may occur once."""
     k = len(d.W_dec)
     found = []
     for atom in atoms:
@@ -108,7 +110,7 @@ def _atoms_checked(d, atoms):
 
 
 def _values(what, values):
-    """Finite numbers as a tensor."""
+    """Finite numbers as a tensor, one for each atom or one for all."""
     try:
         values = torch.as_tensor(np.asarray(values, dtype="f8"), dtype=torch.float32)
     except (TypeError, ValueError) as error:
@@ -121,11 +123,12 @@ def _values(what, values):
 def steer(model: torch.nn.Module, module: Module, d: typing.Any,
           atoms: typing.Mapping[int, float], mode: str = "add",
           positions: typing.Any = None) -> Intervention:
-    """Change codes while a `with` block runs.  atoms: {17: 4.0}; mode: "add" it to the code that
-    the row has of the atom, "set" the code to it, or "scale" the code by it.
+    """Change codes while a `with` block runs.  atoms: a dict such as {17: 4.0}.  mode: "add" adds
+    the number to the atom's code, "set" replaces the code by it, and "scale" multiplies the code by
+    it.
 
-    d: a sagitta.torch.Dictionary, or a sagitta.Dictionary, a Run or its folder.  "add" needs no
-    codes, and takes no time; the others encode the rows.
+    d: a sagitta.torch.Dictionary, a sagitta.Dictionary, a Run or its folder.  "add" needs no codes,
+    so it is fast; the other modes encode the rows.
 
     >>> import torch, sagitta.torch
     >>> model = torch.nn.Sequential(torch.nn.Identity(), torch.nn.Identity())
@@ -152,8 +155,8 @@ def steer(model: torch.nn.Module, module: Module, d: typing.Any,
 def ablate(model: torch.nn.Module, module: Module, d: typing.Any, atoms: typing.Sequence[int],
            to: typing.Union[float, str, typing.Sequence[float]] = 0.0,
            positions: typing.Any = None) -> Intervention:
-    """Take atoms out while a `with` block runs: their codes become `to`, a number, one for each
-    atom, or "mean": the mean over the rows of the pass that are changed."""
+    """Remove atoms while a `with` block runs: their codes become `to`, which is one number, one for
+    each atom, or "mean", the mean over the changed rows of the pass."""
     d = _dictionary(d)
     atoms = _atoms_checked(d, atoms)
     is_mean = isinstance(to, str)
@@ -172,8 +175,8 @@ def ablate(model: torch.nn.Module, module: Module, d: typing.Any, atoms: typing.
 
 def replace(model: torch.nn.Module, module: Module, d: typing.Any,
             positions: typing.Any = None) -> Intervention:
-    """Describe rows while a `with` block runs: x becomes what its codes describe, d(x), without
-    what the dictionary leaves over."""
+    """Replace rows by their descriptions while a `with` block runs: x becomes d(x), without the
+    part that the dictionary does not describe."""
     def change(d, rows):
         return torch.ones(len(rows), dtype=torch.bool), d(rows)
     return Intervention(model, module, d, change, positions)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One job: the program as a child, what it says meanwhile, and how it is stopped.
+"""One job: the program as a child process, its messages while it runs, and how it is stopped.
 
-The child has a session of its own, so that Ctrl-C reaches this process alone, which asks it to
-stop.  It writes lines of JSON to a pipe (--progress-fd), and ends, resumably, where nobody reads
-that any more: what this process leaves behind by whatever end."""
+The child runs in a session of its own, so that Ctrl-C reaches only this process, which then asks
+the child to stop.  The child writes lines of JSON to a pipe (--progress-fd).  When nobody reads the
+pipe any more, because this process has ended in whatever way, the child stops; it can be
+resumed."""
 import contextlib
 import io
 import json
@@ -21,22 +22,23 @@ from .errors import WARNINGS, Error, InputError, Warning
 from .program import mpirun, program
 
 log = logging.getLogger("sagitta")
-STOPPED = 75  # exit code of a job that was asked to stop
+STOPPED = 75  # exit code of a job that stopped because it was asked to
 KEY = r"--(?P<%s>[a-z][a-z0-9-]*)"
 OPTION = re.compile(r"(['`])" + KEY % "quoted" + r"(?:[ =](?P<its>[^'`]*))?\1|" + KEY % "bare" +
                     r"(?:[ =](?P<number>\d[\w.:,]*))?")
-# mpirun hands no descriptor on, so that ranks cannot see the end of this process; the kernel tells
-# mpirun of it by SIGUSR1, which goes on to the ranks (prctl(PR_SET_PDEATHSIG)).
+# mpirun does not pass the pipe on, so the ranks cannot notice the end of this process.  This script
+# makes the kernel send mpirun SIGUSR1 at that moment (prctl(PR_SET_PDEATHSIG)), which mpirun
+# forwards to the ranks.
 HEEDS = """import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGUSR1)
 if os.getppid() == int(sys.argv[1]):
     os.execvp(sys.argv[2], sys.argv[2:])"""
-GRACE = 2.0  # seconds that a child has to end by itself
-LATE = 10.0  # seconds between two lines of progress without tqdm
+GRACE = 2.0  # seconds that a child is given to end by itself
+LATE = 10.0  # seconds between two lines of progress, without tqdm
 
 
 class Interrupted(KeyboardInterrupt):
-    """A job was interrupted; .output is its folder, from which resume=True goes on."""
+    """A job was interrupted.  .output is its folder, from which resume=True continues."""
 
     def __init__(self, command, output):
         self.output = output
@@ -46,8 +48,8 @@ class Interrupted(KeyboardInterrupt):
 
 
 def in_words_of_python(text, shown):
-    """A message of the program with keywords in the place of options, and the words of `shown` in
-    that of names of files."""
+    """A message of the program in terms of Python: options become keywords, and the names of files
+    become the words in `shown`."""
     for name, word in shown.items():
         text = text.replace(f"'{name}'", word).replace(name, word)
 
@@ -58,7 +60,7 @@ def in_words_of_python(text, shown):
 
 
 class Bar:
-    """Progress by tqdm where it is installed, else a line every ten seconds."""
+    """A progress bar by tqdm if that is installed, otherwise a line every ten seconds."""
 
     def __init__(self):
         try:
@@ -91,15 +93,16 @@ class Bar:
 
 
 def kill(child):
-    """End a child, and all that it started and left, at once."""
+    """Kill a child and all processes of its session at once."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
 
 
 def end(child):
-    """Ask a child that still runs to end, with all that it started.  The second SIGTERM ends what
-    the first one asked to stop; both let it and mpirun remove their temporary files."""
+    """Ask a running child, and all that it started, to end.  The first SIGTERM lets it stop and
+    save its state; a second one ends it sooner.  In both cases it and mpirun remove their temporary
+    files."""
     for _ in range(2):
         if child.poll() is None:
             child.send_signal(signal.SIGTERM)
@@ -108,7 +111,7 @@ def end(child):
 
 
 class Job:
-    """A command and its words, while it runs.  run() returns what it printed."""
+    """One run of a command with its words.  run() returns what the command printed."""
 
     def __init__(self, command, words, shown, ranks=1, progress="auto", verbose=0):
         self.command, self.words, self.shown, self.ranks = command, words, shown, ranks
@@ -120,8 +123,7 @@ class Job:
         self.asked = False
 
     def _launch(self):
-        """The words that start the program, and the write end of its pipe; of several ranks the
-        lines come by standard error, since mpirun hands no descriptor on."""
+        """The words that start the program.  For several ranks they start mpirun through HEEDS."""
         if self.ranks == 1:
             return [program()]
         heeds = [sys.executable, "-I", "-S", "-c", HEEDS, str(os.getpid())] * bool(sys.executable)
@@ -129,8 +131,10 @@ class Job:
 
     @contextlib.contextmanager
     def _child(self):
-        """The child and where it is read; it is gone when this ends, at whatever line."""
-        ours, its = map(io.FileIO, os.pipe(), ("rb", "wb"))  # they end with their objects
+        """Start the child and give (child, pipe to read).  The child is gone when the block ends,
+        whatever ends it.  With several ranks the events come through standard error, since mpirun
+        does not pass the pipe on."""
+        ours, its = map(io.FileIO, os.pipe(), ("rb", "wb"))  # closed together with their objects
         child, fd = None, its.fileno() if self.ranks == 1 else 2
         words = [*self._launch(), self.command, *self.words, f"--progress-fd={fd}", "--quiet",
                  "--json", *(["--verbose"] if self.verbose > 1 else [])]
@@ -165,7 +169,7 @@ class Job:
             log.debug("%s", event["text"])
 
     def _line(self, line):
-        """A line of the pipe or of standard error: an event, or words."""
+        """Handle a line of the pipe or of standard error, which is an event or plain text."""
         text = line.decode(errors="replace")
         if text.startswith('{ "event"'):
             with contextlib.suppress(ValueError):
@@ -175,7 +179,7 @@ class Job:
         return None
 
     def _read(self, file, printed):
-        """Take what has come; is there more to come?"""
+        """Read what has arrived; returns whether more may come."""
         part = os.read(file, 1 << 16)
         if printed:
             self.printed.append(part)
@@ -198,7 +202,8 @@ class Job:
                         selector.unregister(key.fd)
 
     def _ask(self, child):
-        """The first Ctrl-C asks the child to stop, which goes on to be read; the second ends it."""
+        """At the first Ctrl-C, ask the child to stop, and continue to read from it; at the second,
+        end it."""
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
@@ -214,7 +219,7 @@ class Job:
                 self._ask(child)
 
     def run(self, output):
-        """What the program printed, as it ended well; InputError, Error or Interrupted."""
+        """Run the command and return what it printed; raises InputError, Error or Interrupted."""
         try:
             with self._child() as (child, ours):
                 code = self._follow(child, ours)
@@ -231,14 +236,14 @@ class Job:
         return b"".join(self.printed).decode()
 
     def _warn(self):
-        """The first of each kind; a Run has all of them."""
+        """Issue the first warning of each kind; the Run holds all of them."""
         first = {type(one): one for one in reversed(self.warnings) if type(one) is not Warning}
         for one in self.warnings:
             if first.get(type(one), one) is one:
                 warnings.warn(one, stacklevel=level_of_caller())
 
     def _error(self, code):
-        """What the program said last, in the words of Python."""
+        """An exception with the program's last messages, in terms of Python."""
         own = [line.split(f"sagitta {self.command}: ", 1)[1] for line in self.errors
                if f"sagitta {self.command}: " in line]
         said = own or self.errors[-8:] or [f"the program ended by signal {-code}" if code < 0 else
@@ -250,8 +255,7 @@ class Job:
 
 
 def level_of_caller():
-    """How many frames above the caller of warnings.warn() the first one outside of this package
-    is."""
+    """The stack level, as for warnings.warn(), of the first frame outside of this package."""
     own, frame, level = os.path.dirname(os.path.abspath(__file__)), sys._getframe(1), 1
     while frame.f_back and os.path.dirname(os.path.abspath(frame.f_code.co_filename)) == own:
         frame, level = frame.f_back, level + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Modules that are imported when something of them is asked for."""
+"""Late(name): a module that is imported when one of its attributes is first used."""
 import importlib
 
 

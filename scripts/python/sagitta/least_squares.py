@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Codes of many rows at once in PyTorch: (N.5) and (N.5n) of doc/numerics.md.
+"""Codes of many rows at once in PyTorch, by formulas (N.5) and (N.5n) of doc/numerics.md.
 
-g (n, M, M) and b (n, M) are the normal equations (N.4) of n rows with M vectors each, in float64.
-A set of vectors is a mask (n, M).  The formulas are those of src/model/codes.c; sums run in
-whatever order PyTorch's products take."""
+g (n, M, M) and b (n, M), in float64, are the normal equations (N.4) of n rows with M vectors each.
+A set of vectors is a boolean mask (n, M).  The formulas are those of src/model/codes.c; only the
+order of summation is that of PyTorch's products."""
 import torch
 
-DROP = 2.0 ** -30   # a pivot of at most this part of the squared norm drops its vector
-TRIES = 8           # joins a vector at most: rounding depends on the batch, sets might recur
-SLOPE = 2.0 ** -40  # a slope of at most this part of its terms is rounding
+DROP = 2.0 ** -30   # a vector is dropped if its pivot is at most this share of its squared norm
+# joins per vector, at most; rounding depends on the batch, so that sets could recur
+TRIES = 8
+SLOPE = 2.0 ** -40  # a slope of at most this share of its terms counts as rounding
 
 
 def factor(g, inside, rho=0.0):
-    """Cholesky factors of the sets' systems, rho on the diagonal, and the sets without what their
-    pivots drop.  Outside of the set a factor is that of the unit matrix."""
+    """Cholesky factors of the systems of the sets, with rho added to the diagonal, and the sets
+    without the vectors that are dropped for too small a pivot.  Outside of its set a factor equals
+    the unit matrix."""
     own = torch.diagonal(g, dim1=1, dim2=2)
     place = torch.arange(g.shape[1], device=g.device)
     while True:
@@ -26,7 +28,8 @@ def factor(g, inside, rho=0.0):
         first = torch.where(bad, place, g.shape[1]).min(1).values
         if not (first < g.shape[1]).any():
             return l, inside
-        inside = inside & (place != first[:, None])  # what comes after it is looked at anew
+        # the pivots after it change, so they are checked again
+        inside = inside & (place != first[:, None])
 
 
 def solve(l, inside, b):
@@ -35,15 +38,16 @@ def solve(l, inside, b):
 
 
 def signed(g, b, rho):
-    """(N.5)."""
+    """The signed codes, by (N.5)."""
     return solve(*factor(g, torch.ones_like(b, dtype=torch.bool), rho), b)
 
 
 def settle(g, b, rho, inside, x):
-    """From x >= 0 towards the solution on the set, as far as all entries stay at least 0; what
-    becomes 0 leaves the set, until x is that solution and positive."""
+    """Move from x >= 0 towards the solution on the set, only as far as all entries stay at least 0.
+    Entries that become 0 leave the set.  This repeats until x is the solution on the set and
+    positive."""
     inside, x = inside.clone(), x.clone()
-    rows = torch.arange(len(b), device=b.device)  # those that have not settled
+    rows = torch.arange(len(b), device=b.device)  # those that are not settled yet
     while len(rows):
         l, now = factor(g[rows], inside[rows], rho)
         z, old = solve(l, now, b[rows]), x[rows]
@@ -60,11 +64,11 @@ def settle(g, b, rho, inside, x):
 
 
 def nonnegative(g, b, rho):
-    """(N.5n), the active sets of Lawson and Hanson."""
+    """The nonnegative codes, by (N.5n) with the active sets of Lawson and Hanson."""
     inside, x = settle(g, b, rho, factor(g, torch.ones_like(b, dtype=torch.bool))[1],
                        torch.zeros_like(b))
     refused = torch.zeros_like(inside)
-    rows = torch.arange(len(b), device=b.device)  # those where a vector may yet join
+    rows = torch.arange(len(b), device=b.device)  # those that another vector may still join
     for _ in range(TRIES * b.shape[1]):
         part = g[rows]
         used = torch.where(inside[rows], x[rows], 0.0)[:, :, None]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libsagitta by ctypes: codes of rows in this process, with the bits of `sagitta encode`.
+"""libsagitta by ctypes: codes of rows in this process, with the same bits as `sagitta encode`.
 
-src/library/library.h says what its functions do.  The library is loaded by the first call, and the
-GIL is not held while it computes."""
+src/library/library.h documents its functions.  The library is loaded at the first call, and the GIL
+is released while it computes."""
 import contextlib
 import ctypes
 import functools
@@ -15,11 +15,11 @@ from .errors import Error, InputError
 from .program import HERE, program
 
 ABI = 2
-SMALL = 1 << 23  # multiply-adds of a call that are done before other threads have begun
-WAITING = 4  # handles of a dictionary that are kept
+SMALL = 1 << 23  # a call with fewer multiply-adds is done before other threads would have started
+WAITING = 4  # the number of idle handles of a dictionary that are kept
 NAME = "libsagitta.so"
-NEAR = ("", "../../../../lib/sagitta", "../../../../lib64/sagitta", "../../../build")  # of HERE
-PROGRAMS = ("", "../lib/sagitta", "../lib64/sagitta")  # of the folder of the program
+NEAR = ("", "../../../../lib/sagitta", "../../../../lib64/sagitta", "../../../build")  # from HERE
+PROGRAMS = ("", "../lib/sagitta", "../lib64/sagitta")  # relative to the folder of the program
 FLOAT, DOUBLE = (ctypes.POINTER(kind) for kind in (ctypes.c_float, ctypes.c_double))
 INT, LONG = (ctypes.POINTER(kind) for kind in (ctypes.c_int32, ctypes.c_int64))
 
@@ -46,7 +46,8 @@ class Codes(ctypes.Structure):
 
 
 def path_of():
-    """Where the library is: SAGITTA_LIBRARY, beside this package, or beside the program."""
+    """The path of the library: SAGITTA_LIBRARY, else beside this package, else beside the
+    program."""
     named = os.environ.get("SAGITTA_LIBRARY")
     if named:
         return named
@@ -54,7 +55,7 @@ def path_of():
     try:
         own = os.path.dirname(os.path.realpath(program()))
         folders += [os.path.join(own, near) for near in PROGRAMS]
-    except Error:  # calls of the library need no program
+    except Error:  # the library works without the program
         pass
     for folder in folders:
         path = os.path.normpath(os.path.join(folder, NAME))
@@ -67,7 +68,7 @@ def path_of():
 @functools.lru_cache(maxsize=None)
 @functools.lru_cache(maxsize=None)
 def loads():
-    """Is there one that this package knows?"""
+    """Is there a library with the version that this package knows?"""
     try:
         return bool(library())
     except Error:
@@ -100,15 +101,15 @@ def library():
 
 
 def checked(code):
-    """Raise what the library says of a call that failed."""
+    """Raise the library's message if a call failed."""
     if code:
         text = library().sagitta_message().decode(errors="replace")
         raise (InputError if code in (2, 65) else Error)(text, code)
 
 
 class Forked:
-    """A process that forked has none of the threads of OpenMP, which waits for them for ever: such
-    a child computes with one, which needs no other."""
+    """Is this a forked child?  The threads of OpenMP do not exist in it, and OpenMP would wait for
+    them for ever; with one thread it needs no others, so a child computes with one."""
     is_child = False
 
 
@@ -120,7 +121,8 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def threads_of(asked, work):
-    """Threads of a call: as asked, else OMP_NUM_THREADS, else the cores of this process."""
+    """The number of threads for a call: the number asked for, else OMP_NUM_THREADS, else the cores
+    of this process.  One for little work, unless a number is asked for, and in a forked child."""
     if Forked.is_child or (asked is None and work < SMALL):
         return 1
     if asked is not None:
@@ -130,10 +132,10 @@ def threads_of(asked, work):
 
 
 class Handle:
-    """A struct sagitta; of one thread at a time."""
+    """A struct sagitta; only one thread may use it at a time."""
 
     def __init__(self, options):
-        self.kept = []  # arrays that the library borrows
+        self.kept = []  # arrays that the library refers to
         self.own = ctypes.c_void_p()
         self.close = library().sagitta_close
         given = Options(abi=ABI, **{name: self._value(name, value)
@@ -153,18 +155,19 @@ class Handle:
             self.close(self.own)
 
     def support(self, n, x, stream, atoms, codes):
-        """Addresses of x (n, P), float32, of a stream, and of what is written: atoms and codes
-        (n, s), int32 and float32, all contiguous and in the memory of the handle's device."""
+        """Find supports and codes.  The arguments are addresses: x (n, P), float32; a stream; and
+        the outputs atoms and codes (n, s), int32 and float32.  All are contiguous and in the memory
+        of the handle's device."""
         checked(library().sagitta_support(self.own, x, n, stream, atoms, codes))
 
     def copied(self):
-        """Bytes that were copied to the GPU so far, and from it."""
+        """The bytes copied to the GPU so far, and those copied from it."""
         both = (ctypes.c_int64 * 2)()
         library().sagitta_copied(self.own, both)
         return tuple(both)
 
     def encode(self, x):
-        """(start, atoms, scores, codes) of x (n, P), float32 and contiguous."""
+        """(start, atoms, scores, codes) of x (n, P), which is float32 and contiguous."""
         found = Codes()
         checked(library().sagitta_encode(self.own, x.ctypes.data, len(x), ctypes.byref(found)))
         start = np.ctypeslib.as_array(found.start, (len(x) + 1,)).copy()
@@ -176,19 +179,20 @@ class Handle:
 
 
 class Handles:
-    """Handles of one dictionary by their options: as many as threads encode at the same time.  Of
-    those that wait the last few are kept, since each has a form of the atoms of its own."""
+    """The handles of one dictionary, by their options; there are as many as threads encode at the
+    same time.  Only the last few idle ones are kept, since each holds a copy of the atoms."""
 
     def __init__(self):
-        self.lock, self.free = threading.Lock(), []  # (key, handle), the last used last
+        # (key, handle), the most recently used one last
+        self.lock, self.free = threading.Lock(), []
 
-    def __reduce__(self):  # a copy has none that is open
+    def __reduce__(self):  # a copy starts without open handles
         return Handles, ()
 
     @contextlib.contextmanager
     def taken(self, options, threads, n):
-        """A handle for n rows, which a failure closes; options: those of struct
-        sagitta_options."""
+        """A handle for n rows, while the block runs.  If the block fails, the handle is closed.
+        options: the members of struct sagitta_options."""
         work = n * options["k"] * options["p"]
         options = dict(options, threads=threads_of(threads, work))
         key = (os.getpid(), *(value for value in options.values()
@@ -202,7 +206,7 @@ class Handles:
             self.free.append((key, handle))
             dropped = self.free[:-WAITING]
             del self.free[:-WAITING]
-        del dropped  # closes them, without the lock
+        del dropped  # closes them, after the lock is released
 
     def encode(self, options, threads, x):
         """As Handle.encode()."""

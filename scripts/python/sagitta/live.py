@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Codes of rows from a running `sagitta serve`, as a model makes them.
+"""Codes of rows from a running `sagitta serve`, as a model computes the rows.
 
     server = sagitta.live.connect()
     codes = server.encode(rows, top=8)          # codes.atoms, codes.codes: (rows, 8)
     future = server.submit(prompt, bulk=True)   # concurrent.futures.Future
 
-Rows are NumPy arrays or PyTorch tensors of float32, float16 or bfloat16.  Any thread may ask."""
+Rows are NumPy arrays or PyTorch tensors of float32, float16 or bfloat16.  A connection may be used
+by any number of threads."""
 import concurrent.futures
 import itertools
 import json
@@ -30,7 +31,7 @@ REASONS = {1: "bad", 2: "busy", 3: "late", 4: "closing", 5: "cancelled"}
 
 
 class Refused(Error):
-    """The server did not compute a request; reason: bad, busy, late, closing or cancelled."""
+    """The server refused or dropped a request; reason: bad, busy, late, closing or cancelled."""
 
     def __init__(self, reason, text):
         super().__init__(f"{reason}: {text}")
@@ -38,9 +39,10 @@ class Refused(Error):
 
 
 class Codes:
-    """The codes of some rows: count (n,), atoms (n, w), codes (n, w), of frames (n, w, d), in the
-    order of the support; behind count entries atoms are -1, and codes 0.  scores (n, w), or None.
-    seconds: from arrival to reply, at the server; step: the one that had the last row."""
+    """The codes of some rows: count (n,), atoms (n, w) and codes (n, w), or (n, w, d) for frames,
+    in the order of the support.  After the first `count` entries of a row, atoms are -1 and codes
+    0.  scores: (n, w), or None.  seconds: from arrival to reply, measured at the server.  step: the
+    number of the server's step that computed the last row."""
 
     def __init__(self, count, atoms, codes, scores, seconds, step):
         self.count, self.atoms, self.codes, self.scores = count, atoms, codes, scores
@@ -48,12 +50,12 @@ class Codes:
 
 
 def address():
-    """Where a server listens that was given no --listen."""
+    """The address at which a server without --listen listens."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if runtime[:1] == "/":
         return f"{runtime}/sagitta/live"
     folder = f"/tmp/sagitta-{os.geteuid()}"
-    try:  # anybody may make a folder there
+    try:  # anybody could create a folder there
         facts = os.lstat(folder)
     except FileNotFoundError:
         os.mkdir(folder, 0o700)
@@ -64,7 +66,7 @@ def address():
 
 
 def _endpoint(path):
-    """ZeroMQ's name of an address: a path, tcp:PORT of this machine, or tcp:HOST:PORT."""
+    """ZeroMQ's form of an address: a path, tcp:PORT on this machine, or tcp:HOST:PORT."""
     if not path.startswith("tcp:"):
         return "ipc://" + os.path.abspath(path)
     rest = path[6 if path[4:6] == "//" else 4:]
@@ -72,7 +74,7 @@ def _endpoint(path):
 
 
 def _key(folder, name):
-    """A key of `sagitta serve --make-keys`: its line, of 40 characters."""
+    """Read a key made by `sagitta serve --make-keys`: one line of 40 characters."""
     path = os.path.join(folder, name)
     with open(path, "rb") as f:
         if name.endswith(".secret") and os.fstat(f.fileno()).st_mode & 0o77:
@@ -84,7 +86,7 @@ def _key(folder, name):
 
 
 def _values(rows):
-    """Rows as an array, and the type that the protocol gives it."""
+    """The rows as an array, and the protocol's number for their type."""
     if hasattr(rows, "detach"):  # a tensor of PyTorch
         rows = rows.detach().cpu().contiguous()
         if str(rows.dtype) == "torch.bfloat16":
@@ -101,7 +103,8 @@ def _values(rows):
 
 
 class Server:
-    """A connection.  columns, atoms, top_s, frame and dictionary_hash say what is served."""
+    """A connection to a server.  columns, atoms, top_s, frame and dictionary_hash describe the
+    dictionary that it serves."""
 
     def __init__(self, path, timeout, keys=None):
         try:
@@ -115,7 +118,7 @@ class Server:
             raise Error("this pyzmq has no CURVE, by which keys are checked: pip install pyzmq")
         self._numbers, self._lock = itertools.count(1), threading.Lock()
         self._asked, self._outbox, self._closed = {}, queue.SimpleQueue(), False
-        self._lost = False  # the server that said what it serves
+        self._lost = False  # has the connection ended since the server's greeting?
         self._refusal = ENDED
         self._wake, self._woken = os.pipe()[::-1]
         os.set_blocking(self._woken, False)
@@ -137,7 +140,7 @@ class Server:
         self._rooms = [_Room(self.limits[most])
                        for most in ("credit", "queue_bytes", "unread_bytes")]
 
-    # The thread that owns the socket.
+    # The following methods run in the thread that owns the socket.
 
     def _run(self):
         zmq = self._zmq
@@ -151,7 +154,7 @@ class Server:
         endpoint = _endpoint(self._path)
         if endpoint[:3] == "tcp":
             socket.setsockopt(zmq.IPV6, "[" in endpoint)
-            socket.setsockopt(zmq.HEARTBEAT_IVL, 10000)  # a machine that is gone says nothing
+            socket.setsockopt(zmq.HEARTBEAT_IVL, 10000)  # notices when the other machine is gone
         ends = socket.get_monitor_socket(
             zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH |
             zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL)
@@ -169,20 +172,20 @@ class Server:
             try:
                 while not self._outbox.empty():
                     socket.send(self._outbox.get(), zmq.DONTWAIT, copy=False)
-            except zmq.Again:  # who is refused has no connection to wait for
-                if self._refusal == ENDED:  # why is about to come
+            except zmq.Again:  # a refused client has no connection to send to
+                if self._refusal == ENDED:  # the reason will arrive soon
                     self._end(ends, 1000)
                 self._fail(self._refusal)
             while socket.poll(0):
                 self._take(memoryview(socket.recv()))
-                self._refusal = ENDED  # there was a handshake
+                self._refusal = ENDED  # there was a handshake, so it was not refused
             self._end(ends)
         socket.disable_monitor()
         ends.close()
         socket.close()
 
     def _end(self, ends, milliseconds=0):
-        """Connections that ended, or within some time will have."""
+        """Handle connections that ended, waiting up to this long for the first one."""
         while ends.poll(milliseconds):
             event, = struct.unpack("=H", ends.recv_multipart()[0][:2])
             text = ENDED
@@ -192,7 +195,7 @@ class Server:
             milliseconds = 0
 
     def _why(self, event):
-        """What a refused connection means."""
+        """The reason why a connection was refused, as a message."""
         if event == self._zmq.EVENT_HANDSHAKE_FAILED_AUTH:
             return (f"the server at '{self._path}' does not know the key: its clients/ needs the "
                     "client.pub of this client.secret")
@@ -201,7 +204,7 @@ class Server:
             "if it has keys, connect(..., keys=DIR)")
 
     def _fail(self, text):
-        """What was asked gets no answer."""
+        """End all open requests with this error."""
         with self._lock:
             left, self._asked, self._lost = self._asked, {}, True
         for future, _ in left.values():
@@ -211,7 +214,7 @@ class Server:
         if len(message) < HEADER.size:
             return
         h = HEADER.unpack(message[:64])
-        if h[2] == CANCEL + REPLY:  # what was given up has a reply of its own
+        if h[2] == CANCEL + REPLY:  # only the request itself gets a result
             return
         with self._lock:
             found = self._asked.pop(h[3], None)
@@ -243,11 +246,12 @@ class Server:
             parts = [None if a is None else a[0] for a in parts]
         return Codes(*parts, seconds=h[10] / 1e9, step=h[11])
 
-    # What any thread may call.
+    # The following methods may be called from any thread.
 
     def _ask(self, kind, content=b"", shape=None, **fields):
         future = concurrent.futures.Future()
-        future.set_running_or_notify_cancel()  # Future.cancel() cannot: there is Server.cancel()
+        # makes Future.cancel() fail, since only Server.cancel() can cancel
+        future.set_running_or_notify_cancel()
         with self._lock:
             if self._closed:
                 raise Error("the connection is closed")
@@ -261,13 +265,14 @@ class Server:
               deadline=0, stream=0, position=0):
         header = HEADER.pack(MAGIC, VERSION, kind, number, rows, columns, type, bulk, flags, top,
                              deadline, stream, len(content), position)
-        with self._lock:  # close() gives the pipe back
+        with self._lock:  # close() closes the pipe
             if not self._closed:
                 self._outbox.put(header + content)
                 os.write(self._wake, b"x")
 
     def _greet(self):
-        """Another server may have taken the place of the one that ended."""
+        """Greet the server again after the connection has ended, and check that it serves the same
+        dictionary as before, since another server may have taken its place."""
         self._lost = False
         try:
             limits = json.loads(self._ask(HELLO).result(self._timeout))
@@ -283,8 +288,8 @@ class Server:
 
     def submit(self, rows: typing.Any, top: int = 0, scores: bool = False, watched: bool = False,
                bulk: bool = False, deadline: typing.Optional[float] = None) -> typing.Any:
-        """As encode(), but a Future of the Codes.  It waits while the server has as many requests
-        of this client as it takes."""
+        """As encode(), but returns a Future of the Codes.  It waits while the server has as many
+        open requests of this client as it allows."""
         values, kind = _values(rows)
         shape = values.shape
         if len(shape) not in (1, 2) or shape[-1] != self.columns:
@@ -295,7 +300,8 @@ class Server:
 
     def _submit(self, message, content, shape, n, made, top, scores, watched, bulk, deadline,
                 **fields):
-        """made: columns of rows that the server makes, beside the content."""
+        """Send a request.  made: the columns of the rows that the server makes itself, in addition
+        to those sent."""
         if self._lost:
             self._greet()
         most = "bulk_rows" if bulk else "live_rows"
@@ -314,7 +320,7 @@ class Server:
                                flags=SCORES * bool(scores) + WATCHED * bool(watched),
                                deadline=int(1e9 * deadline) if deadline else 0, **fields)
             future.add_done_callback(lambda _: self._free(request))
-        except BaseException:  # such as Ctrl-C while it waits
+        except BaseException:  # for example Ctrl-C while it waits
             self._free(request)
             raise
         return future
@@ -327,30 +333,32 @@ class Server:
                bulk: bool = False, deadline: typing.Optional[float] = None) -> "Codes":
         """The codes of rows (n, columns), or of one row (columns,).
 
-        top: the first so many entries of each support; 0: all.  scores: those too.  watched: atoms
-        of watch() alone.  bulk: divided over steps, so that live requests do not wait for it.
-        deadline: seconds after which the server need not begin (Refused, reason late)."""
+        top: only the first so many entries of each support; 0: all.  scores: return these too.
+        watched: only the atoms given to watch().  bulk: the request may be divided among several
+        steps of the server, so that live requests do not wait for it.  deadline: after so many
+        seconds the server drops the request if it has not begun it (Refused, reason late)."""
         return self.submit(rows, top, scores, watched, bulk, deadline).result()
 
     def stream(self) -> "Stream":
-        """A sequence of tokens for `sagitta serve --mixer`."""
+        """Begin a sequence of tokens, for `sagitta serve --mixer`."""
         if "mixer_heads" not in self.limits:
             raise Error(f"the server at '{self._path}' has no --mixer")
         return Stream(self, next(self._numbers))
 
     def watch(self, atoms: typing.Any) -> None:
-        """With watched=True requests get these atoms alone, where a support has them."""
+        """Choose the atoms that requests with watched=True return, if a support has them."""
         atoms = np.unique(np.asarray(atoms, "<i4"))
         self._ask(WATCH, atoms.tobytes(), rows=len(atoms)).result(self._timeout)
 
     def status(self) -> typing.Dict[str, typing.Any]:
-        """What the server says of itself, a dict (doc/live.md)."""
+        """The status of the server, as a dict (doc/live.md)."""
         return json.loads(self._ask(STATUS).result(self._timeout))
 
     def cancel(self, future: typing.Any) -> None:
-        """Give up a request of submit(): it ends with Refused, reason cancelled, unless it has
-        results already."""
-        if not future.done() and not future.is_cancelled:  # each cancel has a reply
+        """Cancel a request of submit(): it ends with Refused, reason cancelled, unless its results
+        are already there."""
+        # each request to cancel gets a reply, so only one is sent
+        if not future.done() and not future.is_cancelled:
             future.is_cancelled = True
             self._send(CANCEL, future.number)
 
@@ -374,8 +382,9 @@ class Server:
 
 
 class Stream:
-    """A sequence of tokens, whose rows a gated delta net makes at the server: their codes are those
-    of `sagitta harvest`, then `encode`.  After Refused it cannot go on: begin another one."""
+    """A sequence of tokens whose rows the server computes by a gated delta net.  The codes are
+    those of `sagitta harvest` followed by `sagitta encode`.  After Refused the sequence cannot be
+    continued: begin another one."""
 
     def __init__(self, server, number):
         self._server, self._number = server, number
@@ -384,8 +393,8 @@ class Stream:
     def submit(self, x: typing.Any, g: typing.Any, beta: typing.Any, top: int = 0,
                scores: bool = False, watched: bool = False, bulk: bool = False,
                deadline: typing.Optional[float] = None) -> typing.Any:
-        """The next tokens: x (n, channels), logarithms of decays g (n, heads) or (n, heads, key
-        columns), and beta (n, heads), as in a capture.  A Future of their Codes."""
+        """Send the next tokens: x (n, channels), logarithms of decays g (n, heads) or (n, heads,
+        key columns), and beta (n, heads), as in a capture.  Returns a Future of their Codes."""
         limits, parts = self._server.limits, []
         for name, values, width in (("x", x, limits["mixer_channels"]),
                                     ("g", g, limits["mixer_decays"]),
@@ -408,19 +417,20 @@ class Stream:
     def encode(self, x: typing.Any, g: typing.Any, beta: typing.Any, top: int = 0,
                scores: bool = False, watched: bool = False, bulk: bool = False,
                deadline: typing.Optional[float] = None) -> "Codes":
-        """The codes of the next tokens, as of Server.encode()."""
+        """The codes of the next tokens; arguments as for submit() and Server.encode()."""
         return self.submit(x, g, beta, top, scores, watched, bulk, deadline).result()
 
     def close(self) -> None:
-        """The server needs its state no more, once it has answered."""
+        """End the sequence; the server may then delete its state."""
         server = self._server
         columns = sum(server.limits[f"mixer_{name}"] for name in ("channels", "decays", "heads"))
         server._ask(MIXER, type=1, columns=columns, stream=self._number).result(server._timeout)
 
 
 class _Room:
-    """Requests, or bytes, that may wait at the server; a request alone always may.  One that took
-    nothing may be freed, so that an interrupt needs not know how far it came."""
+    """A limit on the requests, or bytes, that may wait at the server; a single request is always
+    allowed.  free() may be called for a request that took nothing, so that an interrupt at any
+    moment can be cleaned up."""
 
     def __init__(self, most):
         self._most, self._taken, self._change = most, {}, threading.Condition()
@@ -439,8 +449,8 @@ class _Room:
 
 def connect(path: typing.Optional[str] = None, timeout: float = 10,
             keys: typing.Optional[str] = None) -> Server:
-    """The server that listens at a path, tcp:PORT or tcp:HOST:PORT, by default where
-    `sagitta serve` does.  It may start within `timeout` seconds.
+    """Connect to the server at a path, tcp:PORT or tcp:HOST:PORT; by default where `sagitta serve`
+    listens.  Waits up to `timeout` seconds for the server to start.
 
     keys: a folder with server.pub and client.secret of `sagitta serve --make-keys`."""
     return Server(path or address(), timeout, keys)

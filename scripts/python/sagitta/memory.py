@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arrays in a file of the kernel's memory, where the program reads them without a copy."""
+"""Arrays in files that live in memory, which the program reads without a copy."""
 import mmap
 import os
 import typing
@@ -8,19 +8,19 @@ import numpy as np
 
 from .errors import InputError
 
-HEAD = 128  # bytes of a header, of which the number of rows may be written last
+HEAD = 128  # bytes of the header; its number of rows may be written last
 FLOATS = ("f2", "f4", "f8")
 
 
 def head_of(kind, shape):
-    """The header of a .npy, filled up with blanks."""
+    """The header of a .npy file, padded with blanks."""
     said = repr({"descr": np.dtype(kind).str, "fortran_order": False, "shape": tuple(shape)})
     text = said.encode().ljust(HEAD - 11) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
 
 class Memory(mmap.mmap):
-    """A .npy without a name, which goes with the last array of it."""
+    """A .npy file in memory, without a name; it disappears together with the last array in it."""
 
     def __new__(cls, size):
         file = os.fdopen(os.memfd_create("sagitta", os.MFD_CLOEXEC), "wb", 0)
@@ -31,8 +31,8 @@ class Memory(mmap.mmap):
 
 
 def empty(shape: typing.Sequence[int], dtype: typing.Any = "float32") -> np.ndarray:
-    """An array (N, P) or (B, T, P) of zeros to fill with rows: sagitta.fit() and other jobs read it
-    where it is, in the place of a copy.  It must not change while a call reads it.
+    """An array (N, P) or (B, T, P) of zeros, to be filled with rows.  sagitta.fit() and other jobs
+    read it in place, without a copy.  It must not change while a call reads it.
 
     >>> import sagitta
     >>> X = sagitta.empty((1000, 16))
@@ -50,7 +50,8 @@ def empty(shape: typing.Sequence[int], dtype: typing.Any = "float32") -> np.ndar
 
 
 def memory_of(x):
-    """The Memory of which x is all rows; None: it is copied, or refused, as what a mask hides."""
+    """The Memory whose rows are exactly x; None: x has to be copied (or is refused, if it is
+    masked)."""
     if type(x) is not np.ndarray:
         return None
     whole = x

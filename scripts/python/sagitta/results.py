@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files of a run as arrays; doc/formats.md says what is in them.
+"""The files of a run as arrays; doc/formats.md describes their contents.
 
-A file is open only while something is read from it, and what was read is kept."""
+A file is open only while something is being read from it; what was read is kept in memory."""
 import functools
 import hashlib
 import json
@@ -13,14 +13,15 @@ import numpy as np
 
 from . import plots
 from .dictionary import CSR, Dictionary, Encoder
-from .errors import Error, InputError  # noqa: F401, which others import from here
+from .errors import Error, InputError  # noqa: F401, other modules import them from here
 from .hints import Axes, Codes, Figures, Pair, Path, Rows
 from .late import h5py
 from .variance import explained_variance  # noqa: F401
 
-VERSIONS = (1, 2, 3, 4)  # format_version that is understood
-PAGE_VERSION = 1  # that of run.json
-HOLDERS = {  # which file of a folder has what, in the order in which they are looked at
+VERSIONS = (1, 2, 3, 4)  # the values of format_version that this module can read
+PAGE_VERSION = 1  # the version of run.json
+# the files of a folder that may hold each object, in the order in which they are searched
+HOLDERS = {
     "supports": ("supports.h5",),
     "metrics": ("supports.h5",),
     "atoms": ("dictionary.h5",),
@@ -28,7 +29,7 @@ HOLDERS = {  # which file of a folder has what, in the order in which they are l
     "train/history": ("dictionary.h5", "state.h5"),
 }
 
-MAKERS = {  # whose folder has it
+MAKERS = {  # which commands write each object, for messages
     "supports": "a `sagitta fit` or `sagitta encode`",
     "metrics": "a `sagitta fit` or `sagitta encode`",
     "atoms": "a `sagitta fit`, or what --dictionary of `sagitta encode` named",
@@ -38,7 +39,7 @@ MAKERS = {  # whose folder has it
 
 
 def plain(value):
-    """An attribute as a value of Python."""
+    """An attribute of HDF5 as a plain value of Python."""
     if isinstance(value, bytes):
         return value.decode()
     return value.item() if isinstance(value, np.generic) else value
@@ -49,7 +50,7 @@ def attributes_of(group):
 
 
 def checked(f, path):
-    """An open file, if it is one of Sagitta's that is whole."""
+    """The open file, if Sagitta wrote it and it is complete; else an error."""
     if plain(f.attrs.get("format", "")) != "sagitta":
         raise Error(f"'{path}' has atoms and no run: open it by sagitta.Dictionary.open()"
                     if "atoms" in f and "format" not in f.attrs else
@@ -68,7 +69,7 @@ def checked(f, path):
 
 
 def root_of(leaves):
-    """The root of a hash tree of some leaves, as RFC 6962 has it."""
+    """The root of a hash tree over these leaves, as in RFC 6962."""
     if len(leaves) < 2:
         return leaves[0] if leaves else hashlib.sha256().digest()
     half = 1 << (len(leaves) - 1).bit_length() - 1
@@ -76,7 +77,8 @@ def root_of(leaves):
 
 
 def hash_of(array, rows):
-    """SHA-256 of an array's bytes; with the rows of a chunk the root of that of each chunk."""
+    """The SHA-256 of an array's bytes.  If it has chunks of `rows` rows, the root of the tree over
+    the SHA-256 of each chunk."""
     if rows is None:
         return hashlib.sha256(array.tobytes()).hexdigest()
     return root_of([hashlib.sha256(b"\0" + array[i:i + rows].tobytes()).digest()
@@ -97,8 +99,8 @@ def array_of(f, name, check=False):
 
 
 def saved_dictionary(path):
-    """What Dictionary.save() wrote, or any HDF5 file with /atoms that is not Sagitta's, as the
-    arguments of a Dictionary; None: it is something else."""
+    """The arguments of a Dictionary from a file that Dictionary.save() wrote, or any HDF5 file with
+    /atoms that is not Sagitta's own; None: it is something else."""
     if os.path.isdir(path) or not h5py.is_hdf5(path):
         return None
     with h5py.File(path, "r") as f:
@@ -110,11 +112,12 @@ def saved_dictionary(path):
 
 
 class Run:
-    """What a run left: codes, dictionary, metrics, history.  Made by sagitta.open()."""
+    """The results of a run: codes, dictionary, metrics, history.  Made by sagitta.open()."""
 
     def __init__(self, path: Path, check: bool = False) -> None:
         self.path, self.check = os.fspath(path), check
-        self.warnings, self.given = [], None  # of its call; the dictionary that was an object
+        # of the call that made it; the dictionary, if it was given as an object
+        self.warnings, self.given = [], None
         if not os.path.exists(self.path):
             raise Error(f"there is no '{self.path}': give the folder that --output named")
         if not os.path.isdir(self.path):
@@ -132,7 +135,7 @@ class Run:
         return os.path.join(self.path, file)
 
     def _inner(self):
-        """A folder in this one that has a result."""
+        """The end of a message that names a folder within this one that has a result; or ""."""
         for name in sorted(os.listdir(self.path)):
             if any(os.path.exists(self._name(os.path.join(name, file)))
                    for files in HOLDERS.values() for file in files):
@@ -152,7 +155,7 @@ class Run:
             raise
 
     def _found(self, what):
-        """(lines of a history, file) of the files that have the object."""
+        """(length of the history, file) for each file that has the object."""
         whole = os.path.isdir(self.path)
         files = [self._name(file) for file in HOLDERS[what]] if whole else [self.path]
         found = []
@@ -163,7 +166,7 @@ class Run:
         return found
 
     def _holder(self, what):
-        """The open file that has the object; of several the one with more sweeps."""
+        """The open file that has the object; of several, the one with the most sweeps."""
         found = self._found(what)
         if not found:
             raise Error(f"'{self.path}' has no /{what}: it is in {' or '.join(HOLDERS[what])} of "
@@ -186,12 +189,13 @@ class Run:
 
     @functools.cached_property
     def codes(self) -> Codes:
-        """N x K: how much of each atom a row has; of frames, signed norms; of `route`, scores."""
+        """N x K: the code of each atom in each row.  For frames: signed norms; for `route`:
+        scores."""
         return self._csr("data")
 
     @functools.cached_property
     def scores(self) -> Codes:
-        """N x K: the score (N.1) of the round that chose the atom."""
+        """N x K: the score (N.1) of each atom in the round that chose it."""
         return self._csr("score")
 
     @functools.cached_property
@@ -212,14 +216,15 @@ class Run:
                               said.get("top_s"), said)
 
     def to_saelens(self, rows: Rows = None, **options: typing.Any) -> typing.Any:
-        """An SAE of SAELens, with the encoder of the run where it has one: sagitta.to_saelens()."""
+        """Convert to an SAE of SAELens, with the encoder of the run if it has one; see
+        sagitta.to_saelens()."""
         from .exports import to_saelens
         return to_saelens(self, rows, **options)
 
     @functools.cached_property
     def encoder(self) -> Encoder:
-        """The encoder beside the dictionary, of `sagitta train`, `import`, `detect` or `fit --find
-        features`."""
+        """The encoder beside the dictionary, written by `sagitta train`, `import`, `detect` or `fit
+        --find features`."""
         with self._holder("atoms") as f:
             if "kind" not in f.get("encoder", f).attrs or "encoder" not in f:
                 raise Error(f"'{f.filename}' has no encoder: `sagitta train` makes a dictionary "
@@ -241,7 +246,7 @@ class Run:
 
     @property
     def metrics(self) -> Figures:
-        """The metrics of supports.h5 by name (numerics.md, section 7)."""
+        """The metrics in supports.h5, by name (section 7 of doc/numerics.md)."""
         said = self._said_of_metrics
         return {name: value for name, value in said.items() if name + "_formula" in said}
 
@@ -253,36 +258,38 @@ class Run:
 
     @functools.cached_property
     def density(self) -> np.ndarray:
-        """(K): rows in whose support each atom is."""
+        """(K): the number of rows in whose support each atom is."""
         with self._holder("metrics") as f:
             return array_of(f, "metrics/density", self.check)
 
     @functools.cached_property
     def stability(self) -> typing.Optional[np.ndarray]:
-        """(K,), of fit(seeds=2): the largest cosine of an atom's pairs in other seeds; or None."""
+        """(K,), from fit(seeds=2): the largest cosine of each atom's pairs in other seeds; else
+        None."""
         with self._holder("atoms") as f:
             return array_of(f, "stability", self.check) if "stability" in f else None
 
     @functools.cached_property
     def history(self) -> typing.Dict[str, np.ndarray]:
-        """Columns of /fit/history by name, an entry for the start and for each sweep; of `train`,
-        of /train/history, for the start and for each look at the held-out rows."""
+        """The columns of /fit/history by name, with an entry for the start and for each sweep.  For
+        `train`, those of /train/history, with an entry for the start and each look at the held-out
+        rows."""
         what = "train/history" if self._found("train/history") else "fit/history"
         with self._holder(what) as f:
             names = plain(f[what].attrs["columns"]).split(",")
             return dict(zip(names, array_of(f, what, self.check).T))
 
     def plot_history(self, ax: Axes = None) -> Axes:
-        """Explained variance after each sweep, or step; returns the Axes."""
+        """Plot the explained variance after each sweep or step; returns the Axes."""
         return plots.history(self.history, ax)
 
     def plot_density(self, ax: Axes = None) -> Axes:
-        """A histogram of the part of the rows that each atom is in; returns the Axes."""
+        """Plot a histogram of the share of the rows in which each atom occurs; returns the Axes."""
         return plots.density(self.density, self.codes.shape[0], ax)
 
     @functools.cached_property
     def page(self) -> Figures:
-        """run.json: options, libraries, seats and phases of the run."""
+        """The contents of run.json: options, libraries, seats and phases of the run."""
         folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
         try:
             with open(os.path.join(folder, "run.json"), encoding="utf-8") as f:
@@ -297,15 +304,16 @@ class Run:
 
     @functools.cached_property
     def _by_atom(self):
-        """Places of entries, sorted by atom; where each atom's begin; the row of each entry."""
+        """The positions of the entries sorted by atom, where each atom's entries begin, and the row
+        of each entry."""
         codes = self.codes
         order = np.argsort(codes.indices, kind="stable")
         starts = np.searchsorted(codes.indices[order], np.arange(codes.shape[1] + 1))
         return order, starts, np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr))
 
     def top_rows(self, atom: int, count: int = 10) -> Pair:
-        """(rows, codes): where the atom's code is largest in magnitude, of equals the lower row.
-        A code of 0 does not count."""
+        """(rows, codes): the rows in which the atom's code has the largest magnitude; equal ones by
+        rising row number.  Codes of 0 do not count."""
         k = self.codes.shape[1]
         if not isinstance(atom, numbers.Integral) or not 0 <= atom < k:
             raise Error(f"there is no atom {atom!r}: they are 0 to {k - 1}")

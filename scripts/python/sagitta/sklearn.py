@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A dictionary as an estimator of scikit-learn: SparseDictionary."""
+"""SparseDictionary: a dictionary as an estimator of scikit-learn."""
 import numbers
 import typing
 import warnings
@@ -13,23 +13,26 @@ from . import calls
 from .hints import Array
 from .results import explained_variance
 
-FITTED = {"stable": 4, "codes": 1}  # atoms a row that describe, for each that is fitted with
-FEW = 1280  # rows, of which ten windows cannot be held out: then they judge themselves
+# atoms per row in the description, for each atom per row in the fit
+FITTED = {"stable": 4, "codes": 1}
+# with fewer rows than this, ten windows cannot be held out; the fit is judged by its own rows
+FEW = 1280
 
 
 class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Rows as sparse sums of atoms, learned by `sagitta fit` and described as by `sagitta encode`.
+    """Sparse coding of rows, learned by `sagitta fit` and applied as by `sagitta encode`.
 
-    n_components: atoms; None: the smaller of 2 P and N.  n_nonzero_coefs: atoms a row; None: a
-    tenth of P.  positive_code: codes are at least 0.  max_iter: sweeps at most.  tol: the gain of
-    the held-out rows in five sweeps at which the fit ends.  sparse_output: codes are a csr_array.
-    random_state: None is seed 0.  n_jobs: threads; None: the share of the cores.  find: 'stable'
-    fits with a quarter of n_nonzero_coefs, so that other seeds find the same atoms; 'codes' with
-    all, which explain a little more.
+    n_components: the number of atoms; None: the smaller of 2 P and N.  n_nonzero_coefs: atoms per
+    row; None: a tenth of P.  positive_code: codes are at least 0.  max_iter: the largest number of
+    sweeps.  tol: the fit ends when the held-out rows gain less than this in five sweeps.
+    sparse_output: codes are a csr_array.  random_state: the seed; None: 0.  n_jobs: the number of
+    threads; None: the share of the cores.  find: 'stable' fits with a quarter of n_nonzero_coefs,
+    so that other seeds find the same atoms; 'codes' fits with all of them, which explains a little
+    more.
 
-    After fit: components_ (K, P), of length 1, mean_ (P,), n_iter_ sweeps, dictionary_, by which
-    rows are transformed in this process, and run_, the Run.  A copy, by pickle or otherwise, has
-    all of it but run_, whose files belong to the process that fitted.
+    After fit: components_ (K, P), of length 1; mean_ (P,); n_iter_, the number of sweeps;
+    dictionary_, which transforms rows in this process; and run_, the Run.  A copy, by pickle or
+    otherwise, has all of these except run_, whose files belong to the process that fitted.
 
     >>> import numpy as np, warnings
     >>> from sagitta.sklearn import SparseDictionary
@@ -61,7 +64,7 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return {name: value for name, value in super().__getstate__().items() if name != "run_"}
 
     def fit(self, X: Array, y: typing.Any = None) -> "SparseDictionary":
-        """Learn the atoms of rows X (N, P); y is not used.  Returns self."""
+        """Learn the atoms from rows X (N, P); y is not used.  Returns self."""
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         n, p = X.shape
         atoms = min(2 * p, n) if self.n_components is None else self.n_components
@@ -70,7 +73,7 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         top = max(1, p // 10) if self.n_nonzero_coefs is None else self.n_nonzero_coefs
         top = min(top, atoms)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of few rows; run_.warnings has all of them
+            warnings.simplefilter("ignore")  # such as too few rows; run_.warnings has all of them
             self.run_ = calls.fit(
                 X, atoms=atoms, find=self.find, top_s=-(-top // FITTED[self.find]),
                 encode_s=top, holdout=0.1 if n >= FEW else 0.0,
@@ -95,7 +98,7 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return codes if self.sparse_output else codes.toarray()
 
     def inverse_transform(self, codes: typing.Any) -> np.ndarray:
-        """The rows (N, P) that codes (N, K) describe."""
+        """The rows (N, P) that the codes (N, K) describe."""
         check_is_fitted(self)
         return codes @ self.components_ + self.mean_.astype(self.components_.dtype)
 

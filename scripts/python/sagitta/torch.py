@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A dictionary of Sagitta as a module of PyTorch, with the encoding of `sagitta encode`.
+"""A dictionary of Sagitta as a PyTorch module, with the encoding of `sagitta encode`.
 
-Rounds (N.3r) of routing (N.1, N.2), then least squares (N.5) or nonnegative least squares (N.5n);
-doc/numerics.md has the formulas.  libsagitta computes them with the bits of `sagitta encode`, or
-PyTorch: then scores are products of matrices in the dtype of W_dec, and codes and residuals are
-float64 until they are stored."""
+Encoding consists of rounds (N.3r) of routing (N.1, N.2) followed by least squares (N.5) or
+nonnegative least squares (N.5n); doc/numerics.md has the formulas.  It is computed either by
+libsagitta, with the same bits as `sagitta encode`, or by PyTorch.  In PyTorch, scores are matrix
+products in the dtype of W_dec, and codes and residuals are float64 until they are stored."""
 import numbers
 import types
 import typing
@@ -13,53 +13,56 @@ import torch
 
 from . import dictionary as own
 from . import gpu, least_squares, library
-from .capture import capture  # noqa: F401, which is found here
+from .capture import capture  # noqa: F401, available as sagitta.torch.capture
 from .interventions import ablate, replace, steer  # noqa: F401
 from .results import Error, Run
 
 KINDS = ("auto", "signed", "nonnegative")
 COMPUTE = ("auto", "sagitta", "torch")
 GRADIENTS = ("support", "straight-through", "none")
-# Of what torch.compile makes no graph: rounds that depend on data, and calls of libsagitta.
+# Excludes functions from torch.compile's graphs: rounds that depend on data, and calls of
+# libsagitta.
 EAGER = getattr(torch, "_disable_dynamo", lambda function: function)
-UNIT = 1e-4  # how far a norm may be from 1, or as far as its type rounds
+UNIT = 1e-4  # how far a norm may be from 1, unless its type rounds more coarsely
 
 
 def scores_key(scores, nonnegative):
-    """What is largest for the atom that comes first (N.2): magnitudes, or positive parts; atoms of
-    score 0 follow in ascending order."""
-    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))  # 16 bits count to 2,048
+    """A key that is largest for the atom that comes first (N.2): the magnitude of the score, or its
+    positive part.  Atoms with a key of 0 follow in ascending order."""
+    # places in 16 bits would be exact only up to 2,048
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     key = scores.clamp(min=0.0) if nonnegative else scores.abs()
     place = torch.arange(scores.shape[-1], device=scores.device)
     return torch.where(key > 0, key, -place.to(key.dtype))
 
 
 class Config(types.SimpleNamespace):
-    """What is said of a module, for programs that ask for a cfg."""
+    """Facts about a module, for programs that expect a cfg."""
 
     def to_dict(self):
         return dict(vars(self))
 
 
 class Dictionary(torch.nn.Module):
-    """K atoms of P numbers.  W_dec (K, P), mean (P) in float64 and always so; x of encode() is
+    """K atoms of P numbers.  W_dec is (K, P); mean (P) is always float64.  The x of encode() is
     (..., P), codes are (..., K)."""
 
     def __init__(self, atoms: typing.Any, mean: typing.Any = None, top_s: int = 32, rounds: int = 1,
                  codes: str = "signed", rho: float = 0.0, cfg: typing.Any = None, block: int = 1024,
                  compute: str = "auto", gradient: str = "support") -> None:
-        """top_s, rounds, codes, rho: as options of `sagitta encode`; cfg: an object that gets d_in,
-        d_sae, dtype and device where it lacks them; block: rows at a time, which may change how
-        products are rounded, and nothing else.
+        """top_s, rounds, codes, rho: as the options of `sagitta encode`.  cfg: an object that is
+        given d_in, d_sae, dtype and device if it lacks them.  block: rows computed at a time; it
+        may change how products are rounded, and nothing else.
 
-        compute: "sagitta": libsagitta, whose bits are those of `sagitta encode`, on the module's
-        device, and for a GPU that it cannot use on the CPU.  "torch": PyTorch, where atoms whose
-        scores nearly tie may change places.  "auto": the first where atoms are float32 and not
-        trained, and libsagitta is there and can use the device, else the second.
+        compute: "sagitta" uses libsagitta, with the same bits as `sagitta encode`, on the module's
+        device, or on the CPU if libsagitta cannot use that GPU.  "torch" uses PyTorch, where atoms
+        with nearly equal scores may change places.  "auto" chooses the first if the atoms are
+        float32 and not being trained and libsagitta is there and can use the device, and otherwise
+        the second.
 
-        gradient: "support": of codes by x and W_dec while supports stay as they are.
-        "straight-through": in forward(), that of the identity by x in its place.  "none": codes
-        have none."""
+        gradient: "support" gives the gradient of the codes with respect to x and W_dec, with the
+        supports held fixed.  "straight-through": forward() passes gradients to x as the identity
+        would.  "none": codes have no gradient."""
         super().__init__()
         for name, value, known in (("compute", compute, COMPUTE),
                                    ("gradient", gradient, GRADIENTS)):
@@ -101,9 +104,9 @@ class Dictionary(torch.nn.Module):
     def open(cls, run: typing.Any, top_s: typing.Optional[int] = None,
              rounds: typing.Optional[int] = None, codes: str = "auto",
              **others: typing.Any) -> "Dictionary":
-        """From a run's folder, a dictionary.h5, what sagitta.open() gave, or what Dictionary.save()
-        wrote; what is not given is as
-        the dictionary was fitted, else as in `sagitta encode`."""
+        """Make the module from a run's folder, a dictionary.h5, a result of sagitta.open(), or a
+        file of Dictionary.save().  Options that are not given are as in the fit of the dictionary,
+        else as in `sagitta encode`."""
         d = run.dictionary if isinstance(run, Run) else own.Dictionary.open(run)
         return cls.of(d, top_s, rounds, codes, **others)
 
@@ -111,18 +114,18 @@ class Dictionary(torch.nn.Module):
     def of(cls, d: own.Dictionary, top_s: typing.Optional[int] = None,
            rounds: typing.Optional[int] = None, codes: str = "auto",
            **others: typing.Any) -> "Dictionary":
-        """The same of a sagitta.Dictionary."""
+        """As open(), from a sagitta.Dictionary."""
         if codes not in KINDS:
             raise Error(f"codes are '{codes}': say one of {', '.join(KINDS)}")
         if codes == "auto":
             codes = "nonnegative" if d.nonnegative else "signed"
-        mean = None if d.mean is None else d.mean.copy()  # of read-only ones PyTorch warns
+        mean = None if d.mean is None else d.mean.copy()  # PyTorch warns about read-only arrays
         return cls(d.atoms.copy(), mean, top_s or d.top_s or 32, rounds or d.rounds or 1, codes,
                    **others)
 
     @staticmethod
     def _numbers(name, values):
-        """A tensor of them, as an array or a list may be given."""
+        """The values as a tensor; they may be given as an array or a list."""
         try:
             return torch.as_tensor(values)
         except (RuntimeError, TypeError, ValueError) as error:
@@ -143,7 +146,7 @@ class Dictionary(torch.nn.Module):
                         "atoms to norm 1, and codes that you have by their norms")
 
     def _tell(self):
-        """cfg's dtype and device, as texts, follow the module where nobody else said them."""
+        """Update the dtype and device of cfg, as texts, unless someone else set them."""
         said = {"dtype": str(self.dtype).split(".")[-1], "device": str(self.device)}
         for name in self._told:
             setattr(self.cfg, name, said[name])
@@ -151,7 +154,7 @@ class Dictionary(torch.nn.Module):
     def _apply(self, fn, *rest):
         mean = self.mean
         super()._apply(fn, *rest)
-        self.mean = mean.to(self.W_dec.device)  # exact, whatever the dtype of the atoms
+        self.mean = mean.to(self.W_dec.device)  # stays float64, whatever the dtype of the atoms
         self._tell()
         return self
 
@@ -169,8 +172,8 @@ class Dictionary(torch.nn.Module):
 
     @property
     def W_enc(self) -> torch.Tensor:
-        """(P, K): x @ W_enc + b_enc are the scores of the first round, which choose atoms; codes
-        are solved for them, so a program that makes codes of this makes others."""
+        """(P, K): x @ W_enc + b_enc are the scores of the first round, which choose atoms.  Codes
+        are then solved for, so a program that takes these scores as codes gets different codes."""
         return self.W_dec.T
 
     @property
@@ -178,7 +181,8 @@ class Dictionary(torch.nn.Module):
         return -(self.W_dec.double() @ self.mean).to(self.dtype)
 
     def _centred(self, x):
-        """float64 less the mean, rounded once to float32, as rows are (numerics.md, section 1)."""
+        """x less the mean in float64, rounded once to float32, as rows are (numerics.md, section
+        1)."""
         if not x.ndim or x.is_complex():
             raise Error(f"x is {x.dtype} of shape {tuple(x.shape)}: give rows of activations, real "
                         "numbers (..., P)")
@@ -197,7 +201,7 @@ class Dictionary(torch.nn.Module):
         return solver(g, b, self.rho)
 
     def _is_exact(self):
-        """Is libsagitta to compute?"""
+        """Should libsagitta do the computing?"""
         if self.compute != "auto":
             return self.compute == "sagitta"
         w = self.W_dec
@@ -205,8 +209,8 @@ class Dictionary(torch.nn.Module):
             (w.device.type == "cpu" or gpu.is_on_gpu(w))
 
     def _library(self):
-        """A sagitta.Dictionary of the atoms as they are now: PyTorch does not tell of every way in
-        which they may have changed, so all of them are compared."""
+        """A sagitta.Dictionary of the current atoms.  PyTorch does not report every way in which
+        they may have changed, so all of them are compared with the last ones."""
         now = self.W_dec.detach().to(torch.float32)
         kept = None if self._exact is None else self._exact[0]
         if kept is None or kept.device != now.device or not torch.equal(kept, now):
@@ -214,7 +218,8 @@ class Dictionary(torch.nn.Module):
         return self._exact[1]
 
     def _exact_support(self, x):
-        """None: "auto" leaves a GPU that libsagitta cannot use to PyTorch."""
+        """The support by libsagitta; None: "auto" leaves a GPU that libsagitta cannot use to
+        PyTorch."""
         d, how = self._library(), (self.top_s, self.rounds, self.codes, self.rho)
         threads = torch.get_num_threads()
         if self.compute == "auto" and gpu.is_on_gpu(x):
@@ -224,7 +229,7 @@ class Dictionary(torch.nn.Module):
         return found and (found[0].to(torch.int64), found[1].double())
 
     def _support(self, x):
-        """Support (n, s) and codes (n, s), float64, of centred rows (n, P)."""
+        """The support (n, s) and codes (n, s), float64, of centred rows (n, P)."""
         found = self._exact_support(x) if self._is_exact() else None
         if found is not None:
             return found
@@ -247,8 +252,8 @@ class Dictionary(torch.nn.Module):
         return atoms, codes
 
     def _follow(self, x, atoms, codes):
-        """The same codes with their gradient by x and by the atoms: on the support of a row, where
-        codes are not 0, they are (N.5)."""
+        """The same codes, with their gradient with respect to x and the atoms: on the entries of a
+        row's support whose codes are not 0, codes are given by (N.5)."""
         vectors, inside = self.W_dec[atoms].double(), codes != 0
         l = least_squares.factor(vectors @ vectors.mT, inside, self.rho)[0]
         again = least_squares.solve(l, inside, (vectors @ x.double()[:, :, None])[:, :, 0])
@@ -263,8 +268,8 @@ class Dictionary(torch.nn.Module):
 
     @EAGER
     def support(self, x: typing.Any) -> typing.Tuple[torch.Tensor, torch.Tensor]:
-        """(atoms, codes), each (..., s), in the order in which atoms were chosen.  Codes have the
-        gradient by x that they have while no atom changes."""
+        """(atoms, codes), each (..., s), in the order in which the atoms were chosen.  The gradient
+        of the codes with respect to x is that with the atoms held fixed."""
         x = self._numbers("x", x)
         rows = self._centred(x).reshape(-1, x.shape[-1])
         parts = [self._part(part) for part in rows.split(self.block)] if len(rows) else [
@@ -274,13 +279,13 @@ class Dictionary(torch.nn.Module):
         return atoms, codes.to(torch.promote_types(self.dtype, torch.float32))
 
     def encode(self, x: typing.Any) -> torch.Tensor:
-        """(..., K): the codes of x, 0 outside of its support; their gradient as in support()."""
+        """The codes of x, (..., K), 0 outside of the support; gradients as in support()."""
         atoms, codes = self.support(x)
         out = torch.zeros(*atoms.shape[:-1], len(self.W_dec), dtype=self.dtype, device=self.device)
         return out.scatter_(-1, atoms, codes.to(self.dtype))
 
     def decode(self, codes: typing.Any) -> torch.Tensor:
-        """(..., P): what codes describe, mean included; linear in them."""
+        """What the codes describe, (..., P), mean included; linear in the codes."""
         codes = self._numbers("codes", codes)
         if not codes.ndim or codes.shape[-1] != len(self.W_dec):
             raise Error(f"codes have shape {tuple(codes.shape)}, there are {len(self.W_dec)} "
@@ -288,7 +293,8 @@ class Dictionary(torch.nn.Module):
         return codes.to(self.device, self.dtype) @ self.W_dec + self.b_dec
 
     def decode_support(self, atoms: typing.Any, codes: typing.Any) -> torch.Tensor:
-        """(..., P) of what support() returns, (..., s) each: as decode(), without (..., K)."""
+        """As decode(), (..., P), from the result of support(), each (..., s), without making (...,
+        K)."""
         atoms, codes = self._numbers("atoms", atoms), self._numbers("codes", codes)
         if atoms.shape != codes.shape or not atoms.ndim:
             raise Error(f"atoms have shape {tuple(atoms.shape)}, codes {tuple(codes.shape)}: give "
@@ -301,7 +307,7 @@ class Dictionary(torch.nn.Module):
         return rows.reshape(*atoms.shape[:-1], self.W_dec.shape[1]) + self.b_dec
 
     def forward(self, x: typing.Any) -> torch.Tensor:
-        """What the codes of x describe, (..., P)."""
+        """The description of x by its codes, (..., P)."""
         x = self._numbers("x", x)
         if self.gradient != "straight-through":
             return self.decode(self.encode(x))

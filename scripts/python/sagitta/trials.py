@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many atoms, and how many a row: fits of a sample of the rows, and what they say."""
+"""survey(): how many atoms to learn, and how many per row, judged by fits to a sample of the
+rows."""
 import dataclasses
 import itertools
 import numbers
@@ -18,28 +19,29 @@ from .hints import Axes, Rows
 from .job import level_of_caller
 from .late import h5py
 
-WINDOW = 128        # rows that stay together, as those that fits hold out do
-UNEXPLAINED = 0.2   # that a trial may leave unexplained more than the best, of that (N.39)
-GAIN = 0.03         # of agreement, that counts for more than what is explained (N.39)
+WINDOW = 128        # consecutive rows that stay together, as in the rows that fits hold out
+# how much more a trial may leave unexplained than the best one does, relative to it (N.39)
+UNEXPLAINED = 0.2
+GAIN = 0.03         # in agreement of seeds; a larger gain outweighs explained variance (N.39)
 COLUMNS = ("atoms", "top_s", "explained_variance", "pw_mcc", "dead", "dense", "rows_each",
            "seconds")
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """Fits of one size, of each seed; means over them."""
+    """The fits of one size, one for each seed; the numbers are means over them."""
     atoms: int
     top_s: int
-    explained_variance: float  # of rows held out, each with as many atoms as any trial has
-    pw_mcc: float              # mean cosine of the pairs of two seeds
-    dead: float                # share of the atoms that no row has
-    dense: float               # share of the atoms that more than half of the rows have
-    rows_each: float           # fitted rows an atom
+    explained_variance: float  # of held-out rows, described with max(top_s) atoms in every trial
+    pw_mcc: float              # mean cosine of the pairs of atoms of two seeds
+    dead: float                # share of the atoms that occur in no row
+    dense: float               # share of the atoms that occur in more than half of the rows
+    rows_each: float           # fitted rows per atom
     seconds: float             # of one fit
 
 
 class Survey(typing.List[Trial]):
-    """Trials; .best is the one to take, .why says it in words."""
+    """The trials; .best is the one to take, and .why explains the choice in words."""
 
     def __init__(self, trials: typing.Iterable[Trial]) -> None:
         super().__init__(trials)
@@ -58,13 +60,13 @@ class Survey(typing.List[Trial]):
         return f"<table><tr>{'<tr>'.join(rows)}</table><p>{self.why}"
 
     def plot(self, ax: Axes = None) -> Axes:
-        """Explained variance beside what seeds agree on; returns the Axes."""
+        """Plot the explained variance against the agreement of the seeds; returns the Axes."""
         return plots.trials(self, ax)
 
 
 def _chosen(trials):
-    """The rule of (N.39): of those that explain nearly as much as any, the one whose seeds agree
-    best, if that is by enough."""
+    """Apply the rule of (N.39): among the trials that explain nearly as much as the best, take the
+    one whose seeds agree best, if they agree by enough more."""
     most = max(trials, key=lambda one: one.explained_variance)
     left = (1 + UNEXPLAINED) * (1 - most.explained_variance)
     good = sorted((one for one in trials if 1 - one.explained_variance <= left),
@@ -83,7 +85,7 @@ def _chosen(trials):
 
 
 def _windows(x, rows):
-    """At most so many rows of x, in windows that are spread evenly."""
+    """At most `rows` rows of x, in evenly spaced windows."""
     n = len(x)
     if n <= rows:
         return numpy_of(x[:])
@@ -93,7 +95,7 @@ def _windows(x, rows):
 
 
 def _sample(x, rows):
-    """A sample of what sagitta.fit() takes, in memory."""
+    """A sample, in memory, of rows given as for sagitta.fit()."""
     if is_path(x):
         name, _, inner = str(x).partition(":/")
         if name.endswith(".npy"):
@@ -108,7 +110,7 @@ def _sample(x, rows):
 
 
 def _fitted(x, options):
-    """(run, seconds), its warnings kept for later."""
+    """(run, seconds) of a fit; its warnings are not shown, but kept in the run."""
     begun = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Warning)
@@ -117,7 +119,7 @@ def _fitted(x, options):
 
 
 def _check(options):
-    """Refuse, before the first fit, options of fit() that make trials which say nothing."""
+    """Before the first fit, refuse options of fit() with which trials could not be compared."""
     for name in "seed", "encode_s":
         if name in options:
             raise TypeError(f"survey() chooses {name}: leave it out")
@@ -128,7 +130,7 @@ def _check(options):
                 f"one folder, which each fit would take from the one before: leave {name} out, and "
                 "give output to fit() with the atoms and top_s of .best")
     held_out = options.get("holdout")
-    is_share = held_out is None or isinstance(held_out, numbers.Real)  # else such rows
+    is_share = held_out is None or isinstance(held_out, numbers.Real)  # otherwise it is rows
     if is_share and options.get("holdout_share", held_out) == 0:
         raise InputError("survey() compares trials by rows held out, and there are none: leave "
                          "holdout and holdout_share out, or give holdout=0.1, or such rows")
@@ -154,14 +156,14 @@ def _trial(x, options, seeds, caught):
 def survey(X: Rows, atoms: typing.Sequence[int] = (512, 1024),
            top_s: typing.Sequence[int] = (4, 8, 16), seeds: typing.Sequence[int] = (0, 1),
            rows: int = 65536, **options: typing.Any) -> Survey:
-    """Fit every number of `atoms` with every number `top_s` of them a row and every seed, to at
-    most `rows` rows, and say which to take: of those that explain unseen rows nearly as well as
-    any the one that two seeds find again.  Unseen rows are described with max(top_s) atoms each, in
-    every trial, so that they can be compared.
+    """Fit every combination of `atoms`, `top_s` (atoms per row) and seed to at most `rows` rows,
+    and recommend one: among those that explain unseen rows nearly as well as the best, the one
+    whose atoms two seeds agree on.  In every trial unseen rows are described with max(top_s) atoms
+    each, so that trials can be compared.
 
-    X: an array (N, P) or (B, T, P), a .npy or 'file.h5:/path'.  options: of sagitta.fit(), but
-    for output, resume and force, since no fit is kept.  Returns a Survey, a list of Trials with
-    .best, .why and .plot().
+    X: an array (N, P) or (B, T, P), a .npy or 'file.h5:/path'.  options: those of sagitta.fit(),
+    except for output, resume and force, since no fit is kept.  Returns a Survey, which is a list of
+    Trials with .best, .why and .plot().
 
     >>> import numpy as np, sagitta, warnings
     >>> warnings.simplefilter("ignore")

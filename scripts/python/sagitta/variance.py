@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much of rows a description explains."""
+"""The share of the variance of rows that a description explains."""
 import numpy as np
 
 from .arrays import unmasked, untraced
@@ -8,11 +8,11 @@ from .hints import Array
 
 
 def wide(name, values):
-    """Real numbers as a float64 array: of a list, an array, or a tensor of PyTorch of any type, on
+    """Real numbers as a float64 array, from a list, an array, or a PyTorch tensor of any type, on
     any device, with a gradient or without."""
     unmasked(untraced(values))
     try:
-        if hasattr(values, "detach"):  # of a tensor, what NumPy cannot take by itself
+        if hasattr(values, "detach"):  # tensors that NumPy cannot read directly
             values = values.detach().cpu()
             values = values if values.is_complex() else values.double()
         array = np.asarray(values)
@@ -24,8 +24,8 @@ def wide(name, values):
 
 
 def explained_variance(rows: Array, described: Array) -> float:
-    """1 - RSS / TSS, TSS about the column means of these rows (numerics.md, section 7); arrays or
-    tensors (..., P), of any number of dimensions from 2 on."""
+    """1 - RSS / TSS, with TSS about the column means of these rows (section 7 of doc/numerics.md).
+    Arrays or tensors (..., P), with at least 2 dimensions."""
     rows, described = wide("rows", rows), wide("descriptions", described)
     if rows.shape != described.shape:
         raise Error(f"rows are {rows.shape}, their description is {described.shape}: "
@@ -37,8 +37,9 @@ def explained_variance(rows: Array, described: Array) -> float:
         raise Error(f"rows have shape {rows.shape}: there is nothing to explain, give some rows")
     rows, described = rows.reshape(shape), described.reshape(shape)
     deviation, error = rows - rows.mean(0), rows - described
-    with np.errstate(invalid="ignore"):  # of rows that are not finite nothing is known
+    with np.errstate(invalid="ignore"):  # the result for rows that are not finite is NaN
         _, power = np.frexp(np.abs(deviation).max())
-    deviation, error = np.ldexp(deviation, -power), np.ldexp(error, -power)  # rounds nothing
+    # scaling by a power of two rounds nothing
+    deviation, error = np.ldexp(deviation, -power), np.ldexp(error, -power)
     total = (deviation ** 2).sum()
     return float(1 - (error ** 2).sum() / total) if total > 0 else float("nan")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tokens as text: the words of a vocabulary, whatever marks a tokenizer puts in them."""
+"""Tokens as text: the words of a vocabulary, without the marks that its tokenizer puts in them."""
 import json
 import os
 import re
@@ -8,13 +8,13 @@ import numpy as np
 
 from .errors import InputError
 
-SPACE = "\u2581"  # of SentencePiece, before a word
+SPACE = "\u2581"  # the mark of SentencePiece before a word
 BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 def _byte_marks():
-    """The byte that each character of a byte-level vocabulary stands for: those that print are
-    themselves, the others follow from 256 on (the table of GPT-2)."""
+    """The byte that each character of a byte-level vocabulary stands for: printable characters
+    stand for themselves, the others are numbered from 256 on (the table of GPT-2)."""
     own = [*range(33, 127), *range(161, 173), *range(174, 256)]
     other = [b for b in range(256) if b not in own]
     return {**{chr(b): b for b in own}, **{chr(256 + i): b for i, b in enumerate(other)}}
@@ -40,7 +40,7 @@ STYLES = {"byte": _bytes, "piece": _pieces,
 
 
 def style_of(tokens):
-    """How a vocabulary marks where words begin, by its tokens."""
+    """The way in which a vocabulary marks the beginnings of words, judged by its tokens."""
     tokens = [token for token in tokens if token]
     if any(token[0] in "\u0120\u010a" for token in tokens):  # a blank and a line feed
         return "byte"
@@ -48,7 +48,7 @@ def style_of(tokens):
 
 
 def _types(node):
-    """All that a tokenizer.json says of the type of a part and of the parts in it."""
+    """All values of "type" in a part of a tokenizer.json and in the parts within it."""
     if isinstance(node, dict):
         yield node.get("type")
     for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
@@ -56,7 +56,7 @@ def _types(node):
 
 
 def _of_json(path):
-    """(tokens by number, those that have no marks, style) of a tokenizer.json or a vocab.json."""
+    """(tokens by number, tokens without marks, style) of a tokenizer.json or a vocab.json."""
     try:
         with open(path, encoding="utf-8") as f:
             page = json.load(f)
@@ -64,7 +64,7 @@ def _of_json(path):
         raise InputError(f"'{path}' is no vocabulary: {error}: give a tokenizer.json or a "
                          "vocab.json") from error
     page = page if isinstance(page, dict) else {}
-    is_words = not isinstance(page.get("model"), dict)  # or "model" is one of them
+    is_words = not isinstance(page.get("model"), dict)  # "model" may also be a word of a vocab.json
     model = {"vocab": page} if is_words and page else page.get("model", {})
     vocabulary, plain, style = model.get("vocab"), {}, None
     if isinstance(vocabulary, list):  # of Unigram: [token, score]
@@ -91,9 +91,10 @@ def _of_file(path):
 
 
 class Words:
-    """The text of tokens: of a tokenizer.json, a vocab.json, a text with a word a line, a list of
-    words, an object with convert_ids_to_tokens(), a tokenizers.Tokenizer, or None: their numbers.
-    A word that begins has a blank before it."""
+    """The texts of tokens.  The tokenizer is a tokenizer.json, a vocab.json, a text file with one
+    word per line, a list of words, an object with convert_ids_to_tokens(), a tokenizers.Tokenizer,
+    or None, for which tokens are shown as numbers.  The text of a token that begins a word begins
+    with a blank."""
 
     def __init__(self, tokenizer=None):
         self.ask, self.plain, self.style, self.name = None, {}, None, "the vocabulary"
@@ -110,15 +111,16 @@ class Words:
         self.is_empty = tokenizer is None
 
     def _asked(self, numbers):
-        """What a tokenizer has for numbers; SentencePiece raises at one that it does not have."""
+        """The tokenizer's tokens for these numbers, None for unknown ones.  SentencePiece raises at
+        an unknown number, so each is then asked for by itself."""
         try:
             return self.ask(numbers)
         except (IndexError, KeyError, OverflowError):
             return [self._asked([i])[0] for i in numbers] if len(numbers) > 1 else [None]
 
     def of(self, numbers, beyond=False):
-        """Texts of numbers, a dict by number; ValueError names one that is not there.  beyond: such
-        are shown as their numbers, <50277>."""
+        """The texts of numbers, as a dict; unknown numbers raise an InputError, a ValueError.
+        beyond: show them as <50277> instead."""
         numbers = [int(i) for i in np.unique(numbers)]
         if self.is_empty:
             return {i: f" {i}" for i in numbers}
@@ -131,7 +133,8 @@ class Words:
             raise InputError(f"rows have token {lost[0]}, and {self.name} has "
                              f"{len(known)} words, none of which has this number: is it the "
                              "vocabulary of these rows?")
-        self.style = self.style or style_of(self.tokens.values())  # of the first, for all
+        # decided by the first tokens, for all later ones
+        self.style = self.style or style_of(self.tokens.values())
         style = STYLES[self.style]
         return {i: f"<{i}>" if i not in known else self.plain[i] if i in self.plain else
                 style(str(self.tokens[i])) for i in numbers}
