@@ -376,8 +376,8 @@ static int defaults_set(const struct option_set *set, char *values)
 }
 
 static const char config_help[] =
-    "\nDECK is a text file of options, one `KEY = VALUE` per line, KEY without --; options of the\n"
-    "command line win over it.\n";
+    "\nDECK is a text file of options, one `KEY = VALUE` per line, KEY without --;\n"
+    "options on the command line win over it.\n";
 
 /* Print --help or --usage and exit.  argp gives no help if it may not report errors, and it may
  * not, since errors are reported in our own way. */

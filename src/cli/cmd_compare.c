@@ -33,18 +33,17 @@ struct compare_options {
 
 static const struct option_row input_rows[] = {
     {"dictionary", OPTION_TEXT, AT(name[0]), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "A, the first dictionary (K, P), as the first argument is (default path: /atoms)",
+     "A, the first dictionary (K, P), instead of the first argument (default path: /atoms)",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"other", OPTION_TEXT, AT(name[1]), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "B, the second dictionary (L, P), as the second argument is", .effect = OPTION_BITS,
+     "B, the second dictionary (L, P), instead of the second argument", .effect = OPTION_BITS,
      .flags = OPTION_INPUT},
     {"normalize", OPTION_FLAG, AT(normalize), "no", 0, 1, NULL, NULL,
      "scale all atoms to unit norm first", .effect = OPTION_BITS},
     {"above", OPTION_REAL, AT(above), "0.9", 0, 1, NULL, "COSINE",
-     "atoms are partners if their cosine is above this", .effect = OPTION_BITS},
+     "count atoms whose largest cosine is above this", .effect = OPTION_BITS},
     {"pairs", OPTION_CHOICE, AT(pairs), "yes", 0, 0, "yes|no", "WORD",
-     "pair atoms one to one, which takes 4 K L bytes of memory, or leave that out",
-     .effect = OPTION_BITS},
+     "whether to pair atoms one to one, which takes 4 K L bytes of memory", .effect = OPTION_BITS},
 };
 
 static const struct option_row speed_rows[] = {
@@ -64,13 +63,14 @@ static const struct option_set compare_set = {
     .arguments = "[DECK | A B]",
     .doc = "Match two dictionaries: for every atom of each the nearest atom of the other."
            "\v"
-           "It says the mean of the largest cosines both ways, how many atoms have a partner, a "
-           "cosine above --above, and which have none, the loneliest first.  Of two dictionaries "
-           "for nonnegative codes the cosine counts with its sign, else by its size.  Then it "
-           "pairs atoms one to one, so that the sum of cosines is the largest, and says their "
-           "mean (PW-MCC), the shares above 0.7 and 0.9, and the means of the quarters of A's "
-           "atoms that rows have most and least often, where supports.h5 lies beside A.  With "
-           "--output all of it is in comparison.h5.\n\n"
+           "First each atom is matched with the nearest atom of the other dictionary: printed "
+           "are the mean of these cosines in both directions, how many are above --above, and "
+           "the atoms that have none above it, the smallest cosine first.  If both dictionaries "
+           "are for nonnegative codes the cosine has its sign, otherwise its absolute value "
+           "counts.  Then atoms are paired one to one, so that the sum of cosines is the "
+           "largest: printed are the mean of these cosines (PW-MCC), the shares above 0.7 and "
+           "0.9, and, if supports.h5 is beside A, the means for the quarters of A's atoms that "
+           "rows have most and least often.  With --output all of it is in comparison.h5.\n\n"
            "A single argument that ends in .in is a deck.\n\n"
            "  sagitta compare one/ other/\n"
            "  mpirun -n 2 sagitta compare one/dictionary.h5 other.npy --output compared/",

@@ -66,10 +66,10 @@ static const struct option_row route_rows[] = {
      "(default: the number that the dictionary was fitted with; 1 if it has none)",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative|own", NULL,
-     "may codes be negative?  nonnegative: no, and atoms are chosen by their largest positive "
-     "scores; auto: as the dictionary says, signed if it says nothing.  With --encoder, own: "
-     "the codes of the encoder; signed or nonnegative: codes are solved on its supports; auto: "
-     "own, but solved if the encoder comes from `refit --keep-supports`",
+     "may codes be negative? nonnegative: no, and atoms are chosen by their largest positive "
+     "scores; auto: as the dictionary says, signed if it says nothing. With --encoder, own: the "
+     "codes of the encoder; signed or nonnegative: codes are solved on its supports; auto: own, "
+     "but solved if the encoder comes from `refit --keep-supports`",
      .effect = OPTION_BITS},
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     RESUME_OPTION(AT(resume)),
@@ -93,12 +93,12 @@ static const struct option_row codes_rows[] = {
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "keep the largest scores of all rows together, so that a row has ATOMS codes on average, "
-     "such as 32 or 2.5.  With --encoder this replaces the encoder's own threshold or number; "
-     "it is refused for jumprelu encoders and detectors, where each atom has its own threshold.  "
-     "With --dictionary, atoms are chosen as by `fit --find features`, with nonnegative codes.  "
+     "such as 32 or 2.5. With --encoder this replaces the encoder's own threshold or number; it "
+     "is refused for jumprelu encoders and detectors, where each atom has its own threshold. "
+     "With --dictionary, atoms are chosen as by `fit --find features`, with nonnegative codes. "
      "To find the smallest score to keep, all rows are first scored at least once per choice of "
      "atoms: there is one choice with an encoder, and there are four where atoms are chosen as "
-     "by `fit --find features`.  0: not used",
+     "by `fit --find features`. 0: not used",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,

@@ -101,8 +101,8 @@ static const struct option_row fit_rows[] = {
      "explained less of the fitted rows than the one before it, the factor is 1",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
-     "a sweep replaces at most this share of the atoms. Replaced are unused atoms and near "
-     "copies of others, by the worst described rows",
+     "largest share of the atoms that a sweep replaces. Unused atoms, and near copies of "
+     "others, are replaced by the worst described rows",
      .effect = OPTION_BITS},
     {"twin-cosine", OPTION_REAL, AT(asked.duplicate_cosine), "0.95", 0.5, 1, NULL, "COSINE",
      "two atoms are near copies if their |cosine| is above this; the one with fewer rows is "
@@ -118,7 +118,7 @@ static const struct option_row fit_rows[] = {
      "another number draws another start, and other rows to hold out", .effect = OPTION_BITS},
     {"seeds", OPTION_INT, AT(seeds), "1", 1, SEEDS_MOST, NULL, "COUNT",
      "seeds to fit, one after another: --seed and the numbers that follow it. The first fit is "
-     "the result; the others tell how stable each of its atoms is; 2 or 3 seeds tell most",
+     "the result; the others tell how stable each of its atoms is; 2 or 3 seeds tell most of it",
      .effect = OPTION_BITS},
     {"detectors", OPTION_FLAG, AT(detectors), "no", 0, 1, NULL, NULL,
      "also make a detector for each atom, a linear score and a threshold, as `sagitta detect` "
@@ -152,7 +152,7 @@ static const struct option_row speed_rows[] = {
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "continue the earlier run at --output with the same rows. Options may differ only in "
      "--sweeps, --tolerance, --max-seconds and those that change no bit; the result has the "
-     "bytes of one run. Without an earlier run it starts anew",
+     "bytes of a run without a stop. Without an earlier run it starts anew",
      .effect = OPTION_RUN},
     SAVE_SECONDS_OPTION(AT(save_seconds)),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),

@@ -34,12 +34,12 @@ static const struct option_row refit_rows[] = {
      "encoder gives the supports that are kept; dictionary.h5 of the result has the encoder too",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
-     "may codes be negative with --keep-supports?  auto: as the supports say, and nonnegative "
+     "may codes be negative with --keep-supports? auto: as the supports say, and nonnegative "
      "for the supports of an encoder",
      .effect = OPTION_BITS},
     {"sweeps", OPTION_INT, AT(sweeps), "1", 1, 1 << 20, NULL, "COUNT",
-     "sweeps over all atoms; with --resume this includes the sweeps of the earlier run, and "
-     "cannot be less",
+     "sweeps over all atoms; with --resume the sweeps of the earlier run count too, and must "
+     "not be more than COUNT",
      .effect = OPTION_EXTENT},
     {"directions", OPTION_INT, AT(directions), "4", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom can move in a sweep; 1: the gradient. Each more explains a "

@@ -50,7 +50,7 @@ static const struct option_row codes_rows[] = {
      "fitted with; 1 if it has none)",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
-     "may codes be negative?  auto: as the dictionary says, signed if it says nothing",
+     "may codes be negative? auto: as the dictionary says, signed if it says nothing",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
 };
@@ -97,11 +97,11 @@ static const struct option_row file_rows[] = {
      "place of its result, like --rows and --output of `sagitta encode`, separated by a blank",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
-     "with --backlog: compute the largest decoder cosine of dictionaries up to this size, as "
-     "`sagitta encode` does, but once, before clients are accepted",
+     "with --backlog: compute max_decoder_cosine for dictionaries of at most ATOMS atoms, as "
+     "`sagitta encode` does, but only once, before clients are accepted",
      .effect = OPTION_BITS},
     {"file-period", OPTION_INT, AT(file_period), "8", 1, 1 << 20, NULL, "STEPS",
-     "in one of STEPS steps the rows of a file come before those of bulk requests",
+     "in every STEPS-th step the rows of a file come before those of bulk requests",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "continue unfinished results of --backlog, and keep complete ones", .effect = OPTION_RUN},
@@ -146,7 +146,8 @@ static const struct option_row run_rows[] = {
      "end SECONDS after clients are first accepted, in the same way as by a signal; 0: no limit",
      .effect = OPTION_EXTENT},
     {"drain-seconds", OPTION_REAL, AT(drain_seconds), "30", 0, 1e6, NULL, "SECONDS",
-     "time at the end of the server for live requests, and for bulk requests that have begun",
+     "after the server is asked to end, live requests and bulk requests that have begun get "
+     "SECONDS",
      .effect = OPTION_RUN},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
      .effect = OPTION_RUN, .flags = OPTION_PER_RANK},

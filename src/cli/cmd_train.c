@@ -75,12 +75,12 @@ static const struct option_row model_rows[] = {
      "--uncentered, and is trained",
      .effect = OPTION_BITS},
     {"aux-atoms", OPTION_INT, AT(asked.sizes.aux), "256", 0, 1 << 20, NULL, "COUNT",
-     "at most COUNT dead atoms learn what the codes of a row do not explain; 0: none",
+     "at most COUNT dead atoms per row learn what its codes do not explain; 0: none",
      .effect = OPTION_BITS},
     {"aux-weight", OPTION_REAL, AT(asked.sizes.aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT",
      "weight of the loss that trains dead atoms", .effect = OPTION_BITS},
     {"dead-rows", OPTION_LONG, AT(asked.sizes.dead_rows), "0", 0, 0x1p53, NULL, "ROWS",
-     "an atom is dead if none of the last ROWS rows used it; 0: the number of rows in an epoch",
+     "an atom is dead if none of the last ROWS rows used it; 0: as many as an epoch has",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, another order of the rows, and other rows to hold out",
@@ -150,8 +150,8 @@ static const struct option_set train_set = {
            "With --precision bf16 a GPU's matrix unit computes the scores of the steps, about "
            "three times as fast for large dictionaries; the weights are then the same only on "
            "GPUs of the same kind.  Held-out rows are evaluated in f32.  With the same number "
-           "of codes per row, the atoms of `sagitta fit` explain more.  What `train` adds is an "
-           "encoder: other programs can use it, and it finds the codes of a row by one matrix "
+           "of codes per row, the atoms of `sagitta fit` explain more; `train` adds an encoder, "
+           "which other programs can use, and which finds the codes of a row by one matrix "
            "product.\n\n"
            "While the job runs, the folder of --output gets state.h5 for --resume.  At the end "
            "it gets dictionary.h5 for `encode --encoder` and `export`.\n\n" STOP_SIGNALS

@@ -44,8 +44,8 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
      .effect = OPTION_RUN},
     {"grid", OPTION_TEXT, offsetof(struct compute_options, grid), "auto", 0, 0, NULL, "RxA",
      "R groups of A ranks: the groups divide the rows, and the ranks of a group divide the "
-     "atoms; auto: as many groups as the dictionary fits into memory for, and as there are rows "
-     "for",
+     "atoms; auto: the largest R with which the dictionary fits in memory and every group has "
+     "enough rows",
      .effect = OPTION_RUN},
     THREADS_OPTION(offsetof(struct compute_options, threads)),
     CPU_VARIANT_OPTION(offsetof(struct compute_options, cpu_variant),

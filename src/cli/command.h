@@ -100,8 +100,9 @@ struct device_options own_codes_device(const struct own_codes_options *o);
   {                                                                                                \
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
         "continue the earlier run at --output with the same inputs. Options may differ only "      \
-        "if they say how far the run goes or change no bit; the result has the bytes of one "      \
-        "run. Without an earlier run it starts anew; if that run is complete, it ends with 0",     \
+        "if they say how far the run goes or change no bit; the result has the bytes of a run "    \
+        "without a stop. Without an earlier run it starts anew; after a complete one it ends "     \
+        "with 0",                                                                                  \
         .effect = OPTION_RUN                                                                       \
   }
 #define MAX_SECONDS_OPTION(offset, what)                                                           \
@@ -166,7 +167,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define UNCENTERED_OPTION(offset)                                                                  \
   {                                                                                                \
     "uncentered", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                     \
-        "do not subtract the column means of the rows first", .effect = OPTION_BITS                \
+        "do not subtract the column means from the rows", .effect = OPTION_BITS                    \
   }
 
 /* The rows of --dictionary, --normalize, --top-s and --rho of encode and serve, and of --block of
@@ -181,7 +182,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define NORMALIZE_OPTION(offset)                                                                   \
   {                                                                                                \
     "normalize", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                      \
-        "scale the atoms to unit norm; without it others are refused", .effect = OPTION_BITS       \
+        "scale the atoms to unit norm; without this, atoms of other norms are refused",            \
+        .effect = OPTION_BITS                                                                      \
   }
 #define TOP_S_OPTION(offset)                                                                       \
   {                                                                                                \
