@@ -216,6 +216,7 @@ libsagitta_a_SOURCES += \
   %D%/io/safetensors.h %D%/io/safetensors.c %D%/io/shards.h %D%/io/shards.c \
   %D%/io/shard_pool.h %D%/io/shard_pool.c \
   %D%/io/shards_order.h %D%/io/shards_order.c %D%/io/part.h %D%/io/part.c %D%/io/journal.h %D%/io/journal.c %D%/io/record.h %D%/io/record.c \
+  %D%/io/ranges.h %D%/io/ranges.c \
   %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c %D%/io/input_folder.h %D%/io/input_folder.c \
   %D%/io/file_names.h %D%/io/file_names.c \
   %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
@@ -283,6 +284,8 @@ libsagitta_a_SOURCES += %D%/results/sweep_files.h %D%/results/sweep_files.c \
 libsagitta_a_SOURCES += %D%/encoding/encode_files.h %D%/encoding/encode_files.c \
   %D%/encoding/encode_growing.h %D%/encoding/encode_growing.c \
   %D%/encoding/encode_ranks.h %D%/encoding/encode_ranks.c \
+  %D%/encoding/encode_ranges.h %D%/encoding/encode_ranges.c \
+  %D%/encoding/ranges_whole.h %D%/encoding/ranges_whole.c \
   %D%/encoding/encode_saves.h %D%/encoding/encode_saves.c \
   %D%/encoding/own_codes.h %D%/encoding/own_codes.c \
   %D%/encoding/backlog_inputs.h %D%/encoding/backlog_inputs.c \

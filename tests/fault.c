@@ -16,7 +16,8 @@
  * second call fails with EINTR; of kinds own-thread and omp-thread the n-th thread of the
  * program or of OpenMP is not started; of kind lose the n-th pwrite only says that it was made; of
  * kind room no room is promised to a file; of kinds look, list and entry lstat(), opendir() and
- * readdir() fail, the last two of a folder whose path ends in FAULT_OF.
+ * readdir() fail, the last two of a folder whose path ends in FAULT_OF; of kind lock flock() does,
+ * as where a file system knows no locks.
  * With FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
  * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
  * FAULT_TAKES=N signal N is taken while MPI begins, as a library that it loads may do. */
@@ -34,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -91,6 +93,7 @@ enum kind {
   LOOK,
   LIST,
   ENTRY,
+  LOCK,
   KINDS,
   CHANGE
 };
@@ -101,7 +104,7 @@ static const char *const kinds[KINDS] = {
     "stall-close", "stall-flush", "stall-unlink", "stall-any",   "gate",          "signal",
     "open",        "stop-init",   "term-init",    "stop-dup",    "stop-finalize", "stop-inside",
     "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose",
-    "room",        "look",        "list",         "entry"};
+    "room",        "look",        "list",         "entry",       "lock"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -577,6 +580,13 @@ int fallocate(int file, int mode, off_t at, off_t size)
 int fallocate64(int file, int mode, off_t at, off_t size)
 {
   return fallocate(file, mode, at, size);
+}
+
+int flock(int file, int how)
+{
+  if (armed != LOCK || !is_named(file) || !fails(LOCK)) return (int)syscall(SYS_flock, file, how);
+  errno = ENOLCK;
+  return -1;
 }
 
 int fsync(int file)

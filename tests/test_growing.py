@@ -220,7 +220,7 @@ def check_forged(folder):
     with open(journal, "r+b") as f:
         f.seek(at)
         head, record = bytearray(f.read(88)), bytearray(f.read(size))
-        sums = 8 * 30 + 8 * P  # numbers, shift, then sums
+        sums = 8 * 36 + 8 * P  # numbers, shift, then sums
         value, = struct.unpack_from("<d", record, sums)
         struct.pack_into("<d", record, sums, value + 1)
         head[56:88] = hashlib.sha256(bytes(head[:56]) + bytes(record)).digest()

@@ -17,6 +17,7 @@
 #include "cli/captured.h"
 #include "cli/command.h"
 #include "encoding/encode_files.h"
+#include "encoding/encode_ranges.h"
 #include "encoding/encode_ranks.h"
 #include "cli/encode_report.h"
 #include "encoding/encode_saves.h"
@@ -38,7 +39,7 @@ struct encode_options {
   struct compute_options compute;
   const char *rows, *capture, *row_range, *dictionary, *encoder, *codes;
   idx top_s, rounds, cosine_limit;
-  int center, normalize, resume, dry_run, detect;
+  int center, normalize, resume, dry_run, detect, join;
   real rho, l0, max_seconds, save_seconds;
 };
 #define AT(member) offsetof(struct encode_options, member)
@@ -51,6 +52,11 @@ static const struct option_row input_rows[] = {
      "multiples of 4096, or END is the number of rows. The result is a part, and `sagitta "
      "merge` joins all parts; for a range beyond the last row nothing is done",
      .effect = OPTION_BITS},
+    {"join", OPTION_FLAG, AT(join), "no", 0, 1, NULL, NULL,
+     "with --row-range: write the range into one file in the folder --output, where other jobs "
+     "write theirs, at the same time or later; `sagitta merge FOLDER` then publishes it. Ranges "
+     "begin and end where --dry-run says",
+     .effect = OPTION_RUN},
     DICTIONARY_OPTION(AT(dictionary)),
     {"center", OPTION_FLAG, AT(center), "no", 0, 1, NULL, NULL,
      "first subtract the rows' column means; for a dictionary without a mean",
@@ -141,7 +147,8 @@ static const struct option_set encode_set = {
            "chose.\n\n"
            "With --row-range a job encodes some of the rows, so that an array of jobs can "
            "encode all; `sagitta merge` joins their parts to the file that one job would "
-           "write.\n\n" STOP_SIGNALS
+           "write.  With --join as well, jobs write in that file at once, and `sagitta merge` of "
+           "the folder publishes it.\n\n" STOP_SIGNALS
            ", use --max-seconds, or create a file STOP beside the result.  The job ends with exit "
            "code 75 after the current block.  It leaves a part with the first rows.  If every rank "
            "writes its own rows, as several ranks may with --grid Rx1 and no --encoder, it leaves "
@@ -317,6 +324,20 @@ static int l0_check(const struct encode_state *job, const struct encode_options 
   return OK;
 }
 
+/* Jobs that join have a folder in common. */
+static int join_check(const struct encode_options *o)
+{
+  size_t length = o->output.output ? strlen(o->output.output) : 0;
+  if (!o->join) return OK;
+  CHECK(o->row_range, ERR_USAGE,
+        "'--join' is given without '--row-range': say which rows are this "
+        "job's");
+  CHECK(length < 3 || strcmp(o->output.output + length - 3, ".h5") != 0, ERR_USAGE,
+        "'--output' is '%s', a file: with '--join' give the folder in which all jobs write",
+        o->output.output);
+  return OK;
+}
+
 /* Open the dictionary; with --encoder it must have an encoder. */
 static int dictionary_open(struct encode_state *job, struct encode_options *o)
 {
@@ -357,6 +378,7 @@ static int inputs_open(struct run *run, struct encode_state *job, struct encode_
                                           .local_rank = run->comm.local_rank};
   TRY(rows_or_capture_check(o->rows, o->capture));
   if (!o->dry_run) TRY(output_check_given(o->output.output));
+  TRY(join_check(o));
   TRY(rows_or_capture_open(&job->rows, &job->captured, &run->comm, o->rows, o->capture, &harvests));
   TRY(dictionary_open(job, o));
   if (harvests.threads > 1 || run->comm.size > 1) dictionary_input_concurrent(&job->dictionary);
@@ -528,6 +550,7 @@ static int identity_begin(struct run *run, const struct encode_options *o,
   char range[64];
   snprintf(range, sizeof range, "%lld:%lld", (long long)job->part.first,
            (long long)(job->part.first + job->source.n));
+  if (o->join) r.row_range = NULL; /* what ranges make is a whole */
   if (r.row_range)
     r.row_range = range; /* a part also stores the cosine limit, as given */
   else
@@ -560,11 +583,12 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->first = job->part.first;
   f->n = job->source.n;
   f->is_part = o->row_range != NULL;
+  f->joins = o->join;
   f->task = task;
   f->all = &job->rows.source;
   if (run->comm.rank == 0) f->rows_files = rows_input_mark(&job->rows);
   if (run->comm.rank == 0) f->inputs = rows_input_facts(&job->rows);
-  f->grows = task->by_ranks;
+  f->grows = task->by_ranks || o->join;
   f->job = (struct job){.run = run, .output = o->output, .resume = o->resume};
   TRY(encode_files_open(f, &inputs));
   run->max_seconds = o->max_seconds;
@@ -634,6 +658,9 @@ static int encode_command(struct run *run, const void *options, const char **arg
     return OK;
   }
   TRY(task_fill(run, o, job));
+  if (o->join)
+    TRY(comm_agree(&run->comm, encode_ranges_check(&job->task, job->rows.source.n, job->part.first,
+                                                   job->part.first + job->source.n)));
   if (o->dry_run) {
     TRY(comm_agree(&run->comm, encode_plan_print(run, &job->task)));
     job_free(job);
@@ -667,7 +694,12 @@ static int encode_command(struct run *run, const void *options, const char **arg
   if (o->capture) TRY(captured_report(&run->comm, &job->captured.in));
   mean_advise(run, o, job);
   TRY(job_finish(&job->files.job, result_close, job));
-  if (!(run->stopped && job->files.grows)) log_info("wrote   %s", job->files.job.place.shown);
+  if (o->join && !run->stopped)
+    log_info("joined  rows %lld to %lld: when all are done, `sagitta merge` of the folder "
+             "publishes them",
+             (long long)job->files.first, (long long)(job->files.first + job->files.n - 1));
+  else if (!(run->stopped && job->files.grows))
+    log_info("wrote   %s", job->files.job.place.shown);
   job_free(job);
   return OK;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta merge: the parts of an encoding -> the supports.h5 of the whole.
- * Rank 0 alone opens the parts, and reads them once: they are verified while they are copied. */
+ * Rank 0 alone opens the parts, and reads them once: they are verified while they are copied.
+ * Ranges of one file (--join) are parts by their journals, and not copied. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -15,6 +17,7 @@
 #include "job/content.h"
 #include "job/facts.h"
 #include "cli/report.h"
+#include "encoding/ranges_whole.h"
 #include "job/summary.h"
 #include "io/score_cuts.h"
 #include "io/input_file.h"
@@ -51,18 +54,22 @@ static const struct option_table tables[] = {
 
 static const struct option_set merge_set = {
     .command = "sagitta merge",
-    .arguments = "[PART...]",
+    .arguments = "[PART...|FOLDER]",
     .doc = "Join the parts that `sagitta encode --row-range` or `route --row-range` made."
            "\v"
            "The result has the bytes that one job for all rows gives, metrics included.  The "
            "parts may be given in any order; parts that overlap, leave rows out, or were made "
            "from other inputs or with other options are refused, and every checksum is "
            "compared.\n\n"
+           "A folder alone stands for ranges that --join let jobs write into one file there: when "
+           "all are done, the file becomes supports.h5 in that folder, and no row is read.  If "
+           "this is interrupted, run it again.\n\n"
            "A single argument that ends in .in is a deck: a text file of options, one `KEY = "
            "VALUE` per line, KEY without --.\n\n"
            "  sagitta encode run.in --row-range 0:65536 --output parts/\n"
            "  sagitta encode run.in --row-range 65536: --output parts/\n"
-           "  sagitta merge parts/*.h5 --output whole/",
+           "  sagitta merge parts/*.h5 --output whole/\n"
+           "  sagitta merge joined/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1 << 20,
@@ -72,7 +79,9 @@ static const struct option_set merge_set = {
 /* The state of the job; struct run says why it is on the heap. */
 struct merge {
   struct shard_names names;
-  struct rows_input rows;   /* with --rows */
+  struct rows_input rows; /* with --rows */
+  int joins;              /* the argument is a folder with ranges of one file */
+  struct ranges_whole ranges;
   struct part_input *parts; /* [count], once all are open in the order of their rows */
   int count;
   struct output_path place;
@@ -91,7 +100,6 @@ static int parts_collect(struct merge_options *o, const char **arguments)
   for (const char **a = arguments; *a; a++) length += strlen(*a) + 1;
   CHECK(length, ERR_USAGE,
         "the parts are missing, as in: sagitta merge parts/*.h5 --output whole/");
-  if (!o->dry_run) TRY(output_check_given(o->output.output));
   char *all = malloc(length), *at = all;
   CHECK(all, ERR_MEMORY, "cannot allocate %zu bytes", length);
   if (o->parts) at += sprintf(at, "%s", o->parts);
@@ -100,6 +108,28 @@ static int parts_collect(struct merge_options *o, const char **arguments)
     at += sprintf(at, "%s%s", at > all ? "\n" : "", *a);
   }
   o->parts = all; /* kept for the program's life, like values of options */
+  return OK;
+}
+
+/* Rank 0: is the only argument a folder, in which the result is to be? */
+static int folder_find(const struct merge_options *o, gidx *is)
+{
+  struct stat facts;
+  const char *output = o->output.output;
+  *is = stat(o->parts, &facts) == 0 && S_ISDIR(facts.st_mode);
+  *is = *is && (!output || strcmp(output, o->parts) == 0);
+  return *is || o->dry_run ? OK : output_check_given(output);
+}
+
+/* All ranks know. */
+static int folder_use(struct run *run, struct merge_options *o, struct merge *m)
+{
+  gidx is = 0;
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : folder_find(o, &is)));
+  TRY(comm_broadcast(&run->comm, &is, 1, sizeof is));
+  m->joins = (int)is;
+  if (m->joins) o->output.output = o->parts;
+  if (m->joins) ranges_publish();
   return OK;
 }
 
@@ -135,6 +165,17 @@ static int parts_open(struct merge *m)
   }
   qsort(m->parts, (size_t)m->count, sizeof *m->parts, row_order);
   return OK;
+}
+
+/* Ranges are parts that are open. */
+static int ranges_open(struct merge *m, const char *folder)
+{
+  TRY(ranges_whole_open(&m->ranges, folder));
+  if (m->ranges.is_published) return OK;
+  m->parts = calloc((size_t)m->ranges.list.count, sizeof *m->parts);
+  CHECK(m->parts, ERR_MEMORY, "cannot allocate %d parts", m->ranges.list.count);
+  m->count = m->ranges.list.count;
+  return ranges_whole_parts(&m->ranges, m->parts);
 }
 
 static int gap_fail(const struct merge *m, gidx first, gidx end)
@@ -281,6 +322,10 @@ static int parts_copy(struct merge *m)
 {
   struct supports_shape shape = m->parts[0].shape;
   struct progress progress;
+  if (m->joins) {
+    TRY(ranges_whole_begin(&m->ranges, m->parts, &m->file));
+    return metrics_join(m);
+  }
   shape.n = m->parts[0].part.total;
   if (m->parts[0].supports.cuts.n) shape.cuts = &m->parts[0].supports.cuts;
   TRY(supports_output_create(&m->file, m->place.file, &shape));
@@ -305,7 +350,8 @@ static int plan_find(const struct merge *m, struct plan *p)
   gidx entries = 0, size;
   struct arena dry = {.is_dry = 1};
   *p = (struct plan){.program = memory_peak()};
-  for (int i = 0; i < m->count; i++) {
+  for (int i = 0; i < m->count && m->joins; i++) p->parts += (gidx)m->parts[i].arena.bytes;
+  for (int i = 0; i < m->count && !m->joins; i++) {
     const struct support_source *s = &m->parts[i].supports.source;
     TRY(supports_taking_bytes(&m->parts[i].shape, s->entries, &size));
     p->copying = imax(p->copying, size);
@@ -402,16 +448,18 @@ static int whole_publish(struct run *run, struct merge *m)
 /* Refuse to overwrite the parts, and lists of them.  Rank 0. */
 static int path_check(const struct merge *m)
 {
-  for (int i = 0; i < m->count; i++) TRY(outputs_check_inputs(&m->parts[i].supports.file, 1, NULL));
+  for (int i = 0; i < m->count && !m->joins; i++)
+    TRY(outputs_check_inputs(&m->parts[i].supports.file, 1, NULL));
   for (int i = 0; i < m->names.n_files; i++)
     TRY(outputs_check_inputs(&m->names.files[i].path, 1, NULL));
   return OK;
 }
 
 /* Rank 0: no other rank reads the parts. */
-static int parts_begin(struct run *run, struct merge *m)
+static int parts_begin(struct run *run, struct merge *m, const char *folder)
 {
-  TRY(parts_open(m));
+  TRY(m->joins ? ranges_open(m, folder) : parts_open(m));
+  if (m->ranges.is_published) return OK;
   TRY(identities_check(m, &run->identity));
   TRY(parts_check(m));
   input_files_compared();
@@ -423,6 +471,7 @@ static void merge_close(struct merge *m)
   for (int i = 0; i < m->count; i++) part_input_close(&m->parts[i]);
   rows_input_close(&m->rows);
   shards_close(&m->names);
+  ranges_whole_close(&m->ranges);
   arena_free(&m->arena);
   free(m->parts);
   free(m);
@@ -435,11 +484,20 @@ static int merge_command(struct run *run, const void *options, const char **argu
   struct merge *m;
   TRY(struct_alloc(&m, sizeof *m));
   TRY(comm_agree(&run->comm, parts_collect(o, run->deck ? none : arguments)));
+  TRY(folder_use(run, o, m));
   int is_root = run->comm.rank == 0;
-  int status = shards_open(&m->names, o->parts);
+  int status = m->joins ? OK : shards_open(&m->names, o->parts);
   if (!status && o->rows) status = rows_input_open(&m->rows, &run->comm, o->rows);
   TRY(inputs_agree(&run->comm, status));
-  TRY(comm_agree(&run->comm, is_root ? parts_begin(run, m) : OK));
+  TRY(comm_agree(&run->comm, is_root ? parts_begin(run, m, o->parts) : OK));
+  gidx published = m->ranges.is_published;
+  TRY(comm_broadcast(&run->comm, &published, 1, sizeof published));
+  if (published) {
+    if (is_root) log_info("'%s' is published already: nothing is left to do", m->ranges.path);
+    if (is_root && !o->dry_run) ranges_whole_remove(&m->ranges);
+    merge_close(m);
+    return OK;
+  }
   if (o->dry_run) {
     TRY(comm_agree(&run->comm, is_root ? plan_print(run, m) : OK));
     merge_close(m);
@@ -452,6 +510,7 @@ static int merge_command(struct run *run, const void *options, const char **argu
   TRY(comm_agree(&run->comm, is_root ? parts_copy(m) : OK));
   TRY(inputs_confirm(&run->comm));
   TRY(comm_agree(&run->comm, is_root ? whole_publish(run, m) : OK));
+  if (is_root && m->joins) ranges_whole_remove(&m->ranges);
   merge_close(m);
   return OK;
 }

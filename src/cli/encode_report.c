@@ -12,11 +12,19 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/report.h"
+#include "encoding/encode_ranks.h"
 #include "io/encoder.h"
 #include "io/supports.h"
 #include "job/facts.h"
 #include "job/summary.h"
 #include "refit/layout.h"
+
+/* Of which ranges of rows with --join have whole ones; 0: they cannot be joined. */
+static gidx segment_rows(const struct encode_task *t)
+{
+  const struct supports_shape shape = encode_shape(t, t->whole ? t->whole->n : t->rows->n);
+  return supports_segment_rows(&shape);
+}
 
 static int plan_json(const struct run *run, const struct encode_task *t,
                      const struct encode_memory *m, gidx disk)
@@ -45,6 +53,7 @@ static int plan_json(const struct run *run, const struct encode_task *t,
   json_end(&j);
   json_long(&j, "present_bytes", memory_per_process(run->comm.local_size));
   json_long(&j, "disk_bytes", disk);
+  if (segment_rows(t)) json_long(&j, "segment_rows", segment_rows(t));
   return facts_end(&j);
 }
 
@@ -83,6 +92,9 @@ int encode_plan_print(const struct run *run, const struct encode_task *t)
   printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_per_process(run->comm.local_size));
   printf("disk        %.1f MB%s\n", 1e-6 * (double)supports_bytes(&shape),
          t->encoder && t->top_s == t->atoms->k ? ", and 12 bytes for each code" : "");
+  if (segment_rows(t))
+    printf("segments    of %lld rows, where ranges with --join begin and end\n",
+           (long long)segment_rows(t));
   return OK;
 }
 

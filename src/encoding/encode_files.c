@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "encoding/encode_growing.h"
+#include "encoding/encode_ranges.h"
 #include "encoding/encode_ranks.h"
 #include "job/content.h"
 #include "io/inputs.h"
@@ -61,13 +62,13 @@ static int distribute(void *self, struct comm *c)
   f->found[2] = f->grows, f->found[3] = f->recorded, f->found[4] = f->is_same;
   TRY(comm_broadcast(c, f->found, LENGTH(f->found), sizeof *f->found));
   f->grows = (int)f->found[2], f->recorded = f->found[3], f->is_same = (int)f->found[4];
+  task->sink_first = ranges_first(f) + done;
+  if (f->found[0]) task->dictionary = (uint64_t)f->found[0];
   if (!done) return OK;
   part_source(&f->part, f->all, f->first + done, f->n - done, &f->rest);
   task->rows = &f->rest;
   task->whole = f->all;
   task->first = f->first + done;
-  task->sink_first = done;
-  task->dictionary = (uint64_t)f->found[0];
   task->encoder_hash = (uint64_t)f->found[1];
   return OK;
 }
@@ -124,11 +125,10 @@ static int contents_check(const struct encode_files *f, const struct contents *i
   struct identity_text *id = &f->job.run->identity;
   const struct encode_task *t = f->task;
   const struct atom_source *a = t->atoms;
-  const struct row_source *all = f->all;
   if (f->is_part)
     TRY(rows_terms_check(f, f->n, is->rows));
   else
-    TRY(identity_text_hash(id, "all_rows_hash", content_hash(is->rows, all->n, all->p, 1)));
+    TRY(identity_text_hash(id, "all_rows_hash", content_hash(is->rows, f->all->n, f->all->p, 1)));
   TRY(identity_text_hash(id, "dictionary_hash", content_hash(is->atoms, a->k, a->d, a->p)));
   TRY(identity_text_hash(id, "encoder_hash",
                          t->encoder ? encoder_hash(t->encoder, is->weights) : 0));
@@ -167,11 +167,8 @@ static int output_begin(void *self)
   struct encode_files *f = self;
   struct supports_shape shape = encode_shape(f->task, f->n);
   if (f->grows) return encode_growing_begin(f);
-  if (f->is_part)
-    TRY(supports_part_create(&f->file, f->job.place.file, &shape));
-  else
-    TRY(supports_output_create(&f->file, f->job.place.file, &shape));
-  return OK;
+  return f->is_part ? supports_part_create(&f->file, f->job.place.file, &shape)
+                    : supports_output_create(&f->file, f->job.place.file, &shape);
 }
 
 static const struct job_type type = {.unit = "rows",
@@ -190,6 +187,7 @@ int encode_files_open(struct encode_files *f, const struct run_inputs *inputs)
 {
   if (f->is_part) f->job.output.output = part_name(f->job.output.output, f->first);
   f->job.total = f->n;
+  TRY(encode_ranges_open(f));
   return job_open(&f->job, &type, f, inputs);
 }
 
@@ -283,7 +281,7 @@ int encode_files_end(struct encode_files *f, const struct encode_result *result,
                                    .normalized = task->normalize,
                                    .inputs = result->inputs,
                                    .part = f->is_part || stopped ? &result->part : NULL};
-  if (stopped && f->grows) return encode_growing_record(f, result);
+  if ((stopped && f->grows) || f->joins) return encode_growing_record(f, result);
   if (f->grows) TRY(encode_growing_end(f));
   if (stopped) TRY(supports_output_cut(&f->file, result->part.n));
   TRY(supports_output_finish(&f->file, &ending, facts, n_facts));

@@ -19,6 +19,7 @@ struct encode_files {
   /* Set by the caller; pointers are borrowed. */
   gidx first, n;            /* rows of the result among all */
   int is_part;              /* it is a part also when it is done */
+  int joins;                /* the part is a range of a file that other jobs write, too */
   uint64_t rows_files;      /* rank 0, of a part: rows_input_mark() */
   uint64_t inputs;          /* rank 0: rows_input_facts() */
   int grows;                /* it is in a file of its own until all is done (encode_growing.h) */
@@ -35,6 +36,7 @@ struct encode_files {
   /* On rank 0. */
   struct supports_output file;
   struct journal journal;
+  char growing[4096];       /* joins: the file of all */
   struct part_input before; /* of the earlier run */
   uint64_t rows_sample;     /* 0: not known yet */
   real *shift;              /* [p] of the metrics, as before->part has it; NULL: that has none */

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/num.h"
 #include "base/status.h"
+#include "encoding/encode_ranges.h"
 #include "encoding/encode_ranks.h"
 #include "io/h5/placed.h"
 #include "io/record.h"
@@ -28,7 +30,7 @@ static int record_take(struct encode_files *f, struct record *r)
 int encode_growing_before(struct encode_files *f, const char *name)
 {
   struct record r;
-  TRY(journal_open(&f->journal, name));
+  if (!f->joins) TRY(journal_open(&f->journal, name));
   TRY(record_take(f, &r));
   f->grows = 1;
   f->is_same = f->inputs && f->inputs == r.inputs;
@@ -55,6 +57,12 @@ static int shape_check(const struct encode_files *f, const struct supports_shape
   return OK;
 }
 
+/* Which chunk of an array is the first of these rows. */
+static gidx chunk_first(const struct encode_files *f, const struct h5_array *a)
+{
+  return ranges_first(f) * f->file.shape.s / a->chunk_rows;
+}
+
 /* The hashes and counts of what is recorded. */
 static int recorded_take(struct encode_files *f, const struct record *r)
 {
@@ -63,11 +71,12 @@ static int recorded_take(struct encode_files *f, const struct record *r)
   int n = supports_output_arrays(out, arrays);
   for (int a = 0; a < n; a++) {
     struct h5_placed *p = arrays[a]->placed;
-    p->all_written = r->part.n * r->shape.s / arrays[a]->chunk_rows;
+    gidx first = chunk_first(f, arrays[a]);
+    p->all_written = ceil_div(r->part.n * r->shape.s, arrays[a]->chunk_rows);
     p->all_zeros = r->zeros[a];
-    TRY(journal_leaves(&f->journal, a, p->leaves[0]));
-    TRY(h5_placed_confirm(arrays[a], 0));
-    TRY(h5_placed_confirm(arrays[a], p->all_written - 1));
+    TRY(journal_leaves(&f->journal, a, p->leaves[first]));
+    TRY(h5_placed_confirm(arrays[a], first));
+    TRY(h5_placed_confirm(arrays[a], first + p->all_written - 1));
   }
   const struct support_counts counts = {.n = r->shape.n,
                                         .nnz = r->shape.n * r->shape.s,
@@ -83,6 +92,14 @@ int encode_growing_begin(struct encode_files *f)
   const char *path = f->job.place.file;
   struct record r;
   char growing[4096];
+  if (f->joins) {
+    TRY(encode_ranges_begin(f, &shape));
+    TRY(supports_placed_begin(&f->file, f->task->rounds));
+    if (!f->recorded) return OK;
+    TRY(record_take(f, &r));
+    TRY(shape_check(f, &r.shape, &shape));
+    return recorded_take(f, &r);
+  }
   if (!f->recorded) {
     TRY(supports_growing_create(&f->file, path, &shape));
     return supports_placed_begin(&f->file, f->task->rounds);
@@ -116,7 +133,13 @@ static struct record record_of(const struct encode_files *f, const struct encode
                      .dictionary = result->inputs.dictionary,
                      .inputs = f->inputs,
                      .counted = f->file.counts.nonzero,
+                     .rounds = f->task->rounds,
+                     .normalized = f->task->normalize,
+                     .rho = f->task->rho,
+                     .max_decoder_cosine = result->metrics.max_decoder_cosine,
+                     .mean = f->task->mean,
                      .identity = f->job.run->identity.text};
+  r.shape.n = f->n;
   int n = supports_output_arrays(out, arrays);
   for (int a = 0; a < n; a++) r.zeros[a] = arrays[a]->placed->all_zeros;
   return r;
@@ -130,10 +153,13 @@ static int journal_begin(struct encode_files *f, const struct record *r)
   char name[sizeof f->journal.name];
   int n = supports_output_arrays(&f->file, arrays);
   for (int a = 0; a < n; a++) {
-    chunks[a] = arrays[a]->placed->chunks;
+    chunks[a] = ceil_div(f->n * f->file.shape.s, arrays[a]->chunk_rows);
     rows[a] = arrays[a]->chunk_rows / f->file.shape.s;
   }
-  temporary_kept_name(&f->file.result.file, JOURNAL_END, name);
+  if (f->joins)
+    strcpy(name, f->journal.name);
+  else
+    temporary_kept_name(&f->file.result.file, JOURNAL_END, name);
   return journal_create(&f->journal, name, n, chunks, rows, record_most(r, f->n));
 }
 
@@ -144,7 +170,7 @@ static int record_add(struct encode_files *f, const struct record *r)
   unsigned char *bytes = NULL;
   gidx count;
   int n = supports_output_arrays(&f->file, arrays);
-  for (int a = 0; a < n; a++) leaves[a] = arrays[a]->placed->leaves[0];
+  for (int a = 0; a < n; a++) leaves[a] = arrays[a]->placed->leaves[chunk_first(f, arrays[a])];
   int status = record_pack(r, &bytes, &count);
   if (!status) status = journal_add(&f->journal, r->part.n, leaves, bytes, count);
   free(bytes);
@@ -156,15 +182,16 @@ int encode_growing_record(struct encode_files *f, const struct encode_result *re
   TRY(input_files_settled());
   TRY(counts_check(f, result));
   const struct record r = record_of(f, result);
-  int status = f->journal.file ? OK : journal_begin(f, &r);
+  if (f->joins) TRY(supports_offsets_write(&f->file, f->first + f->recorded, f->first + r.part.n));
+  int status = f->journal.number ? OK : journal_begin(f, &r);
   if (!status) status = record_add(f, &r);
   if (!status) status = result_keep(&f->file.result, GROWING_END);
   if (status && f->journal.file && !f->journal.number) output_remove(f->journal.name);
   TRY(status);
   if (!f->job.resume) output_left_discard(f->job.place.file); /* --force: now it is replaced */
   sidecars_publish();
-  log_info("record  %lld of %lld rows, in '%s'", (long long)r.part.n, (long long)f->n,
-           f->file.result.file.name);
+  log_info("record  %lld of %lld rows%s, in '%s'", (long long)r.part.n, (long long)f->n,
+           f->joins ? " of this range" : "", f->file.result.file.name);
   return OK;
 }
 

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "base/sums.h"
 #include "encoding/encode_growing.h"
+#include "encoding/encode_ranges.h"
 #include "io/supports_ranks.h"
 
 struct supports_shape encode_shape(const struct encode_task *t, gidx n)
@@ -44,7 +45,7 @@ int encode_ranks_begin(struct encode_files *f)
 {
   struct comm *c = &f->job.run->comm;
   struct encode_task *task = f->task;
-  const struct supports_shape shape = encode_shape(task, f->n);
+  const struct supports_shape shape = encode_shape(task, ranges_rows(f));
   task->by_ranks = may(task, f->grows ? f->n : task->rows->n, c->size);
   if (task->by_ranks) TRY(supports_ranks_begin(&f->file, c, &shape, task->rounds, &task->by_ranks));
   return comm_agree(c, c->rank ? OK : before_copy(f));
@@ -54,7 +55,9 @@ int encode_ranks_begin(struct encode_files *f)
 static int growing_check(struct encode_files *f, gidx end)
 {
   const struct comm *c = &f->job.run->comm;
-  TRY(supports_ranks_check(&f->file, &f->job.run->comm, f->task->by_ranks, f->recorded, end));
+  gidx at = ranges_first(f);
+  TRY(supports_ranks_check(&f->file, &f->job.run->comm, f->task->by_ranks, at + f->recorded,
+                           at + end));
   if (c->rank && end == f->n) encode_growing_free(f);
   return OK;
 }

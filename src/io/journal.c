@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,10 +18,11 @@
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "io/place.h"
+#include "io/ranges.h"
 #include "io/temporary.h"
 
 static const char magic[16] = "sagitta journal";
-enum { JOURNAL_VERSION = 1, PAGE = 1 << 16, RECORDS = 2 };
+enum { PAGE = 1 << 16, RECORDS = 2 };
 
 static const gidx MOST = (gidx)1 << 48;
 
@@ -115,19 +117,21 @@ static int leaves_hash(const struct journal *j, gidx rows, const unsigned char *
 int journal_create(struct journal *j, const char *name, int arrays, const gidx *chunks,
                    const gidx *chunk_rows, gidx most)
 {
-  *j = (struct journal){.head = {.version = JOURNAL_VERSION, .arrays = arrays, .most = most}};
+  int claimed = j->file;
+  free(j->record);
+  *j = (struct journal){.file = claimed,
+                        .head = {.version = JOURNAL_VERSION, .arrays = arrays, .most = most}};
   snprintf(j->name, sizeof j->name, "%s", name);
   memcpy(j->head.magic, magic, sizeof magic);
   for (int a = 0; a < arrays; a++)
     j->head.chunks[a] = chunks[a], j->head.chunk_rows[a] = chunk_rows[a];
   TRY(sha256(&j->head, offsetof(struct journal_head, hash), j->head.hash));
   int step = watchdog_begin(ERR_IO, "opening", j->name);
-  j->file = retry_open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
+  int failed = claimed && ftruncate(claimed, 0) != 0;
+  if (!claimed) j->file = retry_open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
   watchdog_end(step);
-  if (j->file < 0) {
-    j->file = 0;
-    FAIL(ERR_CREATE, "cannot create '%s': %s", name, strerror(errno));
-  }
+  if (j->file < 0) failed = 1, j->file = 0;
+  CHECK(!failed, ERR_CREATE, "cannot create '%s': %s", name, strerror(errno));
   return bytes_write(j, 0, sizeof j->head, &j->head);
 }
 
@@ -209,6 +213,74 @@ static int record_take(struct journal *j, gidx place)
   return OK;
 }
 
+static int records_read(struct journal *j)
+{
+  TRY(head_read(j));
+  for (int i = 0; i < RECORDS; i++) TRY(record_take(j, i));
+  return OK;
+}
+
+/* Is the file that is open and locked the one that has the name? */
+static int is_current(const struct journal *j)
+{
+  struct stat open_one, named;
+  return fstat(j->file, &open_one) == 0 && lstat(j->name, &named) == 0 &&
+         open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
+}
+
+/* Open and lock; the system's error, 0: it is ours. */
+static int file_claim(struct journal *j, int makes, int *has_lock)
+{
+  enum { TRIES = 1000 }; /* another job may remove the name meanwhile */
+  for (int i = 0; i < TRIES; i++) {
+    int file = retry_open(j->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | (makes ? O_CREAT : 0));
+    if (file < 0) return errno;
+    int error = flock(file, LOCK_EX | LOCK_NB) ? errno : 0;
+    j->file = file;
+    *has_lock = !error;
+    if (error != EWOULDBLOCK && error != EINTR && is_current(j)) return 0;
+    close(file);
+    j->file = 0;
+    if (error == EWOULDBLOCK) return error;
+  }
+  return EWOULDBLOCK;
+}
+
+/* One that is damaged, or was not written to its end, has nothing. */
+static int claimed_read(struct journal *j)
+{
+  struct stat facts;
+  CHECK(fstat(j->file, &facts) == 0, ERR_IO, "cannot look at '%s': %s", j->name, strerror(errno));
+  int status = facts.st_size ? records_read(j) : OK;
+  if (status != ERR_INPUT) return status;
+  status_clear();
+  j->number = j->rows = 0;
+  return OK;
+}
+
+int journal_claim(struct journal *j, const char *name, int makes, int *error, int *has_lock)
+{
+  *j = (struct journal){0};
+  *has_lock = 0;
+  snprintf(j->name, sizeof j->name, "%s", name);
+  int step = watchdog_begin(ERR_IO, "locking", j->name);
+  *error = file_claim(j, makes, has_lock);
+  watchdog_end(step);
+  int is_known = !*error || *error == EWOULDBLOCK || (*error == ENOENT && !makes);
+  CHECK(is_known, ERR_CREATE, "cannot open '%s': %s", name, strerror(*error));
+  return *error ? OK : claimed_read(j);
+}
+
+int journal_clear(struct journal *j)
+{
+  int step = watchdog_begin(ERR_IO, "writing", j->name);
+  int error = ftruncate(j->file, 0) ? errno : 0;
+  watchdog_end(step);
+  CHECK(!error, ERR_IO, "cannot write '%s': %s", j->name, strerror(error));
+  j->number = j->rows = 0;
+  return disk_sync(j);
+}
+
 int journal_open(struct journal *j, const char *name)
 {
   *j = (struct journal){0};
@@ -220,8 +292,7 @@ int journal_open(struct journal *j, const char *name)
     j->file = 0;
     FAIL(ERR_IO, "cannot open '%s': %s", name, strerror(errno));
   }
-  TRY(head_read(j));
-  for (int i = 0; i < RECORDS; i++) TRY(record_take(j, i));
+  TRY(records_read(j));
   CHECK(j->number, ERR_INPUT, "'%s' is damaged: no record of it is whole", name);
   return OK;
 }
@@ -311,6 +382,7 @@ static int found_take(const char *found, char *name)
   else
     journal_of(found, other);
   TRY(other_find(other, &is_there));
+  if (!is_journal && !is_there && ranges_are(found)) return OK; /* place.c asks for those */
   CHECK(is_journal || is_there, ERR_CREATE,
         "'%s' has lost its journal, '%s': restore that, or remove the file", found, other);
   if (!is_journal) return OK;

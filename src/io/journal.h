@@ -20,7 +20,7 @@
 #define GROWING_END ".growing"
 #define JOURNAL_END ".journal"
 
-enum { JOURNAL_ARRAYS = 4 };
+enum { JOURNAL_VERSION = 2, JOURNAL_ARRAYS = 4 };
 struct journal_head {
   char magic[16];
   gidx version, arrays, most; /* most: bytes of a record */
@@ -41,6 +41,14 @@ int journal_create(struct journal *j, const char *name, int arrays, const gidx *
                    const gidx *chunk_rows, gidx most);
 /* Open one that is there, with its last record.  ERR_INPUT: it is none, or none is whole. */
 int journal_open(struct journal *j, const char *name);
+/* The same of one of several jobs (ranges.h), which is empty until something is recorded: make it
+ * if it is missing, or else, without `makes`, leave it; lock it, for as long as it is open, and
+ * take its last record, number 0: there is none that is whole.  *error <- why it is not this job's:
+ * EWOULDBLOCK: another has it locked, ENOENT: it is gone; 0: it is, as far as the file system knows
+ * locks, which *has_lock says.  journal_create() then makes what is open. */
+int journal_claim(struct journal *j, const char *name, int makes, int *error, int *has_lock);
+/* Let it have no record, on the disk too. */
+int journal_clear(struct journal *j);
 /* leaves[] <- the hashes of the chunks of array a that the last record has. */
 int journal_leaves(const struct journal *j, int a, unsigned char *leaves);
 /* The next record, of the first `rows` rows; leaves[a]: the hashes of all chunks of array a, of

@@ -17,7 +17,8 @@ int metrics_write(const struct h5_file *h5, const struct metrics *m, int has_cod
 struct support_counts {
   gidx n, nnz, nonzero; /* rows, entries, entries with a code that is not 0 */
   idx k;
-  gidx *density; /* [k] rows that have the atom; borrowed */
+  gidx *density;   /* [k] rows that have the atom; borrowed */
+  int has_offsets; /* those of rows were checked too, and each row has top-s entries */
 };
 /* Check the metrics against the counts: what follows from them has its exact bits, the others are
  * in their range, and every formula is the one of model/results.h. */

@@ -66,16 +66,28 @@ static int room_take(const char *name, gidx bytes)
   return is_unknown ? 0 : error;
 }
 
-int result_reserve(struct result_file *r, const char *path, gidx bytes)
+static int file_reserve(const struct result_file *r, const char *path, gidx bytes)
 {
   char folder[4096];
-  TRY(file_create(r, path, bytes));
   path_folder(path, folder);
   int error = room_take(r->file.name, bytes);
   if (error == ENOSPC) return space_check(folder, bytes, 1);
   CHECK(!error, ERR_CREATE, "cannot create '%s' of %.3g bytes: %s", r->file.name, (double)bytes,
         strerror(error));
   return OK;
+}
+
+int result_reserve(struct result_file *r, const char *path, gidx bytes)
+{
+  TRY(file_create(r, path, bytes));
+  return file_reserve(r, path, bytes);
+}
+
+int result_join(struct result_file *r, const char *path, const char *name, gidx bytes)
+{
+  *r = (struct result_file){0};
+  temporary_adopt(&r->file, path, name);
+  return file_reserve(r, path, bytes);
 }
 
 /* Zeros before base, and nothing behind end.  Returns the system's error, or 0. */

@@ -32,6 +32,8 @@ int result_create(struct result_file *r, const char *path, const struct file_kin
  * can promise it.  The second gives what is there the attributes, and chunks the place between base
  * and end: all before it is made anew, and all behind it removed. */
 int result_reserve(struct result_file *r, const char *path, gidx bytes);
+/* The first step of a file that is there, and that other jobs may write too. */
+int result_join(struct result_file *r, const char *path, const char *name, gidx bytes);
 int result_convert(struct result_file *r, const struct file_kind *kind, gidx base, gidx end);
 /* Let the run's failure leave the file, as temporary_keep(), and bring its name to the disk. */
 int result_keep(struct result_file *r, const char *end);

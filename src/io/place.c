@@ -19,6 +19,7 @@
 #include "base/watchdog.h"
 #include "io/inputs.h"
 #include "io/journal.h"
+#include "io/ranges.h"
 #include "io/temporary.h"
 
 enum { MAX_CLAIMS = 16, MAX_LISTED = 20000, MAX_WARNINGS = 4, LOCK_TRIES = 1000 };
@@ -206,6 +207,7 @@ int output_claim(const char *path, int force, char *resolved)
   int step = watchdog_begin(ERR_IO, "claiming", path);
   int status = path_claim(path, CLAIM_RESULT, resolved);
   if (!status) status = journal_find(resolved, claims[n_claims - 1].left);
+  if (!status) status = ranges_check_free(resolved);
   if (!status) status = output_check_free(resolved, force);
   watchdog_end(step);
   return status;

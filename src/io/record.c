@@ -11,19 +11,23 @@
 #include "base/status.h"
 #include "base/sums.h"
 #include "base/text.h"
+#include "io/ranges.h"
 
 struct numbers {
   gidx n, k, s, d, p, has_codes;
   gidx first, rows, total, terms, sample, files, fingerprint, nonzero;
   gidx codes, negative, zero, cosine, dictionary, inputs, counted, zeros[SUPPORTS_ARRAYS];
-  gidx nodes, bins, identity; /* lengths; nodes 0: there are no sums, and no shift */
+  gidx rounds, normalized, nonnegative;
+  real rho, max_decoder_cosine;
+  gidx nodes, bins, means, identity; /* lengths; nodes 0: there are no sums, and no shift */
 };
 
-/* Bytes of the arrays, in their order: shift, sums, norms, density, identity. */
+/* Bytes of the arrays, in their order: shift, sums, norms, density, mean, identity. */
 static gidx bytes_of(const struct numbers *n)
 {
   gidx width = part_width((idx)n->p), shift = n->nodes ? n->p : 0;
-  return (gidx)sizeof *n + 8 * (shift + n->nodes * width + 3 * n->bins + n->k) + n->identity;
+  return (gidx)sizeof *n + 8 * (shift + n->nodes * width + 3 * n->bins + n->k + n->means) +
+         n->identity;
 }
 
 static struct numbers numbers_of(const struct record *r)
@@ -51,6 +55,12 @@ static struct numbers numbers_of(const struct record *r)
                       .dictionary = (gidx)r->dictionary,
                       .inputs = (gidx)r->inputs,
                       .counted = r->counted,
+                      .rounds = r->rounds,
+                      .normalized = r->normalized != 0,
+                      .nonnegative = shape->nonnegative != 0,
+                      .rho = r->rho,
+                      .max_decoder_cosine = r->max_decoder_cosine,
+                      .means = r->mean ? shape->p : 0,
                       .nodes = part->shift ? part->sums.nodes : 0,
                       .bins = part->norms ? norms_used(part->norms) : 0,
                       .identity = (gidx)strlen(r->identity)};
@@ -85,6 +95,7 @@ int record_pack(const struct record *r, unsigned char **bytes, gidx *count)
   at = put(at, part->sums.values, 8 * n.nodes * part_width((idx)n.p));
   if (n.bins) norms_pack(part->norms, (gidx *)(void *)at);
   at = put(at + 24 * n.bins, r->density, 8 * n.k);
+  at = put(at, r->mean, 8 * n.means);
   put(at, r->identity, n.identity);
   return OK;
 }
@@ -95,11 +106,12 @@ static int numbers_read(const struct journal *j, struct numbers *n)
   int fits = j->bytes >= (gidx)sizeof *n;
   if (fits) memcpy(n, j->record, sizeof *n);
   fits = fits && n->k >= 1 && n->k < INT32_MAX && n->s >= 1 && n->d >= 1 && n->p >= 1 &&
-         n->p < 1 << 30 && n->n > 0 && n->n < most && n->rows > 0 && n->rows < n->n &&
-         n->rows == j->rows && n->rows % ROW_BLOCK == 0 && n->first >= 0 && n->first < most &&
-         n->first % ROW_BLOCK == 0 && n->total >= n->first + n->n && n->bins >= 0 &&
-         n->bins <= NORM_BINS && n->identity >= 0 && n->identity <= j->bytes;
-  int nodes = fits ? block_nodes_count(n->first / ROW_BLOCK, n->rows / ROW_BLOCK) : 0;
+         n->p < 1 << 30 && n->n > 0 && n->n < most && n->rows > 0 && n->rows <= n->n &&
+         n->rows == j->rows && (n->rows % ROW_BLOCK == 0 || n->rows == n->n) && n->first >= 0 &&
+         n->first < most && n->first % ROW_BLOCK == 0 && n->total >= n->first + n->n &&
+         n->bins >= 0 && n->bins <= NORM_BINS && (n->means == 0 || n->means == n->p) &&
+         n->identity >= 0 && n->identity <= j->bytes;
+  int nodes = fits ? block_nodes_count(n->first / ROW_BLOCK, ceil_div(n->rows, ROW_BLOCK)) : 0;
   fits = fits && n->nodes == (n->has_codes ? nodes : 0) && bytes_of(n) == j->bytes;
   CHECK(fits, ERR_INPUT, "'%s' is no journal of an encoding", j->name);
   return OK;
@@ -121,7 +133,7 @@ static int sums_take(const unsigned char **at, const struct numbers *n, struct e
 {
   TRY(take(at, n->p, arena, &part->shift));
   part->sums = (struct part_sums){.first = n->first / ROW_BLOCK,
-                                  .count = n->rows / ROW_BLOCK,
+                                  .count = ceil_div(n->rows, ROW_BLOCK),
                                   .p = (idx)n->p,
                                   .nodes = (int)n->nodes};
   return take(at, n->nodes * part_width((idx)n->p), arena, &part->sums.values);
@@ -151,7 +163,8 @@ int record_read(struct record *r, const struct journal *j, struct arena *arena)
                                  .s = (idx)n.s,
                                  .d = (idx)n.d,
                                  .p = (idx)n.p,
-                                 .has_codes = (int)n.has_codes},
+                                 .has_codes = (int)n.has_codes,
+                                 .nonnegative = (int)n.nonnegative},
                        .part = {.first = n.first,
                                 .n = n.rows,
                                 .total = n.total,
@@ -165,11 +178,16 @@ int record_read(struct record *r, const struct journal *j, struct arena *arena)
                                 .max_cosine = (idx)n.cosine},
                        .dictionary = (uint64_t)n.dictionary,
                        .inputs = (uint64_t)n.inputs,
-                       .counted = n.counted};
+                       .counted = n.counted,
+                       .rounds = (idx)n.rounds,
+                       .normalized = (int)n.normalized,
+                       .rho = n.rho,
+                       .max_decoder_cosine = n.max_decoder_cosine};
   memcpy(r->zeros, n.zeros, sizeof n.zeros);
   if (n.nodes) TRY(sums_take(&at, &n, &r->part, arena));
   if (n.bins) TRY(norms_take(&at, &n, j->name, &r->part, arena));
   TRY(take(&at, n.k, arena, &r->density));
+  if (n.means) TRY(take(&at, n.means, arena, &r->mean));
   TRY(arena_alloc(arena, &identity, n.identity + 1, 1));
   memcpy(identity, at, (size_t)n.identity);
   r->identity = identity;
@@ -194,11 +212,42 @@ int record_identity(const char *name, char **text, gidx *numbers)
   return status;
 }
 
+/* What is done of a range; nothing may be. */
+static int range_print(const struct range *r, char **text, FILE *out)
+{
+  gidx numbers[2] = {0, r->end - r->first};
+  char *again = NULL;
+  if (record_identity(r->journal, &again, numbers)) status_clear();
+  if (!*text) *text = again, again = NULL;
+  free(again);
+  text_print(out, "  rows %lld to %lld: %lld of %lld are recorded\n", (long long)r->first,
+             (long long)r->end - 1, (long long)numbers[0], (long long)numbers[1]);
+  return OK;
+}
+
+/* Of a growing file of several jobs. */
+static int ranges_print(const char *growing, FILE *out)
+{
+  enum { TAIL = sizeof ".0123456789abcdef" GROWING_END - 1 };
+  char path[4096], *text = NULL;
+  struct range_list list;
+  snprintf(path, sizeof path, "%.*s", (int)strlen(growing) - TAIL, growing);
+  int status = ranges_find(&list, path);
+  text_print(out, "%s\n  a result that jobs with --join write; `sagitta merge` publishes it\n",
+             growing);
+  for (int i = 0; i < list.count && !status; i++) status = range_print(&list.all[i], &text, out);
+  if (text) text_print(out, "\n%s", text);
+  free(text);
+  ranges_free(&list);
+  return status;
+}
+
 int record_print(const char *name, FILE *out)
 {
   char journal[4096], *text;
   gidx numbers[2];
   CHECK(strlen(name) < sizeof journal - 64, ERR_INPUT, "the name '%s' is too long", name);
+  if (journal_is_growing(name) && ranges_are(name)) return ranges_print(name, out);
   if (journal_is(name))
     strcpy(journal, name);
   else

@@ -18,7 +18,11 @@ struct record {
   uint64_t dictionary, inputs; /* its hash, and a mark of the files of rows; 0: not known */
   gidx counted;                /* entries that are not 0, as they were read again */
   gidx zeros[SUPPORTS_ARRAYS]; /* chunks that are zero in every byte */
-  const char *identity;        /* of the job; what is borrowed of a record that was read lives in
+  idx rounds;                  /* of routing, and what else a file says of its codes (supports.h) */
+  int normalized;
+  real rho, max_decoder_cosine; /* the latter: of the rows that have row 0, once all are done */
+  const real *mean;             /* [p]; NULL: nothing was subtracted */
+  const char *identity;         /* of the job; what is borrowed of a record that was read lives in
                                 * its bytes, or the arena */
 };
 

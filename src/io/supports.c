@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/sha256_tree.h"
 #include "base/status.h"
 #include "io/dictionary.h"
 #include "io/h5/array_write.h"
@@ -21,7 +22,7 @@
 #include "model/codes.h"
 
 static const struct object_row object_rows[] = {
-    {"/supports/indptr", TYPE_I64, "N+1", 1, "where each row's support begins"},
+    {OFFSETS_PATH, TYPE_I64, "N+1", 1, "where each row's support begins"},
     {"/supports/indices", TYPE_I32, "nnz", 1, "atoms, in selection order"},
     {"/supports/data", TYPE_F32, "nnz", 1, "code if codes were solved, else score"},
     {"/supports/score", TYPE_F32, "nnz", 1, "signed score of the round that chose"},
@@ -195,7 +196,7 @@ static int attributes_write(const struct h5_file *h5, const struct supports_shap
 static int indptr_begin(struct supports_output *f)
 {
   gidx count = f->shape.n + 1, zero = 0;
-  TRY(object_create(&f->result.h5, "/supports/indptr", 1, &count, 0, &f->indptr));
+  TRY(object_create(&f->result.h5, OFFSETS_PATH, 1, &count, 0, &f->indptr));
   return h5_array_write(&f->indptr, 0, 1, &zero);
 }
 
@@ -295,7 +296,7 @@ int supports_growing_create(struct supports_output *f, const char *path,
 static gidx rows_end(const struct supports_output *f, gidx rows)
 {
   int a = stores_codes(&f->shape) ? SLAB_CODES : SLAB_DATA;
-  gidx chunks = rows / f->slabs.chunk_rows[a];
+  gidx chunks = ceil_div(rows, f->slabs.chunk_rows[a]);
   return h5_slabs_at(&f->slabs, a, chunks - 1) + f->slabs.stored[a];
 }
 
@@ -312,6 +313,25 @@ int supports_growing_open(struct supports_output *f, const char *path, const cha
   temporary_adopt(&f->result.file, path, name);
   f->checked = rows;
   return placed_open(f);
+}
+
+int supports_growing_join(struct supports_output *f, const char *path, const char *name,
+                          const struct supports_shape *shape, gidx next)
+{
+  TRY(output_begin(f, shape));
+  CHECK(f->has_slabs, ERR_INTERNAL, "rows of '%s' have no places", path);
+  TRY(result_join(&f->result, path, name, f->slabs.end));
+  f->checked = next;
+  return placed_open(f);
+}
+
+gidx supports_segment_rows(const struct supports_shape *shape)
+{
+  struct h5_slabs slabs;
+  int has_slabs;
+  int failed = slabs_plan(shape, &slabs, &has_slabs);
+  if (failed) status_clear();
+  return failed || !has_slabs ? 0 : (gidx)ROW_BLOCK << slabs.level;
 }
 
 int supports_growing_end(struct supports_output *f, const struct file_kind *kind)
@@ -361,18 +381,81 @@ int supports_output_cut(struct supports_output *f, gidx rows)
 }
 
 /* Every row has s entries, so row i begins at entry s i. */
+static int offsets_create(struct supports_output *f, struct h5_array *a)
+{
+  gidx count = f->shape.n + 1;
+  return array_create(f, OFFSETS_PATH, SLAB_INDPTR, 1, &count, 1, 0, a);
+}
+
+enum { PIECE = 4096 }; /* offsets */
+
+static gidx offsets_fill(const struct supports_output *f, gidx row, gidx end, gidx *offsets)
+{
+  gidx n = imin(end - row, PIECE);
+  for (gidx i = 0; i < n; i++) offsets[i] = (row + i) * f->shape.s;
+  return n;
+}
+
+static int offsets_write(const struct supports_output *f, struct h5_array *a, gidx row, gidx end)
+{
+  gidx offsets[PIECE];
+  for (gidx n; row < end; row += n) {
+    n = offsets_fill(f, row, end, offsets);
+    TRY(h5_array_write(a, row, n, offsets));
+  }
+  return OK;
+}
+
+/* They are what was written, on the disk. */
+static int offsets_compare(const struct supports_output *f, const struct h5_array *a, gidx row,
+                           gidx end)
+{
+  gidx offsets[PIECE], again[PIECE + 1]; /* with room for a checksum */
+  for (gidx n; row < end; row += n) {
+    n = offsets_fill(f, row, end, offsets);
+    TRY(h5_placed_read(a, row, n, again));
+    CHECK(!memcmp(offsets, again, (size_t)n * sizeof *again), ERR_IO,
+          "the offsets of rows from %lld on of '%s' are not what was written", (long long)row,
+          f->result.file.name);
+  }
+  return OK;
+}
+
+int supports_offsets_write(struct supports_output *f, gidx first, gidx end)
+{
+  struct h5_array a;
+  if (end == f->shape.n) end++; /* where the last row ends */
+  int status = offsets_create(f, &a);
+  if (!status) status = h5_placed_begin(&a);
+  if (!status) status = h5_placed_seek(&a, first);
+  if (!status) status = offsets_write(f, &a, first, end);
+  if (!status) status = h5_array_flush(&a);
+  if (!status) status = h5_placed_sync(&a);
+  if (!status) status = offsets_compare(f, &a, first, end);
+  a.next = a.shape[0];
+  int closed = h5_array_close(&a);
+  return status ? status : closed;
+}
+
+/* They are in the file, and HDF5 learns of them. */
+static int offsets_join(const struct supports_output *f, struct h5_array *a)
+{
+  gidx offsets[PIECE], count = f->shape.n + 1, unit = f->slabs.chunk_rows[SLAB_INDPTR];
+  TRY(h5_placed_begin(a));
+  for (gidx i = 0; i < a->placed->chunks; i++) {
+    gidx n = offsets_fill(f, i * unit, imin(count, (i + 1) * unit), offsets);
+    TRY(sha256_leaf(offsets, (size_t)n * sizeof *offsets, a->placed->leaves[i]));
+  }
+  a->placed->all_written = a->placed->chunks;
+  return h5_placed_end(a, count);
+}
+
 static int indptr_write(struct supports_output *f)
 {
-  enum { PIECE = 4096 };
-  const struct supports_shape *shape = &f->shape;
-  gidx offsets[PIECE], count = shape->n + 1;
   struct h5_array a;
-  int status = array_create(f, "/supports/indptr", SLAB_INDPTR, 1, &count, 1, 0, &a);
-  for (gidx row = 0; row < count && status == OK; row += PIECE) {
-    gidx n = count - row < PIECE ? count - row : PIECE;
-    for (gidx i = 0; i < n; i++) offsets[i] = (row + i) * shape->s;
-    status = h5_array_write(&a, row, n, offsets);
-  }
+  int status = offsets_create(f, &a);
+  if (!status)
+    status = f->counts.has_offsets ? offsets_join(f, &a) : offsets_write(f, &a, 0, f->shape.n + 1);
   int closed = h5_array_close(&a);
   return status ? status : closed;
 }

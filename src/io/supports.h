@@ -15,6 +15,7 @@
 #include "model/results.h"
 #include "model/supports.h"
 
+#define OFFSETS_PATH "/supports/indptr"
 extern const struct file_kind supports_kind;
 extern const struct object_table supports_objects;
 int supports_check(struct verify *v); /* supports_check.c */
@@ -82,6 +83,15 @@ int supports_growing_create(struct supports_output *f, const char *path,
                             const struct supports_shape *shape);
 int supports_growing_open(struct supports_output *f, const char *path, const char *name,
                           const struct supports_shape *shape, gidx rows);
+/* The same of one that several jobs write, at `name` (ranges.h), of which this one goes on with row
+ * `next`. */
+int supports_growing_join(struct supports_output *f, const char *path, const char *name,
+                          const struct supports_shape *shape, gidx next);
+/* How many rows a segment has, in which such jobs write; 0: rows of this shape have no places. */
+gidx supports_segment_rows(const struct supports_shape *shape);
+/* Where rows begin that a job has written of such a file, on the disk and read again.  Then what
+ * is published takes that from the shape, where f->counts.has_offsets.  ERR_IO. */
+int supports_offsets_write(struct supports_output *f, gidx first, gidx end);
 /* All rows are written: it becomes one, of a kind, which supports_output_finish() ends.  Rank 0. */
 int supports_growing_end(struct supports_output *f, const struct file_kind *kind);
 /* Its arrays that have rows. */

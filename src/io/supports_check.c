@@ -178,8 +178,9 @@ static int entries_read(const struct support_pass *s, gidx at, gidx count)
 /* Read and check the offsets of rows row .. row + n. */
 static int offsets_check(struct support_pass *s, gidx row, gidx n)
 {
-  for (gidx i = 0; i <= n && s->given; i++) s->offsets[i] = (row + i) * s->top_s;
-  if (!s->given) TRY(h5_array_read(&s->indptr, row, n + 1, TYPE_I64, s->offsets));
+  int is_known = s->given || (s->v->counts && s->v->counts->has_offsets);
+  for (gidx i = 0; i <= n && is_known; i++) s->offsets[i] = (row + i) * s->top_s;
+  if (!is_known) TRY(h5_array_read(&s->indptr, row, n + 1, TYPE_I64, s->offsets));
   CHECK(row > 0 || s->offsets[0] == 0, ERR_INPUT, "'/supports/indptr' begins with %lld, not 0",
         (long long)s->offsets[0]);
   for (gidx i = 0; i < n; i++) {

@@ -14,6 +14,8 @@
 #include "io/damage.h"
 #include "io/entry_hashes.h"
 #include "io/input_file.h"
+#include "io/metrics.h"
+#include "io/supports.h"
 
 /* v->kind <- the kind of a file of ours. */
 static int kind_check(struct verify *v)
@@ -92,7 +94,8 @@ static int object_read(struct verify *v, const char *object, const char *attribu
 /* The entries of supports are left to the threads that check them. */
 static int entry_read(struct verify *v, const struct h5_entry *entry)
 {
-  int is_known = (v->leaves || v->counts) && entry_hashes_have(entry->path);
+  int has_offsets = v->counts && v->counts->has_offsets && !strcmp(entry->path, OFFSETS_PATH);
+  int is_known = has_offsets || ((v->leaves || v->counts) && entry_hashes_have(entry->path));
   struct h5_listing names = {0};
   int has_attributes = entry->kind <= ENTRY_TYPE;
   int status = entry->kind == ENTRY_DATASET ? object_read(v, entry->path, NULL, is_known) : OK;

@@ -135,7 +135,7 @@ static int earlier_find(struct job *job)
   const struct job_type *type = job->type;
   if (!job->is_claimed) TRY(job_claim(job));
   if (type->more[0]) return several_find(job);
-  if (type->has_rows) strcpy(job->left, output_left(place->file));
+  if (type->has_rows && !*job->left) strcpy(job->left, output_left(place->file));
   if (!job->output.force && !job->resume) {
     if (*job->left ||
         job_part_is_left(place->file, type->part->name, type->has_rows ? job->total : 0))

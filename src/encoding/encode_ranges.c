@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A journal is made first, then those of others are looked at: of two jobs that begin at once, and
+ * want the same rows, one at least sees the other. */
+#include "encoding/encode_ranges.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "encoding/encode_ranks.h"
+#include "io/inputs.h"
+#include "io/ranges.h"
+#include "io/record.h"
+
+int encode_ranges_check(const struct encode_task *task, gidx all, gidx first, gidx end)
+{
+  const struct supports_shape shape = encode_shape(task, all);
+  gidx unit = supports_segment_rows(&shape);
+  CHECK(!task->encoder, ERR_USAGE,
+        "'--join' wants as many atoms in each row: leave it out, and `sagitta merge` the parts");
+  CHECK(unit, ERR_USAGE,
+        "'--join' is given, and %lld rows are one segment: leave it out, or '--row-range' too",
+        (long long)all);
+  gidx from = imin((first + unit / 2) / unit * unit, (all - 1) / unit * unit);
+  gidx to = end == all ? all : imin(imax((end + unit / 2) / unit * unit, from + unit), all);
+  CHECK(first == from && end == to, ERR_USAGE,
+        "'--row-range' is %lld:%lld, of %lld rows: with '--join' it begins and ends at multiples "
+        "of %lld, or at the end; the nearest is %lld:%lld",
+        (long long)first, (long long)end, (long long)all, (long long)unit, (long long)from,
+        (long long)to);
+  return OK;
+}
+
+/* What jobs have in common that write in one file, as far as it is known before atoms are read. */
+static int text_make(struct encode_files *f, struct identity_text *text)
+{
+  const struct encode_task *t = f->task;
+  char shape[64];
+  text->text = strdup(f->job.run->identity.text);
+  CHECK(text->text, ERR_MEMORY, "cannot allocate the identity of a job");
+  snprintf(shape, sizeof shape, "%lld x %d", (long long)f->all->n, f->all->p);
+  TRY(identity_text_input(text, "rows_shape", shape));
+  snprintf(shape, sizeof shape, "%d x %d", t->atoms->k, t->atoms->d);
+  TRY(identity_text_input(text, "atoms_shape", shape));
+  TRY(identity_text_input(text, "result_has", t->codes ? "codes" : "scores alone"));
+  snprintf(shape, sizeof shape, "%d", JOURNAL_VERSION);
+  TRY(identity_text_input(text, "journal_version", shape));
+  TRY(encode_sample(f->all, &f->rows_sample));
+  return identity_text_hash(text, "rows_sample", f->rows_sample);
+}
+
+/* whole[4096] <- the result of all ranges, beside that of this one. */
+static void whole_name(const struct encode_files *f, char *whole)
+{
+  const char *file = f->job.place.file;
+  snprintf(whole, 4096, "%.*s/supports.h5", (int)(strrchr(file, '/') - file), file);
+}
+
+static int whole_check(const char *whole)
+{
+  CHECK(!input_is_there(whole), ERR_CREATE,
+        "'%s' is there already, with all rows: remove it, or give another folder", whole);
+  return OK;
+}
+
+/* Nothing else is there, or grows there. */
+static int others_check(const struct encode_files *f, const struct range_list *list,
+                        const char *whole, const struct identity_text *text)
+{
+  struct identity_difference d = {"", ""};
+  char *was = NULL;
+  TRY(whole_check(whole));
+  CHECK(!*list->single, ERR_CREATE,
+        "'%s' is of a job of all rows: end that with --resume, or remove it and its journal",
+        list->single);
+  if (!*list->growing || !strcmp(list->growing, f->growing)) return OK;
+  if (list->has_growing) TRY(ranges_text(list->growing, &was));
+  int differs = was && identity_text_differs(was, text->text, &d);
+  free(was);
+  CHECK(!differs, ERR_INPUT,
+        "'%s' is of jobs with %s, this run has %s: give the same, or another folder", list->growing,
+        d.was, d.is);
+  FAIL(ERR_INPUT,
+       "'%s' is of jobs with other options or inputs: give the same, or another folder, or remove "
+       "it and its journals",
+       list->growing);
+}
+
+/* Another range has some of these rows.  Its journal is removed where its job has ended before it
+ * recorded anything; else that is refused. */
+static int overlap_check(const struct encode_files *f, const struct range *other)
+{
+  struct journal j;
+  int error, has_lock;
+  TRY(journal_claim(&j, other->journal, 0, &error, &has_lock));
+  int is_left = !error && has_lock && !j.number;
+  if (is_left) output_remove(other->journal);
+  journal_close(&j);
+  if (is_left || error == ENOENT) return OK;
+  FAIL(ERR_CREATE,
+       "rows %lld to %lld are those of another job, with '--row-range %lld:%lld' in '%s', and this "
+       "one has %lld to %lld: give ranges that do not overlap%s",
+       (long long)other->first, (long long)other->end - 1, (long long)other->first,
+       (long long)other->end, other->journal, (long long)f->first, (long long)(f->first + f->n - 1),
+       has_lock || error ? ", or remove that file" : "; if no job is at work there, remove it");
+}
+
+static int overlaps_check(const struct encode_files *f, const struct range_list *list)
+{
+  gidx first = f->first, end = first + f->n;
+  for (int i = 0; i < list->count; i++) {
+    const struct range *other = &list->all[i];
+    int is_own = other->first == first && other->end == end;
+    if (!is_own && other->first < end && first < other->end) TRY(overlap_check(f, other));
+  }
+  return OK;
+}
+
+/* The dictionary of another range, if one has recorded something. */
+static void dictionary_find(struct encode_files *f, const struct range_list *list)
+{
+  for (int i = 0; i < list->count && !f->found[0]; i++) {
+    struct journal j = {0};
+    struct record r = {0};
+    struct arena arena = {0};
+    int status = journal_open(&j, list->all[i].journal);
+    if (!status) status = record_read(&r, &j, &arena);
+    if (status)
+      status_clear();
+    else
+      f->found[0] = (gidx)r.dictionary;
+    arena_free(&arena);
+    journal_close(&j);
+  }
+}
+
+/* The journal is this job's: what does it say, and the others? */
+static int journal_use(struct encode_files *f, const char *whole)
+{
+  struct range_list list;
+  struct job *job = &f->job;
+  struct journal *j = &f->journal;
+  int status = ranges_find(&list, whole);
+  if (!status) status = overlaps_check(f, &list);
+  if (!status && !j->number) dictionary_find(f, &list);
+  ranges_free(&list);
+  TRY(status);
+  if (input_is_there(whole)) output_remove(f->growing); /* it was published just now */
+  TRY(whole_check(whole));
+  int is_done = j->number && j->rows == f->n;
+  CHECK(!is_done || job->resume || job->output.force, ERR_CREATE,
+        "rows %lld to %lld are done already, by '%s': --resume compares and leaves them, --force "
+        "encodes them again",
+        (long long)f->first, (long long)(f->first + f->n - 1), j->name);
+  if (!j->number) return OK;
+  if (job->resume || !job->output.force) return strcpy(job->left, j->name), OK;
+  return journal_clear(j);
+}
+
+static int range_claim(struct encode_files *f, const char *whole)
+{
+  char name[sizeof f->journal.name];
+  int error, has_lock;
+  range_journal(f->growing, f->first, f->first + f->n, name);
+  TRY(journal_claim(&f->journal, name, 1, &error, &has_lock));
+  CHECK(!error, ERR_CREATE, "another run is writing here, it has '%s' locked", name);
+  int status = journal_use(f, whole);
+  if (status && !f->journal.number) output_remove(name);
+  return status;
+}
+
+static int range_open(struct encode_files *f, struct identity_text *text)
+{
+  char whole[4096];
+  struct range_list list;
+  whole_name(f, whole);
+  TRY(text_make(f, text));
+  TRY(ranges_name(whole, text->text, f->growing));
+  int status = ranges_find(&list, whole);
+  if (!status) status = others_check(f, &list, whole, text);
+  ranges_free(&list);
+  TRY(status);
+  TRY(ranges_create(f->growing, text->text));
+  return range_claim(f, whole);
+}
+
+static int root_open(struct encode_files *f)
+{
+  struct identity_text text = {0};
+  struct job *job = &f->job;
+  job->is_claimed = 1;
+  TRY(output_path(&job->place, job->output.output, "supports.h5", 1)); /* it is a file's name */
+  int status = range_open(f, &text);
+  identity_text_free(&text);
+  return status;
+}
+
+int encode_ranges_open(struct encode_files *f)
+{
+  struct comm *c = &f->job.run->comm;
+  return f->joins ? comm_agree(c, c->rank ? OK : root_open(f)) : OK;
+}
+
+int encode_ranges_begin(struct encode_files *f, const struct supports_shape *shape)
+{
+  struct supports_shape all = *shape;
+  char whole[4096];
+  whole_name(f, whole);
+  all.n = ranges_rows(f);
+  return supports_growing_join(&f->file, whole, f->growing, &all, f->first + f->recorded);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The text is in a page that no chunk needs, since all before the first segment is written when the
+ * result is published. */
+#include "io/ranges.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/retry.h"
+#include "base/sha256.h"
+#include "base/status.h"
+#include "base/watchdog.h"
+#include "io/inputs.h"
+#include "io/journal.h"
+#include "io/place.h"
+
+static const char magic[] = "sagitta ranges\n";
+enum { DIGITS = 16, MOST = 1 << 16 };
+
+static int publishes; /* this run does */
+
+int ranges_name(const char *path, const char *text, char *growing)
+{
+  unsigned char hash[SHA256_BYTES];
+  char digits[SHA256_HEX];
+  TRY(sha256(text, strlen(text), hash));
+  sha256_hex(hash, digits);
+  int length = snprintf(growing, 4096, "%s.%.*s" GROWING_END, path, DIGITS, digits);
+  CHECK(length < 4096 - 64, ERR_CREATE, "the name '%s' is too long: give a shorter one", path);
+  return OK;
+}
+
+void range_journal(const char *growing, gidx first, gidx end, char *journal)
+{
+  snprintf(journal, 4096, "%.*s.%lld-%lld" JOURNAL_END,
+           (int)(strlen(growing) - strlen(GROWING_END)), growing, (long long)first, (long long)end);
+}
+
+/* text[MOST] <- the beginning of a file, as far as it is there; the system's error, or 0. */
+static int beginning_read(const char *name, char *text)
+{
+  int step = watchdog_begin(ERR_IO, "reading", name);
+  int file = retry_open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  ssize_t got = file < 0 ? -1 : retry_pread(file, text, MOST - 1, 0);
+  int error = got < 0 ? errno : 0;
+  if (file >= 0) close(file);
+  watchdog_end(step);
+  text[got < 0 ? 0 : got] = '\0';
+  return error;
+}
+
+int ranges_text(const char *growing, char **text)
+{
+  char *all = malloc(MOST);
+  CHECK(all, ERR_MEMORY, "cannot allocate %d bytes", MOST);
+  int error = beginning_read(growing, all), has = !strncmp(all, magic, strlen(magic));
+  *text = has ? strdup(all + strlen(magic)) : NULL;
+  free(all);
+  CHECK(!error, ERR_IO, "cannot read '%s': %s", growing, strerror(error));
+  CHECK(*text || !has, ERR_MEMORY, "cannot allocate %d bytes", MOST);
+  return OK;
+}
+
+/* Returns the system's error, or 0. */
+static int beginning_write(const char *name, const char *text)
+{
+  size_t first = strlen(magic), count = strlen(text) + 1;
+  int step = watchdog_begin(ERR_IO, "writing", name);
+  int file = retry_open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC), error = 0;
+  ssize_t put = file < 0 ? -1 : retry_pwrite(file, magic, first, 0);
+  if (put == (ssize_t)first) put = retry_pwrite(file, text, count, (off_t)first);
+  if (put != (ssize_t)count) error = put < 0 ? errno : EIO;
+  if (file >= 0) close(file);
+  watchdog_end(step);
+  return error;
+}
+
+int ranges_create(const char *growing, const char *text)
+{
+  char *is = NULL;
+  CHECK(strlen(magic) + strlen(text) < MOST, ERR_INTERNAL, "the text of '%s' is too long", growing);
+  if (input_is_there(growing)) TRY(ranges_text(growing, &is));
+  int same = is && !strcmp(is, text);
+  free(is);
+  int error = same ? 0 : beginning_write(growing, text);
+  CHECK(!error, ERR_CREATE, "cannot create '%s': %s", growing, strerror(error));
+  return OK;
+}
+
+/* Rows of "FIRST-END.journal"; 0: it is none. */
+static int rows_read(const char *text, gidx *first, gidx *end)
+{
+  char *behind;
+  if (strspn(text, "0123456789") - 1 > 17) return 0;
+  *first = strtoll(text, &behind, 10);
+  if (*behind != '-' || strspn(behind + 1, "0123456789") - 1 > 17) return 0;
+  *end = strtoll(behind + 1, &behind, 10);
+  return strcmp(behind, JOURNAL_END) == 0 && *first < *end;
+}
+
+/* Journals and growing files of a folder. */
+struct names {
+  struct dirent **all; /* [count] */
+  int count;
+};
+
+static int is_wanted(const struct dirent *entry)
+{
+  return journal_is(entry->d_name) || journal_is_growing(entry->d_name);
+}
+
+/* names_free() follows also when it fails; of a folder that is not there there are none. */
+static int names_list(struct names *names, const char *path)
+{
+  char folder[4096];
+  *names = (struct names){0};
+  path_folder(path, folder);
+  int step = watchdog_begin(ERR_IO, "reading folder", folder);
+  int count = scandir(folder, &names->all, is_wanted, NULL), error = count < 0 ? errno : 0;
+  watchdog_end(step);
+  names->count = (int)imax(count, 0);
+  CHECK(!error || error == ENOENT, error == ENOMEM ? ERR_MEMORY : ERR_IO,
+        "cannot read folder '%s': %s", folder, strerror(error));
+  return OK;
+}
+
+static void names_free(struct names *names)
+{
+  for (int i = 0; i < names->count; i++) free(names->all[i]);
+  free(names->all);
+}
+
+/* What follows "NAME." in a name; NULL: it is not of that. */
+static const char *tail_of(const struct dirent *entry, const char *name, size_t length)
+{
+  int is = strncmp(entry->d_name, name, length) == 0 && entry->d_name[length] == '.';
+  return is ? entry->d_name + length + 1 : NULL;
+}
+
+/* The growing file, or a journal, of several jobs was found. */
+static int growing_note(struct range_list *list, const char *growing)
+{
+  CHECK(!*list->growing || !strcmp(list->growing, growing), ERR_CREATE,
+        "'%s' and '%s' are of jobs that have other options or inputs: remove one, and its journals",
+        list->growing, growing);
+  strcpy(list->growing, growing);
+  return OK;
+}
+
+/* A name in the folder that begins as the result's. */
+static int entry_take(struct range_list *list, const char *path, const char *tail)
+{
+  char growing[4096];
+  gidx first, end;
+  size_t digits = strspn(tail, "0123456789abcdef");
+  if (digits != DIGITS) return OK;
+  snprintf(growing, sizeof growing, "%s.%.*s" GROWING_END, path, DIGITS, tail);
+  if (tail[DIGITS] == '.' && rows_read(tail + DIGITS + 1, &first, &end)) {
+    TRY(growing_note(list, growing));
+    struct range *r = &list->all[list->count++];
+    *r = (struct range){.first = first, .end = end};
+    range_journal(growing, first, end, r->journal);
+    return OK;
+  }
+  if (strcmp(tail + DIGITS, GROWING_END) != 0) return OK;
+  if (!ranges_are(growing)) return strcpy(list->single, growing), OK;
+  TRY(growing_note(list, growing));
+  list->has_growing = 1;
+  return OK;
+}
+
+static int row_order(const void *a, const void *b)
+{
+  const struct range *x = a, *y = b;
+  gidx one = x->first != y->first ? x->first : x->end,
+       two = x->first != y->first ? y->first : y->end;
+  return one < two ? -1 : one > two;
+}
+
+static int names_take(struct range_list *list, const char *path, const struct names *names)
+{
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  size_t length = strlen(name);
+  if (!names->count) return OK;
+  list->all = malloc((size_t)names->count * sizeof *list->all);
+  CHECK(list->all, ERR_MEMORY, "cannot allocate the names of %d journals", names->count);
+  for (int i = 0; i < names->count; i++) {
+    const char *tail = tail_of(names->all[i], name, length);
+    if (tail) TRY(entry_take(list, path, tail));
+  }
+  qsort(list->all, (size_t)list->count, sizeof *list->all, row_order);
+  return OK;
+}
+
+int ranges_find(struct range_list *list, const char *path)
+{
+  struct names names;
+  *list = (struct range_list){0};
+  int status = names_list(&names, path);
+  if (!status) status = names_take(list, path, &names);
+  names_free(&names);
+  return status;
+}
+
+void ranges_free(struct range_list *list)
+{
+  free(list->all);
+  *list = (struct range_list){0};
+}
+
+/* Is one of its journals in the folder?  The text is gone where it was to become a file of
+ * HDF5's. */
+static int has_journals(const char *growing)
+{
+  struct names names;
+  gidx first, end;
+  int has = 0, status = names_list(&names, growing);
+  const char *slash = strrchr(growing, '/'), *name = slash ? slash + 1 : growing;
+  for (int i = 0; i < names.count && !status && !has; i++) {
+    const char *tail = tail_of(names.all[i], name, strlen(name) - strlen(GROWING_END));
+    has = tail && rows_read(tail, &first, &end);
+  }
+  names_free(&names);
+  if (status) status_clear();
+  return has;
+}
+
+int ranges_are(const char *growing)
+{
+  char *text = NULL;
+  if (ranges_text(growing, &text)) status_clear();
+  int are = text || has_journals(growing);
+  free(text);
+  return are;
+}
+
+void ranges_publish(void)
+{
+  publishes = 1;
+}
+
+int ranges_check_free(const char *path)
+{
+  struct range_list list;
+  if (publishes) return OK;
+  int status = ranges_find(&list, path), are = *list.growing != '\0';
+  char growing[sizeof list.growing];
+  strcpy(growing, list.growing);
+  ranges_free(&list);
+  TRY(status);
+  CHECK(!are, ERR_CREATE,
+        "'%s' is of jobs that write ranges of rows (--join): `sagitta merge` of the folder "
+        "publishes them; to give them up, remove it and its journals",
+        growing);
+  return OK;
+}

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: jobs that encode ranges of rows in one file (--join), at once or one after another, on any
+ranks, killed and resumed, and `merge` of their folder, killed at any call and repeated, give the
+bytes of one job, and no row is read again.  Ranges that overlap, are done, missing, of other inputs
+or options, or end within a segment are refused, with what to type."""
+import glob
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import h5py
+import numpy as np
+
+from jobs import FAULTS, environment, job_end, job_ranks, job_start, wait_for, wait_until
+from tap import FULL, SAGITTA, claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
+
+BLOCK = 4096
+N, P = 12 * BLOCK + 321, 16
+CUT = (0, 2 * BLOCK, 3 * BLOCK, 8 * BLOCK, N)
+LOCKED = "*.*[kl]"  # *.lock and *.journal
+KILLS = 60 if FULL else 4
+PRELOADS = not os.environ.get("SANITIZED")
+NONE = "the sanitizers come first among what is preloaded"
+
+
+def words_of(folder, *more):
+    return later_wins("--rows", f"{folder}/rows.npy", "--dictionary", f"{folder}/d.h5", "--top-s",
+                      4, "--threads", 1, "--block", BLOCK, *more)
+
+
+def range_of(folder, out, first, end, *more):
+    return words_of(folder, "--join", "--row-range", f"{first}:{end}", *more, "--output", out)
+
+
+def joined(folder, out, first, end, *more, ranks=0, command="encode"):
+    return sagitta(command, *range_of(folder, out, first, end, *more), ranks=ranks)
+
+
+def all_joined(folder, out, *more, cut=CUT, command="encode"):
+    for first, end in zip(cut, cut[1:]):
+        need(joined(folder, out, first, end, *more, command=command), f"{out} {first}:{end}")
+
+
+def done(job, what):
+    need(job, what)
+    return job
+
+
+def left(out):
+    return sorted(os.path.basename(f) for f in glob.glob(f"{out}/*.h5.*"))
+
+
+def base_of(path):
+    """Where the first chunk of rows is."""
+    with h5py.File(path) as f:
+        return min(d.id.get_chunk_info(0).byte_offset for d in f["supports"].values())
+
+
+def equal(a, b, what):
+    same(a, b, what)
+    with open(a, "rb") as one, open(b, "rb") as two:
+        one.seek(base_of(a))
+        two.seek(base_of(a))
+        ok(one.read() == two.read(), f"{what}: the bytes behind what HDF5 keeps")
+    need(sagitta("verify", b), what)
+
+
+def whole_of(folder, name, command="encode", *more):
+    whole = f"{folder}/whole-{name}.h5"
+    if not os.path.exists(whole):
+        need(sagitta(command, *words_of(folder, *more), "--output", whole), name)
+    return whole
+
+
+@claim("ranges of several jobs, at once, on any ranks, in any order: the bytes of one job")
+def check_equal(folder):
+    jobs = {"encode": ("encode",), "route": ("route",), "center": ("encode", "--center"),
+            "rounds": ("encode", "--rounds", 2, "--rho", 0.3),
+            "frames": ("encode", "--dictionary", f"{folder}/d3.h5"),
+            "nonnegative": ("encode", "--codes", "nonnegative", "--normalize"),
+            "zeros": ("encode", "--rows", f"{folder}/zeros.npy")}
+    for i, (name, (command, *more)) in enumerate(jobs.items()):
+        out, whole = f"{folder}/equal-{name}", whole_of(folder, name, command, *more)
+        started = [job_start(command, *range_of(folder, out, first, end, *more), ranks=ranks)
+                   for ranks, first, end in zip((0, 2, 3, 1), CUT, CUT[1:])]
+        for job in started:
+            code, text = job_end(job, 120)
+            ok(code == 0 and "`sagitta merge`" in text, f"{name}: {code} {text[-600:]}")
+        ok(len(left(out)) == len(CUT), f"{name}: {left(out)}")
+        plan = done(sagitta("merge", out, "--dry-run"), name)
+        ok("up to 0.0 MB" in plan.stdout, f"{name}: {plan.stdout}")
+        need(sagitta("merge", out, ranks=i % 3), name)
+        ok(not left(out), f"{name}: {left(out)}")
+        equal(whole, f"{out}/supports.h5", name)
+    for cut in ((0, N), [*range(0, N, BLOCK), N]):
+        out = f"{folder}/equal-{len(cut)}"
+        all_joined(folder, out, cut=cut)
+        need(sagitta("merge", out, "--rows", f"{folder}/rows.npy", "--output", out), f"{cut}")
+        equal(whole_of(folder, "encode"), f"{out}/supports.h5", f"{cut}")
+
+
+@claim("merge of 8 ranges reads and writes nothing from the first row on")
+def check_reads(folder):
+    if not shutil.which("strace"):
+        skip("no strace")
+        return
+    out, told = f"{folder}/reads", f"{folder}/calls"
+    all_joined(folder, out, cut=(*range(0, 8 * BLOCK, BLOCK), N))
+    traced = subprocess.run(["strace", "-f", "-y", "-o", told, "-e",
+                           "trace=read,readv,pread64,preadv,preadv2,write,pwrite64,pwritev,mmap,"
+                           "copy_file_range,sendfile", SAGITTA, "merge", out],
+                          env=environment(), capture_output=True, text=True)
+    if "ptrace" in traced.stderr and traced.returncode:
+        skip("ptrace is not allowed here")
+        return
+    ok(traced.returncode == 0, traced.stderr[-600:])
+    equal(whole_of(folder, "encode"), f"{out}/supports.h5", "traced")
+    base, ends = base_of(f"{out}/supports.h5"), []
+    with open(told) as f:
+        for line in f:
+            call = re.match(r"\d+ +(\w+)\(\d+<[^>]*supports[.]h5[^>]*(growing|h5)>.*"
+                            r", (\d+)\) += (\d+)$", line)
+            if call:
+                ok(call[1] in ("pread64", "pwrite64"), line)
+                ends.append(int(call[3]) + int(call[4]))
+            else:
+                ok("growing>" not in line, line)
+    ok(len(ends) > 100 and max(ends) <= base, f"{len(ends)} calls, up to {max(ends)} of {base}")
+
+
+@claim("jobs that are killed, and resumed on other ranks: the same")
+def check_kills(folder):
+    draw, took = random.Random(3), 1.0
+    for trial in range(KILLS):
+        out, kills = f"{folder}/kill{trial}", 0
+        for first, end in zip(CUT, CUT[1:]):
+            for ranks in (2, 1, 3, 0) * 20:
+                begun, lock = time.time(), f"{out}/.part-{first:015d}.h5.lock"
+                if os.path.exists(lock):
+                    os.remove(lock)
+                job = job_start("encode", *range_of(folder, out, first, end, "--resume", "--rounds",
+                                                    2, "--save-seconds", 1e-9), ranks=ranks)
+                wait_until(lambda: os.path.exists(lock) or job.poll() is not None)
+                time.sleep(draw.uniform(0, took))
+                pids = (job_ranks(job) if ranks else [job.pid]) if job.poll() is None else []
+                if kills < 12:
+                    for pid in draw.sample(pids, draw.choice((1, len(pids)))) if pids else ():
+                        try:
+                            os.kill(pid, signal.SIGKILL)
+                        except ProcessLookupError:
+                            pass
+                code, text = job_end(job, 60)
+                if code == 0:
+                    took = min(took, time.time() - begun)
+                    break
+                kills += 1
+                ok(code is not None and code not in (2, 65, 73), f"{code}: {text[-600:]}")
+        need(sagitta("merge", out), f"trial {trial}")
+        equal(whole_of(folder, "rounds2", "encode", "--rounds", 2), f"{out}/supports.h5",
+              f"trial {trial}, {kills} kills")
+        shutil.rmtree(out)
+
+
+@claim("merge killed at the calls for its files, and repeated on other ranks: the same")
+def check_merge_kills(folder):
+    if not PRELOADS:
+        skip(NONE)
+        return
+    whole, made, calls, killed = whole_of(folder, "encode"), f"{folder}/made", 1, 0
+    all_joined(folder, made)
+    for of, step in (("*supports.h5*.growing", 1 if FULL else 17), ("*.journal", 1 if FULL else 7),
+                     ("*supports.h5", 1 if FULL else 2)):
+        calls = 1
+        while True:
+            out = f"{folder}/merge-call"
+            shutil.copytree(made, out)
+            code, text = job_end(job_start("merge", out, LD_PRELOAD=FAULTS, FAULT=f"signal:{calls}",
+                                           FAULT_SIGNAL="9", FAULT_OF=of), 60)
+            if code == 0:
+                break
+            killed += 1
+            need(sagitta("merge", out, ranks=killed % 3), f"{of} {calls}: {text[-300:]}")
+            ok(not left(out), f"{of} {calls}: {left(out)}")
+            equal(whole, f"{out}/supports.h5", f"{of} {calls}")
+            shutil.rmtree(out)
+            calls += step
+        equal(whole, f"{out}/supports.h5", f"{of}: {calls} calls are more than there are")
+        shutil.rmtree(out)
+    ok(killed > 15, f"{killed}")
+    for fault, of in (("write:20", "*.growing"), ("fsync:1", "*.growing"),
+                      ("rename:1", "*.growing"), ("read:3", "*.growing"), ("read:5", "*.journal")):
+        out = f"{folder}/merge-fails"
+        shutil.copytree(made, out)
+        code, text = job_end(job_start("merge", out, LD_PRELOAD=FAULTS, FAULT=fault, FAULT_OF=of),
+                             60)
+        ok(code == 74, f"{fault} {of}: {code} {text[-300:]}")
+        need(sagitta("merge", out), f"{fault} {of}")
+        equal(whole, f"{out}/supports.h5", f"{fault} {of}")
+        shutil.rmtree(out)
+    shutil.copytree(made, f"{folder}/merge-left")  # it had its name, but the journals were there
+    need(sagitta("merge", f"{folder}/merge-left"), "before")
+    for path in glob.glob(f"{made}/*.journal"):
+        shutil.copy(path, f"{folder}/merge-left")
+    fails(joined(folder, f"{folder}/merge-left", 0, 2 * BLOCK), 73, ["with all rows"], "a range")
+    fails(sagitta("encode", *words_of(folder, "--force", "--output", f"{folder}/merge-left")), 73,
+          ["--join", "`sagitta merge`"], "the whole")
+    said = done(sagitta("merge", f"{folder}/merge-left", ranks=2), "again")
+    ok("published already" in said.stderr and not left(f"{folder}/merge-left"), said.stderr)
+    fails(sagitta("merge", f"{folder}/merge-left"), 65, ["no ranges", "part-*.h5"], "nothing left")
+
+
+@claim("ranges of other options or inputs, that overlap, are done or at work, are refused")
+def check_refused(folder):
+    out = f"{folder}/refused"
+    need(joined(folder, out, 2 * BLOCK, 4 * BLOCK), "first")
+    for said, more in (("top-s 4, this run has --top-s 3", ["--top-s", 3]),
+                       ("rho 0, this run has --rho 1", ["--rho", 1]),
+                       ("atoms_shape 40 x 1, this run has atoms_shape 41 x 1",
+                        ["--dictionary", f"{folder}/d41.h5"]),
+                       ("rows_shape", ["--rows", f"{folder}/short.npy"]),
+                       ("rows_sample", ["--rows", f"{folder}/zeros.npy"]),
+                       ("is not the dictionary", ["--dictionary", f"{folder}/other.h5"])):
+        fails(joined(folder, out, 0, 2 * BLOCK, *more), 65, [said], said)
+        fails(joined(folder, out, 0, 2 * BLOCK, *more, ranks=2), 65, [said], said)
+    fails(joined(folder, out, 2 * BLOCK, 4 * BLOCK, "--resume", "--dictionary",
+                 f"{folder}/other.h5"), 65, ["dictionary"], "resumed with another")
+    for first, end in ((0, 3 * BLOCK), (3 * BLOCK, 4 * BLOCK), (0, N)):
+        fails(joined(folder, out, first, end, ranks=2), 73,
+              [f"rows {2 * BLOCK} to {4 * BLOCK - 1}", f"--row-range {2 * BLOCK}:{4 * BLOCK}",
+               "overlap"], f"{first}:{end}")
+    fails(joined(folder, out, 2 * BLOCK, 4 * BLOCK), 73,
+          [f"rows {2 * BLOCK} to {4 * BLOCK - 1} are done already", "--resume", "--force"], "done")
+    said = done(joined(folder, out, 2 * BLOCK, 4 * BLOCK, "--resume"), "done, with --resume")
+    ok("nothing is left to do" in said.stderr, said.stderr[-600:])
+    need(joined(folder, out, 2 * BLOCK, 4 * BLOCK, "--force", ranks=2), "done, with --force")
+    ok(len(left(out)) == 2, f"{left(out)}")
+    for said, words in ((f"rows 0 to {2 * BLOCK - 1} are in no range", ["merge", out]),
+                        (f"--row-range 0:{2 * BLOCK}", ["merge", out])):
+        fails(sagitta(*words), 65, [said], said)
+        fails(sagitta(*words, ranks=2), 65, [said], said)
+    for command in (["encode", *words_of(folder)], ["encode", *words_of(folder, "--force")],
+                    ["encode", *words_of(folder, "--resume", "--grid", "2x1")]):
+        fails(sagitta(*command, "--output", out, ranks=2), 73,
+              ["--join", "`sagitta merge`", "remove it"], command[-1])
+    growing = glob.glob(f"{out}/*.growing")[0]
+    for name in (growing, glob.glob(f"{out}/*.journal")[0]):
+        said = done(sagitta("inspect", name), name)
+        ok(f"{2 * BLOCK} of " in said.stdout and "top-s = 4" in said.stdout, said.stdout)
+        fails(sagitta("verify", name), 65, ["sagitta inspect"], name)
+    need(joined(folder, out, 0, 2 * BLOCK), "the beginning")
+    fails(sagitta("merge", out), 65, [f"--join --row-range {4 * BLOCK}:{N}"], "the end is missing")
+    os.makedirs(f"{out}/stop")
+    open(f"{out}/stop/STOP", "w").close()
+    fails(joined(folder, f"{out}/stop", 0, N), 75, ["--resume"], "stopped")
+    fails(sagitta("merge", f"{out}/stop"), 65, ["are not done", f"--row-range 0:{N}", "--resume"],
+          "stopped")
+    os.remove(f"{out}/stop/STOP")
+    fails(joined(folder, f"{out}/stop", 0, N), 73, ["of a job that stopped", "--resume"], "stopped")
+    need(joined(folder, f"{out}/stop", 0, N, "--resume"), "stopped")
+    need(sagitta("merge", f"{out}/stop"), "stopped")
+    equal(whole_of(folder, "encode"), f"{out}/stop/supports.h5", "stopped")
+    need(joined(folder, out, 4 * BLOCK, N, "--rows", f"{folder}/forged.npy"), "rows of no sample")
+    fails(sagitta("merge", out, "--rows", f"{folder}/rows.npy"), 65, ["not all of the rows"],
+          "other rows")
+    need(joined(folder, out, 4 * BLOCK, N, "--force"), "the right ones")
+    need(sagitta("merge", out, "--rows", f"{folder}/rows.npy"), "all")
+    equal(whole_of(folder, "encode"), f"{out}/supports.h5", "after all")
+    fails(joined(folder, out, 0, 2 * BLOCK), 73, ["with all rows"], "after all")
+
+
+@claim("dictionaries of ranges that began at once, and differ, are seen when they are published")
+def check_dictionaries(folder):
+    out = f"{folder}/dictionaries"
+    need(joined(folder, out, 0, 2 * BLOCK), "one")
+    journal, = glob.glob(f"{out}/*.journal")
+    os.rename(journal, f"{folder}/kept")
+    need(joined(folder, out, 2 * BLOCK, N, "--dictionary", f"{folder}/other.h5"), "other")
+    os.rename(f"{folder}/kept", journal)
+    fails(sagitta("merge", out), 65, ["dictionary_hash"], "both")
+    need(joined(folder, out, 2 * BLOCK, N, "--force"), "again")
+    need(sagitta("merge", out), "both")
+    equal(whole_of(folder, "encode"), f"{out}/supports.h5", "both")
+
+
+@claim("how ranges end, and what --join does not go with, is told before any work")
+def check_usage(folder):
+    out = f"{folder}/usage"
+    for said, more in (("the nearest is 0:4096", ["--row-range", "0:4000"]),
+                       ("without '--row-range'", []),
+                       ("give the folder", ["--row-range", "0:4096", "--output", "x.h5"]),
+                       ("as many atoms", ["--row-range", "0:4096", "--l0", 3, "--codes",
+                                          "nonnegative"])):
+        words = words_of(folder, "--join", "--output", out, *more)
+        if "--l0" in more:
+            words = [w for i, w in enumerate(words) if "--top-s" not in (w, words[i - 1])]
+        fails(sagitta("encode", *words), 2, [said], said)
+    fails(sagitta("encode", *words_of(folder, "--join", "--row-range", "0:100", "--rows",
+                                      f"{folder}/few.npy", "--output", out)), 2, ["one segment"],
+          "few rows")
+    ok(not os.path.exists(out), "nothing is made")
+    for words in ([out], [folder], ["--parts", folder]):
+        fails(sagitta("merge", *words), 2 if words == [out] else 65, [], f"{words}")
+    rows, n = f"{folder}/many.npy", 4096 * BLOCK + 5
+    np.lib.format.open_memmap(rows, "w+", "f2", (n, 1))
+    np.save(f"{folder}/one.npy", np.ones((1, 1), "f4"))
+    words = ["--rows", rows, "--dictionary", f"{folder}/one.npy", "--top-s", 1, "--join"]
+    for given, nearest in ((f"0:{3 * BLOCK}", f"0:{4 * BLOCK}"), (f"{BLOCK}:", f"{2 * BLOCK}:{n}"),
+                           (f"{6 * BLOCK}:{9 * BLOCK}", f"{6 * BLOCK}:{10 * BLOCK}")):
+        fails(sagitta("encode", *words, "--row-range", given, "--dry-run"), 2,
+              [f"the nearest is {nearest}", f"multiples of {2 * BLOCK}"], given)
+    plan = done(sagitta("encode", *words, "--row-range", f"0:{4 * BLOCK}", "--dry-run"), "plan")
+    ok(f"{2 * BLOCK} rows" in plan.stdout, plan.stdout)
+
+
+@claim("a job at work: the same range, one that overlaps and merge are refused; without locks too")
+def check_work(folder):
+    if not PRELOADS:
+        skip(NONE)
+        return
+    for name, first, end in (("range", 0, 4 * BLOCK), ("overlap", 2 * BLOCK, 6 * BLOCK)):
+        out, gate = f"{folder}/work-{name}", f"{folder}/gate-{name}"
+        job = job_start("encode", *range_of(folder, out, 0, 4 * BLOCK), LD_PRELOAD=FAULTS,
+                        FAULT="gate:12", FAULT_GATE=gate, FAULT_OF="*.growing")
+        wait_for(gate)
+        fails(joined(folder, out, first, end), 73, ["another run is writing here"
+                                                    if name == "range" else "overlap"], name)
+        fails(sagitta("merge", out), 73, ["a job is at work on rows 0 to"], "merge")
+        need(joined(folder, out, 6 * BLOCK, N), "a range beside it")
+        os.remove(gate)
+        ok(job_end(job, 60)[0] == 0, "the job itself")
+        need(joined(folder, out, 4 * BLOCK, 6 * BLOCK), "the rest")
+        need(sagitta("merge", out), name)
+        equal(whole_of(folder, "encode"), f"{out}/supports.h5", name)
+    out = f"{folder}/work-left"  # a job that ended before it had recorded anything is in no way
+    code, text = job_end(job_start("encode", *range_of(folder, out, 0, 4 * BLOCK),
+                                   LD_PRELOAD=FAULTS, FAULT="signal:12", FAULT_OF="*.growing"), 60)
+    ok(code == -signal.SIGKILL and len(left(out)) == 2, f"{code} {left(out)} {text[-300:]}")
+    fails(sagitta("merge", out), 65, [f"--row-range 0:{4 * BLOCK}"], "nothing is recorded")
+    for fault, code in (("lock:1+", 73), ("none:1", 0)):
+        is_code, text = job_end(job_start("encode", *range_of(folder, out, 0, 6 * BLOCK),
+                                          LD_PRELOAD=FAULTS, FAULT=fault, FAULT_OF=LOCKED), 60)
+        ok(is_code == code, f"{fault}: {is_code} {text[-600:]}")
+        ok(code == 0 or "if no job is at work there, remove it" in text, f"{fault}: {text[-600:]}")
+    is_code, text = job_end(job_start("encode", *range_of(folder, out, 6 * BLOCK, N),
+                                      LD_PRELOAD=FAULTS, FAULT="lock:1+", FAULT_OF=LOCKED), 60)
+    ok(is_code == 0 and "is without a lock" in text, f"no locks: {is_code} {text[-600:]}")
+    is_code, text = job_end(job_start("merge", out, LD_PRELOAD=FAULTS, FAULT="lock:1+",
+                                      FAULT_OF=LOCKED), 60)
+    ok(is_code == 0 and "is without a lock" in text, f"no locks: {is_code} {text[-600:]}")
+    equal(whole_of(folder, "encode"), f"{out}/supports.h5", "no locks")
+
+
+@claim("disks that are full or fail: 73 or 74, and what is recorded stays")
+def check_disks(folder):
+    if not PRELOADS:
+        skip(NONE)
+        return
+    out = f"{folder}/disks"
+    need(joined(folder, out, 2 * BLOCK, N), "the end")
+    for fault, of, code in (("room:1", "*.growing", 73), ("write:5", "*.growing", 74),
+                            ("lose:5", "*.growing", 74), ("fsync:1", "*.growing", 74),
+                            ("write:3", "*.journal", 74), ("fsync:1", "*.journal", 74),
+                            ("read:2", "*.growing", 74)):
+        is_code, text = job_end(job_start("encode", *range_of(folder, out, 0, 2 * BLOCK),
+                                          LD_PRELOAD=FAULTS, FAULT=fault, FAULT_OF=of), 60)
+        ok(is_code in (code, 73), f"{fault} {of}: {is_code} {text[-400:]}")
+        fails(sagitta("merge", out), 65, [f"--row-range 0:{2 * BLOCK}"], f"{fault} {of}")
+    need(joined(folder, out, 0, 2 * BLOCK), "then")
+    need(sagitta("merge", out), "then")
+    equal(whole_of(folder, "encode"), f"{out}/supports.h5", "then")
+
+
+@claim("journals and growing files that are damaged or lost are refused, or encoded again")
+def check_damage(folder):
+    made = f"{folder}/damage"
+    all_joined(folder, made)
+    for name, code, said in (("growing", 65, "has lost its growing file"),
+                             ("cut", 65, "rows end at byte"), ("record", 65, "are in no range"),
+                             ("two", 73, "other options or inputs"), ("renamed", 65, "other rows"),
+                             ("overlap", 65, "other rows"), ("result", 73, "is there already")):
+        out = f"{folder}/damage-{name}"
+        shutil.copytree(made, out)
+        growing, journal = glob.glob(f"{out}/*.growing")[0], glob.glob(f"{out}/*.0-*.journal")[0]
+        if name == "growing":
+            os.remove(growing)
+        elif name == "cut":
+            os.truncate(growing, os.path.getsize(growing) // 2)
+        elif name == "record":
+            os.truncate(journal, os.path.getsize(journal) // 2)
+        elif name == "two":
+            shutil.copy(journal, f"{out}/supports.h5.0123456789abcdef.0-{2 * BLOCK}.journal")
+        elif name == "renamed":
+            os.rename(journal, journal.replace(f".0-{2 * BLOCK}.", f".0-{BLOCK}."))
+        elif name == "overlap":
+            shutil.copy(journal, journal.replace(f".0-{2 * BLOCK}.", f".0-{3 * BLOCK}."))
+        else:
+            shutil.copy(whole_of(folder, "encode"), f"{out}/supports.h5")
+        fails(sagitta("merge", out), code, [said], name)
+        if name == "record":
+            need(joined(folder, out, 0, 2 * BLOCK), "again")
+            need(sagitta("merge", out), "again")
+            equal(whole_of(folder, "encode"), f"{out}/supports.h5", "again")
+
+
+with tempfile.TemporaryDirectory() as where:
+    values_drawn = np.random.default_rng(5).standard_normal((N, P)).astype("f4")
+    np.save(f"{where}/rows.npy", values_drawn)
+    np.save(f"{where}/short.npy", values_drawn[:-1])
+    np.save(f"{where}/few.npy", values_drawn[:100])
+    forged = values_drawn.copy()
+    forged[7 * BLOCK + 3, 1] += 1  # of a row that is in no sample
+    np.save(f"{where}/forged.npy", forged)
+    values_drawn[BLOCK:5 * BLOCK] = 0
+    np.save(f"{where}/zeros.npy", values_drawn)
+    for file_name, atoms, seed in (("d", 40, 0), ("other", 40, 1), ("d41", 41, 0)):
+        need(sagitta("seed", "--rows", f"{where}/rows.npy", "--atoms", atoms, "--seed", seed,
+                     "--output", f"{where}/{file_name}.h5"), file_name)
+    need(sagitta("synth", "--n-rows", 10, "--columns", P, "--atoms", 12, "--frame", 3, "--output",
+                 f"{where}/frames"), "frames")
+    os.rename(f"{where}/frames/dictionary.h5", f"{where}/d3.h5")
+    check_equal(where)
+    check_reads(where)
+    check_kills(where)
+    check_merge_kills(where)
+    check_refused(where)
+    check_dictionaries(where)
+    check_usage(where)
+    check_work(where)
+    check_disks(where)
+    check_damage(where)
+done_testing()
