@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * arrow: solves arrow systems (N.7 to N.13) whose rows fit in shared memory, reading each once.
+ * arrow: solves arrow systems (N.7 to N.13) whose rows fit in shared memory, and reads each once.
  *
- * grid    enough for all systems: arrow_threads(team) / team a block, or one a cluster
+ * grid    enough for all systems: arrow_threads(team) / team per block, or one per cluster
  * block   arrow_threads(team)
- * cluster 1, or with a block a team 2, 4, 8 (9.0): each block has every so manieth lane
+ * cluster 1; or, if a team is a block, 2, 4 or 8 (9.0): each block has every 2nd, 4th or 8th lane
  * shared  arrow_shared_bytes(layout, team): rows, their pivots, sums, the border
- * sums    lanes, tree and chains of (N.12); all else as the formulas say
+ * sums    lanes, tree and chains of (N.12); everything else as in the formulas
  *
- * -D ARROW_D, ARROW_K, MMA, ARROW_TEAM, threads of a system: a warp, or the block, and ARROW_HELD,
- * arrow_resident() or 0: rows of a thread whose factors it holds in registers
+ * -D ARROW_D, ARROW_K, MMA; ARROW_TEAM: threads of a system, a warp or the block; ARROW_HELD:
+ *    arrow_resident(), rows per thread whose factors are in registers, or 0
  *
- * The blocks of a cluster make a share of S each, for all, and each of them solves the border.
- * Steps of a system that is not ok are worth nothing: the launcher's caller solves it again
+ * Each block of a cluster makes a share of S for all blocks, and each solves the border.
+ * The steps of a system that is not ok are invalid: the caller of the launcher solves it
  * elsewhere. */
 #define ARROW_TILE arrow_tile(ARROW_D, ARROW_K, ARROW_TEAM)
 #define SUM_LANES ARROW_LANES
@@ -30,11 +30,11 @@ enum {
   THREADS = arrow_threads(TEAM),
   TEAMS = THREADS / TEAM,
   WARPS = TEAM / WARP,
-  /* Rows of a thread at a time; all of them, where it holds their factors. */
+  /* Rows of a thread at a time; all its rows, if it holds their factors. */
   ROWS = HELD                                      ? HELD
          : TEAM <= 128 && FRAME <= 2 && BORDER > 4 ? 2
                                                    : 1,
-  /* Registers for large frames, else blocks that hide each other's waiting. */
+  /* Large frames need registers; otherwise several blocks hide each other's latency. */
   BLOCKS = HELD                                            ? arrow_resident_blocks(BORDER)
            : FRAME > 4 || BORDER > (BY_PRODUCTS ? 32 : 16) ? 1
            : FRAME > 2 || TEAM == 256 || BORDER > 16       ? 2
@@ -44,16 +44,16 @@ enum {
                                                            : 5
 };
 
-/* A system as a block sees it. */
+/* A system, as one block sees it. */
 struct view {
   struct arrow_atom atom;
   struct rows rows;
   double *sums; /* of the warps */
   struct border border;
-  int parts, part, count; /* blocks of the system, this one, its rows */
+  int parts, part, count; /* blocks of the system; this one; its rows */
 };
 
-/* The rows that a thread has at a time: where they stand, their factors, pivots and steps. */
+/* The rows that a thread does at a time: pointers to them, their factors, pivots and steps. */
 struct own {
   double *row[ROWS], *factor[ROWS], *pivots[ROWS], *out[ROWS];
 };
@@ -82,8 +82,8 @@ static __device__ inline struct view view_of(const struct arrow_args *a, int ind
   return v;
 }
 
-/* A thread's rows from place q on; where there is none, the first once more.  Factors are `held`,
- * or stand in the rows; steps are written from `out` on. */
+/* A thread's rows from index q on; a missing row is replaced by the first one.  Factors are in
+ * `held`, or in the rows; steps are written from `out` on. */
 static __device__ inline struct own own_rows(const struct view *v, int q,
                                              double (*held)[FRAME * FRAME], double *out)
 {
@@ -99,7 +99,7 @@ static __device__ inline struct own own_rows(const struct view *v, int q,
   return o;
 }
 
-/* H of a thread's rows, to be held. */
+/* Load H of a thread's rows into `held`. */
 static __device__ inline void resident_read(const struct view *v, const double *h,
                                             double (*held)[FRAME * FRAME])
 {
@@ -114,8 +114,8 @@ static __device__ inline void resident_read(const struct view *v, const double *
 
 #if BY_PRODUCTS
 
-/* Row and column of entry e of T and w; there: is there such a one?  Columns of the triangle are
- * taken by pairs, j and k - 1 - j, which together have k + 3 entries. */
+/* Row and column of entry e of T and w; there: 0 if there is no such entry.  Columns of the
+ * triangle are taken in pairs, j and k - 1 - j, which together have k + 3 entries. */
 struct place {
   int i, j, there;
 };
@@ -128,7 +128,7 @@ static __device__ inline struct place position_of(int e)
   return place;
 }
 
-/* Entries first, first + step, .. of C and g_b, from where these stand. */
+/* Load entries first, first + step, .. of C and g_b, whose base is c. */
 static __device__ inline void inputs_read(double *to, int each, const double *c, int first,
                                           int step)
 {
@@ -139,8 +139,8 @@ static __device__ inline void inputs_read(double *to, int each, const double *c,
   }
 }
 
-/* The warps' sums become those of the block, at the places of S, or if it is the only one, with C
- * and g_b at `c`, S. */
+/* Add the sums of the warps, and write them to the places of S.  If this is the only block, make S
+ * of them, with C and g_b from `c`. */
 static __device__ inline void warps_fold(const struct view *v, int warps, const double *c)
 {
   enum { EACH = (ENTRIES + TEAM - 1) / TEAM };
@@ -152,7 +152,7 @@ static __device__ inline void warps_fold(const struct view *v, int warps, const 
     struct place p = position_of(threadIdx.x + r * TEAM);
     sum[r] = tree_any(v->sums + sum_at(p.i, p.j), warps, 0);
   }
-  if (HELD) team_sync(); /* all are read */
+  if (HELD) team_sync(); /* all sums have been read */
 #pragma unroll
   for (int r = 0; r < EACH; r++) {
     struct place p = position_of(threadIdx.x + r * TEAM);
@@ -161,18 +161,18 @@ static __device__ inline void warps_fold(const struct view *v, int warps, const 
   }
 }
 
-/* The blocks' sums, so many, become S: each makes its share of the entries for all. */
+/* Make S from the sums of `blocks` blocks; each block makes a share of the entries for all. */
 static __device__ inline void blocks_fold(const struct view *v, const int blocks, const double *c)
 {
   const int each = (ENTRIES + blocks * TEAM - 1) / (blocks * TEAM);
   int first = v->part * TEAM + threadIdx.x;
-  double own[ENTRIES / (2 * TEAM) + 1]; /* of two blocks or more */
+  double own[ENTRIES / (2 * TEAM) + 1]; /* enough for two blocks or more */
   inputs_read(own, each, c, first, blocks * TEAM);
   cluster_barrier();
 #pragma unroll
   for (int r = 0; r < each; r++) {
     struct place p = position_of(first + r * blocks * TEAM);
-    /* Where there is no entry, something that nobody writes is read. */
+    /* If there is no entry, read something that no block writes. */
     double *to = p.there ? column_of(&v->border, p.j) + p.i : v->border.step;
     double s = border_entry(p.i, p.j, own[r], tree_of(to, blocks, 1), v->atom.ridge_b);
 #pragma unroll
@@ -181,8 +181,8 @@ static __device__ inline void blocks_fold(const struct view *v, const int blocks
   cluster_barrier();
 }
 
-/* S and the right side from the rows, and from C and g_b at `c`; barriers within.  Where a warp has
- * all of a block's lanes there are two blocks or more. */
+/* Make S and the right side from the rows, and from C and g_b at `c`; contains barriers.  If a warp
+ * has all lanes of a block, there are at least two blocks. */
 static __device__ inline void schur_make(const struct view *v, const double *c)
 {
   int warps = products_add(v->sums, &v->rows, v->atom.n, v->part);
@@ -213,7 +213,7 @@ static __device__ inline void schur_make(const struct view *v, const double *)
 
 #endif
 
-/* By one warp: the pair of the block's rows, to the first block. */
+/* By one warp: send the determinant pair of the block's rows to the first block. */
 static __device__ inline void rows_pair(const struct view *v)
 {
   int lane = threadIdx.x % WARP, lanes = 1 << v->rows.shift;
@@ -231,7 +231,7 @@ static __device__ inline void rows_pair(const struct view *v)
   }
 }
 
-/* By one thread of the first block: the determinant of the system. */
+/* By one thread of the first block: write the determinant of the system. */
 static __device__ inline void found_write(struct arrow_found *to, const struct view *v,
                                           struct pair border)
 {
@@ -254,9 +254,9 @@ static __device__ inline void found_write(struct arrow_found *to, const struct v
   to->e = rows[0].e;
 }
 
-/* The border by the first warp, whom all others help before the next one, if there is one, makes
- * the pair of the rows.  Blocks tell each other that they have read the sums, and that the pair has
- * been written.  Returns whether the border failed. */
+/* Solve the border.  The first warp does it, and all others help; before that, the next warp, if
+ * there is one, makes the pair of the rows.  The blocks signal that they have read the sums, and
+ * that the pair has been written.  Returns whether the border failed. */
 static __device__ inline int border_finish(const struct view *v, struct pair *pair, double *out)
 {
   int thread = threadIdx.x % TEAM, warp = thread / WARP;
@@ -279,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   extern __shared__ __align__(16) double shared[];
   int team = TEAMS > 1 ? threadIdx.x / TEAM : 0, thread = threadIdx.x % TEAM, failed = 0;
   int index = (int)(blockIdx.x >> (BY_PRODUCTS ? 5 - a.layout.shift : 0)) * TEAMS + team;
-  if (index >= a.count) return; /* a whole team, and with one team a block none */
+  if (index >= a.count) return; /* a whole team; not possible if a team is a block */
   struct view v = view_of(&a, index, shared + team * a.layout.reals);
   struct pair pair;
   const double *in = a.in + v.atom.in;
@@ -294,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   async_commit();
   if (thread == 0 && v.part == 0) later_prefetch(&a, index);
   if (thread == 0 && v.part == 0)
-    a.found[v.atom.number].not_ok = 0; /* before all others, who may set it */
+    a.found[v.atom.number].not_ok = 0; /* before any other thread may set it */
   ASYNC_WAIT(0);
   team_sync();
 #pragma unroll 1

@@ -4,17 +4,17 @@
  * grid    systems
  * block   one warp
  * shared  arrow_border_reals(k) reals
- * sums    the rest of (N.12)'s tree, then segments in ascending order
+ * sums    the remaining levels of the tree of (N.12), then segments in ascending order
  *
  * -D ARROW_D, ARROW_K, MMA
  *
- * Of a system that is not ok the border's step is 0. */
+ * If a system is not ok, the step of its border is 0. */
 #define ARROW_TEAM WARP
 #include "arrow_border.h"
 
 enum { PARTS = arrow_parts(BORDER, MMA), PART = arrow_part_reals(BORDER) };
 
-/* The total of sum number `at`, of so many segments. */
+/* The total of sum number `at` over all segments. */
 static __device__ inline double sum_total(const double *parts, int at, int segments)
 {
   double total = 0;
@@ -53,7 +53,7 @@ static __device__ inline struct pair pair_total(const double *parts, int segment
   return total;
 }
 
-/* T and w to where S and the right side will stand. */
+/* Write T and w to the places of S and the right side. */
 static __device__ inline void sums_scatter(const struct border *b, const double *parts,
                                            int segments)
 {

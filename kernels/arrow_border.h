@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The border of an arrow system: Schur complement, factor, step (N.9, N.10).
+ * The border of an arrow system: Schur complement S, its factor L, the step (N.9, N.10).
  *
- * S stands by columns (arrow_column()), rows j .. k - 1 of column j; row k is the right side; L is
- * written in the place of S.  Up to k = 32 the first warp factors four columns at a time: all its
- * lanes factor the square on the diagonal, each for itself, and apply it to a row of their own.  A
- * loop over these fours stays one: code of its own for each column does not fit in the cache of
- * instructions.  Where there are more warps, and more than eight columns, they help: they take four
- * columns off all but the next four, which the first warp does itself.  Beyond k = 32 its lanes
- * work in shared memory. */
+ * S is stored by columns: arrow_column() gives where column j begins, which has rows j .. k - 1
+ * and, as row k, the right side.  L overwrites S.
+ *
+ * For k <= 32 the first warp factors four columns at a time.  A *square* is the 4 x 4 block on the
+ * diagonal.  Every lane factors the square for itself, and applies it to one row of its own.  The
+ * loop over squares is not unrolled, because separate code for each does not fit in the instruction
+ * cache.  With several warps and more than eight columns, the other warps help: they subtract
+ * finished columns from all later squares but the next one, which the first warp does itself.  For
+ * k > 32 the lanes of the first warp work in shared memory. */
 #ifndef ARROW_BORDER_H
 #define ARROW_BORDER_H
 
@@ -15,15 +17,14 @@
 
 enum { BORDER_INPUTS = BORDER * BORDER + BORDER };
 
-/* The parts of arrow_border_reals(). */
+/* The arrays in arrow_border_reals(). */
 struct border {
-  double *s,
-      *c; /* c: C and g_b behind it, if these are in shared memory; then [k], see border_back() */
+  double *s, *c; /* C, then g_b, if these are in shared memory; later [k], see border_back() */
   double *step;
-  double *found; /* [blocks][2]: the pair of each block of a cluster */
+  double *found; /* [blocks][2]: the determinant pair of each block of a cluster */
 };
 
-/* In the place of so many sums; at a multiple of 16 bytes. */
+/* The arrays from `at` on, over the space of `sums` reals; at a multiple of 16 bytes. */
 static __device__ inline struct border border_at(double *at, int sums)
 {
   struct border b;
@@ -34,13 +35,13 @@ static __device__ inline struct border border_at(double *at, int sums)
   return b;
 }
 
-/* Where row 0 of column j of S would stand. */
+/* Where row 0 of column j of S would be. */
 static __device__ inline double *column_of(const struct border *b, int j)
 {
   return b->s + arrow_column(BORDER, j);
 }
 
-/* Begin to copy C and g_b to shared memory, or to the second-level cache. */
+/* Begin to copy C and g_b to shared memory; or to prefetch them to the second-level cache. */
 static __device__ inline void border_order(const struct border *b, const double *c)
 {
   for (int e = threadIdx.x % ARROW_TEAM; e < BORDER_INPUTS; e += ARROW_TEAM)
@@ -48,25 +49,26 @@ static __device__ inline void border_order(const struct border *b, const double 
 }
 static __device__ inline void border_prefetch(const double *c)
 {
-  enum { LINE = 16 }; /* reals; the last may be of a line more */
+  enum { LINE = 16 }; /* reals; the last prefetch may touch one more line */
   int e = threadIdx.x % ARROW_TEAM * LINE;
   if (e < BORDER_INPUTS + LINE - 1)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(c + (e < BORDER_INPUTS ? e : BORDER_INPUTS - 1)));
 }
 
-/* Entry (i, j) of S, of the right side where i is k, from that of C or g_b, and of T or w. */
+/* Entry (i, j) of S, or, for i = k, of the right side.  c: that of C or g_b; sum: that of T or
+ * w. */
 static __device__ inline double border_entry(int i, int j, double c, double sum, double ridge)
 {
   if (i == BORDER) return sum - c;
   return (i == j ? c + ridge : c) - sum;
 }
-/* The place of that of C or g_b among their numbers. */
+/* The index of (i, j) in C, then g_b. */
 static __device__ inline int border_input(int i, int j)
 {
   return i == BORDER ? BORDER * BORDER + j : j * BORDER + i;
 }
 
-/* S and the right side from T and w, which stand in their places, by all threads of the system. */
+/* S and the right side <- from T and w, which are in their places; by all threads of the system. */
 static __device__ inline void border_make(const struct border *b, double ridge)
 {
 #pragma unroll 2
@@ -82,17 +84,17 @@ static __device__ inline void border_make(const struct border *b, double ridge)
 enum {
   SQUARE = BORDER < 4 ? BORDER : 4, /* columns that are factored at a time */
   SQUARE_ROOM = SQUARE ? SQUARE : 1,
-  SQUARES = (BORDER + SQUARE_ROOM - 1) / SQUARE_ROOM, /* the last may have fewer */
-  HELPERS = SQUARES > 2 ? ARROW_TEAM / WARP - 1 : 0,  /* warps beside the first */
-  IS_NEAR = HELPERS > 0 || SQUARES <= 2 /* the square before is all that is left to take off */
+  SQUARES = (BORDER + SQUARE_ROOM - 1) / SQUARE_ROOM, /* the last may have fewer columns */
+  HELPERS = SQUARES > 2 ? ARROW_TEAM / WARP - 1 : 0,  /* warps that help the first */
+  IS_NEAR = HELPERS > 0 || SQUARES <= 2 /* 1: the first warp subtracts only the square before */
 };
 
-/* A square on the diagonal, which all lanes have: S, of which L becomes. */
+/* A square; every lane has a copy: S, which becomes L. */
 struct square {
   double l[SQUARE_ROOM][SQUARE_ROOM];
 };
 
-/* to[begin .. count - 1] <- from[begin ..]; from[0] is at a multiple of 16 bytes. */
+/* to[begin .. count - 1] <- from[begin ..], two at a time; from[0] is at a multiple of 16 bytes. */
 static __device__ inline void pairs_read(double *to, const double *from, int begin, int count)
 {
 #pragma unroll
@@ -108,9 +110,10 @@ static __device__ inline void pairs_read(double *to, const double *from, int beg
   }
 }
 
-/* Columns that are factored at a time: the place in S of row `first` of the first of them, and how
- * far the next one is from it.  No pointer: behind one that a loop moves the compiler does not see
- * shared memory, and takes generic loads. */
+/* Four columns that are factored together, as indices into S: `at` is the diagonal entry of the
+ * first column, whose number is `first`; each next diagonal row is `apart` further.  These are not
+ * pointers, because the compiler forgets that a pointer that a loop moves is to shared memory, and
+ * then emits generic loads. */
 struct columns {
   int at, first, apart;
 };
@@ -145,16 +148,15 @@ static __device__ inline void square_read(struct square *to, const double *s, st
   }
 }
 
-/* The row of S that a lane has beside the square: the first has the right side, its own row being
- * in the first square alone; so do those that have none. */
+/* The row of S of this lane.  Lane 0 has the right side, because its own row is only in the first
+ * square; so have lanes without a row. */
 static __device__ inline int border_row(void)
 {
   int lane = threadIdx.x % WARP;
   return lane > 0 && lane < BORDER ? lane : BORDER;
 }
 
-/* Put a lane's numbers of the columns in their places, of which those above the diagonal are
- * none. */
+/* Write a lane's numbers x[count] of the columns to S; those above the diagonal are not stored. */
 static __device__ inline void columns_write(double *s, struct columns c, int count, const double *x)
 {
   int row = border_row();
@@ -164,7 +166,8 @@ static __device__ inline void columns_write(double *s, struct columns c, int cou
     if (row >= c.first + q) s[c.at + q * c.apart + row - c.first] = x[q];
 }
 
-/* Take columns, of which a lane has l, off its numbers x[count] of those from `first` on. */
+/* x[count], a lane's numbers of columns from `first` on: subtract the columns c, of which the lane
+ * has l. */
 static __device__ inline void columns_take(double *x, const double *l, const double *s,
                                            struct columns c, int first, int count)
 {
@@ -177,8 +180,8 @@ static __device__ inline void columns_take(double *x, const double *l, const dou
   }
 }
 
-/* x[count], a lane's numbers of the square before, become those of this one, off which all columns
- * before are taken. */
+/* x[count], a lane's numbers of the previous square, become those of this one, from which all
+ * earlier columns are subtracted. */
 static __device__ inline void columns_read(double *x, const struct border *b, struct columns c,
                                            int count)
 {
@@ -197,8 +200,8 @@ static __device__ inline void columns_read(double *x, const struct border *b, st
   for (int q = 0; q < count; q++) x[q] = next[q];
 }
 
-/* Factor the columns, which stand in their places, by plain operations; their pivots are left where
- * steps will stand.  It is seldom called, and out of the way of what else is. */
+/* Factor the columns in place by plain operations, and leave their pivots in the space of the
+ * steps.  Not inlined, since it is rarely called. */
 static __device__ __noinline__ void columns_divide(double *s, double *pivots, int first, int count)
 {
   int row = border_row(), in_use = threadIdx.x % WARP < (BORDER ? BORDER : 1);
@@ -221,7 +224,7 @@ static __device__ __noinline__ void columns_divide(double *s, double *pivots, in
   }
 }
 
-/* Take columns, of which a lane has l, off its numbers of the `count` columns `to`. */
+/* Subtract the columns c, of which a lane has l, from its numbers of `count` columns `to`. */
 static __device__ inline void columns_update(double *s, struct columns to, int count,
                                              const double *l, struct columns c)
 {
@@ -235,13 +238,13 @@ static __device__ inline void columns_update(double *s, struct columns to, int c
     if (row >= to.first + q) own[q * to.apart] = x[q];
 }
 
-/* Take a square off those behind the next one, which helpers share out. */
+/* Subtract a square from those after the next one, which the helpers share. */
 static __device__ inline void square_take(const struct border *b, struct columns c, int helper)
 {
   const int left = BORDER % SQUARE_ROOM, full = BORDER / SQUARE_ROOM;
   int row = border_row();
   double l[SQUARE_ROOM];
-  if (threadIdx.x % WARP >= (BORDER ? BORDER : 1)) return; /* has no row */
+  if (threadIdx.x % WARP >= (BORDER ? BORDER : 1)) return; /* this lane has no row */
 #pragma unroll
   for (int p = 0; p < SQUARE; p++) l[p] = b->s[c.at + p * c.apart + row - c.first];
 #pragma unroll 1
@@ -252,22 +255,22 @@ static __device__ inline void square_take(const struct border *b, struct columns
       columns_update(b->s, columns_of(s), left, l, c);
 }
 
-/* Factor `count` columns: every lane factors the square, so that no root waits for another lane,
- * and goes along with a row of its own, whose numbers are x, before of the last square, then of
- * this one.  A root's estimate needs the upper half of its pivot alone: it is made from one by a
- * quotient that is not yet rounded, whose upper half is nearly always the same, so that it is at
- * hand when the pivot is.  *pair is multiplied by the pivots.  Returns whether these are good. */
+/* Factor `count` columns.  Every lane factors the square, so that no root waits for another lane,
+ * and at the same time a row of its own, whose numbers are x: on entry those of the previous
+ * square, on return those of this one.  The estimate of a root needs only the upper half of its
+ * pivot.  It is made early, from a pivot with an unrounded quotient, whose upper half is nearly
+ * always the same.  *pair is multiplied by the pivots.  Returns whether they are good. */
 static __device__ inline int columns_factor(const struct border *b, struct columns c, int count,
                                             double *x, struct pair *pair)
 {
   int good = 1, plain, row = border_row(), first = c.first;
   struct ranks ranks = {};
-  double pivots[SQUARE_ROOM], root0 = 0, nearly = 0, estimate = 0; /* the next pivot's */
+  double pivots[SQUARE_ROOM], root0 = 0, nearly = 0, estimate = 0; /* for the next pivot */
   int differs = 0;
   struct pair with = *pair;
   struct square d;
   columns_read(x, b, c, count);
-  __syncwarp(); /* lanes without a row have read the right side, as the first has */
+  __syncwarp(); /* all lanes that use the right side have read it */
   if (first > 0) columns_write(b->s, c, count, x);
   __syncwarp();
   square_read(&d, b->s, c, count);
@@ -296,8 +299,8 @@ static __device__ inline int columns_factor(const struct border *b, struct colum
   }
   pair_usual(&with, pivots, count);
   plain = __all_sync(FULL_WARP, ranks_usual(&ranks) & (differs == 0));
-  __syncwarp();        /* all have read the square */
-  if (LIKELY(plain)) { /* and so the pivots are good */
+  __syncwarp();        /* all lanes have read the square */
+  if (LIKELY(plain)) { /* this implies that the pivots are good */
     columns_write(b->s, c, count, x);
     if (first == 0 && threadIdx.x % WARP == 0) b->s[0] = root0;
     *pair = with;
@@ -315,8 +318,8 @@ static __device__ inline int columns_factor(const struct border *b, struct colum
   return good;
 }
 
-/* By all warps of the system; the first has the results.  Returns whether all pivots are good; they
- * become *pair. */
+/* Factor S, by all warps of the system; the first warp has the results.  Returns whether all pivots
+ * are good; *pair <- their determinant pair. */
 static __device__ inline int border_factor(const struct border *b, int warp, struct pair *pair)
 {
   const int left = BORDER % SQUARE_ROOM;
@@ -328,7 +331,7 @@ static __device__ inline int border_factor(const struct border *b, int warp, str
   for (int s = 0; s < BORDER / SQUARE_ROOM; s++, c = columns_after(c)) {
     if (warp == 0) good &= columns_factor(b, c, SQUARE, x, pair);
     if (!HELPERS || s + 1 == SQUARES) continue;
-    __syncthreads(); /* the square is written, the one before is taken off */
+    __syncthreads(); /* the square is written, and the one before is subtracted */
     if (warp > 0) square_take(b, c, warp - 1);
   }
   if (left && warp == 0) good &= columns_factor(b, c, left, x, pair);
@@ -336,8 +339,8 @@ static __device__ inline int border_factor(const struct border *b, int warp, str
   return good;
 }
 
-/* A step of the rows first .. first + count - 1 by plain operations; *x is a lane's number of the
- * right side, its step in the end.  Returns whether all are finite. */
+/* Steps of the rows first .. first + count - 1 by plain operations.  *x is a lane's number of the
+ * right side, and becomes its step.  Returns whether all are finite. */
 static __device__ inline int steps_divide(const struct border *b, int first, int count, double *x)
 {
   int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, finite = 1;
@@ -351,9 +354,9 @@ static __device__ inline int steps_divide(const struct border *b, int first, int
   return finite;
 }
 
-/* Steps of the rows of a square, the last that are left; every lane computes all of them.  `column`
- * is where row 0 of a lane's own would stand; *x its number of the right side, its step when its
- * row has one.  Returns whether all are finite. */
+/* Steps of the rows of a square, the last ones that are left; every lane computes all of them.
+ * `column` is where row 0 of the lane's own column would be.  *x is its number of the right side;
+ * it becomes the lane's step when its row is solved.  Returns whether all are finite. */
 static __device__ inline int steps_solve(const struct border *b, struct columns c, int count,
                                          const double *column, double *x)
 {
@@ -378,11 +381,11 @@ static __device__ inline int steps_solve(const struct border *b, struct columns 
   }
   if (!LIKELY(ranks_usual(&ranks))) return steps_divide(b, first, count, x);
   *x = next;
-  return 1; /* quotients of usual numbers are finite */
+  return 1; /* quotients of usual numbers (root.h) are finite */
 }
 
-/* step <- L^-T of the right side.  Returns whether all are finite.  C, which nobody needs any more,
- * gives its place to the inverses of the diagonal, if it has one. */
+/* step <- L^-T of the right side.  Returns whether all steps are finite.  The inverses of the
+ * diagonal overwrite C, which is no longer needed. */
 static __device__ inline int border_back(const struct border *b)
 {
   const int left = BORDER % SQUARE_ROOM;
@@ -407,7 +410,7 @@ static __device__ inline int border_back(const struct border *b)
 
 #else
 
-/* Column j is divided by the root of its pivot and taken off the columns behind it. */
+/* Divide column j by the root of its pivot, and subtract it from the columns after it. */
 static __device__ inline void border_column(const struct border *b, int j, double root)
 {
   int lane = threadIdx.x % WARP;
@@ -438,8 +441,8 @@ static __device__ inline void border_column(const struct border *b, int j, doubl
   __syncwarp();
 }
 
-/* By all warps of the system, of which the first works.  Returns whether all pivots are good; they
- * become *pair. */
+/* Factor S; all warps of the system call this, and the first one works.  Returns whether all pivots
+ * are good; *pair <- their determinant pair. */
 static __device__ inline int border_factor(const struct border *b, int warp, struct pair *pair)
 {
   int good = 1;
@@ -456,8 +459,8 @@ static __device__ inline int border_factor(const struct border *b, int warp, str
   return good;
 }
 
-/* step <- L^-T of the right side; a lane has entries lane and lane + 32.  Returns whether all are
- * finite. */
+/* step <- L^-T of the right side; a lane has entries lane and lane + 32.  Returns whether all steps
+ * are finite. */
 static __device__ inline int border_back(const struct border *b)
 {
   int lane = threadIdx.x % WARP, finite = 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * arrow_fetch: copies systems from page-locked arrays of the host, so that no thread of the host
- * has to pack them.
+ * arrow_fetch: copies systems from page-locked arrays of the host, so that no host thread has to
+ * pack them.
  *
- * grid    at most ARROW_BUS_BLOCKS, which take turns with pieces of the lot: they keep the bus busy
- *         and leave room for blocks that solve
+ * grid    at most ARROW_BUS_BLOCKS, which take pieces of the sub-batch in turn: enough to keep the
+ *         bus busy, and few enough to leave room for blocks that solve
  * block   ARROW_BUS_THREADS
  * shared  none */
 #include "arrow_types.h"

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * arrow_lanes: solves short arrow systems of d = 1 (N.7 to N.13), a warp each, in registers: a lane
- * of (N.12) is a lane of the warp, and has all of its rows.
+ * arrow_lanes: solves short arrow systems of d = 1 (N.7 to N.13), one warp each, in registers.  A
+ * lane of (N.12) is a lane of the warp, and has all rows of that lane.
  *
  * grid    systems / (ARROW_BLOCK / WARP), rounded up
  * block   ARROW_BLOCK
  * sums    lanes, tree and chains of (N.12); every lane has all totals, and solves the border
  *
- * -D ARROW_D (1), ARROW_K (at most 4), and ARROW_ROUNDS, arrow_rounds() of the longest
+ * -D ARROW_D (1), ARROW_K (at most 4), and ARROW_ROUNDS, arrow_rounds() of the longest system
  *
- * Steps of a system that is not ok are worth nothing: the launcher's caller solves it again
+ * The steps of a system that is not ok are invalid: the caller of the launcher solves it
  * elsewhere. */
 #define ARROW_TEAM WARP
 #include "arrow_row.h"
 
 enum { ROUNDS = ARROW_ROUNDS, ENTRIES = border_sums(BORDER) };
 
-/* A lane's rows; such as are not there have the pivot 1. */
+/* The rows of a lane; missing rows have the pivot 1. */
 struct lane_rows {
   double y[ROUNDS][COLUMNS]; /* Y, then u */
   double l[ROUNDS];
 };
 
-/* The places of a system's parts in its numbers. */
+/* The arrays of a system. */
 struct parts {
   const double *h, *b, *g, *c, *g_b;
 };
@@ -40,7 +40,7 @@ static __device__ inline void row_read(double *y, const struct parts *p, int row
   y[BORDER] = p->g[row];
 }
 
-/* As row_read(), where all rows begin at a multiple of 16 bytes. */
+/* As row_read(), if all rows begin at multiples of 16 bytes. */
 static __device__ inline void row_read_wide(double *y, const struct parts *p, int row)
 {
 #pragma unroll
@@ -52,7 +52,7 @@ static __device__ inline void row_read_wide(double *y, const struct parts *p, in
   y[BORDER] = p->g[row];
 }
 
-/* Rows as they are, and their pivots. */
+/* Load rows as they are, and their pivots. */
 static __device__ inline void rows_read(struct lane_rows *r, double pivot[ROUNDS],
                                         const struct parts *p, int n, double ridge)
 {
@@ -65,8 +65,8 @@ static __device__ inline void rows_read(struct lane_rows *r, double pivot[ROUNDS
     pivot[q] = 1;
     if (row >= n) continue;
     pivot[q] = p->h[row];
-    /* An odd n might be read so, too; but with a constant here all takes 1.4 times as long on 9.0,
-     * and without one 8.0 spills. */
+    /* An odd n could be read in this way too.  But with a constant here everything takes 1.4 times
+     * as long on 9.0, and without one 8.0 spills. */
     if (BORDER % 2 == 0 && (__CUDA_ARCH__ < 900 || n % 2 == 0))
       row_read_wide(r->y[q], p, row);
     else
@@ -77,7 +77,7 @@ static __device__ inline void rows_read(struct lane_rows *r, double pivot[ROUNDS
     if (q * WARP + lane < n) pivot[q] += ridge;
 }
 
-/* A row again, by divisions. */
+/* Reload a row, and do it by divisions. */
 static __device__ inline void row_divide(struct lane_rows *r, int q, const struct parts *p,
                                          double ridge)
 {
@@ -88,8 +88,8 @@ static __device__ inline void row_divide(struct lane_rows *r, int q, const struc
   for (int j = 0; j < COLUMNS; j++) r->y[q][j] = r->y[q][j] / r->l[q];
 }
 
-/* (N.7), (N.8), one row beside the other; *pair <- the product of the pivots of all lanes.  Returns
- * whether one is bad. */
+/* (N.7), (N.8) for all rows side by side; *pair <- the product of the pivots of all lanes.  Returns
+ * whether a pivot is bad. */
 static __device__ inline int rows_whiten(struct lane_rows *r, struct pair *pair,
                                          const struct parts *p, int n, double ridge)
 {
@@ -141,13 +141,13 @@ static __device__ inline void rows_add(double sum[ENTRIES + 1], const struct lan
     for (int e = 0; e < ENTRIES; e++) sum[e] += __shfl_xor_sync(FULL_WARP, sum[e], half);
 }
 
-/* a / d->l, by a division if the caller says that it is careful. */
+/* a / d->l; if `careful`, by a division. */
 static __device__ inline double divided(double a, const struct divisor *d, int careful)
 {
   return careful ? a / d->l : quotient(a, d);
 }
 
-/* S in the places of T, and the right side in those of w; a lane has an entry of C and g_b. */
+/* S in place of T, and the right side in place of w; a lane has one entry of C and g_b. */
 static __device__ inline void border_make(double s[ENTRIES + 1], double c, double ridge)
 {
 #pragma unroll
@@ -161,9 +161,9 @@ static __device__ inline void border_make(double s[ENTRIES + 1], double c, doubl
   }
 }
 
-/* step[BORDER] <- the border's, by quotients, or by divisions if `careful`; l is S and the right
- * side and becomes their factor; *pair <- the product of the pivots, *good <- whether they are.
- * Returns whether all numbers were usual. */
+/* step[BORDER] <- the step of the border, by quotients, or by divisions if `careful`.  l is S and
+ * the right side, and becomes their factor.  *pair <- the product of the pivots; *good <- whether
+ * they are good.  Returns whether all numbers were usual (root.h). */
 static __device__ inline int border_try(double l[ENTRIES + 1], int careful, double *step,
                                         struct pair *pair, int *good)
 {
@@ -202,7 +202,7 @@ static __device__ inline int border_try(double l[ENTRIES + 1], int careful, doub
   return usual;
 }
 
-/* (N.11); returns whether all steps are finite. */
+/* The steps of the rows (N.11); returns whether all are finite. */
 static __device__ inline int rows_step(const struct lane_rows *r, const double *step, double *out,
                                        int n)
 {
@@ -229,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(ARROW_BLOCK, ROUNDS *COLUMNS > 21  
 {
   int index = (int)(blockIdx.x * (ARROW_BLOCK / WARP) + threadIdx.x / WARP);
   int lane = threadIdx.x % WARP;
-  if (index >= a.count) return; /* a whole warp */
+  if (index >= a.count) return; /* the whole warp */
   struct arrow_atom atom = a.atoms[index];
   struct parts p = parts_of(a.in + atom.in, atom.n);
   struct lane_rows r;

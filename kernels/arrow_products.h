@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums T and w over rows (N.9, N.12) by tensor instructions that are chains of fma: a warp has some
- * of the block's lanes, two at a time, and adds them by (N.12)'s tree as it goes.
+ * Sums T and w over rows (N.9, N.12) by tensor instructions that are chains of fma.  A warp has
+ * some of the block's lanes (of N.12), does two at a time, and adds lanes by the tree of (N.12) on
+ * the way.
  *
- * The triangle is covered by products of 16 rows x 8 columns.  A product's operands are columns of
- * the extended Y; u is a row of the triangle, or where k is a multiple of 16 a column, because a
- * row would take a whole line of products.
+ * The triangle (arrow_types.h) is covered by products of 16 rows x 8 columns, whose operands are
+ * columns of the extended Y.  u is a row of the triangle.  Only if k is a multiple of 16 it is a
+ * column, because as a row it would need a whole line of products.
  *
  * -D MMA */
 #ifndef ARROW_PRODUCTS_H
@@ -29,14 +30,14 @@ HOST_DEVICE int products_count(void)
 
 enum {
   PRODUCTS = products_count(),
-  TOGETHER = 2, /* products of a pass over the rows */
+  TOGETHER = 2, /* products in one pass over the rows */
   SPLIT = arrow_split(BORDER, ARROW_TEAM, HELD),
   LANE_WARPS = arrow_lane_warps(BORDER, ARROW_TEAM, HELD),
   ENTRIES = border_sums(BORDER),
-  MOST_LANES = LANE_WARPS < 4 ? 16 : 8 /* of a warp */
+  MOST_LANES = LANE_WARPS < 4 ? 16 : 8 /* lanes of a warp */
 };
 
-/* Line of a product, and its column of eight, of all products one line after another. */
+/* Position of a product: line i of 16 rows, column j of 8.  Products are numbered line by line. */
 struct product {
   int i, j;
 };
@@ -49,18 +50,18 @@ static __device__ inline struct product product_of(int number)
       p.j -= products_wide(i);
       p.i++;
     }
-  /* The last of a line is u's column. */
+  /* The last product of a line is the column of u. */
   if (BORDER % 16 == 0 && p.j == products_wide(p.i) - 1) p.j = BORDER / 8;
   return p;
 }
 
-/* Rows of a lane: where its first begins, reals to the next, how many. */
+/* The rows of a lane: the first, reals between rows, and their number. */
 struct chain {
   const double *at;
   int step, count;
 };
 
-/* Add four terms of a chain to the products of a pass; all are there, or it is seen to. */
+/* Add four terms of a chain to the products of a pass.  all: all terms exist; otherwise test it. */
 static __device__ inline void terms_add(double sum[TOGETHER][4], int pass, const struct chain *c,
                                         int term, int all)
 {
@@ -73,7 +74,7 @@ static __device__ inline void terms_add(double sum[TOGETHER][4], int pass, const
     if (pass * TOGETHER + v >= PRODUCTS) break;
     double left[2] = {at[16 * p.i * FRAME], 0}, right = at[8 * p.j * FRAME];
     if (16 * p.i + 8 <= BORDER) left[1] = at[(16 * p.i + 8) * FRAME];
-    if (!there) { /* adding (-0)(+0) changes nothing */
+    if (!there) { /* (-0)(+0) = -0, and adding -0 changes nothing */
       left[0] = left[1] = -0.0;
       right = 0;
     }
@@ -81,8 +82,8 @@ static __device__ inline void terms_add(double sum[TOGETHER][4], int pass, const
   }
 }
 
-/* sum <- the products of two lanes, or where these are one, of it; terms that both have, then what
- * is left. */
+/* sum <- the products of two lanes, or of one lane if not `two`.  First the terms that both lanes
+ * have, then the remaining ones. */
 static __device__ inline void lanes_add(double sum[2][TOGETHER][4], int pass, const struct chain *c,
                                         int two)
 {
@@ -116,14 +117,14 @@ static __device__ inline void products_copy(double to[TOGETHER][4], const double
   for (int v = 0; v < TOGETHER * 4; v++) to[v / 4][v % 4] = from[v / 4][v % 4];
 }
 
-/* Where entry (i, j) of T and w stands among the sums of a warp: at its place in S where these are
- * the block's, else by rows. */
+/* Index of entry (i, j) of T or w among the sums of a warp: its place in S if the block has a
+ * single set of sums, otherwise by rows of the triangle. */
 static __device__ inline int sum_at(int i, int j)
 {
   return LANE_WARPS == 1 ? arrow_column(BORDER, j) + i : i * (i + 1) / 2 + j;
 }
 
-/* to <- what belongs to the triangle. */
+/* Write the products that belong to the triangle. */
 static __device__ inline void products_write(double *to, int pass, const double sum[TOGETHER][4])
 {
   int lane = threadIdx.x % WARP;
@@ -139,18 +140,18 @@ static __device__ inline void products_write(double *to, int pass, const double 
   }
 }
 
-/* The rows of the block's lane `own`. */
+/* The rows of lane `own` of the block. */
 static __device__ inline struct chain chain_of(const struct rows *r, int n, int part, int own)
 {
   struct chain c;
   int parts = ARROW_LANES >> r->shift;
   c.count = n / ARROW_LANES + (part + parts * own < n % ARROW_LANES);
-  c.at = r->at + (c.count ? own : 0) * ROW + threadIdx.x % WARP / 4 * FRAME; /* it reads one */
+  c.at = r->at + (c.count ? own : 0) * ROW + threadIdx.x % WARP / 4 * FRAME; /* always readable */
   c.step = (ROW << r->shift) + r->pad;
   return c;
 }
 
-/* A warp's lanes of a pass: number and, if it has two, number + warps. */
+/* A pass over the one or two lanes of a warp: `number` and number + warps. */
 static __device__ inline void pass_add(double *to, int pass, const struct rows *r, int n, int part,
                                        int number, int warps)
 {
@@ -163,8 +164,8 @@ static __device__ inline void pass_add(double *to, int pass, const struct rows *
   products_write(to, pass, sum[0]);
 }
 
-/* sum[0] <- the sum of four of a warp's lanes: number + LANE_WARPS (place, and each / 2, each / 4,
- * 3 each / 4 further), where each warp has `each`. */
+/* sum[0] <- the sum of four of the lanes of a warp.  With `each` lanes per warp, these are
+ * number + LANE_WARPS (place + {0, each / 2, each / 4, 3 each / 4}), in the order of the tree. */
 static __device__ inline void four_add(double sum[4][TOGETHER][4], int pass, const struct rows *r,
                                        int n, int part, int number, int place)
 {
@@ -193,8 +194,8 @@ static __device__ inline void four_add(double sum[4][TOGETHER][4], int pass, con
   products_plus(sum[0], sum[2]);
 }
 
-/* The same where a warp has four lanes or eight, by fours, so that one's waiting hides that of
- * others; in an order in which the tree needs to keep one sum. */
+/* A pass over the four or eight lanes of a warp, four at a time, so that waiting for one is hidden
+ * by the others.  In this order the tree keeps only one sum. */
 static __device__ inline void fours_add(double *to, int pass, const struct rows *r, int n, int part,
                                         int number)
 {
@@ -208,7 +209,7 @@ static __device__ inline void fours_add(double *to, int pass, const struct rows 
   products_write(to, pass, sum[0]);
 }
 
-/* The same for sixteen. */
+/* A pass over the sixteen lanes of a warp. */
 static __device__ inline void sixteen_add(double *to, int pass, const struct rows *r, int n,
                                           int part, int number)
 {
@@ -224,9 +225,9 @@ static __device__ inline void sixteen_add(double *to, int pass, const struct row
   products_write(to, pass, sum[0]);
 }
 
-/* to[warps][ENTRIES] <- the sums of the block's lanes, every parts-th of the system from `part` on,
- * or of the only warp in S; returns how many warps have some.  The tree's levels from there on are
- * left. */
+/* to[warps][ENTRIES] <- the sums of the block's lanes, which are every parts-th lane of the system
+ * from `part` on.  A single warp writes its sums to their places in S.  Returns the number of warps
+ * that have sums.  The remaining levels of the tree are left to tree_of(). */
 static __device__ inline int products_add(double *to, const struct rows *r, int n, int part)
 {
   int warp = threadIdx.x / WARP, lanes = 1 << r->shift;
@@ -244,7 +245,7 @@ static __device__ inline int products_add(double *to, const struct rows *r, int 
   return warps;
 }
 
-/* The tree of count sums, a power of two of at most 8, from those of the warps or of the blocks. */
+/* The tree of (N.12) over `count` sums, a power of two up to 8: those of warps, or of blocks. */
 static __device__ inline double tree_of(const double *sums, int count, int by_blocks)
 {
   double x[8];
@@ -257,7 +258,7 @@ static __device__ inline double tree_of(const double *sums, int count, int by_bl
   return x[0];
 }
 
-/* The same for a count that is not known before, so that all code of it is of known counts. */
+/* The same for a count that is known only at run time: branches to code for constant counts. */
 static __device__ inline double tree_any(const double *sums, int count, int by_blocks)
 {
   if (count == 8) return tree_of(sums, 8, by_blocks);

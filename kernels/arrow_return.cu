@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow_return: copies the steps of systems that are ok to page-locked arrays of the host, so that
- * no thread of the host has to unpack them.
+ * no host thread has to unpack them.
  *
- * grid, block, shared   as arrow_fetch.cu */
+ * grid, block, shared   as in arrow_fetch.cu */
 #include "arrow_types.h"
 #include "bus_copy.h"
 

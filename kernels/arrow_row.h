@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One row of an arrow system in shared memory, by one thread: factor and forward substitution
- * (N.7, N.8), its step (N.11), its pivots (N.13).
+ * One row of an arrow system in shared memory, by one thread: factor and forward substitution (N.7,
+ * N.8), its step (N.11), its pivots (N.13).
  *
- * Who includes it may define ARROW_HELD: factors are then held in registers by the threads that
- * work on the rows, so that H is none of what stands in a row.
+ * The including file may define ARROW_HELD > 0: threads then hold the factors of their rows in
+ * registers, and H has no space in a row.
  *
  * -D ARROW_D, ARROW_K */
 #ifndef ARROW_ROW_H
@@ -24,16 +24,16 @@ enum {
   HELD = ARROW_HELD,
   ROW = arrow_row_reals(FRAME, BORDER, HELD),
   TRIANGLE = FRAME * (FRAME + 1) / 2,
-  U_AT = FRAME * BORDER, /* of a row */
-  L_AT = U_AT + FRAME,
-  COLUMNS = BORDER + 1, /* of Y and u */
+  U_AT = FRAME * BORDER, /* offset of u in a row */
+  L_AT = U_AT + FRAME,   /* offset of L */
+  COLUMNS = BORDER + 1,  /* columns of Y, and u */
   AT_ONCE = HELD         ? (BORDER <= ARROW_FEW ? 6 : 8)
             : FRAME <= 2 ? 4
             : FRAME <= 4 ? 2
-                         : 1 /* columns, so that one's waiting hides another's */
+                         : 1 /* columns done together, to hide latency */
 };
 
-/* Rows in shared memory: those of a round of `1 << shift` lanes, pad reals, the next. */
+/* The rows in shared memory: a round of `1 << shift` rows, `pad` reals, the next round, ... */
 struct rows {
   double *at, *pivots;
   int shift, pad;
@@ -44,7 +44,7 @@ static __device__ inline double *row_at(const struct rows *r, int q)
   return r->at + q * ROW + (q >> r->shift) * r->pad;
 }
 
-/* Entry (i, j), i >= j, of a packed factor. */
+/* Index of entry (i, j), i >= j, of a packed factor. */
 static __device__ inline int packed(int i, int j)
 {
   return j * (2 * FRAME - j - 1) / 2 + i;
@@ -60,7 +60,8 @@ static __device__ inline int is_finite(double x)
   return fabs(x) <= LARGEST;
 }
 
-/* Row of the system at place q of the rows of part `part`, which has every (32 >> shift)th lane. */
+/* The row of the system at index q of the rows of block `part`, which has every (32 >> shift)th
+ * lane. */
 static __device__ inline int row_number(int q, int part, int shift)
 {
   int lane = q & ((1 << shift) - 1), parts = ARROW_LANES >> shift;
@@ -75,15 +76,16 @@ static __device__ inline void piece_order(double *to, const double *from)
     async_copy16(to, from);
 }
 
-/* Begin to copy `size` numbers of each row, at `from` and what follows, to `place` of the rows; of
- * all rows, whose numbers then are their places, or of a part's. */
+/* Begin to copy `size` numbers of each of `count` rows, which follow each other from `from` on, to
+ * offset `place` of the rows.  all: row q of the system is row q here; otherwise rows are a
+ * part's. */
 static __device__ inline void part_order(const struct rows *to, const double *from, int size,
                                          int place, int first, int count, int part, int all)
 {
   const int wide = FRAME % 2 ? 1 : 2, pieces = size / wide, team = ARROW_TEAM;
   const int width = pieces ? pieces : 1, step = team / width;
   int thread = threadIdx.x % ARROW_TEAM;
-  if (pieces > 0 && team % width == 0) { /* a thread has the same piece of every row */
+  if (pieces > 0 && team % width == 0) { /* a thread copies the same piece of every row */
     int q = thread / width, at = thread % width * wide;
     const double *here = from + (q * size + at);
     double *there = to->at + (place + at);
@@ -102,8 +104,8 @@ static __device__ inline void part_order(const struct rows *to, const double *fr
   }
 }
 
-/* Begin to copy places first .. first + count - 1 of a part to shared memory; rows are numbered
- * from base. */
+/* Begin to copy rows first .. first + count - 1 of a part to shared memory.  `base` is the row of
+ * the system that has number 0 here. */
 static __device__ inline void rows_order(const struct rows *to, const double *in, long long n,
                                          long long base, int first, int count, int part)
 {
@@ -121,14 +123,14 @@ static __device__ inline void rows_order(const struct rows *to, const double *in
   }
 }
 
-/* As system `index` begins, bring one that is to begin later to the second-level cache (9.0). */
+/* When system `index` begins, prefetch a later one to the second-level cache (9.0). */
 static __device__ inline void later_prefetch(const struct arrow_args *a, int index)
 {
 #if __CUDA_ARCH__ >= 900
   if (a->ahead == 0 || a->ahead >= a->count - index) return;
   const struct arrow_atom *later = a->atoms + index + a->ahead;
   int reals = later->n * (FRAME * FRAME + FRAME * BORDER + FRAME) + BORDER * BORDER + BORDER;
-  int bytes = (reals + 1) / 2 * 16; /* an odd one is followed by one more, up to LOT_LINE */
+  int bytes = (reals + 1) / 2 * 16; /* rounded up: systems are padded to LOT_LINE */
   if (bytes > 0)
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(a->in + later->in), "r"(bytes));
 #else
@@ -137,10 +139,10 @@ static __device__ inline void later_prefetch(const struct arrow_args *a, int ind
 #endif
 }
 
-/* The other way is put out of line. */
+/* Tells the compiler to move the other branch out of the way. */
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 
-/* to[count] <- from[count]; where d is even, 16 bytes at a time. */
+/* to[count] <- from[count]; for even d 16 bytes at a time. */
 static __device__ inline void reals_read(double *to, const double *from, int count)
 {
 #pragma unroll
@@ -165,16 +167,16 @@ static __device__ inline void reals_write(double *to, const double *from, int co
   }
 }
 
-enum { MAX_ROWS = 2 }; /* that a thread has at a time, so that one's waiting hides another's */
+enum { MAX_ROWS = 2 }; /* rows that a thread does together, to hide latency */
 
-/* What a row's factor is for its columns. */
+/* The factor of a row, with what divisions by its diagonal need (root.h). */
 struct row_factor {
   double l[TRIANGLE];
   struct divisor diagonal[FRAME];
 };
 
-/* The factors of rows from H + ridge I, which stands at `at` of each, and their pivots, without
- * branches.  Returns 0, and they are worth nothing, where some number is not usual. */
+/* Factor rows: H + ridge I is at `at` of each.  Gives factors and pivots, without branches.
+ * Returns 0 if a number is not usual (root.h); then the results are invalid. */
 static __device__ inline int rows_decompose(double *const *at, int rows, double ridge,
                                             struct row_factor *f, double (*pivots)[FRAME])
 {
@@ -215,8 +217,8 @@ static __device__ inline int rows_decompose(double *const *at, int rows, double 
   return plain;
 }
 
-/* The factor of a row by plain operations, in the place of H, and its pivots, unless they are not
- * wanted.  Returns ROW_BAD if a pivot is, ROW_USUAL if all are usual. */
+/* Factor a row in place of H, by plain operations; writes its pivots unless NULL.  Returns flags:
+ * ROW_BAD if a pivot is bad, ROW_USUAL if all are usual. */
 enum { ROW_BAD = 1, ROW_USUAL = 2 };
 static __device__ __noinline__ int row_divide(double *h, double *pivots, double ridge)
 {
@@ -247,7 +249,7 @@ static __device__ __noinline__ int row_divide(double *h, double *pivots, double 
   return found;
 }
 
-/* What is held in registers has to be in memory where a function is called that is not inlined. */
+/* A copy in memory of a factor that is held in registers, for functions that are not inlined. */
 struct factor_copy {
   double l[FRAME * FRAME];
 };
@@ -258,7 +260,8 @@ static __device__ inline double *factor_at(struct factor_copy *copy, double *at)
   return HELD ? copy->l : at;
 }
 
-/* x[count][FRAME] of a row <- L^-1 of each, by divisions: zeros, or about to leave the range. */
+/* x[count][FRAME] <- L^-1 x by divisions, for numbers that are zero or near the limits of the
+ * range. */
 static __device__ __noinline__ void forward_divide(double *x, const double *l, int count)
 {
 #pragma unroll 1
@@ -271,7 +274,7 @@ static __device__ __noinline__ void forward_divide(double *x, const double *l, i
     }
 }
 
-/* Columns first .. first + count - 1 of rows <- L^-1 of each; may numbers be usual? */
+/* Columns first .. first + count - 1 of rows <- L^-1 of each.  usual: the factors are usual. */
 static __device__ inline void columns_forward(double *const *row, double *const *at, int rows,
                                               int first, int count, const struct row_factor *f,
                                               int usual)
@@ -304,8 +307,8 @@ static __device__ inline void columns_forward(double *const *row, double *const 
   }
 }
 
-/* B, g of rows, of which the second may be the first once more, <- Y, u; H, at `at` of each, <- L;
- * and pivots[FRAME] of each, or NULL.  Returns whether a pivot is bad. */
+/* Whiten rows: B, g <- Y, u; H, at `at` of each, <- L; pivots[FRAME] of each <-, unless NULL.  The
+ * second row may be the first one again.  Returns whether a pivot is bad. */
 static __device__ inline int rows_whiten(double *const *row, double *const *at,
                                          double *const *pivots, int rows, double ridge)
 {
@@ -338,7 +341,7 @@ static __device__ inline int rows_whiten(double *const *row, double *const *at,
       for (int j = 0; j < FRAME; j++) f[r].diagonal[j] = divisor_of(f[r].l[packed(j, j)]);
     }
   }
-  const int width = (AT_ONCE + rows - 1) / rows; /* columns of each */
+  const int width = (AT_ONCE + rows - 1) / rows; /* columns of each row at a time */
 #pragma unroll 1
   for (int j = 0; j < COLUMNS / width; j++)
     columns_forward(row, at, rows, j * width, width, f, usual);
@@ -347,8 +350,8 @@ static __device__ inline int rows_whiten(double *const *row, double *const *at,
   return bad;
 }
 
-/* out[FRAME] <- the step of a whitened row, v[FRAME] of which is u + Y times the border's, by plain
- * operations; returns whether all of it is finite. */
+/* out[FRAME] <- the step of a whitened row by plain operations: L^-T (u + Y step of the border),
+ * negated.  Returns whether all of it is finite. */
 static __device__ __noinline__ int row_back(const double *row, const double *l,
                                             const double *border, double *out)
 {
@@ -374,8 +377,8 @@ static __device__ __noinline__ int row_back(const double *row, const double *l,
   return finite;
 }
 
-/* out[FRAME] of whitened rows, of which the second may be the first once more and whose factors
- * stand at `at` of each, <- their steps; returns whether all are finite. */
+/* out[FRAME] <- the steps of whitened rows whose factors are at `at` of each.  The second row may
+ * be the first one again.  Returns whether all are finite. */
 static __device__ inline int rows_step(double *const *row, double *const *at, int rows,
                                        const double *border, double *const *out)
 {
@@ -414,7 +417,7 @@ static __device__ inline int rows_step(double *const *row, double *const *at, in
   plain = ranks_usual(&ranks);
 #pragma unroll
   for (int r = 0; r < rows; r++) {
-    if (LIKELY(plain)) { /* so it is finite */
+    if (LIKELY(plain)) { /* this implies that it is finite */
 #pragma unroll
       for (int m = 0; m < FRAME; m++) v[r][m] = -v[r][m];
       reals_write(out[r], v[r], FRAME);
@@ -426,7 +429,7 @@ static __device__ inline int rows_step(double *const *row, double *const *at, in
   return finite;
 }
 
-/* The pivots of a lane's rows: places q, q + step, .. below count. */
+/* Multiply the pivots of the rows q, q + step, .. < count into a determinant pair. */
 static __device__ inline void pair_rows(struct pair *a, const double *pivots, int q, int count,
                                         int step)
 {

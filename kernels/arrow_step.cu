@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow_step: the steps of the rows of long systems (N.11), after arrow_border.cu.
  *
- * grid    units, that is arrow_step_rows(d, k) rows of a system, the last first, since what
+ * grid    units, each of arrow_step_rows(d, k) rows of a system; the last ones first, since what
  *         arrow_sum.cu read last may be in the cache
- * block   ARROW_BLOCK, a thread a row
- * shared  arrow_step_bytes(d, k): the rows, the border's step
+ * block   ARROW_BLOCK, one thread per row
+ * shared  arrow_step_bytes(d, k): the rows, the step of the border
  *
  * -D ARROW_D, ARROW_K
  *
- * Of a system that was not ok all steps are 0. */
+ * If a system was not ok, all its steps are 0. */
 #define ARROW_TEAM ARROW_BLOCK
 #include "arrow_row.h"
 

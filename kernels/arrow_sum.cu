@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * arrow_sum: T, w and the pair of the rows (N.7 to N.9, N.12, N.13) of long systems, in parts.
+ * arrow_sum: T, w and the determinant pair of the rows (N.7 to N.9, N.12, N.13) of long systems, in
+ * parts.
  *
- * grid    units, that is segments of systems, of arrow_parts(k, MMA) each, with every so manieth
- *         lane; they are neighbours, so that the memory is read once for all of them
- * block   arrow_sum_threads(d, k, MMA): where there are products a warp has a lane, else a thread a
- *         lane's part of a tile
- * shared  arrow_sum_bytes(d, k, MMA): two lots of rows
- * sums    lanes of (N.12), and of its tree the levels that lie within a part
+ * grid    units, which are segments of systems, times arrow_parts(k, MMA) parts: each block has
+ *         every arrow_parts()-th lane.  The parts of a unit are neighbours, so that memory is read
+ *         only once
+ * block   arrow_sum_threads(d, k, MMA): with products a warp has a lane; otherwise a thread has a
+ *         lane of a tile
+ * shared  arrow_sum_bytes(d, k, MMA): space for rows, twice
+ * sums    lanes of (N.12), and the levels of its tree that lie within a part
  *
  * -D ARROW_D, ARROW_K, MMA
  *
- * A system with a bad pivot is marked not_ok, and its parts are worth nothing. */
+ * A system with a bad pivot is marked not_ok, and its parts are invalid. */
 #define ARROW_TEAM arrow_sum_threads(ARROW_D, ARROW_K, MMA)
 #define ARROW_TILE arrow_tile(ARROW_D, ARROW_K, 0)
 #define SUM_LANES arrow_part_lanes(ARROW_K, MMA)
@@ -23,13 +25,13 @@
 enum {
   THREADS = ARROW_TEAM,
   PARTS = arrow_parts(BORDER, MMA),
-  SHIFT = SUM_LANES == 4 ? 2 : 3, /* log2 of SUM_LANES */
-  LOT = arrow_stage_rows(FRAME, BORDER),
+  SHIFT = SUM_LANES == 4 ? 2 : 3,        /* log2 of SUM_LANES */
+  LOT = arrow_stage_rows(FRAME, BORDER), /* rows in shared memory at a time */
   LOT_REALS = arrow_subbatch_reals(FRAME, BORDER, MMA),
   PIVOTS_AT = LOT_REALS - LOT * FRAME,
   PAD = MMA ? arrow_pad(FRAME, BORDER, 0, SUM_LANES) : 0,
-  TELL_AT_ONCE = !MMA, /* that a pivot is bad: of tiles, which leave no register for it */
-  /* Lest the compiler saves registers by spilling. */
+  TELL_AT_ONCE = !MMA, /* report a bad pivot at once; with tiles there is no register to keep it */
+  /* Blocks on a multiprocessor, such that the compiler does not spill registers. */
   BLOCKS = FRAME > 4 || (FRAME > 2 && BORDER > 10)                 ? 1
            : BORDER > 10 && THREADS == 128 && __CUDA_ARCH__ >= 900 ? 3
                                                                    : 2
@@ -47,12 +49,12 @@ static __device__ inline struct rows subbatch_at(double *shared, int lot)
 
 enum { PASSES = (PRODUCTS + TOGETHER - 1) / TOGETHER };
 
-/* What a warp has of its lane. */
+/* A warp's sums of its lane. */
 struct share {
   double sum[PASSES + !PASSES][TOGETHER][4];
 };
 
-/* Add a lot of whitened rows. */
+/* Add whitened rows. */
 static __device__ inline void subbatch_sum(struct share *s, const struct rows *rows, int count)
 {
   int own = threadIdx.x / WARP, terms = (count - own + SUM_LANES - 1) / SUM_LANES * FRAME, term = 0;
@@ -67,7 +69,7 @@ static __device__ inline void subbatch_sum(struct share *s, const struct rows *r
   for (int pass = 0; pass < PASSES; pass++) terms_add(s->sum[pass], pass, &c, term, 0);
 }
 
-/* The sums of the lanes, of which all rows have been read, to `to`. */
+/* Write the sums of the lanes, when all rows have been read. */
 static __device__ inline void sums_write(const struct share *s, double *shared, double *to)
 {
 #pragma unroll
@@ -80,7 +82,7 @@ static_assert(THREADS / WARP == SUM_LANES && SUM_LANES * ENTRIES <= 2 * LOT_REAL
 
 #else
 
-/* What a thread has of its lane of a tile. */
+/* A thread's sums of its lane of a tile. */
 struct share {
   double sum[SUMS];
 };
@@ -104,7 +106,7 @@ static_assert(TILES * SUM_LANES <= THREADS, "arrow_types.h");
 
 #endif
 
-/* The pair of the last threads' lanes. */
+/* Write the pair of the lanes that the last threads have. */
 static __device__ inline void pair_write(struct pair *pair, double *to)
 {
   pair_fold(pair, SUM_LANES);

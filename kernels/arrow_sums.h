@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums T and w over rows (N.9, N.12): a thread has a lane's part of a tile.
+ * Sums T and w over rows (N.9, N.12).  A thread has one lane (of N.12) and one tile of the
+ * triangle.
  *
- * The includer defines ARROW_TILE, columns of a tile, and SUM_LANES, the lanes of the rows in
- * shared memory: neighbours in a warp. */
+ * The including file defines ARROW_TILE, columns of a tile, and SUM_LANES, the lanes of the rows in
+ * shared memory.  Neighbouring threads of a warp have neighbouring lanes. */
 #ifndef ARROW_SUMS_H
 #define ARROW_SUMS_H
 
@@ -18,11 +19,11 @@ HOST_DEVICE int sums_padded(int values)
 enum {
   TILE = ARROW_TILE,
   TILES = arrow_tiles(BORDER, TILE),
-  SUMS = sums_padded(TILE * TILE),                  /* of a thread, zeros from TILE^2 on */
-  TOTALS = SUMS > SUM_LANES ? SUMS / SUM_LANES : 1, /* of a thread, when they are folded */
+  SUMS = sums_padded(TILE * TILE),                  /* of a thread; those from TILE^2 on are 0 */
+  TOTALS = SUMS > SUM_LANES ? SUMS / SUM_LANES : 1, /* of a thread, after tile_fold() */
 };
 
-/* A tile: its first row and column of the triangle. */
+/* A tile: its first row and its first column of the triangle. */
 struct tile {
   int i, j;
 };
@@ -36,7 +37,7 @@ static __device__ inline struct tile tile_of(int number)
   return t;
 }
 
-/* Add the products of the rows at places lane, lane + SUM_LANES, .. below count. */
+/* Add the products of rows lane, lane + SUM_LANES, .. < count. */
 static __device__ inline void tile_add(double sum[SUMS], struct tile t, const double *rows,
                                        int lane, int count)
 {
@@ -56,9 +57,9 @@ static __device__ inline void tile_add(double sum[SUMS], struct tile t, const do
     }
 }
 
-/* Add the lanes by (N.12)'s tree.  At each level a thread passes on half of its sums and takes over
- * the other half; what it has in the end begins at the sum whose number is returned, -1 where
- * another thread has the same.  All threads of the warp are here. */
+/* Add the lanes by the tree of (N.12).  At each level a thread passes on half of its sums, and
+ * takes over the other half from its partner.  Returns the number of the first sum that it has in
+ * the end, or -1 if another thread has the same sums.  All threads of the warp take part. */
 static __device__ inline int tile_fold(double sum[SUMS])
 {
   int lane = threadIdx.x % SUM_LANES, first = 0, held = SUMS, again = 0;
@@ -83,7 +84,8 @@ static __device__ inline int tile_fold(double sum[SUMS])
   return again ? -1 : first;
 }
 
-/* Where sum number v of a tile belongs: row i and column j of the triangle; 0 if nowhere. */
+/* Row i and column j of the triangle for sum number v of a tile; returns 0 if it belongs
+ * nowhere. */
 static __device__ inline int tile_position(struct tile t, int v, int *i, int *j)
 {
   *i = t.i + v / TILE;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What launchers and kernels of the arrow systems agree on (N.7 to N.13).  C11 that is also CUDA
- * C++.
+ * Layouts and sizes that launchers and kernels of the arrow systems share (N.7 to N.13).  C11 that
+ * is also CUDA C++.
  *
  * Floor: kernels.  Includes forms.h alone.
  *
- * A system of d, k and n stands in one piece of memory: B [n][d k], H [n][d d], g [n][d], C [k][k],
- * g_b [k]; its steps in another: rows [n][d], border [k].  It begins with a line of the cache and
- * with its widest rows, so that these are as few lines as can be.  arrow_fetch.cu brings it there
- * from page-locked arrays of the host, and arrow_return.cu takes its steps to such; others come and
- * go in that form.  In shared memory a row is
+ * A system of d, k and n is one contiguous array: B [n][d k], H [n][d d], g [n][d], C [k][k], g_b
+ * [k].  Its steps are another: rows [n][d], border [k].  A system begins at a cache line, with its
+ * widest rows first, so that these touch few lines.  arrow_fetch.cu copies it there from
+ * page-locked arrays of the host, and arrow_return.cu copies its steps to such arrays; otherwise
+ * launchers copy both in this form.
+ *
+ * In shared memory a row is
  *     Y [k][d], u [d], L packed by columns
- * in place of B, g, H, and as far from the next row that rows at a distance of one never meet in a
- * bank; behind the rows stand their pivots [n][d].  Where a thread of arrow.cu can hold the factors
- * of all its rows, L is in its registers instead.  u is column k of an extended Y, and the sums T
- * and w of (N.9) are one triangle of k + 1 columns.
+ * in place of B, g, H.  Rows are padded so that neighbouring rows have no bank conflict.  The
+ * pivots [n][d] follow the rows.  If threads of arrow.cu can hold the factors of all rows, L is in
+ * registers instead.  u is column k of an extended Y, so the sums T and w of (N.9) are one triangle
+ * of k + 1 columns.
  *
- * A short system of d = 1 is solved in the registers of a warp (arrow_lanes.cu).
+ * A short system of d = 1 is solved in the registers of a warp (arrow_lanes.cu).  A system whose
+ * rows fit in shared memory is solved by arrow.cu, which reads it once; a cluster of blocks may
+ * share it, each with every 2nd, 4th or 8th lane of (N.12).  Other systems take three kernels:
+ * arrow_sum.cu sums some lanes of a segment in each block, arrow_border.cu adds these parts and
+ * solves the border, arrow_step.cu reads the rows again.
  *
- * A system whose rows fit in shared memory, of a block or of a cluster of blocks that have every so
- * manieth lane of (N.12), is solved by arrow.cu, which reads it once.  Others take three kernels:
- * arrow_sum.cu adds lanes of a segment a block, arrow_border.cu adds these parts and solves the
- * border, arrow_step.cu reads the rows again.
- *
- * Where tensor instructions are chains of fma (MMA) a block's warps have lanes, whose sums are
- * products of 16 x 8; elsewhere the triangle is cut into square tiles, a tile in a thread's
- * registers. */
+ * If tensor instructions are chains of fma (MMA), warps have lanes, and sums are products of 16 x
+ * 8.  Otherwise the triangle is divided into square tiles, and a thread has a tile in registers. */
 #ifndef ARROW_TYPES_H
 #define ARROW_TYPES_H
 
@@ -32,31 +32,32 @@
 
 enum {
   ARROW_MAX_FRAME = 8,        /* the largest d of the kernels */
-  ARROW_MAX_COLUMNS = 40,     /* and the largest k */
-  ARROW_FEW = 8,              /* columns with which a thread has registers for a fifth block */
+  ARROW_MAX_COLUMNS = 40,     /* the largest k */
+  ARROW_FEW = 8,              /* for k up to this, registers suffice for a fifth resident block */
   ARROW_LANES = 32,           /* of (N.12) */
   ARROW_SEGMENT_ROWS = 65536, /* of (N.12) */
-  ARROW_BLOCK = 128,    /* threads where a warp has a system, factors are held, of arrow_step.cu */
-  ARROW_MAX_ROUNDS = 7, /* of lanes in registers */
-  ARROW_BLOCKS = 8,     /* of a cluster, at most */
-  ARROW_STAGE_BYTES = 48 << 10 /* of rows in shared memory at a time, about */
+  ARROW_BLOCK = 128,    /* threads of a block if a warp has a system, if factors are held, and in
+                        arrow_step.cu */
+  ARROW_MAX_ROUNDS = 7, /* rows of a lane in registers (arrow_lanes.cu) */
+  ARROW_BLOCKS = 8,     /* the most blocks of a cluster */
+  ARROW_STAGE_BYTES = 48 << 10 /* about the bytes of rows in shared memory at a time */
 };
 
 /* A system of a launch. */
 struct arrow_atom {
-  long long in, out; /* where it begins in the numbers read and written */
+  long long in, out; /* where it begins in the numbers that are read, and written */
   double ridge_t, ridge_b;
-  int n, number;  /* rows; its place in `found` */
-  int first_unit; /* of arrow_sum.cu */
+  int n, number;  /* rows; index in `found` */
+  int first_unit; /* its first unit for arrow_sum.cu */
   int unused;
 };
 
-/* Rows of one system: a segment, or what a block of arrow_step.cu takes. */
+/* Rows of one system: a segment, or the rows of a block of arrow_step.cu. */
 struct arrow_unit {
-  int atom, first; /* place in `atoms`, its first row */
+  int atom, first; /* index in `atoms`; its first row */
 };
 
-/* Where a system and its steps stand in the host's memory, for arrow_fetch.cu and
+/* The arrays of a system and of its steps in host memory, for arrow_fetch.cu and
  * arrow_return.cu. */
 struct arrow_pointers {
   const double *h, *b, *g, *c, *g_b;
@@ -65,24 +66,25 @@ struct arrow_pointers {
 };
 enum { ARROW_BUS_THREADS = 128, ARROW_BUS_BLOCKS = 128, ARROW_BUS_LEAST = 1024 };
 
-/* What became of a system: the determinant as a pair (N.13); not_ok: a pivot was bad or a step not
- * finite.  Of long systems zeroed before. */
+/* The outcome of a system.  m, e: the determinant as a pair (N.13); not_ok: a pivot was bad, or a
+ * step not finite.  For long systems the launcher zeroes it first. */
 struct arrow_found {
   double m;
   long long e;
   long long not_ok;
 };
 
-/* Threads read a row each, 8 bytes at a time or, where d is even, 16; is L in registers? */
+/* Reals of a row in shared memory, padded: a thread reads a row, 16 bytes at a time for even d,
+ * otherwise 8.  held: L is in registers. */
 HOST_DEVICE int arrow_row_reals(int d, int k, int held)
 {
   int reals = d * k + d + (held ? 0 : d * d);
   return d % 2 ? reals | 1 : reals + (reals % 4 ? 0 : 2);
 }
 
-/* The Schur complement stands by columns, four of which begin with the row of the first of them,
- * and are equally long; the right side is their row k.  Row i of column j is at arrow_column(k, j)
- * + i, and j may be k, where the columns end. */
+/* Layout of the Schur complement: by columns, with the right side as row k.  Four columns at a time
+ * begin with the row of the first of them, and have the same length.  Row i of column j is at
+ * arrow_column(k, j) + i; j = k gives the end. */
 HOST_DEVICE int arrow_column_length(int k, int j)
 {
   return (k + 2) / 2 * 2 - j / 4 * 4;
@@ -97,8 +99,8 @@ HOST_DEVICE int arrow_columns_reals(int k)
   return arrow_column(k, k) + k / 4 * 4;
 }
 
-/* Columns of a tile: in arrow.cu by threads a system; in arrow_sum.cu (team 0) as many as registers
- * allow, but for small k, so that most threads have a part of one. */
+/* Columns of a tile of the triangle, by team (threads of a system) for arrow.cu.  For arrow_sum.cu
+ * (team 0) as many as registers allow, but fewer for small k, so that most threads have work. */
 HOST_DEVICE int arrow_tile(int d, int k, int team)
 {
   if (team == 0) return k <= 10 ? 2 : d > 4 ? 6 : 7;
@@ -106,7 +108,7 @@ HOST_DEVICE int arrow_tile(int d, int k, int team)
   return k <= 10 ? (k + 2) / 2 : 6;
 }
 
-/* Tiles of a triangle of k + 1 columns; the last is left out where it has u'u alone. */
+/* Tiles of a triangle of k + 1 columns; without the last one if it has only u'u. */
 HOST_DEVICE int arrow_tiles(int k, int tile)
 {
   int side = (k + tile) / tile;
@@ -119,14 +121,14 @@ HOST_DEVICE int border_sums(int k)
   return k * (k + 1) / 2 + k;
 }
 
-/* Shared memory of the border, in reals.  First S with the right side, and C and g_b; or in the
- * place of so many sums, if it is of any, S and k reals. */
+/* Reals of shared memory for the border: S with the right side, then C and g_b.  With sums > 0 the
+ * border overwrites that many sums, and has S and k reals. */
 HOST_DEVICE int arrow_border_room(int k, int sums)
 {
   int room = arrow_columns_reals(k) + (sums ? k : k * k + k);
   return ((room > sums ? room : sums) + 1) / 2 * 2;
 }
-/* Then the step, and the pair of each block of a cluster. */
+/* The step, which follows; then the determinant pair of each block of a cluster. */
 HOST_DEVICE int arrow_step_reals(int k)
 {
   return (k + 1) / 2 * 2;
@@ -136,29 +138,29 @@ HOST_DEVICE int arrow_border_reals(int k, int sums, int blocks)
   return arrow_border_room(k, sums) + arrow_step_reals(k) + 2 * blocks;
 }
 
-/* ... of so many rows and their pivots; sums read beyond the last row, by less than a tile. */
+/* Reals of `rows` rows and their pivots; sums read past the last row, by less than a tile. */
 HOST_DEVICE int arrow_rows_reals(int d, int k, int tile, int rows)
 {
   return rows * arrow_row_reals(d, k, 0) + tile * d + rows * d;
 }
 
-/* Rows of a lane that arrow_lanes.cu has in registers; 0: the system is not one of its own. */
+/* Rows per lane that arrow_lanes.cu holds in registers; 0: it does not solve this system. */
 HOST_DEVICE int arrow_rounds(int d, int k, int n)
 {
   if (d > 1 || k > 4 || n > ARROW_MAX_ROUNDS * ARROW_LANES) return 0;
   return n <= 2 * ARROW_LANES ? 2 : n <= 4 * ARROW_LANES ? 4 : ARROW_MAX_ROUNDS;
 }
 
-/* Threads of a system in arrow.cu, by about how many multiply-adds its rows take. */
+/* Threads of a system in arrow.cu, by about the multiply-adds of its rows. */
 HOST_DEVICE int arrow_team(int d, int k, int n)
 {
   long long work = (long long)n * d * (k + 4);
   return work <= 2048 ? WARP : k > 10 || n > 256 ? 256 : 128;
 }
 
-/* Rows of a thread of arrow.cu whose factors it holds in registers, where a team of ARROW_BLOCK has
- * products, so that more blocks are in a multiprocessor: as many as follows, a system of few
- * columns a block.  Of a block then, at most. */
+/* Rows per thread of arrow.cu whose factors are held in registers; 0: none.  Only for a team of
+ * ARROW_BLOCK that sums by products.  This makes room for arrow_resident_blocks() blocks on a
+ * multiprocessor; a block then has at most arrow_resident_rows() rows. */
 HOST_DEVICE int arrow_resident(int d, int k)
 {
   if (k <= 10) return d == 2 && k > 4 && k <= ARROW_FEW ? 2 : 0;
@@ -178,23 +180,24 @@ HOST_DEVICE int arrow_threads(int team)
   return team == WARP ? ARROW_BLOCK : team;
 }
 
-/* With products: reals between the rows of one round of lanes and the next, so that
- * what a product reads of several rounds meets in no bank. */
+/* For sums by products: reals of padding between rounds of lanes, so that reads of several rounds
+ * have no bank conflict. */
 HOST_DEVICE int arrow_pad(int d, int k, int held, int lanes)
 {
   int apart = d == 1 ? 4 : d == 2 ? 8 : 0;
   return apart ? ((apart - lanes * arrow_row_reals(d, k, held)) % 16 + 16) % 16 : 0;
 }
 
-/* Rows of a system of n that a block of (1 << shift) lanes has: as many of each full round of all
- * lanes, and what is left. */
+/* Rows of a system of n that block `part` has, with 1 << shift lanes: its lanes of every full round
+ * of 32 lanes, and of what is left. */
 HOST_DEVICE int arrow_rows_of(int n, int part, int shift)
 {
   int parts = ARROW_LANES >> shift, left = n % ARROW_LANES - part;
   return (n / ARROW_LANES << shift) + (left > 0 ? (left + parts - 1) >> (5 - shift) : 0);
 }
 
-/* Warps of a block that share a lane's products, and warps of different lanes. */
+/* split: warps that share the products of a lane.  lane_warps: groups of warps with different
+ * lanes. */
 HOST_DEVICE int arrow_split(int k, int team, int held)
 {
   if (held) return k > 16 ? 4 : k > ARROW_FEW ? 2 : 1; /* so that sums take less room */
@@ -205,22 +208,21 @@ HOST_DEVICE int arrow_lane_warps(int k, int team, int held)
   return team / WARP / arrow_split(k, team, held);
 }
 
-/* Reals of the warps' sums; of a single one these stand where S will. */
+/* Reals of the warps' sums.  Those of a single warp are in the places of S. */
 HOST_DEVICE int arrow_sums_reals(int k, int team, int held)
 {
   int warps = arrow_lane_warps(k, team, held);
   return warps == 1 ? arrow_columns_reals(k) : warps * border_sums(k);
 }
 
-/* Where things stand in a team's part of the shared memory of arrow.cu, in reals from its begin:
- * rows, their pivots, what the warps have added, the border, which takes the place of these sums
- * where room is short because factors are held. */
+/* Shared memory of a team of arrow.cu, as offsets in reals: rows, their pivots, sums of the warps,
+ * the border.  If factors are held, the border overwrites the sums, because memory is short. */
 struct arrow_layout {
   int shift, pad; /* log2 of the block's lanes; arrow_pad() */
   int pivots, sums, border, reals;
 };
 
-/* For systems of at most n rows, by `blocks` blocks each. */
+/* The layout for systems of at most n rows, each solved by `blocks` blocks. */
 HOST_DEVICE struct arrow_layout arrow_layout_of(int d, int k, int team, int mma, int held,
                                                 int blocks, int n)
 {
@@ -230,7 +232,7 @@ HOST_DEVICE struct arrow_layout arrow_layout_of(int d, int k, int team, int mma,
   while (blocks >> (5 - l.shift) > 1) l.shift--;
   l.pad = products ? arrow_pad(d, k, held, 1 << l.shift) : 0;
   int rows = arrow_rows_of(n, 0, l.shift), pivots = rows * d;
-  /* Sums read beyond the last row: products less than 16 reals, pivots if there are so many. */
+  /* Sums read past the last row: products less than 16 reals, which pivots may cover. */
   int beyond = !products ? arrow_tile(d, k, team) * d : pivots < 16 ? 16 - pivots : 0;
   l.pivots = rows * arrow_row_reals(d, k, held) + (rounds > 1 ? rounds - 1 : 0) * l.pad + beyond;
   l.sums = (l.pivots + pivots + 1) / 2 * 2;
@@ -243,8 +245,8 @@ HOST_DEVICE int arrow_shared_bytes(const struct arrow_layout *layout, int team)
   return 8 * (arrow_threads(team) / team) * layout->reals;
 }
 
-/* Lanes of a segment that a block of arrow_sum.cu adds, every arrow_parts()th; with products a warp
- * has one. */
+/* Lanes of a segment that a block of arrow_sum.cu sums: every arrow_parts()-th one.  With products
+ * a warp has one lane. */
 HOST_DEVICE int arrow_part_lanes(int k, int mma)
 {
   return mma || k <= 10 ? 4 : 8;
@@ -253,7 +255,7 @@ HOST_DEVICE int arrow_parts(int k, int mma)
 {
   return ARROW_LANES / arrow_part_lanes(k, mma);
 }
-/* The sums of a part by rows of the triangle, and its pair. */
+/* Reals of a part: its sums by rows of the triangle, and its determinant pair. */
 HOST_DEVICE int arrow_part_reals(int k)
 {
   return border_sums(k) + 2;
@@ -264,8 +266,8 @@ HOST_DEVICE int arrow_sum_threads(int d, int k, int mma)
   return threads <= 128 ? 128 : (threads + WARP - 1) / WARP * WARP;
 }
 
-/* Rows that arrow_sum.cu has in shared memory at a time, twice: one lot comes while another is
- * added. */
+/* Rows that arrow_sum.cu has in shared memory at a time.  There is space for twice as many: the
+ * next ones are copied while these are added. */
 HOST_DEVICE int arrow_stage_rows(int d, int k)
 {
   int rows = 128;
@@ -298,14 +300,14 @@ struct arrow_args {
   const double *in;
   double *out;
   const struct arrow_atom *atoms;      /* [count] */
-  const struct arrow_pointers *places; /* [count], of arrow_fetch.cu and arrow_return.cu */
+  const struct arrow_pointers *places; /* [count], for arrow_fetch.cu and arrow_return.cu */
   const struct arrow_unit *units;
   double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
   struct arrow_found *found;
   int count;                  /* systems */
-  int ahead;                  /* systems from one that begins to the one that is fetched; 0: none */
+  int ahead;                  /* when system i begins, system i + ahead is prefetched; 0: none */
   struct arrow_layout layout; /* of arrow.cu */
-  long long numbers, piece;   /* of arrow_fetch.cu and arrow_return.cu: of the lot, of a piece */
+  long long numbers, piece; /* of arrow_fetch.cu and arrow_return.cu: all numbers, and of a piece */
 };
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Asynchronous copies from global to shared memory, by every thread for itself (cp.async, 8.0).
+ * Asynchronous copies from global to shared memory, which each thread makes for itself (cp.async,
+ * 8.0).
  *
- * Copies that a thread began since its last commit are a group; groups end in their order.  After
- * ASYNC_WAIT a barrier is needed before another thread's copies are read. */
+ * The copies that a thread began since its last async_commit() are a group; groups end in order.
+ * After ASYNC_WAIT, a barrier is needed before other threads may read the copies. */
 #ifndef ASYNC_COPY_H
 #define ASYNC_COPY_H
 
@@ -27,7 +28,7 @@ static __device__ inline void async_copy16(void *to, const void *from)
   async_copy16_at(shared_address(to), from);
 }
 
-/* The same with zeros instead where there is nothing to copy; `from` has to be readable anyway. */
+/* The same, but zeros unless `there`; `from` must be readable anyway. */
 static __device__ inline void async_copy16_or_zeros(void *to, const void *from, int there)
 {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
@@ -49,7 +50,7 @@ static __device__ inline void async_copy4_or_zeros(void *to, const void *from, i
                : "memory");
 }
 
-/* 16 or 8 bytes, of which the first `bytes` are copied and the others zeros. */
+/* Copy the first `bytes` of 16 or 8 bytes; the rest becomes zeros. */
 static __device__ inline void async_copy16_part(void *to, const void *from, int bytes)
 {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
@@ -70,7 +71,7 @@ static __device__ inline void async_commit(void)
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Wait until at most `pending` of this thread's groups, a constant, have not ended. */
+/* Wait until at most `pending` (a constant) of this thread's groups are unfinished. */
 #define ASYNC_WAIT(pending) asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
 
 #endif

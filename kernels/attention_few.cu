@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * attention_few: parts (N.27) of few rows of a head, all of them over one shard a block.
+ * attention_few: parts (N.27) of few rows of a head; a block has all rows and one shard.
  *
  * grid    tasks, the longest first
- * block   WALK_THREADS: of a block of positions the first half makes products of all rows, a thread
- *         one position, and largest ones, a warp a row; the other half adds the block before to the
- *         sums: it makes weights, a thread one position, and adds values, a thread one to four
- *         columns of all rows
+ * block   WALK_THREADS.  For a block of positions, the first half of the threads makes the products
+ *         of all rows, one position per thread, and their maxima, one warp per row.  At the same
+ *         time the other half adds the block before to the sums: it makes weights, one position per
+ *         thread, and adds values, one to four columns of all rows per thread
  * shared  few_shared_bytes(): keys and values as they are stored, cells, queries, products, weights
  * sums    as in attention_tile; the last warp has the sums of weights
  *
- * -D HEAD_D, HEAD_DV, CELLS, CAPPED: walk.h; FEW: rows, few_rows(); STAGES: blocks of keys and of
- *    values that are there or on their way, a power of two
+ * -D HEAD_D, HEAD_DV, CELLS, CAPPED: see walk.h; FEW: rows, few_rows(); STAGES: blocks of keys and
+ *    of values in shared memory, a power of two
  *
- * What is bound by memory has its next bytes on the way: each half copies again what it has read, a
- * warp its own keys.  With one stage a block waits for its copies while others of the
- * multiprocessor compute; where there are no others, it needs more.  Where the cells of a shard are
- * is looked up once, ahead of all copies, and a thread has the places of many copies before it
- * begins the first. */
+ * This is bound by memory, so copies must always be running: each half refills a stage when it has
+ * read it (a warp its own keys).  With one stage, a block waits for its copies while other blocks
+ * of the multiprocessor compute; if there are no others it needs more stages.  The cells of a shard
+ * are looked up once, ahead of all copies, and a thread looks up many addresses before it starts
+ * the first copy. */
 #include "launches.h"
 #include "walk.h"
 
 enum {
-  HALF = WALK_THREADS / 2, /* threads; WALK_BLOCK positions */
+  HALF = WALK_THREADS / 2, /* threads; equals WALK_BLOCK positions */
   KEY_PITCH = few_key_pitch(HEAD_D, CELLS),
   VALUE_PITCH = few_value_pitch(HEAD_DV, CELLS),
-  PIECES = (HEAD_D * CELL_BYTES + 15) / 16, /* of 16 bytes, of a key */
-  NUMBERS = 16 / CELL_BYTES,                /* of a piece */
+  PIECES = (HEAD_D * CELL_BYTES + 15) / 16, /* pieces of 16 bytes in a key */
+  NUMBERS = 16 / CELL_BYTES,                /* numbers in a piece */
   CHAIN_PIECES = WALK_CHAIN / NUMBERS,
-  QUERY_COLUMNS = PIECES * NUMBERS, /* zeros behind */
+  QUERY_COLUMNS = PIECES * NUMBERS, /* padded with zeros */
   COLUMNS = HEAD_DV <= HALF       ? 1
             : HEAD_DV <= 2 * HALF ? 2
-                                  : 4, /* of values, a thread */
+                                  : 4, /* columns of values per thread */
   TOGETHER = 16, /* copies whose cells are looked up before the first of them begins */
-  PIECES_TOGETHER = CELL_BYTES == 4 && FEW >= 4 ? 1 : 2, /* of a key: two of f32 would spill */
-  TURNS = (FEW + 1) / 2 /* rows a warp that finds the largest products */
+  PIECES_TOGETHER = CELL_BYTES == 4 && FEW >= 4 ? 1 : 2, /* pieces of a key; 2 of f32 would spill */
+  TURNS = (FEW + 1) / 2                                  /* rows per warp that finds the maxima */
 };
 
 struct shared {
   char k[STAGES][WALK_BLOCK][KEY_PITCH], v[STAGES][WALK_BLOCK][VALUE_PITCH];
   int cell[WALK_SHARD];
   float q[FEW][QUERY_COLUMNS];
-  float u[2][FEW][WALK_BLOCK]; /* of a block, and of the one before; so is m */
+  float u[2][FEW][WALK_BLOCK]; /* products of a block, and of the one before; so is m */
   float weight[WALK_BLOCK][FEW];
-  float m[2][FEW], shrink[FEW]; /* shrink: what the sums before are multiplied by */
+  float m[2][FEW], shrink[FEW]; /* shrink: the factor for earlier sums */
   int from[FEW], end[FEW];
 };
 static_assert(sizeof(struct shared) == few_shared_bytes(HEAD_D, HEAD_DV, CELLS, FEW, STAGES),
@@ -52,12 +52,12 @@ struct walk {
   const struct attention_args *a;
   const struct softmax_sequence *sequence;
   const struct softmax_task *task;
-  int begin, end; /* positions that some row sees of the shard */
-  int first;      /* where the block begins that has the first of them */
+  int begin, end; /* positions of the shard that some row sees */
+  int first;      /* start of the block that has the first of them */
   int rows;
 };
 
-/* 16 bytes of a cell, or fewer numbers and zeros. */
+/* Begin to copy 16 bytes of a cell; at its end fewer, padded with zeros. */
 static __device__ inline void piece_order(char *to, const char *from, int columns, int piece)
 {
   if (columns * CELL_BYTES % 16 == 0) {
@@ -74,7 +74,8 @@ static __device__ inline void piece_order(char *to, const char *from, int column
   }
 }
 
-/* Who copies cells, and to what; all but `to`, `cells` and `thread` are constants. */
+/* A group of threads that copies cells; all members but `to`, `cells` and `thread` are
+ * constants. */
 struct copier {
   char *to;
   const void *cells;
@@ -114,13 +115,13 @@ static __device__ inline void cells_order(const struct walk *w, const struct sha
   async_commit();
 }
 
-/* Where block b of positions begins. */
+/* First position of block b. */
 static __device__ inline int block_first(const struct walk *w, int b)
 {
   return w->first + b * WALK_BLOCK;
 }
 
-/* A warp's half of the keys of block b: it alone reads them. */
+/* Begin to copy this warp's half of the keys of block b; no other warp reads them. */
 static __device__ inline void keys_order(const struct walk *w, struct shared *s, int b)
 {
   const struct copier c = {s->k[b % STAGES][0],    w->a->k, KEY_PITCH, HEAD_D, WARP,
@@ -174,7 +175,7 @@ static __device__ inline void queries_load(const struct walk *w, struct shared *
   s->end[r] = r < w->rows ? max(min(row.end, w->end), s->from[r]) : 0;
 }
 
-/* A piece of 16 bytes as numbers. */
+/* The numbers of a piece of 16 bytes. */
 static __device__ inline void piece_widen(const char *from, float out[NUMBERS])
 {
   uint4 piece = *(const uint4 *)from;
@@ -188,7 +189,7 @@ static __device__ inline void piece_widen(const char *from, float out[NUMBERS])
   }
 }
 
-/* u <- chains of key k and all rows, over so many pieces from +0. */
+/* u <- chains from +0 of a key and all rows, over the pieces first .. end - 1. */
 static __device__ inline void chain_make(const struct shared *s, const char *k_at, int first,
                                          int end, float u[FEW])
 {
@@ -211,7 +212,7 @@ static __device__ inline void chain_make(const struct shared *s, const char *k_a
   }
 }
 
-/* The inner products of a thread's position of block b with all rows. */
+/* The inner products of this thread's position of block b with all rows. */
 static __device__ inline void products_make(const struct walk *w, struct shared *s, int b)
 {
   int position = threadIdx.x;
@@ -241,7 +242,7 @@ static __device__ inline float warp_largest(float value)
   return value;
 }
 
-/* A warp's row: *m <- with block b of positions. */
+/* Update the maximum *m of the warp's row r by block b. */
 static __device__ inline void largest_find(const struct walk *w, struct shared *s, int r, int b,
                                            float *m)
 {
@@ -259,9 +260,9 @@ static __device__ inline void largest_find(const struct walk *w, struct shared *
   if (lane == 0) s->m[b % 2][r] = *m;
 }
 
-/* Weights of a thread's position of block b, UNSEEN where a row does not see it; and of thread r of
- * the half, what row r's sums before are multiplied by.
- * *before: its m so far. */
+/* The weights of this thread's position of block b for all rows; UNSEEN if a row does not see it.
+ * Thread r of the half also makes the factor for earlier sums of row r; *before is the row's m so
+ * far. */
 static __device__ inline void weights_make(const struct walk *w, struct shared *s, int b,
                                            float *before)
 {
@@ -278,7 +279,7 @@ static __device__ inline void weights_make(const struct walk *w, struct shared *
   *before = m;
 }
 
-/* The columns of a thread, as numbers; those behind the last one are anything. */
+/* The columns of a thread as numbers; those past the last one are undefined. */
 static __device__ inline void values_read(const char *from, float out[COLUMNS])
 {
 #pragma unroll
@@ -292,8 +293,8 @@ static __device__ inline void values_read(const char *from, float out[COLUMNS])
   }
 }
 
-/* acc and l <- with the first `count` positions of the block whose values are at v, a constant
- * where all rows see them all.  sums: this warp has l. */
+/* Add the first `count` positions of a block, whose values are at v, to acc and l.  all (a
+ * constant): 1: all rows see all positions.  sums: 1: this warp has l. */
 static __device__ inline void values_add(const struct shared *s, const char *v, int count, int all,
                                          int sums, float acc[FEW][COLUMNS], float *l)
 {
@@ -318,13 +319,13 @@ static __device__ inline void values_add(const struct shared *s, const char *v, 
   }
 }
 
-/* One half of the threads waits for itself. */
+/* A barrier for one half of the threads. */
 static __device__ inline void half_sync(int half)
 {
   asm volatile("bar.sync %0, %1;" ::"r"(half + 1), "n"(WALK_THREADS / 2) : "memory");
 }
 
-/* The values of block b of positions; those that get its stage are ordered. */
+/* Add the values of block b, then begin to copy those that use its stage next. */
 static __device__ inline void values_accumulate(const struct walk *w, struct shared *s, int b,
                                                 float acc[FEW][COLUMNS], float *l, float *before)
 {
@@ -351,7 +352,7 @@ static __device__ inline void values_accumulate(const struct walk *w, struct sha
   values_order(w, s, b + STAGES);
 }
 
-/* What each half has of the parts. */
+/* Store the parts; each half of the threads has some of their arrays. */
 static __device__ inline void parts_store(const struct walk *w, const struct shared *s,
                                           const float acc[FEW][COLUMNS], float l,
                                           const float m[TURNS])
@@ -384,7 +385,7 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, few_blocks(HEAD_DV, F
 #pragma unroll
   for (int i = 0; i < TURNS; i++) m[i] = MINUS_INFINITY;
   softmax_begin(&w, &a, s);
-  launches_wait(); /* none of them writes what is read before */
+  launches_wait(); /* earlier launches write nothing that is read before this line */
   launch_next();
   __syncthreads();
 #pragma unroll 1
@@ -409,7 +410,7 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, few_blocks(HEAD_DV, F
 #pragma unroll
       for (int i = 0; i < TURNS; i++)
         if (warp + 2 * i < FEW) largest_find(&w, s, warp + 2 * i, b, &m[i]);
-      half_sync(half); /* what follows would do, but a race checker would not see that it does */
+      half_sync(half); /* the barrier below is enough, but a race checker would not see that */
     }
     if (half == 1 && b > 0) values_accumulate(&w, s, b - 1, acc, &l, &before);
     __syncthreads();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A tile of attention: how it is shared out to threads, and how keys and values come.
+ * A tile of attention: how threads share it, and how keys and values are staged.
  *
- * Keys come TILE_CHUNK columns at a time, values tile_positions() positions at a time: while one
- * stage is read, the next one is filled.
+ * A stage is a buffer in shared memory.  Keys are staged TILE_CHUNK columns at a time, values
+ * tile_positions() positions at a time.  While one stage is read, the next one is filled.
  *
- * -D HEAD_D, HEAD_DV, CELLS: walk.h */
+ * -D HEAD_D, HEAD_DV, CELLS: see walk.h */
 #ifndef ATTENTION_STAGES_H
 #define ATTENTION_STAGES_H
 
@@ -13,20 +13,20 @@
 enum {
   COLUMNS = padded_head(HEAD_D),
   KEY_STAGES = (COLUMNS + TILE_CHUNK - 1) / TILE_CHUNK,
-  CHAINS = (HEAD_D + WALK_CHAIN - 1) / WALK_CHAIN, /* of an inner product: 1 or 2 */
-  POSITIONS = tile_positions(HEAD_DV),             /* of a stage of values */
+  CHAINS = (HEAD_D + WALK_CHAIN - 1) / WALK_CHAIN, /* chains of an inner product: 1 or 2 */
+  POSITIONS = tile_positions(HEAD_DV),             /* positions in a stage of values */
   VALUE_STAGES = WALK_BLOCK / POSITIONS,
-  STAGES = KEY_STAGES + VALUE_STAGES,   /* of a block of positions */
-  GROUPS = PART_COLUMNS / 32,           /* of 4 columns that a lane has */
-  LOOKUPS = CELLS == CELLS_F32 ? 8 : 2, /* in tables at a time */
-  UNROLLED = GROUPS > 4 ? 2 : 4,        /* positions of values: registers are dear */
+  STAGES = KEY_STAGES + VALUE_STAGES,   /* stages of a block of positions */
+  GROUPS = PART_COLUMNS / 32,           /* groups of 4 columns that a lane has */
+  LOOKUPS = CELLS == CELLS_F32 ? 8 : 2, /* table lookups at a time */
+  UNROLLED = GROUPS > 4 ? 2 : 4,        /* positions of values; limited by registers */
   BLOCKS = HEAD_D <= 64 && HEAD_DV <= 64 ? 4
            : HEAD_DV <= 128              ? 3
-                                         : 2, /* a multiprocessor */
+                                         : 2, /* blocks on a multiprocessor */
   HALF = 32,                     /* positions whose weights are written at a time */
-  ROWS = 4,                      /* of a lane */
-  SPOTS = 8,                     /* positions of a lane: spot, spot + 8 .. */
-  /* Threads along the columns of a position. */
+  ROWS = 4,                      /* rows of a lane */
+  SPOTS = 8,                     /* positions of a lane: spot, spot + 8, .. */
+  /* Threads that copy the columns of one position. */
   KEY_PIECES = COLUMNS <= 16   ? 4
                : COLUMNS <= 32 ? 8
                                : 16,
@@ -34,7 +34,7 @@ enum {
                  : PART_COLUMNS <= 64  ? 16
                  : PART_COLUMNS <= 128 ? 32
                                        : 64,
-  /* May pieces of 16 bytes be copied as they are? */
+  /* Can pieces of 16 bytes be copied without conversion? */
   KEYS_WHOLE = CELLS == CELLS_F32 && HEAD_D % 4 == 0,
   VALUES_WHOLE = CELLS == CELLS_F32 && HEAD_DV % 4 == 0
 };
@@ -45,22 +45,22 @@ struct shared {
   float weight[WALK_WARPS][HALF][16];
 };
 
-/* A task, and what this thread has of it. */
+/* A task, and the state of this thread in it. */
 struct walk {
   const struct attention_args *a;
-  const struct softmax_sequence *sequence; /* read again where it is needed: registers are dear */
+  const struct softmax_sequence *sequence; /* reread when needed, to save registers */
   const struct softmax_task *task;
-  const char *k, *v;      /* the columns of its head, of cell 0, or of position 0 without a table */
-  int begin, end;         /* positions that the tile sees of the shard */
+  const char *k, *v;      /* columns of its head, in cell 0; without a table, at position 0 */
+  int begin, end;         /* positions of the shard that the tile sees */
   int block, which, slot; /* the stage that is filled next */
   int all_from, all_end;  /* positions that all rows of the warp see */
-  int any_from, any_end;  /* any */
-  int group, spot;        /* of rows, of positions and columns */
-  int from, to;           /* what the row sees that this lane owns */
-  float m, l;             /* of it */
+  int any_from, any_end;  /* positions that any of them sees */
+  int group, spot;        /* of the lane: its group of rows; its positions and columns */
+  int from, to;           /* positions that the row sees whose m and l this lane keeps */
+  float m, l;             /* of that row */
 };
 
-/* Four numbers of a cell, zeros from `there` on. */
+/* Four numbers of a cell, of which the first `there` exist; the others are 0. */
 static __device__ inline float4 cells_read(const void *cells, long long at, int there)
 {
   float out[4] = {0, 0, 0, 0};
@@ -72,9 +72,9 @@ static __device__ inline float4 cells_read(const void *cells, long long at, int 
   return make_float4(out[0], out[1], out[2], out[3]);
 }
 
-/* Begin to copy four columns of `count` positions, every `step` one from `first` on, to every
- * `pitch` floats; count, step, pitch, columns and whole are constants.  Positions outside of the
- * shard are taken from its ends, and never used: so no copy has a condition. */
+/* Begin to copy four columns of `count` positions first, first + step, .. to addresses `pitch`
+ * floats apart.  count, step, pitch, columns and whole are constants.  For a position outside of
+ * the shard the nearest one inside is copied, and never used, so that no copy needs a condition. */
 static __device__ inline void pieces_order(const struct walk *w, float *to, int pitch,
                                            const char *head, int first, int count, int step,
                                            int column, int columns, int whole)
@@ -99,8 +99,8 @@ static __device__ inline void pieces_order(const struct walk *w, float *to, int 
   }
 }
 
-/* Keys of a block: position j has piece c of its columns in piece c ^ (j mod 8), so that the eight
- * positions that a warp reads at once meet in no bank. */
+/* Stage keys of a block.  Piece c (four columns) of position j is stored at c ^ (j mod 8), so that
+ * the eight positions that a warp reads at once have no bank conflict. */
 static __device__ inline void keys_order(const struct walk *w, float *to, int block, int stage)
 {
   enum { STEP = WALK_THREADS / KEY_PIECES };
@@ -121,7 +121,7 @@ static __device__ inline void values_order(const struct walk *w, float *to, int 
                VALUES_WHOLE);
 }
 
-/* Begin to fill the next stage, which may be none. */
+/* Begin to fill the next stage, if there is one. */
 static __device__ inline void stage_order(struct walk *w, struct shared *s)
 {
   if (w->block * WALK_BLOCK < w->end) {
@@ -142,7 +142,7 @@ static __device__ inline void stage_wait(void)
   __syncthreads();
 }
 
-/* A stage was read by this warp: when all have, it is filled anew. */
+/* This warp has read a stage; when all warps have, refill it. */
 static __device__ inline void stage_done(struct walk *w, struct shared *s)
 {
   __syncthreads();

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * attention_tile: parts (N.27) of many rows of a head, a tile of rows over one shard a block.
+ * attention_tile: parts (N.27) of many rows of a head; a block has a tile of rows and one shard.
  *
  * grid    tasks, the longest first
- * block   WALK_THREADS: a warp has 16 rows; a lane 4 rows by 8 positions, then by every eighth
- *         group of 4 columns
+ * block   WALK_THREADS.  A warp has 16 rows.  For products a lane has 4 rows by 8 positions; for
+ *         values 4 rows by every eighth group of 4 columns
  * shared  tile_shared_bytes(HEAD_D): queries by columns, two stages, weights of 32 positions
- * sums    each chain stays in one lane: inner products over columns, values over positions; the
- *         sum of weights of a row is the chain of the lane that owns the row
+ * sums    each chain stays in one lane: inner products over columns, values over positions; the sum
+ *         of weights of a row is a chain of the lane that owns the row
  *
- * -D HEAD_D, HEAD_DV, CELLS, CAPPED: walk.h
+ * -D HEAD_D, HEAD_DV, CELLS, CAPPED: see walk.h
  *
- * Queries are read as vectors over rows, keys over columns: were both vectors over columns, a
- * lane's chain would be issued as one run of dependent fma. */
+ * Queries are read as vectors over rows, and keys as vectors over columns.  If both were vectors
+ * over columns, the compiler would emit a lane's chain as one run of dependent fma. */
 #include "attention_stages.h"
 
-/* Lanes go along rows, so that no two meet in a bank. */
+/* Lanes go along rows, so that there are no bank conflicts. */
 static __device__ inline void queries_load(const struct walk *w, struct shared *s)
 {
   const struct attention_args *a = w->a;
@@ -36,7 +36,7 @@ static __device__ inline void queries_load(const struct walk *w, struct shared *
   }
 }
 
-/* Rows behind the last one see what it sees: they cost no mask, and are not stored. */
+/* Rows past the last one get its limits, so that they need no mask; they are not stored. */
 static __device__ inline void rows_limits_find(struct walk *w)
 {
   const struct attention_args *a = w->a;
@@ -53,19 +53,19 @@ static __device__ inline void rows_limits_find(struct walk *w)
   w->any_end = __reduce_max_sync(FULL_WARP, w->from < w->to ? w->to : w->begin);
 }
 
-/* The lane of this group that owns its row r. */
+/* The lane that owns row r of this group, which means that it keeps m and l. */
 static __device__ inline int owner(const struct walk *w, int r)
 {
   return w->group + 4 * (r / 2) + 8 * (r % 2);
 }
 
-/* u <- inner products of this lane's rows and positions, over the columns of a stage. */
+/* u += inner products of this lane's rows and positions over the columns of a stage. */
 static __device__ inline void products_add(const struct walk *w, const struct shared *s, int slot,
                                            int first, float u[ROWS][SPOTS])
 {
   int pieces = min(TILE_CHUNK, COLUMNS - first) / 4;
   const float *q = &s->q[first][threadIdx.x / WARP * 16 + 4 * w->group];
-  const char *stages = (const char *)s->stage; /* a piece changes bits 4 to 7 of the place alone */
+  const char *stages = (const char *)s->stage; /* a piece changes only bits 4 to 7 of the address */
   int at = ((slot * TILE_STAGE + w->spot * TILE_CHUNK) | w->spot * 4) * 4;
 #pragma unroll 2
   for (int piece = 0; piece < pieces; piece++) {
@@ -88,8 +88,9 @@ static __device__ inline void products_add(const struct walk *w, const struct sh
   }
 }
 
-/* Behind the first of two chains u begins anew, and behind the second it is their sum.  Half of the
- * first waits where the warp's weights come later: registers are dear. */
+/* End a chain of columns.  After the first of two chains, u starts again; after the second it
+ * becomes their sum.  Half of the first chain is kept in shared memory, where weights are stored
+ * later, to save registers. */
 static __device__ inline void chain_end(int stage, float *spare, float before[ROWS / 2][SPOTS],
                                         float u[ROWS][SPOTS])
 {
@@ -105,8 +106,8 @@ static __device__ inline void chain_end(int stage, float *spare, float before[RO
     }
 }
 
-/* The largest of the row that this lane owns, from the largest of each lane's rows: two of four are
- * handed on, then one of two. */
+/* The maximum of the row that this lane owns, from each lane's maxima of its rows.  Lanes exchange
+ * two of four maxima, then one of two. */
 static __device__ inline float largest_gather(const struct walk *w, const float most[ROWS])
 {
   int high = w->spot % 2, odd = w->spot / 2 % 2;
@@ -136,7 +137,7 @@ static __device__ inline unsigned seen_find(const struct walk *w, int block)
   return seen;
 }
 
-/* u <- weights, UNSEEN where a row does not see a position; m, l and acc become those of the new
+/* u <- weights; UNSEEN if a row does not see a position.  m, l and acc are rescaled to the new
  * maximum.  masked is a constant. */
 static __device__ inline void weights_make(struct walk *w, int block, unsigned seen, int masked,
                                            float u[ROWS][SPOTS], float acc[ROWS][4 * GROUPS])
@@ -206,7 +207,7 @@ static __device__ inline void weights_make(struct walk *w, int block, unsigned s
   }
 }
 
-/* Weights of half of a block's positions, for all lanes of the warp. */
+/* Store the weights of half of a block's positions for all lanes of the warp. */
 static __device__ inline void weights_store(const struct walk *w, float to[HALF][16], int half,
                                             const float u[ROWS][SPOTS])
 {
@@ -219,7 +220,7 @@ static __device__ inline void weights_store(const struct walk *w, float to[HALF]
   __syncwarp();
 }
 
-/* acc, l <- with these positions. */
+/* Add these positions to acc and l. */
 static __device__ inline void values_add(struct walk *w, const float weight[][16],
                                          const float *values, int count, int masked,
                                          float acc[ROWS][4 * GROUPS])
@@ -268,7 +269,7 @@ static __device__ inline void values_add(struct walk *w, const float weight[][16
   w->l = l;
 }
 
-/* A block of positions; *slot: the stage that is read next. */
+/* Add a block of positions; *slot: the stage that is read next. */
 static __device__ inline void block_accumulate(struct walk *w, struct shared *s, int block,
                                                int *slot, float acc[ROWS][4 * GROUPS])
 {
@@ -323,8 +324,8 @@ static __device__ inline void parts_store(const struct walk *w, const float acc[
   }
 }
 
-/* The positions of a shard that some row of the tile sees: the first row or the last sees the first
- * of them, and the last, since what rows see moves one way. */
+/* The positions of the shard that some row of the tile sees.  The first or the last row sees the
+ * first of them, and so with the last of them, since both limits ascend with the row. */
 static __device__ inline void softmax_begin(struct walk *w, const struct attention_args *a)
 {
   w->a = a;

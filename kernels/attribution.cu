@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * attribution: what each position and head contributes to the scores of a query's atoms (N.28), the
- * largest of them, and their sum.
+ * attribution: the contributions of positions and heads to the scores of a query's atoms (N.28):
+ * lists of the largest, and their sum.
  *
  * grid    tasks: a query and at most ATTRIBUTION_PAIRS of its pairs
- * block   ATTRIBUTION_THREADS; a warp has pairs warp, warp + ATTRIBUTION_WARPS; a lane a position
+ * block   ATTRIBUTION_THREADS; a warp has the pairs warp and warp + ATTRIBUTION_WARPS; a lane has a
+ *         position
  * shared  attribution_shared_bytes(HEAD_D, HEAD_DV)
- * sums    inner products are chains over columns, in one thread; a pair's sum is a chain over
- *         positions in one lane for each head, and one over heads
+ * sums    inner products are chains over columns, in one thread; the sum of a pair is a chain over
+ *         positions for each head, in one lane, and a chain over heads
  *
- * pieces  where only some of the positions are here, lists and the chains over positions go on from
- *         what is there, and the host adds heads up
+ * pieces  if only some of the positions are here, lists and chains over positions are continued,
+ *         and the host adds the heads
  *
- * -D HEAD_D, HEAD_DV, CELLS, CAPPED: walk.h
+ * -D HEAD_D, HEAD_DV, CELLS, CAPPED: see walk.h
  *
- * Weights of ATTRIBUTION_SPAN positions are made at a time, one a thread, then their values come 32
- * positions at a time.  Products of two f32 are exact in f64, so fma and sum round alike.  Lists
- * are in global memory: their order is total, so that it does not matter when a contribution
- * comes. */
+ * The weights of ATTRIBUTION_SPAN positions (a span) are made at a time, one per thread; then their
+ * values are loaded, 32 positions at a time.  Products of two f32 are exact in f64, so fma rounds
+ * as a sum does.  Lists are in global memory.  Their order is total, so the order in which
+ * contributions come does not matter. */
 #include "attribution_types.h"
 #include "walk.h"
 
 enum {
-  COLUMNS = attribution_columns(HEAD_DV), /* of values at a time */
+  COLUMNS = attribution_columns(HEAD_DV), /* columns of values at a time */
   PITCH = attribution_pitch(HEAD_DV),
   QUERY_COLUMNS = padded_head(HEAD_D),
-  WHOLE = HEAD_D % 4 == 0 /* may four columns of a key be read as one? */
+  WHOLE = HEAD_D % 4 == 0 /* 1: four columns of a key can be read at once */
 };
 
 struct shared {
@@ -42,7 +43,7 @@ static __device__ inline float cell_value(const void *cells, long long at)
                             : widen(__ldg((const unsigned short *)cells + at));
 }
 
-/* Four numbers of a cell, zeros from `there` on. */
+/* Four numbers of a cell, of which the first `there` exist; the others are 0. */
 static __device__ inline void cell_read4(const void *cells, long long at, int there, float out[4])
 {
   if (WHOLE && CELLS == CELLS_F32) {
@@ -58,7 +59,7 @@ static __device__ inline void cell_read4(const void *cells, long long at, int th
   }
 }
 
-/* The weight of a position whose cell is known. */
+/* The weight of the position in a cell. */
 static __device__ inline double weight_find(const struct attribution_args *a,
                                             const struct shared *s, long long cell, int kv_head,
                                             float m, double l)
@@ -81,15 +82,15 @@ static __device__ inline double weight_find(const struct attribution_args *a,
   return __ddiv_rn((double)exp2_any(__fmaf_rn(u, a->walk.exponent, -m)), l);
 }
 
-/* Does a contribution come before an entry of a list? */
+/* Does a contribution come before an entry in the order of lists? */
 static __device__ inline int comes_before(float value, long long source, float code, long long row)
 {
   float x = fabsf(value), y = fabsf(code);
   return row < 0 || x > y || (x == y && source < row);
 }
 
-/* Put a contribution into a list where it belongs, by all lanes of the warp: what comes behind it
- * moves on by one, from the end. */
+/* Insert a contribution into a list, by all lanes of the warp.  The entries after it move by one,
+ * beginning at the end. */
 static __device__ inline void list_add(long long *row, float *code, int top, float value,
                                        long long source)
 {
@@ -105,11 +106,11 @@ static __device__ inline void list_add(long long *row, float *code, int top, flo
     __syncwarp();
     if (moves) code[at] = next, row[at] = next_row;
     __syncwarp();
-    if (!__shfl_sync(FULL_WARP, moves, 0)) break; /* all before it stay, too */
+    if (!__shfl_sync(FULL_WARP, moves, 0)) break; /* no earlier entry moves either */
   }
 }
 
-/* Those of 32 contributions that belong to a list; `is` says whether this lane has one. */
+/* Insert those of 32 contributions that belong in a list; is: this lane has a contribution. */
 static __device__ inline void list_insert(const struct attribution_args *a, long long pair, int is,
                                           float value, long long source)
 {
@@ -125,7 +126,7 @@ static __device__ inline void list_insert(const struct attribution_args *a, long
   }
 }
 
-/* Columns of the values of positions first .. first + count - 1 of a span, in f64. */
+/* Load columns of the values of positions first .. first + count - 1 of a span, as f64. */
 static __device__ inline void values_load(const struct attribution_args *a, struct shared *s,
                                           int kv_head, int first, int count, int column)
 {
@@ -139,7 +140,8 @@ static __device__ inline void values_load(const struct attribution_args *a, stru
   }
 }
 
-/* Inner products of this lane's position and the atoms of this warp's pairs, over some columns. */
+/* Add some columns to the inner products of this lane's position with the atoms of this warp's
+ * pairs. */
 static __device__ inline void products_add(const struct attribution_task *t, const struct shared *s,
                                            int column, double product[ATTRIBUTION_OWN])
 {
@@ -155,8 +157,8 @@ static __device__ inline void products_add(const struct attribution_task *t, con
   }
 }
 
-/* Contributions of a head at positions that begin at `position` of the whole sequence, which is
- * `first` of the span; lane i adds them to the sum of pair i of this warp, part. */
+/* The contributions of a head at `count` positions, from position `first` of the span on, which is
+ * `position` in the whole sequence.  Lane i adds those of pair i of this warp to `part`. */
 static __device__ inline double pairs_add(const struct attribution_args *a,
                                           const struct attribution_task *t, struct shared *s,
                                           int head, int first, int count, long long position,
@@ -181,7 +183,7 @@ static __device__ inline double pairs_add(const struct attribution_args *a,
   return part;
 }
 
-/* A head's chain, on from `part`, and its contributions to lists. */
+/* Continue a head's chain from `part`, and insert its contributions into lists. */
 static __device__ inline double head_accumulate(const struct attribution_args *a,
                                                 const struct attribution_task *t,
                                                 const struct softmax_row *row,
@@ -207,7 +209,7 @@ static __device__ inline double head_accumulate(const struct attribution_args *a
       double product[ATTRIBUTION_OWN] = {0};
 #pragma unroll 1
       for (int column = 0; column < HEAD_DV; column += COLUMNS) {
-        __syncthreads(); /* weights are there, and values were used */
+        __syncthreads(); /* weights are stored, and the previous values have been read */
         values_load(a, s, kv_head, first, count, column);
         __syncthreads();
         products_add(t, s, column, product);
@@ -219,7 +221,7 @@ static __device__ inline double head_accumulate(const struct attribution_args *a
   return part;
 }
 
-/* The query and the atoms of a head; what is behind the last pair stays as it is. */
+/* Load the query and the atoms for a head; entries past the last pair are not changed. */
 static __device__ inline void head_load(const struct attribution_args *a,
                                         const struct attribution_task *t, long long at,
                                         struct shared *s, int head)

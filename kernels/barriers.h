@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Barriers in shared memory, and bulk copies that complete on them (9.0). */
+ * Barriers in shared memory (mbarrier), and bulk copies that complete on them (9.0). */
 #ifndef BARRIERS_H
 #define BARRIERS_H
 
@@ -12,7 +12,7 @@ static __device__ inline void barrier_begin(unsigned long long *barrier, int arr
                : "memory");
 }
 
-/* After barriers began, before another thread uses them. */
+/* Call this after barrier_begin(), before other threads use the barriers. */
 static __device__ inline void barriers_publish(void)
 {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -35,7 +35,7 @@ static __device__ inline void barrier_arrive(unsigned long long *barrier)
                : "memory");
 }
 
-/* Arrive, and expect so many bytes of bulk copies. */
+/* Arrive, and expect `bytes` of bulk copies. */
 static __device__ inline void barrier_expect(unsigned long long *barrier, int bytes)
 {
   asm volatile(
@@ -44,9 +44,10 @@ static __device__ inline void barrier_expect(unsigned long long *barrier, int by
       : "memory");
 }
 
-/* Arrive at a barrier of a block of the cluster, which cluster_address() names: what was read was
- * read by the matrix unit or a bulk copy, and nothing written is told of.  Told to the cluster's
- * scope, it would wait for all memory first. */
+/* Arrive at a barrier of a block of the cluster; cluster_address() gives `barrier`.  For buffers
+ * that the matrix unit or a bulk copy has read, so no write of this thread has to become visible.
+ * The default scope is cheaper here: with cluster scope the arrival would first wait for all
+ * memory. */
 static __device__ inline void barrier_arrive_at(unsigned barrier)
 {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
@@ -62,7 +63,8 @@ static __device__ inline void bulk_copy(void *to, const void *from, int bytes,
       : "memory");
 }
 
-/* The same to that place of the blocks of the cluster whose bits are set, and to their barriers. */
+/* The same to shared memory at the same address in all blocks of the cluster whose bit in `blocks`
+ * is set, and to their barriers. */
 static __device__ inline void bulk_copy_shared(void *to, const void *from, int bytes,
                                                unsigned long long *barrier, unsigned short blocks)
 {
@@ -72,7 +74,7 @@ static __device__ inline void bulk_copy_shared(void *to, const void *from, int b
                : "memory");
 }
 
-/* A box of a matrix that a tensor map describes, from (inner, outer) on. */
+/* Copy a box of the matrix that a tensor map describes, from (inner, outer) on. */
 static __device__ inline void box_copy(void *to, const void *map, int inner, int outer,
                                        unsigned long long *barrier)
 {

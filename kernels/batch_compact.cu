@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * batch_compact: the entries of rows, row by row, by ascending atoms (N.46).
+ * batch_compact: the entries of rows, row by row, in ascending order of atoms (N.46).
  *
  * grid    any number of blocks
- * block   BATCH_THREADS: a warp a row
+ * block   BATCH_THREADS: one warp per row
  * shared  none */
 #include "batch_key.h"
 #include "batch_types.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * batch_count: how many scores of a batch have each next digit of the last code (N.46).
+ * batch_count: counts the scores of a batch by the next digit of their keys, to find the cut
+ * (N.46).
  *
  * grid    any number of blocks
- * block   BATCH_THREADS: a warp a row
+ * block   BATCH_THREADS: one warp per row
  * shared  static: counts of the block
  *
- * Counts are integers, so their order changes nothing. */
+ * Counts are integers, so their order does not matter. */
 #include "batch_key.h"
 #include "batch_types.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The key of a score, whose order is that of scores: batch_key() of model/batch_cut.h.
+ * The key of a score: an integer with the same order.  batch_key() of model/batch_cut.h.
  *
  * Floor: kernels. */
 #ifndef BATCH_KEY_H

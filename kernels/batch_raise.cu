@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * batch_raise: scores of what a description leaves of rows become what each atom would have without
- * its own code (N.51), or count by the size of rows (N.49).
+ * batch_raise: the scores of residual rows become what each atom would have without its own code
+ * (N.51), or are taken relative to the norm of the row (N.49).
  *
  * grid    any number of blocks
- * block   BATCH_THREADS: a row
- * shared  static: which entry of the row each atom has, of RAISE_ATOMS at a time */
+ * block   BATCH_THREADS: one row per block
+ * shared  static: the entry of the row that each atom has, for RAISE_ATOMS atoms at a time */
 #include "batch_types.h"
 #include "warp.h"
 
-/* The score h of an atom with code c; s: the squares of what is left. */
+/* The new score of an atom with score h and code c; s: the sum of squares of the residual row. */
 static __device__ inline float score_raise(const struct batch_raise_args *a, double s, float h,
                                            float c)
 {
@@ -18,7 +18,7 @@ static __device__ inline float score_raise(const struct batch_raise_args *a, dou
   return (float)__ddiv_rn(with + own, __dsqrt_rn(without + a->floor));
 }
 
-/* entry[RAISE_ATOMS] <- which entry of the row has each atom from `first` on, -1: none. */
+/* entry[RAISE_ATOMS] <- the entry of the row that has each atom from `first` on; -1: none. */
 static __device__ inline void entries_find(const struct batch_raise_args *a, long long row,
                                            int first, int *entry)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * batch_rows: how many scores of each row are above the cut of the batch, and how many equal it
+ * batch_rows: counts for each row the scores above the cut of the batch, and those that equal it
  * (N.46).
  *
  * grid    any number of blocks
- * block   BATCH_THREADS: a warp a row
+ * block   BATCH_THREADS: one warp per row
  * shared  none
  *
- * A cut of 0 is equalled by no code. */
+ * If the cut is 0, no score counts as equal to it. */
 #include "batch_key.h"
 #include "batch_types.h"
 

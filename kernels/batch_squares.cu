@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * batch_squares: the squares of rows, added up (N.49).
+ * batch_squares: sums of squares of rows (N.49).
  *
  * grid    ceil(n / TRAIN_VECTORS)
- * block   a warp: a row a lane
+ * block   a warp: one row per lane
  * shared  static: tiles of rows
  * sums    a chain of fma in f64 for each row, ascending columns */
 #include "batch_types.h"

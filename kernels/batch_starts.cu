@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * batch_starts: scores that equal the cut are entries in the order of rows, as long as there are
- * ties left; where the entries of each row begin (N.46).
+ * batch_starts: decides which scores that equal the cut are entries (in the order of rows, while
+ * ties are left), and where the entries of each row begin (N.46).
  *
  * grid    1
- * block   BATCH_SCAN_THREADS: a run of rows a thread
+ * block   BATCH_SCAN_THREADS: a run of rows per thread
  * shared  static: the sum of each warp */
 #include "batch_types.h"
 #include "warp.h"
 
-/* The sum of `own` over the threads before; *all <- over all.  warps[WARP] is shared. */
+/* The sum of `own` over all threads before this one; *all <- over all threads.  warps[WARP]:
+ * shared. */
 static __device__ inline long long block_scan(long long own, long long *warps, long long *all)
 {
   int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * batch_sums: sums over the rows of a batch, the gradient of a matrix whose input is 1 (N.41).
+ * batch_sums: sums over the rows of a batch: the gradient of a matrix whose input is 1 (N.41).
  *
  * grid    ceil(p / WARP)
- * block   (WARP, SUMS_WARPS): a column a lane, a chunk of rows a warp
- * shared  static: the sum of each chunk at hand
- * sums    a chain for each chunk of rows, ascending, in f32; chunks ascending in f64 */
+ * block   (WARP, SUMS_WARPS): one column per lane, one chunk of rows per warp
+ * shared  static: the sums of the current chunks
+ * sums    a chain in f32 for each chunk of rows, ascending; chunks ascending in f64 */
 #include "batch_types.h"
 #include "warp.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Copies between the device and page-locked arrays of the host, for kernels whose blocks share out
- * the numbers of a lot in pieces, wherever systems begin. */
+ * Copies between the device and page-locked arrays of the host.  Blocks share the numbers of a
+ * sub-batch in equal pieces, wherever systems begin. */
 #ifndef BUS_COPY_H
 #define BUS_COPY_H
 
 #include "arrow_types.h"
 
-/* Copy numbers first .. end - 1 of a system by the threads of a block, number e from `from(e)` to
- * `to(e)`.  They come over the bus, so what counts is how many are on their way: a thread asks for
- * several before it stores one. */
+/* Copy numbers first .. end - 1 of a system by the threads of a block, from the address from(e) to
+ * to(e).  Bus latency is hidden by many loads in flight: a thread starts several before it stores
+ * one. */
 template <class From, class To>
 static __device__ inline void bus_copy(long long first, long long end, From from, To to)
 {
@@ -25,7 +25,7 @@ static __device__ inline void bus_copy(long long first, long long end, From from
   }
 }
 
-/* The last system whose numbers begin at `at` or before; place(i) never falls, from 0 on. */
+/* The last system whose numbers begin at or before `at`; place(i) ascends from 0. */
 template <class Place>
 static __device__ inline int system_find(int count, long long at, Place place)
 {
@@ -40,8 +40,8 @@ static __device__ inline int system_find(int count, long long at, Place place)
   return low;
 }
 
-/* Let the blocks take turns with the pieces of a lot: copy(i, first, end) does numbers first ..
- * end - 1 of system i, counted from place(i), of which it may have fewer, or none. */
+/* Blocks take the pieces of a sub-batch in turn.  copy(i, first, end) copies numbers first .. end -
+ * 1 of system i, counted from place(i); the system may have fewer, or none. */
 template <class Place, class Copy>
 static __device__ inline void pieces_each(const struct arrow_args *a, Place place, Copy copy)
 {

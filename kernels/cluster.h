@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks of a cluster, which read and write each other's shared memory (9.0); elsewhere a block is
- * alone. */
+ * Blocks of a cluster read and write each other's shared memory (9.0).  Elsewhere a cluster is one
+ * block. */
 #ifndef CLUSTER_H
 #define CLUSTER_H
 
@@ -15,15 +15,15 @@ static __device__ inline int cluster_rank(void)
   return rank;
 }
 
-/* By all threads of all blocks.  Before the first one no block may touch another's memory, and none
- * may end before the last one of those who touch its own. */
+/* Called by all threads of all blocks.  A block may touch another's shared memory only after the
+ * first one, and may end only after the last one that follows such accesses. */
 static __device__ inline void cluster_barrier(void)
 {
   asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
-/* A barrier in two parts.  Arriving tells that this thread has read what it wanted to, and with a
- * fence that what it wrote is there. */
+/* A barrier in two parts.  Arriving says that this thread has read what it needs; after_writes also
+ * makes its writes visible. */
 static __device__ inline void cluster_arrive(void)
 {
   asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
@@ -37,7 +37,7 @@ static __device__ inline void cluster_wait(void)
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 }
 
-/* The address of what stands at `p` in this block, in that of the rank. */
+/* The address in block `rank` that corresponds to `p` in this block. */
 static __device__ inline unsigned cluster_address(const void *p, int rank)
 {
   unsigned to;
@@ -58,8 +58,8 @@ static __device__ inline void cluster_put(double *p, int rank, double x)
                : "memory");
 }
 
-/* The same, which completes 8 bytes of a barrier of that block (barriers.h): who waits for all of
- * them sees them, and no other barrier is needed. */
+/* cluster_put() that also completes 8 bytes on a barrier of that block (barriers.h).  A thread that
+ * waits for this barrier sees the numbers, without any other barrier. */
 static __device__ inline void cluster_send(double *p, unsigned long long *barrier, int rank,
                                            double x)
 {

@@ -3,21 +3,22 @@
  *
  * grid    any number of blocks; block b has rows b, b + blocks and so on
  * block   one warp
- * shared  codes_shared_bytes(): a tile of the factor, or slices of vectors, or spans of columns;
- *         codes, places of vectors, kept bits
- * sums    all chains of fma in f64, in the order that the formulas name
+ * shared  codes_shared_bytes(): codes, indices of vectors, kept bits; and a tile of the factor, or
+ *         slices of vectors, or spans of columns
+ * sums    all chains of fma in f64, in the order of the formulas
  *
- * -D MMA (tensor.h), ONE (codes_row.h): 1 where max_m d <= WARP
+ * -D MMA (tensor.h), ONE (codes_row.h): 1 if max_m d <= WARP
  *
- * Rows of one chunk of vectors are done here from the start; for others gram.cu has been before.  A
- * state holds the factor of the vectors so far, so that a later call appends to it: that call needs
- * keep = 1 in this one.  With m_old = 0 states need no start, and ONE without keep needs none. */
+ * A row with one chunk of vectors is done completely here; for other rows gram.cu runs first.  A
+ * state holds the factor of the vectors so far, and a later call appends to it; that needs keep = 1
+ * in this call.  With m_old = 0 states need not be initialised; with ONE and without keep none is
+ * needed. */
 #define NONNEGATIVE 0
 #include "codes_factor.h"
 #include "codes_gram.h"
 #include "codes_quality.h"
 
-/* Columns of a panel in shared memory, from or to global memory. */
+/* Copy columns of a panel between global and shared memory. */
 static __device__ inline void panel_copy(double *to, int to_pitch, const double *from,
                                          int from_pitch, int columns)
 {
@@ -27,8 +28,8 @@ static __device__ inline void panel_copy(double *to, int to_pitch, const double 
     to[j * to_pitch + lane] = from[j * from_pitch + lane];
 }
 
-/* A row's parts; `shared` is cut as codes_shared_bytes() counts.  A single chunk's panels are tiles
- * there. */
+/* The arrays of a row, with `shared` divided as codes_shared_bytes() counts.  The panels of a
+ * single chunk are tiles in shared memory. */
 static __device__ inline struct solving solving_of(const struct codes_args *a, long long row,
                                                    char *shared)
 {
@@ -46,8 +47,8 @@ static __device__ inline struct solving solving_of(const struct codes_args *a, l
   return w;
 }
 
-/* What earlier calls and gram.cu left, or gram.cu's work.  An earlier call may have had more than
- * the old vectors. */
+/* Load what earlier calls and gram.cu left; for a single chunk do the work of gram.cu.  An earlier
+ * call may have left more than the old vectors. */
 static __device__ inline void row_begin(const struct codes_args *a, long long row, char *shared)
 {
   struct solving w = solving_of(a, row, shared);
@@ -80,7 +81,7 @@ static __device__ inline void row_keep(const struct codes_args *a, long long row
   __syncwarp();
 }
 
-/* The factor, with rho, of what its rank test keeps, and y. */
+/* The factor with rho of the vectors that the rank test keeps, and y. */
 static __device__ inline void row_factor(struct solving *w)
 {
   w->panels = w->r.factor;

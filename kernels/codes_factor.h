@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cholesky factor, rank test, substitutions (N.5), by tiles of 32 x 32.
+ * Cholesky factor, rank test and substitutions of codes (N.5), by tiles of 32 x 32.
  *
- * A warp has a row of data.  A tile loses the products of the tiles to its left by tensor
- * instructions, as chains over ascending columns; dropped columns are zeros there, and change no
- * sum.  Then a lane has one of its rows: the diagonal tile is factored, those below are solved with
- * it. */
+ * A warp has one row of data.  Tensor instructions subtract from a tile the products of the tiles
+ * on its left, as chains over ascending columns.  Dropped columns are zeros there, and change no
+ * sum.  Then each lane has one row of the tile: the diagonal tile is factored, and the tiles below
+ * are solved with it. */
 #ifndef CODES_FACTOR_H
 #define CODES_FACTOR_H
 
 #include "codes_gram.h"
 
-/* Part of its squared norm that a kept vector's pivot exceeds: DROP_TOLERANCE of model/codes.h. */
+/* A vector is kept if its pivot exceeds this part of its squared norm; as in model/codes.h. */
 #define DROP_TOLERANCE 0x1p-30
 
-enum { EIGHT = 8 }; /* columns that a lane works on before its row moves on */
+enum { EIGHT = 8 }; /* columns of a step, after which a lane's row moves down in its registers */
 
-/* A row in work. */
+/* The state of a row. */
 struct solving {
   struct codes_row r;
-  double *panels;  /* being factored */
-  double *tile;    /* shared, [WARP][CODES_PITCH]: the diagonal one in work */
-  unsigned *kept;  /* shared: a bit a vector */
-  int test, solve; /* solve: y too */
+  double *panels;  /* the factor that is being made */
+  double *tile;    /* shared, [WARP][CODES_PITCH]: the current diagonal tile */
+  unsigned *kept;  /* shared: one bit per vector */
+  int test, solve; /* test: decide which vectors are kept; solve: compute y too */
   /* NONNEGATIVE: */
-  const unsigned *set; /* shared: the vectors that take part, a bit each */
-  double rho;          /* of ONE: to add to the diagonal */
+  const unsigned *set; /* shared: the vectors that take part, one bit each */
+  double rho;          /* ONE: added to the diagonal */
 };
 
 /* NONNEGATIVE: does vector v take part? */
@@ -38,13 +38,13 @@ static __device__ inline int is_kept(const struct solving *w, int v)
   return w->kept[v / WARP] >> v % WARP & 1;
 }
 
-/* Is vector lane of a chunk there? */
+/* Does the vector of this lane exist in the chunk? */
 static __device__ inline int is_there(const struct codes_row *r, int chunk)
 {
   return chunk * WARP + (int)threadIdx.x < r->count;
 }
 
-/* ... and new? */
+/* Is it new, too? */
 static __device__ inline int is_new(const struct codes_row *r, int chunk)
 {
   return is_there(r, chunk) && chunk * WARP + (int)threadIdx.x >= r->old;
@@ -75,7 +75,7 @@ static __device__ inline void products_load(const struct codes_row *r, struct ti
   }
 }
 
-/* The fragments of four columns of a panel. */
+/* The operand fragments of four columns of a panel. */
 static __device__ inline void fragments_load(const double *panel, int k, double out[BLOCKS])
 {
   int lane = lane_own();
@@ -83,7 +83,8 @@ static __device__ inline void fragments_load(const double *panel, int k, double 
   for (int i = 0; i < BLOCKS; i++) out[i] = panel[(k + lane % 4) * WARP + i * BLOCK + lane / 4];
 }
 
-/* Products of a tile's rows and those of its columns' chunk, over all columns to its left. */
+/* Subtract the products of the tile's rows with those of its columns' chunk, over all columns on
+ * its left. */
 static __device__ inline void tile_reduce(const struct solving *w, struct tile *t, int chunk,
                                           int column, int same)
 {
@@ -114,12 +115,12 @@ static __device__ inline void tile_update(const struct solving *w, int chunk, in
   __syncwarp();
 }
 
-/* The lane's row of the tile in work, t[0] being column `at`; of the diagonal tile its vector's
- * squared norm too, and x . vector less what was solved, in the end y. */
+/* A lane's row of the current tile.  t[0] is column `at`.  For the diagonal tile also the squared
+ * norm of its vector, and b: x . vector minus what is solved, in the end y. */
 struct tile_row {
   double t[WARP], norm, b;
   int chunk, column, at;
-  int same; /* the diagonal tile */
+  int same; /* 1: this is the diagonal tile */
   int is_new;
 };
 
@@ -141,19 +142,21 @@ static __device__ inline void row_load(const struct solving *w, struct tile_row 
     if (NONNEGATIVE && ONE && j == lane) l->t[j] = l->norm + w->rho;
 }
 
-/* Is vector v, of the diagonal tile, kept?  Known before, or by its pivot, which its lane has. */
+/* Is vector v of the diagonal tile kept?  That is known already, or follows from its pivot, which
+ * its lane has. */
 static __device__ inline int column_keep(const struct solving *w, double norm, int v, double entry)
 {
   if (!w->test || v < w->r.old) return is_kept(w, v);
-  if (NONNEGATIVE) norm = w->r.norms[v]; /* at hand there, and registers are few */
+  if (NONNEGATIVE) norm = w->r.norms[v]; /* reread, to save a register */
   int keep = __shfl_sync(FULL_WARP, entry > DROP_TOLERANCE * norm, v % WARP);
   if (NONNEGATIVE) keep &= is_in(w, v);
   if (threadIdx.x == 0) w->kept[v / WARP] |= (unsigned)keep << v % WARP;
   return keep;
 }
 
-/* Column at + u: divided by its pivot, stored, and off the columns after it.  The lane that has the
- * pivot divides b.  NONNEGATIVE in one tile: what is above the diagonal stays. */
+/* Column at + u: divide it by its pivot, store it, and subtract it from the columns after it.  The
+ * lane of the pivot divides b.  NONNEGATIVE in one tile: entries above the diagonal are not
+ * touched, since the Gram matrix is there. */
 static __device__ inline void column_solve(const struct solving *w, struct tile_row *l, int u)
 {
   int lane = lane_own(), j = l->at + u, v = l->column * WARP + j, same = ONE || l->same;
@@ -180,7 +183,7 @@ static __device__ inline void column_solve(const struct solving *w, struct tile_
     if (k < EIGHT || l->at + k / EIGHT * EIGHT < WARP) l->t[k] = fma(less, own[l->at + k], l->t[k]);
 }
 
-/* Factor the diagonal tile, or solve one below it with it. */
+/* Factor the diagonal tile, or solve a tile below it. */
 static __device__ inline void tile_solve(const struct solving *w, int chunk, int column)
 {
   struct tile_row l = {};
@@ -204,7 +207,7 @@ static __device__ inline void tile_solve(const struct solving *w, int chunk, int
   __syncwarp();
 }
 
-/* A diagonal tile in global memory, to shared memory. */
+/* Copy a diagonal tile from global to shared memory. */
 static __device__ inline void tile_fetch(const struct solving *w, double *panels, int chunk)
 {
   const double *from = tile_of(panels, chunk, chunk);
@@ -229,7 +232,7 @@ static __device__ inline void factor(const struct solving *w)
   }
 }
 
-/* Take the codes of a later chunk off the sums of an earlier one, descending. */
+/* Subtract the codes of a later chunk from the sums of an earlier one, in descending order. */
 static __device__ inline void codes_subtract(const struct solving *w, int later, int chunk)
 {
   const double *column = tile_of(w->r.factor, later, chunk) + threadIdx.x * WARP;
@@ -243,7 +246,7 @@ static __device__ inline void codes_subtract(const struct solving *w, int later,
   *own = acc;
 }
 
-/* Codes of a chunk from its sums; a lane has a column of the diagonal tile. */
+/* Codes of a chunk from its sums; a lane has one column of the diagonal tile. */
 static __device__ inline void codes_finish(const struct solving *w, int chunk)
 {
   int lane = lane_own(), there = is_there(&w->r, chunk);
@@ -261,7 +264,7 @@ static __device__ inline void codes_finish(const struct solving *w, int chunk)
   __syncwarp();
 }
 
-/* y becomes codes: chains in descending order. */
+/* y becomes the codes, by chains in descending order. */
 static __device__ inline void back_substitute(const struct solving *w)
 {
 #pragma unroll 1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gram entries (N.4) of a row's vectors, by all warps of a block, a tile of 32 x 32 each, as blocks
- * of 8 x 8: columns ascending, four at a time.
+ * Gram entries (N.4) of a row's vectors, by all warps of a block.  A warp makes a tile of 32 x 32,
+ * as blocks of 8 x 8; columns of the data ascend, four at a time.
  *
  * -D MMA (tensor.h) */
 #ifndef CODES_GRAM_H
@@ -11,7 +11,7 @@
 #include "tensor.h"
 
 enum { BLOCKS = WARP / BLOCK };
-/* A multiprocessor has room for so many warps of codes without spilling registers. */
+/* Warps of codes that a multiprocessor can run without spilled registers. */
 enum { CODES_RESIDENT = !MMA ? 8 : ONE ? 16 : 12 };
 enum { STAGES = codes_stages(ONE ? 1 : CODES_WARPS), GROUP = CODES_WARPS / 2 };
 
@@ -25,13 +25,13 @@ static __device__ inline int block_thread(void)
   return (ONE ? 0 : threadIdx.y * WARP) + threadIdx.x;
 }
 
-/* Blocks of a tile, z[i][j] of vectors 8 i .. of one chunk and 8 j .. of another; where both are
- * one chunk x[i] of the former and the row, which is the first of eight columns. */
+/* A tile as blocks: z[i][j] of vectors 8 i .. of one chunk and 8 j .. of another.  In a diagonal
+ * tile also x[i]: vectors 8 i .. times the row of data, which is the first of eight columns. */
 struct tile {
   double z[BLOCKS][BLOCKS][2], x[BLOCKS][2];
 };
 
-/* Four more columns: of the chunk of the rows, of that of the columns, and of the row x. */
+/* Add four columns of the data: of the tile's rows, of its columns, and of the row of data. */
 static __device__ inline void tile_add(struct tile *t, const double left[BLOCKS],
                                        const double right[BLOCKS], double row, int same)
 {
@@ -44,12 +44,12 @@ static __device__ inline void tile_add(struct tile *t, const double left[BLOCKS]
   }
 }
 
-/* Chunks whose vectors are there at a time, in two runs one after another. */
+/* Vectors that are in shared memory at a time: two runs of chunks. */
 struct gathering {
-  float *slices;      /* shared: [STAGES][vectors, the row][CODES_STRIDE] */
-  int *place;         /* shared: of the vectors in atoms, -1 for none */
-  int first, chunks;  /* of the first run */
-  int second, others; /* of the second one */
+  float *slices;      /* shared: [STAGES][vectors, then the row][CODES_STRIDE] */
+  int *place;         /* shared: index in atoms of each vector; -1: none */
+  int first, chunks;  /* the first run: its first chunk, and its number of chunks */
+  int second, others; /* the second run */
 };
 
 static __device__ inline void gathering_begin(struct gathering *g, const struct codes_row *r)
@@ -61,7 +61,7 @@ static __device__ inline void gathering_begin(struct gathering *g, const struct 
   __syncthreads();
 }
 
-/* Begin to copy columns c .. c + STEP - 1 of a vector; zeros beyond p. */
+/* Begin to copy columns c .. c + STEP - 1 of a vector; zeros past p. */
 static __device__ inline void columns_copy(float *to, const float *from, int c, int p)
 {
   if (p % 4 == 0) {
@@ -78,8 +78,8 @@ static __device__ inline float *slice_of(const struct gathering *g, int s)
   return g->slices + s % STAGES * (int)(block_warps() * WARP + 1) * CODES_STRIDE;
 }
 
-/* Begin to copy slice number s: a thread has STEP columns of every (threads / STEP)th vector, the
- * first threads of the row too. */
+/* Begin to copy slice s (CODES_SLICE columns).  A thread copies STEP columns of every
+ * (threads / STEP)th vector; the first threads also copy the row of data. */
 static __device__ inline void slice_order(const struct codes_row *r, const struct gathering *g,
                                           int s)
 {
@@ -99,7 +99,8 @@ static __device__ inline void slice_order(const struct codes_row *r, const struc
   async_commit();
 }
 
-/* Add a slice: the chunks at places `row` and `column` of it, and the row of data. */
+/* Add a slice to the tile: the chunks at index `row` and `column` of the slice, and the row of
+ * data. */
 static __device__ inline void slice_add(struct tile *t, const float *slice, int row, int column,
                                         int same)
 {
@@ -119,9 +120,9 @@ static __device__ inline void slice_add(struct tile *t, const float *slice, int 
   }
 }
 
-/* What is new of a tile goes to panels; zeros where there are no vectors, which later products
- * read.  The Gram matrix of nonnegative codes in one tile stands above its diagonal, since factors
- * come below. */
+/* Store the new entries of a tile in panels.  Entries without a vector are zeros, which later
+ * products read.  For nonnegative codes in one tile the Gram matrix is stored above the diagonal,
+ * because factors are stored below. */
 static __device__ inline void tile_store(const struct codes_row *r, const struct tile *t,
                                          double *panels, int chunk, int column)
 {
@@ -140,7 +141,7 @@ static __device__ inline void tile_store(const struct codes_row *r, const struct
       }
 }
 
-/* The row's products go to `solved`. */
+/* Store the products with the row of data in `solved`. */
 static __device__ inline void products_store(const struct codes_row *r, const struct tile *t,
                                              int chunk)
 {
@@ -152,7 +153,7 @@ static __device__ inline void products_store(const struct codes_row *r, const st
   }
 }
 
-/* The diagonal, before anything is taken off it. */
+/* Store the diagonal, before anything is subtracted. */
 static __device__ inline void norms_store(const struct codes_row *r, const struct tile *t,
                                           int chunk)
 {
@@ -165,7 +166,7 @@ static __device__ inline void norms_store(const struct codes_row *r, const struc
   }
 }
 
-/* The diagonal of the factor's panels: fl(G_jj + rho) of (N.5). */
+/* The diagonal of the factor's panels <- fl(G_jj + rho) of (N.5). */
 static __device__ inline void diagonal_add(struct tile *t, double rho)
 {
   int lane = lane_own(), own = lane / 4;
@@ -176,7 +177,7 @@ static __device__ inline void diagonal_add(struct tile *t, double rho)
       if (own == lane % 4 * 2 + e) t->z[j][j][e] += rho;
 }
 
-/* Stream the gathered vectors past; this warp makes the tile of `chunk` by `column`, if any. */
+/* Make the tile of `chunk` and `column`, if `any`, while slices of all gathered vectors pass. */
 static __device__ inline void tile_make(const struct codes_row *r, struct gathering *g, int chunk,
                                         int column, int any, double rho)
 {
@@ -205,8 +206,9 @@ static __device__ inline void tile_make(const struct codes_row *r, struct gather
   tile_store(r, &t, r->factor, chunk, column);
 }
 
-/* All new entries.  With a warp a chunk each warp meets half of the others in turn; more chunks
- * come as squares of GROUP by GROUP, two tiles a warp. */
+/* Make all new entries.  If there is a warp for each chunk, warp w makes its tiles with half of the
+ * other chunks in turn.  Otherwise chunks are done in squares of GROUP by GROUP, two tiles per
+ * warp. */
 static __device__ inline void gram_make(const struct codes_row *r, float *slices, double rho)
 {
   int w = ONE ? 0 : threadIdx.y, n = ONE ? 1 : r->chunks, whole = n <= block_warps();

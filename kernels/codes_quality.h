@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What codes leave of a row: the residual (N.3r), and the quality from the codes as stored.
+ * Results of the codes of a row: the residual (N.3r), and the quality from the codes as stored.
  *
- * A lane has four columns of a span, chains run over the vectors in support order. */
+ * A lane has four columns of a span (CODES_SPAN columns); chains run over the vectors in support
+ * order. */
 #ifndef CODES_QUALITY_H
 #define CODES_QUALITY_H
 
@@ -9,7 +10,7 @@
 
 enum { QUAD = CODES_SPAN / WARP };
 
-/* out[v] <- column c + 32 v of one vector, 0 beyond p. */
+/* out[v] <- column c + 32 v of one vector, 0 past p. */
 static __device__ inline void columns_load(const float *from, int c, int p, double out[QUAD])
 {
 #pragma unroll
@@ -33,7 +34,7 @@ static __device__ inline void residual_write(const struct codes_row *r, float *o
   }
 }
 
-/* spans <- the columns from `first` on of the error, the description and the row. */
+/* spans <- the columns from `first` on of the error, of the reconstruction and of the row. */
 static __device__ inline void span_describe(const struct codes_row *r, double *spans, int first)
 {
   int lane = lane_own(), c = first + lane;
@@ -60,7 +61,7 @@ static __device__ inline void span_describe(const struct codes_row *r, double *s
   }
 }
 
-/* Support atoms with a code that is not 0 as stored. */
+/* The number of support atoms with a stored code that is not 0. */
 static __device__ inline int atoms_count(const struct codes_row *r, int d)
 {
   int count = 0;
@@ -72,8 +73,8 @@ static __device__ inline int atoms_count(const struct codes_row *r, int d)
   return __reduce_add_sync(FULL_WARP, count);
 }
 
-/* Four chains over the columns, one a lane: squares of the error, row by description, squares of
- * the row, of the description. */
+/* Four chains over the columns, one in each of four lanes: squares of the error; row times
+ * reconstruction; squares of the row; squares of the reconstruction. */
 static __device__ inline void quality_write(const struct codes_row *r, double *spans, int d,
                                             struct code_quality *out)
 {
@@ -96,7 +97,7 @@ static __device__ inline void quality_write(const struct codes_row *r, double *s
   if (lane == 0) *out = q;
 }
 
-/* All that is wanted of a row whose codes are in `solved`. */
+/* Write all results that the job wants of a row, whose codes are in `solved`. */
 static __device__ inline void codes_write(const struct codes_args *a, long long row,
                                           const struct codes_row *r, double *spans)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One row of codes: where its vectors, its factor and its work memory are.
+ * One row of codes: its vectors, its factor and its workspace.  A chunk is 32 vectors; a panel is
+ * the rows of a factor for one chunk.
  *
  * -D ONE  1: at most one chunk of vectors, whose panel is in shared memory; 0: panels are in global
  *         memory
- * The file that includes this defines NONNEGATIVE, 1 for codes of (N.5n). */
+ * The including file defines NONNEGATIVE: 1 for codes of (N.5n). */
 #ifndef CODES_ROW_H
 #define CODES_ROW_H
 
@@ -11,22 +12,23 @@
 
 #define FULL_WARP 0xffffffffu
 
-/* Reals of a column of a panel. */
+/* Reals between columns of a panel. */
 enum { PITCH = ONE ? CODES_PITCH : WARP };
 
 struct codes_row {
   const float *x;        /* [p] */
   const float *atoms;    /* of codes_args */
-  int p, old, count;     /* vectors solved before, and in all */
-  int chunks;            /* of the latter */
-  double *factor, *rank; /* panels; without rho, factor itself when rho is 0 */
-  double *norms;         /* [count] squared, of new vectors; not for ONE unless NONNEGATIVE */
+  int p, old, count;     /* columns; vectors that are already solved; all vectors */
+  int chunks;            /* of all vectors */
+  double *factor, *rank; /* panels; rank is without rho, and is factor itself when rho is 0 */
+  double *norms;         /* [count] squared norms of new vectors; ONE: only if NONNEGATIVE */
   double *solved;        /* [count] x . vector, then y, then the codes */
-  int *place;            /* [count] shared: a vector's number in atoms */
+  int *place;            /* [count] shared: index of each vector in atoms */
 };
 
-/* What of a row stays in global memory.  NONNEGATIVE: `factor` is the Gram matrix, of ONE by rows,
- * y the products of row and vectors; `rank`, for work, stands behind the rest, not of ONE. */
+/* The state of a row in global memory.  NONNEGATIVE: `factor` is the Gram matrix (for ONE stored by
+ * rows), y the products of row and vectors, and `rank` is workspace after everything else (not for
+ * ONE). */
 struct codes_state {
   double *factor, *rank, *y, *norms;
   unsigned *kept;
@@ -47,7 +49,7 @@ static __device__ inline struct codes_state state_of(const struct codes_args *a,
   return s;
 }
 
-/* With panels, norms and products in global memory. */
+/* A row whose panels, norms and products are in global memory. */
 static __device__ inline struct codes_row row_of(const struct codes_args *a, long long row,
                                                  const struct codes_state *s, int *place)
 {
@@ -61,27 +63,27 @@ static __device__ inline struct codes_row row_of(const struct codes_args *a, lon
   return r;
 }
 
-/* The same number, but the compiler does not know that: what depends on it is computed anew, and
- * holds no registers until then. */
+/* The same number, but the compiler does not know it.  So values that depend on it are recomputed
+ * later, and occupy no registers until then. */
 static __device__ inline long long again(long long row)
 {
   asm volatile("" : "+l"(row));
   return row;
 }
 
-/* The lane.  What depends on it takes no registers for long where there are hardly enough. */
+/* The lane; recomputed in the form that has hardly enough registers. */
 static __device__ inline int lane_own(void)
 {
   return NONNEGATIVE && ONE ? (int)again(threadIdx.x) : (int)threadIdx.x;
 }
 
-/* A word of as many ones, at least one. */
+/* A word whose lowest `count` bits are 1; at least one is. */
 static __device__ inline unsigned ones(int count)
 {
   return count < WARP ? ~(~0u << count) : ~0u;
 }
 
-/* Fill in the places, by all threads of the block. */
+/* Fill in r->place, by all threads of the block. */
 static __device__ inline void slots_find(const struct codes_row *r, const int *slot, int d)
 {
   int thread = threadIdx.y * WARP + threadIdx.x, threads = blockDim.y * WARP;
@@ -95,14 +97,14 @@ static __device__ inline const float *vector_of(const struct codes_row *r, int v
   return r->atoms + (long long)r->place[v] * r->p;
 }
 
-/* Vectors of a chunk. */
+/* The number of vectors in a chunk. */
 static __device__ inline int width_of(const struct codes_row *r, int chunk)
 {
   int left = r->count - chunk * WARP;
   return left < WARP ? left : WARP;
 }
 
-/* The columns of one chunk in the panel of another. */
+/* The tile at the columns of chunk `column` in the panel of `chunk`. */
 static __device__ inline double *tile_of(double *panels, int chunk, int column)
 {
   return panels + (codes_panel_start(chunk) + column * WARP * PITCH);

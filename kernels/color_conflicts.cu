@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * color_conflicts: what atoms meet in their rows, as sets of marks (N.6).
+ * color_conflicts: for some atoms, the sets of marks of all atoms in their rows (N.6).
  *
  * grid    atoms
- * block   COLOR_CONFLICTS_THREADS, a row a warp
- * shared  4 words: the set
+ * block   COLOR_CONFLICTS_THREADS, one row per warp
+ * shared  4 bytes for each of `words`: the set
  *
- * A set is the same whatever comes first. */
+ * A set does not depend on the order in which marks are set. */
 #include "step_types.h"
 #include "warp.h"
 
-/* Marks come again and again: reading is cheaper than setting. */
+/* Most marks are set already, and reading is cheaper than setting. */
 static __device__ inline void mark_set(unsigned *set, unsigned mark, int words)
 {
   unsigned bit = 1u << mark % 32;

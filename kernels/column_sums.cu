@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * column_sums: chains of x - shift and of its square down the rows of each sum block.
+ * column_sums: chains of x - shift and of its square over the rows of each sum block.
  *
- * grid    blocks of columns, then sum blocks that the rows touch
- * block   COLUMN_THREADS threads, a column each
+ * grid    blocks of columns, times the sum blocks that have some of the rows
+ * block   COLUMN_THREADS threads, one column each
  * shared  none
- * sums    a chain of a sum block's rows in ascending order, from 0 or from what `from` has of the
- *         block in progress: multiply, then add, in f64 */
+ * sums    a chain over the rows of a sum block, ascending, from 0 or, for the block in progress,
+ *         from `from`: multiply, then add, in f64 */
 #include "types.h"
 
 struct chain {
@@ -19,7 +19,7 @@ __device__ static void add(struct chain *c, float x, double shift)
   c->squares = __dadd_rn(c->squares, __dmul_rn(t, t));
 }
 
-/* Loads of the next rows are under way while those at hand are added. */
+/* The next rows are loaded while the current ones are added. */
 __device__ static void rows_add(struct chain *c, const float *x, long long p, int n, double shift)
 {
   float now[COLUMN_AHEAD];
@@ -43,7 +43,7 @@ extern "C" __global__ void column_sums(const __grid_constant__ struct column_arg
 {
   int column = blockIdx.x * COLUMN_THREADS + threadIdx.x, index = blockIdx.y;
   if (column >= a.count) return;
-  long long before = a.first % a.block; /* rows of the first sum block that came earlier */
+  long long before = a.first % a.block; /* rows of the first sum block that came in earlier calls */
   long long begin = index ? (long long)index * a.block - before : 0;
   long long end = (long long)(index + 1) * a.block - before;
   end = end < a.n ? end : a.n;

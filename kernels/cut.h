@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which values of a row are the largest: the key of the last one of them, digit by digit from
- * above.  A warp has a row; a value that is not positive is no entry.
+ * Selects the largest values of a row: finds the key of the last one, digit by digit from the
+ * highest.  A warp has a row.  Values that are not positive are never selected.
  *
  * Floor: kernels. */
 #ifndef CUT_H
@@ -10,7 +10,7 @@
 
 enum { DIGIT = 8, DIGITS = 1 << DIGIT, OWN = DIGITS / WARP, CUT_UNROLLED = 4 };
 
-/* How many values are entries: none is negative. */
+/* The number of positive values; none is negative. */
 static __device__ inline int values_count(const float *values, int stride)
 {
   int n = 0;
@@ -19,7 +19,8 @@ static __device__ inline int values_count(const float *values, int stride)
   return __reduce_add_sync(FULL_WARP, n);
 }
 
-/* bins[DIGITS] <- how many keys that begin as `prefix` does have each digit behind that. */
+/* bins[DIGITS] <- the number of keys for each value of the next digit, among keys that begin with
+ * `prefix`. */
 static __device__ inline void digits_count(const float *values, int stride, int prefix, int shift,
                                            int *bins)
 {
@@ -35,7 +36,7 @@ static __device__ inline void digits_count(const float *values, int stride, int 
   __syncwarp();
 }
 
-/* The digit of the key of rank *want from above; *want <- its rank among those of that digit. */
+/* The digit of the *want-th largest key; *want <- its rank among the keys with that digit. */
 static __device__ inline int digit_find(const int *bins, int *want)
 {
   int lane = threadIdx.x % WARP, top = DIGITS - 1 - lane * OWN, own = 0;

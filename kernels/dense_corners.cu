@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * dense_corners: the squares on the diagonal of a factor come to their place.
+ * dense_corners: copies the squares on the diagonal of a factor to their places in the matrix.
  *
- * grid    a panel a block
- * block   any number of threads, one row
- * first of the arguments is not read */
+ * grid    one panel per block
+ * block   any number of threads, one-dimensional
+ *
+ * The argument `first` is not read. */
 #include "dense_types.h"
 
 extern "C" __global__ void dense_corners(const __grid_constant__ struct factor_args a)

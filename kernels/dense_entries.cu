@@ -2,7 +2,7 @@
  * dense_entries: entries of S^-1 from the inverse of its factor (N.19).
  *
  * grid    ceil(count / ENTRIES_THREADS)
- * block   ENTRIES_THREADS, an entry each
+ * block   ENTRIES_THREADS, one entry each
  * sums    a chain of fma over ascending rows, from +0 */
 #include "dense_types.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * dense_factor: the columns of one panel of a Cholesky factor (N.19), from sums that lack the
- * panel's own columns alone.
+ * dense_factor: the columns of one panel of a Cholesky factor (N.19).  All earlier columns have
+ * been subtracted already, by dense_product.
  *
  * grid    ceil(rows below the square / FACTOR_ROWS), at least 1
- * block   FACTOR_THREADS, a row each: those of the square, then own ones below it
+ * block   FACTOR_THREADS, one row each: the rows of the square, then own rows below it
  * shared  struct shared
  * sums    a chain of fma for each entry, ascending columns, from the entry itself
  *
- * Every block factors the square for itself, so that none waits for another; the first one writes
- * it, to `corners`.  All columns before the panel were applied by dense_product. */
+ * Every block factors the square (the panel's block on the diagonal) for itself, so that none waits
+ * for another.  The first one writes it, to `corners`. */
 #include "dense_rows.h"
 #include "root.h"
 
@@ -20,22 +20,22 @@ struct shared {
 /* x / root.l, with the bits of a division. */
 static __device__ inline double entry_of(double x, const struct root *root)
 {
-  int is_zero = __double_as_longlong(x) == 0; /* those above the diagonal */
+  int is_zero = __double_as_longlong(x) == 0; /* entries above the diagonal */
   if (root->is_usual & (is_usual(x) | is_zero)) return root_quotient(x, root);
   return x / root->l;
 }
 
-/* A thread's row: columns of the panel from `first` on, of which `has` are there, and where
- * finished ones go. */
+/* A thread's row: columns of the panel from `first` on, of which `has` exist, and where the
+ * finished ones are written. */
 struct line {
   int first, columns, has;
   double *to;
   long long stride;
 };
 
-/* Finish columns of all rows, in registers, FACTOR_STEP at a time, so that the code is short: it is
- * fetched by each launch.  The row of the next pivot knows it before the others know this column.
- * Returns their number, or the first bad one. */
+/* Finish columns of all rows in registers, FACTOR_STEP at a time: short code, since every launch
+ * loads it.  The row of the next pivot gets that pivot before other rows are updated by this
+ * column.  Returns the number of finished columns, or the first bad one. */
 static __device__ inline int leaf_factor(double leaf[FACTOR_LEAF], struct shared *s,
                                          const struct line *line, double *pivots)
 {
@@ -67,7 +67,7 @@ static __device__ inline int leaf_factor(double leaf[FACTOR_LEAF], struct shared
   return FACTOR_LEAF;
 }
 
-/* Of a row: so many columns of the panel from `first` on. */
+/* Set the line of a row for `width` columns of the panel from `first` on. */
 static __device__ inline void line_set(struct line *l, int first, int width, int is_there,
                                        int is_square)
 {
@@ -109,7 +109,8 @@ extern "C" __global__ void __launch_bounds__(FACTOR_THREADS, 2)
     for (int c = 0; c < FACTOR_LEAF; c++) leaf[c] = next[c];
     from += FACTOR_LEAF * a.stride;
     line_set(&after, first + FACTOR_LEAF, width, is_there, is_square);
-    leaf_load(next, from, a.stride, after.has); /* meanwhile */
+    leaf_load(next, from, a.stride,
+              after.has); /* loads the next leaf during the work on this one */
     leaf_catch_up(leaf, &s->rows, first);
     if (is_square && blockIdx.x) line.has = 0;
     int done = leaf_factor(leaf, s, &line, pivots);

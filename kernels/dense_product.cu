@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * dense_product: chains of products of two matrices (N.19), tile by tile.
  *
- * grid    product_tiles(): a tile of ROWS x COLUMNS a block; PRODUCT_GROUP tiles one below
- *         the other come before those beside them, so that the second-level cache serves
- *         neighbours
- * block   PRODUCT_WARPS warps, of which each has 32 columns
+ * grid    product_tiles(): one tile of ROWS x COLUMNS per block.  PRODUCT_GROUP tiles below each
+ *         other come before the tiles beside them, so that neighbours share the second-level cache
+ * block   PRODUCT_WARPS warps, with 32 columns each
  * shared  product_shared_bytes(): stages
  * sums    a chain of fma for each entry, ascending depths, from the entry itself
  *
  * -D MMA (tensor.h), DEEP_A, DEEP_B, ROWS, COLUMNS, STAGES: product_form_of()
  *
- * Beyond the last depth a product is (-0) (+0), which leaves every sum as it is.  A triangular
- * operand is 0 before its diagonal: stages of zeros alone are left out. */
+ * Past the last depth a product is (-0) (+0), which does not change a sum.  A triangular operand is
+ * 0 before its diagonal; stages that have only zeros are skipped. */
 #include "async_copy.h"
 #include "dense_types.h"
 #include "tensor.h"
@@ -32,17 +31,17 @@ struct stage {
   double a[VALUES_A], b[VALUES_B];
 };
 
-/* What a thread copies of an operand in every stage: pairs of reals, `hop` reals apart. */
+/* What a thread copies of an operand in every stage: pairs of reals. */
 struct copier {
   struct product_side side;
-  const double *at;       /* its first pair, of depth 0 */
-  long long hop;          /* to the next one */
-  int row, depth;         /* of its first pair: a row of the matrix, a depth of the stage */
-  int row_hop, depth_hop; /* to the next one */
-  int to, to_hop;         /* the same in the stage */
+  const double *at;       /* its first pair, at depth 0 */
+  long long hop;          /* reals to the next pair */
+  int row, depth;         /* of its first pair: row of the matrix, depth in the stage */
+  int row_hop, depth_hop; /* from a pair to the next */
+  int to, to_hop;         /* index of its first pair in the stage, and reals to the next */
   int row_end, depth_end; /* of the matrix */
-  int is_whole, diagonal; /* all rows are there and pairs are aligned; depths before are zeros */
-  double beyond;          /* what stands beyond the last depth */
+  int is_whole, diagonal; /* all rows exist and pairs are aligned; depths before it are zeros */
+  double beyond;          /* stands for depths past the last one */
 };
 
 static __device__ inline struct copier copier_of(const struct product_side *side, int deep,
@@ -81,7 +80,7 @@ static __device__ inline void one_order(const struct copier *c, double *to, int 
     async_copy8(to, c->side.at + row * c->side.row + depth * c->side.depth);
 }
 
-/* Begin to copy the stage that begins with depth k. */
+/* Begin to copy the stage that begins at depth k. */
 static __device__ inline void stage_order(const struct copier *c, int deep, int rows, int k,
                                           double *to)
 {
@@ -104,7 +103,7 @@ static __device__ inline void stage_order(const struct copier *c, int deep, int 
 
 /* The tile of this block. */
 struct tile {
-  int row, column; /* its first ones */
+  int row, column; /* its first row and column */
 };
 
 static __device__ inline struct tile tile_of(const struct product_args *a)
@@ -119,7 +118,7 @@ static __device__ inline struct tile tile_of(const struct product_args *a)
   return t;
 }
 
-/* Are any entries of the tile touched? */
+/* Is any entry of the tile written? */
 static __device__ inline int tile_has(const struct product_args *a, const struct tile *t)
 {
   return t->row + ROWS - 1 - t->column >= a->least && t->row - (t->column + COLUMNS - 1) <= a->most;
@@ -131,19 +130,19 @@ static __device__ inline int entry_has(const struct product_args *a, int row, in
          row - column <= a->most;
 }
 
-/* A warp's sums: blocks of 16 x 8, of which a lane has two rows BLOCK apart, two columns each. */
+/* A warp's sums: blocks of 16 x 8; a lane has two rows BLOCK apart, and two columns of each. */
 struct sums {
   double at[ROW_BLOCKS][COLUMN_BLOCKS][2][2];
 };
 
-/* Are all entries of the tile there and touched? */
+/* Do all entries of the tile exist, and are they all written? */
 static __device__ inline int tile_is_whole(const struct product_args *a, const struct tile *t)
 {
   return t->row + ROWS <= a->row_end && t->column + COLUMNS <= a->column_end &&
          t->row - (t->column + COLUMNS - 1) >= a->least && t->row + ROWS - 1 - t->column <= a->most;
 }
 
-/* Load the entries, or store them; `whole`, a constant: the tile is. */
+/* Load the entries, or store them (back).  whole is a constant: tile_is_whole(). */
 static __device__ inline void sums_copy(const struct product_args *a, const struct tile *t,
                                         struct sums *s, int whole, int back)
 {
@@ -186,7 +185,7 @@ static __device__ inline double side_at(const double *stage, int deep, int pitch
   return stage[deep ? row * pitch + k : k * pitch + row];
 }
 
-/* x, or -x where the sign bit is set. */
+/* x, or -x if the sign bit of `sign` is set. */
 static __device__ inline double signed_as(int sign, double x)
 {
   return __hiloint2double(__double2hiint(x) ^ sign, __double2loint(x));
@@ -238,7 +237,7 @@ static __device__ inline void stage_multiply(const struct stage *from, int is_ne
 #endif
 }
 
-/* Where the depths of a tile begin: the zeros of a triangular operand are left out. */
+/* The first depth of a tile, after the zeros of a triangular operand. */
 static __device__ inline int depth_first(const struct product_args *a, const struct tile *t)
 {
   int k = a->depth_begin;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows that are solved with a square of a Cholesky factor, T <- T L^-T, a thread a row and
- * FACTOR_LEAF columns at a time in registers. */
+ * Solves rows with a diagonal block ("square") of a Cholesky factor, T <- T L^-T.  A thread has a
+ * row, and FACTOR_LEAF columns of it at a time in registers. */
 #ifndef DENSE_ROWS_H
 #define DENSE_ROWS_H
 
 #include "dense_types.h"
 
 struct rows_shared {
-  double l[FACTOR_WIDTH][FACTOR_WIDTH + FACTOR_LEAF]; /* [column][row]; the last are not used */
+  double l[FACTOR_WIDTH][FACTOR_WIDTH + FACTOR_LEAF];      /* [column][row], padded */
   double done[FACTOR_WIDTH - FACTOR_LEAF][FACTOR_THREADS]; /* each thread's own columns */
 };
 
-/* Subtract what the columns before the leaf give. */
+/* Subtract the contribution of the columns before the leaf (the columns in registers). */
 static __device__ inline void leaf_catch_up(double leaf[FACTOR_LEAF], const struct rows_shared *s,
                                             int first)
 {
@@ -27,7 +27,8 @@ static __device__ inline void leaf_catch_up(double leaf[FACTOR_LEAF], const stru
   }
 }
 
-/* Subtract what column c of the leaf gives those after it; l: the square's column, their rows. */
+/* Subtract the contribution of column c of the leaf to those after it; l: that column of the
+ * square, from the rows of the leaf on. */
 static __device__ inline void leaf_update(double leaf[FACTOR_LEAF], const double *l, int c)
 {
 #pragma unroll
@@ -38,7 +39,7 @@ static __device__ inline void leaf_update(double leaf[FACTOR_LEAF], const double
   }
 }
 
-/* Column c of the panel is done. */
+/* Store column c of the panel, which is finished. */
 static __device__ inline void column_keep(struct rows_shared *s, int c, double value)
 {
   if (c < FACTOR_WIDTH - FACTOR_LEAF) s->done[c][threadIdx.x] = value;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * dense_solve: rows of the inverse of a Cholesky factor (N.19), from sums that lack these rows
- * alone.
+ * dense_solve: rows of the inverse of a Cholesky factor (N.19).  All earlier rows have been
+ * subtracted already, by dense_product, from unit vectors that were put there before.
  *
  * grid    ceil((first + width) / FACTOR_THREADS)
- * block   FACTOR_THREADS, a column of Z each
+ * block   FACTOR_THREADS, one column of Z each
  * shared  struct rows_shared
- * sums    a chain of fma for each entry, ascending rows, from the entry itself, then a division
- *
- * All rows before them were applied by dense_product; unit vectors were put there before that. */
+ * sums    a chain of fma for each entry, ascending rows, from the entry itself, then a division */
 #include "dense_rows.h"
 
 static __device__ inline void square_load(const struct solve_args *a, struct rows_shared *s)
@@ -32,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(FACTOR_THREADS)
   if (column >= a.first + a.width) return;
 #pragma unroll 1
   for (int first = 0; first < a.width; first += FACTOR_LEAF) {
-    int from = column - a.first - first, end = a.width - first; /* of the leaf, that are there */
+    int from = column - a.first - first, end = a.width - first; /* existing rows of the leaf */
     double *at = a.z + a.first + first + column * a.stride;
 #pragma unroll
     for (int c = 0; c < FACTOR_LEAF; c++) leaf[c] = c >= from && c < end ? at[c] : 0;

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What launchers and kernels of dense matrices agree on (N.19).  C11 that is also CUDA C++.
+ * Arguments and sizes that launchers and kernels of dense matrices share (N.19).  C11 that is also
+ * CUDA C++.
  *
  * Floor: kernels.  Includes forms.h alone.
  *
  * Matrices are column-major.  The factor is made in panels of FACTOR_WIDTH columns; up to
- * FACTOR_OUTER of them are applied at once to what is right of them.  The square on the diagonal of
- * a panel stands apart in `corners` until the end, because every block that solves rows below it
- * reads it and factors it for itself. */
+ * FACTOR_OUTER columns are applied at once to the columns on their right.  The *square* of a panel,
+ * its block on the diagonal, is kept in `corners` until the end, because every block of threads
+ * that solves rows below it reads it and factors it for itself. */
 #ifndef DENSE_TYPES_H
 #define DENSE_TYPES_H
 
 #include "forms.h"
 
 enum {
-  PRODUCT_ROWS = 128, /* of a large tile of dense_product, and its columns */
-  PRODUCT_DEPTH = 16, /* of a stage */
+  PRODUCT_ROWS = 128, /* rows, and columns, of a large tile of dense_product */
+  PRODUCT_DEPTH = 16, /* depth of a stage */
   PRODUCT_WARPS = 8,
-  PRODUCT_GROUP = 8, /* tiles one below the other that blocks take in turn */
+  PRODUCT_GROUP = 8, /* tiles below each other that blocks take one after another */
   FACTOR_WIDTH = 64,
   FACTOR_OUTER = 512,
   FACTOR_LEAF = 16, /* columns in registers at a time */
-  FACTOR_STEP = 4,  /* that are finished before the others move on in their registers */
+  FACTOR_STEP = 4,  /* columns that are finished before the others move down in the registers */
   FACTOR_THREADS = 128,
-  FACTOR_ROWS = FACTOR_THREADS - FACTOR_WIDTH, /* of a block of dense_factor, below the square */
+  FACTOR_ROWS =
+      FACTOR_THREADS - FACTOR_WIDTH, /* rows of a block of dense_factor below the square */
   ENTRIES_THREADS = 64
 };
 
@@ -33,26 +35,26 @@ struct product_side {
   int is_triangular;
 };
 
-/* C_ij <- chain over k of fma(A_ik, B_jk, C_ij), as struct dense_product.  Entries with
- * least <= i - j <= most are touched. */
+/* C_ij <- chain over k of fma(A_ik, B_jk, C_ij), as struct dense_product.  Only entries with
+ * least <= i - j <= most are written. */
 struct product_args {
   struct product_side a, b;
   double *c; /* entry (row_begin, column_begin) */
   long long c_row, c_column;
   int row_begin, row_end, column_begin, column_end, depth_begin, depth_end;
-  int is_negative; /* the products are */
+  int is_negative; /* 1: the products are subtracted */
   int least, most;
 };
 
 /* One compiled form of dense_product.cu; its members are the -D options of the same names. */
 struct product_form {
-  int deep_a, deep_b; /* DEEP_A, DEEP_B: depths are next to each other */
-  int rows, columns;  /* ROWS, COLUMNS: of a tile */
+  int deep_a, deep_b; /* DEEP_A, DEEP_B: contiguous along the depth */
+  int rows, columns;  /* ROWS, COLUMNS of a tile */
   int stages;         /* STAGES */
 };
 
-/* narrow: 1, tiles of half the columns; 2, and of half the rows.  large: a block may have the
- * shared memory of more stages. */
+/* narrow: 1, tiles with half the columns; 2, also with half the rows.  large: a block has shared
+ * memory for more stages. */
 HOST_DEVICE struct product_form product_form_of(int deep_a, int deep_b, int narrow, int large)
 {
   int rows = narrow > 1 ? PRODUCT_ROWS / 2 : PRODUCT_ROWS;
@@ -61,7 +63,7 @@ HOST_DEVICE struct product_form product_form_of(int deep_a, int deep_b, int narr
   return f;
 }
 
-/* Reals from one row of a stage to the next: no two lanes of half a warp meet in a bank. */
+/* Reals between rows of a stage, such that no two lanes of half a warp have a bank conflict. */
 HOST_DEVICE int product_pitch(int deep, int rows)
 {
   return (deep ? PRODUCT_DEPTH : rows) + 4;
@@ -78,11 +80,11 @@ HOST_DEVICE int product_shared_bytes(struct product_form f)
          (product_side_values(f.deep_a, f.rows) + product_side_values(f.deep_b, f.columns));
 }
 
-/* Of any form with many stages. */
+/* The most shared memory of a form with four stages. */
 enum { PRODUCT_LARGE = 4 * 8 * 2 * PRODUCT_ROWS * (PRODUCT_DEPTH + 4) };
 
-/* A panel's columns, first .. first + FACTOR_WIDTH - 1 where they are there, are updated by all
- * columns before them. */
+/* A panel: columns first .. first + FACTOR_WIDTH - 1, as far as they exist.  All columns before it
+ * have been applied to it. */
 struct factor_args {
   double *s;
   long long stride;
@@ -99,8 +101,8 @@ enum {
   FACTOR_SHARED = SOLVE_SHARED + 16
 };
 
-/* Rows first .. first + width - 1 of Z, width <= FACTOR_WIDTH, in columns 0 .. first + width - 1:
- * the chains over the rows before are there. */
+/* Rows first .. first + width - 1 of Z, width <= FACTOR_WIDTH, in columns 0 .. first + width - 1.
+ * The chains over the rows before them are already subtracted. */
 struct solve_args {
   double *z; /* entry (0, 0) */
   long long stride;
@@ -109,8 +111,8 @@ struct solve_args {
   long long l_stride;
 };
 
-/* L of columns first .. first + width - 1 goes to `work`, entry (first, first) first, and unit
- * vectors take its place. */
+/* Columns first .. first + width - 1 of L are moved to `work`, from entry (first, first) on; unit
+ * vectors take their place. */
 struct unit_args {
   double *s;
   long long stride;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * dense_unit: columns of a factor are put aside, and unit vectors take their place, the lower
- * triangle alone.
+ * dense_unit: moves columns of a factor to `work`, and puts unit vectors in their place; lower
+ * triangle only.
  *
  * grid    (ceil((n - first) / blockDim.x), width): rows, a column
- * block   any number of threads, one row */
+ * block   any number of threads, one-dimensional */
 #include "dense_types.h"
 
 extern "C" __global__ void dense_unit(const __grid_constant__ struct unit_args a)

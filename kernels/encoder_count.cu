@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * encoder_count: how many entries each row has; where they are more than `top`, the key of the last
- * one of the largest, digit by digit from above.
+ * encoder_count: the number of entries of each row; if there are more than `top`, the key of the
+ * last one that is kept, digit by digit from the highest.
  *
  * grid    ceil(n / ENCODER_WARPS)
- * block   ENCODER_WARPS warps: a warp a row
- * shared  static: how often each digit is met, a warp */
+ * block   ENCODER_WARPS warps: one warp per row
+ * shared  static: counts of each digit, per warp */
 #include "cut.h"
 
 extern "C" __global__ void __launch_bounds__(ENCODER_WARPS *WARP)

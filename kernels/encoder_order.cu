@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * encoder_order: the entries of a row of topk, the larger score first, of equal ones the smaller
- * atom; each entry counts those before it.
+ * encoder_order: sorts the entries of a row of topk: the larger score first, of equal ones the
+ * smaller atom.  Each entry counts those that come before it.
  *
- * grid, block and shared as encoder_scatter, after which it runs */
+ * grid, block and shared as encoder_scatter, which runs before it */
 #include "warp.h"
 
 extern "C" __global__ void __launch_bounds__(ENCODER_WARPS *WARP)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * encoder_scatter: entries of rows first .. end - 1, row by row, by ascending atoms.
+ * encoder_scatter: the entries of rows first .. end - 1, row by row, in ascending order of atoms.
  *
  * grid    ceil((end - first) / ENCODER_WARPS)
- * block   ENCODER_WARPS warps: a warp a row
+ * block   ENCODER_WARPS warps: one warp per row
  * shared  none
  *
- * stride is a multiple of UNROLLED warps. */
+ * stride is a multiple of UNROLLED WARP. */
 #include "warp.h"
 
 enum { UNROLLED = 4 };

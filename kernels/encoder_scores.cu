@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * encoder_scores: scores of an imported encoder (N.24), of tiles of rows and atoms; one that is no
- * code is stored as 0.
+ * encoder_scores: scores of an imported encoder (N.24) for tiles of rows and atoms; a score that
+ * cannot be a code is stored as 0.
  *
- * grid    blocks of route_args, as route
- * block   route_threads(BULK), as route
+ * grid    blocks of route_args, as in route
+ * block   route_threads(BULK), as in route
  * shared  struct shared
- * sums    those of route; then bias and norm, a rounding each
+ * sums    those of route; then bias and norm, one rounding each
  *
- * -D BULK, ATOMS_THREAD, COLUMNS, STAGES, FRAMES (0) as route.cu says
+ * -D BULK, ATOMS_THREAD, COLUMNS, STAGES, FRAMES (0) as in route.cu
  *
  * The launcher sets *bad to all ones.  A norm of 1 changes no bit. */
 #include "products.h"
@@ -22,7 +22,7 @@ static __device__ inline float value_finish(const struct encoder_args *a, float 
   return h > floor ? h : 0;
 }
 
-/* The warp's rows begin with `row`, the tile's atoms with `first`. */
+/* row: the warp's first row; first: the tile's first atom. */
 static __device__ inline void tile_store(const struct encoder_args *a,
                                          const float z[8][ATOMS_THREAD], long long row, int first)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The compiled forms of the kernels, and the sizes that launchers and kernels have in common.  C11
- * that is also CUDA C++.
+ * The compiled forms of the kernels, and sizes that launchers and kernels share.  C11 that is also
+ * CUDA C++.
  *
  * Floor: kernels.  Includes types.h alone. */
 #ifndef FORMS_H
@@ -24,12 +24,12 @@ struct route_form {
   int stages;       /* STAGES */
 };
 
-/* bulk: capability 9.0 or newer, and MAX_ROUTE_SHARED bytes of shared memory for a block. */
+/* bulk: compute capability 9.0 or newer, and MAX_ROUTE_SHARED bytes of shared memory per block. */
 HOST_DEVICE struct route_form route_form_of(int bulk, int d, int top_k)
 {
   struct route_form f = {bulk, d > 1, 64, 8, bulk ? 32 : 16, 2};
   while (f.capacity < 2 * top_k) f.capacity *= 2;
-  /* Long lists beside gates leave no registers for 16. */
+  /* Long lists together with gates leave too few registers for 16. */
   if (bulk && !(f.frames && f.capacity > 256)) f.atoms_thread = 16;
   return f;
 }
@@ -44,7 +44,7 @@ HOST_DEVICE int route_tile_atoms(int atoms_thread)
   return 16 * atoms_thread;
 }
 
-/* Dynamic shared memory of a block: stages, scores of 16 rows a warp, lists, barriers. */
+/* Dynamic shared memory of a block: stages, scores of 16 rows per warp, lists, barriers. */
 HOST_DEVICE int route_shared_bytes(int atoms_thread, int columns, int stages)
 {
   int stage = columns * (ROUTE_ROWS + 16 * atoms_thread) * 4;
@@ -58,13 +58,14 @@ HOST_DEVICE int packed_columns(int p)
   return (p + ROUTE_COLUMN_STEP - 1) / ROUTE_COLUMN_STEP * ROUTE_COLUMN_STEP;
 }
 
-/* Pairs of a row tile and an atom tile are cut in equal ranges, one a block: a pair's block. */
+/* Pairs of a row tile and an atom tile are divided into equal ranges, one per block.  The block of
+ * a pair: */
 HOST_DEVICE int route_block_of(long long pair, long long pairs, int blocks)
 {
   return (int)(((pair + 1) * blocks - 1) / pairs);
 }
 
-/* Blocks, so lists, that share a row tile. */
+/* The number of blocks, and so of lists ("parts"), that share a row tile. */
 HOST_DEVICE int route_parts_of(int row_tile, int row_tiles, int atom_tiles, int blocks)
 {
   long long pairs = (long long)row_tiles * atom_tiles, first = (long long)row_tile * atom_tiles;
@@ -72,14 +73,14 @@ HOST_DEVICE int route_parts_of(int row_tile, int row_tiles, int atom_tiles, int 
          route_block_of(first, pairs, blocks) + 1;
 }
 
-/* A row's vectors come in chunks of 32, chunk q the rows of panel q of a factor, whose columns are
- * 0 .. 32 q + 31, WARP reals each. */
+/* Codes: the vectors of a row are divided into chunks of 32.  The rows of the factor for chunk q
+ * are panel q, which has columns 0 .. 32 q + 31, of WARP reals each. */
 enum {
-  CODES_WARPS = 8,   /* of a block, at most */
-  CODES_SLICE = 16,  /* columns of the vectors at a time */
-  CODES_STRIDE = 20, /* floats from a vector's slice to the next: no two lanes meet in a bank */
-  CODES_PITCH = WARP + 2, /* reals of a column of a tile in shared memory */
-  CODES_SPAN = 128
+  CODES_WARPS = 8,        /* the most warps of a block */
+  CODES_SLICE = 16,       /* columns of the vectors at a time */
+  CODES_STRIDE = 20,      /* floats between vectors in a slice: lanes have no bank conflict */
+  CODES_PITCH = WARP + 2, /* reals between columns of a tile in shared memory */
+  CODES_SPAN = 128        /* columns of the residual at a time */
 };
 
 HOST_DEVICE int codes_chunks(int vectors)
@@ -98,7 +99,8 @@ HOST_DEVICE int codes_panel_start(int q)
   return WARP * WARP / 2 * q * (q + 1);
 }
 
-/* A row's state: panels of the factor, those without rho if rho > 0, y, norms, kept sets. */
+/* Bytes of a row's state: panels of the factor, panels without rho if rho > 0, y, norms, kept
+ * bits. */
 HOST_DEVICE long long codes_state_bytes(int max_vectors, double rho)
 {
   int chunks = codes_chunks(max_vectors);
@@ -106,34 +108,36 @@ HOST_DEVICE long long codes_state_bytes(int max_vectors, double rho)
   return (reals * 8 + chunks * 4LL + 15) / 16 * 16;
 }
 
-/* ... of nonnegative codes: the Gram matrix is the factor's place, and panels to work in are behind
- * all, but for a single chunk. */
+/* The same for nonnegative codes: the Gram matrix is in place of the factor, and, unless there is a
+ * single chunk, panels for work follow at the end. */
 HOST_DEVICE long long nonnegative_state_bytes(int max_vectors)
 {
   int chunks = codes_chunks(max_vectors);
   return codes_state_bytes(max_vectors, 0) + (chunks > 1 ? codes_panel_start(chunks) * 8LL : 0);
 }
 
-/* Slices in shared memory at a time. */
+/* The number of slices in shared memory at a time. */
 HOST_DEVICE int codes_stages(int warps)
 {
   return warps == 1 ? 4 : 3;
 }
 
-/* Shared memory of slices: the vectors of a chunk a warp, and the row; places of the former. */
+/* Shared memory of slices: for each warp the vectors of a chunk, then the row; and their
+ * indices. */
 HOST_DEVICE int codes_slices_bytes(int warps)
 {
   return codes_stages(warps) * (warps * WARP + 1) * CODES_STRIDE * 4 + warps * WARP * 4;
 }
 
-/* Dynamic shared memory of a block of gram: slices, places of the vectors. */
+/* Dynamic shared memory of a block of gram: slices, indices of the vectors. */
 HOST_DEVICE int gram_shared_bytes(int max_vectors)
 {
   return codes_slices_bytes(codes_warps(max_vectors)) + codes_chunks(max_vectors) * WARP * 4;
 }
 
-/* ... of codes: a real, a place and a kept bit a vector; then slices of a single chunk, or a tile
- * of the factor: two if all of it and the rank test's are one tile each. */
+/* Dynamic shared memory of codes: for each vector a real, an index and a kept bit; then slices for
+ * a single chunk, or a tile of the factor.  Two tiles if the factor and that of the rank test are
+ * one tile each. */
 HOST_DEVICE int codes_vectors_bytes(int chunks)
 {
   return (chunks * (WARP * (8 + 4) + 4) + 15) / 16 * 16;
@@ -145,7 +149,8 @@ HOST_DEVICE int codes_shared_bytes(int max_vectors, double rho)
   return codes_vectors_bytes(chunks) + (chunks == 1 && tiles < slices ? slices : tiles);
 }
 
-/* ... of nonnegative: the same of a vector, then four reals and three bits; a tile or slices. */
+/* Dynamic shared memory of nonnegative: for each vector the same, four more reals and three more
+ * bits; then a tile, or slices. */
 HOST_DEVICE int nonnegative_vectors_bytes(int chunks)
 {
   return codes_vectors_bytes(chunks) + (chunks * (WARP * 4 * 8 + 3 * 4) + 15) / 16 * 16;
@@ -157,12 +162,13 @@ HOST_DEVICE int nonnegative_shared_bytes(int max_vectors)
   return nonnegative_vectors_bytes(chunks) + (chunks == 1 && tile < slices ? slices : tile);
 }
 
-/* Rows are indexed chunk by chunk, with a counter for each chunk and atom. */
+/* Normal equations: entries are sorted by chunks of rows, with a counter for each chunk and
+ * atom. */
 enum {
   NORMAL_COUNTERS = 1 << 24,
   NORMAL_CHUNKS = 4096,
-  NORMAL_CHUNK_ROWS = 16,  /* at least */
-  NORMAL_ENTRIES = 1 << 25 /* at a time, unless one row has more */
+  NORMAL_CHUNK_ROWS = 16,  /* the fewest rows of a chunk */
+  NORMAL_ENTRIES = 1 << 25 /* entries that are sorted at a time, unless one row has more */
 };
 
 HOST_DEVICE int normal_chunk_rows(int n, int k)
@@ -178,14 +184,15 @@ HOST_DEVICE int normal_chunks(int n, int k)
   return (int)((n + rows - 1LL) / rows);
 }
 
-/* Rows that are indexed at a time, at most. */
+/* The most rows whose entries are sorted at a time. */
 HOST_DEVICE int normal_rows(int n, int s)
 {
   int most = s > 0 && s < NORMAL_ENTRIES ? NORMAL_ENTRIES / s : 1;
   return n < most ? n : most;
 }
 
-/* As struct normal_own of device/normal.h: the atom of an own row; an atom's own row, or -1. */
+/* As struct normal_own of device/normal.h: the atom of an own row; and the own row of an atom, or
+ * -1. */
 HOST_DEVICE int normal_own_atom(int row, int first, int step)
 {
   return first + row / DESCEND_ATOMS * step + row % DESCEND_ATOMS;
@@ -197,15 +204,15 @@ HOST_DEVICE int normal_own_row(int atom, int first, int count, int step)
   return from < 0 || from % step >= DESCEND_ATOMS || row >= count ? -1 : row;
 }
 
-/* What n rows are indexed in: entries, counters, starts. */
+/* Bytes of the workspace in which the entries of n rows are sorted: entries, counters, starts. */
 HOST_DEVICE long long normal_work_bytes(int n, int s, int k)
 {
   return (long long)n * s * 8 + ((long long)normal_chunks(n, k) * k + k + 1) * 4;
 }
 
-/* normal_descend: atoms and their columns of the Gram matrix come in stages of DESCEND_DEPTH
- * atoms.  Pitches in reals are such that no two lanes of half a warp meet in a bank, but for the
- * square's. */
+/* normal_descend: atoms and their columns of the Gram matrix are staged, DESCEND_DEPTH atoms at a
+ * time.  Pitches, in reals, are such that no two lanes of half a warp have a bank conflict, except
+ * in the square. */
 enum {
   DESCEND_DEPTH = 32,
   DESCEND_GRAM_PITCH = DESCEND_DEPTH + 4,
@@ -219,7 +226,7 @@ HOST_DEVICE int descend_stages(int large)
   return large ? 5 : 2;
 }
 
-/* Stages; the block of atoms itself: its square of the Gram matrix, its atoms, its sums. */
+/* Stages, and for the block of atoms itself: its square of the Gram matrix, its atoms, its sums. */
 HOST_DEVICE int descend_shared_bytes(int stages)
 {
   int own = DESCEND_ATOMS * (DESCEND_SQUARE_PITCH + 2 * DESCEND_ATOM_PITCH);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * frame_rows: finds the power of two of each row of frames (N.2), or, in a second launch, writes
- * rows times theirs.
+ * frame_rows: finds the power of two of each row of frames (N.2); in a second launch it writes the
+ * rows multiplied by their powers.
  *
  * grid    any number of blocks
- * block   FRAME_ROWS_WARPS warps; a warp has a row at a time
+ * block   FRAME_ROWS_WARPS warps; a warp has one row at a time
  * shared  none
  * sums    none */
 #include "types.h"
@@ -21,7 +21,7 @@ static __device__ inline int power_of(float max)
   return max < 1 ? -ilogbf(max) : -64;
 }
 
-/* The row's largest magnitude; of finite numbers the bits ascend. */
+/* The row's largest magnitude; bits of finite magnitudes have their order. */
 static __device__ inline float row_largest(const float *x, int p)
 {
   unsigned most = 0;

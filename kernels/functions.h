@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Exponential, logarithm and hyperbolic tangent (N.26) with the bits of src/model/functions.c.
  *
- * NaN goes through all of them; which NaN it is, the caller says at the end. */
+ * NaN passes through all of them; the caller makes it the one NaN of the contract at the end. */
 #ifndef FUNCTIONS_H
 #define FUNCTIONS_H
 
-/* The larger one, NaN if one is. */
+/* The larger one; NaN if either is NaN. */
 static __device__ inline float larger(float a, float b)
 {
   float out;
@@ -25,7 +25,7 @@ static __device__ inline float horner_step(float sum, float x, float c)
   return __fmaf_rn(sum, x, c);
 }
 
-/* 2^x with the integer part of x left out; *rounded has it in its last bits. */
+/* 2^x without the integer part of x, which *rounded has in its last bits. */
 static __device__ inline float exp2_part(float x, int *rounded)
 {
   const float round = 0x1.8p23f;
@@ -41,13 +41,13 @@ static __device__ inline float exp2_part(float x, int *rounded)
   return sum;
 }
 
-/* |x| <= 125: the exponent is added, which no rounding can notice. */
+/* For |x| <= 125 the exponent can be added to the bits, since no result is subnormal. */
 enum { EXP2_NEAR = 125 };
 static __device__ inline float exp2_near(float x)
 {
   int rounded;
   float part = exp2_part(x, &rounded);
-  return __int_as_float(__float_as_int(part) + (rounded << 23)); /* the other bits fall out */
+  return __int_as_float(__float_as_int(part) + (rounded << 23)); /* higher bits are shifted out */
 }
 
 static __device__ inline float exp2_any(float x)

@@ -2,7 +2,7 @@
  * gather: copies the named items, all of one size, one after another.
  *
  * grid    any number of blocks; block b has items b, b + blocks and so on
- * block   any number of threads, which share an item's words
+ * block   any number of threads, which share the words of an item
  * shared  none */
 #include "types.h"
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * gram: Gram matrices (N.4) of rows' vectors, new entries alone, and their products with the row.
+ * gram: the new entries of the Gram matrices (N.4) of rows' vectors, and their products with the
+ * row.
  *
  * grid    any number of blocks; block b has rows b, b + blocks and so on
- * block   (WARP, codes_warps()): a warp a chunk of 32 vectors, up to CODES_WARPS
- * shared  gram_shared_bytes(): slices of vectors, their places
+ * block   (WARP, codes_warps()): one warp per chunk of 32 vectors, up to CODES_WARPS
+ * shared  gram_shared_bytes(): slices of vectors, indices of vectors
  * sums    chains of fma in f64 over ascending columns
  *
  * -D MMA (tensor.h), ONE=0
  *
- * It runs before codes for rows of more than one chunk of vectors, max_m d > WARP, but not where
- * m_old = m_new. */
-#define NONNEGATIVE 0 /* the states of nonnegative codes begin with what this has without rho */
+ * Runs before codes for rows of more than one chunk of vectors (max_m d > WARP), unless m_old =
+ * m_new. */
+#define NONNEGATIVE 0 /* states of nonnegative codes begin with the same arrays, without rho */
 #include "codes_gram.h"
 
-/* A multiprocessor has room for so many warps; without MMA they need more registers. */
+/* Warps that fit on a multiprocessor; without MMA they need more registers. */
 enum { RESIDENT_WARPS = MMA ? 16 : 8 };
 
 extern "C" __global__ void __launch_bounds__(CODES_WARPS *WARP, RESIDENT_WARPS / CODES_WARPS)

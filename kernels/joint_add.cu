@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * joint_add: a batch of rows is added to S (N.18).
+ * joint_add: adds a batch of rows to S (N.18).
  *
- * grid    (k, borders of the atom that has most): an atom, one of its columns of S
- * block   JOINT_THREADS: entries of the column that a row touches
+ * grid    (k, borders of the atom with the most): an atom, and one of its columns of S
+ * block   JOINT_THREADS: the entries of the column that a row changes
  * sums    a chain of fma for each entry, over the rows of the batch that have the atom, ascending
  *
- * Nobody else touches the column, so the block walks the rows in their order; what the next row
- * needs to know of itself comes meanwhile.  E'E of different atoms stands above the diagonal. */
+ * No other block changes the column, so the block takes the rows in their order.  The offsets of
+ * the next row are loaded during the work on this one.  E'E of different atoms is above the
+ * diagonal. */
 #include "joint_types.h"
 
-/* A row of the list, and the atom's position in it. */
+/* A row of the atom's list, and the atom's position in it. */
 struct visit {
   struct joint_offsets place;
   const int *at, *border;
@@ -27,7 +28,7 @@ static __device__ inline struct visit visit_load(const struct joint_args *a, lon
   return v;
 }
 
-/* The entries of border `column` of the row that are on or below the diagonal of S. */
+/* Update the entries of border `column` of the row that are on or below the diagonal of S. */
 static __device__ inline void row_add(const struct joint_args *a, const struct visit *v, int b)
 {
   const double *t = a->t + v->place.border, *y = a->y + v->place.y;

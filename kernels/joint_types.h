@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the launcher and the kernel of the assembly of S agree on (N.18).  C11 that is also CUDA
- * C++.
+ * Arguments that the launcher and the kernel of the assembly of S share (N.18).  C11 that is also
+ * CUDA C++.
  *
  * Floor: kernels.  Includes forms.h alone. */
 #ifndef JOINT_TYPES_H
@@ -16,12 +16,12 @@ struct joint_offsets {
   long long y, entry, border, vector;
 };
 
-/* A batch of rows, as struct joint_state of device/cpu/joint_impl.h has it; row i has its first
- * borders in at[entry + i ..]. */
+/* A batch of rows, in the layout of struct joint_state of device/cpu/joint_impl.h.  The first
+ * borders of the atoms of row i are at[entry + i ..]. */
 struct joint_args {
   const struct joint_offsets *places; /* [n] */
   const int *at;                      /* [entries + n] */
-  const int *border;                  /* [borders] of S */
+  const int *border;                  /* [borders of the batch] index in S */
   const double *t, *y;
   const long long *list_start; /* [k + 1] */
   const int *list_row, *list_at;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lane products of vectors in shared memory (doc/numerics.md): a lane of a warp has the columns
- * that are its own modulo 32, one after another, and lanes are added by a tree.
+ * Lane products (doc/numerics.md) of vectors in shared memory.  Lane l of a warp has the columns
+ * that are l modulo 32, one after another; then lanes are added by a tree.
  *
- * All threads of the warp are here, whose number is threadIdx.x. */
+ * All threads of the warp take part; threadIdx.x is the lane. */
 #ifndef LANE_PRODUCTS_H
 #define LANE_PRODUCTS_H
 
 #include "forms.h"
 #include "warp.h"
 
-/* The sum of each `count` lanes side by side, a power of two, to all of them. */
+/* The sum over each group of `count` neighbouring lanes, a power of two; all of them get it. */
 static __device__ inline double lanes_join(double acc, int count)
 {
 #pragma unroll
@@ -18,7 +18,7 @@ static __device__ inline double lanes_join(double acc, int count)
   return acc;
 }
 
-/* The sum of the lanes, to all of them. */
+/* The sum over all lanes; all of them get it. */
 static __device__ inline double lanes_total(double acc)
 {
   return lanes_join(acc, WARP);
@@ -31,9 +31,9 @@ HOST_DEVICE int lanes_padded(int sums)
   return padded;
 }
 
-/* The same of COUNT sums, a power of two.  At each level a lane passes on half of its sums, while
- * it has several, and takes over the other half; acc[0] becomes the sum whose number is returned,
- * which 32 / COUNT lanes have. */
+/* The same for COUNT sums, a power of two.  At each level a lane that has several sums passes half
+ * of them on, and takes over the other half from its partner.  In the end acc[0] is the sum whose
+ * number is returned; 32 / COUNT lanes have it. */
 template <int COUNT> static __device__ inline int lanes_totals(double *acc)
 {
   static_assert(COUNT <= WARP && (COUNT & (COUNT - 1)) == 0, "a lane is left with one sum");
@@ -58,7 +58,7 @@ template <int COUNT> static __device__ inline int lanes_totals(double *acc)
   return number;
 }
 
-/* use(c) with the columns of this lane, AHEAD at a time. */
+/* Call use(c) for the columns of this lane, unrolled by AHEAD. */
 template <int AHEAD = 4, class Use> static __device__ inline void lane_each(int p, Use use)
 {
   int lane = threadIdx.x % WARP, whole = p / WARP * WARP;
@@ -67,7 +67,7 @@ template <int AHEAD = 4, class Use> static __device__ inline void lane_each(int 
   if (whole + lane < p) use(whole + lane);
 }
 
-/* The lane product of two vectors, to all lanes. */
+/* The lane product of two vectors; all lanes get it. */
 static __device__ __noinline__ double lane_product(const double *x, const double *y, int p)
 {
   double acc = 0;

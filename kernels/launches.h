@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Launches that begin before those in front of them have ended (9.0). */
+ * Launches that begin before the launches in front of them have ended (9.0). */
 #ifndef LAUNCHES_H
 #define LAUNCHES_H
 
-/* Let the launch that follows begin; it waits for this one where it must. */
+/* Allow the next launch to begin; it waits for this one where it must. */
 static __device__ inline void launch_next(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -11,7 +11,7 @@ static __device__ inline void launch_next(void)
 #endif
 }
 
-/* The launches before this one have ended, and what they wrote is seen. */
+/* Wait until earlier launches have ended; what they wrote is then visible. */
 static __device__ inline void launches_wait(void)
 {
 #if __CUDA_ARCH__ >= 900

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Candidate lists of one row each, kept by one warp: appended to, and pruned when full (N.2).
+ * Candidate lists, one row each, kept by one warp.  Candidates are appended; a full list is pruned
+ * (N.2).
  *
- * -D CAPACITY  entries a list can hold: a multiple of 32, at least 2 top_k.
- * The file that includes this defines FRESH, the candidates that a lane brings to one call.
+ * -D CAPACITY  entries that a list can hold: a multiple of 32, at least 2 top_k.
+ * The including file defines FRESH, the candidates that a lane brings to one call.
  *
- * A key is a magnitude's (warp.h); -1 is no candidate.
- * Pruning keeps the best top_k and some more: any threshold with at least top_k entries above it is
- * sound, and a rough one is found in fewer steps. */
+ * A key is that of a magnitude (warp.h); -1 is no candidate.
+ * Pruning keeps the best top_k entries and some more.  Any threshold with at least top_k entries
+ * above it is valid, and a rough one takes fewer steps. */
 #ifndef LISTS_H
 #define LISTS_H
 
@@ -14,7 +15,7 @@
 
 enum { HELD = CAPACITY / WARP, MAX_ATOM = 0x7fffffff };
 
-/* How many of this lane's count keys reach the threshold. */
+/* How many of this lane's `count` keys reach the threshold. */
 static __device__ inline int keys_from(const int *key, int count, int threshold)
 {
   int n = 0;
@@ -31,7 +32,7 @@ static __device__ inline int ties_to(const int *key, const int *atom, int count,
   return n;
 }
 
-/* What a list keeps: keys above bits, and keys equal to bits with atoms up to last. */
+/* A bound: the list keeps keys above `bits`, and keys equal to `bits` with atoms up to `last`. */
 struct bound {
   int bits, last;
 };
@@ -41,8 +42,8 @@ static __device__ inline int is_kept(struct bound b, int key, int atom)
   return key > b.bits || (key == b.bits && atom <= b.last);
 }
 
-/* A bound that leaves top_k to max_kept of the `all` entries.  A lane has count keys, none of them
- * is below low. */
+/* A bound that keeps top_k to max_kept of the `all` entries.  A lane has `count` keys; none is
+ * below `low`. */
 static __device__ inline struct bound bound_find(const int *key, const int *atom, int count,
                                                  int low, int all, int top_k, int max_kept)
 {
@@ -77,9 +78,9 @@ static __device__ inline struct bound bound_find(const int *key, const int *atom
   return b;
 }
 
-/* Close up the entries that the bound keeps; returns how many.  value and key are the list's, lane
- * by lane; the name is atom, or else what stands in the list.  An entry moves to its own place or
- * to one before, which has been read. */
+/* Move the entries that the bound keeps together; returns their number.  value and key are those of
+ * the list, lane by lane.  The atom stored is atom[], if is_named, otherwise the one in the list.
+ * An entry moves to its own index or a lower one, which has been read. */
 static __device__ inline int list_prune(struct candidate *list, const float *value, const int *key,
                                         const int *atom, int is_named, struct bound b)
 {
@@ -97,9 +98,9 @@ static __device__ inline int list_prune(struct candidate *list, const float *val
   return length;
 }
 
-/* Append those of FRESH keys a lane that may still be selected; returns the new length.  *threshold
- * is the smallest key that is wanted.  `ascending`: names of later calls are larger than all of
- * these, so that they lose ties.  Names decide ties: atoms, or slots that atom_of turns into
+/* Append those of FRESH keys per lane that may still be selected; returns the new length.
+ * *threshold is the smallest key that may be.  `ascending`: names of later calls are larger, so
+ * those lose ties.  Ties are decided by names, which are atoms, or slots that atom_of turns into
  * atoms. */
 static __device__ inline int list_absorb(struct candidate *list, int length, int *threshold,
                                          int top_k, int ascending, const int *atom_of,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * lists_scatter: lists become columns of supports, their values scores.
+ * lists_scatter: writes lists into columns of supports, and their values into scores.
  *
  * grid    any number of blocks
- * block   any number of threads, an entry each in turn
+ * block   any number of threads, which take entries in turn
  * shared  none
- * sums    none; the root of a gate is rounded once, and its product with a power of two where that
- *         is below the normal numbers */
+ * sums    none; the root of a gate is rounded once, and its product with a power of two once more
+ *         if that is subnormal */
 #include "types.h"
 
 static __device__ inline float score_of(float gate, int power)

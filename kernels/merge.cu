@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * merge: the lists of a row, from all blocks that had some of its tiles, become one in order (N.2);
- * slots become atoms.
+ * merge: joins the lists of a row from all blocks that had some of its tiles, in the order of
+ * (N.2), and replaces slots by atoms.
  *
- * grid    ceil(n / MERGE_WARPS) of MERGE_WARPS warps; a warp a row
- * shared  static: two lists a warp
+ * grid    ceil(n / MERGE_WARPS) of MERGE_WARPS warps; one warp per row
+ * shared  static: two lists per warp
  *
- * It has the arguments of route, after which it runs, and writes all of out[n][top_k].
+ * It has the arguments of route, which runs before it, and writes all of out[n][top_k].
  * -D CAPACITY (lists.h) */
 #define FRESH 4
 #include "lists.h"

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * mixer_conv: x through the convolution and the activation (N.61), and its last values to taps.
+ * mixer_conv: convolution and activation of x (N.61), and the new taps, which are its last values.
  *
  * grid    parts times ceil(channels / CONV_THREADS)
- * block   CONV_THREADS, a channel each
+ * block   CONV_THREADS, one channel each
  * sums    a chain, the oldest tap first
  *
- * The first part of a sequence reads its taps and writes the new ones: they may be the same. */
+ * Only the first part of a sequence reads its taps; it also writes the new ones, since both may be
+ * the same memory. */
 #include "functions.h"
 #include "launches.h"
 #include "mixer_types.h"
 
 enum { MOST = 8 /* DELTA_TAPS of model/gated_delta.h */ };
 
-/* What a thread has of its channel: values window[MOST - width + 1] .. [MOST - 1] before the next
- * token, the oldest first, and weights behind zeros. */
+/* A thread's channel.  window[MOST - width + 1] .. [MOST - 1] are the values before the next token,
+ * the oldest first; weights are at the end of weight[], after zeros. */
 struct channel {
   float window[MOST], weight[MOST], bias;
 };
@@ -33,7 +34,7 @@ static __device__ inline float value_make(const struct mixer_conv_args *a, struc
   return __fdiv_rn(y, __fadd_rn(1, power));
 }
 
-/* The value of token t, which may be one of the taps. */
+/* The value of token t; if t < 0, a tap. */
 static __device__ inline float value_at(const struct mixer_conv_args *a, const float *x,
                                         const float *taps, int t)
 {
@@ -58,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(CONV_THREADS)
 #pragma unroll
   for (int i = 0; i < MOST; i++)
     if (i >= MOST - a.width) {
-      int back = i - (MOST - 1); /* tokens before the first */
+      int back = i - (MOST - 1); /* negative: tokens before the first one */
       here.weight[i] = a.weight[(long long)c * a.width + i - (MOST - a.width)];
       if (back < 0) here.window[i + 1] = value_at(&a, x, taps, part.first + back);
     }

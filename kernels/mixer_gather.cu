@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * mixer_gather: states or taps are copied, from slots to scratch or back.
+ * mixer_gather: copies states or taps, from slots to scratch or back.
  *
  * grid    moves times blocks
  * block   COPY_THREADS */

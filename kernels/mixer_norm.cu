@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * mixer_norm: q and k divided by their norms, q scaled (N.62); decays of their logarithms (N.63).
+ * mixer_norm: divides q and k by their norms and scales q (N.62); makes decays from their
+ * logarithms (N.63).
  *
  * grid    ceil(tokens times mixer_norm_items() / NORM_WARPS)
- * block   NORM_WARPS warps, each a q, a k, or decays: by column those of a head, else of 32 heads
+ * block   NORM_WARPS warps.  Each has a q, a k, or decays: those of one head if by_column,
+ *         otherwise of 32 heads
  * sums    the lanes of (N.60) are those of the warp
  *
- * Behind the columns of a head come zeros up to mixer_pitch(d). */
+ * The columns of a head are padded with zeros up to mixer_pitch(d). */
 #include "functions.h"
 #include "launches.h"
 #include "mixer_types.h"
@@ -13,7 +15,7 @@
 
 enum { MOST = MAX_MIXER_COLUMNS / MIXER_LANES };
 
-/* The norm of a warp's vector; x: lane i mod 32 of it. */
+/* The norm of a warp's vector; lane i of the warp has its numbers i modulo 32 in x. */
 static __device__ inline float norm_make(const float x[MOST], int d, float eps)
 {
   int lane = threadIdx.x % WARP;
@@ -44,7 +46,7 @@ static __device__ inline void vector_norm(const struct mixer_norm_args *a, const
   }
 }
 
-/* Decays first .. end - 1 of a line, with zeros up to `all`. */
+/* Decays first .. end - 1 of a line, then zeros up to `all`. */
 static __device__ inline void decays_make(const float *g, float *to, int first, int end, int all)
 {
   for (int i = first + threadIdx.x % WARP; i < all; i += WARP)

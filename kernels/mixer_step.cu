@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * mixer_step: states of a gated delta net over all tokens of a call (N.63).
+ * mixer_step: moves the states of a gated delta net over all tokens of a call (N.63).
  *
  * grid    sequences times heads times ceil(HEAD_DV / mixer_width(COLUMNS, THREADS))
  * block   THREADS: a team of MIXER_TEAM threads has COLUMNS columns of v
  * shared  mixer_shared_bytes()
- * sums    thread t of a team has lanes 4 t .. 4 t + 3 of (N.60): its own are added first, then
- *         those of threads whose numbers differ in the last bit, in the one before, in the first
+ * sums    thread t of a team has lanes 4 t .. 4 t + 3 of (N.60).  It adds its own first; then it
+ *         adds those of threads whose numbers differ in the lowest bit, in the next, in the highest
  *
- * -D HEAD_D, HEAD_DV, BY_COLUMN: of a head, and whether each key column has a decay;
+ * -D HEAD_D, HEAD_DV: columns of a head; BY_COLUMN: 1: every key column has a decay;
  *    COLUMNS, THREADS, CHUNK: struct mixer_form
  *
  * A state is read once, stays in registers, and is written once.  It is read before the launch in
- * front of this one has ended, which lets it begin after all before that have.  What tokens bring
- * is copied to shared memory a chunk ahead.  Where a team has several columns, its threads give
- * each other sums by halves, so that each ends with the sum of one column: its own. */
+ * front of this one has ended.  That is safe, because that launch begins only after all earlier
+ * ones have ended.  The data of tokens are copied to shared memory one chunk ahead.  If a team has
+ * several columns, its threads exchange halves of their sums, so that each ends with the sum of one
+ * column: its own. */
 #include "async_copy.h"
 #include "launches.h"
 #include "mixer_types.h"
@@ -25,7 +26,7 @@ enum {
   PITCH = mixer_pitch(HEAD_D),
   TEAMS = THREADS / MIXER_TEAM,
   WIDTH = mixer_width(COLUMNS, THREADS),
-  BLOCKS = (HEAD_DV + WIDTH - 1) / WIDTH, /* of a head */
+  BLOCKS = (HEAD_DV + WIDTH - 1) / WIDTH, /* blocks for a head */
   ALL = (CHUNK + MIXER_QUAD - 1) / MIXER_QUAD * MIXER_QUAD
 };
 
@@ -43,21 +44,21 @@ static_assert(2 * sizeof(struct stage) ==
                   mixer_shared_bytes(HEAD_D, BY_COLUMN, COLUMNS, THREADS, CHUNK),
               "mixer_types.h");
 
-/* What a block works on. */
+/* The sequence, head and columns of a block. */
 struct block {
   const struct mixer_step_args *a;
-  long long token; /* the first */
+  long long token; /* the first one */
   int tokens, head, key_head;
-  int first; /* column of v */
+  int first; /* first column of v */
 };
 
-/* Where thread t of a team has its numbers of a line begin. */
+/* The index of this thread's first number in a piece of a line. */
 static __device__ inline int team_column(int piece)
 {
   return piece * MIXER_LANES + (int)threadIdx.x % MIXER_TEAM * MIXER_QUAD;
 }
 
-/* Does a thread's number e of a piece exist?  A constant but in the last piece. */
+/* Does number e of a thread's piece exist?  A constant except in the last piece. */
 static __device__ inline int is_there(int piece, int e)
 {
   return (piece + 1) * MIXER_LANES <= HEAD_D || team_column(piece) + e < HEAD_D;
@@ -73,7 +74,7 @@ static __device__ inline void line_order(float to[CHUNK][LINE], const float *fro
   }
 }
 
-/* Begin to copy what tokens `first` .. of a sequence bring, up to CHUNK of them. */
+/* Begin to copy the data of up to CHUNK tokens of a sequence, from token `first` on. */
 static __device__ inline void stage_order(const struct block *b, struct stage *s, int first)
 {
   const struct mixer_step_args *a = b->a;
@@ -103,7 +104,7 @@ static __device__ inline void stage_order(const struct block *b, struct stage *s
   async_commit();
 }
 
-/* A thread's part of column j of a state in memory. */
+/* Load this thread's part of a column of a state. */
 static __device__ inline void column_read(const float *from, float s[PIECES][MIXER_QUAD])
 {
 #pragma unroll
@@ -143,7 +144,7 @@ static __device__ inline void line_read(const float line[LINE], float x[PIECES][
   }
 }
 
-/* The lanes of a thread, added by twos. */
+/* The sum of this thread's lanes, added in pairs. */
 static __device__ inline float lanes_own(const float s[PIECES][MIXER_QUAD],
                                          const float x[PIECES][MIXER_QUAD])
 {
@@ -156,7 +157,7 @@ static __device__ inline float lanes_own(const float s[PIECES][MIXER_QUAD],
   return __fadd_rn(__fadd_rn(lane[0], lane[1]), __fadd_rn(lane[2], lane[3]));
 }
 
-/* The column of a team whose sum thread t of it ends with, and the first thread that has it. */
+/* The column whose sum thread t of a team ends with; the lowest such thread owns it. */
 static __device__ inline constexpr int own_column(int t)
 {
   int column = 0;
@@ -171,7 +172,7 @@ static __device__ inline constexpr int owner_of(int column)
   return t;
 }
 
-/* From each thread's part of all columns to the whole sum of its own. */
+/* From this thread's parts of all columns to the whole sum of its own column. */
 static __device__ inline float team_sum(float sum[COLUMNS])
 {
   int t = threadIdx.x;
@@ -188,7 +189,7 @@ static __device__ inline float team_sum(float sum[COLUMNS])
   return sum[0];
 }
 
-/* Move a team's columns by token t of a stage; returns o of a thread's own column. */
+/* Move the columns of a team by token t of a stage; returns o of this thread's own column. */
 static __device__ inline float token_step(const struct stage *st, int t,
                                           float s[COLUMNS][PIECES][MIXER_QUAD])
 {

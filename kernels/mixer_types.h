@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What launchers and the kernels of gated delta nets (N.60) agree on.  C11 that is also CUDA C++.
+ * Layouts and sizes that launchers and kernels of gated delta nets (N.60) share.  C11 that is also
+ * CUDA C++.
  *
  * Floor: kernels.  Includes forms.h alone.
  *
- * A call has tokens of many sequences.  mixer_conv makes rows of q, k and v of x, mixer_norm q, k
- * and decays of these, mixer_step moves states by them.  Each sequence's state and taps are read
- * from a slot of the pool, or from scratch where mixer_gather has put what somebody else writes. */
+ * A call has the tokens of many sequences.  mixer_conv makes q, k and v from x; mixer_norm
+ * normalises q and k and makes decays; mixer_step moves the states.  The state and the taps of a
+ * sequence are read from a slot of the pool, or, if another sequence writes that slot, from
+ * scratch, where mixer_gather has copied them. */
 #ifndef MIXER_TYPES_H
 #define MIXER_TYPES_H
 
@@ -14,23 +16,23 @@
 enum {
   MIXER_LANES = 32,        /* DELTA_LANES of model/gated_delta.h */
   MAX_MIXER_COLUMNS = 256, /* DELTA_COLUMNS */
-  MIXER_TEAM = 8,          /* threads of a column of v, four lanes each */
+  MIXER_TEAM = 8,          /* threads of a column of v; each has four of its 32 lanes */
   MIXER_QUAD = 4,
   MIXER_CHUNK = 8,    /* tokens that are copied to shared memory together */
-  CONV_THREADS = 128, /* a channel each */
-  CONV_TOKENS = 64,   /* of a block */
+  CONV_THREADS = 128, /* one channel each */
+  CONV_TOKENS = 64,   /* tokens of a block */
   CONV_TOGETHER = 8,  /* tokens whose values are read before the first is computed */
   NORM_WARPS = 8,
   COPY_THREADS = 256,
-  COPY_FLOATS = 4096 /* of a block */
+  COPY_FLOATS = 4096 /* floats of a block */
 };
 
 /* A sequence of a call. */
 struct mixer_sequence {
-  long long token; /* its first */
+  long long token; /* its first token */
   int tokens;
-  int in, out;     /* slots, -1: it begins from zero, is not kept */
-  int is_gathered; /* `in` is of scratch */
+  int in, out;     /* slots; -1: it begins from zero; its state is not kept */
+  int is_gathered; /* 1: `in` is a slot of scratch */
 };
 
 /* A part of a sequence for mixer_conv: tokens first .. first + CONV_TOKENS - 1. */
@@ -55,8 +57,8 @@ struct mixer_conv_args {
   const float *weight;         /* [channels][width] */
   const float *bias;           /* [channels]; 0: +0 */
   float *y;                    /* [tokens][channels] */
-  const float *pool, *scratch; /* [..][channels][width - 1] where taps are read */
-  float *out;                  /* and written */
+  const float *pool, *scratch; /* [..][channels][width - 1] taps that are read */
+  float *out;                  /* taps that are written */
   const struct mixer_sequence *sequences;
   const struct mixer_part *parts;
   int channels, width, silu;
@@ -64,8 +66,8 @@ struct mixer_conv_args {
 };
 
 struct mixer_norm_args {
-  const float *y; /* [tokens][channels] q and k of key heads, and v */
-  const float *g; /* [tokens][heads], by column [tokens][heads][d] */
+  const float *y; /* [tokens][channels]: q and k of key heads, then v */
+  const float *g; /* [tokens][heads]; by_column [tokens][heads][d] */
   float *q, *k;   /* [tokens][heads_k][mixer_pitch(d)] */
   float *decay;   /* [tokens][heads], by column [tokens][heads][mixer_pitch(d)] */
   long long tokens;
@@ -75,30 +77,31 @@ struct mixer_norm_args {
 };
 
 struct mixer_step_args {
-  const float *q, *k, *decay;             /* of mixer_norm */
-  const float *v;                         /* [tokens][channels], of the first head */
+  const float *q, *k, *decay;             /* from mixer_norm */
+  const float *v;                         /* [tokens][channels], from the first head on */
   const float *beta;                      /* [tokens][heads] */
   float *o;                               /* [tokens][heads][dv] */
-  const float *pool, *scratch;            /* [..][heads][dv][d] where states are read */
-  float *out;                             /* and written */
+  const float *pool, *scratch;            /* [..][heads][dv][d] states that are read */
+  float *out;                             /* states that are written */
   const struct mixer_sequence *sequences; /* the longest first */
-  int channels, heads_k, heads, first;    /* heads first .. first + heads - 1 of all */
-  int group, tiled; /* key head of a head: h / group, or tiled h mod heads_k */
+  int channels, heads_k, heads, first;    /* heads first .. first + heads - 1 of the net */
+  int group, tiled; /* key head of head h: h / group, or, if tiled, h mod heads_k */
 };
 
-/* Floats from a head's q to the next one's: whole pieces of 16 bytes. */
+/* Floats between heads of q: whole pieces of 16 bytes. */
 HOST_DEVICE int mixer_pitch(int d)
 {
   return (d + MIXER_QUAD - 1) / MIXER_QUAD * MIXER_QUAD;
 }
 
-/* Warps of mixer_norm for a token: a q, a k, decays of a head or of 32. */
+/* Warps of mixer_norm for a token: one per q, per k, and per 32 heads of decays (by_column: one per
+ * head). */
 HOST_DEVICE int mixer_norm_items(int heads_k, int heads, int by_column)
 {
   return 2 * heads_k + (by_column ? heads : (heads + WARP - 1) / WARP);
 }
 
-/* Fours of a key column that a thread has of each column of v. */
+/* How many times four numbers of a key column a thread has, for each column of v. */
 HOST_DEVICE int mixer_pieces(int d)
 {
   return (d + MIXER_LANES - 1) / MIXER_LANES;
@@ -106,14 +109,14 @@ HOST_DEVICE int mixer_pieces(int d)
 
 /* One compiled form of mixer_step.cu; its members are the -D options of the same names. */
 struct mixer_form {
-  int columns; /* COLUMNS: of v, a thread */
+  int columns; /* COLUMNS of v, per thread */
   int threads; /* THREADS */
   int chunk;   /* CHUNK: tokens */
 };
 
-/* many: columns of v of all heads and sequences.  What moves states by one token is bound by
- * memory; by many, by instructions, of which more columns a thread save some, unless there are too
- * few columns to keep every multiprocessor busy. */
+/* many: columns of v of all heads and sequences.  Moving states by one token is bound by memory.
+ * Moving them by many tokens is bound by instructions; more columns per thread save some, but there
+ * must be enough columns to keep every multiprocessor busy. */
 HOST_DEVICE struct mixer_form mixer_form_of(int d, int dv, int one_token, long long many,
                                             int multiprocessors)
 {
@@ -125,20 +128,20 @@ HOST_DEVICE struct mixer_form mixer_form_of(int d, int dv, int one_token, long l
   return f;
 }
 
-/* Columns of v of a block. */
+/* Columns of v in a block. */
 HOST_DEVICE int mixer_width(int columns, int threads)
 {
   return threads / MIXER_TEAM * columns;
 }
 
-/* Threads a multiprocessor, at least, which limits their registers.  Many bytes have to be on their
- * way where states are moved by one token; else registers save more. */
+/* The fewest threads on a multiprocessor, which limits their registers.  For one token many loads
+ * must be in flight; otherwise more registers are better. */
 HOST_DEVICE int mixer_resident(int chunk, int pieces, int by_column)
 {
   return chunk > 1 ? 384 : pieces > 4 ? 512 : by_column ? 768 : 1024;
 }
 
-/* Two stages of q and k, decays, beta and v. */
+/* Shared memory: two stages of q and k, decays, beta and v. */
 HOST_DEVICE int mixer_shared_bytes(int d, int by_column, int columns, int threads, int chunk)
 {
   int line = mixer_pieces(d) * MIXER_LANES;

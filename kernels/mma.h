@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Products of the matrix unit by mma.sync (8.0): a warp multiplies 16 lines by VECTORS others, both
- * from shared memory, and adds in f32.  Stages, sums and options are as in wgmma.h; the warp is
- * that of threadIdx.x. */
+ * from shared memory, and adds in f32.  Stages, sums and options are as in wgmma.h; a warp's
+ * number is threadIdx.x / WARP. */
 #ifndef MMA_H
 #define MMA_H
 
@@ -16,7 +16,7 @@
 #define MMA_TYPES "m16n8k16.row.col.f32.bf16.bf16.f32"
 #endif
 
-/* Four 8 x 8 squares of a stage; each lane names a row of 16 bytes. */
+/* Load four 8 x 8 blocks of a stage; each lane gives the address of a row of 16 bytes. */
 static __device__ inline void squares_load(unsigned square[4], const char *at)
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -35,7 +35,7 @@ static __device__ inline void square_multiply(float z[4], const unsigned rows[4]
                  "r"(others[1]));
 }
 
-/* Where a piece of 16 bytes of a line of a stage stands. */
+/* The address of a piece of 16 bytes of a line in a stage. */
 static __device__ inline const char *piece_at(const char *stage, int line, int piece)
 {
   return stage + line * 128 + (piece ^ line % 8) * 16;
@@ -50,7 +50,7 @@ static __device__ inline void stage_multiply(float z[VECTORS / 8][4], const char
     unsigned row[4], other[4];
     squares_load(row, piece_at(rows, warp * 16 + lane % 16, k + lane / 16));
 #pragma unroll
-    for (int j = 0; j < VECTORS / 8; j += 2) { /* squares: (j, k), (j, k + 1), (j + 1, k), .. */
+    for (int j = 0; j < VECTORS / 8; j += 2) { /* blocks: (j, k), (j, k + 1), (j + 1, k), .. */
       int line = 8 * (j + lane / 16) + lane % 8;
       squares_load(other, piece_at(others, line, k + lane / 8 % 2));
       square_multiply(z[j], row, other);

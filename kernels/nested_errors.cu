@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * nested_errors: what the codes of each block give of a row becomes the errors of the widths, but
- * of the last one the sum alone, which train_errors goes on with (N.47).
+ * nested_errors: the reconstructions by each block of a row become the errors of the widths (N.47).
+ * The last width only gets the sum; train_errors makes its error.
  *
  * grid    any number of blocks
- * block   BATCH_THREADS: a number of a row a thread
+ * block   BATCH_THREADS: one number of a row per thread
  * shared  none
  * sums    over blocks, ascending, in f32 */
 #include "batch_types.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * nested_starts: where the entries of each block of atoms of a row begin (N.47).
+ * nested_starts: where the entries of each block of atoms begin in a row (N.47).
  *
  * grid    any number of blocks
- * block   BATCH_THREADS: a row and a block of atoms a thread
+ * block   BATCH_THREADS: one row and block of atoms per thread
  * shared  none */
 #include "batch_types.h"
 
@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(BATCH_THREADS)
   for (long long i = (long long)blockIdx.x * BATCH_THREADS + threadIdx.x; i <= all; i += step) {
     long long row = i / a.blocks, at = a.entries[row];
     int block = (int)(i - row * a.blocks);
-    if (block > 0) { /* entries ascend: the first that is not below the block */
+    if (block > 0) { /* entries ascend: find the first one that is not below the block */
       long long end = a.entries[row + 1];
       while (at < end) {
         long long middle = at + (end - at) / 2;

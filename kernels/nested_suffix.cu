@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * nested_suffix: errors of the widths become what each block of a row is moved by (N.47).
+ * nested_suffix: the errors of the widths become the gradients of the blocks of each row (N.47).
  *
  * grid    any number of blocks
- * block   BATCH_THREADS: a number of a row a thread
+ * block   BATCH_THREADS: one number of a row per thread
  * shared  none
- * sums    over blocks, from the last one back, in f32 */
+ * sums    over blocks, from the last one to the first, in f32 */
 #include "batch_types.h"
 
 extern "C" __global__ void __launch_bounds__(BATCH_THREADS)

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * nonnegative: codes of rows on their supports, all at least 0 (N.5n), residual (N.3r), quality.
+ * nonnegative: nonnegative codes of rows on their supports (N.5n), residual (N.3r), quality.
  *
  * grid    any number of blocks; block b has rows b, b + blocks and so on
  * block   one warp
- * shared  nonnegative_shared_bytes(): a real, a place and a kept bit a vector, as of codes.cu; four
- *         reals and three bits a vector (nonnegative_set.h); a tile of the factor, or slices of
- *         vectors, or spans of columns
- * sums    all chains of fma in f64, in the order that the formulas name; those of a slope and its
- *         size are a lane's
+ * shared  nonnegative_shared_bytes(): for each vector a real, an index and a kept bit, as in
+ *         codes.cu, and four reals and three bits (nonnegative_set.h); and a tile of the factor, or
+ *         slices of vectors, or spans of columns
+ * sums    all chains of fma in f64, in the order of the formulas; those of a slope and its size are
+ *         in one lane
  *
- * -D MMA (codes_gram.h), ONE (codes_row.h): 1 where max_m <= WARP; d is 1
+ * -D MMA (codes_gram.h), ONE (codes_row.h): 1 if max_m <= WARP; d is 1
  *
- * gram.cu has been before where a row may have more than one chunk of vectors, with rho = 0.  A
- * state holds the Gram matrix and the row's products, so that a later call appends to them: that
- * call needs keep = 1 in this one.  The sets are found anew in each call.  With m_old = 0 states
- * need no start, and ONE without keep needs none. */
+ * If rows may have more than one chunk of vectors, gram.cu runs first, with rho = 0.  A state holds
+ * the Gram matrix and the row's products, and a later call appends to them; that needs keep = 1 in
+ * this call.  Each call finds its sets anew.  With m_old = 0 states need not be initialised; with
+ * ONE and without keep none is needed. */
 #define NONNEGATIVE 1
 #include "nonnegative_set.h"
 #include "codes_quality.h"
 
-/* What is new of a row. */
+/* Compute the new entries of a row (for a single tile). */
 static __device__ inline void row_begin(const struct codes_args *a, long long row, char *shared)
 {
   struct codes_state s = state_of(a, row);
@@ -30,7 +30,7 @@ static __device__ inline void row_begin(const struct codes_args *a, long long ro
   if (ONE && w.r.old < w.r.count) gram_make(&w.r, (float *)w.tile, 0);
 }
 
-/* What earlier calls left; and what is new is kept for later ones. */
+/* Load what earlier calls left, and store the new entries for later calls. */
 static __device__ inline void tile_join(const struct codes_args *a, long long row, char *shared)
 {
   struct codes_state s = state_of(a, row);
@@ -50,7 +50,7 @@ static __device__ inline void tile_join(const struct codes_args *a, long long ro
   if (lane >= old && lane < count) s.y[lane] = n.b[lane];
 }
 
-/* The same of more than one tile, all of which gram.cu has left. */
+/* The same for more than one tile, all of which gram.cu has left. */
 static __device__ inline void products_join(const struct codes_args *a, long long row, char *shared)
 {
   struct codes_state s = state_of(a, row);
@@ -61,7 +61,7 @@ static __device__ inline void products_join(const struct codes_args *a, long lon
   }
 }
 
-/* Codes are drawn to those of their atoms (N.50). */
+/* Add the pull of codes toward those of their atoms (N.50). */
 static __device__ inline void products_draw(const struct codes_args *a, const struct solving *w,
                                             const struct set_arrays *n)
 {

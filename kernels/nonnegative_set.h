@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The active-set method of nonnegative codes (N.5n), by one warp a row; a lane has vectors lane,
+ * The active-set method of nonnegative codes (N.5n), one warp per row.  A lane has vectors lane,
  * lane + 32 and so on.
  *
- * A set is solved by the factor of codes_factor.h, in which columns outside of it are left out. */
+ * A set is solved with the factor of codes_factor.h, which leaves out columns outside of the
+ * set. */
 #ifndef NONNEGATIVE_SET_H
 #define NONNEGATIVE_SET_H
 
 #include "codes_factor.h"
 
-/* Part of the sizes of its terms that a slope exceeds: SLOPE_TOLERANCE of model/codes.h. */
+/* A slope must exceed this part of the sizes of its terms; as in model/codes.h. */
 #define SLOPE_TOLERANCE 0x1p-40
 
-/* Shared memory of a row beside that of codes.cu, [32 chunks] and [chunks]. */
+/* Shared memory of a row, in addition to that of codes.cu; [32 chunks] and [chunks]. */
 struct set_arrays {
-  double *b, *norms;  /* products with the row, squared norms */
-  double *x, *try_x;  /* codes of the set that stands, and of the one in work */
-  unsigned *in, *set; /* a bit a vector: that set, and the one in work */
-  unsigned *refused;  /* vectors that were tried in vain */
+  double *b, *norms;  /* products with the row; squared norms */
+  double *x, *try_x;  /* codes of the accepted set, and of the trial set */
+  unsigned *in, *set; /* the accepted set, and the trial set; one bit per vector */
+  unsigned *refused;  /* vectors that brought no gain */
 };
 
 static __device__ inline struct set_arrays arrays_of(const struct codes_args *a, char *shared)
@@ -29,7 +30,7 @@ static __device__ inline struct set_arrays arrays_of(const struct codes_args *a,
   return n;
 }
 
-/* A row's parts; a single chunk's panels are the tile in shared memory. */
+/* The arrays of a row.  A single chunk has its panels in the tile in shared memory. */
 static __device__ inline struct solving solving_of(const struct codes_args *a, long long row,
                                                    char *shared, const struct set_arrays *n,
                                                    const struct codes_state *s)
@@ -48,13 +49,13 @@ static __device__ inline struct solving solving_of(const struct codes_args *a, l
   return w;
 }
 
-/* Chunks of vectors; one is there where no vector is. */
+/* The number of chunks; at least one in the single-chunk form. */
 static __device__ inline int chunks_of(const struct solving *w)
 {
   return ONE ? 1 : w->r.chunks;
 }
 
-/* Bits of the vectors of a chunk. */
+/* A word with a bit for each vector of a chunk. */
 static __device__ inline unsigned ones_of(const struct solving *w, int chunk)
 {
   return ones(w->r.count - chunk * WARP);
@@ -68,8 +69,8 @@ static __device__ inline double least(double value)
   return value;
 }
 
-/* Work panels <- the lower triangle of the Gram matrix, rho on its diagonal, zeros beyond the last
- * vector. */
+/* Work panels <- the lower triangle of the Gram matrix with rho on its diagonal; zeros past the
+ * last vector. */
 static __device__ inline void panels_fill(const struct solving *w, const double *gram)
 {
   int lane = lane_own();
@@ -84,8 +85,8 @@ static __device__ inline void panels_fill(const struct solving *w, const double 
   }
 }
 
-/* solved <- the solution on the vectors in the set, 0 or anything outside of it.  A vector whose
- * pivot is too small leaves the set. */
+/* solved <- the solution for the vectors in the trial set; other entries are undefined.  A vector
+ * whose pivot is too small is removed from the set. */
 static __device__ inline void set_solve(struct solving *w, const struct set_arrays *n,
                                         const double *gram)
 {
@@ -101,14 +102,14 @@ static __device__ inline void set_solve(struct solving *w, const struct set_arra
   __syncwarp();
 }
 
-/* How far x may go towards z before it is 0, where z is not positive. */
+/* The fraction of the way from x to z, where z is not positive, at which x becomes 0. */
 static __device__ inline double reach(double x, double z)
 {
   return x > 0 ? x / (x - z) : 0;
 }
 
-/* A turn of settling: go from try_x towards `solved` as far as all entries stay at least 0, and
- * take out of the set what became 0.  1: that was all the way. */
+/* One step of settling: move from try_x towards `solved` as far as all entries stay >= 0, and
+ * remove the vectors that become 0 from the trial set.  Returns 1 if it moved all the way. */
 static __device__ inline int set_settle(const struct solving *w, const struct set_arrays *n)
 {
   int lane = lane_own(), chunks = chunks_of(w), blocked = 0;
@@ -136,7 +137,7 @@ static __device__ inline int set_settle(const struct solving *w, const struct se
   return !blocked;
 }
 
-/* The set in work stands. */
+/* Accept the trial set. */
 static __device__ inline void set_accept(const struct solving *w, const struct set_arrays *n)
 {
   int lane = lane_own();
@@ -147,8 +148,8 @@ static __device__ inline void set_accept(const struct solving *w, const struct s
   __syncwarp();
 }
 
-/* Is the gain, the chain of b_j x_j over a set, greater for the set in work than for the one that
- * stands?  Codes outside of a set are 0. */
+/* Is the gain, a chain of b_j x_j over the set, larger for the trial set than for the accepted one?
+ * Codes outside of a set are 0. */
 static __device__ inline int is_gain(const struct solving *w, const struct set_arrays *n)
 {
   double before = 0, now = 0;
@@ -163,7 +164,7 @@ static __device__ inline int is_gain(const struct solving *w, const struct set_a
   return now > before;
 }
 
-/* Entry (i, j) of the Gram matrix, i not j. */
+/* Entry (i, j) of the Gram matrix, i != j. */
 static __device__ inline double gram_entry(const struct solving *w, const double *gram, int i,
                                            int j)
 {
@@ -172,13 +173,13 @@ static __device__ inline double gram_entry(const struct solving *w, const double
   return gram[codes_panel_start(high / WARP) + low * WARP + high % WARP];
 }
 
-/* A vector that may join the set that stands: the slope of the objective there, -1 for none. */
+/* A vector that may join the accepted set, and the slope of the objective; vector -1: none. */
 struct joining {
   double slope;
   int vector;
 };
 
-/* The better of those of the lane and of vector v, which comes later. */
+/* Replace the lane's best by vector v if that is better; v ascends. */
 static __device__ inline void vector_compare(const struct solving *w, const struct set_arrays *n,
                                              const double *gram, int v, struct joining *best)
 {
@@ -197,7 +198,7 @@ static __device__ inline void vector_compare(const struct solving *w, const stru
   best->vector = v;
 }
 
-/* The vector outside of the set, of those not refused, whose code wants most to grow, the first of
+/* The vector that is neither in the set nor refused and has the steepest slope; the first of
  * several; -1: none. */
 static __device__ inline int set_next(const struct solving *w, const struct set_arrays *n,
                                       const double *gram)
@@ -222,7 +223,7 @@ static __device__ inline int set_next(const struct solving *w, const struct set_
   return best.vector;
 }
 
-/* Begin to try what stands with one vector more. */
+/* Set up a trial: the accepted set and one more vector. */
 static __device__ inline void set_try(const struct solving *w, const struct set_arrays *n,
                                       int vector)
 {
@@ -237,7 +238,7 @@ static __device__ inline void set_try(const struct solving *w, const struct set_
   __syncwarp();
 }
 
-/* Begin with all vectors, whose rank is tested, and with codes of 0. */
+/* Start with all vectors, so that the rank is tested, and with codes of 0. */
 static __device__ inline void set_begin(const struct solving *w, const struct set_arrays *n)
 {
   int lane = lane_own();
@@ -247,9 +248,9 @@ static __device__ inline void set_begin(const struct solving *w, const struct se
   __syncwarp();
 }
 
-/* n->x <- the codes.  All solutions are made in one place, so that the code is there once: the rank
- * test, which is the first solution too where rho is 0, then turns of settling, the first set's and
- * of sets that are tried. */
+/* n->x <- the codes.  One loop contains every solution, so that its code exists only once: first
+ * the rank test (which is also the first solution if rho is 0), then steps of settling for the
+ * first set and for trial sets. */
 static __device__ inline void set_search(struct solving *w, const struct set_arrays *n,
                                          const double *gram, double rho)
 {

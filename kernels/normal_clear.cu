@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_clear: rows and columns of the Gram matrix and rows of the target become 0, where an atom
- * is forgotten.
+ * normal_clear: zeroes the rows and columns of the Gram matrix, and the rows of the target, of
+ * atoms that are forgotten.
  *
- * grid    k: an atom each
+ * grid    k: one atom each
  * block   any number of threads
  * shared  none */
 #include "forms.h"

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_descend: passes of block coordinate descent (N.20) over some blocks of atoms, and their
- * diagonal of the Gram matrix.
+ * normal_descend: passes of block coordinate descent (N.20) over some blocks of atoms; also writes
+ * their diagonal of the Gram matrix.
  *
- * grid    ceil(columns / DESCEND_COLUMNS), at least 1: columns are independent, so a block takes
- *         its own through these atoms and passes, and no block waits for another
- * block   (WARP, 2 DESCEND_WARPS): outside each of the first half has 16 atoms x DESCEND_COLUMNS,
- *         inside two columns; the second half copies what comes next
+ * grid    ceil(columns / DESCEND_COLUMNS), at least 1.  Columns are independent: a block takes its
+ *         own columns through all these atoms and passes, and waits for no other
+ * block   (WARP, 2 DESCEND_WARPS).  The first half of the warps computes: outside of the block of
+ *         atoms a warp has 16 atoms x DESCEND_COLUMNS, inside it two columns.  The second half
+ *         copies what comes next
  * shared  descend_shared_bytes(): stages, a block of atoms
  * sums    a chain of fma for each atom and column: first over the atoms outside of its block of
- *         DESCEND_ATOMS, ascending, then over those inside, ascending, as they are by then
+ *         DESCEND_ATOMS, ascending, then over those inside, ascending, with their values at that
+ *         time
  *
  * -D MMA (tensor.h), STAGES: descend_stages()
  *
- * Outside, where there is no atom, a product is (-0) (+0), which leaves every sum as it is. */
+ * Outside, a product with a missing atom is (-0) (+0), which does not change a sum. */
 #include "async_copy.h"
 #include "forms.h"
 #include "tensor.h"
 
 enum {
-  COPYING = WARP * DESCEND_WARPS, /* threads that copy, after as many that compute */
+  COPYING = WARP * DESCEND_WARPS, /* threads that copy; as many compute */
   STEPS = DESCEND_DEPTH / STEP,
-  TILES = DESCEND_ATOMS / DESCEND_DEPTH, /* of a block of atoms */
-  GROUP = WARP / 2                       /* lanes of a column inside */
+  TILES = DESCEND_ATOMS / DESCEND_DEPTH, /* tiles of a block of atoms */
+  GROUP = WARP / 2                       /* lanes for a column inside */
 };
 
 struct stage {
@@ -32,15 +34,15 @@ struct stage {
 struct shared {
   struct stage stage[STAGES];
   double square[DESCEND_ATOMS][DESCEND_SQUARE_PITCH]; /* of the Gram matrix */
-  double atoms[DESCEND_ATOMS][DESCEND_ATOM_PITCH];    /* of the block, as they are by now */
+  double atoms[DESCEND_ATOMS][DESCEND_ATOM_PITCH];    /* of the block, with their current values */
   double sums[DESCEND_ATOMS][DESCEND_ATOM_PITCH];     /* over the atoms outside */
 };
 
-/* A block of atoms, in the columns of a block of threads. */
+/* A block of atoms, and the columns of this block of threads. */
 struct block {
-  int first, n;        /* atoms */
-  int column, columns; /* of the matrix; there are fewer than DESCEND_COLUMNS at its end */
-  int tiles;           /* outside, of DESCEND_DEPTH atoms */
+  int first, n;        /* its atoms */
+  int column, columns; /* fewer than DESCEND_COLUMNS at the end of the matrix */
+  int tiles;           /* tiles of DESCEND_DEPTH atoms outside */
 };
 
 static __device__ inline int is_copying(void)
@@ -48,14 +50,14 @@ static __device__ inline int is_copying(void)
   return threadIdx.y >= DESCEND_WARPS;
 }
 
-/* The number of this thread among those that copy, or among those that compute. */
+/* The number of this thread among the threads that copy, or that compute. */
 static __device__ inline int thread_of(void)
 {
   return threadIdx.y % DESCEND_WARPS * WARP + threadIdx.x;
 }
 
-/* Begin to copy two reals, of which the first `there` are there, and the others 0; `from` has to be
- * readable anyway.  wide: it is a multiple of 16. */
+/* Begin to copy two reals; the first `there` of them exist, and the others become 0.  `from` must
+ * be readable anyway.  wide: `from` is a multiple of 16. */
 static __device__ inline void pair_order(double *to, const double *from, int there, int wide)
 {
   int first = there > 0 ? 8 : 0, second = there > 1 ? 8 : 0;
@@ -67,7 +69,7 @@ static __device__ inline void pair_order(double *to, const double *from, int the
   async_copy8_part(to + 1, second ? from + 1 : from, second);
 }
 
-/* Begin to copy a tile of `rows` by `columns`, of which some are there. */
+/* Begin to copy a tile of `rows` by `columns`, some of which exist. */
 static __device__ inline void tile_order(double *to, int pitch, int rows, int columns,
                                          const double *from, int stride, int rows_there,
                                          int columns_there)
@@ -81,7 +83,7 @@ static __device__ inline void tile_order(double *to, int pitch, int rows, int co
   }
 }
 
-/* Begin to copy tile number t of those outside, with its columns of the Gram matrix. */
+/* Begin to copy tile t of those outside, and its columns of the Gram matrix. */
 static __device__ inline void stage_order(const struct normal_descend_args *a,
                                           const struct block *b, struct stage *to, int t)
 {
@@ -97,7 +99,7 @@ static __device__ inline void stage_order(const struct normal_descend_args *a,
   async_commit();
 }
 
-/* Begin to copy what the block itself needs. */
+/* Begin to copy the data of the block itself. */
 static __device__ inline void block_order(const struct normal_descend_args *a,
                                           const struct block *b, struct shared *s)
 {
@@ -125,7 +127,7 @@ static __device__ inline void operands_load(struct operands *o, const struct sta
   }
 }
 
-/* Four steps of pair_add() as one instruction. */
+/* Four calls of pair_add() as one instruction. */
 static __device__ inline void four_add(double upper[2], double lower[2], const double left[4][2],
                                        const double right[4])
 {
@@ -141,7 +143,7 @@ static __device__ inline void four_add(double upper[2], double lower[2], const d
 #endif
 }
 
-/* Where the sums of a lane are: in two rows BLOCK apart, two columns each. */
+/* Load the sums of a lane: two rows BLOCK apart, two columns of each. */
 static __device__ inline void sums_begin(const struct normal_descend_args *a, const struct block *b,
                                          double sums[2][2])
 {
@@ -165,7 +167,7 @@ static __device__ inline void sums_end(struct shared *s, const double sums[2][2]
     for (int j = 0; j < 2; j++) s->sums[row + i * BLOCK][column + j] = sums[i][j];
 }
 
-/* The stages of all tiles in turn: as soon as nobody needs one any more it is filled anew. */
+/* Copy all tiles to the stages in turn; a stage is refilled as soon as no warp needs it. */
 static __device__ inline void outside_copy(const struct normal_descend_args *a,
                                            const struct block *b, struct shared *s)
 {
@@ -186,8 +188,8 @@ static __device__ inline void outside_copy(const struct normal_descend_args *a,
   __syncthreads();
 }
 
-/* Sums over the atoms outside.  The operands of a tile are loaded while those of the one before are
- * multiplied, and that one's stage is then free. */
+/* Sums over the atoms outside.  The operands of a tile are loaded while those of the tile before
+ * are multiplied; then the stage of that one is free. */
 static __device__ inline void outside_add(const struct normal_descend_args *a,
                                           const struct block *b, struct shared *s)
 {
@@ -210,8 +212,8 @@ static __device__ inline void outside_add(const struct normal_descend_args *a,
   __syncthreads();
 }
 
-/* The atom that comes from its sum over the others, of which those after it are still to be added;
- * without codes it stays. */
+/* The new value of an atom, from its sum over the other atoms of the block; those after it still
+ * have to be added.  An atom without codes does not change. */
 static __device__ inline double atom_move(struct shared *s, int n, int atom, int column, double sum)
 {
   const double *gram = s->square[atom];
@@ -222,8 +224,8 @@ static __device__ inline double atom_move(struct shared *s, int n, int atom, int
   return s->atoms[atom][column];
 }
 
-/* The atoms of the block in turn.  Lane l of a column's has atoms l, l + GROUP and so on; as soon
- * as one has moved, the sums of all after it take it. */
+/* Move the atoms of the block one after another.  Lane l of a column has atoms l, l + GROUP and so
+ * on.  As soon as an atom has moved, it is added to the sums of all atoms after it. */
 static __device__ inline void inside_move(struct shared *s, int n)
 {
   int lane = threadIdx.x % GROUP, half = threadIdx.x / GROUP, column = threadIdx.y * 2 + half;
@@ -270,7 +272,7 @@ static __device__ inline void block_move(const struct normal_descend_args *a, in
   if (!is_copying()) inside_move(s, b.n);
   __syncthreads();
   if (!is_copying()) block_store(a, &b, s);
-  __threadfence(); /* the next copies go past the first-level cache */
+  __threadfence(); /* the next copies bypass the L1 cache, so global memory must be up to date */
   __syncthreads();
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_energies: what atoms leave of rows: squares of residuals (N.3r) go on.
+ * normal_energies: continues the sums of squares of residuals (N.3r) of rows.
  *
  * grid    ceil(n / ENERGY_ROWS): some rows
- * block   ENERGY_COLUMNS: a column each; then a row each of the first ENERGY_ROWS
+ * block   ENERGY_COLUMNS, one column each; then the first ENERGY_ROWS threads have one row each
  * shared  static: the rows' residuals in these columns
- * sums    an entry of a residual is a chain of fma along the support; an energy is one over
+ * sums    an entry of a residual is a chain of fma along the support; an energy is a chain over
  *         columns, ascending
  *
- * Atoms come from the second-level cache, which is what takes the time: of each row s atoms. */
+ * Reading s atoms for each row from the second-level cache takes most of the time. */
 #include "types.h"
 
 enum { AHEAD = 8 };

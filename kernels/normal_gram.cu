@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_gram: own rows of the Gram matrix (N.20) go on.
+ * normal_gram: continues own rows of the Gram matrix (N.20).
  *
  * grid    (count, ceil(k / NORMAL_RANGE)): an own atom, a range of columns
  * block   one warp
- * shared  min(k, NORMAL_RANGE) reals: the row's range
+ * shared  min(k, NORMAL_RANGE) reals: the range of the row
  * sums    a chain of fma for each entry of the matrix, over the atom's entries, ascending
  *
- * The atom's rows come one after another, with a lane for each of their entries, which are of
- * different atoms.  Rows and entries are asked for long before their turn: the chain of an atom
- * that nearly all rows use bounds the time. */
+ * The rows that have the atom are taken one after another, with one lane for each of a row's
+ * entries, which have different atoms.  Rows and entries are loaded long before they are used,
+ * because the chain of an atom that nearly all rows have determines the time. */
 #include "forms.h"
 #include "warp.h"
 
 enum { AHEAD = 16 };
 
-/* The walk over an atom's entries; a row of more than WARP entries takes several steps. */
+/* The position in an atom's entries; a row of more than WARP entries takes several steps. */
 struct walk {
   const struct normal_entry *at, *end;
-  int step_entry, step_row; /* of the next entry and the next row that are asked for */
-  int steps;                /* of a row */
+  int step_entry, step_row; /* steps of the next entry and of the next row to be loaded */
+  int steps;                /* steps of a row */
 };
 
 /* A lane's part of a step. */
 struct part {
-  int place; /* in the range; where there is none, not below its width */
+  int place; /* index in the range; at least the range's width if it is outside */
   float code, other;
 };
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_scan: counts become those of the chunks before; start gets the count of all chunks.
+ * normal_scan: each count becomes the sum of those of earlier chunks; start gets the sum over all
+ * chunks.
  *
  * grid    ceil(k / 32)
- * block   32 x 32: an atom a lane, a run of chunks a warp
+ * block   32 x 32: one atom per lane, a run of chunks per warp
  * shared  static: the count of each run */
 #include "types.h"
 
 enum { UNROLLED = 8 };
 
-/* Entries of chunks first .. end - 1 of an atom, whose counters begin at `counts`. */
+/* The number of entries of an atom in chunks first .. end - 1; its counters begin at `counts`. */
 static __device__ inline int chunks_add(const int *counts, long long k, int first, int end)
 {
   int sum = 0;
@@ -17,7 +18,7 @@ static __device__ inline int chunks_add(const int *counts, long long k, int firs
   return sum;
 }
 
-/* Each count <- `sum` and those before it. */
+/* Each count <- `sum` plus all counts before it. */
 static __device__ inline int chunks_scan(int *counts, long long k, int first, int end, int sum)
 {
   for (int c = first; c < end; c += UNROLLED) {

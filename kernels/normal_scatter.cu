@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_scatter: entries, or their numbers, atom by atom, by ascending rows.
+ * normal_scatter: sorts entries, or their numbers, by atom, then by row.
  *
  * grid    ceil(chunks / NORMAL_WARPS)
- * block   (WARP, NORMAL_WARPS): a warp a chunk of rows
+ * block   (WARP, NORMAL_WARPS): one warp per chunk of rows
  * shared  none
  *
- * The atoms of a row differ, so that its lanes use different counters; which of them is first does
- * not matter. */
+ * The atoms of a row differ, so its lanes use different counters, and their order does not
+ * matter. */
 #include "types.h"
 
 extern "C" __global__ void __launch_bounds__(WARP *NORMAL_WARPS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_starts: the counts of atoms become where their entries begin.
+ * normal_starts: the counts of atoms become the indices of their first entries.
  *
  * grid    1
- * block   1024: a run of atoms a thread
+ * block   1024: a run of atoms per thread
  * shared  static: the count of each warp */
 #include "warp.h"
 

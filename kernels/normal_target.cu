@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_target: own columns of the target (N.20) go on.
+ * normal_target: continues own columns of the target (N.20).
  *
  * grid    (k, ceil(columns / NORMAL_THREADS)): an atom, some columns
- * block   NORMAL_THREADS: a column each
- * shared  static: the atom's entries on their way
+ * block   NORMAL_THREADS: one column each
+ * shared  static: the next entries of the atom
  * sums    a chain of fma for each column, over the atom's entries, ascending
  *
- * Numbers of rows are asked for AHEAD entries before their turn.  Of the entries, as many as there
- * are threads are a list; of three lists one is in use, the next has come and the next but one is
- * under way. */
+ * The data of rows are loaded AHEAD entries before they are used.  Entries are loaded in lists of
+ * as many entries as there are threads.  Of three lists one is in use, the next one has arrived,
+ * and the one after it is being loaded. */
 #include "types.h"
 
 enum { AHEAD = 16, LISTS = 4 };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * pack: items [count][d][p] into tiles [tile][d][columns][width], zeros beyond.
+ * pack: copies items [count][d][p] into tiles [tile][d][columns][width], with zeros for what is
+ * missing.
  *
  * grid    (ceil(columns / 32), ceil(padded / 32), d)
  * block   32 x 8
  * shared  static: one 32 x 32 square
  *
  * columns = packed_columns(p).  For rows: d = 1, width = ROUTE_ROWS, first = 0 and padded =
- * row_tiles ROUTE_ROWS.  For atoms: width = route_tile_atoms(atoms_thread), first = the slots that
- * are there already, and first + padded is a multiple of width. */
+ * row_tiles ROUTE_ROWS.  For atoms: width = route_tile_atoms(atoms_thread), first = the number of
+ * slots that are packed already, and first + padded is a multiple of width. */
 #include "types.h"
 
 extern "C" __global__ void __launch_bounds__(256) pack(const __grid_constant__ struct pack_args a)

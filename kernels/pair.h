@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Determinants as pairs (N.13) while pivots are multiplied: the significand may be small, since
- * scaling by two is exact, and is brought to [1/2, 1) once in at most 512 pivots. */
+ * Determinants as pairs (N.13) while pivots are multiplied.  Scaling by two is exact, so the
+ * significand may become small; pair_normalise() brings it back to [1/2, 1) at least once in 512
+ * pivots. */
 #ifndef PAIR_H
 #define PAIR_H
 
@@ -29,7 +30,7 @@ static __device__ inline void pair_pivot(struct pair *a, double pivot)
   a->m *= __longlong_as_double((bits & 0xfffffffffffffLL) | 0x3fe0000000000000LL);
 }
 
-/* The same of several, so that only products wait for each other, none of them subnormal or bad. */
+/* The same for several pivots, none of them subnormal or bad.  Only the products form a chain. */
 static __device__ inline void pair_usual(struct pair *a, const double *pivots, int count)
 {
   int exponents = 0;
@@ -42,7 +43,7 @@ static __device__ inline void pair_usual(struct pair *a, const double *pivots, i
                              __double2loint(pivots[i]));
 }
 
-/* The same of any.  Returns 0, and nothing was done, where one is subnormal or bad. */
+/* The same for any pivots.  Returns 0 and does nothing if one is subnormal or bad. */
 static __device__ inline int pair_pivots(struct pair *a, const double *pivots, int count)
 {
   int least = 0x7fffffff;
@@ -70,7 +71,7 @@ static __device__ inline void pair_times(struct pair *a, struct pair b)
   pair_normalise(a);
 }
 
-/* The product of the lanes of a group of `lanes` neighbours, by (N.12)'s tree. */
+/* The product over each group of `lanes` neighbouring lanes, by the tree of (N.12). */
 static __device__ inline void pair_fold(struct pair *a, int lanes)
 {
 #pragma unroll

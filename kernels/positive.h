@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The value of a score in the order (N.2), and which scores a list wants.
+ * The value of a score in the order of (N.2), and which scores a list accepts.
  *
- * -D POSITIVE  1: for nonnegative codes, of vectors, not frames: the value of a finite score that
- *              is not positive is +0; 0: the value is the score
+ * -D POSITIVE  1: for nonnegative codes (no frames), a finite score that is not positive has the
+ *              value +0; 0: the value is the score
  *
- * A value that is not finite stays, and is always wanted: it is an error, -inf too. */
+ * A value that is not finite, -inf included, is kept and always accepted, because it is an
+ * error. */
 #ifndef POSITIVE_H
 #define POSITIVE_H
 
@@ -16,8 +17,8 @@ static __device__ inline float value_of(float score)
   return POSITIVE && is_finite && !(score > 0) ? 0 : score;
 }
 
-/* What a score is compared with, from the key that a list asks for.  The key 0 is that of every
- * score that is not positive. */
+/* The bound for scores that belongs to a list's threshold, which is a key.  All scores that are not
+ * positive have key 0. */
 static __device__ inline float bound_of(int threshold)
 {
   return POSITIVE && threshold == 0 ? __int_as_float(0xff800000) : __int_as_float(threshold);

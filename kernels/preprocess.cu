@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * preprocess: rows as jobs use them: the terms of their hash (base/fingerprint.h), less the mean,
- * and the lowest one that is not finite.
+ * preprocess: prepares rows as jobs use them: adds the terms of their hash (base/fingerprint.h),
+ * subtracts the mean, and finds the lowest row that is not finite.
  *
  * grid    any number of blocks
- * block   PREPROCESS_WARPS warps; a warp has a row at a time
+ * block   PREPROCESS_WARPS warps; a warp has one row at a time
  * shared  none
- * sums    terms are integers modulo 2^64, so their order is nothing; the mean is taken away in f64
- *         and rounded once
+ * sums    terms are integers modulo 2^64, so their order does not matter; the mean is subtracted in
+ *         f64 and the result rounded once
  *
- * The launcher fills `found` first. */
+ * The launcher initialises `found` first. */
 #include "types.h"
 
 typedef unsigned long long word;
@@ -25,7 +25,7 @@ __device__ static word term(word bits, word position)
   return mix64(bits + 0x9e3779b97f4a7c15ull * (position + 1));
 }
 
-/* Two words as one. */
+/* Mix two words into one. */
 __device__ static word fold(word a, word b)
 {
   word other = b * 0xc2b2ae3d27d4eb4full;
@@ -48,7 +48,8 @@ __device__ static float centered(float x, const double *mean, int c)
   return mean ? __double2float_rn(__dsub_rn((double)x, mean[c])) : x;
 }
 
-/* A row whose values go by fours; *terms grows.  Returns whether a value is not finite. */
+/* A row whose values are hashed by fours; adds to *terms.  Returns whether a value is not
+ * finite. */
 __device__ static int row_by_fours(const struct preprocess_args &a, long long row, word *terms)
 {
   int fours = a.p / 4, bad = 0;

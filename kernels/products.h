@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Exact scores (N.1) of a tile of rows and atoms, in registers: a warp has 16 rows, a thread 8
- * rows x ATOMS_THREAD atoms.  A thread's atoms of a tile are 64 (j / 4) + 4 (lane % 16) + j % 4.
+ * Exact scores (N.1) of a tile of rows and atoms, in registers.  A warp has 16 rows; a thread has 8
+ * rows x ATOMS_THREAD atoms.  Atom j of a thread is atom 64 (j / 4) + 4 (lane % 16) + j % 4 of the
+ * tile.
  *
- * -D as stages.h */
+ * -D options as in stages.h */
 #ifndef PRODUCTS_H
 #define PRODUCTS_H
 
@@ -16,7 +17,7 @@ static __device__ inline void column_load(float *x, float *y, const float *rows,
   for (int i = 0; i < ATOMS_THREAD; i += 4) *(float4 *)(y + i) = *(const float4 *)(atoms + 16 * i);
 }
 
-/* z <- z + products of the columns of the stage in work, which has come. */
+/* z <- z + products of the columns of the current stage, which has been waited for. */
 static __device__ inline void stage_add(const struct shared *s, const struct walk *w,
                                         float z[8][ATOMS_THREAD], int columns)
 {
@@ -37,7 +38,7 @@ static __device__ inline void stage_add(const struct shared *s, const struct wal
   }
 }
 
-/* z <- gates so far: the scratch keeps them between vectors. */
+/* z <- the sum of squares so far; scratch keeps it between the vectors of a frame. */
 static __device__ inline void gates_add(float z[8][ATOMS_THREAD], float *scratch, int vector,
                                         int last)
 {
@@ -53,7 +54,7 @@ static __device__ inline void gates_add(float z[8][ATOMS_THREAD], float *scratch
     }
 }
 
-/* Scores (frames: gates) of the next tile. */
+/* Scores (for frames gates) of the next tile. */
 static __device__ inline void tile_scores(const struct route_args *a, struct shared *s,
                                           struct walk *w, float z[8][ATOMS_THREAD])
 {

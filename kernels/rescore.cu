@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * rescore: computes the exact score (N.1), its positive part or the gate of every pair that
+ * rescore: computes the exact score (N.1), its positive part, or the gate of every pair that
  * prune.cu left.
  *
- * A launch adds the terms of columns first_column to end_column - 1, so that the pieces of all
- * vectors that pairs share come from the second-level cache; the sums so far stand in values.
- * Frames, whose gates need whole scores, take all columns at once.
+ * A launch adds the terms of columns first_column to end_column - 1, and keeps sums in `values`
+ * between launches.  So the pieces of all vectors that pairs share stay in the second-level cache.
+ * Frames, whose gates need whole scores, take all columns in one launch.
  *
- * grid    any number of blocks of RESCORE_WARPS warps, which have as many pairs each; a warp takes
- *         32 of them at a time, a lane one
- * shared  static: 32 columns of 32 vectors a warp, twice
- * sums    columns ascending from +0, two roundings a term; gates: vectors ascending */
+ * grid    any number of blocks of RESCORE_WARPS warps.  Warps get equally many pairs, and do 32 of
+ *         them at a time, one per lane
+ * shared  static: 32 columns of 32 vectors per warp, twice
+ * sums    columns ascending from +0, two roundings per term; gates: vectors ascending */
 #include "async_copy.h"
 #include "screen_types.h"
 #include "warp.h"
 
 enum { DEPTH = 32, PITCH = DEPTH + 4 /* floats, without bank conflicts */ };
 
-/* A warp's pairs. */
+/* The pair of a lane, and the warp's memory. */
 struct work {
-  int at, row, slot; /* of the lane; row and slot -1: none */
+  int at, row, slot; /* index of the pair; its row and slot, -1: none */
   float (*vectors)[WARP * PITCH];
 };
 
-/* Order columns column .. column + 31 of the lanes' vectors: 8 lanes copy 128 bytes of each. */
+/* Begin to copy columns column .. column + 31 of the lanes' vectors: 8 lanes copy 128 bytes of
+ * each. */
 static __device__ inline void columns_order(const struct screen_args *a, const struct work *w,
                                             int vector, int column)
 {
@@ -47,7 +48,7 @@ static __device__ inline float four_add(float z, const float *x, int left, const
   return z;
 }
 
-/* z <- z + products of the columns of a piece that has come. */
+/* z <- z + products of the columns of a piece that has been copied. */
 static __device__ inline float columns_add(const struct screen_args *a, const struct work *w,
                                            int column, float z)
 {
@@ -67,7 +68,7 @@ static __device__ inline float columns_add(const struct screen_args *a, const st
   return z;
 }
 
-/* z <- z + products of the launch's columns. */
+/* z <- z + products of all columns of the launch. */
 static __device__ inline float score_add(const struct screen_args *a, const struct work *w,
                                          int vector, float z)
 {
@@ -102,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(RESCORE_WARPS *WARP)
       float z = score_add(&a, &w, m, a.d == 1 ? value : 0);
       value = a.d == 1 ? z : m == 0 ? __fmul_rn(z, z) : __fadd_rn(value, __fmul_rn(z, z));
     }
-    /* Of certified rows all values are finite. */
+    /* All values of certified rows are finite. */
     if (a.positive && a.end_column == a.p && !(value > 0)) value = 0;
     if (pair.row >= 0) a.values[w.at] = value;
   }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * residual: what the codes of a row leave over, in f64, when a sweep begins (N.16).
+ * residual: the residuals of rows in f64 at the start of a sweep (N.16); also widens the codes.
  *
  * grid    any
  * block   RESIDUAL_THREADS
  * sums    of a column: a chain of fma over the row's vectors, in support order */
 #include "step_types.h"
 
-/* Up to RESIDUAL_LIST vectors of a row and their codes, negated, come to shared memory. */
+/* Up to RESIDUAL_LIST vectors of a row and their negated codes, in shared memory. */
 struct list {
   long long from[RESIDUAL_LIST];
   double code[RESIDUAL_LIST];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Roots and quotients with the bits of sqrt() and of a division, without branches, so that several
- * are under way at a time.  The caller takes the plain ones where numbers are not usual. */
+ * Square roots and quotients with the bits of sqrt() and of a division, but without branches, so
+ * that several can be computed at the same time.  They hold for usual numbers; for others the
+ * caller uses the plain operations. */
 #ifndef ROOT_H
 #define ROOT_H
 
@@ -8,35 +9,36 @@
 
 #define LARGEST 1.7976931348623157e308
 
-/* Is the size of x in [2^-400, 2^400)?  Then nothing here leaves the range. */
+/* A number is usual if its magnitude is in [2^-400, 2^400).  Then nothing here leaves the range. */
 static __device__ inline int is_usual(double x)
 {
 #if __CUDA_ARCH__ >= 900
-  unsigned twice = 2 * (unsigned)__double2hiint(x); /* the sign leaves */
+  unsigned twice = 2 * (unsigned)__double2hiint(x); /* drops the sign */
   return twice - ((1023u - 400) << 21) < (800u << 21);
-#else /* fewer registers where they do not suffice */
+#else /* this form needs fewer registers */
   unsigned size = (unsigned)__double2hiint(x) & 0x7fffffffu;
   return size - ((1023u - 400) << 20) < (800u << 20);
 #endif
 }
 
-/* Is the sign of x that of numbers above zero? */
+/* Is the sign bit of x clear? */
 static __device__ inline int is_above(double x)
 {
   return __double2hiint(x) >= 0;
 }
 
-/* Several such questions at once.  A number is usual where its rank is below a bound, so that the
- * largest rank answers for all; begin with zeros. */
+/* The test of several numbers at once.  A number is usual if its rank is below a bound, so the
+ * largest rank decides for all.  Start with zeros. */
 struct ranks {
   unsigned number, pivot, root;
 };
 static __device__ inline void ranks_number(struct ranks *r, double x)
 {
-  unsigned rank = 2 * (unsigned)__double2hiint(x) - ((1023u - 400) << 21); /* the sign leaves */
+  unsigned rank = 2 * (unsigned)__double2hiint(x) - ((1023u - 400) << 21); /* drops the sign */
   r->number = rank > r->number ? rank : r->number;
 }
-/* Of a pivot, which is to be above zero, too, and its root, whose significand is not nearly 2. */
+/* For a pivot, which must also be above zero, and its root, whose significand must not be nearly
+ * 2. */
 static __device__ inline void ranks_root(struct ranks *r, double pivot, double l)
 {
   unsigned rank = (unsigned)__double2hiint(pivot) - ((1023u - 400) << 20);
@@ -54,7 +56,8 @@ struct divisor {
   double l, inverse;
 };
 
-/* The operations of the compiler's division that depend on the divisor alone, which is usual. */
+/* The operations of the compiler's division that depend only on the divisor, which must be
+ * usual. */
 static __device__ inline struct divisor divisor_of(double l)
 {
   struct divisor d = {l, inverse_estimate(l)};
@@ -64,21 +67,22 @@ static __device__ inline struct divisor divisor_of(double l)
   return d;
 }
 
-/* The rest of them: a / d.l, where a is usual. */
+/* The other operations: a / d.l, where a is usual. */
 static __device__ inline double quotient(double a, const struct divisor *d)
 {
   double q = a * d->inverse;
   return fma(d->inverse, fma(q, -d->l, a), q);
 }
 
-/* A root, and its inverse, to about a unit of the last place and to half a one and 2^-100 of it. */
+/* The root l and its inverse.  `about` is the inverse to about one unit in the last place (ulp);
+ * `inverse` is it to half a ulp and 2^-100 of it. */
 struct root {
   double l, about, inverse;
-  int is_usual; /* these are right, and root_quotient() may be used */
+  int is_usual; /* 1: the numbers are valid, and root_quotient() may be used */
 };
 
-/* The operations of the compiler's sqrt(), whose estimate of 1 / sqrt(x) gives the inverse too; y
- * is root_estimate() of x, or of what has its upper half. */
+/* The operations of the compiler's sqrt(), whose estimate of 1 / sqrt(x) also gives the inverse.  y
+ * is root_estimate() of x, or of a number with the same upper half. */
 static __device__ inline struct root root_from(double x, double y)
 {
   struct root r;
@@ -96,12 +100,12 @@ static __device__ inline struct root root_of(double x)
   return root_from(x, root_estimate(x));
 }
 
-/* a / r.l, where a and r are usual, sooner after the root than by a division.  The first quotient
- * is within a few units of the last place, the second within half a one and 2^-48 of it, so that
- * its remainder is exact.  Adding remainder times inverse misses a / r.l by less than b 2^-55
- * units, where b in [1, 2) is the significand of r.l.  No quotient is nearer than 2^-53 / b to the
- * middle of two numbers, so this one is rounded as a / r.l is, unless b is within 2^-45 of 2, which
- * is not usual (after Markstein 1990). */
+/* a / r.l for usual a and r; ready earlier than a division by the root would be.  The first
+ * quotient is within a few ulp.  The second is within half a ulp and 2^-48 of it, so its remainder
+ * is exact.  Adding remainder times inverse misses a / r.l by less than b 2^-55 ulp, where b in [1,
+ * 2) is the significand of r.l.  No quotient is closer than 2^-53 / b to the midpoint of two
+ * numbers.  So the result is rounded as a / r.l is, unless b is within 2^-45 of 2, which is not
+ * usual (after Markstein 1990). */
 static __device__ inline double root_quotient(double a, const struct root *r)
 {
   double q = a * r->about;

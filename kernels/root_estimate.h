@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the compiler's sqrt() and divisions begin with: estimates to some 20 bits, with its numbers
- * in their lower halves. */
+ * The estimates with which the compiler's sqrt() and division begin: about 20 bits, with the
+ * constants of the compiler in their lower halves. */
 #ifndef ROOT_ESTIMATE_H
 #define ROOT_ESTIMATE_H
 
-/* 1 / sqrt(x), by the upper half of x alone: the instruction, MUFU.RSQ64H, takes no more. */
+/* 1 / sqrt(x), from the upper half of x only, since the instruction MUFU.RSQ64H reads no more. */
 static __device__ inline double root_estimate(double x)
 {
   double y;

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * route: exact scores (N.1) of tiles of rows and atoms, candidates kept per row, all on the chip.
+ * route: exact scores (N.1) of tiles of rows and atoms, and selection of candidates for each row,
+ * on the chip.
  *
- * grid    blocks of route_args, at most one a multiprocessor: block b has the (row tile, atom tile)
- *         pairs total b / blocks .. total (b + 1) / blocks - 1, atom tiles innermost
- * block   route_threads(BULK): 8 warps that compute and, for bulk copies, 4 that copy; a warp owns
+ * grid    blocks of route_args, at most one per multiprocessor.  Block b has the (row tile, atom
+ *         tile) pairs total b / blocks .. total (b + 1) / blocks - 1, atom tiles innermost
+ * block   route_threads(BULK): 8 warps that compute and, for bulk copies, 4 that copy; a warp has
  *         16 rows, a thread 8 rows x ATOMS_THREAD atoms
- * shared  struct shared: STAGES stages of COLUMNS columns of both operands, scores of 16 rows a
+ * shared  struct shared: STAGES stages of COLUMNS columns of both operands, scores of 16 rows per
  *         warp, thresholds and lengths of lists
- * sums    columns ascending from +0, two roundings a term; frames: gates, vectors ascending
+ * sums    columns ascending from +0, two roundings per term; frames: gates, vectors ascending
  *
  * -D BULK          1: bulk copies by a warp of their own (sm_90a and up), 0: cp.async (sm_80)
  * -D ATOMS_THREAD  16 or 8
  * -D COLUMNS, STAGES, FRAMES (0: d is 1), CAPACITY (lists.h), POSITIVE (positive.h)
  *
- * row_tiles and atom_tiles are at least 1, row_tiles atom_tiles < 2^31.  parts is the largest
+ * row_tiles and atom_tiles are at least 1, and row_tiles atom_tiles < 2^31.  parts is the largest
  * route_parts_of() of all row tiles, at most min(blocks, blocks / row_tiles + 2).  The launcher
- * sets *bad to all ones; lists and counts need no start.
+ * sets *bad to all ones; lists and counts need not be initialised.
  *
- * Multiplications and additions are 93 in 100 of all instructions, so what is left to win is small.
- * Vectors of four are loaded but never stored: a vector store would tie accumulators to aligned
- * registers.  The inner loop has to fit the instruction cache. */
+ * 93 of 100 instructions are multiplications and additions, so little can be gained.  Vectors of
+ * four are loaded but never stored: a vector store would force accumulators into aligned registers.
+ * The inner loop has to fit in the instruction cache. */
 #include "products.h"
 #include "select.h"
 
 static_assert(sizeof(struct shared) == route_shared_bytes(ATOMS_THREAD, COLUMNS, STAGES),
               "forms.h");
 
-/* Lists of a row tile begin empty: anything is wanted, nothing for rows beyond the last. */
+/* Start empty lists for a row tile: every score is accepted, and none for rows past the last. */
 static __device__ inline void target_begin(const struct route_args *a, int row_tile,
                                            struct target *t)
 {
@@ -41,7 +42,7 @@ static __device__ inline void target_begin(const struct route_args *a, int row_t
   __syncwarp();
 }
 
-/* Scores of a tile become candidates of its rows. */
+/* The scores of a tile become candidates of its rows. */
 static __device__ inline void tile_select(const struct route_args *a, struct shared *s,
                                           const float z[8][ATOMS_THREAD], const struct target *t)
 {

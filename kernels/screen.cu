@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * screen: computes coarse sizes of tiles of rows and atoms by the matrix unit.  What reaches the
- * threshold estimate of its row goes to the row's list (C.6); of a sample the largest sizes of
- * each tile are kept instead, and all of them where there is room (sizes_row).
+ * screen: computes coarse sizes of tiles of rows and atoms by the matrix unit.  Sizes that reach
+ * the threshold estimate of their row go to the row's list (C.6).  For the sample, the largest
+ * sizes of each tile are kept instead, and all sizes if there is space (sizes_row).
  *
- * grid    blocks of screen_args, at most one a multiprocessor: block b has pairs b, b + blocks, ..
- * block   screen_threads(WGMMA): 8 warps that multiply, a warp 16 rows x VECTORS items, and for
- *         wgmma 4 that copy
+ * grid    blocks of screen_args, at most one per multiprocessor: block b has pairs b, b + blocks,
+ *         ..
+ * block   screen_threads(WGMMA): 8 warps that multiply, 16 rows x VECTORS items each, and for wgmma
+ *         4 that copy
  * shared  dynamic, screen_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
  * sums    in the order of the matrix unit, which the bound covers (doc/certified.md)
  *

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shared memory of screen.cu, its walk over pairs of tiles, and what becomes of a tile's scores.
+ * Shared memory of screen.cu, its loop over pairs of tiles, and the handling of the scores of a
+ * tile.
  *
- * A warp has 16 rows, a lane two of them: z[j][0], z[j][1] are its scores of row lane / 4 and items
- * 8 j + 2 (lane % 4), + 1; z[j][2], z[j][3] those of the row eight below.
- * Below, a measure is |score| for d = 1, and else the square of a frame's size.  With POSITIVE it
- * is the score, whose positive part is its size: negative ones reach no threshold.
+ * A warp has 16 rows, a lane two of them.  z[j][0], z[j][1] are its scores of row lane / 4 and
+ * items 8 j + 2 (lane % 4) and the next one; z[j][2], z[j][3] are those of the row eight below.  In
+ * this file, a measure is |score| for d = 1, and the square of a frame's size for d > 1.  With
+ * POSITIVE it is the score itself, whose positive part is the size; negative ones reach no
+ * threshold.
  *
- * -D options as screen.cu says. */
+ * -D options as in screen.cu. */
 #ifndef SCREEN_H
 #define SCREEN_H
 
@@ -15,8 +17,8 @@
 #include "warp.h"
 
 enum {
-  EIGHTS = VECTORS / 8,              /* of a lane's scores */
-  STEP = FRAME == 1 ? 1 : FRAME / 2, /* eights that a frame spans */
+  EIGHTS = VECTORS / 8,              /* groups of eight items; z has one entry for each */
+  STEP = FRAME == 1 ? 1 : FRAME / 2, /* groups that a frame spans */
   FRAMES_TILE = VECTORS / FRAME,
   ROWS_BYTES = SCREEN_ROWS * SCREEN_ITEM,
   STAGE_BYTES = ROWS_BYTES + VECTORS * SCREEN_ITEM
@@ -25,16 +27,17 @@ enum {
 struct shared {
   char stage[STAGES][STAGE_BYTES]; /* rows, then atoms */
   unsigned hits[SCREEN_WARPS][SCREEN_HITS][WARP];
-  unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies */
+  unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies (barriers.h) */
 };
 
-/* Blocks take pairs of tiles side by side: the sixteen row tiles of a band go through the atoms
- * together, so that what they share is in the cache. */
+/* Pairs of a row tile and an atom tile.  Blocks work on neighbouring pairs at the same time: the
+ * sixteen row tiles of a band go through the atoms together, so that the tiles they share are in
+ * the cache. */
 enum { BAND = 16 };
 struct tile_pair {
-  int number;        /* of the pair; the block's next one is a->blocks further */
-  int start;         /* number of the band's first */
-  int first, height; /* its row tiles */
+  int number;        /* of the pair; the block's next one is number + a->blocks */
+  int start;         /* number of the first pair of the band */
+  int first, height; /* first row tile of the band, and their number */
   int row_tile, atom_tile;
 };
 
@@ -70,13 +73,13 @@ static __device__ inline void pair_next(const struct screen_args *a, struct tile
   pair_find(a, p);
 }
 
-/* The lane's rows in a tile: what they want, and what was found. */
+/* The two rows of a lane in a tile: their thresholds, and the hits that were found. */
 struct lane_rows {
-  int tile; /* of atoms */
+  int tile; /* atom tile */
   int row[2];
-  float threshold[2]; /* measures */
-  unsigned hits;      /* address in shared memory of the lane's first hit */
-  unsigned next;      /* ... and where the next goes */
+  float threshold[2]; /* as measures */
+  unsigned hits;      /* shared-memory address of the lane's first hit */
+  unsigned next;      /* address of the next one */
 };
 enum { HIT_STRIDE = WARP * 4 };
 
@@ -96,7 +99,7 @@ static __device__ inline struct lane_rows lane_rows_of(const struct screen_args 
   return l;
 }
 
-/* The measures of eight j of row r; a frame has one, which stands first. */
+/* The measures of group j of row r; a frame has one measure, in its first group. */
 static __device__ inline void measures_of(const float z[EIGHTS][4], int j, int r, float measure[2])
 {
   measure[0] = z[j][2 * r];
@@ -114,9 +117,9 @@ static __device__ inline void measures_of(const float z[EIGHTS][4], int j, int r
 #define SIZE "abs.f32 size, %1; "
 #endif
 
-/* A hit: the measure's bits, its fraction cut to 16; then eight, row and item, which need 7.  In
- * assembly, since the compiler would branch, which costs more than it saves. */
-enum { HIT_MASK = (1 << 7) - 1, MAX_HITS = SCREEN_HITS - 4 /* eight j adds four at most */ };
+/* A hit in a word: the measure with 16 bits of fraction, then group, row and item in 7 bits.
+ * Written in assembly, because the compiler would emit a branch, which costs more than it saves. */
+enum { HIT_MASK = (1 << 7) - 1, MAX_HITS = SCREEN_HITS - 4 /* a group adds at most four */ };
 static __device__ inline void hit_keep(struct lane_rows *l, float measure, int j, int r, int item)
 {
   unsigned hit =
@@ -135,15 +138,15 @@ static __device__ inline unsigned hit_of(const struct lane_rows *l, int i)
   return hit;
 }
 
-/* Position of a hit's frame within its tile. */
+/* The index of a hit's frame in its tile. */
 static __device__ inline int hit_frame(unsigned hit)
 {
   int j = (int)(hit & HIT_MASK) >> 2, column = threadIdx.x % 4;
   return FRAME == 1 ? 8 * j + 2 * column + (int)(hit & 1) : 4 * (j / STEP) + column;
 }
 
-/* Append a tile's hits to the lists of their rows, four a lane at a time.  Rows of a lane that had
- * too many cannot be certified. */
+/* Append the hits of a tile to the lists of their rows, four per lane at a time.  If a lane had too
+ * many, its rows cannot be certified. */
 static __device__ inline void hits_append(const struct screen_args *a, const struct lane_rows *l)
 {
   enum { TOGETHER = 4 };
@@ -172,8 +175,8 @@ static __device__ inline void hits_append(const struct screen_args *a, const str
   atomicMax(&a->counts[l->row[1]], SCREEN_LOST);
 }
 
-/* Hold what reaches the threshold estimates.  The caller appends it beside the next products,
- * because answers to atomics take long. */
+/* Keep the scores that reach the threshold estimates as hits.  The caller appends them during the
+ * next products, because atomics have a long latency. */
 static __device__ inline void tile_catch(struct lane_rows *l, const float z[EIGHTS][4])
 {
   unsigned end = l->hits + MAX_HITS * HIT_STRIDE;
@@ -186,11 +189,11 @@ static __device__ inline void tile_catch(struct lane_rows *l, const float z[EIGH
     hit_keep(l, lower[0], j, 1, 0);
     if (FRAME == 1) hit_keep(l, upper[1], j, 0, 1);
     if (FRAME == 1) hit_keep(l, lower[1], j, 1, 1);
-    if (l->next > end) l->next = end; /* some are lost */
+    if (l->next > end) l->next = end; /* some hits are lost; hits_append() notices */
   }
 }
 
-/* All sizes of a sampled tile, FRAME 1: threshold.cu lists them. */
+/* Store all sizes of a sampled tile (FRAME 1); threshold.cu lists them. */
 static __device__ inline void tile_sizes(const struct screen_args *a, const struct lane_rows *l,
                                          const float z[EIGHTS][4])
 {
@@ -206,11 +209,11 @@ static __device__ inline void tile_sizes(const struct screen_args *a, const stru
   }
 }
 
-/* The largest sizes of a row among SCREEN_PEAKS parts of a sampled tile. */
+/* Store the largest sizes of a row in SCREEN_PEAKS parts of a sampled tile. */
 static __device__ inline void tile_peaks(const struct screen_args *a, const struct lane_rows *l,
                                          const float z[EIGHTS][4])
 {
-  /* Eights a part: a quad has four parts of each.  Wide frames leave some without any. */
+  /* Groups per part: each quad of lanes has four parts.  With wide frames some parts are empty. */
   enum { EVEN = EIGHTS * 4 / SCREEN_PEAKS, EACH = EVEN < STEP ? STEP : EVEN };
 #pragma unroll
   for (int r = 0; r < 2; r++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The bound of the certified filter (C.3 to C.5, C.8), as screen_bound() of model/screen.h has it.
+ * The bound of the certified filter (C.3 to C.5, C.8), as screen_bound() of model/screen.h.
  * C11 that is also CUDA C++.
  *
  * Floor: kernels. */
@@ -14,19 +14,19 @@
 #endif
 
 struct screen_norms {
-  double norm, norm_short, error; /* >= |v|, |v~|, |v - v~| */
-  double mean;                    /* >= the mean of the norms of its first 1, 2, .. columns */
+  double norm, norm_short, error; /* upper bounds of |v|, |v~|, |v - v~| */
+  double mean;                    /* upper bound of the mean norm of its first 1, 2, .. columns */
 };
 
-/* (C.3) n roundings to f32, for n <= 2^20. */
+/* (C.3) The growth of n roundings to f32, for n <= 2^20. */
 BOUND double bound_growth(int n)
 {
   double nu = n * 0x1p-24;
   return nu * (1 + nu) * (1 + 0x1p-30);
 }
 
-/* What a chain of p terms loses, and what a sum of the matrix unit, for a vector of norm 1: by all
- * terms (C.3), (C.8), or by the partial sums (C.3a), (C.8a). */
+/* The error of a chain of p terms, and of a sum of the matrix unit, for a vector of norm 1: the
+ * smaller of the bounds by all terms (C.3), (C.8) and by the partial sums (C.3a), (C.8a). */
 BOUND double bound_chain(struct screen_norms row, int p)
 {
   double g = bound_growth(p);
@@ -38,8 +38,8 @@ BOUND double bound_unit(struct screen_norms row, int p, double gamma)
   return gamma * fmin(row.norm_short, steps);
 }
 
-/* How far a row's coarse size of a frame can be from the exact one, for frames of at most these
- * norms; the matrix unit errs by at most bound_unit() |d~| a vector. */
+/* How far the coarse size of a frame for a row can be from the exact one, for frames with at most
+ * these norms.  The matrix unit errs by at most bound_unit() |d~| per vector. */
 BOUND double bound_reach(struct screen_norms row, double max_norm, double max_error, int d, int p,
                          double gamma)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scores of a tile by mma.sync (8.0): a warp multiplies 16 rows by all items; all threads copy. */
+ * Scores of a tile by mma.sync (8.0).  A warp multiplies 16 rows by all items; all threads copy. */
 #define PRECISION 2 /* TENSOR_F16 */
 #include "mma.h"
 
@@ -9,7 +9,7 @@ static __device__ inline void bytes_order(char *to, const char *from, int bytes)
     async_copy16(to + i, from + i);
 }
 
-/* All threads order a stage of a pair; an empty group beyond the last. */
+/* All threads begin to copy a stage of a pair; past the last stage this is an empty group. */
 static __device__ inline void stage_order(const struct screen_args *a, struct shared *s,
                                           const struct tile_pair *pair, int stage)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scores of a tile by wgmma (9.0): a warpgroup multiplies 64 rows by 256 items, both from shared
- * memory; one more warpgroup copies. */
+ * Scores of a tile by wgmma (9.0).  A warpgroup multiplies 64 rows by 256 items, both from shared
+ * memory; an additional warpgroup copies. */
 #define PRECISION 2 /* TENSOR_F16 */
 #include "wgmma.h"
 
@@ -17,7 +17,7 @@ static __device__ inline void stage_multiply(float z[EIGHTS][4], const char *sta
   products_commit();
 }
 
-/* The producer: a stage is ordered again as soon as both warpgroups are done with it. */
+/* The producer refills a stage as soon as both warpgroups have read it. */
 static __device__ inline void stages_produce(const struct screen_args *a, struct shared *s)
 {
   int serial = 0;
@@ -37,7 +37,7 @@ static __device__ inline void stages_produce(const struct screen_args *a, struct
   }
 }
 
-/* 0: this warp only copied, and is done. */
+/* Returns 0 for a warp of the producer, when it is done. */
 static __device__ inline int stages_enter(const struct screen_args *a, struct shared *s)
 {
   if (threadIdx.x == 0) {
@@ -57,8 +57,8 @@ static __device__ inline int stages_enter(const struct screen_args *a, struct sh
   return 1;
 }
 
-/* z <- scores of the pair, which becomes the next; `serial` counts stages.  What the tile before
- * found is appended while the first stages are multiplied. */
+/* z <- scores of the pair; then *pair is the next one.  *serial counts stages.  The hits of the
+ * tile before are appended while the first stages are multiplied. */
 static __device__ inline void tile_multiply(const struct screen_args *a, struct shared *s,
                                             float z[EIGHTS][4], struct tile_pair *pair, int *serial,
                                             const struct lane_rows *before)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Selection of route: from the scores of a tile to the candidate lists of its rows.
  *
- * A warp has 16 rows, 8 a half.  Scores that pass the list's threshold are few: the test of a tile
- * is a comparison a score, what follows is for the rows that passed. */
+ * A warp has 16 rows, 8 per half warp.  Few scores pass the threshold of a list.  So a tile is
+ * tested with one comparison per score, and only rows that passed cost more. */
 #ifndef SELECT_H
 #define SELECT_H
 
-#define FRESH (CAPACITY > 256 ? 4 : ATOMS_THREAD / 2) /* long lists take registers of their own */
+#define FRESH (CAPACITY > 256 ? 4 : ATOMS_THREAD / 2) /* long lists need the registers */
 #include "lists.h"
 #include "positive.h"
 #include "stages.h"
 
-/* Rows with a score that may be selected go to the scratch; bit i of what is returned is for row i
- * of either half. */
+/* Store rows with a score that may be selected in scratch.  Bit i of the result is for row i of
+ * either half. */
 static __device__ inline unsigned scores_keep(const float z[8][ATOMS_THREAD], const int *threshold,
                                               float *scratch)
 {
@@ -34,10 +34,10 @@ static __device__ inline unsigned scores_keep(const float z[8][ATOMS_THREAD], co
   return rows;
 }
 
-/* A warp's rows of the present row tile. */
+/* The rows of a warp in the current row tile. */
 struct target {
-  long long row;           /* global number of the warp's first */
-  int first, part;         /* first slot of the atom tile; which list of each row */
+  long long row;           /* number of the warp's first row */
+  int first, part;         /* first slot of the atom tile; index of this block's list of each row */
   int *threshold, *length; /* [16] */
   const float *scratch;
 };
@@ -48,7 +48,7 @@ static __device__ inline struct candidate *target_list(const struct route_args *
   return a->lists + ((t->row + row) * a->parts + t->part) * CAPACITY;
 }
 
-/* Is one of the row's excluded atoms the slot's? */
+/* Is the atom of this slot one of the row's excluded atoms? */
 static __device__ inline int is_excluded(const struct route_args *a, long long row, int slot)
 {
   const int *excluded = a->excluded + row_named(a, row) * a->excluded_stride;
@@ -57,7 +57,7 @@ static __device__ inline int is_excluded(const struct route_args *a, long long r
   return found;
 }
 
-/* No key for what is excluded of FRESH slots a lane. */
+/* Set key -1 for the excluded ones of FRESH slots per lane. */
 static __device__ inline void keys_exclude(const struct route_args *a, long long row,
                                            const int *slot, int *key)
 {
@@ -79,13 +79,14 @@ static __device__ inline void score_bad(const struct route_args *a, long long ro
   atomicMin(a->bad, (unsigned long long)row_named(a, row) << 32 | (unsigned)a->atom_of[slot]);
 }
 
-/* Where the lane has atom j of a tile: 64 (j / 4) + 4 (lane % 16) + j % 4. */
+/* Index in the tile of atom j of this lane: 64 (j / 4) + 4 (lane % 16) + j % 4. */
 static __device__ inline int tile_offset(int j)
 {
   return j / 4 * 64 + threadIdx.x % 16 * 4 + j % 4;
 }
 
-/* The whole warp absorbs FRESH scores a lane of one row, from atom `first` of the tile on. */
+/* The whole warp adds FRESH scores per lane of one row to its list, from atom `first` of the tile
+ * on. */
 static __device__ inline void scores_absorb(const struct route_args *a, const struct target *t,
                                             int row, int first)
 {
@@ -114,7 +115,7 @@ static __device__ inline void scores_absorb(const struct route_args *a, const st
   __syncwarp();
 }
 
-/* All scores of one row; the list is pruned if need be. */
+/* Add all scores of one row; the list is pruned if necessary. */
 static __device__ inline void row_absorb(const struct route_args *a, const struct target *t,
                                          int row)
 {
@@ -122,8 +123,8 @@ static __device__ inline void row_absorb(const struct route_args *a, const struc
   for (int first = 0; first < ATOMS; first += FRESH * WARP) scores_absorb(a, t, row, first);
 }
 
-/* Each half of the warp appends what may be selected of its row i.  Where that does not fit the
- * list the whole warp absorbs the row instead. */
+/* Each half warp appends the scores of its row i that may be selected.  If they do not fit in the
+ * list, the whole warp adds the row with row_absorb() instead. */
 static __device__ inline void rows_append(const struct route_args *a, const struct target *t, int i)
 {
   int lane = threadIdx.x % WARP, half = lane / 16, row = half * 8 + i, length = t->length[row];

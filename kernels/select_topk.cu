@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * select_topk: writes the best of a certified row's exact values in order (N.2); each value counts
- * those before it.
+ * select_topk: writes the best exact values of a certified row in the order of (N.2); each value
+ * counts those that come before it.
  *
- * grid    ceil(n / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; a warp a row
- * shared  static: orders of CHUNK pairs a warp */
+ * grid    ceil(n / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; one warp per row
+ * shared  static: sort keys of CHUNK pairs per warp */
 #include "screen_types.h"
 #include "warp.h"
 
@@ -14,7 +14,7 @@ static __device__ inline unsigned long long pair_order(const struct screen_args 
   return order_of(a->values[pair], a->atom_of[a->pairs[pair].slot]);
 }
 
-/* How many of a row's pairs come before the lane's own. */
+/* The number of a row's pairs that come before the lane's own one. */
 static __device__ inline int pairs_before(const struct screen_args *a, int start, int held,
                                           unsigned long long own, unsigned long long *order)
 {

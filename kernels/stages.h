@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stages of route: pieces of both packed operands on their way through shared memory.
+ * Stages of route: pieces of both packed operands in shared memory.
  *
- * -D BULK, ATOMS_THREAD, COLUMNS, STAGES, FRAMES as route.cu says.
- * The file that this includes has, in either way of copying:
- *   stages_enter()  the walk begins; 0: this warp only copied, and is done
- *   stage_wait()    the stage in work has come
- *   stage_done()    this warp needs it no more */
+ * -D BULK, ATOMS_THREAD, COLUMNS, STAGES, FRAMES as in route.cu.
+ * This file includes stages_bulk.h or stages_copy.h, which both define
+ *   stages_enter()  begins; returns 0 for a warp that only copies, when it is done
+ *   stage_wait()    waits for the current stage
+ *   stage_done()    this warp has read the current stage */
 #ifndef STAGES_H
 #define STAGES_H
 
@@ -15,24 +15,24 @@
 enum {
   ATOMS = 16 * ATOMS_THREAD,
   STAGE_FLOATS = COLUMNS * (ROUTE_ROWS + ATOMS),
-  SCRATCH = 8 * ATOMS_THREAD * WARP /* floats a warp: [8 rows][ATOMS_THREAD][lane] */
+  SCRATCH = 8 * ATOMS_THREAD * WARP /* floats per warp: [8 rows][ATOMS_THREAD][lane] */
 };
 
 struct shared {
   float stage[STAGES][STAGE_FLOATS]; /* [COLUMNS][ROUTE_ROWS], then [COLUMNS][ATOMS] */
   float scratch[ROUTE_WARPS][SCRATCH];
-  unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies */
-  int threshold[ROUTE_ROWS], length[ROUTE_ROWS];  /* of the rows' lists */
+  unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies (barriers.h) */
+  int threshold[ROUTE_ROWS], length[ROUTE_ROWS];  /* of the lists of the rows */
 };
 
-/* The walk of a warp through the stages of its block. */
+/* The position of a warp in the sequence of stages of its block. */
 struct walk {
-  int first, pairs; /* of the block */
-  int stages;       /* of a pair: vectors x pieces of COLUMNS columns */
-  int serial;       /* stage in work, from 0 */
+  int first, pairs; /* first pair of tiles of the block, and their number */
+  int stages;       /* stages of a pair: vectors x pieces of COLUMNS columns */
+  int serial;       /* number of the current stage, from 0 */
 };
 
-/* One piece of packed operands. */
+/* The packed operands of one stage. */
 struct piece {
   const float *rows, *atoms;
   int columns;

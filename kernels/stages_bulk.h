@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stages by bulk copies that complete on barriers: one thread of four more warps orders them (9.0).
+ * Stages by bulk copies that complete on barriers (9.0).  Four additional warps are producers, of
+ * which one thread starts the copies.
  *
- * The four give most of their registers to the warps that compute: 384 threads begin with 168 each,
- * 128 keep 40 and 256 get 232. */
-/* One thread orders a stage. */
+ * The producers give most of their registers to the warps that compute: 384 threads begin with 168
+ * each; then 128 keep 40, and 256 get 232. */
+/* One thread begins to copy a stage. */
 static __device__ inline void stage_order(const struct route_args *a, struct shared *s,
                                           const struct walk *w, int serial)
 {
@@ -17,7 +18,7 @@ static __device__ inline void stage_order(const struct route_args *a, struct sha
   bulk_copy(to + COLUMNS * ROUTE_ROWS, p.atoms, atoms, full);
 }
 
-/* The producer: each stage is ordered again as soon as all warps are done with it. */
+/* The producer refills each stage as soon as all warps have read it. */
 static __device__ inline void stages_produce(const struct route_args *a, struct shared *s,
                                              const struct walk *w)
 {
@@ -59,7 +60,8 @@ static __device__ inline void stage_done(const struct route_args *a, struct shar
                                          struct walk *w)
 {
   (void)a;
-  /* Every lane arrives, though one of a warp would do: so a race checker can follow. */
+  /* One lane of a warp would be enough, but a race checker can follow only if every lane
+   * arrives. */
   barrier_arrive(&s->empty[w->serial % STAGES]);
   w->serial++;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stages by asynchronous copies of 16 bytes, which all threads order together (8.0). */
+ * Stages by asynchronous copies of 16 bytes, which all threads make (8.0). */
 static __device__ inline void piece_order(float *to, const float *from, int floats)
 {
   for (int i = 4 * threadIdx.x; i < floats; i += 4 * ROUTE_WARPS * WARP)
     async_copy16(to + i, from + i);
 }
 
-/* All threads order a stage together; an empty group where the walk has ended. */
+/* All threads begin to copy a stage; past the last stage this is an empty group. */
 static __device__ inline void stage_order(const struct route_args *a, struct shared *s,
                                           const struct walk *w, int serial)
 {

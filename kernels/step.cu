@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * step: the steps of atoms that share no row (N.16): directions, system, frame, trial, and where
- * the rows do not become worse, their residuals and codes.
+ * step: the steps of atoms that share no row (N.16): directions, system, frame, trial; and, if the
+ * rows do not become worse, their new residuals and codes.
  *
  * grid     atoms times blocks of a cluster, 1 to STEP_CLUSTER (1 before 9.0)
  * block    STEP_THREADS
  * shared   step_shared_bytes(D, q, p, named, held)
  * sums     over rows by the tree of (N.0) and the lanes of (N.12), over columns by lane products
  *
- * -D STEP_D  vectors of a frame */
+ * -D STEP_D  vectors per frame */
 #include "launches.h"
 #include "step_here.h"
 #include "step_system.h"
@@ -24,7 +24,7 @@ static __device__ inline int cluster_size(void)
 #endif
 }
 
-/* `count` reals, and those behind them. */
+/* Take `count` reals from *from, and advance it. */
 static __device__ inline double *take(double **from, int count)
 {
   double *at = *from;
@@ -32,7 +32,7 @@ static __device__ inline double *take(double **from, int count)
   return at;
 }
 
-/* Thread 0: which atom and rows, and where everything is. */
+/* Thread 0: set the atom and its rows, and lay out the arrays. */
 static __device__ inline void step_lay(struct step *s, const struct step_args *a, double *shared)
 {
   int q = a->q, k = q * D, pitch = step_pitch(a->p), size = cluster_size();
@@ -54,7 +54,7 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->u_old = take(&shared, D * pitch);
   s->u_new = take(&shared, D * pitch);
   s->e = take(&shared, q * pitch);
-  s->rows = take(&shared, a->held * pitch); /* pairs are aligned up to here */
+  s->rows = take(&shared, a->held * pitch); /* up to here pairs are aligned */
   s->sums = take(&shared, step_sums_reals(D, k));
   s->added = take(&shared, step_sum_rows(D, q) * step_sum_pitch(D, q));
   s->parts = take(&shared, D + q + 1);
@@ -77,16 +77,16 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->t_new = take(&shared, a->named * D);
   s->weight = take(&shared, a->named);
   s->entry = (long long *)take(&shared, a->named);
-  s->row = (int *)take(&shared, a->named); /* and late */
+  s->row = (int *)take(&shared, a->named); /* and s->late */
   s->late = s->row + a->named;
   s->width = here_width(s, D * a->p);
   s->is_here = here_is_room(s);
   here_begin(s);
 }
 
-/* What the atoms of the launch before leave alone is brought before these have ended; all others
- * have: the next launch begins when this one waits for nothing any more.  Copies of single reals
- * would find what is in the first cache. */
+/* Rows that the launch before this one does not change are copied before it has ended.  All earlier
+ * launches have ended, since a launch lets the next one begin only when it waits for nothing any
+ * more.  Copies of single reals could read old data from the L1 cache, so p must be even. */
 static __device__ inline void step_open(struct step *s, const struct step_args *a, double *shared)
 {
   int early = a->turn > 0 && a->p % 2 == 0;
@@ -107,7 +107,7 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   if (s->lo < s->hi) rows_name(s, s->lo);
   struct stage first = stage_of(s);
   if (!s->is_here) stage_fetch(s, &first, 0, -1);
-  cluster_barrier(); /* all blocks have begun: their memory may be touched */
+  cluster_barrier(); /* all blocks have begun, so their shared memory may be used */
   if (early) {
     rows_order(s, 0);
     rows_conflicts_find(s);
@@ -118,18 +118,18 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   rows_order(s, early);
 }
 
-/* By a warp: v loses its part along a unit vector, whose product with it this is. */
+/* By a warp: subtract from v its part along a unit vector; `product` is their product. */
 static __device__ inline void part_remove(double *v, const double *unit, double product, int p)
 {
   v = (double *)in_shared(v);
   unit = in_shared(unit);
-  __syncwarp(); /* all have read v for its product */
+  __syncwarp(); /* all lanes have read v for its product */
 #pragma unroll 4
   for (int c = threadIdx.x % WARP; c < p; c += WARP) v[c] = fma(-product, unit[c], v[c]);
   __syncwarp();
 }
 
-/* Where the next direction is made, and the frame and the directions that it is made orthogonal to:
+/* The space of the next direction, and the frame and directions to which it is made orthogonal:
  * pointers that are read once. */
 struct next_direction {
   const double *u, *e;
@@ -137,15 +137,15 @@ struct next_direction {
   int p, pitch, kept;
 };
 
-/* It loses its parts along the frame and the directions, found beside each other by warps; the
- * first time its own square is found, too: the last of the parts. */
+/* Subtract from it its parts along the frame and the directions; warps find the parts side by side.
+ * The first time, its own square is computed too, as the last of the parts. */
 static __device__ inline void parts_remove(const struct next_direction *d, int is_first)
 {
   enum { AHEAD = 2 };
   int units = D + d->kept;
 #pragma unroll 1
   for (int at = threadIdx.x / WARP; at < units + is_first; at += WARPS) {
-    const double *unit = at < D ? d->u + at * d->pitch : d->e + (at - D) * d->pitch; /* or v */
+    const double *unit = at < D ? d->u + at * d->pitch : d->e + (at - D) * d->pitch; /* last: v */
     double product = lane_product(unit, d->v, d->p);
     if (threadIdx.x % WARP == 0) d->parts[at] = product;
   }
@@ -172,7 +172,8 @@ static __device__ inline void parts_remove(const struct next_direction *d, int i
   }
 }
 
-/* Sum m of a turn is a candidate: it becomes the next direction or is dropped. */
+/* Sum m of a turn (one sum over all rows) is a candidate: it becomes the next direction, or is
+ * dropped. */
 static __device__ __noinline__ void candidate_offer(struct step *shared, int turn, int m)
 {
   struct step *s = step_shared(shared);
@@ -214,7 +215,7 @@ static __device__ inline void sums_find(struct step *s, int j, int turn)
   cluster_barrier();
 }
 
-/* The directions and the products of rows with them. */
+/* Find the directions, and the products of rows with them. */
 static __device__ inline void directions_find(struct step *s)
 {
   int q = s->a.q, turn = 0;
@@ -232,11 +233,11 @@ static __device__ inline void directions_find(struct step *s)
     sums_find(s, j, ++turn);
     candidate_offer(s, turn, 0);
   }
-  cluster_barrier(); /* what rows give to sums is there */
+  cluster_barrier(); /* what all rows contribute to sums is stored */
 }
 
-/* By a warp: vector m of the new frame loses its parts along those before it; leaves the
- * squares of its norm before and after that. */
+/* By a warp: subtract from vector m of the new frame its parts along the vectors before it; stores
+ * the squares of its norm before and after. */
 static __device__ inline void frame_part(struct step *s, int m)
 {
   int p = s->a.p, pitch = s->pitch;
@@ -251,8 +252,8 @@ static __device__ inline void frame_part(struct step *s, int m)
   if (threadIdx.x == 0) s->scalar[NORM] = square;
 }
 
-/* The frame after the step, orthonormal, and the factor of its codes; returns whether there is
- * one. */
+/* Make the orthonormal frame after the step, and the factor of its codes; returns whether they
+ * exist. */
 static __device__ inline int frame_make(struct step *s)
 {
   int p = s->a.p, pitch = s->pitch, kept = s->kept, bad = 0;
@@ -287,7 +288,7 @@ static __device__ inline int frame_make(struct step *s)
   return !__syncthreads_or(bad);
 }
 
-/* Do the rows not become worse? */
+/* Returns 1 if the objective of the rows does not become worse. */
 static __device__ inline int try_evaluate(struct step *s, int turn)
 {
   enum { AHEAD = 16 };
@@ -313,7 +314,7 @@ static __device__ inline int try_evaluate(struct step *s, int turn)
   return scalar_broadcast(s, AFTER, done, threadIdx.x == 0) <= s->scalar[BEFORE];
 }
 
-/* Solve and try until a step is taken or there is no next try. */
+/* Solve and try until a step is accepted, or there is no next attempt. */
 static __device__ inline void step_take(struct step *s, struct step_found *found)
 {
   struct ridges addition = {0, 0};

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * An atom's step: sums over its rows, column by column, by the tree of (N.0).
  *
- * A block has some of the columns.  A thread adds the chains of a group of sum blocks in one column
- * and joins them; then groups are joined.  Sum blocks without rows are not there. */
+ * A block has some of the columns.  A thread has one column and one group of sum blocks: it adds
+ * the chains of these sum blocks, and joins them; then groups are joined.  Sum blocks without rows
+ * are absent. */
 #ifndef STEP_COLUMNS_H
 #define STEP_COLUMNS_H
 
 #include "step_rows.h"
 
-/* Nodes of the tree from its left end on; a bit for each level at which two neighbours meet: the
- * highest bit in which the sum blocks differ there.  Levels fall, and what meets at a lower one is
- * joined before a higher one follows. */
+/* The nodes of the tree that are not joined yet, from left to right.  `levels` has a bit for the
+ * level at which each two neighbours meet: the highest bit in which their sum blocks differ.
+ * Levels fall from left to right; nodes that meet at a lower level are joined before a higher level
+ * is added. */
 struct stack {
-  int any, last; /* last: the sum block that it ends with */
+  int any, last; /* any: it has nodes; last: the last sum block so far */
   unsigned levels;
   double node[STEP_LEVELS];
 };
@@ -60,7 +62,7 @@ static __device__ inline int row_at(const struct step *s, int position)
   return (int)(entry_at(s, position) / s->a.s);
 }
 
-/* start[g] <- the position of the first row that is not before group g. */
+/* start[g] <- the position of the first row in group g or a later one. */
 static __device__ inline void groups_find(struct step *s)
 {
 #pragma unroll 1
@@ -72,11 +74,11 @@ static __device__ inline void groups_find(struct step *s)
   }
 }
 
-/* Rows whose weights are in shared memory at a time, of at most 16 KB. */
+/* Rows whose weights are in shared memory at a time; these take at most 16 KB. */
 enum { STAGE_ROWS = D == 1 ? 1024 : D == 2 ? 512 : 256 };
 
-/* Rows at positions first .. first + count - 1 and their weights, vectors of them each, come to
- * shared memory: the codes (j < 0), or the products with direction j. */
+/* The rows at positions first .. first + count - 1 and their weights, in shared memory.  Weights
+ * are the codes (j < 0, D per row) or the products with direction j (one per row). */
 struct stage {
   int *row;       /* [STAGE_ROWS] */
   double *weight; /* [STAGE_ROWS][vectors] */
@@ -105,23 +107,24 @@ static __device__ inline void stage_fetch(const struct step *s, struct stage *g,
   __syncthreads();
 }
 
-/* A thread's sum: the rows of a group in one column, and its open chain. */
+/* A thread's sum over the rows of a group in one column. */
 struct column {
   const double *residual, *weight;
-  int stride, begin, end; /* of the weights; positions */
-  int block;              /* -1: no chain is open */
+  int stride, begin, end; /* stride of the weights; positions of the rows */
+  int block;              /* sum block of the open chain; -1: none is open */
   double chain;
   struct stack stack;
 };
 
-/* The chain of a sum block ends, and that of another begins. */
+/* End the chain of a sum block, and begin that of another. */
 static __device__ __noinline__ void column_advance(struct column *c, int block, double chain)
 {
   if (c->block >= 0) stack_push(&c->stack, c->block, chain);
   c->block = block;
 }
 
-/* Rows ascend: what is true of the first of some and of the last is true of all. */
+/* Add the rows of a stage.  Rows ascend, so if the first and the last of some are in one sum block,
+ * all of them are. */
 static __device__ inline void column_add(const struct step *s, struct column *c,
                                          const struct stage *g)
 {
@@ -163,7 +166,7 @@ static __device__ inline void column_add(const struct step *s, struct column *c,
   c->chain = chain;
 }
 
-/* Sums of groups, which stand `width` apart in `total`, become that of all. */
+/* Join the sums of groups, which are `width` apart in `total`. */
 static __device__ inline double groups_join(const struct step *s, const double *total, int width)
 {
   struct stack stack = {};
@@ -173,9 +176,9 @@ static __device__ inline double groups_join(const struct step *s, const double *
   return stack_total(&stack);
 }
 
-/* The sums over all rows, weighted by their codes (j < 0: D of them) or by their products with
- * direction j: the columns of this block go to out[D p].  is_there: the first rows and weights are
- * in shared memory. */
+/* Sums over all rows, weighted by their codes (j < 0, D sums) or by their products with direction
+ * j.  out[D p] gets the columns of this block.  is_there: the first rows and weights are already in
+ * shared memory. */
 static __device__ __noinline__ void columns_sum(struct step *shared, int j, double *out,
                                                 int is_there)
 {
@@ -213,8 +216,8 @@ static __device__ __noinline__ void columns_sum(struct step *shared, int j, doub
   }
 }
 
-/* Where the sums of a turn are; turns alternate, so that nobody overwrites what another block still
- * reads. */
+/* The sums of a turn (one sum over all rows).  Turns use two buffers alternately, so that no block
+ * overwrites what another still reads. */
 static __device__ inline double *sums_of(const struct step *s, int turn)
 {
   long long items = gridDim.x / s->size;

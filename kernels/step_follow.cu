@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * step_follow: residuals follow the steps that other ranks took of a launch's atoms, whose frames
- * and codes are still those before: step_record replaces them behind this.
+ * step_follow: updates residuals for the steps that other ranks made of a launch's atoms.  Frames
+ * and codes are still the old ones here; step_record replaces them in the next launch.
  *
  * grid     items; parts of their rows, FOLLOW_ROWS at a time
  * block    RECORD_THREADS
- * sums     as the step kernel leaves a row (step_moved.h)
+ * sums     as the step kernel updates a row (step_moved.h)
  *
- * -D STEP_D  vectors of a frame */
+ * -D STEP_D  vectors per frame */
 #include "step_moved.h"
 #include "step_types.h"
 
-/* Some rows of an atom: where they are, and their codes before and after. */
+/* Some rows of an atom: pointers to them, and their codes before and after. */
 struct followers {
   double *row[FOLLOW_ROWS];
   double t[FOLLOW_ROWS][D], t_new[FOLLOW_ROWS][D];

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: sums over its rows, column by column, where every block of its cluster has all of
- * its own rows in sight: in shared memory, or by their numbers, where they do not fit there.
+ * An atom's step: sums over its rows, column by column, if every block of the cluster has all of
+ * its own rows *in sight*: in shared memory, or, if they do not fit, by their numbers.
  *
- * A block adds its own rows, a column a thread.  The rows of a sum block are a chain: where they go
- * on in the next block the sum so far goes there.  What is complete goes to the block that joins
- * the column (N.0), and from there to all.  Groups are sum blocks here.  In the place of rows that
- * are added (step_sums.h) stand the complete sums of this block's columns, [2][groups][width],
- * then the sums of all columns so far, from the block before, and the whole sums.
+ * A block adds its own rows, one column per thread.  The rows of a sum block are one chain; if they
+ * continue in the next block, the sum so far is sent there.  Complete sums are sent to the block
+ * that joins the column (N.0), which sends the result to all.  Groups are single sum blocks here.
+ * The space of rows that are added (step_sums.h) holds: the complete sums of this block's columns,
+ * [2][groups][width]; the open sums of all columns from the block before; the whole sums.
  *
- * What a block waits for comes with a barrier of its own, which knows how many bytes these are.  A
- * block that is ahead sends what comes next at most: it needs all others for more.  A turn's
- * complete sums are overwritten in the turn after the next: a block sends for turn t + 2 when it
- * has the whole sums of t + 1, to which every block contributes when it has joined those of t. */
+ * A block waits for numbers on a barrier that counts their bytes.  A turn is one sum over all rows.
+ * A block can be ahead by at most one turn, because it then needs numbers from all others.  The
+ * complete sums of a turn are overwritten two turns later.  That is safe: a block sends for turn t
+ * + 2 after it has the whole sums of t + 1, to which every block contributes after it has joined
+ * those of t. */
 #ifndef STEP_HERE_H
 #define STEP_HERE_H
 
@@ -25,13 +26,13 @@ static_assert((long long)STEP_GROUPS << 12 <= STEP_SEGMENT_ROWS, "rows in sight 
 static_assert(((long long)STEP_GROUPS << 12) * (STEP_VECTOR_BYTES / 24) < 1ll << 31,
               "rows in sight have places below 2^31 in memory");
 
-/* Columns that a block joins, of `all`. */
+/* The number of columns, of `all`, that a block joins. */
 static __device__ inline int here_width(const struct step *s, int all)
 {
   return (all + s->size - 1) / s->size;
 }
 
-/* The complete sums of a turn; those of a turn are not where those of the next one are. */
+/* The complete sums of a turn; two buffers alternate. */
 static __device__ inline double *here_parts(const struct step *s, int turn)
 {
   return s->added + turn % 2 * s->a.groups * s->width;
@@ -47,18 +48,18 @@ static __device__ inline double *here_sums(const struct step *s)
   return here_open(s) + D * s->a.p;
 }
 
-/* Is there room for all this, and has every block a row, so that none can be left behind by more
- * than a turn?  Of every block the same. */
+/* Is there space for all of this, and has every block a row (so that none falls behind by more than
+ * a turn)?  All blocks give the same answer. */
 static __device__ inline int here_is_room(const struct step *s)
 {
   return step_in_sight(D, s->a.q, s->a.p, s->a.groups, s->a.group_shift, s->size) &&
          s->n <= s->size * s->a.named && s->n >= s->size;
 }
 
-/* By the first warp: blocks are dealt out to sum blocks, one each and then to that which has most
- * rows a block, so that chains go through few blocks.  Rows stay shared out evenly (step.cu) where
- * sum blocks are too many, or a block would have more rows than it can name, or half as many again
- * as an even share and more than its warps take at once. */
+/* By the first warp: assign blocks to sum blocks, one to each, then always to the one with the most
+ * rows per block, so that chains go through few blocks.  Rows stay evenly shared (step.cu) if there
+ * are too many sum blocks, or if a block would have more rows than it can name, or more than its
+ * warps take at once and 1.5 times an even share. */
 static __device__ inline void here_partition(struct step *s)
 {
   int lane = threadIdx.x, is_group = lane < s->a.groups, first = is_group ? s->start[lane] : 0;
@@ -84,7 +85,8 @@ static __device__ inline void here_partition(struct step *s)
   s->hi = first + rows * (at + 1) / blocks;
 }
 
-/* Thread 0: the sum blocks of own rows, and whether the first begins in a block before. */
+/* Thread 0: find the sum blocks of own rows, and whether the first one begins in the block
+ * before. */
 static __device__ inline void here_find(struct step *s)
 {
   int own_first = 0, own_end = 0;
@@ -104,7 +106,7 @@ static __device__ inline void here_find(struct step *s)
   s->own_end = own_end;
 }
 
-/* Thread 0, once: the barriers. */
+/* Thread 0, once: initialise the barriers. */
 static __device__ inline void here_begin(struct step *s)
 {
 #if __CUDA_ARCH__ >= 900
@@ -113,8 +115,8 @@ static __device__ inline void here_begin(struct step *s)
 #endif
 }
 
-/* Say how many numbers a turn brings to this block.  One that is alone, in no cluster, has none of
- * a cluster's instructions. */
+/* Say how many numbers this block will receive in a turn.  A block that is alone uses no
+ * instructions of clusters. */
 static __device__ inline void here_expect(struct step *s, int which, int numbers)
 {
 #if __CUDA_ARCH__ >= 900
@@ -130,7 +132,7 @@ static __device__ inline void here_send(struct step *s, int which, double *p, in
     *p = x;
 }
 
-/* They are there, for all threads. */
+/* Wait until the numbers of a turn are there; for all threads. */
 static __device__ inline void here_wait(struct step *s, int which, int turn)
 {
 #if __CUDA_ARCH__ >= 900
@@ -142,8 +144,9 @@ static __device__ inline void here_wait(struct step *s, int which, int turn)
   __syncthreads();
 }
 
-/* A chain goes on over own rows first .. end - 1: row[0] and weight[0] are those of own row 0, and
- * those that follow stand `pitch` and `stride` apart.  What is added next is on its way. */
+/* Continue a chain over own rows first .. end - 1.  row[0] and weight[0] are those of own row 0;
+ * the following ones are `pitch` and `stride` apart.  The next numbers are loaded while these are
+ * added. */
 static __device__ inline double chain_add(const double *row, int pitch, const double *weight,
                                           int stride, int first, int end, double chain)
 {
@@ -173,9 +176,9 @@ static __device__ inline double chain_add(const double *row, int pitch, const do
   return chain;
 }
 
-/* A column of own rows, and their weights. */
+/* A column of own rows, and the weights of the rows. */
 struct own_column {
-  const double *row, *far, *weight; /* far: where the column is in memory, of rows not held */
+  const double *row, *far, *weight; /* far: the column in global memory, for rows not held */
   int stride;
 };
 
@@ -186,7 +189,7 @@ static __device__ inline struct own_column column_of(const struct step *s, int j
           j < 0 ? D : 1};
 }
 
-/* A chain goes on over own rows first .. end - 1, which are not held. */
+/* Continue a chain over own rows first .. end - 1 that are not held in shared memory. */
 template <int AHEAD>
 static __device__ inline double far_add(const struct step *s, const struct own_column *c, int first,
                                         int end, double chain)
@@ -205,7 +208,7 @@ static __device__ inline double far_add(const struct step *s, const struct own_c
   return chain;
 }
 
-/* ... which may be held or not. */
+/* Continue a chain over own rows, held or not. */
 static __device__ inline double own_add(const struct step *s, const struct own_column *c, int first,
                                         int end, double chain)
 {
@@ -214,7 +217,7 @@ static __device__ inline double own_add(const struct step *s, const struct own_c
   return far_add<8>(s, c, max_of(first, held), end, chain);
 }
 
-/* What a chain has become at the end of own rows of sum block g goes to the block that needs it. */
+/* Send the chain at the end of the own rows of sum block g to the block that needs it. */
 static __device__ inline void own_send(struct step *s, int turn, int v, int width, int g,
                                        double chain)
 {
@@ -225,7 +228,7 @@ static __device__ inline void own_send(struct step *s, int turn, int v, int widt
     here_send(s, HERE_PARTS, part, v / width, chain);
 }
 
-/* The sum blocks that begin among own rows; what others wait for comes first. */
+/* The sum blocks that begin among own rows; those on which other blocks wait come first. */
 static __device__ inline void columns_begin(struct step *s, int turn, int j, int all, int width)
 {
   const int *start = in_shared(s->start);
@@ -240,8 +243,8 @@ static __device__ inline void columns_begin(struct step *s, int turn, int j, int
   }
 }
 
-/* The sum block that begins in a block before, in column v: a thread has its last rows, or all of
- * them, when the chain comes. */
+/* Continue the sum block that begins in the block before, in column v.  The thread loads its last
+ * rows (or all of them) before the open chain arrives. */
 static __device__ inline double chain_continue(struct step *s, int turn, int j, int v, int end)
 {
   enum { LAST = 12, AHEAD = 4 };
@@ -255,7 +258,7 @@ static __device__ inline double chain_continue(struct step *s, int turn, int j, 
 #pragma unroll
   for (int r = 0; r < LAST && held < end; r++)
     if (last + r >= held && last + r < end) x[r] = __ldcg(c.far + number[last + r] * p);
-  here_wait(s, HERE_OPEN, turn); /* in a cluster: a block that is alone has all of a chain */
+  here_wait(s, HERE_OPEN, turn); /* only in a cluster: a block that is alone has whole chains */
   double chain = here_open(s)[v];
   chain = chain_add(c.row, pitch, c.weight, c.stride, 0, min_of(last, held), chain);
   chain = far_add<4>(s, &c, held, last, chain);
@@ -280,9 +283,9 @@ static __device__ inline void columns_continue(struct step *s, int turn, int j, 
     own_send(s, turn, v, width, g, chain_continue(s, turn, j, v, end));
 }
 
-/* Sum blocks are joined by the tree (N.0), two columns a warp; the sums go to all blocks.  A lane
- * has the sum block that is its own modulo 32; one without rows is passed by.  Two nodes are added
- * in either order, which gives the same. */
+/* Join the sum blocks by the tree of (N.0), two columns per warp, and send the sums to all blocks.
+ * A lane has the sum block whose number is the lane modulo 32; one without rows is skipped.  The
+ * order of two addends does not matter. */
 static __device__ inline void columns_join(struct step *s, int turn, int width, int count)
 {
   int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, shift = s->a.group_first % WARP;
@@ -315,8 +318,8 @@ static __device__ inline void columns_join(struct step *s, int turn, int width, 
     for (int w = lane; w < count; w += WARP) here_send(s, HERE_SUMS, sums + w, to, whole[w]);
 }
 
-/* The sums over all rows, weighted by their codes (j < 0: D of them) or by their products with
- * direction j, to here_sums() of every block.  turn: how often this was done before. */
+/* Sums over all rows, weighted by their codes (j < 0, D sums) or by their products with direction
+ * j, into here_sums() of every block.  turn: the number of earlier calls. */
 static __device__ __noinline__ void columns_here(struct step *shared, int turn, int j)
 {
   struct step *s = step_shared(shared);

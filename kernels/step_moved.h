@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: what it does to a column of a row's residual (N.16).
+ * An atom's step: how it changes one column of a row's residual (N.16).
  *
- * -D STEP_D  vectors of a frame */
+ * -D STEP_D  vectors per frame */
 #ifndef STEP_MOVED_H
 #define STEP_MOVED_H
 
 enum { D = STEP_D };
 
-/* x with the old part of the atom added back. */
+/* x plus the old contribution of the atom. */
 static __device__ inline double added_back(double x, const double *u_old, const double *t)
 {
 #pragma unroll
@@ -15,7 +15,7 @@ static __device__ inline double added_back(double x, const double *u_old, const 
   return x;
 }
 
-/* x with the new part taken away. */
+/* x minus the new contribution. */
 static __device__ inline double moved(double x, const double *u_new, const double *t_new)
 {
 #pragma unroll

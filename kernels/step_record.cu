@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * step_record: the steps that this rank took of a launch's atoms go into its message, or those that
- * others took come from theirs: frames, codes, and what became of each.
+ * step_record: writes the steps that this rank made of a launch's atoms into its message, or reads
+ * those of other ranks from theirs: frames, codes and results.
  *
  * grid     items
  * block    RECORD_THREADS */
 #include "step_types.h"
 
-/* `count` reals to the record, or from it. */
+/* Copy `count` reals to the record, or from it. */
 static __device__ inline void reals_copy(const struct record_args *a, double *record, double *own,
                                          int count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: what a block knows, its own rows, and what is computed row by row.  Sums over
- * columns are a warp's.
+ * An atom's step: the state of a block, its own rows, and everything that is computed row by row.
+ * A warp makes the sums over columns.
  *
- * -D STEP_D  vectors of a frame */
+ * -D STEP_D  vectors per frame */
 #ifndef STEP_ROWS_H
 #define STEP_ROWS_H
 
@@ -15,41 +15,42 @@
 
 enum { THREADS = STEP_THREADS, WARPS = STEP_THREADS / WARP };
 
-/* Numbers in `scalar`. */
+/* Indices into `scalar`. */
 enum { SQUARE, BUMP, PAIR_M, PAIR_E, BEFORE, AFTER, NORM, BORDER_M, BORDER_E };
 
-/* What a block waits for, where all rows are in sight: sums so far, complete ones, whole ones, and
- * lanes of a system's sums. */
+/* Barriers of a block whose rows are all in sight (step_here.h): open sums, complete sums, whole
+ * sums, and lanes of the sums of a system. */
 enum { HERE_OPEN, HERE_PARTS, HERE_SUMS, HERE_LANES, HERE_BARRIERS };
 
-/* A block's part of an atom, itself in shared memory as its arrays are; vectors are `pitch` apart.
- * Thread 0 writes it. */
+/* The state of a block's part of an atom, in shared memory, as are its arrays.  Vectors are `pitch`
+ * apart.  Thread 0 writes the members. */
 struct step {
   struct step_args a;
   long long first_entry;
-  int atom, at;          /* at: where its rows begin among those of its class */
-  int index, rank, size; /* of the atom in the launch, of the block in its cluster, blocks there */
+  int atom, at;          /* at: index of its first row among the rows of its class */
+  int index, rank, size; /* of the atom in the launch; of the block in its cluster; blocks of it */
   int n, pitch, kept;    /* n: rows; kept: directions */
-  int is_here;           /* every block has all its rows in sight */
+  int is_here;           /* 1: every block of the cluster has all its rows in sight */
   double *u_old, *e, *u_new;
-  double *sums, *added; /* of step_sums.h */
-  int shares;           /* how often lanes of sums were shared out */
-  double *parts;        /* of a candidate along the frame and the directions, and its square */
+  double *sums, *added; /* used by step_sums.h */
+  int shares;           /* number of lanes_exchange() so far */
+  double *parts;        /* parts of a candidate along frame and directions, and its square */
   double *uu, *ue, *ee, *factor, *pivot, *tt, *h, *l_new;
   double *schur, *whole, *diagonal, *beta, *scalar;
-  double *total; /* of step_columns.h; a block's lanes of sums */
+  double *total; /* used by step_columns.h; and a block's lanes of sums */
   int *start;
-  /* Of step_here.h: */
+  /* Used by step_here.h: */
   int own_first, own_end, continues;
   unsigned present;
-  int width; /* columns that a block joins, at most */
+  int width; /* the most columns that a block joins */
   unsigned long long barriers[HERE_BARRIERS];
-  /* Own rows at positions lo .. hi - 1, of which first .. first + count - 1 are named, and of these
-   * the first `held` in shared memory: */
+  /* Own rows are at positions lo .. hi - 1.  Of these, first .. first + count - 1 are named (their
+   * numbers are in shared memory), and of the named ones the first `held` rows are in shared
+   * memory: */
   int lo, hi, first, count, held;
   double *rows, *t, *t_new, *weight; /* weight: products with the last direction */
   long long *entry;
-  int *row, *late; /* late: is the row one that the launch before changes? */
+  int *row, *late; /* late: 1 if the launch before this one changes the row */
 };
 
 static __device__ inline int is_finite(double x)
@@ -67,42 +68,42 @@ static __device__ inline int max_of(int x, int y)
   return x > y ? x : y;
 }
 
-/* Say to the compiler that something is in shared memory. */
+/* Tell the compiler that a pointer is to shared memory. */
 static __device__ inline struct step *step_shared(struct step *s)
 {
   __builtin_assume(__isShared(s));
   return s;
 }
 
-/* Not of a pointer that is computed from one of which this was said: NVRTC 13.0 then takes away
- * what follows. */
+/* Do not use this on a pointer that is computed from one for which this was said already: NVRTC
+ * 13.0 then removes the code that follows. */
 template <class T> static __device__ inline const T *in_shared(const T *x)
 {
   __builtin_assume(__isShared(x));
   return x;
 }
 
-/* What the row at a position gives to sums. */
+/* What the row at a position contributes to sums. */
 static __device__ inline double *values_of(const struct step *s, int position)
 {
   return s->a.values + (long long)(s->at + position) * step_values(D, s->a.q);
 }
 
-/* The entry at a position.  What a launch finds before others have ended is read past the first
- * cache: it may hold what the launches before them found there. */
+/* The entry at a position.  Data that are read before earlier launches have ended are read past the
+ * L1 cache, which may hold what an earlier launch found there. */
 static __device__ inline long long entry_at(const struct step *s, int position)
 {
   return __ldcg(s->a.entry + s->first_entry + position);
 }
 
-/* Rows that are named at a time. */
+/* The most rows that are named at a time. */
 static __device__ inline int rows_at_once(const struct step *s)
 {
   return s->is_here ? s->a.named : s->a.held;
 }
 
-/* Which own rows stand at position `first` and after it, as many as fit, and their codes.  Nobody
- * else changes these during a sweep. */
+/* Name own rows from position `first` on, as many as fit, and load their codes.  During a sweep no
+ * other block changes these. */
 static __device__ inline void rows_name(struct step *s, int first)
 {
   int count = min_of(s->hi - first, rows_at_once(s));
@@ -120,7 +121,7 @@ static __device__ inline void rows_name(struct step *s, int first)
   __syncthreads();
 }
 
-/* Which of the rows to be held have an atom of the launch before?  By a warp, some at a time. */
+/* Find the held rows that have an atom of the launch before; a warp takes some at a time. */
 static __device__ inline void rows_conflicts_find(struct step *s)
 {
   enum { SOME = 4 };
@@ -147,10 +148,10 @@ static __device__ inline void rows_conflicts_find(struct step *s)
   }
 }
 
-/* Own rows come in parts: first that which is there, then the others in turn, so that
- * as few as can be are brought again. */
+/* Own rows are taken in parts: first the part that is in shared memory, then the others in turn, so
+ * that as few as possible are loaded again. */
 struct parts_of_rows {
-  int lo, rows, count, at; /* count: parts, of so many rows; at: the one that is next */
+  int lo, rows, count, at; /* count: number of parts, of `rows` rows each; at: the next part */
 };
 
 static __device__ inline struct parts_of_rows parts_of(const struct step *s)
@@ -159,7 +160,7 @@ static __device__ inline struct parts_of_rows parts_of(const struct step *s)
   return {s->lo, rows, count, s->first > s->lo ? (s->first - s->lo) / rows : 0};
 }
 
-/* Where the next part begins. */
+/* The position where the next part begins. */
 static __device__ inline int part_next(struct parts_of_rows *parts)
 {
   int first = parts->lo + parts->at * parts->rows;
@@ -167,7 +168,7 @@ static __device__ inline int part_next(struct parts_of_rows *parts)
   return first;
 }
 
-/* Begin to bring the rows to be held, or of them the late ones. */
+/* Begin to copy the held rows, or only the late ones among them. */
 static __device__ inline void rows_order(struct step *s, int late_alone)
 {
   int p = s->a.p;
@@ -191,7 +192,7 @@ static __device__ inline void rows_wait(void)
   __syncthreads();
 }
 
-/* Bring them, unless they are there. */
+/* Name and copy the rows from `first` on, unless they are there. */
 static __device__ __noinline__ void rows_stage(struct step *shared, int first)
 {
   struct step *s = step_shared(shared);
@@ -202,10 +203,10 @@ static __device__ __noinline__ void rows_stage(struct step *shared, int first)
   rows_wait();
 }
 
-/* Rows at a time of a warp. */
+/* Rows that a warp does at a time. */
 enum { ABREAST = D == 1 ? 4 : D == 2 ? 2 : 1 };
 
-/* Own rows that are named: IS_HELD, those in shared memory, the first; else the others. */
+/* The named own rows that are held in shared memory come first (IS_HELD), then the others. */
 template <int IS_HELD> static __device__ inline int rows_begin(const struct step *s)
 {
   return IS_HELD ? 0 : s->held;
@@ -215,9 +216,9 @@ template <int IS_HELD> static __device__ inline int rows_end(const struct step *
   return IS_HELD ? s->held : s->count;
 }
 
-/* Lane products of these rows, VALUES of each, by warps: name(r, i) says that own row i is the r-th
- * abreast; add(c, x, acc) adds column c, whose numbers in the rows are x[ABREAST], to
- * acc[ABREAST][VALUES]; put(i, v, product) is for one lane. */
+/* Lane products for these rows, VALUES for each row, by warps.  name(r, i): own row i is number r
+ * of the rows done together.  add(c, x, acc): add column c, where the rows have x[ABREAST], to
+ * acc[ABREAST][VALUES].  put(i, v, product): store product v of row i; called by one lane. */
 template <int VALUES, int IS_HELD, class Name, class Add, class Put>
 static __device__ inline void rows_multiply(const struct step *s, Name name, Add add, Put put)
 {
@@ -226,7 +227,7 @@ static __device__ inline void rows_multiply(const struct step *s, Name name, Add
   int begin = rows_begin<IS_HELD>(s), end = rows_end<IS_HELD>(s);
 #pragma unroll 1
   for (int first = begin + threadIdx.x / WARP * ABREAST; first < end; first += WARPS * ABREAST) {
-    int at[ABREAST]; /* an array of pointers would be no longer known to be to shared memory */
+    int at[ABREAST]; /* not pointers: the compiler would forget that they are to shared memory */
     double acc[SUMS] = {};
 #pragma unroll
     for (int r = 0; r < ABREAST; r++) {
@@ -246,7 +247,7 @@ static __device__ inline void rows_multiply(const struct step *s, Name name, Add
   }
 }
 
-/* Column c of the vectors of a frame. */
+/* Column c of all vectors of a frame. */
 static __device__ inline void frame_column(const struct step *s, const double *frame, int c,
                                            double *out)
 {
@@ -254,7 +255,7 @@ static __device__ inline void frame_column(const struct step *s, const double *f
   for (int m = 0; m < D; m++) out[m] = in_shared(frame)[m * s->pitch + c];
 }
 
-/* Add column c to the products of rows with the frame and with themselves, of VALUES each. */
+/* Add column c to the products of rows with the frame and with themselves; VALUES per row. */
 template <int VALUES>
 static __device__ inline void row_add(const struct step *s, int c, const double *x, double *acc)
 {
@@ -269,8 +270,8 @@ static __device__ inline void row_add(const struct step *s, int c, const double 
   }
 }
 
-/* What own row i gives to sums, by these: v < D: its product with a vector of the frame, and its
- * code; D: its objective. */
+/* Store what own row i contributes to sums.  v < D: its product with vector v of the frame, and its
+ * code.  v = D: its objective. */
 static __device__ inline void row_give(const struct step *s, int i, int v, double product)
 {
   double *out = values_of(s, s->first + i), norm = 0;
@@ -284,8 +285,8 @@ static __device__ inline void row_give(const struct step *s, int i, int v, doubl
   out[2 * D + s->a.q] = fma(s->a.rho, norm, product);
 }
 
-/* Products of vectors, by a warp: the first time of the frame with itself, then of direction j with
- * the frame and with the directions up to it. */
+/* Products of vectors, one per warp: if is_first, of the frame with itself; then of direction j
+ * with the frame and with the directions up to j. */
 static __device__ inline void vectors_multiply(struct step *s, int number, int j, int is_first)
 {
   int pitch = s->pitch, q = s->a.q, rest = number - (is_first ? D * D : 0), i = rest - D;
@@ -305,8 +306,8 @@ static __device__ inline void vectors_multiply(struct step *s, int number, int j
   if (threadIdx.x % WARP == 0) *to = *mirror = product;
 }
 
-/* The products of rows with the frame, with themselves, and with direction j if there is one: as
- * weights, too. */
+/* The products of rows with the frame, with themselves, and with direction j if it exists; the last
+ * ones are also the weights. */
 template <int IS_HELD> static __device__ inline void rows_multiply_all(const struct step *s, int j)
 {
   enum { VALUES = D + 2 };
@@ -328,7 +329,7 @@ template <int IS_HELD> static __device__ inline void rows_multiply_all(const str
       });
 }
 
-/* The products of rows with direction j alone, which are weights too. */
+/* The products of rows with direction j only; they are also the weights. */
 template <int IS_HELD> static __device__ inline void rows_multiply_one(const struct step *s, int j)
 {
   const double *e = in_shared(s->e + j * s->pitch);
@@ -344,7 +345,7 @@ template <int IS_HELD> static __device__ inline void rows_multiply_one(const str
       });
 }
 
-/* What rows are to be multiplied with for direction j, which there is if j < kept. */
+/* The products of rows that direction j needs; it exists if j < kept. */
 template <int IS_HELD> static __device__ inline void rows_products(const struct step *s, int j)
 {
   if (j == 0)
@@ -359,7 +360,7 @@ static __device__ __noinline__ void far_products(struct step *shared, int j)
   __syncthreads();
 }
 
-/* All products with direction j; the first time also those with the frame. */
+/* All products with direction j; for j = 0 also those with the frame. */
 static __device__ __noinline__ void products_find(struct step *shared, int j)
 {
   struct step *s = step_shared(shared);

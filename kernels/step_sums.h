@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: its rows whitened (N.9), and the sums over them of which its arrow system is made
- * (N.12): by the blocks of a cluster together, or by each alone.
+ * An atom's step: its rows are whitened (N.9), and the sums over them that make its arrow system
+ * (N.12) are added, by the blocks of a cluster together or by each block for itself.
  *
- * A row that is added stands in shared memory as
+ * A row that is added is stored in shared memory as
  *     Y [kept d][d], u [d], codes [d], products with directions [kept], objective, 1. */
 #ifndef STEP_SUMS_H
 #define STEP_SUMS_H
 
 #include "step_here.h"
 
-/* Columns of the border. */
+/* The number of columns of the border. */
 static __device__ inline int border_of(const struct step *s)
 {
   return s->kept * D;
@@ -27,8 +27,8 @@ static __device__ inline void block_forward(const struct step *s, double *x)
   }
 }
 
-/* Write the row at a position, whitened, to `out`; returns whether it is finite.  Column j d + l is
- * of direction j and vector l. */
+/* Write the row at a position, whitened, to `out`; returns whether it is finite.  Column j d + l
+ * belongs to direction j and vector l. */
 static __device__ inline int row_whiten(const struct step *s, int position, double *out)
 {
   const double *values = values_of(s, position);
@@ -77,7 +77,8 @@ static __device__ inline int row_whiten(const struct step *s, int position, doub
   return finite;
 }
 
-/* A sum over rows: of products of `terms` numbers of a row from x and from y on. */
+/* A sum over rows of products of `terms` numbers of the row: those from x on with those from y
+ * on. */
 struct sum {
   int x, y, terms;
 };
@@ -96,13 +97,13 @@ static __device__ inline struct sum sum_of(const struct step *s, int number)
   return {base + D + s->kept, base + D + s->kept + 1, 1};
 }
 
-/* The totals of sums, behind all lanes. */
+/* The totals of the sums, which follow the lanes of all sums. */
 static __device__ inline double *sums_total(const struct step *s)
 {
   return s->sums + step_sums(D, border_of(s)) * STEP_LANES;
 }
 
-/* A lane of a sum goes on over the rows in `added`: those at first, first + stride, ... < count. */
+/* Continue a lane of a sum over the rows first, first + stride, ... < count of `added`. */
 static __device__ inline double lane_add(const struct step *s, int number, int first, int stride,
                                          int count, double acc)
 {
@@ -120,7 +121,7 @@ static __device__ inline double lane_add(const struct step *s, int number, int f
   return acc;
 }
 
-/* Add the rows in `added`, `count` of them, to the lanes of every sum. */
+/* Add the `count` rows in `added` to the lanes of every sum. */
 static __device__ inline void lanes_add(struct step *s, int count, int is_first)
 {
   int sums = step_sums(D, border_of(s)), lane = threadIdx.x % WARP;
@@ -131,7 +132,7 @@ static __device__ inline void lanes_add(struct step *s, int count, int is_first)
   }
 }
 
-/* The lanes of all sums by (N.12)'s tree; segments one after another, to total. */
+/* Add the lanes of all sums by the tree of (N.12), and the segment to the totals. */
 static __device__ inline void lanes_fold(struct step *s, int segment)
 {
   int sums = step_sums(D, border_of(s)), lane = threadIdx.x % WARP;
@@ -143,16 +144,16 @@ static __device__ inline void lanes_fold(struct step *s, int segment)
   }
 }
 
-/* Are there threads enough, one for each of this block's lanes of all sums? */
+/* Are there enough threads for this block's lanes of all sums, one each? */
 static __device__ inline int lanes_are_shared(const struct step *s)
 {
   return s->is_here && s->size > 1 && step_sums(D, border_of(s)) * STEP_LANES / s->size <= THREADS;
 }
 
-/* All sums over rows, where each block of the cluster has the lanes that are its own modulo the
- * number of blocks, a power of two.  These the tree adds first; what it has then goes to all, and
- * they add the rest: [sums + 1][blocks] in `sums`, the last whether something is not finite.
- * Returns whether everything is. */
+/* All sums over rows, by the cluster together.  A block has the lanes that are its rank modulo the
+ * number of blocks, a power of two.  It adds these first, by the tree, and sends the result to all
+ * blocks, which add the rest.  `sums` receives [sums + 1][blocks]; the last entry says whether a
+ * number is not finite.  Returns whether all are finite. */
 static __device__ __noinline__ int lanes_exchange(struct step *shared)
 {
   struct step *s = step_shared(shared);
@@ -162,7 +163,7 @@ static __device__ __noinline__ int lanes_exchange(struct step *shared)
   int rest = (s->n % STEP_LANES - s->rank + size - 1) >> shift;
   int rows = (s->n / STEP_LANES << bits) + rest, room = step_sum_rows(D, s->a.q), bad = 0;
   double acc = 0, *parts = (double *)in_shared(s->sums);
-  if (turn > 0) cluster_barrier(); /* nobody reads what came before */
+  if (turn > 0) cluster_barrier(); /* all blocks have read the previous numbers */
   here_expect(s, HERE_LANES, (sums + 1) * size);
 #pragma unroll 1
   for (int first = 0; first < rows; first += room) {
@@ -196,7 +197,8 @@ static __device__ __noinline__ int lanes_exchange(struct step *shared)
   return !__syncthreads_or(threadIdx.x < size && parts[sums * size + threadIdx.x] != 0);
 }
 
-/* All sums over rows; returns whether everything that goes into them is finite. */
+/* All sums over rows, by this block alone; returns whether everything that goes into them is
+ * finite. */
 static __device__ inline int rows_reduce(struct step *s)
 {
   int rows = step_sum_rows(D, s->a.q), pitch = step_sum_pitch(D, s->a.q), bad = 0;
@@ -218,8 +220,8 @@ static __device__ inline int rows_reduce(struct step *s)
   return !__syncthreads_or(bad);
 }
 
-/* Totals of the sums, where they belong: T and w to `schur`, whose column j begins at j (k + 2),
- * the right side being row k; tt, h, and what the rows leave over. */
+/* Copy the totals to their places: T and w to `schur`, whose column j begins at j (k + 2) and whose
+ * row k is the right side; then tt, h, and the objective of the rows. */
 static __device__ inline void totals_scatter(struct step *s)
 {
   int k = border_of(s), pitch = k + 2, sums = step_sums(D, k);

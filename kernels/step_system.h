@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: its arrow system (N.7 to N.16), assembled and solved for the border alone, since
- * codes are solved again.  The diagonal blocks of all rows are the same. */
+ * An atom's step: its arrow system (N.7 to N.16) is assembled, and solved only for the border,
+ * because codes are solved again later.  The diagonal blocks of all rows are equal. */
 #ifndef STEP_SYSTEM_H
 #define STEP_SYSTEM_H
 
@@ -10,7 +10,7 @@
 enum { STATUS_OK, STATUS_ROW, STATUS_SCHUR, STATUS_NOT_FINITE }; /* enum arrow_status */
 enum { MAX_RETRIES = 22 };
 
-/* The factor of H + ridge I, by one thread; returns whether a pivot is bad. */
+/* Factor H + ridge I, by one thread; returns whether a pivot is bad. */
 static __device__ inline int block_factor(struct step *s, double ridge)
 {
   double *l = s->factor;
@@ -38,12 +38,13 @@ static __device__ inline double block_entry(const struct step *s, double ridge, 
   return i == j ? h + s->a.rho + ridge : h;
 }
 
-/* Additions to the ridges of rows and border, or their units; as struct ridges of the model. */
+/* Additions to the ridges of rows and of the border, or their units; as struct ridges of the
+ * model. */
 struct ridges {
   double t, b;
 };
 
-/* The largest size of a coupling of any row, for all threads. */
+/* The largest magnitude in the couplings of any row; all threads get it. */
 static __device__ __noinline__ double coupling_most(struct step *s)
 {
   double most = 0;
@@ -70,7 +71,7 @@ static __device__ __noinline__ double coupling_most(struct step *s)
   return most;
 }
 
-/* The units of the blocks (N.14).  All threads call it. */
+/* The units of the blocks (N.14); called by all threads. */
 static __device__ inline struct ridges units_find(struct step *s)
 {
   struct ridges u = {0, 0};
@@ -86,7 +87,7 @@ static __device__ inline struct ridges units_find(struct step *s)
   return u;
 }
 
-/* Suggested addition to a diagonal block (N.14). */
+/* The addition for a diagonal block that (N.14) suggests. */
 static __device__ inline double block_bump(const struct step *s, double ridge, double unit)
 {
   double least = __longlong_as_double(0x7ff0000000000000LL), most = unit;
@@ -104,7 +105,7 @@ static __device__ inline double block_bump(const struct step *s, double ridge, d
   return (least < 0 ? -least : 0) + 1024 * 1.4901161193847656e-08 * most;
 }
 
-/* The determinant of the diagonal blocks, by the last warp. */
+/* The determinant of the diagonal blocks of all rows, by the last warp. */
 static __device__ inline void blocks_pair(struct step *s)
 {
   int lane = threadIdx.x % WARP;
@@ -128,8 +129,8 @@ static __device__ inline void blocks_pair(struct step *s)
   if (lane == 0) s->scalar[PAIR_E] = __longlong_as_double(rows.e);
 }
 
-/* S and the right side from T and w, in place; a copy of S, the diagonal of C.  Returns whether C
- * and h are finite. */
+/* Make S and the right side from T and w, in place; also a copy of S, and the diagonal of C.
+ * Returns whether C and h are finite. */
 static __device__ inline int border_make(struct step *s, double ridge)
 {
   int k = border_of(s), pitch = k + 2, q = s->a.q, bad = 0;
@@ -152,8 +153,8 @@ static __device__ inline int border_make(struct step *s, double ridge)
   return !__syncthreads_or(bad);
 }
 
-/* Factor S, with the right side as its last row, and solve; by the first warp, whose lane i has row
- * i.  Returns whether a pivot is bad. */
+/* Factor S, whose last row is the right side, and solve; by the first warp, whose lane i has row i.
+ * Returns whether a pivot is bad. */
 static __device__ inline int border_solve(struct step *s)
 {
   enum { AHEAD = 4 };
@@ -208,7 +209,7 @@ static __device__ inline int border_solve(struct step *s)
   return 0;
 }
 
-/* The determinant of rows and border. */
+/* The determinant of rows and border together. */
 static __device__ inline void pairs_join(struct step *s)
 {
   struct pair rows = {s->scalar[PAIR_M], __double_as_longlong(s->scalar[PAIR_E])};
@@ -218,7 +219,7 @@ static __device__ inline void pairs_join(struct step *s)
   s->scalar[PAIR_E] = __longlong_as_double(rows.e);
 }
 
-/* Suggested addition to the border (N.14). */
+/* The addition for the border that (N.14) suggests. */
 static __device__ inline double border_bump(const struct step *s, double unit)
 {
   int k = border_of(s), pitch = k + 2;
@@ -235,7 +236,7 @@ static __device__ inline double border_bump(const struct step *s, double unit)
   return (least < 0 ? -least : 0) + 1e-3 * unit;
 }
 
-/* Does a thread's number say so?  For all threads. */
+/* The value of the thread with is_mine, for all threads. */
 static __device__ inline double scalar_broadcast(struct step *s, int at, double value, int is_mine)
 {
   if (is_mine) s->scalar[at] = value;
@@ -245,7 +246,7 @@ static __device__ inline double scalar_broadcast(struct step *s, int at, double 
   return value;
 }
 
-/* Solve with these ridges; *bump <- what to add to them where that fails. */
+/* Solve with these ridges; *bump <- what to add to them if that fails. */
 static __device__ __noinline__ int system_try(struct step *shared, struct ridges ridge,
                                               struct ridges *bump)
 {
@@ -257,7 +258,7 @@ static __device__ __noinline__ int system_try(struct step *shared, struct ridges
   int finite = !__syncthreads_or(bad);
   bad = is_first && finite ? block_factor(s, ridge.t) : 0;
   int failed = __syncthreads_or(bad);
-  if (failed) { /* what is not finite is looked for first: the sums need a factor */
+  if (failed) { /* sums, which show what is not finite, need a factor: use the identity */
 #pragma unroll 1
     for (int e = threadIdx.x; e < D * D; e += THREADS) s->factor[e] = e % (D + 1) == 0;
 #pragma unroll 1
@@ -291,7 +292,7 @@ static __device__ inline int is_zero(struct ridges addition)
   return addition.t == 0 && addition.b == 0;
 }
 
-/* *addition <- first where it is 0, else ten times as much; returns whether it may be tried. */
+/* *addition <- `first` if it is 0, otherwise ten times itself; returns whether to try again. */
 static __device__ inline int ridges_raise(struct ridges *addition, struct ridges first)
 {
   struct ridges next = is_zero(*addition) ? first : ridges{10 * addition->t, 10 * addition->b};
@@ -300,8 +301,8 @@ static __device__ inline int ridges_raise(struct ridges *addition, struct ridges
   return 1;
 }
 
-/* Larger and larger ridges until it is solved or nothing helps (N.15); *addition is what the first
- * try adds, found->retries what was retried before. */
+/* Solve with larger and larger ridges until it succeeds or must stop (N.15).  *addition: that of
+ * the first attempt; found->retries: the attempts before. */
 static __device__ inline void system_solve(struct step *s, struct ridges *addition,
                                            struct step_found *found)
 {

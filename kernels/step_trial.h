@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: what its rows become with the new frame, and where that is kept.
+ * An atom's step: its rows with the new frame, and storing them if the step is accepted.
  *
- * -D STEP_D  vectors of a frame */
+ * -D STEP_D  vectors per frame */
 #ifndef STEP_TRIAL_H
 #define STEP_TRIAL_H
 
@@ -31,7 +31,7 @@ static __device__ inline void codes_solve(const struct step *s, const double *b,
   }
 }
 
-/* Codes of own row i after the step, from their right side: in t_new. */
+/* t_new of own row i: its right side becomes its codes after the step. */
 static __device__ inline void row_code(struct step *s, int i)
 {
   double b[D], t[D];
@@ -43,14 +43,15 @@ static __device__ inline void row_code(struct step *s, int i)
   for (int m = 0; m < D; m++) s->t_new[i * D + m] = t[m];
 }
 
-/* Tries alternate between two places, so that nobody overwrites what another block still reads. */
+/* The try of a row.  Tries alternate between two buffers, so that no block overwrites what another
+ * still reads. */
 static __device__ inline double *try_of(const struct step *s, int turn, int position)
 {
   long long at = turn % 2 * s->a.class_rows + s->at + position;
   return s->a.tries + at * (1 + D);
 }
 
-/* Right sides of the codes of rows after the step: in t_new. */
+/* t_new <- the right sides of the codes of rows after the step. */
 template <int IS_HELD> static __device__ inline void rows_side(struct step *s)
 {
   double t[ABREAST][D];
@@ -74,7 +75,7 @@ template <int IS_HELD> static __device__ inline void rows_side(struct step *s)
       [&](int i, int m, double product) { s->t_new[i * D + m] = product; });
 }
 
-/* Objectives of rows with their new codes, and these, for all. */
+/* Store the objectives of rows with their new codes, and these codes, for all blocks. */
 template <int IS_HELD> static __device__ inline void rows_evaluate(struct step *s, int turn)
 {
   double t[ABREAST][D], t_new[ABREAST][D];
@@ -119,7 +120,7 @@ static __device__ __noinline__ void far_evaluate(struct step *shared, int turn)
   rows_evaluate<0>(step_shared(shared), turn);
 }
 
-/* A product of two vectors of the new frame, by a warp. */
+/* A product of two vectors of the new frame, by one warp. */
 static __device__ inline void frame_multiply(struct step *s, int number)
 {
   int m = number / D, l = number % D;
@@ -128,7 +129,7 @@ static __device__ inline void frame_multiply(struct step *s, int number)
   if (threadIdx.x % WARP == 0) s->l_new[number] = product;
 }
 
-/* The factor of the codes from these products; returns whether there is one.  For all threads. */
+/* Factor these products for the codes; returns whether that succeeds, to all threads. */
 static __device__ inline int codes_factor(struct step *s)
 {
   double *l = s->l_new;
@@ -145,8 +146,8 @@ static __device__ inline int codes_factor(struct step *s)
   return !__syncthreads_or(bad);
 }
 
-/* Codes and objectives of own rows with the new frame, whose products are found beside their right
- * sides; returns whether there is a factor. */
+/* Codes and objectives of own rows with the new frame.  Warps that are free multiply the frame's
+ * vectors at the same time.  Returns whether there is a factor. */
 static __device__ __noinline__ int rows_try(struct step *shared, int turn)
 {
   struct step *s = step_shared(shared);
@@ -178,8 +179,8 @@ static __device__ inline double2 pair_at(const double *x, int c)
   return *(const double2 *)(x + c);
 }
 
-/* Rows after the step, to where they belong, those that are not held in place: by warps, some rows
- * and two columns at a time. */
+/* Write the residuals of rows after the step to global memory; rows that are not held are updated
+ * in place.  A warp does some rows and two columns at a time. */
 template <int IS_HELD> static __device__ inline void rows_leave(const struct step *s)
 {
   const double *rows = in_shared(s->rows), *u_old = in_shared(s->u_old),
@@ -247,7 +248,7 @@ static __device__ __noinline__ void far_leave(struct step *shared)
   rows_leave<0>(step_shared(shared));
 }
 
-/* The step is taken: residuals and codes of own rows. */
+/* Accept the step: write residuals and codes of own rows. */
 static __device__ __noinline__ void rows_keep(struct step *shared, int turn)
 {
   struct step *s = step_shared(shared);

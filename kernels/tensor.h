@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products of blocks of 8 x 8 in f64, whose sums are chains of fma, four terms at a time.
+ * Products of 8 x 8 blocks in f64, whose sums are chains of fma, four terms at a time.
  *
  * -D MMA  1: tensor instructions, which add four products as a chain of fma; 0: the same by fma
  *
- * A fragment is one number a lane: lane l has vector l / 4 of a block of 8, column l % 4 of four.
- * It serves as either operand.  Of a block lane l has row l / 4, columns 2 (l % 4) and the next.
- * Lanes are threadIdx.x. */
+ * A fragment has one number per lane: lane l has vector l / 4 of eight, column l % 4 of four.  It
+ * is used for either operand.  In a block of sums, lane l has row l / 4, columns 2 (l % 4) and the
+ * next.  The lane is threadIdx.x. */
 #ifndef TENSOR_H
 #define TENSOR_H
 
@@ -13,7 +13,7 @@
 
 enum { BLOCK = 8, STEP = 4 };
 
-/* Two blocks one below the other. */
+/* Add to two blocks, one below the other. */
 static __device__ inline void pair_add(double upper[2], double lower[2], const double left[2],
                                        double right)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows of the next band are narrowed beside a product or gradient, by warps that have nothing else
- * to do: f32 comes to shared memory by cp.async, two units of a warp at a time, and goes, narrowed,
- * to where the next launch finds it.
+ * Narrows the rows of the next band during a product or gradient, by warps that have nothing else
+ * to do.  cp.async copies f32 numbers to shared memory, two units per warp at a time; narrowed
+ * (rounded to the precision), they are written to where the next launch reads them.
  *
  * Floor: kernels.  Included by tensor_tile.h.
  *
- * A unit is 1024 numbers: 16 lines of a stage where depths are beside each other, else 32 lines of
- * half a stage. */
+ * A unit is 1024 numbers: 16 lines of a stage if lines are contiguous along their depth, otherwise
+ * 32 lines of half a stage. */
 #ifndef TENSOR_BESIDE_H
 #define TENSOR_BESIDE_H
 
@@ -16,9 +16,9 @@
 
 enum {
   UNIT_BYTES = TENSOR_UNIT * 4,
-  UNIT_COPIES = UNIT_BYTES / 16 / WARP, /* of a lane */
+  UNIT_COPIES = UNIT_BYTES / 16 / WARP, /* copies per lane */
   UNIT_PIECES = TENSOR_UNIT / 8 / WARP,
-  UNIT_LINES = 32 /* with two units */
+  UNIT_LINES = 32 /* lines of two units */
 };
 
 static __device__ inline float number_get(unsigned from)
@@ -36,14 +36,14 @@ static __device__ inline void four_get(unsigned from, float *x)
                : "memory");
 }
 
-/* The place of a line's 16 bytes number x where depths are beside each other: a piece is two of
- * them, and eight lanes read from all banks. */
+/* Where the x-th 16 bytes of a line are stored, if lines are contiguous along their depth.  A piece
+ * is two of them, and eight lanes then read from all banks. */
 static __device__ inline int four_at(int x)
 {
   return x ^ (x >> 3 & 1);
 }
 
-/* Both units of 32 lines of a stage: its first line and depth, and where it goes. */
+/* The two units of 32 lines of a stage: first line, first depth, and the address of the result. */
 struct units {
   int line, depth;
   char *to;
@@ -59,11 +59,11 @@ static __device__ inline struct units units_of(const struct tensor_narrow_args *
   return u;
 }
 
-/* A unit is on its way to `to`, or nothing is. */
+/* Begin to copy a unit to `to`; past the last unit this is an empty group. */
 static __device__ inline void unit_order(const struct tensor_narrow_args *a, int unit, int units,
                                          unsigned to, int is_deep)
 {
-  int lane = threadIdx.x % WARP, half = unit % 2, across = is_deep ? 16 : 8; /* lanes of a line */
+  int lane = threadIdx.x % WARP, half = unit % 2, across = is_deep ? 16 : 8; /* lanes per line */
   if (unit < units) {
     struct units u = units_of(a, unit);
     long long stride = is_deep ? a->line : a->depth;
@@ -79,7 +79,7 @@ static __device__ inline void unit_order(const struct tensor_narrow_args *a, int
   async_commit();
 }
 
-/* A lane's pieces of a unit that has come. */
+/* This lane's pieces of a unit that has been copied, narrowed. */
 static __device__ inline void pieces_take(unsigned from, int is_deep, uint4 *piece)
 {
   int lane = threadIdx.x % WARP;
@@ -98,8 +98,8 @@ static __device__ inline void pieces_take(unsigned from, int is_deep, uint4 *pie
   }
 }
 
-/* Lane l has four pieces of line l; lanes exchange them, by way of `own` in shared memory, so that
- * four write what is beside each other. */
+/* Lane l has four pieces of line l.  Lanes exchange them through `own`, in shared memory, so that
+ * four lanes write contiguous bytes. */
 static __device__ inline void pieces_exchange(uint4 *own, uint4 *piece)
 {
   int lane = threadIdx.x % WARP;
@@ -127,7 +127,8 @@ static __device__ inline void pieces_put(const struct tensor_narrow_args *a, int
   }
 }
 
-/* By warp number `warp` of the TENSOR_BESIDE ones of a block; memory: theirs. */
+/* Called by warp number `warp` of the TENSOR_BESIDE warps of a block; memory: their shared
+ * memory. */
 static __device__ inline void narrow_beside(const struct tensor_narrow_args *a, char *memory,
                                             int warp, int is_deep)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * tensor_gradient: gradients of matrices by the matrix unit (N.45), added to what is there.
+ * tensor_gradient: gradients of matrices by the matrix unit (N.45), added to the output.
  *
- * grid    blocks, at most one a multiprocessor; cluster c of them has groups of tiles c, c +
+ * grid    blocks, at most one per multiprocessor; cluster c of them has groups of tiles c, c +
  *         clusters, ..
  * block   tensor_threads(WGMMA)
  * shared  dynamic, tensor_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
- * sums    chunks of TRIAD_CHUNK_ROWS depths, each as tensor_product has them from 0, are added in
+ * sums    chunks of TRIAD_CHUNK_ROWS depths, each summed from 0 as in tensor_product, are added in
  *         f64, ascending */
 #define IS_GRADIENT 1
 #include "tensor_tile.h"

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * tensor_narrow: an operand as the matrix unit's tier takes it (N.45): of f32, rounded once, or of
- * numbers that are stored so.
+ * tensor_narrow: packs an operand for the matrix unit (N.45): f32 numbers, which are rounded once,
+ * or numbers that are stored in the precision.
  *
  * grid    any number of blocks
- * block   TENSOR_NARROW_THREADS: a thread a piece of 16 bytes
- * shared  static: pieces that change places
+ * block   TENSOR_NARROW_THREADS: one piece of 16 bytes per thread
+ * shared  static: pieces that threads exchange
  *
- * -D PRECISION  TENSOR_BF16, TENSOR_F16: to the nearest, ties to even; TENSOR_TF32: ties away */
+ * -D PRECISION  TENSOR_BF16 and TENSOR_F16 round to nearest, ties to even; TENSOR_TF32 rounds ties
+ *               away from zero */
 #include "tensor_narrow.h"
 
 enum { LINES = TENSOR_NARROW_THREADS / TENSOR_PIECES };
 
-/* A line's numbers from a depth on, zeros beyond the last. */
+/* The numbers of a line from a depth on, with zeros past the last. */
 static __device__ inline void piece_read(const struct tensor_narrow_args *a, long long line,
                                          int depth, float x[NUMBERS])
 {
@@ -26,7 +27,7 @@ static __device__ inline void piece_read(const struct tensor_narrow_args *a, lon
     x[i] = line < a->lines && depth + i < a->depths ? from[i * a->depth] : 0;
 }
 
-/* The same of stored numbers. */
+/* The same for stored numbers. */
 static __device__ inline uint4 piece_stored(const struct tensor_narrow_args *a, long long line,
                                             int depth)
 {
@@ -50,8 +51,8 @@ static __device__ inline uint4 piece_narrowed(const struct tensor_narrow_args *a
   return piece_of(x);
 }
 
-/* A block takes 32 lines of a stage at a time.  Neighbours among threads read neighbours in memory:
- * pieces of a line, or a piece of many lines, which then change places. */
+/* A block takes 32 lines of a stage at a time.  Neighbouring threads read neighbouring memory:
+ * pieces of one line, or one piece of many lines; the latter are then exchanged. */
 extern "C" __global__ void __launch_bounds__(TENSOR_NARROW_THREADS)
     tensor_narrow(const __grid_constant__ struct tensor_narrow_args a)
 {
@@ -62,12 +63,12 @@ extern "C" __global__ void __launch_bounds__(TENSOR_NARROW_THREADS)
   int piece = is_deep ? own_piece : threadIdx.x / LINES;
   long long groups = (long long)a.tiles * a.stages * (a.items / LINES);
   for (long long i = blockIdx.x; i < groups; i += gridDim.x) {
-    long long part = i / (a.items / LINES); /* stages of tiles */
+    long long part = i / (a.items / LINES); /* number of the stage, over all tiles */
     int first = (int)(i % (a.items / LINES)) * LINES;
     int depth = ((int)(part % a.stages) * TENSOR_PIECES + piece) * NUMBERS;
     uint4 all = piece_narrowed(&a, part / a.stages * a.items + first + line, depth);
     if (!is_deep) {
-      __syncthreads(); /* what the turn before put there is read */
+      __syncthreads(); /* the pieces of the round before have been read */
       turned[line][piece ^ line % 8] = all;
       __syncthreads();
       all = turned[own_line][own_piece ^ own_line % 8];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Numbers as the matrix unit's tier takes them (N.45), rounded once.
+ * Numbers in the precision of the matrix unit (N.45), rounded once.
  *
- * Floor: kernels.  -D PRECISION: TENSOR_BF16, TENSOR_F16: to the nearest, ties to even;
- * TENSOR_TF32: ties away. */
+ * Floor: kernels.  -D PRECISION: TENSOR_BF16 and TENSOR_F16 round to nearest, ties to even;
+ * TENSOR_TF32 rounds ties away from zero. */
 #ifndef TENSOR_NARROW_H
 #define TENSOR_NARROW_H
 
 #include "tensor_types.h"
 
-enum { NUMBERS = PRECISION == TENSOR_TF32 ? 4 : 8 /* of a piece */ };
+enum { NUMBERS = PRECISION == TENSOR_TF32 ? 4 : 8 /* in a piece of 16 bytes */ };
 
-/* Two numbers in 32 bits, or one. */
+/* Two numbers in 32 bits; one for tf32. */
 static __device__ inline unsigned narrowed(const float *x)
 {
   unsigned bits;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * tensor_product: products forward and back by the matrix unit (N.45).
+ * tensor_product: products, forward and backward, by the matrix unit (N.45).
  *
- * grid    blocks, at most one a multiprocessor; cluster c of them has groups of tiles c, c +
+ * grid    blocks, at most one per multiprocessor; cluster c of them has groups of tiles c, c +
  *         clusters, ..
  * block   tensor_threads(WGMMA)
  * shared  dynamic, tensor_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
@@ -21,7 +21,7 @@ static __device__ inline void sums_start(const struct triad_args *t, struct plac
     }
 }
 
-/* The largest sum of each group of columns of a row, which is not below 0. */
+/* Store the largest sum of each group of columns of a row, or 0 if none is positive. */
 static __device__ inline void maxima_store(const struct triad_args *t, struct place at, int i,
                                            const float z[EIGHTS][4])
 {
@@ -70,19 +70,19 @@ static __device__ inline void row_store(const struct tensor_args *a, struct plac
   }
 }
 
-/* Lane l of four has words (j, l), two columns each, of four eighths j; it gets the words of
- * eighth l. */
+/* Lane l of four has word (j, l), two columns, of each of four groups j of eight columns.  It gets
+ * all four words of group l. */
 static __device__ inline uint4 words_exchange(const unsigned word[4])
 {
   int lane = threadIdx.x % 4, odd = lane & 1, high = lane & 2;
   unsigned keep[2], send[2], got[2], all[4];
 #pragma unroll
-  for (int h = 0; h < 2; h++) { /* eighths 2 h, 2 h + 1: the one of this lane's oddness stays */
+  for (int h = 0; h < 2; h++) { /* groups 2 h, 2 h + 1: keep the one with the parity of this lane */
     keep[h] = odd ? word[2 * h + 1] : word[2 * h];
     send[h] = odd ? word[2 * h] : word[2 * h + 1];
     got[h] = __shfl_xor_sync(FULL_WARP, send[h], 1);
   }
-  /* of eighth 2 h + odd: words of the pair of lanes, the even one's first */
+  /* of group 2 h + odd: the words of a pair of lanes, the even lane's first */
   unsigned pair[2][2] = {{odd ? got[0] : keep[0], odd ? keep[0] : got[0]},
                          {odd ? got[1] : keep[1], odd ? keep[1] : got[1]}};
 #pragma unroll
@@ -96,7 +96,7 @@ static __device__ inline uint4 words_exchange(const unsigned word[4])
   return four;
 }
 
-/* Eight columns of a row, of which some may be beyond the matrix. */
+/* Store eight columns of a row, some of which may be outside of the matrix. */
 static __device__ inline void eighth_store(const struct tensor_args *a, int row, int column,
                                            uint4 four)
 {
@@ -113,7 +113,7 @@ static __device__ inline void eighth_store(const struct tensor_args *a, int row,
     if (column + v < t->columns) to[v] = (unsigned short)(word[v / 2] >> v % 2 * 16);
 }
 
-/* The same in 16 bits a number: lanes exchange words first, to write 16 bytes each. */
+/* The same with 16 bits per number: lanes first exchange words, so that each writes 16 bytes. */
 static __device__ inline void row_store_narrow(const struct tensor_args *a, struct place at, int i,
                                                const float z[EIGHTS][4])
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tiles of products by the matrix unit: 128 rows, 16 a warp, and VECTORS columns; a lane's sums are
- * those of wgmma.h.  Operands are narrowed, or stored.
+ * Tiles of products by the matrix unit: 128 rows, 16 per warp, and VECTORS columns.  A lane has the
+ * sums that wgmma.h describes.  Operands are narrowed, or stored in the precision.
  *
  * Floor: kernels.  Included by kernels that are compiled for a struct tensor_form:
  *
- * -D WGMMA      1: wgmma and bulk copies, by a warp of their own (sm_90a), 0: mma.sync, cp.async
+ * -D WGMMA      1: wgmma, and bulk copies by producer warps (sm_90a); 0: mma.sync and cp.async
  * -D VECTORS, STAGES, CLUSTER
  * -D PRECISION  enum of tensor_types.h
- * -D STORED     operands are stored matrices, with WGMMA alone; DEEP_A, DEEP_B: depths of rows, of
- *               columns, are beside each other there, else lines are
- * IS_GRADIENT   of the kernel that includes it
+ * -D STORED     1: operands are stored matrices (only with WGMMA).  DEEP_A, DEEP_B: rows, columns
+ *               are contiguous along their depth; otherwise along their lines
+ * IS_GRADIENT   defined by the including kernel
  *
- * With either way of copying there are
- *   stages_enter()  the walk begins; 0: this warp only copied, and is done
- *   chain_add()     sums go on over some stages of a tile
- *   stages_leave()  by all warps that multiply, at the end */
+ * Both ways of copying define
+ *   stages_enter()  begins; returns 0 for a warp that only copies, when it is done
+ *   chain_add()     continues the sums over some stages of a tile
+ *   stages_leave()  called by all warps that multiply, at the end */
 #include "tensor_types.h"
 #include "warp.h"
 
@@ -30,16 +30,17 @@
 #endif
 
 enum {
-  EIGHTS = VECTORS / 8, /* of a lane's sums */
+  EIGHTS = VECTORS / 8, /* groups of eight columns in a lane's sums */
   ROWS_BYTES = TENSOR_ROWS * TENSOR_ITEM,
   COLUMNS_BYTES = VECTORS * TENSOR_ITEM,
   STAGE_BYTES = ROWS_BYTES + COLUMNS_BYTES,
-  BAND = 16 /* row tiles that go through the columns together: what they share is in the cache */
+  BAND =
+      16 /* row tiles that pass the columns together, so that tiles they share are in the cache */
 };
 
 struct shared {
   char stage[STAGES][STAGE_BYTES];                /* rows, then columns */
-  unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies */
+  unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies (barriers.h) */
 #if NARROWS
   char beside[TENSOR_BESIDE * TENSOR_BESIDE_BYTES];
 #endif
@@ -61,7 +62,8 @@ static __device__ inline int rank_own(void)
 #endif
 }
 
-/* Tiles of a cluster are one below the other; it takes one such group after another. */
+/* The tiles of a cluster are below each other, and form a group.  A cluster takes group after
+ * group. */
 struct tile {
   int row, column; /* tiles */
 };
@@ -76,7 +78,7 @@ static __device__ inline int groups_of(const struct tensor_args *a)
   return groups_down(a) * a->column_tiles;
 }
 
-/* Of group `number`; its row may be beyond the last one. */
+/* This block's tile in group `number`; its row may be past the last one. */
 static __device__ inline struct tile tile_of(const struct tensor_args *a, int number)
 {
   enum { HEIGHT = BAND / CLUSTER };
@@ -125,7 +127,7 @@ static __device__ inline void rows_order(const struct tensor_args *a, char *to, 
 #endif
 }
 
-/* A block brings its part of the columns, to all blocks of the cluster. */
+/* Each block copies a part of the columns, to all blocks of the cluster. */
 static __device__ inline void columns_order(const struct tensor_args *a, char *to, struct tile at,
                                             int stage, unsigned long long *full)
 {
@@ -146,8 +148,7 @@ static __device__ inline void columns_order(const struct tensor_args *a, char *t
 #endif
 }
 
-/* The producer: a stage is ordered again as soon as all warpgroups of the cluster are done with
- * it. */
+/* The producer refills a stage as soon as all warpgroups of the cluster have read it. */
 static __device__ inline void stages_produce(const struct tensor_args *a, struct shared *s)
 {
   int serial = 0;
@@ -190,13 +191,13 @@ static __device__ inline int stages_enter(const struct tensor_args *a, struct sh
   return 1;
 }
 
-/* No block ends while another one arrives at its barriers. */
+/* A block must not end while another one may still arrive at its barriers. */
 static __device__ inline void stages_leave(void)
 {
   if (CLUSTER > 1) cluster_barrier();
 }
 
-/* This warp is done with a slot. */
+/* This warp has read a slot. */
 static __device__ inline void slot_leave(struct shared *s, int slot)
 {
 #if CLUSTER > 1
@@ -207,13 +208,13 @@ static __device__ inline void slot_leave(struct shared *s, int slot)
 #endif
 }
 
-/* Where a stage's operand is, of a warpgroup's rows or of the columns. */
+/* The operand descriptor of a stage: of a warpgroup's rows, or of the columns. */
 static __device__ inline unsigned long long operand_at(const char *at, int is_deep)
 {
   return is_deep ? operand_of(at) : operand_turned(at);
 }
 
-/* *serial counts the stages of a block. */
+/* Continue the sums over `count` stages; *serial counts the stages of the block. */
 static __device__ inline void chain_add(const struct tensor_args *a, struct shared *s,
                                         float z[EIGHTS][4], struct tile at, int first, int count,
                                         int *serial)
@@ -258,7 +259,7 @@ static __device__ inline void bytes_order(char *to, const char *from, int bytes)
     async_copy16(to + i, from + i);
 }
 
-/* All threads order a stage of the tile; an empty group beyond the last. */
+/* All threads begin to copy a stage of the tile; past the last one this is an empty group. */
 static __device__ inline void stage_order(const struct tensor_args *a, struct shared *s,
                                           struct tile at, int stage, int end)
 {
@@ -290,7 +291,8 @@ static __device__ inline void chain_add(const struct tensor_args *a, struct shar
 
 #endif
 
-/* Where a lane's sums belong: row i is `row` + 8 i, and number (j, v) is column + 8 j + v. */
+/* Where the sums of a lane are in the result: i counts rows, `row` + 8 i; sum (j, v) is in column
+ * column + 8 j + v. */
 struct place {
   int row, column;
 };
@@ -303,7 +305,7 @@ static __device__ inline struct place position_of(struct tile at)
   return p;
 }
 
-/* Two results as they are stored, the first in the low bits; NaN is 0x7FFF. */
+/* Two results as they are stored, the first one in the low bits; NaN is 0x7FFF. */
 static __device__ inline unsigned two_stored(float first, float second)
 {
   unsigned bits;
@@ -315,7 +317,7 @@ static __device__ inline unsigned two_stored(float first, float second)
   return bits;
 }
 
-/* 0x7FC00000 for every NaN. */
+/* x, with 0x7FC00000 for every NaN. */
 static __device__ inline float settled(float x)
 {
   return x == x ? x : __int_as_float(0x7fc00000);

@@ -3,11 +3,12 @@
  *
  * Floor: kernels.  Includes triad_types.h alone.
  *
- * An operand is narrowed first: [tile][stage][line][128 bytes], lines being those along which the
- * result goes, zeros beyond the last line and depth.  The eight pieces of 16 bytes of a line are
- * permuted as wgmma.h says, so that a stage is one piece of memory without bank conflicts.  Where
- * there is wgmma, operands that are stored in 16 bits stay where they are, and tensor maps say how
- * boxes of them become stages. */
+ * An operand is narrowed first (rounded to the precision), and stored as
+ * [tile][stage][line][128 bytes].  Lines are its rows or columns that the result has too; the other
+ * direction is its depth.  Missing lines and depths are zeros.  The eight 16-byte pieces of a line
+ * are swizzled as wgmma.h says, so that a stage is contiguous and has no bank conflicts.  With
+ * wgmma, an operand that is stored in 16 bits is not copied: tensor maps describe how boxes of it
+ * become stages. */
 #ifndef TENSOR_TYPES_H
 #define TENSOR_TYPES_H
 
@@ -23,23 +24,23 @@
 enum { TENSOR_BF16 = 1, TENSOR_F16 = 2, TENSOR_TF32 = 3 };
 
 enum {
-  TENSOR_WARPS = 8,  /* that multiply: 16 rows each */
-  TENSOR_ROWS = 128, /* of a tile */
+  TENSOR_WARPS = 8,  /* warps that multiply, 16 rows each */
+  TENSOR_ROWS = 128, /* rows of a tile */
   TENSOR_ITEM = 128, /* bytes of a line of a stage */
-  TENSOR_PIECES = 8, /* of 16 bytes, of an item */
-  TENSOR_GROUP = 64, /* columns that a number of triad_args.maxima stands for */
+  TENSOR_PIECES = 8, /* pieces of 16 bytes in a line */
+  TENSOR_GROUP = 64, /* columns for each number of triad_args.maxima */
   TENSOR_NARROW_THREADS = 256,
-  TENSOR_BESIDE = 3,          /* warps that narrow beside a product */
+  TENSOR_BESIDE = 3,          /* warps that narrow during a product */
   TENSOR_UNIT = 1024,         /* numbers that one of them narrows at a time */
-  TENSOR_BESIDE_BYTES = 10240 /* its memory: two units, and a narrowed one */
+  TENSOR_BESIDE_BYTES = 10240 /* shared memory of one of them: two units, and a narrowed one */
 };
 
 /* One compiled form of tensor_product.cu or tensor_gradient.cu. */
 struct tensor_form {
-  int wgmma;   /* WGMMA: capability 9.0, else mma.sync */
+  int wgmma;   /* WGMMA: 1: wgmma (9.0); 0: mma.sync */
   int vectors; /* VECTORS: columns of a tile */
   int stages;  /* STAGES */
-  int cluster; /* CLUSTER: blocks whose tiles have the same columns, which each brings a part of */
+  int cluster; /* CLUSTER: blocks whose tiles have the same columns; each copies a part of them */
 };
 
 HOST_DEVICE struct tensor_form tensor_form_of(int wgmma, int is_gradient)
@@ -54,54 +55,54 @@ HOST_DEVICE int tensor_threads(int wgmma)
   return TENSOR_WARPS * 32 + (wgmma ? 128 : 0);
 }
 
-/* Stages, barriers, what narrows beside, and bytes to align. */
+/* Shared memory: stages, barriers, memory of warps that narrow, and bytes for alignment. */
 HOST_DEVICE int tensor_shared_bytes(int vectors, int stages, int narrows)
 {
   return stages * (TENSOR_ROWS + vectors) * TENSOR_ITEM + 2 * 8 * stages +
          (narrows ? TENSOR_BESIDE * TENSOR_BESIDE_BYTES : 0) + 1024;
 }
 
-/* Does a form narrow beside? */
+/* Do warps of this form narrow the next rows during a product (tensor_beside.h)? */
 HOST_DEVICE int tensor_narrows(int wgmma, int precision, int stored)
 {
   return wgmma && !stored && precision != TENSOR_TF32;
 }
 
-/* Depths of a stage. */
+/* The depth of a stage. */
 HOST_DEVICE int tensor_depth(int precision)
 {
   return precision == TENSOR_TF32 ? 32 : 64;
 }
 
-/* Lines of an operand in a box that is turned, and depths of any box. */
+/* Lines in a box of a transposed operand, and the depth of any box. */
 enum { TENSOR_BOX = 64 };
 
-/* One operand: number (line, depth) is in[line * line + depth * depth], one stride being 1. */
+/* An operand: number (line i, depth k) is in[i * line + k * depth]; one of the strides is 1. */
 struct tensor_narrow_args {
-  const void *in; /* f32, or stored: as they are to be */
+  const void *in; /* f32, or already in the precision (is_stored) */
   char *out;
   long long line, depth; /* strides */
-  int lines, depths;     /* that there are */
+  int lines, depths;     /* how many there are */
   int tiles, items;      /* items: lines of a tile */
   int stages;            /* of a tile */
   int is_stored;
-  int is_aligned; /* depths are beside each other, lines at multiples of 16 bytes */
+  int is_aligned; /* contiguous along the depth, with lines at multiples of 16 bytes */
 };
 
-/* What a bulk copy knows of a matrix in memory, as the driver writes it. */
+/* A tensor map: the description of a matrix in memory for bulk copies, made by the driver. */
 struct tensor_map {
   TENSOR_MAP_ALIGNED unsigned long long words[16];
 };
 
-/* The product or gradient of triad_args, whose a and b are not read. */
+/* The product or gradient of triad_args, whose members a and b are not read. */
 struct tensor_args {
-  struct tensor_map rows_map, columns_map; /* STORED: of the operands */
+  struct tensor_map rows_map, columns_map; /* of the operands, if STORED */
   struct triad_args t;
-  const char *rows, *columns;     /* else: narrowed ones */
-  struct tensor_narrow_args next; /* rows that are narrowed beside; no tiles: none */
+  const char *rows, *columns;     /* otherwise the narrowed operands */
+  struct tensor_narrow_args next; /* rows that are narrowed during the product; tiles = 0: none */
   int row_tiles, column_tiles, stages;
-  int is_stored;  /* c has 16 bits a number, of PRECISION */
-  int is_aligned; /* c may be written by pairs of f32, or eight stored numbers */
+  int is_stored;  /* 1: c has 16 bits per number, of PRECISION */
+  int is_aligned; /* 1: c may be written by pairs of f32, or by eight stored numbers */
 };
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What tests do against the certified filter's proof, to see that the tests would notice.
+ * Faults that tests set against the proof of the certified filter, to show that they would be
+ * noticed.
  *
- * -D TEST_HOOKS  1: the test's numbers are read; 0, the form that jobs use: they are constants, so
- *                that its machine code cannot weaken the proof */
+ * -D TEST_HOOKS  1: the numbers of the test are read; 0, for jobs: they are constants, so that the
+ *                machine code cannot weaken the proof */
 #ifndef TEST_HOOKS_H
 #define TEST_HOOKS_H
 

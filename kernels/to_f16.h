@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Vectors as fp16 in units of powers of two, by one warp each, and norms of what they lost. */
+ * Vectors as fp16, scaled by powers of two, by one warp each; and norms of the rounding errors. */
 #ifndef TO_F16_H
 #define TO_F16_H
 
@@ -7,9 +7,9 @@
 #include "screen_types.h"
 #include "warp.h"
 
-enum { PIECE = 8 }; /* columns of a lane at a time, 16 bytes of fp16 */
+enum { PIECE = 8 }; /* columns that a lane does at a time: 16 bytes of fp16 */
 
-/* Columns c .. c + 7 of v, zeros from p on. */
+/* Columns c .. c + 7 of v, with zeros from p on. */
 static __device__ inline void piece_read(const float *v, int c, int p, float x[PIECE])
 {
   if (c + PIECE <= p && (unsigned long long)(v + c) % 16 == 0) {
@@ -42,8 +42,9 @@ static __device__ inline double warp_sum(double x)
   return x;
 }
 
-/* out <- columns c .. c + 7 of v 2^power, rounded; numbers beyond fp16 become its largest, which
- * the error knows.  sums gain |v|^2, |v~|^2, |v - v~|^2 of these columns.  v = 0: zeros. */
+/* out <- columns c .. c + 7 of v 2^power, rounded.  Numbers beyond fp16 become its largest; the
+ * error accounts for that.  Adds |v|^2, |v~|^2, |v - v~|^2 of these columns to sums.  v = 0:
+ * zeros. */
 static __device__ inline void piece_to_f16(const float *v, int c, int p, int power, char *out,
                                            double sums[3])
 {
@@ -63,9 +64,9 @@ static __device__ inline void piece_to_f16(const float *v, int c, int p, int pow
   *(uint4 *)out = *(const uint4 *)q;
 }
 
-/* A vector as piece_to_f16() has its columns.  Returns, if that is wanted, the mean of the norms of
- * the first 1, 2, .. columns of all stages, those of a piece of the warp's as that of its last,
- * from sums that were zeros; else 0. */
+/* A whole vector by piece_to_f16(); sums must be zeros.  If is_mean, returns an upper bound of the
+ * mean of the norms of its first 1, 2, .. columns, over all columns of the stages: columns that the
+ * warp does together get the norm at the last of them.  Otherwise returns 0. */
 static __device__ inline double vector_to_f16(const float *v, int p, int power, char *out,
                                               int items, int item, double sums[3],
                                               const int is_mean)
@@ -80,7 +81,7 @@ static __device__ inline double vector_to_f16(const float *v, int p, int power, 
   return norms / columns;
 }
 
-/* The last factor is larger than all roundings of these sums and their roots. */
+/* The factor `up` covers all roundings in these sums and their roots. */
 static __device__ inline struct screen_norms norms_of(const double sums[3], double mean)
 {
   const double up = 1 + 0x1p-30;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * to_f16_atoms: converts frames of f32 vectors to fp16 tiles and notes their largest norms.
+ * to_f16_atoms: converts frames of f32 vectors to fp16 tiles, and finds their largest norms.
  *
- * grid    ceil(padded / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; a warp a frame
+ * grid    ceil(padded / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; one warp per frame
  * shared  none
  *
  * padded is a number of whole tiles.  The launcher zeroes *norms. */
 #include "to_f16.h"
 
-/* Bits of the next f32 above a norm; infinity for what is no number. */
+/* Bits of the smallest f32 that is at least a norm; infinity for NaN. */
 static __device__ inline unsigned bits_above(double norm)
 {
   float f = __double2float_ru(norm);
   return f <= 3.402823466e38f ? __float_as_uint(f) : KEY_INFINITE;
 }
 
-/* Raise a number that all frames raise: few of them have to, and all at once would wait in line. */
+/* Raise a maximum over all frames.  Few frames have to; atomics by all would have to queue. */
 static __device__ inline void max_raise(unsigned *max, unsigned bits)
 {
   if (bits > *(volatile unsigned *)max) atomicMax(max, bits);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_count: how many entries of each atom each chunk of rows has.
+ * train_count: the number of entries of each atom in each chunk of rows.
  *
  * grid    any number of blocks
- * block   TRAIN_THREADS: a warp a row
+ * block   TRAIN_THREADS: one warp per row
  * shared  none
  *
  * The launcher zeroes counts first. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_errors: what codes leave over of rows, and its squares.
+ * train_errors: errors of the reconstructions of rows, and their sums of squares.
  *
  * grid    ceil(n / TRAIN_VECTORS)
- * block   a warp: a row a lane
+ * block   a warp: one row per lane
  * shared  static: tiles of errors and rows
  * sums    a chain of fma in f64 for each row, ascending columns */
 #include "train_vectors.h"
 
-/* Errors of these columns, in memory and in the tile. */
+/* Make the errors of these columns, in memory and in the tile. */
 static __device__ inline void tile_subtract(const struct train_errors_args *t,
                                             struct vector_tile *error, const struct vector_tile *x,
                                             long long first, int column)

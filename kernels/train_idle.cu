@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_idle: for how many rows each atom was not used, and which are dead.
+ * train_idle: for how many rows each atom has not been used, and which atoms are dead.
  *
  * grid    any number of blocks
  * block   TRAIN_THREADS
  * shared  none
  *
- * The launcher zeroes *any; those who write it write the same. */
+ * The launcher zeroes *any; all threads that write it write the same value. */
 #include "train_types.h"
 
 extern "C" __global__ void __launch_bounds__(TRAIN_THREADS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_mask: scores of atoms that are not dead become 0.
+ * train_mask: zeroes the scores of atoms that are not dead.
  *
  * grid    (ceil(k / TRAIN_THREADS), rows, at most TRAIN_BLOCKS at a time)
  * block   TRAIN_THREADS

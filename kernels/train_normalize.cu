@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_normalize: atoms divided by their norms (N.20), but for one whose norm is 0 or not finite.
+ * train_normalize: divides atoms by their norms (N.20), except one whose norm is 0 or not finite.
  *
  * grid    ceil(count / TRAIN_VECTORS)
- * block   a warp: an atom a lane
+ * block   a warp: one atom per lane
  * shared  static: a tile of atoms
  * sums    a chain of fma in f64 for each atom, ascending columns */
 #include "train_vectors.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_offset: rows lose the bias before the encoder (N.48).
+ * train_offset: subtracts the bias before the encoder from rows (N.48).
  *
  * grid    any number of blocks
  * block   BATCH_THREADS

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_pack: entries of rows, one row after another.
+ * train_pack: moves the entries of rows together, one row after another.
  *
  * grid    any number of blocks
- * block   TRAIN_THREADS: a warp a row
+ * block   TRAIN_THREADS: one warp per row
  * shared  none */
 #include "train_types.h"
 #include "types.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_scatter: entries, atom by atom, by ascending rows.
+ * train_scatter: sorts entries by atom, then by row.
  *
  * grid    ceil(chunks / NORMAL_WARPS)
- * block   (WARP, NORMAL_WARPS): a warp a chunk of rows
+ * block   (WARP, NORMAL_WARPS): one warp per chunk of rows
  * shared  none
  *
- * The atoms of a row differ, so that its lanes use different counters. */
+ * The atoms of a row differ, so its lanes use different counters. */
 #include "train_types.h"
 #include "types.h"
 

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_select: the largest positive scores of each row, by ascending atoms (N.43).
+ * train_select: the largest positive scores of each row, in ascending order of atoms (N.43).
  *
  * grid    ceil(n / TRAIN_SELECT_WARPS)
- * block   TRAIN_SELECT_WARPS warps: a warp a row
- * shared  static: candidates, and how often each digit is met, a warp
+ * block   TRAIN_SELECT_WARPS warps: one warp per row
+ * shared  static: candidates, and counts of each digit, per warp
  *
- * As many groups of columns as entries are wanted have a maximum of at least that of the last of
- * them, so no entry is below it, and only these groups are looked at.  Where that says too little
- * the whole row is. */
+ * Take as many groups of columns as entries are wanted, those with the largest maxima.  Then no
+ * entry is below the smallest of these maxima, and only groups that reach it have to be searched.
+ * If that leaves too many candidates, the whole row is searched. */
 #include "cut.h"
 #include "train_types.h"
 
 struct row {
   const struct train_select_args *a;
   const float *values, *maxima;
-  int *index; /* of its entries, as the next */
+  int *index; /* of its entries; so is value */
   float *value;
 };
 
-/* A score and its atom: the larger first, of equal ones the smaller atom. */
+/* A score and its atom as a sort key: the larger score first, of equal ones the smaller atom. */
 static __device__ inline unsigned long long candidate_of(float value, int atom)
 {
   return order_of(value, atom);
 }
 
-/* The atoms of a row that are at least the cut, in ascending order; returns how many. */
+/* The atoms of a row that reach the cut, in ascending order; returns their number. */
 static __device__ inline int row_position(const struct row *r, struct encoder_cut cut)
 {
   int lane = threadIdx.x % WARP, n = 0;
@@ -44,7 +44,7 @@ static __device__ inline int row_position(const struct row *r, struct encoder_cu
   return n;
 }
 
-/* By way of all values. */
+/* Select by a search of all values. */
 static __device__ inline int row_scan(const struct row *r, int *bins)
 {
   struct encoder_cut cut = {0, 0};
@@ -53,8 +53,8 @@ static __device__ inline int row_scan(const struct row *r, int *bins)
   return row_position(r, cut);
 }
 
-/* Candidates of the groups whose maximum is at least `key`, by ascending atoms; returns how many,
- * or -1 where they are too many. */
+/* Candidates from the groups whose maximum is at least `key`, in ascending order of atoms.  Returns
+ * their number, or -1 if there are too many. */
 static __device__ inline int groups_collect(const struct row *r, int key,
                                             unsigned long long *candidates)
 {
@@ -79,7 +79,7 @@ static __device__ inline int groups_collect(const struct row *r, int key,
   return n;
 }
 
-/* The first `most` of n candidates in their order, by ascending atoms. */
+/* The first `most` of n candidates in their order, written in ascending order of atoms. */
 static __device__ inline void candidates_scatter(const struct row *r,
                                                  const unsigned long long *candidates, int n)
 {
@@ -98,7 +98,7 @@ static __device__ inline void candidates_scatter(const struct row *r,
   }
 }
 
-/* How many entries the row has, once they are there. */
+/* Select the entries of a row; returns their number. */
 static __device__ inline int row_select(const struct row *r, unsigned long long *candidates,
                                         int *bins)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_tangent: gradients lose what is along their unit atoms (N.44).
+ * train_tangent: subtracts from gradients their parts along their unit atoms (N.44).
  *
  * grid    ceil(count / TRAIN_VECTORS)
- * block   a warp: an atom a lane
+ * block   a warp: one atom per lane
  * shared  static: tiles of gradients and atoms
  * sums    a chain of fma in f64 for each atom, ascending columns */
 #include "train_vectors.h"

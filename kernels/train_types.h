@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What launchers and kernels of a step of training agree on (N.43), beside triad_types.h.  C11 that
- * is also CUDA C++.
+ * Arguments and sizes that launchers and kernels of a training step share (N.43), except those of
+ * triad_types.h.  C11 that is also CUDA C++.
  *
  * Floor: kernels.  Includes nothing. */
 #ifndef TRAIN_TYPES_H
 #define TRAIN_TYPES_H
 
 enum {
-  TRAIN_THREADS = 256, /* of kernels that walk along arrays */
+  TRAIN_THREADS = 256, /* of kernels that take numbers of arrays */
   TRAIN_BLOCKS = 1 << 12,
-  TRAIN_VECTORS = 32,     /* a block of the kernels that walk along vectors: a lane each */
-  TRAIN_SELECT_WARPS = 8, /* rows a block of train_select */
-  TRAIN_CANDIDATES = 512  /* of a row, at most, in shared memory */
+  TRAIN_VECTORS = 32,     /* vectors of a block, one per lane, in kernels that take vectors */
+  TRAIN_SELECT_WARPS = 8, /* rows of a block of train_select */
+  TRAIN_CANDIDATES = 512  /* the most candidates of a row in shared memory */
 };
 
-/* The `most` largest positive scores of each row, its own at [row][most], by ascending atoms. */
+/* The `most` largest positive scores of each row, in its list [row][most], in ascending order of
+ * atoms. */
 struct train_select_args {
-  const float *values; /* [n][stride], none of them negative */
-  const float *maxima; /* [n][groups] of each group of columns; 0: not known */
+  const float *values; /* [n][stride], not negative */
+  const float *maxima; /* [n][groups] the maximum of each group of columns; 0: not known */
   long long n;
   int stride, groups, group, most;
   int *count;   /* [n] */
@@ -25,24 +26,24 @@ struct train_select_args {
   float *value; /* [n][most] */
 };
 
-/* Those lists one after another: row i's begin at start[i]; wide[i] <- base + start[i]. */
+/* Move these lists together: row i begins at start[i]; wide[i] <- base + start[i]. */
 struct train_pack_args {
   const int *start, *index; /* [n + 1], [n][most] */
   const float *value;
   long long n, base;
   int most;
   long long *wide;   /* [n + 1] */
-  int *packed_index; /* from the first row's on */
+  int *packed_index; /* from the start of the first row on */
   float *packed_value;
 };
 
-/* Scores of atoms that are not dead become 0. */
+/* Zero the scores of atoms that are not dead. */
 struct train_mask_args {
   float *values;                /* [n][stride] */
   const unsigned char *is_dead; /* [k] */
   long long n;
   int k, stride;
-  int are_signed; /* scores of the dead may be negative, or none: these become 0, too */
+  int are_signed; /* 1: scores of the dead may be negative or NaN; these become 0 too */
 };
 
 /* wide[count] <- base + narrow[count]. */
@@ -54,7 +55,7 @@ struct train_widen_args {
 
 /* struct train_errors_job of device/train.h. */
 struct train_errors_args {
-  float *error, *left; /* [n] of p numbers, the former at a stride */
+  float *error, *left; /* [n] rows of p numbers; those of error are `stride` apart */
   const float *x;
   double *squares;
   long long n, stride;
@@ -67,23 +68,23 @@ struct train_scale_args {
   float factor;
 };
 
-/* struct train_transpose_job; entries of a row in chunk row / chunk_rows. */
+/* struct train_transpose_job.  The entries of a row are counted in chunk row / chunk_rows. */
 struct train_transpose_args {
-  const long long *start; /* [n + 1] of rows */
+  const long long *start; /* [n + 1] first entry of each row */
   const int *index;
   const float *value, *slope;
   long long first;
   int n, atoms;
   int chunk_rows, chunks;
-  int *counts;      /* [chunks][atoms] as struct normal_args has them */
-  const int *begin; /* [atoms + 1] where an atom's entries begin */
+  int *counts;      /* [chunks][atoms], as in struct normal_args */
+  const int *begin; /* [atoms + 1] first entry of each atom */
   int *row;
   float *turned_value, *turned_slope;
 };
 
 /* struct train_idle_job. */
 struct train_idle_args {
-  const long long *start; /* [n + 1]; 0: there are no entries */
+  const long long *start; /* [n + 1]; 0: no entries */
   const int *index;
   int n, k;
   long long *idle, dead_rows;
@@ -91,7 +92,7 @@ struct train_idle_args {
   int *any;
 };
 
-/* struct device_train_tangent() and device_train_normalize(): the latter changes `vectors`. */
+/* device_train_tangent() and device_train_normalize(); the latter changes only `vectors`. */
 struct train_atoms_args {
   const float *atoms; /* [count][p] */
   float *vectors;     /* [count][p] */

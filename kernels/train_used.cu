@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_used: which atoms are among the entries.
+ * train_used: marks the atoms that are among the entries.
  *
  * grid    any number of blocks
  * block   TRAIN_THREADS
  * shared  none
  *
- * The launcher zeroes `used` first; those who write the same place write the same. */
+ * The launcher zeroes `used` first; all threads that write an element write the same value. */
 #include "train_types.h"
 
 extern "C" __global__ void __launch_bounds__(TRAIN_THREADS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A warp walks along TRAIN_VECTORS vectors, a lane each: a tile of their columns is in shared
- * memory at a time, and the next on its way, so that memory is read along vectors.
+ * A warp goes along TRAIN_VECTORS vectors, one per lane.  A tile of their columns is in shared
+ * memory at a time while the next one is copied, so that global memory is read along the vectors.
  *
  * Floor: kernels. */
 #ifndef TRAIN_VECTORS_H
@@ -11,36 +11,37 @@
 #include "types.h"
 
 enum {
-  PITCH = WARP + 1, /* lanes are in other banks */
-  HELD = 16         /* numbers of a lane on their way */
+  PITCH = WARP + 1, /* so that lanes have no bank conflict */
+  HELD = 16         /* numbers that a lane loads at a time */
 };
 
 struct vector_tile {
   float at[TRAIN_VECTORS][PITCH];
 };
 
-/* Vectors of p numbers, from one to the next `stride`. */
+/* Vectors of p numbers, which are `stride` apart. */
 struct vectors {
   const float *at;
   long long count, stride;
   int p;
 };
 
-/* The place of this lane's column in vector v; -1 where there is none. */
+/* The index of this lane's column in vector v; -1 if it does not exist. */
 static __device__ inline long long position_of(long long v, long long count, int column, int p)
 {
   column += threadIdx.x;
   return v < count && column < p ? v * p + column : -1;
 }
 
-/* The same where vectors are at a stride. */
+/* The same for vectors that are `stride` apart. */
 static __device__ inline long long strided_of(const struct vectors *of, long long v, int column)
 {
   column += threadIdx.x;
   return v < of->count && column < of->p ? v * of->stride + column : -1;
 }
 
-/* Columns `column` .. of vectors `first` .. are on their way, zeros beyond. */
+/* Begin to copy the columns from `column` on of the vectors from `first` on; missing ones are
+ * zeros. */
 static __device__ inline void tile_order(struct vector_tile *t, const struct vectors *from,
                                          long long first, int column)
 {
@@ -51,7 +52,7 @@ static __device__ inline void tile_order(struct vector_tile *t, const struct vec
   }
 }
 
-/* They have come, but for those of the group that was ordered last, if there is one. */
+/* Wait for all copies, except those of the last group unless is_last. */
 static __device__ inline void tiles_wait(int is_last)
 {
   if (is_last)
@@ -61,7 +62,7 @@ static __device__ inline void tiles_wait(int is_last)
   __syncwarp();
 }
 
-/* This lane's numbers of the column in vectors v .. v + HELD - 1, from memory at once. */
+/* Load this lane's numbers of the column in vectors v .. v + HELD - 1. */
 static __device__ inline void column_read(const float *from, long long v, long long count,
                                           int column, int p, float out[HELD])
 {
@@ -72,7 +73,7 @@ static __device__ inline void column_read(const float *from, long long v, long l
   }
 }
 
-/* The chain of products of this lane's vectors goes on; zeros change nothing. */
+/* Continue the chain of products of this lane's vectors; zeros change nothing. */
 static __device__ inline double tile_dot(const struct vector_tile *a, const struct vector_tile *b,
                                          double sum)
 {

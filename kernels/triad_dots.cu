@@ -2,14 +2,14 @@
  * triad_dots: for each entry of a list the product of two rows (N.42).
  *
  * grid    ceil(lists / DOTS_WARPS), at most TRIAD_MAX_LISTS at a time
- * block   DOTS_WARPS warps: a list a warp, an entry a lane
- * shared  static: a tile of the rows that the entries name, a warp
+ * block   DOTS_WARPS warps: one list per warp, one entry per lane
+ * shared  static: a tile of the rows that the entries name, per warp
  * sums    a chain of fma for each entry, ascending columns */
 #include "triad_types.h"
 
 enum { LANES = 32, DOTS_WARPS = TRIAD_THREADS / LANES, PITCH = LANES + 1 };
 
-/* Columns `column` .. of the rows of the matrix that n lanes name, zeros beyond. */
+/* Columns from `column` on of the matrix rows that n lanes name; missing ones are zeros. */
 static __device__ inline void tile_read(const struct triad_list_args *t, long long row, int n,
                                         int column, float (*tile)[PITCH])
 {
@@ -22,7 +22,7 @@ static __device__ inline void tile_read(const struct triad_list_args *t, long lo
   __syncwarp();
 }
 
-/* acc <- the chain goes on over the tile's columns; own: this lane's column of the list's row. */
+/* Continue the chain over the tile's columns; own: this lane's column of the list's row. */
 static __device__ inline float tile_add(const float *line, float own, int columns, float acc)
 {
   if (columns >= LANES) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * triad_fold: chunks of a gradient that triad_product has summed (N.41), added to what is there.
+ * triad_fold: adds the chunks of a gradient that triad_product has summed (N.41) to the output.
  *
- * grid    blocks, each of which has rows b, b + blocks, ..
+ * grid    blocks; block b has rows b, b + blocks, ..
  * block   TRIAD_TRANSPOSE_THREADS
  * shared  none
  * sums    chunks in f64, ascending; rounded once, added once */

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * triad_gradient: gradients of matrices (N.41), added to what is there.
+ * triad_gradient: gradients of matrices (N.41), added to the output.
  *
- * grid    blocks, at most BESIDE a multiprocessor: block b has tiles b, b + blocks, .., or what its
- *         team has (struct triad_teams)
+ * grid    blocks, at most BESIDE per multiprocessor: block b has tiles b, b + blocks, .., or the
+ *         share of its team (struct triad_teams)
  * block   triad_threads()
  * shared  triad_gradient_shared(): SLOTS stages, and the sums of a chunk
- * sums    chunks of TRIAD_CHUNK_ROWS depths, a chain of fma each, are added in f64, ascending; what
- *         a block's tile has so far is in memory, which the cache holds
+ * sums    chunks of TRIAD_CHUNK_ROWS depths, a chain of fma each, are added in f64, ascending.  The
+ *         total of a block's tile so far is in global memory, mostly in the cache
  *
- * What a chunk has summed stays in shared memory while the next one is added, stage by stage, to
- * what memory has.  There a thread's sums are its own: nobody else adds, and it waits for none. */
+ * The sums of a chunk stay in shared memory; during the next chunk they are added, a few per stage,
+ * to the totals.  A thread's totals are its own: no other thread adds to them, and it waits for
+ * none. */
 #include "triad_teams.h"
 
-enum { CHUNK = TRIAD_CHUNK_ROWS, TOGETHER = 4 /* sums that are added behind as many stages */ };
+enum { CHUNK = TRIAD_CHUNK_ROWS, TOGETHER = 4 /* sums that are added after as many stages */ };
 
 static_assert((int)OWN * (int)DEPTHS <= (int)CHUNK && (int)OWN % (int)TOGETHER == 0,
               "a stage of the next chunk for each sum");
 
-/* What is kept of a chunk, and what all before it have, of a thread: sums, THREADS apart. */
+/* A thread's sums of the last chunk, and totals of all chunks before it; both are THREADS apart. */
 struct sums {
   float *kept;
   double *all;
-  int added; /* of those kept; OWN: nothing is kept that has to be added */
+  int added; /* kept sums that are added already; OWN: all are */
 };
 
 static __device__ inline void chunk_keep(struct sums *s, const float (*acc)[COLUMNS_OWN])
@@ -31,7 +32,7 @@ static __device__ inline void chunk_keep(struct sums *s, const float (*acc)[COLU
   s->added = 0;
 }
 
-/* `to` <- x, or to + x, of which nobody waits for the sum; the cache keeps it before others. */
+/* *to <- x, or *to + x without waiting for the result; the cache should keep it. */
 static __device__ inline void sum_put(double *to, double x, int is_first)
 {
   unsigned long long keep;
@@ -43,8 +44,8 @@ static __device__ inline void sum_put(double *to, double x, int is_first)
                : "memory");
 }
 
-/* A few sums that are kept are added; of the first chunk they are all that there is.  0: a sum from
- * +0 has no -0. */
+/* Add a few of the kept sums to the totals; those of the first chunk start the totals.  0 is a
+ * valid start, since a sum from +0 is never -0. */
 static __device__ inline void sums_add(struct sums *s, int is_first)
 {
   const float *kept = s->kept + s->added * THREADS;
@@ -54,7 +55,7 @@ static __device__ inline void sums_add(struct sums *s, int is_first)
   s->added += TOGETHER;
 }
 
-/* A quad of what is there; 0 where nothing is. */
+/* A quad of the output; 0 where it does not exist. */
 static __device__ inline float4 quad_read(const struct triad_args *t, int row, int column)
 {
   const float *from = t->c + row * t->c_row + column;
@@ -80,7 +81,7 @@ static __device__ inline void quad_write(const struct triad_args *t, int row, in
   if (left > 3) to[3] = four.w;
 }
 
-/* What all chunks before the last have. */
+/* The total of all chunks before the last one. */
 static __device__ inline double sum_before(const struct triad_args *t, const struct sums *s, int n)
 {
   return t->depth > CHUNK ? __ldcg(s->all + n * THREADS) : 0;
@@ -91,8 +92,8 @@ static __device__ inline float output_of(float there, double before, float last)
   return settled(there + (float)(before + last));
 }
 
-/* The last chunk's sums are added, and all to what is there: of a few rows at a time, so that what
- * memory has comes together. */
+/* Add the sums of the last chunk to the totals, and the totals to the output, a few rows at a time,
+ * so that their loads run together. */
 static __device__ inline void tile_end(const struct triad_args *t, struct place at,
                                        const struct corner *corner, const struct sums *s)
 {
@@ -121,7 +122,8 @@ static __device__ inline void tile_end(const struct triad_args *t, struct place 
   }
 }
 
-/* Depths of the chunk that begins with `first`, up to `stop`; what is kept is added beside them. */
+/* Depths of the chunk that begins at `first`, up to `stop`; kept sums are added at the same
+ * time. */
 static __device__ inline void chunk_add(struct pipe *pipe, struct sums *s, int first, int begin,
                                         int stop, float (*acc)[COLUMNS_OWN])
 {
@@ -183,6 +185,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
     __syncthreads();
     if (piece.begin == piece.end) return;
     piece_add(&t, at, &piece, memory);
-    __syncthreads(); /* stages of the next tile come to the places of these */
+    __syncthreads(); /* the stages of the next tile overwrite these */
   }
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The chains of a tile: stages are on their way while one is added, and a thread takes the first
- * depth of the next stage while it adds the last one of this, so that nothing waits.  Copies are
- * ordered part by part beside depths: all at once they are in the way of what these take.
+ * The chains of a tile.  While one stage is added, later ones are copied, and at the last depth of
+ * a stage a thread loads the first depth of the next one, so that nothing has to wait.  The copies
+ * of a stage are started in parts, one part per depth, because all at once they would delay the
+ * loads from shared memory.
  *
  * Floor: kernels.  Includes triad_tile.h, and so needs its constants.
  *
- * Between two barriers a stage is added, and the one that arrived is stored; what is copied has
- * SLOTS - 1 stages' time to come. */
+ * Between two barriers, one stage is added and the one that arrived is stored.  A copy has the time
+ * of SLOTS - 1 stages to arrive.  A slot is the space of one stage in shared memory. */
 #include "triad_tile.h"
 
 enum { STAGE = sizeof(struct stage) };
@@ -15,14 +16,14 @@ static_assert((int)SLOTS >= 2 && (int)DEPTHS % 2 == 0 && (int)PARTS < (int)DEPTH
 
 struct pipe {
   struct operand a, b;
-  const float *from_a, *from_b; /* of the stage that is ordered next */
+  const float *from_a, *from_b; /* of the stage that is copied next */
   struct stage *stages;         /* [SLOTS] */
-  unsigned place;               /* theirs, a shared_address() */
-  unsigned rows, columns;       /* a thread's own, of the first stage */
-  int next, end;      /* the first depth of the stage that is ordered next; all depths' end */
-  int slot, arriving; /* bytes to the stage that is added, and to the last one ordered */
+  unsigned place;               /* shared_address() of stages */
+  unsigned rows, columns;       /* the thread's own ones, in the first stage */
+  int next, end;      /* first depth of the stage that is copied next; end of all depths */
+  int slot, arriving; /* byte offsets of the stage that is added, and of the last one copied */
   struct quads own;
-  float va[2][ROWS_OWN], vb[2][COLUMNS_OWN]; /* of even and odd depths */
+  float va[2][ROWS_OWN], vb[2][COLUMNS_OWN]; /* for even and for odd depths */
 };
 
 static __device__ inline int slot_after(int slot)
@@ -30,7 +31,7 @@ static __device__ inline int slot_after(int slot)
   return slot == (SLOTS - 1) * STAGE ? 0 : slot + STAGE;
 }
 
-/* A thread's part of the lines of a depth. */
+/* Load the thread's part of the lines of a depth. */
 static __device__ inline void depth_take(struct pipe *p, int slot, int depth)
 {
   struct place first = {0, 0};
@@ -43,8 +44,8 @@ static __device__ inline void depth_take(struct pipe *p, int slot, int depth)
   for (int i = 0; i < ROWS_OWN; i += 4) quad_take(rows + row_at(first, i) * ITEM, va + i);
 }
 
-/* A part of the next stage is on its way: to its place, or to a thread's own.  Behind the last one
- * whole tiles have it once more, which nothing adds: so no branch is needed. */
+/* Begin to copy a part of the next stage, to its slot or to registers of the thread.  After the
+ * last stage, whole tiles are copied once more, which nothing adds; so no branch is needed. */
 static __device__ inline void stage_order(struct pipe *p, int part)
 {
   if (part == 0) p->arriving = slot_after(p->arriving);
@@ -64,17 +65,17 @@ static __device__ inline void stage_order(struct pipe *p, int part)
   p->from_b += DEEP_B ? DEPTHS : DEPTHS * p->b.stride;
 }
 
-/* The last stage ordered comes from a thread's own to its place.  Beyond the end that is an earlier
- * one once more, which nothing adds. */
+/* Store the last stage from registers in its slot.  After the end that is an earlier stage once
+ * more, which nothing adds. */
 static __device__ inline void stage_store(struct pipe *p)
 {
   struct stage *to = p->stages + p->arriving / STAGE;
-  if (WHOLE) return; /* it was copied */
+  if (WHOLE) return; /* the copies write to the slot themselves */
   quads_store(&p->a, p->own.a, ROWS_LOADS, to->a[0], ROWS_PITCH);
   quads_store(&p->b, p->own.b, COLUMNS_LOADS, to->b[0], COLUMNS_PITCH);
 }
 
-/* Depths begin .. end - 1 of a tile; begin < end. */
+/* Begin the depths begin .. end - 1 of a tile; begin < end. */
 static __device__ inline void pipe_begin(struct pipe *p, const struct triad_args *t,
                                          struct stage *stages, struct place at,
                                          struct corner corner, int begin, int end)
@@ -103,9 +104,9 @@ static __device__ inline void pipe_begin(struct pipe *p, const struct triad_args
   depth_take(p, 0, 0);
 }
 
-/* acc <- the chains go on over a depth.  A column is held while rows are read to and fro, or the
- * other way about where a thread has more rows: the compiler then finds for most sums another bank
- * of registers than for what is read beside them, and no cycle is lost. */
+/* Continue the chains acc over one depth.  A column is kept while rows are used in alternating
+ * order (or a row, if a thread has more rows).  For most sums the compiler then finds another
+ * register bank than that of the operands, so that no cycle is lost. */
 static __device__ inline void depth_add(const float *a, const float *b, float (*acc)[COLUMNS_OWN])
 {
   enum {
@@ -122,14 +123,14 @@ static __device__ inline void depth_add(const float *a, const float *b, float (*
     }
 }
 
-/* acc <- the chains go on over the depths of a stage; then the next stage is the one in work.
- * Behind the last stage a depth is taken that nothing adds. */
+/* Continue the chains acc over the depths of a stage, then make the next stage the current one.
+ * After the last stage one more depth is loaded, which nothing adds. */
 static __device__ inline void stage_add(struct pipe *p, float (*acc)[COLUMNS_OWN])
 {
   int next = slot_after(p->slot);
 #pragma unroll
   for (int k = 0; k < DEPTHS; k++) {
-    if (k == DEPTHS - 1) { /* all of this stage is taken: its place is free behind the barrier */
+    if (k == DEPTHS - 1) { /* all of this stage is loaded; after the barrier its slot is free */
       stage_store(p);
       ASYNC_WAIT(SLOTS - 2);
       __syncthreads();
@@ -142,7 +143,7 @@ static __device__ inline void stage_add(struct pipe *p, float (*acc)[COLUMNS_OWN
   p->slot = next;
 }
 
-/* Nothing is on its way any more. */
+/* Wait until no copy is running. */
 static __device__ inline void pipe_end(void)
 {
   ASYNC_WAIT(0);

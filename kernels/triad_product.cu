@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * triad_product: products forward and back (N.40), and chunks of a gradient (N.41).
+ * triad_product: products, forward and backward (N.40), and chunks of a gradient (N.41).
  *
  * grid    (ceil(columns / TILE_COLUMNS), ceil(rows / TILE_ROWS), chunks of depths); with TEAMS the
  *         blocks of all teams
@@ -8,7 +8,7 @@
  * sums    a chain of fma for each output, ascending depths, from start */
 #include "triad_teams.h"
 
-/* The largest sum of each of the warp's rows, which is not below 0. */
+/* Store the largest sum of each of the warp's rows, or 0 if none is positive. */
 static __device__ inline void maxima_store(const struct triad_args *t, struct place at, int row,
                                            int column, const float (*acc)[COLUMNS_OWN])
 {
@@ -35,7 +35,7 @@ static __device__ inline float value_of(const struct triad_args *t, float sum)
   return !t->maxima ? settled(sum) : sum > 0 ? sum : 0;
 }
 
-/* c: the matrix of this block's chunk. */
+/* Write four columns of a row; c: the matrix of this block's chunk. */
 static __device__ inline void quad_write(const struct triad_args *t, float *c, const float *sums,
                                          int row, int column, int is_aligned)
 {
@@ -53,7 +53,7 @@ static __device__ inline void quad_write(const struct triad_args *t, float *c, c
   if (column + 3 < t->columns) to[3] = four.w;
 }
 
-/* Where chains begin. */
+/* Initialise the chains. */
 static __device__ inline void chains_begin(const struct triad_args *t, struct place at, int column,
                                            float (*acc)[COLUMNS_OWN])
 {
@@ -80,7 +80,7 @@ static __device__ inline void tile_write(const struct triad_args *t, struct plac
                  is_aligned);
 }
 
-/* Depths begin .. end - 1 of a tile. */
+/* Add depths begin .. end - 1 of a tile. */
 static __device__ inline void depths_add(const struct triad_args *t, struct place at,
                                          const struct corner *corner, int begin, int end,
                                          struct stage *stages)
@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
     triad_product(const __grid_constant__ struct triad_args t)
 {
   extern __shared__ __align__(16) char memory[];
-  __shared__ struct piece piece; /* there it takes no registers while sums are added */
+  __shared__ struct piece piece; /* in shared memory, to save registers while sums are added */
   struct place at = position_own();
   int begin = blockIdx.z * t.chunk;
   int end = t.depth - begin < t.chunk ? t.depth : begin + t.chunk;
@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
     __syncthreads();
     if (piece.begin == piece.end) return;
     depths_add(&t, at, &piece.corner, piece.begin, piece.end, (struct stage *)memory);
-    __syncthreads(); /* the next piece's stages come to the places of these */
+    __syncthreads(); /* the stages of the next piece overwrite these */
   }
   if (threadIdx.x == 0)
     piece.corner = corner_of(blockIdx.y * gridDim.x + blockIdx.x, gridDim.y, gridDim.x);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * triad_sparse: sparse rows times a matrix, or gradients where a list is a column (N.42).
+ * triad_sparse: sparse rows times a matrix, or gradients, for which a list is a column (N.42).
  *
  * grid    (lists, at most TRIAD_MAX_LISTS at a time; ceil(width / (4 TRIAD_SPARSE_THREADS)))
  * block   TRIAD_SPARSE_THREADS: four columns each
  * shared  none
- * sums    a chain of fma over the entries of a list; of a gradient one for each chunk of rows,
+ * sums    a chain of fma over the entries of a list; for a gradient one chain per chunk of rows,
  *         added in f64 */
 #include "triad_types.h"
 
-enum { AHEAD = 4 }; /* entries whose numbers are fetched together */
+enum { AHEAD = 4 }; /* entries whose numbers are loaded together */
 
-/* A chain for each of four columns, and the chains of the chunks before it. */
+/* Chains for four columns, and the sums of the chunks before. */
 struct chains {
   float acc[4];
   double sum[4];
@@ -38,7 +38,7 @@ static __device__ inline void entry_add(struct chains *to, int is_gradient, int 
   to->acc[3] = fmaf(value, with.w, to->acc[3]);
 }
 
-/* Four columns of a row, from c on; zeros beyond. */
+/* Four columns of a row, from c on; missing ones are zeros. */
 static __device__ inline float4 quad_read(const struct triad_list_args *t, int row, int c,
                                           int whole)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What of a matrix's tiles a block has, piece by piece: whole ones, or its share of those of
- * struct triad_teams.  A chain that one block begins and another goes on with has the same bits: it
- * is passed as it is.
+ * Which tiles of a matrix a block has, piece by piece: whole tiles, or its share of those of struct
+ * triad_teams.  One block may begin a chain, and another continue it: the chain is passed on
+ * unrounded, so the bits are the same.
  *
  * Floor: kernels.  Includes triad_pipe.h.
  *
- * A block first has whole tiles, in step with all others, so that what they read is in the cache;
- * then the tile that it passes, its last whole one, and the one that it goes on with.  Who waits
- * does so for a block of a lower number, which waits for none before it has passed its tile. */
+ * A block first has whole tiles, at the same time as all others, so that what they read is in the
+ * cache.  Then come the tile that it passes on, its last whole tile, and the tile that it
+ * continues.  A block waits only for a block with a lower number, which passes its tile before it
+ * waits itself. */
 #include "triad_pipe.h"
 
-/* Depths begin .. end - 1 of a tile; begin = end: there is none. */
+/* Depths begin .. end - 1 of a tile; begin = end: no tile. */
 struct piece {
   struct corner corner;
   int begin, end;
@@ -24,13 +25,14 @@ static __device__ inline struct corner corner_in_line(const struct triad_teams *
   return corner;
 }
 
-/* Piece number i of this block's share. */
+/* Piece i of this block's share. */
 static __device__ inline struct piece piece_shared(const struct triad_args *t, int i)
 {
   const struct triad_teams *s = &t->teams;
   long long stages = t->depth / DEPTHS, all = stages * s->tiles, team = blockIdx.x / s->blocks;
   long long from = team * all / s->count, to = (team + 1) * all / s->count;
-  int tail = (int)(from % stages), head = (int)(to % stages); /* stages before them, and of it */
+  int tail = (int)(from % stages),
+      head = (int)(to % stages); /* stages of others in front, and own */
   int first = (int)((from + stages - 1) / stages), whole = (int)(to / stages) - first;
   int before = whole > 0 ? whole - 1 : 0;
   struct piece none = {{0, 0}, 0, 0}, tile = {{0, 0}, 0, t->depth};
@@ -54,7 +56,7 @@ static __device__ inline struct piece piece_shared(const struct triad_args *t, i
   return tile;
 }
 
-/* What a thread has of the chains of a tile is passed on, and is taken from the team before. */
+/* Pass the thread's part of the chains of a tile on; and take it from the team before. */
 static __device__ inline void chains_pass(const struct triad_args *t,
                                           const float (*acc)[COLUMNS_OWN])
 {

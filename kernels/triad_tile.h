@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A tile of a product of f32 matrices: how operands come to shared memory, stage by stage, and what
- * of a tile is a thread's.
+ * A tile of a product of f32 matrices: how operands are brought to shared memory, stage by stage,
+ * and which part of a tile a thread has.
  *
  * Floor: kernels.  Included by kernels that are compiled for a struct triad_form:
  *
  * -D TILE_ROWS, TILE_COLUMNS, ROW_QUADS, COLUMN_QUADS
- * -D BESIDE           blocks of a multiprocessor
- * -D PARTS            in which a stage's copies are ordered
- * -D SLOTS            of stages
- * -D DEEP_A, DEEP_B   depths of the operand are beside each other in memory; else its lines are
- * -D WHOLE            the matrices have whole tiles and stages, and quads are aligned
- * -D TEAMS            their tiles may be shared out (triad_teams.h)
+ * -D BESIDE           blocks on a multiprocessor
+ * -D PARTS            parts in which a stage is copied
+ * -D SLOTS            stages in shared memory
+ * -D DEEP_A, DEEP_B   1: the operand is contiguous along its depth; 0: along its lines
+ * -D WHOLE            1: the matrices have whole tiles and stages, and quads are aligned
+ * -D TEAMS            1: tiles may be shared by teams of blocks (triad_teams.h)
  *
- * Whole tiles are copied by cp.async, which takes no registers on the way; of others a thread loads
- * what is there.
+ * A line is a row of a, or a column of b; a quad is four adjacent numbers.  Whole tiles are copied
+ * by cp.async, which needs no registers; of other tiles a thread loads what exists.
  *
- * A stage has its depths one after another, all lines of one beside each other.  Beyond the last
- * depth a product is (-0) (+0), which leaves every sum as it is; rows and columns that are not
- * there give sums that are not stored. */
+ * A stage has its depths one after another, with all lines of a depth adjacent.  Past the last
+ * depth a product is (-0) (+0), which does not change a sum.  Rows and columns that do not exist
+ * give sums that are not stored. */
 #include "async_copy.h"
 #include "triad_types.h"
 
 enum {
   DEPTHS = TRIAD_DEPTHS,
-  DOWN = TILE_ROWS / (4 * ROW_QUADS), /* threads */
+  DOWN = TILE_ROWS / (4 * ROW_QUADS), /* threads along the rows, and along the columns */
   ACROSS = TILE_COLUMNS / (4 * COLUMN_QUADS),
   THREADS = DOWN * ACROSS,
   WARPS_ACROSS = ACROSS / TRIAD_LANES_ACROSS,
   ROWS_OWN = 4 * ROW_QUADS,
   COLUMNS_OWN = 4 * COLUMN_QUADS,
   OWN = ROWS_OWN * COLUMNS_OWN, /* outputs of a thread */
-  ROWS_PITCH = TILE_ROWS + 4,   /* neighbours in depth are in other banks */
+  ROWS_PITCH = TILE_ROWS + 4,   /* so that neighbouring depths are in other banks */
   COLUMNS_PITCH = TILE_COLUMNS + 4,
-  ROWS_QUADS = TILE_ROWS * DEPTHS / 4, /* of a stage */
+  ROWS_QUADS = TILE_ROWS * DEPTHS / 4, /* quads of a stage */
   COLUMNS_QUADS = TILE_COLUMNS * DEPTHS / 4,
-  ROWS_LOADS = (ROWS_QUADS + THREADS - 1) / THREADS, /* a thread's own, at most */
+  ROWS_LOADS = (ROWS_QUADS + THREADS - 1) / THREADS, /* the most quads of a thread */
   COLUMNS_LOADS = (COLUMNS_QUADS + THREADS - 1) / THREADS,
-  SPAN_QUADS = 8,    /* of quads_span() */
-  TILES_BESIDE = 16, /* of corner_of() */
+  SPAN_QUADS = 8,    /* see quads_span() */
+  TILES_BESIDE = 16, /* see corner_of() */
   ITEM = sizeof(float),
-  SECTOR = 8 /* depths that copies_order() takes together: 32 bytes */
+  SECTOR = 8 /* depths that copies_order() does together: 32 bytes */
 };
 
 struct stage {
@@ -51,8 +51,8 @@ struct corner {
   int row, column;
 };
 
-/* The corner of a tile.  A few tiles beside each other are taken row by row, then the next few: so
- * what blocks bring that run at a time is in the cache. */
+/* The corner of a tile.  Tiles are taken in bands of TILES_BESIDE columns of tiles, row by row, so
+ * that what blocks read that run at the same time is in the cache. */
 static __device__ inline struct corner corner_of(int tile, int down, int across)
 {
   int first = tile / (TILES_BESIDE * down) * TILES_BESIDE;
@@ -62,7 +62,7 @@ static __device__ inline struct corner corner_of(int tile, int down, int across)
   return corner;
 }
 
-/* Where a thread is: its quads begin with row 4 down and column 4 across. */
+/* The place of a thread: its quads begin with row 4 down and column 4 across. */
 struct place {
   int down, across;
 };
@@ -75,8 +75,8 @@ static __device__ inline struct place position_own(void)
   return at;
 }
 
-/* The tile's row, or column, of number i of a thread's own: those of the lanes of a warp are beside
- * each other. */
+/* The row, or column, in the tile for number i of a thread; those of the lanes of a warp are
+ * adjacent. */
 static __device__ inline int own_at(int thread, int lanes, int quads, int i)
 {
   return thread / lanes * 4 * lanes * quads + i / 4 * 4 * lanes + thread % lanes * 4 + i % 4;
@@ -92,14 +92,14 @@ static __device__ inline int column_at(struct place at, int j)
   return own_at(at.across, TRIAD_LANES_ACROSS, COLUMN_QUADS, j);
 }
 
-/* An operand: its lines, from the tile's first one on, which are rows or columns of the result.
- * `deep` is a constant: depths are beside each other in memory, or lines are. */
+/* An operand: its lines, from the first one of the tile on.  deep (a constant): 1: contiguous along
+ * its depth; 0: along its lines. */
 struct operand {
   const float *at;  /* the first line at depth 0 */
-  long long stride; /* between lines where it is deep, else between depths */
-  int left;         /* lines from the first on that there are */
-  int deep, lines;  /* of the tile */
-  float beyond;
+  long long stride; /* between lines if deep, otherwise between depths */
+  int left;         /* lines that exist, from the first one on */
+  int deep, lines;  /* lines: of the tile */
+  float beyond;     /* stands for what does not exist */
 };
 
 static __device__ inline const float *item_at(const struct operand *o, int line, int depth)
@@ -107,7 +107,7 @@ static __device__ inline const float *item_at(const struct operand *o, int line,
   return o->at + (o->deep ? line * o->stride + depth : depth * o->stride + line);
 }
 
-/* The operands of the tile with that corner. */
+/* The operands of the tile with this corner. */
 static __device__ inline struct operand rows_of(const struct triad_args *t, struct corner corner)
 {
   struct operand o = {t->a, DEEP_A ? t->a_row : t->a_depth, t->rows - corner.row, DEEP_A, TILE_ROWS,
@@ -125,21 +125,21 @@ static __device__ inline struct operand columns_of(const struct triad_args *t, s
   return o;
 }
 
-/* Has this thread so many quads of a stage? */
+/* Does this thread have an i-th quad of a stage? */
 static __device__ inline int quad_is(const struct operand *o, int i)
 {
   int quads = o->lines * DEPTHS / 4;
   return (i + 1) * THREADS <= quads || (int)threadIdx.x + i * THREADS < quads;
 }
 
-/* Quads of a depth that are taken before the next depth: all lines', where these share out the
- * threads, else so few that they do. */
+/* How many quads of a depth are taken before the next depth: those of all lines, if their number
+ * divides that of the threads; otherwise so few that it does. */
 static __device__ inline unsigned quads_span(const struct operand *o)
 {
   return THREADS % (o->lines / 4) == 0 ? o->lines / 4 : SPAN_QUADS;
 }
 
-/* A quad of a stage: its first line and depth.  Quads are along what is beside each other. */
+/* A quad of a stage: its first line and depth.  Quads lie in the contiguous direction. */
 static __device__ inline int quad_line(const struct operand *o, int i)
 {
   unsigned quad = threadIdx.x + i * THREADS, span = quads_span(o);
@@ -152,7 +152,7 @@ static __device__ inline int quad_depth(const struct operand *o, int i)
   return o->deep ? quad % (DEPTHS / 4) * 4 : quad / span % DEPTHS;
 }
 
-/* A quad of which some may be beyond the matrix. */
+/* A quad, some numbers of which may be outside of the matrix. */
 static __device__ inline float4 quad_gather(const struct operand *o, int line, int depth, int end)
 {
   float four[4];
@@ -165,7 +165,7 @@ static __device__ inline float4 quad_gather(const struct operand *o, int line, i
   return all;
 }
 
-/* A thread's quads of the stage that begins at depth `begin`. */
+/* Load this thread's quads of the stage that begins at depth `begin`. */
 static __device__ inline void quads_load(const struct operand *o, int loads, int begin, int end,
                                          float4 *four)
 {
@@ -198,23 +198,23 @@ static_assert((THREADS % (TILE_ROWS / 4) == 0 || THREADS % (SPAN_QUADS * DEPTHS)
                   (THREADS % (TILE_COLUMNS / 4) == 0 || THREADS % (SPAN_QUADS * DEPTHS) == 0),
               "quads_hop");
 
-/* From one of a thread's quads as they lie to the next, where depths are so far apart. */
+/* The distance between two consecutive quads of a thread, when depths are `depths` apart. */
 static __device__ inline long long quads_hop(const struct operand *o, long long depths)
 {
   int quads = o->lines / 4; /* of a depth */
   return THREADS % quads == 0 ? THREADS / quads * depths : THREADS / DEPTHS * 4;
 }
 
-/* Where a thread begins to read the stage that begins at that depth. */
+/* Where a thread begins to read the stage that begins at depth `begin`. */
 static __device__ inline const float *copies_from(const struct operand *o, int begin)
 {
   return o->deep ? item_at(o, threadIdx.x / SECTOR, begin + threadIdx.x % SECTOR)
                  : item_at(o, quad_line(o, 0), begin + quad_depth(o, 0));
 }
 
-/* Number `part` of PARTS of what a thread copies of a stage is on its way, of whole tiles: quads as
- * they lie, or number by number, where depths are beside each other.  A warp then has a sector of
- * each of four lines, and these go to all banks. */
+/* Begin to copy part number `part` of PARTS of this thread's share of a stage, for whole tiles:
+ * quads, or, if the operand is deep, single numbers.  A warp then copies a sector of each of four
+ * lines, and writes to all banks. */
 static __device__ inline void copies_order(const struct operand *o, const float *from,
                                            unsigned stage, int pitch, int part)
 {
@@ -235,7 +235,7 @@ static __device__ inline void copies_order(const struct operand *o, const float 
   }
 }
 
-/* Four numbers from a shared_address(): NVRTC's own addresses have 64 bits, and take registers. */
+/* Four numbers from a shared_address(): 32 bits, where NVRTC's own addresses would take 64. */
 static __device__ inline void quad_take(unsigned from, float *own)
 {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -244,12 +244,12 @@ static __device__ inline void quad_take(unsigned from, float *own)
                : "memory");
 }
 
-/* What a thread brings of the next stage where tiles may not be whole. */
+/* The registers for a thread's quads of the next stage, if tiles may not be whole. */
 struct quads {
   float4 a[ROWS_LOADS], b[COLUMNS_LOADS];
 };
 
-/* 0x7FC00000 for every NaN. */
+/* x, with 0x7FC00000 for every NaN. */
 static __device__ inline float settled(float x)
 {
   return x == x ? x : __int_as_float(0x7fc00000);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * triad_transpose: an operand whose depths are beside each other becomes one whose lines are
- * (N.40).
+ * triad_transpose: transposes an operand that is contiguous along its depth, so that it is
+ * contiguous along its lines (N.40).
  *
  * grid    (ceil(depths / WARP), ceil(lines / WARP))
  * block   TRIAD_TRANSPOSE_THREADS

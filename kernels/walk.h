@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What both kernels of attention have: what a row sees, where a cell is, parts and their join.
+ * What both kernels of attention share: what a row sees, where a cell is, parts and their join.
  *
  * -D HEAD_D, HEAD_DV: columns of q and k, and of v; CELLS: CELLS_F32, CELLS_F16 or CELLS_BF16;
- *    CAPPED: scores go through tanh; SUMS: SUMS_NONE, SUMS_KEPT or SUMS_OPEN */
+ *    CAPPED: 1: scores are capped by tanh; SUMS: SUMS_NONE, SUMS_KEPT or SUMS_OPEN */
 #ifndef WALK_H
 #define WALK_H
 
@@ -14,8 +14,8 @@
 enum {
   CELL_BYTES = cells_bytes(CELLS),
   PART_COLUMNS = part_columns(HEAD_DV),
-  LANE_COLUMNS = PART_COLUMNS / WARP, /* of a lane that joins parts */
-  UNSEEN = -1, /* the weight of a position that a row does not see: no weight is negative */
+  LANE_COLUMNS = PART_COLUMNS / WARP, /* columns of a lane that joins parts */
+  UNSEEN = -1, /* marks the weight of a position that a row does not see; weights are >= 0 */
 #ifdef FEW
   JOINED = 8 /* parts that are read at a time */
 #else
@@ -25,11 +25,11 @@ enum {
 #define MINUS_INFINITY __int_as_float(0xff800000)
 #define NOT_A_NUMBER __int_as_float(0x7fc00000)
 
-/* Row r of a head of k. */
+/* Row r of a head of k (attention_types.h). */
 struct softmax_row {
-  long long at;   /* its query and head, in q and out */
-  int from, end;  /* positions that it sees; nothing where they are equal */
-  int goes_on;    /* it sees positions before these, too */
+  long long at;   /* index of its query and head, in q and out */
+  int from, end;  /* it sees positions from .. end - 1; none if they are equal */
+  int goes_on;    /* 1: it sees positions before these too, and continues their sums */
   long long part; /* its first part */
 };
 
@@ -50,7 +50,7 @@ row_find(const struct attention_args *a, const struct softmax_sequence *s, int k
   return row;
 }
 
-/* The cell of a position, counted from `cells` of the sequence where there is no table. */
+/* The cell of a position; without a table, counted from `cells` of the sequence. */
 static __device__ inline int cell_find(const struct attention_args *a, const int *table,
                                        int position)
 {
@@ -67,7 +67,7 @@ static __device__ inline float widen(unsigned bits)
   return out;
 }
 
-/* The result of a row's sums, of which a lane has some columns. */
+/* Store the result of a row's sums, of which a lane has some columns. */
 static __device__ inline void row_store(const struct attention_args *a,
                                         const struct softmax_row *row, const float *sum, float m,
                                         float l)
@@ -85,8 +85,8 @@ static __device__ inline void row_store(const struct attention_args *a,
   if (lane == 0) a->lse[row->at] = sees ? lse : MINUS_INFINITY;
 }
 
-/* The chain over l and the columns of a lane, in ascending order of shards; of open sums it goes on
- * from what is there. */
+/* Join the parts of a row: chains over l and a lane's columns, in ascending order of shards.  Open
+ * sums continue what is stored. */
 static __device__ inline void parts_join(const struct attention_args *a,
                                          const struct softmax_row *row,
                                          const struct softmax_sequence *s)
@@ -95,7 +95,7 @@ static __device__ inline void parts_join(const struct attention_args *a,
   float sum[LANE_COLUMNS] = {0}, l = 0, m = MINUS_INFINITY;
   int first = row->from / WALK_SHARD, end = (row->end + WALK_SHARD - 1) / WALK_SHARD;
   long long part = row->part - s->first_shard;
-  float *open = a->out + row->at * sum_columns(HEAD_DV) + lane; /* of SUMS_OPEN alone */
+  float *open = a->out + row->at * sum_columns(HEAD_DV) + lane; /* for SUMS_OPEN only */
   if (goes_on) {
     m = a->sum_m[row->at], l = a->sum_l[row->at];
 #pragma unroll
@@ -139,8 +139,8 @@ static __device__ inline void parts_join(const struct attention_args *a,
   if (SUMS != SUMS_NONE && lane == 0) a->sum_m[row->at] = m, a->sum_l[row->at] = l;
 }
 
-/* After all threads of a block have stored the parts of a task: the last block of a tile joins its
- * rows. */
+/* Call this after all threads of a block have stored the parts of a task.  The block that is last
+ * for its tile joins the parts of its rows. */
 static __device__ inline void tile_end(const struct attention_args *a, const struct softmax_task *t,
                                        const struct softmax_sequence *s, int rows)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What kernels with a warp a row say often.  A key is the bit pattern of a magnitude, which orders
- * as the magnitude does. */
+ * Small functions of kernels with one warp per row.  A key is the bit pattern of a magnitude; keys
+ * have the order of magnitudes. */
 #ifndef WARP_H
 #define WARP_H
 
@@ -20,13 +20,13 @@ static __device__ inline int lanes_before(unsigned mask)
   return __popc(mask & ((1u << (threadIdx.x % WARP)) - 1));
 }
 
-/* The number of a row to others than the kernel. */
+/* The number of a row in arrays outside of the kernel. */
 static __device__ inline long long row_named(const struct route_args *a, long long row)
 {
   return a->row_of ? a->row_of[row] : row;
 }
 
-/* Larger for what comes first in the order (N.2). */
+/* An integer that is larger for entries that come first in the order of (N.2). */
 static __device__ inline unsigned long long order_of(float value, int atom)
 {
   return (unsigned long long)magnitude(value) << 32 | (unsigned)~atom;

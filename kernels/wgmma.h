@@ -2,16 +2,17 @@
  * Products of the matrix unit by wgmma (9.0): a warpgroup multiplies 64 lines by VECTORS others,
  * both from shared memory, and adds in f32.
  *
- * A stage of an operand has 128 bytes a line, whose eight pieces of 16 bytes are permuted: piece c
- * of line i stands at c ^ (i % 8).  Lane l of warp w has, of lines 16 w + l / 4 and the eighth one
- * below, numbers 8 j + 2 (l % 4) and the next: z[j][0], z[j][1] and z[j][2], z[j][3].
+ * A stage of an operand has 128 bytes per line, whose eight 16-byte pieces are swizzled: piece c of
+ * line i is stored at c ^ (i % 8).  Lane l of warp w has the sums of lines 16 w + l / 4 and the
+ * eighth one below, with other lines 8 j + 2 (l % 4) and the next: z[j][0], z[j][1] and z[j][2],
+ * z[j][3].
  *
- * An operand that is turned has its lines beside each other instead: 64 depths, 128 bytes of lines
- * each, permuted alike, then the next 64 lines.
+ * A transposed operand ("turned") is contiguous along its lines instead: 64 depths, each with 128
+ * bytes of lines, swizzled in the same way; then the next 64 lines.
  *
- * -D VECTORS    256 or 128
- * PRECISION     of operands: TENSOR_BF16 1, TENSOR_F16 2, TENSOR_TF32 3
- * DEEP_A, DEEP_B    0: rows, or the others, are turned; not defined: 1 */
+ * -D VECTORS      256 or 128
+ * PRECISION       of operands: TENSOR_BF16 1, TENSOR_F16 2, TENSOR_TF32 3
+ * DEEP_A, DEEP_B  0: rows, or the other lines, are transposed; not defined: 1 */
 #ifndef WGMMA_H
 #define WGMMA_H
 
@@ -31,7 +32,7 @@
 #endif
 
 #if PRECISION == 3
-#define WGMMA_TURNS "" /* operands of 32 bits cannot be turned */
+#define WGMMA_TURNS "" /* operands of 32 bits cannot be transposed */
 #elif DEEP_A && DEEP_B
 #define WGMMA_TURNS ", 0, 0"
 #elif DEEP_A
@@ -73,20 +74,21 @@
   "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #endif
 
-/* A stage as wgmma reads it: eight lines are 1024 bytes apart. */
+/* The descriptor of a stage for wgmma: groups of eight lines are 1024 bytes apart. */
 static __device__ inline unsigned long long operand_of(const char *stage)
 {
   return (shared_address(stage) & 0x3ffff) >> 4 | 1ull << 16 | 1024ull >> 4 << 32 | 1ull << 62;
 }
 
-/* The same of what is turned: eight depths are 1024 bytes apart, 64 lines 8192. */
+/* The same for a transposed operand: groups of eight depths are 1024 bytes apart, of 64 lines
+ * 8192. */
 static __device__ inline unsigned long long operand_turned(const char *stage)
 {
   return (shared_address(stage) & 0x3ffff) >> 4 | 8192ull >> 4 << 16 | 1024ull >> 4 << 32 |
          1ull << 62;
 }
 
-/* From the depths of one multiplication to the next, in units of 16 bytes. */
+/* The distance between the depths of consecutive multiplications, in units of 16 bytes. */
 enum { DEEP_HOP = 2, TURNED_HOP = 16 * 128 / 16 };
 
 /* z <- products of two pieces, plus z if `add`. */
@@ -99,7 +101,7 @@ static __device__ inline void pieces_multiply(float z[VECTORS / 8][4], unsigned 
                : "l"(rows), "l"(others), "r"(add));
 }
 
-/* What was written to z before is seen by the products that follow. */
+/* Makes earlier writes to z visible to the products that follow. */
 static __device__ inline void products_begin(void)
 {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -110,13 +112,13 @@ static __device__ inline void products_commit(void)
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* All but the last group of products have read their stages. */
+/* Wait until all groups of products but the last one have read their stages. */
 static __device__ inline void products_wait_one(void)
 {
   asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
 }
 
-/* Multiplications before are done with z, and those after have not begun. */
+/* Wait for all products; the compiler may not move uses of z across this. */
 static __device__ inline void products_wait(float z[VECTORS / 8][4])
 {
   asm volatile("wgmma.wait_group.sync.aligned 0;" : ALL : : "memory");

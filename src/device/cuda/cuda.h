@@ -8,7 +8,6 @@
  *
  * Each file calls only files below it in this list, and each header includes only what is below it:
  *
- *
  *     open                  life cycle, table of operations
  *     route                 a job of routing: windows of the dictionary, launches of rows
  *     screen    codes       a launch with the certified filter; codes of rows
@@ -62,6 +61,7 @@ struct cuda_kernel {
 };
 
 enum { MAX_CUDA_KERNELS = 2048 }; /* systems of mixed shapes need many */
+
 /* Device memory that grows on demand. */
 struct cuda_work {
   void *at;

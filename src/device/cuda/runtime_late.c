@@ -13,6 +13,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *runtime;
 static char missing[512]; /* the reason why there is none */
+
 /* Open that of the headers' version; DT_RPATH names the folders of NVIDIA's wheels. */
 static void library_open(void)
 {

@@ -37,6 +37,7 @@ static float short_number(uint64_t stream, uint64_t i, int power)
 }
 
 enum { ROWS = 1, ATOMS = 11 }; /* streams of random numbers */
+
 /* Column c of vector i.  Each kind of vector provokes another kind of error. */
 static float trial_number(uint64_t stream, idx i, idx c)
 {
