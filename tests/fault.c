@@ -17,7 +17,7 @@
  * program or of OpenMP is not started; of kind lose the n-th pwrite only says that it was made; of
  * kind room no room is promised to a file; of kinds look, list and entry lstat(), opendir() and
  * readdir() fail, the last two of a folder whose path ends in FAULT_OF; of kind lock flock() does,
- * as where a file system knows no locks.
+ * as where a file system knows no locks; of kind push sync_file_range() does.
  * With FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
  * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
  * FAULT_TAKES=N signal N is taken while MPI begins, as a library that it loads may do. */
@@ -94,6 +94,7 @@ enum kind {
   LIST,
   ENTRY,
   LOCK,
+  PUSH,
   KINDS,
   CHANGE
 };
@@ -104,7 +105,8 @@ static const char *const kinds[KINDS] = {
     "stall-close", "stall-flush", "stall-unlink", "stall-any",   "gate",          "signal",
     "open",        "stop-init",   "term-init",    "stop-dup",    "stop-finalize", "stop-inside",
     "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose",
-    "room",        "look",        "list",         "entry",       "lock"};
+    "room",        "look",        "list",         "entry",       "lock",
+    "push"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -594,6 +596,14 @@ int fsync(int file)
   stall_file(STALL_FSYNC, file);
   if (armed == INTERRUPT && is_interrupted(is_regular(file))) return -1;
   if (armed != FSYNC || !is_named(file) || !fails(FSYNC)) return (int)syscall(SYS_fsync, file);
+  errno = EIO;
+  return -1;
+}
+
+int sync_file_range(int file, off_t at, off_t bytes, unsigned flags)
+{
+  if (armed != PUSH || !is_named(file) || !fails(PUSH))
+    return (int)syscall(SYS_sync_file_range, file, at, bytes, flags);
   errno = EIO;
   return -1;
 }

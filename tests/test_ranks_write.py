@@ -48,7 +48,8 @@ def check_disk(folder):
         skip("the sanitizers come first among what is preloaded")
         return
     for fault, rank, said in (("write:1", 1, "cannot write '"), ("write:5", 2, "cannot write '"),
-                              ("fsync:1", 1, "cannot write '"), ("read:2", 1, "cannot read '"),
+                              ("fsync:1", 1, "cannot write '"), ("push:2", 2, "cannot write '"),
+                              ("read:2", 1, "cannot read '"),
                               ("lose:3", 2, "is not what was written"),
                               ("lose:5", 0, "is not what was written")):
         code, text = faulty(folder, "disk", fault, rank)
@@ -71,7 +72,7 @@ def check_beside(folder):
     need(sagitta("seed", "--rows", f"{rows}/rows.npy", "--atoms", 40, "--output", f"{rows}/d1.h5"),
          "seed")
     for fault, said in (("lose:3", "is not what was written"), ("fsync:1", "cannot write '"),
-                        ("fsync:2", "cannot write '"), ("none:1", None)):
+                        ("push:9", "cannot write '"), ("none:1", None)):
         job = job_start("route", "--rows", f"{rows}/rows.npy", "--dictionary", f"{rows}/d1.h5",
                         "--top-s", 32, "--threads", 1, "--block", BLOCK, "--grid", "2x1",
                         "--deadline", 60, "--output", f"{rows}/out/x.h5", ranks=2,

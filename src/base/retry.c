@@ -37,3 +37,12 @@ int retry_fsync(int file)
   while (failed && errno == EINTR);
   return failed;
 }
+
+int retry_push(int file, off_t at, off_t bytes)
+{
+  int failed;
+  do failed = sync_file_range(file, at, bytes, SYNC_FILE_RANGE_WRITE);
+  while (failed && errno == EINTR);
+  int has_none = errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL || errno == ESPIPE;
+  return has_none ? 0 : failed;
+}

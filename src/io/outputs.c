@@ -142,6 +142,18 @@ static int sync_path(const char *path, int flags)
   return OK;
 }
 
+/* What still waits for the disk begins to go there. */
+static int push_path(const char *path)
+{
+  int step = watchdog_begin(ERR_IO, "writing", path);
+  int file = retry_open(path, O_RDONLY | O_CLOEXEC);
+  int error = file >= 0 && retry_push(file, 0, 0) == 0 ? 0 : errno;
+  if (file >= 0) close(file);
+  watchdog_end(step);
+  CHECK(!error, ERR_IO, "cannot bring '%s' to the disk: %s", path, strerror(error));
+  return OK;
+}
+
 int result_keep(struct result_file *r, const char *end)
 {
   char folder[4096];
@@ -159,6 +171,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   TRY(attributes_digest(&r->h5));
   TRY(h5_whole(&r->h5));
   TRY(h5_close(&r->h5));
+  TRY(push_path(r->file.name)); /* while it is read */
   TRY(file_verify_rest(r->file.name, r->counts));
   TRY(sync_path(r->file.name, 0));
   TRY(temporary_publish(&r->file));

@@ -60,11 +60,10 @@ struct supports_output {
   struct h5_slabs slabs;                       /* of indices, score, data, codes if any, indptr */
   struct support_counts counts;                /* of rows that ranks have checked; density: owned */
   struct support_pass *pass; /* of this rank's rows since then; NULL: none is checked yet; owned */
-  gidx checked, unchecked;   /* those before this row are; bytes of those behind it, and behind
-                              * what is being checked */
-  struct worker checker;     /* which checks those before row `taken` beside the writing; owned */
-  gidx taken;
-  struct phase hashing; /* what the hashes took, as part of writing */
+  struct worker checker;     /* checks them beside the writing; owned */
+  gidx checked, taken;       /* rows before these are checked, and are by the checker */
+  gidx unchecked, unsynced;  /* bytes behind what it has, and since the last sync */
+  struct phase hashing;      /* what the hashes took, as part of writing */
 };
 gidx supports_bytes(const struct supports_shape *shape); /* size on disk, estimated from above */
 int supports_output_create(struct supports_output *f, const char *path,

@@ -16,6 +16,8 @@
 #include "io/h5/array_write.h"
 #include "io/h5/placed.h"
 
+static const gidx MOST = 256 << 20; /* bytes that wait for the disk, or to be checked */
+
 /* Is a page of memory that ranks of two machines write parts of written back as a whole? */
 static int writes_back_whole(const char *path)
 {
@@ -134,19 +136,27 @@ static int blocks_check(struct rows_again *r, struct support_pass *pass,
   return OK;
 }
 
-/* This rank's rows before f->taken that are not checked are on the disk, were read again, and are.
- */
-static int rows_check(void *self)
+/* This rank's rows before f->taken that are not checked were read again, and are. */
+static int rows_check(struct supports_output *f)
 {
-  struct supports_output *f = self;
   struct rows_again r = {0};
+  int status = f->pass ? OK : supports_rows_open(&f->pass, &f->shape, f->rounds);
   r.count = supports_output_arrays(f, r.arrays);
-  int status = h5_placed_sync(r.arrays[0]);
-  if (!status && !f->pass) status = supports_rows_open(&f->pass, &f->shape, f->rounds);
   if (!status) status = blocks_check(&r, f->pass, &f->shape, f->checked, f->taken);
   for (int i = 0; i < r.count; i++) free(r.values[i]);
   f->checked = f->taken;
   return status;
+}
+
+/* The same beside the writing.  They are on their way to the disk, and waited for only where there
+ * are many, so that little is left for the sync before a record. */
+static int beside_check(void *self)
+{
+  struct supports_output *f = self;
+  TRY(rows_check(f));
+  if (f->unsynced < MOST) return OK;
+  f->unsynced = 0;
+  return h5_placed_sync(&f->indices);
 }
 
 /* The thread takes what was written so far, when it has done what it took before. */
@@ -155,11 +165,12 @@ static int check_begin(struct supports_output *f, gidx end)
   if (!f->checker.state) TRY(worker_open(&f->checker));
   TRY(worker_wait(&f->checker));
   f->taken = end;
+  f->unsynced += f->unchecked;
   f->unchecked = 0;
-  return worker_start(&f->checker, rows_check, f);
+  return worker_start(&f->checker, beside_check, f);
 }
 
-/* All from row `first` on, or behind what was checked before, is. */
+/* All from row `first` on, or behind what was checked before, is, and all is safe on the disk. */
 static int check_end(struct supports_output *f, gidx first, gidx end)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
@@ -167,9 +178,12 @@ static int check_end(struct supports_output *f, gidx first, gidx end)
   for (int i = 0; i < n; i++) TRY(h5_array_flush(arrays[i]));
   if (f->checker.state) TRY(worker_wait(&f->checker));
   f->checked = imax(f->checked, first);
+  log_debug("checked %lld of %lld rows beside the writing", (long long)(f->checked - first),
+            (long long)(end - first));
   f->taken = end;
-  f->unchecked = 0;
-  return rows_check(f);
+  f->unchecked = f->unsynced = 0;
+  TRY(rows_check(f));
+  return h5_placed_sync(&f->indices);
 }
 
 void supports_placed_rest(struct supports_output *f)
@@ -179,12 +193,13 @@ void supports_placed_rest(struct supports_output *f)
 
 int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end)
 {
-  static const gidx least = 16 << 20, most = 256 << 20;
-  enum { TIMES = 16 }; /* of a file of medium size */
-  gidx due = imin(imax((f->slabs.end - f->slabs.base) / TIMES, least), most);
+  static const gidx least = 8 << 20;
+  enum { TIMES = 64 }; /* of a large file */
+  gidx due = imin(imax((f->slabs.end - f->slabs.base) / TIMES, least), MOST);
   f->unchecked += rows * (f->slabs.slab / ROW_BLOCK);
+  TRY(h5_placed_push(&f->indices, (end - rows) / ROW_BLOCK, end / ROW_BLOCK));
   int is_whole = (end % ROW_BLOCK == 0 || end == f->shape.n) && f->indices.n_pending == 0;
-  int is_busy = f->checker.state && worker_is_busy(&f->checker) && f->unchecked < most;
+  int is_busy = f->checker.state && worker_is_busy(&f->checker) && f->unchecked < MOST;
   return f->unchecked >= due && is_whole && !is_busy ? check_begin(f, end) : OK;
 }
 

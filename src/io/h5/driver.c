@@ -326,6 +326,15 @@ int h5_driver_sync(const void *handle)
   return error;
 }
 
+int h5_driver_push(const void *handle, haddr_t at, haddr_t bytes)
+{
+  const struct disk_file *f = file_of(handle);
+  int step = watchdog_begin(ERR_IO, "writing", f->path);
+  int error = retry_push(f->file, (off_t)at, (off_t)bytes) ? errno : 0;
+  watchdog_end(step);
+  return error;
+}
+
 int h5_driver_close(const void *handle)
 {
   return file_close(file_of(handle));

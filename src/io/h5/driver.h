@@ -34,6 +34,10 @@ int h5_driver_read(const void *handle, haddr_t at, size_t bytes, void *out);
 /* The same for writing.  Returns the system's error, or 0. */
 int h5_driver_write(const void *handle, haddr_t at, size_t bytes, const void *in);
 
+/* What was written there begins to go to the disk (base/retry.h).  Returns the system's error, or
+ * 0. */
+int h5_driver_push(const void *handle, haddr_t at, haddr_t bytes);
+
 /* The same of a file that HDF5 does not know, such as one that another rank has made: NULL: errno
  * says why it cannot be opened.  The others return the system's error, or 0. */
 const void *h5_driver_open(const char *path);

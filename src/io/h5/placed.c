@@ -70,11 +70,27 @@ int h5_placed_has(const struct h5_array *a, gidx first)
   return memcmp(h5_placed_leaf(a, first), none, sizeof none) != 0;
 }
 
-int h5_placed_sync(const struct h5_array *a)
+/* Where sum block b begins. */
+static haddr_t block_at(const struct h5_array *a, gidx b)
 {
-  int error = h5_driver_sync(a->disk);
+  return (haddr_t)h5_slabs_at(a->slabs, 0, b * (ROW_BLOCK / a->slabs->chunk_rows[0]));
+}
+
+static int placed_wrote(const struct h5_array *a, int error)
+{
   CHECK(!error, ERR_IO, "cannot write '%s' of '%s': %s", a->object, a->path, strerror(error));
   return OK;
+}
+
+int h5_placed_push(const struct h5_array *a, gidx first, gidx end)
+{
+  haddr_t at = block_at(a, first);
+  return placed_wrote(a, first < end ? h5_driver_push(a->disk, at, block_at(a, end) - at) : 0);
+}
+
+int h5_placed_sync(const struct h5_array *a)
+{
+  return placed_wrote(a, h5_driver_sync(a->disk));
 }
 
 /* chunk[bytes], and its checksum behind it, from the disk. */
