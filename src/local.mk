@@ -20,6 +20,7 @@ libsagitta_a_SOURCES += \
   %D%/base/half.h %D%/base/half.c \
   %D%/base/sha256.h %D%/base/sha256.c \
   %D%/base/sha256_tree.h %D%/base/sha256_tree.c \
+  %D%/base/sha256_abreast.h %D%/base/sha256_abreast.c \
   %D%/base/worker.h %D%/base/worker.c \
   %D%/base/team.h %D%/base/team.c %D%/base/retry.h %D%/base/retry.c %D%/base/thread.h %D%/base/thread.c \
   %D%/base/cores.h %D%/base/cores.c %D%/base/stack.h %D%/base/stack.c \

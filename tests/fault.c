@@ -105,8 +105,7 @@ static const char *const kinds[KINDS] = {
     "stall-close", "stall-flush", "stall-unlink", "stall-any",   "gate",          "signal",
     "open",        "stop-init",   "term-init",    "stop-dup",    "stop-finalize", "stop-inside",
     "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose",
-    "room",        "look",        "list",         "entry",       "lock",
-    "push"};
+    "room",        "look",        "list",         "entry",       "lock",          "push"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};

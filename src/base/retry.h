@@ -14,8 +14,8 @@ int retry_open(const char *path, int flags);
 ssize_t retry_pread(int file, void *out, size_t bytes, off_t at);
 ssize_t retry_pwrite(int file, const void *bytes, size_t count, off_t at);
 int retry_fsync(int file);
-/* Bytes of a file from `at` on, 0: all, begin to go to the disk, and are not waited for: then less is
- * left for fsync.  Where the system or the file system has no such call all is left. */
+/* Bytes of a file from `at` on, 0: all, begin to go to the disk, and are not waited for: then less
+ * is left for fsync.  Where the system or the file system has no such call all is left. */
 int retry_push(int file, off_t at, off_t bytes);
 
 #endif

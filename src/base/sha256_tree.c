@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/sha256_abreast.h"
 #include "base/status.h"
 
 enum { LEAF = 0, NODE = 1 };
@@ -25,6 +26,19 @@ int sha256_leaf(const void *bytes, size_t length, unsigned char *leaf)
   if (status == OK) status = sha256_end(&hash, leaf);
   sha256_free(&hash);
   return status;
+}
+
+int sha256_leaves(const unsigned char *const *parts, int count, size_t length,
+                  unsigned char *const *leaves)
+{
+  int done = 0;
+  if (length >= SHA256_ABREAST_LEAST && count > 1 && sha256_abreast_has())
+    for (int some; count - done > 1; done += some) {
+      some = count - done < SHA256_ABREAST ? 2 : SHA256_ABREAST;
+      sha256_abreast(parts + done, some, length, leaves + done);
+    }
+  for (; done < count; done++) TRY(sha256_leaf(parts[done], length, leaves[done]));
+  return OK;
 }
 
 /* right <- the node of left and right. */

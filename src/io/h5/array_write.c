@@ -221,6 +221,7 @@ struct flight {
   gidx n;
   gidx entries;         /* of a chunk that are values */
   struct piece *pieces; /* [n][count]; owned */
+  gidx each;            /* pieces that one thread has at a time */
 };
 
 /* Tasks about so many bytes, shared out where these are many. */
@@ -232,15 +233,36 @@ static void tasks_run(size_t bytes, gidx count, void (*task)(void *self, gidx i)
     for (gidx i = 0; i < count; i++) task(self, i);
 }
 
-/* Hash and write a chunk. */
-static void piece_run(void *self, gidx i)
+/* Hash n pieces, those of one length abreast. */
+static void pieces_hash(struct piece *p, gidx n)
 {
-  struct piece *p = &((struct flight *)self)->pieces[i];
+  const unsigned char *bytes[H5_TOGETHER];
+  unsigned char *leaves[H5_TOGETHER];
   double begun = log_seconds();
-  if (p->leaf) p->status = sha256_leaf(p->bytes, p->used, p->leaf);
-  if (p->status) status_clear(); /* of this thread: flight_end() says it */
-  p->seconds = log_seconds() - begun;
-  p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
+  int count = 0, status = OK;
+  for (gidx i = 0; i < n && !status; i++) {
+    if (!p[i].leaf) continue;
+    if (p[i].used != p[0].used) {
+      status = sha256_leaf(p[i].bytes, p[i].used, p[i].leaf);
+      continue;
+    }
+    bytes[count] = p[i].bytes;
+    leaves[count++] = p[i].leaf;
+  }
+  if (!status) status = sha256_leaves(bytes, count, p[0].used, leaves);
+  if (status) status_clear(); /* of this thread: flight_end() says it */
+  for (gidx i = 0; i < n; i++) p[i].status = status;
+  p[0].seconds = log_seconds() - begun;
+}
+
+/* Hash and write the chunks of one place. */
+static void pieces_run(void *self, gidx task)
+{
+  const struct flight *f = self;
+  struct piece *first = f->pieces + task * f->each;
+  pieces_hash(first, f->each);
+  for (struct piece *p = first; p < first + f->each; p++)
+    p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
 }
 
 /* *leaves <- where those of the next n chunks of an array are to be; NULL: it has no hash. */
@@ -348,7 +370,8 @@ static int flight_locate(struct flight *f, gidx first)
 static int flight_write(struct flight *f, gidx first)
 {
   TRY(flight_locate(f, first));
-  tasks_run((size_t)f->n * chunk_bytes(f->list[0]), f->n * f->count, piece_run, f);
+  f->each = f->n >= team_spare() ? f->count : 1; /* else there are threads for all */
+  tasks_run((size_t)f->n * chunk_bytes(f->list[0]), f->n * f->count / f->each, pieces_run, f);
   return flight_end(f);
 }
 
@@ -366,7 +389,7 @@ static int flush(struct h5_array *const *list, int count)
 {
   const unsigned char *bytes[H5_TOGETHER];
   gidx entries = list[0]->n_pending;
-  struct flight f = {list, bytes, count, 1, entries, NULL};
+  struct flight f = {list, bytes, count, 1, entries, NULL, 1};
   if (entries == 0) return OK;
   for (int i = 0; i < count; i++) {
     struct h5_array *a = list[i];
@@ -433,7 +456,7 @@ static int part_chunks_write(struct part *p, gidx done, gidx chunks)
   const unsigned char *bytes[H5_TOGETHER];
   for (int i = 0; i < p->count; i++)
     bytes[i] = p->bytes[i] + (size_t)done * entry_bytes(p->list[i]);
-  struct flight f = {p->list, bytes, p->count, chunks, p->list[0]->chunk_rows, NULL};
+  struct flight f = {p->list, bytes, p->count, chunks, p->list[0]->chunk_rows, NULL, 1};
   TRY(chunks_write(&f, p->list[0]->next));
   for (int i = 0; i < p->count; i++) p->list[i]->next += chunks * p->list[i]->chunk_rows;
   return OK;

@@ -34,8 +34,8 @@ int h5_placed_begin(struct h5_array *a);
 int h5_placed_seek(struct h5_array *a, gidx entry);
 /* Has this rank written the chunk that begins at an entry? */
 int h5_placed_has(const struct h5_array *a, gidx first);
-/* What was written of a file's sum blocks first .. end - 1, those of all its arrays, begins to go to
- * the disk; and all of the file is there when this returns.  These and what reads may be called
+/* What was written of a file's sum blocks first .. end - 1, those of all its arrays, begins to go
+ * to the disk; and all of the file is there when this returns.  These and what reads may be called
  * beside a thread that writes.  ERR_IO. */
 int h5_placed_push(const struct h5_array *a, gidx first, gidx end);
 int h5_placed_sync(const struct h5_array *a);
