@@ -53,9 +53,9 @@ static const struct option_row input_rows[] = {
      "merge` joins all parts; for a range beyond the last row nothing is done",
      .effect = OPTION_BITS},
     {"join", OPTION_FLAG, AT(join), "no", 0, 1, NULL, NULL,
-     "with --row-range: write the range into one file in the folder --output, where other jobs "
-     "write theirs, at the same time or later; `sagitta merge FOLDER` then publishes it. Ranges "
-     "begin and end where --dry-run says",
+     "with --row-range: write the range into a file in the folder --output, into which other "
+     "jobs write their ranges, at the same time or later; `sagitta merge FOLDER` then publishes "
+     "it. --dry-run says where ranges may begin and end",
      .effect = OPTION_RUN},
     DICTIONARY_OPTION(AT(dictionary)),
     {"center", OPTION_FLAG, AT(center), "no", 0, 1, NULL, NULL,
@@ -146,15 +146,15 @@ static const struct option_set encode_set = {
            "nonnegative or signed solves the best codes on the supports that the encoder "
            "chose.\n\n"
            "With --row-range a job encodes some of the rows, so that an array of jobs can "
-           "encode all; `sagitta merge` joins their parts to the file that one job would "
-           "write.  With --join as well, jobs write in that file at once, and `sagitta merge` of "
-           "the folder publishes it.\n\n" STOP_SIGNALS
-           ", use --max-seconds, or create a file STOP beside the result.  The job ends with exit "
-           "code 75 after the current block.  It leaves a part with the first rows.  If every rank "
-           "writes its own rows, as several ranks may with --grid Rx1 and no --encoder, it leaves "
-           "a growing file and its journal instead.  --resume checks that the first rows are "
-           "unchanged, then does the rest, on any number of ranks.  A job that is killed leaves "
-           "what --save-seconds saved last.\n\n"
+           "encode all; `sagitta merge` joins their parts to the file that one job would write.  "
+           "With --join the jobs write their rows directly into that file, and `sagitta merge "
+           "FOLDER` publishes it.\n\n" STOP_SIGNALS
+           ", use --max-seconds, or create a file STOP beside the result.  The job ends with "
+           "exit code 75 after the current block.  It leaves a part with the first rows.  With "
+           "several ranks, --grid Rx1 and no --encoder, every rank writes its own rows if it "
+           "can; then a growing file and its journal are left instead.  --resume checks that "
+           "the first rows are unchanged, then does the rest, on any number of ranks.  A job "
+           "that is killed leaves what --save-seconds saved last.\n\n"
            "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
            "      --top-s 32 --output run/\n"
            "  sagitta inspect run/supports.h5\n"

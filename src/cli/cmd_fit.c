@@ -96,9 +96,9 @@ static const struct option_row fit_rows[] = {
      "more explains a little more per sweep, for another pass over the rows of the atom",
      .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
-     "factor of the step by which a sweep moves atoms: above 1, fewer sweeps reach the same "
-     "result; 0: 1.5 if --rho is at most 0.1, else 1. With --minibatch, and after a sweep that "
-     "explained less of the fitted rows than the one before it, the factor is 1",
+     "factor by which a sweep lengthens the steps of atoms: above 1, fewer sweeps reach the "
+     "same result; 0: 1.5 if --rho is at most 0.1, else 1. With --minibatch, and after a sweep "
+     "that explained less of the fitted rows than the one before it, the factor is 1",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
      "largest share of the atoms that a sweep replaces. Unused atoms, and near copies of "

@@ -36,8 +36,8 @@ struct merge_options {
 
 static const struct option_row input_rows[] = {
     {"parts", OPTION_TEXTS, offsetof(struct merge_options, parts), NULL, 0, 0, NULL, "FILE",
-     "parts, like the arguments PART: files, patterns in quotes, or @LIST, a file with one name "
-     "per line; in any order",
+     "parts, like the arguments PART: files, patterns in quotes, or @LIST (a file with one name "
+     "per line); in any order",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"rows", OPTION_TEXTS, offsetof(struct merge_options, rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "read all rows, and refuse parts of other rows; without it, what the parts store of them "
@@ -61,8 +61,8 @@ static const struct option_set merge_set = {
            "parts may be given in any order; parts that overlap, leave rows out, or were made "
            "from other inputs or with other options are refused, and every checksum is "
            "compared.\n\n"
-           "A folder alone stands for ranges that --join let jobs write into one file there: when "
-           "all are done, the file becomes supports.h5 in that folder, and no row is read.  If "
+           "FOLDER alone is one into which jobs wrote their ranges with --join: when all ranges "
+           "are done, their file becomes supports.h5 in that folder, and no row is read.  If "
            "this is interrupted, run it again.\n\n"
            "A single argument that ends in .in is a deck: a text file of options, one `KEY = "
            "VALUE` per line, KEY without --.\n\n"

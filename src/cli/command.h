@@ -62,8 +62,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 #define ROWS_SHARDS                                                                                \
-  "for several files, joined in order, give 'acts/*.h5' in quotes, @LIST, a file with one name "   \
-  "per line, or the option again"
+  "for several files, joined in order, give 'acts/*.h5' in quotes, @LIST (a file with one "        \
+  "name per line), or the option again"
 
 #define THREADS_HELP                                                                               \
   "threads per rank; 0: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK if set, otherwise the rank's "      \
