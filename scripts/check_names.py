@@ -191,7 +191,7 @@ def check_version():
             ("scripts/packaging/spack/packages/sagitta/package.py", r'^    version\("(.*?)"'),
             (f"scripts/packaging/Sagitta-{version}-foss-2024a.eb", r"^version = '(.*)'$"),
             ("doc/install.md", r"sagitta@(\S+)"), ("doc/install.md", r"Sagitta-([\d.]+)-foss"),
-            ("doc/versions.md", r"tag is `v(.*?)`"), ("doc/versions.md", r"`release: (.*?)`")):
+            ("doc/versions.md", r"tag is `v(.*?)`"), ("CONTRIBUTING.md", r"`release: (.*?)`")):
         found = re.search(pattern, text_of(path), re.M) if there(path) else None
         ok(found and found[1] == version, f"{path} does not say {version}")
 

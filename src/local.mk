@@ -58,7 +58,7 @@ libsagitta_a_SOURCES += \
   %D%/model/classes.h %D%/model/classes.c \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h %D%/model/identity.h %D%/model/identity.c \
-  %D%/model/relax.h %D%/model/relax.c %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c %D%/model/kept.h %D%/model/kept.c \
+  %D%/model/relax.h %D%/model/relax.c %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c %D%/model/conjugate.h %D%/model/conjugate.c %D%/model/kept.h %D%/model/kept.c \
   %D%/model/triad.h %D%/model/triad.c %D%/model/precision.h %D%/model/precision.c %D%/model/adam.h %D%/model/adam.c \
   %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/batch_cut.h %D%/model/batch_cut.c \
   %D%/model/nested.h %D%/model/nested.c %D%/model/find.h %D%/model/find.c %D%/model/points.h %D%/model/points.c %D%/model/cuts.h %D%/model/cuts.c \
@@ -81,7 +81,8 @@ libsagitta_a_SOURCES += \
   %D%/device/attention.h %D%/device/cpu/attention_loops.h %D%/device/cpu/attention_body.h \
   %D%/device/cpu/attention.c %D%/device/attribution.h %D%/device/cpu/attribution.c \
   %D%/device/normal.h %D%/device/steps.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
-  %D%/device/cpu/normal.c \
+  %D%/device/cpu/normal.c %D%/device/conjugate.h %D%/device/cpu/conjugate.c \
+  %D%/device/cpu/conjugate_loops.h %D%/device/cpu/conjugate_body.h \
   %D%/device/triad.h %D%/device/triad.c %D%/device/tensor.h %D%/device/tensor.c %D%/device/cpu/triad_loops.h %D%/device/cpu/triad_body.h \
   %D%/device/cpu/triad.c %D%/device/cpu/train.c %D%/device/cpu/train_impl.h \
   %D%/device/cpu/train_nested.h %D%/device/cpu/train_nested.c \
@@ -338,7 +339,7 @@ libsagitta_a_SOURCES += \
 # fit: seed, then sweeps of refit and encode until unseen rows gain no more
 libsagitta_a_SOURCES += \
   %D%/fit/validation.h %D%/fit/validation.c \
-  %D%/fit/resample.h %D%/fit/resample.c %D%/fit/update.h %D%/fit/update.c \
+  %D%/fit/resample.h %D%/fit/resample.c %D%/fit/update.h %D%/fit/update.c %D%/fit/conjugate.h %D%/fit/conjugate.c \
   %D%/fit/kept.h %D%/fit/kept.c %D%/fit/kept_moves.h %D%/fit/kept_moves.c \
   %D%/fit/fit_impl.h %D%/fit/gram.h %D%/fit/gram.c %D%/fit/all_rows.h %D%/fit/all_rows.c %D%/fit/forecast.h %D%/fit/forecast.c %D%/fit/parts.h %D%/fit/parts.c %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
   %D%/fit/sweep.h %D%/fit/sweep.c %D%/fit/sweep_end.h %D%/fit/sweep_end.c \

@@ -18,6 +18,8 @@ KINDS = {
     "mean": ["--update", "joint"],
     "atoms": ["--update", "atoms", "--codes", "signed", "--uncentered"],
     "parts": ["--minibatch", 1500, "--uncentered"],
+    "conjugate": ["--update", "conjugate", "--uncentered"],
+    "weights": ["--update", "conjugate", "--minibatch", 1500, "--uncentered"],
     "one part": ["--minibatch", 5000, "--uncentered"],  # more rows than there are
 }
 

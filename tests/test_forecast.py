@@ -23,6 +23,7 @@ JOBS = {
     "atoms": ["fit", "--atoms", 512, "--sweeps", 1, "--find", "codes", "--update", "atoms",
               "--rounds", 2],
     "parts": ["fit", "--atoms", 2048, "--sweeps", 1, "--minibatch", 1024, "--rounds", 1],
+    "conjugate": ["fit", "--atoms", 1024, "--sweeps", 1, "--rounds", 2, "--update", "conjugate"],
     "seeds": ["fit", "--atoms", 1024, "--sweeps", 1, "--seeds", 2, "--detectors", "--rounds", 2],
     "features": ["fit", "--atoms", 256, "--find", "features", "--l0", 5],
     "train": ["train", "--atoms", 8192, "--steps", 1],

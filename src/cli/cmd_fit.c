@@ -84,13 +84,16 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"rho", OPTION_REAL, AT(asked.rho), "0.1", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes while fitting; the final codes have none", .effect = OPTION_BITS},
-    {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint", NULL,
+    {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint|conjugate", NULL,
      "how a sweep moves the atoms. atoms: each by its own system; joint: all at once by the "
-     "normal equations; auto: joint with --minibatch; without it joint if --atoms is at most "
-     "16384 and its square is at most 16 times the number of codes of all rows, otherwise atoms",
+     "normal equations; conjugate: all at once by conjugate gradients, on CPUs, without the "
+     "matrix of --atoms times --atoms numbers that joint needs; auto: joint with --minibatch; "
+     "without it joint if --atoms is at most 16384 and its square is at most 16 times the number "
+     "of codes of all rows, otherwise atoms",
      .effect = OPTION_BITS},
     {"passes", OPTION_INT, AT(asked.passes), "4", 1, 1000, NULL, "COUNT",
-     "sweeps of the inner solver of --update joint over the atoms", .effect = OPTION_BITS},
+     "sweeps of the inner solver of --update joint over the atoms; steps of --update conjugate",
+     .effect = OPTION_BITS},
     {"directions", OPTION_INT, AT(asked.directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom can move in a sweep of --update atoms; 1: the gradient. Each "
      "more explains a little more per sweep, for another pass over the rows of the atom",
@@ -145,9 +148,9 @@ static const struct option_row speed_rows[] = {
     CPU_VARIANT_OPTION(AT(asked.variant), "instruction set of CPU loops"),
     FILTER_OPTION(AT(asked.filter)),
     {"share", OPTION_CHOICE, AT(asked.share), "auto", 0, 0, SHARE_CHOICES, NULL,
-     "the ranks of a node share the supports and codes of all rows for --update joint (8 bytes "
-     "per code), and up to 256 MB of the Gram matrix; auto: if shared memory can be had; no: "
-     "every rank has its own, as with GPUs. The result has the same bits",
+     "the ranks of a node share the supports and codes of all rows for --update joint and "
+     "conjugate (8 bytes per code), and up to 256 MB of the Gram matrix; auto: if shared memory "
+     "can be had; no: every rank has its own, as joint has with GPUs. The result has the same bits",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "continue the earlier run at --output with the same rows. Options may differ only in "
@@ -242,13 +245,6 @@ static int inputs_open(struct fit_job *j)
   return arena_alloc(&j->arena, &j->mean, j->rows.source.p, sizeof *j->mean);
 }
 
-static enum fit_update update_of(const char *name)
-{
-  return !strcmp(name, "atoms")   ? UPDATE_ATOMS
-         : !strcmp(name, "joint") ? UPDATE_JOINT
-                                  : UPDATE_AUTO;
-}
-
 /* A large penalty leaves a part of each row to all of its atoms.  The atoms then move alike, so a
  * longer step would overshoot. */
 static real relaxation_of(const struct fit_task *t)
@@ -270,7 +266,7 @@ static void task_fill(struct fit_job *j)
   t->center = !o->uncentered;
   t->nonnegative = strcmp(o->codes, "nonnegative") == 0;
   t->relaxation = relaxation_of(t);
-  t->update = update_of(o->update);
+  t->update = fit_update_of(o->update);
   /* the best atoms, and those of another seed */
   t->beside = (o->seeds > 1 ? 2 : 1) * (gidx)t->k * j->rows.source.p * (gidx)sizeof(float);
   t->threads = threads_default(j->run, t->threads);
@@ -292,14 +288,13 @@ static struct fit_options options_resolve(const struct fit_job *j)
 {
   const struct fit_task *t = &j->task;
   struct fit_options r = j->settled;
-  int joint = t->update == UPDATE_JOINT;
-  r.update = joint ? "joint" : "atoms";
+  r.update = fit_update_name(t->update);
   r.asked.relaxation = t->relaxation;
   r.asked.rounds = encode_rounds(j->o); /* the fit uses as many rounds, but at most --top-s */
   r.encode_s = encode_width(j->o);
   r.find = "codes"; /* --find only sets the numbers above */
   r.cosine_limit = cosine_limit_resolved(r.cosine_limit, t->k);
-  if (joint)
+  if (fit_moves_all(t->update))
     r.asked.directions = 0;
   else
     r.asked.passes = 0;
@@ -358,6 +353,7 @@ static int outputs_open(struct fit_job *j)
   files->k = t->k;
   files->p = j->rows.source.p;
   files->nonnegative = t->nonnegative;
+  files->is_conjugate = t->update == UPDATE_CONJUGATE;
   files->has_parts = t->minibatch > 0 && t->minibatch < j->fitted;
   files->rounds = encode_rounds(j->o);
   files->job.device = j->result.device;
@@ -376,10 +372,7 @@ static int outputs_open(struct fit_job *j)
                  : ": no sweep is left of --sweeps, and rows are only encoded again");
   if (j->run->comm.rank == 0) fit_top_s_log(j);
   if (j->run->comm.rank == 0) fit_parts_log(&j->parts);
-  if (j->run->comm.rank == 0)
-    log_info("update  %s", t->update == UPDATE_JOINT
-                               ? "joint: all atoms at once, by the normal equations"
-                               : "atoms: each by its own system, class after class");
+  if (j->run->comm.rank == 0) log_info("update  %s", fit_update_says(t->update));
   advice_shape(t->rows);
   advice_top_s((idx)imax(t->top_s, j->o->encode_s), t->k);
   TRY(fit_seeds_open(j));

@@ -77,12 +77,10 @@ static int start_read(struct fit_files *f, const struct previous *from,
   TRY(atoms_read(f, from->path, atoms, mean, &has_mean));
   start->atoms = atoms;
   start->mean = has_mean ? mean : NULL;
-  if (f->has_parts) TRY(fit_sums_read(from->path, &f->arena, f->k, f->p, start));
+  if (f->has_parts) TRY(fit_sums_read(from->path, &f->arena, f->k, f->p, f->is_conjugate, start));
   gidx best = fit_best(start->lines, start->sweep);
-  if (best == start->sweep) {
-    memcpy(f->best, atoms, (size_t)f->k * (size_t)f->p * sizeof *atoms);
-    return OK;
-  }
+  if (best == start->sweep) memcpy(f->best, atoms, (size_t)f->k * (size_t)f->p * sizeof *atoms);
+  if (best == start->sweep) return OK;
   CHECK(dictionary->record.best == best, ERR_INPUT,
         "'%s' has the atoms of sweep %lld, and those of sweep %lld were the best", dictionary->path,
         (long long)dictionary->record.best, (long long)best);
@@ -152,6 +150,7 @@ static int distribute(void *self, struct comm *c)
   TRY(job_array_send(c, &f->arena, &s->atoms, k, (size_t)p * sizeof *s->atoms));
   TRY(job_array_send(c, &f->arena, &s->mean, p, sizeof *s->mean));
   if (c->rank) s->gram = s->target = NULL; /* only rank 0 has the sums */
+  TRY(job_array_send(c, &f->arena, &s->weight, k, sizeof *s->weight));
   return job_array_send(c, &f->arena, &s->idle, k, sizeof *s->idle);
 }
 
@@ -180,6 +179,7 @@ static int atoms_write(struct fit_files *f, const char *path, const float *atoms
   struct fit_record record = {f->reached, f->reached_best, f->rounds, f->top_s};
   record.point.gram = sums->gram;
   record.point.target = sums->target;
+  record.point.weight = sums->weight;
   record.point.idle = sums->idle;
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
   TRY(nonnegative_write(&f->file.result.h5, f->nonnegative));
@@ -197,11 +197,11 @@ static int sweep_write(struct fit_files *f)
   const struct fit_point *point = &f->sweep_now.point;
   const char *state = f->job.more[FIT_STATE].file;
   int is_best = f->sweep_now.best == point->sweep;
-  if (!is_best || point->gram) TRY(atoms_write(f, state, point->atoms, point));
+  if (!is_best || point->idle) TRY(atoms_write(f, state, point->atoms, point));
   if (is_best) TRY(atoms_write(f, f->job.place.file, point->atoms, &f->reached));
   if (is_best) output_remove(f->job.more[FIT_SUPPORTS].file);
   sweep_files_end(&f->sweep);
-  if (is_best && !point->gram) output_remove(state);
+  if (is_best && !point->idle) output_remove(state);
   return OK;
 }
 
@@ -299,7 +299,7 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   j->has_sweep = 1;
   j->files.sweep_now = *s;
   TRY(job_checkpoint(&j->files.job));
-  return s->point.gram ? job_wait(&j->files.job) : OK; /* there is no second copy of the K^2 sums */
+  return s->point.idle ? job_wait(&j->files.job) : OK; /* there is no second copy of the K^2 sums */
 }
 
 static int stop_poll(void *self, int *stop)

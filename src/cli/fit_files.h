@@ -26,15 +26,15 @@ struct fit_files {
   struct job job;           /* of dictionary.h5; more[0] is state.h5, more[1] is supports.h5 */
   struct sweep_files sweep; /* what is saved of the sweep in progress */
   idx k, p;
-  int nonnegative, has_parts; /* has_parts: state.h5 has the sums of the rows that were fitted */
-  idx rounds, top_s;          /* of the encoding of rows */
-  const real *mean;           /* [p] of all sweeps; NULL: rows are not centred; borrowed */
-  struct fit_extra *extra;    /* borrowed */
-  struct phase *write;        /* time of the writer thread is counted here */
-  struct fit_point start;     /* where a resumed run starts; on every rank */
-  struct fit_point reached;   /* rank 0: what the files say, with a copy of the lines; no atoms */
-  gidx reached_best;          /* the best sweep among them */
-  struct fit_line *lines;     /* [lines_max] the lines of `reached` */
+  int nonnegative, has_parts, is_conjugate; /* has_parts: state.h5 has sums of fitted rows */
+  idx rounds, top_s;                        /* of the encoding of rows */
+  const real *mean;         /* [p] of all sweeps; NULL: rows are not centred; borrowed */
+  struct fit_extra *extra;  /* borrowed */
+  struct phase *write;      /* time of the writer thread is counted here */
+  struct fit_point start;   /* where a resumed run starts; on every rank */
+  struct fit_point reached; /* rank 0: what the files say, with a copy of the lines; no atoms */
+  gidx reached_best;        /* the best sweep among them */
+  struct fit_line *lines;   /* [lines_max] the lines of `reached` */
   gidx lines_max;
   float *best;                /* [k][p] the best atoms so far */
   struct fit_sweep sweep_now; /* being published, on rank 0 */
@@ -47,7 +47,7 @@ struct fit_files {
 /* Claim the output paths, before anything else; the caller has set files->job.  With resume
  * *minibatch <- that of the earlier run, from its identity; -1: there is none.  Collective. */
 int fit_files_claim(struct fit_files *files, gidx *minibatch);
-/* Then open the job; files has k, p, nonnegative and has_parts.  With resume read the files.
+/* Then open the job; files has k, p and the next three.  With resume read the files.
  * ERR_INPUT when they are of another job than files->job.run->identity, or not of one fit.
  * Collective. */
 int fit_files_open(struct fit_files *files, const struct run_inputs *inputs);

@@ -19,6 +19,32 @@
 #include "job/summary.h"
 #include "model/split.h"
 
+static const struct {
+  const char *name, *says;
+} updates[] = {
+    [UPDATE_AUTO] = {"auto", ""},
+    [UPDATE_ATOMS] = {"atoms", "atoms: each by its own system, class after class"},
+    [UPDATE_JOINT] = {"joint", "joint: all atoms at once, by the normal equations"},
+    [UPDATE_CONJUGATE] = {"conjugate", "conjugate: all atoms at once, by conjugate gradients"},
+};
+
+const char *fit_update_name(enum fit_update update)
+{
+  return updates[update].name;
+}
+
+const char *fit_update_says(enum fit_update update)
+{
+  return updates[update].says;
+}
+
+enum fit_update fit_update_of(const char *name)
+{
+  int i = LENGTH(updates) - 1;
+  while (i > 0 && strcmp(name, updates[i].name) != 0) i--;
+  return (enum fit_update)i;
+}
+
 /* Seconds of the steps after the last sweep, if all goes as in this one.  All rows are coded, in at
  * most the time of a pass over them.  Their file and dictionary.h5 are published at the pace of
  * sweeps.  The pace of small dictionaries says little about large files, so it is at least
@@ -64,7 +90,8 @@ static int plan_find(const struct fit_job *j, const struct fit_forecast *f, stru
   p->most = imax(imax(f->m.total, p->encoding), imax(p->seeds, p->detectors));
   p->dictionary = matrix_bytes(atoms) * (1 + (j->o->detectors != 0));
   p->state = matrix_bytes(atoms);
-  if (f->parts > 1) p->state += (k * k + atoms) * (gidx)sizeof(real);
+  if (f->parts > 1)
+    p->state += (f->update == UPDATE_CONJUGATE ? k : k * k + atoms) * (gidx)sizeof(real);
   p->supports = supports_bytes(&shape);
   p->disk = disk_bytes(p, f, atoms);
   return OK;
@@ -74,7 +101,7 @@ static void plan_json(struct json *o, const struct fit_job *j, const struct fit_
                       const struct plan *p)
 {
   const struct refit_memory *m = &f->m;
-  json_text(o, "update", f->update == UPDATE_JOINT ? "joint" : "atoms");
+  json_text(o, "update", fit_update_name(f->update));
   json_long(o, "rows", f->fitted);
   json_long(o, "held_rows", f->held);
   json_long(o, "columns", j->rows.source.p);
@@ -122,9 +149,7 @@ static void work_lines(const struct fit_job *j, const struct fit_forecast *f)
 {
   const struct fit_task *t = &j->task;
   idx p = j->rows.source.p;
-  printf("fit         %s, %lld sweeps at most\n",
-         f->update == UPDATE_JOINT ? "joint: all atoms at once, by the normal equations"
-                                   : "atoms: each by its own system, class after class",
+  printf("fit         %s, %lld sweeps at most\n", fit_update_says(f->update),
          (long long)(t->sweeps * f->parts));
   printf("rows        %lld x %d fitted, %lld held out, up to %lld a rank: %s\n",
          (long long)f->fitted, p, (long long)f->held, (long long)f->rank_rows,
@@ -283,7 +308,7 @@ static void task_json(const struct fit_job *f, struct json *j)
   json_long(j, "top_s", f->result.top_s);
   json_long(j, "rounds", t->rounds);
   json_text(j, "codes", t->nonnegative ? "nonnegative" : "signed");
-  json_text(j, "update", t->update == UPDATE_JOINT ? "joint" : "atoms");
+  json_text(j, "update", fit_update_name(t->update));
   json_long(j, "minibatch", t->minibatch);
   json_text(j, "minibatch_from", f->parts.from);
 }

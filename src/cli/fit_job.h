@@ -69,6 +69,11 @@ struct fit_job {
   real held_out_explained;   /* with --encode-s atoms per row; NaN: not computed */
 };
 
+/* The option's word for an update, what the log says of it, and which one a word means. */
+const char *fit_update_name(enum fit_update update);
+const char *fit_update_says(enum fit_update update);
+enum fit_update fit_update_of(const char *name);
+
 /* Print the plan of --dry-run: how the work is split, and the memory and disk that the whole job
  * needs; as lines, or with --json as an object.  j->encode is the encoding at the end, with its
  * grid chosen. */

@@ -29,6 +29,7 @@ void fit_close(struct fit *f)
   classes_free(&f->classes);
   resident_close(&f->resident);
   update_free(&f->update);
+  conjugate_free(&f->conjugate);
   fit_validation_close(&f->validation);
   coded_close(&f->coder, &f->coded);
   worker_close(&f->warmer);

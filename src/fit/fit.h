@@ -23,8 +23,8 @@
 #include "refit/refit.h"
 
 /* How a sweep moves the atoms: each by its own system, colour class after colour class, or all at
- * once by the normal equations; d = 1. */
-enum fit_update { UPDATE_AUTO, UPDATE_ATOMS, UPDATE_JOINT };
+ * once, d = 1: by the normal equations, or by conjugate gradients, without a Gram matrix. */
+enum fit_update { UPDATE_AUTO, UPDATE_ATOMS, UPDATE_JOINT, UPDATE_CONJUGATE };
 
 enum {
   FIT_PATIENCE = 5,            /* passes over the rows that a fit is given to gain by the tolerance,
@@ -32,6 +32,12 @@ enum {
   FIT_HELD_MOST = 65536,       /* rows, about, that are held out at most */
   FIT_JOINT_ATOMS_MOST = 16384 /* for UPDATE_AUTO, whose Gram matrix has 2 GB then */
 };
+
+/* Do all atoms move at once? */
+static inline int fit_moves_all(enum fit_update how)
+{
+  return how == UPDATE_JOINT || how == UPDATE_CONJUGATE;
+}
 
 struct fit_task {
   const struct row_source *rows;
@@ -52,12 +58,12 @@ struct fit_task {
                       * loses (N.21); not with a minibatch */
   enum fit_update update;
   idx directions; /* UPDATE_ATOMS: in which an atom may move in a sweep */
-  idx passes;     /* UPDATE_JOINT: of the descent in a sweep */
-  gidx minibatch; /* rows of a part, UPDATE_JOINT; 0: all rows are one part */
+  idx passes;     /* in a sweep: of the descent of UPDATE_JOINT, or steps of UPDATE_CONJUGATE */
+  gidx minibatch; /* rows of a part, but for UPDATE_ATOMS; 0: all rows are one part */
   gidx beside;    /* bytes that the sink takes on a rank, for the memory check */
   idx threads;
   const char *device, *variant, *filter;
-  const char *share; /* the Gram matrix of UPDATE_JOINT: auto, yes, no (fit/gram.h); NULL: auto */
+  const char *share;             /* lists, and Gram rows: auto, yes, no (fit/gram.h); NULL: auto */
   const struct fit_point *start; /* go on from here; NULL: begin anew */
 };
 
@@ -67,8 +73,8 @@ struct fit_sweep {
   gidx best; /* number of the best sweep so far */
   gidx fitted_rows, parts;
 };
-/* A sweep in work that may be left: of UPDATE_ATOMS without a GPU, or behind the update of
- * UPDATE_JOINT, where all rows are one part. */
+/* A sweep in work that may be left: of UPDATE_ATOMS without a GPU, or behind an update of all
+ * atoms at once, where all rows are one part. */
 struct fit_within {
   gidx sweep;                        /* done before it */
   const float *atoms;                /* [k][d][p] that it began with */

@@ -13,6 +13,7 @@
 #include "base/worker.h"
 #include "fit/fit.h"
 #include "fit/validation.h"
+#include "fit/conjugate.h"
 #include "fit/update.h"
 #include "model/split.h"
 #include "model/supports.h"
@@ -46,6 +47,7 @@ struct fit {
   struct resident resident;                /* of update atoms, on a GPU */
   struct fit_within within;                /* the sweep in work, where it may be left */
   struct update update;                    /* of update joint */
+  struct conjugate conjugate;              /* of update conjugate */
   struct phase steps_phases[REFIT_PHASES]; /* of update atoms */
   float *table;                            /* [k][d][p] the atoms, as files hold them */
   real *mean;                              /* [p]; NULL: rows are not centred */

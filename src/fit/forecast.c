@@ -10,13 +10,17 @@
 #include "fit/plan.h"
 #include "fit/start.h"
 
-/* Of a sweep: routing as the coder counts it for GPUs, and the passes of (N.20). */
+/* Of a sweep: routing as the coder counts it for GPUs, and the passes of (N.20), or the products
+ * with the codes and their transpose of (N.65). */
 static void work_find(const struct fit *f, struct fit_forecast *forecast)
 {
   const struct fit_task *t = f->task;
   double rows = (double)f->part_rows + (double)f->held.n, atom = (double)t->k * f->fitted.p;
   forecast->routing = rows * atom * t->rounds;
   if (f->how == UPDATE_JOINT) forecast->descent = atom * t->k * t->passes;
+  if (f->how == UPDATE_CONJUGATE)
+    forecast->descent =
+        (2.0 * t->passes + 1) * (double)f->part_rows * f->result->top_s * f->fitted.p;
 }
 
 static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
@@ -32,9 +36,7 @@ static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
       .part_rows = f->part_rows,
       .rank_rows = refit_rows_partition(f->part_rows, f->c->size, 0, &first),
       .gpu = f->gpu,
-      .shared = f->shares_gram ? gram_window_bytes(f->c, f->task->k) +
-                                     all_rows_list_bytes(f->part_rows, f->result->top_s)
-                               : 0,
+      .shared = f->shares_gram ? fit_shared_bytes(f, f->part_rows) : 0,
   };
   work_find(f, forecast);
 }

@@ -87,13 +87,14 @@ static int part_check(struct fit *f, gidx rows, gidx present)
   f->part_rows = rows;
   fit_part_choose(f, 0);
   TRY(beside_find(f));
-  TRY(refit_memory(&f->refit_task, f->c, update_bytes, 1, &m));
+  TRY(refit_memory(&f->refit_task, f->c, fit_batch_bytes(f), 1, &m));
   TRY(gpu_memory(f, &gpu));
   return m.total <= present - present / 4 && f->gpu <= gpu - gpu / 4 ? OK : ERR_MEMORY;
 }
 
-/* *rows <- of the largest part that this rank holds with the joint update, fewer than now; 0: it
- * holds none.  By powers of 4, so that ranks and machines that differ a little choose the same. */
+/* *rows <- of the largest part that this rank holds where all atoms move at once, fewer than now;
+ * 0: it holds none.  By powers of 4, so that ranks and machines that differ a little choose the
+ * same. */
 static int parts_find(struct fit *f, gidx *rows)
 {
   gidx present = memory_per_process(f->c->local_size), most = f->part_rows;
@@ -117,7 +118,7 @@ static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
   comm_recover(f->c);
   f->refit_task.colors = 0;
   f->refit_task.no_steps = 1;
-  f->how = UPDATE_JOINT;
+  if (!fit_moves_all(f->how)) f->how = UPDATE_JOINT;
   TRY(fit_gram_plan(f, 0)); /* of rows it takes as many as there is room for */
   int status = arena_alloc(&f->arena, &all, f->c->size, sizeof *all);
   if (!status) status = parts_find(f, rows);
@@ -127,10 +128,10 @@ static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
   return OK;
 }
 
-static int minibatch_advise(const char *why, gidx rows)
+static int minibatch_advise(enum fit_update how, const char *why, gidx rows)
 {
-  CHECK(rows == 0, ERR_MEMORY, "%s; '--update joint --minibatch %lld' holds so many at a time", why,
-        (long long)rows);
+  CHECK(rows == 0, ERR_MEMORY, "%s; '--update %s --minibatch %lld' holds so many at a time", why,
+        how == UPDATE_CONJUGATE ? "conjugate" : "joint", (long long)rows);
   FAIL(ERR_MEMORY, "%s; no '--minibatch' fits either: lower --atoms, or hold out fewer rows", why);
 }
 
@@ -140,7 +141,7 @@ static int memory_fail(struct fit *f)
   char why[1024];
   gidx rows = 0;
   TRY(parts_agree(f, &rows, why, sizeof why));
-  return comm_agree(f->c, minibatch_advise(why, rows));
+  return comm_agree(f->c, minibatch_advise(f->how, why, rows));
 }
 
 static int sparse_coder_warm_run(void *shape)
@@ -167,8 +168,8 @@ int fit_task_plan(struct fit *f)
                                       .top_s = f->result->top_s,
                                       .threads = t->threads,
                                       .variant = t->variant,
-                                      .no_steps = f->how == UPDATE_JOINT,
-                                      .colors = f->how != UPDATE_JOINT};
+                                      .no_steps = fit_moves_all(f->how),
+                                      .colors = !fit_moves_all(f->how)};
   f->refit_task.filter = t->filter;
   f->refit_task.shares_gram = f->shares_gram;
   return beside_find(f);
@@ -176,17 +177,27 @@ int fit_task_plan(struct fit *f)
 
 batch_bytes_of *fit_batch_bytes(const struct fit *f)
 {
-  return f->how == UPDATE_JOINT ? update_bytes : refit_batch_bytes;
+  return f->how == UPDATE_CONJUGATE ? conjugate_bytes
+         : f->how == UPDATE_JOINT   ? update_bytes
+                                    : refit_batch_bytes;
 }
 
-/* Without a GPU in the plan, or with one that is not there, all is on the CPU. */
+gidx fit_shared_bytes(const struct fit *f, gidx rows)
+{
+  gidx gram = f->how == UPDATE_JOINT ? gram_window_bytes(f->c, f->task->k) : 0;
+  return gram + all_rows_list_bytes(rows, f->result->top_s);
+}
+
+/* Without a GPU in the plan, or with one that is not there, all is on the CPU; so is what conjugate
+ * gradients read, in any case. */
 int fit_gram_plan(struct fit *f, gidx rows)
 {
   const struct fit_task *t = f->task;
   f->shares_gram = 0;
-  if (f->how == UPDATE_JOINT && f->c->size > 1) {
-    int on_cpu = f->gpu == 0 || device_lacks_gpu(t->device, f->c->local_rank);
-    gidx bytes = gram_window_bytes(f->c, t->k) + all_rows_list_bytes(rows, f->result->top_s);
+  if (fit_moves_all(f->how) && f->c->size > 1) {
+    int on_cpu =
+        f->how == UPDATE_CONJUGATE || f->gpu == 0 || device_lacks_gpu(t->device, f->c->local_rank);
+    gidx bytes = fit_shared_bytes(f, rows);
     TRY(gram_choose(f->c, bytes, t->share ? t->share : "auto", on_cpu, &f->shares_gram));
   }
   f->refit_task.shares_gram = f->shares_gram;

@@ -22,6 +22,7 @@ batch_bytes_of *fit_batch_bytes(const struct fit *f);
  * lists of all rows once a node, where atoms are updated together?  ERR_MEMORY: they are to be, and
  * cannot.  Collective. */
 int fit_gram_plan(struct fit *f, gidx rows);
+gidx fit_shared_bytes(const struct fit *f, gidx rows); /* of these lists and Gram rows */
 
 /* Nothing is read before that is known; then the GPU's context is made meanwhile.  ERR_MEMORY says
  * what is short, and what would fit.  Collective. */

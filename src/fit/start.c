@@ -169,7 +169,7 @@ int fit_part_load(struct fit *f, gidx part)
   struct refit_state *state = &f->state;
   coded_close(&f->coder, &f->coded);
   refit_state_free(state);
-  f->update.has_columns = 0;
+  f->update.has_columns = f->conjugate.has_columns = 0;
   fit_part_choose(f, part);
   TRY(refit_state_load(state, &f->refit_task, f->c));
   TRY(refit_tss(f->c, state->total, state->x, state->p, &f->tss));
@@ -198,16 +198,18 @@ static int steps_open(struct fit *f)
 static int state_open(struct fit *f)
 {
   const struct fit_task *t = f->task;
-  int joint = f->how == UPDATE_JOINT;
+  const struct fit_point *start = t->start && t->start->idle ? t->start : NULL;
+  int is_joint = f->how == UPDATE_JOINT, is_conjugate = f->how == UPDATE_CONJUGATE;
   TRY(fit_part_load(f, f->sweep % f->parts));
   TRY(fit_validation_open(&f->validation, &f->held, f->mean, &f->coder, f->c));
   if (!f->task->no_advice) TRY(fit_validation_advise(&f->validation));
-  if (joint)
+  if (is_joint)
     TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device, f->part_rows)));
-  if (!joint) TRY(steps_open(f));
+  if (is_conjugate) TRY(conjugate_open(&f->conjugate, &f->state, f->part_rows));
+  if (!fit_moves_all(f->how)) TRY(steps_open(f));
   if (f->resident.is_on) f->refit_task.threads = team_beside(t->threads);
-  if (joint && t->start && t->start->idle)
-    TRY(update_put(&f->update, t->start->gram, t->start->target));
+  if (is_joint && start) TRY(update_put(&f->update, start->gram, start->target));
+  if (is_conjugate && start) conjugate_put(&f->conjugate, start->weight);
   return OK;
 }
 

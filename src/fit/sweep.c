@@ -114,7 +114,10 @@ static struct update_rows coded_rows(struct fit *f)
 static int atoms_solve(struct fit *f)
 {
   const struct update_rows rows = coded_rows(f);
-  TRY(update_add(&f->update, &rows, 1 - 1 / (real)imin(f->sweep, f->parts)));
+  const real beta = 1 - 1 / (real)imin(f->sweep, f->parts);
+  if (f->how == UPDATE_CONJUGATE)
+    return conjugate_move(&f->conjugate, &rows, beta, f->task->passes, f->steps);
+  TRY(update_add(&f->update, &rows, beta));
   return update_apply(&f->update, f->task->passes, f->steps);
 }
 
@@ -162,11 +165,31 @@ static int is_near_duplicate(const struct fit *f, idx a)
   return other > own || (other == own && b < a);
 }
 
+/* *energy <- [n] of the rows' residuals, where all atoms move at once. */
+static int energies_find(struct fit *f, const real **energy)
+{
+  const struct update_rows rows = coded_rows(f);
+  int is_joint = f->how == UPDATE_JOINT;
+  if (fit_moves_all(f->how))
+    TRY(comm_agree(f->c, is_joint ? update_energies(&f->update, &rows)
+                                  : conjugate_energies(&f->conjugate, &rows)));
+  *energy = is_joint ? f->update.energy.host : f->conjugate.energy;
+  return OK;
+}
+
+/* What earlier parts said of replaced atoms is forgotten. */
+static int sums_clear(struct fit *f)
+{
+  if (f->how == UPDATE_JOINT) return update_clear(&f->update, f->dead);
+  conjugate_clear(&f->conjugate, f->dead);
+  return OK;
+}
+
 /* Replace atoms that no row used in a whole pass, or in the last parts. */
 static int atoms_resample(struct fit *f, struct fit_line *line)
 {
   const struct fit_task *t = f->task;
-  const struct update_rows rows = coded_rows(f);
+  const real *energy = NULL;
   idx patience = (idx)imin(f->parts, FIT_PATIENCE);
   int any = 0;
   if (fit_replaces_duplicates(f)) TRY(near_duplicates_find(f));
@@ -175,12 +198,11 @@ static int atoms_resample(struct fit *f, struct fit_line *line)
                                (fit_replaces_duplicates(f) && is_near_duplicate(f, a)));
     any |= f->dead[a];
   }
-  if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, update_energies(&f->update, &rows)));
+  if (any) TRY(energies_find(f, &energy));
   if (any && f->resident.is_on) TRY(comm_agree(f->c, resident_residuals(&f->resident)));
-  const real *energy = f->how == UPDATE_JOINT ? f->update.energy.host : NULL;
   TRY(fit_resample(&f->state, energy, (idx)ceil(t->resample_fraction * t->k), f->dead,
                    &line->revived));
-  if (f->parts > 1) TRY(comm_agree(f->c, update_clear(&f->update, f->dead)));
+  if (f->parts > 1) TRY(comm_agree(f->c, sums_clear(f)));
   for (idx a = 0; a < t->k; a++)
     if (f->dead[a]) f->idle[a] = 0;
   return OK;
@@ -191,9 +213,9 @@ int fit_sweep_run(struct fit *f)
   struct sweep_counts counts;
   struct fit_line *line = &f->lines[++f->sweep];
   struct phase *phases = f->result->phases;
-  if (f->how != UPDATE_JOINT) TRY(atoms_color(f));
+  if (!fit_moves_all(f->how)) TRY(atoms_color(f));
   phase_begin(&phases[FIT_UPDATE]);
-  TRY(f->how == UPDATE_JOINT ? atoms_update(f, &counts) : atoms_step(f, &counts));
+  TRY(fit_moves_all(f->how) ? atoms_update(f, &counts) : atoms_step(f, &counts));
   phase_end(&phases[FIT_UPDATE], 0);
   if (f->stopped) return OK;
   phase_begin(&phases[FIT_REVIVE]);

@@ -24,8 +24,9 @@ static int codes_take(struct fit *f)
 /* Bring what became of this rank's rows to where it is needed. */
 static int codes_fetch(struct fit *f)
 {
-  TRY(coded_get(&f->coder, &f->coded, CODED_SUPPORTS | CODED_QUALITY));
-  return f->how == UPDATE_JOINT || f->resident.is_on ? OK : codes_take(f);
+  int codes = f->how == UPDATE_CONJUGATE ? CODED_CODES : 0;
+  TRY(coded_get(&f->coder, &f->coded, CODED_SUPPORTS | CODED_QUALITY | codes));
+  return fit_moves_all(f->how) || f->resident.is_on ? OK : codes_take(f);
 }
 
 /* Route and code the rows in memory, and judge by them, and by the held-out rows; unless that is
@@ -46,9 +47,9 @@ static int rows_encode(struct fit *f, struct fit_line *line)
   TRY(comm_agree(f->c, codes_fetch(f)));
   struct phase *index = &f->result->phases[FIT_INDEX];
   phase_begin(index);
-  TRY(f->how == UPDATE_JOINT ? refit_state_count(state)
-      : f->resident.is_on    ? resident_index(&f->resident)
-                             : refit_state_index(state));
+  TRY(fit_moves_all(f->how) ? refit_state_count(state)
+      : f->resident.is_on   ? resident_index(&f->resident)
+                            : refit_state_index(state));
   phase_end(index, 0);
   TRY(coded_metrics(&f->coded, f->c, f->tss, &m));
   line->fitted = m.explained_variance;
@@ -102,10 +103,10 @@ static int sweep_show(struct fit *f)
                            .best = f->best,
                            .fitted_rows = f->fitted.n,
                            .parts = f->parts};
-  if (f->parts > 1) {
+  if (f->parts > 1 && f->how == UPDATE_JOINT)
     TRY(update_get(&f->update, &done.point.gram, &done.point.target));
-    done.point.idle = f->idle;
-  }
+  if (f->parts > 1 && f->how == UPDATE_CONJUGATE) done.point.weight = f->conjugate.weight;
+  if (f->parts > 1) done.point.idle = f->idle;
   return f->sink->sweep(f->sink->self, &done);
 }
 

@@ -14,6 +14,7 @@ static const struct object_row object_rows[] = {
     {"/fit/history", TYPE_F64, "S+1 H", 0, "the start and every sweep"},
     {"/fit/gram", TYPE_F64, "K K", 0, "fit by parts: sums of codes times codes"},
     {"/fit/target", TYPE_F64, "K P", 0, "fit by parts: sums of codes times rows"},
+    {"/fit/weight", TYPE_F64, "K", 0, "fit by parts: sums of squared codes, without those sums"},
     {"/fit/idle", TYPE_I32, "K", 0, "fit by parts: parts since a row used the atom"},
     {"/fit/accepted", TYPE_I32, "K", 0, "1: the last sweep's step was accepted"},
     {"/fit/status", TYPE_I32, "K", 0, "of the last sweep's last solve"},
@@ -157,8 +158,9 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
 static int sums_write(const struct h5_file *h5, const struct fit_point *point, idx k, idx p)
 {
   gidx gram[] = {k, k}, target[] = {k, p};
-  TRY(object_write(h5, "/fit/gram", 2, gram, point->gram));
-  TRY(object_write(h5, "/fit/target", 2, target, point->target));
+  if (point->gram) TRY(object_write(h5, "/fit/gram", 2, gram, point->gram));
+  if (point->gram) TRY(object_write(h5, "/fit/target", 2, target, point->target));
+  if (point->weight) TRY(object_write_vector(h5, "/fit/weight", k, point->weight));
   return object_write_vector(h5, "/fit/idle", k, point->idle);
 }
 
@@ -176,7 +178,7 @@ int fit_record_write(struct matrix_output *f, const struct fit_record *record, i
   if (point->norm > 0) TRY(h5_attribute_real(h5, "/", "median_norm", point->norm));
   TRY(identity_write(h5, INPUTS_GROUP, &rows));
   TRY(identity_write(h5, HELD_GROUP, &held));
-  return point->gram ? sums_write(h5, point, k, p) : OK;
+  return point->idle ? sums_write(h5, point, k, p) : OK;
 }
 
 static int record_read(const struct h5_file *f, struct arena *arena, struct fit_record *record)
@@ -213,19 +215,21 @@ int fit_record_read(const char *path, struct arena *arena, struct fit_record *re
   return h5_close_after(&f, record_read(&f, arena, record));
 }
 
-static int sums_read(const struct h5_file *f, struct arena *arena, idx k, idx p,
+static int sums_read(const struct h5_file *f, struct arena *arena, idx k, idx p, int is_conjugate,
                      struct fit_point *point)
 {
-  TRY(object_take(f, "/fit/gram", k, k, TYPE_F64, arena, &point->gram));
-  TRY(object_take(f, "/fit/target", k, p, TYPE_F64, arena, &point->target));
+  if (is_conjugate) TRY(object_take(f, "/fit/weight", k, 0, TYPE_F64, arena, &point->weight));
+  if (!is_conjugate) TRY(object_take(f, "/fit/gram", k, k, TYPE_F64, arena, &point->gram));
+  if (!is_conjugate) TRY(object_take(f, "/fit/target", k, p, TYPE_F64, arena, &point->target));
   return object_take(f, "/fit/idle", k, 0, TYPE_I32, arena, &point->idle);
 }
 
-int fit_sums_read(const char *path, struct arena *arena, idx k, idx p, struct fit_point *point)
+int fit_sums_read(const char *path, struct arena *arena, idx k, idx p, int is_conjugate,
+                  struct fit_point *point)
 {
   struct h5_file f;
   TRY(h5_open(&f, path));
-  return h5_close_after(&f, sums_read(&f, arena, k, p, point));
+  return h5_close_after(&f, sums_read(&f, arena, k, p, is_conjugate, point));
 }
 
 static int member_read(const struct h5_file *f, const struct member *m, struct atom_step *steps,

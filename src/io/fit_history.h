@@ -55,7 +55,7 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
 
 /* What `fit` says of its dictionaries: dictionary.h5 holds the best one, state.h5 the last. */
 struct fit_record {
-  struct fit_point point; /* what was reached last; it may have the sums of a fit by parts (N.20) */
+  struct fit_point point; /* what was reached last; of a fit by parts it may have the sums */
   gidx best;              /* the best sweep until then */
   gidx rounds, top_s;     /* of routing, and atoms a row */
 };
@@ -65,7 +65,8 @@ int fit_record_write(struct matrix_output *f, const struct fit_record *record, i
 /* Read all but atoms, mean and sums from the dictionary at path, into the arena.  ERR_INPUT when no
  * fit wrote it. */
 int fit_record_read(const char *path, struct arena *arena, struct fit_record *record);
-/* The sums.  ERR_INPUT when there are none, or of other shapes. */
-int fit_sums_read(const char *path, struct arena *arena, idx k, idx p, struct fit_point *point);
+/* The sums, or the weights alone.  ERR_INPUT when there are none, or of other shapes. */
+int fit_sums_read(const char *path, struct arena *arena, idx k, idx p, int is_conjugate,
+                  struct fit_point *point);
 
 #endif

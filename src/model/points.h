@@ -21,8 +21,8 @@ struct fit_line {
   real seconds; /* since the fit began */
 };
 
-/* What a fit needs to resume after a sweep, besides its rows and options.  gram, target and idle
- * are NULL without a minibatch. */
+/* What a fit needs to resume after a sweep, besides its rows and options.  gram, target,
+ * weight and idle are NULL without a minibatch. */
 struct fit_point {
   gidx sweep;
   const struct fit_line *lines; /* [sweep + 1] */
@@ -32,6 +32,7 @@ struct fit_point {
   uint64_t rows_hash;           /* of the fitted rows in memory (model/identity.h) */
   uint64_t held_out_hash;       /* of the held-out rows; 0: there are none */
   const real *gram, *target;    /* [k][k], [k][p] (N.20), on rank 0 alone */
+  const real *weight;           /* [k] of (N.65), instead of these two */
   const idx *idle;              /* [k] parts since a row used the atom */
 };
 

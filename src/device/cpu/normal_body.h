@@ -4,6 +4,7 @@
  * Floor: device.  A unit (isa.h) includes this after vectors.h. */
 #include <math.h>
 
+#include "device/cpu/conjugate_body.h"
 #include "device/cpu/normal_loops.h"
 
 enum { NORMAL_VECTORS = 8, ENERGY_ROWS_AT_ONCE = 8 };
@@ -153,4 +154,5 @@ static void normal_energies_rows(const struct normal_rows *rows, const real *ato
 static const struct normal_loops normal_table = {.gram = normal_gram,
                                                  .target = normal_target,
                                                  .descend = normal_descend_atom,
-                                                 .energies = normal_energies_rows};
+                                                 .energies = normal_energies_rows,
+                                                 .conjugate = &conjugate_table};

@@ -5,6 +5,7 @@
 #ifndef DEVICE_CPU_NORMAL_LOOPS_H
 #define DEVICE_CPU_NORMAL_LOOPS_H
 
+#include "device/cpu/conjugate_loops.h"
 #include "device/normal.h"
 
 struct normal_loops {
@@ -21,6 +22,7 @@ struct normal_loops {
   /* energy[rows->n] <- as normal_energies(), continued */
   void (*energies)(const struct normal_rows *rows, const real *atoms, idx begin, idx columns,
                    real *energy);
+  const struct conjugate_loops *conjugate;
 };
 
 #endif
