@@ -253,6 +253,8 @@ def jobs_of(at):
                   Job("refit-kept", "refit", both, {**start, "sweeps": 2, "keep-supports": True},
                       {})],
         "fit": [Job("fit-joint", "fit", both, {**fit, "update": "joint", "passes": 2}, other),
+                Job("fit-conjugate", "fit", both, {**fit, "update": "conjugate", "passes": 2},
+                    other),
                 Job("fit-atoms", "fit", both, {**fit, **held, "update": "atoms", "directions": 1},
                     {**other, **helds}),
                 Job("fit-find", "fit", both, {**rows, **held, "find": "features", "atoms": 40,
