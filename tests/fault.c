@@ -18,6 +18,7 @@
  * kind room no room is promised to a file; of kinds look, list and entry lstat(), opendir() and
  * readdir() fail, the last two of a folder whose path ends in FAULT_OF; of kind lock flock() does,
  * as where a file system knows no locks; of kind push sync_file_range() does.
+ * Of kind close files that are only read do not count.
  * With FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
  * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
  * FAULT_TAKES=N signal N is taken while MPI begins, as a library that it loads may do. */
@@ -95,6 +96,7 @@ enum kind {
   ENTRY,
   LOCK,
   PUSH,
+  CLOSE,
   KINDS,
   CHANGE
 };
@@ -105,7 +107,8 @@ static const char *const kinds[KINDS] = {
     "stall-close", "stall-flush", "stall-unlink", "stall-any",   "gate",          "signal",
     "open",        "stop-init",   "term-init",    "stop-dup",    "stop-finalize", "stop-inside",
     "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose",
-    "room",        "look",        "list",         "entry",       "lock",          "push"};
+    "room",        "look",        "list",         "entry",       "lock",          "push",
+    "close"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -182,6 +185,11 @@ static int is_named(int file)
   ssize_t length = readlink(link, path, sizeof path - 1);
   path[length < 0 ? 0 : length] = '\0';
   return is_path_named(path);
+}
+
+static int is_written(int file)
+{
+  return (fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY;
 }
 
 static int is_own(const void *caller)
@@ -480,7 +488,11 @@ int fflush(FILE *file)
 int close(int file)
 {
   if (armed >= STALL_OPEN) stall_file(STALL_CLOSE, file);
-  return (int)syscall(SYS_close, file);
+  int is_counted = armed == CLOSE && is_regular(file) && is_written(file);
+  int failed = is_counted && fails(CLOSE), status = (int)syscall(SYS_close, file);
+  if (!failed) return status;
+  errno = EIO;
+  return -1;
 }
 
 int stat(const char *restrict path, struct stat *restrict facts)

@@ -355,19 +355,23 @@ def check_room(folder):
                                    FAULT_RANK="0", FAULT_OF="*.journal"), 60)
     ok(code == 74 and not glob.glob(f"{out}/*.h5*"), f"first: {code} {os.listdir(out)}")
     words = [*words, "--save-seconds", 300, "--resume"]
-    stopped(folder, out)
     rank_0 = dict(LD_PRELOAD=FAULTS, FAULT_RANK="0", FAULT_OF="*.growing")
-    calls = job_end(job_start("encode", *words, ranks=2, FAULT="write:100000", FAULT_COUNT="1",
-                              **rank_0), 60)[1]
-    calls = max(int(text.split()[0]) for text in calls.split("fault calls=")[1:])
-    shutil.rmtree(out)
-    for n in (calls, calls - 2, calls - 20):  # what HDF5 keeps, in the end
+    for kind in "write", "close":
         stopped(folder, out)
-        code, text = job_end(job_start("encode", *words, ranks=2, FAULT=f"write:{n}", **rank_0), 60)
-        ok(code == 74 and left(out)[0], f"write {n} of {calls}: {code} {text[-300:]}")
-        need(resumed(folder, out), f"write {n} of {calls}")
-        equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", f"write {n} of {calls}")
+        calls = job_end(job_start("encode", *words, ranks=2, FAULT=f"{kind}:100000",
+                                  FAULT_COUNT="1", **rank_0), 60)[1]
+        calls = max(int(text.split()[0]) for text in calls.split("fault calls=")[1:])
         shutil.rmtree(out)
+        # What HDF5 keeps, in the end; and each time that a file is closed which was written.
+        for n in (calls, calls - 2, calls - 20) if kind == "write" else range(1, calls + 1):
+            stopped(folder, out)
+            code, text = job_end(job_start("encode", *words, ranks=2, FAULT=f"{kind}:{n}",
+                                           **rank_0), 60)
+            ok(code in ((74,) if kind == "write" else (73, 74)) and left(out)[0],
+               f"{kind} {n} of {calls}: {code} {text[-300:]}")
+            need(resumed(folder, out), f"{kind} {n} of {calls}")
+            equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", f"{kind} {n} of {calls}")
+            shutil.rmtree(out)
 
 
 @claim("a file that cannot be looked at is not lost: 74, and the record stays for a later run")

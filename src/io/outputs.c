@@ -102,7 +102,7 @@ static int chunks_leave(const char *name, gidx base, gidx end)
     if (put <= 0) error = put ? errno : EIO;
     at += put;
   }
-  if (file >= 0) close(file);
+  if (file >= 0 && close(file) && !error) error = errno; /* over a network this is what fails */
   return error;
 }
 
