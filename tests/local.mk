@@ -57,7 +57,7 @@ OTHER_TESTS = \
   %D%/test_io_layouts \
   %D%/test_io_outputs \
   %D%/test_rows_load %D%/test_systems_load \
-  %D%/test_layout %D%/test_options %D%/test_lines %D%/test_entry_rows %D%/test_sha256_abreast %D%/test_plan %D%/test_streams \
+  %D%/test_layout %D%/test_options %D%/test_lines %D%/test_entry_rows %D%/test_sha256_abreast %D%/test_plan %D%/test_streams %D%/test_gate \
   %D%/test_proc \
   %D%/test_coloring \
   %D%/test_det_pair \

@@ -80,34 +80,37 @@ static int question_receive(struct gate *gate, struct question *q, int *is_there
   return OK;
 }
 
-/* The entry of a key; a new one if it has none. */
+/* The entry of a key; NULL if it has none. */
 static struct gate_key *recent_find(struct gate *gate, const char *key)
 {
   for (int i = 0; i < GATE_KEYS; i++)
     if (!strcmp(gate->recent[i].key, key)) return &gate->recent[i];
-  struct gate_key *line = &gate->recent[gate->n_recent++ % GATE_KEYS];
-  *line = (struct gate_key){.looked = -FRESH};
-  memcpy(line->key, key, sizeof line->key);
-  return line;
+  return NULL;
 }
 
-/* A key that cannot be looked up is refused. */
-static int key_check(struct gate *gate, struct gate_key *line)
+/* A key that cannot be looked up is refused.  A key that was never known gets no entry: strangers,
+ * who may have as many as they like, take none away. */
+static int key_check(struct gate *gate, const char *key)
 {
-  line->is_known = 0;
-  if (keys_find(gate->keys, line->key, &line->is_known)) {
+  int is_known = 0;
+  if (keys_find(gate->keys, key, &is_known)) {
     log_warn("%s", status_message());
     status_clear();
   }
-  line->looked = log_seconds();
-  return line->is_known;
+  struct gate_key *line = recent_find(gate, key);
+  if (!line && !is_known) return 0;
+  if (!line) line = &gate->recent[gate->n_recent++ % GATE_KEYS];
+  *line = (struct gate_key){.is_known = is_known, .looked = log_seconds()};
+  snprintf(line->key, sizeof line->key, "%s", key);
+  return is_known;
 }
 
 int gate_knows(struct gate *gate, const char *key)
 {
   if (!key || strlen(key) != KEY_BYTES) return 0;
-  struct gate_key *line = recent_find(gate, key);
-  return log_seconds() - line->looked < FRESH ? line->is_known : key_check(gate, line);
+  const struct gate_key *line = recent_find(gate, key);
+  if (line && log_seconds() - line->looked < FRESH) return line->is_known;
+  return key_check(gate, key);
 }
 
 /* key <- the key of a client as text; empty: it has none.  The key is looked up when a client
@@ -117,16 +120,17 @@ static int is_allowed(struct gate *gate, const struct question *q, char key[KEY_
   key[0] = 0;
   if (q->count != FRAMES || strcmp(q->frames[5], "CURVE") || q->bytes[6] != RAW_BYTES) return 0;
   zmq_z85_encode(key, (const unsigned char *)q->frames[6], RAW_BYTES);
-  return key_check(gate, recent_find(gate, key));
+  return key_check(gate, key);
 }
 
 static void refusal_log(struct gate *gate, const struct question *q)
 {
   double now = log_seconds();
+  gate->refused++;
   if (now - gate->warned < PAUSE) return;
   gate->warned = now;
-  log_warn("refused a client at '%s': its key is in no NAME.pub of '%s/clients'",
-           q->count > 3 ? q->frames[3] : "", gate->keys->folder);
+  log_warn("refused a client at '%s': its key is in no NAME.pub of '%s/clients'; %u so far",
+           q->count > 3 ? q->frames[3] : "", gate->keys->folder, gate->refused);
 }
 
 /* From here on messages of the client carry its key. */

@@ -18,7 +18,7 @@ int curve_make(char *public, char *secret);
 /* The public key of a secret key.  ERR_INPUT: it is no key. */
 int curve_public(char *public, const char *secret);
 
-/* A key that a client has proved to have. */
+/* A key of a client that is known, or was. */
 enum { GATE_KEYS = 256 };
 struct gate_key {
   char key[KEY_BYTES + 1];
@@ -29,9 +29,10 @@ struct gate_key {
 struct gate {
   const struct keys *keys; /* borrowed */
   void *socket;
-  double warned; /* when a refusal was last logged; at most once a minute */
+  double warned;    /* when a refusal was last logged; at most once a minute */
+  unsigned refused; /* so far */
   struct gate_key recent[GATE_KEYS];
-  unsigned n_recent; /* lines of it are used in turn */
+  unsigned n_recent; /* entries are used in turn */
 };
 
 /* Answer questions in this context.  Set the socket up as a server with these keys, before it is
