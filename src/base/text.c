@@ -48,6 +48,12 @@ static size_t clean_bytes(const char *text, int *bad, char *by)
   return at;
 }
 
+int text_ends_in(const char *text, const char *end)
+{
+  size_t length = strlen(text), tail = strlen(end);
+  return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
 void text_clean(char *text)
 {
   int bad;

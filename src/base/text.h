@@ -23,6 +23,8 @@ int text_distance(const char *a, const char *b);
 /* Would text_clean() replace nothing? */
 int text_is_clean(const char *text);
 
+int text_ends_in(const char *text, const char *end);
+
 /* fprintf() of a text after text_clean(); line ends at its start and end are kept. */
 void text_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

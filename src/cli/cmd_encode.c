@@ -588,7 +588,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->all = &job->rows.source;
   if (run->comm.rank == 0) f->rows_files = rows_input_mark(&job->rows);
   if (run->comm.rank == 0) f->inputs = rows_input_facts(&job->rows);
-  f->grows = task->by_ranks || o->join;
+  f->common.grows = task->by_ranks || o->join;
   f->job = (struct job){.run = run, .output = o->output, .resume = o->resume};
   TRY(encode_files_open(f, &inputs));
   run->max_seconds = o->max_seconds;
@@ -698,7 +698,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
     log_info("joined  rows %lld to %lld: when all are done, `sagitta merge` of the folder "
              "publishes them",
              (long long)job->files.first, (long long)(job->files.first + job->files.n - 1));
-  else if (!(run->stopped && job->files.grows))
+  else if (!(run->stopped && job->files.common.grows))
     log_info("wrote   %s", job->files.job.place.shown);
   job_free(job);
   return OK;

@@ -33,8 +33,8 @@ static void earlier_note(struct encode_files *f)
 {
   f->shift = NULL; /* that of another part is freed with it */
   f->job.done = f->before.part.n;
-  f->found[0] = (gidx)f->before.supports.inputs.dictionary;
-  f->found[1] = (gidx)f->before.supports.inputs.encoder;
+  f->common.dictionary = f->before.supports.inputs.dictionary;
+  f->common.encoder = f->before.supports.inputs.encoder;
 }
 
 /* Is it what a run for these rows left that was stopped, or made? */
@@ -59,17 +59,15 @@ static int distribute(void *self, struct comm *c)
   struct encode_files *f = self;
   struct encode_task *task = f->task;
   gidx done = f->job.done;
-  f->found[2] = f->grows, f->found[3] = f->recorded, f->found[4] = f->is_same;
-  TRY(comm_broadcast(c, f->found, LENGTH(f->found), sizeof *f->found));
-  f->grows = (int)f->found[2], f->recorded = f->found[3], f->is_same = (int)f->found[4];
+  TRY(comm_broadcast(c, &f->common, 1, sizeof f->common));
   task->sink_first = ranges_first(f) + done;
-  if (f->found[0]) task->dictionary = (uint64_t)f->found[0];
+  if (f->common.dictionary) task->dictionary = f->common.dictionary;
   if (!done) return OK;
   part_source(&f->part, f->all, f->first + done, f->n - done, &f->rest);
   task->rows = &f->rest;
   task->whole = f->all;
   task->first = f->first + done;
-  task->encoder_hash = (uint64_t)f->found[1];
+  task->encoder_hash = f->common.encoder;
   return OK;
 }
 
@@ -153,10 +151,10 @@ static int rows_compare(void *self, struct comm *c)
   struct row_part part;
   struct row_source done;
   uint64_t terms = 0;
-  log_info(f->is_same ? "resume  the %lld rows that are done are of these very files"
-                      : "resume  reads the %lld rows again that are done, and compares",
+  log_info(f->common.is_same ? "resume  the %lld rows that are done are of these very files"
+                             : "resume  reads the %lld rows again that are done, and compares",
            (long long)f->job.done);
-  if (f->is_same) return OK;
+  if (f->common.is_same) return OK;
   part_source(&part, f->all, f->first, f->job.done, &done);
   TRY(rows_content(c, &done, f->first, &terms));
   return comm_agree(c, c->rank ? OK : rows_terms_check(f, f->job.done, terms));
@@ -166,7 +164,7 @@ static int output_begin(void *self)
 {
   struct encode_files *f = self;
   struct supports_shape shape = encode_shape(f->task, f->n);
-  if (f->grows) return encode_growing_begin(f);
+  if (f->common.grows) return encode_growing_begin(f);
   return f->is_part ? supports_part_create(&f->file, f->job.place.file, &shape)
                     : supports_output_create(&f->file, f->job.place.file, &shape);
 }
@@ -224,7 +222,7 @@ int encode_files_resume(struct encode_files *f, struct run *run, const struct ou
 static int part_reopen(struct encode_files *f)
 {
   part_input_close(&f->before);
-  TRY(f->grows ? encode_growing_reopen(f) : part_input_open(&f->before, f->job.place.file));
+  TRY(f->common.grows ? encode_growing_reopen(f) : part_input_open(&f->before, f->job.place.file));
   earlier_note(f);
   return OK;
 }
@@ -234,7 +232,7 @@ int encode_files_continue(struct encode_files *f)
   struct comm *c = &f->job.run->comm;
   TRY(comm_agree(c, c->rank ? OK : part_reopen(f)));
   TRY(job_distribute(&f->job));
-  if (f->grows) return encode_growing_name(f);
+  if (f->common.grows) return encode_growing_name(f);
   TRY(comm_agree(c, c->rank ? OK : output_begin(f)));
   TRY(encode_ranks_begin(f));
   if (c->rank == 0)
@@ -281,8 +279,8 @@ int encode_files_end(struct encode_files *f, const struct encode_result *result,
                                    .normalized = task->normalize,
                                    .inputs = result->inputs,
                                    .part = f->is_part || stopped ? &result->part : NULL};
-  if ((stopped && f->grows) || f->joins) return encode_growing_record(f, result);
-  if (f->grows) TRY(encode_growing_end(f));
+  if ((stopped && f->common.grows) || f->joins) return encode_growing_record(f, result);
+  if (f->common.grows) TRY(encode_growing_end(f));
   if (stopped) TRY(supports_output_cut(&f->file, result->part.n));
   TRY(supports_output_finish(&f->file, &ending, facts, n_facts));
   return encode_growing_published(f);

@@ -14,25 +14,28 @@
 #include "job/job.h"
 #include "model/split.h"
 
+/* What rank 0 knows of an earlier run, and then every rank. */
+struct encode_common {
+  uint64_t dictionary, encoder; /* hashes of its own; 0: none */
+  gidx recorded;                /* rows of the result that a journal has */
+  int grows;   /* the result is in a file of its own until all is done (encode_growing.h) */
+  int is_same; /* the rows that are done were read from these very files */
+};
+
 struct encode_files {
-  struct job job; /* opened by encode_files_open() or encode_files_resume() */
+  struct job job;              /* opened by encode_files_open() or encode_files_resume() */
+  struct encode_common common; /* the caller sets `grows` */
   /* Set by the caller; pointers are borrowed. */
   gidx first, n;            /* rows of the result among all */
   int is_part;              /* it is a part also when it is done */
   int joins;                /* the part is a range of a file that other jobs write, too */
   uint64_t rows_files;      /* rank 0, of a part: rows_input_mark() */
   uint64_t inputs;          /* rank 0: rows_input_facts() */
-  int grows;                /* it is in a file of its own until all is done (encode_growing.h) */
   struct encode_task *task; /* of all of the rows that are wanted, then of those that are left */
   const struct row_source *all; /* all rows */
   /* Once it is open. */
   struct row_part part;   /* the rows that are left */
   struct row_source rest; /* the same as a source */
-  gidx recorded;          /* rows of the result that a journal has */
-  int is_same;            /* the rows that are done were read from these very files */
-  /* Of an earlier run, for every rank: the hashes of its dictionary and encoder, 0: none; grows,
-   * recorded and is_same. */
-  gidx found[5];
   /* On rank 0. */
   struct supports_output file;
   struct journal journal;

@@ -23,7 +23,7 @@ static int record_take(struct encode_files *f, struct record *r)
   before->part = r->part;
   before->density = r->density;
   before->supports.inputs.dictionary = r->dictionary;
-  f->recorded = r->part.n;
+  f->common.recorded = r->part.n;
   return OK;
 }
 
@@ -32,8 +32,8 @@ int encode_growing_before(struct encode_files *f, const char *name)
   struct record r;
   if (!f->joins) TRY(journal_open(&f->journal, name));
   TRY(record_take(f, &r));
-  f->grows = 1;
-  f->is_same = f->inputs && f->inputs == r.inputs;
+  f->common.grows = 1;
+  f->common.is_same = f->inputs && f->inputs == r.inputs;
   return OK;
 }
 
@@ -95,19 +95,19 @@ int encode_growing_begin(struct encode_files *f)
   if (f->joins) {
     TRY(encode_ranges_begin(f, &shape));
     TRY(supports_placed_begin(&f->file, f->task->rounds));
-    if (!f->recorded) return OK;
+    if (!f->common.recorded) return OK;
     TRY(record_take(f, &r));
     TRY(shape_check(f, &r.shape, &shape));
     return recorded_take(f, &r);
   }
-  if (!f->recorded) {
+  if (!f->common.recorded) {
     TRY(supports_growing_create(&f->file, path, &shape));
     return supports_placed_begin(&f->file, f->task->rounds);
   }
   TRY(record_take(f, &r));
   TRY(shape_check(f, &r.shape, &shape));
   journal_growing(f->journal.name, growing);
-  TRY(supports_growing_open(&f->file, path, growing, &shape, f->recorded));
+  TRY(supports_growing_open(&f->file, path, growing, &shape, f->common.recorded));
   TRY(supports_placed_begin(&f->file, f->task->rounds));
   return recorded_take(f, &r);
 }
@@ -182,7 +182,8 @@ int encode_growing_record(struct encode_files *f, const struct encode_result *re
   TRY(input_files_settled());
   TRY(counts_check(f, result));
   const struct record r = record_of(f, result);
-  if (f->joins) TRY(supports_offsets_write(&f->file, f->first + f->recorded, f->first + r.part.n));
+  if (f->joins)
+    TRY(supports_offsets_write(&f->file, f->first + f->common.recorded, f->first + r.part.n));
   int status = f->journal.number ? OK : journal_begin(f, &r);
   if (!status) status = record_add(f, &r);
   if (!status) status = result_keep(&f->file.result, GROWING_END);
@@ -218,7 +219,7 @@ int encode_growing_published(struct encode_files *f)
 void encode_growing_free(struct encode_files *f)
 {
   journal_close(&f->journal);
-  if (!f->grows) return;
+  if (!f->common.grows) return;
   supports_placed_rest(&f->file);
   if (h5_placed_close(&f->file.result.h5)) status_clear();
   supports_output_close(&f->file);

@@ -123,7 +123,7 @@ static int overlaps_check(const struct encode_files *f, const struct range_list 
 /* The dictionary of another range, if one has recorded something. */
 static void dictionary_find(struct encode_files *f, const struct range_list *list)
 {
-  for (int i = 0; i < list->count && !f->found[0]; i++) {
+  for (int i = 0; i < list->count && !f->common.dictionary; i++) {
     struct journal j = {0};
     struct record r = {0};
     struct arena arena = {0};
@@ -132,7 +132,7 @@ static void dictionary_find(struct encode_files *f, const struct range_list *lis
     if (status)
       status_clear();
     else
-      f->found[0] = (gidx)r.dictionary;
+      f->common.dictionary = r.dictionary;
     arena_free(&arena);
     journal_close(&j);
   }
@@ -211,5 +211,5 @@ int encode_ranges_begin(struct encode_files *f, const struct supports_shape *sha
   char whole[4096];
   whole_name(f, whole);
   all.n = ranges_rows(f);
-  return supports_growing_join(&f->file, whole, f->growing, &all, f->first + f->recorded);
+  return supports_growing_join(&f->file, whole, f->growing, &all, f->first + f->common.recorded);
 }

@@ -35,7 +35,7 @@ int encode_ranks_may(const struct encode_task *task, int ranks)
 /* The rows that an earlier run has done are rank 0's. */
 static int before_copy(struct encode_files *f)
 {
-  if (!f->job.done || f->recorded) return OK;
+  if (!f->job.done || f->common.recorded) return OK;
   TRY(part_copy(&f->before, &f->file.sink, 0));
   supports_input_close(&f->before.supports);
   return OK;
@@ -46,7 +46,7 @@ int encode_ranks_begin(struct encode_files *f)
   struct comm *c = &f->job.run->comm;
   struct encode_task *task = f->task;
   const struct supports_shape shape = encode_shape(task, ranges_rows(f));
-  task->by_ranks = may(task, f->grows ? f->n : task->rows->n, c->size);
+  task->by_ranks = may(task, f->common.grows ? f->n : task->rows->n, c->size);
   if (task->by_ranks) TRY(supports_ranks_begin(&f->file, c, &shape, task->rounds, &task->by_ranks));
   return comm_agree(c, c->rank ? OK : before_copy(f));
 }
@@ -56,7 +56,7 @@ static int growing_check(struct encode_files *f, gidx end)
 {
   const struct comm *c = &f->job.run->comm;
   gidx at = ranges_first(f);
-  TRY(supports_ranks_check(&f->file, &f->job.run->comm, f->task->by_ranks, at + f->recorded,
+  TRY(supports_ranks_check(&f->file, &f->job.run->comm, f->task->by_ranks, at + f->common.recorded,
                            at + end));
   if (c->rank && end == f->n) encode_growing_free(f);
   return OK;
@@ -64,7 +64,7 @@ static int growing_check(struct encode_files *f, gidx end)
 
 int encode_ranks_end(struct encode_files *f, const struct encode_result *result)
 {
-  if (f->grows) return growing_check(f, f->job.done + result->part.n);
+  if (f->common.grows) return growing_check(f, f->job.done + result->part.n);
   if (!f->task->by_ranks) return OK;
   return supports_ranks_end(&f->file, &f->job.run->comm, f->job.done + result->part.n);
 }

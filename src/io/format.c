@@ -10,6 +10,7 @@
 
 #include "base/retry.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "base/watchdog.h"
 #include "io/journal.h"
 
@@ -37,12 +38,6 @@ struct head {
   int is_hdf5;
 };
 
-static int ends_in(const char *text, const char *end)
-{
-  size_t length = strlen(text), tail = strlen(end);
-  return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* The format of a file that begins so; NULL: none of these. */
 static const struct format *format_find(const char *path, const struct head *h)
 {
@@ -53,9 +48,9 @@ static const struct format *format_find(const char *path, const struct head *h)
   if (memcmp(head, "PAR1", 4) == 0) return &parquet;
   if (!head[6] && !head[7] && head[8] == '{' && (head[9] == '"' || head[9] == '}'))
     return &safetensors; /* 8 bytes of length, then JSON */
-  if (is_zip) return ends_in(path, ".npz") ? &npz : &torch;
-  if (is_pickle || ends_in(path, ".pt")) return &torch;
-  return ends_in(path, ".bin") ? &raw : NULL;
+  if (is_zip) return text_ends_in(path, ".npz") ? &npz : &torch;
+  if (is_pickle || text_ends_in(path, ".pt")) return &torch;
+  return text_ends_in(path, ".bin") ? &raw : NULL;
 }
 
 /* Is HDF5's signature at byte 0, 512, 1024, 2048, ..., which are the places it may have? */
@@ -89,8 +84,8 @@ static const struct format *format_named(const char *path)
 {
   const char *name = strrchr(path, '/');
   struct head head;
-  if (ends_in(path, npy.ending)) return &npy;
-  if (ends_in(path, safetensors.ending)) return &safetensors;
+  if (text_ends_in(path, npy.ending)) return &npy;
+  if (text_ends_in(path, safetensors.ending)) return &safetensors;
   if (strchr(name ? name : path, '.') || head_read(path, &head) < 0) return &hdf5;
   const struct format *f = format_find(path, &head);
   return f == &npy || f == &safetensors ? f : &hdf5;

@@ -9,16 +9,11 @@
 #include <sys/stat.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "base/watchdog.h"
 #include "io/inputs.h"
 
 enum { NAMES_SHOWN = 8 }; /* of a folder that lacks a file */
-
-static int ends_in(const char *text, const char *end)
-{
-  size_t length = strlen(text), tail = strlen(end);
-  return length >= tail && strcmp(text + length - tail, end) == 0;
-}
 
 int input_in_folder(const char *name, const char *file, char *path)
 {
@@ -44,7 +39,7 @@ struct folder_count {
 
 static void name_count(struct folder_count *c, const char *name)
 {
-  for (int i = 0; i < LENGTH(data_ends); i++) c->files[i] += ends_in(name, data_ends[i]);
+  for (int i = 0; i < LENGTH(data_ends); i++) c->files[i] += text_ends_in(name, data_ends[i]);
 }
 
 /* list <- "used.in, supports.h5, ...": the first names of a folder. */

@@ -16,6 +16,7 @@
 #include "base/num.h"
 #include "base/retry.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "base/watchdog.h"
 #include "io/place.h"
 #include "io/ranges.h"
@@ -331,15 +332,9 @@ void journal_close(struct journal *j)
   *j = (struct journal){0};
 }
 
-static int ends_in(const char *text, const char *end)
-{
-  size_t length = strlen(text), tail = strlen(end);
-  return length > tail && strcmp(text + length - tail, end) == 0;
-}
-
 int journal_is(const char *name)
 {
-  return ends_in(name, JOURNAL_END);
+  return text_ends_in(name, JOURNAL_END);
 }
 
 /* other[4096] <- a name with the other END. */
@@ -355,7 +350,7 @@ void journal_growing(const char *name, char *growing)
 
 int journal_is_growing(const char *name)
 {
-  return ends_in(name, GROWING_END);
+  return text_ends_in(name, GROWING_END);
 }
 
 void journal_of(const char *growing, char *name)

@@ -35,12 +35,6 @@ static struct claim {
 } claims[MAX_CLAIMS];
 static int n_claims;
 
-static int ends_in(const char *text, const char *end)
-{
-  size_t length = strlen(text), tail = strlen(end);
-  return length > tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* Create a folder and those above it, as far as they are missing. */
 static int folder_make(const char *folder)
 {
@@ -217,7 +211,7 @@ int output_claim(const char *path, int force, char *resolved)
 static int path_name(struct output_path *place, const char *output, const char *name)
 {
   size_t capacity = sizeof place->file;
-  int length = (int)strlen(output), is_file = ends_in(output, ".h5");
+  int length = (int)strlen(output), is_file = text_ends_in(output, ".h5");
   const char *last = strrchr(output, '/');
   CHECK(length > 0 && strcmp(last ? last + 1 : output, ".h5") != 0, ERR_USAGE,
         "the output '%s' has no name", output);
