@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -73,6 +74,28 @@ class Served:
         if self.job.poll() is None:
             self.job.kill()
             self.job.communicate()
+
+
+def clients_run(count, client, *words):
+    """Clients side by side, client(*words, seed, told); what they told."""
+    told = []
+    threads = [threading.Thread(target=client, args=(*words, seed, told)) for seed in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return told
+
+
+def finished(server, seconds=120):
+    """Its status when no file of its backlog is left."""
+    end = time.time() + seconds
+    while True:
+        status = server.status()
+        files = status["files"]
+        if files["done"] + files["failed"] == files["all"] > 0 or time.time() > end:
+            return status
+        time.sleep(0.01)
 
 
 def other_replies(asked, case):

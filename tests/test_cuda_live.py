@@ -3,13 +3,11 @@
 file of the backlog whose result is encode's, watched and not; and its replay has the same bits."""
 import os
 import tempfile
-import threading
-import time
 
 import h5py
 import numpy as np
 
-from live_server import Served, need_zmq, other_replies
+from live_server import Served, clients_run, finished, need_zmq, other_replies
 from tap import SOURCE, claim, done_testing, gpu_present, ok, sagitta
 
 live = need_zmq()
@@ -51,19 +49,12 @@ def check_policy(folder, case, i, policy):
     with claim(f"{' '.join(map(str, policy))}: replies and a file are encode's"):
         with open(f"{folder}/jobs.txt", "w") as f:
             f.write(f"{REAL} {folder}/got{i}.h5\n")
-        wrong = []
         words = [*case.words, "--device", "cuda", "--step-rows", 1024, "--linger-ms", 20, *policy,
                  "--backlog", f"{folder}/jobs.txt", "--ledger", f"{folder}/ledger{i}", "--record"]
         with Served(folder, *words, threads=2) as served:
-            threads = [threading.Thread(target=client_run, args=(served.path, case, s, wrong))
-                       for s in range(3)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+            wrong = clients_run(3, client_run, served.path, case)
             with live.connect(served.path) as server:
-                while server.status()["files"]["done"] == 0 and served.job.poll() is None:
-                    time.sleep(0.01)
+                finished(server)
             code, _, text = served.end()
         ok(code == 0 and not wrong, f"exit {code}, wrong replies {wrong[:5]}: {text[-300:]}")
         need("diff", f"{folder}/got{i}.h5", case.want)

@@ -6,13 +6,12 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 
 import h5py
 import numpy as np
 
 from bert_model import WINDOW, WORDS, model_made
-from live_server import Served, need_zmq
+from live_server import Served, clients_run, need_zmq
 from tap import FULL, SOURCE, claim, done_testing, ok, peer_missing, sagitta
 
 live = need_zmq()
@@ -86,15 +85,8 @@ def check_bits(folder, cases):
                 words = [*case.words, *STEPS[:-2], *policy]
             name = " ".join(map(str, policy))
             with claim(f"case {i}, {name}: replies to 4 clients are encode's"):
-                wrong = []
                 with Served(folder, *words, threads=1 + i % 2) as served:
-                    threads = [threading.Thread(target=client_run,
-                                                args=(served.path, case, s, wrong))
-                               for s in range(4)]
-                    for t in threads:
-                        t.start()
-                    for t in threads:
-                        t.join()
+                    wrong = clients_run(4, client_run, served.path, case)
                     with live.connect(served.path) as server:
                         status = server.status()
                     code, _, text = served.end()

@@ -11,7 +11,7 @@ import time
 import h5py
 import numpy as np
 
-from live_server import Served, need_zmq
+from live_server import Served, finished, need_zmq
 from tap import FULL, SOURCE, claim, done_testing, ok, sagitta
 
 live = need_zmq()
@@ -64,17 +64,6 @@ class Work:
         for i in range(self.n):
             done = sagitta("diff", self.result(name, i), f"{self.folder}/want{i}/supports.h5")
             ok(done.returncode == 0, f"{what}, file {i}: {done.stdout[-300:]} {done.stderr[-300:]}")
-
-
-def finished(server, seconds=60):
-    """Its status when no file is left."""
-    end = time.time() + seconds
-    while True:
-        status = server.status()
-        files = status["files"]
-        if files["done"] + files["failed"] == files["all"] > 0 or time.time() > end:
-            return status
-        time.sleep(0.01)
 
 
 def ask(path, rows, seed, ends):

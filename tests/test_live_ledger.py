@@ -6,12 +6,11 @@ import os
 import re
 import shutil
 import tempfile
-import threading
 
 import h5py
 import numpy as np
 
-from live_server import Served, need_zmq
+from live_server import Served, clients_run, need_zmq
 from seal import reseal
 from tap import claim, done_testing, ok, sagitta, skip
 
@@ -50,19 +49,13 @@ def client_run(path, rows, seed, told):
 
 def record(folder, name, words):
     """What three clients were told beside a file of the backlog; the ledger is folder/name."""
-    told = []
     with h5py.File(f"{folder}/data/rows.h5") as f:
         rows = f["rows"][:].astype("f4")
     with open(f"{folder}/jobs.txt", "w") as f:
         f.write("".join(f"{folder}/data/rows.h5 {folder}/out-{name}{i}\n" for i in range(2)))
     with Served(folder, *words, "--backlog", f"{folder}/jobs.txt", "--ledger", f"{folder}/{name}",
                 "--record") as served:
-        threads = [threading.Thread(target=client_run, args=(served.path, rows, s, told))
-                   for s in range(3)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        told = clients_run(3, client_run, served.path, rows)
         code, _, text = served.end()
     ok(code in (0, 75), f"it ends with {code}: {text[-400:]}")
     return told

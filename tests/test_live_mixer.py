@@ -14,7 +14,7 @@ import time
 import h5py
 import numpy as np
 
-from live_server import Raw, Served, need_zmq, other_replies
+from live_server import Raw, Served, clients_run, finished, need_zmq, other_replies
 from mixer_data import make, write
 from tap import FULL, claim, done_testing, gpu_present, launch, need, later_wins, ok, sagitta
 
@@ -87,21 +87,15 @@ def client_run(path, case, seed, wrong):
 
 def check_bits(case, name, policy, ranks, device="cpu"):
     with claim(f"{name}, {policy}, {ranks} ranks, {device}: codes of harvest, then encode"):
-        wrong, at = [], f"{case.folder}/{name}-{policy}{ranks}{device}"
+        at = f"{case.folder}/{name}-{policy}{ranks}{device}"
         with open(f"{at}.txt", "w") as f:
             f.write(f"{case.made} {at}-got.h5\n")
         words = [*case.words, *STEPS, *POLICIES[policy], "--backlog", f"{at}.txt", "--ledger", at,
                  "--device", device]
         with Served(case.folder, *words, before=launch(ranks) if ranks > 1 else ()) as served:
-            threads = [threading.Thread(target=client_run, args=(served.path, case, s, wrong))
-                       for s in range(3)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+            wrong = clients_run(3, client_run, served.path, case)
             with live.connect(served.path) as server:
-                while server.status()["files"]["done"] == 0:
-                    pass
+                finished(server)
             code, _, text = served.end(signal.SIGUSR1)
         ok(code == 0 and not wrong, f"{wrong[:5]}, exit {code}: {text[-300:]}")
         need(sagitta("diff", f"{at}-got.h5", case.want), "a file beside them")

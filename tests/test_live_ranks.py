@@ -5,13 +5,12 @@ stopped leaves parts from which another number of ranks goes on to the same."""
 import os
 import signal
 import tempfile
-import threading
 import time
 
 import h5py
 import numpy as np
 
-from live_server import Served, need_zmq, other_replies
+from live_server import Served, clients_run, finished, need_zmq, other_replies
 from tap import FULL, SOURCE, claim, done_testing, launch, ok, sagitta
 
 live = need_zmq()
@@ -63,26 +62,15 @@ def client_run(path, case, seed, wrong):
         wrong.extend((seed, n) for n in other_replies(asked, case))
 
 
-def finished(served, seconds=120):
-    end = time.time() + seconds
-    with live.connect(served.path) as server:
-        while server.status()["files"]["done"] == 0 and time.time() < end:
-            time.sleep(0.01)
-
-
 def check_policy(case, name, ranks):
     with claim(f"{ranks} ranks, {name}: replies to 8 clients, and a file, are encode's"):
-        wrong, at = [], f"{case.folder}/{name}{ranks}"
+        at = f"{case.folder}/{name}{ranks}"
         words = [*case.words, *STEPS, *POLICIES[name], "--backlog", case.list(f"{name}{ranks}"),
                  "--ledger", at, "--record"]
         with Served(case.folder, *words, before=launch(ranks)) as served:
-            threads = [threading.Thread(target=client_run, args=(served.path, case, s, wrong))
-                       for s in range(8)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
-            finished(served)
+            wrong = clients_run(8, client_run, served.path, case)
+            with live.connect(served.path) as server:
+                finished(server)
             code, _, text = served.end(signal.SIGUSR1)
         ok(code == 0, f"it ends with {code}: {text[-500:]}")
         ok(not wrong, f"wrong replies (client, rows): {wrong[:5]}")
@@ -103,7 +91,8 @@ def check_stop(case):
         code, _, text = served.end(signal.SIGUSR1)
     ok(code == 75, f"it ends with {code}: {text[-500:]}")
     with Served(case.folder, *words, before=launch(3)) as served:
-        finished(served)
+        with live.connect(served.path) as server:
+            finished(server)
         code, _, text = served.end(signal.SIGUSR1)
     ok(code == 0, f"it ends with {code}: {text[-500:]}")
     need("diff", f"{case.folder}/stop.h5", f"{case.folder}/want.h5")
