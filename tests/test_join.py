@@ -341,6 +341,11 @@ def check_work(folder):
                                    LD_PRELOAD=FAULTS, FAULT="signal:12", FAULT_OF="*.growing"), 60)
     ok(code == -signal.SIGKILL and len(left(out)) == 2, f"{code} {left(out)} {text[-300:]}")
     fails(sagitta("merge", out), 65, [f"--row-range 0:{4 * BLOCK}"], "nothing is recorded")
+    need(joined(folder, out, 0, 4 * BLOCK, "--resume"), "it is done")
+    code, text = job_end(job_start("encode", *range_of(folder, out, 0, 4 * BLOCK, "--force"),
+                                   LD_PRELOAD=FAULTS, FAULT="signal:12", FAULT_OF="*.growing"), 60)
+    ok(code == -signal.SIGKILL, f"{code} {text[-300:]}")
+    fails(sagitta("merge", out), 65, [f"--row-range 0:{4 * BLOCK}"], "--force gives up the record")
     for fault, code in (("lock:1+", 73), ("none:1", 0)):
         is_code, text = job_end(job_start("encode", *range_of(folder, out, 0, 6 * BLOCK),
                                           LD_PRELOAD=FAULTS, FAULT=fault, FAULT_OF=LOCKED), 60)
