@@ -46,8 +46,8 @@ void status_take(char *text, size_t capacity);
 /* Take over the failure of another thread or rank: its code and message replace this thread's. */
 int status_set(int code, const char *message);
 
-/* TRY returns a failure of the call to the caller's caller; FAIL returns a new failure; CHECK does
- * so unless a condition holds. */
+/* TRY leaves the function with the code of a call that failed; FAIL leaves it with a new failure;
+ * CHECK does so unless a condition holds. */
 #define TRY(call)                                                                                  \
   do {                                                                                             \
     int try_ = (call);                                                                             \

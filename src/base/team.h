@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parallel loops over threads, for host code that is no operation of a device.
+ * Parallel loops over threads, for host code that is not an operation of a device.
  *
  * Floor: base.
  *

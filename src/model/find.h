@@ -21,7 +21,7 @@ struct found_encoder {
   real rho;                        /* penalty on the codes */
   int relative;                    /* scores are relative to the size of what is left of a row
                                     * (N.51) */
-  real floor;
+  real floor;                      /* added to the square of what is left, if relative (N.51) */
 };
 
 /* The encoder of `fit --find features`, for rows of this mean square; without thresholds. */

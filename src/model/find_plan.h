@@ -9,10 +9,10 @@
 #include "model/find_update.h"
 
 struct find_plan {
-  gidx rows;                     /* that are fitted */
+  gidx rows;                     /* fitted rows */
   idx k;                         /* atoms at the end */
-  int wide;                      /* atoms grown per atom at the end, if there are enough rows */
-  idx grown;                     /* so: atoms before the end, from which k are taken */
+  int wide;                      /* atoms to grow per atom at the end, if there are enough rows */
+  idx grown;                     /* atoms before the end, of which k are kept */
   real l0;                       /* mean active atoms per row, at the end */
   int each;                      /* updates of a stage */
   int last;                      /* further updates of the last stage */

@@ -42,8 +42,8 @@ void all_systems_free(struct all_systems *a);
 int all_systems_skip(struct all_systems *a, const idx *k, gidx count);
 
 /* Assemble the systems and give them to the sink (used on rank 0) in the file's order.
- * *fingerprint <- that of these, on rank 0.  If it is asked to stop, a->end is after the last of
- * them. */
+ * *fingerprint <- that of these systems, on rank 0.  If stops asks to stop, a->end is set to the
+ * position after the last system written. */
 int all_systems_write(struct all_systems *a, const struct system_sink *sink, uint64_t *fingerprint);
 
 #endif
