@@ -10,11 +10,7 @@
  *
  * Its clock runs only while the watchdog itself runs.  So the deadline does not count the time in
  * which the whole job was suspended (SIGTSTP by a batch system), or changes of the wall clock.  Any
- * thread may call these functions, but no signal handler.
- *
- * Its clock goes on only while the watchdog itself runs, so a job that was suspended as a whole
- * (SIGTSTP by a batch system) goes on as if nothing had been; steps of the wall clock do not matter
- * either.  Any thread may use all of this, but no signal handler. */
+ * thread may call these functions, but no signal handler. */
 #ifndef BASE_WATCHDOG_H
 #define BASE_WATCHDOG_H
 

@@ -10,11 +10,7 @@
  * Such memory is a file in a memory file system, /dev/shm, which has a limited size, and sends a
  * signal if a page cannot be had when it is first written.  So the free room is checked first.
  * Then every page is written once, by a system call that fails instead, before the caller gets the
- * memory.
- *
- * Such memory is a file of a folder that is memory, /dev/shm, whose size is limited, and which says
- * so by a signal when a page is first written.  So its room is looked at before, and every page is
- * written once, by a call of the system that fails instead, before the caller sees any. */
+ * memory. */
 #ifndef COMM_SHARED_H
 #define COMM_SHARED_H
 

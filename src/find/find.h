@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Floor: find.  Knows no files: rows come from a source, and results go to a sink. */
+ * Finding features: from rows to atoms that fire where the features of the rows do (N.49 - N.55,
+ * N.59).
+ *
+ * Floor: find.  Knows no files: rows come from a source, and results go to a sink.
+ *
+ * The dictionary grows in stages, each of several updates.  An update takes some rows, chooses
+ * their active atoms, solves their codes, and then moves all atoms.  Atoms are chosen and moved
+ * block after block, by falling frequency; an atom is chosen by thresholds, which are found with
+ * the first rows of the update.
+ *
+ * Ranks divide the rows of a batch, and afterwards the atoms and columns of the sums over it.  No
+ * sum is ever divided, so the atoms have the same bits on any number of ranks. */
 #ifndef FIND_FIND_H
 #define FIND_FIND_H
 

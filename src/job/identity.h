@@ -72,8 +72,8 @@ struct identity_difference {
 /* Do two texts differ? */
 int identity_text_differs(const char *was, const char *is, struct identity_difference *difference);
 
-/* May a run resume from a file?  ERR_INPUT: it is of a program with other bits, or of another job;
- * the message names what differs, and both values.  shown: its name in messages. */
+/* May a run resume from a file?  ERR_INPUT: it is of another job, or of a program whose results
+ * have other bits; the message names what differs, and both values.  shown: its name in messages. */
 int identity_text_check(const struct identity_text *now, const char *path, const char *shown);
 
 #endif

@@ -18,8 +18,8 @@
  *
  * Functions are collective, with one status on all ranks, unless a comment says otherwise.  After
  * any failure what was published last is in place.  Existing files that cannot be resumed are
- * ERR_INPUT if they are of a job with other options or inputs, or of a program with other bits.
- * They are ERR_CREATE if they are no result of this command, or --resume or --force is missing. */
+ * ERR_INPUT if options, inputs or the bits of the program's results differ.  They are ERR_CREATE if
+ * they are no result of this command, or --resume or --force is missing. */
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
 

@@ -13,9 +13,8 @@
 /* iterations per eigenvalue; columns per task; size from which on several threads gain */
 enum { ROTATIONS_MOST = 60, STRIPE = 256, THREADS_FROM = 512 };
 
-#define NOTHING_SQUARED                                                                            \
-  0x1p-900 /* smaller squared norms of a row count as 0: far below squares of
-                                  * f32 */
+/* Smaller squared norms of a row count as 0: they are far below squares of f32. */
+#define NOTHING_SQUARED 0x1p-900
 
 /* The reflections I - beta v v', one at a time; v[0 .. k] is 0. */
 struct reduction {

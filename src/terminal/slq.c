@@ -18,9 +18,8 @@
 #include "model/quadrature.h"
 
 enum { PROBES = 32, MAX_STEPS = 512, SEED = 1, STREAM_PROBE = 100 };
-#define MAX_MOVE                                                                                   \
-  0.3 /* a converged estimate may change by so many standard errors in the last
-                      * doubling */
+/* A converged estimate may change by so many standard errors in the last doubling. */
+#define MAX_MOVE 0.3
 
 struct slq_run {
   struct terminal *w;
