@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A stopwatch over log_seconds(). */
+ * A phase is timed by log_seconds(). */
 #include "base/phase.h"
 
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One loop per call. */
+ * Each system call is repeated in a loop of its own. */
 #include "base/retry.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * OpenSSL's EVP interface, whose error text becomes the failure's message. */
+ * The hash is computed by OpenSSL's EVP interface; its error text becomes our message. */
 #include "base/sha256.h"
 
 #include <openssl/err.h>

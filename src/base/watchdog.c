@@ -153,9 +153,8 @@ static void *watchdog_main(void *argument)
     pthread_mutex_lock(&lock);
     now += passed < 2 * period() ? passed : 2 * period(); /* otherwise this process did not run */
     steps_check();
-    if (are_armed && passed < deadline)
-      alarms_set(); /* otherwise one may be firing now, and would
-                                                       * not */
+    /* After a long pause a timer may be firing now; setting it again would prevent that. */
+    if (are_armed && passed < deadline) alarms_set();
     pthread_mutex_unlock(&lock);
   }
   return NULL;

@@ -32,7 +32,7 @@ struct refit_result {
 
 struct refit_files {
   struct job job; /* of dictionary.h5; more[0] is supports.h5; every rank has the paths */
-  gidx sweeps;    /* how many there are to be at the end; set by the caller */
+  gidx sweeps;    /* sweeps in all, at the end; set by the caller */
   struct sweep_files sweep;
   int has_supports;           /* resumed: supports.h5 is there, too */
   struct fit_facts facts;     /* sweeps done so far, 0 for a fresh run; the caller sets .start */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One file, systems.h5. */
+ * The command writes one file, systems.h5. */
 #include "cli/synth_systems.h"
 
 #include <stdio.h>

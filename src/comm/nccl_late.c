@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One dlopen() in all, and one dlsym() per function. */
+ * The library is opened at the first call of any function; functions are looked up by name. */
 #include "comm/nccl_late.h"
 
 #include <dlfcn.h>

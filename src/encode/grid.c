@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two numbers and an x between them. */
+ * A grid is written as two numbers with an x between them. */
 #include "encode/grid.h"
 
 #include <ctype.h>

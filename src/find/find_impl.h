@@ -79,7 +79,7 @@ struct find_growth {
   real *wide;                     /* [some][p] */
   idx *order;                     /* [m] */
   unsigned char *state;           /* [m] is it accepted? */
-  gidx first;                     /* first of the directions in work */
+  gidx first;                     /* first of the current directions */
   idx together, most_together;
   gidx known; /* rows of the table that are on the device */
 };

@@ -79,7 +79,7 @@ static void columns_cut(void *self, gidx part)
     for (gidx j = begin; j < end; j++) values[i * stride + j] = g->column[j * n + i];
 }
 
-/* A direction that is in work <- the vector from[p], scaled. */
+/* One of the current directions <- the vector from[p], scaled. */
 static void direction_scale(struct finder *f, gidx direction, const float *from)
 {
   struct find_growth *g = &f->growth;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One worker, which is started at the first checkpoint. */
+ * There is one worker, which is started at the first checkpoint. */
 #include "job/checkpoint.h"
 
 #include "base/status.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The inside of a handle: its device, and memory for the rows in work.
+ * The inside of a handle: its device, and memory for the current rows.
  *
  * Floor: library; included by src/library only.  Not collective. */
 #ifndef LIBRARY_LIBRARY_IMPL_H
@@ -42,7 +42,7 @@ struct sagitta {
   struct active active;
   struct arena room;
 
-  struct entry_list piece, found; /* of the rows in work; of a call; owned */
+  struct entry_list piece, found; /* of the current rows; of a call; owned */
   int64_t *all_start;             /* [start_capacity] owned */
   gidx start_capacity;
 };

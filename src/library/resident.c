@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rounds of routed.c; lists become supports on the device. */
+ * The rounds are those of routed.c; the device turns the lists into supports. */
 #include "library/resident.h"
 
 #include "base/status.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two arrays; entry e belongs to row e / s. */
+ * The codes are in two arrays; entry e belongs to row e / s. */
 #include "look/kept_codes.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One function per warning: its condition, and what to do. */
+ * Each warning has a function with its condition and its advice. */
 #include "model/advice.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Entry by entry as (N.16) lists them. */
+ * The entries of a system are computed one by one, as (N.16) lists them. */
 #include "model/assembly.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plain loops: by shard, by block of positions, by position. */
+ * These are plain loops: over shards, blocks of positions, and positions. */
 #include "model/attention.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Directly from the formulas. */
+ * These are plain loops that follow the formulas. */
 #include "model/dense.h"
 
 #include <math.h>

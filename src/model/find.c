@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All scores of all rows, row after row. */
+ * The references compute all scores of all rows, row after row. */
 #include "model/find.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * By row, by pass, by block. */
+ * The references loop over rows, then passes, then blocks. */
 #include "model/find_nested.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The atoms of a stage: the increase halves from stage to stage. */
+ * The number of atoms grows by half from stage to stage. */
 #include "model/find_plan.h"
 
 #include <math.h>

@@ -58,7 +58,7 @@ int joint_phi(const struct joint_sums *sums, gidx n, idx p, idx border, real *ph
   return OK;
 }
 
-/* One row in work: M vectors of its support, m of them kept. */
+/* The current row: M vectors of its support, m of them kept. */
 struct row_work {
   const struct joint *j;
   idx big_m, m, width;  /* width: borders of the row's atoms */

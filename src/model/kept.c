@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * By row, and by code. */
+ * These are plain loops over the rows and the codes of each row. */
 #include "model/kept.h"
 
 #include <math.h>

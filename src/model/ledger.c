@@ -19,7 +19,7 @@ struct follower {
   gidx *asked; /* requests of the jobs */
   struct admission_job *jobs;
   gidx next, part;       /* next request that will be seen; next part to compare */
-  gidx file, file_first; /* line of the file in work; one after its last row so far */
+  gidx file, file_first; /* line of the current file; one after its last row so far */
   struct arena arena;
 };
 
@@ -111,7 +111,7 @@ static int step_check(const struct follower *f, gidx n, const struct admission *
   CHECK(s[STEP_WATCHED] == 1 || (s[STEP_WATCHED] == 0 && f->count[0] == 0), ERR_INPUT,
         "step %lld: w is %lld while %lld live requests wait", (long long)n,
         (long long)s[STEP_WATCHED], (long long)f->count[0]);
-  const gidx *before = n ? s - STEP_COLUMNS : s; /* two steps may be in work at once */
+  const gidx *before = n ? s - STEP_COLUMNS : s; /* two steps may be in progress */
   CHECK(s[STEP_ENDED] >= s[STEP_BEGUN] && s[STEP_BEGUN] >= before[STEP_BEGUN] &&
             s[STEP_ENDED] >= before[STEP_ENDED],
         ERR_INPUT, "step %lld: it began or ended before the one before it", (long long)n);

@@ -12,7 +12,7 @@ enum {
   NORM_PARTS = 8,  /* bins per octave */
   NORM_SPAN = 300, /* octaves above 1, and below it: squared norms of f32 rows need fewer */
   NORM_BINS = 2 * NORM_SPAN * NORM_PARTS,
-  MASSIVE_NORM = 8, /* a row is massive if its norm is so many times that of the median row */
+  MASSIVE_NORM = 8, /* a row is massive if its norm is this many times that of the median row */
 };
 
 /* Bin 0 has 0 and all values below the first octave.  A sum is of significands, 24 bits each. */

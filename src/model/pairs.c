@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains over the pairs, in the order of atoms or of densities. */
+ * The sums over pairs are chains, in the order of atoms or of densities. */
 #include "model/pairs.h"
 
 #include "base/num.h"

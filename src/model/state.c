@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas. */
+ * These are plain loops that follow the formulas. */
 #include "model/state.h"
 
 #include <math.h>

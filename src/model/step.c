@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * First the formulas, then the reference that combines them. */
+ * First come the formulas, then the reference that combines them. */
 #include "model/step.h"
 
 #include <math.h>

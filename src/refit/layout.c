@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One dry arena for each time at which memory is held; the largest decides. */
+ * There is a dry arena for each time at which memory is held; the largest of them decides. */
 #include "refit/layout.h"
 
 #include <stdio.h>

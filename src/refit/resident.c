@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One job for the device; its results become those of refit_sweep(). */
+ * The device does a sweep as one job; its results become those of refit_sweep(). */
 #include "refit/resident.h"
 
 #include "base/log.h"

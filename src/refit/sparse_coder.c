@@ -232,7 +232,7 @@ int sparse_coder_device_memory(const struct sparse_coder_shape *shape, int local
   return device_memory(&options, local_size, bytes);
 }
 
-/* The rows in work. */
+/* The current rows. */
 struct piece {
   idx first, n;
   struct buffer x, atoms, score, codes, quality;

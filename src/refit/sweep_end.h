@@ -25,7 +25,7 @@ struct sweep_end_options {
 
 /* Round the frames to f32, route again if wanted, solve the codes of every row again (N.5), and
  * round them.  If supports changed, residuals and classes are stale afterwards; the index of rows
- * is made anew.  f->contents has the hashes of what files will have.  metrics: on rank 0, those of
+ * is made again.  f->contents has the hashes of what files will have.  metrics: on rank 0, those of
  * the new state; it borrows density[k].  *stopped <- the job was asked to stop before all rows were
  * coded; then the state is not valid.  Collective. */
 int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *options, gidx *density,

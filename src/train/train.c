@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches and steps; the held-out rows are evaluated now and then. */
+ * The loop over batches takes steps, and now and then evaluates the held-out rows. */
 #include "train/train.h"
 
 #include <math.h>
