@@ -72,8 +72,8 @@ struct identity_difference {
 /* Do two texts differ? */
 int identity_text_differs(const char *was, const char *is, struct identity_difference *difference);
 
-/* May a run resume from a file?  ERR_INPUT: it is of another job, or of a program whose results
- * have other bits; the message names what differs, and both values.  shown: its name in messages. */
+/* May a run resume from a file?  ERR_INPUT if its job differs, or its program's results have other
+ * bits; the message says in what, with both values.  shown: the file's name in messages. */
 int identity_text_check(const struct identity_text *now, const char *path, const char *shown);
 
 #endif
