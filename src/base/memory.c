@@ -134,6 +134,14 @@ gidx memory_peak(void)
   return peak < 0 ? 0 : peak;
 }
 
+gidx memory_program(void)
+{
+  enum { LEAST = 36 << 20, UNIT = 1 << 20 };
+  static gidx bytes;
+  if (!bytes) bytes = imax(round_up(memory_peak(), UNIT), LEAST);
+  return bytes;
+}
+
 gidx memory_available(void)
 {
   return memory_per_process(1);

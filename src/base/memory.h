@@ -41,6 +41,9 @@ int array_reserve(void *pointer, gidx *capacity, gidx count, size_t size);
 
 /* Largest resident size of this process so far, in bytes. */
 gidx memory_peak(void);
+/* What a rank holds beside the arrays of its job, for forecasts: what it had at most when this was
+ * first asked, and an empty rank on CPUs, with MPI and HDF5, at least. */
+gidx memory_program(void);
 
 /* Bytes that this process can still allocate: the smallest of what the machine has left, and what
  * the limits of its control groups (base/proc.h) and of its address space leave. */

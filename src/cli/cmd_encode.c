@@ -661,12 +661,12 @@ static int encode_command(struct run *run, const void *options, const char **arg
   if (o->join)
     TRY(comm_agree(&run->comm, encode_ranges_check(&job->task, job->rows.source.n, job->part.first,
                                                    job->part.first + job->source.n)));
+  job->task.by_ranks = encode_ranks_may(&job->task, run->comm.size);
   if (o->dry_run) {
     TRY(comm_agree(&run->comm, encode_plan_print(run, &job->task)));
     job_free(job);
     return OK;
   }
-  job->task.by_ranks = encode_ranks_may(&job->task, run->comm.size);
   TRY(encode_memory_check(&job->task, &run->comm));
   TRY(comm_agree(&run->comm, identity_begin(run, o, job)));
   TRY(files_open(run, o, job));

@@ -44,7 +44,7 @@ static int plan_json(const struct run *run, const struct encode_task *t,
   json_long(&j, "tiles", ceil_div(t->atoms->k, t->tile));
   json_real(&j, "multiply_adds", encode_work(t));
   json_object(&j, "rank_bytes");
-  json_long(&j, "program", PROGRAM_BYTES);
+  json_long(&j, "program", memory_program());
   json_long(&j, "dictionary", m->atoms + m->forms + m->matrix);
   json_long(&j, "rows", m->rows);
   json_long(&j, "lists", m->lists);
@@ -83,10 +83,10 @@ int encode_plan_print(const struct run *run, const struct encode_task *t)
          (long long)ceil_div(tiles, group));
   printf("work        %.3g multiply-adds, %.3g a rank\n", work, work / ranks);
   gidx dictionary = m.atoms + m.forms + m.matrix, fetched = m.places + m.fetched;
-  gidx total = PROGRAM_BYTES + dictionary + m.rows + m.lists + m.codes + fetched;
+  gidx total = memory_program() + dictionary + m.rows + m.lists + m.codes + fetched;
   printf("memory      %.1f MB a rank: program %.1f, dictionary %.1f, rows %.1f, lists %.1f, codes "
          "%.1f, fetched atoms %.1f\n",
-         1e-6 * (double)total, 1e-6 * (double)PROGRAM_BYTES, 1e-6 * (double)dictionary,
+         1e-6 * (double)total, 1e-6 * (double)memory_program(), 1e-6 * (double)dictionary,
          1e-6 * (double)m.rows, 1e-6 * (double)m.lists, 1e-6 * (double)m.codes,
          1e-6 * (double)fetched);
   printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_per_process(run->comm.local_size));

@@ -365,7 +365,7 @@ static int plan_find(struct find_job *j, struct plan *p)
                                        .d = 1,
                                        .p = columns,
                                        .has_codes = 1};
-  p->encoding = PROGRAM_BYTES + m.host + (gidx)k * columns * item;
+  p->encoding = memory_program() + m.host + (gidx)k * columns * item;
   p->most = imax(p->f.bytes, p->encoding);
   p->dictionary = matrix_bytes((gidx)k * columns);
   p->state = matrix_bytes((gidx)p->f.grown * columns);

@@ -84,9 +84,9 @@ static int plan_find(const struct fit_job *j, const struct fit_forecast *f, stru
   struct encode_memory m;
   TRY(encode_memory(t, j->run->comm.size, 0, &m));
   TRY(fit_detectors_bytes(j, &p->detectors));
-  p->encoding = PROGRAM_BYTES + m.host + j->task.beside;
-  if (p->detectors) p->detectors += PROGRAM_BYTES + j->task.beside;
-  p->seeds = j->o->seeds > 1 ? PROGRAM_BYTES + k * k * item + j->task.beside : 0;
+  p->encoding = memory_program() + m.host + j->task.beside;
+  if (p->detectors) p->detectors += memory_program() + j->task.beside;
+  p->seeds = j->o->seeds > 1 ? memory_program() + k * k * item + j->task.beside : 0;
   p->most = imax(imax(f->m.total, p->encoding), imax(p->seeds, p->detectors));
   p->dictionary = matrix_bytes(atoms) * (1 + (j->o->detectors != 0));
   p->state = matrix_bytes(atoms);
@@ -123,6 +123,7 @@ static void plan_json(struct json *o, const struct fit_job *j, const struct fit_
   json_long(o, "rows", m->held.rows);
   json_long(o, "supports", m->held.supports);
   json_long(o, "atoms", m->held.frames + m->part);
+  json_long(o, "coding", f->beside);
   json_long(o, "reading", m->load);
   json_long(o, "classes", m->classes);
   json_long(o, "update", m->batch);
@@ -169,12 +170,13 @@ static void memory_lines(const struct fit_job *j, const struct fit_forecast *f,
 {
   const struct refit_memory *m = &f->m;
   gidx present = memory_per_process(j->run->comm.local_size);
-  printf("memory      up to %.1f MB a rank: fitting %.1f (rows %.1f, supports %.1f, atoms %.1f; "
-         "then one of reading %.1f, classes %.1f, an update %.1f, a sweep's end %.1f)",
+  printf("memory      up to %.1f MB a rank: fitting %.1f (rows %.1f, supports %.1f, atoms %.1f, "
+         "coding %.1f; then one of reading %.1f, classes %.1f, an update %.1f, a sweep's end "
+         "%.1f)",
          1e-6 * (double)p->most, 1e-6 * (double)m->total, 1e-6 * (double)m->held.rows,
          1e-6 * (double)m->held.supports, 1e-6 * (double)(m->held.frames + m->part),
-         1e-6 * (double)m->load, 1e-6 * (double)m->classes, 1e-6 * (double)m->batch,
-         1e-6 * (double)m->sweep_end);
+         1e-6 * (double)f->beside, 1e-6 * (double)m->load, 1e-6 * (double)m->classes,
+         1e-6 * (double)m->batch, 1e-6 * (double)m->sweep_end);
   if (p->seeds) printf(", comparing seeds %.1f", 1e-6 * (double)p->seeds);
   printf(", encoding %.1f", 1e-6 * (double)p->encoding);
   if (p->detectors) printf(", detectors %.1f", 1e-6 * (double)p->detectors);

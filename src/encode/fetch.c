@@ -69,7 +69,8 @@ static int table_grow(struct atom_table *table, const struct comm *c, struct dev
                       gidx count, gidx unit)
 {
   if (count <= table->capacity) return OK;
-  gidx capacity = imin(2 * count, table->max), spare;
+  gidx wanted = table->capacity ? 2 * count : imax(table->expected, count), spare;
+  gidx capacity = imin(table->expected ? wanted : 2 * count, table->max);
   TRY(buffer_bytes_available(device, &spare));
   if (capacity > count && capacity * unit > spare)
     capacity = table->max = count; /* no more than needed */
@@ -161,13 +162,15 @@ static int host_gather(const struct shard *t, struct device *device, const idx *
   return device_put(device, to, at * unit, count * unit);
 }
 
-/* Memory for the atoms that others ask for, with a quarter more unless memory is short. */
+/* Memory for the atoms that others ask for: what is expected, or if that is not enough, a quarter
+ * more than they ask for now, unless memory is short. */
 static int outgoing_alloc(struct shard *t, const struct comm *c, struct device *device, gidx bytes)
 {
-  gidx capacity;
+  gidx capacity, expected = t->expected * atom_bytes(t);
   buffer_free(device, &t->outgoing);
   TRY(buffer_bytes_available(device, &capacity));
-  if (bytes + bytes / 4 <= capacity) bytes += bytes / 4;
+  gidx wanted = bytes <= expected ? expected : bytes + bytes / 4;
+  if (wanted <= capacity) bytes = wanted;
   return t->from_host ? buffer_alloc(device, &t->outgoing, bytes)
                       : exchange_alloc(c, device, &t->outgoing, bytes);
 }
@@ -176,8 +179,11 @@ int fetch_dry(struct shard *t, struct atom_table *tables, int count, const struc
               struct device *device, gidx asked)
 {
   gidx unit = atom_bytes(t);
-  for (int i = 0; i < count; i++) TRY(table_grow(&tables[i], c, device, tables[i].max, unit));
-  return outgoing_alloc(t, c, device, asked * unit);
+  for (int i = 0; i < count; i++) {
+    gidx atoms = tables[i].expected ? tables[i].expected : tables[i].max;
+    TRY(table_grow(&tables[i], c, device, atoms, unit));
+  }
+  return outgoing_alloc(t, c, device, (t->expected ? t->expected : asked) * unit);
 }
 
 /* Memory for `count` atoms that others ask of this rank; *held <- where the rank's atoms are. */

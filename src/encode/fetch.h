@@ -15,6 +15,7 @@ struct atom_table {
   struct buffer atoms; /* float [used][d][p], on the device side */
   idx used;
   gidx capacity, max;  /* max: atoms that it may keep; a single fetch may need more */
+  gidx expected;       /* room for this many is taken at the first fetch; 0: as atoms come */
   idx *place;          /* [k] position of each atom in the table; negative: not there */
   idx *fetched;        /* [used] the atoms in the table, in order */
   idx *counts;         /* [workers] number of atoms asked of each rank */
@@ -37,8 +38,9 @@ int table_init(struct atom_table *table, const struct shard *t, struct arena *ar
                gidx request);
 void table_free(struct atom_table *table, struct device *device); /* while the device is open */
 
-/* On a dry device: grow `count` tables to all that they may keep, and the buffer of outgoing atoms
- * to `asked`.  This is the most memory that fetching takes. */
+/* On a dry device: grow `count` tables to what is expected, or else to all that they may keep, and
+ * the buffer of outgoing atoms to t->expected, or else `asked`.  If nothing is expected, this is
+ * the most memory that fetching takes. */
 int fetch_dry(struct shard *t, struct atom_table *tables, int count, const struct comm *c,
               struct device *device, gidx asked);
 

@@ -153,6 +153,32 @@ static gidx max_kept(const struct encode *e, int tables, gidx held)
   return imin(request + imax(left / (tables * atom), 0), e->task->atoms->k);
 }
 
+/* The different atoms that `rows` rows of s atoms ask for if all atoms are equally likely, and 2 %
+ * more for chance.  If some atoms are used more than others, there are fewer. */
+static gidx atoms_expected(const struct encode *e, gidx rows, idx s)
+{
+  gidx k = e->task->atoms->k;
+  double named = -expm1((double)rows * log1p(-imin(s, k - 1) / (double)k));
+  return imin(k, (gidx)ceil(1.02 * (double)k * named) + s);
+}
+
+/* On CPUs a table takes its memory at the first fetch, so that it is never copied into a longer one
+ * and a plan knows its size.  On a GPU, whose free memory is not known here, it grows. */
+static void fetched_expect(struct encode *e, int tables)
+{
+  const struct encode_task *t = e->task;
+  gidx share = max_partition(e), n = imin(t->rows->n, (gidx)1 << 40);
+  gidx group = imin(n, ceil_div(ceil_div(n, ROW_BLOCK), e->groups) * ROW_BLOCK);
+  gidx rows = ceil_div(ceil_div(group, e->group.size), tables);
+  idx each = (idx)ceil_div(e->s, t->rounds);
+  if (device_is_gpu(&e->device) || t->is_endless) return;
+  for (int i = 0; i < tables; i++)
+    e->tables[i].expected = imin(atoms_expected(e, rows, e->s), e->tables[i].max);
+  double own = (double)e->shard.held / t->atoms->k;
+  e->shard.expected =
+      (gidx)ceil(own * e->group.size * (double)atoms_expected(e, imin(share, rows), each));
+}
+
 /* Blocks share a table, unless they have several rounds: slots must stay valid between rounds. */
 static int tables_alloc(struct encode *e, gidx held)
 {
@@ -161,6 +187,7 @@ static int tables_alloc(struct encode *e, gidx held)
   gidx kept = e->task->codes || several ? max_kept(e, tables, held) : e->max_request;
   for (int i = 0; i < tables; i++)
     TRY(table_init(&e->tables[i], &e->shard, &e->arena, kept, e->max_request));
+  fetched_expect(e, tables);
   for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) e->in_flight[i].table = &e->tables[i % tables];
   return OK;
 }
@@ -196,8 +223,8 @@ void buffers_free(struct encode *e)
   preprocess_close(&e->preprocess);
 }
 
-/* On a dry device: grow the tables and the outgoing buffer to their maximum.  A single rank is
- * skipped: it fetches only if its GPU is short of memory. */
+/* On a dry device: grow the tables and the outgoing buffer.  A single rank is skipped: it fetches
+ * only if its GPU is short of memory. */
 static int fetched_alloc(struct encode *e)
 {
   int tables = e->task->rounds > 1 ? BLOCKS_IN_FLIGHT : 1;

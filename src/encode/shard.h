@@ -20,6 +20,7 @@ struct shard {
                            * form anyway */
   int from_host;          /* there is no memory for the copy: fetched atoms come from the host */
   struct buffer outgoing; /* atoms that other ranks asked for */
+  gidx expected;          /* room for this many is taken at first; 0: as atoms come */
   const struct atom_source *source; /* borrowed; used while reading */
   int normalize;
   const struct comm *like; /* borrowed: the ranks that hold the same tiles; NULL: none does */

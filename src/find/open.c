@@ -273,7 +273,7 @@ static int forecast_fill(struct finder *f, struct find_forecast *forecast)
     forecast->scores += (double)step.batches * f->plan.batch * step.k * f->p;
   }
   TRY(memory_count(f, dry.kind, &forecast->bytes, &forecast->gpu));
-  forecast->bytes += PROGRAM_BYTES;
+  forecast->bytes += memory_program();
   return OK;
 }
 

@@ -41,6 +41,21 @@ static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
   work_find(f, forecast);
 }
 
+/* Beside the state: what fit_sources_open() took, the coder, which stays open, and on rank 0 atoms
+ * on their way to state.h5.  Parts are read beside the sums of those before. */
+static int total_find(const struct fit *f, struct fit_forecast *forecast)
+{
+  struct refit_memory *m = &forecast->m;
+  gidx coder, state = m->held.rows + m->held.supports + m->held.frames + m->part;
+  gidx work = f->parts > 1 ? m->load + m->batch : imax(m->load, m->batch);
+  TRY(sparse_coder_bytes(&f->shape, forecast->rank_rows, &coder));
+  forecast->beside = (gidx)f->arena.bytes + coder +
+                     (gidx)f->task->k * f->task->d * f->fitted.p * (gidx)sizeof(float);
+  m->total = memory_program() + state + forecast->beside +
+             imax(imax(work, m->classes), m->sweep_end - coder);
+  return OK;
+}
+
 static int find(struct fit *f, struct fit_forecast *forecast)
 {
   TRY(fit_ranks_plan(f));
@@ -50,6 +65,7 @@ static int find(struct fit *f, struct fit_forecast *forecast)
   shapes_find(f, forecast);
   status =
       refit_memory(&f->refit_task, f->c, fit_batch_bytes(f), f->task->directions, &forecast->m);
+  if (!status) status = total_find(f, forecast);
   return comm_agree(f->c, status);
 }
 

@@ -19,6 +19,7 @@ struct fit_forecast {
   gidx parts, part_rows;   /* rows that are in memory at a time, of all ranks */
   gidx rank_rows;          /* of these at most with one rank */
   struct refit_memory m;   /* of rank 0, which has the most */
+  gidx beside;             /* of its total: what codes rows, and copies of the atoms */
   gidx shared;             /* bytes of lists and Gram rows that are once a node, of which m
                             * has an even part for each of its ranks; 0: each has its own */
   gidx gpu;                /* bytes of a GPU at least; 0: none is used */

@@ -140,22 +140,31 @@ static int text_read(const struct h5_file *f, const char *name, struct arena *ar
   return OK;
 }
 
-/* *out <- a dataset of k entries, of p values each, or NULL where there is none. */
+/* A dataset of k entries, of p values each, if there is one. */
+static int values_open(const struct h5_file *f, const char *path, gidx k, gidx p,
+                       struct h5_array *a, int *there)
+{
+  int rank = p ? 2 : 1;
+  *a = (struct h5_array){0};
+  TRY(h5_exists(f, path, there));
+  if (!*there) return OK;
+  TRY(h5_array_open(f, path, a));
+  CHECK(a->rank == rank && a->shape[0] == k && (!p || a->shape[1] == p), ERR_INPUT,
+        "'%s' of '%s' is not of %lld atoms" ANEW, path, f->path, (long long)k);
+  return OK;
+}
+
+/* *out <- its values, or NULL where there is none. */
 static int values_read(const struct h5_file *f, const char *path, gidx k, gidx p,
                        struct arena *arena, const float **out)
 {
   struct h5_array a;
-  float *values;
-  int there, rank = p ? 2 : 1;
+  float *values = NULL;
+  int there;
   *out = NULL;
-  TRY(h5_exists(f, path, &there));
-  if (!there) return OK;
-  TRY(arena_alloc(arena, &values, k * (p ? p : 1), sizeof *values));
-  int status = h5_array_open(f, path, &a);
-  if (!status && (a.rank != rank || a.shape[0] != k || (p && a.shape[1] != p)))
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is not of %lld atoms" ANEW,
-                         path, f->path, (long long)k);
-  if (!status) status = h5_array_read(&a, 0, k, TYPE_F32, values);
+  int status = values_open(f, path, k, p, &a, &there);
+  if (!status && there) status = arena_alloc(arena, &values, k * (p ? p : 1), sizeof *values);
+  if (!status && there) status = h5_array_read(&a, 0, k, TYPE_F32, values);
   h5_array_close(&a);
   *out = values;
   return status;
@@ -257,15 +266,37 @@ static const char *weights_of(const struct encoder *e)
   return e->kind == ENCODER_ACTIVE ? "/atoms" : GROUP "/weights";
 }
 
+static int decoder_check(const struct h5_file *f, const struct stored_encoder *s, int there)
+{
+  CHECK(!there == !s->encoder.norm, ERR_INPUT,
+        "'%s' has one of '/encoder/decoder' and '/encoder/norm': import it again", f->path);
+  return OK;
+}
+
 int encoder_read(const struct h5_file *f, struct arena *arena, struct stored_encoder *s, int *there)
 {
   struct encoder *e = &s->encoder;
   TRY(facts_read(f, arena, s, there));
   if (!*there) return OK;
   TRY(values_read(f, GROUP "/decoder", e->k, e->p, arena, &s->decoder));
-  CHECK(!s->decoder == !e->norm, ERR_INPUT,
-        "'%s' has one of '/encoder/decoder' and '/encoder/norm': import it again", f->path);
+  TRY(decoder_check(f, s, s->decoder != NULL));
   return s->has_encoder ? values_read(f, weights_of(e), e->k, e->p, arena, &e->weights) : OK;
+}
+
+/* All but the values of the matrices, which are not read. */
+static int encoder_facts_read(const struct h5_file *f, struct arena *arena,
+                              struct stored_encoder *s, int *there)
+{
+  const struct encoder *e = &s->encoder;
+  struct h5_array decoder = {0}, weights = {0};
+  int has, status = facts_read(f, arena, s, there);
+  if (status || !*there) return status;
+  status = values_open(f, GROUP "/decoder", e->k, e->p, &decoder, &has);
+  if (!status) status = decoder_check(f, s, has);
+  if (!status && s->has_encoder) status = values_open(f, weights_of(e), e->k, e->p, &weights, &has);
+  h5_array_close(&decoder);
+  h5_array_close(&weights);
+  return status;
 }
 
 /* What can be checked without the matrix.  A threshold may be infinite: its atom is silent. */
@@ -361,7 +392,7 @@ int encoder_check(struct verify *v)
   struct stored_encoder s;
   struct arena arena = {0};
   int there;
-  int status = encoder_read(v->file, &arena, &s, &there);
+  int status = encoder_facts_read(v->file, &arena, &s, &there);
   for (int i = 0; i < LENGTH(object_rows) && status == OK && there; i++) {
     int has;
     status = h5_exists(v->file, object_rows[i].path, &has);

@@ -2,6 +2,7 @@
  * There is a dry arena for each time at which memory is held; the largest of them decides. */
 #include "refit/layout.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/num.h"
@@ -43,6 +44,16 @@ static int state_find(const struct refit_state *f, struct refit_memory *m)
   return f->task->colors ? color_state_bytes(f, &m->classes) : OK;
 }
 
+/* The atoms of the largest class, about, if the job finds classes.  If all atoms are as likely, two
+ * share no row with probability exp(-l).  A greedy colouring of such a graph has classes of
+ * ln(K) / l atoms; the first are up to twice as large. */
+static idx class_atoms(const struct refit_state *f, idx most)
+{
+  double k = f->k, s = f->s, l = (double)f->total * s / k * s / k;
+  double largest = fmin(1 + 2 * log(k) / fmax(l, 1e-9), k / fmax(s, 1));
+  return f->task->colors ? (idx)imin(most, (gidx)ceil(largest)) : most;
+}
+
 int refit_memory(const struct refit_task *t, const struct comm *c, batch_bytes_of *bytes_of, idx q,
                  struct refit_memory *m)
 {
@@ -58,12 +69,14 @@ int refit_memory(const struct refit_task *t, const struct comm *c, batch_bytes_o
   TRY(refit_sums_bytes(&f, &sums));
   TRY(atom_batch_max(&f, bytes_of, q, &count));
   TRY(atom_batch_bound(&b, &f, count, ROWS_OF_CLASS));
+  TRY(bytes_of(&f, &b, q, &m->most));
+  TRY(atom_batch_bound(&b, &f, class_atoms(&f, count), ROWS_OF_CLASS));
   TRY(bytes_of(&f, &b, q, &m->batch));
   TRY(refit_sweep_end_bytes(&f, &m->sweep_end));
   TRY(refit_state_write_bytes(&f, &written));
   m->load = imax(m->load, sums);
   m->sweep_end = imax(m->sweep_end, written);
-  m->total = PROGRAM_BYTES + state_bytes(m) +
+  m->total = memory_program() + state_bytes(m) +
              imax(imax(m->load, m->classes), imax(m->batch, m->sweep_end));
   return OK;
 }
@@ -95,12 +108,12 @@ static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, id
   TRY(refit_memory(f->task, f->c, bytes_of, q, &m));
   held = state_bytes(&m);
   end = has_sweep_end ? m.sweep_end : 0;
-  CHECK(held + imax(m.batch, end) <= present, ERR_MEMORY,
+  CHECK(held + imax(m.most, end) <= present, ERR_MEMORY,
         "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one of a "
         "batch of atoms %lld and a sweep's end %lld), %lld are present for each rank: more "
         "machines hold fewer rows each%s",
-        (long long)(held + imax(m.batch, end)), (long long)m.held.rows, (long long)m.held.supports,
-        (long long)m.held.frames, shared_say(&m, shared, sizeof shared), (long long)m.batch,
+        (long long)(held + imax(m.most, end)), (long long)m.held.rows, (long long)m.held.supports,
+        (long long)m.held.frames, shared_say(&m, shared, sizeof shared), (long long)m.most,
         (long long)end, (long long)present,
         f->task->shares ? "" : ", fewer ranks on each hold fewer copies of the frames");
   return OK;

@@ -13,8 +13,6 @@
 #include "refit/atom_batch.h"
 #include "refit/state.h"
 
-enum { PROGRAM_BYTES = 64 << 20 }; /* an empty rank, with MPI and HDF5 */
-
 /* Bytes of the rank with the most memory, rank 0. */
 struct refit_memory {
   struct refit_resident_bytes
@@ -22,9 +20,10 @@ struct refit_memory {
   gidx part;      /* this rank's part of held.shared */
   gidx load;      /* the larger of reading, and of sums over all rows */
   gidx classes;   /* colouring; 0 if no classes are to be found */
-  gidx batch;     /* a batch of atoms, as if its atoms had all rows */
+  gidx batch;     /* a batch of atoms, as if its atoms had all rows; as large as a class may be */
+  gidx most;      /* the same, as large as a batch may be */
   gidx sweep_end; /* the end of a sweep, or writing the state after it */
-  gidx total;     /* what is held, the largest of the other four, and the program itself */
+  gidx total;     /* what is held, the largest of these but `most`, and the program itself */
 };
 
 /* For batches of atoms that share no row, with q directions; bytes_of() gives the memory of the job

@@ -59,6 +59,12 @@ static void sizes_find(struct solve *s)
     m.own_b = imax(m.own_b, own_b);
     m.all_t = imax(m.all_t, shape->g[b->end] - shape->g[first]);
     m.all_b = imax(m.all_b, shape->border[b->end] - shape->border[first]);
+    if (b->stays) continue;
+    m.sent = imax(m.sent, systems_reals(shape, begin, end));
+    m.received = imax(m.received, own);
+    m.moved_t = imax(m.moved_t, shape->g[b->end] - shape->g[first]);
+    m.moved_b = imax(m.moved_b, shape->border[b->end] - shape->border[first]);
+    m.moved = imax(m.moved, b->end - first);
   }
   s->sizes = m;
 }
@@ -87,9 +93,9 @@ static int results_alloc(struct solve *s)
     TRY(arena_alloc(&s->arena, &r->outcomes, m->systems, sizeof *r->outcomes));
   }
   if (s->c->size == 1) return OK;
-  TRY(arena_alloc(&s->arena, &s->all_t, m->all_t + m->all_b, sizeof(real)));
-  s->all_b = s->all_t ? s->all_t + m->all_t : NULL;
-  return arena_alloc(&s->arena, &s->all_outcomes, m->systems, sizeof *s->all_outcomes);
+  TRY(arena_alloc(&s->arena, &s->all_t, m->moved_t + m->moved_b, sizeof(real)));
+  s->all_b = s->all_t ? s->all_t + m->moved_t : NULL;
+  return arena_alloc(&s->arena, &s->all_outcomes, m->moved, sizeof *s->all_outcomes);
 }
 
 /* Allocate all arrays by these sizes, in s->arena, which may be dry. */
@@ -98,8 +104,8 @@ static int arrays_alloc(struct solve *s)
   const struct batch_sizes *m = &s->sizes;
   int several = s->c->size > 1;
   for (int i = 0; i < SLOTS; i++) TRY(arena_alloc(&s->arena, &s->read[i], m->read, sizeof(real)));
-  TRY(arena_alloc(&s->arena, &s->send, several ? m->read : 0, sizeof(real)));
-  TRY(arena_alloc(&s->arena, &s->recv, several ? m->solve : 0, sizeof(real)));
+  TRY(arena_alloc(&s->arena, &s->send, several ? m->sent : 0, sizeof(real)));
+  TRY(arena_alloc(&s->arena, &s->recv, several ? m->received : 0, sizeof(real)));
   TRY(arena_alloc(&s->arena, &s->own_t, several ? m->own_t + m->own_b : 0, sizeof(real)));
   s->own_b = s->own_t ? s->own_t + m->own_t : NULL;
   TRY(arena_alloc(&s->arena, &s->send_counts, s->c->size, sizeof *s->send_counts));
@@ -147,8 +153,7 @@ static int memory_check(const struct solve *s)
         "each rank: a smaller --batch, where one has several systems, or fewer ranks on each "
         "machine",
         (long long)needed, (long long)(SLOTS * s->sizes.read * (gidx)sizeof(real)),
-        (long long)(s->c->size > 1 ? (s->sizes.read + s->sizes.solve) * (gidx)sizeof(real) : 0),
-        (long long)present);
+        (long long)((s->sizes.sent + s->sizes.received) * (gidx)sizeof(real)), (long long)present);
   return OK;
 }
 
@@ -211,6 +216,7 @@ int solve_plan(const struct solve_task *task, int ranks, struct solve_result *re
   struct comm view = {.size = ranks};
   struct solve s = {.task = task, .shape = task->systems->shape, .c = &view};
   struct arena order = {0}; /* not dry: dealing really needs it */
+  gidx program = memory_program();
   *result = (struct solve_result){0};
   int status = order_alloc(&s, &order);
   for (; status == OK && view.rank < ranks; view.rank++) {
@@ -219,7 +225,8 @@ int solve_plan(const struct solve_task *task, int ranks, struct solve_result *re
     status = arrays_alloc(&s);
     result->batches = s.sizes.batches;
     result->gpu = imax(result->gpu, gpu_bytes(&s));
-    result->memory = imax(result->memory, (gidx)(order.bytes + s.arena.bytes) + gpu_bytes(&s));
+    gidx held = program + (gidx)(order.bytes + s.arena.bytes) + gpu_bytes(&s);
+    result->memory = imax(result->memory, held);
   }
   arena_free(&order);
   return status;

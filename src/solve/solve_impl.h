@@ -18,7 +18,9 @@ struct batch_sizes {
   gidx read, solve;  /* systems that the rank reads, and solves */
   gidx own_t, own_b; /* steps of rows and of borders, of the systems that it solves */
   gidx all_t, all_b; /* the same of the whole batch */
-  gidx largest;      /* the largest system that the rank solves, with its steps */
+  /* Of batches whose systems are sent to other ranks: what is sent, received and put in order. */
+  gidx sent, received, moved_t, moved_b, moved;
+  gidx largest; /* the largest system that the rank solves, with its steps */
 };
 
 struct solve {

@@ -128,7 +128,7 @@ static int memory_count(struct train *j, const char *kind, struct train_memory *
   m->steps += cpu_triad_bytes(t->threads, j->sizes.p);
   m->evaluate = train_validation_beside(&j->validation, kind);
   m->beside = t->beside;
-  m->total = PROGRAM_BYTES + m->weights + m->rows + m->steps + m->evaluate + m->beside;
+  m->total = memory_program() + m->weights + m->rows + m->steps + m->evaluate + m->beside;
   j->arena = (struct arena){0};
   return OK;
 }
@@ -138,7 +138,7 @@ static int memory_check(struct train *j)
   struct train_memory m;
   gidx present = memory_per_process(j->c->local_size);
   TRY(memory_count(j, j->device.kind, &m));
-  gidx bytes = m.total - PROGRAM_BYTES;
+  gidx bytes = m.total - memory_program();
   CHECK(bytes <= present, ERR_MEMORY,
         "training takes %.1f MB a rank, and %.1f MB are left: lower --atoms or --batch, or use "
         "fewer ranks a machine",
