@@ -43,11 +43,11 @@ LEAST, MOST = 0.9, 1.1
 
 
 def rows_write(path, n, p):
-    """Rows of a few thousand patterns, f16."""
-    few = np.random.default_rng(n + p).standard_normal((4096, p)).astype("f2")
+    """Rows in f16; of many values some are there again and again."""
+    few = np.random.default_rng(n + p).standard_normal((n if n * p < 1 << 22 else 4096, p))
     rows = np.lib.format.open_memmap(path, "w+", "f2", (n, p))
-    for i in range(0, n, 4096):
-        rows[i:i + 4096] = few[:n - i]
+    for i in range(0, n, len(few)):
+        rows[i:i + len(few)] = few[:n - i]
     return path
 
 

@@ -341,7 +341,7 @@ static int parts_copy(struct merge *m)
 struct plan {
   gidx program, parts, copying, disk, read;
 };
-enum { CHUNKS_BYTES = 8 << 20 }; /* a chunk of each array that is read, and that is written */
+enum { CHUNKS_BYTES = 6 << 20 }; /* a chunk of each array that is read, and that is written */
 
 /* The memory of copying the largest part; checking the whole takes no more. */
 static int plan_find(const struct merge *m, struct plan *p)
