@@ -10,7 +10,7 @@ libsagitta_a_SOURCES += \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/watchdog.h %D%/base/watchdog.c \
   %D%/base/memory.h %D%/base/memory.c \
-  %D%/base/proc.h %D%/base/proc.c \
+  %D%/base/pace.h %D%/base/pace.c %D%/base/proc.h %D%/base/proc.c \
   %D%/base/num.h \
   %D%/base/sums.h %D%/base/sums.c \
   %D%/base/rng.h %D%/base/rng.c \

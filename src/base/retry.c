@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/pace.h"
+
 int retry_open(const char *path, int flags)
 {
   int file;
@@ -16,25 +18,31 @@ int retry_open(const char *path, int flags)
 
 ssize_t retry_pread(int file, void *out, size_t bytes, off_t at)
 {
+  double begun = pace_now();
   ssize_t got;
   do got = pread(file, out, bytes, at);
   while (got < 0 && errno == EINTR);
+  pace_moved(PACE_READ, got, begun);
   return got;
 }
 
 ssize_t retry_pwrite(int file, const void *bytes, size_t count, off_t at)
 {
+  double begun = pace_now();
   ssize_t put;
   do put = pwrite(file, bytes, count, at);
   while (put < 0 && errno == EINTR);
+  pace_moved(PACE_WRITE, put, begun);
   return put;
 }
 
 int retry_fsync(int file)
 {
+  double begun = pace_now();
   int failed;
   do failed = fsync(file);
   while (failed && errno == EINTR);
+  pace_moved(PACE_WRITE, 0, begun);
   return failed;
 }
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/events.h"
+#include "base/pace.h"
 
 static volatile sig_atomic_t asked;
 static const char *reason = "a signal";
@@ -57,6 +58,7 @@ int stop_takes(int number)
 
 int stop_signal(void)
 {
+  pace_step();
   if (!asked && events_unread()) stop_ask("the end of the program that started it");
   return asked;
 }

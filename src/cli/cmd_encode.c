@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "base/pace.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/sums.h"
@@ -643,6 +644,15 @@ static int result_close(void *self)
   return encode_close(&job->files, &job->result);
 }
 
+/* A stop ends three blocks; then a part is read again, or what no record of a growing file has. */
+static void ending_set(const struct encode_state *job)
+{
+  const struct encode_task *t = &job->task;
+  gidx entry = 2 * (gidx)sizeof(float) + (t->codes ? t->atoms->d * (gidx)sizeof(float) : 0);
+  gidx turn = (gidx)t->block * (job->files.common.grows ? 1 : t->groups) * t->top_s * entry;
+  pace_ending_set(3 * turn, job->files.common.grows ? 256 << 20 : INT64_MAX);
+}
+
 static int encode_command(struct run *run, const void *options, const char **arguments)
 {
   const struct encode_options *o = options;
@@ -671,6 +681,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   TRY(comm_agree(&run->comm, identity_begin(run, o, job)));
   TRY(files_open(run, o, job));
   TRY(cuts_resume(run, job));
+  ending_set(job);
   stop_listen();
   TRY(threads_report(run, o->compute.threads));
   TRY(mean_find(run, o, job));

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "base/pace.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "job/stop.h"
@@ -406,6 +407,16 @@ static void encode_fill(struct fit_job *j)
   j->encode.stops = job_stops(&j->files.job);
 }
 
+/* A stop writes the atoms, with sums of parts; those of the sweep before may be on their way. */
+static void ending_set(const struct fit_job *j)
+{
+  gidx k = j->task.k, p = j->rows.source.p;
+  gidx bytes = 2 * k * p * (gidx)sizeof(float);
+  if (j->task.update == UPDATE_ATOMS) bytes += k * p * (gidx)sizeof(real); /* sweep.h5 */
+  if (j->task.minibatch) bytes += k * (k + p) * (gidx)sizeof(real);
+  pace_ending_set(bytes, 0);
+}
+
 static int block_drop(void *self, const struct support_block *block)
 {
   (void)self;
@@ -544,6 +555,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(outputs_open(j));
   outliers_log(&j->outliers, j->o->max_norm);
   j->begun = log_seconds();
+  ending_set(j);
   stop_listen();
   fit_files_sink(j);
   TRY(fit_files_settle(j, fit_run(&j->task, &run->comm, &j->sink, &j->result)));

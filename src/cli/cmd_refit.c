@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "base/pace.h"
 #include "base/status.h"
 #include "model/advice.h"
 #include "cli/keep.h"
@@ -359,6 +360,16 @@ static int report(struct refit_job *j, gidx resumed, double seconds)
   return OK;
 }
 
+/* A stop writes sweep.h5 or both results; those of the sweep before may be on their way. */
+static void ending_set(const struct refit_job *j)
+{
+  const struct support_source *s = j->task.supports;
+  gidx frames = (gidx)s->k * s->d * j->task.rows->p, entry = 2 * (gidx)sizeof(float);
+  gidx results = frames * (gidx)sizeof(float) + s->entries * (entry + s->d * (gidx)sizeof(float));
+  gidx bytes = results + imax(results, 2 * frames * (gidx)sizeof(real));
+  pace_ending_set(bytes, 0);
+}
+
 static int job_run(struct refit_job *j)
 {
   double begun = log_seconds();
@@ -367,6 +378,7 @@ static int job_run(struct refit_job *j)
   j->files.job.save_seconds = j->o->save_seconds;
   j->files.job.may_stop = refit_may_stop;
   j->files.job.of = j;
+  ending_set(j);
   TRY(resumed ? refit_job_resume(j) : refit_start_evaluate(j));
   if (j->run->stopped) return report_phases(j->c, j->phases, REFIT_PHASES);
   int is_left = resumed < j->o->sweeps;

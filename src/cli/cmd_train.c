@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "base/pace.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "model/advice.h"
@@ -440,6 +441,8 @@ static int train_command(struct run *run, const void *options, const char **argu
   }
   j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
   j->begun = log_seconds();
+  gidx state = 3 * 2 * (gidx)j->task.sizes.k * j->rows.source.p * (gidx)sizeof(float);
+  pace_ending_set(state, 0); /* both matrices, with two moments each */
   train_files_sink(j);
   stop_listen();
   TRY(train_run(&j->task, &run->comm, &j->sink, &j->result));

@@ -2,11 +2,13 @@
  * A job is asked to stop by a signal, the time, or a file; and to save, by the time. */
 #include "job/stop.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/pace.h"
 #include "base/status.h"
 #include "io/sidecars.h"
 
@@ -39,8 +41,7 @@ uint64_t job_stop_asked(struct job *job)
 
 enum { MAX_TYPED = 400 }; /* bytes of a name */
 
-/* text[capacity] <- the command line that continues the job; "" if the name is too long for a line,
- * or has characters that a shell may interpret. */
+/* text[capacity] <- the command line that continues the job; "" if it is long or needs quotes. */
 static void command_again(const struct run *run, char *text, size_t capacity)
 {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -64,6 +65,7 @@ void job_stopped(struct job *job, uint64_t asked)
     log_notice("stopped by '%s': remove it, and --resume continues the job%s", file, again);
   else
     log_notice("stopped by %s: --resume continues the job%s", stop_why(), again);
+  pace_ending_log();
 }
 
 int job_poll(struct job *job, int *stop)
@@ -79,9 +81,8 @@ int job_poll(struct job *job, int *stop)
 static int is_early(struct job *job)
 {
   const struct run *run = job->run;
-  real now = log_seconds();
-  int is_over = run->max_seconds > 0 && now >= run->max_seconds;
-  if (job->polled > 0 && now - job->polled < job->poll_seconds && !is_over && !stop_signal())
+  real now = log_seconds(), limit = run->max_seconds > 0 ? run->max_seconds : INFINITY;
+  if (job->polled > 0 && now - job->polled < job->poll_seconds && now < limit && !stop_signal())
     return 1;
   job->polled = now;
   return 0;

@@ -13,8 +13,7 @@
 struct stops job_stops(struct job *job);
 struct stops job_wishes(struct job *job);
 
-/* Something was saved, or is about to be: the next checkpoint is due --save-seconds from now.  Not
- * collective. */
+/* The next checkpoint is due --save-seconds from now.  Not collective. */
 void job_save_later(struct job *job);
 
 /* Is the job asked to stop, by a signal to any rank, by run->max_seconds (0 in `fit`), or by a file
