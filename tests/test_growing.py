@@ -5,6 +5,7 @@ bytes are those of one run.  A torn record is left out; what is damaged, lost or
 refused; rows are read again only where their files changed."""
 import glob
 import hashlib
+import json
 import os
 import random
 import re
@@ -211,6 +212,7 @@ def check_torn(folder):
             flip(left(out)[0], place)
         fails(resumed(folder, out), 73, ["cannot resume", "damaged", "--force"], name)
         fails(sagitta("inspect", left(out)[0]), 65, ["damaged"], name)
+        fails(sagitta("inspect", left(out)[0], "--json"), 65, ["damaged"], f"{name}, --json")
 
 
 @claim("a record that is forged, with the right hash, is seen by the comparison with one run")
@@ -256,6 +258,10 @@ def check_refused(folder):
         done = sagitta("inspect", name)
         ok(done.returncode == 0 and f"{2 * BLOCK} of {N} rows are recorded" in done.stdout and
            "top-s = 4" in done.stdout, f"{name}: {done.stdout}{done.stderr}")
+        page = json.loads(sagitta("inspect", name, "--json").stdout)["files"][0]
+        ok([page[key] for key in ("rows", "rows_done", "rows_left", "first_row", "top_s")] ==
+           [N, 2 * BLOCK, N - 2 * BLOCK, 0, 4] and page["id"] in name and len(page["id"]) == 16 and
+           page["type"] in name and "top-s = 4" in page["identity"], f"{name}: {page}")
     for name, code, said in (("cut", 65, "rows end at byte"), ("chunk", 65, "what was recorded"),
                              ("journal", 73, "has lost its journal"), ("two", 73, "of two jobs")):
         other = f"{folder}/refused-{name}"

@@ -15,6 +15,8 @@
 #include "io/h5/values.h"
 #include "io/inputs.h"
 #include "io/inspect_npy.h"
+#include "io/journal.h"
+#include "io/record.h"
 #include "io/schema.h"
 
 static int head_json(const struct h5_file *f, struct json *j)
@@ -162,9 +164,12 @@ static int h5_json(const char *path, struct json *j)
 
 int file_json(const char *path, struct json *j)
 {
-  enum input_format format = input_format_of(path);
+  int grows = journal_is(path) || journal_is_growing(path);
+  enum input_format format = grows ? INPUT_H5 : input_format_of(path);
   json_object(j, NULL);
-  if (format == INPUT_NPY)
+  if (grows)
+    TRY(record_json(path, j));
+  else if (format == INPUT_NPY)
     TRY(npy_json(path, j));
   else if (format == INPUT_SAFETENSORS)
     TRY(tensors_json(path, j));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/block_tree.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
@@ -260,4 +261,50 @@ int record_print(const char *name, FILE *out)
   free(text);
   CHECK(!ferror(out), ERR_IO, "cannot write the page about '%s'", name);
   return OK;
+}
+
+/* The 16 digits in the name NAME.<digits>.journal, which says of which job it is. */
+static void id_json(const char *journal, struct json *j)
+{
+  enum { DIGITS = 16 };
+  char id[DIGITS + 1] = "";
+  size_t length = strlen(journal), end = sizeof JOURNAL_END - 1;
+  if (length > end + DIGITS) memcpy(id, journal + length - end - DIGITS, DIGITS);
+  json_text(j, "id", id);
+}
+
+static void shape_json(const struct supports_shape *s, struct json *j)
+{
+  json_long(j, "columns", s->p);
+  json_long(j, "atoms", s->k);
+  json_long(j, "frame", s->d);
+  json_long(j, "top_s", s->s);
+  json_flag(j, "codes", s->has_codes);
+}
+
+int record_json(const char *name, struct json *json)
+{
+  char path[4096];
+  struct journal j = {0};
+  struct record r = {0};
+  struct arena arena = {0};
+  snprintf(path, sizeof path, "%s", name);
+  if (journal_is_growing(name)) journal_of(name, path);
+  int status = journal_open(&j, path);
+  if (!status) status = record_read(&r, &j, &arena);
+  if (!status) {
+    json_text(json, "file", name);
+    json_text(json, "type", journal_is(name) ? "journal" : "growing");
+    id_json(path, json);
+    json_long(json, "record", j.number);
+    json_long(json, "rows", r.shape.n);
+    json_long(json, "rows_done", r.part.n);
+    json_long(json, "rows_left", r.shape.n - r.part.n);
+    json_long(json, "first_row", r.part.first);
+    shape_json(&r.shape, json);
+    json_text(json, "identity", r.identity);
+  }
+  arena_free(&arena);
+  journal_close(&j);
+  return status;
 }

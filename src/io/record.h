@@ -11,6 +11,8 @@
 #include "io/journal.h"
 #include "io/supports.h"
 
+struct json;
+
 struct record {
   struct supports_shape shape; /* of the whole result: n, k, s, d, p, has_codes */
   struct encode_part part;     /* of the rows that are done */
@@ -37,5 +39,7 @@ int record_read(struct record *r, const struct journal *j, struct arena *arena);
 int record_identity(const char *name, char **text, gidx *numbers);
 /* Print both, of a journal or of its growing file, as `inspect` does. */
 int record_print(const char *name, FILE *out);
+/* The same as entries of an object, as `inspect --json` does. */
+int record_json(const char *name, struct json *json);
 
 #endif
