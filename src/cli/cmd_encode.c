@@ -103,9 +103,8 @@ static const struct option_row codes_rows[] = {
      "such as 32 or 2.5. With --encoder this replaces the encoder's own threshold or number; it "
      "is refused for jumprelu encoders and detectors, where each atom has its own threshold. "
      "With --dictionary, atoms are chosen as by `fit --find features`, with nonnegative codes. "
-     "To find the smallest score to keep, all rows are first scored at least once per choice of "
-     "atoms: there is one choice with an encoder, and there are four where atoms are chosen as "
-     "by `fit --find features`. 0: not used",
+     "To find the smallest score to keep, all rows are first scored at least once with "
+     "--encoder, and at least four times with --dictionary. 0: not used",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
@@ -151,9 +150,9 @@ static const struct option_set encode_set = {
            "With --join the jobs write their rows directly into that file, and `sagitta merge "
            "FOLDER` publishes it.\n\n" STOP_SIGNALS
            ", use --max-seconds, or create a file STOP beside the result.  The job ends with "
-           "exit code 75 after the current block.  It leaves a part with the first rows.  With "
-           "several ranks, --grid Rx1 and no --encoder, every rank writes its own rows if it "
-           "can; then a growing file and its journal are left instead.  --resume checks that "
+           "exit code 75 after the current block.  It leaves a part with the first rows.  Where "
+           "several ranks write side by side (--grid Rx1, no --encoder), it leaves an "
+           "unfinished file and its journal instead.  --resume checks that "
            "the first rows are unchanged, then does the rest, on any number of ranks.  A job "
            "that is killed leaves what --save-seconds saved last.\n\n"
            "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"

@@ -40,9 +40,9 @@ static const struct option_row input_rows[] = {
     HOLDOUT_OPTION(AT(holdout)),
     {"holdout-share", OPTION_REAL, AT(asked.held_out_fraction), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out about this share of --rows, at most about 65,536 rows: each window of 128 rows is "
-     "drawn with this probability, so with few rows the share may be far off. The fit never "
-     "reads held-out rows, and is judged by them; 0: none, and the fit is judged by the rows "
-     "that it fitted",
+     "drawn with this probability, so with few rows the share may be far off. No atom is "
+     "fitted to held-out rows: they decide when the fit ends and which sweep is its result; 0: "
+     "none, and the fitted rows decide",
      .effect = OPTION_BITS},
     MAX_NORM_OPTION(AT(max_norm)),
     UNCENTERED_OPTION(AT(uncentered)),
@@ -63,7 +63,8 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
      "atoms per row while atoms are fitted, 1 to 256: if it is small, another seed finds more "
-     "of the atoms again. auto tries --encode-s and a half, a quarter and an eighth of it on "
+     "of the atoms again. auto tries --encode-s, or 32, and a half, a quarter and an eighth of it "
+     "on "
      "each half of the rows. It keeps the numbers whose atoms explain rows, and predict "
      "--labels, about as well as the best; of these it takes the one whose atoms agree most "
      "between the halves (default: 8, at most --encode-s; with --find codes 32)",
@@ -196,7 +197,7 @@ static const struct option_set fit_set = {
            "dictionary.h5 has it as /stability.  `inspect` and the log summarise it, and "
            "`export --stable 0.9` takes the atoms that were found again.\n\n"
            "After each sweep the folder of --output gets dictionary.h5 if the sweep is the best "
-           "so far, otherwise state.h5 for --resume; with --minibatch it always gets state.h5.  "
+           "so far, otherwise state.h5 for --resume; with --minibatch it gets state.h5 each time.  "
            "At the end it gets supports.h5, with the codes of all rows.\n\n" STOP_SIGNALS
            ", or create a file STOP in the folder of --output.  The job ends with exit code 75 "
            "after the current sweep.  With --update atoms it ends within the sweep, and sweep.h5 "

@@ -36,8 +36,8 @@ static const struct option_row input_rows[] = {
     HOLDOUT_OPTION(AT(holdout)),
     {"holdout-share", OPTION_REAL, AT(asked.held_out_fraction), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out about this share of --rows, at most about 65,536 rows: each window of 128 rows is "
-     "drawn with this probability, so with few rows the share may be far off. The training never "
-     "reads held-out rows, and is judged by them; 0: none",
+     "drawn with this probability, so with few rows the share may be far off. The "
+     "dictionary is not trained on held-out rows, and is judged by them; 0: none",
      .effect = OPTION_BITS},
     MAX_NORM_OPTION(AT(max_norm)),
     UNCENTERED_OPTION(AT(uncentered)),
@@ -120,8 +120,8 @@ static const struct option_row speed_rows[] = {
      "the last save",
      .effect = OPTION_RUN},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "stop after a step once SECONDS have passed since the start, but not before 16 steps or "
-     "one second of steps are done; --resume continues; 0: no limit",
+     "stop after a step once SECONDS have passed since the start; 16 steps, or steps of one "
+     "second, are done in any case; --resume continues; 0: no limit",
      .effect = OPTION_EXTENT},
     DRY_RUN_OPTION(AT(dry_run)),
 };

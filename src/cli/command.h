@@ -207,9 +207,9 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define SAVE_SECONDS_OPTION(offset)                                                                \
   {                                                                                                \
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
-        "save an unfinished sweep every SECONDS, on a stop request, and before coding that "       \
-        "may take a tenth of SECONDS or longer; a killed job loses what came after the last "      \
-        "save; 0: never. On a GPU only whole sweeps are saved",                                    \
+        "save an unfinished sweep every SECONDS, on a stop request, and before codes are solved "  \
+        "again if that may take a tenth of SECONDS or longer; a killed job loses what came after " \
+        "the last save; 0: never. On a GPU only whole sweeps are saved",                           \
         .effect = OPTION_RUN                                                                       \
   }
 
