@@ -4,10 +4,18 @@
  *
  * Floor: kernels.  Includes forms.h alone.
  *
- * A cluster of blocks has one atom.  Each block has a share of its rows, in shared memory as far as
- * they fit.  All blocks of the cluster need two things.  What each row contributes to sums goes
+ * A cluster of blocks steps one atom.  Each block has a share of the atom's rows, its own rows.  It
+ * *names* a row if the row's number and codes are in its shared memory.  It *holds* a named row if
+ * the row's residual is there, too.  All own rows are *in sight* of a block if it names all of them
+ * at once.
+ *
+ * A *sum block* is 4,096 consecutive rows (N.0).  The sum over its rows is a *chain*: terms are
+ * added one after another.  Neighbouring sum blocks form a group.  A thread computes the chains of
+ * one group.
+ *
+ * All blocks of the cluster need two things.  The numbers that each row contributes to sums go
  * through global memory.  Sums over rows, column by column, go from block to block if every block
- * has all its rows in sight (step_here.h), otherwise through global memory too (step_columns.h).
+ * has all its rows in sight (step_here.h), otherwise through global memory, too (step_columns.h).
  * Every block then computes directions, systems and frames for itself, so nothing has to be sent
  * back. */
 #ifndef STEP_TYPES_H
@@ -20,9 +28,9 @@ enum {
   STEP_CLUSTER = 16,       /* the most blocks of a cluster */
   STEP_MAX_DIRECTIONS = 8, /* directions of an atom */
   STEP_MAX_BORDER = 16,    /* d times directions */
-  STEP_GROUPS = 16,        /* the most groups of sum blocks, whose chains run side by side */
-  STEP_LEVELS = 20,        /* the most levels of the tree of a group of sum blocks */
-  STEP_LANES = 32,         /* of (N.12) */
+  STEP_GROUPS = 16,        /* the most groups of sum blocks */
+  STEP_LEVELS = 20,        /* the most levels of the tree (N.0) within a group */
+  STEP_LANES = 32,         /* lanes of sums (N.12) */
   STEP_SCALARS = 10,
   STEP_SEGMENT_ROWS = 65536,
   STEP_SUMS_BYTES =
@@ -34,7 +42,7 @@ enum {
 /* An atom of a launch. */
 struct step_item {
   long long first; /* index of its first entry */
-  int atom, n, at; /* n: rows; at: index of its first row among those of its class */
+  int atom, n, at; /* n: its rows; at: where they begin in `values` and `tries` */
   int record;      /* if ranks share the launch: offset of its record in messages, in reals */
 };
 
@@ -47,9 +55,9 @@ struct step_found {
 
 struct step_args {
   const struct step_item *items; /* [grid / blocks of a cluster] */
-  const long long *entry;        /* by atom, then by row: row s + index in the row's support */
+  const long long *entry;        /* by atom, then by row: row * s + index in the row's support */
   const int *slots;              /* [n][s] */
-  const int *turns;              /* [k] the launch of each atom */
+  const int *turns;              /* [k] number of the launch that steps the atom */
   double *frames;                /* [k][D][p] */
   double *codes;                 /* [n][s][D] */
   double *residual;              /* [n][p] */
@@ -63,7 +71,7 @@ struct step_args {
   int turn;    /* number of this launch */
   int s, p, q; /* q: directions */
   int nonnegative;
-  int named, held; /* the most own rows of a block in sight, and in shared memory */
+  int named, held; /* the most rows that a block names, and holds */
   /* Sum block b is in group (b >> group_shift) - group_first, one of `groups`. */
   int group_shift, group_first, groups;
 };
@@ -87,7 +95,8 @@ struct record_args {
 };
 enum { RECORD_THREADS = 256, FOLLOW_ROWS = 32 }; /* threads, and rows, of a block */
 
-/* For atoms[], the sets of marks of all atoms in their rows (device/steps.h). */
+/* For each of atoms[]: the set of all atoms that share a row with it.  Each atom has a mark: the
+ * number of its bit in a set (device/steps.h). */
 struct color_conflicts_args {
   const int *atoms;       /* [grid] */
   const unsigned *marks;  /* [k] */
@@ -95,7 +104,7 @@ struct color_conflicts_args {
   const long long *start; /* [k + 1] */
   const long long *entry;
   unsigned *sets; /* [grid][words] */
-  int s, words;   /* words of 32 marks */
+  int s, words;   /* words: of a set, 32 marks each */
 };
 enum { COLOR_CONFLICTS_THREADS = 256 };
 
@@ -142,20 +151,22 @@ HOST_DEVICE int step_sum_rows(int d, int q)
   int rows = STEP_SUMS_BYTES / (8 * step_sum_pitch(d, q)) / STEP_LANES * STEP_LANES;
   return rows < STEP_LANES ? STEP_LANES : rows;
 }
-/* The number of sums over rows: T, w, those of C, those of h, and the objective. */
+/* The number of sums over rows, k = q d: T and w of (N.9), sums of codes for C, h (N.16), and the
+ * objective. */
 HOST_DEVICE int step_sums(int d, int k)
 {
   return k * (k + 1) / 2 + k + d * (d + 1) / 2 + k + 1;
 }
 
-/* Reals of their lanes and totals. */
+/* Reals of the lanes and totals of these sums. */
 HOST_DEVICE int step_sums_reals(int d, int k)
 {
   return step_sums(d, k) * (STEP_LANES + 1);
 }
 
 /* May the blocks of a cluster of `size` have all their rows in sight?  The sums (step_here.h) must
- * fit in the space of rows that are added, and every group must be a single sum block. */
+ * fit in the memory for rows that are being added (step_sum_rows()), and every group must be a
+ * single sum block. */
 HOST_DEVICE int step_in_sight(int d, int q, int p, int groups, int group_shift, int size)
 {
   int width = (d * p + size - 1) / size, reals = 2 * (groups * width + d * p);
@@ -175,7 +186,8 @@ HOST_DEVICE int step_fixed_reals(int d, int q, int p)
   int others = STEP_SCALARS + STEP_THREADS + STEP_GROUPS; /* totals; first rows of groups */
   return step_vector_reals(d, q, p) + sums + products + border + others;
 }
-/* Reals of a named row: codes, new codes, weight; entry, row number and whether it is late. */
+/* Reals of a named row: codes, new codes, weight, entry; and two ints, the row's number and `late`,
+ * which is 1 if the launch before this one changes the row. */
 HOST_DEVICE int step_name_reals(int d)
 {
   return 2 * d + 3;
@@ -190,7 +202,8 @@ HOST_DEVICE int step_room(int d, int q, int p, int shared)
   int left = (shared - STEP_STRUCT_BYTES) / 8 - step_fixed_reals(d, q, p);
   return left < 0 ? 0 : left;
 }
-/* Rows that fit if all rows of a block are held; and rows that fit if it names `named` rows. */
+/* Rows that fit if a block holds all its rows.  The second: rows that it can hold if it names
+ * `named` rows. */
 HOST_DEVICE int step_capacity(int d, int q, int p, int shared)
 {
   return step_room(d, q, p, shared) / (step_pitch(p) + step_name_reals(d));

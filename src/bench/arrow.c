@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Synthetic systems in memory, larger than the caches.  Each repeat measures one after another, and
- * medians are shown.  Several ranks have a share of the systems and a GPU each, and all of them
- * take as long as the one that takes longest. */
+ * Times synthetic systems that are larger than the caches, and prints medians.  Each repeat
+ * measures all cases, one after another.  With several ranks each has a share of the systems and a
+ * GPU.  Their time is that of the slowest rank. */
 #include "bench/arrow.h"
 
 #include <math.h>
@@ -39,16 +39,16 @@ const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS] = {
 
 enum { MAX_REPEATS = 1000, PETSC_SYSTEMS = 200 };
 
-/* The systems that are measured, and where their steps go. */
+/* The systems that are measured, and memory for their steps. */
 struct bench_systems {
   struct arena arena;
   struct systems_shape shape;
   struct systems_block block;
   struct arrow_item *items;
-  real *numbers, *steps, *work; /* the block's; their steps; the peers' */
+  real *numbers, *steps, *work; /* numbers of the systems; their steps; work space of the peers */
   struct device device;
   struct comm *c;
-  double *ranks; /* [size] a value of each */
+  double *ranks; /* [size] a value of each rank */
 };
 
 static enum lengths lengths_of(const struct bench_arrow_options *o)
@@ -79,8 +79,8 @@ static void items_make(struct bench_systems *b)
   }
 }
 
-/* This rank's share of systems with a border of k.  Their numbers are one piece, which a GPU can
- * fetch, and so are their steps. */
+/* Make this rank's share of the systems with a border of k.  All their numbers are in one array,
+ * which a GPU can fetch, and so are their steps. */
 static int systems_open(struct bench_systems *b, const struct bench_arrow_options *o, idx k)
 {
   double one = 8. * ((double)o->system_rows * o->frame * (o->frame + k + 1) + (double)k * (k + 1));
@@ -122,7 +122,7 @@ static void systems_close(struct bench_systems *b)
   arena_free(&b->arena);
 }
 
-/* The lower bound: every number is read once, every step written once, nothing computed. */
+/* Time the lower bound: read every number once, write every step once, compute nothing. */
 static double memory_time(const struct bench_systems *b)
 {
   typedef double pair __attribute__((vector_size(16), aligned(8)));
@@ -142,7 +142,7 @@ static double memory_time(const struct bench_systems *b)
   return log_seconds() - begun;
 }
 
-/* LAPACKE's seconds for all systems; -1: there is none. */
+/* Seconds of LAPACKE for all systems; -1: it is not installed. */
 static double peer_time(const struct bench_systems *b)
 {
   double seconds = 0;
@@ -154,7 +154,7 @@ static double peer_time(const struct bench_systems *b)
   return seconds;
 }
 
-/* PETSc's seconds a row for the first systems; -1: there is no PETSc. */
+/* Seconds per row of PETSc, for the first systems; -1: it is not installed. */
 static double petsc_time(const struct bench_systems *b)
 {
   double seconds = 0, rows = 0;
@@ -175,7 +175,8 @@ static int outcomes_check(const struct bench_systems *b)
   return OK;
 }
 
-/* *seconds <- ours for all systems; kernels[repeats] <- of a GPU's kernels alone.  Collective. */
+/* *seconds <- our time for all systems; kernels[repeats] <- the time of GPU kernels alone.
+ * Collective. */
 static int solve_time(struct bench_systems *b, double *seconds, double *kernels, int repeats)
 {
   struct arrow_job job = {
@@ -187,7 +188,7 @@ static int solve_time(struct bench_systems *b, double *seconds, double *kernels,
   return comm_agree(b->c, outcomes_check(b));
 }
 
-/* *x <- the sum of all ranks' values, or the largest of them.  Collective. */
+/* *x <- the sum of *x over all ranks; the second: the largest *x.  Collective. */
 static int ranks_sum(struct bench_systems *b, double *x)
 {
   TRY(comm_allgather_real(b->c, *x, b->ranks));
@@ -202,13 +203,13 @@ static int ranks_largest(struct bench_systems *b, double *x)
   return OK;
 }
 
-/* A peer's rate, null where there is none. */
+/* Add the rate of a peer; null: there is none. */
 static void peer_json(struct json *j, const char *name, double theirs)
 {
   json_real(j, name, theirs > 0 ? 1e-6 / theirs : nan_canonical());
 }
 
-/* Print a peer's rate and how much slower it is, from its and our seconds a row. */
+/* Print the rate of a peer and how much slower it is.  Both arguments are seconds per row. */
 static void peer_print(double theirs, double ours)
 {
   if (theirs > 0)
@@ -217,7 +218,7 @@ static void peer_print(double theirs, double ours)
     printf(" %9s %9s", "none", "");
 }
 
-/* What is measured, of all ranks: bytes have to be read and written once. */
+/* The amount of work of all ranks.  bytes: to read and write everything once. */
 struct amount {
   gidx systems, rows, declined;
   double bytes;
@@ -232,7 +233,7 @@ static int amount_of(const struct bench_systems *b, struct amount *all)
   return OK;
 }
 
-/* What every line says: seconds are of all systems of the border, once. */
+/* Begin a line.  seconds: for all systems with this border, once. */
 static void line_begin(struct json *j, idx k, const struct amount *all, double seconds)
 {
   json_object(j, NULL);
@@ -268,7 +269,7 @@ static int gpu_open(struct bench_systems *b, const struct bench_arrow_options *o
   return systems_open(b, o, k);
 }
 
-/* By the GPUs of all ranks, all at a time; each has a clock of its own for its kernels. */
+/* Measure the GPUs of all ranks at the same time.  Each times its own kernels. */
 static int gpu_measure(const struct bench_arrow_options *o, idx k,
                        const struct bench_common *common, struct comm *c)
 {

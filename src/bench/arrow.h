@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench solve: arrow systems beside the memory's bandwidth, LAPACKE and PETSc.
+ * sagitta-bench solve: times of arrow systems, compared with the bandwidth of memory, LAPACKE and
+ * PETSc.
  *
  * Floor: bench. */
 #ifndef BENCH_ARROW_H
@@ -22,15 +23,15 @@ extern const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS];
 int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *common,
                 struct comm *c);
 
-/* Seconds of one system by LAPACKE and BLAS: dpotrf and dtrsm for each row, dsyrk for the sums, the
- * border by dpotrf; on one thread.  step_t, step_b as arrow_reference; work has
- * peer_arrow_work(d, k, n) reals.  -1 when OpenBLAS or LAPACKE is not installed. */
+/* Seconds of one system by LAPACKE and BLAS, on one thread: dpotrf and dtrsm for each row, dsyrk
+ * for the sums, dpotrf for the border.  step_t and step_b are those of arrow_reference(); work has
+ * peer_arrow_work(d, k, n) reals.  -1: OpenBLAS or LAPACKE is not installed. */
 double peer_arrow(const struct arrow_system *s, real *step_t, real *step_b, real *work);
 gidx peer_arrow_work(idx d, idx k, gidx n);
 
-/* Seconds of one system by PETSc: its whole matrix factored and solved by KSPPREONLY and Cholesky;
- * making the matrix is not counted.  -1 when PETSc is not installed, or its solution is not
- * that of step_t, step_b.  Close when all are done. */
+/* Seconds of one system by PETSc: its whole matrix, factored and solved by KSPPREONLY and Cholesky,
+ * without the time to make the matrix.  -1: PETSc is not installed, or its solution differs from
+ * step_t and step_b.  Call peer_petsc_close() after the last system. */
 double peer_petsc(const struct arrow_system *s, const real *step_t, const real *step_b);
 void peer_petsc_close(void);
 

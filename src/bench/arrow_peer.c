@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What one would write with the standard libraries: the whitened rows of an atom stand as one
- * (n d) x (k + 1) matrix [Y u], so that all sums are one dsyrk. */
+ * A solver as one would write it with standard libraries.  The whitened rows of an atom form one (n
+ * d) x (k + 1) matrix [Y u], so that one dsyrk computes all sums. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ gidx peer_arrow_work(idx d, idx k, gidx n)
   return n * d * d + n * d * (k + 1) + (gidx)(k + 1) * (k + 1) + k;
 }
 
-/* L_i, and [Y u] with one system's rows below each other. */
+/* Compute the factors L_i, and [Y u] with the rows of one system below each other. */
 static void rows_whiten(const struct arrow_system *s, real *l, real *y)
 {
   int d = s->d, k = s->k, rows = (int)s->n * d;

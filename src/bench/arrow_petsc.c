@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PETSc: the whole bordered matrix of an atom, rows first, so that in natural order only the border
- * fills in; factored by Cholesky and solved.  Loaded when it is wanted, in the types of Debian's
- * build for doubles: a build of other types is noticed by its answer. */
+ * Solves the whole bordered matrix of an atom with PETSc's Cholesky factorisation.  Rows come
+ * first, so that in natural order only the border fills in.  PETSc is loaded at run time.  The
+ * types are those of Debian's build for doubles; with another build the answer is wrong, and is
+ * noticed. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,11 +13,11 @@
 #include "base/status.h"
 #include "bench/arrow.h"
 
-/* Each returns 0 when all is well.  Handles are pointers, enumerations and indices int. */
+/* Each function returns 0 on success.  Handles are pointers; enumerations and indices are int. */
 static struct petsc {
   int (*initialize)(void);
   int (*finalize)(void);
-  void **world; /* the communicator of all, here of one */
+  void **world; /* MPI_COMM_WORLD, here of one rank */
   int (*matrix)(void *comm, int rows, int columns, int *start, int *column, real *a, void **out);
   int (*vector)(void *comm, int block, int n, const real *x, void **out);
   int (*create)(void *comm, void **ksp);
@@ -66,7 +67,7 @@ void peer_petsc_close(void)
   state = 0;
 }
 
-/* Both triangles in compressed rows. */
+/* A matrix in compressed rows, with both triangles. */
 struct sparse {
   int n, *start, *column;
   real *a, *right, *x;
@@ -111,7 +112,7 @@ static int sparse_alloc(const struct arrow_system *s, struct arena *arena, struc
   return status ? -1 : 0;
 }
 
-/* Seconds of factoring and solving. */
+/* Factor and solve; returns the seconds. */
 static double sparse_solve(struct sparse *m)
 {
   void *comm = *petsc.world, *a = NULL, *b = NULL, *x = NULL, *ksp = NULL, *pc = NULL;

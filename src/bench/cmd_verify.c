@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench verify: the sparse side of training has the bits of dense products with zeros in
- * the other places (N.42).  Codes are built in, or of a folder, or those that its encoder finds. */
+ * sagitta-bench verify: checks that the sparse operations of training have the bits of dense
+ * products with zeros in the other places (N.42).  Codes are built in, read from a folder, or found
+ * by the encoder of a folder. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -66,7 +67,7 @@ static const struct option_set verify_set = {
     .max_arguments = 1,
 };
 
-/* Of a folder: so many rows at most, multiply-adds of an operation, numbers of a dense matrix. */
+/* Limits for a folder: rows, multiply-adds of an operation, numbers of a dense matrix. */
 enum { MOST_ROWS = 4096 };
 static const gidx MOST_WORK = (gidx)1 << 35, MOST_NUMBERS = (gidx)1 << 26;
 static const char *const names[DENSE_OPERATIONS] = {"forward", "back", "gradient"};
@@ -101,7 +102,7 @@ static int operation_check(struct verifier *v, struct dense_case *c, enum dense_
   return OK;
 }
 
-/* error <- the sums of atoms, less the rows that are there. */
+/* error <- the sums of atoms minus the rows that it had. */
 static int errors_make(struct verifier *v, struct dense_case *c)
 {
   gidx numbers = (gidx)c->n * c->p;
@@ -131,7 +132,8 @@ static int case_check(struct verifier *v, struct dense_case *c)
   return OK;
 }
 
-/* Rows around chunks of gradients, columns and atoms around tiles; some rows have no codes. */
+/* Shapes with rows just below and above chunks of gradients, and columns and atoms just below and
+ * above tiles.  Some rows have no codes. */
 static const struct shape {
   idx n, k, p, most;
 } shapes[] = {{1, 1, 1, 1},         {2, 3, 31, 3},      {33, 127, 32, 5},   {64, 3072, 768, 32},
@@ -149,7 +151,7 @@ static int shape_check(struct verifier *v, const struct shape *z, uint64_t numbe
   int status = dense_case_alloc(&c, (gidx)z->n * z->most);
   for (idx i = 0; i < z->n && !status; i++) {
     idx many = (idx)random_below(number, 1, (uint64_t)i, (uint64_t)z->most + 1);
-    for (idx j = 0; j < many; j++, at++) { /* one of each of equal parts of the atoms */
+    for (idx j = 0; j < many; j++, at++) { /* draw one atom from each of `many` equal parts */
       gidx first = (gidx)j * z->k / many, end = ((gidx)j + 1) * z->k / many;
       uint64_t drawn = random_below(number, 2, (uint64_t)at, (uint64_t)(end - first));
       c.atom[at] = (idx)(first + (gidx)drawn);
@@ -165,7 +167,7 @@ static int shape_check(struct verifier *v, const struct shape *z, uint64_t numbe
   return status;
 }
 
-/* The rows that are looked at. */
+/* The number of rows to check. */
 static idx rows_choose(gidx n, idx k, idx p)
 {
   gidx most = imin(MOST_WORK / ((gidx)k * p), MOST_NUMBERS / k);
@@ -192,7 +194,7 @@ static int rows_take(const struct verify_options *o, const struct supports_input
   return status;
 }
 
-/* The first codes of a folder. */
+/* Take the first codes of a folder. */
 static int codes_take(const struct verify_options *o, const struct supports_input *in,
                       const struct atom_source *atoms, struct supports *codes, struct dense_case *c)
 {
@@ -222,7 +224,7 @@ static int codes_take(const struct verify_options *o, const struct supports_inpu
   return rows_take(o, in, c);
 }
 
-/* The codes that the encoder of a folder finds of the first rows. */
+/* Take the codes that the encoder of a folder finds for the first rows. */
 static int codes_find(const struct verify_options *o, const struct dictionary_input *in,
                       struct own_codes *own, struct dense_case *c)
 {
@@ -244,7 +246,7 @@ static int codes_find(const struct verify_options *o, const struct dictionary_in
   return atoms_check(c->atoms, c->k, 1, c->p, 0, atoms->name);
 }
 
-/* A folder without codes, such as `train` leaves. */
+/* Check a folder without codes, such as `train` leaves. */
 static int encoder_check_folder(struct verifier *v, const char *folder)
 {
   struct dictionary_input dictionary = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Factor, inverse and S^-1 = Z'Z of one matrix, the peer on the same matrix in the same turn,
- * medians of the ratios. */
+ * Times the factor of a matrix S, its inverse Z, and S^-1 = Z'Z.  In each repeat the peer factors
+ * the same matrix.  Prints medians; ratios to the peer are medians of the ratios. */
 #include "bench/dense.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ struct bench {
   double seconds[CASES][MAX_REPEATS];
 };
 
-/* Entries of -1/2 .. 1/2 and a diagonal that makes it positive definite. */
+/* Fill the matrix: entries in -1/2 .. 1/2, and a diagonal that makes it positive definite. */
 static int matrix_fill(struct bench *b)
 {
   idx n = b->o->schur;
@@ -81,7 +81,8 @@ static int repeat_run(struct bench *b, int turn)
   return OK;
 }
 
-/* A line; of_peer: how many times the peer's rate, 0 where there is none; total: of our cases. */
+/* Write a line.  of_peer: our rate divided by the peer's, 0 if there is no peer; total: seconds of
+ * all our cases. */
 static void line_write(const struct bench *b, int which, double seconds, double of_peer,
                        double total, struct json *j)
 {

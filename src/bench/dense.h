@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench terminal: the dense work of the terminal pass, on a CPU beside OpenBLAS's dpotrf.
+ * sagitta-bench terminal: times the dense work of `sagitta terminal`.  On a CPU it compares with
+ * dpotrf of OpenBLAS.
  *
  * Floor: bench. */
 #ifndef BENCH_DENSE_H

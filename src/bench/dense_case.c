@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays go to the device for one operation, and its result comes back. */
+ * For each operation arrays are copied to the device, and the result is copied back. */
 #include "bench/dense_case.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ int dense_case_alloc(struct dense_case *c, gidx entries)
   return arena_alloc(a, &c->dense, most, sizeof *c->dense);
 }
 
-/* The codes of a row by ascending atom. */
+/* Sort the codes of a row by atom. */
 static void row_sort(idx *atom, float *code, gidx n)
 {
   for (gidx i = 1; i < n; i++)
@@ -60,7 +60,7 @@ void dense_case_next(struct dense_case *c)
   c->begin[0] = 0;
 }
 
-/* Arrays of the host on the device while an operation runs. */
+/* Host arrays that are on the device while an operation runs. */
 enum { MAX_SIDES = 6 };
 struct sides {
   struct device *dev;
@@ -77,7 +77,7 @@ static void *side_put(struct sides *s, const void *host, gidx bytes)
   return b->device;
 }
 
-/* The last one is the result. */
+/* Copy the last array, the result, back, and free all on the device. */
 static int sides_end(struct sides *s)
 {
   if (!s->status)
@@ -119,7 +119,7 @@ static void *side_work(struct sides *s, gidx bytes)
   return b->device;
 }
 
-/* c->dense <- the operation by whole matrices. */
+/* c->dense <- the operation with whole matrices. */
 static int dense_run(struct device *dev, const struct dense_case *c, enum dense_operation which)
 {
   struct sides s = {.dev = dev};
@@ -143,7 +143,7 @@ static int dense_run(struct device *dev, const struct dense_case *c, enum dense_
   return sides_end(&s);
 }
 
-/* The number of the dense result that output i of the sparse one has to be. */
+/* The index in the dense result that corresponds to output i of the sparse one. */
 static gidx position_of(const struct dense_case *c, enum dense_operation which, gidx i, idx *row)
 {
   if (which != DENSE_BACK) return i;
@@ -159,7 +159,7 @@ int dense_case_compare(struct device *dev, struct dense_case *c, enum dense_oper
                                        : which == DENSE_BACK  ? c->entries
                                                               : atoms};
   idx row = 0;
-  if (which == DENSE_GRADIENT) { /* is added to what is there */
+  if (which == DENSE_GRADIENT) { /* a gradient is added to these values */
     memcpy(c->sparse, c->atoms, (size_t)atoms * ITEM);
     memcpy(c->dense, c->atoms, (size_t)atoms * ITEM);
   }

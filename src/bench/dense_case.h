@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes of rows, and the three operations of training's sparse side on them, each computed by lists
- * of entries and by whole matrices with zeros in the other places (N.42).
+ * A test case for sagitta-bench verify: codes of rows, and the three sparse operations of training.
+ * Each is computed from lists of entries, and from whole matrices with zeros in the other places
+ * (N.42).
  *
  * Floor: bench.  Not collective. */
 #ifndef BENCH_DENSE_CASE_H
@@ -10,10 +11,10 @@
 #include "base/types.h"
 #include "device/device.h"
 
-/* Sums of atoms, products of errors with atoms, gradients of atoms. */
+/* Sums of atoms, products of errors with atoms, and gradients of atoms, in this order. */
 enum dense_operation { DENSE_FORWARD, DENSE_BACK, DENSE_GRADIENT, DENSE_OPERATIONS };
 
-/* Codes of rows, and what they are multiplied with; then the results of one operation. */
+/* The codes, the matrices that they are multiplied with, and the results of one operation. */
 struct dense_case {
   const char *name;
   idx n, k, p;
@@ -21,30 +22,31 @@ struct dense_case {
   gidx *start;          /* [n + 1] */
   idx *atom;            /* [entries] */
   float *code;          /* [entries] */
-  gidx *begin;          /* [k + 1] the same by atoms: */
+  gidx *begin;          /* [k + 1] the same codes, sorted by atom: */
   idx *row;             /* [entries] */
   float *value;         /* [entries] */
   float *atoms, *error; /* [k][p], [n][p] */
-  float *full;          /* [n][k] the codes with zeros */
+  float *full;          /* [n][k] the codes as a matrix with zeros */
   float *sparse, *dense;
   struct arena arena;
 };
 
-/* What became of an operation: outputs that differ, and the first of them. */
+/* The result of a comparison: how many outputs differ, and the first of them. */
 struct dense_finding {
   gidx outputs, differ, first;
   float sparse, dense;
 };
 
-/* Memory for c->n rows, c->k atoms of c->p columns and so many entries, all zero; of the arena,
- * which the caller frees. */
+/* Allocate arrays for c->n rows, c->k atoms, c->p columns and `entries` codes, all zero.  They are
+ * in c->arena, which the caller frees. */
 int dense_case_alloc(struct dense_case *c, gidx entries);
-/* From start, atom and code the rest: each row by ascending atom, the same by atoms, and full. */
+/* Fill the other arrays from start, atom and code: sort each row by atom, then set the codes by
+ * atom, and full. */
 void dense_case_next(struct dense_case *c);
-/* c->sparse <- the operation by lists of entries; a gradient is added to what is there. */
+/* c->sparse <- the operation by lists of entries.  A gradient is added to what c->sparse has. */
 int dense_case_sparse(struct device *dev, struct dense_case *c, enum dense_operation which);
-/* c->sparse, c->dense <- the operation in both ways, gradients added to the atoms; compared: all
- * bits count, but the sign of 0. */
+/* c->sparse, c->dense <- the operation in both ways, gradients added to the atoms.  The two are
+ * compared bit by bit, but 0 equals -0. */
 int dense_case_compare(struct device *dev, struct dense_case *c, enum dense_operation which,
                        struct dense_finding *finding);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Causal attention of random queries, keys and values that are there already: in one piece, and on
- * a GPU in a pool whose blocks are in a random order; medians. */
+ * Times causal attention of random queries, keys and values that are in memory.  Keys and values
+ * are in one piece; on a GPU also in a pool of blocks in random order.  Prints medians. */
 #include "bench/harvest.h"
 
 #include <math.h>
@@ -40,8 +40,8 @@ const struct option_row bench_harvest_rows[BENCH_HARVEST_ROWS] = {
 
 enum harvest_case { CASE_PEAK, CASE_COPY, CASE_PLAIN, CASE_PAGED, CASES };
 static const char *const case_names[CASES] = {"peak", "copy", "contiguous", "paged"};
-/* Runs that are timed together on a GPU, and for how long: to start and wait takes as long as a
- * short one. */
+/* On a GPU several runs are timed together, and this is how many and for how long.  To start and
+ * wait takes as long as one short run. */
 enum { MAX_REPEATS = 1000, MIN_TOGETHER = 5, MAX_TOGETHER = 200 };
 #define SECONDS_TOGETHER 0.02
 
@@ -58,9 +58,9 @@ struct bench {
   gidx *start, *at, *length, *cell;
   idx *table;
   gidx width;
-  float *m, *l, *acc; /* on a CPU, as are from and end */
+  float *m, *l, *acc; /* used on a CPU, as are from and end */
   gidx *from, *end;
-  double flops, bytes; /* of a run */
+  double flops, bytes; /* of one run */
   int together;
   double seconds[CASES][MAX_REPEATS];
 };
@@ -76,7 +76,7 @@ static void values_fill(const struct bench *b, void *to, gidx count, int wide)
   }
 }
 
-/* Where everything is: streams one after another, blocks of the pool in a random order. */
+/* Set offsets: streams one after another, blocks of the pool in a random order. */
 static int offsets_make(struct bench *b)
 {
   const struct bench_harvest_options *o = b->o;
@@ -128,7 +128,7 @@ static int is_gpu(const struct bench *b)
   return strcmp(b->device.kind, "cuda") == 0;
 }
 
-/* What a CPU or a GPU keeps for its runs. */
+/* Allocate work space that a CPU or a GPU keeps for all runs. */
 static int work_open(struct bench *b)
 {
   const struct attention *a = &b->attention;
@@ -156,7 +156,8 @@ static int work_open(struct bench *b)
   return arena_alloc(&b->arena, &b->end, b->queries, sizeof *b->end);
 }
 
-/* Multiply-adds count twice; each of q, k, v and the result is moved once. */
+/* Count the work of a run.  A multiply-add counts as two.  q, k, v and the result are each moved
+ * once. */
 static void work_count(struct bench *b)
 {
   const struct attention *a = &b->attention;
@@ -203,7 +204,7 @@ static int gpu_run(struct bench *b, struct attend *w, int runs)
 {
   struct attend_job job = {.q = &b->q, .k = &b->k, .v = &b->v, .rows = &b->rows, .lse = &b->lse};
   for (int i = 0; i < runs; i++) TRY(attend_run(w, &job));
-  return device_get(&b->device, &b->lse, 0, sizeof(float)); /* which waits */
+  return device_get(&b->device, &b->lse, 0, sizeof(float)); /* this waits for the kernels */
 }
 
 static int repeat_run(struct bench *b, int turn)
@@ -223,7 +224,8 @@ static int repeat_run(struct bench *b, int turn)
   return OK;
 }
 
-/* A line; parts of what fma and copies can do, the latter 0 where there are no copies. */
+/* Write a line.  of_peak, of_copy: shares of the rates of fma and of copies; of_copy 0: there are
+ * no copies. */
 static void line_write(const struct bench *b, int which, double seconds, double of_peak,
                        double of_copy)
 {

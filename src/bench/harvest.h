@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench harvest: attention beside the peak of fma and, on a GPU, copies in its memory.
+ * sagitta-bench harvest: rates of attention, compared with the peak rate of fma and, on a GPU, with
+ * copies in its memory.
  *
  * Floor: bench. */
 #ifndef BENCH_HARVEST_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Random tokens of streams whose states stay in their slots: by all kernels of a call, and by that
- * which moves states alone; medians.  Sets of streams take turns where their states would stay in a
- * GPU's cache. */
+ * Times calls with random tokens of streams whose states stay in their slots: all kernels of a
+ * call, and the kernel that moves states alone.  Prints medians.  If the states would stay in the
+ * cache of a GPU, several sets of streams take turns. */
 #include "bench/mixer.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ enum mixer_case { CASE_PEAK, CASE_COPY, CASE_STATES, CASE_CALL, CASES };
 static const char *const case_names[CASES] = {"peak", "copy", "states", "call"};
 enum { MAX_REPEATS = 1000, MIN_TOGETHER = 4, MAX_TOGETHER = 400, MAX_SETS = 8 };
 #define SECONDS_TOGETHER 0.02
-#define SET_BYTES (INT64_C(1) << 29) /* of all sets, on a GPU */
+#define SET_BYTES (INT64_C(1) << 29) /* bytes of the states of all sets, on a GPU */
 
 struct bench {
   const struct bench_mixer_options *o;
@@ -50,7 +50,7 @@ struct bench {
   gidx *start, tokens; /* of all streams */
   idx *slots[MAX_SETS];
   int sets, together;
-  double bytes, instructions; /* of states, of a run */
+  double bytes, instructions; /* bytes of states; instructions of a run */
   double seconds[CASES][MAX_REPEATS];
 };
 
@@ -59,7 +59,7 @@ static int is_gpu(const struct bench *b)
   return strcmp(b->device.kind, "cuda") == 0;
 }
 
-/* The same values again and again: there may be many. */
+/* Fill a buffer by repeating some random values, because it may be large. */
 static int filled_alloc(struct bench *b, struct buffer *to, gidx count, uint64_t stream, float size)
 {
   enum { VALUES = 1 << 16 };
@@ -88,7 +88,7 @@ static int buffers_alloc(struct bench *b)
   return buffer_alloc(&b->device, &b->rows, b->tokens * m->heads * m->dv * (gidx)sizeof(float));
 }
 
-/* Streams of a set keep their slots. */
+/* Assign slots: the streams of each set keep theirs. */
 static int plans_make(struct bench *b)
 {
   idx n = b->o->streams;
@@ -121,7 +121,7 @@ static int runs(struct bench *b, int is_prepared)
     job.slots = (struct delta_slots){n, b->sets * n, slots, slots};
     TRY(mixer_run(&b->mixers[i % b->sets], &job));
   }
-  return device_get(&b->device, &b->rows, 0, sizeof(float)); /* which waits */
+  return device_get(&b->device, &b->rows, 0, sizeof(float)); /* this waits for the kernels */
 }
 
 static int repeat_run(struct bench *b, int repeat)
@@ -140,7 +140,8 @@ static int repeat_run(struct bench *b, int repeat)
   return OK;
 }
 
-/* A line; parts of what instructions and copies allow, the latter 0 where there are no copies. */
+/* Write a line.  of_peak, of_copy: shares of the rates of instructions and of copies; of_copy 0:
+ * there are no copies. */
 static void line_write(const struct bench *b, int which, double seconds, double of_peak,
                        double of_copy)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench mixer: states of gated delta nets beside copies of them and beside instructions.
+ * sagitta-bench mixer: rates of the states of gated delta nets, compared with copies of the states
+ * and with instructions.
  *
  * Floor: bench. */
 #ifndef BENCH_MIXER_H

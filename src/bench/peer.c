@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * OpenBLAS is loaded when a benchmark asks for it: linked in, it would start threads and take
+ * OpenBLAS is loaded only when a benchmark needs it.  Linked in, it would start threads and take
  * memory in every rank of every job. */
 #include "bench/peer.h"
 
@@ -28,7 +28,8 @@ double median_ratio(const double *a, const double *b, int count)
   return median(ratio, count);
 }
 
-/* cblas_sgemm of the standard C interface; row major is 101, plain 111, transposed 112. */
+/* cblas_sgemm of the standard C interface.  Its constants: row major 101, not transposed 111,
+ * transposed 112. */
 typedef void sgemm_call(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                         const float *a, int lda, const float *b, int ldb, float beta, float *c,
                         int ldc);
@@ -54,7 +55,7 @@ static int peer_load(struct peer *peer)
   return sgemm && potrf && threads;
 }
 
-/* OpenBLAS with so many threads; NULL when it is not there. */
+/* OpenBLAS, set to so many threads; NULL: it is not installed. */
 static const struct peer *peer_get(int threads)
 {
   static struct peer peer;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What benchmarks share: the median of their runs, and peers from OpenBLAS: of routing a dense
- * product, of the terminal pass a Cholesky factor.
+ * Functions that benchmarks share: medians, and the times of two functions of OpenBLAS.
+ * sagitta-bench route compares with its matrix product, sagitta-bench terminal with its Cholesky
+ * factor.
  *
  * Floor: bench. */
 #ifndef BENCH_PEER_H
@@ -8,9 +9,9 @@
 
 #include "base/types.h"
 
-/* The median of values[count], count >= 1, which are sorted. */
+/* The median of values[count], count >= 1.  Sorts the values. */
 double median(double *values, int count);
-/* The median of a[i] / b[i], of at most MAX_RATIOS runs; neither is sorted. */
+/* The median of a[i] / b[i], count <= MAX_RATIOS.  a and b keep their order. */
 enum { MAX_RATIOS = 1000 };
 double median_ratio(const double *a, const double *b, int count);
 

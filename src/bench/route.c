@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The direct and the certified route and the codes, beside their limit (a mul+add loop without
- * memory, or a GPU's clock) and their peer (OpenBLAS sgemm), all in turn in one run, medians. */
+ * Times the direct and the certified route, and the codes.  The lower bound is a loop of mul and
+ * add without memory, or the clock of a GPU; the peer is sgemm of OpenBLAS.  Each repeat measures
+ * all cases in turn.  Prints medians. */
 #include "bench/route.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ enum bench_case {
   CASE_ROWS,
   CASE_WORST,
   CASE_CODES,
-  CASE_SCREEN, /* of random data, given rows and worst order */
+  CASE_SCREEN, /* for random data, for given rows and for the worst order */
   CASES = CASE_SCREEN + 3
 };
 static const char *const case_names[CASES] = {
@@ -86,10 +87,10 @@ struct bench {
   const struct bench_common *common;
   idx p;
   struct problem problems[CASES];
-  float *product; /* [n][k] of sgemm, a block of rows */
+  float *product; /* result of sgemm for a block of rows */
   struct arena arena;
   double seconds[CASES][MAX_REPEATS], work[CASES];
-  double dictionary; /* seconds of its conversion for the filter of a GPU */
+  double dictionary; /* seconds to convert it for the filter of a GPU */
 };
 
 static void random_fill(float *x, gidx count, uint64_t stream)
@@ -163,7 +164,7 @@ static int ranked_compare(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Equal rows, atoms in ascending order of |score|. */
+/* The worst order: equal rows, and atoms in ascending order of |score|. */
 static int worst_open(struct bench *b, struct problem *q)
 {
   const float *from = b->problems[CASE_RANDOM].atoms;
@@ -181,7 +182,8 @@ static int worst_open(struct bench *b, struct problem *q)
   return problem_open(b, q);
 }
 
-/* The given rows, and atoms that are rows; once all rows are used, sums of two rows. */
+/* The given rows, and atoms that are copies of rows; if there are more atoms than rows, the others
+ * are sums of two rows. */
 static int given_open(struct bench *b, struct problem *q, const struct row_source *source)
 {
   const struct bench_route_options *o = b->o;
@@ -212,7 +214,7 @@ static int route_time(struct bench *b, enum bench_case which, int scores_only, d
   return OK;
 }
 
-/* Codes of the supports that the last route on random data gave. */
+/* Time the codes of the supports that the last route of random data gave. */
 static int codes_time(struct bench *b, double *seconds)
 {
   const struct bench_route_options *o = b->o;
@@ -262,7 +264,7 @@ static int repeat_run(struct bench *b, int repeat)
   return codes_time(b, &b->seconds[CASE_CODES][repeat]);
 }
 
-/* What the filter did in all runs, at the end of its line. */
+/* Print counts of the filter over all runs, at the end of its line. */
 static void filter_print(const struct problem *q, int runs)
 {
   const struct screen_counts *c = &q->filtered.filter;
@@ -276,7 +278,7 @@ static void filter_print(const struct problem *q, int runs)
     if (c->seconds[i] > 0) printf(" %s %.2f", screen_stage_names[i], 1e3 * c->seconds[i] / runs);
 }
 
-/* What the filter did in all runs, beside the line. */
+/* Add counts of the filter over all runs to the object of its line. */
 static void filter_json(const struct problem *q, int runs, struct json *j)
 {
   const struct screen_counts *c = &q->filtered.filter;
@@ -361,7 +363,7 @@ static void table_print(struct bench *b)
   if (j) json_end(j);
 }
 
-/* Runs without a pause: a GPU that grows hot lowers its clock. */
+/* Run without a pause for some time, because a GPU that grows hot lowers its clock. */
 static int sustained_print(struct bench *b, enum bench_case which)
 {
   const double min = 1; /* seconds */
@@ -376,7 +378,8 @@ static int sustained_print(struct bench *b, enum bench_case which)
   return OK;
 }
 
-/* What the table above lacks: the clock behind `peak`, selection, copies. */
+/* Print for a GPU: its clock, which `peak` is computed from, and the times of selection and
+ * copies. */
 static int gpu_print(struct bench *b)
 {
   struct device *dev = &b->problems[CASE_RANDOM].device;

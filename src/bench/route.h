@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench route: routing and codes beside their limit and their peer.
+ * sagitta-bench route: times of routing and codes, compared with a lower bound and with OpenBLAS.
  *
  * Floor: bench. */
 #ifndef BENCH_ROUTE_H
@@ -9,25 +9,26 @@
 #include "base/types.h"
 #include "device/device.h"
 
-struct bench_route_options { /* and of update, dense and train */
+struct bench_route_options { /* options of route; update, dense and train have some of them */
   const char *rows, *filter, *precision;
   idx n_rows, atoms, columns, top_s;
   int stored;
 };
 enum { BENCH_SHAPE_ROWS = 4, BENCH_ROUTE_ROWS = 2, BENCH_PRODUCT_ROWS = 2 };
-extern const struct option_row bench_shape_rows[BENCH_SHAPE_ROWS];     /* the last is --top-s */
-extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS];     /* of route alone */
-extern const struct option_row bench_product_rows[BENCH_PRODUCT_ROWS]; /* the last: of dense */
+extern const struct option_row bench_shape_rows[BENCH_SHAPE_ROWS]; /* the last row is --top-s */
+extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS]; /* for route alone */
+extern const struct option_row
+    bench_product_rows[BENCH_PRODUCT_ROWS]; /* the last row: for dense alone */
 
-/* What all benchmarks share. */
+/* Options that all benchmarks share. */
 struct json;
 struct bench_common {
   const char *cpu_variant, *device, *kernels;
   idx repeats, threads; /* repeats 1 .. 1000 */
-  struct json *json;    /* NULL: a table is printed; else an object, to which entries are added */
+  struct json *json;    /* NULL: print a table; otherwise an object to which entries are added */
 };
 
-/* Of a device for rows of p columns, of which each rank of a machine has its own. */
+/* Options of a device for rows of p columns.  Each rank of a machine has its own device. */
 struct device_options bench_device(const struct bench_common *common, idx p, int local_rank);
 
 /* Measure and print. */

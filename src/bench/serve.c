@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A server of this process is measured with nobody else, beside a backlog by each policy, and by
- * its backlog alone; encode of the same rows comes first. */
+ * Measures a server in this process: with clients alone, with clients and a backlog under each
+ * policy, and with a backlog alone.  Before that it measures `encode` of the same rows. */
 #include "bench/serve.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ const struct option_row bench_serve_rows[BENCH_SERVE_ROWS] = {
      "rows of the backlog in a step of the static policy; 0: as quantum", .effect = OPTION_RUN},
 };
 
-enum { POOL = 4096 }; /* rows that differ */
+enum { POOL = 4096 }; /* different rows */
 
 struct bench {
   const struct bench_serve_options *o;
@@ -50,8 +50,8 @@ struct bench {
   struct encode_task encode;
   struct support_sink sink;
   char folder[64], path[80];
-  double begun, ended; /* s: of the first and the last block that encode wrote */
-  gidx written, first; /* rows, and those of the first block */
+  double begun, ended; /* times of the first and the last block that encode wrote, s */
+  gidx written, first; /* rows written in all, and in the first block */
   enum serve_case which;
   struct serve_load load;
   struct serve_measured results[CASES];
@@ -90,7 +90,7 @@ static int block_count(void *self, const struct support_block *block)
   return OK;
 }
 
-/* Encode ends when it has written for so long. */
+/* Stop encode when it has written for so long. */
 static uint64_t encode_asked(void *self)
 {
   const struct bench *b = self;
@@ -173,7 +173,7 @@ static int real_order(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Of n numbers, which are sorted, that which a part of them does not exceed. */
+/* The percentile of n numbers; sorts them. */
 static double percentile(double *values, gidx n, double part)
 {
   if (!n) return nan_canonical();

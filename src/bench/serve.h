@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench serve: what live requests wait, and what a backlog gets beside them.
+ * sagitta-bench serve: the latency of live requests, and the rate of a backlog at the same time.
  *
  * Floor: bench. */
 #ifndef BENCH_SERVE_H
@@ -15,7 +15,7 @@ struct bench_serve_options {
 enum { BENCH_SERVE_ROWS = 6 };
 extern const struct option_row bench_serve_rows[BENCH_SERVE_ROWS];
 
-/* Measure and print; `shape` has the rows of a step, atoms, columns and atoms a row. */
+/* Measure and print.  `shape` has the rows of a step, atoms, columns and atoms per row. */
 int bench_serve(const struct bench_serve_options *o, const struct bench_route_options *shape,
                 const struct bench_common *common, struct comm *c);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests are due at times that do not depend on replies, and latency counts from then: a server
- * that stands still is seen as long as it does. */
+ * Requests are due at times that do not depend on replies, and latency is counted from these times.
+ * So a server that stands still shows in the latencies of all requests of that time. */
 #include "bench/serve_load.h"
 
 #include <math.h>
@@ -17,10 +17,10 @@
 
 enum { SEED = 1, STATUS_MS = 50, MOST_REQUESTS = 1 << 22 };
 
-/* Numbers of status requests are above those of others. */
+/* Status requests have numbers from here on, other requests lower ones. */
 static const uint64_t STATUS_NUMBER = UINT64_C(1) << 40;
 
-/* Requests of one measurement, by number. */
+/* Times of the requests of one measurement, by number. */
 struct asked {
   double due, reply;
 };
@@ -74,7 +74,7 @@ static int status_send(struct client_run *r, double now)
   return status;
 }
 
-/* A reply came. */
+/* Count a reply. */
 static void reply_count(struct client_run *r, const unsigned char *data, double from)
 {
   struct serve_load *l = r->load;
@@ -107,7 +107,7 @@ static int replies_take(struct client_run *r, int wait, double from)
   return OK;
 }
 
-/* The rows of the backlog that are done, and steps. */
+/* The rows of the backlog that are done so far, and the steps. */
 static void counts_take(struct serve_load *l, gidx *rows, gidx *steps)
 {
   *rows = *steps = 0;
@@ -119,14 +119,15 @@ static void counts_take(struct serve_load *l, gidx *rows, gidx *steps)
   pthread_mutex_unlock(&front->lock);
 }
 
-/* Seconds between two requests of all streams. */
+/* Draw the seconds between two requests, of any client. */
 static double gap_draw(const struct client_run *r)
 {
   double u = ((double)(random_bits(SEED, 13, (uint64_t)r->sent) >> 11) + 0.5) / 0x1p53;
   return -log(u) / (r->load->rate * r->load->streams);
 }
 
-/* Ask, and take replies, from now on; what is due behind `from` is measured. */
+/* Send requests and receive replies until `until`.  Requests that are due after `from` are
+ * measured. */
 static int requests_run(struct client_run *r, double from, double until)
 {
   const struct serve_load *l = r->load;
@@ -144,7 +145,7 @@ static int requests_run(struct client_run *r, double from, double until)
   return OK;
 }
 
-/* Replies that are still to come. */
+/* Receive the remaining replies. */
 static int rest_take(struct client_run *r, double from)
 {
   double end = log_seconds() + 10;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a server under measurement is asked: clients whose requests do not wait for replies, and
- * rows of a backlog that never ends.
+ * The load of a server that is measured: clients whose requests do not wait for replies, and a
+ * backlog of rows that never ends.
  *
  * Floor: bench. */
 #ifndef BENCH_SERVE_LOAD_H
@@ -14,36 +14,36 @@
 
 struct serve_load {
   const char *path;
-  int streams; /* clients; 0: nobody asks */
+  int streams; /* number of clients; 0: none */
   int has_backlog;
-  real rate;          /* rows a second of each, one a request, by a Poisson process */
-  real warm, seconds; /* before measuring, and measured */
-  const float *rows;  /* [n_rows][p] to draw from; borrowed */
+  real rate;          /* rows per second of each client, one per request, as a Poisson process */
+  real warm, seconds; /* seconds before the measurement, and of it */
+  const float *rows;  /* [n_rows][p] rows to choose from; borrowed */
   gidx n_rows;
   idx p;
   gidx piece; /* rows of a piece of the backlog */
   /* Results. */
-  double *latency; /* [requests] ms from when a request was due to its reply; owned */
+  double *latency; /* [requests] ms from the time when a request was due to its reply; owned */
   gidx requests, answered, refused;
-  double *status; /* [statuses] ms; owned */
+  double *status; /* [statuses] latency of status requests, ms; owned */
   gidx statuses;
-  double backlog; /* rows a second */
+  double backlog; /* rows of the backlog per second */
   gidx steps;
-  int is_over; /* asked by the server between steps */
-  /* Of the threads. */
+  int is_over; /* 1: the server shall end; it looks between steps */
+  /* Used by the threads. */
   struct front *front;
   struct worker worker;
   struct net_clients *clients;
-  gidx first_row; /* of the backlog, when measuring began */
+  gidx first_row; /* rows of the backlog that were done when the measurement began */
 };
 
-/* Clients begin, in a thread, once the server accepts them. */
+/* Start the thread of the clients, once the server accepts them. */
 int serve_load_begin(struct serve_load *load);
-/* The thread has ended. */
+/* Wait until this thread has ended. */
 int serve_load_end(struct serve_load *load);
 void serve_load_free(struct serve_load *load);
 
-/* The backlog, in a thread of the server's. */
+/* Feed the backlog; a thread of the server runs this. */
 int serve_load_feed(void *load, struct front *front);
 
 #endif

@@ -10,7 +10,7 @@
 static const char *const case_names[CASES] = {"encode", "alone",   "off",
                                               "static", "dynamic", "unwatched"};
 
-/* The aims of the live lane: a value, and the most that it should be; NaN where it has none. */
+/* A target: a measured value, NaN if there is none, and the most that it should be. */
 struct goal {
   const char *name;
   double value, most;

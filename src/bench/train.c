@@ -36,11 +36,11 @@ struct bench {
   struct train_state state;
   struct stepper stepper;
   struct phase phases[TRAIN_PHASES];
-  double seconds[PARTS + 1][MAX_REPEATS]; /* the last: of the step */
+  double seconds[PARTS + 1][MAX_REPEATS]; /* the last: the whole step */
   struct arena arena;
 };
 
-/* The batch, to the device. */
+/* Draw the batch, and copy it to the device. */
 static int rows_draw(struct bench *b)
 {
   struct buffer *to = &b->stepper.x, rows = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench train: steps of training (N.43) without anything around them.
+ * sagitta-bench train: times steps of training (N.43) alone, without reading rows or writing files.
  *
  * Floor: bench. */
 #ifndef BENCH_TRAIN_H
@@ -8,7 +8,7 @@
 #include "bench/route.h"
 #include "comm/comm.h"
 
-/* Measure and print, for the rows, columns, atoms and atoms a row of sagitta-bench route.
+/* Measure and print, for the rows, columns, atoms and atoms per row of sagitta-bench route.
  * Collective. */
 int bench_train(const struct bench_route_options *o, const struct bench_common *common,
                 struct comm *c);

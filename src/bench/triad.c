@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Forward, back and gradient of one matrix in turn, medians of each. */
+ * Times forward product, back product and gradient of one matrix in turn, and prints medians. */
 #include "bench/triad.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct bench {
   double seconds[CASES][MAX_REPEATS];
 };
 
-/* Bytes of a number of a matrix that is not a gradient. */
+/* Bytes of a number, in matrices other than gradients. */
 static gidx item_of(const struct bench *b)
 {
   return b->stored.left ? (gidx)sizeof(uint16_t) : (gidx)sizeof(float);
@@ -38,7 +38,7 @@ static gidx item_of(const struct bench *b)
 
 static int buffer_fill(struct bench *b, struct buffer *to, gidx count, uint64_t stream)
 {
-  enum { DRAWN = 1 << 20 }; /* numbers, again and again */
+  enum { DRAWN = 1 << 20 }; /* so many numbers are drawn, and repeated */
   gidx item = item_of(b);
   TRY(buffer_alloc(&b->device, to, count * item));
   for (gidx i = 0; i < imin(count, DRAWN); i++) {
@@ -98,7 +98,7 @@ static gidx product_bytes(const struct bench *b, const struct triad_product *p)
                         : device_triad_product_bytes(&b->device, b->precision, p);
 }
 
-/* What the largest of the three needs. */
+/* Allocate the work space that the largest of the three operations needs. */
 static int work_open(struct bench *b)
 {
   struct device *dev = &b->device;
@@ -150,7 +150,7 @@ static int repeat_run(struct bench *b, int turn)
   return OK;
 }
 
-/* peak: fused multiply-adds a second that the device cannot exceed. */
+/* Print a line.  peak: the most fused multiply-adds per second of the device. */
 static void line_print(struct bench *b, int which, double peak)
 {
   const struct bench_route_options *o = b->o;

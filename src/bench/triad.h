@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench dense: products of dense matrices in their order (N.40, N.41).
+ * sagitta-bench dense: times products of dense matrices with the fixed order of sums of (N.40,
+ * N.41).
  *
  * Floor: bench. */
 #ifndef BENCH_TRIAD_H
@@ -7,8 +8,8 @@
 
 #include "bench/route.h"
 
-/* Measure and print, for the rows, columns and atoms of `route`: inputs are the columns,
- * outputs the atoms. */
+/* Measure and print, for the rows, columns and atoms of `route`.  The columns are the inputs, the
+ * atoms the outputs. */
 int bench_triad(const struct bench_route_options *o, const struct bench_common *common);
 
 #endif

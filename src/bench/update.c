@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Random rows with supports by a power law, one atom in half of the rows; sums and descent in turn,
- * medians. */
+ * Times sums and descent in turn, and prints medians.  Rows are random, atoms are used by a power
+ * law, and one atom is in half of the rows. */
 #include "bench/update.h"
 
 #include <stdio.h>
@@ -40,14 +40,14 @@ static int buffers_alloc(struct bench *b)
   return buffer_alloc_device(dev, &b->work, work);
 }
 
-/* An atom but the first; the lower its number, the likelier. */
+/* Draw an atom other than the first.  Atoms with lower numbers are likelier. */
 static idx atom_draw(idx k, uint64_t *draw)
 {
   real u = (real)random_below(1, 1, (*draw)++, 1u << 30) * 0x1p-30;
   return 1 + (idx)((real)(k - 1) * u * u * u);
 }
 
-/* Atoms of a row that differ; every second row has the first one. */
+/* Draw the atoms of a row, all different.  Every second row has the first atom. */
 static void support_draw(idx row, idx s, idx k, uint64_t *draw, idx *last, idx *slots)
 {
   for (idx j = 0; j < s; j++) {
@@ -79,7 +79,7 @@ static int problem_fill(struct bench *b)
   return OK;
 }
 
-/* Sums from 0, as each sweep of a fit without parts makes them, then the descent. */
+/* Compute the sums from 0, as in each sweep of a fit without parts; then the descent. */
 static int repeat_run(struct bench *b, int turn)
 {
   const struct bench_route_options *o = b->o;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench update: the joint update of fit (N.20), without its rows' routing and codes.
+ * sagitta-bench update: times the joint update of fit (N.20) alone, without routing and codes.
  *
  * Floor: bench. */
 #ifndef BENCH_UPDATE_H
@@ -7,7 +7,7 @@
 
 #include "bench/route.h"
 
-/* Measure and print, for the rows, atoms, columns and atoms a row of sagitta-bench route. */
+/* Measure and print, for the rows, atoms, columns and atoms per row of sagitta-bench route. */
 int bench_update(const struct bench_route_options *o, const struct bench_common *common);
 
 #endif

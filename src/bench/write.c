@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports of scores alone, the same sum block again and again.  Both writers have the same ranks,
- * addresses and folder, and take turns; each file is removed before the next one begins, which is
- * no part of what is timed: it takes as long for both, a third of a plain writing. */
+ * Writes supports and scores, without codes, repeating the same sum block.  The plain writer has
+ * the same ranks, offsets and folder.  The two take turns.  Each file is removed before the next
+ * one begins.  Removal is not timed, since it takes as long for both: a third of the time of a
+ * plain write. */
 #include "bench/write.h"
 
 #include <errno.h>
@@ -44,9 +45,9 @@ struct bench {
   char result[PATH_MAX], journal[PATH_MAX], plain[PATH_MAX];
   idx *atoms;            /* [ROW_BLOCK][s] */
   float *score;          /* the same */
-  unsigned char *slab;   /* as many bytes as chunks of a sum block */
+  unsigned char *slab;   /* as many bytes as the chunks of a sum block have */
   gidx *density;         /* [k] */
-  struct h5_slabs slabs; /* of the last result */
+  struct h5_slabs slabs; /* where the last result has its chunks */
   gidx bytes;            /* that all ranks write */
   double results[MAX_REPEATS], plains[MAX_REPEATS], hashes[MAX_REPEATS];
 };
@@ -56,7 +57,7 @@ static gidx blocks_of(const struct bench *b)
   return ceil_div(b->shape.n, ROW_BLOCK);
 }
 
-/* Atoms of a row differ, and its scores fall. */
+/* Fill a sum block.  The atoms of a row are different, and its scores descend. */
 static int problem_fill(struct bench *b)
 {
   idx k = b->shape.k, s = b->shape.s;
@@ -76,7 +77,7 @@ static int problem_fill(struct bench *b)
   return OK;
 }
 
-/* The sum blocks of this rank. */
+/* Write the sum blocks of this rank. */
 static int rows_write(struct bench *b, struct supports_output *f, int all)
 {
   int size = all ? b->c->size : 1;
@@ -94,7 +95,7 @@ static int rows_write(struct bench *b, struct supports_output *f, int all)
   return OK;
 }
 
-/* Remove a file, and wait for what the disk has to do for it. */
+/* Remove a file, and wait until the disk has done so. */
 static int file_remove(struct bench *b, const char *name)
 {
   int folder = open(b->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -105,7 +106,7 @@ static int file_remove(struct bench *b, const char *name)
   return OK;
 }
 
-/* A record of all rows. */
+/* Write a record of all rows to the journal. */
 static int record_write(struct bench *b, struct supports_output *f, struct journal *j)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
@@ -139,7 +140,7 @@ static int result_end(struct bench *b, struct supports_output *f)
   return supports_output_finish(f, &ending, NULL, 0);
 }
 
-/* Rank 0: all rows of a result that grew are checked. */
+/* Rank 0: end a growing result whose rows are all checked. */
 static int growing_end(struct bench *b, struct supports_output *f)
 {
   struct journal j = {0};
@@ -158,8 +159,8 @@ static int growing_begin(struct bench *b, struct supports_output *f)
   return supports_placed_begin(f, 1);
 }
 
-/* As `encode` on several ranks: hashes, the disk, read again and checked, a record, then what is
- * small. */
+/* Write like `encode` on several ranks: chunks with hashes go to the disk, are read again and
+ * checked, and recorded; then come the small arrays. */
 static int growing_write(struct bench *b)
 {
   struct supports_output f = {0};
@@ -175,7 +176,7 @@ static int growing_write(struct bench *b)
   return comm_agree(c, status);
 }
 
-/* As on one. */
+/* Write like `encode` on one rank. */
 static int result_write(struct bench *b)
 {
   struct supports_output f = {0};
@@ -185,7 +186,8 @@ static int result_write(struct bench *b)
   return result_end(b, &f);
 }
 
-/* The chunks of a sum block, all arrays of which lie side by side. */
+/* Write the chunks of the sum blocks like the plain writer: those of all arrays of a sum block lie
+ * side by side. */
 static int slabs_write(struct bench *b, int file)
 {
   for (gidx block = b->c->rank; block < blocks_of(b); block += b->c->size) {
@@ -211,7 +213,7 @@ static int plain_write(struct bench *b)
   return comm_agree(b->c, status);
 }
 
-/* A core's SHA-256 of the same bytes, all ranks side by side. */
+/* Time the SHA-256 of the same bytes, on all ranks at the same time. */
 static int slabs_hash(struct bench *b)
 {
   unsigned char digest[SHA256_BYTES];
@@ -225,7 +227,7 @@ static int slabs_hash(struct bench *b)
   return comm_agree(b->c, status);
 }
 
-/* *seconds <- what it took; then its file, if it is one, is removed. */
+/* *seconds <- the time of one run; then its file, if it is one, is removed. */
 static int one_run(struct bench *b, int (*run)(struct bench *b), const char *name, double *seconds)
 {
   TRY(comm_agree(b->c, OK));
@@ -261,7 +263,8 @@ static void line_print(const struct bench *b, const char *name, double *seconds,
   json_end(j);
 }
 
-/* What a result cannot be faster than, mostly, and its share of that, run by run. */
+/* The limit of the rate: the slower of plain writer and hash in most repeats; and the share of it
+ * that the result reaches. */
 struct limit {
   const char *name;
   double share;
@@ -289,7 +292,7 @@ static void limit_print(const struct bench *b, const struct limit *l)
   json_real(j, "share_of_limit", l->share);
 }
 
-/* Shares are of the plain writer, run by run. */
+/* Print the table.  Shares are rates divided by that of the plain writer in the same repeat. */
 static void table_print(struct bench *b)
 {
   struct json *j = b->common->json;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench write: a result that all ranks write beside a plain writer of as many bytes.
+ * sagitta-bench write: the rate of a result that all ranks write, compared with a plain writer of
+ * the same bytes.
  *
  * Floor: bench. */
 #ifndef BENCH_WRITE_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 finds and writes files, and broadcasts what it finds.  Resuming comes last.  The inputs
- * are loaded as for a fresh run, and their hashes compared with those in dictionary.h5.  Then its
- * frames replace those of the inputs.  supports.h5 is used if it names this dictionary and has the
+ * Rank 0 finds and writes files, and broadcasts what it finds.  A resumed run loads the inputs like
+ * a fresh one, and compares their hashes with those in dictionary.h5.  Then the frames of this file
+ * replace those of the inputs.  supports.h5 is used if it names this dictionary and has the
  * contents that dictionary.h5 names.
  *
- * A sweep is published before the next one begins.  If a GPU takes the steps, it is published while
- * the next sweeps run; sweeps that end meanwhile are not published, except the last one. */
+ * A sweep is published before the next one begins.  Exception: one rank whose GPU takes the steps
+ * publishes in the background, if a copy of the state fits.  A sweep that ends meanwhile is left
+ * out, but the last one, or one after --save-seconds, waits and is published. */
 #include "cli/refit_files.h"
 
 #include <stdio.h>
@@ -326,9 +327,9 @@ int refit_classes_check(struct refit_files *files, const struct classes *classes
   return OK;
 }
 
-/* The job may stop when a resumed run has a file to start from.  --max-seconds counts only when
- * this run has made progress, so that runs get further.  If the last sweep was left out, this one
- * is finished, to be published in its place. */
+/* The job may stop when a resumed run has a file to start from.  --max-seconds counts only after
+ * this run has made progress, so that each run gets further.  A sweep that follows one that was
+ * left out is always finished, and published in its place. */
 int refit_may_stop(void *of)
 {
   struct refit_job *j = of;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A file that fails does not end the server: the log says why, and the end how many. */
+ * A file that fails does not end the server.  The log says why it failed; backlog_end() counts
+ * failures. */
 #include "encoding/backlog.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files that a server encodes beside requests, one after another.
+ * A backlog: files that a server encodes one after another while it also answers requests.
  *
  * Floor: encoding.  One rank. */
 #ifndef ENCODING_BACKLOG_H
@@ -8,19 +8,19 @@
 #include "encoding/served_file.h"
 
 struct backlog {
-  struct served_task task; /* set by the caller, but for its front */
+  struct served_task task; /* all but `front` is set by the caller */
   struct backlog_list list;
   gidx done, failed;
-  int code; /* of the first that failed */
+  int code; /* status of the first file that failed */
   char reason[1024];
 };
 
-/* As serve_files.run: encode files until all are done or the server ends.  A file that fails is
- * told in the log and left. */
+/* Encode the files, until all are done or the server ends; a function for serve_files.run.  If a
+ * file fails, the log says why, and the next one follows. */
 int backlog_run(void *self, struct front *front);
 
-/* How it ended: *is_left <- files are to be done by a server with --resume.  The status is that of
- * the first that failed, and its text says how many did. */
+/* *is_left <- 1: files are left for a server with --resume.  Returns the status of the first file
+ * that failed; the message says how many failed. */
 int backlog_end(const struct backlog *b, int *is_left);
 
 #endif

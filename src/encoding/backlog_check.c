@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All lines are looked at before anything is computed: rows are opened, and results compared with
- * every input, those of other lines too. */
+ * All lines are checked before anything is computed.  Rows are opened.  Each result is compared
+ * with every input, including the inputs of other lines. */
 #include "encoding/backlog_check.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ int backlog_output_check(const struct backlog_list *list, const struct backlog_e
   return OK;
 }
 
-/* Is the result free, as far as can be seen before anything is begun? */
+/* Can the result be written, as far as this is known before its file is begun? */
 static int line_output_check(const struct backlog *b, const struct backlog_entry *entry)
 {
   TRY(backlog_output_check(&b->list, entry));
@@ -29,7 +29,7 @@ static int line_output_check(const struct backlog *b, const struct backlog_entry
   return OK;
 }
 
-/* Are the rows there, with as many columns as the dictionary? */
+/* Can the rows be opened, with as many columns as the dictionary? */
 static int line_rows_check(struct backlog *b, const struct backlog_entry *entry)
 {
   struct rows_input rows = {0};

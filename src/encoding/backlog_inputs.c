@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A file is known by its device and number, which links share. */
+ * Files are compared by device and inode number, which are the same for all links to a file. */
 #include "encoding/backlog_inputs.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ const char *backlog_inputs_find(const struct backlog_inputs *inputs, const char 
 {
   struct file_facts facts;
   if (!input_is_there(path)) return NULL;
-  if (file_facts_of(path, &facts)) { /* inputs could be opened: it is none of them */
+  if (file_facts_of(path, &facts)) { /* every input could be opened, so this file is none of them */
     status_clear();
     return NULL;
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files that a server with a backlog reads, none of which a result may replace.
+ * The input files of a server with a backlog.  No result may replace one of them.
  *
  * Floor: encoding.  Not collective. */
 #ifndef ENCODING_BACKLOG_INPUTS_H
@@ -18,11 +18,11 @@ struct backlog_inputs {
   gidx count, capacity;
 };
 
-/* Note files by name.  backlog_inputs_free() follows also when it fails.  ERR_IO: one cannot be
- * opened. */
+/* Add files by name.  ERR_IO: one cannot be opened.  Call backlog_inputs_free() after a failure,
+ * too. */
 int backlog_inputs_add(struct backlog_inputs *inputs, const char *const *names, int count);
 
-/* The input that is the file at path, by whatever name; NULL: none is. */
+/* The name of the input that is the same file as `path`, even under another name; NULL: none is. */
 const char *backlog_inputs_find(const struct backlog_inputs *inputs, const char *path);
 void backlog_inputs_free(struct backlog_inputs *inputs);
 

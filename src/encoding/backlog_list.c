@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines are read one by one; of outputs the files are compared, with folders resolved. */
+ * Outputs are compared as files whose folders are resolved. */
 #include "encoding/backlog_list.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "encoding/backlog_path.h"
 
-/* The words of a line, three at most; returns how many. */
+/* Split a line into words, three at most; returns how many there are. */
 static int words_of(char *line, char *words[3])
 {
   static const char blanks[] = " \t\r\n";

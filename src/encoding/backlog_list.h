@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The list of a backlog: a file of rows and the path of its result in each line.
+ * The list of a backlog: each line names a file of rows and the output for its codes.
  *
  * Floor: encoding.  Not collective. */
 #ifndef ENCODING_BACKLOG_LIST_H
@@ -9,22 +9,23 @@
 #include "encoding/backlog_inputs.h"
 
 struct backlog_entry {
-  char *rows, *output; /* as --rows and --output of encode take them; owned, as are the next */
-  char *file, *place;  /* of the result (backlog_path.h) */
-  int line;            /* of the list */
+  char *rows, *output; /* the words of the line, like --rows and --output of encode; owned */
+  /* file: the supports.h5 that the output means, for messages; place: the same with its folder
+   * resolved, to compare (backlog_path.h); owned. */
+  char *file, *place;
+  int line; /* number of the line in the list */
 };
 
 struct backlog_list {
   const char *name;          /* borrowed */
   struct backlog_entry *all; /* [count], owned */
   gidx count, capacity;
-  struct backlog_inputs inputs; /* by backlog_check() */
+  struct backlog_inputs inputs; /* filled in by backlog_check() */
 };
 
-/* Read a list: ROWS and OUTPUT in a line, with blanks between them; what follows a # is left out.
- * backlog_list_free() follows also when it fails.  ERR_IO: it cannot be read.  ERR_INPUT names a
- * line that is no pair, two lines whose results are one file, by whatever names, or a list without
- * lines. */
+/* Read a list.  A line has two words, ROWS and OUTPUT; a # begins a comment.  ERR_IO: the list
+ * cannot be read.  ERR_INPUT: a line has other than two words, two lines have the same result, or
+ * there are no lines.  Call backlog_list_free() after a failure, too. */
 int backlog_list_read(struct backlog_list *list, const char *name);
 void backlog_list_free(struct backlog_list *list);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The system resolves what is there; of what is not, names are taken as they are written. */
+ * realpath() resolves folders that exist.  The names of others are appended as they are written. */
 #include "encoding/backlog_path.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ int backlog_path_name(const char *output, char *name)
   return length_check(bytes, output);
 }
 
-/* place <- what follows it by a name of length bytes: "..", "." or that of a folder or file. */
+/* Append one component of a path to place: name[length], which is "..", "." or a name. */
 static int path_step(char *place, const char *name, size_t length)
 {
   char found[BACKLOG_NAME];
@@ -40,7 +40,7 @@ static int path_step(char *place, const char *name, size_t length)
   return OK;
 }
 
-/* Links of the folder so far are followed. */
+/* Resolve the links in the folder so far. */
 static int path_follow(char *place)
 {
   char *resolved = realpath(place, NULL);

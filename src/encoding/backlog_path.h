@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the result of a line is to be: of names that differ too, whether they are one place.
+ * Paths of results, resolved so that two names of the same place become the same text.
  *
  * Floor: encoding.  Not collective. */
 #ifndef ENCODING_BACKLOG_PATH_H
@@ -7,12 +7,12 @@
 
 enum { BACKLOG_NAME = 4096 };
 
-/* name[BACKLOG_NAME] <- the file of an output as --output of encode takes it, for messages.
- * ERR_CREATE: it is too long. */
+/* name[BACKLOG_NAME] <- the supports.h5 that `output` means, as --output of encode does; for
+ * messages.  ERR_CREATE: the name is too long. */
 int backlog_path_name(const char *output, char *name);
 
-/* place[BACKLOG_NAME] <- a file with its folder resolved, also where that is to be made: one place
- * has one text.  ERR_CREATE: it is too long. */
+/* place[BACKLOG_NAME] <- the file `name` with its folder resolved, even if the folder does not
+ * exist yet.  ERR_CREATE: the path is too long. */
 int backlog_path(const char *name, char *place);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The result of encode and route: the whole, a part (--row-range), or what a stopped run leaves for
- * --resume: a part of its first rows, in the place of the result, or where all ranks write the file
- * that grows (encode_growing.h).
+ * The result file of encode and route.  It has all rows, or is a part (io/part.h): a range of rows
+ * (--row-range), or the first rows of a stopped run, for --resume.  A file that all ranks write
+ * grows in place instead (encode_growing.h).
  *
  * Floor: encoding. */
 #ifndef ENCODING_ENCODE_FILES_H
@@ -27,8 +27,8 @@ struct encode_files {
   struct encode_common common; /* the caller sets `grows` */
   /* Set by the caller; pointers are borrowed. */
   gidx first, n;            /* rows of the result among all */
-  int is_part;              /* it is a part also when it is done */
-  int joins;                /* the part is a range of a file that other jobs write, too */
+  int is_part;              /* 1: the result is a part even when all its rows are done */
+  int joins;                /* 1: it is a range of rows in a file that other jobs write, too */
   uint64_t rows_files;      /* rank 0, of a part: rows_input_mark() */
   uint64_t inputs;          /* rank 0: rows_input_facts() */
   struct encode_task *task; /* of all of the rows that are wanted, then of those that are left */
@@ -39,29 +39,28 @@ struct encode_files {
   /* On rank 0. */
   struct supports_output file;
   struct journal journal;
-  char growing[4096];       /* joins: the file of all */
+  char growing[4096];       /* if joins: the file of all ranges */
   struct part_input before; /* of the earlier run */
   uint64_t rows_sample;     /* 0: not known yet */
   real *shift;              /* [p] of the metrics, as before->part has it; NULL: that has none */
 };
 
-/* Open the job, of which the caller has set what its struct says, and let the task be for the rows
- * that are left.  job_begin() and job_complete() want its mean, and read rows and atoms.
- * Collective. */
+/* Open the job, whose first fields the caller has set.  The task is then for the rows that are
+ * left.  It needs its mean before job_begin() and job_complete(), which read rows.  Collective. */
 int encode_files_open(struct encode_files *f, const struct run_inputs *inputs);
-/* The same of a job that is set here, in a place that rank 0 has claimed, of a dictionary by its
- * hash: with resume a part of it is gone on with, and anything else replaced.  Collective. */
+/* The same for a job that this function sets up, in a place that rank 0 has claimed.  With resume,
+ * a part of the dictionary with this hash is continued; other files are replaced.  Collective. */
 int encode_files_resume(struct encode_files *f, struct run *run, const struct output_path *place,
                         int resume, uint64_t dictionary);
 
-/* Let the result of the rows that were encoded be that of all rows so far.  Collective. */
+/* Change the result of the rows that were encoded into that of all rows so far.  Collective. */
 int encode_files_join(struct encode_files *f, struct encode_result *result);
 
-/* A part was published, and the job has not ended: begin the next file with it, as --resume does,
- * and let the task be for the rows that are left.  Collective. */
+/* Call this after a part was published, if the job goes on: begin the next file with the part, as
+ * --resume does.  The task is then for the rows that are left.  Collective. */
 int encode_files_continue(struct encode_files *f);
 
-/* Publish.  Rank 0 alone. */
+/* Publish the result.  Called on rank 0 alone. */
 int encode_files_end(struct encode_files *f, const struct encode_result *result,
                      const struct run_fact *facts, int n_facts);
 void encode_files_free(struct encode_files *f);

@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A result of encode and route that grows in its own file, NAME.<digits>.growing once something is
- * recorded of it (io/journal.h): a stop and a save write a record, --resume goes on behind the last
- * one in the same file, on any number of ranks, and nothing is copied.
+ * A result of encode and route that grows in a file of its own, NAME.<digits>.growing.  A journal
+ * beside it (io/journal.h) has records of the rows that are done; a stop and a save add one.
+ * --resume continues after the last record in the same file, on any number of ranks, and copies
+ * nothing.
  *
  * Floor: encoding.  On rank 0, unless a comment says otherwise; not collective.
  *
- * Results that all ranks write grow so, and any that was begun so.  Chunks lie where their shape
- * says (io/h5/slabs.h), and it is no file of HDF5's before its last row is written: so nobody takes
- * what is missing for zeros, and there is nothing in it that a kill could leave half changed. */
+ * Results that all ranks write grow, and so does every result that was begun like this.  The shape
+ * says where each chunk lies (io/h5/slabs.h).  The file becomes a valid HDF5 file only when its
+ * last row is written.  So nobody reads rows that are missing as zeros, and a kill cannot leave
+ * HDF5 structures half changed. */
 #ifndef ENCODING_ENCODE_GROWING_H
 #define ENCODING_ENCODE_GROWING_H
 
 #include "encoding/encode_files.h"
 
-/* f->before <- what the journal at `name` says, which an earlier run left; ERR_INPUT: nothing. */
+/* f->before <- the last record of the journal at `name`, which an earlier run left.  ERR_INPUT:
+ * there is no record. */
 int encode_growing_before(struct encode_files *f, const char *name);
-/* Begin the file, or open the one that was left. */
+/* Begin the file, or open the one that an earlier run left. */
 int encode_growing_begin(struct encode_files *f);
-/* The rows of a result, which is that of all rows so far, were checked (io/supports_ranks.h): they
- * are recorded when this returns; and let f->before be that. */
+/* Record the rows of `result`, which covers all rows so far and was checked (io/supports_ranks.h).
+ * They are in the journal when this returns.  encode_growing_reopen(): f->before <- that record. */
 int encode_growing_record(struct encode_files *f, const struct encode_result *result);
 int encode_growing_reopen(struct encode_files *f);
-/* Other ranks know the file's name.  Collective. */
+/* Bring the file's name to the other ranks.  Collective. */
 int encode_growing_name(struct encode_files *f);
-/* All rows are written: it becomes a file of HDF5's; then that is published. */
+/* After all rows are written: make the file an HDF5 file. */
 int encode_growing_end(struct encode_files *f);
+/* After that file is published: remove its journal. */
 int encode_growing_published(struct encode_files *f);
 /* Any rank. */
 void encode_growing_free(struct encode_files *f);

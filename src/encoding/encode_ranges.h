@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A range of rows that a job encodes in the file of all rows, beside other jobs with ranges of
- * theirs (--join; io/ranges.h).
+ * A range of rows that a job encodes into a file that several jobs write, each a range of its own
+ * (--join; io/ranges.h).
  *
  * Floor: encoding.  On rank 0, unless a comment says otherwise; not collective.
  *
- * The growing file is named by what the jobs have to have in common, so that a job with other
- * options never writes in it; which dictionary it is turns out when that is read, and is compared
- * with what another range has recorded, and by who publishes. */
+ * The name of the growing file depends on all options that the jobs must share, so a job with other
+ * options never writes into it.  The dictionary's hash is not known before the dictionary is read.
+ * It is then compared with the records of other ranges, and again when the result is published. */
 #ifndef ENCODING_ENCODE_RANGES_H
 #define ENCODING_ENCODE_RANGES_H
 
 #include "encoding/encode_files.h"
 
-/* Rows of the file that a job writes, and which of them is the first of its rows. */
+/* The number of rows of the file that the job writes, and where the job's rows begin in it. */
 static inline gidx ranges_rows(const struct encode_files *f)
 {
   return f->joins ? f->all->n : f->n;
@@ -22,15 +22,15 @@ static inline gidx ranges_first(const struct encode_files *f)
   return f->joins ? f->first : 0;
 }
 
-/* Are the ends of the range those of segments?  ERR_USAGE names the nearest, or says why rows of
- * this shape cannot be joined. */
+/* Does the range begin and end at a segment?  ERR_USAGE: it does not, and the message names the
+ * nearest ends; or rows of this shape cannot be joined. */
 int encode_ranges_check(const struct encode_task *task, gidx all, gidx first, gidx end);
 
-/* Where f->joins: claim the place of the range, and its journal; take the growing file, or make it;
- * f->job.left <- the journal, if something is recorded and wanted.  ERR_CREATE: it cannot be,
- * ERR_INPUT: the file that grows there is of another job.  Collective. */
+/* If f->joins: claim the range and its journal; open the growing file, or make it.  f->job.left <-
+ * the journal, if it has records that are wanted.  ERR_CREATE: the range cannot be claimed.
+ * ERR_INPUT: the growing file there is of another job.  Collective. */
 int encode_ranges_open(struct encode_files *f);
-/* f->file <- that file, to write rows of the range behind those that are recorded. */
+/* f->file <- the growing file, to write rows of the range after those that are recorded. */
 int encode_ranges_begin(struct encode_files *f, const struct supports_shape *shape);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The result of encode and route, written by all ranks where each takes rows of its own.
+ * The result of encode and route, if each rank writes its own rows.
  *
  * Floor: encoding.  Collective. */
 #ifndef ENCODING_ENCODE_RANKS_H
@@ -10,14 +10,14 @@
 /* The shape of a result of n rows.  Not collective. */
 struct supports_shape encode_shape(const struct encode_task *task, gidx n);
 
-/* May ranks write, by the numbers of a task whose grid is chosen?  A task says so by by_ranks: its
- * forecasts follow that.  Not collective. */
+/* May all ranks write the result of a task whose grid is chosen?  Forecasts ask this, too;
+ * task->by_ranks has the answer.  Not collective. */
 int encode_ranks_may(const struct encode_task *task, int ranks);
 
-/* Rank 0 has begun the file, behind job_begin(): let the task say whether ranks write it, and copy
- * what an earlier run has done. */
+/* Call this after rank 0 has begun the file in job_begin().  Sets task->by_ranks, which says
+ * whether all ranks write, and copies the rows that an earlier run has done. */
 int encode_ranks_begin(struct encode_files *f);
-/* The rows of a result are written: rank 0 has the file from now on. */
+/* Call this after the rows of `result` are written.  From then on rank 0 alone has the file. */
 int encode_ranks_end(struct encode_files *f, const struct encode_result *result);
 
 #endif

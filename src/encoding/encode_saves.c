@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A save is a part that is published, behind which the next file begins (encode_files.h). */
+ * A save publishes a part.  The next file begins with this part (encode_files.h). */
 #include "encoding/encode_saves.h"
 
 #include <math.h>
@@ -11,9 +11,10 @@
 #include "job/stop.h"
 #include "job/summary.h"
 
-static const double MOST = 20; /* of --save-seconds: what opening counts, and the next pause */
+static const double MOST =
+    20; /* times --save-seconds: the most that opening adds to a pause, and the longest pause */
 
-/* What was counted before is counted with the rest. */
+/* Add the counts of the runs before the save. */
 static void counts_join(struct encode_saves *s, struct encode_result *r)
 {
   for (int i = 0; i < ENCODE_PHASES; i++) {
@@ -35,7 +36,7 @@ static void counts_join(struct encode_saves *s, struct encode_result *r)
   s->rows = r->rows;
 }
 
-/* Publish what there is, as a stop does. */
+/* Publish the rows that are done, as a stop does. */
 static int part_publish(void *self)
 {
   const struct encode_saves *s = self;
@@ -44,8 +45,8 @@ static int part_publish(void *self)
   return OK;
 }
 
-/* The rows, the dictionary and the device are opened again for what follows: that is part of what a
- * save takes. */
+/* After a save the rows, the dictionary and the device are opened again.  This time counts as time
+ * of the save. */
 static int save(struct encode_saves *s, struct encode_result *r)
 {
   struct job *job = &s->files->job;

@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Saving what encode and route have done every so often: a job that is killed loses what came after
- * the last save, and --resume goes on from there.
+ * Save the rows that encode and route have done, at intervals.  A job that is killed loses only the
+ * rows after the last save, and --resume continues there.
  *
  * Floor: encoding.
  *
- * A save is a stop after which the same process goes on: it leaves the same part or record, a whole
- * number of sum blocks, and what follows has the bits of a run that was never stopped. */
+ * A save is a stop after which the same process goes on.  It leaves the same part or record as a
+ * stop, with whole sum blocks (4,096 rows, N.0).  The rows that follow have the bits of a run that
+ * was never stopped. */
 #ifndef ENCODING_ENCODE_SAVES_H
 #define ENCODING_ENCODE_SAVES_H
 
 #include "encoding/encode_files.h"
 
 struct encode_saves {
-  struct encode_files *files; /* borrowed; set by the caller, as is the next: publish the result */
+  struct encode_files
+      *files; /* borrowed; set by the caller, as is publish(), which publishes the result */
   int (*publish)(struct encode_files *files, const struct encode_result *result);
-  const struct encode_result *result; /* that is saved */
+  const struct encode_result *result; /* the result that is being saved */
   int count;                          /* of saves so far */
-  gidx rows;                          /* of the runs before each save, as are the next */
+  gidx rows;                          /* rows, and below phases and counts, of all runs so far */
   struct phase phases[ENCODE_PHASES];
   struct device_counts counts;
   struct screen_counts filter;
 };
 
-/* Before the first of what is encoded.  Not collective. */
+/* Call this before the first encode_run().  Not collective. */
 void encode_saves_begin(struct encode_saves *s);
-/* After encode_run(): is it ended for a save alone?  Then that is published, and *more: the task is
- * for what is left, and is run again.  In the end the result is that of the rows since the last
- * save, its phases and counts are of all.  Collective. */
+/* Call this after each encode_run().  If the run ended only for a save, its result is published,
+ * *more <- 1, and the task is for the rows that are left: run it again.  The last result has the
+ * rows since the last save, with phases and counts of all runs.  Collective. */
 int encode_saves_take(struct encode_saves *s, struct encode_result *result, int *more);
 
-/* Seconds until the next save, of a job with this --save-seconds, where the last took so long:
- * since that may take longer the more there is, saves become rarer, to take a tenth of the time. */
+/* Seconds until the next save, if the last one took `took` seconds.  A save may take longer the
+ * more rows there are.  So the pause grows with it, and saves take about a tenth of the time, but
+ * the pause is at most 20 save_seconds. */
 double encode_saves_pause(double save_seconds, double took);
 
 #endif

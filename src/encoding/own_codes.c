@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * As `encode --encoder` finds them, on one device and all at once; entries are compared bit for
- * bit. */
+ * Finds codes like `encode --encoder`, on one device and all rows at once.  Entries are compared
+ * bit for bit. */
 #include "encoding/own_codes.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "device/route.h"
 #include "io/supports_input.h"
 
-enum { SCORES = 1 << 22 }; /* of active atoms, at a time */
+enum { SCORES = 1 << 22 }; /* scores computed at a time for an active encoder */
 
 static int is_active(const struct own_codes *o)
 {
@@ -36,7 +36,7 @@ static int arrays_alloc(struct own_codes *o)
   return arena_alloc(a, &o->weights, (gidx)o->k * o->p, sizeof *o->weights);
 }
 
-/* Rows as the encoder takes them to the device, and less the mean. */
+/* Read the rows for the encoder, and a copy less the mean. */
 static int rows_take(struct own_codes *o, const real *mean)
 {
   const struct row_source *s = &o->input.source;
@@ -68,7 +68,7 @@ static int device_begin(struct own_codes *o, const struct device_options *given)
   return is_active(o) ? OK : device_put_tile(&o->device, o->weights, o->k, 0);
 }
 
-/* Active atoms of the rows, piece by piece. */
+/* Find the active atoms of the rows, piece by piece. */
 static int active_find(struct own_codes *o, const struct own_codes_task *t)
 {
   const struct found_encoder *by = &o->encoder.stored.encoder.active;
@@ -111,7 +111,8 @@ static int entries_find(struct own_codes *o, const struct score_cuts *cuts)
   return OK;
 }
 
-/* Atoms without an encoder whose codes `encode --l0` chose: the encoder that it made of them. */
+/* For atoms without an encoder, whose codes `encode --l0` chose: make the encoder that it made of
+ * them. */
 static int encoder_make(struct own_codes *o, const struct own_codes_task *t)
 {
   const struct atom_source *atoms = &t->dictionary->source;
@@ -173,7 +174,7 @@ void own_codes_free(struct own_codes *o)
 
 enum { MOST_ROWS = 65536 };
 
-/* What is compared. */
+/* The two sides of a comparison. */
 struct comparison {
   struct supports_input in;
   struct dictionary_input dictionary;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The codes that a dictionary's own encoder finds of the first rows of a file, in memory, and
- * sagitta verify FOLDER --rows ROWS, which compares supports with them.
+ * The codes that a dictionary's own encoder gives the first rows of a file, in memory.  sagitta
+ * verify FOLDER --rows ROWS compares supports with them.
  *
  * Floor: encoding.  Not collective. */
 #ifndef ENCODING_OWN_CODES_H
@@ -24,35 +24,35 @@ struct own_codes {
   struct entry_list found;
   struct rows_input input;
   struct encoder_input encoder;
-  float *threshold; /* [k] of a cut */
+  float *threshold; /* [k] if the encoder has thresholds */
   struct device device;
-  struct active active; /* of an encoder of that kind */
-  struct buffer all;    /* of rows, as the encoder takes them */
+  struct active active; /* if the encoder is of kind ENCODER_ACTIVE */
+  struct buffer all;    /* the rows, as the encoder takes them */
   struct arena arena;
 };
 
 struct own_codes_task {
   const struct dictionary_input *dictionary;
   const char *rows;
-  idx most;                             /* the first so many rows */
+  idx most;                             /* rows to encode, from the first one on */
   const struct device_options *options; /* kind, threads, variant and kernels */
-  const struct score_cuts *cuts;        /* (N.58); NULL: the encoder's own choice */
-  const real *mean;                     /* [p] of which the rows are less; NULL: of nothing */
-  real rho;                             /* of cuts of atoms that have no encoder */
+  const struct score_cuts *cuts;        /* (N.58); NULL: the encoder's own choice of atoms */
+  const real *mean;                     /* [p] subtracted from the rows; NULL: none */
+  real rho;                             /* the penalty, if cuts choose atoms that have no encoder */
 };
-/* ERR_INPUT: there is no encoder, other columns, no rows, a value that is not finite, cuts of
- * another encoder.  own_codes_free() follows also when it fails. */
+/* ERR_INPUT: there is no encoder; the rows have other columns; there are no rows; a value is not
+ * finite; or the cuts are of another encoder.  Call own_codes_free() after a failure, too. */
 int own_codes_find(struct own_codes *o, const struct own_codes_task *task);
 void own_codes_free(struct own_codes *o);
 
 struct verify_supports {
   const char *folder, *rows;
   struct device_options device; /* kind, threads, variant, kernels */
-  FILE *out;                    /* a line goes there; NULL: none */
+  FILE *out;                    /* where the result is printed; NULL: nowhere */
 };
-/* The supports of a folder are those that the encoder of its dictionary gives the rows, whoever
- * solved their codes: compare the first rows, 65,536 of them at most.  ERR_USAGE: the supports are
- * not an encoder's; ERR_INPUT names the first row that has other atoms or scores. */
+/* Check that the supports of a folder are those that the encoder of its dictionary gives the rows.
+ * Compares at most the first 65,536 rows, and not the codes.  ERR_USAGE: the supports were not made
+ * by an encoder.  ERR_INPUT names the first row that has other atoms or scores. */
 int verify_supports(const struct verify_supports *v);
 
 #endif

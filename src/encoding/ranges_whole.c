@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All journals are locked first, so that nobody encodes a range again meanwhile. */
+ * All journals are locked first, so that no job encodes one of the ranges again meanwhile. */
 #include "encoding/ranges_whole.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static int missing_fail(gidx first, gidx end)
        (long long)first, (long long)end - 1, (long long)first, (long long)end);
 }
 
-/* Lock the journal of a range; nothing of it is recorded: number 0. */
+/* Lock the journal of a range.  Its number is 0 if it has no record. */
 static int journal_lock(struct ranges_whole *w, int i)
 {
   const struct range *r = &w->list.all[i];
@@ -35,7 +35,8 @@ static int journal_lock(struct ranges_whole *w, int i)
   return OK;
 }
 
-/* It is there already, and the journals were to be removed: is it theirs? */
+/* The result exists already, and the journals were not removed.  Is it the result of these
+ * journals? */
 static int published_check(struct ranges_whole *w)
 {
   struct identity_difference d = {"", ""};
@@ -110,7 +111,7 @@ static int part_fill(struct ranges_whole *w, int i, struct part_input *p)
   return OK;
 }
 
-/* Each begins where the one before it ends, and all have the shape of the first. */
+/* Check that each range begins where the one before it ends, with the shape of the first. */
 static int parts_check(const struct ranges_whole *w, const struct part_input *parts)
 {
   const struct supports_shape *first = &parts[0].shape;
@@ -140,7 +141,7 @@ int ranges_whole_parts(struct ranges_whole *w, struct part_input *parts)
   return parts_check(w, parts);
 }
 
-/* The hashes of an array's chunks. */
+/* Take the hashes of an array's chunks from the parts. */
 static int leaves_take(const struct ranges_whole *w, const struct part_input *parts, int a,
                        const struct h5_array *array)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The result of all ranges that jobs have written in one file (encode_ranges.h), from their
- * journals alone: no row of it is read again.
+ * Make the result of all ranges that jobs have written into one file (encode_ranges.h).  It is made
+ * from their journals; rows are not read again.
  *
  * Floor: encoding.  On rank 0; not collective. */
 #ifndef ENCODING_RANGES_WHOLE_H
@@ -16,18 +16,19 @@ struct ranges_whole {
   struct range_list list;
   struct journal *journals; /* [list.count], locked; owned */
   gidx *zeros, *counted;    /* [list.count][SUPPORTS_ARRAYS], [list.count]; owned */
-  int is_published;         /* it was, by a run that ended before it had removed the journals */
+  int is_published; /* an earlier run published it, but did not get to remove the journals */
 };
-/* What is in a folder.  ERR_CREATE: a job is at work there; ERR_INPUT: there is nothing, or a range
- * is missing or not done, whose rows the message names.  ranges_whole_close() follows also then. */
+/* Find and lock the journals in a folder.  ERR_CREATE: a job is still writing a range.  ERR_INPUT:
+ * there are no ranges, or one is missing or not done; the message names its rows.  Call
+ * ranges_whole_close() after a failure, too. */
 int ranges_whole_open(struct ranges_whole *w, const char *folder);
-/* parts[list.count] <- what the journals say, each as if it were a part that is open; parts are
- * closed before the struct.  ERR_INPUT as above. */
+/* parts[list.count] <- one part for each journal, as if it were opened from a file.  Close the
+ * parts before the struct.  ERR_INPUT as above. */
 int ranges_whole_parts(struct ranges_whole *w, struct part_input *parts);
-/* *f <- the file, a result of all rows that are written; who ends it publishes it. */
+/* *f <- the file with the rows of all ranges.  The caller ends and publishes it. */
 int ranges_whole_begin(const struct ranges_whole *w, const struct part_input *parts,
                        struct supports_output *f);
-/* It is published. */
+/* Call this after the result is published: remove the journals. */
 void ranges_whole_remove(const struct ranges_whole *w);
 void ranges_whole_close(struct ranges_whole *w);
 

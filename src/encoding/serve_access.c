@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A path is this user's alone; a port is encrypted, and wants keys. */
+ * Only this user can connect to a path.  A port is encrypted, and wants keys. */
 #include "encoding/serve_access.h"
 
 #include <errno.h>

@@ -10,20 +10,22 @@
 
 struct serve_access {
   char address[2 * ADDRESS_BYTES];
-  int lock; /* of a path; -1: none */
+  int lock; /* descriptor of the lock of a path; -1: none */
   struct keys keys;
 };
 
-/* Options that do not fit: all users of a machine reach a port, and so do others than its own. */
+/* Check the options.  ERR_USAGE: keys for a path, or a port without keys.  --no-keys allows that
+ * only for addresses of this machine, and then all its users can connect. */
 int serve_access_check(const char *listen, const char *keys, int no_keys);
-/* Find the address, lock a path, read keys, which may be NULL. */
+/* Find the address, lock it if it is a path, and read the keys.  keys: may be NULL. */
 int serve_access_open(struct serve_access *a, const char *listen, const char *keys);
 void serve_access_close(struct serve_access *a);
 
-/* Clients are accepted here: FILE, unless it is NULL, appears when it is complete. */
+/* Call this when clients are accepted.  file: written with the address, and complete when it
+ * appears; NULL: none. */
 int serve_access_ready(struct serve_access *a, const char *address, const char *file);
 
-/* Keys in a new folder, and in the log what is done with them. */
+/* Make keys in a new folder.  The log says how to use them. */
 int serve_keys_make(const char *folder);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files are checked before anything is computed; what was recorded is written in the end. */
+ * Files are checked before anything is computed.  The ledger is written when the server has
+ * ended. */
 #include "encoding/serve_job.h"
 
 #include <stdio.h>
@@ -96,7 +97,7 @@ static int ledger_close(struct serve_job *s)
                             &s->backlog.task.facts, &record);
 }
 
-/* Of rank 0. */
+/* On rank 0: write the ledger, print the result, and end the files. */
 static int results_close(struct serve_job *s)
 {
   TRY(ledger_close(s));
@@ -104,7 +105,7 @@ static int results_close(struct serve_job *s)
   return files_close(s);
 }
 
-/* Rank 0 has states of streams beside what each rank has for its rows. */
+/* Check memory for the states of streams, which rank 0 has in addition to its share of the rows. */
 static int streams_check(const struct serve_task *t, const struct encode_task *each,
                          const struct comm *c)
 {
@@ -122,7 +123,7 @@ static int streams_check(const struct serve_task *t, const struct encode_task *e
   return OK;
 }
 
-/* Each rank has the whole dictionary. */
+/* Check memory.  Each rank has the whole dictionary. */
 static int memory_check(const struct serve_job *s, struct comm *c)
 {
   struct encode_task each = s->encode;
@@ -131,7 +132,7 @@ static int memory_check(const struct serve_job *s, struct comm *c)
   return comm_agree(c, c->rank ? OK : streams_check(&s->task, &each, c));
 }
 
-/* What the caller has not set of the task. */
+/* Set the fields of the task that the caller has not set. */
 static void task_complete(struct serve_job *s)
 {
   const struct serve_settings *o = &s->settings;

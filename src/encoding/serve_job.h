@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The job of `sagitta serve`: a server with its files, its ledger and where it listens.
+ * The job of `sagitta serve`: the server with its backlog of files, its ledger and its address.
  *
  * Floor: encoding. */
 #ifndef ENCODING_SERVE_JOB_H
@@ -20,20 +20,21 @@ struct serve_settings {
   idx threads;
 };
 
-/* struct run says why it is on the heap. */
+/* Allocate it on the heap, for the reason that struct run gives. */
 struct serve_job {
   /* Set by the caller. */
   struct run *run;
   struct serve_settings settings;
   struct dictionary_input dictionary; /* open */
   struct mixer_input mixer;           /* open where the task has it */
-  struct row_source rows;             /* their shape alone */
+  struct row_source rows;             /* only their shape */
   struct encode_task encode;
-  struct serve_task task;        /* its knobs and limits */
-  struct serve_access access;    /* open on rank 0 */
-  struct identity_text identity; /* of encode, for files and the ledger; on rank 0 */
+  struct serve_task task;     /* the caller sets its knobs and limits */
+  struct serve_access access; /* open on rank 0 */
+  struct identity_text
+      identity; /* identity of such a job of encode, for files and the ledger; on rank 0 */
   /* Of the job. */
-  double accepted; /* when clients were, in seconds of the log */
+  double accepted; /* when clients were first accepted, in seconds of the log */
   uint64_t hash;   /* of the dictionary */
   struct backlog backlog;
   struct serve_ledger ledger;

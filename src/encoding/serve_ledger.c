@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Both files are written when the server has ended: until then its thread of files alone uses
+ * Both files are written after the server has ended.  Before that, only its thread of files may use
  * HDF5. */
 #include "encoding/serve_ledger.h"
 
@@ -123,7 +123,7 @@ static int answer(const struct replay_result *result, const struct ledger *ledge
   return OK;
 }
 
-/* *path: of the ledger in a folder, or the file itself. */
+/* *path <- the ledger in `folder`, or `folder` itself if it is a file. */
 static int ledger_path(const char *folder, char *path)
 {
   size_t length = strlen(folder);

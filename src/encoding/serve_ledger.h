@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The ledger of `sagitta serve` as files, and --replay of them.
+ * Write the ledger of `sagitta serve` to files, and replay it (--replay).
  *
  * Floor: encoding.  One rank. */
 #ifndef ENCODING_SERVE_LEDGER_H
@@ -16,14 +16,14 @@ struct serve_ledger {
 
 /* Claim the files.  ERR_CREATE. */
 int serve_ledger_claim(struct serve_ledger *l, const char *folder, int has_rows, int force);
-/* Write and publish what was recorded, of a server that began so.  identity: of such a job of
- * encode. */
+/* Write and publish the record of a server.  begun: the facts with which it began; identity: of a
+ * job of encode with the same options. */
 int serve_ledger_write(struct serve_ledger *l, const struct run *run, const char *identity,
                        const struct encode_task *encode, const struct serve_facts *begun,
                        const struct serve_record *record);
 
-/* Compute the recorded rows of a folder again, in the recorded steps: ERR_ANSWER where some reply
- * was another.  The task's block becomes that of the ledger. */
+/* Compute the recorded rows of a folder again, in the recorded steps.  ERR_ANSWER: a reply differs.
+ * Sets the block of the task to that of the ledger. */
 int serve_replay(struct run *run, const char *folder, struct encode_task *encode,
                  const char *identity);
 

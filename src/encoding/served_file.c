@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pieces of rows go around: while some are in steps of the server, another is written, and filled
- * with the rows behind all. */
+ * A few pieces of rows are used in turn.  While steps of the server work on some, the codes of
+ * another are written, and it is filled with the next rows of the file. */
 #include "encoding/served_file.h"
 
 #include <math.h>
@@ -27,16 +27,16 @@
 
 struct served {
   struct served_task *task;
-  struct run run; /* of a job of encode, one rank */
+  struct run run; /* of the job of encode, on one rank */
   struct rows_input rows;
   struct encode_files files;
   struct encode_task encode;
   struct encode_result result;
   struct tally *tally;
   struct piece *pieces;    /* [n_pieces] of the task */
-  int n_pieces;            /* that are used: enough for the steps that may be in work */
-  int is_out[FILE_PIECES]; /* a piece is the server's */
-  gidx next, added;        /* rows of the task that were read, and that are in the result */
+  int n_pieces;            /* pieces in use: enough for the steps that may be in work */
+  int is_out[FILE_PIECES]; /* the server has the piece */
+  gidx next, added;        /* rows of the task that were read; rows that are in the result */
   int line;                /* of the list */
   real due;                /* when the next save is; 0: never */
 };
@@ -50,7 +50,7 @@ int served_rows_open(struct rows_input *rows, const struct served_task *task, co
   return OK;
 }
 
-/* A lane has scores that do not overflow. */
+/* Check the norms of the rows: a lane takes only rows whose scores cannot overflow. */
 static int norms_check(const struct served *s, const struct piece *p)
 {
   idx columns = s->encode.rows->p;
@@ -65,7 +65,8 @@ static int norms_check(const struct served *s, const struct piece *p)
   return OK;
 }
 
-/* x[n][p] <- rows of the task as they are encoded; *terms <- those of them as they were read. */
+/* x[n][p] <- rows of the task, as they are encoded.  *terms <- the terms of their hash, of the rows
+ * as they were read. */
 static int rows_take(const struct served *s, gidx first, idx n, float *x, uint64_t *terms)
 {
   const struct encode_task *t = &s->encode;
@@ -80,7 +81,7 @@ static int rows_take(const struct served *s, gidx first, idx n, float *x, uint64
                                        .place = t->first + first});
 }
 
-/* Read the rows behind all others into a piece that is not out, and put it into the queue. */
+/* Read the next rows into a piece that the server does not have, and put it into the queue. */
 static int piece_begin(struct served *s, int i)
 {
   struct piece *p = &s->pieces[i];
@@ -99,14 +100,15 @@ static int piece_begin(struct served *s, int i)
   return OK;
 }
 
-/* Wait for a piece that is out; its rows with codes are the next of the result. */
+/* Wait until the server gives a piece back.  Its rows with codes are the next of the result. */
 static int piece_end(struct served *s, int i)
 {
   struct piece *p = &s->pieces[i];
   feed_wait(s->task->front, p);
   s->is_out[i] = 0;
   if (!p->done || p->first != s->added) return OK;
-  if (p->done < p->n) TRY(rows_take(s, p->first, p->done, p->x, &p->terms)); /* terms of fewer */
+  if (p->done < p->n)
+    TRY(rows_take(s, p->first, p->done, p->x, &p->terms)); /* the terms of these fewer rows */
   s->added += p->done;
   return tally_add(s->tally, &(struct tally_rows){.first = p->first,
                                                   .n = p->done,
@@ -128,7 +130,7 @@ static int pieces_run(struct served *s)
   return OK;
 }
 
-/* The rows of the task, until all are done, a save is due or the server ends. */
+/* Encode the rows of the task, until all are done, a save is due or the server ends. */
 static int rows_run(struct served *s)
 {
   s->next = s->added = 0;
@@ -136,7 +138,7 @@ static int rows_run(struct served *s)
   s->result.device = s->task->facts.device;
   snprintf(s->result.variant, sizeof s->result.variant, "%s", s->task->facts.variant);
   if (!status) status = pieces_run(s);
-  for (int i = 0; i < s->n_pieces; i++) /* after a failure too nothing of it is the server's */
+  for (int i = 0; i < s->n_pieces; i++) /* after a failure, too, the server must have no piece */
     if (s->is_out[i]) feed_wait(s->task->front, &s->pieces[i]), s->is_out[i] = 0;
   return tally_close(s->tally, status);
 }
@@ -151,7 +153,7 @@ static int publish(void *self)
   return encode_files_end(&s->files, &s->result, facts, n);
 }
 
-/* As encode says of its result. */
+/* Log the advice that encode gives on its result. */
 static void result_advise(const struct served *s)
 {
   const struct dictionary_input *d = s->task->dictionary;
@@ -172,7 +174,7 @@ static int result_publish_all(struct served *s)
   return job_finish(&s->files.job, publish, s);
 }
 
-/* When the next save is due, where the last one took so long. */
+/* Set when the next save is due, after one that took so long. */
 static void due_set(struct served *s, real took)
 {
   const real pause = s->task->save_seconds;
@@ -194,7 +196,7 @@ static int saves_run(struct served *s)
   }
 }
 
-/* What is there already: *is_whole <- a complete result; a part is gone on with. */
+/* Look at an existing file.  *is_whole <- it is a complete result.  A part is continued. */
 static int before_find(struct served *s, const struct output_path *place, int *is_whole)
 {
   const struct served_task *t = s->task;
@@ -212,7 +214,7 @@ static int before_find(struct served *s, const struct output_path *place, int *i
   return OK;
 }
 
-/* Of one size for all files: a GPU takes long to pin memory. */
+/* Pieces have one size for all files, because pinning memory for a GPU takes long. */
 static int pieces_make(struct served *s)
 {
   for (int i = 0; i < s->n_pieces; i++) {
@@ -234,7 +236,8 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   s->files.task = &s->encode;
   s->files.all = &s->rows.source;
   TRY(output_path(place, entry->output, "supports.h5", 1));
-  TRY(backlog_output_check(s->task->list, entry)); /* again: it is claimed now */
+  TRY(backlog_output_check(s->task->list,
+                           entry)); /* checked again, now that the output is claimed */
   const struct output_path copy = *place;
   TRY(before_find(s, &copy, &is_whole));
   if (is_whole) return job_complete(&s->files.job);
@@ -243,7 +246,7 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   TRY(pieces_make(s));
   due_set(s, 0);
   TRY(saves_run(s));
-  if (!s->added && s->files.n) return OK; /* a save has all that there is, or nothing is there */
+  if (!s->added && s->files.n) return OK; /* the last save has all rows, or there are none */
   log_info("wrote   %s: %lld of %lld rows, fingerprint=%016llx", s->files.job.place.shown,
            (long long)s->result.part.n, (long long)s->files.n,
            (unsigned long long)s->result.fingerprint);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A file of rows whose codes a server computes between requests: the result is what `encode` makes
- * of it, begun, saved, resumed and published by the same functions (encode_files.h).
+ * A file of rows whose codes a server computes between requests.  The result is the one that
+ * `encode` makes of the file.  The same functions begin, save, resume and publish it
+ * (encode_files.h).
  *
  * Floor: encoding.  One rank, in a thread that alone uses files (serve/feed.h). */
 #ifndef ENCODING_SERVED_FILE_H
@@ -17,26 +18,26 @@
 /* What all files have in common; pointers are borrowed. */
 struct served_task {
   const struct run *run;            /* of the server */
-  const struct encode_task *encode; /* but for rows */
+  const struct encode_task *encode; /* all but its rows is set */
   const struct backlog_list *list;
   const struct dictionary_input *dictionary;
-  const char *identity; /* of such a job of encode (job/identity.h) */
+  const char *identity; /* of a job of encode with the same options (job/identity.h) */
   int resume, force;
-  real save_seconds; /* 0: nothing is saved before the end */
+  real save_seconds; /* 0: no saves before the end */
   struct serve_facts facts;
   struct front *front;
-  struct piece pieces[FILE_PIECES]; /* made by the first file that needs them, for all */
+  struct piece pieces[FILE_PIECES]; /* made by the first file, and used by all */
 };
 
-/* Open rows with as many columns as the dictionary has; rows_input_close() follows also when it
- * fails. */
+/* Open rows, which must have as many columns as the dictionary.  Call rows_input_close() after a
+ * failure, too. */
 int served_rows_open(struct rows_input *rows, const struct served_task *task, const char *name);
 
-/* Encode a file, or what an earlier run has left of it, until the server ends.  *is_left <- some
- * rows are to be done: what was published is the part that a stopped `encode` leaves. */
+/* Encode a file, or the rows that an earlier run has left, until the server ends.  *is_left <- 1:
+ * rows are left; the published file is then a part, as a stopped `encode` leaves it. */
 int served_file_encode(struct served_task *task, const struct backlog_entry *entry, int *is_left);
 
-/* No more files. */
+/* Call this after the last file. */
 void served_files_free(struct served_task *task);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rows of a batch become codes, which every rank then has.
+ * Find the codes of the rows of a batch, and send them to all ranks.
  *
  * Floor: find; included by src/find only. */
 #ifndef FIND_BATCH_H
@@ -7,15 +7,16 @@
 
 #include "find/find_impl.h"
 
-/* Use the dictionary of the finder.  Not collective. */
+/* Use the current atoms and means of the finder for the next batches.  Not collective. */
 int batch_atoms(struct finder *f);
 
 /* Read all rows of batch `number`.  Collective, as are the functions below. */
 int batch_read(struct finder *f, gidx number);
 
-/* Find the codes of the batch.  Atoms are chosen 1 + looks times, each time l0 per row on average.
- * rho > 0 draws codes to the means of their atoms.  threshold[1 + looks] <- the last score that
- * each choice takes. */
+/* Find the codes of the batch, and send them to all ranks.  Atoms are chosen 1 + looks times.  Each
+ * choice has l0 atoms per row on average, and replaces the one before.  The penalty rho > 0 pulls
+ * each code towards the mean code of its atom.  threshold[1 + looks] <- the lowest score of each
+ * choice. */
 struct batch_choice {
   real l0, rho;
   int looks;
@@ -23,14 +24,14 @@ struct batch_choice {
 };
 int batch_code(struct finder *f, const struct batch_choice *choice);
 
-/* The same, but atoms are chosen block after block by given thresholds (N.59).  The first function
- * finds these, from the first rows of the batch. */
+/* The same, but given thresholds choose the atoms, one block of atoms after another (N.59).
+ * batch_thresholds() finds the thresholds from the first rows of the batch. */
 int batch_thresholds(struct finder *f, const struct batch_choice *choice);
 int batch_code_nested(struct finder *f, const struct batch_choice *choice);
 
 /* Send the entries of own rows, made by active_cut() and active_solve(), to all ranks; f->codes.n
- * is the number of rows of all ranks.  with_weights: also send the weights of the rows; they are
- * solved. */
+ * is the number of rows of all ranks.  with_weights: also compute the weights of own rows from
+ * f->squares, and send them. */
 int codes_exchange(struct finder *f, int with_weights);
 
 #endif

@@ -9,18 +9,19 @@
 
 struct fit;
 
-/* One sweep, until atoms are rounded; fit_sweep_close() follows, unless it is stopped.
- * Collective. */
+/* Run one sweep up to the rounding of the atoms.  fit_sweep_close() then ends the sweep, unless
+ * f->stopped.  Collective. */
 int fit_sweep_run(struct fit *f);
-/* Are atoms replaced that are almost like others? */
+/* Does a sweep replace atoms that are almost equal to others? */
 int fit_replaces_duplicates(const struct fit *f);
-/* An earlier run's sweeps: would the fit have ended before the last of them?  ERR_INPUT.  Not
- * collective; the same on every rank. */
+/* Check the sweeps of an earlier run.  ERR_INPUT: with this tolerance the fit would have ended
+ * before the last of them.  Not collective; the same on every rank. */
 int fit_start_check(const struct fit *f);
-/* What the last FIT_PATIENCE passes over the rows gained of explained variance; NaN: they were
- * fewer, or this is no end of one. */
+/* The gain in explained variance of the last FIT_PATIENCE passes over the rows, up to this sweep.
+ * NaN: there were fewer passes, no pass ends with this sweep, or no sweep has a value yet. */
 real fit_gain(const struct fit *f, gidx sweep);
-/* Does the fit go on?  If not, *end says why.  Not collective; the same on every rank. */
+/* Does the fit go on after f->sweep?  If not, *end says why.  Not collective; the same on every
+ * rank. */
 int fit_goes_on(const struct fit *f, enum fit_end *end);
 
 #endif

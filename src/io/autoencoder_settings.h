@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the settings of an autoencoder say of its codes: its class, what it cannot be, and the
- * factor of its activations.
+ * Read the settings of an autoencoder that another program trained: whether it can be imported, its
+ * class, and the factor by which it scales activations.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_AUTOENCODER_SETTINGS_H
@@ -8,18 +8,20 @@
 
 #include "io/settings.h"
 
-/* Refuse settings with which a program computes what a dictionary and an encoder do not say, and
- * warn of those that are not known.  ERR_INPUT. */
+/* Check whether a dictionary and an encoder can compute what the autoencoder computes.  ERR_INPUT:
+ * they cannot, for example with a skip connection.  Warns of settings that are not known.  program:
+ * "saelens", "sparsify" or another. */
 int autoencoder_settings_check(const struct settings *s, const char *program);
 
-/* *name <- the class that a program makes of such settings; NULL: they do not say.  ERR_INPUT: its
- * activation function is not known, or is another class's; it predicts other values than its
- * rows. */
+/* *name <- the class of the autoencoder that `program` builds from the settings; NULL: they do not
+ * say.  ERR_INPUT: the activation function is not known, or belongs to another class; or the
+ * autoencoder predicts other values than its rows. */
 int autoencoder_class_find(const struct settings *s, const char *program, const char **name);
 
-/* *factor <- by what activations are multiplied before the encoder takes them, and reconstructions
- * divided; 1: nothing.  scaler[4096] <- the file that says it, "" without one, which stays open in
- * *file.  ERR_INPUT: activations are normalised in a way that the files do not hold. */
+/* *factor <- the factor: the program multiplies activations by it before it encodes them, and
+ * divides reconstructions by it; 1: it does neither.  scaler[4096] <- the path of the file that has
+ * the factor, "" if there is none; the file stays open in *file.  ERR_INPUT: activations are
+ * normalised in a way that the files do not describe. */
 int autoencoder_factor_find(const struct settings *s, const char *program, const char *folder,
                             char *scaler, struct settings *file, double *factor);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The queues, and which of their rows the next step takes.
+ * Choose the rows of the next step from the queues.
  *
  * Floor: serve; included by src/serve only. */
 #ifndef SERVE_CHOOSE_H
@@ -7,8 +7,8 @@
 
 #include "serve/step.h"
 
-/* Plan the step whose number is s->number, under the lock; *is_there <- 0: nothing waits, or it has
- * to wait for the steps in work. */
+/* Plan step s->number; called with the lock held.  *is_there <- 0: no rows wait, or they must wait
+ * for the steps in work. */
 int step_choose(struct serve *s, struct step *step, int *is_there);
 
 #endif

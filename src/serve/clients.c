@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A list that is searched from its begin: a comparison of names takes less than a message does. */
+ * The list is searched linearly: comparing names takes less time than a message. */
 #include "serve/clients.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct client *clients_known(struct clients *c, const struct net_peer *peer)
   return NULL;
 }
 
-/* Room for one more, NULL: there is none. */
+/* A place for one more client; NULL: there is none. */
 static struct client *client_room(struct clients *c)
 {
   struct client *oldest = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * FILE_PIECES at most are in the queue: those in steps, and the next of the same file behind. */
+ * The queue has at most FILE_PIECES pieces: those in steps, then the next ones of the same file. */
 #include "serve/feed.h"
 
 #include <string.h>

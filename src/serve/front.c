@@ -39,7 +39,8 @@ int front_send(struct front *f, const struct net_peer *peer, void *data, size_t 
   return OK;
 }
 
-/* What is done is taken at once, so that the lock is not kept while it is sent. */
+/* All replies are taken from the queue at once, so that the lock is not held while they are
+ * sent. */
 static int replies_send(struct front *f)
 {
   pthread_mutex_lock(&f->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One function for each kind of message; what is shared with the main thread is under the lock. */
+ * Each kind of message has a function.  Fields shared with the main thread are under the lock. */
 #include "serve/handle.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 static const char closing_text[] = "the server is about to end";
 
-/* A reply that is no request's; memory that is not there loses it. */
+/* Send a reply to a message without rows.  Without memory the reply is lost. */
 static int reply_send(struct front *f, const struct net_peer *peer, const struct header *h,
                       const void *content, size_t bytes)
 {
@@ -43,7 +43,7 @@ static int status_send(struct front *f, const struct net_peer *peer, const struc
   return status;
 }
 
-/* A client's request of that number is given up. */
+/* Give up the request that the message names. */
 static int cancel(struct front *f, const struct net_peer *peer, const struct header *h)
 {
   struct header reply = *h;
@@ -78,7 +78,7 @@ static int watch(struct front *f, struct client *client, const struct header *h,
   return reply_send(f, &client->peer, &reply, NULL, 0);
 }
 
-/* Rows of a message, or its tokens and room for the rows that they will be. */
+/* Read the rows of a message; or its tokens, with memory for the rows that will be made of them. */
 static int rows_read(const struct message_limits *m, const struct header *h,
                      const unsigned char *data, float **rows, float **tokens)
 {
@@ -114,17 +114,19 @@ static int request_read(const struct message_limits *m, const struct client *cli
   return status ? status : ERR_MEMORY;
 }
 
-/* Do replies to a client that does not read take too much memory, or those to all? */
+/* Would this reply exceed the memory for replies that one client, or all clients, have not
+ * taken? */
 static int is_unread(const struct front *f, const struct client *client, gidx reply)
 {
-  enum { CLIENTS = 4 }; /* that may have as much as one may */
+  enum { CLIENTS = 4 }; /* all clients may have so many times the bytes of one */
   gidx own = client->owed + unread_bytes(client->unread);
   gidx all = f->owed + unread_bytes(f->clients.unread);
-  if (own == 0) return 0; /* one may always be asked for */
+  if (own == 0) return 0; /* the first reply is never refused */
   return own + reply > f->unread_bytes || all + reply > CLIENTS * f->unread_bytes;
 }
 
-/* Why a request of so many bytes, as its reply is, cannot be taken now; NULL: it can. */
+/* Why the server cannot take a request with so many bytes, and so many of its reply; NULL: it
+ * can. */
 static const char *refusal(struct front *f, const struct client *client, gidx bytes, gidx reply,
                            enum error_code *code)
 {
@@ -140,8 +142,8 @@ static const char *refusal(struct front *f, const struct client *client, gidx by
   return is_full ? "too many rows wait: try again later" : NULL;
 }
 
-/* *code 0: it waits.  Else why it cannot: the server has begun to end since it was asked, or its
- * stream does not go on with it. */
+/* Queue a request.  *code <- 0: it waits.  Otherwise *why says why not: the server has begun to
+ * close since refusal() was asked, or the request does not continue its stream. */
 static void request_add(struct front *f, struct request *r, enum error_code *code, const char **why)
 {
   int live = r->header.class == CLASS_LIVE;
@@ -158,7 +160,7 @@ static void request_add(struct front *f, struct request *r, enum error_code *cod
   pthread_mutex_unlock(&f->lock);
 }
 
-/* A request of no tokens ends its stream. */
+/* A request without tokens ends its stream. */
 static int stream_close(struct front *f, const struct net_peer *peer, const struct header *h)
 {
   struct header reply = *h;

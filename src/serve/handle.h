@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What becomes of a message that came.
+ * Handle a message from a client.
  *
- * Floor: serve.  Of the thread of the sockets. */
+ * Floor: serve.  Called by the thread of the sockets. */
 #ifndef SERVE_HANDLE_H
 #define SERVE_HANDLE_H
 
 #include "serve/front.h"
 
-/* Answer it, or queue its rows.  What a client did wrong is its own failure, and it is told; any
- * other ends the server. */
+/* Answer a message, or queue its rows.  A client is told about its own errors; the status is OK
+ * then. Any other error ends the server. */
 int message_handle(struct front *f, const struct net_message *message);
 
 #endif

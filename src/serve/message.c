@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A fixed header leaves nothing to parse: each field is compared with what it may be. */
+ * The header has fixed fields, so there is no parser: each field is compared with its limits. */
 #include "serve/message.h"
 
 #include <float.h>
@@ -110,7 +110,7 @@ int row_check(const float *x, gidx row, idx p)
   return OK;
 }
 
-/* Copied first: a message is of any alignment. */
+/* The values are copied first, because a message may be unaligned. */
 static int halves_widen(const struct header *h, const unsigned char *data, float *x)
 {
   gidx count = (gidx)h->rows * h->columns;
@@ -133,7 +133,7 @@ int message_rows(const struct header *h, const unsigned char *data, float *x)
   return OK;
 }
 
-/* Tokens of an array whose values are finite and within bounds. */
+/* Check that the values of an array of tokens are finite and within bounds. */
 static int values_check(const char *name, const float *x, gidx tokens, gidx width, float least,
                         float most)
 {

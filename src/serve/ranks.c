@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One broadcast says what is to be done; rows go out and results come back in the order of ranks,
- * and every call ends with an agreement. */
+ * A broadcast tells the ranks each call.  Rows are sent, and results gathered, in the order of
+ * ranks. Every call ends with an agreement on its status. */
 #include "serve/ranks.h"
 
 #include <string.h>
@@ -19,7 +19,8 @@ static int is_alone(const struct ranks *r)
   return r->c->size == 1;
 }
 
-/* Rows of this rank, of n of a step; r->counts <- those of all, in units. */
+/* The number of rows of this rank, if a step has n rows.  r->counts[] <- the rows of each rank,
+ * times `unit`. */
 static idx part_find(struct ranks *r, gidx n, idx unit)
 {
   gidx first, count, own = 0;
@@ -64,7 +65,7 @@ int ranks_close(struct ranks *r)
   return is_alone(r) ? OK : comm_unite(r->c, &r->alone);
 }
 
-/* Rows of a step from rank 0, whose own come first and stay where they are. */
+/* Send the rows of a step from rank 0.  Rank 0's own rows are the first, and stay in place. */
 static int put_run(struct ranks *r, int slot, idx n)
 {
   idx own = part_find(r, n, r->p), mine = r->counts[0];
@@ -79,7 +80,7 @@ static int put_run(struct ranks *r, int slot, idx n)
   return comm_agree(r->c, own ? lane_put(r->lane, slot, 0, own) : OK);
 }
 
-/* Results to rank 0; *out <- them there. */
+/* Gather the results on rank 0; *out <- all results, there. */
 static int results_gather(struct ranks *r, const struct support_block *mine, gidx n,
                           struct support_block *out)
 {
@@ -101,7 +102,8 @@ static int results_gather(struct ranks *r, const struct support_block *mine, gid
   return OK;
 }
 
-/* A rank without rows of a block does not know when it ends: some rank has the first of them. */
+/* A rank without rows of a block cannot know that the block has ended.  Another rank has rows of
+ * it, and knows. */
 static int advance_run(struct ranks *r, struct support_block *out)
 {
   struct support_block mine;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A lane on several ranks: each has the whole dictionary, and a part of the rows of every step.
+ * A lane on several ranks.  Each rank has the whole dictionary, and computes a share of the rows of
+ * every step.
  *
- * Floor: serve.  Rank 0 plans, and tells the others each of the calls below, which are those of
- * encode/lane.h; they follow until rank 0 ends. */
+ * Floor: serve.  Rank 0 plans, and makes the calls below, which are those of encode/lane.h.  Each
+ * call is broadcast; the other ranks follow until rank 0 ends. */
 #ifndef SERVE_RANKS_H
 #define SERVE_RANKS_H
 
@@ -11,12 +12,12 @@
 
 struct ranks {
   struct comm *c;
-  struct comm alone; /* the lane's */
+  struct comm alone; /* of this rank alone, for its lane */
   struct lane *lane;
   idx p, s, d, block;
   int has_codes;
-  gidx rows[2];           /* of all ranks, of the blocks in work */
-  int which;              /* of the next pass */
+  gidx rows[2];           /* rows of the two blocks in work, of all ranks */
+  int which;              /* block of the next pass */
   idx *counts, *received; /* [size] */
   idx *atoms;             /* rank 0: [block][s], as are the next two */
   float *score, *codes;
@@ -28,21 +29,22 @@ struct ranks {
 int ranks_open(struct ranks *r, const struct encode_task *task, struct comm *c);
 int ranks_close(struct ranks *r);
 
-/* Do as rank 0 says, until it says that it ends.  Of all other ranks. */
+/* All other ranks: make the calls that rank 0 makes, until it ends. */
 int ranks_follow(struct ranks *r);
 
-/* Do rows go to a GPU from any memory, by lane_put_from()?  Of one rank alone. */
+/* Can lane_put_from() copy rows to a GPU from any memory?  Only with one rank. */
 int ranks_take_rows(const struct ranks *r);
 
-/* Rank 0: what lane_put() from row 0 on, lane_advance(), lane_is_free(), lane_pass() and lane_run()
- * are for one rank.  With several only the main thread may call them. */
+/* Rank 0: the same as lane_put() from row 0 on, lane_advance(), lane_is_free(), lane_pass() and
+ * lane_run(), on all ranks.  With several ranks only the main thread may call them. */
 int ranks_put(struct ranks *r, int slot, idx n);
 int ranks_advance(struct ranks *r, struct support_block *out);
 int ranks_is_free(const struct ranks *r);
 int ranks_pass(struct ranks *r, int slot, idx n);
 int ranks_run(struct ranks *r, idx n, struct support_block *out);
 struct row_quality *ranks_quality(struct ranks *r);
-/* The others know that it is there, though it has nothing for them; then that it ends. */
+/* ranks_wait(): tell the other ranks that rank 0 is there, though it has no call for them.
+ * ranks_end(): tell them that it ends. */
 int ranks_wait(struct ranks *r);
 int ranks_end(struct ranks *r);
 

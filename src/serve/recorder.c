@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tables grow by doubling.  A step that cannot be written down as a whole is not at all. */
+ * Tables grow by doubling.  If there is no room for a whole step, none of it is recorded. */
 #include "serve/recorder.h"
 
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static gidx bytes_of(const struct recorder *r)
          r->row_capacity * r->p * (gidx)sizeof(float);
 }
 
-/* Let *(T **)array have room for count items, within the limit of all; 0: there is no memory. */
+/* Grow *(T **)array to at least count items, within the limit of all tables; 0: there is no
+ * memory. */
 static int grow(const struct recorder *r, void *array, gidx *capacity, gidx count, size_t size)
 {
   enum { LEAST = 256 };
@@ -58,7 +59,7 @@ static gidx time_of(const struct recorder *r, uint64_t ns)
   return (gidx)(ns - r->begun);
 }
 
-/* A request is seen for the first time.  0: there is no memory. */
+/* Record a request when it is first seen.  0: there is no memory. */
 static int request_see(struct recorder *r, gidx n, struct request *request)
 {
   gidx rows = request->header.rows;
@@ -85,7 +86,7 @@ static int request_see(struct recorder *r, gidx n, struct request *request)
 void recorder_begin(struct recorder *r, struct recorded_step *step, gidx n,
                     const struct request_queue *live, const struct request_queue *bulk)
 {
-  enum { IN_WORK = 8 }; /* steps that will end have room */
+  enum { IN_WORK = 8 }; /* spare lines, so that steps in work have room when they end */
   const struct request_queue *queues[] = {live, bulk};
   struct ledger_table *steps = &r->ledger.steps;
   *step = (struct recorded_step){.is_on = r->is_on && !r->is_full,
@@ -122,7 +123,7 @@ void recorder_end(struct recorder *r, const struct recorded_step *step, gidx n, 
 {
   r->left_out += r->is_on && rows > 0 && !step->is_on;
   if (!step->is_on || rows == 0) return;
-  gidx *line = line_add(r, &r->ledger.steps, STEP_COLUMNS); /* there is room */
+  gidx *line = line_add(r, &r->ledger.steps, STEP_COLUMNS); /* recorder_begin() made room */
   if (!line) return;
   line[STEP_NUMBER] = n;
   line[STEP_BEGUN] = time_of(r, step->planned);

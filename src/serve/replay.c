@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A step has its requests' rows in the order in which they were admitted; rows of files are left
- * out, since no row depends on others. */
+ * A step has the rows of its requests in the order in which they were admitted.  Rows of files are
+ * left out, since no row depends on others. */
 #include "serve/replay.h"
 
 #include <stdlib.h>
@@ -16,9 +16,9 @@ struct replay {
   const struct replay_task *task;
   struct ranks ranks;
   struct worker worker;
-  gidx *first;     /* [requests + 1] row of the source where each begins */
+  gidx *first;     /* [requests + 1] the first row of each request in the source */
   uint64_t *terms; /* [requests] */
-  gidx part;       /* that is next */
+  gidx part;       /* the next part */
   struct arena arena;
 };
 
@@ -48,7 +48,7 @@ static int replay_open(struct replay *r, struct comm *c)
   return worker_open(&r->worker);
 }
 
-/* Rows of a part into the step, whose rows so far are n. */
+/* Copy the rows of a part into the step, after its first n rows. */
 static int part_load(struct replay *r, const gidx *part, gidx n)
 {
   idx p = r->task->encode->rows->p;
@@ -59,7 +59,8 @@ static int part_load(struct replay *r, const gidx *part, gidx n)
   return OK;
 }
 
-/* Add what a part's results are to its request; they begin at row `at`. */
+/* Add the results of a part to the hash terms of its request.  The results begin at row `at` of the
+ * block. */
 static void part_count(struct replay *r, const gidx *part, const struct support_block *b, gidx at)
 {
   gidx rows = part[PART_ROWS], first = part[PART_FIRST], from = at * b->s;

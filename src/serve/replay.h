@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The steps of a ledger once more: the recorded rows of requests together as they were, and whether
- * their supports, scores and codes are what the ledger says.
+ * Compute the steps of a ledger again, each with the rows of requests that it had, and compare
+ * supports, scores and codes with the ledger.
  *
  * Floor: serve. */
 #ifndef SERVE_REPLAY_H
@@ -10,15 +10,16 @@
 #include "model/ledger.h"
 
 struct replay_task {
-  const struct encode_task *encode; /* its block is the rows of a step; borrowed, as are the next */
-  const struct ledger *ledger;      /* which ledger_check() has passed */
-  const struct row_source *rows;    /* of all requests of the ledger, one after another */
-  uint64_t dictionary;              /* the hash that it has to have */
+  const struct encode_task
+      *encode;                 /* its block has the rows of a step; borrowed, as are the next two */
+  const struct ledger *ledger; /* ledger_check() has accepted it */
+  const struct row_source *rows; /* of all requests of the ledger, one after another */
+  uint64_t dictionary;           /* the expected hash */
 };
 struct replay_result {
   gidx steps, requests; /* with results */
-  gidx differ;          /* of these */
-  gidx first;           /* request that differs; -1: none */
+  gidx differ;          /* requests that differ */
+  gidx first;           /* the first request that differs; -1: none */
 };
 
 /* ERR_INPUT: another dictionary, or rows that are not those of the ledger. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counts under the lock; percentiles are of the last live requests. */
+ * Counts are read under the lock.  Percentiles are of the latencies of the last live requests. */
 #include "serve/report.h"
 
 #include <stdio.h>
@@ -31,14 +31,14 @@ static int latency_order(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Of n latencies, ascending, that which a part of them does not exceed; ms. */
+/* The percentile of n ascending latencies, in ms; part: in 0 .. 1. */
 static real percentile(const uint64_t *sorted, gidx n, real part)
 {
   if (!n) return nan_canonical();
   return (real)sorted[(gidx)(part * (real)(n - 1))] / 1e6;
 }
 
-/* What is shared, as it was at one time. */
+/* A copy of the shared fields, taken at one time. */
 struct snapshot {
   struct serve_counts counts;
   gidx live, live_rows, bulk, bulk_rows, bytes, n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a server says of itself.
+ * The status report of a server.
  *
  * Floor: serve.  Used by the thread of the sockets. */
 #ifndef SERVE_REPORT_H
@@ -8,11 +8,11 @@
 #include "base/json.h"
 #include "serve/front.h"
 
-/* *text[*bytes] <- JSON, of malloc(), which is the caller's.  ERR_MEMORY. */
+/* *text[*bytes] <- the report as JSON, from malloc(), owned by the caller.  ERR_MEMORY. */
 int front_status(struct front *f, char **text, size_t *bytes);
-/* Its entries, for an object that is open. */
+/* Add the entries of the report to an open JSON object. */
 void front_json(struct front *f, struct json *j);
-/* A request is answered. */
+/* Count a request that was answered. */
 void front_count(struct front *f, const struct request *r);
 
 #endif

@@ -49,7 +49,7 @@ gidx request_bytes(const struct request *r, idx p)
   return r->header.rows * columns * (gidx)sizeof(float);
 }
 
-/* Entries of a row in the reply. */
+/* The number of entries of each row in the reply. */
 static idx width_of(const struct header *h, idx n_watched, const struct message_limits *m)
 {
   idx most = n_watched < 0 ? m->s : (idx)imin(n_watched, m->s);

@@ -14,7 +14,7 @@
 #include "serve/report.h"
 #include "serve/step.h"
 
-enum { TRIES = 5, WAIT = 50 }; /* steps of which the median counts; ms */
+enum { TRIES = 5, WAIT = 50 }; /* steps that are timed for a median; ms between looks at stops */
 
 static int time_order(const void *a, const void *b)
 {
@@ -22,7 +22,7 @@ static int time_order(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* *ms <- the median of steps of a piece, which is of random rows. */
+/* *ms <- the median time of steps of a piece. */
 static int steps_time(struct serve *s, struct piece *piece, real *ms)
 {
   uint64_t times[TRIES];
@@ -45,7 +45,8 @@ static int steps_measure(struct serve *s, gidx n, real *ms)
   return status;
 }
 
-/* (L.7), from the times of steps of q and of M rows. */
+/* The most rows, q to M, of a step that takes target_ms at most (L.7 of doc/live.md).  few, many:
+ * measured ms of steps of q and of M rows; a step takes base + row * rows. */
 static gidx target_rows(const struct serve *s, real few, real many)
 {
   gidx q = s->knobs.quantum, m = s->knobs.step_rows;
@@ -62,7 +63,7 @@ static int target_find(struct serve *s)
   if (k->target) return OK;
   k->target = m;
   if (k->policy != ADMISSION_DYNAMIC || q == m) return OK;
-  k->target = q; /* the least that counts: longer steps need not be tried */
+  k->target = q; /* the least target; it stays if steps of q rows are too long already */
   int status = steps_measure(s, q, &few);
   if (!status && few < aim) {
     status = steps_measure(s, m, &many);
@@ -79,7 +80,7 @@ static int target_find(struct serve *s)
   return OK;
 }
 
-/* What a client is told first. */
+/* f->hello <- JSON that a client is told first. */
 static int hello_write(struct serve *s)
 {
   struct front *f = &s->front;
@@ -109,10 +110,14 @@ static int hello_write(struct serve *s)
   return OK;
 }
 
-/* A message that is too long is received, so that its client can be told, and so are several of
- * one client, but only where they are small.  Of replies that wait for one client few are large:
- * those to its requests and one more that is refused for each.  The others, to cancel a request or
- * to ask for the status, have no limit but this one, and a client may send many before it reads. */
+/* Limits of messages (net.h).
+ *
+ * message_bytes: four times the longest valid message, and at least 64 MiB.  A message that is only
+ * a little too long is received, so that its client can be told.
+ * requests: as many of the longest valid messages as 64 MiB hold, 1 to 16.
+ * replies: for each request of the credit its reply and one refusal of another request.  Replies to
+ * cancel and status requests are short and have no other limit than SHORT_REPLIES.  A client may
+ * send many of these requests before it reads. */
 static struct net_options net_options_of(const struct serve_task *t)
 {
   const gidx room = (gidx)64 << 20;
@@ -154,7 +159,8 @@ static int front_begin(struct serve *s)
   return front_open(f);
 }
 
-/* From the first wish to stop on nothing new is taken. */
+/* If the server was asked to stop: accept no more requests, and refuse bulk requests that have not
+ * begun.  Other requests that wait get drain_seconds. */
 static void closing_begin(struct serve *s)
 {
   const struct stops *stops = &s->task->stops;
@@ -195,7 +201,8 @@ static int files_begin(struct serve *s)
   return worker_start(&s->files, files_run, s);
 }
 
-/* What they have so far is published; until then requests are refused as closing. */
+/* Wait for the thread of files: it publishes the rows that have codes.  Meanwhile the thread of the
+ * sockets refuses requests, because the server is closing. */
 static int files_end(struct serve *s)
 {
   if (!s->task->files.run) return OK;
@@ -231,7 +238,7 @@ static int serve_all(struct serve *s)
   front_init(s);
   TRY(target_find(s));
   struct serve_facts facts = {.cosine = nan_canonical()};
-  if (task->files.run) /* before anybody waits for it */
+  if (task->files.run) /* before clients connect, because it takes a while */
     TRY(lane_cosine(s->ranks.lane, &facts.cosine));
   TRY(mixing_begin(s));
   TRY(front_begin(s));

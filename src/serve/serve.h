@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The server: clients' rows in, their codes out, in steps that live rows come first in.
+ * The server.  Clients send rows and get codes.  Rows are computed in steps, in which rows of live
+ * requests come first.
  *
- * Floor: serve.  Rank 0 serves, and the others compute parts of its steps (ranks.h).  Its main
- * thread plans and computes (serve.c, step.c); the thread of front.h owns the sockets.  Each row's
- * codes are those of `encode`, bit for bit, whatever else is served (lane.h). */
+ * Floor: serve.  Rank 0 serves clients; the other ranks compute parts of its steps (ranks.h).  Its
+ * main thread plans and computes (serve.c, step.c).  Another thread owns the sockets (front.h).
+ * The codes of a row are those of `encode`, bit for bit, whatever else is served
+ * (encode/lane.h). */
 #ifndef SERVE_SERVE_H
 #define SERVE_SERVE_H
 
@@ -14,16 +16,17 @@
 #include "model/ledger.h"
 #include "serve/front.h"
 
-/* What a thread of its own does while requests are answered: it feeds rows of files (feed.h). */
+/* A function that a thread of its own runs while requests are answered.  It feeds rows of files
+ * (feed.h). */
 struct serve_files {
   int (*run)(void *self, struct front *front); /* NULL: there are none */
   void *self;
 };
 
-/* What is written down for a ledger (recorder.h). */
+/* What is recorded for a ledger (recorder.h). */
 struct serve_record_options {
-  int is_on, has_rows; /* the second: rows of requests too */
-  gidx limit;          /* bytes: what is beyond them is left out */
+  int is_on, has_rows; /* has_rows: record the rows of requests, too */
+  gidx limit;          /* most bytes that are recorded */
 };
 struct serve_record {
   const struct ledger *ledger;
@@ -33,34 +36,34 @@ struct serve_record {
   uint64_t dictionary;
 };
 
-/* Pieces of a file that are in the queue at most. */
+/* The most pieces of a file in the queue. */
 enum { FILE_PIECES = 4 };
 
-/* What is known when clients are accepted. */
+/* Facts of the server when it begins to accept clients. */
 struct serve_facts {
   uint64_t dictionary; /* its hash */
-  const char *address; /* what clients connect to, until ready() returns */
+  const char *address; /* address for clients; valid until ready() returns */
   gidx target;         /* rows of a step */
-  const char *device;  /* kind */
+  const char *device;  /* kind of device */
   char variant[64];    /* instruction set, or the GPU */
-  real cosine;         /* the decoder cosine, for files: NaN where there are none */
+  real cosine;         /* the largest decoder cosine, for results of files; NaN: there are none */
 };
 
 struct serve_task {
   const struct encode_task *encode; /* its block is knobs.step_rows; borrowed */
   struct admission_knobs knobs;     /* target 0: it is measured */
-  real target_ms;                   /* of a step that somebody waits for */
-  real linger_ms; /* how long after the last live request somebody is said to watch */
+  real target_ms;                   /* longest time of a step while clients wait */
+  real linger_ms; /* clients count as waiting until so long after the last live request */
   real drain_seconds;
-  gidx live_rows, bulk_rows;        /* of a request at most */
-  const struct mixer_source *mixer; /* whose net makes rows of tokens; NULL: none */
-  idx streams;                      /* of these at most */
+  gidx live_rows, bulk_rows;        /* most rows of a request */
+  const struct mixer_source *mixer; /* its net makes rows of tokens; NULL: none */
+  idx streams;                      /* most streams of tokens */
   int credit;
   gidx queue_bytes, unread_bytes;
-  const char *address; /* where it listens, and with which keys (net.h) */
+  const char *address; /* address and keys of the server (net.h) */
   const struct keys *keys;
-  int (*opened)(void *self); /* on every rank: all inputs were read; NULL */
-  int (*ready)(void *self, const struct serve_facts *facts); /* clients are accepted from here on */
+  int (*opened)(void *self); /* called on every rank when all inputs were read; NULL: none */
+  int (*ready)(void *self, const struct serve_facts *facts); /* called when clients are accepted */
   void *self;
   struct serve_files files;
   struct serve_record_options record;
@@ -69,12 +72,12 @@ struct serve_task {
 
 struct serve; /* step.h */
 
-/* Serve until asked to stop, then answer what waits.  *serve is the result, for serve_json(), until
- * serve_free().  ERR_CREATE: cannot listen. */
+/* Serve until asked to stop, then answer the requests that wait.  *serve <- the server with its
+ * results, for serve_json(); valid until serve_free().  ERR_CREATE: cannot listen. */
 int serve_run(const struct serve_task *task, struct comm *c, struct serve **serve);
-/* What status says, into an object that is open. */
+/* Add the status of the server to an open JSON object. */
 void serve_json(struct serve *serve, struct json *j);
-/* What was recorded, which belongs to the server. */
+/* The record, which the server owns. */
 struct serve_record serve_record(const struct serve *serve);
 void serve_free(struct serve *serve);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A step: which rows it takes, and what becomes of them.
+ * A step of the server: its rows, and the results that go back to requests and files.
  *
- * Floor: serve; included by src/serve only.  Of the main thread, but for step_gather() and
- * step_fill().  While somebody watches one step is in work; else up to MAX_STEPS - 1 are: one that
- * ends, two in the lane, and one whose rows are copied. */
+ * Floor: serve; included by src/serve only.  Used by the main thread; step_gather() and step_fill()
+ * run in the copier.  While clients wait, one step is in work.  Otherwise up to MAX_STEPS - 1 are:
+ * one that ends, two in the lane, and one whose rows are copied. */
 #ifndef SERVE_STEP_H
 #define SERVE_STEP_H
 
@@ -17,16 +17,16 @@ enum { MAX_STEPS = 4 };
 
 /* Some rows of a request, or of a piece of a file, in a step. */
 struct step_part {
-  struct request *request; /* NULL: a piece's */
+  struct request *request; /* NULL: the rows are of a piece */
   struct piece *piece;
-  gidx at, n; /* rows of the step */
-  gidx first; /* of the request or piece */
+  gidx at, n; /* rows at .. at + n - 1 of the step */
+  gidx first; /* the first of these rows in the request or piece */
 };
 
 struct step {
   gidx number, rows;
-  int slot;                   /* of the lane */
-  struct request_queue taken; /* live requests */
+  int slot;                   /* slot of the lane that has the rows */
+  struct request_queue taken; /* live requests with rows in the step */
   struct step_part *parts;    /* [n_parts] */
   gidx n_parts, part_capacity;
   struct recorded_step recorded;
@@ -41,29 +41,29 @@ struct serve {
   struct worker files;  /* the thread of serve_task.files */
   struct worker copier; /* copies rows and results while the lane computes */
   struct recorder recorder;
-  struct mixing mixing;      /* rows of tokens */
+  struct mixing mixing;      /* makes rows of tokens */
   uint64_t dictionary;       /* its hash */
-  int is_closing, is_behind; /* the second: requests wait behind others of their streams */
-  uint64_t closes;           /* ns: when what still waits is given up */
-  /* Steps in work are oldest, oldest + 1, ... modulo MAX_STEPS; prepared: the newest has its rows
-   * in its slot, and has not begun. */
+  int is_closing, is_behind; /* is_behind: requests wait for others of their streams */
+  uint64_t closes;           /* ns: when requests that still wait are given up */
+  /* Steps in work are oldest, oldest + 1, ... modulo MAX_STEPS.  is_prepared: the newest has its
+   * rows in its slot, but has not begun. */
   struct step steps[MAX_STEPS];
   int oldest, in_work, is_prepared;
   struct step *filled, *gathered; /* jobs of the copier; NULL: none */
   struct support_block results;   /* of `filled` */
-  struct request_queue finished;  /* answered next */
-  /* Of choosing. */
-  gidx *sizes, *admitted;     /* rows of live requests; of jobs that are admitted */
-  struct admission_job *jobs; /* as are their requests */
-  struct request **requests;  /* NULL: the file's */
+  struct request_queue finished;  /* requests to answer next */
+  /* Used to choose the rows of a step. */
+  gidx *sizes, *admitted;     /* rows of live requests; rows of jobs that are admitted */
+  struct admission_job *jobs; /* jobs for the next step, and their requests */
+  struct request **requests;  /* request of each job; NULL: the job is of the file */
   gidx size_capacity, admitted_capacity, job_capacity, request_capacity;
 };
 
-/* One pass of the lane, with a new step where there is one.  *is_idle <- nothing waited. */
+/* Make one pass of the lane, with a new step if rows wait.  *is_idle <- 1: no rows waited. */
 int step_run(struct serve *s, int *is_idle);
 
-/* *ns <- how long a step of a piece's rows takes, with copies of rows and results; no other is in
- * work. */
+/* *ns <- the time of a step with the rows of a piece, copies of rows and results included.  No
+ * other step is in work. */
 int step_time(struct serve *s, struct piece *piece, uint64_t *ns);
 
 #endif
