@@ -87,7 +87,7 @@ struct bench {
   const struct bench_common *common;
   idx p;
   struct problem problems[CASES];
-  float *product; /* result of sgemm for a block of rows */
+  float *product; /* [n][k] result of sgemm for a block of rows */
   struct arena arena;
   double seconds[CASES][MAX_REPEATS], work[CASES];
   double dictionary; /* seconds to convert it for the filter of a GPU */

@@ -263,8 +263,8 @@ static void line_print(const struct bench *b, const char *name, double *seconds,
   json_end(j);
 }
 
-/* The limit of the rate: the slower of plain writer and hash in most repeats; and the share of it
- * that the result reaches. */
+/* The limit of a repeat is the slower of plain writer and hash.  name: which one it is in most
+ * repeats; share: the median of the share of the limit that the result reaches. */
 struct limit {
   const char *name;
   double share;

@@ -13,8 +13,7 @@
 #include "encoding/encode_files.h"
 
 struct encode_saves {
-  struct encode_files
-      *files; /* borrowed; set by the caller, as is publish(), which publishes the result */
+  struct encode_files *files; /* borrowed; set by the caller, as is publish() */
   int (*publish)(struct encode_files *files, const struct encode_result *result);
   const struct encode_result *result; /* the result that is being saved */
   int count;                          /* of saves so far */

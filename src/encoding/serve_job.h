@@ -29,10 +29,9 @@ struct serve_job {
   struct mixer_input mixer;           /* open where the task has it */
   struct row_source rows;             /* only their shape */
   struct encode_task encode;
-  struct serve_task task;     /* the caller sets its knobs and limits */
-  struct serve_access access; /* open on rank 0 */
-  struct identity_text
-      identity; /* identity of such a job of encode, for files and the ledger; on rank 0 */
+  struct serve_task task;        /* the caller sets its knobs and limits */
+  struct serve_access access;    /* open on rank 0 */
+  struct identity_text identity; /* of such a job of encode, for files and ledger; rank 0 */
   /* Of the job. */
   double accepted; /* when clients were first accepted, in seconds of the log */
   uint64_t hash;   /* of the dictionary */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a rank needs of the rows of all ranks for the joint update (N.20): its own columns of each
- * row, and the support and codes of each.
+ * The data of all ranks' rows that a rank needs for the joint update (N.20): of each row its
+ * support, its codes, and the columns that belong to this rank.
  *
  * Floor: fit.
  *
- * All ranks send at once, each to all others.  Columns travel when rows are new, and stay; lists of
- * atoms and codes travel before each update, once to each node where its ranks share memory. */
+ * All ranks send at the same time, each to all others.  Columns are sent when the rows are new.
+ * Lists of atoms and codes are sent before each update; if the ranks of a node share memory, once
+ * to each node. */
 #ifndef FIT_ALL_ROWS_H
 #define FIT_ALL_ROWS_H
 
@@ -25,36 +26,37 @@ struct update_rows {
 struct all_rows {
   const struct refit_state *f; /* borrowed, as is the next */
   struct device *device;
-  idx columns;                /* own */
+  idx columns;                /* of this rank */
   struct buffer x;            /* [rows][columns] float */
   struct buffer slots, codes; /* [rows][s] idx, float */
-  struct buffer packed;       /* a sum block, for each rank its columns */
-  struct buffer came;         /* own columns of a sum block of each rank */
+  struct buffer packed;       /* to send: a sum block, cut into the columns of each rank */
+  struct buffer came;         /* received: the columns of this rank, of a sum block of each rank */
   idx *send, *receive;        /* [size] */
   gidx *first, *here;         /* [size] 0, or the first row of each rank */
-  gidx *leader, *place;       /* [size] the first rank of the node of each, its number there */
-  int has_others;             /* there is another node */
-  struct comm_shared shared;  /* slots, codes, the number of the node's first rank */
+  gidx *leader, *place;       /* [size] of each rank: first rank of its node, number in the node */
+  int has_others;             /* 1: there are several nodes */
+  struct comm_shared shared;  /* memory of a node: slots, codes, number of its first rank */
   struct arena arena;
 };
 
-/* For at most so many rows of all ranks of a state; is_shared: lists are once a node, on CPUs
- * alone.  A dry device and arena count.  all_rows_close() is safe on a zeroed struct; both are
- * collective where lists are shared. */
+/* Open for at most `most` rows of all ranks.  is_shared: a node has the lists once; only for CPUs.
+ * A dry device and arena only count bytes.  all_rows_close() is safe on a zeroed struct.  Both are
+ * collective if lists are shared. */
 int all_rows_open(struct all_rows *a, const struct refit_state *f, struct device *device, gidx most,
                   int is_shared);
-/* The arrays alone, of a struct that has its state and device. */
+/* Allocate only the arrays; the struct has its state and device. */
 int all_rows_alloc(struct all_rows *a, gidx most, int is_shared);
 void all_rows_close(struct all_rows *a);
 
-/* Bytes of the lists of so many rows of s atoms. */
+/* Bytes of the lists of `rows` rows with s atoms each. */
 gidx all_rows_list_bytes(gidx rows, idx s);
 
-/* Does what `from` sends go to rank `to`, which takes it for its node, another one?  Not
+/* Does rank `to` receive the lists of rank `from`, which is on another node, for its own node?  Not
  * collective. */
 int all_rows_goes(const struct all_rows *a, int from, int to);
 
-/* Rows are new: bring their columns; then, as often as they change, their lists.  Collective. */
+/* all_rows_columns(): exchange the columns of new rows.  all_rows_lists(): exchange their lists,
+ * each time they have changed.  Collective. */
 int all_rows_columns(struct all_rows *a, const struct update_rows *rows);
 int all_rows_lists(struct all_rows *a, const struct update_rows *rows);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The Gram matrix of a joint update: rows stay with the ranks that add them up, and go past all.
+ * The Gram matrix of a joint update.  Each rank computes and keeps some of its rows, and the ranks
+ * send them to each other when they are used.
  *
  * Floor: fit.
  *
- * Blocks of NORMAL_BLOCK atoms belong to the ranks in turn.  In a round each of some ranks, all
- * where there is room for it, sends one block to all others: so blocks come in their order, and all
- * ranks send.  Where ranks of a node share memory (fit/all_rows.h) a block comes there once. */
+ * Blocks of NORMAL_BLOCK atoms are dealt to the ranks in turn.  In a round some ranks, all if
+ * memory allows, each send one block to all others.  So blocks arrive in order, and all ranks share
+ * the sending.  If ranks of a node share memory (fit/all_rows.h), each block is sent to a node
+ * once. */
 #ifndef FIT_GRAM_H
 #define FIT_GRAM_H
 
@@ -17,42 +19,46 @@
 struct gram {
   struct comm *c; /* borrowed, as are the next two */
   struct device *device;
-  const struct all_rows *nodes; /* who shares memory with whom; NULL: nobody */
-  idx k, at_once;               /* blocks of a round at most */
+  const struct all_rows *nodes; /* the ranks that share memory; NULL: none do */
+  idx k, at_once;               /* at_once: the most blocks of a round */
   struct normal_own own;
-  struct buffer rows;    /* [own.count][k] real, 0 at first */
-  struct buffer slab[2]; /* [at_once NORMAL_BLOCK][k] of a round and the next; shared: the first */
-  real *held;            /* a host side of rows where they have none; NULL until it is wanted */
-  idx *send, *counts;    /* [size] */
-  gidx *zero, *here;     /* [size] */
+  struct buffer rows; /* [own.count][k] real, 0 at first */
+  /* [at_once * NORMAL_BLOCK][k] blocks of this round and of the next; shared: the first alone. */
+  struct buffer slab[2];
+  real *held;         /* a host copy of `rows` if they have none; NULL until it is needed */
+  idx *send, *counts; /* [size] */
+  gidx *zero, *here;  /* [size] */
   struct comm_shared shared;
   struct arena arena;
 };
 
-/* *shares <- are so many bytes to be once a node?  By `how`: "no", "auto", where several ranks of a
- * node can have the memory, or "yes", which is ERR_MEMORY where they cannot.  Only where every rank
- * computes on a CPU.  Collective, as is all below but gram_alloc(). */
+/* *shares <- 1: a node has so many bytes only once.  how: "no"; "auto": if a node has several
+ * ranks, and can have the memory; "yes": ERR_MEMORY if it cannot.  Only if every rank computes on a
+ * CPU.  Collective, as is all below but gram_alloc(). */
 int gram_choose(struct comm *c, gidx bytes, const char *how, int on_cpu, int *shares);
 
-/* Bytes that the blocks of a round have at most, unless one has more; tests make it small. */
+/* The most bytes of the blocks of a round, which has at least one block.  Tests make it small. */
 extern gidx gram_slab_bytes;
 
-/* Bytes that a node shares; of the whole matrix. */
+/* Bytes of the memory that a node shares; and of the whole matrix. */
 gidx gram_window_bytes(const struct comm *c, idx k);
 gidx gram_bytes(idx k);
 
-/* nodes: open, and shared, or NULL.  gram_alloc() makes the buffers of a struct that has c, device,
- * k; a dry device and arena count.  gram_close() is safe on a zeroed struct. */
+/* gram_open(): nodes is open and shared, or NULL.  gram_alloc() allocates the buffers of a struct
+ * that has c, device and k; a dry device and arena only count bytes.  gram_close() is safe on a
+ * zeroed struct. */
 int gram_open(struct gram *g, struct comm *c, struct device *device, idx k,
               const struct all_rows *nodes);
 int gram_alloc(struct gram *g, int is_shared);
 void gram_close(struct gram *g);
 
-/* Call use() with the rows of some atoms after others, [count][k], until all have been. */
+/* Call use() with the matrix rows of `count` atoms at a time, [count][k], in order, until it has
+ * had all. */
 typedef int gram_use(void *self, const struct buffer *rows, idx first, idx count);
 int gram_pass(struct gram *g, gram_use *use, void *self);
 
-/* all[k][k] of rank 0 <- the matrix, or the matrix <- it; elsewhere `all` is not looked at. */
+/* gram_get(): all[k][k] on rank 0 <- the matrix.  gram_put(): the matrix <- all[k][k] of rank 0.
+ * Other ranks do not use `all`. */
 int gram_get(struct gram *g, real *all);
 int gram_put(struct gram *g, const real *all);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Refitting atoms on supports that stay (N.20k): codes are solved on them, all atoms move by the
- * normal equations, codes are solved again.
+ * Refit atoms on fixed supports (N.20k): solve the codes, move all atoms by the normal equations,
+ * solve the codes again.
  *
  * Floor: fit.  Knows no files.  Every function is collective, unless it says otherwise; the same
  * status on every rank.
  *
- * Memory, rows and supports are here; sweeps in kept_moves.h.  Each rank has its sum blocks of the
- * rows (refit_blocks_partition()), their supports, of any length, and codes.  Where an encoder
- * gives the supports, it is asked once, at the start. */
+ * This header has memory, rows and supports; kept_moves.h has the sweeps.  Each rank has its sum
+ * blocks of 4,096 rows (refit_blocks_partition()), with their codes and their supports, of any
+ * length.  If an encoder gives the supports, it runs once, at the start. */
 #ifndef FIT_KEPT_H
 #define FIT_KEPT_H
 
@@ -17,40 +17,40 @@
 #include "model/encoder.h"
 #include "model/results.h"
 
-enum { KEPT_PASSES = 1 }; /* of the descent in a sweep */
+enum { KEPT_PASSES = 1 }; /* passes of the descent in a sweep */
 
 struct kept_task {
   const struct row_source *rows;
   const struct atom_source *atoms; /* unit, d = 1 */
   const real *mean;                /* [p] subtracted from rows; NULL: none */
-  /* Supports come from a source, or from an encoder, with its weights, which also describes rows
-   * that the refit does not see.  One of the two is NULL. */
+  /* Supports come from `supports` or from `encoder`; the other is NULL.  The encoder also encodes
+   * `unseen`, rows that the refit does not use. */
   const struct support_source *supports;
   const struct encoder *encoder;
   const struct row_source *unseen; /* NULL: none */
-  idx top;                         /* atoms of a row, at most; K where that is not known */
-  int is_equal;                    /* every row has so many */
+  idx top;                         /* most atoms of a row; K if that is not known */
+  int is_equal;                    /* 1: every row has exactly so many */
   int nonnegative;                 /* codes are at least 0 (N.5n) */
   real rho;
   idx max_cosine; /* the largest K for which the decoder cosine is computed */
   idx threads;
   const char *device, *variant;
-  struct identity named; /* what given supports are of, as far as it is known */
+  struct identity named; /* hashes of the inputs of given supports, as far as they are known */
 };
 
 enum kept_phase { KEPT_READ, KEPT_SUPPORTS, KEPT_CODES, KEPT_UPDATE, KEPT_WRITE, KEPT_PHASES };
 
 /* Rows of this rank, with their supports and codes. */
 struct kept_rows {
-  gidx total, first; /* of all ranks; the first own one */
+  gidx total, first; /* rows of all ranks; the first row of this rank */
   idx n;
   float *x;                    /* [n][p] less the mean */
   gidx *start;                 /* [n + 1] */
-  struct entry_list of;        /* its entries; codes are those last solved */
+  struct entry_list of;        /* entries of the rows; codes are the last that were solved */
   struct row_quality *quality; /* [n] */
-  gidx offset, entries;        /* own entries begin there among all */
-  real tss, own;          /* rank 0: total sum of squares, what the codes that were given explain */
-  struct metrics metrics; /* rank 0: of the codes last solved; without densities for unseen rows */
+  gidx offset, entries;   /* place of the first own entry among those of all ranks; own entries */
+  real tss, own;          /* rank 0: total sum of squares; own: what the given codes explain */
+  struct metrics metrics; /* rank 0: of the last codes; no densities for unseen rows */
   uint64_t terms;
 };
 
@@ -61,12 +61,12 @@ struct kept {
   gidx blocks;                /* sum blocks of all ranks, as long as the next two */
   idx *longest;               /* atoms of the longest row of each */
   gidx *sizes;                /* [ranks] */
-  struct device device, host; /* host: a CPU, for codes that are given */
+  struct device device, host; /* host: a CPU, to evaluate codes that are given */
   struct refit_task shape_task;
-  struct refit_state state; /* shapes and frames alone, for the update */
+  struct refit_state state; /* has only shapes and frames, for the update */
   struct update update;
   struct ragged ragged;
-  float *atoms;               /* [k][p] as files have them */
+  float *atoms;               /* [k][p] the atoms as files have them */
   struct buffer table, piece; /* the atoms; rows for the encoder */
   struct kept_rows rows, unseen;
   struct atom_step *steps; /* [k] */
@@ -76,16 +76,16 @@ struct kept {
   struct arena arena;
 };
 
-/* *bytes <- what a rank takes, all but the entries: supports and codes, 12 bytes each, where top
- * does not bound them.  Its own allocations, run dry.  Not collective. */
+/* *bytes <- the memory of a rank.  Where `top` does not bound the entries, supports and codes of 12
+ * bytes each are not counted.  Computed by a dry run of the allocations.  Not collective. */
 int kept_memory(const struct kept_task *task, struct comm *c, gidx *bytes);
 
-/* Read everything and find the supports.  ERR_INPUT, ERR_MEMORY with the numbers, before anything
- * is read.  kept_close() also after a failure of a caller later; not collective. */
+/* Read everything and find the supports.  ERR_INPUT.  ERR_MEMORY, with the numbers, comes before
+ * anything is read.  Call kept_close() after a failure here or later, too; it is not collective. */
 int kept_open(struct kept *w, const struct kept_task *task, struct comm *c);
 void kept_close(struct kept *w);
 
-/* Atoms of an earlier run take the place of those that were read. */
+/* Replace the atoms that were read by those of an earlier run. */
 int kept_atoms_take(struct kept *w, const struct atom_source *atoms);
 
 #endif

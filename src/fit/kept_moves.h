@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sweeps of a refit on supports that stay (kept.h): codes, moves, and the way to files.
+ * The sweeps of a refit on fixed supports (kept.h), and writing its result.
  *
  * Floor: fit.  Every function is collective; the same status on every rank. */
 #ifndef FIT_KEPT_MOVES_H
@@ -8,12 +8,13 @@
 #include "fit/kept.h"
 #include "model/results.h"
 
-/* Solve the codes of all rows for the atoms: codes, metrics and w->contents are those. */
+/* Solve the codes of all rows for the current atoms.  Sets codes, metrics and w->contents. */
 int kept_solve(struct kept *w);
-/* One update of all atoms by those codes, rounded. */
+/* Update all atoms once with these codes, and round them. */
 int kept_move(struct kept *w);
 
-/* Hand supports, scores and codes to the sink (used on rank 0), block after block. */
+/* Send supports, scores and codes to the sink, sum block after sum block.  Only the sink of rank 0
+ * is used. */
 int kept_write(struct kept *w, const struct support_sink *sink);
 
 #endif

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How many rows of a fit are in memory at a time: as --minibatch says, as the run had it that is
- * resumed, or as memory allows.
+ * The number of rows of a fit that are in memory at a time.  --minibatch gives it, or the run that
+ * is resumed, or memory.
  *
  * Floor: fit.
  *
- * The atoms depend on the number.  So it is settled once, and from then on it is an option like any
- * other: used.in, run.json, dictionary.h5 and what --resume compares have it. */
+ * The atoms depend on this number.  So it is settled once, and is then like any other option:
+ * used.in, run.json, dictionary.h5 and the comparison of --resume have it. */
 #ifndef FIT_PARTS_H
 #define FIT_PARTS_H
 
 #include "fit/fit.h"
 
 struct fit_parts {
-  gidx rows;        /* of a part; 0: all rows are one; -1: not settled, "auto" */
-  const char *from; /* what settled it, as run.json says it */
-  char why[1024];   /* where memory chose parts: what was short */
-  char text[24];    /* as the option says it */
+  gidx rows;        /* rows of a part; 0: all rows are one part; -1: not settled ("auto") */
+  const char *from; /* the source of the number, for run.json */
+  char why[1024];   /* if memory chose the parts: why all rows did not fit */
+  char text[24];    /* the number as text of the option */
 };
 
 /* Read the option: "auto", "none" or a number.  ERR_USAGE.  Not collective. */
 int fit_parts_parse(struct fit_parts *parts, const char *text);
 
-/* Settle what is open, by the minibatch of an earlier run, -1: there is none, or by memory; and
- * tell the task.  Collective. */
+/* Settle the number if it is "auto", and set task->minibatch.  earlier: the minibatch of the run
+ * that is resumed; -1: none, so that memory decides.  Collective. */
 int fit_parts_settle(struct fit_parts *parts, struct fit_task *task, struct comm *c, gidx earlier);
 
-/* What the log says of parts that no option named. */
+/* Log the parts if no option gave them. */
 void fit_parts_log(const struct fit_parts *parts);
 
 #endif

@@ -8,17 +8,17 @@
 #include "fit/fit.h"
 
 struct fit_quiet {
-  const char *name;     /* borrowed: what its lines in the log begin with */
-  float *atoms;         /* [k][p] the caller's; <- those of the best sweep, on every rank */
-  real *mean;           /* [p] the caller's, <- that of the fitted rows; NULL: not centered */
+  const char *name;     /* borrowed: prefix of its lines in the log */
+  float *atoms;         /* [k][p], of the caller; <- the atoms of the best sweep, on every rank */
+  real *mean;           /* [p], of the caller; <- the mean of the fitted rows; NULL: not centered */
   struct fit_line best; /* <- the line of the best sweep */
-  enum fit_end end;     /* FIT_STOPPED: atoms are those until then */
-  gidx sweeps;          /* done */
+  enum fit_end end;     /* FIT_STOPPED: the best sweep is one of those before the stop */
+  gidx sweeps;          /* sweeps done */
   struct stops stops;   /* asked before a sweep, inside it, and while rows are read and coded */
 };
 
-/* Fit a task that begins anew.  Statuses are those of fit_run().  Collective; the same status on
- * every rank. */
+/* Run a task that does not resume.  Returns the statuses of fit_run().  Collective; the same status
+ * on every rank. */
 int fit_quiet_run(const struct fit_task *task, struct comm *c, struct fit_quiet *quiet);
 
 #endif

@@ -9,20 +9,22 @@
 
 struct fit;
 
-/* Rows, shapes and arrays, before anything is read; ERR_INPUT, ERR_MEMORY.  Not collective. */
+/* Set up rows, shapes and arrays before anything is read.  ERR_INPUT, ERR_MEMORY.  Not
+ * collective. */
 int fit_sources_open(struct fit *f);
 
-/* The rows of part `part` are those to be in memory; they are not read yet.  Not collective. */
+/* Choose part `part` as the rows in memory.  They are not read yet.  Not collective. */
 void fit_part_choose(struct fit *f, gidx part);
-/* Read them, and hand them to the coder.  Collective. */
+/* Read these rows, and give them to the coder.  Collective. */
 int fit_part_load(struct fit *f, gidx part);
 
-/* Draw the start from the fitted rows, and bring it to all ranks.  Collective. */
+/* Draw the first atoms from the fitted rows, and send them to all ranks.  Collective. */
 int fit_start_draw(struct fit *f);
-/* Take that of an earlier run; ERR_INPUT.  Not collective. */
+/* Take the atoms of an earlier run.  ERR_INPUT.  Not collective. */
 int fit_start_take(struct fit *f);
 
-/* Read what the first sweep needs; ERR_MEMORY says what would help.  Collective. */
+/* Read the rows that the first sweep needs.  ERR_MEMORY: the message says what would help.
+ * Collective. */
 int fit_state_start(struct fit *f);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The end of a sweep of a fit: rows are coded again, and judged.
+ * The end of a sweep of a fit: code the rows again, and evaluate the atoms.
  *
  * Floor: fit; included by src/fit only. */
 #ifndef FIT_SWEEP_END_H
@@ -9,9 +9,10 @@
 
 struct fit;
 
-/* Judge the state, whose atoms are rounded, and hand it to the sink.  Collective. */
+/* Evaluate the state, whose atoms are rounded, and send it to the sink.  Collective. */
 int fit_sweep_close(struct fit *f);
-/* The state that an earlier run left: do the rows give what it said?  ERR_INPUT.  Collective. */
+/* Check that the state of an earlier run gives the figures that this run recorded.  ERR_INPUT.
+ * Collective. */
 int fit_sweep_reopen(struct fit *f);
 
 #endif

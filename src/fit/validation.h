@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a dictionary explains of rows that it was not fitted to.
+ * The explained variance of rows that a dictionary was not fitted to.
  *
- * Floor: fit.  Each rank holds its sum blocks of the rows, as a refit's state does. */
+ * Floor: fit.  Each rank has its sum blocks (4,096 rows, N.0) of the rows, as in the state of a
+ * refit. */
 #ifndef FIT_VALIDATION_H
 #define FIT_VALIDATION_H
 
@@ -12,7 +13,7 @@
 
 struct fit_validation {
   struct comm *c;                /* borrowed */
-  const struct row_source *rows; /* borrowed; none: there is nothing to judge by */
+  const struct row_source *rows; /* borrowed; without rows there is no evaluation */
   struct sparse_coder *coder;    /* borrowed */
   struct coded coded;
   gidx first; /* the first own row */
@@ -25,23 +26,23 @@ struct fit_validation {
   struct arena arena;
 };
 
-/* Read the rows, subtract mean[p] unless NULL, and hand them to the coder.  ERR_INPUT, also where
- * they do not vary; ERR_MEMORY.  After a failure a thread may still read into what it was given: *j
- * is then to be kept.  Collective; the same status on every rank. */
+/* Read the rows, subtract mean[p] (NULL: none), and give them to the coder.  ERR_INPUT, also if all
+ * rows are equal; ERR_MEMORY.  After a failure a thread may still be reading into *j, so keep *j.
+ * Collective; the same status on every rank. */
 int fit_validation_open(struct fit_validation *j, const struct row_source *rows, const real *mean,
                         struct sparse_coder *coder, struct comm *c);
 
-/* Warn where a few of the rows are massive (model/norms.h).  ERR_MEMORY.  Collective. */
+/* Warn if a few of the rows are massive (model/norms.h).  ERR_MEMORY.  Collective. */
 int fit_validation_advise(const struct fit_validation *j);
 void fit_validation_close(struct fit_validation *j);
 
-/* *explained, on rank 0 <- the explained variance of the rows by the coder's dictionary, coded
- * without penalty; NaN where there are none, and where *stopped: as row_batches_next().
+/* *explained, on rank 0 <- the explained variance of the rows with the dictionary of the coder,
+ * coded without penalty.  NaN: there are no rows, or *stopped (as for row_batches_next()).
  * Collective, as above. */
 int fit_validation_run(struct fit_validation *j, const struct stops *stops, real *explained,
                        int *stopped);
 
-/* *bytes <- what each rank holds of so many rows. */
+/* *bytes <- the memory of each rank, for n rows of all ranks. */
 int fit_validation_bytes(const struct sparse_coder_shape *shape, gidx n, int ranks, gidx *bytes);
 
 #endif

@@ -44,8 +44,7 @@ struct front {
   pthread_cond_t returned; /* a piece was given back */
   struct piece *pieces;    /* in order of their rows; borrowed */
   struct request_queue live, bulk, done;
-  struct request_queue
-      held; /* requests that wait for others of their streams, and are in no other queue */
+  struct request_queue held; /* they wait for others of their streams; in no other queue */
   struct streams streams;
   gidx bytes;         /* of requests without a reply */
   int is_closing;     /* new requests are refused */

@@ -8,7 +8,7 @@
 #include "serve/front.h"
 
 /* Answer a message, or queue its rows.  A client is told about its own errors; the status is OK
- * then. Any other error ends the server. */
+ * then.  Any other error ends the server. */
 int message_handle(struct front *f, const struct net_message *message);
 
 #endif

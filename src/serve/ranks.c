@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A broadcast tells the ranks each call.  Rows are sent, and results gathered, in the order of
- * ranks. Every call ends with an agreement on its status. */
+ * ranks.  Every call ends with an agreement on its status. */
 #include "serve/ranks.h"
 
 #include <string.h>

@@ -15,7 +15,7 @@ struct recorder {
   gidx limit;   /* bytes of all tables; a large one grows in place, by mremap() of realloc() */
   idx p;
   struct ledger ledger; /* arrays of malloc(); recorder_free() */
-  float *rows;          /* rows of all requests, as they came; owned */
+  float *rows;          /* [n_rows][p] of all requests, as they came; owned */
   gidx n_rows, row_capacity;
   gidx left_out; /* steps after the end of the ledger */
   int is_full;

@@ -10,11 +10,10 @@
 #include "model/ledger.h"
 
 struct replay_task {
-  const struct encode_task
-      *encode;                 /* its block has the rows of a step; borrowed, as are the next two */
-  const struct ledger *ledger; /* ledger_check() has accepted it */
-  const struct row_source *rows; /* of all requests of the ledger, one after another */
-  uint64_t dictionary;           /* the expected hash */
+  const struct encode_task *encode; /* block: rows of a step; borrowed, as are the next two */
+  const struct ledger *ledger;      /* ledger_check() has accepted it */
+  const struct row_source *rows;    /* of all requests of the ledger, one after another */
+  uint64_t dictionary;              /* the expected hash */
 };
 struct replay_result {
   gidx steps, requests; /* with results */
