@@ -10,8 +10,8 @@
  * at once.
  *
  * A *sum block* is 4,096 consecutive rows (N.0).  The sum over its rows is a *chain*: terms are
- * added one after another.  Neighbouring sum blocks form a group.  A thread computes the chains of
- * one group.
+ * added one after another.  Neighbouring sum blocks form a group.  The chains of different groups
+ * are computed at the same time.
  *
  * All blocks of the cluster need two things.  The numbers that each row contributes to sums go
  * through global memory.  Sums over rows, column by column, go from block to block if every block
@@ -71,7 +71,7 @@ struct step_args {
   int turn;    /* number of this launch */
   int s, p, q; /* q: directions */
   int nonnegative;
-  int named, held; /* the most rows that a block names, and holds */
+  int named, held; /* the most rows that a block names; that it holds */
   /* Sum block b is in group (b >> group_shift) - group_first, one of `groups`. */
   int group_shift, group_first, groups;
 };

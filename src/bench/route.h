@@ -15,10 +15,9 @@ struct bench_route_options { /* options of route; update, dense and train have s
   int stored;
 };
 enum { BENCH_SHAPE_ROWS = 4, BENCH_ROUTE_ROWS = 2, BENCH_PRODUCT_ROWS = 2 };
-extern const struct option_row bench_shape_rows[BENCH_SHAPE_ROWS]; /* the last row is --top-s */
-extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS]; /* for route alone */
-extern const struct option_row
-    bench_product_rows[BENCH_PRODUCT_ROWS]; /* the last row: for dense alone */
+extern const struct option_row bench_shape_rows[BENCH_SHAPE_ROWS];     /* the last row is --top-s */
+extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS];     /* for route alone */
+extern const struct option_row bench_product_rows[BENCH_PRODUCT_ROWS]; /* the last: dense alone */
 
 /* Options that all benchmarks share. */
 struct json;

@@ -33,7 +33,7 @@ struct update {
   real *lent_gram,
       *lent_target; /* of rank 0, and where the target has no host side; NULL until then */
   int is_ragged;    /* 1: rows differ in length; each sum block is padded to its longest row */
-  idx *padded;      /* [ROW_BLOCK][s] a padded sum block */
+  idx *padded;      /* [ROW_BLOCK][s] a padded sum block, as is the next */
   float *padded_codes;
   idx *stamp;          /* [k] 1 + the row of the block that last had the atom */
   struct all_rows all; /* used by several ranks if not ragged */
