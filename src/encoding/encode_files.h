@@ -14,9 +14,9 @@
 #include "job/job.h"
 #include "model/split.h"
 
-/* What rank 0 knows of an earlier run, and then every rank. */
+/* Facts of an earlier run.  Rank 0 finds them and sends them to every rank. */
 struct encode_common {
-  uint64_t dictionary, encoder; /* hashes of its own; 0: none */
+  uint64_t dictionary, encoder; /* hashes of its dictionary and encoder; 0: none */
   gidx recorded;                /* rows of the result that a journal has */
   int grows;   /* the result is in a file of its own until all is done (encode_growing.h) */
   int is_same; /* the rows that are done were read from these very files */

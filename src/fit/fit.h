@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fitting a dictionary: from rows to atoms that describe rows which the fit never saw.
+ * Fit a dictionary to rows, so that it also describes rows that the fit never saw.
  *
- * Floor: fit.  Knows no files: rows come from a source, and what each sweep gives goes to a sink.
+ * Floor: fit.  Knows no files: rows come from a source, and the result of each sweep goes to a
+ * sink.
  *
- * The start is drawn from the rows (seed).  A sweep moves every atom (refit or update.h), replaces
- * atoms that no row uses (resample.h), lets the others go on as they moved, rounds all to float32,
- * routes the fitted rows and solves their codes.  Then the held-out rows are encoded, which is what
- * counts: the fit ends when they gain no more, and its result is the sweep that was best for them.
+ * The first atoms are drawn from the rows (seed).  A sweep moves every atom (refit, update.h or
+ * conjugate.h) and replaces atoms that no row uses (resample.h).  It relaxes the others: they go on
+ * in the direction in which they moved.  It rounds all atoms to float32, routes the fitted rows and
+ * solves their codes.  Then the held-out rows are encoded.  The fit ends when their explained
+ * variance gains no more.  Its result is the sweep that is best for them.
  *
- * With a minibatch the fitted rows are in memory part by part, a sweep moves the atoms by one part,
- * and what earlier parts said counts less and less. */
+ * With a minibatch one part of the fitted rows is in memory at a time, and a sweep moves the atoms
+ * by one part.  The weight of earlier parts falls with each sweep. */
 #ifndef FIT_FIT_H
 #define FIT_FIT_H
 
@@ -27,10 +29,12 @@
 enum fit_update { UPDATE_AUTO, UPDATE_ATOMS, UPDATE_JOINT, UPDATE_CONJUGATE };
 
 enum {
-  FIT_PATIENCE = 5,            /* passes over the rows that a fit is given to gain by the tolerance,
-                                * and parts that an atom is given to be used */
-  FIT_HELD_MOST = 65536,       /* rows, about, that are held out at most */
-  FIT_JOINT_ATOMS_MOST = 16384 /* for UPDATE_AUTO, whose Gram matrix has 2 GB then */
+  /* Passes over the rows in which a fit must gain the tolerance; also, of a fit with parts, the
+   * most parts without a row after which an atom is replaced. */
+  FIT_PATIENCE = 5,
+  FIT_HELD_MOST = 65536, /* about the most rows that are held out */
+  /* The most atoms for which UPDATE_AUTO is UPDATE_JOINT: the Gram matrix then has 2 GB. */
+  FIT_JOINT_ATOMS_MOST = 16384
 };
 
 /* Do all atoms move at once? */
@@ -41,73 +45,76 @@ static inline int fit_moves_all(enum fit_update how)
 
 struct fit_task {
   const struct row_source *rows;
-  const struct row_source *held; /* rows to judge by; NULL: windows of `rows` are held out */
-  real held_out_fraction;        /* of the windows, for that; 0: nothing is held out */
+  const struct row_source *held; /* rows to evaluate; NULL: windows of `rows` are held out */
+  real held_out_fraction;        /* share of the rows in these windows; 0: none are held out */
   idx k, d, top_s, rounds;
   int center;      /* subtract the column means of the fitted rows */
   int nonnegative; /* codes are at least 0; d = 1 */
-  int no_advice;   /* of its rows, which another fit warns of */
-  real rho;        /* penalty on the codes while fitting; the held-out rows are coded without */
+  int no_advice;   /* 1: no advice about the rows, since another fit gives it */
+  real rho;        /* penalty on the codes of fitted rows; held-out rows are coded without */
   uint64_t seed;
-  gidx sweeps;            /* at most; with a minibatch passes over the rows */
+  gidx sweeps;            /* most sweeps; with a minibatch, most passes over the rows */
   real tolerance;         /* end when FIT_PATIENCE passes over the rows gain less */
   real max_seconds;       /* end before a sweep that would exceed this; 0: no limit */
-  real resample_fraction; /* of the atoms, that a sweep replaces at most */
-  real duplicate_cosine; /* of atoms above it the one with fewer rows is replaced; 1: none; d = 1 */
-  real relaxation; /* in [1, 2): how far atoms go, of the way that a sweep moves them, until one
-                      * loses (N.21); not with a minibatch */
+  real resample_fraction; /* the most atoms that a sweep replaces, as a share of all */
+  /* Of two atoms with a larger cosine the one with fewer rows is replaced; 1: none; d = 1. */
+  real duplicate_cosine;
+  /* In [1, 2): atoms go so many times as far as a sweep moves them, until a sweep loses (N.21).
+   * Not with a minibatch. */
+  real relaxation;
   enum fit_update update;
-  idx directions; /* UPDATE_ATOMS: in which an atom may move in a sweep */
-  idx passes;     /* in a sweep: of the descent of UPDATE_JOINT, or steps of UPDATE_CONJUGATE */
-  gidx minibatch; /* rows of a part, but for UPDATE_ATOMS; 0: all rows are one part */
-  gidx beside;    /* bytes that the sink takes on a rank, for the memory check */
+  idx directions; /* UPDATE_ATOMS: directions in which an atom may move in a sweep */
+  idx passes;     /* in a sweep: passes of UPDATE_JOINT, or steps of UPDATE_CONJUGATE */
+  gidx minibatch; /* rows of a part; 0: all rows are one part; not with UPDATE_ATOMS */
+  gidx beside;    /* bytes of the sink on a rank, for the memory check */
   idx threads;
   const char *device, *variant, *filter;
   const char *share;             /* lists, and Gram rows: auto, yes, no (fit/gram.h); NULL: auto */
-  const struct fit_point *start; /* go on from here; NULL: begin anew */
+  const struct fit_point *start; /* continue from here; NULL: begin anew */
 };
 
-/* What a sweep gives; valid during the call, on every rank. */
+/* The result of a sweep; valid during the call of the sink, on every rank. */
 struct fit_sweep {
   struct fit_point point;
   gidx best; /* number of the best sweep so far */
   gidx fitted_rows, parts;
 };
-/* A sweep in work that may be left: of UPDATE_ATOMS without a GPU, or behind an update of all
- * atoms at once, where all rows are one part. */
+/* A sweep in work that can be stopped inside.  This is possible with UPDATE_ATOMS without a GPU,
+ * and, if all rows are one part, after an update of all atoms at once. */
 struct fit_within {
-  gidx sweep;                        /* done before it */
-  const float *atoms;                /* [k][d][p] that it began with */
-  uint64_t classes;                  /* their hash */
+  gidx sweep;                        /* number of sweeps done before it */
+  const float *atoms;                /* [k][d][p] atoms at its beginning */
+  uint64_t classes;                  /* hash of the colour classes */
   uint64_t rows_hash, held_out_hash; /* as struct fit_point */
 };
 struct fit_sink {
   void *self;
   int (*sweep)(void *self, const struct fit_sweep *sweep); /* collective */
-  int (*stops)(void *self, int *stop); /* before a sweep: is there to be none?  Collective */
-  /* A sweep begins: *start <- what an earlier run has done of it.  Not collective; the same on
-   * every rank. */
+  int (*stops)(void *self, int *stop); /* before a sweep: *stop <- 1: end the fit.  Collective */
+  /* At the beginning of a sweep: *start <- the steps that an earlier run has done of it.  Not
+   * collective; the same on every rank. */
   int (*begins)(void *self, const struct fit_within *now, struct sweep_start *start);
-  /* It is where *at says: is it to end there?  Collective. */
+  /* Inside a sweep, at *at: *stop <- 1: end here.  Collective. */
   int (*within)(void *self, const struct fit_within *now, const struct sweep_point *at, int *stop);
-  struct stops coding; /* asked while rows are routed and coded: what is done since the last call of
-                        * sweep() or within() is then lost */
-  struct stops reading; /* asked while the rows are read for their mean: all is then lost */
+  /* Asked while rows are routed and coded; a stop then loses the work since the last call of
+   * sweep() or within(). */
+  struct stops coding;
+  struct stops reading; /* asked while the rows are read for their mean; a stop then loses all */
 };
 
-/* Routing, codes and copies are those of the fitted and of the held-out rows together. */
+/* FIT_ROUTE, FIT_CODES and FIT_COPY count fitted and held-out rows together. */
 enum fit_phase {
-  FIT_START, /* the start drawn, the first rows and the held-out ones read */
-  FIT_COLOR, /* which atoms may move side by side */
+  FIT_START, /* draw the start, read the first rows and the held-out rows */
+  FIT_COLOR, /* colour the atoms: which may move at the same time */
   FIT_UPDATE,
   FIT_REVIVE,
-  FIT_ROUND, /* atoms relaxed, and rounded as files hold them */
-  FIT_PART,  /* the rows of another part read */
+  FIT_ROUND, /* relax atoms, and round them as files have them */
+  FIT_PART,  /* read the rows of another part */
   FIT_ROUTE,
   FIT_CODES,
   FIT_COPY,
-  FIT_INDEX, /* the rows of each atom */
-  FIT_SHOW,  /* "wait": the state handed to the sink */
+  FIT_INDEX, /* index the rows of each atom */
+  FIT_SHOW,  /* "wait" in the log: hand the state to the sink */
   FIT_WRITE, /* in the background; filled in by the sink */
   FIT_PHASES
 };
@@ -119,37 +126,39 @@ struct fit_result {
   enum fit_end end;
   gidx sweeps, best;
   gidx fitted_rows, held_out_rows;
-  real gain; /* of explained variance in the last FIT_PATIENCE passes; NaN: there were fewer */
-  idx top_s; /* atoms a row: no more than there are */
-  char device[280]; /* what routes and codes: "cpu avx512", or "cuda" and the GPU's name; known
-                     * before the first sweep is shown */
+  real gain; /* gain in explained variance of the last FIT_PATIENCE passes; NaN: there were fewer */
+  idx top_s; /* atoms per row: at most k */
+  /* What routes and codes: "cpu avx512", or "cuda" and the name of the GPU.  Set before the first
+   * sweep is shown. */
+  char device[280];
   struct phase phases[FIT_PHASES];
 };
 
-/* What UPDATE_AUTO is, by shapes alone: not by ranks, threads or memory, since the atoms depend on
- * it. */
+/* The update that UPDATE_AUTO stands for.  The atoms depend on it, so it depends only on shapes,
+ * not on ranks, threads or memory. */
 enum fit_update fit_update_choose(const struct fit_task *task, idx top_s);
 
-/* Is a line worth more than another: by the held-out rows, where there are any; -INFINITY where the
- * rows do not vary. */
+/* The worth of a sweep: the explained variance of held-out rows, or without them of the fitted
+ * rows; -INFINITY: the rows do not vary.  fit_best(): the first of sweeps 0 .. sweep that has the
+ * largest worth. */
 real fit_worth(const struct fit_line *line);
 gidx fit_best(const struct fit_line *lines, gidx sweep);
 
-/* What the shapes say before anything of their size is allocated; *fitted <- how many rows are
- * fitted.  Not collective.  ERR_INPUT: too few rows for the atoms or for what is to be held out, or
- * rows of different columns. */
+/* Check the task by its shapes, before any large allocation.  *fitted <- the number of rows that
+ * are fitted.  ERR_INPUT: there are too few rows for the atoms or to hold some out, or rows have
+ * different numbers of columns.  Not collective. */
 int fit_task_check(const struct fit_task *task, gidx *fitted);
 
-/* For a task without a minibatch: *rows <- 0 where the memory of every rank and GPU holds all rows,
- * and else of a part that it does hold, of a ladder that makes machines agree often (N.21);
- * why[capacity] <- what was short.  0 also where no part fits, or the update has none: then
- * fit_run() says so.  The atoms depend on the choice.  Collective. */
+/* Choose the minibatch of a task without one, by memory.  *rows <- 0 if all rows fit into the
+ * memory of every rank and GPU.  Otherwise the rows of a part that fits; the sizes form a ladder,
+ * so that different machines often choose the same (N.21).  why[capacity] <- the memory that was
+ * too small.  *rows is also 0 if no part fits, or if the update has no parts; fit_run() then
+ * reports it.  The atoms depend on the choice.  Collective. */
 int fit_parts_choose(const struct fit_task *task, struct comm *c, gidx *rows, char *why,
                      size_t capacity);
 
-/* Collective; the same status on every rank.  ERR_INPUT: what fit_task_check(), seed_run() and
- * refit_state_load() refuse, rows to judge by that do not vary, or a start that does not fit the
- * rows. */
+/* Run a fit.  ERR_INPUT: as fit_task_check(), seed_run() and refit_state_load(); held-out rows do
+ * not vary; or the start does not fit the rows.  Collective; the same status on every rank. */
 int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *sink,
             struct fit_result *result);
 

@@ -3,9 +3,9 @@
  *
  * Floor: fit; included by src/fit only.
  *
- * To read the job from top to bottom: fit.c (the loop over sweeps), plan.c (does it fit into
- * memory?), start.c (rows and atoms that it begins with), sweep.c (how atoms move), sweep_end.c
- * (rows are coded again, and judged). */
+ * Reading order: fit.c (the loop over sweeps), plan.c (whether it fits into memory), start.c (the
+ * first rows and atoms), sweep.c (how atoms move), sweep_end.c (rows are coded again and
+ * evaluated). */
 #ifndef FIT_FIT_IMPL_H
 #define FIT_FIT_IMPL_H
 
@@ -39,37 +39,37 @@ struct fit {
   struct sparse_coder coder;
   struct sparse_coder_shape shape; /* of the coder */
   int shares_gram;                 /* as refit_task has it */
-  gidx gpu;             /* bytes of its GPU that this rank takes at least; 0: it takes none */
-  struct worker warmer; /* makes the GPU's context while rows are read */
+  gidx gpu;             /* the least bytes of its GPU that this rank needs; 0: it uses none */
+  struct worker warmer; /* creates the context of the GPU while rows are read */
   struct coded coded;   /* the rows in memory */
   struct fit_validation validation;
   struct classes classes;                  /* of update atoms */
   struct resident resident;                /* of update atoms, on a GPU */
-  struct fit_within within;                /* the sweep in work, where it may be left */
+  struct fit_within within;                /* the sweep in work, if it can be stopped inside */
   struct update update;                    /* of update joint */
   struct conjugate conjugate;              /* of update conjugate */
   struct phase steps_phases[REFIT_PHASES]; /* of update atoms */
   float *table;                            /* [k][d][p] the atoms, as files hold them */
   real *mean;                              /* [p]; NULL: rows are not centred */
-  real norm;                               /* of the median row, less it; 0: it is not known */
+  real norm;                               /* norm of the median row less the mean; 0: not known */
   struct atom_step *steps;                 /* [k] */
   unsigned char *dead;                     /* [k] */
   idx *idle;                               /* [k] parts since a row used the atom */
   idx *near;                               /* [k] the atom most like each, */
   float *likeness;                         /* [k] and their score; where twins are replaced */
   idx *shares;                             /* [ranks] */
-  int stopped;                             /* before a sweep or inside it */
-  int relaxes;                             /* atoms go on, in this sweep */
+  int stopped;                             /* 1: the fit was stopped, before or inside a sweep */
+  int relaxes;                             /* 1: this sweep relaxes atoms */
   real *moves;                             /* [k] squared distance of a sweep */
   struct fit_line *lines;                  /* [sweeps + 1] */
-  gidx sweep, sweeps, best;                /* sweeps: at most */
-  gidx first;                              /* sweep that this run began with */
-  real tss;                                /* rank 0, of the rows in memory */
+  gidx sweep, sweeps, best;                /* sweep: the last one; sweeps: the most */
+  gidx first;                              /* the sweep that this run started from */
+  real tss;                                /* rank 0: total sum of squares of the rows in memory */
   double begun;
   struct arena arena;
 };
 
-/* Give back all of it, and the state itself. */
+/* Free all fields, and the struct itself. */
 void fit_close(struct fit *f);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a fit will take, known from the shapes of its rows and its options before any row is read.
+ * The memory and work of a fit, computed from the shapes of its rows and its options before any row
+ * is read.
  *
  * Floor: fit.
  *
- * The functions that plan a fit are run as fit_run() runs them, so that the forecast cannot differ
- * from what is then checked. */
+ * It calls the same functions that fit_run() calls to plan a fit.  So the forecast cannot differ
+ * from the check. */
 #ifndef FIT_FORECAST_H
 #define FIT_FORECAST_H
 
@@ -15,9 +16,9 @@ struct fit_forecast {
   enum fit_update update;
   const char *device;      /* of the task; cpu where it is auto, and a rank finds no GPU */
   int alone;               /* every rank has all rows (refit/resident.h) */
-  gidx fitted, held;       /* rows that are fitted, and that judge */
+  gidx fitted, held;       /* rows that are fitted; rows that are held out */
   gidx parts, part_rows;   /* rows that are in memory at a time, of all ranks */
-  gidx rank_rows;          /* of these at most with one rank */
+  gidx rank_rows;          /* the most of these rows on one rank */
   struct refit_memory m;   /* of rank 0, which has the most */
   gidx beside;             /* of its total: what codes rows, and copies of the atoms */
   gidx shared;             /* bytes of lists and Gram rows that are once a node, of which m
@@ -26,8 +27,9 @@ struct fit_forecast {
   double routing, descent; /* multiply-adds of a sweep, all ranks; descent 0: of update atoms */
 };
 
-/* For a task that passed fit_task_check(), with its minibatch settled; with device cuda also where
- * there is no GPU.  Too little memory is no error.  Collective; the same status on every rank. */
+/* Forecast a task that passed fit_task_check() and has its minibatch settled.  device may be cuda
+ * even if there is no GPU.  Too little memory is no error.  Collective; the same status on every
+ * rank. */
 int fit_forecast(const struct fit_task *task, struct comm *c, struct fit_forecast *forecast);
 
 #endif

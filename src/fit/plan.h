@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Does a fit have room in the memory of its ranks and GPUs?
+ * Check whether a fit fits into the memory of its ranks and GPUs.
  *
  * Floor: fit; included by src/fit only. */
 #ifndef FIT_PLAN_H
@@ -10,22 +10,23 @@
 
 struct fit;
 
-/* f->c <- this rank alone where all ranks are to have all rows, else it stays.  Collective. */
+/* f->c <- a communicator of this rank alone if every rank is to have all rows; otherwise it does
+ * not change.  Collective. */
 int fit_ranks_plan(struct fit *f);
 
-/* f->refit_task <- the shapes of the state, with what is held beside it; f->gpu.  Not collective.
- * fit_batch_bytes() says how its batches are counted. */
+/* f->refit_task <- the shapes of the state, and the bytes of data beside it; f->gpu is set, too.
+ * Not collective.  fit_batch_bytes() returns the function that counts the bytes of a batch. */
 int fit_task_plan(struct fit *f);
 batch_bytes_of *fit_batch_bytes(const struct fit *f);
 
-/* Behind it, for parts of so many rows: f->refit_task.shares_gram <- are the Gram matrix and the
- * lists of all rows once a node, where atoms are updated together?  ERR_MEMORY: they are to be, and
- * cannot.  Collective. */
+/* Call this after fit_task_plan(), for parts of so many rows.  f->refit_task.shares_gram <- 1: if
+ * all atoms move at once, a node has the Gram matrix and the lists of all rows only once.
+ * ERR_MEMORY: this was asked for, and is not possible.  Collective. */
 int fit_gram_plan(struct fit *f, gidx rows);
 gidx fit_shared_bytes(const struct fit *f, gidx rows); /* of these lists and Gram rows */
 
-/* Nothing is read before that is known; then the GPU's context is made meanwhile.  ERR_MEMORY says
- * what is short, and what would fit.  Collective. */
+/* Plan the memory before anything is read, then begin to create the context of the GPU.
+ * ERR_MEMORY: the message says what is short, and what would fit.  Collective. */
 int fit_state_plan(struct fit *f);
 
 #endif
