@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The bytes behind artifact_sha256 as two plain files, for those who want to hash them themselves.
+ * The bytes of which artifact_sha256 is the hash, as two plain files, so that a user can hash them
+ * with any program.
  *
  * Floor: io.  Used by rank 0 alone; not collective. */
 #ifndef IO_ARTIFACT_DUMP_H
@@ -11,11 +12,11 @@
 struct artifact_path {
   char path[2][4096];
 };
-/* Claim both files (place.h).  ERR_CREATE: one of them cannot be written, is there already and
- * force is 0, or has a name that only results and what lies beside them have. */
+/* Claim both files (place.h).  ERR_CREATE: a file cannot be written, exists while force is 0, or
+ * has a name that is reserved for results and the files beside them. */
 int artifact_dump_claim(struct artifact_path *place, const char *path, int force);
 /* Write the bytes that were hashed: the artifact's text, and the atoms' texts one after another.  A
- * file that exists is complete.  ERR_CREATE, ERR_IO. */
+ * file under its final name is complete.  ERR_CREATE, ERR_IO. */
 int artifact_dump(const struct artifact_path *place, const struct artifact *a, const float *atoms,
                   idx k, idx d, idx p);
 

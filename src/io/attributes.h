@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The hashes of a file's attributes.  With them goes the hash of each dataset (io/h5/digest.h), so
- * they are of all that the file says.
+ * The hashes of a file's attributes.  The hash of each dataset is itself an attribute
+ * (io/h5/digest.h), so these hashes cover the whole file.
  *
  * Floor: io.  Not collective.
  *
- * The attribute `attributes_sha256` of "/" is the hash of all attributes outside /run, that of
- * "/run" the hash of those in it: sorted by path and then by name, byte by byte; of each its path
- * and its name with a zero byte behind each, and its items, texts of variable length with a zero
- * byte behind, others as they are stored.  It is not of itself. */
+ * The attribute `attributes_sha256` of "/" is the hash of all attributes outside /run; that of
+ * "/run" is the hash of those inside.  Attributes are sorted by path, then by name, byte by byte.
+ * What is hashed of each attribute is its path, a zero byte, its name, a zero byte, and its items:
+ * a text of variable length followed by a zero byte, any other item as it is stored.  The hash
+ * leaves itself out. */
 #ifndef IO_ATTRIBUTES_H
 #define IO_ATTRIBUTES_H
 
 #include "io/h5/h5.h"
 
-/* Write both hashes of a file that is complete but for them. */
+/* Write both hashes, as the last step of writing a file. */
 int attributes_digest(const struct h5_file *f);
-/* ERR_INPUT: a hash is missing, or another than that of the attributes. */
+/* ERR_INPUT: a hash is missing, or differs from that of the attributes. */
 int attributes_check(const struct h5_file *f);
 
 /* Is this attribute a hash of attributes, or of a dataset? */
 int hash_names(const char *attribute);
-/* Is this attribute a hash of contents (model/identity.h), an integer that is shown in hexadecimal
- * digits: does its name end in _hash? */
+/* Is this attribute a hash of contents (model/identity.h), which is an integer that is shown in
+ * hexadecimal digits?  Its name ends in _hash. */
 int name_is_hash(const char *attribute);
 /* Is this path /run or below it: the part of a file that may differ between equal runs? */
 int path_is_run(const char *path);

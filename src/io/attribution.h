@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where scores come from: attribution.h5, a CSR matrix with a row for each entry of supports.
+ * attribution.h5: which positions contribute to a score.  It is a CSR matrix with one row per entry
+ * of the supports; such an entry, a row and one of its atoms, is called a pair.
  *
  * Floor: io.  Not collective; rank 0 alone writes. */
 #ifndef IO_ATTRIBUTION_H
@@ -22,13 +23,13 @@ struct attribution_output {
   struct result_file result;
   struct attribution_shape shape;
   struct h5_array indptr, indices, data, sum, sequence;
-  gidx *start, *column; /* of a block; owned, as is value */
+  gidx *start, *column; /* of the block being written; both and value: owned */
   float *value;
   gidx start_room, column_room, value_room;
 };
 int attribution_output_create(struct attribution_output *f, const char *path,
                               const struct attribution_shape *shape);
-/* The next rows, whose sequences these are, and the next top->k pairs. */
+/* Write the next rows, with sequence[rows] and sum per pair, and the next top->k pairs. */
 int attribution_output_write(struct attribution_output *f, gidx rows, const gidx *sequence,
                              const real *sum, const struct top_rows *top);
 /* What is known after the last row. */
@@ -44,7 +45,7 @@ int attribution_output_finish(struct attribution_output *f, const struct attribu
 /* Give back what an unfinished file holds; safe on a zeroed struct. */
 void attribution_output_close(struct attribution_output *f);
 
-/* Such a file, for those who look at some lists. */
+/* Such a file open for reading single lists. */
 struct attribution_input {
   char *name; /* owned */
   struct h5_file h5;
@@ -53,17 +54,17 @@ struct attribution_input {
   gidx n, pairs;
   idx heads, k, top;
   struct identity inputs;
-  gidx *source; /* [top]; owned, as is value */
+  gidx *source; /* [top]; both: owned */
   float *value;
 };
-/* A folder stands for its attribution.h5.  attribution_input_close() follows also when this fails.
+/* A folder stands for its attribution.h5.  Call attribution_input_close() also after a failure.
  * ERR_IO: cannot open; ERR_INPUT: an object is missing or has another type or shape. */
 int attribution_input_open(struct attribution_input *f, const char *name);
 void attribution_input_close(struct attribution_input *f);
-/* *sequence <- of a row. */
+/* *sequence <- the sequence of a row. */
 int attribution_input_sequence(const struct attribution_input *f, gidx row, gidx *sequence);
-/* source, value[*n] <- at most so many of a pair, the largest first, until the next call; *sum <-
- * of all. */
+/* *source, *value <- [*n] the largest contributions to a pair, at most `most`, in descending order,
+ * valid until the next call; *sum <- the sum of all contributions. */
 int attribution_input_list(const struct attribution_input *f, gidx pair, idx most, gidx **source,
                            float **value, idx *n, real *sum);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Autoencoders in folders of other programs: SAELens, sparsify, dictionary_learning, Gemma Scope.
  *
- * Floor: io.  Not collective.  Which tensors a folder has, how they lie and what they mean follows
- * from its settings, as the table of formats in doc/formats.md says. */
+ * Floor: io.  Not collective.  The settings of a folder determine its tensors, their layout and
+ * their meaning; see the table of formats in doc/formats.md. */
 #ifndef IO_AUTOENCODER_H
 #define IO_AUTOENCODER_H
 
@@ -13,26 +13,26 @@
 
 struct autoencoder {
   const char *program;      /* "saelens", "sparsify", "dictionary_learning", "gemma_scope" */
-  const char *architecture; /* as its settings have it */
-  char settings_path[4096], weights_path[4096]; /* the first "" where there is no such file */
-  char scaler_path[4096];                       /* of the factor, as the two before */
-  double factor; /* of activations, which is folded into weights, decoder and mean; 1: none */
+  const char *architecture; /* as its settings name it */
+  char settings_path[4096], weights_path[4096]; /* the first is "" without settings */
+  char scaler_path[4096];                       /* the file with the factor, or "" */
+  double factor; /* of activations, already folded into weights, decoder and mean; 1: none */
   struct settings settings, scaler;
   struct flat_file file; /* of the weights */
   struct tensor_table tensors;
   char dtype[8];                     /* of its values: F32, F16 or BF16 */
   char threshold_dtype[8];           /* of its threshold, "" without one */
-  int has_encoder;                   /* one of those of model/encoder.h */
-  int pursues;                       /* matching pursuit, which is no encoder of weights */
+  int has_encoder;                   /* `encoder` holds one of model/encoder.h */
+  int pursues;                       /* it encodes by matching pursuit, without encoder weights */
   struct encoder encoder;            /* norm is NULL */
-  float *decoder;                    /* [k][p]; as it is stored, an atom a row */
+  float *decoder;                    /* [k][p]; one atom per row, as stored */
   float *mean;                       /* [p]; what is added to each reconstruction */
   float *weights, *bias, *threshold; /* of encoder */
   struct arena arena;
 };
-/* Read a folder.  autoencoder_close() follows also when it fails.  ERR_IO: a file cannot be opened;
- * ERR_INPUT: it is no such folder, a tensor is missing or of another shape, or what it computes
- * cannot be said with a dictionary. */
+/* Read a folder.  Call autoencoder_close() also after a failure.  ERR_IO: a file cannot be opened;
+ * ERR_INPUT: it is not such a folder, a tensor is missing or has another shape, or a dictionary and
+ * an encoder cannot represent what it computes. */
 int autoencoder_open(struct autoencoder *a, const char *folder);
 int autoencoder_close(struct autoencoder *a);
 

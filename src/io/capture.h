@@ -2,7 +2,7 @@
  * Captures of attention: queries, keys and values of sequences, contiguous or in a paged pool.
  *
  * Floor: io.  Reading is not collective: every rank opens the file itself and reads its own part.
- * doc/formats.md has what a capture holds. */
+ * doc/formats.md lists the contents of a capture. */
 #ifndef IO_CAPTURE_H
 #define IO_CAPTURE_H
 
@@ -16,19 +16,20 @@ struct capture_input {
   struct h5_file h5;
   struct h5_array q, k, v, token;
   struct arena arena;
-  gidx *start, *kv_start; /* [sequences + 1]; of positions, also of those of a pool */
+  gidx *start, *kv_start; /* [sequences + 1] first query, first key and value position */
   gidx *length;           /* [sequences] */
   idx *table;             /* [sequences][width], NULL without a pool */
   gidx width;
   idx block;                /* positions in a block of the pool */
   float *block_k, *block_v; /* one block */
   idx *used;                /* [blocks] positions that each block of the pool has at most */
-  /* [heads], [kv_heads] the largest squared norms of what was read (io/capture_size.h) */
+  /* [heads], [kv_heads] the largest squared norms read so far (io/capture_size.h) */
   real *q_square, *k_square;
 };
-/* Open a capture by name; a folder stands for its capture.h5.  capture_input_close() follows also
- * when it fails.  ERR_IO: cannot open; ERR_INPUT: an object or attribute is missing or has another
- * type or shape, sizes do not agree, a table leads out of its pool: the message names the place. */
+/* Open a capture by name; a folder stands for its capture.h5.  Call capture_input_close() also
+ * after a failure.  ERR_IO: cannot open; ERR_INPUT: an object or attribute is missing or has
+ * another type or shape, sizes do not agree, or a table names a block outside its pool; the message
+ * names the place. */
 int capture_input_open(struct capture_input *c, const char *name);
 void capture_input_close(struct capture_input *c);
 /* Do the sequences of an open file fit its queries, keys and values?  As capture_input_open(). */

@@ -10,7 +10,7 @@
 
 extern const struct file_kind capture_kind;
 
-/* What a capture is going to hold. */
+/* The sizes and types of a capture, known when it is created. */
 struct capture_shape {
   struct attention attention;
   enum h5_type q, k, v; /* F32, F16 or BF16 */
@@ -21,19 +21,19 @@ struct capture_shape {
 
 struct capture_output {
   struct result_file result;
-  struct h5_array q, token, k, v; /* of the last two as many blocks as are written */
+  struct h5_array q, token, k, v; /* k, v: as many blocks as are written */
   uint16_t *half;                 /* [room] what is written, as 16-bit floats; owned */
   gidx room;
 };
-/* Create a capture.  ERR_CREATE also where there is no space for its queries, its tokens and as few
- * blocks as it may have. */
+/* Create a capture.  ERR_CREATE also if the file system lacks space for its queries, its tokens and
+ * shape->least blocks. */
 int capture_output_create(struct capture_output *f, const char *path,
                           const struct capture_shape *shape);
-/* Write the next queries, and the next block.  Floats are not rounded: they have to be values of
- * the array's type. */
+/* Write the next queries; write the next block.  Values must be representable in the array's type,
+ * since they are not rounded. */
 int capture_output_queries(struct capture_output *f, gidx first, idx count, const float *q);
 int capture_output_block(struct capture_output *f, idx block, const float *k, const float *v);
-/* The sequences: table[sequences][width], length[sequences], start[sequences + 1]; then publish. */
+/* The sequences: table[sequences][width], length[sequences], start[sequences + 1]. */
 struct capture_sequences {
   gidx sequences, width;
   const idx *table;

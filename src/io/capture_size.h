@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How large the queries and keys of a capture are, as far as they were read: what bounds the terms
- * of a score, and so its rounding (N.27).
+ * The largest norms of the queries and keys that were read of a capture.  They bound the terms of a
+ * score, and so its rounding error (N.27).
  *
  * Floor: io.  Not collective. */
 #ifndef IO_CAPTURE_SIZE_H

@@ -14,16 +14,17 @@
 #include "io/h5/h5.h"
 #include "io/schema.h"
 
-/* Rows of supports whose entries were checked: row first + i has start[i] .. start[i + 1] - 1, less
- * start[0], of the arrays. */
+/* Rows of supports whose entries were checked.  Row first + i has the entries start[i] - start[0]
+ * .. start[i + 1] - start[0] - 1 of the arrays. */
 struct verify_rows {
   gidx first, n;
   const gidx *start; /* [n + 1] */
   const idx *atoms;
   const float *data, *score, *blocks; /* blocks: /supports/codes, of frames */
 };
-/* Who takes them, in ascending order, while they are read.  What is found later, such as another
- * hash, fails the verification: nobody relies on them before it has ended. */
+/* A receiver of these rows, called in ascending order of rows while they are read.  The
+ * verification may still fail later, for example when a hash differs, so the receiver must not rely
+ * on the rows before the verification has ended. */
 struct verify_taker {
   void *self; /* borrowed */
   int (*take)(void *self, const struct verify_rows *rows);
@@ -32,12 +33,13 @@ struct verify_taker {
 /* A verification in progress. */
 struct verify {
   struct h5_file *file;
-  FILE *out;   /* where a line goes for each check that passed; or NULL */
+  FILE *out;   /* gets a line for each check that passed; or NULL */
   int is_ours; /* written by Sagitta, so that all promises are checked */
-  int leaves;  /* hashes of the entries of supports to the check of these, which reads them */
-  const struct support_counts *counts; /* of entries of supports, which were checked already, and
-                                        * are left out; NULL: they were not */
-  const struct verify_taker *taker;    /* NULL: nobody */
+  int leaves;  /* leaves the hashes of supports' entries to supports_check(), which reads these
+                * entries anyway */
+  const struct support_counts *counts; /* counts of the entries of supports if these were checked
+                                        * already and are skipped here; else NULL */
+  const struct verify_taker *taker;    /* NULL: none */
   char kind[32];                       /* of file; empty when foreign */
   struct dimensions dims;
 };
@@ -46,7 +48,7 @@ struct verify {
 void check_note(const struct verify *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Check that an attribute is this text. */
+/* Check that an attribute has the text `wanted`. */
 int check_text(const struct verify *v, const char *object, const char *name, const char *wanted);
 
 /* Entries first .. first + count - 1 of an array's first dimension, width values each. */

@@ -12,14 +12,14 @@
 
 extern const struct file_kind classes_kind;
 
-/* Write and publish.  lower_bound is the largest number of atoms that a row has, and no colouring
- * can have fewer classes. */
+/* Write and publish.  lower_bound is the largest number of atoms in a row; no colouring has fewer
+ * classes. */
 int classes_write(const char *path, const struct classes *c, gidx lower_bound,
                   const struct identity *inputs, const struct run_fact *facts, int n_facts);
 
-/* Read /class_offsets and /class_atoms, in any order inside a class, into *c, where they ascend.
- * ERR_INPUT: these are not classes of k atoms, an atom is there twice, or /color is there and says
- * something else. */
+/* Read /class_offsets and /class_atoms, which may list the atoms of a class in any order, into *c,
+ * where they ascend. ERR_INPUT: these are not classes of k atoms, an atom occurs twice, or /color
+ * exists and disagrees. */
 int classes_read(struct classes *c, const struct h5_file *file, idx k);
 
 #endif

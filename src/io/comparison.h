@@ -12,14 +12,14 @@
 
 extern const struct file_kind comparison_kind;
 
-/* What is written of two dictionaries, the first and the second. */
+/* The results of comparing two dictionaries; index 0 is the first one. */
 struct comparison {
   const struct matches *of[2];
   uint64_t hash[2];
-  int nonnegative; /* cosines count with their sign */
+  int nonnegative; /* cosines keep their sign; 0: absolute values */
   real above;
   gidx mutual;
-  const struct pairs *pairs; /* NULL: they were not sought */
+  const struct pairs *pairs; /* NULL: pairs were not computed */
 };
 /* Write and publish. */
 int comparison_write(const char *path, const struct comparison *c, const struct run_fact *facts,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which entries of a damaged file are not what was written: of which datasets, and of which rows.
+ * Locate damage in a file: which datasets, and which rows of them, differ from what was written.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_DAMAGE_H
@@ -7,9 +7,9 @@
 
 #include "io/check.h"
 
-/* A check of the file failed: read every dataset, chunk by chunk, and add a line to the report for
- * each run of chunks that are not what was written.  Returns the same status, whose message then
- * says where the first one is, and how many there are; or what it was where none is. */
+/* Call this after a check of the file failed with `status`.  Read every dataset chunk by chunk, and
+ * add a line to the report for each run of damaged chunks.  Returns `status`.  If damaged chunks
+ * were found, its message then says where the first one is and how many there are. */
 int damage_locate(const struct verify *v, int status);
 
 #endif

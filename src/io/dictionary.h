@@ -18,23 +18,23 @@ struct dictionary_input {
   const char *file;          /* borrowed: the name without /path */
   real *mean;                /* [p]; NULL: rows are not centred; owned */
   int nonnegative;           /* the file says that its atoms are for nonnegative codes */
-  idx rounds, top_s;         /* of routing that its atoms were fitted with, and atoms a row; 0: it
-                              * does not say */
-  real norm;                 /* of the median row of the fit, less the mean; 0: it does not say */
+  idx rounds, top_s;         /* routing rounds and atoms per row with which it was fitted; 0: not
+                              * said */
+  real norm;                 /* of the median row of the fit after subtracting the mean; 0: not
+                              * said */
   struct input_array *input; /* owned */
 };
 /* Open a dictionary of shape (K, P) or (K, d, P), d = 1..MAX_FRAME, by name; the default path is
- * /atoms.  /mean of the same HDF5 file, or the tensor `mean` beside `atoms`, is read when it is
- * there, and has to be finite and of length P.  ERR_IO: cannot open; ERR_INPUT: as of
- * rows_input_open(). */
+ * /atoms.  /mean of the same HDF5 file, or the tensor `mean` beside `atoms`, is read if present; it
+ * must be finite and of length P.  ERR_IO: cannot open; ERR_INPUT: as for rows_input_open(). */
 int dictionary_input_open(struct dictionary_input *f, const char *name);
-/* Let several threads or ranks read the atoms at once; then their hash is left to
- * source.confirm(). */
+/* Let several threads or ranks read the atoms at once.  Reading then does not compare their hash;
+ * source.confirm() does. */
 void dictionary_input_concurrent(struct dictionary_input *f);
 void dictionary_input_close(struct dictionary_input *f);
 
 /* The root attribute `nonnegative` of dictionaries and supports: codes are at least 0 (N.5n).  It
- * is written where they are, and read as 0 where it is missing.  ERR_INPUT: neither 0 nor 1. */
+ * is written only if it is 1; a missing attribute is read as 0.  ERR_INPUT: neither 0 nor 1. */
 int nonnegative_write(const struct h5_file *f, int nonnegative);
 int nonnegative_read(const struct h5_file *f, int *nonnegative);
 

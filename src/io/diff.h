@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Do two files hold the same?
+ * Compare the contents of two files.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_DIFF_H
@@ -8,8 +8,9 @@
 #include <stdio.h>
 
 /* Compare all datasets and attributes outside /run bit for bit, types and shapes included.  *equal
- * is set.  The first difference in the order of paths goes to out: object, index, both values; and
- * to the object that is open in json, as its entry `difference`.  Either may be NULL. */
+ * <- the answer.  The first difference in the order of paths (object, index, both values) is
+ * printed to out, and added as the entry `difference` to the object that is open in json.  out and
+ * json may be NULL. */
 struct json;
 int file_diff(const char *a, const char *b, FILE *out, struct json *json, int *equal);
 

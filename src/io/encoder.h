@@ -57,7 +57,7 @@ struct encoder_input {
   struct arena arena;
 };
 /* Open that of a dictionary, which stays open for longer.  ERR_INPUT: it has none, with what to do;
- * its numbers are damaged.  encoder_input_close() follows also when it fails. */
+ * its numbers are damaged.  Call encoder_input_close() also after a failure. */
 int encoder_input_open(struct encoder_input *e, const struct dictionary_input *dictionary);
 /* The dictionary of an encoder that is named: a message says what to do with an autoencoder's own
  * folder. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How many rows have each atom, and whether one has an atom twice: counted while supports are
- * checked, piece after piece of their entries, by threads that share out the atoms.
+ * Count the rows that have each atom, and find rows that have an atom twice, while supports are
+ * checked.  Their entries come in pieces.  Each thread counts a range of atoms, its share.
  *
  * Floor: io; included by the check of supports. */
 #ifndef IO_ENTRY_COUNTS_H
@@ -9,33 +9,33 @@
 #include "base/memory.h"
 #include "base/types.h"
 
-enum { MAX_COUNTERS = 16 }; /* threads that share out the atoms */
+enum { MAX_COUNTERS = 16 }; /* threads that count; each has a range of atoms */
 
-/* Of an atom, in one line of a cache. */
+/* Counts of one atom; both members are in one cache line. */
 struct atom_count {
   gidx stamp; /* 1 + the last row that had it */
   gidx rows;
 };
 
-/* Entries first .. first + count - 1, the first of which is one of row `row`. */
+/* Entries first .. first + count - 1, where entry `first` belongs to row `row`. */
 struct entry_piece {
   gidx first, count, row;
-  const gidx *ends; /* where row `row` ends, the next one, and so on */
-  const idx *atoms; /* [count]; a number that no atom has is passed over */
+  const gidx *ends; /* the end of row `row`, of the next row, and so on */
+  const idx *atoms; /* [count]; numbers outside 0 .. k - 1 are skipped */
 };
 
 struct entry_counts {
-  gidx k, each; /* atoms, and those of a share */
+  gidx k, each; /* atoms, and atoms per share */
   int shares;
   struct atom_count *atoms; /* [k] */
-  struct entry_piece piece; /* that is to be counted; count 0: there is none yet */
+  struct entry_piece piece; /* the piece to be counted next; count 0: none yet */
   struct entry_twice {
     gidx entry, row; /* entry -1: none */
     idx atom;
   } twice[MAX_COUNTERS];
 };
 
-/* Arrays are the arena's.  threads: as many will share the counting. */
+/* The arena owns the arrays.  threads: how many will share the counting. */
 int entry_counts_open(struct entry_counts *c, struct arena *arena, gidx k, int threads);
 /* Count the piece for the atoms of share i; any threads may do so at once. */
 void entry_counts_add(struct entry_counts *c, gidx i);

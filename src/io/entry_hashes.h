@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hashes of the arrays of supports' entries, compared while the entries are checked: one array a
- * thread, piece after piece, from what was read for the check of the piece before.
+ * Hash the arrays of supports' entries while the entries are checked, and compare the hashes with
+ * the file's.  One thread hashes one array.  While one piece of the entries is checked, the piece
+ * before is hashed from memory.
  *
  * Floor: io; included by the check of supports and by verify.c. */
 #ifndef IO_ENTRY_HASHES_H
@@ -8,15 +9,15 @@
 
 #include "io/check.h"
 
-enum { ENTRY_ARRAYS = 4 }; /* indices, data, score, codes */
+enum { ENTRY_ARRAYS = 4 }; /* indices, data, score, codes, in this order */
 
 /* Is this dataset such an array? */
 int entry_hashes_have(const char *path);
 
 struct entry_hashes {
   const struct verify *v;
-  int count;           /* arrays that are there; 0: verify.c hashes them itself */
-  gidx first, entries; /* of the piece that is to be hashed; entries 0: there is none yet */
+  int count;           /* arrays that exist; 0: verify.c hashes them */
+  gidx first, entries; /* the piece to be hashed; entries 0: none yet */
   struct entry_hash {
     struct h5_array array;
     int which;          /* of ENTRY_ARRAYS */
@@ -25,7 +26,8 @@ struct entry_hashes {
     char message[512];
   } of[ENTRY_ARRAYS];
 };
-/* Open those that verify.c left to the check.  entry_hashes_close() is safe on a zeroed struct. */
+/* Open the arrays that verify.c left to the check of supports.  entry_hashes_close() is safe on a
+ * zeroed struct. */
 int entry_hashes_open(struct entry_hashes *h, const struct verify *v);
 void entry_hashes_close(struct entry_hashes *h);
 
@@ -33,8 +35,8 @@ void entry_hashes_close(struct entry_hashes *h);
 void entry_hashes_add(struct entry_hashes *h, gidx i);
 /* The first failure so far. */
 int entry_hashes_status(const struct entry_hashes *h);
-/* Entries first .. first + entries - 1 are the next piece; values: of each of ENTRY_ARRAYS, as they
- * were read, until entry_hashes_add() has been called for all. */
+/* Entries first .. first + entries - 1 are the next piece; values[i]: the values of array i as they
+ * were read; they must stay valid until entry_hashes_add() has returned for all arrays. */
 void entry_hashes_next(struct entry_hashes *h, gidx first, gidx entries,
                        const void *const values[ENTRY_ARRAYS]);
 /* ERR_INPUT: an array is not what was written. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A dictionary as the files of another program: what they say, and writing them.
+ * Write a dictionary as the files of another program.
  *
  * Floor: io.  Used by rank 0 alone; not collective. */
 #ifndef IO_EXPORT_H
@@ -15,30 +15,30 @@ enum export_form { EXPORT_SAFETENSORS, EXPORT_NPY, EXPORT_SAELENS, EXPORT_SPARSI
 struct export_model {
   enum export_form form;
   idx k, d, p;
-  idx top;                             /* atoms a row; 0: not known */
+  idx top;                             /* atoms per row; 0: not known */
   const float *atoms;                  /* [k][d][p] */
   const real *mean;                    /* [p]; NULL: none */
-  const struct stored_encoder *stored; /* of an imported dictionary; NULL: none */
+  const struct stored_encoder *stored; /* the encoder of an imported dictionary; NULL: none */
   /* Filled in by export_plan(): */
-  int as_it_was;                 /* the program is the one it was imported from */
-  int pursues;                   /* SAELens: matching pursuit */
-  int stops;                     /* which ends where it takes an atom again */
-  struct encoder encoder;        /* of the others */
+  int as_it_was;                 /* 1: the program is the one it was imported from */
+  int pursues;                   /* 1: SAELens encodes by matching pursuit */
+  int stops;                     /* 1: matching pursuit ends when it selects an atom again */
+  struct encoder encoder;        /* if it does not pursue */
   const float *decoder, *mean32; /* [k][p], [p] */
   const char *dtype, *threshold_dtype;
-  gidx rounded; /* entries of the mean that are not float32 */
+  gidx rounded; /* entries of the mean that had to be rounded to float32 */
 };
-/* Choose how the other program is to compute; arrays that are needed live in the arena.  ERR_INPUT
- * when it cannot. */
+/* Choose an encoder that the other program supports, and fill in the members above; the arena owns
+ * the arrays.  ERR_INPUT: the program has no such encoder. */
 int export_plan(struct export_model *m, struct arena *arena);
 
-/* The names of the files, in a folder: the one with the values, and one with the rest. */
+/* The names of the two files in a folder: the values, and all else (such as settings). */
 struct export_files {
   const char *values, *rest;
 };
 struct export_files export_files_of(enum export_form form);
 
-/* Write both; place.file is that of the values, rest the other, claimed. */
+/* Write both files, whose paths are claimed (place.h). */
 int export_write(const struct export_model *m, const char *values, const char *rest);
 
 #endif

@@ -3,9 +3,9 @@
  *
  * Floor: io.  Not collective.
  *
- * Whether a name leads to a file that can be read is for who opens it to say: a link to nothing is
- * listed as well, so that nobody takes it for a file that is not there.  Names that begin with a
- * dot are left out, as they are by a shell's *.h5: other systems keep notes about files in them. */
+ * A name is listed even if it cannot be opened, such as a dangling link; opening it then gives the
+ * error.  Names that begin with a dot are left out, as by a shell's *.h5, since other systems keep
+ * metadata about files under such names. */
 #ifndef IO_FILE_NAMES_H
 #define IO_FILE_NAMES_H
 
@@ -16,7 +16,7 @@ struct file_names {
   struct dirent **entries; /* [count], each of malloc() */
   int count;
 };
-/* List a folder.  file_names_free() follows also when it fails.  ERR_IO: it cannot be read. */
+/* List a folder.  Call file_names_free() also after a failure.  ERR_IO: it cannot be read. */
 int file_names_list(struct file_names *names, const char *folder);
 void file_names_free(struct file_names *names);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a fit adds to its dictionary once the atoms are known: other seeds, and detectors.
+ * What a fit adds to its dictionary after the atoms are final: the results of fits with other seeds
+ * (seeds.h), and detectors (encoder.h).
  *
  * Floor: io.  Used by rank 0 alone; not collective. */
 #ifndef IO_FIT_EXTRA_H
@@ -9,7 +10,7 @@
 #include "io/seeds.h"
 
 struct fit_extra {
-  const struct seeds_record *seeds; /* borrowed, as are the next; NULL: none */
+  const struct seeds_record *seeds; /* NULL: none; borrowed, as are the detectors */
   struct detectors detectors;       /* weights NULL: none */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The history of a refit, which a resumed one goes on from: the group /fit of dictionary.h5.
+ * The history of a refit or fit, from which a resumed run continues: the group /fit of
+ * dictionary.h5.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_FIT_HISTORY_H
@@ -14,58 +15,63 @@
 
 extern const struct object_table fit_objects;
 
-/* One line of /fit/history: a sweep, or in line 0 the start.  An attribute names the columns. */
+/* One line of /fit/history: a sweep, or in line 0 the state before the first sweep.  An attribute
+ * names the columns. */
 enum { HISTORY_COLUMNS = 8 };
 struct history_line {
   real sweep, explained_variance, held_out, dead, revived, accepted, rejected, escalated;
 };
 
-/* What a run was begun with; a resumed one has to agree with all of it. */
+/* The settings of a run; a resumed run must have the same ones. */
 struct fit_start {
   gidx directions, reroute, cosine_limit; /* options */
-  gidx rounds;                            /* as the supports say */
-  gidx top_s;                             /* atoms a row; 0: of an older file */
+  gidx rounds;                            /* of routing, as the supports say */
+  gidx top_s;                             /* atoms per row; 0: an older file, which does not say */
   real rho;
-  struct identity inputs; /* classes: 0 with reroute, when they change from sweep to sweep */
-  struct identity held;   /* .rows: those that the run is judged by; 0: none */
+  struct identity inputs; /* classes is 0 with reroute, since they then change from sweep to
+                           * sweep */
+  struct identity held;   /* .rows: hash of the held-out rows; 0: none */
 };
 
 /* Root attributes and hashes. */
 struct fit_facts {
   gidx sweeps;
   struct fit_start start;
-  struct identity contents; /* of the dictionary, and of the supports of the same sweep */
+  struct identity contents; /* the dictionary, and the supports of the same sweep */
 };
 
-/* Parts of what follows, as other files have them too; steps[k] is what became of each atom in the
- * last sweep.  ERR_INPUT when what is read is not of k atoms. */
+/* Parts of the group that other files have too.  steps[k]: the outcome of each atom's step in the
+ * last sweep.  ERR_INPUT: the file has another number of atoms. */
 int fit_start_write(const struct h5_file *h5, const struct fit_start *start);
 int fit_start_read(const struct h5_file *h5, struct fit_start *start);
 int fit_steps_write(const struct h5_file *h5, const struct atom_step *steps, idx k);
 int fit_steps_read(const struct h5_file *h5, struct atom_step *steps, idx k);
 
-/* Add all of it to a dictionary of k atoms that is being written; lines[facts->sweeps + 1]. */
+/* Add the whole group to a dictionary of k atoms that is being written; lines[facts->sweeps +
+ * 1]. */
 int fit_write(struct matrix_output *f, const struct fit_facts *facts,
               const struct history_line *lines, const struct atom_step *steps, idx k);
 
-/* Read the facts and lines of the dictionary at path into the arena.  ERR_INPUT when no refit wrote
- * it, it does not say what it was made from, or facts and lines do not agree. */
+/* Read the facts and lines of the dictionary at path into the arena.  ERR_INPUT: no refit wrote the
+ * dictionary, the hashes of its inputs are missing, or facts and lines disagree. */
 int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
              struct history_line **lines);
 
-/* What `fit` says of its dictionaries: dictionary.h5 holds the best one, state.h5 the last. */
+/* What `fit` writes about its dictionaries: dictionary.h5 is the best one, state.h5 the last
+ * one. */
 struct fit_record {
-  struct fit_point point; /* what was reached last; of a fit by parts it may have the sums */
-  gidx best;              /* the best sweep until then */
-  gidx rounds, top_s;     /* of routing, and atoms a row */
+  struct fit_point point; /* the state after the last sweep; a fit by parts may have sums here */
+  gidx best;              /* the best sweep so far */
+  gidx rounds, top_s;     /* routing rounds, atoms per row */
 };
 
-/* Add all but atoms and mean to a dictionary of k atoms of p columns that is being written. */
+/* Add all except atoms and mean to a dictionary of k atoms of p columns that is being written. */
 int fit_record_write(struct matrix_output *f, const struct fit_record *record, idx k, idx p);
-/* Read all but atoms, mean and sums from the dictionary at path, into the arena.  ERR_INPUT when no
+/* Read all except atoms, mean and sums from the dictionary at path, into the arena.  ERR_INPUT: no
  * fit wrote it. */
 int fit_record_read(const char *path, struct arena *arena, struct fit_record *record);
-/* The sums, or the weights alone.  ERR_INPUT when there are none, or of other shapes. */
+/* Read the sums; with is_conjugate only the weights of atoms.  ERR_INPUT: there are none, or they
+ * have other shapes. */
 int fit_sums_read(const char *path, struct arena *arena, idx k, idx p, int is_conjugate,
                   struct fit_point *point);
 

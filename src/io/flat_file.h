@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files in which the values of an array stand one after another: NumPy's .npy, safetensors.
+ * Files that hold the values of an array contiguously: NumPy's .npy, safetensors.
  *
- * Floor: io.  npy.h and safetensors.h read the header; what follows it is read here. */
+ * Floor: io.  npy.h and safetensors.h read the header; this reads the values after it. */
 #ifndef IO_FLAT_FILE_H
 #define IO_FLAT_FILE_H
 
@@ -16,7 +16,7 @@ struct flat_file {
   int rank; /* 0 to 8; shape is known for 1 to 3 */
   gidx shape[3];
   gidx data;                /* byte where the values begin */
-  gidx values;              /* of safetensors: where those of all tensors do */
+  gidx values;              /* safetensors: byte where the values of all tensors begin */
   const char *path;         /* borrowed */
   struct input_file *input; /* notes that the file is read, and finds changes; owned */
 };
@@ -26,13 +26,14 @@ int flat_open(struct flat_file *f, const char *path);
 /* ERR_IO: the file changed while it was read. */
 int flat_close(struct flat_file *f);
 
-/* out <- bytes from `at` on.  ERR_INPUT: the file ends before. */
+/* out <- bytes from `at` on.  ERR_INPUT: the file is shorter. */
 int flat_bytes(const struct flat_file *f, gidx at, size_t bytes, void *out);
 
-/* Of the array that the header describes, of three dimensions at most. */
+/* Bytes of the array that the header describes, which has at most three dimensions. */
 gidx flat_array_bytes(const struct flat_file *f);
 
-/* Note the array that the header describes.  ERR_INPUT: the file is shorter than it. */
+/* Note the array that the header describes (input_file_array()).  ERR_INPUT: the file is too short
+ * for it. */
 int flat_array(const struct flat_file *f, const char *object);
 
 /* out <- rows first .. first + count - 1 as float32, rounded once.  ERR_IO: it cannot be read, or

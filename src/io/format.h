@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a file is that cannot be read as its name says: of another format, for which there is
- * another name, or one of another program that holds arrays, and how it is converted.
+ * Recognise the format of a file that cannot be read in the format that its name implies, so that
+ * the message can say how to rename or convert it.
  *
  * Floor: io. */
 #ifndef IO_FORMAT_H
 #define IO_FORMAT_H
 
-/* To be called where a regular file was opened as the end of its name says, and this failed.
- * ERR_INPUT: by its bytes it is of another format, or of none that is known; ERR_IO when these
- * cannot be read.  OK: it may be such a file, but damaged. */
+/* Call this after a regular file could not be opened in the format that the end of its name
+ * implies. ERR_INPUT: its first bytes are those of another format, or of no known one.  ERR_IO:
+ * they cannot be read.  OK: the format may be right, and the file damaged. */
 int format_check(const char *path);
 
-/* ".npy", ".safetensors" or ".h5": how a file is to be read.  The end of its name says so, and
- * where it has none, its first bytes. */
+/* ".npy", ".safetensors" or ".h5": the format in which a file is read.  The end of its name
+ * decides; if the name has no such end, its first bytes do. */
 const char *format_ending(const char *path);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hashes of contents in result files: attributes of a group, one for each hash that is known.
+ * Hashes of contents in result files: attributes of a group, one per known hash.
  *
  * Floor: io.  Not collective.
  *
- * They are integers, since a text has no checksum in HDF5. */
+ * They are integers, since HDF5 stores a text of variable length without a checksum. */
 #ifndef IO_IDENTITY_H
 #define IO_IDENTITY_H
 
@@ -13,9 +13,9 @@
 #define INPUTS_GROUP "/inputs"     /* what a result was made from */
 #define CONTENTS_GROUP "/contents" /* what the two files of a sweep of refit hold */
 
-/* Nothing is written of what is not known. */
+/* Unknown hashes (0) are not written. */
 int identity_write(const struct h5_file *f, const char *group, const struct identity *identity);
-/* What the file does not say is 0. */
+/* A hash that the file lacks is read as 0. */
 int identity_read(const struct h5_file *f, const char *group, struct identity *identity);
 
 #endif

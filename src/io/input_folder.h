@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A folder in the place of a file, such as a run's.
+ * Inputs that are given as a folder, such as the output folder of a run.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_INPUT_FOLDER_H
@@ -7,12 +7,12 @@
 
 enum { MAX_NAME = 4096 }; /* bytes of a path */
 
-/* path[MAX_NAME] <- the input that a name leads to: the name itself, or where it is a folder, such
- * as a run's, that folder's file of this name.  ERR_INPUT: too long. */
+/* path[MAX_NAME] <- `name`, or if that is a folder, the path of `file` in it.  ERR_INPUT: too
+ * long. */
 int input_in_folder(const char *name, const char *file, char *path);
 
-/* The same.  ERR_IO: the folder has no such file; what it has is named, and how all files of rows
- * are. */
+/* The same.  ERR_IO: the folder has no such file; the message lists the files that it has, and says
+ * how to name many files of rows. */
 int input_of_folder(const char *name, const char *file, char *path);
 
 #endif

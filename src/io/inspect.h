@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A page about what a file holds, as the command `inspect` prints it.
+ * The page of the command `inspect` about the contents of a file.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_INSPECT_H
@@ -7,12 +7,12 @@
 
 #include <stdio.h>
 
-/* Print what is in any HDF5 file: format, objects with shapes and types, metrics, provenance; or in
- * a .npy file.  ERR_IO, ERR_INPUT. */
+/* Print the page of a file: of HDF5 its format, objects with shapes and types, metrics and
+ * provenance; also pages of .npy and safetensors files.  ERR_IO, ERR_INPUT. */
 int file_inspect(const char *path, FILE *out);
 
-/* Open an HDF5 file; one of ours that is newer than this program gets a warning.  ERR_IO,
- * ERR_INPUT. */
+/* Open an HDF5 file.  A file of Sagitta with a newer format version gives a warning, not a failure.
+ * ERR_IO, ERR_INPUT. */
 struct h5_file;
 int inspect_open(struct h5_file *f, const char *path);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The pages of a .npy file and of one of safetensors: what they hold, and what that is to a job.
+ * The pages of `inspect` about a .npy file and a safetensors file: the contents, and how a job can
+ * use them.
  *
  * Floor: io. */
 #ifndef IO_INSPECT_NPY_H
@@ -7,11 +8,10 @@
 
 #include <stdio.h>
 
-/* All values are read, and the page says whether they can be used.  ERR_IO, ERR_INPUT: as of
- * npy_open(). */
+/* Read all values, and print whether a job can use them.  ERR_IO, ERR_INPUT: as for npy_open(). */
 int npy_inspect(const char *path, FILE *out);
 
-/* ERR_IO, ERR_INPUT: as of tensors_open(). */
+/* ERR_IO, ERR_INPUT: as for tensors_open(). */
 int tensors_inspect(const char *path, FILE *out);
 
 /* The same as entries of the object that is open (inspect_json.h). */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a growing result has reached, in a file beside it: NAME.<16 digits>.journal, that of
- * NAME.<the same digits>.growing.
+ * The journal: a file that records how far a growing result is complete, so that a stopped job can
+ * continue.  NAME.<16 digits>.journal belongs to NAME.<the same digits>.growing, the result while
+ * it is written.
  *
  * Floor: io.  Used by rank 0 alone; not collective.
  *
- * A head says how many chunks the arrays have, and how large a record is.  Then there are the
- * hashes of all chunks, those of array after array, and two places for records, used in turn.  A
- * record says of the first rows all that is needed to continue behind them; it has a number, and
- * SHA-256 of itself and of the hashes of the chunks of its rows.  Of those that are whole the one
- * with the higher number counts: so a record that was being written when the process or the machine
- * ended leaves the one before, and needs no order on the disk.  The file is no larger after many
- * records than after one.  It has no host and no time. */
+ * The file begins with a head: the number of chunks of each array, and the size of a record.  Then
+ * come the hashes of all chunks, array after array, and two places for records, used alternately.
+ * A record holds what is needed to continue after the first rows.  It has a number, and a SHA-256
+ * of itself and of the hashes of the chunks of its rows.  The valid record with the higher number
+ * counts.  If the process or the machine ends while a record is written, its SHA-256 is wrong, and
+ * the record before it is still there; so the order in which blocks reach the disk does not matter.
+ * The file has a fixed size, and no host and no time. */
 #ifndef IO_JOURNAL_H
 #define IO_JOURNAL_H
 
@@ -23,53 +24,55 @@
 enum { JOURNAL_VERSION = 2, JOURNAL_ARRAYS = 4 };
 struct journal_head {
   char magic[16];
-  gidx version, arrays, most; /* most: bytes of a record */
+  gidx version, arrays, most; /* most: the largest size of a record in bytes */
   gidx chunks[JOURNAL_ARRAYS], chunk_rows[JOURNAL_ARRAYS];
-  unsigned char hash[SHA256_BYTES]; /* of what is before it */
+  unsigned char hash[SHA256_BYTES]; /* of the members before it */
 };
 struct journal {
   char name[4096];
   int file; /* 0: not open */
   struct journal_head head;
-  gidx number, rows;     /* of the last record, and how many rows it says are done; 0: none */
+  gidx number, rows;     /* number of the last record, and the rows that are done by it; 0: none */
   unsigned char *record; /* [bytes]; owned */
   gidx bytes;
 };
 
-/* Make the file, of records of up to `most` bytes.  ERR_CREATE. */
+/* Make the file, for records of up to `most` bytes.  ERR_CREATE. */
 int journal_create(struct journal *j, const char *name, int arrays, const gidx *chunks,
                    const gidx *chunk_rows, gidx most);
-/* Open one that is there, with its last record.  ERR_INPUT: it is none, or none is whole. */
+/* Open a journal, and read its last record.  ERR_INPUT: it is not a journal, or no record is
+ * valid. */
 int journal_open(struct journal *j, const char *name);
-/* The same of one of several jobs (ranges.h), which is empty until something is recorded: make it
- * if it is missing, or else, without `makes`, leave it; lock it, for as long as it is open, and
- * take its last record, number 0: there is none that is whole.  *error <- why it is not this job's:
- * EWOULDBLOCK: another has it locked, ENOENT: it is gone; 0: it is, as far as the file system knows
- * locks, which *has_lock says.  journal_create() then makes what is open. */
+/* Open and lock the journal of one of several jobs (ranges.h), which is empty until something is
+ * recorded, and read its last record; j->number 0: no record is valid.  With `makes` a missing
+ * journal is made.  The lock lasts while the journal is open.  *error <- 0: this job has the
+ * journal; EWOULDBLOCK: another job holds the lock; ENOENT: the journal does not exist.  *has_lock
+ * <- 0 if the file system has no locks, so that two jobs may hold the journal.  A following
+ * journal_create() writes the head into the open file. */
 int journal_claim(struct journal *j, const char *name, int makes, int *error, int *has_lock);
-/* Let it have no record, on the disk too. */
+/* Remove all records, on the disk too. */
 int journal_clear(struct journal *j);
-/* leaves[] <- the hashes of the chunks of array a that the last record has. */
+/* leaves[] <- the hashes of the chunks of array a that are in the last record. */
 int journal_leaves(const struct journal *j, int a, unsigned char *leaves);
-/* The next record, of the first `rows` rows; leaves[a]: the hashes of all chunks of array a, of
- * which those of these rows are known.  It is on the disk when this returns.  ERR_IO. */
+/* Write the next record, of the first `rows` rows.  leaves[a]: the hashes of all chunks of array a;
+ * only those of these rows are used.  It is on the disk when this returns.  ERR_IO. */
 int journal_add(struct journal *j, gidx rows, const unsigned char *const *leaves,
                 const void *record, gidx bytes);
-/* Give back what *j holds; safe on a zeroed struct. */
+/* Release what *j holds; safe on a zeroed struct. */
 void journal_close(struct journal *j);
 
-/* name[4096] <- the journal of a growing file of the result at `path`, "": there is none.  One that
- * has lost its growing file, as of a process that ended between the two, is removed.  ERR_CREATE: a
- * growing file has lost its journal, or there are several.  ERR_IO: it is not known.  Whoever calls
- * it has claimed the path (place.h). */
+/* name[4096] <- the journal of the growing file of the result at `path`; "": there is none.  A
+ * journal without its growing file is removed; a process that ends between removing the two leaves
+ * such a journal.  ERR_CREATE: a growing file has no journal, or there are several journals.
+ * ERR_IO: the folder cannot be read.  The caller has claimed the path (place.h). */
 int journal_find(const char *path, char *name);
-/* Is this the name of one; and that of its growing file.  Is it that of a growing file, and the
- * name of its journal. */
+/* Names: is it that of a journal; growing <- the growing file of a journal; is it that of a growing
+ * file; name <- the journal of a growing file. */
 int journal_is(const char *name);
 void journal_growing(const char *name, char *growing);
 int journal_is_growing(const char *name);
 void journal_of(const char *growing, char *name);
-/* Remove both. */
+/* Remove a journal and its growing file. */
 void journal_discard(const char *name);
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/types.h"
 
 /* *labels <- [n] of FILE[:/PATH], an HDF5 dataset of int32 or int64 (default path: /token), in the
- * arena.  ERR_IO: cannot open; ERR_INPUT: no such dataset, not of whole numbers, not one for each
- * row of `rows`, a name for messages, or a negative one. */
+ * arena.  ERR_IO: cannot open; ERR_INPUT: no such dataset, not of whole numbers, not one per row,
+ * or negative.  rows: the name of the rows, for messages. */
 int labels_read(const char *name, gidx n, const char *rows, struct arena *arena, gidx **labels);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The ledger of a server: ledger.h5.
+ * ledger.h5: the ledger of a server.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_LEDGER_H
@@ -11,16 +11,16 @@
 
 extern const struct file_kind ledger_kind;
 
-/* What a ledger says of its server beside its tables. */
+/* What the file says besides the tables. */
 struct ledger_facts {
   uint64_t dictionary; /* its hash */
-  gidx left_out;       /* steps behind the end of the ledger */
+  gidx left_out;       /* steps that came after the end of the ledger */
 };
 
 /* Write and publish. */
 int ledger_write(const char *path, const struct ledger *ledger, const struct ledger_facts *said,
                  const struct run_fact *facts, int n_facts);
-/* Read the tables, which are then the arena's.  ERR_INPUT: it is none. */
+/* Read the tables into the arena.  ERR_INPUT: the file is not a ledger. */
 int ledger_read(const struct h5_file *f, struct arena *arena, struct ledger *ledger,
                 struct ledger_facts *said);
 

@@ -12,15 +12,16 @@ struct matrix_output {
   struct result_file result;
   struct h5_array array;
 };
-/* Bytes on disk of a file with so many values, estimated from above. */
+/* An upper bound of the bytes on disk of a file with this many values. */
 gidx matrix_bytes(gidx values);
-/* Create a file of this kind and the array in it.  Other objects may be added, by object_write(),
- * until matrix_output_finish(). */
+/* Create a file of this kind, and the array in it.  object_write() may add other objects until
+ * matrix_output_finish(). */
 int matrix_output_create(struct matrix_output *f, const char *path, const struct file_kind *kind,
                          const char *object, int rank, const gidx *shape);
-/* Write entries first .. first + count - 1 of the first dimension, which follow the last ones. */
+/* Write entries first .. first + count - 1 of the first dimension; first is where the last call
+ * ended. */
 int matrix_output_write(struct matrix_output *f, gidx first, gidx count, const float *values);
-/* Publish.  ERR_INTERNAL when entries are missing. */
+/* Publish.  ERR_INTERNAL: entries are missing. */
 int matrix_output_finish(struct matrix_output *f, const struct run_fact *facts, int n_facts);
 /* Close what an unfinished file has open; safe after matrix_output_finish() and on a zeroed
  * struct. */

@@ -2,7 +2,7 @@
  * Captures of a gated delta net: tokens of sequences, and a pool of states.
  *
  * Floor: io.  Reading is not collective: every rank opens the file itself and reads its own part.
- * doc/formats.md has what a capture holds. */
+ * doc/formats.md lists the contents of a capture. */
 #ifndef IO_MIXER_CAPTURE_H
 #define IO_MIXER_CAPTURE_H
 
@@ -14,13 +14,13 @@ struct mixer_input {
   struct mixer_source source;
   char path[4096];
   struct h5_file h5;
-  struct h5_array x, q, k, v, g, beta, s, taps; /* x, or q, k and v */
+  struct h5_array x, q, k, v, g, beta, s, taps; /* x; or q, k and v instead */
   struct arena arena;
-  float *piece; /* [piece_floats] of q, k and v; owned */
+  float *piece; /* [piece_floats] part of q, k and v in memory; owned */
   gidx piece_floats;
 };
-/* Open a capture by name; a folder stands for its capture.h5.  mixer_input_close() follows also
- * when it fails.  ERR_INPUT: as capture_input_open(). */
+/* Open a capture by name; a folder stands for its capture.h5.  Call mixer_input_close() also after
+ * a failure.  ERR_IO, ERR_INPUT: as for capture_input_open(). */
 int mixer_input_open(struct mixer_input *c, const char *name);
 void mixer_input_close(struct mixer_input *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * slots.h5: the pool of states of a gated delta net behind its tokens, slot after slot.
+ * slots.h5: the pool of states of a gated delta net after its last token, slot by slot.
  *
  * Floor: io.  Used by rank 0 alone; not collective. */
 #ifndef IO_MIXER_STATE_H
@@ -17,7 +17,7 @@ struct state_output {
 };
 int state_output_create(struct state_output *f, const char *path, const struct gated_delta *m,
                         idx slots);
-/* Write the next slot; taps only with a convolution. */
+/* Write the next slot; taps is used only if the net has a convolution. */
 int state_output_write(struct state_output *f, idx slot, const float *s, const float *taps);
 int state_output_finish(struct state_output *f, const struct run_fact *facts, int n_facts);
 

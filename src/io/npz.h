@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * NumPy's .npz files: an archive of ZIP whose members are .npy files, as tensors by name.
+ * NumPy's .npz files: ZIP archives whose members are .npy files, read as tensors by name.
  *
- * Floor: io.  Read are archives as numpy.savez writes them, where members are stored as they are;
- * those of numpy.savez_compressed are refused.  Nothing of the file is trusted: the directory and
- * what stands before each member have to agree, members must not overlap, and each has to have the
- * checksum that the directory says. */
+ * Floor: io.  It reads archives of numpy.savez, whose members are not compressed, and refuses those
+ * of numpy.savez_compressed.  Nothing in the file is trusted: the directory and the local header of
+ * each member must agree, members must not overlap, and each must have the checksum in the
+ * directory. */
 #ifndef IO_NPZ_H
 #define IO_NPZ_H
 
 #include "io/safetensors.h"
 
-/* Open a file, and find its members: as tensors_open().  A member whose values are not floats is in
- * the table, and only refused where it is read. */
+/* Open a file and find its members; otherwise as tensors_open().  A member whose values are not
+ * floats is in the table, and is refused only when it is read. */
 int npz_open(struct flat_file *f, struct tensor_table *t, const char *path);
 
 #endif

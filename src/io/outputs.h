@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Result files: written under a temporary name, verified, then renamed, so that a file which exists
- * is complete; and /run, what each file says about its run.
+ * Result files.  Each is written under a temporary name, verified, then renamed, so that a file
+ * under its final name is complete.  Also /run, what each file says about its run.
  *
  * Floor: io.  Used by rank 0 alone; not collective. */
 #ifndef IO_OUTPUTS_H
@@ -20,30 +20,31 @@ struct run_fact {
 struct result_file {
   struct h5_file h5;
   struct temporary file;
-  const struct support_counts *counts; /* of entries of supports that were read again already, and
-                                        * need no more; NULL: all are; borrowed */
+  const struct support_counts *counts; /* counts of the entries of supports if these were already
+                                        * read again and checked; NULL: result_publish() checks
+                                        * them; borrowed */
 };
 /* Create the temporary file of a result of a kind (schema.h), with the root attributes format,
  * format_version and kind.  ERR_CREATE, also when the file system has less than `bytes` free. */
 int result_create(struct result_file *r, const char *path, const struct file_kind *kind,
                   gidx bytes);
-/* The same in two steps, of a result whose chunks ranks write past HDF5 before it is a file of
- * HDF5's.  The first makes the temporary file, empty, with room for `bytes` where the file system
- * can promise it.  The second gives what is there the attributes, and chunks the place between base
- * and end: all before it is made anew, and all behind it removed. */
+/* The same in two steps, for a result whose chunks are written by ranks before HDF5 has created the
+ * file's structure.  result_reserve() makes the temporary file, empty, and reserves `bytes` of disk
+ * space if the file system supports that.  result_convert() turns it into an HDF5 file with the
+ * attributes.  The chunks between bytes base and end stay; all before base is written anew, and all
+ * after end is removed. */
 int result_reserve(struct result_file *r, const char *path, gidx bytes);
-/* The first step of a file that is there, and that other jobs may write too. */
+/* As result_reserve(), for an existing file at `name` that other jobs may write too. */
 int result_join(struct result_file *r, const char *path, const char *name, gidx bytes);
 int result_convert(struct result_file *r, const struct file_kind *kind, gidx base, gidx end);
-/* Let the run's failure leave the file, as temporary_keep(), and bring its name to the disk. */
+/* Keep the file even if the run fails, as temporary_keep(), and sync its folder. */
 int result_keep(struct result_file *r, const char *end);
-/* Write /run and close; read the file again and verify every checksum and invariant; bring it to
- * the disk; rename it, then the run's used.in and run.log, whose failure is a warning
- * (sidecars.h), and bring the folder to the disk.  What a stopped job left of it is removed then.
- * ERR_INTERNAL: an input is open that was not compared among ranks, or not looked at since it was
- * last read (input_file.h). */
+/* Write /run and close; read the file again and verify every checksum and invariant; sync it;
+ * rename it, then the run's used.in and run.log (sidecars.h; a failure of these is a warning); sync
+ * the folder. Then remove what a stopped job left of this result.  ERR_INTERNAL: an open input was
+ * not compared among ranks, or was read after its last check for changes (input_file.h). */
 int result_publish(struct result_file *r, const struct run_fact *facts, int n_facts);
-/* The run has failed: remove what it has not published, but for its log (temporary.h). */
+/* After a failure of the run: remove its unpublished files, except its log (temporary.h). */
 void result_discard(void);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A result that several jobs write, each a range of its rows: NAME.<16 digits>.growing, whose
- * digits are of what the jobs have to have in common, and beside it a journal of each range,
- * NAME.<the same digits>.<first row>-<end>.journal, which is that job's alone (journal.h).
+ * A result that several jobs write together, each job a range of its rows.  The result is NAME.<16
+ * digits>.growing; the digits are a hash of the settings that all jobs must share.  Beside it each
+ * range has a journal of its own (journal.h): NAME.<the same digits>.<first row>-<end>.journal.
  *
  * Floor: io.  Not collective.
  *
- * So jobs need nothing of each other while they are at work: no two write the same bytes, and a
- * range is done when its journal says so.  The journals are made before the first row is written,
- * and their names say which rows are whose. */
+ * So jobs need not communicate: no two write the same bytes, and a range is done when its journal
+ * says so.  The journals are made before the first row is written, and their names give the rows of
+ * each job. */
 #ifndef IO_RANGES_H
 #define IO_RANGES_H
 
@@ -18,29 +18,32 @@ struct range {
   char journal[4096];
 };
 struct range_list {
-  char growing[4096]; /* "": there are none; it is also named where journals alone are there */
-  int has_growing;    /* it is there */
-  char single[4096];  /* the growing file of one job of all rows; "": there is none */
+  char growing[4096]; /* "": there is none; also set if only journals exist */
+  int has_growing;    /* the growing file exists */
+  char single[4096];  /* the growing file of a single job that writes all rows; "": none */
   struct range *all;  /* [count], in the order of their rows; owned */
   int count;
 };
-/* What is there of the result at `path`.  ranges_free() follows also when it fails.  ERR_CREATE:
- * there are several growing files. */
+/* Find the growing files and journals of the result at `path`.  Call ranges_free() also after a
+ * failure.  ERR_CREATE: there are several growing files. */
 int ranges_find(struct range_list *list, const char *path);
 void ranges_free(struct range_list *list);
-/* Is this growing file one of several jobs? */
+/* Is this growing file written by several jobs? */
 int ranges_are(const char *growing);
 
-/* growing[4096] <- the name for jobs with this text in common, and journal[4096] <- of a range. */
+/* growing[4096] <- the name of the growing file for jobs that share this text.  journal[4096] <-
+ * the name of a range's journal. */
 int ranges_name(const char *path, const char *text, char *growing);
 void range_journal(const char *growing, gidx first, gidx end, char *journal);
-/* Make the growing file if it is missing, and let it begin with the text: that is replaced when it
- * becomes a file of HDF5's.  ERR_CREATE. */
+/* Make the growing file if it is missing, and write the text at its beginning, which is overwritten
+ * when the file becomes an HDF5 file.  ERR_CREATE. */
 int ranges_create(const char *growing, const char *text);
-/* *text, which the caller frees, <- that with which it begins; NULL: it has none any more. */
+/* *text <- the text at the beginning of the growing file, which the caller frees; NULL: it was
+ * overwritten already. */
 int ranges_text(const char *growing, char **text);
 
-/* ERR_CREATE where several jobs write the result at `path`, unless this run publishes it. */
+/* ERR_CREATE: several jobs write the result at `path`, and this run has not called
+ * ranges_publish(), which says that it publishes their result. */
 int ranges_check_free(const char *path);
 void ranges_publish(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Activation rows: read from any input or many, and rows.h5.
+ * Activation rows: reading them from one input or many, and writing rows.h5.
  *
  * Floor: io.  Reading is not collective: every rank opens the files that it reads.  Rank 0 alone
  * writes. */
@@ -15,39 +15,43 @@
 
 extern const struct file_kind rows_kind;
 
-/* Rows first .. first + count - 1 of the whole are those of an input from row `from` on. */
+/* A shard: rows first .. first + count - 1 of the whole are `count` rows of an input, beginning
+ * with its row `from`. */
 struct rows_shard {
-  struct input_array *input; /* owned, unless it is the pool's */
+  struct input_array *input; /* owned, unless `pooled` */
   gidx from, first, count;
-  int pooled; /* the number of the pool's array + 1; 0: it is none, and stays open */
+  int pooled; /* 1 + the index of its array in the pool (shard_pool.h); 0: not in the pool, stays
+               * open */
 };
 /* The rows of one input, or of several, one after another. */
 struct rows_input {
   struct row_source source;
-  const char **files; /* [n_files], borrowed: their names without /path, and lists of names */
+  const char **files; /* [n_files], borrowed: the files of rows, without /path, and the files that
+                       * list names */
   int n_files;
-  struct rows_shard *shards; /* [count], owned; a virtual dataset itself has no rows */
+  struct rows_shard *shards; /* [count], owned; a virtual dataset is replaced by its sources */
   int count, capacity;
   struct shard_names names;
   struct shard_pool pool;
   char *name; /* of the source, owned */
 };
-/* Open rows by name, or by several: a text with a name, pattern or @LIST in each line (shards.h).
- * The default path is /rows.  A virtual dataset stands for its sources, which have to be in its
- * folder or below.  ERR_IO: cannot open; ERR_INPUT: no such dataset, wrong rank (not 2), type or
- * shape (no columns, or not those of the first shard), the same rows twice, damaged.
+/* Open rows by a text with a name, pattern or @LIST in each line (shards.h).  The default path is
+ * /rows.  A virtual dataset stands for its sources, which must be in its folder or below.  ERR_IO:
+ * cannot open; ERR_INPUT: no such dataset, wrong rank (not 2), type or shape (no columns, or
+ * another number than in the first shard), the same rows twice, damaged.
  *
- * With a communicator it is collective, with a status of each rank: then of more than POOL_OPEN
- * names each rank opens only what it reads, and as many at a time.  What it does together begins
- * with agreements: so a rank that failed before may go to the caller's next one. */
+ * If c is not NULL the call is collective, and each rank gets its own status.  With more than
+ * POOL_OPEN names, each rank opens only the files that it reads, at most POOL_OPEN at a time.  Each
+ * collective step begins with an agreement on a status, so a rank that failed before may go on to
+ * the caller's next agreement. */
 int rows_input_open(struct rows_input *f, struct comm *c, const char *text);
-/* A mark of the sizes and times of all its files: jobs that read the same files have the same one.
- * 0: the system does not tell. */
+/* A mark: a hash of the sizes and times of all files, which is equal for jobs that read the same
+ * files.  0: not known. */
 uint64_t rows_input_mark(const struct rows_input *f);
-/* The same of their inodes, too; 0 also where rows are of no files. */
+/* The same, with inodes too; 0 also if the rows are not read from files. */
 uint64_t rows_input_facts(const struct rows_input *f);
 void rows_input_close(struct rows_input *f);
-/* ERR_INPUT when both have rows of one dataset; option_a, option_b are for the message. */
+/* ERR_INPUT: both read rows of the same dataset; option_a, option_b are for the message. */
 int rows_inputs_disjoint(const struct rows_input *a, const char *option_a,
                          const struct rows_input *b, const char *option_b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What an option was told in the run that wrote a file, from its /run.
+ * The value of a command-line option in the run that wrote a file, read from /run.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_RUN_OPTION_H
@@ -7,8 +7,7 @@
 
 #include "io/h5/h5.h"
 
-/* *value <- of an option by its key, kept for the program's life; NULL: the file does not say.
- * ERR_MEMORY. */
+/* *value <- the value of the option `key`, never freed; NULL: the file does not say. ERR_MEMORY. */
 int run_option_find(const struct h5_file *result, const char *key, const char **value);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The group /cut of a supports.h5: by which scores of all rows they were chosen (N.58).
+ * The group /cut of a supports.h5: the cuts, thresholds of scores that were computed from all rows,
+ * by which the supports were chosen (N.58; model/cuts.h).
  *
  * Floor: io.  Not collective. */
 #ifndef IO_SCORE_CUTS_H
@@ -9,10 +10,10 @@
 #include "model/cuts.h"
 
 int cuts_write(const struct h5_file *f, const struct score_cuts *cuts);
-/* *cuts <- those of a file; n = 0: it has none.  ERR_INPUT. */
+/* *cuts <- those of a file; cuts->n is 0 if it has none.  ERR_INPUT. */
 int cuts_read(const struct h5_file *f, struct score_cuts *cuts);
 
-/* Were these rows, by their hash, the ones that were counted?  cuts may be NULL.  ERR_INPUT. */
+/* ERR_INPUT: the cuts were computed from rows with another hash than `rows`.  cuts may be NULL. */
 int cuts_rows_check(const struct score_cuts *cuts, uint64_t rows, const char *file);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The settings of another program: a file in JSON, as a flat list of names and values.
  *
- * Floor: io.  Not collective.  A value inside an object has the names of both, as
- * "trainer.dict_class", and one inside a list its place there, as "blocks[0].k"; a dot that is part
- * of a name stands as "\.".  A name that stands twice in an object is refused. */
+ * Floor: io.  Not collective.  The name of a value in a nested object contains all names on the way
+ * to it, as "trainer.dict_class", and indices of lists, as "blocks[0].k".  A dot that is part of a
+ * name is written "\.".  A name that occurs twice in an object is refused. */
 #ifndef IO_SETTINGS_H
 #define IO_SETTINGS_H
 
@@ -13,11 +13,11 @@
 enum setting_kind { SETTING_WORD, SETTING_TEXT, SETTING_LIST, SETTING_OBJECT };
 
 struct setting {
-  const char *name, *value; /* owned: a text decoded, a word as it is written: true, null, 0.5; of a
-                             * list and an object "[...]" and "{...}" */
+  const char *name, *value; /* owned; value: of a text decoded, of a word as written (true, null,
+                             * 0.5), of a list "[...]", of an object "{...}" */
   enum setting_kind kind;
   int is_listed;   /* it is inside a list */
-  gidx begin, end; /* bytes of the file where a word or text stands */
+  gidx begin, end; /* the bytes of a word or text in the file */
 };
 struct settings {
   struct setting *list; /* [count]; owned */
@@ -27,23 +27,23 @@ struct settings {
   char *whole; /* the file as it is; owned */
   struct flat_file file;
 };
-/* Read a file; path must outlive *s.  settings_close() follows also when it fails.  ERR_IO: cannot
+/* Read a file; path must outlive *s.  Call settings_close() also after a failure.  ERR_IO: cannot
  * open; ERR_INPUT: it is not JSON, or too large. */
 int settings_open(struct settings *s, const char *path);
 int settings_close(struct settings *s);
 
-/* The value of a name; NULL: there is none, or it is null. */
+/* The value with this name; NULL: there is none, or it is null. */
 const char *settings_find(const struct settings *s, const char *name);
-/* *value <- true or false, 1 or 0, null for false; it stays as it is where the name is not there.
- * ERR_INPUT: it is anything else. */
+/* *value <- 1 for true, 0 for false or null; unchanged if there is no such name.  ERR_INPUT:
+ * another value. */
 int settings_flag(const struct settings *s, const char *name, int *value);
-/* *value <- a whole number, which stays as it is where the name is not there.  ERR_INPUT. */
+/* *value <- a whole number; unchanged if there is no such name.  ERR_INPUT: another value. */
 int settings_long(const struct settings *s, const char *name, gidx *value);
-/* *value <- a number above 0 that is finite; it stays as it is where the name is not there, or is
- * null.  ERR_INPUT. */
+/* *value <- a finite number above 0; unchanged if there is no such name, or it is null.  ERR_INPUT:
+ * another value. */
 int settings_factor(const struct settings *s, const char *name, double *value);
 
-/* Put a text, decoded, in the place of a value in s->whole. */
+/* Replace a value in s->whole by a text, which is given decoded. */
 int settings_replace(struct settings *s, const char *name, const char *text);
 
 #endif

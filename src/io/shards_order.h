@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Whether the files of a pattern are in the order, and all there, that their numbers say.
+ * Check the numbers in the names of files that match a pattern: are they in order, and is none
+ * missing?
  *
  * Floor: io.  Not collective. */
 #ifndef IO_SHARDS_ORDER_H
@@ -7,9 +8,9 @@
 
 #include "io/shards.h"
 
-/* Warn where bytes put the files of a pattern in another order than their numbers do: part10 before
- * part2, and where numbers that else rise by one step leave some out: part2, part4.  For inputs
- * whose order counts. */
+/* Warn if the order by bytes differs from the order by numbers (part10 before part2), and if
+ * numbers that otherwise rise by a constant step leave some out (part2, part4).  For inputs whose
+ * order matters. */
 void shards_order_warn(const struct shard_names *s);
 
 #endif

@@ -3,9 +3,9 @@
  *
  * Floor: io.  Used by rank 0 alone; not collective.
  *
- * The pair is that of the last run that published a result: of a run in progress both have
- * temporary names (temporary.h) until its first result is there.  Where there is no pair yet, they
- * have their names from the beginning.  Of a run that fails before its first result they become
+ * The pair belongs to the last run that published a result.  A run in progress writes its pair
+ * under temporary names (temporary.h) until it publishes its first result.  If there is no pair
+ * yet, it uses the final names at once.  If a run fails before its first result, its pair becomes
  * used.failed.in and run.failed.log. */
 #ifndef IO_SIDECARS_H
 #define IO_SIDECARS_H
@@ -14,17 +14,17 @@
 
 #include "io/place.h"
 
-/* Begin both files of a claimed place; *used and *log <- open for writing.  A run that goes on with
- * an earlier one appends to its log.  ERR_CREATE. */
+/* Begin both files of a claimed place; *used and *log <- open for writing.  appends: the run
+ * continues an earlier one, and appends to its log.  ERR_CREATE. */
 int sidecars_open(const struct output_path *place, int appends, FILE **used, FILE **log);
-/* used.in is written: bring it to the disk, close it, and show the pair where there is none.
- * Returns NULL in *log_name, or where the log is until then; borrowed.  ERR_IO. */
+/* Call this when used.in is written: sync and close it, and if there is no pair yet, give this one
+ * its final names.  *log_name <- NULL, or the temporary name of the log; borrowed.  ERR_IO. */
 int sidecars_begin(FILE *used, const char **log_name);
-/* A result of this run is there: the pair gets its names.  Nothing to do without a pair, or the
- * second time.  What fails is a warning, since the result is whole, and tried again with the next
- * result. */
+/* Call this after a result was published: the pair gets its final names.  It does nothing without a
+ * pair, or if that was done before.  A failure is only a warning, since the result is complete; it
+ * is tried again with the next result. */
 void sidecars_publish(void);
-/* Is a result of this run there? */
+/* Has this run published a result? */
 int sidecars_are_published(void);
 
 #endif

@@ -22,26 +22,26 @@ struct solutions_output {
   struct h5_array step_t, step_b, outcomes[OUTCOME_ARRAYS];
   struct solution_sink sink; /* blocks are written here, in order */
 };
-gidx solutions_bytes(const struct systems_shape *shape); /* size on disk, estimated from above */
+gidx solutions_bytes(const struct systems_shape *shape); /* size on disk, an upper bound */
 int solutions_output_create(struct solutions_output *r, const char *path,
                             const struct systems_shape *shape, const struct arrow_options *options);
-/* Publish; inputs: what the systems were made from; part: how many are there. */
+/* Publish.  inputs: what the systems were made from.  part: how many solutions the file has. */
 int solutions_output_finish(struct solutions_output *r, const struct identity *inputs,
                             const struct systems_part *part, const struct run_fact *facts,
                             int n_facts);
 
-/* What a run that was stopped left, or a whole, whose part has 0 systems. */
+/* The solutions that a stopped run left; or a complete file, for which part.systems is 0. */
 struct solutions_input {
   struct h5_file h5;
   struct systems_part part;
   struct arrow_options options;
 };
-/* Verify and open it.  solutions_input_close() follows also when it fails.  ERR_IO: cannot open;
- * ERR_INPUT: damaged, or nothing that such a run left. */
+/* Verify and open it.  Call solutions_input_close() also after a failure.  ERR_IO: cannot open;
+ * ERR_INPUT: damaged, or neither of these. */
 int solutions_input_open(struct solutions_input *f, const char *path);
 void solutions_input_close(struct solutions_input *f);
-/* Write the solutions that its part says to a sink; shape: that of all systems.  ERR_INPUT: the
- * steps have another. */
+/* Write the solutions of the file, as many as its part says, to a sink.  shape: that of all
+ * systems.  ERR_INPUT: the steps have another shape. */
 int solutions_copy(const struct solutions_input *f, const struct systems_shape *shape,
                    const struct solution_sink *sink);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the score of a row on an atom comes from, for pages: the list of its pair in
- * attribution.h5, and the tokens of the capture's positions where it has some.
+ * For pages: which positions contribute to the score of a row and an atom.  attribution.h5 lists
+ * them, and the capture has the tokens of its positions, if any.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_SOURCES_H
@@ -19,24 +19,25 @@ struct sources {
   int has_capture, has_tokens;
 };
 struct sources_names {
-  const char *folder;      /* whose attribution.h5 is taken where none is named, if it is there */
+  const char *folder;      /* its attribution.h5 is used if none is named and it exists */
   const char *attribution; /* NULL: not named */
-  const char *capture; /* NULL: that of the run which wrote attribution.h5, if it is still there */
+  const char *capture; /* NULL: that of the run which wrote attribution.h5, if it still exists */
 };
 
-/* Open what is named, or what is there.  ERR_INPUT: what is named is of other supports or another
- * capture; of what is there a warning says so, and it stays closed.  sources_close() follows also
- * when this fails. */
+/* Open the named files, or the files that exist by default.  A file that belongs to other supports
+ * or another capture is an error if it was named (ERR_INPUT), else a warning, and stays closed.
+ * Call sources_close() also after a failure. */
 int sources_open(struct sources *s, const struct sources_names *names,
                  const struct support_source *of);
-/* The same, once the hash of the supports is known; 0: it is not. */
+/* Check the same again when the hash of the supports is known; 0: not known. */
 int sources_check(struct sources *s, const struct sources_names *names, uint64_t supports);
 int sources_there(const struct sources *s);
 void sources_close(struct sources *s);
 
-/* Print the token of a row's own position in brackets, and at most so many on each side. */
+/* Print the token of a row's own position in brackets, with at most `around` tokens on each
+ * side. */
 int sources_context(struct sources *s, const struct tokens *words, gidx row, int around, FILE *out);
-/* Print the `count` largest contributions to a row's pair, a line each, or tell them. */
+/* Print the `count` largest contributions to a pair, one per line, or add them to JSON. */
 struct source_list {
   gidx row, pair;
   idx count;

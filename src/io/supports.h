@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports and codes: supports.h5, which rank 0 makes; supports_ranks.h lets all ranks write it.
+ * Supports and codes: writing supports.h5, which rank 0 creates; with supports_ranks.h all ranks
+ * write its rows.
  *
  * Floor: io. */
 #ifndef IO_SUPPORTS_H
@@ -20,9 +21,9 @@ extern const struct file_kind supports_kind;
 extern const struct object_table supports_objects;
 int supports_check(struct verify *v); /* supports_check.c */
 
-/* The same of rows that are there in memory, as part of a file of this shape: check blocks in
- * ascending order, `data` being /supports/data of a block; then *counts <- theirs, whose density
- * lives in the pass.  ERR_INPUT. */
+/* The same check for rows in memory, which are part of a file of this shape.  Call
+ * supports_rows_check() for blocks in ascending order, where `data` is /supports/data of the block.
+ * supports_rows_end() then gives their counts; the pass owns counts->density.  ERR_INPUT. */
 struct support_pass;
 struct supports_shape;
 int supports_rows_open(struct support_pass **pass, const struct supports_shape *shape, idx rounds);
@@ -30,7 +31,8 @@ int supports_rows_check(struct support_pass *pass, const struct support_block *b
                         const float *data);
 int supports_rows_end(struct support_pass *pass, struct support_counts *counts);
 void supports_rows_close(struct support_pass *pass); /* safe on NULL */
-/* *bytes <- what a check of a file of this shape holds, whose rows go to a taker. */
+/* *bytes <- the memory that a check of a file of this shape needs if its rows go to a taker
+ * (check.h). */
 int supports_taking_bytes(const struct supports_shape *shape, gidx entries, gidx *bytes);
 
 /* What is known before routing: n rows with supports of s atoms out of k, each a frame of d vectors
@@ -38,13 +40,15 @@ int supports_taking_bytes(const struct supports_shape *shape, gidx entries, gidx
 struct supports_shape {
   gidx n;
   idx k, s, d, p;
-  int has_codes; /* codes are solved, not only scores known */
+  int has_codes; /* 1: the file has codes; 0: scores only */
   int nonnegative;
-  const char *encoder; /* kind of the imported encoder whose supports they are, of encoder_names[]:
-                        * rows have up to s atoms; NULL: none, they have s */
-  int solved;          /* with an encoder: codes are solved (N.24k), not its own */
-  const struct score_cuts *cuts; /* by which the supports were chosen (N.58), known when the file
-                                  * is finished; NULL: none; borrowed */
+  const char *encoder; /* name, in encoder_names[], of the imported encoder that chose the supports:
+                        * then rows have at most s atoms; NULL: none, rows have exactly s */
+  int solved;          /* with an encoder: codes were solved for (N.24k); 0: they are the
+                        * encoder's */
+  const struct score_cuts *cuts; /* the score cuts (model/cuts.h) by which the supports were chosen
+                                  * (N.58), complete when the file is finished; NULL: none;
+                                  * borrowed */
 };
 
 /* supports.h5 being written. */
@@ -52,51 +56,57 @@ struct supports_output {
   struct result_file result;
   struct supports_shape shape;
   struct h5_array indices, score, data, codes; /* codes: d > 1 only */
-  struct h5_array indptr;                      /* where rows may have fewer than s atoms */
+  struct h5_array indptr;                      /* only if rows may have fewer than s atoms */
   struct support_sink sink;                    /* blocks of rows are written here, in order */
-  float *summary;                              /* `data` of some chunks of frames; owned */
-  idx rounds;                                  /* of routing, where ranks check rows */
+  float *summary;                              /* /supports/data of some chunks, for d > 1; owned */
+  idx rounds;                                  /* of routing, used when ranks check rows */
   int has_slabs;                               /* 0: HDF5 says where chunks are */
-  struct h5_slabs slabs;                       /* of indices, score, data, codes if any, indptr */
-  struct support_counts counts;                /* of rows that ranks have checked; density: owned */
-  struct support_pass *pass; /* of this rank's rows since then; NULL: none is checked yet; owned */
-  struct worker checker;     /* checks them beside the writing; owned */
-  gidx checked, taken;       /* rows before these are checked, and are by the checker */
-  gidx unchecked, unsynced;  /* bytes behind what it has, and since the last sync */
-  struct phase hashing;      /* what the hashes took, as part of writing */
+  struct h5_slabs slabs;                       /* of indices, score, data, codes (d > 1), indptr */
+  struct support_counts counts;                /* of the rows that ranks have checked; owns
+                                                * density */
+  struct support_pass *pass; /* the check of this rank's rows since the last counts; NULL: not
+                              * begun; owned */
+  struct worker checker;     /* the thread that checks rows while others are written; owned */
+  gidx checked, taken;       /* rows below `checked` are checked; those below `taken` were given to
+                              * the checker */
+  gidx unchecked, unsynced;  /* bytes written since it last got rows, and since the last sync */
+  struct phase hashing;      /* time spent on hashes, as part of writing */
 };
-gidx supports_bytes(const struct supports_shape *shape); /* size on disk, estimated from above */
+gidx supports_bytes(const struct supports_shape *shape); /* size on disk, an upper bound */
 int supports_output_create(struct supports_output *f, const char *path,
                            const struct supports_shape *shape);
 /* The same for a part of the rows (part.h): shape is that of the part. */
 int supports_part_create(struct supports_output *f, const char *path,
                          const struct supports_shape *shape);
-/* The same of a file that another rank has made at `name`, to write rows of it.  ERR_IO: it is not
- * seen here. */
+/* Open the file that another rank has created at `name`, to write rows of it.  ERR_IO: this rank
+ * cannot see the file. */
 int supports_output_open(struct supports_output *f, const char *name,
                          const struct supports_shape *shape);
-/* The same two of a file that is none of HDF5's yet: on rank 0, with room for all, and as a run
- * that stopped has left it at `name`, with the first `rows` rows.  ERR_CREATE; ERR_IO, ERR_INPUT:
- * it is shorter. */
+/* Create or open a growing file, which becomes an HDF5 file only at the end
+ * (supports_growing_end()). supports_growing_create(): on rank 0, with disk space reserved for all
+ * rows.  supports_growing_open(): the file that a stopped run left at `name` with the first `rows`
+ * rows.  ERR_CREATE; ERR_IO; ERR_INPUT: the file is too short. */
 int supports_growing_create(struct supports_output *f, const char *path,
                             const struct supports_shape *shape);
 int supports_growing_open(struct supports_output *f, const char *path, const char *name,
                           const struct supports_shape *shape, gidx rows);
-/* The same of one that several jobs write, at `name` (ranges.h), of which this one goes on with row
- * `next`. */
+/* The same for a growing file at `name` that several jobs write (ranges.h); this job continues with
+ * row `next`. */
 int supports_growing_join(struct supports_output *f, const char *path, const char *name,
                           const struct supports_shape *shape, gidx next);
-/* How many rows a segment has, in which such jobs write; 0: rows of this shape have no places. */
+/* Rows of a segment (h5/slabs.h): ranges of such jobs begin at multiples of it.  0: chunks of this
+ * shape have no fixed places in the file. */
 gidx supports_segment_rows(const struct supports_shape *shape);
-/* Where rows begin that a job has written of such a file, on the disk and read again.  Then what
- * is published takes that from the shape, where f->counts.has_offsets.  ERR_IO. */
+/* Write /supports/indptr for rows first .. end - 1 that this job has written, sync it and read it
+ * again. ERR_IO. */
 int supports_offsets_write(struct supports_output *f, gidx first, gidx end);
-/* All rows are written: it becomes one, of a kind, which supports_output_finish() ends.  Rank 0. */
+/* Call this on rank 0 when all rows are written: the growing file becomes an HDF5 file of this
+ * kind. supports_output_finish() follows. */
 int supports_growing_end(struct supports_output *f, const struct file_kind *kind);
-/* Its arrays that have rows. */
+/* arrays <- the arrays with one row per row, so not indptr; returns their number. */
 enum { SUPPORTS_ARRAYS = 4 };
 int supports_output_arrays(struct supports_output *f, struct h5_array *arrays[SUPPORTS_ARRAYS]);
-/* No more rows are written: the file becomes a part that has those that were, `rows` of them. */
+/* End the file early: it becomes a part (part.h) with the `rows` rows written so far. */
 int supports_output_cut(struct supports_output *f, gidx rows);
 /* What is known after the last row. */
 struct supports_ending {
@@ -104,10 +114,10 @@ struct supports_ending {
   const real *mean; /* [p], or NULL: nothing was subtracted */
   real rho;
   idx rounds;
-  int normalized; /* the dictionary's atoms were scaled first */
+  int normalized; /* the dictionary's atoms were scaled to unit norm first */
   gidx sweeps;    /* of refit; 0: not written */
   struct identity inputs, contents;
-  const struct encode_part *part; /* of a part */
+  const struct encode_part *part; /* for a part; else NULL */
 };
 /* Write what remains, and publish. */
 int supports_output_finish(struct supports_output *f, const struct supports_ending *ending,

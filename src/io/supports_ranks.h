@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * supports.h5, written by all ranks: each writes the chunks of its rows where slabs.h says that
- * they are, and rank 0 gets their hashes.
+ * supports.h5 written by all ranks.  Each rank writes the chunks of its rows at the places that
+ * h5/slabs.h computes, and rank 0 gets their hashes.
  *
  * Floor: io.  Collective; one status on all ranks. */
 #ifndef IO_SUPPORTS_RANKS_H
@@ -9,33 +9,33 @@
 #include "comm/comm.h"
 #include "io/supports.h"
 
-/* A file of this shape that rank 0 has made, without rows: each rank may give the sink of its *f
- * rows of its own, whole sum blocks or what ends the file, in ascending order.  *is 0: rank 0 alone
- * may, as of any result: chunks have no places of their own, or a rank does not see the file, which
- * the log says. */
+/* Begin a file of this shape that rank 0 has created, without rows.  *is <- 1: each rank writes
+ * rows of its own to the sink of its *f, in ascending order: whole sum blocks (4,096 rows), or the
+ * last rows of the file.  *is <- 0: rank 0 alone writes, since chunks of this shape have no fixed
+ * places, or since a rank cannot see the file, which is logged. */
 int supports_ranks_begin(struct supports_output *f, struct comm *c,
                          const struct supports_shape *shape, idx rounds, int *is);
 
-/* Rows first .. end - 1, all behind those of the last call, were written, with all by the ranks
- * together, else by rank 0 alone, whose file has chunks with places (h5/placed.h).  Who wrote
- * brings its own to the disk, reads them again, and checks what `verify` would; then all know the
- * hashes of chunks, and rank 0 has counts of all rows so far. */
+/* Check rows first .. end - 1, which were written since the last call: with `all` by the ranks
+ * together, else by rank 0 alone into chunks with fixed places (h5/placed.h).  Each rank that wrote
+ * syncs its rows, reads them again, and checks them as `verify` does.  Then all ranks get the
+ * hashes of the chunks, and rank 0 the counts of all rows so far. */
 int supports_ranks_check(struct supports_output *f, struct comm *c, int all, gidx first, gidx end);
 /* Add counts of rows that were checked.  Not collective. */
 int supports_counts_add(struct supports_output *f, const struct support_counts *more);
-/* This rank has written rows up to `end` of a file whose chunks have places: what is not checked is
- * so from time to time, by a thread beside the writing, so that little is left in the end; it may
- * be of an earlier call that this one says what was wrong.  Not collective. */
+/* Call this after this rank has written rows up to `end` of a file whose chunks have fixed places.
+ * From time to time it gives the unchecked rows to a thread, so that few are left to check at the
+ * end. It may return the failure of rows of an earlier call.  Not collective. */
 int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end);
-/* Nobody reads the file any more, before it is closed; safe on a zeroed struct.  Not collective. */
+/* Wait until the checking thread no longer reads the file; call it before closing.  Safe on a
+ * zeroed struct.  Not collective. */
 void supports_placed_rest(struct supports_output *f);
-/* Chunks of a file that is open have places, as supports_ranks_begin() lets them have.  Not
- * collective. */
+/* Give the chunks of an open file fixed places, as supports_ranks_begin() does.  Not collective. */
 int supports_placed_begin(struct supports_output *f, idx rounds);
 
-/* The first `rows` rows were written by the ranks together, and are checked so; then rank 0 has the
- * file as if it had written them, and leaves them out where it verifies it; the others have given
- * it back. */
+/* End the joint writing of the first `rows` rows, and check those that are unchecked.  Afterwards
+ * rank 0 has the file as if it had written all rows, and skips them when it verifies the file; the
+ * other ranks have closed it. */
 int supports_ranks_end(struct supports_output *f, struct comm *c, gidx rows);
 
 #endif

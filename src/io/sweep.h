@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sweep.h5: a sweep of refit or fit that was ended between two atoms, or what a long one has done
- * so far, from which a resumed run goes on beside the files of the sweep before.
+ * sweep.h5: the state inside a sweep of refit or fit, written when a run stops between two atoms,
+ * and from time to time in a long sweep.  A resumed run continues from it and from the files of the
+ * sweep before.
  *
  * Floor: io.  Not collective.
  *
- * It has the frames and what became of the atoms that were done.  Residuals and codes are not in
- * it: they follow from the sweep's beginning and from these frames (refit/replay.h). */
+ * It has the frames, and the outcome of each atom that was done.  It has no residuals and codes,
+ * since these follow from the state before the sweep and from the frames (refit/replay.h). */
 #ifndef IO_SWEEP_H
 #define IO_SWEEP_H
 
@@ -17,20 +18,20 @@ struct sweep_facts {
   gidx sweeps;              /* done before this one */
   gidx atoms;               /* done in it, in the order of the classes */
   uint64_t classes;         /* their hash */
-  struct fit_start start;   /* of fit: its rows and those that it is judged by alone */
-  struct identity contents; /* of refit: what the sweep began with; 0: the inputs */
+  struct fit_start start;   /* of fit only its rows and held-out rows */
+  struct identity contents; /* of refit: the files from which the sweep began; 0: its inputs */
 };
 
 /* Begin the file of k frames of d vectors of p columns. */
 int sweep_output_create(struct matrix_output *f, const char *path, idx k, idx d, idx p);
-/* Write all of it but what is published with it; frames[k][d][p], steps[k]. */
+/* Write all of it except /run, which is written when it is published; frames[k][d][p], steps[k]. */
 int sweep_output_write(struct matrix_output *f, const struct sweep_facts *facts, const real *frames,
                        const struct atom_step *steps, idx k);
 
-/* Read the facts.  ERR_INPUT: it is no such file. */
+/* Read the facts.  ERR_INPUT: it is not such a file. */
 int sweep_facts_read(const char *path, struct sweep_facts *facts);
-/* frames[k][d][p] and steps[k] <- those of the file.  ERR_INPUT: they have other shapes, or are no
- * numbers. */
+/* frames[k][d][p] and steps[k] <- those of the file.  ERR_INPUT: they have other shapes, or a value
+ * is not finite. */
 int sweep_read(const char *path, idx k, idx d, idx p, real *frames, struct atom_step *steps);
 
 #endif

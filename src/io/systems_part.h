@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What `assemble` or `solve` leaves when it is stopped, the first systems or their solutions in the
- * place of the result: its group /part.  A result that is whole has the mark alone, in /inputs.
+ * The group /part of the file that a stopped `assemble` or `solve` leaves under the name of the
+ * result: the first systems, or their solutions.  A complete result has only the mark, in /inputs.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_SYSTEMS_PART_H
@@ -10,24 +10,24 @@
 #include "io/schema.h"
 
 struct systems_part {
-  gidx systems, total;  /* that are there, 1 or more and not all, and of all */
-  uint64_t mark;        /* names what the run was begun with, beside /inputs */
-  uint64_t fingerprint; /* of what is there */
+  gidx systems, total;  /* systems in the file, at least 1 and fewer than total; systems in all */
+  uint64_t mark;        /* with /inputs it identifies the inputs and options of the run */
+  uint64_t fingerprint; /* hash of the contents */
 };
 
-/* Are these all?  Then there is no /part. */
+/* Are these all systems?  Then the file has no /part. */
 int systems_part_is_whole(const struct systems_part *part);
-/* The file becomes one of this kind, and has /part; of a whole it has the mark. */
+/* Give the file this kind, and write /part; for a complete result write only the mark. */
 int systems_part_write(const struct h5_file *f, const struct file_kind *kind,
                        const struct systems_part *part);
-/* Read /part of a file of this kind; of a whole, a file of the other kind with a mark, *part has
- * the mark alone, and 0 systems.  ERR_INPUT: it is neither, or the numbers are out of range. */
+/* Read /part of a file of kind `kind`.  For a complete file (kind `whole`) *part has only the mark,
+ * and 0 systems.  ERR_INPUT: the file is neither, or the numbers are out of range. */
 int systems_part_read(const struct h5_file *f, const struct file_kind *kind,
                       const struct file_kind *whole, struct systems_part *part);
-/* *is_part <- whether the file is ours and of this kind. */
+/* *is_part <- did Sagitta write the file, and is it of this kind? */
 int systems_part_is(const struct h5_file *f, const struct file_kind *kind, int *is_part);
 
-/* The check and the line of `inspect` of a kind. */
+/* The check of a kind's /part, and its line in `inspect`. */
 struct verify;
 int systems_part_check(const struct verify *v, const struct file_kind *kind);
 int systems_part_show(const struct h5_file *f, const struct file_kind *kind, FILE *out);

@@ -1,46 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files of this run that are not complete yet, under names of their own, and what becomes of them
- * when the run ends.
+ * Temporary files: the incomplete files of this run, and their removal or renaming when the run
+ * ends.
  *
  * Floor: io.  Used by rank 0 alone; not collective.
  *
- * A temporary is made as NAME.<16 hexadecimal digits>.tmp beside NAME: never a file that was there,
- * nor one behind a link.  So all that is ever removed was made by this run. */
+ * A temporary is created as a new file, NAME.<16 hexadecimal digits>.tmp beside NAME; an existing
+ * file or link is never opened.  So a run removes only files that it made. */
 #ifndef IO_TEMPORARY_H
 #define IO_TEMPORARY_H
 
 #include <stdio.h>
 
 struct temporary {
-  char path[4096]; /* what it becomes */
-  char name[4096]; /* where it is now */
-  int slot;        /* of what the run removes; -1: it stays */
+  char path[4096]; /* its final path */
+  char name[4096]; /* its present path */
+  int slot;        /* index in the table of files to remove at the end; -1: it stays */
 };
 
-/* Make the file, empty; with out, *out <- it, open for writing.  When the run fails it is removed,
- * or becomes `failed` if that is not NULL.  ERR_CREATE. */
+/* Create the file, empty.  If out is not NULL, *out <- the file open for writing.  If the run
+ * fails, the file is removed, or renamed to `failed` if that is not NULL.  ERR_CREATE. */
 int temporary_create(struct temporary *t, const char *path, const char *failed, FILE **out);
-/* Write all of it, past the stream's buffer; name is for messages.  ERR_IO. */
+/* Write all bytes, without the stream's buffer; name is for messages.  ERR_IO. */
 int temporary_write(FILE *file, const char *name, const void *bytes, size_t count);
-/* Bring what was written to the disk and close the file.  ERR_IO. */
+/* Sync the file to the disk and close it.  ERR_IO. */
 int temporary_close(const struct temporary *t, FILE *file);
-/* Rename it to its path, in place of what is there.  A file that is only shown still becomes
- * `failed` when the run fails.  ERR_IO. */
+/* Rename it to its final path, replacing a file there.  After temporary_show() it still becomes
+ * `failed` if the run fails; after temporary_publish() it stays.  ERR_IO. */
 int temporary_show(struct temporary *t);
 int temporary_publish(struct temporary *t);
 
-/* It stays when the run fails: rename it to NAME.<its digits>END.  ERR_IO.  And a file that a run
- * has left so, which becomes `path`. */
+/* temporary_keep(): rename it to NAME.<its digits>END, where it stays if the run fails.  ERR_IO.
+ * temporary_adopt(): take over such a file at `name`, left by another run, whose final path is
+ * `path`. */
 int temporary_keep(struct temporary *t, const char *end);
 void temporary_kept_name(const struct temporary *t, const char *end, char *name); /* [4096] */
 void temporary_adopt(struct temporary *t, const char *path, const char *name);
 
-/* Remove it: the run goes on without. */
+/* Remove it now. */
 void temporary_drop(struct temporary *t);
 
-/* Is this file, in a folder with or without others, a temporary of `name`, from any run? */
+/* Is this file name that of a temporary of `name`, from any run? */
 int temporary_is_of(const char *file, const char *name);
-/* The same of one that was kept with this END. */
+/* The same for one that was kept with this END. */
 int temporary_is_kept(const char *file, const char *name, const char *end);
 /* Is this path a temporary of this run? */
 int temporary_is_own(const char *path);
@@ -48,9 +49,9 @@ int temporary_is_own(const char *path);
 /* Remove an empty file of this run, such as a lock, when it ends. */
 int temporary_guard(const char *name);
 
-/* The run has ended: remove temporaries, or give them the name for failed runs, the last made
- * first.  Safe at any time, also in a signal handler; exit() and the signals that end a job do it
- * too, as of a failed run. */
+/* At the end of the run: remove temporaries, or rename them to `failed`, in reverse order of
+ * creation. Safe at any time, also in a signal handler.  exit() and the signals that end a job call
+ * it too, as for a failed run. */
 void temporaries_end(int is_failed);
 
 #endif

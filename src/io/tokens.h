@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The tokens that rows are of: /token of a file of rows, an integer for each row, and /window, the
- * stretch of the text that each row is in; or tokens alone; and the words of a vocabulary.
+ * The tokens of rows, and their words in a vocabulary.  In a file of rows, /token has the token's
+ * number for each row, and /window the number of the stretch of text that contains the row.  A file
+ * of tokens alone may be used instead.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_TOKENS_H
@@ -16,32 +17,34 @@ struct tokens {
   gidx n; /* rows; 0: not open */
   struct h5_file file;
   char *path;                    /* owned */
-  struct h5_array token, window; /* window: not open where there is none */
-  struct flat_file flat;         /* of a .npy, whose whole numbers are as dtype says */
+  struct h5_array token, window; /* window: not open if the file has none */
+  struct flat_file flat;         /* for a .npy, whose integer type is dtype */
   char dtype[16];
   struct vocabulary words;
 };
 
-/* Open the tokens of a file of n rows, of which supports called `name` are.  ERR_INPUT: it has
- * none, or those of other rows.  tokens_close() follows also when it fails. */
+/* Open the tokens of a file of rows, which must have n rows as the supports called `name` do.
+ * ERR_INPUT: it has no tokens, or those of other rows.  Call tokens_close() also after a
+ * failure. */
 int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name);
 
-/* Open a file of the tokens of n rows: FILE.npy of whole numbers, or FILE.h5[:/path], /token. */
+/* Open a file with the tokens of n rows: FILE.npy of integers, or FILE.h5[:/path] (default
+ * /token). */
 int tokens_open_alone(struct tokens *t, const char *file, gidx n, const char *name);
 
-/* The same as tokens_open() for the file of rows that the run names which wrote `result`, an open
- * file with n rows.  Where it names none, or one without tokens, *t stays closed; where the file is
- * not there, or is of other rows, a warning says so.  ERR_MEMORY. */
+/* As tokens_open(), for the file of rows of the run that wrote `result`, an open file with n rows.
+ * If the run names no file of rows, or one without tokens, *t stays closed.  If the file is
+ * missing, or has other rows, a warning says so and *t stays closed.  ERR_MEMORY. */
 int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const char *name);
 
 /* Read a vocabulary, and warn where the rows' tokens do not fit it. */
 int tokens_name(struct tokens *t, const char *vocabulary);
 
-/* Print a token, in brackets where it is a row's own: its word, or its number without a vocabulary;
- * a word that continues the one before it, as "##ing", stands close to that. */
+/* Print a token's word, or its number without a vocabulary; in brackets if is_row.  A word that
+ * continues the one before it, as "##ing", follows it without a blank. */
 void tokens_word(const struct tokens *t, gidx token, int is_row, FILE *out);
-/* Print the token of a row in brackets, and at most so many before and behind it in its window:
- * their words, or their numbers without a vocabulary. */
+/* Print the token of a row in brackets, with at most `around` tokens of its window before and after
+ * it: words, or numbers without a vocabulary. */
 int tokens_print(const struct tokens *t, gidx row, int around, FILE *out);
 /* ERR_IO: a .npy changed while it was read. */
 int tokens_close(struct tokens *t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The group /train of a dictionary.h5: how its encoder was trained, and in state.h5 what training
- * goes on from.
+ * The group /train of a dictionary.h5: how its encoder was trained; in state.h5 it also holds what
+ * a resumed training needs.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_TRAINING_H
@@ -14,19 +14,20 @@
 
 extern const struct object_table train_objects;
 
-/* Add what was reached to a dictionary that is being written. */
+/* Add the group to a dictionary that is being written. */
 int training_write(struct matrix_output *f, const struct train_point *point);
-/* What else a state has: all but the decoder and the encoder's matrix, which are datasets of any
- * dictionary; with a learned offset that, and the mean that steps subtract. */
+/* Add what a state.h5 has besides: the training state except the decoder and the encoder's matrix,
+ * which are datasets of any dictionary; with learns_offset the offset, and the mean that training
+ * steps subtract. */
 int training_state_write(struct matrix_output *f, const struct train_point *point, idx k, idx p,
                          int learns_offset);
-/* Read it from the dictionary at path, into the arena; state: NULL, or where it goes, and then the
- * point has the mean, too.  ERR_INPUT: train did not write it, or something of k atoms of p columns
- * is missing or has another shape. */
+/* Read the group from the dictionary at path, into the arena.  If state is not NULL, read the
+ * training state too, and the point's mean.  ERR_INPUT: train did not write the dictionary, or an
+ * object for k atoms of p columns is missing or has another shape. */
 int training_read(const char *path, struct arena *arena, idx k, idx p, struct train_point *point,
                   struct train_state *state);
 
-/* *is <- whether an open dictionary is the state of a training that has not ended. */
+/* *is <- is an open dictionary the state of an unfinished training? */
 int training_is_state(const struct h5_file *f, int *is);
 
 #endif

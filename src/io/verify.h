@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Is a file whole, and does it keep the promises of doc/formats.md?
+ * Verify a file: all bytes are as written, and the invariants of doc/formats.md hold.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_VERIFY_H
@@ -8,17 +8,17 @@
 #include <stdio.h>
 
 /* Read every dataset, and so every checksum, and check the invariants of doc/formats.md for the
- * objects that are there.  ERR_INPUT names the first broken one.  A line for each check goes to out
- * unless that is NULL. */
+ * objects that exist.  ERR_INPUT: one is broken; the message names the first.  Unless out is NULL,
+ * it gets a line for each check. */
 int file_verify(const char *path, FILE *out);
 
-/* The same of a file whose entries of supports were read again by who wrote them, and checked, and
- * have these counts; NULL: all are read here. */
+/* The same, but the entries of supports are skipped if their writer has already read them again and
+ * checked them; counts: theirs; NULL: nothing is skipped. */
 struct support_counts;
 int file_verify_rest(const char *path, const struct support_counts *counts);
 
-/* file_verify() of a file that is open, whose entries of supports are read once and go to a taker
- * (check.h). */
+/* As file_verify(), for an open file.  The entries of supports are read once, and also go to a
+ * taker (check.h). */
 struct h5_file;
 struct verify_taker;
 int file_verify_taking(struct h5_file *f, const struct verify_taker *taker);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The words of a vocabulary: a text with a word in each line, or JSON, also of a tokenizer.
+ * The words of a vocabulary: a text file with one word per line, or JSON, such as a tokenizer's.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_VOCABULARY_H
@@ -8,29 +8,30 @@
 #include "base/types.h"
 
 struct vocabulary {
-  char **word; /* [n] by token; "" or NULL: none; owned */
+  char **word; /* [n] word of each token; "" or NULL: none; owned */
   gidx n;
-  int is_text; /* words are lines, so that one that has a line feed shifts those behind it */
+  int is_text; /* words are lines of a text; a word that contains a line feed would shift those
+                * after it */
 };
 
-/* Read a text, whose line i, counted from 0, is token i; or JSON, a list of words or an object that
- * gives each word its number, as vocab.json of a tokenizer, or a tokenizer.json.  Marks of
- * byte-level and SentencePiece vocabularies become "##".  vocabulary_free() follows also when it
- * fails.  ERR_IO; ERR_INPUT: JSON of another kind. */
+/* Read a text, whose line i, counted from 0, is token i; or JSON: a list of words, an object that
+ * maps words to numbers (vocab.json of a tokenizer), or a tokenizer.json.  Marks of byte-level and
+ * SentencePiece vocabularies become "##".  Call vocabulary_free() also after a failure.  ERR_IO;
+ * ERR_INPUT: JSON of another kind. */
 int vocabulary_read(struct vocabulary *v, const char *path);
 void vocabulary_free(struct vocabulary *v);
 
-/* What the tokens of rows say of a vocabulary.  Start from a zeroed struct. */
+/* Find out whether the tokens of rows fit a vocabulary.  Start from a zeroed struct. */
 struct vocabulary_use {
-  unsigned char *seen;    /* [n] tokens that have no word, of which rows are; owned */
-  gidx empty;             /* how many of them */
-  gidx first_empty, last; /* the smallest of them, and the largest token of all */
+  unsigned char *seen;    /* [n] 1: the token has no word, and occurs in rows; owned */
+  gidx empty;             /* how many such tokens */
+  gidx first_empty, last; /* the smallest such token; the largest token in rows */
 };
 /* Note tokens token[count]. */
 int vocabulary_note(struct vocabulary_use *u, const struct vocabulary *v, const gidx *token,
                     gidx count);
-/* Warn of lines that are empty where rows have the token, unless most lines are, and of tokens
- * behind the last word. */
+/* Warn of tokens in rows whose line is empty, unless most lines are empty, and of tokens after the
+ * last word. */
 void vocabulary_warn(const struct vocabulary_use *u, const struct vocabulary *v, const char *path);
 
 #endif

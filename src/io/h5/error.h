@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * HDF5's errors as ours, and the start of HDF5 in a thread.
+ * Turn HDF5's errors into a status, and initialise HDF5 in a thread.
  *
  * Floor: io; included by src/io/h5/ and tests only. */
 #ifndef IO_H5_ERROR_H
@@ -17,10 +17,11 @@ int h5_fail(int code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* The code that h5_fail() would give now. */
 int h5_fail_code(int code);
-/* Would h5_fail() say what to do now: is the file newer than this library, or being written? */
+/* Would the message of h5_fail() now include advice?  It does if the file is newer than this
+ * library, or is being written. */
 int h5_fail_has_advice(void);
 
-/* What a failure of this thread that is not HDF5's own gives as its cause. */
+/* Set the cause that h5_fail() gives for a failure of this thread that HDF5 did not report. */
 void h5_cause(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* To be called before anything else of HDF5 in each thread.  It turns off HDF5's printing of

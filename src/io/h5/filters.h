@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Why a dataset cannot be read: filters that packed it and are missing here.
+ * The message for a dataset that needs a filter which this HDF5 library lacks.
  *
  * Floor: io; included by src/io/h5/ and tests only. */
 #ifndef IO_H5_FILTERS_H
@@ -7,8 +7,8 @@
 
 #include "io/h5/h5_impl.h"
 
-/* Fail with the cause of the last failed call, which read a dataset; a filter that this library
- * lacks is named, with what to do. */
+/* Call this after reading a dataset failed.  Fail with that cause; if a filter is missing, the
+ * message names it and says what to do. */
 int h5_read_fail(hid_t dataset, const char *object, const char *path);
 
 #endif

@@ -17,10 +17,11 @@
 #include "io/input_file.h"
 
 #define FORMAT_NAME "sagitta"
-/* This version, the first with hashes, and the first whose hashes are trees of chunks. */
+/* The present format version; the first one with hashes; the first one with hash trees
+ * (digest.h). */
 enum { FORMAT_VERSION = 4, H5_SEALED_FROM = 2, H5_TREE_FROM = 4 };
 #define H5_LEAVES "/hashes" /* the group of their leaves */
-enum { H5_SUM_BYTES = 4 };  /* size of the checksum behind a chunk */
+enum { H5_SUM_BYTES = 4 };  /* size of the checksum after each chunk */
 
 enum h5_type { TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_OTHER };
 
@@ -28,18 +29,18 @@ struct h5_file {
   int64_t id;               /* 0: not open */
   const char *path;         /* borrowed */
   struct input_file *input; /* reading: notes that the file is read, and finds changes; owned */
-  gidx version;             /* reading: format version of a file of ours, 0 of a foreign one */
-  int is_hashed;            /* reading: all hashes were compared already, and are left out */
-  const void *disk;         /* writing: by what a file is open that another rank has made
-                             * (placed.h); NULL: it is this one's; owned */
+  gidx version;             /* reading: format version of a file by Sagitta; 0: another program's */
+  int is_hashed;            /* reading: all hashes were compared already, and are skipped */
+  const void *disk;         /* writing: the handle of a file that another rank created (placed.h);
+                             * NULL: this rank created it; owned */
 };
 
 /* text[capacity] <- the version of HDF5, as "1.10.8". */
 void h5_library(char *text, size_t capacity);
 
-/* Open for reading; path must outlive *f.  ERR_IO when the file is missing or unreadable, ERR_INPUT
- * when it is not HDF5 or is damaged.  From then on a read that fails because the file changed, and
- * closing after a read of a file that changed, fail with ERR_IO. */
+/* Open for reading; path must outlive *f.  ERR_IO: the file is missing or unreadable, ERR_INPUT: it
+ * is not HDF5 or is damaged.  From then on a read that fails because the file changed, and closing
+ * after a read of a file that changed, fail with ERR_IO. */
 int h5_open(struct h5_file *f, const char *path);
 /* The same of a file of ours whose format version is newer than this program's, which h5_open()
  * refuses with ERR_INPUT: *newer <- whether it is, and the warning is in why[capacity]. */
@@ -53,11 +54,11 @@ int h5_create_over(struct h5_file *f, const char *path);
 int h5_whole(const struct h5_file *f);
 /* Bring what HDF5 still holds back into the file. */
 int h5_flush(const struct h5_file *f);
-/* Close; safe on a zeroed struct.  ERR_IO when writing what HDF5 still held back fails, or when the
+/* Close; safe on a zeroed struct.  ERR_IO: writing what HDF5 still held back fails, or when the
  * file changed while it was read. */
 int h5_close(struct h5_file *f);
 /* Close after work on the file that ended with a status; returns it, or that of closing.  ERR_IO
- * instead of ERR_INPUT when the file changed: then its content is not to blame. */
+ * instead of ERR_INPUT: the file changed: then its content is not to blame. */
 int h5_close_after(struct h5_file *f, int status);
 
 /* *there <- whether the path leads to an object.  ERR_INPUT: the file is damaged, or a link of the
@@ -81,18 +82,20 @@ struct h5_array {
   struct input_file *input; /* reading: borrowed of the file, which stays open */
   char object[256];
   gidx chunk_rows;          /* writing: entries of the first dimension in a chunk */
-  int grows;                /* writing: it has as many entries as are written */
+  int grows;                /* writing: its length grows with the entries written */
   gidx next, n_pending;     /* writing: entries given so far, and how many of them are in pending */
   unsigned char *pending;   /* writing: the chunk being filled; owned */
-  const void *disk;         /* writing: by what chunks are written past HDF5 (chunks.h); reading:
-                             * the same of values that are stored in one run, NULL: they are not */
-  gidx place;               /* where that run begins */
+  const void *disk;         /* writing: the handle to write chunks without HDF5 (chunks.h); reading:
+                             * the same if values are stored contiguously, else NULL */
+  gidx place;               /* reading: address of contiguous values */
   struct h5_chunks *chunks; /* reading: NULL when everything is read by HDF5; owned */
   struct h5_digest *digest; /* the hash of what is written or read; NULL: none; owned */
   const struct h5_slabs *slabs; /* writing: where chunks are to be; NULL: anywhere; borrowed */
-  int slab_array;               /* as which array of these */
-  struct h5_placed *placed; /* writing: ranks write the chunks (placed.h); NULL: this one; owned */
-  struct phase *hashing;    /* writing: counts what the hash takes; NULL: nothing does; borrowed */
+  int slab_array;               /* writing: the index of this array in slabs */
+  struct h5_placed *placed; /* writing: several ranks write the chunks (placed.h); NULL: only this
+                             * one; owned */
+  struct phase *hashing;    /* writing: gets the time spent on hashes; NULL: not measured;
+                             * borrowed */
 };
 /* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
  * files, or it claims far more data than it stores. */
@@ -108,18 +111,18 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
                             int rank, const gidx *shape, gidx rows_per_chunk, struct h5_array *a);
 /* Writing: shorten the array to the entries that were written so far. */
 int h5_array_truncate(struct h5_array *a);
-/* Write what is pending and close; safe on a zeroed struct.  ERR_INTERNAL when fewer entries were
+/* Write what is pending and close; safe on a zeroed struct.  ERR_INTERNAL: fewer entries were
  * written than the shape has. */
 int h5_array_close(struct h5_array *a);
 
 /* Read entries first .. first + count - 1 of the first dimension.  `as` is the array's own type
  * (16-bit floats then come as raw bits in native byte order), TYPE_F32 for any float (rounded
  * once), or a wider type of the same class.  The array keeps its last chunk, so only one thread may
- * read it at a time, unless it was made a stream.  ERR_INPUT also when entries have been read in
- * order from the first on, these are the last, and the dataset's hash is another. */
+ * read it at a time, unless it was made a stream.  ERR_INPUT also if all entries were read in
+ * order, these are the last, and the dataset's hash differs. */
 int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out);
-/* Reading: leave the hash to `verify`, since it takes longer than reading does; chunks of zeros are
- * refused all the same.  Safe on a zeroed struct. */
+/* Reading: do not compare the hash, which takes longer than reading; `verify` does that.
+ * Unexpected chunks of zeros are still an error.  Safe on a zeroed struct. */
 void h5_array_stream(struct h5_array *a);
 /* Bytes of all values. */
 gidx h5_array_bytes(const struct h5_array *a);
@@ -130,31 +133,31 @@ gidx h5_array_chunk(const struct h5_array *a);
 /* A file and an array of it, opened and closed while other threads read and write entries. */
 int h5_open_beside(struct h5_file *f, const char *path, const char *object, struct h5_array *a);
 int h5_close_beside(struct h5_file *f, struct h5_array *a);
-/* Is every chunk stored as expected, and the hash that of the bytes?  Threads that are spare read
- * the chunks past HDF5, side by side; 0: not known, who reads the array learns why. */
+/* Read all chunks on spare threads: is every chunk stored as expected, and does the hash agree?  0:
+ * no, or not known; reading the array gives the cause. */
 int h5_array_is_whole(const struct h5_array *a);
-/* Hash entries of an array that were read through another one of the same dataset, in order from
- * the first on; ERR_INPUT as of h5_array_read().  A thread an array may do so at once. */
+/* Hash entries that were read through another struct h5_array of the same dataset, in order from
+ * the first on; ERR_INPUT as for h5_array_read().  Several threads may do so at once, each for
+ * another array. */
 int h5_array_hash(const struct h5_array *a, gidx first, gidx count, const void *values);
 /* *leaves <- the hash of each chunk (base/sha256_tree.h), which the caller frees; NULL: the file
- * does not say it. */
+ * does not have them. */
 int h5_array_leaves(const struct h5_file *f, const struct h5_array *a, unsigned char **leaves);
 /* Were all entries hashed, and the hash compared? */
 int h5_array_is_hashed(const struct h5_array *a);
-/* ERR_INPUT: a dataset of ours is not what was written, which the hash says.  Other threads may
- * read and write entries of arrays meanwhile.  Datasets without a hash pass. */
+/* ERR_INPUT: the hash of the dataset differs.  Other threads may read and write entries of arrays
+ * meanwhile.  Datasets without a hash pass. */
 int h5_array_confirm(const struct h5_file *f, const char *object);
 /* Write the next entries, in the array's own type; first must be where the last call ended.  Every
- * NaN is written as the one that nan_canonical() gives.  Another thread may read entries of other
- * files meanwhile. */
+ * NaN is written as nan_canonical().  Another thread may read entries of other files meanwhile. */
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);
 
-/* Is this an attribute that arrays get when they are written?  `sha256_tree`, formerly `sha256`: of
- * the values; `zero_chunks`: how many chunks are zero in every byte (digest.h). */
+/* Is this an attribute of a digest (digest.h)?  `sha256_tree`, formerly `sha256`: of the values;
+ * `zero_chunks`: how many chunks are zero in every byte (digest.h). */
 int h5_hash_names(const char *attribute);
-/* Is this the group of leaves (leaves.h), or in it? */
+/* Is this object the group of leaves (leaves.h), or inside it? */
 int h5_is_leaves(const struct h5_file *f, const char *object);
-/* text[capacity] <- the hash of a dataset's values, as the file says it; "": it says none. */
+/* text[capacity] <- the hash of a dataset's values in the file; "": it has none. */
 int h5_digest_text(const struct h5_file *f, const char *object, char *text, int capacity);
 
 /* out[count] <- f32 of raw F16, BF16 or F64 values. */
@@ -163,16 +166,16 @@ void h5_to_f32(enum h5_type from, const void *in, gidx count, float *out);
 /* Write an attribute of an object, "/" or a path; a missing group is created. */
 int h5_attribute_text(const struct h5_file *f, const char *object, const char *name, const char *v);
 /* The same for 64 hexadecimal digits, which are stored at fixed length: in the object's header,
- * which has a checksum; other texts are in a heap that has none. */
+ * which has a checksum, while other texts are in a heap without one. */
 int h5_attribute_hash(const struct h5_file *f, const char *object, const char *name,
                       const char *digits);
 int h5_attribute_long(const struct h5_file *f, const char *object, const char *name, gidx v);
 int h5_attribute_longs(const struct h5_file *f, const char *object, const char *name, int n,
                        const gidx *v);
 int h5_attribute_real(const struct h5_file *f, const char *object, const char *name, real v);
-/* *there <- whether the object is there and has the attribute. */
+/* *there <- does the object exist and have the attribute? */
 int h5_attribute_exists(const struct h5_file *f, const char *object, const char *name, int *there);
-/* *same <- whether an object has an attribute that is this text. */
+/* *same <- does the object have an attribute with this text? */
 int h5_attribute_is(const struct h5_file *f, const char *object, const char *name, const char *text,
                     int *same);
 /* Read an attribute.  ERR_INPUT: there is none, or it has another type or length. */
@@ -183,7 +186,7 @@ int h5_read_text_any(const struct h5_file *f, const char *object, const char *na
 int h5_read_long(const struct h5_file *f, const char *object, const char *name, gidx *out);
 int h5_read_longs(const struct h5_file *f, const char *object, const char *name, int n, gidx *out);
 int h5_read_real(const struct h5_file *f, const char *object, const char *name, real *out);
-/* The same of any number, also an integer or h5py's truth value, as other programs store it. */
+/* The same for any number, also an integer or a boolean of h5py, as other programs store it. */
 int h5_read_number(const struct h5_file *f, const char *object, const char *name, real *out);
 
 #endif

@@ -7,17 +7,17 @@
 #define IO_H5_H5_IMPL_H
 
 #define H5Dread_chunk_vers 1 /* HDF5 2 has another one */
-/* Of HDF5 1.12 and later, too, the functions and structs of 1.10. */
+/* Use the functions and structs of HDF5 1.10 with later versions too. */
 #define H5_USE_110_API
 #include <hdf5.h>
 
 #include "io/h5/error.h"
 #include "io/h5/h5.h"
 
-enum { BLOCK_BYTES = 1 << 20 }; /* data that pass through memory at once, about */
+enum { BLOCK_BYTES = 1 << 20 }; /* approximate size of a block of data in memory */
 
-/* A property list of this class (link or dataset access) with which HDF5 follows no link to another
- * file; and such a list of link access that is made once and stays. */
+/* h5_access(): a new property list of this class (link or dataset access) with which HDF5 follows
+ * no link to another file.  h5_links(): such a list for link access, made once and shared. */
 hid_t h5_access(hid_t class);
 hid_t h5_links(void);
 
@@ -30,7 +30,7 @@ herr_t h5_attribute_put_hash(hid_t object, const char *name, const char *digits)
 /* Values of an entry of the first dimension. */
 gidx h5_entry_values(const struct h5_array *a);
 
-/* Create the missing groups of a path; with is_whole the last name is a group too. */
+/* Create the missing groups of a path; is_whole: the last name of the path is a group too. */
 int h5_groups_create(const struct h5_file *f, const char *object, int is_whole);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The leaves of a dataset's hash tree: kept in the file, and made anew by threads side by side.
+ * The leaves of a dataset's hash tree (digest.h): store them in the file, and recompute them on
+ * several threads.
  *
  * Floor: io; included by src/io/h5/ and tests only.
  *
- * Where a dataset PATH has several leaves, `/hashes/PATH`, i64 (leaves, 4), has the 32 bytes of
- * each, one after another.  It has no hash of its own: they give the root that PATH names. */
+ * If a dataset PATH has more than one leaf, `/hashes/PATH`, i64 (leaves, 4), has the 32 bytes of
+ * each leaf.  It needs no hash of its own, since the leaves give the root in the attribute of
+ * PATH. */
 #ifndef IO_H5_LEAVES_H
 #define IO_H5_LEAVES_H
 
@@ -14,14 +16,14 @@
 int h5_leaves_write(const struct h5_digest *digest, const char *path, const char *object,
                     int64_t dataset);
 
-/* *leaves <- all of them, which the caller frees.  ERR_INPUT: they are missing, or give another
- * root than the digest of their dataset, which is open. */
+/* *leaves <- all of them, which the caller frees.  ERR_INPUT: they are missing, or do not give the
+ * root in the digest of their dataset, which is open. */
 int h5_leaves_read(const struct h5_file *f, const char *object, const struct h5_digest *digest,
                    unsigned char **leaves);
 
-/* Read all chunks past HDF5 on threads that are spare: is each stored as expected, and are they
- * what the digest says?  0: also when that is not known, as of files without a tree.  Other threads
- * may do so with other datasets at once. */
+/* Read all chunks without HDF5 on spare threads, and compare them with the digest.  Returns 1 if
+ * every chunk is stored as expected and has its hash; 0: no, or not known, as for files without a
+ * tree. Other threads may call this for other datasets at once. */
 int h5_leaves_agree(const struct h5_digest *digest, struct h5_chunks *chunks, int64_t dataset);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The list of everything in an HDF5 file, ours or foreign: its objects, and an object's attributes.
+ * List all objects of any HDF5 file, and the attributes of an object.
  *
- * Floor: io.  Links to other files are listed but never followed.  A group that has several links
- * is entered once, at the first of them. */
+ * Floor: io.  Links to other files are listed but never followed.  A group with several links is
+ * listed with its contents only at the first link. */
 #ifndef IO_H5_LISTING_H
 #define IO_H5_LISTING_H
 
@@ -18,7 +18,7 @@ enum h5_entry_kind {
 };
 
 struct h5_entry {
-  char *path; /* of an object; the name, of an attribute; owned */
+  char *path; /* path of an object, or name of an attribute; owned */
   enum h5_entry_kind kind;
   char *target; /* of a soft or external link; owned, or NULL */
 };

@@ -1,56 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays that several ranks write, each its own chunks, where slabs.h says that they are, past
- * HDF5; in the end the rank that has made the file lets HDF5 know of them.
+ * Arrays that several ranks write.  Each rank writes its own chunks without HDF5, at the addresses
+ * that slabs.h computes.  At the end the rank that created the file registers all chunks with HDF5.
  *
  * Floor: io; included by src/io only.  Not collective.
  *
- * A rank that has not made it opens the file (h5_placed_open()), and creates the same arrays in it
- * as the one that has, which makes nothing there. */
+ * The other ranks open the file with h5_placed_open(), and then create the same arrays as the
+ * creating rank does, which for them changes nothing in the file. */
 #ifndef IO_H5_PLACED_H
 #define IO_H5_PLACED_H
 
 #include "base/sha256.h"
 #include "io/h5/h5.h"
 
-/* What is known of the chunks that are written so. */
+/* What is known of the chunks of such an array. */
 struct h5_placed {
-  gidx chunks;         /* how many there are in the array */
-  gidx written, zeros; /* by this rank since ranks joined what they know, and how many of these are
-                        * zero in every byte */
-  gidx all_written, all_zeros; /* what they had joined by then */
-  uint32_t *sums;              /* [chunks] checksums, of this rank's; owned with the struct */
-  unsigned char leaves[][SHA256_BYTES]; /* [chunks] hashes; 0 of those of other ranks since */
+  gidx chunks;         /* number of chunks of the array */
+  gidx written, zeros; /* chunks that this rank has written since the ranks last exchanged what they
+                        * know; how many of these are zero in every byte */
+  gidx all_written, all_zeros; /* the same for all ranks, up to that exchange */
+  uint32_t *sums;              /* [chunks] checksums of this rank's chunks; owned with the struct */
+  unsigned char leaves[][SHA256_BYTES]; /* [chunks] hashes; 0 for chunks of other ranks since
+                                         * then */
 };
 
-/* Open a file that another rank has made, to write chunks of it; path must outlive *f.  0: it is
- * not seen here, errno says why. */
+/* Open a file that another rank has created, to write chunks of it; path must outlive *f.  Returns
+ * 0 if this rank cannot open it; errno says why. */
 int h5_placed_open(struct h5_file *f, const char *path);
-/* Close it; nothing on a file of this rank's. */
+/* Close it; does nothing for a file that this rank created. */
 int h5_placed_close(struct h5_file *f);
 
-/* An array without entries, which has slabs, is written so. */
+/* Let an array that has slabs and no entries yet be written in this way. */
 int h5_placed_begin(struct h5_array *a);
-/* The next write begins at this entry, where a chunk does. */
+/* The next write begins at this entry, which must be the first of a chunk. */
 int h5_placed_seek(struct h5_array *a, gidx entry);
 /* Has this rank written the chunk that begins at an entry? */
 int h5_placed_has(const struct h5_array *a, gidx first);
-/* What was written of a file's sum blocks first .. end - 1, those of all its arrays, begins to go
- * to the disk; and all of the file is there when this returns.  These and what reads may be called
- * beside a thread that writes.  ERR_IO. */
+/* h5_placed_push(): start writing sum blocks first .. end - 1 of all arrays of the file to the
+ * disk, without waiting.  h5_placed_sync(): wait until the whole file is on the disk.  These two
+ * and h5_placed_read() may be called while another thread writes.  ERR_IO. */
 int h5_placed_push(const struct h5_array *a, gidx first, gidx end);
 int h5_placed_sync(const struct h5_array *a);
-/* out <- entries from `first` on, where a chunk begins, as chunks of this rank have them on the
- * disk; it has room for whole chunks, and a checksum.  ERR_IO: they cannot be read, or are not what
- * was written. */
+/* out <- entries first .. first + count - 1, read from this rank's chunks in the file; a chunk
+ * begins at `first`.  out needs room for whole chunks and one checksum.  ERR_IO: they cannot be
+ * read, or differ from what was written. */
 int h5_placed_read(const struct h5_array *a, gidx first, gidx count, void *out);
-/* Chunk i, whose hash is known, is that on the disk.  ERR_INPUT. */
+/* Compare chunk i in the file with its known hash.  ERR_INPUT: it differs. */
 int h5_placed_confirm(const struct h5_array *a, gidx i);
-/* Entries up to `end` were written by the ranks together, and *a->placed has what all of them know:
- * *a becomes as if this rank had written all, if it is that which has made the file. */
+/* Call this after the ranks have written all entries before `end`, and *a->placed has what all
+ * ranks know.  On the rank that created the file, *a becomes as if that rank had written all of
+ * them. */
 int h5_placed_end(struct h5_array *a, gidx end);
 
-/* Of the write: where the hash of the chunk is that begins at an entry; and that chunk has been
- * written, with this checksum. */
+/* For the code that writes chunks: the place of the hash of the chunk that begins at entry `first`;
+ * and note that the chunk with this hash was written, with this checksum. */
 unsigned char *h5_placed_leaf(const struct h5_array *a, gidx first);
 void h5_placed_note(struct h5_placed *p, const unsigned char *leaf, uint32_t sum);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the chunks of a result are in its file, by its shapes alone, so that whoever knows these
- * may write or read any of them.
+ * The addresses of a result's chunks in its file.  They follow from the shapes alone, so that every
+ * rank or job that knows the shapes can write and read any chunk.
  *
  * Floor: io.
  *
- * Array a has e_a bytes a row, N rows in all.  No chunk spans two sum blocks of 4,096 rows; the
- * chunks of a sum block lie side by side, array after array, each with the 4 bytes of its checksum:
- * a slab.  A segment is 2^j slabs, a node of the tree of sums (N.0), and begins at a multiple of 64
- * KiB, so that no page of memory has two writers where they write segments.
+ * Array a has e_a bytes per row and N rows.  A sum block is 4,096 rows; no chunk spans two of them.
+ * A slab is all chunks of one sum block: array after array, each chunk followed by its checksum of
+ * 4 bytes.  A segment is 2^j slabs, a node of the tree of sums (N.0).  It begins at a multiple of
+ * 64 KiB, so that writers of different segments never share a page of memory.
  *
  *     c_a     = max(1, min(4096, 2^floor(log2(2^20 / e_a))))    rows of a chunk
  *     k_a     = 4096 / c_a                                      chunks of a sum block
@@ -19,7 +19,8 @@
  *               + sum_{a' < a} k_a' (c_a' e_a' + 4) + (i mod k_a) (c_a e_a + 4)
  *     b         sum block floor(i / k_a)
  *
- * base is a multiple of 65,536 with room for all else. */
+ * base, where the first segment begins, is a multiple of 65,536; all other data of the file fit
+ * before it. */
 #ifndef IO_H5_SLABS_H
 #define IO_H5_SLABS_H
 
@@ -31,18 +32,18 @@ struct h5_slabs {
   gidx stored[SLAB_ARRAYS];     /* bytes of a chunk in the file, checksum included */
   gidx offset[SLAB_ARRAYS];     /* of an array's first chunk in a slab */
   gidx slab, segment, base;     /* bytes; base: where the first segment is */
-  gidx end;                     /* behind all chunks */
+  gidx end;                     /* the end of the last chunk */
   int level;
 };
-/* bytes[SLAB_ARRAYS]: of a row of each, the first's not 0, of one that is not there 0; before the
- * first segment there are at least `room` bytes, for all else.
- * ERR_INTERNAL: a row is larger than HDF5's largest chunk. */
+/* bytes[SLAB_ARRAYS]: bytes per row of each array, 0 for an array that does not exist; bytes[0] is
+ * not 0.  At least `room` bytes before the first segment are left for all other data. ERR_INTERNAL:
+ * a row is larger than HDF5's largest chunk. */
 int h5_slabs_plan(struct h5_slabs *s, gidx rows, const gidx *bytes, gidx room);
-/* Where chunk i of array a is. */
+/* The address of chunk i of array a. */
 gidx h5_slabs_at(const struct h5_slabs *s, int a, gidx i);
 
-/* Of a file that was just created: all that has no address in it comes before the first segment,
- * as far as it fits, else behind the last. */
+/* For a file that was just created: data without a given address are placed before the first
+ * segment if they fit, else after the last one. */
 struct h5_file;
 int h5_slabs_reserve(const struct h5_file *f, const struct h5_slabs *s);
 

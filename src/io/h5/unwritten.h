@@ -7,9 +7,8 @@
 
 #include "io/h5/h5_impl.h"
 
-/* Warn where chunks of an array that was opened have no storage, or all of it has none: entries of
- * the first dimension are counted.  Once for each dataset, from rank 0; what HDF5 cannot say gives
- * no warning. */
+/* Warn if some or all chunks of an opened array have no storage, with the number of entries of the
+ * first dimension.  Rank 0 warns once per dataset.  No warning if HDF5 does not know. */
 void h5_unwritten_warn(const struct h5_array *a);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Virtual datasets, whose rows are those of datasets in other files.
  *
- * Floor: io.  HDF5 would read zeros where such a file is missing, and follow names to wherever they
- * lead; here the sources are only listed, and who reads them opens them as any input. */
+ * Floor: io.  HDF5 would read zeros if such a file is missing, and would open any path that is
+ * named.  So here the sources are only listed; the caller opens them like other inputs. */
 #ifndef IO_H5_VIRTUAL_H
 #define IO_H5_VIRTUAL_H
 
@@ -10,17 +10,18 @@
 
 /* Rows first .. first + count - 1 of the dataset are rows from .. from + count - 1 of another. */
 struct h5_source {
-  char *file, *object; /* as they are written; owned */
+  char *file, *object; /* as the dataset names them; owned */
   gidx first, from, count;
-  int is_whole; /* these are all of its rows */
+  int is_whole; /* these are all rows of the other dataset */
 };
 struct h5_sources {
-  struct h5_source *list; /* [count], in the order of rows, which they cover; owned */
+  struct h5_source *list; /* [count], in the order of rows; they cover all rows; owned */
   gidx count;             /* 0: the dataset is not virtual */
   enum h5_type type;
   gidx shape[2];
 };
-/* ERR_INPUT: the sources are not runs of whole rows, or not of all rows. */
+/* ERR_INPUT: a source is not a contiguous range of whole rows, or the sources do not cover all
+ * rows. */
 int h5_sources_read(const struct h5_file *f, const char *object, struct h5_sources *s);
 void h5_sources_free(struct h5_sources *s);
 
