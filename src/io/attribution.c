@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Places of lists that are empty are left out; checking looks at the order of each list. */
+ * Unused places at the end of a list are not stored; the check tests the order of each list. */
 #include "io/attribution.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A table says of each class of a program where its tensors are; encoders that are stored (P, K)
- * are transposed here. */
+ * A table gives the tensors of each class of each program; encoders stored as (P, K) are
+ * transposed. */
 #include "io/autoencoder.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tables have the settings of each program that are understood, and those that say how it was
- * trained, and change neither codes nor reconstruction.  Of all others there is a warning. */
+ * Tables list, for each program, the settings that this file understands, and those about training,
+ * which change neither codes nor reconstructions.  All other settings give a warning. */
 #include "io/autoencoder_settings.h"
 
 #include <ctype.h>
@@ -11,7 +11,8 @@
 #include "base/status.h"
 #include "io/inputs.h"
 
-/* Refused where they are true, since it is more than atoms, a mean and codes. */
+/* Settings that are refused if they are true, since a dictionary, a mean and codes cannot express
+ * them. */
 static const struct {
   const char *name, *advice;
 } refused[] = {
@@ -25,7 +26,8 @@ static const struct {
                "train it without"},
 };
 
-/* Names that end in '*' stand for all that begin so.  Those of an object are behind a dot. */
+/* A name that ends in '*' stands for all names with that beginning.  A name inside an object
+ * follows the object's name and a dot. */
 static const char lens_known[] =
     /* understood, or compared with the tensors */
     " architecture d_in d_sae d_out k activation_fn activation_fn_str activation_fn_kwargs"
@@ -94,7 +96,7 @@ static int is_known(const char *list, const char *name)
   return 0;
 }
 
-/* What is off changes nothing. */
+/* A setting that is off needs no warning. */
 static int is_off(const struct setting *of)
 {
   static const char *const words[] = {"false", "null", "none", ""};
@@ -123,7 +125,8 @@ static void unknown_warn(const struct settings *s, const char *program)
              count > 1 ? "one" : "it");
 }
 
-/* Activations of heads are put beside each other, as rows are; any other way is not known. */
+/* hook_z concatenates the activations of heads, which is the form of rows; other values are
+ * refused. */
 static int reshape_check(const struct settings *s)
 {
   const char *reshaped = settings_find(s, "reshape_activations");
@@ -134,7 +137,7 @@ static int reshape_check(const struct settings *s)
   return OK;
 }
 
-/* Where its targets come from another place than its rows. */
+/* Refuse an autoencoder whose targets come from another place than its rows. */
 static int targets_check(const struct settings *s)
 {
   static const char *const pairs[][2] = {{"hook_name", "hook_name_out"},
@@ -168,7 +171,7 @@ int autoencoder_settings_check(const struct settings *s, const char *program)
   return OK;
 }
 
-/* *name <- the activation function, which has two names; NULL: it is not said. */
+/* *name <- the activation function, whose setting has two names; NULL: it is not given. */
 static int activation_find(const struct settings *s, const char **name)
 {
   const char *one = settings_find(s, "activation_fn"),
@@ -180,7 +183,7 @@ static int activation_find(const struct settings *s, const char **name)
   return OK;
 }
 
-/* Settings without a class are those of an old standard one, if they can be of one. */
+/* Settings without a class are those of an old "standard" autoencoder, unless they cannot be. */
 static int classless_check(const struct settings *s)
 {
   CHECK(settings_find(s, "d_in") || settings_find(s, "d_sae"), ERR_INPUT,
@@ -192,7 +195,7 @@ static int classless_check(const struct settings *s)
   return OK;
 }
 
-/* The class of SAELens, which older ones give by an activation function. */
+/* The class in settings of SAELens; older versions give it by an activation function. */
 static int lens_class(const struct settings *s, const char **name)
 {
   const char *own = settings_find(s, "architecture"), *function = NULL;
@@ -212,7 +215,7 @@ static int lens_class(const struct settings *s, const char **name)
   return OK;
 }
 
-/* Does a text have a word, in letters of any size? */
+/* Does a text contain a word, in upper or lower case? */
 static int has_word(const char *text, const char *word)
 {
   size_t length = strlen(word), same;

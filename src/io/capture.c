@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Everything but the values is read and checked when a capture is opened; a pool is read where it
- * is, block by block. */
+ * Everything but the values is read and checked when a capture is opened; a pool is not copied but
+ * read block by block when needed. */
 #include "io/capture.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is wrong is named with the object, its file, and both numbers. */
+ * Messages name the object, its file, and both numbers that disagree. */
 #include "io/capture_objects.h"
 
 #include <math.h>

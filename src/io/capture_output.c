@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks of the pool go into chunks of about a megabyte, or of all that there may be. */
+ * A chunk has as many blocks of the pool as fit a megabyte, at most all blocks of the capture. */
 #include "io/capture_output.h"
 
 #include <stdlib.h>

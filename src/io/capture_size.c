@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Norms need no order of sums: eight accumulators, so that reading stays the longer part. */
+ * These norms need not be reproducible to the bit, so eight accumulators are used, and reading
+ * remains the slower part. */
 #include "io/capture_size.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A group for the atoms of each dictionary; checking counts its attributes again. */
+ * Each dictionary has a group for its atoms; the check recomputes the attributes of the group. */
 #include "io/comparison.h"
 
 #include <math.h>

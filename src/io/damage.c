@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chunks that HDF5 or their checksum refuses, or whose hash is another; of files before format
- * version 4 the latter are left to the message of the dataset's hash. */
+ * A chunk is damaged if HDF5 or its checksum refuses it, or if its hash differs.  Files before
+ * format version 4 have no hashes of chunks; there only the hash of the whole dataset can
+ * differ. */
 #include "io/damage.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A file of one dataset and one hash is all that is looked at. */
+ * Only one dataset and one hash of the file are read. */
 #include "io/density.h"
 
 #include <stdio.h>

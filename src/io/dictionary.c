@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dictionaries are read through inputs.c and written through matrix.c; one of ours is checked to
- * have unit atoms and orthonormal frames. */
+ * Dictionaries are read through inputs.c and written through matrix.c; the check of a dictionary.h5
+ * tests that atoms have unit norm and frames are orthonormal. */
 #include "io/dictionary.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread's share of the counts stays in its second-level cache: entries name atoms in any order,
- * and where atoms are many, counts of all of them would have to be waited for, entry by entry.  To
- * look at every entry of the piece for it takes less. */
+ * Each thread scans all entries of the piece, but counts only the atoms of its share, so that these
+ * counts stay in its second-level cache.  Entries name atoms in any order; counts of all atoms
+ * would cause a cache miss per entry, which takes longer than scanning the entries of other
+ * shares. */
 #include "io/entry_counts.h"
 
 #include "base/num.h"

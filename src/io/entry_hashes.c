@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The arrays are opened once more for it, since one whose bytes are hashed is read by one thread at
- * a time.  What cannot be hashed in this way is read again. */
+ * The arrays are opened a second time for hashing, since a struct h5_array that hashes may be used
+ * by only one thread at a time.  An array that cannot be hashed in this way is read again. */
 #include "io/entry_hashes.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All by integers: floats of one sign are in the order of their bits, and a difference of two that
- * is below 0 sets its sign, so that what is wrong is gathered by an or. */
+ * Only integer operations are used: floats of equal sign have the order of their bit patterns, and
+ * a negative difference has its sign bit set, so the errors of all entries are combined by OR. */
 #include "io/entry_rows.h"
 
 #include <string.h>

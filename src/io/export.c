@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * An imported autoencoder goes back with the tensors and settings that it had; any other dictionary
- * becomes matching pursuit for SAELens, and a tied top-k encoder for sparsify. */
+ * is exported with matching pursuit for SAELens, and with a tied top-k encoder for sparsify. */
 #include "io/export.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Vectors are datasets; what is one number is an attribute. */
+ * Vectors are datasets; single numbers are attributes. */
 #include "io/finding.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Values are read in steps of the watchdog, and converted in pieces of a megabyte. */
+ * Each read is a step of the watchdog; values are converted in pieces of a megabyte. */
 #include "io/flat_file.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Formats are known by their first bytes, and where these are common by the end of the name. */
+ * Formats are recognised by their first bytes, and if several formats share these, by the end of
+ * the name. */
 #include "io/format.h"
 
 #include <errno.h>

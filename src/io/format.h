@@ -7,7 +7,7 @@
 #define IO_FORMAT_H
 
 /* Call this after a regular file could not be opened in the format that the end of its name
- * implies. ERR_INPUT: its first bytes are those of another format, or of no known one.  ERR_IO:
+ * implies.  ERR_INPUT: its first bytes are those of another format, or of no known one.  ERR_IO:
  * they cannot be read.  OK: the format may be right, and the file damaged. */
 int format_check(const char *path);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A folder in the place of a file: the file in it, or what the folder has instead. */
+ * Find the file in the folder, or list what the folder has instead. */
 #include "io/input_folder.h"
 
 #include <dirent.h>

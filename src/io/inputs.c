@@ -25,7 +25,7 @@ int input_is_there(const char *path)
   return found;
 }
 
-/* Where the path begins in FILE:PATH, behind the last colon before which there is a file; without
+/* Where the path begins in FILE:PATH, after the last colon before which there is a file; without
  * any such file in FILE:/PATH, and NULL: nowhere. */
 static char *split_find(char *name)
 {

@@ -4,7 +4,7 @@
  * Floor: io.  Not collective: every rank opens the file itself and reads its own part.
  *
  * A name is FILE.h5, FILE.h5:/path, FILE.npy (C order, f2, f4, f8), FILE.safetensors or
- * FILE.safetensors:name (F16, BF16, F32, F64), or a folder with results. Datasets are float16,
+ * FILE.safetensors:name (F16, BF16, F32, F64), or a folder with results.  Datasets are float16,
  * bfloat16 (uint16 with the attribute dtype = "bfloat16"), float32 or float64; values are rounded
  * once to float32. rows.c and dictionary.c decide which shapes they accept. */
 #ifndef IO_INPUTS_H

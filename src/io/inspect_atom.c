@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One walk through the dictionary, one through the supports; tokens are read around few rows. */
+ * One pass over the dictionary, one over the supports; tokens are read only around the rows
+ * shown. */
 #include "io/inspect_atom.h"
 
 #include <math.h>

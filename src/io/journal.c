@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All numbers are of 64 bits in the order of this machine: on one of another order the head is not
- * what its hash says. */
+ * All numbers have 64 bits in the byte order of this machine; on a machine of the other order the
+ * head fails its hash. */
 #include "io/journal.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All is below /run, since arrivals differ from run to run.  The check plans each step again. */
+ * All data are below /run, since arrival times differ from run to run.  The check recomputes the
+ * plan of each step. */
 #include "io/ledger.h"
 
 #include <string.h>

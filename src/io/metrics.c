@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All three follow the table metric_rows of model/results.h. */
+ * Writing, checking and printing all use the table metric_rows of model/results.h. */
 #include "io/metrics.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A strict reader of the header, which is the text of a Python dictionary of three known keys, each
- * once, in any order.  A reader of a value moves *at behind it. */
+ * once, in any order.  Each function that reads a value moves *at past it. */
 #include "io/npy.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static int shape_read(struct flat_file *f, const char **at)
     values *= good ? (double)size : 1;
     if (good && f->rank < LENGTH(f->shape)) f->shape[f->rank] = size;
     blanks_skip(at);
-    /* Only behind the last of several sizes is no comma needed: (3) is a number. */
+    /* Only after the last of several sizes is no comma needed: (3) is a number. */
     good = good && values < 0x1p60 && (word_skip(at, ",") || (**at == ')' && f->rank > 0));
     blanks_skip(at);
   }

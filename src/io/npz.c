@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The directory is at the end of the archive, and says where its members are; its numbers of 32
- * bits give way to those of 64 where a file is large (APPNOTE of PKWARE, 4.3 and 4.5.3). */
+ * The directory is at the end of the archive, and says where its members are; large files have
+ * 64-bit numbers instead of the 32-bit ones (APPNOTE of PKWARE, 4.3 and 4.5.3). */
 #include "io/npz.h"
 
 #include <stdlib.h>

@@ -41,7 +41,7 @@ int result_convert(struct result_file *r, const struct file_kind *kind, gidx bas
 int result_keep(struct result_file *r, const char *end);
 /* Write /run and close; read the file again and verify every checksum and invariant; sync it;
  * rename it, then the run's used.in and run.log (sidecars.h; a failure of these is a warning); sync
- * the folder. Then remove what a stopped job left of this result.  ERR_INTERNAL: an open input was
+ * the folder.  Then remove what a stopped job left of this result.  ERR_INTERNAL: an open input was
  * not compared among ranks, or was read after its last check for changes (input_file.h). */
 int result_publish(struct result_file *r, const struct run_fact *facts, int n_facts);
 /* After a failure of the run: remove its unpublished files, except its log (temporary.h). */

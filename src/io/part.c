@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The numbers of a part are attributes, by a table; its shift and sums are datasets. */
+ * A table lists the numbers of a part, which are attributes; its shift and sums are datasets. */
 #include "io/part.h"
 
 #include <math.h>

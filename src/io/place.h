@@ -23,7 +23,7 @@ struct output_path {
 };
 /* Find the names, create the folder if it is missing, and claim all six.  name: the file name of
  * the result in a folder, such as "supports.h5".  Results of one run may share all except the
- * first. ERR_CREATE: the result exists and force is 0, another run is writing here, another output
+ * first.  ERR_CREATE: the result exists and force is 0, another run is writing here, another output
  * of this run has the name, or the folder cannot be made or written to. */
 int output_path(struct output_path *place, const char *output, const char *name, int force);
 /* ERR_USAGE: `output` is NULL.  output_path() checks this too; a command may call this earlier,

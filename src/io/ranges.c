@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The text is in a page that no chunk needs, since all before the first segment is written when the
- * result is published. */
+ * The text is before the first segment, where no chunk is, and where all bytes are written only
+ * when the result is published. */
 #include "io/ranges.h"
 
 #include <dirent.h>

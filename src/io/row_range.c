@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two numbers are read, and compared with the nearest that are allowed. */
+ * Two numbers are parsed, and compared with the nearest allowed ones. */
 #include "io/row_range.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The options in /run are a deck; a text that is none says nothing. */
+ * The options in /run are stored as a deck; a text that is not a valid deck gives no value. */
 #include "io/run_option.h"
 
 #include <stdlib.h>

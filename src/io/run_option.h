@@ -7,7 +7,8 @@
 
 #include "io/h5/h5.h"
 
-/* *value <- the value of the option `key`, never freed; NULL: the file does not say. ERR_MEMORY. */
+/* *value <- the value of the option `key`, never freed; NULL: the file does not say.
+ * ERR_MEMORY. */
 int run_option_find(const struct h5_file *result, const char *key, const char **value);
 
 #endif

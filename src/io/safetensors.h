@@ -37,7 +37,7 @@ const struct tensor *tensor_find(const struct tensor_table *t, const char *name)
 int tensor_array(struct flat_file *f, const struct tensor *tensor);
 
 /* Open a tensor as an array.  name NULL: the tensor called `standard`, or if there is none, the
- * only tensor. Call flat_close() also after a failure.  ERR_INPUT: no such tensor; the message
+ * only tensor.  Call flat_close() also after a failure.  ERR_INPUT: no such tensor; the message
  * lists the names. */
 int safetensors_open(struct flat_file *f, const char *path, const char *name, const char *standard);
 

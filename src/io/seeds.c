@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A row of cosines for each seed; what all say of an atom follows from them, and is checked so. */
+ * One row of cosines per seed; an atom's stability is computed from them, and the check recomputes
+ * it. */
 #include "io/seeds.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Of the open files that nobody reads, the one that was not read for longest is closed. */
+ * Among open files without users, the least recently used one is closed. */
 #include "io/shard_pool.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Patterns are found by glob(3), and sorted here, since its order is that of the locale. */
+ * glob(3) finds the files of a pattern; they are sorted here, since glob's order depends on the
+ * locale. */
 #include "io/shards.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Names that differ in their numbers alone are compared, next to each other. */
+ * Neighbouring names are compared if they differ only in their numbers. */
 #include "io/shards_order.h"
 
 #include <limits.h>

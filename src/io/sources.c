@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A list is read where it stands; tokens are read one by one. */
+ * Only the list that is shown is read; tokens are read one by one. */
 #include "io/sources.h"
 
 #include <stdlib.h>

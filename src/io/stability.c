@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Read as any array of an input is, so that a folder and FILE:/PATH are names of it, too. */
+ * Read like any other input, so a folder and FILE:/PATH are valid names too. */
 #include "io/stability.h"
 
 #include "base/status.h"

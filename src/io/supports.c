@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks of rows of any size are written chunk by chunk, a chunk having whole rows, so that the
- * chunks of the arrays alternate in the file the same way whatever the blocks were. */
+ * Blocks of rows of any size are written chunk by chunk, and a chunk has whole rows.  So the order
+ * of chunks in the file does not depend on the blocks. */
 #include "io/supports.h"
 
 #include <errno.h>

@@ -98,12 +98,12 @@ int supports_growing_join(struct supports_output *f, const char *path, const cha
  * shape have no fixed places in the file. */
 gidx supports_segment_rows(const struct supports_shape *shape);
 /* Write /supports/indptr for rows first .. end - 1 that this job has written, sync it and read it
- * again. ERR_IO. */
+ * again.  ERR_IO. */
 int supports_offsets_write(struct supports_output *f, gidx first, gidx end);
 /* Call this on rank 0 when all rows are written: the growing file becomes an HDF5 file of this
  * kind. supports_output_finish() follows. */
 int supports_growing_end(struct supports_output *f, const struct file_kind *kind);
-/* arrays <- the arrays with one row per row, so not indptr; returns their number. */
+/* arrays <- the arrays of entries (all except indptr); returns their number. */
 enum { SUPPORTS_ARRAYS = 4 };
 int supports_output_arrays(struct supports_output *f, struct h5_array *arrays[SUPPORTS_ARRAYS]);
 /* End the file early: it becomes a part (part.h) with the `rows` rows written so far. */

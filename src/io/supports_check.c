@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One pass over /supports, in blocks of rows and inside them in pieces of entries, since rows of a
- * foreign file can be long.  Threads that are spare share out the rows of a piece; each reads and
- * checks its own.  Meanwhile others count the atoms of the piece before, and hash it. */
+ * foreign file can be long.  Spare threads divide the rows of a piece among themselves; each reads
+ * and checks its own rows.  Meanwhile others count the atoms of the piece before, and hash it. */
 #include "io/supports.h"
 #include "io/supports_input.h"
 

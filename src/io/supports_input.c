@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A CSR group is opened array by array; types are converted where that is exact. */
+ * A CSR group is opened array by array; types are converted if that is exact. */
 #include "io/supports_input.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ranks have the hashes of their own chunks and zeros for those of others, so that all are known by
- * an or. */
+ * Each rank has the hashes of its own chunks and zeros for all others, so a reduction by OR gives
+ * all. */
 #include "io/supports_ranks.h"
 
 #include <stdlib.h>

@@ -25,7 +25,7 @@ int supports_ranks_check(struct supports_output *f, struct comm *c, int all, gid
 int supports_counts_add(struct supports_output *f, const struct support_counts *more);
 /* Call this after this rank has written rows up to `end` of a file whose chunks have fixed places.
  * From time to time it gives the unchecked rows to a thread, so that few are left to check at the
- * end. It may return the failure of rows of an earlier call.  Not collective. */
+ * end.  It may return the failure of rows of an earlier call.  Not collective. */
 int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end);
 /* Wait until the checking thread no longer reads the file; call it before closing.  Safe on a
  * zeroed struct.  Not collective. */

@@ -34,7 +34,7 @@ void systems_input_close(struct systems_input *f);
  * hashes in a file that Sagitta wrote. */
 int systems_input_mark(const struct systems_input *f, uint64_t *mark);
 
-/* Verify and open what a stopped run left, or a complete file, for which part.systems is 0. Call
+/* Verify and open what a stopped run left, or a complete file, for which part.systems is 0.  Call
  * systems_input_close() also after a failure.  ERR_IO: cannot open; ERR_INPUT: damaged, or
  * something else. */
 int systems_part_open(struct systems_input *f, const char *path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What has to happen at the end is listed in a fixed array, so that a signal handler can do it. */
+ * A fixed array lists the files to remove or rename at the end, so that a signal handler can do
+ * it. */
 #include "io/temporary.h"
 
 #include <errno.h>

@@ -50,8 +50,8 @@ int temporary_is_own(const char *path);
 int temporary_guard(const char *name);
 
 /* At the end of the run: remove temporaries, or rename them to `failed`, in reverse order of
- * creation. Safe at any time, also in a signal handler.  exit() and the signals that end a job call
- * it too, as for a failed run. */
+ * creation.  Safe at any time, also in a signal handler.  exit() and the signals that end a job
+ * call it too, as for a failed run. */
 void temporaries_end(int is_failed);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Headers are filled up with blanks, so that values begin at a multiple of 8 bytes, of .npy 64. */
+ * Headers are padded with blanks, so that values begin at a multiple of 8 bytes (64 for .npy). */
 #include "io/tensors_write.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is promised to the bit is attributes and arrays of /terminal; estimates and what a LAPACK
- * computed go below /run, which `diff` leaves out. */
+ * Reproducible results are attributes and arrays of /terminal.  Estimates, and values that a LAPACK
+ * computed, go below /run, which `diff` skips. */
 #include "io/terminal.h"
 
 #include <stdio.h>

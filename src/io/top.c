@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two matrices; checking looks at the order of each list. */
+ * Two matrices; the check tests the order of each list. */
 #include "io/top.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Weights, moments and counts are datasets; what is one number is an attribute. */
+ * Weights, moments and counts are datasets; single numbers are attributes. */
 #include "io/training.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Entries are written as they come; checking looks at offsets, features and magnitudes. */
+ * Entries are written as they come; the check tests offsets, features and magnitudes. */
 #include "io/truth.h"
 
 #include <math.h>

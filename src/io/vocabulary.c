@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The file is read whole, and words are parts of it; those of JSON are decoded where they stand.
  *
- * Tokenizers mark in their words where blanks are.  Kept words have the marks of WordPiece: "##" in
- * front of what continues, where a blank is in front of all others. */
+ * Tokenizers mark in their words where blanks are.  The words kept here use the marks of WordPiece:
+ * "##" in front of a word that continues the one before; a blank precedes all other words. */
 #include "io/vocabulary.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ static int lines_read(struct vocabulary *v, char *text)
   gidx capacity = 0;
   v->is_text = 1;
   for (char *line; (line = strsep(&text, "\n"));) {
-    if (!text && !*line) break; /* behind the last line feed */
+    if (!text && !*line) break; /* after the last line feed */
     line[strcspn(line, "\r")] = '\0';
     TRY(word_add(v, &capacity, v->n, line));
   }

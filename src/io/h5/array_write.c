@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Arrays being written.  Whole chunks are stored once, so that the bytes of the file do not depend
- * on the blocks: HDF5 gives each its place, in order, and threads that are spare hash them and
- * write them there. */
+ * on the blocks: HDF5 allocates each chunk, in order, and spare threads hash the chunks and write
+ * them there. */
 #include "io/h5/array_write.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chunks of the layout that Sagitta writes are read and written past HDF5's filters, and their
- * checksum is computed in lanes; HDF5's own way takes three times as long.  A chunk that is not as
- * expected is left to HDF5, which reads it or says what is wrong. */
+ * Chunks of the layout that Sagitta writes are read and written without HDF5's filters, and their
+ * checksum is computed in SIMD lanes; HDF5's own code takes three times as long.  A chunk that is
+ * not as expected is left to HDF5, which reads it or says what is wrong. */
 #include "io/h5/chunks.h"
 
 #include <errno.h>

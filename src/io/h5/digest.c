@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading, the hash goes on as long as the bytes follow those before; what is read again is left
- * out, so that blocks may overlap.  One hash of all bytes is a tree of one leaf whose hash has no
- * first byte of its own. */
+ * While reading, bytes are hashed as long as none is skipped; bytes that are read again are not
+ * hashed twice, so blocks may overlap.  The single hash of old files is handled as a tree of one
+ * leaf, hashed without a leaf's prefix byte. */
 #include "io/h5/digest.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * `sha256`: before format version 4, instead of the tree: SHA-256 of all values. `zero_chunks`: how
  * many chunks are zero in every byte.  A lost write or a hole in the file leaves such a chunk, and
  * Fletcher-32 does not find it, since that of zeros is 0.  So if none was written, reading such a
- * chunk is an error. All have a fixed length, so that HDF5 stores them in the object's header,
+ * chunk is an error.  All have a fixed length, so that HDF5 stores them in the object's header,
  * which has a checksum. */
 #ifndef IO_H5_DIGEST_H
 #define IO_H5_DIGEST_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A virtual file driver that does what HDF5's own serial one (sec2) does, in blocks of which each
- * is a step of the watchdog.  So every wait for the disk is found, whatever HDF5 was asked for. */
+ * A virtual file driver that does what HDF5's own serial one (sec2) does, in blocks; each block is
+ * a step of the watchdog.  So the watchdog sees every wait for the disk, whichever function of HDF5
+ * causes it. */
 #include "io/h5/driver.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * HDF5 reports a failure as a stack of errors; the innermost one that says something becomes the
- * message of our status. */
+ * HDF5 reports a failure as a stack of errors; the innermost one with a text becomes the message of
+ * the status. */
 #include "io/h5/error.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A filter that is not known here is told by the name under which it is registered, else by the
- * name that the file gives it, else by its number. */
+ * A missing filter is named by its registered name, else by its name in the file, else by its
+ * number. */
 #include "io/h5/filters.h"
 
 #include <errno.h>

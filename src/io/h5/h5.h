@@ -42,31 +42,33 @@ void h5_library(char *text, size_t capacity);
  * is not HDF5 or is damaged.  From then on a read that fails because the file changed, and closing
  * after a read of a file that changed, fail with ERR_IO. */
 int h5_open(struct h5_file *f, const char *path);
-/* The same of a file of ours whose format version is newer than this program's, which h5_open()
- * refuses with ERR_INPUT: *newer <- whether it is, and the warning is in why[capacity]. */
+/* The same, but also opens a file of Sagitta whose format version is newer than this program's,
+ * which h5_open() refuses with ERR_INPUT.  *newer <- is it newer?  If so, why[capacity] <- a
+ * warning. */
 int h5_open_newer(struct h5_file *f, const char *path, int *newer, char *why, int capacity);
-/* Create a file, or replace the one that is there.  ERR_CREATE when that fails. */
+/* Create a file, or replace an existing one.  ERR_CREATE. */
 int h5_create(struct h5_file *f, const char *path);
-/* The same over a file of zeros and chunks that were written past HDF5, which stay, as does its
- * length, until it is said to be whole: then closing cuts it.  Nothing on a file that was created
- * otherwise. */
+/* h5_create_over(): create the HDF5 structure in an existing file of zeros and chunks that were
+ * written without HDF5; these bytes and the length stay.  h5_whole(): call it when the file is
+ * complete, so that closing cuts it to HDF5's length; does nothing for a file of h5_create(). */
 int h5_create_over(struct h5_file *f, const char *path);
 int h5_whole(const struct h5_file *f);
-/* Bring what HDF5 still holds back into the file. */
+/* Write what HDF5 has buffered to the file. */
 int h5_flush(const struct h5_file *f);
-/* Close; safe on a zeroed struct.  ERR_IO: writing what HDF5 still held back fails, or when the
- * file changed while it was read. */
+/* Close; safe on a zeroed struct.  ERR_IO: writing what HDF5 has buffered fails, or the file
+ * changed while it was read. */
 int h5_close(struct h5_file *f);
-/* Close after work on the file that ended with a status; returns it, or that of closing.  ERR_IO
- * instead of ERR_INPUT: the file changed: then its content is not to blame. */
+/* Close after work on the file that ended with `status`; returns it, or if it is OK that of
+ * closing.  Returns ERR_IO instead of ERR_INPUT if the file changed, since then its content is not
+ * to blame. */
 int h5_close_after(struct h5_file *f, int status);
 
 /* *there <- whether the path leads to an object.  ERR_INPUT: the file is damaged, or a link of the
- * path leads out of it or to nothing.  HDF5 may answer otherwise when it is asked
- * again, so that an error must never be taken for an answer. */
+ * path is dangling or leads to another file.  An error must not be taken for an answer, since HDF5
+ * may answer differently when it is asked again. */
 int h5_exists(const struct h5_file *f, const char *object, int *there);
 
-/* Create a group and those above it, as far as they are missing. */
+/* Create a group and its parents if they are missing. */
 int h5_group_create(const struct h5_file *f, const char *object);
 
 enum { H5_RANK = 4 };

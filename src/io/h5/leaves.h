@@ -23,7 +23,7 @@ int h5_leaves_read(const struct h5_file *f, const char *object, const struct h5_
 
 /* Read all chunks without HDF5 on spare threads, and compare them with the digest.  Returns 1 if
  * every chunk is stored as expected and has its hash; 0: no, or not known, as for files without a
- * tree. Other threads may call this for other datasets at once. */
+ * tree.  Other threads may call this for other datasets at once. */
 int h5_leaves_agree(const struct h5_digest *digest, struct h5_chunks *chunks, int64_t dataset);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * That HDF5 learns of chunks at the end costs nothing: where they are follows from shapes, and what
- * it keeps of them lies before the first. */
+ * Registering the chunks with HDF5 at the end is cheap: their addresses follow from the shapes, and
+ * HDF5's index of them lies before the first chunk. */
 #include "io/h5/placed.h"
 
 #include <errno.h>

@@ -36,8 +36,8 @@ struct h5_slabs {
   int level;
 };
 /* bytes[SLAB_ARRAYS]: bytes per row of each array, 0 for an array that does not exist; bytes[0] is
- * not 0.  At least `room` bytes before the first segment are left for all other data. ERR_INTERNAL:
- * a row is larger than HDF5's largest chunk. */
+ * not 0.  At least `room` bytes before the first segment are left for all other data.
+ * ERR_INTERNAL: a row is larger than HDF5's largest chunk. */
 int h5_slabs_plan(struct h5_slabs *s, gidx rows, const gidx *bytes, gidx room);
 /* The address of chunk i of array a. */
 gidx h5_slabs_at(const struct h5_slabs *s, int a, gidx i);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The number of chunks tells whether any is missing; only then they are asked for one by one. */
+ * The number of chunks tells whether any is missing; only then are the chunks looked up one by
+ * one. */
 #include "io/h5/unwritten.h"
 
 #include <string.h>

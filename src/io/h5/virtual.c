@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A selection is a run of whole rows when it fills its bounds, and these all columns. */
+ * A selection is a range of whole rows if it fills its bounding box, and this spans all columns. */
 #include "io/h5/virtual.h"
 
 #include <stdlib.h>
