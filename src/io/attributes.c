@@ -34,7 +34,7 @@ static int string_add(struct sha256 *hash, const char *text)
   return OK;
 }
 
-/* Add item i of the block: a text with a zero byte behind it, others as they are stored. */
+/* Hash item i of the block: a text followed by a zero byte, other items as they are stored. */
 static int item_add(struct sha256 *hash, const struct h5_values *v, gidx i)
 {
   char *text = NULL;

@@ -198,7 +198,7 @@ int attribution_input_list(const struct attribution_input *f, gidx pair, idx mos
   return h5_array_read(&f->data, start[0], *n, TYPE_F32, f->value);
 }
 
-/* What is looked at of a file. */
+/* The state of a check. */
 struct look {
   struct h5_array indptr, indices, data;
   gidx columns, top;

@@ -68,7 +68,7 @@ static int has_file(const char *folder, const char *file, char *path)
   return snprintf(path, 4096, "%s/%s", folder, file) < 4096 && input_is_there(path);
 }
 
-/* name[256] <- a folder in this one that has the weights of a program; 0: there is none. */
+/* name[256] <- a subfolder that has the weights of a program.  Returns 0 if there is none. */
 static int inner_find(const char *folder, char *name)
 {
   char path[4096], inner[4096];
@@ -314,7 +314,7 @@ static int threshold_read(struct autoencoder *a, const char *name)
   return OK;
 }
 
-/* *top <- codes of a row, of those that take so many; two names may say it. */
+/* *top <- codes per row, for classes with a fixed number; the setting has two possible names. */
 static int top_find(const struct autoencoder *a, const char *key, int is_needed, gidx *top)
 {
   const char *const names[] = {key, "activation_fn_kwargs.k", "max_iterations"};

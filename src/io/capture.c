@@ -59,9 +59,9 @@ static gidx seen_from(const struct capture_input *c, gidx sequence)
   return from;
 }
 
-/* The blocks of a sequence are in the pool, and cover its length; none that its queries see is
- * there twice, but before these servers may have one block for all.  owner[blocks]: one more than
- * the entry of the whole table that had the block last. */
+/* Check that the blocks of a sequence are in the pool and cover its length.  No block that its
+ * queries see may occur twice; for earlier positions a server may have put one block in all places.
+ * owner[blocks]: 1 + the last entry of the whole table that named the block. */
 static int table_check(const struct capture_input *c, gidx sequence, gidx blocks, gidx *owner)
 {
   gidx length = c->length[sequence], needed = ceil_div(imax(length, 0), c->block), seen;
@@ -169,7 +169,7 @@ static int shapes_check(struct capture_input *c)
   return OK;
 }
 
-/* What scores are multiplied by in a walk (N.27) are floats: none of them may vanish. */
+/* In a walk, scores are multiplied by these factors as floats (N.27), so none may round to 0. */
 static int factors_check(const struct capture_input *c)
 {
   const struct attention *a = &c->source.attention;
@@ -185,7 +185,8 @@ static int factors_check(const struct capture_input *c)
   return OK;
 }
 
-/* What other programs call these attributes: one that is not read would change every weight. */
+/* Names of these attributes in other programs.  They are refused, since a setting that is ignored
+ * would change every weight. */
 static int names_check(const struct capture_input *c)
 {
   static const struct {
@@ -276,7 +277,7 @@ static int tokens_open(struct capture_input *c)
   return OK;
 }
 
-/* out <- cells of one block: all of it where it is right there, else by way of a block's room. */
+/* out <- cells of one block: a whole block directly, a part of one through the buffer `room`. */
 static int cells_read(const struct h5_array *a, idx block, idx from, idx count, float *room,
                       float *out)
 {

@@ -38,7 +38,7 @@ static gidx type_bytes(enum h5_type type)
   return type == TYPE_F32 ? 4 : 2;
 }
 
-/* Create /kv/k or /kv/v, which grows by blocks of so many bytes. */
+/* Create /kv/k or /kv/v, which grows by blocks of `bytes` bytes. */
 static int pool_create(struct capture_output *f, const struct capture_shape *s, const char *object,
                        enum h5_type type, idx d, gidx bytes, struct h5_array *a)
 {

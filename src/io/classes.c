@@ -52,7 +52,7 @@ static int vector_read(const struct h5_file *f, const char *object, enum h5_type
   return status;
 }
 
-/* What a file says: entries start[c] .. start[c + 1] - 1 of atoms are in class c. */
+/* The lists of a file: entries start[c] .. start[c + 1] - 1 of atoms are in class c. */
 struct lists {
   const gidx *start;     /* [count + 1] */
   const idx *atoms;      /* [placed] */
@@ -84,8 +84,8 @@ static int lists_read(const struct h5_file *f, struct arena *arena, struct lists
   return OK;
 }
 
-/* color[k] <- the class of each atom, -1 for an atom in none; check that no atom is there twice,
- * and that /color says the same. */
+/* color[k] <- the class of each atom, -1 for an atom in none; check that no atom occurs twice, and
+ * that /color agrees. */
 static int lists_color(const struct lists *l, const char *path, idx k, idx *color)
 {
   CHECK(l->k < 0 || l->k == k, ERR_INPUT,

@@ -15,7 +15,8 @@
 #include "io/h5/listing.h"
 
 enum { LINES_MOST = 16 /* of a dataset */, PIECE_BYTES = 1 << 20 };
-/* What has more chunks was made to take for ever: 64 codes a row of 10^9 rows have 244,141. */
+/* A file with more chunks than this is malicious, made to take forever: 10^9 rows of 64 codes have
+ * 244,141. */
 enum { CHUNKS_MOST = 1 << 24 };
 
 /* A dataset being read. */
@@ -24,7 +25,8 @@ struct reading {
   const struct h5_array *a;
   const unsigned char *leaves; /* the hash of each unit; NULL: not known */
   gidx unit;                   /* entries that are read together: those of a chunk */
-  gidx begin, runs; /* where the run of bad ones began, -1: there is none; how many there were */
+  gidx begin, runs; /* the beginning of the present run of damaged chunks, -1: none; number of
+                     * damaged chunks */
 };
 
 /* All datasets. */

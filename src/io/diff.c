@@ -39,7 +39,7 @@ static void difference_begin(const struct diff *d, const char *what, const char 
   json_text(d->json, "object", object);
 }
 
-/* The same for what is a text in both files. */
+/* The same for an item that is a text in both files. */
 static void texts_json(const struct diff *d, const char *what, const char *object, const char *a,
                        const char *b)
 {
@@ -167,10 +167,10 @@ static void only_differs(struct diff *d, const char *object, const char *name, i
 typedef int visit_pair(struct diff *d, const char *object, const struct h5_entry *a,
                        const struct h5_entry *b);
 
-/* Visit the pairs of two sorted lists until a difference; an entry that only one list has is one.
- * object: NULL for lists of objects, of which /run and /hashes are left out, else the
- * object of the attributes, of which hashes in files of ours are, since what they are of is
- * compared, and marks of files that were read. */
+/* Visit the pairs of two sorted lists until the first difference; an entry in only one list is a
+ * difference.  object: NULL for lists of objects, of which /run and /hashes are skipped; otherwise
+ * the object whose attributes are listed.  Of attributes, marks of input files are skipped, and so
+ * are hashes in Sagitta's files, since the hashed data themselves are compared. */
 static int lists_merge_by_path(struct diff *d, const char *object, const struct h5_listing *a,
                                const struct h5_listing *b, visit_pair *visit)
 {

@@ -24,7 +24,7 @@ struct export_files export_files_of(enum export_form form)
   return files[form];
 }
 
-/* The mean in float32, 0 where there is none. */
+/* The mean in float32; zeros without a mean. */
 static int mean_narrow(struct export_model *m, struct arena *arena)
 {
   float *mean;

@@ -127,7 +127,7 @@ static int array_open(struct input_array *s, const struct input_standard *standa
   return OK;
 }
 
-/* A capture has no rows, but they can be computed; other matrices it has none of. */
+/* A capture has no rows, but rows can be computed from it; it has no other matrices. */
 static int no_capture(const struct input_array *s, const struct input_standard *standard)
 {
   int has_q, has_k, has_pool, wants_rows = s->object == standard->object;

@@ -148,7 +148,8 @@ static int contents_print(const struct h5_file *f, const struct h5_listing *list
 {
   const char *group = NULL;
   int knows =
-      f->version <= FORMAT_VERSION; /* what the kinds show may mean something else in others */
+      f->version <= FORMAT_VERSION; /* objects of the same names may mean something else in files of
+                                     * other programs */
   TRY(head_print(f, out));
   for (int k = 0; k < file_kind_count && knows; k++)
     if (file_kinds[k]->show_above) TRY(file_kinds[k]->show_above(f, out));

@@ -26,7 +26,7 @@
 
 enum { PIECE = 256, AROUND = 8 }; /* atoms read at a time; tokens on each side */
 
-/* What is found of an atom. */
+/* The results about an atom. */
 struct atom_summary {
   const struct atom_request *request;
   struct dictionary_input dictionary;
@@ -38,7 +38,7 @@ struct atom_summary {
   struct top_rows top;       /* of this atom alone */
   float *codes;              /* [n_codes] those that are not 0; owned */
   gidx n_codes, capacity, density;
-  struct tokens tokens; /* its file may be closed: then it has words alone */
+  struct tokens tokens; /* its file may be closed: then only words are open */
   struct sources_names names;
   struct sources sources;
   struct arena arena;
@@ -226,7 +226,7 @@ static int has_words(const struct atom_summary *w)
   return w->tokens.n || w->sources.has_tokens;
 }
 
-/* The tokens around a row: those of the rows, else of the capture. */
+/* The tokens around a row: from the file of rows, or if it has none, from the capture. */
 static int words_print(struct atom_summary *w, gidx row, FILE *out)
 {
   if (w->tokens.n) return tokens_print(&w->tokens, row, AROUND, out);

@@ -16,7 +16,7 @@
 
 enum { BLOCK_VALUES = 1 << 18, VALUES_SHOWN = 6 };
 
-/* What a pass over all rows finds; a row is an entry of the first dimension. */
+/* The results of a pass over all rows; a row is an entry of the first dimension. */
 struct survey {
   gidx rows, width; /* width: values of a row */
   gidx bad, bad_at; /* values that are not finite, and the first of them */
@@ -57,7 +57,7 @@ static void row_print(const char *name, const char *text, FILE *out)
   text_print(out, "  %-*s %s\n", NAME_WIDTH, name, text);
 }
 
-/* What a shape is to --rows and --dictionary. */
+/* How --rows and --dictionary interpret a shape. */
 static void meaning_text(int rank, const gidx *n, char *text, size_t capacity)
 {
   snprintf(text, capacity,

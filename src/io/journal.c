@@ -27,7 +27,7 @@ enum { PAGE = 1 << 16, RECORDS = 2 };
 
 static const gidx MOST = (gidx)1 << 48;
 
-/* What a record begins with. */
+/* The beginning of a record. */
 struct record_head {
   gidx number, rows, bytes;
   unsigned char leaves[SHA256_BYTES]; /* of the chunks' hashes */
@@ -72,7 +72,7 @@ static int disk_sync(const struct journal *j)
   return OK;
 }
 
-/* Where the hashes of an array are, with a = arrays behind all. */
+/* The offset of the hashes of array a; with a = arrays the end of all hashes. */
 static gidx leaves_at(const struct journal *j, int a)
 {
   gidx at = PAGE;
@@ -188,7 +188,7 @@ static int head_fits(const struct journal *j, const struct record_head *h)
   return fits;
 }
 
-/* Take the record at a place if it is whole, and newer than what *j has. */
+/* Read the record at a place into *j if it is valid and newer than the record in *j. */
 static int record_take(struct journal *j, gidx place)
 {
   struct record_head h;
@@ -391,7 +391,7 @@ static int found_take(const char *found, char *name)
   return OK;
 }
 
-/* *entry <- the next of a folder, NULL: there is none. */
+/* *entry <- the next entry of a folder; NULL: no more. */
 static int folder_next(DIR *folder, const char *path, const struct dirent **entry)
 {
   errno = 0;

@@ -12,7 +12,7 @@
 
 enum { BAR_WIDTH = 40 };
 
-/* What rounding may add to a cosine. */
+/* The largest rounding error of a cosine. */
 #define COSINE_SLACK 1e-3
 
 static const struct object_row object_rows[] = {

@@ -119,7 +119,7 @@ static int entry_read(struct flat_file *f, const char **at, unsigned *seen)
 
 static int header_parse(struct flat_file *f, const char *header)
 {
-  const char *at = header + 1; /* behind the brace */
+  const char *at = header + 1; /* after the brace */
   unsigned seen = 0;
   blanks_skip(&at);
   while (!word_skip(&at, "}")) TRY(entry_read(f, &at, &seen));
@@ -165,7 +165,7 @@ int npy_header(struct flat_file *f, gidx at, char *dtype)
   return OK;
 }
 
-/* numpy.save() to an open file puts arrays one behind the other; numpy.load() reads the first. */
+/* numpy.save() to an open file appends arrays; numpy.load() reads the first. */
 static int single_check(const struct flat_file *f)
 {
   char magic[6] = "";

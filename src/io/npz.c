@@ -11,7 +11,7 @@
 #include "io/npy.h"
 
 enum {
-  END_BYTES = 22, /* of the record behind the directory, without its comment */
+  END_BYTES = 22, /* of the record after the directory, without its comment */
   MAX_COMMENT = 65535,
   LOCATOR_BYTES = 20, /* of what says where the record of 64 bits is, */
   WIDE_END_BYTES = 56,
@@ -104,7 +104,7 @@ struct member {
   uint64_t bytes, stored, local; /* its size, that in the file, and where it begins there */
 };
 
-/* Take the numbers of 64 bits from what stands behind the name. */
+/* Read the 64-bit numbers from the extra field after the name. */
 static int wide_read(const struct flat_file *f, const unsigned char *extra, uint32_t bytes,
                      struct member *m)
 {
@@ -125,7 +125,7 @@ static int wide_read(const struct flat_file *f, const unsigned char *extra, uint
   return OK;
 }
 
-/* The entry of the directory at *at, which moves behind it. */
+/* Read the directory entry at *at, and move *at past it. */
 static int entry_read(const struct flat_file *f, unsigned char **at, const unsigned char *end,
                       struct member *m)
 {
@@ -151,7 +151,7 @@ static int entry_read(const struct flat_file *f, unsigned char **at, const unsig
   return OK;
 }
 
-/* *begin <- where the bytes of a member begin, behind what repeats its name. */
+/* *begin <- the first byte of a member, after its local header. */
 static int member_find(const struct flat_file *f, const struct member *m, gidx end, gidx *begin)
 {
   unsigned char head[LOCAL_BYTES];

@@ -54,7 +54,8 @@ int result_create(struct result_file *r, const char *path, const struct file_kin
   return root_write(&r->h5, kind);
 }
 
-/* The system's error, 0: it has room for all bytes now, or cannot say. */
+/* Reserve disk space.  Returns the system's error; 0: the space is reserved, or the file system
+ * cannot reserve any. */
 static int room_take(const char *name, gidx bytes)
 {
   int step = watchdog_begin(ERR_IO, "taking room for", name);
@@ -90,7 +91,7 @@ int result_join(struct result_file *r, const char *path, const char *name, gidx 
   return file_reserve(r, path, bytes);
 }
 
-/* Zeros before base, and nothing behind end.  Returns the system's error, or 0. */
+/* Write zeros before base, and cut the file at end.  Returns the system's error, or 0. */
 static int chunks_leave(const char *name, gidx base, gidx end)
 {
   static const char zeros[1 << 16];
@@ -142,7 +143,7 @@ static int sync_path(const char *path, int flags)
   return OK;
 }
 
-/* What still waits for the disk begins to go there. */
+/* Start writing buffered bytes to the disk. */
 static int push_path(const char *path)
 {
   int step = watchdog_begin(ERR_IO, "writing", path);

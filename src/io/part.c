@@ -237,7 +237,7 @@ static int density_read(struct part_input *p, const struct h5_file *f)
   return status;
 }
 
-/* What a part alone has. */
+/* The objects that only parts have. */
 static int own_read(struct part_input *p, const struct h5_file *f)
 {
   const struct supports_input *s = &p->supports;

@@ -85,8 +85,8 @@ static int path_resolve(const char *path, char *out)
   return OK;
 }
 
-/* A lock belongs to who has locked the file that has the name now: the run that held it before
- * removes the name at its end, and another one may have made it again since. */
+/* A run holds the lock only if the file that it locked still has the lock's name: the run that held
+ * it before removes the name at its end, and a third run may have created the file anew since. */
 static int lock_is_current(int lock, const char *path)
 {
   struct stat held, named;

@@ -42,7 +42,8 @@ void range_journal(const char *growing, gidx first, gidx end, char *journal)
            (int)(strlen(growing) - strlen(GROWING_END)), growing, (long long)first, (long long)end);
 }
 
-/* text[MOST] <- the beginning of a file, as far as it is there; the system's error, or 0. */
+/* text[MOST] <- the beginning of a file, or less if it is shorter.  Returns the system's error, or
+ * 0. */
 static int beginning_read(const char *name, char *text)
 {
   int step = watchdog_begin(ERR_IO, "reading", name);

@@ -171,7 +171,7 @@ static int name_open(struct rows_input *f, const char *name)
   return OK;
 }
 
-/* A shard cannot be opened: say which it is, and who named it. */
+/* A shard cannot be opened: the message says which one, and which pattern or list named it. */
 static int shard_fail(const struct rows_input *f, int i, int status)
 {
   char reason[2048], line[32] = "";
@@ -290,7 +290,7 @@ static int names_open(struct rows_input *f)
   return OK;
 }
 
-/* What all shards together are called, and their files. */
+/* The name of the whole source, and its files. */
 static int names_fill(struct rows_input *f)
 {
   const char *first = f->shards[0].input->name;

@@ -111,7 +111,7 @@ int seeds_check(const struct verify *v)
   return OK;
 }
 
-/* *s <- all that the file says, but for the quarters; seeds 0: nothing, or not yet. */
+/* *s <- all that the file says, except the quarters; seeds is 0 if it has none yet. */
 static int stability_of(const struct h5_file *f, struct arena *arena, struct stability *s)
 {
   struct h5_array a;

@@ -84,9 +84,9 @@ static int pattern_match(const char *pattern, glob_t *found)
   return OK;
 }
 
-/* Add what matches a pattern, each with the path that stands behind it.  A file's name may have
- * colons itself, and so may the path, so the whole is tried, then what is before each colon, from
- * the last one on. */
+/* Add the files that match a pattern, each with the path after the pattern.  A file's name may have
+ * colons itself, and so may the path, so first the whole text is tried as the pattern, then the
+ * text before each colon, beginning with the last colon. */
 static int pattern_add(struct shard_names *s, const char *pattern, const char *origin, int line)
 {
   char part[MAX_NAME], name[2 * MAX_NAME];
@@ -123,7 +123,7 @@ static int entry_add(struct shard_names *s, const char *name, const char *list, 
   return pattern_add(s, name, list ? list : kept, line);
 }
 
-/* Cut a line at its comment, and at the blanks around what is left. */
+/* Remove a line's comment, then leading and trailing blanks. */
 static char *line_clean(char *line)
 {
   while (*line == ' ' || *line == '\t') line++;

@@ -16,7 +16,7 @@
 static struct {
   struct temporary used, log;
   int has_used, has_log; /* not published yet */
-  int has_result;        /* a result of this run is there */
+  int has_result;        /* this run has published a result */
 } pair;
 
 static int is_there(const char *path)

@@ -55,7 +55,7 @@ static int list_open(struct sources *s, const char *name, const struct support_s
   return OK;
 }
 
-/* What was not named, and does not fit, is left alone. */
+/* A file that was not named and does not belong to the supports is closed, with a warning. */
 static int pass_over(struct sources *s, const struct sources_names *names, int status)
 {
   if (!status || status == ERR_MEMORY || names->attribution) return status;

@@ -38,7 +38,7 @@ const struct file_kind supports_kind = {
     supports_check, NULL,
     metrics_show,   NULL};
 
-/* CHUNKS: as many of an array are written at once. */
+/* CHUNKS: chunks of an array that are written at once. */
 enum { CHUNK_VALUES = 1 << 18, CHUNKS = 8, SLACK_BYTES = 1 << 20 };
 enum { SLAB_INDICES, SLAB_SCORE, SLAB_DATA, SLAB_CODES, SLAB_INDPTR };
 enum { CHUNK_ROOM = 64 }; /* bytes of a chunk's hash and of its line in HDF5's index */
@@ -209,8 +209,8 @@ static gidx chunk_entries(const struct supports_output *f, gidx *nnz)
                         : chunk_rows(f) * shape->s;
 }
 
-/* Create array a of the slabs, which has so many entries a row; without slabs a chunk has
- * `chunk`. */
+/* Create array a of the slabs, with the given entries per row; without slabs a chunk has `chunk`
+ * entries. */
 static int array_create(struct supports_output *f, const char *path, int a, int rank,
                         const gidx *shape, gidx row, gidx chunk, struct h5_array *array)
 {
@@ -236,7 +236,7 @@ static int arrays_create(struct supports_output *f)
   return OK;
 }
 
-/* What does not concern the disk. */
+/* Initialise the members that do not concern the disk. */
 static int output_begin(struct supports_output *f, const struct supports_shape *shape)
 {
   memset(f, 0, sizeof *f);
@@ -292,7 +292,7 @@ int supports_growing_create(struct supports_output *f, const char *path,
   return placed_open(f);
 }
 
-/* Where the chunks of the first rows, whole sum blocks, end. */
+/* The end of the chunks of the first rows, which are whole sum blocks. */
 static gidx rows_end(const struct supports_output *f, gidx rows)
 {
   int a = stores_codes(&f->shape) ? SLAB_CODES : SLAB_DATA;

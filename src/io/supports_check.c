@@ -34,7 +34,7 @@ enum {
   MAX_PARTS = 16        /* threads */
 };
 
-/* What a thread knows of its rows. */
+/* The state of one thread for its rows. */
 struct support_part {
   gidx nonzero;
   idx atom_before; /* of the entry before this one */
@@ -222,7 +222,7 @@ static int entries_check(const struct support_pass *s, struct support_part *part
   return OK;
 }
 
-/* Are these a whole row, all of which is in order but for its code blocks? */
+/* Are these entries a whole row that is valid, apart from its code blocks? */
 static int row_is_plain(const struct support_pass *s, gidx r, gidx e, gidx end, gidx *nonzero)
 {
   gidx at = e - s->first, n = end - e;
@@ -317,7 +317,7 @@ static void piece_swap(struct support_pass *s, gidx count)
   s->before = now;
 }
 
-/* What was found in the piece before. */
+/* The result for the piece before. */
 static int before_status(const struct support_pass *s)
 {
   TRY(entry_counts_status(&s->atom_counts));
@@ -471,7 +471,7 @@ static int arrays_alloc(struct support_pass *s)
   return arena_alloc(&s->arena, &s->blocks, s->has_codes ? s->piece * s->d : 0, sizeof *s->blocks);
 }
 
-/* Of a file of ours. */
+/* Set the rules of entries for a file that Sagitta wrote. */
 static void rules_set(struct support_pass *s, int32_t *begins)
 {
   enum entry_order scores = s->d > 1 ? ORDER_SCORES : ORDER_SCORES_ATOMS;
@@ -540,7 +540,7 @@ static int supports_run(struct support_pass *s, struct verify *v)
   return OK;
 }
 
-/* What a file of ours of this shape would say. */
+/* The attributes that a file of this shape by Sagitta has. */
 static int given_open(struct support_pass *s, const struct supports_shape *shape, idx rounds)
 {
   s->has_data = s->has_score = 1;

@@ -223,7 +223,7 @@ int supports_encoder_read(const struct h5_file *f, const char **encoder)
   return OK;
 }
 
-/* Read the attributes that a file of ours has beside its arrays; a foreign one has none. */
+/* Read the attributes of a file that Sagitta wrote; a file of another program has none. */
 static int facts_read(struct supports_input *f)
 {
   const struct h5_file *h5 = &f->state->h5;

@@ -18,7 +18,8 @@
 
 static const gidx MOST = 256 << 20; /* bytes that wait for the disk, or to be checked */
 
-/* Is a page of memory that ranks of two machines write parts of written back as a whole? */
+/* Is a page of memory written back as a whole, even if ranks on two machines each write a part of
+ * it? */
 static int writes_back_whole(const char *path)
 {
   static const unsigned long kinds[] = {0x6969, 0x517b, 0xfe534d42, 0xff534d42}; /* NFS, SMB */
@@ -159,7 +160,7 @@ static int beside_check(void *self)
   return h5_placed_sync(&f->indices);
 }
 
-/* The thread takes what was written so far, when it has done what it took before. */
+/* Give the thread the rows written so far, once it is done with those that it got before. */
 static int check_begin(struct supports_output *f, gidx end)
 {
   if (!f->checker.state) TRY(worker_open(&f->checker));
@@ -170,7 +171,7 @@ static int check_begin(struct supports_output *f, gidx end)
   return worker_start(&f->checker, beside_check, f);
 }
 
-/* All from row `first` on, or behind what was checked before, is, and all is safe on the disk. */
+/* Check all rows from `first`, or from the first unchecked one, and sync the file. */
 static int check_end(struct supports_output *f, gidx first, gidx end)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
@@ -232,7 +233,7 @@ static void hashes_take(struct supports_output *f)
   }
 }
 
-/* What ranks have checked is not read again by rank 0. */
+/* Rank 0 does not read again the rows that ranks have checked. */
 int supports_counts_add(struct supports_output *f, const struct support_counts *more)
 {
   struct support_counts *counts = &f->counts;
@@ -257,7 +258,7 @@ static int arrays_end(struct supports_output *f, gidx rows)
   return h5_placed_close(&f->result.h5);
 }
 
-/* What ranks found goes to all. */
+/* Exchange the results among all ranks. */
 static int found_join(struct supports_output *f, struct comm *c, gidx first, gidx end,
                       struct support_counts *counts)
 {

@@ -69,7 +69,7 @@ static int order_compare(const void *x, const void *y)
   return (a > b) - (a < b);
 }
 
-/* Check that each atom is there once. */
+/* Check that each atom occurs once. */
 static int atoms_check(struct systems_input *f)
 {
   idx *atom;
@@ -161,7 +161,7 @@ static void part_run(void *self, gidx i)
   status_clear(); /* of this thread */
 }
 
-/* Cut a block's part of an array into at most so many pieces; returns how many. */
+/* Cut a block's range of an array into a limited number of pieces; returns their number. */
 static gidx part_cut(struct part *p, gidx most)
 {
   gidx chunk = imax(h5_array_unit(p->array), 1),

@@ -52,8 +52,8 @@ static int is_end(int number)
   return now.sa_handler == SIG_DFL || (ends && !stop_takes(number));
 }
 
-/* Let no temporary stay behind when the process ends: by a signal, or by exit(), which HDF5 calls
- * itself where it runs out of memory in some places. */
+/* Leave no temporary when the process ends by a signal or by exit(), which HDF5 itself calls in
+ * some places when memory runs out. */
 static void endings_watch(void)
 {
   static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
@@ -101,8 +101,8 @@ int temporary_guard(const char *name)
   return slot_take(name, NULL, &slot);
 }
 
-/* Of 64 random bits, the name is nobody else's even before the file is made; so it is listed first,
- * and no signal comes between. */
+/* The name has 64 random bits, so no other file has it, even before this file is made.  So it is
+ * listed before the file is created, and a signal in between leaves no unlisted file. */
 int temporary_create(struct temporary *t, const char *path, const char *failed, FILE **out)
 {
   uint64_t bits;

@@ -55,7 +55,7 @@ static int evidence_check(const struct verify *v)
   return OK;
 }
 
-/* What the checks share. */
+/* The state that the checks share. */
 struct terminal_pass {
   const struct verify *v;
   gidx k, b, m; /* atoms, largest border, pairs */

@@ -213,7 +213,7 @@ static int atoms_rank(const struct h5_file *f, struct h5_array *a, struct arena 
   return OK;
 }
 
-/* top[SHOWN] <- the least determined atoms, and -1 behind them. */
+/* top[SHOWN] <- the least determined atoms, padded with -1. */
 static int atoms_load(const struct h5_file *f, struct ranked *top)
 {
   struct h5_array a;

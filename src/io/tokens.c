@@ -93,7 +93,7 @@ int tokens_open_alone(struct tokens *t, const char *file, gidx n, const char *na
   return OK;
 }
 
-/* A whole number of a .npy; one of 2^63 and more is none of a token. */
+/* An integer of a .npy; 2^63 and more is not a valid token. */
 static gidx whole_number(const unsigned char *at, const char *dtype)
 {
   const unsigned short probe = 1;

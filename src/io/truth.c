@@ -81,7 +81,7 @@ int truth_output_finish(struct truth_output *t, uint64_t rows_hash, const struct
   return result_publish(&t->result, facts, n_facts);
 }
 
-/* What a check goes through, piece by piece. */
+/* The state of a check, which reads piece by piece. */
 struct truth_pass {
   struct h5_array indptr, indices, data;
   gidx features, row; /* features; the row of the next entry */

@@ -17,7 +17,7 @@
 #include "io/metrics.h"
 #include "io/supports.h"
 
-/* v->kind <- the kind of a file of ours. */
+/* v->kind <- the kind of a file that Sagitta wrote. */
 static int kind_check(struct verify *v)
 {
   const struct h5_file *f = v->file;
@@ -120,7 +120,7 @@ static int everything_read(struct verify *v)
   return OK;
 }
 
-/* Check that a dataset is there if it has to be, and its type and shape. */
+/* Check that a required dataset exists, and the type and shape of a dataset. */
 static int row_check(struct verify *v, const struct object_row *row)
 {
   struct h5_array a;
@@ -138,7 +138,7 @@ static int row_check(struct verify *v, const struct object_row *row)
   return status;
 }
 
-/* A file of ours has the objects of its kind; of a foreign one those of all kinds are looked
+/* A file of Sagitta has the objects of its kind; in other files the objects of all kinds are looked
  * for. */
 static int tables_check(struct verify *v)
 {

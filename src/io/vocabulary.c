@@ -73,7 +73,7 @@ static int is_json(const char *text)
   return *text == '"' && end > text && (end[-1] == '}' || end[-1] == ']');
 }
 
-/* What a tokenizer.json says beside the numbers of words. */
+/* Contents of a tokenizer.json besides the numbers of words. */
 struct tokenizer {
   struct vocabulary added; /* words without marks */
   gidx capacity;           /* of these, and of all others */

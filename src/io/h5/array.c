@@ -130,16 +130,17 @@ static int read_plain(const struct h5_array *a, gidx first, gidx count, enum h5_
   return status;
 }
 
-/* A chunk is read and checked as a whole: one that is large, of which few entries are asked for, is
- * left to HDF5, which keeps it for those who ask for others. */
+/* A chunk is read and checked as a whole.  If it is large and few of its entries are wanted, HDF5
+ * reads it, since HDF5 keeps it in its cache for later reads. */
 static int is_apt(const struct h5_chunks *c, gidx count)
 {
   enum { SMALL_BYTES = 4 << 20 };
   return c && (c->bytes <= SMALL_BYTES || count >= c->rows);
 }
 
-/* Any threads may call it at once, where nothing is hashed.  If there are several, they read chunks
- * and runs past HDF5, which has one user at a time and says what is wrong. */
+/* Several threads may call it at once if nothing is hashed.  They then read chunks and contiguous
+ * values without HDF5, which only one thread may use at a time; HDF5 is used only to report an
+ * error. */
 static int read_shared(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out)
 {
   gidx done = 0;

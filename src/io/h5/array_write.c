@@ -54,7 +54,7 @@ static hid_t stored_type(enum h5_type type)
   }
 }
 
-/* *creation, *access <- how a dataset of ours is stored and opened.  It keeps no times.  Its chunk
+/* *creation, *access <- how Sagitta stores and opens its datasets.  It keeps no times.  Its chunk
  * cache holds nothing, since only whole chunks are written. */
 static int creation_lists(const struct h5_array *a, hid_t *creation, hid_t *access)
 {
@@ -92,8 +92,8 @@ static int dataset_create(const struct h5_file *f, struct h5_array *a)
   return a->type == TYPE_BF16 ? h5_attribute_text(f, a->object, "dtype", "bfloat16") : OK;
 }
 
-/* Entries of a chunk of at most a megabyte; there are as many chunks as of full ones, all of
- * one size, so that the last one, which is filled up, is nearly full too. */
+/* Entries per chunk.  The number of chunks is the least with chunks of at most a megabyte; entries
+ * are divided evenly among them, so the last chunk, which is padded, is nearly full. */
 static gidx chunk_rows_even(gidx entries, double entry_bytes)
 {
   gidx most = entry_bytes > 0 && entry_bytes < BLOCK_BYTES ? (gidx)(BLOCK_BYTES / entry_bytes) : 1;
@@ -187,7 +187,7 @@ static int extent_set(struct h5_array *a)
   return OK;
 }
 
-/* What is less than this is not shared out. */
+/* Less than this is not divided among threads. */
 enum { ALONE_BYTES = 1 << 18 };
 
 static size_t entry_bytes(const struct h5_array *a)
@@ -224,7 +224,7 @@ struct flight {
   gidx each;            /* pieces that one thread has at a time */
 };
 
-/* Tasks about so many bytes, shared out where these are many. */
+/* Run tasks about `bytes` bytes in all, on several threads if these are many. */
 static void tasks_run(size_t bytes, gidx count, void (*task)(void *self, gidx i), void *self)
 {
   if (bytes >= ALONE_BYTES)
@@ -265,7 +265,7 @@ static void pieces_run(void *self, gidx task)
     p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
 }
 
-/* *leaves <- where those of the next n chunks of an array are to be; NULL: it has no hash. */
+/* *leaves <- the place for the hashes of the next n chunks of an array; NULL: it has no hash. */
 static int leaves_find(struct h5_array *a, gidx first, gidx n, unsigned char **leaves)
 {
   if (a->placed) *leaves = h5_placed_leaf(a, first);
@@ -318,7 +318,7 @@ static int chunks_allocate(struct flight *f, gidx first)
   return OK;
 }
 
-/* What hashing has taken: the threads' seconds by how many there were. */
+/* The time of hashing: the sum of the threads' seconds divided by their number. */
 static void hashing_count(const struct flight *f)
 {
   struct phase *phase = f->list[0]->hashing;
@@ -331,7 +331,7 @@ static void hashing_count(const struct flight *f)
   }
 }
 
-/* What the threads found. */
+/* The results of the threads. */
 static int flight_end(const struct flight *f)
 {
   for (gidx p = 0; p < f->n * f->count; p++) {
@@ -410,7 +410,7 @@ struct part {
   gidx n;
 };
 
-/* Looking for NaNs: so many entries of an array at a time. */
+/* Entries of an array per task of the search for NaNs. */
 struct scan {
   const struct part *part;
   gidx some;
@@ -450,7 +450,7 @@ static int pending_add(struct part *p, gidx done, gidx n)
   return p->list[0]->n_pending == p->list[0]->chunk_rows ? flush(p->list, p->count) : OK;
 }
 
-/* Write whole chunks of a part, from entry `done` on, from where they lie. */
+/* Write whole chunks of a part directly from the caller's memory, beginning at entry `done`. */
 static int part_chunks_write(struct part *p, gidx done, gidx chunks)
 {
   const unsigned char *bytes[H5_TOGETHER];
@@ -462,7 +462,7 @@ static int part_chunks_write(struct part *p, gidx done, gidx chunks)
   return OK;
 }
 
-/* Write a part.  What has a chunk and no NaNs is taken from where it lies. */
+/* Write a part.  Whole chunks without NaNs are written directly from the caller's memory. */
 static int part_write(struct part *p)
 {
   const struct h5_array *a = p->list[0];

@@ -64,8 +64,8 @@ uint32_t h5_fletcher32(const unsigned char *data, size_t bytes)
 }
 
 /* Has a dataset chunks of whole rows, with the checksum as their only filter?  *chunk <- their
- * shape.  Datasets of HDF5's largest rank are refused: asked for a chunk of one, HDF5 1.10 writes
- * past the end of an array of its own. */
+ * shape.  Datasets of HDF5's largest rank are refused, since HDF5 1.10 overruns an array of its own
+ * when it looks up one of their chunks. */
 static int is_simple(hid_t creation, int rank, const hsize_t *dims, hsize_t *chunk)
 {
   unsigned flags, options;
@@ -152,10 +152,10 @@ static int is_hole(const struct h5_chunks *c, const unsigned char *chunk)
   return sum == 0 && !c->has_zeros;
 }
 
-/* out <- entries from first on, as many of count as their chunk has; returns how many, 0 when the
- * chunk has to be left to HDF5, or NONE when it is refused.  A chunk that is wanted
- * whole is read right into out, and its checksum to where later entries will be.  Any other goes
- * through the buffer, and stays there for the next call. */
+/* out <- entries from `first` to the end of their chunk, at most count.  Returns their number; 0:
+ * HDF5 must read the chunk; NONE: the chunk is an error.  A whole chunk is read directly into out,
+ * and its checksum into the place of later entries.  Any other chunk is read into the buffer, where
+ * it stays for the next call. */
 static gidx chunk_entries(struct h5_chunks *c, hid_t dataset, gidx first, gidx count,
                           unsigned char *out)
 {

@@ -22,7 +22,7 @@
 
 enum { STEP_BYTES = 64 << 20 }; /* read or written in one step */
 
-/* What is looked for: pieces of raw data, and the last one. */
+/* The transfers of raw data noted by h5_driver_find(): their number, and the last one. */
 static _Thread_local struct {
   int is_on, pieces;
   const void *chunk; /* that is not to be written */
@@ -30,7 +30,7 @@ static _Thread_local struct {
   size_t bytes;
 } search;
 
-static int creates_over; /* files keep what is in them */
+static int creates_over; /* created files keep their bytes */
 
 /* HDF5 knows the first member alone. */
 struct disk_file {
@@ -40,7 +40,7 @@ struct disk_file {
   ino_t inode;
   haddr_t used, end;          /* of what HDF5 has given out, and of the file */
   haddr_t kept, room, behind; /* where what it keeps is next, and where chunks begin and end */
-  int is_over, is_whole;      /* it was created over what is there; it may be cut now */
+  int is_over, is_whole;      /* it was created over existing bytes; it may be cut now */
   char path[];
 };
 
@@ -126,7 +126,7 @@ static int disk_cmp(const H5FD_t *a, const H5FD_t *b)
   return f->inode < g->inode ? -1 : f->inode > g->inode;
 }
 
-/* What sec2 says of itself, so that files have the same bytes. */
+/* The properties that sec2 reports, so that files get the same bytes. */
 static herr_t disk_query(const H5FD_t *base, unsigned long *flags)
 {
   (void)base;
@@ -173,7 +173,7 @@ void h5_driver_reserve(const void *handle, haddr_t base, haddr_t end)
   f->behind = end;
 }
 
-/* Of what is kept nothing ends where chunks begin: HDF5 would extend it into them. */
+/* No metadata may end exactly where chunks begin, since HDF5 would extend them into the chunks. */
 static haddr_t disk_allocate(H5FD_t *base, H5FD_mem_t type, hid_t list, hsize_t bytes)
 {
   struct disk_file *f = (struct disk_file *)base;
@@ -204,7 +204,7 @@ static herr_t disk_handle(H5FD_t *base, hid_t list, void **handle)
   return 0;
 }
 
-/* A step: at most so many bytes. */
+/* The largest number of bytes in one step of the watchdog. */
 static ssize_t block_read(const struct disk_file *f, void *to, size_t bytes, haddr_t at)
 {
   int step = watchdog_begin(ERR_IO, "reading", f->path);
@@ -221,8 +221,8 @@ static ssize_t block_write(const struct disk_file *f, const void *from, size_t b
   return put;
 }
 
-/* Note where raw data are that HDF5 wants to read (from NULL) or write.  0: they are not what is
- * looked for. */
+/* Note the address of raw data that HDF5 wants to read (from NULL) or write.  Returns 0 if no
+ * search is on for them. */
 static int search_note(H5FD_mem_t type, haddr_t at, size_t bytes, const void *from)
 {
   if (!search.is_on || type != H5FD_MEM_DRAW || from != search.chunk) return 0;

@@ -75,7 +75,8 @@ static int version_read(struct h5_file *f)
   return OK;
 }
 
-/* why[capacity] <- that a file is newer than this program, and who can read it. */
+/* why[capacity] <- a message that the file is newer than this program, and which version can read
+ * it. */
 static void newer_text(const struct h5_file *f, char *why, int capacity)
 {
   char writer[64] = "";
@@ -222,8 +223,8 @@ int h5_close_after(struct h5_file *f, int status)
   return status ? status : closed;
 }
 
-/* *there <- whether the link at the end of the path is there and leads to an object of this file,
- * when what is above it does. */
+/* *there <- does the last link of the path exist and lead to an object of this file?  The groups
+ * above it do. */
 static int link_follow(const struct h5_file *f, const char *path, int *there)
 {
   H5L_info_t link;
@@ -261,7 +262,7 @@ int h5_exists(const struct h5_file *f, const char *object, int *there)
   return OK;
 }
 
-/* Like all objects of ours, a group keeps no times. */
+/* Like all objects that Sagitta writes, a group stores no times. */
 static int group_create(const struct h5_file *f, const char *path)
 {
   hid_t creation, group;
@@ -274,7 +275,7 @@ static int group_create(const struct h5_file *f, const char *path)
   return OK;
 }
 
-/* Create a group unless it is there. */
+/* Create a group unless it exists. */
 static int group_make(const struct h5_file *f, const char *path)
 {
   int there;

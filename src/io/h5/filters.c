@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* What comes with HDF5, though not with every build of it, and what The HDF Group registered. */
+/* Filters of HDF5 itself, which some builds lack, and filters registered with The HDF Group. */
 static const char *filter_name(H5Z_filter_t number)
 {
   static const struct {

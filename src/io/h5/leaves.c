@@ -11,7 +11,7 @@
 #include "base/team.h"
 
 enum { WORDS = SHA256_BYTES / 8 };
-/* A file that claims more is malicious; real ones are far below: 64 codes a row of 10^9 rows have
+/* A file that claims more is malicious; real files have far fewer: 10^9 rows of 64 codes have
  * 244,141. */
 enum { LEAVES_MOST = 1 << 24 };
 

@@ -93,7 +93,7 @@ int h5_placed_sync(const struct h5_array *a)
   return placed_wrote(a, h5_driver_sync(a->disk));
 }
 
-/* chunk[bytes], and its checksum behind it, from the disk. */
+/* Read chunk[bytes] and its checksum from the file. */
 static int chunk_read(const struct h5_array *a, gidx i, size_t bytes, unsigned char *chunk)
 {
   haddr_t at = (haddr_t)h5_slabs_at(a->slabs, a->slab_array, i);

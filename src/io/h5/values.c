@@ -107,7 +107,7 @@ void h5_values_close(struct h5_values *v)
   *v = (struct h5_values){0};
 }
 
-/* Items of a block: as many as a chunk of ours has. */
+/* Items per block: as many as a chunk that Sagitta writes. */
 static gidx block_items(const struct h5_values *v)
 {
   return v->bytes < BLOCK_BYTES ? BLOCK_BYTES / (gidx)v->bytes : 1;

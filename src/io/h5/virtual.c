@@ -6,7 +6,8 @@
 
 #include "io/h5/dataset.h"
 
-/* Rows *first .. *last of a selection of p columns; 0: it is not a run of whole rows. */
+/* Rows *first .. *last of a selection of p columns; 0: it is not a contiguous range of whole
+ * rows. */
 static int run_find(hid_t space, gidx p, gidx *first, gidx *last)
 {
   hsize_t from[2], to[2], dims[2];

@@ -90,7 +90,7 @@ static int bytes_read(const struct heap *heap, uint64_t at, void *out, size_t by
   return OK;
 }
 
-/* Headers lie close together: what is small comes with what is behind it. */
+/* Headers lie close together, so one read of a small header also brings those that follow. */
 static int heap_read(struct heap *heap, uint64_t at, void *out, size_t bytes)
 {
   CHECK(at <= heap->end && bytes <= heap->end - at, ERR_INPUT,
