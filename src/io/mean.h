@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * /mean, the vector that is subtracted from all rows first.  A dictionary has it, and supports
+ * The vector /mean, which is subtracted from all rows first.  A dictionary has it, and supports
  * repeat it.
  *
  * Floor: io.  Not collective. */
