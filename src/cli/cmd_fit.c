@@ -63,9 +63,9 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
      "atoms per row while atoms are fitted, 1 to 256: if it is small, another seed finds more "
-     "of the atoms again. auto tries --encode-s, or 32, and a half, a quarter and an eighth of it "
-     "on "
-     "each half of the rows. It keeps the numbers whose atoms explain rows, and predict "
+     "of the atoms again. auto tries --encode-s (32 if it is not given) and 1/2, 1/4 and 1/8 of it "
+     "on each half of the rows; with --find codes --encode-s must be given. It keeps the numbers "
+     "whose atoms explain rows, and predict "
      "--labels, about as well as the best; of these it takes the one whose atoms agree most "
      "between the halves (default: 8, at most --encode-s; with --find codes 32)",
      .effect = OPTION_BITS},
@@ -98,7 +98,7 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"directions", OPTION_INT, AT(asked.directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom can move in a sweep of --update atoms; 1: the gradient. Each "
-     "more explains a little more per sweep, for another pass over the rows of the atom",
+     "further one costs a pass over the rows of the atom, and explains a little more per sweep",
      .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
      "factor by which a sweep lengthens the steps of atoms: above 1, fewer sweeps reach the "
@@ -152,7 +152,8 @@ static const struct option_row speed_rows[] = {
     {"share", OPTION_CHOICE, AT(asked.share), "auto", 0, 0, SHARE_CHOICES, NULL,
      "the ranks of a node share the supports and codes of all rows for --update joint and "
      "conjugate (8 bytes per code), and up to 256 MB of the Gram matrix; auto: if shared memory "
-     "can be had; no: every rank has its own, as joint has with GPUs. The result has the same bits",
+     "can be had; no: every rank has its own copy, which joint with GPUs always has. The result "
+     "has the same bits",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "continue the earlier run at --output with the same rows. Options may differ only in "

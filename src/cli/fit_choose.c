@@ -262,7 +262,8 @@ void fit_top_s_log(const struct fit_job *j)
              label, i == j->chosen ? ", chosen" : why_not(c));
   }
   if (j->candidates)
-    log_info("choose  --top-s %d: on its atoms two halves of the rows agree most, of those that, "
-             "with %d atoms a row, leave at most a fifth more unexplained than the best",
-             j->o->top_s, (int)imin(j->o->encode_s, j->task.k));
+    log_info(
+        "choose  --top-s %d: its atoms agree most between the halves, among those that explain "
+        "enough (with %d atoms per row, at most a fifth more unexplained than by the best)",
+        j->o->top_s, (int)imin(j->o->encode_s, j->task.k));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The entries of an atom are passed once, from the largest score down.  The F1 of a label rises
+ * The entries of an atom are visited once, from the largest score down.  The F1 of a label rises
  * only at rows with this label, so only these thresholds are tried, after the last of equal
  * scores. */
 #include "model/probe.h"
@@ -54,7 +54,8 @@ static idx label_find(const struct label_count *list, idx m, gidx label)
   return found ? (idx)found->count : -1;
 }
 
-/* Set all members from `counts`, [distinct] in any order, which is overwritten. */
+/* Fill m, label, of_row and count from `counts`, [distinct] in any order, which is overwritten; n
+ * and half are set already. */
 static void series_fill(struct probe_series *s, const gidx *labels, int shift,
                         struct label_count *counts, gidx distinct)
 {
@@ -116,7 +117,7 @@ static int is_better(const struct probe *a, const struct probe *b)
   return x != y ? x > y : a->atom < b->atom;
 }
 
-/* Insert a probe into the best ones, if it is one. */
+/* Insert a probe into the best ones, if it is among the best. */
 static void choice_add(struct probe_choice *c, struct probe probe)
 {
   for (int i = 0; i < PROBE_ATOMS; i++) {
@@ -148,7 +149,8 @@ int probe_work_init(struct probe_work *w, idx m, struct arena *arena)
   return arena_alloc(arena, &w->touched, m, sizeof *w->touched);
 }
 
-/* Count the labels of the entries from `first` on that have one score; returns the end of these. */
+/* Count the labels of the entries from `first` on that have the score of `first`; returns the end
+ * of these. */
 static gidx group_count(const struct probe_series *s, const struct probe_entry *entries, gidx first,
                         gidx count, struct probe_work *w, idx *touched)
 {

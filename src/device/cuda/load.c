@@ -183,6 +183,7 @@ int cuda_prepare(struct device *dev)
   if (s->options.top_k == 0) return OK;
   likely_list(s, &list);
   TRY(cuda_load(dev, list.recipes, list.count));
-  /* A device for rows has to wait for the dictionary anyway. */
+  /* The trial takes no time of its own where the job waits for the dictionary, as it does without
+   * an encoder. */
   return s->options.encoder ? OK : cuda_screen_try(dev);
 }
