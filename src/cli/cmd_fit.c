@@ -409,13 +409,15 @@ static void encode_fill(struct fit_job *j)
   j->encode.stops = job_stops(&j->files.job);
 }
 
-/* A stop writes the atoms, with sums of parts; those of the sweep before may be on their way. */
+/* A stop writes the atoms, and of parts what is known so far: two sums, or weights with conjugate.
+ * The atoms of the sweep before may be on their way to the disk. */
 static void ending_set(const struct fit_job *j)
 {
   gidx k = j->task.k, p = j->rows.source.p;
   gidx bytes = 2 * k * p * (gidx)sizeof(float);
   if (j->task.update == UPDATE_ATOMS) bytes += k * p * (gidx)sizeof(real); /* sweep.h5 */
-  if (j->task.minibatch) bytes += k * (k + p) * (gidx)sizeof(real);
+  int has_weights = j->task.update == UPDATE_CONJUGATE;
+  if (j->task.minibatch) bytes += k * (has_weights ? 1 : k + p) * (gidx)sizeof(real);
   pace_ending_set(bytes, 0);
 }
 

@@ -213,30 +213,40 @@ int record_identity(const char *name, char **text, gidx *numbers)
   return status;
 }
 
-/* What is done of a range; nothing may be. */
-static int range_print(const struct range *r, char **text, FILE *out)
+/* numbers <- rows that are done of a range, none perhaps, and all; *text <- its identity, if it was
+ * NULL; the caller frees it. */
+static void range_take(const struct range *r, char **text, gidx numbers[2])
 {
-  gidx numbers[2] = {0, r->end - r->first};
   char *again = NULL;
+  numbers[0] = 0, numbers[1] = r->end - r->first;
   if (record_identity(r->journal, &again, numbers)) status_clear();
   if (!*text) *text = again, again = NULL;
   free(again);
-  text_print(out, "  rows %lld to %lld: %lld of %lld are recorded\n", (long long)r->first,
-             (long long)r->end - 1, (long long)numbers[0], (long long)numbers[1]);
-  return OK;
+}
+
+/* path[4096] <- the result that a growing file of several jobs becomes. */
+static void ranges_path(const char *growing, char *path)
+{
+  enum { TAIL = sizeof ".0123456789abcdef" GROWING_END - 1 };
+  snprintf(path, 4096, "%.*s", (int)strlen(growing) - TAIL, growing);
 }
 
 /* Of a growing file of several jobs. */
 static int ranges_print(const char *growing, FILE *out)
 {
-  enum { TAIL = sizeof ".0123456789abcdef" GROWING_END - 1 };
   char path[4096], *text = NULL;
   struct range_list list;
-  snprintf(path, sizeof path, "%.*s", (int)strlen(growing) - TAIL, growing);
+  gidx numbers[2];
+  ranges_path(growing, path);
   int status = ranges_find(&list, path);
   text_print(out, "%s\n  a result that jobs with --join write; `sagitta merge` publishes it\n",
              growing);
-  for (int i = 0; i < list.count && !status; i++) status = range_print(&list.all[i], &text, out);
+  for (int i = 0; i < list.count && !status; i++) {
+    const struct range *r = &list.all[i];
+    range_take(r, &text, numbers);
+    text_print(out, "  rows %lld to %lld: %lld of %lld are recorded\n", (long long)r->first,
+               (long long)r->end - 1, (long long)numbers[0], (long long)numbers[1]);
+  }
   if (text) text_print(out, "\n%s", text);
   free(text);
   ranges_free(&list);
@@ -263,14 +273,48 @@ int record_print(const char *name, FILE *out)
   return OK;
 }
 
-/* The 16 digits in the name NAME.<digits>.journal, which says of which job it is. */
-static void id_json(const char *journal, struct json *j)
+/* The 16 digits that end NAME.<digits>, before `end` and, of a range, before its rows: they say of
+ * which job, or jobs, the file is. */
+static void id_json(const char *name, const char *end, struct json *j)
 {
   enum { DIGITS = 16 };
   char id[DIGITS + 1] = "";
-  size_t length = strlen(journal), end = sizeof JOURNAL_END - 1;
-  if (length > end + DIGITS) memcpy(id, journal + length - end - DIGITS, DIGITS);
+  size_t length = strlen(name) - strlen(end), rows = 0;
+  while (rows < length && strchr("0123456789-", name[length - 1 - rows])) rows++;
+  int has_rows = memchr(name + length - rows, '-', rows) && name[length - 1 - rows] == '.';
+  if (has_rows) length -= rows + 1;
+  if (length > DIGITS) memcpy(id, name + length - DIGITS, DIGITS);
   json_text(j, "id", id);
+}
+
+/* The ranges of a growing file of several jobs. */
+static int ranges_json(const char *growing, struct json *j)
+{
+  char path[4096], *text = NULL;
+  struct range_list list;
+  ranges_path(growing, path);
+  int status = ranges_find(&list, path);
+  if (!status) {
+    json_text(j, "file", growing);
+    json_text(j, "type", "growing");
+    id_json(growing, GROWING_END, j);
+    json_array(j, "ranges");
+    for (int i = 0; i < list.count; i++) {
+      const struct range *r = &list.all[i];
+      gidx numbers[2];
+      range_take(r, &text, numbers);
+      json_object(j, NULL);
+      json_long(j, "first_row", r->first);
+      json_long(j, "rows", numbers[1]);
+      json_long(j, "rows_done", numbers[0]);
+      json_end(j);
+    }
+    json_end(j);
+    json_text(j, "identity", text ? text : "");
+  }
+  free(text);
+  ranges_free(&list);
+  return status;
 }
 
 static void shape_json(const struct supports_shape *s, struct json *j)
@@ -288,6 +332,7 @@ int record_json(const char *name, struct json *json)
   struct journal j = {0};
   struct record r = {0};
   struct arena arena = {0};
+  if (journal_is_growing(name) && ranges_are(name)) return ranges_json(name, json);
   snprintf(path, sizeof path, "%s", name);
   if (journal_is_growing(name)) journal_of(name, path);
   int status = journal_open(&j, path);
@@ -295,7 +340,7 @@ int record_json(const char *name, struct json *json)
   if (!status) {
     json_text(json, "file", name);
     json_text(json, "type", journal_is(name) ? "journal" : "growing");
-    id_json(path, json);
+    id_json(path, JOURNAL_END, json);
     json_long(json, "record", j.number);
     json_long(json, "rows", r.shape.n);
     json_long(json, "rows_done", r.part.n);

@@ -109,8 +109,8 @@ static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, id
   held = state_bytes(&m);
   end = has_sweep_end ? m.sweep_end : 0;
   CHECK(held + imax(m.most, end) <= present, ERR_MEMORY,
-        "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one of a "
-        "batch of atoms %lld and a sweep's end %lld), %lld are present for each rank: more "
+        "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one of "
+        "moving atoms %lld and a sweep's end %lld), %lld are present for each rank: more "
         "machines hold fewer rows each%s",
         (long long)(held + imax(m.most, end)), (long long)m.held.rows, (long long)m.held.supports,
         (long long)m.held.frames, shared_say(&m, shared, sizeof shared), (long long)m.most,
