@@ -8,8 +8,8 @@
 
 #include "bench/route.h"
 
-/* Measure and print, for the rows, columns and atoms of `route`: the matrix is that of a dense layer
- * whose inputs are the columns and whose outputs are the atoms. */
+/* Measure and print, for the rows, columns and atoms of `route`: the matrix is that of a dense
+ * layer whose inputs are the columns and whose outputs are the atoms. */
 int bench_triad(const struct bench_route_options *o, const struct bench_common *common);
 
 #endif
