@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: jobs that encode ranges of rows in one file (--join), at once or one after another, on any
 ranks, killed and resumed, and `merge` of their folder, killed at any call and repeated, give the
-bytes of one job, and no row is read again.  Ranges that overlap, are done, missing, of other inputs
-or options, or end within a segment are refused, with what to type."""
+bytes of one job, and merge reads two chunks of each range and array.  Ranges that overlap, are
+done, missing, of other inputs or options, or end within a segment are refused, with what to type.
+So are journals of another file, files that were cut, and jobs that begin while merge works."""
 import glob
 import os
 import random
@@ -104,7 +105,7 @@ def check_equal(folder):
         equal(whole_of(folder, "encode"), f"{out}/supports.h5", f"{cut}")
 
 
-@claim("merge of 8 ranges reads and writes nothing from the first row on")
+@claim("merge of 8 ranges reads two chunks of each range and array, and writes no row")
 def check_reads(folder):
     if not shutil.which("strace"):
         skip("no strace")
@@ -120,17 +121,21 @@ def check_reads(folder):
         return
     ok(traced.returncode == 0, traced.stderr[-600:])
     equal(whole_of(folder, "encode"), f"{out}/supports.h5", "traced")
-    base, ends = base_of(f"{out}/supports.h5"), []
+    base, ends, reads = base_of(f"{out}/supports.h5"), [], 0
     with open(told) as f:
         for line in f:
             call = re.match(r"\d+ +(\w+)\(\d+<[^>]*supports[.]h5[^>]*(growing|h5)>.*"
                             r", (\d+)\) += (\d+)$", line)
             if call:
                 ok(call[1] in ("pread64", "pwrite64"), line)
-                ends.append(int(call[3]) + int(call[4]))
+                end = int(call[3]) + int(call[4])
+                is_row = call[1] == "pread64" and int(call[3]) >= base
+                reads += is_row
+                ends += [] if is_row else [end]
             else:
                 ok("growing>" not in line, line)
     ok(len(ends) > 100 and max(ends) <= base, f"{len(ends)} calls, up to {max(ends)} of {base}")
+    ok(0 < reads <= 8 * 3 * 2, f"{reads} chunks are read")
 
 
 @claim("jobs that are killed, and resumed on other ranks: the same")
@@ -193,7 +198,8 @@ def check_merge_kills(folder):
         shutil.rmtree(out)
     ok(killed > 15, f"{killed}")
     for fault, of in (("write:20", "*.growing"), ("fsync:1", "*.growing"),
-                      ("rename:1", "*.growing"), ("read:3", "*.growing"), ("read:5", "*.journal")):
+                      ("rename:1", "*.growing"), ("read:2", "*.growing"), ("read:9", "*.growing"),
+                      ("read:5", "*.journal")):
         out = f"{folder}/merge-fails"
         shutil.copytree(made, out)
         code, text = job_end(job_start("merge", out, LD_PRELOAD=FAULTS, FAULT=fault, FAULT_OF=of),
@@ -211,7 +217,9 @@ def check_merge_kills(folder):
           ["--join", "`sagitta merge`"], "the whole")
     said = done(sagitta("merge", f"{folder}/merge-left", ranks=2), "again")
     ok("published already" in said.stderr and not left(f"{folder}/merge-left"), said.stderr)
-    fails(sagitta("merge", f"{folder}/merge-left"), 65, ["no ranges", "part-*.h5"], "nothing left")
+    fails(sagitta("merge", f"{folder}/merge-left"), 73, ["is there already", "nothing is left"],
+          "nothing left")
+    fails(sagitta("merge", folder), 65, ["no ranges", "part-*.h5"], "nothing at all")
 
 
 @claim("ranges of other options or inputs, that overlap, are done or at work, are refused")
@@ -370,7 +378,7 @@ def check_disks(folder):
     for fault, of, code in (("room:1", "*.growing", 73), ("write:5", "*.growing", 74),
                             ("lose:5", "*.growing", 74), ("fsync:1", "*.growing", 74),
                             ("write:3", "*.journal", 74), ("fsync:1", "*.journal", 74),
-                            ("read:2", "*.growing", 74)):
+                            ("read:4", "*.growing", 74)):
         is_code, text = job_end(job_start("encode", *range_of(folder, out, 0, 2 * BLOCK),
                                           LD_PRELOAD=FAULTS, FAULT=fault, FAULT_OF=of), 60)
         ok(is_code in (code, 73), f"{fault} {of}: {is_code} {text[-400:]}")
@@ -412,6 +420,144 @@ def check_damage(folder):
             equal(whole_of(folder, "encode"), f"{out}/supports.h5", "again")
 
 
+@claim("a job that begins while merge works is refused, and changes nothing of what is published")
+def check_merge_at_work(folder):
+    if not PRELOADS:
+        skip(NONE)
+        return
+    whole, made, gate = whole_of(folder, "encode"), f"{folder}/at-work", f"{folder}/gate-at-work"
+    all_joined(folder, made)
+    for call, more in ((8, "--resume"), (236, "--resume"), (236, "--force"), (60, "--force")):
+        out = f"{folder}/at-work-{call}{more}"
+        shutil.copytree(made, out)
+        merge = job_start("merge", out, LD_PRELOAD=FAULTS, FAULT=f"gate:{call}", FAULT_GATE=gate,
+                          FAULT_OF="*.growing")
+        ok(wait_until(lambda: os.path.exists(gate) or merge.poll() is not None) is None or
+           os.path.exists(gate), f"{call}: merge works")
+        fails(joined(folder, out, 0, 2 * BLOCK, more), 73, ["another run is writing here"], more)
+        fails(joined(folder, out, 0, BLOCK, more), 73, [], "a range without a journal")
+        os.remove(gate)
+        code, text = job_end(merge, 60)
+        ok(code == 0 and not left(out), f"{call} {more}: {code} {text[-600:]}")
+        equal(whole, f"{out}/supports.h5", f"{call} {more}")
+    for call in (1, 2, 3, 9):
+        out = f"{folder}/at-job-{call}"
+        shutil.copytree(made, out)
+        job = job_start("encode", *range_of(folder, out, 0, 2 * BLOCK, "--force"),
+                        LD_PRELOAD=FAULTS, FAULT=f"gate:{call}", FAULT_GATE=gate,
+                        FAULT_OF="*.growing")
+        wait_for(gate)
+        fails(sagitta("merge", out), 73, ["locked"], f"{call}")
+        os.remove(gate)
+        code, text = job_end(job, 60)
+        ok(code == 0, f"{call}: {code} {text[-600:]}")
+        need(sagitta("merge", f"{out}/", "--output", out), f"{call}")  # the same folder
+        equal(whole, f"{out}/supports.h5", f"{call}")
+
+
+@claim("journals of another growing file, or of one that was cut, are refused by jobs and merge")
+def check_lost(folder):
+    made, other, begun = f"{folder}/lost", f"{folder}/theirs", f"{folder}/begun"
+    last, end, gone = (8 * BLOCK, N), "not what was recorded", "has lost its growing file"
+    all_joined(folder, made)
+    all_joined(folder, other, "--dictionary", f"{folder}/other.h5")
+    need(joined(folder, begun, 2 * BLOCK, 3 * BLOCK), "one range")
+    grows, = (os.path.basename(f) for f in glob.glob(f"{made}/*.growing"))
+    for name in ("gone", "cut", "other", "made anew"):
+        out = f"{folder}/lost-{name}"
+        shutil.copytree(made, out)
+        path = f"{out}/{grows}"
+        if name == "gone":
+            os.remove(path)
+        elif name == "cut":
+            size = os.path.getsize(path)
+            os.truncate(path, size - size // 8)
+            os.truncate(path, size)
+        else:
+            shutil.copy(f"{other if name == 'other' else begun}/{grows}", path)
+        said = {"gone": gone, "cut": end}.get(name, "another file")
+        fails(joined(folder, out, *last, "--resume"), 65, [said], f"{name}: a done range")
+        fails(sagitta("merge", out), 65, [said], f"{name}: merge")
+        fails(sagitta("merge", out, ranks=2), 65, [said], f"{name}: merge")
+        if name == "cut":
+            continue
+        before = left(out)
+        fails(joined(folder, out, *last, "--force"), 65, [said], f"{name}: again")
+        os.remove(glob.glob(f"{out}/*.0-*.journal")[0])
+        fails(joined(folder, out, 0, 2 * BLOCK), 65, [said], f"{name}: without journal")
+        ok(len(left(out)) == len(before) - 1, f"{name}: {left(out)}")
+        fails(sagitta("merge", out), 65, [], f"{name}: merge")
+    if not PRELOADS:
+        skip(NONE)
+        return
+    for of in ("growing", "journal"):
+        out, gate = f"{folder}/lost-work-{of}", f"{folder}/gate-lost"
+        job = job_start("encode", *range_of(folder, out, 0, 2 * BLOCK), LD_PRELOAD=FAULTS,
+                        FAULT="gate:8", FAULT_GATE=gate, FAULT_OF="*.growing")
+        wait_for(gate)
+        os.remove(glob.glob(f"{out}/*.{of}")[0])
+        if of == "growing":
+            need(joined(folder, out, 2 * BLOCK, N), "another makes it anew")
+        os.remove(gate)
+        code, text = job_end(job, 60)
+        ok(code == 74 and "was removed or replaced" in text, f"{of}: {code} {text[-600:]}")
+        fails(sagitta("merge", out), 65, [], of)
+
+
+@claim("of jobs that begin at once none takes the other's growing file for that of all rows")
+def check_begin(folder):
+    if not PRELOADS:
+        skip(NONE)
+        return
+    for call in range(1, 9):
+        out, gate = f"{folder}/begin{call}", f"{folder}/gate-begin"
+        job = job_start("encode", *range_of(folder, out, 0, 2 * BLOCK), LD_PRELOAD=FAULTS,
+                        FAULT=f"gate:{call}", FAULT_GATE=gate, FAULT_OF="*.growing*")
+        wait_for(gate)
+        need(joined(folder, out, 2 * BLOCK, N), f"{call}: the other one")
+        os.remove(gate)
+        code, text = job_end(job, 60)
+        ok(code == 0, f"{call}: {code} {text[-600:]}")
+        need(sagitta("merge", out), f"{call}")
+        equal(whole_of(folder, "encode"), f"{out}/supports.h5", f"{call}")
+
+
+@claim("a job that fails before it has recorded anything leaves nothing that refuses others")
+def check_leaves(folder):
+    if not PRELOADS:
+        skip(NONE)
+        return
+    out, gate = f"{folder}/leaves", f"{folder}/gate-leaves"
+    other = range_of(folder, out, 0, 2 * BLOCK, "--rho", 0.5)
+    for fault in ("room:1", "write:2"):
+        code, text = job_end(job_start("encode", *other, LD_PRELOAD=FAULTS, FAULT=fault,
+                                       FAULT_OF="*.growing"), 60)
+        ok(code in (73, 74) and not left(out), f"{fault}: {code} {left(out)} {text[-600:]}")
+    code, text = job_end(job_start("encode", *other, LD_PRELOAD=FAULTS, FAULT="signal:8",
+                                   FAULT_OF="*.growing"), 60)
+    for journal in glob.glob(f"{out}/*.journal"):
+        os.remove(journal)
+    ok(code == -signal.SIGKILL and len(left(out)) == 1, f"{code} {left(out)}")
+    need(joined(folder, out, 2 * BLOCK, N), "of other options, beside a file without journals")
+    os.remove(f"{out}/{[f for f in left(out) if f.endswith('growing')][0]}")
+    shutil.rmtree(out)
+    for call, of in ((1, "*.growing"), (2, "*.growing"), (1, "*.journal"), (2, "*.journal")):
+        job = job_start("encode", *other, LD_PRELOAD=FAULTS, FAULT=f"gate:{call}", FAULT_GATE=gate,
+                        FAULT_OF=of)
+        wait_for(gate)
+        beside = joined(folder, out, 2 * BLOCK, N)
+        ok(beside.returncode in (0, 65, 73), f"{call} {of}: {beside.stderr[-600:]}")
+        os.remove(gate)
+        code, text = job_end(job, 60)
+        ok(code in (0, 65, 73) and (code == 0) != (beside.returncode == 0),
+           f"{call} {of}: {code}, {beside.returncode} {text[-600:]}")
+        rest = (2 * BLOCK, N, "--rho", 0.5) if code == 0 else (0, 2 * BLOCK)
+        need(joined(folder, out, *rest), f"{call} {of}: the rest")
+        need(sagitta("merge", out), f"{call} {of}")
+        ok(not left(out), f"{call} {of}: {left(out)}")
+        shutil.rmtree(out)
+
+
 with tempfile.TemporaryDirectory() as where:
     values_drawn = np.random.default_rng(5).standard_normal((N, P)).astype("f4")
     np.save(f"{where}/rows.npy", values_drawn)
@@ -438,4 +584,8 @@ with tempfile.TemporaryDirectory() as where:
     check_work(where)
     check_disks(where)
     check_damage(where)
+    check_merge_at_work(where)
+    check_lost(where)
+    check_begin(where)
+    check_leaves(where)
 done_testing()

@@ -62,8 +62,9 @@ static const struct option_set merge_set = {
            "from other inputs or with other options are refused, and every checksum is "
            "compared.\n\n"
            "FOLDER alone is one into which jobs wrote their ranges with --join: when all ranges "
-           "are done, their file becomes supports.h5 in that folder, and no row is read.  If "
-           "this is interrupted, run it again.\n\n"
+           "are done, their file becomes supports.h5 in that folder.  Of each range its first and "
+           "last chunks are compared; `sagitta verify` vouches for all rows.  If this is "
+           "interrupted, run it again.\n\n"
            "A single argument that ends in .in is a deck: a text file of options, one `KEY = "
            "VALUE` per line, KEY without --.\n\n"
            "  sagitta encode run.in --row-range 0:65536 --output parts/\n"
@@ -114,10 +115,11 @@ static int parts_collect(struct merge_options *o, const char **arguments)
 /* Rank 0: is the only argument a folder, in which the result is to be? */
 static int folder_find(const struct merge_options *o, gidx *is)
 {
-  struct stat facts;
+  struct stat facts, other;
   const char *output = o->output.output;
   *is = stat(o->parts, &facts) == 0 && S_ISDIR(facts.st_mode);
-  *is = *is && (!output || strcmp(output, o->parts) == 0);
+  *is = *is && (!output || (stat(output, &other) == 0 && other.st_dev == facts.st_dev &&
+                            other.st_ino == facts.st_ino));
   return *is || o->dry_run ? OK : output_check_given(output);
 }
 

@@ -248,6 +248,7 @@ static int job_fail(struct run *run, int status)
   }
   watchdog_leave(status);
   result_discard();
+  outputs_give_up();
   log_failure(status_message());
   fflush(NULL);
   if (run->comm.size == 1) _exit(status);

@@ -135,13 +135,14 @@ static int contents_check(const struct encode_files *f, const struct contents *i
 
 static int complete(void *self, struct comm *c)
 {
-  const struct encode_files *f = self;
+  struct encode_files *f = self;
   const struct encode_task *t = f->task;
   struct contents is = {0};
   TRY(rows_content(c, t->rows, t->first, &is.rows));
   TRY(atoms_content(c, t->atoms, &is.atoms));
   if (t->encoder) TRY(atoms_content(c, t->weights, &is.weights));
-  return comm_agree(c, c->rank ? OK : contents_check(f, &is));
+  TRY(comm_agree(c, c->rank ? OK : contents_check(f, &is)));
+  return f->joins ? comm_agree(c, c->rank ? OK : encode_growing_confirm(f)) : OK;
 }
 
 /* Were all rows that are done these? */

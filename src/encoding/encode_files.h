@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The result file of encode and route.  It has all rows, or is a part (io/part.h): a range of rows
- * (--row-range), or the first rows of a stopped run, for --resume.  A file that all ranks write
- * grows in place instead (encode_growing.h).
+ * The result file of encode and route: all rows, or a part (io/part.h): a range (--row-range), or
+ * the first rows of a stopped run.  A file that all ranks write grows in place (encode_growing.h).
  *
  * Floor: encoding. */
 #ifndef ENCODING_ENCODE_FILES_H

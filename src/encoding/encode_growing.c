@@ -11,6 +11,7 @@
 #include "encoding/encode_ranges.h"
 #include "encoding/encode_ranks.h"
 #include "io/h5/placed.h"
+#include "io/ranges.h"
 #include "io/record.h"
 #include "io/sidecars.h"
 #include "io/supports_ranks.h"
@@ -112,6 +113,17 @@ int encode_growing_begin(struct encode_files *f)
   return recorded_take(f, &r);
 }
 
+int encode_growing_confirm(struct encode_files *f)
+{
+  const struct supports_shape shape = encode_shape(f->task, f->n);
+  struct record r;
+  TRY(encode_ranges_reopen(f, &shape));
+  TRY(supports_placed_begin(&f->file, f->task->rounds));
+  TRY(record_take(f, &r));
+  TRY(shape_check(f, &r.shape, &shape));
+  return recorded_take(f, &r);
+}
+
 /* What was read again has the counts that were computed. */
 static int counts_check(const struct encode_files *f, const struct encode_result *result)
 {
@@ -184,11 +196,13 @@ int encode_growing_record(struct encode_files *f, const struct encode_result *re
   const struct record r = record_of(f, result);
   if (f->joins)
     TRY(supports_offsets_write(&f->file, f->first + f->common.recorded, f->first + r.part.n));
+  if (f->joins) TRY(encode_ranges_are_named(f));
   int status = f->journal.number ? OK : journal_begin(f, &r);
   if (!status) status = record_add(f, &r);
   if (!status) status = result_keep(&f->file.result, GROWING_END);
   if (status && f->journal.file && !f->journal.number) output_remove(f->journal.name);
   TRY(status);
+  ranges_keep();
   if (!f->job.resume) output_left_discard(f->job.place.file); /* --force: now it is replaced */
   sidecars_publish();
   log_info("record  %lld of %lld rows%s, in '%s'", (long long)r.part.n, (long long)f->n,

@@ -20,6 +20,9 @@
 int encode_growing_before(struct encode_files *f, const char *name);
 /* Begin the file, or open the one that an earlier run left. */
 int encode_growing_begin(struct encode_files *f);
+/* Of a range that is done: are the growing file's first and last chunks of it what was recorded?
+ * ERR_INPUT: they are not. */
+int encode_growing_confirm(struct encode_files *f);
 /* Record the rows of `result`, which covers all rows so far and was checked (io/supports_ranks.h).
  * They are in the journal when this returns.  encode_growing_reopen(): f->before <- that record. */
 int encode_growing_record(struct encode_files *f, const struct encode_result *result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A journal is made first, then those of others are looked at: of two jobs that begin at once, and
- * want the same rows, one at least sees the other. */
+ * want the same rows, one at least sees the other.  Then the growing file is opened, or made. */
 #include "encoding/encode_ranges.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "encoding/encode_ranks.h"
+#include "io/h5/placed.h"
 #include "io/inputs.h"
 #include "io/ranges.h"
 #include "io/record.h"
@@ -77,8 +78,8 @@ static int others_check(const struct encode_files *f, const struct range_list *l
   CHECK(!*list->single, ERR_CREATE,
         "'%s' is of a job of all rows: end that with --resume, or remove it and its journal",
         list->single);
-  if (!*list->growing || !strcmp(list->growing, f->growing)) return OK;
-  if (list->has_growing) TRY(ranges_text(list->growing, &was));
+  if (!list->count || !strcmp(list->growing, f->growing)) return OK;
+  if (list->has_growing) TRY(ranges_text(list->growing, &was, NULL));
   int differs = was && identity_text_differs(was, text->text, &d);
   free(was);
   CHECK(!differs, ERR_INPUT,
@@ -120,56 +121,113 @@ static int overlaps_check(const struct encode_files *f, const struct range_list 
   return OK;
 }
 
-/* The dictionary of another range, if one has recorded something. */
-static void dictionary_find(struct encode_files *f, const struct range_list *list)
+/* The first of the other ranges that has recorded something. */
+struct other {
+  char journal[4096]; /* "": there is none */
+  uint64_t dictionary;
+  gidx id; /* of the growing file */
+};
+
+static void other_find(const struct encode_files *f, const struct range_list *list,
+                       struct other *other)
 {
-  for (int i = 0; i < list->count && !f->common.dictionary; i++) {
+  *other = (struct other){.id = 0};
+  for (int i = 0; i < list->count && !*other->journal; i++) {
     struct journal j = {0};
     struct record r = {0};
     struct arena arena = {0};
+    if (!strcmp(list->all[i].journal, f->journal.name)) continue;
     int status = journal_open(&j, list->all[i].journal);
     if (!status) status = record_read(&r, &j, &arena);
-    if (status)
+    if (status) {
       status_clear();
-    else
-      f->common.dictionary = r.dictionary;
+    } else {
+      strcpy(other->journal, j.name);
+      other->dictionary = r.dictionary;
+      other->id = j.head.id;
+    }
     arena_free(&arena);
     journal_close(&j);
   }
 }
 
-/* The journal is this job's: what does it say, and the others? */
-static int journal_use(struct encode_files *f, const char *whole)
+/* Is the record of this range given up? */
+static int clears(const struct encode_files *f)
 {
-  struct range_list list;
+  return f->journal.number && !f->job.resume && f->job.output.force;
+}
+
+/* The growing file is there, with the text: is it that of the records? */
+static int growing_check(struct encode_files *f, const struct other *other, const char *text)
+{
+  struct journal *j = &f->journal;
+  int is_done = j->number && j->rows == f->n && !clears(f);
+  char *was;
+  gidx id;
+  TRY(ranges_text(f->growing, &was, &id));
+  int has = was != NULL, is_same = has && !strcmp(was, text);
+  free(was);
+  if (!has && is_done) return OK; /* merge has begun with it */
+  CHECK(is_same, ERR_INPUT,
+        "'%s' does not begin with the options of its jobs: if a `sagitta merge` of it was "
+        "interrupted, repeat that; else remove it and its journals",
+        f->growing);
+  if (!j->number || clears(f)) j->head.id = id;
+  const char *foreign = *other->journal && other->id != id ? other->journal : NULL;
+  if (j->head.id != id) foreign = j->name;
+  CHECK(!foreign, ERR_INPUT,
+        "'%s' records rows of another file than '%s', which was made anew: restore the first one, "
+        "or remove both and the other journals, and encode all ranges again",
+        foreign, f->growing);
+  return OK;
+}
+
+/* Open the growing file, or make it where no record needs one that was. */
+static int growing_claim(struct encode_files *f, const struct range_list *list, const char *text)
+{
+  const struct journal *j = &f->journal;
+  struct other other;
+  other_find(f, list, &other);
+  const char *needs = *other.journal ? other.journal : j->number && !clears(f) ? j->name : NULL;
+  CHECK(!needs || input_is_there(f->growing), ERR_INPUT,
+        "'%s' has records of rows, and has lost its growing file, '%s': restore that, or remove "
+        "all journals beside it, and encode all ranges again",
+        needs, f->growing);
+  if (!j->number) f->common.dictionary = other.dictionary;
+  TRY(ranges_create(f->growing, text));
+  return growing_check(f, &other, text);
+}
+
+/* The journal is this job's: what does it say, and the others? */
+static int journal_use(struct encode_files *f, const struct range_list *list, const char *text)
+{
   struct job *job = &f->job;
   struct journal *j = &f->journal;
-  int status = ranges_find(&list, whole);
-  if (!status) status = overlaps_check(f, &list);
-  if (!status && !j->number) dictionary_find(f, &list);
-  ranges_free(&list);
-  TRY(status);
-  if (input_is_there(whole)) output_remove(f->growing); /* it was published just now */
-  TRY(whole_check(whole));
+  TRY(overlaps_check(f, list));
   int is_done = j->number && j->rows == f->n;
   CHECK(!is_done || job->resume || job->output.force, ERR_CREATE,
         "rows %lld to %lld are done already, by '%s': --resume compares and leaves them, --force "
         "encodes them again",
         (long long)f->first, (long long)(f->first + f->n - 1), j->name);
+  TRY(growing_claim(f, list, text));
   if (!j->number) return OK;
-  if (job->resume || !job->output.force) return strcpy(job->left, j->name), OK;
-  return journal_clear(j);
+  if (!clears(f)) return strcpy(job->left, j->name), OK;
+  TRY(journal_clear(j));
+  return ranges_hold(j->name, j->file);
 }
 
-static int range_claim(struct encode_files *f, const char *whole)
+static int range_claim(struct encode_files *f, const char *whole, const char *text)
 {
   char name[sizeof f->journal.name];
   int error, has_lock;
+  struct range_list list;
   range_journal(f->growing, f->first, f->first + f->n, name);
   TRY(journal_claim(&f->journal, name, 1, &error, &has_lock));
   CHECK(!error, ERR_CREATE, "another run is writing here, it has '%s' locked", name);
-  int status = journal_use(f, whole);
-  if (status && !f->journal.number) output_remove(name);
+  if (!f->journal.number) TRY(ranges_hold(name, f->journal.file));
+  int status = ranges_find(&list, whole);
+  if (!status) status = journal_use(f, &list, text);
+  ranges_free(&list);
   return status;
 }
 
@@ -180,12 +238,12 @@ static int range_open(struct encode_files *f, struct identity_text *text)
   whole_name(f, whole);
   TRY(text_make(f, text));
   TRY(ranges_name(whole, text->text, f->growing));
+  TRY(output_claim_shared(whole));
   int status = ranges_find(&list, whole);
   if (!status) status = others_check(f, &list, whole, text);
   ranges_free(&list);
   TRY(status);
-  TRY(ranges_create(f->growing, text->text));
-  return range_claim(f, whole);
+  return range_claim(f, whole, text->text);
 }
 
 static int root_open(struct encode_files *f)
@@ -212,4 +270,25 @@ int encode_ranges_begin(struct encode_files *f, const struct supports_shape *sha
   whole_name(f, whole);
   all.n = ranges_rows(f);
   return supports_growing_join(&f->file, whole, f->growing, &all, f->first + f->common.recorded);
+}
+
+int encode_ranges_reopen(struct encode_files *f, const struct supports_shape *shape)
+{
+  struct supports_shape all = *shape;
+  char whole[4096];
+  whole_name(f, whole);
+  all.n = ranges_rows(f);
+  return supports_growing_open(&f->file, whole, f->growing, &all, f->first + f->n);
+}
+
+int encode_ranges_are_named(const struct encode_files *f)
+{
+  const char *lost = !h5_placed_is_named(&f->file.result.h5) ? f->growing
+                     : !journal_is_current(&f->journal)      ? f->journal.name
+                                                             : NULL;
+  CHECK(!lost, ERR_IO,
+        "'%s' was removed or replaced while this job wrote: what it wrote since its last record "
+        "is lost",
+        lost);
+  return OK;
 }

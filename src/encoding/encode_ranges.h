@@ -32,5 +32,9 @@ int encode_ranges_check(const struct encode_task *task, gidx all, gidx first, gi
 int encode_ranges_open(struct encode_files *f);
 /* f->file <- the growing file, to write rows of the range after those that are recorded. */
 int encode_ranges_begin(struct encode_files *f, const struct supports_shape *shape);
+/* The same for a range that is done.  ERR_INPUT: the file is too short. */
+int encode_ranges_reopen(struct encode_files *f, const struct supports_shape *shape);
+/* ERR_IO: the growing file or the journal lost its name since the job began. */
+int encode_ranges_are_named(const struct encode_files *f);
 
 #endif

@@ -32,6 +32,26 @@ static int journal_lock(struct ranges_whole *w, int i)
   CHECK(error != EWOULDBLOCK, ERR_CREATE,
         "a job is at work on rows %lld to %lld, it has '%s' locked: wait until it has ended",
         (long long)r->first, (long long)r->end - 1, r->journal);
+  CHECK(!error, ERR_CREATE, "'%s' was removed just now: by another merge, if '%s' is there",
+        r->journal, w->path);
+  return OK;
+}
+
+/* Are the records of this growing file?  Its id is gone where an earlier merge has begun. */
+static int ids_check(const struct ranges_whole *w)
+{
+  char *text;
+  gidx id;
+  TRY(ranges_text(w->list.growing, &text, &id));
+  int has = text != NULL;
+  free(text);
+  for (int i = 0; i < w->list.count && has; i++) {
+    const struct journal *j = &w->journals[i];
+    CHECK(!j->number || j->head.id == id, ERR_INPUT,
+          "'%s' records rows of another file than '%s', which was made anew: restore the first "
+          "one, or remove that journal and encode its range again",
+          j->name, w->list.growing);
+  }
   return OK;
 }
 
@@ -61,6 +81,11 @@ int ranges_whole_open(struct ranges_whole *w, const char *folder)
   int length = snprintf(w->path, sizeof w->path, "%s/supports.h5", folder);
   CHECK(length < (int)sizeof w->path - 64, ERR_USAGE, "the name of '%s' is too long", folder);
   TRY(ranges_find(&w->list, w->path));
+  int is_there = !*w->list.growing && input_is_there(w->path);
+  CHECK(!is_there, ERR_CREATE,
+        "'%s' is there already, and no ranges are: nothing is left to merge; of parts name the "
+        "files, as in '%s/part-*.h5', and '--output'",
+        w->path, folder);
   CHECK(*w->list.growing, ERR_INPUT,
         "'%s' has no ranges that `encode --join` made; of parts name the files, as in "
         "'%s/part-*.h5', and '--output'",
@@ -77,7 +102,7 @@ int ranges_whole_open(struct ranges_whole *w, const char *folder)
         "'%s' has lost its growing file: restore that, or remove the journals beside it, and "
         "encode all ranges again",
         w->list.growing);
-  return OK;
+  return ids_check(w);
 }
 
 static int part_fill(struct ranges_whole *w, int i, struct part_input *p)
@@ -141,7 +166,8 @@ int ranges_whole_parts(struct ranges_whole *w, struct part_input *parts)
   return parts_check(w, parts);
 }
 
-/* Take the hashes of an array's chunks from the parts. */
+/* Take the hashes of an array's chunks from the parts, and compare the first and the last chunk of
+ * each, as --resume does: rows may be lost where the file was cut and extended again. */
 static int leaves_take(const struct ranges_whole *w, const struct part_input *parts, int a,
                        const struct h5_array *array)
 {
@@ -150,7 +176,10 @@ static int leaves_take(const struct ranges_whole *w, const struct part_input *pa
   for (int i = 0; i < w->list.count; i++) {
     gidx first = parts[i].part.first * parts[i].shape.s / array->chunk_rows;
     p->all_zeros += w->zeros[i * SUPPORTS_ARRAYS + a];
+    gidx count = ceil_div(parts[i].part.n * parts[i].shape.s, array->chunk_rows);
     TRY(journal_leaves(&w->journals[i], a, p->leaves[first]));
+    TRY(h5_placed_confirm(array, first));
+    if (count > 1) TRY(h5_placed_confirm(array, first + count - 1));
   }
   return OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Make the result of all ranges that jobs have written into one file (encode_ranges.h).  It is made
- * from their journals; rows are not read again.
+ * from their journals; of rows at most two chunks of each range and array are read again.
  *
  * Floor: encoding.  On rank 0; not collective. */
 #ifndef ENCODING_RANGES_WHOLE_H

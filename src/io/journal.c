@@ -119,9 +119,11 @@ int journal_create(struct journal *j, const char *name, int arrays, const gidx *
                    const gidx *chunk_rows, gidx most)
 {
   int claimed = j->file;
+  gidx id = j->head.id;
   free(j->record);
-  *j = (struct journal){.file = claimed,
-                        .head = {.version = JOURNAL_VERSION, .arrays = arrays, .most = most}};
+  *j = (struct journal){
+      .file = claimed,
+      .head = {.version = JOURNAL_VERSION, .arrays = arrays, .most = most, .id = id}};
   snprintf(j->name, sizeof j->name, "%s", name);
   memcpy(j->head.magic, magic, sizeof magic);
   for (int a = 0; a < arrays; a++)
@@ -221,8 +223,7 @@ static int records_read(struct journal *j)
   return OK;
 }
 
-/* Is the file that is open and locked the one that has the name? */
-static int is_current(const struct journal *j)
+int journal_is_current(const struct journal *j)
 {
   struct stat open_one, named;
   return fstat(j->file, &open_one) == 0 && lstat(j->name, &named) == 0 &&
@@ -239,7 +240,7 @@ static int file_claim(struct journal *j, int makes, int *has_lock)
     int error = flock(file, LOCK_EX | LOCK_NB) ? errno : 0;
     j->file = file;
     *has_lock = !error;
-    if (error != EWOULDBLOCK && error != EINTR && is_current(j)) return 0;
+    if (error != EWOULDBLOCK && error != EINTR && journal_is_current(j)) return 0;
     close(file);
     j->file = 0;
     if (error == EWOULDBLOCK) return error;

@@ -25,6 +25,7 @@ enum { JOURNAL_VERSION = 2, JOURNAL_ARRAYS = 4 };
 struct journal_head {
   char magic[16];
   gidx version, arrays, most; /* most: the largest size of a record in bytes */
+  gidx id;                    /* of the growing file of several jobs (ranges.h); 0: of one job */
   gidx chunks[JOURNAL_ARRAYS], chunk_rows[JOURNAL_ARRAYS];
   unsigned char hash[SHA256_BYTES]; /* of the members before it */
 };
@@ -37,7 +38,7 @@ struct journal {
   gidx bytes;
 };
 
-/* Make the file, for records of up to `most` bytes.  ERR_CREATE. */
+/* Make the file, for records of up to `most` bytes, with the id in j->head.  ERR_CREATE. */
 int journal_create(struct journal *j, const char *name, int arrays, const gidx *chunks,
                    const gidx *chunk_rows, gidx most);
 /* Open a journal, and read its last record.  ERR_INPUT: it is not a journal, or no record is
@@ -50,6 +51,8 @@ int journal_open(struct journal *j, const char *name);
  * <- 0 if the file system has no locks, so that two jobs may hold the journal.  A following
  * journal_create() writes the head into the open file. */
 int journal_claim(struct journal *j, const char *name, int makes, int *error, int *has_lock);
+/* Does the open journal still have its name? */
+int journal_is_current(const struct journal *j);
 /* Remove all records, on the disk too. */
 int journal_clear(struct journal *j);
 /* leaves[] <- the hashes of the chunks of array a that are in the last record. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -33,7 +34,7 @@ static struct claim {
   int lock;        /* -1: none */
   char left[4096]; /* of a result, the journal that a stopped job left (journal.h); "": none */
 } claims[MAX_CLAIMS];
-static int n_claims;
+static int n_claims, shared = -1; /* the lock of output_claim_shared() */
 
 /* Create a folder and those above it, as far as they are missing. */
 static int folder_make(const char *folder)
@@ -94,18 +95,19 @@ static int lock_is_current(int lock, const char *path)
          held.st_ino == named.st_ino;
 }
 
-/* *out <- a lock on the empty file at path, -1 on a file system without locks. */
-static int lock_take(const char *path, const char *what, int *out)
+/* *out <- a lock on the empty file at path, -1 on a file system without locks.  Of one that is
+ * shared the name stays: others may hold it. */
+static int lock_take(const char *path, const char *what, int how, int *out)
 {
   for (int i = 0; i < LOCK_TRIES; i++) {
     int lock = retry_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     CHECK(lock >= 0, ERR_CREATE, "cannot lock '%s' by '%s': %s", what, path, strerror(errno));
     struct stat facts;
     int is_ours = fstat(lock, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0;
-    int error = !is_ours ? EEXIST : flock(lock, LOCK_EX | LOCK_NB) ? errno : 0;
+    int error = !is_ours ? EEXIST : flock(lock, how | LOCK_NB) ? errno : 0;
     if (!error && lock_is_current(lock, path)) {
       *out = lock;
-      return temporary_guard(path);
+      return how == LOCK_EX ? temporary_guard(path) : OK;
     }
     close(lock);
     CHECK(error != EEXIST, ERR_CREATE, "cannot lock '%s': '%s' is there and is no lock", what,
@@ -118,6 +120,30 @@ static int lock_take(const char *path, const char *what, int *out)
     }
   }
   FAIL(ERR_CREATE, "another run is writing here, it has '%s' locked", what);
+}
+
+static void lock_name(const char *path, char *lock)
+{
+  const char *name = name_of(path);
+  snprintf(lock, 4096, "%.*s.%.4000s.lock", (int)(name - path), path, name);
+}
+
+int output_claim_shared(const char *path)
+{
+  char resolved[4096], lock[4096];
+  TRY(path_resolve(path, resolved));
+  lock_name(resolved, lock);
+  int step = watchdog_begin(ERR_IO, "claiming", path);
+  /* One that fails may have it alone for a moment (ranges_give_up()). */
+  const struct timespec moment = {.tv_nsec = 10000000};
+  int status = lock_take(lock, resolved, LOCK_SH, &shared);
+  for (int i = 0; i < 50 && status == ERR_CREATE; i++) {
+    status_clear();
+    nanosleep(&moment, NULL);
+    status = lock_take(lock, resolved, LOCK_SH, &shared);
+  }
+  watchdog_end(step);
+  return status;
 }
 
 /* Enter a resolved path.  Of the companions run.log alone needs a lock: whoever writes one of them
@@ -137,9 +163,8 @@ static int claim_add(const char *path, enum claim_kind kind)
   c->kind = kind;
   c->lock = -1;
   c->left[0] = '\0';
-  const char *name = name_of(path);
-  snprintf(lock, sizeof lock, "%.*s.%.4000s.lock", (int)(name - path), path, name);
-  if (kind == CLAIM_RESULT || kind == CLAIM_LOG) TRY(lock_take(lock, path, &c->lock));
+  lock_name(path, lock);
+  if (kind == CLAIM_RESULT || kind == CLAIM_LOG) TRY(lock_take(lock, path, LOCK_EX, &c->lock));
   n_claims++;
   return OK;
 }
@@ -327,12 +352,20 @@ void outputs_warn_leftovers(void)
   }
 }
 
+void outputs_give_up(void)
+{
+  ranges_give_up(shared);
+}
+
 void outputs_release(void)
 {
   int step = watchdog_begin(ERR_IO, "giving back the locks", NULL);
+  outputs_give_up();
   temporaries_end(0);
   for (int i = 0; i < n_claims; i++)
     if (claims[i].lock >= 0) close(claims[i].lock);
+  if (shared >= 0) close(shared);
+  shared = -1;
   n_claims = 0;
   watchdog_end(step);
 }

@@ -31,6 +31,9 @@ int output_path(struct output_path *place, const char *output, const char *name,
 int output_check_given(const char *output);
 /* Claim one more file; resolved[4096] <- its name.  ERR_CREATE as above. */
 int output_claim(const char *path, int force, char *resolved);
+/* Until this run ends no other run claims `path`; others may share it, too (ranges.h).
+ * ERR_CREATE: another run has claimed it. */
+int output_claim_shared(const char *path);
 /* ERR_CREATE: force is 0, and the claimed file or what a stopped job left of it exists.  The second
  * looks only for what a stopped job left. */
 int output_check_free(const char *path, int force);
@@ -52,6 +55,8 @@ void outputs_warn_leftovers(void);
 /* Remove a result that is no longer valid because of another one; a missing file is no failure. */
 void output_remove(const char *path);
 
+/* At the end of a job that failed: remove what it has begun beside other jobs (ranges.h). */
+void outputs_give_up(void);
 /* At the end of the job: remove incomplete files and release the locks.  Call it before any rank
  * ends. */
 void outputs_release(void);

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -19,11 +21,16 @@
 #include "io/inputs.h"
 #include "io/journal.h"
 #include "io/place.h"
+#include "io/temporary.h"
 
 static const char magic[] = "sagitta ranges\n";
 enum { DIGITS = 16, MOST = 1 << 16 };
 
 static int publishes; /* this run does */
+
+/* What this run is to remove if it ends without a record; "": nothing. */
+static char made[4096], journal_claimed[4096];
+static int held = -1; /* the open journal, with its lock */
 
 int ranges_name(const char *path, const char *text, char *growing)
 {
@@ -56,41 +63,57 @@ static int beginning_read(const char *name, char *text)
   return error;
 }
 
-int ranges_text(const char *growing, char **text)
+int ranges_text(const char *growing, char **text, gidx *id)
 {
   char *all = malloc(MOST);
   CHECK(all, ERR_MEMORY, "cannot allocate %d bytes", MOST);
   int error = beginning_read(growing, all), has = !strncmp(all, magic, strlen(magic));
-  *text = has ? strdup(all + strlen(magic)) : NULL;
+  char *at = all + strlen(magic), *behind = at;
+  unsigned long long value = has ? strtoull(at, &behind, 16) : 0;
+  has = has && behind == at + DIGITS && *behind == '\n';
+  if (id) *id = (gidx)value;
+  *text = has ? strdup(behind + 1) : NULL;
   free(all);
   CHECK(!error, ERR_IO, "cannot read '%s': %s", growing, strerror(error));
   CHECK(*text || !has, ERR_MEMORY, "cannot allocate %d bytes", MOST);
   return OK;
 }
 
-/* Returns the system's error, or 0. */
-static int beginning_write(const char *name, const char *text)
+/* Write the beginning into the temporary file, and give it the name if nothing has that.  *error <-
+ * the system's. */
+static int beginning_link(const struct temporary *t, FILE *file, const char *text, int *error)
 {
-  size_t first = strlen(magic), count = strlen(text) + 1;
-  int step = watchdog_begin(ERR_IO, "writing", name);
-  int file = retry_open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC), error = 0;
-  ssize_t put = file < 0 ? -1 : retry_pwrite(file, magic, first, 0);
-  if (put == (ssize_t)first) put = retry_pwrite(file, text, count, (off_t)first);
-  if (put != (ssize_t)count) error = put < 0 ? errno : EIO;
-  if (file >= 0) close(file);
+  char head[64];
+  uint64_t id;
+  int has_id = getrandom(&id, sizeof id, 0) == sizeof id;
+  int length = snprintf(head, sizeof head, "%s%0*llx\n", magic, DIGITS, (unsigned long long)id);
+  int status = temporary_write(file, t->name, head, (size_t)length);
+  if (!status) status = temporary_write(file, t->name, text, strlen(text) + 1);
+  int closed = temporary_close(t, file);
+  TRY(status);
+  TRY(closed);
+  CHECK(has_id, ERR_CREATE, "no random numbers for '%s'", t->path);
+  int step = watchdog_begin(ERR_IO, "linking", t->path);
+  *error = link(t->name, t->path) ? errno : 0;
   watchdog_end(step);
-  return error;
+  return OK;
 }
 
 int ranges_create(const char *growing, const char *text)
 {
-  char *is = NULL;
-  CHECK(strlen(magic) + strlen(text) < MOST, ERR_INTERNAL, "the text of '%s' is too long", growing);
-  if (input_is_there(growing)) TRY(ranges_text(growing, &is));
-  int same = is && !strcmp(is, text);
-  free(is);
-  int error = same ? 0 : beginning_write(growing, text);
-  CHECK(!error, ERR_CREATE, "cannot create '%s': %s", growing, strerror(error));
+  struct temporary t;
+  FILE *file;
+  int error = 0;
+  CHECK(strlen(text) < MOST - 64, ERR_INTERNAL, "the text of '%s' is too long", growing);
+  if (input_is_there(growing)) return OK;
+  TRY(temporary_create(&t, growing, NULL, &file));
+  int status = beginning_link(&t, file, text, &error);
+  temporary_drop(&t);
+  if (!status && !error) strcpy(made, growing);
+  TRY(status);
+  CHECK(!error || error == EEXIST, ERR_CREATE,
+        "cannot create '%s': %s; where files cannot be linked leave '--join' out", growing,
+        strerror(error));
   return OK;
 }
 
@@ -154,26 +177,36 @@ static int growing_note(struct range_list *list, const char *growing)
   return OK;
 }
 
-/* A name in the folder that begins as the result's. */
-static int entry_take(struct range_list *list, const char *path, const char *tail)
+/* A name in the folder that begins as the result's, and that of its growing file: a journal? */
+static int journal_take(struct range_list *list, const char *growing, const char *tail)
 {
-  char growing[4096];
   gidx first, end;
-  size_t digits = strspn(tail, "0123456789abcdef");
-  if (digits != DIGITS) return OK;
-  snprintf(growing, sizeof growing, "%s.%.*s" GROWING_END, path, DIGITS, tail);
-  if (tail[DIGITS] == '.' && rows_read(tail + DIGITS + 1, &first, &end)) {
-    TRY(growing_note(list, growing));
-    struct range *r = &list->all[list->count++];
-    *r = (struct range){.first = first, .end = end};
-    range_journal(growing, first, end, r->journal);
-    return OK;
-  }
+  if (tail[DIGITS] != '.' || !rows_read(tail + DIGITS + 1, &first, &end)) return OK;
+  TRY(growing_note(list, growing));
+  struct range *r = &list->all[list->count++];
+  *r = (struct range){.first = first, .end = end};
+  range_journal(growing, first, end, r->journal);
+  return OK;
+}
+
+/* The growing file of the journals, which are known, or of a single job?  Others are in no way: a
+ * job that works has a journal. */
+static int growing_take(struct range_list *list, const char *growing, const char *tail)
+{
   if (strcmp(tail + DIGITS, GROWING_END) != 0) return OK;
   if (!ranges_are(growing)) return strcpy(list->single, growing), OK;
-  TRY(growing_note(list, growing));
+  if (*list->growing && strcmp(list->growing, growing) != 0) return OK;
+  strcpy(list->growing, growing);
   list->has_growing = 1;
   return OK;
+}
+
+static int entry_take(struct range_list *list, const char *path, const char *tail, int is_first)
+{
+  char growing[4096];
+  if (strspn(tail, "0123456789abcdef") != DIGITS) return OK;
+  snprintf(growing, sizeof growing, "%s.%.*s" GROWING_END, path, DIGITS, tail);
+  return is_first ? journal_take(list, growing, tail) : growing_take(list, growing, tail);
 }
 
 static int row_order(const void *a, const void *b)
@@ -191,9 +224,9 @@ static int names_take(struct range_list *list, const char *path, const struct na
   if (!names->count) return OK;
   list->all = malloc((size_t)names->count * sizeof *list->all);
   CHECK(list->all, ERR_MEMORY, "cannot allocate the names of %d journals", names->count);
-  for (int i = 0; i < names->count; i++) {
-    const char *tail = tail_of(names->all[i], name, length);
-    if (tail) TRY(entry_take(list, path, tail));
+  for (int i = 0; i < 2 * names->count; i++) {
+    const char *tail = tail_of(names->all[i % names->count], name, length);
+    if (tail) TRY(entry_take(list, path, tail, i < names->count));
   }
   qsort(list->all, (size_t)list->count, sizeof *list->all, row_order);
   return OK;
@@ -235,10 +268,37 @@ static int has_journals(const char *growing)
 int ranges_are(const char *growing)
 {
   char *text = NULL;
-  if (ranges_text(growing, &text)) status_clear();
+  if (ranges_text(growing, &text, NULL)) status_clear();
   int are = text || has_journals(growing);
   free(text);
   return are;
+}
+
+int ranges_hold(const char *journal, int file)
+{
+  if (held >= 0) close(held);
+  held = dup(file);
+  CHECK(held >= 0, ERR_IO, "cannot hold '%s': %s", journal, strerror(errno));
+  strcpy(journal_claimed, journal);
+  return OK;
+}
+
+void ranges_keep(void)
+{
+  if (held >= 0) close(held);
+  held = -1;
+  *made = '\0';
+}
+
+void ranges_give_up(int lock)
+{
+  struct journal j = {.file = held};
+  strcpy(j.name, journal_claimed);
+  if (held >= 0 && journal_is_current(&j)) output_remove(journal_claimed);
+  /* Another job may have begun with the file: then it has the lock, too. */
+  if (*made && lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 && !has_journals(made))
+    output_remove(made);
+  ranges_keep();
 }
 
 void ranges_publish(void)

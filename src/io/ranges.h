@@ -7,7 +7,10 @@
  *
  * So jobs need not communicate: no two write the same bytes, and a range is done when its journal
  * says so.  The journals are made before the first row is written, and their names give the rows of
- * each job. */
+ * each job.  The growing file has a random id, which each journal records, so that a journal is not
+ * taken for one of a file that was made anew.  It is made whole under another name, and no job
+ * writes before its first segment afterwards.  All jobs share the claim of the result (place.h),
+ * which merge has alone. */
 #ifndef IO_RANGES_H
 #define IO_RANGES_H
 
@@ -18,7 +21,8 @@ struct range {
   char journal[4096];
 };
 struct range_list {
-  char growing[4096]; /* "": there is none; also set if only journals exist */
+  char growing[4096]; /* "": there is none; also set if only journals exist; of several without a
+                       * journal it is any */
   int has_growing;    /* the growing file exists */
   char single[4096];  /* the growing file of a single job that writes all rows; "": none */
   struct range *all;  /* [count], in the order of their rows; owned */
@@ -35,12 +39,20 @@ int ranges_are(const char *growing);
  * the name of a range's journal. */
 int ranges_name(const char *path, const char *text, char *growing);
 void range_journal(const char *growing, gidx first, gidx end, char *journal);
-/* Make the growing file if it is missing, and write the text at its beginning, which is overwritten
- * when the file becomes an HDF5 file.  ERR_CREATE. */
+/* Make the growing file if it is missing, with the text and an id at its beginning, which is
+ * overwritten when the file becomes an HDF5 file.  One that exists stays as it is.  ERR_CREATE. */
 int ranges_create(const char *growing, const char *text);
-/* *text <- the text at the beginning of the growing file, which the caller frees; NULL: it was
- * overwritten already. */
-int ranges_text(const char *growing, char **text);
+/* *text <- the text at the beginning of the growing file, which the caller frees, and *id (or NULL)
+ * <- its id; text NULL: it was overwritten already. */
+int ranges_text(const char *growing, char **text, gidx *id);
+
+/* A run that ends before it has a record leaves neither its journal, open as `file`, nor a growing
+ * file that it made and no journal is of.  ranges_hold(): it has claimed the journal.
+ * ranges_keep(): there is a record.  ranges_give_up(): the run ends; lock: that of
+ * output_claim_shared(). */
+int ranges_hold(const char *journal, int file);
+void ranges_keep(void);
+void ranges_give_up(int lock);
 
 /* ERR_CREATE: several jobs write the result at `path`, and this run has not called
  * ranges_publish(), which says that it publishes their result. */

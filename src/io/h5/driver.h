@@ -42,9 +42,12 @@ int h5_driver_write(const void *handle, haddr_t at, size_t bytes, const void *in
 int h5_driver_push(const void *handle, haddr_t at, haddr_t bytes);
 
 /* A handle of a file that HDF5 has not opened, such as one that another rank has created; NULL:
- * cannot open, see errno.  The other two return the system's error, or 0. */
+ * cannot open, see errno.  h5_driver_sync() and h5_driver_close() return the system's error, or
+ * 0. */
 const void *h5_driver_open(const char *path);
 int h5_driver_sync(const void *handle);
+/* Does the file still have the name by which it was opened? */
+int h5_driver_is_named(const void *handle);
 int h5_driver_close(const void *handle);
 
 #endif

@@ -21,6 +21,11 @@ int h5_placed_open(struct h5_file *f, const char *path)
   return f->disk != NULL;
 }
 
+int h5_placed_is_named(const struct h5_file *f)
+{
+  return h5_driver_is_named(f->disk);
+}
+
 int h5_placed_close(struct h5_file *f)
 {
   if (!f->disk) return OK;
@@ -133,7 +138,8 @@ static int leaf_check(const struct h5_array *a, gidx i, size_t bytes, unsigned c
 
 int h5_placed_confirm(const struct h5_array *a, gidx i)
 {
-  size_t bytes = (size_t)(a->chunk_rows * h5_entry_values(a)) * h5_type_bytes(a->type);
+  gidx entries = imin(a->chunk_rows, a->shape[0] - i * a->chunk_rows); /* a hash has no padding */
+  size_t bytes = (size_t)(entries * h5_entry_values(a)) * h5_type_bytes(a->type);
   unsigned char *chunk = malloc(bytes);
   CHECK(chunk, ERR_MEMORY, "cannot allocate %lld bytes for a chunk", (long long)bytes);
   int status = leaf_check(a, i, bytes, chunk);

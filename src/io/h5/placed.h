@@ -26,6 +26,8 @@ struct h5_placed {
 /* Open a file that another rank has created, to write chunks of it; path must outlive *f.  Returns
  * 0 if this rank cannot open it; errno says why. */
 int h5_placed_open(struct h5_file *f, const char *path);
+/* Does it still have its name? */
+int h5_placed_is_named(const struct h5_file *f);
 /* Close it; does nothing for a file that this rank created. */
 int h5_placed_close(struct h5_file *f);
 
