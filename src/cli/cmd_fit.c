@@ -102,8 +102,9 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
      "factor by which a sweep lengthens the steps of atoms: above 1, fewer sweeps reach the "
-     "same result; 0: 1.5 if --rho is at most 0.1, else 1. With --minibatch, and after a sweep "
-     "that explained less of the fitted rows than the one before it, the factor is 1",
+     "same result; 0: 1.5 if --rho is at most 0.1, else 1. The factor is 1 with --minibatch; it is "
+     "also "
+     "1 in a sweep after one that explained less of the fitted rows than the sweep before it",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
      "largest share of the atoms that a sweep replaces. Unused atoms, and near copies of "
@@ -152,7 +153,7 @@ static const struct option_row speed_rows[] = {
     {"share", OPTION_CHOICE, AT(asked.share), "auto", 0, 0, SHARE_CHOICES, NULL,
      "the ranks of a node share the supports and codes of all rows for --update joint and "
      "conjugate (8 bytes per code), and up to 256 MB of the Gram matrix; auto: if shared memory "
-     "can be had; no: every rank has its own copy, which joint with GPUs always has. The result "
+     "can be had; no: every rank has its own copy; joint on GPUs always does so. The result "
      "has the same bits",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
@@ -177,37 +178,38 @@ static const struct option_table tables[] = {
 static const struct option_set fit_set = {
     .command = "sagitta fit",
     .arguments = "[DECK]",
-    .doc = "Learn a dictionary from rows, and say how much it explains of rows that it never "
-           "saw."
-           "\v"
-           "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
-           "row uses, and finds the supports and codes of the fitted rows again; then the "
-           "held-out rows are encoded.  The fit ends when further sweeps explain no more of the "
-           "held-out rows, and the result is the sweep that explained most of them.  There is "
-           "no learning rate.  The bytes of the result depend on the rows and the options "
-           "alone, not on ranks or threads.  There are two exceptions: with --max-seconds they "
-           "also depend on how far the machine got; where rows do not fit in memory, they "
-           "depend on the --minibatch that the machine chose.\n\n"
-           "If rows have few atoms during the fit, each atom means more, and another seed finds "
-           "far more of the atoms again.  If rows are then encoded with more of these atoms, "
-           "they are described nearly as well as by atoms that were fitted with more.  So "
-           "--find stable, the default, fits with 8 atoms per row and encodes with 32; --find "
-           "codes fits with 32, and explains a little more.\n\n"
-           "--seeds 3 fits two more seeds, and pairs their atoms one to one with those of the "
-           "first.  The stability of an atom is the largest cosine with its pairs; "
-           "dictionary.h5 has it as /stability.  `inspect` and the log summarise it, and "
-           "`export --stable 0.9` takes the atoms that were found again.\n\n"
-           "After each sweep the folder of --output gets dictionary.h5 if the sweep is the best "
-           "so far, otherwise state.h5 for --resume; with --minibatch it gets state.h5 each time.  "
-           "At the end it gets supports.h5, with the codes of all rows.\n\n" STOP_SIGNALS
-           ", or create a file STOP in the folder of --output.  The job ends with exit code 75 "
-           "after the current sweep.  With --update atoms it ends within the sweep, and sweep.h5 "
-           "holds the unfinished sweep.  While it encodes all rows at the end, it stops after the "
-           "current block of rows.  A stop during routing, coding or the fit of another seed loses "
-           "that step; --resume repeats it.\n\n"
-           "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"
-           "  sagitta inspect run/dictionary.h5\n"
-           "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --output more/",
+    .doc =
+        "Learn a dictionary from rows, and say how much it explains of rows that it never "
+        "saw."
+        "\v"
+        "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
+        "row uses, and finds the supports and codes of the fitted rows again; then the "
+        "held-out rows are encoded.  The fit ends when further sweeps explain no more of the "
+        "held-out rows, and the result is the sweep that explained most of them.  There is "
+        "no learning rate.  The bytes of the result depend on the rows and the options "
+        "alone, not on ranks or threads.  There are two exceptions: with --max-seconds they "
+        "also depend on how far the machine got; where rows do not fit in memory, they "
+        "depend on the --minibatch that the machine chose.\n\n"
+        "If rows have few atoms during the fit, each atom means more, and another seed finds "
+        "far more of the atoms again.  If rows are then encoded with more of these atoms, "
+        "they are described nearly as well as by atoms that were fitted with more.  So "
+        "--find stable, the default, fits with 8 atoms per row and encodes with 32; --find "
+        "codes fits with 32, and explains a little more.\n\n"
+        "--seeds 3 fits two more seeds, and pairs their atoms one to one with those of the "
+        "first.  The stability of an atom is the largest cosine with its pairs; "
+        "dictionary.h5 has it as /stability.  `inspect` and the log summarise it, and "
+        "`export --stable 0.9` takes the atoms that were found again.\n\n"
+        "After each sweep that is the best so far, the folder of --output gets dictionary.h5, from "
+        "which --resume can continue; after others, and always with --minibatch, state.h5.  "
+        "At the end it gets supports.h5, with the codes of all rows.\n\n" STOP_SIGNALS
+        ", or create a file STOP in the folder of --output.  The job ends with exit code 75 "
+        "after the current sweep.  With --update atoms it ends within the sweep, and sweep.h5 "
+        "holds the unfinished sweep.  While it encodes all rows at the end, it stops after the "
+        "current block of rows.  A stop during routing, coding or the fit of another seed loses "
+        "that step; --resume repeats it.\n\n"
+        "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"
+        "  sagitta inspect run/dictionary.h5\n"
+        "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --output more/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

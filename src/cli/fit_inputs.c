@@ -174,7 +174,7 @@ int fit_plan_print(struct run *run, const struct fit_plan *plan)
   return comm_agree(&run->comm, plan_print(run, plan));
 }
 
-/* Check this rank's supports against classes, whatever their origin. */
+/* Check this rank's supports against the classes of a file, whoever wrote it. */
 static int own_rows_check(const struct refit_state *f, const struct classes *classes,
                           const char *file)
 {

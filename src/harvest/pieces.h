@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums on a GPU that cannot hold a whole capture.  Pieces of keys and values are copied to it, of
- * many sequences at a time; sums continue from piece to piece (N.27), and so do lists of
- * contributions (N.28).
+ * Attention and its attribution on a GPU that cannot hold a whole capture.  Pieces of keys and
+ * values are copied to it, of many sequences at a time; sums continue from piece to piece (N.27),
+ * and so do lists of contributions (N.28).
  *
  * Floor: harvest.
  *
@@ -25,7 +25,8 @@ struct piece {
   const gidx *from, *end; /* [n] what each query sees of the sequence */
   const float *q;         /* [n][heads][d] */
   float *m, *l, *acc;     /* [n] sums (device/attention.h); no acc with attribution */
-  int goes_on;            /* continues the sums; 0: they begin here, whatever is seen before */
+  int goes_on; /* 1: queries that also see positions in front of the piece continue the sums in m,
+                * l and acc; 0: all sums start here */
 };
 
 /* Rows and their atoms, in row order. */
@@ -35,7 +36,7 @@ struct piece_pairs {
   const gidx *start;  /* [rows + 1] */
   const idx *atom_of; /* [count] */
   struct top_rows *top;
-  real *part; /* [count][heads] the chains over positions */
+  real *part; /* [count][heads] the sum so far, over positions in ascending order */
 };
 
 struct pieces;
@@ -53,13 +54,13 @@ void pieces_close(struct pieces *p);
 /* The number of positions that a piece may have now, a multiple of ATTENTION_SHARD. */
 int pieces_room(struct pieces *p, idx *positions);
 /* Add a piece: after pieces_flush() its m, l and acc are those of device_attention().  What a piece
- * points to must stay until then.  A query may have only one piece between two calls of
- * pieces_room() that ran others to make room. */
+ * points to must stay until then.  Pieces wait until
+ * pieces_room() or pieces_flush() runs them; of a query only one piece may wait. */
 int pieces_add(struct pieces *p, const struct piece *piece);
 int pieces_flush(struct pieces *p);
 /* From here to pieces_pairs_end() pieces are for attribution, those of a sequence in ascending
- * order.  They take m and l from the earlier walk; top and part, which are borrowed, are
- * continued. */
+ * order.  They read the m and l that the pass without attribution has computed; top and part,
+ * which are borrowed, are continued. */
 int pieces_pairs_begin(struct pieces *p, const struct piece_pairs *pairs);
 int pieces_pairs_end(struct pieces *p);
 

@@ -19,7 +19,7 @@ struct ties {
   /* State of a search: over rows and, as the last node, the node of free columns. */
   idx *seen;   /* [k + 1] 1 + the last search that reached the node */
   idx *before; /* [k + 1] node that wants its column */
-  idx *wanted; /* [k + 1] the column that it wants */
+  idx *wanted; /* [k + 1] the column of this node, which before[] wants */
   idx *stack;  /* [k + 1] */
   idx n_stack;
 };
@@ -81,7 +81,8 @@ static int ties_find(struct ties *t)
   return arena_alloc(a->arena, &t->stack, a->k + 1, sizeof *t->stack);
 }
 
-/* Reach the node that has the column, in the search of row i; rows up to i keep their columns. */
+/* Reach the node that has the column, in the search of row i; rows before i keep their
+ * columns, and row i is where the search began. */
 static void node_come(struct ties *t, idx i, idx before, idx column)
 {
   idx owner = t->a->owner[column], node = owner < 0 ? t->a->k : owner;
@@ -110,8 +111,8 @@ static int node_leave(struct ties *t, idx i, idx node)
   return 0;
 }
 
-/* Assign along the path: from the last node back, each takes the column that the next one gives
- * up. */
+/* Assign along the path: the last node takes the column of row i, every other node that of the node
+ * after it on the path. */
 static void path_take(struct ties *t, idx i, idx last)
 {
   struct assignment *a = t->a;

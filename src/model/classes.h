@@ -29,9 +29,10 @@ struct classes {
 };
 void classes_free(struct classes *c);
 
-/* The reference: greedy colouring (N.6), atoms in falling order of support size, of equals the
- * lower index first.  Each atom gets the smallest class without a conflicting atom.  The work is
- * entries times row length.  ERR_MEMORY; ERR_INPUT beyond 2^31 - 1 rows. */
+/* The reference: greedy colouring (N.6), atoms in falling order of the number of rows that use
+ * them, of equals the lower index first.  Each atom gets the class of the lowest number that has no
+ * conflicting atom.  The work is entries times row length.  ERR_MEMORY; ERR_INPUT beyond 2^31 - 1
+ * rows. */
 int classes_color(struct classes *c, const struct support_view *supports);
 
 /* *bytes <- the memory of classes of k atoms, with at most k classes. */

@@ -9,17 +9,17 @@
 #include "model/find_update.h"
 
 struct find_plan {
-  gidx rows;                     /* fitted rows */
-  idx k;                         /* atoms at the end */
-  int wide;                      /* atoms to grow per atom at the end, if there are enough rows */
-  idx grown;                     /* atoms before the end, of which k are kept */
-  real l0;                       /* mean active atoms per row, at the end */
-  int each;                      /* updates of a stage */
-  int last;                      /* further updates of the last stage */
-  int joint;                     /* and after these, updates in which all atoms move together */
-  gidx part;                     /* most rows of an update, about */
-  int atom_rows;                 /* rows of an update per atom that there is, about */
-  idx batch;                     /* rows whose codes are chosen together, about */
+  gidx rows;     /* fitted rows */
+  idx k;         /* atoms at the end */
+  int wide;      /* atoms that grow for each one that is kept, if there are enough rows */
+  idx grown;     /* atoms before the end, of which k are kept */
+  real l0;       /* mean active atoms per row, at the end */
+  int each;      /* updates of a stage */
+  int last;      /* further updates of the last stage */
+  int joint;     /* and after these, updates in which all atoms move together */
+  gidx part;     /* most rows of an update, about */
+  int atom_rows; /* rows of an update per atom that there is, about */
+  idx batch;     /* rows whose codes are chosen together, about */
   real first_factor, end_factor; /* of l0, in the first and the last update */
   real joint_factor;             /* of l0, while all atoms move together */
   real settled;                  /* part of the updates after which no atom is replaced */
@@ -33,7 +33,8 @@ struct find_step {
   real l0;      /* mean active atoms per row */
   gidx batches; /* of rows, in the update */
   gidx first;   /* number of the first batch, counted from the first update */
-  int is_last;  /* all atoms move in one block, and well described rows count more */
+  int is_last;  /* one of the `joint` updates at the end: all atoms move in one block, and well
+                 * described rows count more */
   int replaces; /* dead atoms, and those that nearly equal another one, are replaced */
 };
 

@@ -52,7 +52,7 @@ int cpu_row_sums(struct device *dev, const real *residual, idx p, const struct r
   return OK;
 }
 
-/* For a frame that is not positive definite: NaN for all rows. */
+/* For a frame whose Gram matrix plus rho is not positive definite: NaN for all rows. */
 static void item_fail(const struct move_item *item, idx d)
 {
   for (idx i = 0; i < item->n; i++) {
@@ -61,7 +61,7 @@ static void item_fail(const struct move_item *item, idx d)
   }
 }
 
-/* step_row of model/step.h without the new residual; returns the objective. */
+/* step_row of model/step.h, whose new residual stays in `work`; returns the objective. */
 static real row_try(const struct refit_loops *loops, const struct row_move *move, const real *r,
                     const real *t_old, real *t_new, real *work)
 {
