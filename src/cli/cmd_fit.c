@@ -102,8 +102,7 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
      "factor by which a sweep lengthens the steps of atoms: above 1, fewer sweeps reach the "
-     "same result; 0: 1.5 if --rho is at most 0.1, else 1. The factor is 1 with --minibatch; it is "
-     "also "
+     "same result; 0: 1.5 if --rho is at most 0.1, else 1. The factor is 1 with --minibatch, and "
      "1 in a sweep after one that explained less of the fitted rows than the sweep before it",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
