@@ -19,7 +19,7 @@ def table(done):
     """{s: (pw_mcc, explained, f1 or None)} and the number that was chosen."""
     rows = re.findall(r"choose  top-s (\d+): pw_mcc=([\d.]+) explained=([\d.]+)"
                       r"(?: label_f1=([\d.]+))?", done.stderr)
-    chosen = re.findall(r"choose  --top-s (\d+): on its atoms", done.stderr)
+    chosen = re.findall(r"choose  --top-s (\d+): its atoms", done.stderr)
     return {int(s): (float(m), float(e), float(f) if f else None) for s, m, e, f in rows}, \
         int(chosen[0]) if chosen else None
 
