@@ -172,7 +172,7 @@ static int systems_drop(void *self, const struct systems_block *block)
   return OK;
 }
 
-/* The forecast is of the rank that holds most. */
+/* The forecast is of the rank that holds most, and of the program besides. */
 static int solve_right(struct comm *c, struct made_source *m, gidx batch)
 {
   const struct system_source source = {&m->shape, "made", m, systems_read};
@@ -187,7 +187,7 @@ static int solve_right(struct comm *c, struct made_source *m, gidx batch)
   if (solve_plan(&task, c->size, &said) || solve_run(&task, c, &result)) return 0;
   if (comm_allgather_long(c, result.memory, taken)) return 0;
   for (int r = 0; r < c->size; r++) max = taken[r] > max ? taken[r] : max;
-  return max == said.memory && max > 0 && result.batches == said.batches;
+  return max + memory_program() == said.memory && max > 0 && result.batches == said.batches;
 }
 
 static int made_right(struct comm *c, const struct made_source *m)
