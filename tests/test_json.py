@@ -405,7 +405,9 @@ def check_plans(p):
         memory = whole.get("most", whole.get("memory_bytes", sum(
             v for v in whole.values() if isinstance(v, int))))
         free = name in ("encode", "merge")  # of two ranks, and with the program as it is
-        ok(free or found == f"{1e-6 * memory:.1f}", f"{name}: {memory} {text}")
+        # With sanitizers a program is larger than what plans take for it, and not always the same.
+        near = os.environ.get("SANITIZED") and abs(float(found) - 1e-6 * memory) < 16
+        ok(free or near or found == f"{1e-6 * memory:.1f}", f"{name}: {memory} {text}")
     page, _ = p.tell("fit", "--rows", p.rows, "--atoms", 12, "--find", "features", "--l0", 2,
                      "--dry-run")
     ok(page["update"] == "features" and page["rank_bytes"]["most"] > 0, f"{page}")
