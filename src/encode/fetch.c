@@ -163,7 +163,7 @@ static int host_gather(const struct shard *t, struct device *device, const idx *
 }
 
 /* Memory for the atoms that others ask for: what is expected, or if that is not enough, a quarter
- * more than they ask for now, unless memory is short. */
+ * more than this request, unless memory is short. */
 static int outgoing_alloc(struct shard *t, const struct comm *c, struct device *device, gidx bytes)
 {
   gidx capacity, expected = t->expected * atom_bytes(t);

@@ -61,7 +61,7 @@ static struct stream *stream_find(struct streams *streams, const struct net_peer
 }
 
 /* A slot becomes the newest of the ring, or the oldest. */
-static void slot_move(struct streams *streams, const struct stream *which, int is_newest)
+static void ring_move(struct streams *streams, const struct stream *which, int is_newest)
 {
   idx slot = (idx)(which - streams->all), head = streams->count;
   struct stream *all = streams->all, *s = &all[slot];
@@ -79,7 +79,7 @@ static void stream_drop(struct streams *streams, struct stream *s)
   while (*at != slot) at = &streams->all[*at].chained;
   *at = s->chained;
   s->is_used = 0;
-  slot_move(streams, s, 0);
+  ring_move(streams, s, 0);
 }
 
 /* A slot that is free, or of the stream that was silent for longest; NULL: there is none. */
@@ -141,7 +141,7 @@ void stream_accept(struct streams *streams, struct request *r, enum error_code *
   s->next += r->header.rows;
   s->heard = r->arrived;
   s->waiting++;
-  slot_move(streams, s, 1);
+  ring_move(streams, s, 1);
 }
 
 void stream_break(const struct request *r)

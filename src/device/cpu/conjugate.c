@@ -115,7 +115,7 @@ static void direction_find(struct tile *w)
   sum_begin(w);
   for (idx a = 0; a < t->k; a += ROW_BLOCK, sum_push(w))
     w->loops->combine(t, a, (idx)imin(a + (gidx)ROW_BLOCK, t->k), w->beta, w->chain);
-  block_sum_total(w->tree, w->blocks, t->width, w->alpha); /* p'H p, for now */
+  block_sum_total(w->tree, w->blocks, t->width, w->alpha); /* p'H p */
 }
 
 /* How far to go. */
