@@ -14,13 +14,18 @@ static __device__ inline int slot_of(const struct screen_args *a, int position)
   return (int)((long long)position * a->turn % a->slots);
 }
 
-/* key[..] <- those of the list that the row may have; returns how many there are. */
-static __device__ inline int keys_collect(const struct screen_args *a, long long row, int count,
-                                          int *key)
+/* A row's keys: how many there are, the least and the largest. */
+struct keys {
+  int count, least, largest;
+};
+
+/* key[..] <- those of the list that the row may have, else -1. */
+static __device__ inline struct keys keys_collect(const struct screen_args *a, long long row,
+                                                  int count, int *key)
 {
   const struct candidate *list = a->lists + row * a->capacity;
   const int *excluded = a->excluded + row * a->excluded_stride;
-  int some = 0;
+  struct keys k = {0, KEY_INFINITE, 0};
   for (int i = threadIdx.x % WARP; i < count; i += WARP) {
     struct candidate c = list[i];
     int allowed = 1;
@@ -28,11 +33,17 @@ static __device__ inline int keys_collect(const struct screen_args *a, long long
       int atom = a->atom_of[slot_of(a, c.atom)];
       for (int e = 0; e < a->excluded_count; e++) allowed &= excluded[e] != atom;
     }
-    key[i] = allowed ? magnitude(c.value) : -1;
-    some += allowed;
+    int own = magnitude(c.value);
+    key[i] = allowed ? own : -1;
+    k.count += allowed;
+    if (allowed && own < k.least) k.least = own;
+    if (allowed && own > k.largest) k.largest = own;
   }
   __syncwarp();
-  return __reduce_add_sync(FULL_WARP, some);
+  k.count = __reduce_add_sync(FULL_WARP, k.count);
+  k.least = __reduce_min_sync(FULL_WARP, k.least);
+  k.largest = __reduce_max_sync(FULL_WARP, k.largest);
+  return k;
 }
 
 static __device__ inline int keys_reach(const int *key, int count, int threshold)
@@ -42,18 +53,29 @@ static __device__ inline int keys_reach(const int *key, int count, int threshold
   return __reduce_add_sync(FULL_WARP, n);
 }
 
-/* The top_k-th largest key. */
-static __device__ inline int keys_rank(const int *key, int count, int top_k)
+/* The least key from `low` on. */
+static __device__ inline int keys_least(const int *key, int count, int low)
 {
-  int low = 0, high = KEY_INFINITE;
-  while (high - low > 1) {
-    int middle = low + (high - low) / 2;
-    if (keys_reach(key, count, middle) >= top_k)
-      low = middle;
-    else
+  int least = KEY_INFINITE;
+  for (int i = threadIdx.x % WARP; i < count; i += WARP)
+    if (key[i] >= low && key[i] < least) least = key[i];
+  return __reduce_min_sync(FULL_WARP, least);
+}
+
+/* The top_k-th largest key of k, which has so many. */
+static __device__ inline int keys_rank(const int *key, int count, int top_k, struct keys k)
+{
+  int low = k.least, high = k.largest + 1, reached = k.count;
+  while (high - low > 1 && reached > top_k) {
+    int middle = low + (high - low) / 2, some = keys_reach(key, count, middle);
+    if (some < top_k) {
       high = middle;
+    } else {
+      low = middle;
+      reached = some;
+    }
   }
-  return low;
+  return keys_least(key, count, low);
 }
 
 /* What a block has in common: rows by path, pairs of its certified rows, where they begin. */
@@ -74,9 +96,10 @@ static __device__ inline int row_prune(const struct screen_args *a, int row, int
   int count = a->counts[row];
   if (a->path[row] != PATH_CERTIFIED) return a->path[row];
   if (count > a->capacity) return PATH_LIST;
-  if (keys_collect(a, row, count, key) < a->top_k) return PATH_ESTIMATE;
+  struct keys k = keys_collect(a, row, count, key);
+  if (k.count < a->top_k) return PATH_ESTIMATE;
   /* Factors for sizes cut to 16 bits and for roots of f32 sums (doc/certified.md). */
-  float exact = 1 - test_of(a).bound, nth = __int_as_float(keys_rank(key, count, a->top_k));
+  float exact = 1 - test_of(a).bound, nth = __int_as_float(keys_rank(key, count, a->top_k, k));
   float tau = nth * (1 - 0x1p-17f * exact) - 2 * a->reach[row];
   float size = fmaxf(tau * (1 - 0x1p-13f * exact), 0);
   if (!(a->threshold[row] <= size)) return PATH_ESTIMATE;

@@ -13,7 +13,14 @@
 /* A size that about `rank` of the peaks reach. */
 static __device__ inline float peaks_rank(const float *peaks, int count, int rank)
 {
-  int low = 0, high = KEY_INFINITE, reached = count;
+  int low = KEY_INFINITE, high = 0, reached = count;
+  for (int i = threadIdx.x % WARP; i < count; i += WARP) {
+    int own = magnitude(peaks[i]);
+    if (own < low) low = own;
+    if (own > high) high = own;
+  }
+  low = __reduce_min_sync(FULL_WARP, low);
+  high = __reduce_max_sync(FULL_WARP, high) + 1;
   while (high - low > 1 && reached > rank) {
     int middle = low + (high - low) / 2, n = 0;
     for (int i = threadIdx.x % WARP; i < count; i += WARP) n += magnitude(peaks[i]) >= middle;
