@@ -341,8 +341,8 @@ def check_memory(case):
     room = limit + needed - present
     ok(serve_within(room - (16 << 20), *words).returncode == 71, "a little more is not enough")
     for more in [], ["--streams", 64]:
-        done = serve_within(room + (128 << 20) if not more else limit + (128 << 20),
-                            *later_wins(*words, *more))
+        # Libraries of a machine with more cores or with a GPU take some hundred MiB more later.
+        done = serve_within((limit if more else room) + (1 << 30), *later_wins(*words, *more))
         ok(done.returncode == 0, f"{more}, there is room: {done.returncode} {done.stderr[-500:]}")
 
 
