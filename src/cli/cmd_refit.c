@@ -287,7 +287,6 @@ static int refit_open(struct refit_job *j)
   int status = arena_alloc(&j->arena, &j->steps, j->state.k, sizeof *j->steps);
   if (!status) status = arena_alloc(&j->arena, &j->density, j->state.k, sizeof *j->density);
   TRY(comm_agree(j->c, status));
-  j->files.now = (struct refit_result){&j->state, &j->metrics, j->steps};
   TRY(refit_tss(j->rows, j->state.total, j->state.x, j->state.p, &j->tss));
   TRY(rows_advise(j));
   return sparse_coder_prepare(j);
@@ -419,7 +418,6 @@ static int refit_command(struct run *run, const void *options, const char **argu
   refit_state_free(&j->state);
   fit_inputs_close(&j->inputs);
   if (j->o->holdout) rows_input_close(&j->holdout);
-  refit_previous_close(&j->previous);
   refit_files_free(&j->files);
   arena_free(&j->arena);
   free(j);

@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "base/stop.h"
 #include "base/team.h"
 #include "cli/refit_job.h"
 #include "io/inputs.h"
@@ -24,7 +23,6 @@
 #include "job/summary.h"
 #include "refit/frames.h"
 #include "refit/state_write.h"
-#include "refit/sweep_end.h"
 
 int refit_files_check(const struct refit_files *f)
 {
@@ -63,11 +61,23 @@ static int stopped_check(struct refit_files *f, const char *path)
   return !status && was.sweeps < f->sweeps ? job_part_refuse(path) : OK;
 }
 
+/* Allocate lines for all sweeps to come, and copy the earlier ones. */
+static int lines_alloc(struct refit_files *f)
+{
+  struct history_line *old = f->lines;
+  gidx max = imax(f->sweeps, f->facts.sweeps);
+  TRY(arena_alloc(&f->arena, &f->lines, max + 1, sizeof *f->lines));
+  if (old) memcpy(f->lines, old, (size_t)(f->facts.sweeps + 1) * sizeof *old);
+  return OK;
+}
+
 static int find(void *self, struct job *job)
 {
-  TRY(sweep_files_claim(&((struct refit_files *)self)->sweep));
-  if (job->resume) return before_find(self, job);
-  return job->output.force ? OK : stopped_check(self, job->place.file);
+  struct refit_files *f = self;
+  TRY(sweep_files_claim(&f->sweep));
+  if (job->resume) TRY(before_find(f, job));
+  if (!job->resume && !job->output.force) TRY(stopped_check(f, job->place.file));
+  return lines_alloc(f);
 }
 
 static int distribute(void *self, struct comm *c)
@@ -83,18 +93,10 @@ static int distribute(void *self, struct comm *c)
   return OK;
 }
 
-/* Allocate lines for all sweeps to come, and copy the earlier ones. */
-static int lines_alloc(struct refit_files *f)
-{
-  struct history_line *old = f->lines;
-  gidx max = imax(f->sweeps, f->facts.sweeps);
-  TRY(arena_alloc(&f->arena, &f->lines, max + 1, sizeof *f->lines));
-  if (old) memcpy(f->lines, old, (size_t)(f->facts.sweeps + 1) * sizeof *old);
-  return OK;
-}
-
 void refit_files_free(struct refit_files *f)
 {
+  dictionary_input_close(&f->previous.dictionary);
+  supports_input_close(&f->previous.supports);
   state_copy_free(&f->copy);
   arena_free(&f->arena);
   memset(f, 0, sizeof *f);
@@ -192,45 +194,31 @@ int refit_files_open(struct refit_files *f, const struct run_inputs *inputs)
                                        .save = save,
                                        .saves_together = 1};
   f->sweep.job = &f->job;
-  TRY(job_open(&f->job, &type, f, inputs));
-  return comm_agree(&f->job.run->comm, lines_alloc(f));
+  return job_open(&f->job, &type, f, inputs);
 }
 
 /* While the writer publishes, it alone uses the list of inputs. */
-static int result_set(struct refit_files *f)
+static int result_set(struct refit_job *j)
 {
+  struct refit_files *f = &j->files;
   TRY(job_wait(&f->job));
-  f->result = f->now;
-  f->facts.contents = f->now.state->contents;
+  f->result = (struct refit_result){&j->state, &j->metrics, j->steps};
+  f->facts.contents = j->state.contents;
   f->published = f->facts;
   summary_inputs_set(&f->facts.start.inputs);
   return OK;
 }
 
-static int publish(struct refit_files *f)
-{
-  TRY(result_set(f));
-  return job_checkpoint(&f->job);
-}
-
 /* Publish the supports of a dictionary that is published already. */
-static int supports_publish(struct refit_files *f)
+static int supports_publish(struct refit_job *j)
 {
-  TRY(result_set(f));
+  struct refit_files *f = &j->files;
+  TRY(result_set(j));
   phase_begin(f->write);
   TRY(inputs_confirm(&f->job.run->comm));
   TRY(supports_write(f));
   phase_end(f->write, 0);
   return OK;
-}
-
-void refit_start_note(struct fit_start *start, const struct fit_inputs *inputs,
-                      const struct refit_state *state)
-{
-  start->rounds = inputs->supports.rounds;
-  start->top_s = inputs->supports.top_s > 0 ? inputs->supports.top_s : 0;
-  start->rho = inputs->supports.rho;
-  start->inputs = state->inputs;
 }
 
 int refit_identity_fill(struct identity_text *t, const struct fit_inputs *in,
@@ -247,21 +235,21 @@ int refit_identity_fill(struct identity_text *t, const struct fit_inputs *in,
 }
 
 /* Open the results of the earlier run, and check whether the two files name each other. */
-static int previous_open(struct refit_previous *previous, const struct refit_files *files)
+static int previous_open(struct refit_files *f)
 {
-  const struct identity *wanted = &files->facts.contents;
-  const struct supports_input *s = &previous->supports;
-  TRY(dictionary_input_open(&previous->dictionary, files->job.place.shown));
-  if (!files->has_supports) return OK;
-  int status = supports_input_open(&previous->supports, files->job.more[REFIT_SUPPORTS].shown);
+  const struct identity *wanted = &f->facts.contents;
+  struct supports_input *s = &f->previous.supports;
+  TRY(dictionary_input_open(&f->previous.dictionary, f->job.place.shown));
+  if (!f->has_supports) return OK;
+  int status = supports_input_open(s, f->job.more[REFIT_SUPPORTS].shown);
   if (status == ERR_INPUT) { /* it may be of a newer program: do not replace it */
     char why[1024];
     status_take(why, sizeof why);
     FAIL(ERR_INPUT, "%s: remove it, and it is made again", why);
   }
   TRY(status);
-  previous->has_supports =
-      s->sweeps == files->facts.sweeps && s->inputs.rows == files->facts.start.inputs.rows &&
+  f->previous.is_pair =
+      s->sweeps == f->facts.sweeps && s->inputs.rows == f->facts.start.inputs.rows &&
       s->inputs.dictionary == wanted->dictionary && s->contents.supports == wanted->supports &&
       s->contents.codes == wanted->codes;
   return OK;
@@ -278,28 +266,21 @@ static int contents_check(const char *file, const struct identity *wanted,
   return OK;
 }
 
-static int previous_take(struct refit_previous *previous, const struct refit_files *files,
-                         struct refit_state *state)
+static int previous_take(struct refit_files *f, struct refit_state *state)
 {
-  struct comm *c = &files->job.run->comm;
+  struct refit_previous *previous = &f->previous;
+  const char *file = f->job.place.shown;
+  struct comm *c = &f->job.run->comm;
   struct identity found;
-  TRY(comm_agree(c, c->rank ? OK : refit_files_check(files)));
-  TRY(inputs_agree(c, previous_open(previous, files)));
-  TRY(comm_broadcast(c, &previous->has_supports, 1, sizeof previous->has_supports));
-  if (files->has_supports && !previous->has_supports)
+  TRY(comm_agree(c, c->rank ? OK : refit_files_check(f)));
+  TRY(inputs_agree(c, previous_open(f)));
+  TRY(comm_broadcast(c, &previous->is_pair, 1, sizeof previous->is_pair));
+  if (f->has_supports && !previous->is_pair)
     log_warn("'%s' is not used: the supports of sweep %lld of '%s' are made again",
-             files->job.more[REFIT_SUPPORTS].shown, (long long)files->facts.sweeps,
-             files->job.place.shown);
+             f->job.more[REFIT_SUPPORTS].shown, (long long)f->facts.sweeps, file);
   TRY(refit_state_replace(state, &previous->dictionary.source,
-                          previous->has_supports ? &previous->supports.source : NULL, &found));
-  return comm_agree(c, contents_check(files->job.place.shown, &files->facts.contents, &found));
-}
-
-void refit_previous_close(struct refit_previous *previous)
-{
-  dictionary_input_close(&previous->dictionary);
-  supports_input_close(&previous->supports);
-  *previous = (struct refit_previous){0};
+                          previous->is_pair ? &previous->supports.source : NULL, &found));
+  return comm_agree(c, contents_check(file, &f->facts.contents, &found));
 }
 
 /* Check that supports and codes, made again from dictionary.h5, are those that it names. */
@@ -343,9 +324,11 @@ int refit_may_stop(void *of)
 static int sweep_hand_over(struct refit_job *j)
 {
   struct phase *wait = &j->phases[REFIT_WAIT];
-  int is_beside = j->files.job.writes_beside;
+  struct job *job = &j->files.job;
+  int is_beside = job->writes_beside;
   if (is_beside) phase_begin(wait);
-  TRY(publish(&j->files));
+  TRY(result_set(j));
+  TRY(job_checkpoint(job));
   if (is_beside) phase_end(wait, 0);
   j->is_left_out = 0;
   j->handed_over = log_seconds();
@@ -361,7 +344,7 @@ static int may_be_left_out(struct refit_job *j)
          (job->save_seconds == 0 || log_seconds() - j->handed_over < job->save_seconds);
 }
 
-static int sweep_publish(struct refit_job *j)
+int refit_sweep_publish(struct refit_job *j)
 {
   j->is_left_out = may_be_left_out(j);
   if (!j->is_left_out) return sweep_hand_over(j);
@@ -369,18 +352,7 @@ static int sweep_publish(struct refit_job *j)
   return OK;
 }
 
-/* Between two atoms: save the sweep if that is due, and see whether to stop.  --max-seconds counts
- * only from here on, so that each run takes some steps. */
-static int steps_poll(void *self, const struct sweep_point *at, int *stop)
-{
-  struct refit_job *j = self;
-  TRY(sweep_files_poll(&j->files.sweep, &j->in_work, at, stop));
-  j->run->max_seconds = j->o->max_seconds;
-  return OK;
-}
-
-/* Set the next sweep, and what an earlier run has done of it. */
-static int sweep_find(struct refit_job *j)
+int refit_sweep_begin(struct refit_job *j)
 {
   const struct fit_facts *facts = &j->files.facts;
   struct refit_state *f = &j->state;
@@ -398,52 +370,11 @@ static int sweep_find(struct refit_job *j)
   return sweep_files_begin(files, &j->in_work, f->table, &j->begun);
 }
 
-/* Take a step for every atom. */
-static int steps_take(struct refit_job *j, struct sweep_counts *counts, int *stopped)
-{
-  struct phase *phase = &j->phases[REFIT_STEPS];
-  char what[64];
-  *stopped = 0;
-  TRY(comm_agree(j->c, sweep_find(j)));
-  snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)j->files.facts.sweeps + 1,
-           (long long)j->o->sweeps);
-  const struct sparse_coder *routes = j->o->reroute ? &j->coder : NULL;
-  const struct sweep_task sweep = {.classes = &j->classes,
-                                   .q = j->o->directions,
-                                   .what = what,
-                                   .watch = {steps_poll, j},
-                                   .start = j->begun,
-                                   .after =
-                                       refit_sweep_end_seconds(&j->state, routes, j->o->reroute)};
-  if (!j->resident.is_on)
-    return refit_sweep(&j->state, &sweep, j->phases, j->steps, counts, stopped);
-  phase->device = j->coder.device.kind;
-  phase_begin(phase);
-  TRY(resident_sweep(&j->resident, &j->classes, j->steps, counts));
-  phase_end(phase, 0);
-  return OK;
-}
-
-static int sweep_run(struct refit_job *j)
-{
-  struct sweep_counts counts;
-  int stopped;
-  TRY(steps_take(j, &counts, &stopped));
-  if (stopped) return OK;
-  TRY(refit_state_finish(j, j->o->reroute));
-  if (!j->run->stopped) TRY(refit_held_out_evaluate(j));
-  if (j->run->stopped) return OK;
-  j->files.facts.sweeps++;
-  if (j->c->rank == 0) refit_line_add(j, &counts);
-  TRY(sweep_publish(j));
-  return j->o->reroute && j->files.facts.sweeps < j->o->sweeps ? refit_classes_find(j) : OK;
-}
-
 int refit_job_resume(struct refit_job *j)
 {
   real is = 0;
   uint64_t hash = j->validation.hash, held = j->files.facts.start.held.rows;
-  TRY(previous_take(&j->previous, &j->files, &j->state));
+  TRY(previous_take(&j->files, &j->state));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
   TRY(refit_held_out_evaluate(j));
   if (j->run->stopped) return OK;
@@ -451,18 +382,16 @@ int refit_job_resume(struct refit_job *j)
         "'%s' was judged by other held-out rows: rows_hash %016llx, not %016llx; resume with the "
         "same '--holdout'",
         j->files.job.place.shown, (unsigned long long)held, (unsigned long long)hash);
-  if (j->previous.has_supports)
+  if (j->files.previous.is_pair)
     return refit_state_evaluate(j, j->files.job.more[REFIT_SUPPORTS].shown,
-                                j->previous.supports.explained_variance, &is);
+                                j->files.previous.supports.explained_variance, &is);
   TRY(refit_state_finish(j, j->o->reroute));
   if (j->run->stopped) return OK;
   TRY(comm_agree(j->c, made_again_check(&j->files, &j->state)));
-  return supports_publish(&j->files);
+  return supports_publish(j);
 }
 
-/* One rank, with a GPU that takes the steps, publishes in the background if a copy of the state
- * fits in memory. */
-static int beside_begin(struct refit_job *j)
+int refit_beside_begin(struct refit_job *j)
 {
   struct phase *write = &j->phases[REFIT_WRITE];
   if (!j->resident.is_on || j->c->size > 1) return OK;
@@ -472,21 +401,8 @@ static int beside_begin(struct refit_job *j)
   return OK;
 }
 
-static int sweeps_take(struct refit_job *j)
+int refit_sweeps_settle(struct refit_job *j, int status)
 {
-  while (j->files.facts.sweeps < j->o->sweeps && !j->run->stopped) {
-    int stop = 0;
-    if (j->files.facts.sweeps > 0) TRY(job_poll(&j->files.job, &stop));
-    if (!stop) TRY(sweep_run(j));
-    if (!j->run->stopped) j->run->max_seconds = j->o->max_seconds;
-  }
-  return j->is_left_out ? sweep_hand_over(j) : OK;
-}
-
-int refit_sweeps_run(struct refit_job *j)
-{
-  TRY(refit_steps_open(j));
-  TRY(comm_agree(j->c, beside_begin(j)));
-  stop_listen();
-  return job_settle(&j->files.job, sweeps_take(j), &j->phases[REFIT_WAIT]);
+  if (!status && j->is_left_out) status = sweep_hand_over(j);
+  return job_settle(&j->files.job, status, &j->phases[REFIT_WAIT]);
 }

@@ -30,18 +30,25 @@ struct refit_result {
   const struct atom_step *steps; /* [k] */
 };
 
+/* The results of the earlier run. */
+struct refit_previous {
+  struct dictionary_input dictionary;
+  struct supports_input supports;
+  int is_pair; /* the supports are those of the dictionary's sweep */
+};
+
 struct refit_files {
   struct job job; /* of dictionary.h5; more[0] is supports.h5; every rank has the paths */
   gidx sweeps;    /* sweeps in all, at the end; set by the caller */
   struct sweep_files sweep;
-  int has_supports;           /* resumed: supports.h5 is there, too */
+  int has_supports; /* resumed: supports.h5 is there, too */
+  struct refit_previous previous;
   struct fit_facts facts;     /* sweeps done so far, 0 for a fresh run; the caller sets .start */
   struct history_line *lines; /* rank 0: the start, then one line per sweep */
   struct phase *write;        /* borrowed: publishing is counted here */
   /* With --keep-supports: saves instead of publishing `result`; gets job.of, on rank 0. */
   int (*save_instead)(void *of);
   struct arena arena;
-  struct refit_result now; /* set by the caller, before it publishes */
   /* Being published; the state is copied if the job computes meanwhile. */
   struct refit_result result;
   struct fit_facts published; /* the facts of `result` */
@@ -60,22 +67,9 @@ void refit_files_free(struct refit_files *files);
  * alone. */
 int refit_files_check(const struct refit_files *files);
 
-/* The results of the earlier run. */
-struct refit_previous {
-  struct dictionary_input dictionary;
-  struct supports_input supports;
-  int has_supports; /* those of the dictionary's sweep */
-};
-
 /* What a job depends on besides its options, known once inputs are loaded; resuming compares it. */
 int refit_identity_fill(struct identity_text *t, const struct fit_inputs *inputs,
                         const struct refit_state *state);
-void refit_previous_close(struct refit_previous *previous);
-
-/* Note what the run begins with, except classes and options.  Call it when the inputs are loaded
- * and the job is open. */
-void refit_start_note(struct fit_start *start, const struct fit_inputs *inputs,
-                      const struct refit_state *state);
 
 /* The classes of the next sweep: a fresh run notes their hash, a resumed one compares it. */
 int refit_classes_check(struct refit_files *files, const struct classes *classes, const char *name);
@@ -87,7 +81,16 @@ struct refit_job;
 int refit_job_resume(struct refit_job *j);
 /* May the job `of` stop while rows are routed and coded?  Not collective. */
 int refit_may_stop(void *of);
-/* Run sweeps until there are as many as wanted, or the job is asked to stop.  Collective. */
-int refit_sweeps_run(struct refit_job *j);
+
+/* One rank whose GPU takes the steps publishes in the background, if a copy of the state fits in
+ * memory.  Not collective. */
+int refit_beside_begin(struct refit_job *j);
+/* Set the next sweep, and what an earlier run has done of it.  The same on every rank; not
+ * collective. */
+int refit_sweep_begin(struct refit_job *j);
+/* Publish the result of a sweep, or leave it out while an earlier one is being published. */
+int refit_sweep_publish(struct refit_job *j);
+/* Sweeps have ended, with this status: publish one that was left out, and wait. */
+int refit_sweeps_settle(struct refit_job *j, int status);
 
 #endif

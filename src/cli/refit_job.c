@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The functions that refit_files.c calls, in its order. */
+ * What a sweep computes and reports; then the sweeps, which refit_files.c publishes. */
 #include "cli/refit_job.h"
 
 #include <math.h>
@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/stop.h"
 #include "job/stop.h"
 #include "model/directions.h"
 #include "model/identity.h"
@@ -50,9 +51,13 @@ int refit_start_evaluate(struct refit_job *j)
 {
   const struct supports_input *supports = &j->inputs.supports;
   real is = 0;
-  refit_start_note(&j->files.facts.start, &j->inputs, &j->state);
+  struct fit_start *start = &j->files.facts.start;
+  start->rounds = supports->rounds;
+  start->top_s = supports->top_s > 0 ? supports->top_s : 0;
+  start->rho = supports->rho;
+  start->inputs = j->state.inputs;
   TRY(refit_state_evaluate(j, supports->source.name, supports->explained_variance, &is));
-  j->files.facts.start.held.rows = j->validation.hash;
+  start->held.rows = j->validation.hash;
   TRY(refit_held_out_evaluate(j));
   if (j->c->rank) return OK;
   gidx dead = 0;
@@ -92,7 +97,8 @@ int refit_classes_find(struct refit_job *j)
   return OK;
 }
 
-void refit_line_add(struct refit_job *j, const struct sweep_counts *counts)
+/* Add the line of a sweep, with these counts of its steps.  Rank 0 alone. */
+static void line_add(struct refit_job *j, const struct sweep_counts *counts)
 {
   gidx sweep = j->files.facts.sweeps;
   j->files.lines[sweep] = (struct history_line){.sweep = (real)sweep,
@@ -125,7 +131,8 @@ static int rows_settle(struct refit_job *j)
   return resident_open(&j->resident, f, &j->coder, &j->coded, f->table, j->o->directions);
 }
 
-int refit_steps_open(struct refit_job *j)
+/* If all ranks have all rows, either all of them take their steps on a GPU, or none does. */
+static int steps_open(struct refit_job *j)
 {
   int status = rows_settle(j);
   uint64_t lacks = !j->resident.is_on;
@@ -134,4 +141,74 @@ int refit_steps_open(struct refit_job *j)
   resident_close(&j->resident);
   coded_close(&j->coder, &j->coded);
   return OK;
+}
+
+/* Between two atoms: save the sweep if that is due, and see whether to stop.  --max-seconds counts
+ * only from here on, so that each run takes some steps. */
+static int steps_poll(void *self, const struct sweep_point *at, int *stop)
+{
+  struct refit_job *j = self;
+  TRY(sweep_files_poll(&j->files.sweep, &j->in_work, at, stop));
+  j->run->max_seconds = j->o->max_seconds;
+  return OK;
+}
+
+/* Take a step for every atom. */
+static int steps_take(struct refit_job *j, struct sweep_counts *counts, int *stopped)
+{
+  struct phase *phase = &j->phases[REFIT_STEPS];
+  char what[64];
+  *stopped = 0;
+  TRY(comm_agree(j->c, refit_sweep_begin(j)));
+  snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)j->files.facts.sweeps + 1,
+           (long long)j->o->sweeps);
+  const struct sparse_coder *routes = j->o->reroute ? &j->coder : NULL;
+  const struct sweep_task sweep = {.classes = &j->classes,
+                                   .q = j->o->directions,
+                                   .what = what,
+                                   .watch = {steps_poll, j},
+                                   .start = j->begun,
+                                   .after =
+                                       refit_sweep_end_seconds(&j->state, routes, j->o->reroute)};
+  if (!j->resident.is_on)
+    return refit_sweep(&j->state, &sweep, j->phases, j->steps, counts, stopped);
+  phase->device = j->coder.device.kind;
+  phase_begin(phase);
+  TRY(resident_sweep(&j->resident, &j->classes, j->steps, counts));
+  phase_end(phase, 0);
+  return OK;
+}
+
+static int sweep_run(struct refit_job *j)
+{
+  struct sweep_counts counts;
+  int stopped;
+  TRY(steps_take(j, &counts, &stopped));
+  if (stopped) return OK;
+  TRY(refit_state_finish(j, j->o->reroute));
+  if (!j->run->stopped) TRY(refit_held_out_evaluate(j));
+  if (j->run->stopped) return OK;
+  j->files.facts.sweeps++;
+  if (j->c->rank == 0) line_add(j, &counts);
+  TRY(refit_sweep_publish(j));
+  return j->o->reroute && j->files.facts.sweeps < j->o->sweeps ? refit_classes_find(j) : OK;
+}
+
+static int sweeps_take(struct refit_job *j)
+{
+  while (j->files.facts.sweeps < j->o->sweeps && !j->run->stopped) {
+    int stop = 0;
+    if (j->files.facts.sweeps > 0) TRY(job_poll(&j->files.job, &stop));
+    if (!stop) TRY(sweep_run(j));
+    if (!j->run->stopped) j->run->max_seconds = j->o->max_seconds;
+  }
+  return OK;
+}
+
+int refit_sweeps_run(struct refit_job *j)
+{
+  TRY(steps_open(j));
+  TRY(comm_agree(j->c, refit_beside_begin(j)));
+  stop_listen();
+  return refit_sweeps_settle(j, sweeps_take(j));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One refit, from command line to report.  cmd_refit.c opens it, refit_job.c computes and reports
- * sweeps, and refit_files.c runs and publishes them.
+ * One refit, from command line to report.  cmd_refit.c opens it, refit_job.c runs and reports
+ * sweeps, and refit_files.c saves and publishes them.
  *
  * Floor: cli.  Functions are collective, unless a comment says otherwise. */
 #ifndef CLI_REFIT_JOB_H
@@ -35,9 +35,8 @@ struct refit_job {
   const struct refit_options *o;
   struct refit_files files;
   struct fit_inputs inputs;
-  struct refit_previous previous; /* of the run that is resumed */
-  struct rows_input holdout;      /* rows that the refit does not see */
-  real held;                      /* what the atoms explain of these rows; NaN: there are none */
+  struct rows_input holdout; /* rows that the refit does not see */
+  real held;                 /* what the atoms explain of these rows; NaN: there are none */
   struct refit_task task;
   struct refit_state state;
   struct sparse_coder coder;        /* with --reroute or --holdout, and on a GPU */
@@ -68,12 +67,10 @@ int refit_state_evaluate(struct refit_job *j, const char *file, real said, real 
 /* j->held <- what the atoms explain of the held-out rows. */
 int refit_held_out_evaluate(struct refit_job *j);
 
-/* If all ranks have all rows, either all of them take their steps on a GPU, or none does. */
-int refit_steps_open(struct refit_job *j);
 int refit_classes_find(struct refit_job *j);
 /* Round, encode and evaluate the state. */
 int refit_state_finish(struct refit_job *j, int reroute);
-/* Add the line of a sweep, with these counts of its steps.  Rank 0 alone. */
-void refit_line_add(struct refit_job *j, const struct sweep_counts *counts);
+/* Run sweeps until there are as many as wanted, or the job is asked to stop. */
+int refit_sweeps_run(struct refit_job *j);
 
 #endif
