@@ -115,7 +115,7 @@ def there(name):
 def check_versions():
     written = re.search(r"FORMAT_VERSION = (\d+)", text_of("src/io/h5/h5.h"))[1]
     page = re.search(r"SUMMARY_VERSION = (\d+)", text_of("src/job/summary.c"))[1]
-    facts = re.search(r"FACTS_VERSION = (\d+)", text_of("src/job/facts.c"))[1]
+    facts = re.search(r"FACTS_VERSION = (\d+)", text_of("src/job/summary.c"))[1]
     for path, pattern, version in (
             ("scripts/python/sagitta/results.py", r"^VERSIONS = \(.*?(\d+)\)", written),
             ("scripts/report", r"^VERSION = (\d+)", written),

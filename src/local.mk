@@ -4,7 +4,7 @@
 libsagitta_a_SOURCES += \
   %D%/base/types.h \
   %D%/base/status.h %D%/base/status.c %D%/base/stop.h %D%/base/stop.c \
-  %D%/base/text.h %D%/base/text.c \
+  %D%/base/text.h %D%/base/text.c %D%/base/key_lines.h %D%/base/key_lines.c \
   %D%/base/json.h %D%/base/json.c %D%/base/lines.h %D%/base/lines.c %D%/base/json_reader.h %D%/base/json_reader.c \
   %D%/base/events.h %D%/base/events.c \
   %D%/base/log.h %D%/base/log.c \
@@ -227,7 +227,7 @@ libsagitta_a_SOURCES += \
   %D%/io/attributes.h %D%/io/attributes.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c %D%/io/damage.h %D%/io/damage.c \
   %D%/io/inspect.h %D%/io/inspect.c %D%/io/inspect_json.h %D%/io/inspect_json.c \
-  %D%/io/run_option.h %D%/io/run_option.c %D%/io/vocabulary.h %D%/io/vocabulary.c %D%/io/tokens.h %D%/io/tokens.c %D%/io/sources.h %D%/io/sources.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
+  %D%/io/run_option.h %D%/io/run_option.c %D%/io/writer.h %D%/io/writer.c %D%/io/vocabulary.h %D%/io/vocabulary.c %D%/io/tokens.h %D%/io/tokens.c %D%/io/sources.h %D%/io/sources.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
   %D%/io/inspect_npy.h %D%/io/inspect_npy.c %D%/io/diff.h %D%/io/diff.c \
   %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
@@ -258,7 +258,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/encode.h %D%/encode/encode_impl.h %D%/encode/encode.c \
   %D%/encode/layout.h %D%/encode/layout.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
-  %D%/encode/lane.h %D%/encode/lane.c %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
+  %D%/encode/lane.h %D%/encode/lane.c %D%/encode/files.h %D%/encode/files.c %D%/encode/content.h %D%/encode/content.c %D%/encode/background.h %D%/encode/background.c \
   %D%/encode/active.h %D%/encode/active_solve.h %D%/encode/active.c %D%/encode/active_solve.c %D%/encode/active_nested.h %D%/encode/active_nested.c %D%/encode/cuts.h %D%/encode/cuts.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/grid.h %D%/encode/grid.c %D%/encode/scores.h %D%/encode/scores.c \
   %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
   %D%/encode/statistics.h %D%/encode/statistics.c %D%/encode/tally.h %D%/encode/tally.c
@@ -380,8 +380,7 @@ libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
 libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c \
   %D%/job/process.h %D%/job/process.c %D%/job/threads.h %D%/job/threads.c \
   %D%/job/run.h %D%/job/run.c %D%/job/agreement.h %D%/job/agreement.c \
-  %D%/job/job.h %D%/job/job.c %D%/job/stop.h %D%/job/stop.c %D%/job/checkpoint.h %D%/job/checkpoint.c \
-  %D%/job/content.h %D%/job/content.c %D%/job/facts.h %D%/job/facts.c \
+  %D%/job/job.h %D%/job/job.c %D%/job/checkpoint.h %D%/job/checkpoint.c \
   %D%/job/summary.h %D%/job/summary.c
 
 # synth: data with a known answer

@@ -19,7 +19,7 @@
 #include "io/inputs.h"
 #include "io/rows.h"
 #include "io/supports_input.h"
-#include "job/facts.h"
+#include "job/summary.h"
 #include "model/identity.h"
 
 struct verify_options {

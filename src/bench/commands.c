@@ -16,7 +16,7 @@
 #include "bench/update.h"
 #include "bench/write.h"
 #include "cli/command.h"
-#include "job/facts.h"
+#include "job/summary.h"
 
 struct bench_options {
   struct general_options general;

@@ -11,7 +11,7 @@
 #include "results/systems_output.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
-#include "job/stop.h"
+#include "job/checkpoint.h"
 #include "job/summary.h"
 #include "job/threads.h"
 #include "model/directions.h"

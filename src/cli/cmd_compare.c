@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "job/facts.h"
+#include "job/summary.h"
 #include "job/threads.h"
 #include "io/comparison.h"
 #include "io/density.h"

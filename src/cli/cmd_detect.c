@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "job/content.h"
+#include "encode/content.h"
 #include "job/summary.h"
 #include "job/threads.h"
 #include "io/dictionary.h"

@@ -12,7 +12,7 @@
 #include "base/stop.h"
 #include "base/sums.h"
 #include "base/team.h"
-#include "job/stop.h"
+#include "job/checkpoint.h"
 #include "model/advice.h"
 #include "job/agreement.h"
 #include "cli/captured.h"

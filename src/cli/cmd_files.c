@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "job/facts.h"
+#include "job/summary.h"
 #include "encoding/own_codes.h"
 #include "io/diff.h"
 #include "io/file_names.h"

@@ -11,7 +11,7 @@
 #include "base/pace.h"
 #include "base/status.h"
 #include "base/stop.h"
-#include "job/stop.h"
+#include "job/checkpoint.h"
 #include "model/advice.h"
 #include "job/agreement.h"
 #include "cli/encode_report.h"
@@ -311,9 +311,7 @@ static int rows_name(const struct fit_job *j, struct identity_text *t)
 {
   const struct row_source *rows = &j->rows.source;
   uint64_t sample;
-  char shape[64];
-  snprintf(shape, sizeof shape, "%lld x %d", (long long)rows->n, rows->p);
-  TRY(identity_text_input(t, "rows_shape", shape));
+  TRY(identity_text_input(t, "rows_shape", "%lld x %d", (long long)rows->n, rows->p));
   if (!j->files.has_parts) return OK;
   TRY(encode_sample(rows, &sample));
   return identity_text_hash(t, "rows_sample", sample);

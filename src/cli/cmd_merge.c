@@ -14,8 +14,7 @@
 #include "base/status.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "job/content.h"
-#include "job/facts.h"
+#include "encode/content.h"
 #include "cli/report.h"
 #include "encoding/ranges_whole.h"
 #include "job/summary.h"
@@ -26,6 +25,7 @@
 #include "io/rows.h"
 #include "io/shards.h"
 #include "io/supports.h"
+#include "io/writer.h"
 
 struct merge_options {
   struct general_options general;
@@ -194,7 +194,7 @@ static int identity_compare(const char *of_first, const char *first, const char 
 {
   struct identity_difference d;
   struct identity_text is;
-  TRY(identity_text_read(file, &is.text));
+  TRY(writer_identity(file, &is.text));
   identity_text_remove(&is, "row-range");
   int differs = identity_text_differs(of_first, is.text, &d);
   identity_text_free(&is);
@@ -207,7 +207,7 @@ static int identity_compare(const char *of_first, const char *first, const char 
 static int identities_check(const struct merge *m, struct identity_text *whole)
 {
   const char *first = m->parts[0].supports.file;
-  TRY(identity_text_read(first, &whole->text));
+  TRY(writer_identity(first, &whole->text));
   identity_text_remove(whole, "row-range");
   for (int i = 1; i < m->count; i++)
     TRY(identity_compare(whole->text, first, m->parts[i].supports.file));

@@ -9,7 +9,6 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/command.h"
-#include "job/facts.h"
 #include "job/summary.h"
 #include "cli/synth_systems.h"
 #include "cli/synth_world.h"

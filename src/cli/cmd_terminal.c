@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "job/agreement.h"
 #include "cli/command.h"
-#include "job/facts.h"
 #include "cli/fit_inputs.h"
 #include "cli/report.h"
 #include "job/summary.h"

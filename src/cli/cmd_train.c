@@ -13,7 +13,7 @@
 #include "base/stop.h"
 #include "model/advice.h"
 #include "job/agreement.h"
-#include "job/content.h"
+#include "encode/content.h"
 #include "cli/report.h"
 #include "job/summary.h"
 #include "job/threads.h"

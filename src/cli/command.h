@@ -7,7 +7,7 @@
 
 #include "base/options.h"
 #include "device/device.h"
-#include "job/facts.h"
+#include "job/summary.h"
 #include "job/run.h"
 
 /* Options that several commands share.  Some have a struct and a table of their own.  Others,

@@ -15,7 +15,6 @@
 #include "encoding/encode_ranks.h"
 #include "io/encoder.h"
 #include "io/supports.h"
-#include "job/facts.h"
 #include "job/summary.h"
 #include "refit/layout.h"
 

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "job/agreement.h"
 #include "fit/quiet.h"
-#include "job/stop.h"
+#include "job/checkpoint.h"
 #include "io/supports_input.h"
 #include "look/detect.h"
 #include "look/pairs.h"

@@ -13,7 +13,7 @@
 #include "io/inputs.h"
 #include "io/part.h"
 #include "job/agreement.h"
-#include "job/stop.h"
+#include "job/checkpoint.h"
 
 /* What dictionary.h5 or state.h5 says. */
 struct previous {

@@ -9,7 +9,7 @@
 #include "base/sums.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "job/facts.h"
+#include "job/summary.h"
 #include "job/threads.h"
 #include "io/classes.h"
 #include "io/inputs.h"

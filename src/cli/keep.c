@@ -12,9 +12,8 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/sums.h"
-#include "job/stop.h"
+#include "job/checkpoint.h"
 #include "model/advice.h"
-#include "job/facts.h"
 #include "cli/report.h"
 #include "job/summary.h"
 #include "job/threads.h"
@@ -177,8 +176,6 @@ static int identity_fill(struct keep_job *j)
 {
   struct identity_text *t = &j->run->identity;
   const struct kept *w = &j->kept;
-  char rho[32];
-  snprintf(rho, sizeof rho, "%.17g", j->task.rho);
   TRY(identity_text_hash(t, "rows_hash", w->inputs.rows));
   TRY(identity_text_hash(t, "dictionary_hash", w->inputs.dictionary));
   TRY(identity_text_hash(t, "supports_hash", w->inputs.supports));
@@ -186,7 +183,7 @@ static int identity_fill(struct keep_job *j)
   TRY(identity_text_hash(t, "held_out_hash", w->unseen.terms));
   TRY(identity_text_hash(t, "mean_hash", mean_hash(j->mean, w->p)));
   TRY(identity_text_input(t, "codes_sign", j->task.nonnegative ? "nonnegative" : "any"));
-  return identity_text_input(t, "supports_rho", rho);
+  return identity_text_input(t, "supports_rho", "%.17g", j->task.rho);
 }
 
 /* Rank 0: write dictionary.h5 of the last sweep. */

@@ -24,7 +24,6 @@
 #include "config.h"
 #include "device/device.h"
 #include "io/h5/h5.h"
-#include "job/facts.h"
 #include "job/process.h"
 #include "job/threads.h"
 #include "comm/launcher.h"

@@ -19,7 +19,7 @@
 #include "cli/refit_job.h"
 #include "io/inputs.h"
 #include "job/agreement.h"
-#include "job/stop.h"
+#include "job/checkpoint.h"
 #include "job/summary.h"
 #include "refit/frames.h"
 #include "refit/state_write.h"
@@ -224,14 +224,11 @@ static int supports_publish(struct refit_job *j)
 int refit_identity_fill(struct identity_text *t, const struct fit_inputs *in,
                         const struct refit_state *state)
 {
-  char rho[32], rounds[32];
-  snprintf(rho, sizeof rho, "%.17g", in->supports.rho);
-  snprintf(rounds, sizeof rounds, "%d", in->supports.rounds);
   TRY(identity_text_contents(t, &state->inputs));
   TRY(identity_text_hash(t, "mean_hash", mean_hash(in->mean, state->p)));
   TRY(identity_text_input(t, "codes_sign", in->supports.nonnegative ? "nonnegative" : "any"));
-  TRY(identity_text_input(t, "supports_rho", rho));
-  return identity_text_input(t, "supports_rounds", rounds);
+  TRY(identity_text_input(t, "supports_rho", "%.17g", in->supports.rho));
+  return identity_text_input(t, "supports_rounds", "%d", in->supports.rounds);
 }
 
 /* Open the results of the earlier run, and check whether the two files name each other. */

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/stop.h"
-#include "job/stop.h"
+#include "job/checkpoint.h"
 #include "model/directions.h"
 #include "model/identity.h"
 #include "refit/color.h"

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "job/facts.h"
 #include "job/summary.h"
 #include "io/systems.h"
 #include "synth/systems.h"

@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "job/facts.h"
 #include "job/summary.h"
 #include "io/dictionary.h"
 #include "io/rows.h"

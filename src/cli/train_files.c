@@ -14,7 +14,7 @@
 #include "cli/train_job.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
-#include "job/stop.h"
+#include "job/checkpoint.h"
 
 static int file_read(void *self, const char *path, int is_end)
 {

@@ -13,7 +13,6 @@
 #include "job/summary.h"
 #include "cli/report.h"
 #include "io/matrix.h"
-#include "job/facts.h"
 #include "model/advice.h"
 #include "model/split.h"
 #include "train/forecast.h"

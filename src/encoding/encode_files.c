@@ -10,14 +10,12 @@
 #include "encoding/encode_growing.h"
 #include "encoding/encode_ranges.h"
 #include "encoding/encode_ranks.h"
-#include "job/content.h"
+#include "encode/content.h"
 #include "io/inputs.h"
 
 static int rows_name(const struct encode_files *f, struct identity_text *id)
 {
-  char shape[64];
-  snprintf(shape, sizeof shape, "%lld x %d", (long long)f->all->n, f->all->p);
-  return identity_text_input(id, "rows_shape", shape);
+  return identity_text_input(id, "rows_shape", "%lld x %d", (long long)f->all->n, f->all->p);
 }
 
 /* Rows that have grown are named before what is complete of them is looked at. */
@@ -77,7 +75,7 @@ static int inputs_name(const struct encode_files *f, struct identity_text *id)
 {
   TRY(rows_name(f, id));
   TRY(identity_text_input(id, "result_has", f->task->codes ? "codes" : "scores alone"));
-  TRY(identity_text_input(id, "encoder_kind",
+  TRY(identity_text_input(id, "encoder_kind", "%s",
                           f->task->encoder ? encode_kind_name(f->task) : "none"));
   TRY(identity_text_hash(id, "mean_hash", mean_hash(f->task->mean, f->all->p)));
   if (f->rows_sample) TRY(identity_text_hash(id, "rows_sample", f->rows_sample));

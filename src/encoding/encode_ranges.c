@@ -40,16 +40,12 @@ int encode_ranges_check(const struct encode_task *task, gidx all, gidx first, gi
 static int text_make(struct encode_files *f, struct identity_text *text)
 {
   const struct encode_task *t = f->task;
-  char shape[64];
   text->text = strdup(f->job.run->identity.text);
   CHECK(text->text, ERR_MEMORY, "cannot allocate the identity of a job");
-  snprintf(shape, sizeof shape, "%lld x %d", (long long)f->all->n, f->all->p);
-  TRY(identity_text_input(text, "rows_shape", shape));
-  snprintf(shape, sizeof shape, "%d x %d", t->atoms->k, t->atoms->d);
-  TRY(identity_text_input(text, "atoms_shape", shape));
+  TRY(identity_text_input(text, "rows_shape", "%lld x %d", (long long)f->all->n, f->all->p));
+  TRY(identity_text_input(text, "atoms_shape", "%d x %d", t->atoms->k, t->atoms->d));
   TRY(identity_text_input(text, "result_has", t->codes ? "codes" : "scores alone"));
-  snprintf(shape, sizeof shape, "%d", JOURNAL_VERSION);
-  TRY(identity_text_input(text, "journal_version", shape));
+  TRY(identity_text_input(text, "journal_version", "%d", JOURNAL_VERSION));
   TRY(encode_sample(f->all, &f->rows_sample));
   return identity_text_hash(text, "rows_sample", f->rows_sample);
 }

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "job/stop.h"
+#include "job/checkpoint.h"
 #include "job/summary.h"
 
 static const double MOST =

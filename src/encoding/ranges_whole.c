@@ -14,6 +14,7 @@
 #include "io/place.h"
 #include "io/record.h"
 #include "io/supports_ranks.h"
+#include "io/writer.h"
 #include "job/identity.h"
 
 static int missing_fail(gidx first, gidx end)
@@ -61,8 +62,8 @@ static int published_check(struct ranges_whole *w)
 {
   struct identity_difference d = {"", ""};
   char *was, *is = NULL;
-  TRY(identity_text_read(w->path, &was));
-  int status = identity_text_read(w->list.all[0].journal, &is);
+  TRY(writer_identity(w->path, &was));
+  int status = writer_identity(w->list.all[0].journal, &is);
   int differs = !status && identity_text_differs(was, is, &d);
   free(was);
   free(is);

@@ -11,7 +11,7 @@
 #include "base/stop.h"
 #include "encoding/backlog_check.h"
 #include "job/agreement.h"
-#include "job/facts.h"
+#include "job/summary.h"
 #include "job/threads.h"
 #include "serve/mixing.h"
 #include "serve/serve.h"

@@ -12,8 +12,9 @@
 #include "io/inputs.h"
 #include "io/ledger.h"
 #include "io/rows.h"
+#include "io/writer.h"
 #include "job/agreement.h"
-#include "job/facts.h"
+#include "job/summary.h"
 #include "serve/replay.h"
 
 #define LEDGER_FILE "ledger.h5"
@@ -102,7 +103,7 @@ static int identity_compare(const char *path, const char *identity)
 {
   struct identity_difference d;
   char *was;
-  TRY(identity_text_read(path, &was));
+  TRY(writer_identity(path, &was));
   int differs = identity_text_differs(was, identity, &d);
   free(was);
   CHECK(!differs, ERR_INPUT, "'%s' is of a server with %s, this run has %s: give the same", path,

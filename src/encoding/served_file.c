@@ -21,7 +21,7 @@
 #include "io/inputs.h"
 #include "io/rows.h"
 #include "job/agreement.h"
-#include "job/facts.h"
+#include "job/summary.h"
 #include "model/access.h"
 #include "model/advice.h"
 

@@ -48,6 +48,25 @@ int metrics_write(const struct h5_file *h5, const struct metrics *m, int has_cod
   return OK;
 }
 
+void metrics_json(const struct metrics *m, int has_codes, struct json *j)
+{
+  json_object(j, "metrics");
+  for (int i = 0; i < metric_count; i++) {
+    const struct metric_row *row = &metric_rows[i];
+    const char *at = (const char *)m + row->offset;
+    gidx whole;
+    real value;
+    if (row->needs_codes && !has_codes) continue;
+    memcpy(&whole, at, sizeof whole);
+    memcpy(&value, at, sizeof value);
+    if (row->is_integer)
+      json_long(j, row->name, whole);
+    else
+      json_real(j, row->name, value);
+  }
+  json_end(j);
+}
+
 static int same_bits(real a, real b)
 {
   return memcmp(&a, &b, sizeof a) == 0;

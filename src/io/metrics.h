@@ -6,6 +6,7 @@
 #ifndef IO_METRICS_H
 #define IO_METRICS_H
 
+#include "base/json.h"
 #include "io/schema.h"
 #include "model/results.h"
 
@@ -13,6 +14,8 @@ extern const struct object_table metrics_objects;
 
 /* Write all metrics; without has_codes only those that need no codes. */
 int metrics_write(const struct h5_file *h5, const struct metrics *m, int has_codes);
+/* The same as an entry "metrics" of an object. */
+void metrics_json(const struct metrics *m, int has_codes, struct json *j);
 
 /* What one pass over /supports counts. */
 struct support_counts {

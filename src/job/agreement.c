@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fingerprint.h"
+#include "base/key_lines.h"
 #include "base/memory.h"
 #include "base/options_config.h"
 #include "base/options_write.h"
@@ -32,18 +33,18 @@ static int config_broadcast(struct run *run, const char *name)
 /* Fail with the first line in which mine, of this rank, differs from first, of rank 0. */
 static int lines_fail(int rank, const char *mine, const char *first)
 {
-  struct identity_line own, other, same;
+  struct key_line own, other, same;
   do {
-    mine = identity_line_take(mine, &own);
-    first = identity_line_take(first, &other);
+    mine = key_line_take(mine, &own);
+    first = key_line_take(first, &other);
   } while (mine && first && strcmp(own.key, other.key) == 0 &&
-           identity_line_is(&own, other.value, other.length));
+           key_line_is(&own, other.value, other.length));
   CHECK(mine || first, ERR_INPUT,
         "rank %d was given other options than rank 0: start all by one command", rank);
   CHECK(!mine || !first || strcmp(own.key, other.key) != 0, ERR_INPUT,
         "rank %d was given another '%s' than rank 0: '%.*s', not '%.*s'", rank, own.key, own.length,
         own.value, other.length, other.value);
-  int is_extra = mine && (!first || !identity_line_find(first, own.key, &same));
+  int is_extra = mine && (!first || !key_line_find(first, own.key, &same));
   FAIL(ERR_INPUT, "rank %d was %s '%s', rank 0 was%s", rank, is_extra ? "given" : "not given",
        is_extra ? own.key : other.key, is_extra ? " not" : "");
 }

@@ -19,13 +19,6 @@
 #include "base/options.h"
 #include "model/identity.h"
 
-/* Which bits this program gives.  Increased when equal input gives other bits (doc/versions.md);
- * /run of every result has it. */
-enum { NUMERICS = 7 };
-/* ERR_INPUT: the file was written by a program with other bits, so that a run that resumes from it
- * would mix the bits of both; the message says which program, and advises what to do. */
-int numerics_check(const char *path, const char *advice);
-
 struct identity_text {
   char *text; /* owned; NULL: not begun */
 };
@@ -39,31 +32,13 @@ void identity_text_free(struct identity_text *t);
 /* Remove the line of a key, if there is one. */
 void identity_text_remove(struct identity_text *t, const char *key);
 
-/* Add an input, or change its value; its name has a '_'. */
-int identity_text_input(struct identity_text *t, const char *name, const char *value);
+/* Add an input, or change its value, printed as by format; its name has a '_'. */
+int identity_text_input(struct identity_text *t, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 int identity_text_hash(struct identity_text *t, const char *name, uint64_t hash); /* 0: none */
 int identity_text_rows(struct identity_text *t, uint64_t rows, uint64_t held_out);
 /* Add the hashes of rows, a dictionary, supports and codes. */
 int identity_text_contents(struct identity_text *t, const struct identity *of);
-
-/* *text <- the identity of a file; the caller frees it.  ERR_INPUT: the file is of a program with
- * other bits, or has none; the message says of which program. */
-int identity_text_read(const char *path, char **text);
-
-/* value[capacity] <- the value of a key in the identity of a file; "" if it has none. */
-int identity_text_value(const char *path, const char *key, char *value, size_t capacity);
-
-/* A line of an identity, or of another text of lines "key = value". */
-struct identity_line {
-  char key[64];
-  const char *value; /* [length] in the text */
-  int length;
-};
-/* Take the line at `at`; returns where the next one is, NULL: there is no line. */
-const char *identity_line_take(const char *at, struct identity_line *line);
-/* Is there a line with this key?  Does a line have this value? */
-int identity_line_find(const char *text, const char *key, struct identity_line *line);
-int identity_line_is(const struct identity_line *line, const char *value, int length);
 
 /* The first difference, each side as "--rho 0.1", "no --center" or "rows_hash 0123". */
 struct identity_difference {

@@ -3,15 +3,18 @@
 #include "job/job.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/key_lines.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "io/h5/h5.h"
 #include "io/inputs.h"
 #include "io/matrix.h"
+#include "io/writer.h"
 #include "job/agreement.h"
-#include "job/facts.h"
+#include "job/summary.h"
 
 int job_part_refuse(const char *path)
 {
@@ -183,9 +186,14 @@ int job_open(struct job *job, const struct job_type *type, void *self,
 
 int job_earlier_value(const struct job *job, const char *key, char *value, size_t capacity)
 {
+  struct key_line line;
+  char *text;
   *value = '\0';
   if (!job->resume || !input_is_there(job->place.file)) return OK;
-  return identity_text_value(job->place.file, key, value, capacity);
+  TRY(writer_identity(job->place.file, &text));
+  if (key_line_find(text, key, &line)) snprintf(value, capacity, "%.*s", line.length, line.value);
+  free(text);
+  return OK;
 }
 
 /* Check that the existing file is of this job, as far as inputs are known. */

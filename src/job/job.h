@@ -13,7 +13,7 @@
  * B  train, fit --find features: state.h5 until the result is published, which replaces it.
  * C  fit, refit: several files; type->find() knows from which of them a later run resumes.
  *
- * B and C publish by checkpoint.h.  The algorithm asks job_stops() (stop.h) whether to stop; the
+ * B and C publish by checkpoint.h.  The algorithm asks job_stops() whether to stop; the
  * same command with --resume continues a stopped job.
  *
  * Functions are collective, with one status on all ranks, unless a comment says otherwise.  After

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The text is composed in memory, and written at once to a temporary file. */
+ * Texts are composed in memory, and written at once: run.json to a temporary file. */
 #include "job/summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/options_write.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "io/metrics.h"
 #include "io/sidecars.h"
 #include "io/temporary.h"
-#include "job/facts.h"
+#include "io/writer.h"
 
-enum { SUMMARY_VERSION = 1, MAX_PHASES = 48 };
+enum { FACTS_VERSION = 1, SUMMARY_VERSION = 1, MAX_PHASES = 48 };
+
+static const char object_name[] = "the object of '--json'";
+static struct {
+  char *text;
+  size_t bytes;
+  int is_printed;
+} object;
 
 static struct {
   struct summary_phase phases[MAX_PHASES];
@@ -27,6 +37,79 @@ static struct {
   char *own_text;
   size_t own_bytes;
 } noted;
+
+static void words_join(const struct run *run, char *out, size_t capacity)
+{
+  size_t used = (size_t)snprintf(out, capacity, "%s", run->program->name);
+  for (int i = 0; i < run->argc && used < capacity; i++)
+    used += (size_t)snprintf(out + used, capacity - used, " %s", run->argv[i]);
+}
+
+static void options_join(const struct run *run, char *out, size_t capacity)
+{
+  FILE *memory = fmemopen(out, capacity, "w");
+  out[0] = '\0';
+  if (!memory) return;
+  options_write(run->command->options, run->options, memory);
+  fclose(memory);
+  out[capacity - 1] = '\0';
+}
+
+int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts)
+{
+  static char words[8192], options[8192], host[256], ended[32];
+  if (device) summary_device_set(device);
+  words_join(run, words, sizeof words);
+  options_join(run, options, sizeof options);
+  gethostname(host, sizeof host - 1);
+  time_t now = time(NULL);
+  strftime(ended, sizeof ended, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+  const struct run_fact all[] = {
+      {"version", run->program->version, 0},
+      {"revision", run->program->revision, 0},
+      {"numerics", NULL, NUMERICS},
+      {"command", words, 0},
+      {"options", options, 0},
+      {"host", host, 0},
+      {"ranks", NULL, run->comm.size},
+      {"threads", NULL, threads},
+      {"device", device, 0},
+      {"started", run->started, 0},
+      {"ended", ended, 0},
+      {"identity", run->identity.text, 0},
+  };
+  int count = LENGTH(all) - (run->identity.text == NULL);
+  memcpy(facts, all, (size_t)count * sizeof *all);
+  return count;
+}
+
+void facts_head(struct json *j, const struct program *program, const char *command)
+{
+  json_object(j, NULL);
+  json_text(j, "format", "sagitta facts");
+  json_long(j, "format_version", FACTS_VERSION);
+  json_text(j, "command", command);
+  json_text(j, "version", program->version);
+  json_text(j, "revision", program->revision);
+}
+
+int facts_begin(const struct run *run, struct json *j)
+{
+  *j = (struct json){0};
+  TRY(text_open(&j->out, &object.text, &object.bytes, object_name));
+  facts_head(j, run->program, run->command->name);
+  return OK;
+}
+
+int facts_end(struct json *j)
+{
+  json_end(j);
+  TRY(text_close(j->out, object_name));
+  fwrite(object.text, 1, object.bytes, stdout);
+  free(object.text);
+  object.is_printed = 1;
+  return OK;
+}
 
 void summary_phase_add(const struct summary_phase *phase)
 {
@@ -61,25 +144,6 @@ int summary_entries(struct json **j)
   if (noted.own.out) return OK;
   noted.own = (struct json){.depth = 1, .count = 1};
   return text_open(&noted.own.out, &noted.own_text, &noted.own_bytes, "the entries of run.json");
-}
-
-void metrics_json(const struct metrics *m, int has_codes, struct json *j)
-{
-  json_object(j, "metrics");
-  for (int i = 0; i < metric_count; i++) {
-    const struct metric_row *row = &metric_rows[i];
-    const char *at = (const char *)m + row->offset;
-    gidx whole;
-    real value;
-    if (row->needs_codes && !has_codes) continue;
-    memcpy(&whole, at, sizeof whole);
-    memcpy(&value, at, sizeof value);
-    if (row->is_integer)
-      json_long(j, row->name, whole);
-    else
-      json_real(j, row->name, value);
-  }
-  json_end(j);
 }
 
 /* Write where each rank is, the cores that it may use, and its threads once they are known. */
@@ -208,7 +272,7 @@ void summary_write(const struct run *run)
 static int entries_print(const struct run *run)
 {
   struct json j;
-  if (!run->wants_json || facts_are_printed()) return OK;
+  if (!run->wants_json || object.is_printed) return OK;
   TRY(facts_begin(run, &j));
   json_text(&j, "result", *run->result ? run->result : NULL);
   entries_json(run, &j);

@@ -8,7 +8,6 @@
 #include "io/inputs.h"
 #include "job/agreement.h"
 #include "job/checkpoint.h"
-#include "job/stop.h"
 
 int sweep_files_claim(struct sweep_files *f)
 {

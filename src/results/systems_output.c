@@ -109,12 +109,10 @@ static int classes_identify(void *self, struct identity_text *t)
 {
   struct assemble_output *o = self;
   const struct refit_state *f = o->all->fit;
-  char rho[32];
   o->mark = mark_of(o->all);
-  snprintf(rho, sizeof rho, "%.17g", f->rho);
   TRY(identity_text_contents(t, &f->inputs));
   TRY(identity_text_hash(t, "mean_hash", mean_hash(f->task->mean, f->p)));
-  TRY(identity_text_input(t, "supports_rho", rho));
+  TRY(identity_text_input(t, "supports_rho", "%.17g", f->rho));
   return identity_text_hash(t, "classes_hash", o->mark);
 }
 

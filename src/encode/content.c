@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Each rank reads its share piece by piece; terms are added, so their order does not matter. */
-#include "job/content.h"
+#include "encode/content.h"
 
 #include "base/memory.h"
 #include "base/num.h"

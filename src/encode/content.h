@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hashes of inputs that need not be read otherwise: is an existing result of these inputs?
  *
- * Floor: job. */
-#ifndef JOB_CONTENT_H
-#define JOB_CONTENT_H
+ * Floor: encode. */
+#ifndef ENCODE_CONTENT_H
+#define ENCODE_CONTENT_H
 
 #include "comm/comm.h"
 #include "model/dictionary.h"

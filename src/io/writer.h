@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which program wrote a file, and of which job the file is.
+ *
+ * Floor: io.  Not collective. */
+#ifndef IO_WRITER_H
+#define IO_WRITER_H
+
+/* Which bits this program gives.  Increased when equal input gives other bits (doc/versions.md);
+ * /run of every result has it. */
+enum { NUMERICS = 7 };
+/* ERR_INPUT: the file was written by a program with other bits, so that a run that resumes from it
+ * would mix the bits of both; the message says which program, and advises what to do. */
+int numerics_check(const char *path, const char *advice);
+
+/* *text <- the identity of a result or a journal (job/identity.h); the caller frees it.  ERR_INPUT:
+ * the file is of a program with other bits, or has none; the message says of which program. */
+int writer_identity(const char *path, char **text);
+
+#endif
