@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * prune: finds each row's threshold from its list (C.6), proves that the estimate was not too high,
- * and writes the pairs to rescore; or says why the row takes the direct path.
+ * prune: finds each row's threshold from its list of candidates (doc/certified.md, C.6), and proves
+ * that the estimate of threshold.cu was not too high.  Writes the pairs of row and atom to rescore.
+ * Without that proof it writes why the row takes the direct path, which scores all atoms exactly.
  *
- * grid    ceil(n / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; a warp a row
- * shared  dynamic: keys of the lists, SCREEN_ROW_WARPS x capacity
+ * grid    ceil(n / SCREEN_ROW_WARPS) blocks of SCREEN_ROW_WARPS warps; one warp per row
+ * shared  dynamic: [SCREEN_ROW_WARPS][capacity] keys of the lists
  * -D TEST_HOOKS (test_hooks.h) */
 #include "screen_types.h"
 #include "test_hooks.h"
@@ -14,12 +15,13 @@ static __device__ inline int slot_of(const struct screen_args *a, int position)
   return (int)((long long)position * a->turn % a->slots);
 }
 
-/* A row's keys: how many there are, the least and the largest. */
+/* The keys of a row: their number, the least and the largest. */
 struct keys {
   int count, least, largest;
 };
 
-/* key[..] <- those of the list that the row may have, else -1. */
+/* key[count] <- the key of each list entry: the bits of its size, or -1 if the row must not have
+ * the atom.  Returns a summary of the others. */
 static __device__ inline struct keys keys_collect(const struct screen_args *a, long long row,
                                                   int count, int *key)
 {
@@ -53,7 +55,7 @@ static __device__ inline int keys_reach(const int *key, int count, int threshold
   return __reduce_add_sync(FULL_WARP, n);
 }
 
-/* The least key from `low` on. */
+/* The least key that is not below `low`. */
 static __device__ inline int keys_least(const int *key, int count, int low)
 {
   int least = KEY_INFINITE;
@@ -62,7 +64,7 @@ static __device__ inline int keys_least(const int *key, int count, int low)
   return __reduce_min_sync(FULL_WARP, least);
 }
 
-/* The top_k-th largest key of k, which has so many. */
+/* The top_k-th largest key.  k summarises the keys, and has top_k or more. */
 static __device__ inline int keys_rank(const int *key, int count, int top_k, struct keys k)
 {
   int low = k.least, high = k.largest + 1, reached = k.count;
@@ -78,7 +80,8 @@ static __device__ inline int keys_rank(const int *key, int count, int top_k, str
   return keys_least(key, count, low);
 }
 
-/* What a block has in common: rows by path, pairs of its certified rows, where they begin. */
+/* The totals of a block: its rows by path, the pairs of its certified rows, and where they
+ * begin. */
 struct block {
   int paths[PATHS], max_pairs, pairs, start;
 };
@@ -89,7 +92,8 @@ static __device__ inline void block_begin(struct block *b)
   b->max_pairs = b->pairs = 0;
 }
 
-/* A row's threshold, or why it has none; *held <- how many reach it. */
+/* Returns PATH_CERTIFIED and the threshold of a row, or why it has none; *held <- the list entries
+ * that reach the threshold. */
 static __device__ inline int row_prune(const struct screen_args *a, int row, int *key,
                                        int *threshold, int *held)
 {
@@ -98,19 +102,20 @@ static __device__ inline int row_prune(const struct screen_args *a, int row, int
   if (count > a->capacity) return PATH_LIST;
   struct keys k = keys_collect(a, row, count, key);
   if (k.count < a->top_k) return PATH_ESTIMATE;
-  /* Factors for sizes cut to 16 bits and for roots of f32 sums (doc/certified.md). */
+  /* Factors for sizes that were truncated to 16 bits, and for roots of f32 sums
+   * (doc/certified.md). */
   float exact = 1 - test_of(a).bound, nth = __int_as_float(keys_rank(key, count, a->top_k, k));
   float tau = nth * (1 - 0x1p-17f * exact) - 2 * a->reach[row];
   float size = fmaxf(tau * (1 - 0x1p-13f * exact), 0);
   if (!(a->threshold[row] <= size)) return PATH_ESTIMATE;
-  /* Atoms of value +0 may be wanted, and sizes of 0 are not listed. */
+  /* With a threshold of 0 the row may need atoms with value +0, but lists have no sizes of 0. */
   if (a->positive && !(size > 0)) return PATH_ESTIMATE;
   *threshold = __float_as_int(size);
   *held = keys_reach(key, count, *threshold);
   return PATH_CERTIFIED;
 }
 
-/* Pairs for what reaches the threshold, from `start` on. */
+/* Write the pairs of a row, from `start` on: one for each list entry that reaches the threshold. */
 static __device__ inline void pairs_write(const struct screen_args *a, int row, int start,
                                           const int *key, int threshold)
 {
@@ -125,14 +130,15 @@ static __device__ inline void pairs_write(const struct screen_args *a, int row, 
   }
 }
 
-/* Pairs behind the last that fits belong to no row. */
+/* The rest of the array, in which no whole row fits, gets pairs of no row. */
 static __device__ inline void pairs_clear(const struct screen_args *a, int start)
 {
   struct screen_pair none = {-1, 0};
   for (int i = start + threadIdx.x % WARP; i < a->pairs_capacity; i += WARP) a->pairs[i] = none;
 }
 
-/* One thread adds to the totals for the block: all rows at once would queue there. */
+/* One thread adds the totals of the block: atomics of every row would have to wait for each
+ * other. */
 static __device__ inline void block_total(const struct screen_args *a, struct block *b)
 {
   for (int i = 0; i < PATHS; i++)

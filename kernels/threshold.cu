@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * threshold: estimates for each row, from the sampled peaks, the size below which no atom needs to
- * be listed.  Any estimate is right, since prune.cu checks it; a good one is fast.  Where all sizes
- * of the sample were kept, those that reach it are listed here, and the product begins behind them.
+ * threshold: estimates for each row the size of scores below which no atom needs to be listed.  The
+ * estimate comes from a sample of atoms: from the largest of their sizes, the peaks.  prune.cu
+ * checks it, so a bad estimate costs only time.  If all sizes of the sample were kept, the sampled
+ * atoms that reach the estimate are listed here, and screen.cu lists only the other atoms.
  *
- * grid    ceil(n / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; a warp a row
+ * grid    ceil(n / SCREEN_ROW_WARPS) blocks of SCREEN_ROW_WARPS warps; one warp per row
  * shared  none
  * -D TEST_HOOKS (test_hooks.h) */
 #include "screen_types.h"
@@ -35,7 +36,7 @@ static __device__ inline float peaks_rank(const float *peaks, int count, int ran
   return __int_as_float(low);
 }
 
-/* Begin a row's list with the sampled atoms that reach the threshold. */
+/* Begin the list of a row with the sampled atoms that reach the threshold. */
 static __device__ inline void sample_list(const struct screen_args *a, long long row,
                                           float threshold)
 {

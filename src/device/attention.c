@@ -23,7 +23,8 @@ static int attend_check_offset(const struct attend_plan *p, gidx s)
   return OK;
 }
 
-/* If the first and the last query of a piece see some of it, so do the queries between them. */
+/* If the first and the last query of a piece see some position of it, so do the queries between
+ * them. */
 static int attend_check_piece(const struct attend_plan *p, gidx s)
 {
   gidx queries = p->start[s + 1] - p->start[s], at = p->at[s], far = at < 0 ? -at : at;
@@ -40,7 +41,7 @@ static int attend_check_piece(const struct attend_plan *p, gidx s)
   return OK;
 }
 
-/* Every position of a sequence is in a cell. */
+/* Check that every position of a sequence is in a cell. */
 static int attend_check_sequence(const struct attend_plan *p, gidx s)
 {
   long long length = p->length[s], queries = p->start[s + 1] - p->start[s];
@@ -108,7 +109,7 @@ void attend_close(struct attend *w)
   *w = (struct attend){0};
 }
 
-/* A buffer, and the bytes that it must have. */
+/* A buffer of a job, and the bytes that it must have. */
 struct side {
   const char *name;
   const struct buffer *b;

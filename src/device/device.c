@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Choosing and opening a device, its memory, and facts about it.  operations.c passes on what it
- * computes. */
+ * Choose and open a device, its memory, and facts about it.  Operations are in operations.c. */
 #include "device/device.h"
 
 #ifdef _OPENMP

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gated delta nets: checks what a call reads and writes, once for all backends. */
+ * Gated delta nets: check the buffers that a call reads and writes, once for all backends. */
 #include "device/mixer.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Operations of the matrix unit, and its trial: products of fixed numbers, each of which is
- * computed at many places of the tiles. */
+ * Operations of a GPU's matrix unit, and a trial of it.  The trial multiplies fixed numbers.  Each
+ * sum occurs at many places of the tiles: it must be close to the exact one, and have the same bits
+ * at all places. */
 #include "device/tensor.h"
 
 #include <math.h>
@@ -69,7 +70,8 @@ gidx device_tensor_gradient_bytes(const struct device *dev, enum precision preci
   return has ? dev->backend->tensor_gradient_bytes(dev, precision, g, stored) : 0;
 }
 
-/* Sizes of the trial.  A few kinds of rows and columns repeat, in more than one tile. */
+/* Sizes of the trial.  There are only a few different rows and columns, and each is repeated in
+ * more than one tile. */
 enum {
   TRIAL_ROWS = 300,
   TRIAL_COLUMNS = 600,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The journal is made with the first record: a run that ends before there is one leaves nothing. */
+ * The result file grows while the job runs.  Its journal, a file beside it, has a record of the
+ * rows that are done.  The journal is made with the first record, so a run that ends before then
+ * leaves no files. */
 #include "encoding/encode_growing.h"
 
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #include "io/sidecars.h"
 #include "io/supports_ranks.h"
 
-/* f->before <- the last record. */
+/* f->before <- the last record of the journal. */
 static int record_take(struct encode_files *f, struct record *r)
 {
   struct part_input *before = &f->before;
@@ -44,8 +46,8 @@ int encode_growing_reopen(struct encode_files *f)
   return record_take(f, &r);
 }
 
-/* The record's dictionary has the shape of this one, which says where chunks are; its hash is
- * compared when it is read. */
+/* A record fits only a dictionary of the same shape, because the shape decides where chunks are.
+ * The dictionary's hash is compared later, when the dictionary is read. */
 static int shape_check(const struct encode_files *f, const struct supports_shape *was,
                        const struct supports_shape *is)
 {
@@ -58,13 +60,13 @@ static int shape_check(const struct encode_files *f, const struct supports_shape
   return OK;
 }
 
-/* Which chunk of an array is the first of these rows. */
+/* The number of the first chunk of these rows in an array. */
 static gidx chunk_first(const struct encode_files *f, const struct h5_array *a)
 {
   return ranges_first(f) * f->file.shape.s / a->chunk_rows;
 }
 
-/* The hashes and counts of what is recorded. */
+/* Take the hashes and counts of the recorded rows. */
 static int recorded_take(struct encode_files *f, const struct record *r)
 {
   struct supports_output *out = &f->file;
@@ -124,7 +126,7 @@ int encode_growing_confirm(struct encode_files *f)
   return recorded_take(f, &r);
 }
 
-/* What was read again has the counts that were computed. */
+/* Check the counts of the rows that were read back against the computed ones. */
 static int counts_check(const struct encode_files *f, const struct encode_result *result)
 {
   const struct support_counts *counts = &f->file.counts;
@@ -157,7 +159,7 @@ static struct record record_of(const struct encode_files *f, const struct encode
   return r;
 }
 
-/* Make the journal, before there is a record. */
+/* Make the journal, which has no record yet. */
 static int journal_begin(struct encode_files *f, const struct record *r)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
@@ -203,7 +205,8 @@ int encode_growing_record(struct encode_files *f, const struct encode_result *re
   if (status && f->journal.file && !f->journal.number) output_remove(f->journal.name);
   TRY(status);
   ranges_keep();
-  if (!f->job.resume) output_left_discard(f->job.place.file); /* --force: now it is replaced */
+  if (!f->job.resume)
+    output_left_discard(f->job.place.file); /* with --force: the old result is replaced only now */
   sidecars_publish();
   log_info("record  %lld of %lld rows%s, in '%s'", (long long)r.part.n, (long long)f->n,
            f->joins ? " of this range" : "", f->file.result.file.name);

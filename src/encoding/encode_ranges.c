@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A journal is made first, then those of others are looked at: of two jobs that begin at once, and
- * want the same rows, one at least sees the other.  Then the growing file is opened, or made. */
+ * Several jobs encode ranges of rows into one growing file.  Each job first claims a journal of its
+ * own, and only then looks at the journals of other jobs.  So if two jobs with common rows begin at
+ * once, at least one of them sees the other.  Then the growing file is opened or made. */
 #include "encoding/encode_ranges.h"
 
 #include <errno.h>
@@ -36,7 +37,8 @@ int encode_ranges_check(const struct encode_task *task, gidx all, gidx first, gi
   return OK;
 }
 
-/* What jobs have in common that write in one file, as far as it is known before atoms are read. */
+/* *text <- what the jobs of one file must have in common, as far as it is known before atoms are
+ * read. */
 static int text_make(struct encode_files *f, struct identity_text *text)
 {
   const struct encode_task *t = f->task;
@@ -50,7 +52,7 @@ static int text_make(struct encode_files *f, struct identity_text *text)
   return identity_text_hash(text, "rows_sample", f->rows_sample);
 }
 
-/* whole[4096] <- the result of all ranges, beside that of this one. */
+/* whole[4096] <- the name of the result with all ranges, in the folder of this job's file. */
 static void whole_name(const struct encode_files *f, char *whole)
 {
   const char *file = f->job.place.file;
@@ -64,7 +66,7 @@ static int whole_check(const char *whole)
   return OK;
 }
 
-/* Nothing else is there, or grows there. */
+/* Check that no other result is in the folder, finished or growing. */
 static int others_check(const struct encode_files *f, const struct range_list *list,
                         const char *whole, const struct identity_text *text)
 {
@@ -87,8 +89,8 @@ static int others_check(const struct encode_files *f, const struct range_list *l
        list->growing);
 }
 
-/* Another range has some of these rows.  Its journal is removed where its job has ended before it
- * recorded anything; else that is refused. */
+/* Another range has some of the same rows.  If its job ended before its first record, its journal
+ * is removed.  Otherwise this job fails. */
 static int overlap_check(const struct encode_files *f, const struct range *other)
 {
   struct journal j;
@@ -117,7 +119,7 @@ static int overlaps_check(const struct encode_files *f, const struct range_list 
   return OK;
 }
 
-/* The first of the other ranges that has recorded something. */
+/* The first other range that has a record. */
 struct other {
   char journal[4096]; /* "": there is none */
   uint64_t dictionary;
@@ -147,13 +149,14 @@ static void other_find(const struct encode_files *f, const struct range_list *li
   }
 }
 
-/* Is the record of this range given up? */
+/* Does --force discard the record of this range? */
 static int clears(const struct encode_files *f)
 {
   return f->journal.number && !f->job.resume && f->job.output.force;
 }
 
-/* The growing file is there, with the text: is it that of the records? */
+/* The growing file is open.  Check that its options are `text`, and that the records belong to
+ * it. */
 static int growing_check(struct encode_files *f, const struct other *other, const char *text)
 {
   struct journal *j = &f->journal;
@@ -163,7 +166,7 @@ static int growing_check(struct encode_files *f, const struct other *other, cons
   TRY(ranges_text(f->growing, &was, &id));
   int has = was != NULL, is_same = has && !strcmp(was, text);
   free(was);
-  if (!has && is_done) return OK; /* merge has begun with it */
+  if (!has && is_done) return OK; /* `sagitta merge` has begun to use it */
   CHECK(is_same, ERR_INPUT,
         "'%s' does not begin with the options of its jobs: if a `sagitta merge` of it was "
         "interrupted, repeat that; else remove it and its journals",
@@ -178,7 +181,7 @@ static int growing_check(struct encode_files *f, const struct other *other, cons
   return OK;
 }
 
-/* Open the growing file, or make it where no record needs one that was. */
+/* Open the growing file.  Make it if no record needs an earlier one. */
 static int growing_claim(struct encode_files *f, const struct range_list *list, const char *text)
 {
   const struct journal *j = &f->journal;
@@ -194,7 +197,7 @@ static int growing_claim(struct encode_files *f, const struct range_list *list, 
   return growing_check(f, &other, text);
 }
 
-/* The journal is this job's: what does it say, and the others? */
+/* This job has its journal.  Compare it with the journals of the other jobs. */
 static int journal_use(struct encode_files *f, const struct range_list *list, const char *text)
 {
   struct job *job = &f->job;
@@ -247,7 +250,8 @@ static int root_open(struct encode_files *f)
   struct identity_text text = {0};
   struct job *job = &f->job;
   job->is_claimed = 1;
-  TRY(output_path(&job->place, job->output.output, "supports.h5", 1)); /* it is a file's name */
+  TRY(output_path(&job->place, job->output.output, "supports.h5",
+                  1)); /* also checks that it is the name of a file */
   int status = range_open(f, &text);
   identity_text_free(&text);
   return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What an earlier run left is written as rows of rank 0. */
+ * Every rank may write its own rows.  Rows that an earlier run wrote count as rows of rank 0. */
 #include "encoding/encode_ranks.h"
 
 #include "base/status.h"
@@ -32,7 +32,7 @@ int encode_ranks_may(const struct encode_task *task, int ranks)
   return may(task, task->rows->n, ranks);
 }
 
-/* The rows that an earlier run has done are rank 0's. */
+/* Copy the rows of an earlier run, as rows of rank 0. */
 static int before_copy(struct encode_files *f)
 {
   if (!f->job.done || f->common.recorded) return OK;
@@ -51,7 +51,7 @@ int encode_ranks_begin(struct encode_files *f)
   return comm_agree(c, c->rank ? OK : before_copy(f));
 }
 
-/* Of a file that grows, what is behind the last record. */
+/* Check the rows of a growing file that come after its last record. */
 static int growing_check(struct encode_files *f, gidx end)
 {
   const struct comm *c = &f->job.run->comm;

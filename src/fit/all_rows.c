@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Columns go sum block by sum block of each rank.  Of the lists of a rank on another node each node
- * receives one copy, its ranks in turn. */
+ * Columns are exchanged in rounds: in each round every rank sends one sum block (ROW_BLOCK rows,
+ * N.0).  If the ranks of a node share the lists, one rank per node receives the lists of each rank
+ * of another node; these receivers take turns. */
 #include "fit/all_rows.h"
 
 #include <string.h>
@@ -17,13 +18,14 @@ gidx all_rows_list_bytes(gidx rows, idx s)
   return rows * s * (gidx)(sizeof(idx) + sizeof(float));
 }
 
-/* Behind the lists is the number of the node's first rank. */
+/* The window is the memory that the ranks of a node share: the lists, then the number of the node's
+ * first rank. */
 static gidx window_bytes(gidx rows, idx s)
 {
   return all_rows_list_bytes(rows, s) + (gidx)sizeof(gidx);
 }
 
-/* Lists in memory of the node, of which each of its ranks counts an even part. */
+/* Place the lists in the shared window.  A dry run counts an equal share of it for each rank. */
 static int lists_wrap(struct all_rows *a, gidx most)
 {
   gidx bytes = most * a->f->s * (gidx)sizeof(idx);
@@ -39,7 +41,8 @@ static int lists_alloc(struct all_rows *a, gidx most)
 {
   gidx bytes = most * a->f->s * (gidx)sizeof(idx);
   int (*alloc)(struct device *, struct buffer *, gidx) =
-      a->f->c->gpus ? buffer_alloc_device : buffer_alloc; /* joined GPUs need no host */
+      a->f->c->gpus ? buffer_alloc_device
+                    : buffer_alloc; /* joined GPUs exchange without host memory */
   TRY(alloc(a->device, &a->slots, bytes));
   return alloc(a->device, &a->codes, bytes);
 }
@@ -63,7 +66,8 @@ int all_rows_alloc(struct all_rows *a, gidx most, int is_shared)
   return arena_alloc(&a->arena, &a->place, size, sizeof *a->place);
 }
 
-/* Who is on which node: its first rank says its number behind the lists. */
+/* leader[] and place[] <- the node of each rank.  The first rank of a node writes its number after
+ * the lists, where the others read it. */
 static int nodes_find(struct all_rows *a, gidx most)
 {
   struct comm *c = a->f->c;
@@ -94,7 +98,8 @@ void all_rows_close(struct all_rows *a)
   *a = (struct all_rows){0};
 }
 
-/* packed <- n own rows, for each rank its columns; send[] <- how many numbers. */
+/* packed <- n own rows, cut into the columns of each rank; send[] <- the count of numbers for each
+ * rank. */
 static void block_pack(struct all_rows *a, const float *x, idx n)
 {
   float *to = a->packed.host;
@@ -107,7 +112,7 @@ static void block_pack(struct all_rows *a, const float *x, idx n)
   }
 }
 
-/* Rows of sum block `block` of a rank; *first <- their first. */
+/* The number of rows of sum block `block` of a rank; *first <- the first of these rows. */
 static idx block_rows(const struct all_rows *a, int rank, gidx block, gidx *first)
 {
   gidx n = refit_rows_partition(a->f->total, a->f->c->size, rank, first);
@@ -115,7 +120,7 @@ static idx block_rows(const struct all_rows *a, int rank, gidx block, gidx *firs
   return (idx)imax(imin(n - block * ROW_BLOCK, ROW_BLOCK), 0);
 }
 
-/* What has come goes to its rows. */
+/* Copy the received columns to their rows of x. */
 static int block_keep(struct all_rows *a, gidx block)
 {
   gidx unit = a->columns * (gidx)sizeof(float), at = 0, first;
@@ -156,8 +161,8 @@ int all_rows_goes(const struct all_rows *a, int from, int to)
   return a->place[to] == from % ranks;
 }
 
-/* Lists of other nodes come to one of this node's ranks each.  They are sent from where the rank
- * has them itself: one address for what goes and what comes is MPI_IN_PLACE to Open MPI 4.1. */
+/* One rank of this node receives the lists of each rank of another node.  Send buffers are the
+ * rank's own arrays: Open MPI 4.1 treats equal send and receive addresses as MPI_IN_PLACE. */
 static int lists_fetch(struct all_rows *a, const struct update_rows *rows)
 {
   struct comm *c = a->f->c;
@@ -179,7 +184,7 @@ static int lists_copy(struct all_rows *a, const struct update_rows *rows)
   const struct refit_state *f = a->f;
   size_t bytes = (size_t)f->n * (size_t)f->s * sizeof(idx);
   gidx at = f->first * f->s * (gidx)sizeof(idx);
-  TRY(comm_shared_sync(f->c, &a->shared)); /* others may still read those of the last update */
+  TRY(comm_shared_sync(f->c, &a->shared)); /* others may still read the lists of the last update */
   if (bytes) memcpy((char *)a->slots.host + at, rows->slots->host, bytes);
   if (bytes) memcpy((char *)a->codes.host + at, rows->codes->host, bytes);
   if (a->has_others) TRY(lists_fetch(a, rows));

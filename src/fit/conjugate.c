@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Columns are found where they are, and atoms scaled where they come together. */
+ * Each rank moves its own columns of all atoms; then each rank receives some whole atoms and scales
+ * them. */
 #include "fit/conjugate.h"
 
 #include <math.h>
@@ -25,7 +26,7 @@ static idx columns_of(const struct conjugate *u, int rank)
   return (idx)count;
 }
 
-/* Atoms that a rank scales. */
+/* The number of atoms that a rank scales. */
 static idx atoms_of(const struct conjugate *u, int rank)
 {
   gidx first, count;
@@ -115,7 +116,8 @@ static struct own_rows own_rows(const struct refit_state *f, const struct update
                            view(rows->x->host, (gidx)f->n * f->p, sizeof(float))};
 }
 
-/* The rows of all ranks, of which the job has own columns. */
+/* *job <- the rows of all ranks, with only the columns of this rank.  Exchanges columns and
+ * lists. */
 static int job_prepare(struct conjugate *u, const struct update_rows *rows,
                        struct conjugate_job *job)
 {
@@ -143,7 +145,8 @@ static int job_prepare(struct conjugate *u, const struct update_rows *rows,
   return OK;
 }
 
-/* The weights go on over all rows. */
+/* weight[k] <- beta times the weight of earlier rows, plus the weight of the current rows of all
+ * ranks; held[k] <- without the current rows. */
 static void weigh(struct conjugate *u, const struct conjugate_job *job, real beta)
 {
   enum { ROWS_AT_ONCE = 1 << 20 };
@@ -157,7 +160,7 @@ static void weigh(struct conjugate *u, const struct conjugate_job *job, real bet
   }
 }
 
-/* came[count][p] <- own atoms, from the columns of all ranks. */
+/* came <- the atoms that this rank scales: for each rank in turn [count][its columns]. */
 static int atoms_exchange(struct conjugate *u)
 {
   const struct refit_state *f = u->f;
@@ -169,7 +172,7 @@ static int atoms_exchange(struct conjugate *u)
   return comm_alltoallv(c, u->columns, u->send, u->came, u->receive, sizeof *u->came);
 }
 
-/* row[p] <- own atom i. */
+/* row[p] <- atom u->first + i, joined from the columns of all ranks. */
 static void atom_join(const struct conjugate *u, gidx i, real *row)
 {
   const real *from = u->came;
@@ -181,7 +184,8 @@ static void atom_join(const struct conjugate *u, gidx i, real *row)
   }
 }
 
-/* An own atom gets unit norm; one that cannot, or has no codes, stays. */
+/* Scale an own atom to unit norm.  It does not change if it has no codes, or if its norm is 0 or
+ * not finite. */
 static void atom_scale(struct conjugate *u, idx i, const real *row)
 {
   const idx a = u->first + i, p = u->f->p;
@@ -205,7 +209,7 @@ static int atoms_scale(struct conjugate *u)
   return OK;
 }
 
-/* Own atoms go to all ranks. */
+/* Send the own atoms to all ranks. */
 static int atoms_send(struct conjugate *u)
 {
   const struct refit_state *f = u->f;
@@ -244,7 +248,7 @@ static int energy_alloc(struct conjugate *u, gidx rows)
   return OK;
 }
 
-/* Columns begin .. end - 1 add to the energies. */
+/* Add the share of columns begin .. end - 1 to u->energy. */
 static int columns_energies(struct conjugate *u, const struct update_rows *rows, idx begin, idx end)
 {
   const struct refit_state *f = u->f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The start, then sweeps; what decides anything is computed on rank 0 and broadcast. */
+ * The loop of a fit: the start, then sweeps.  Every decision is made on rank 0 and broadcast. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +67,8 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   memcpy(result->phases, phase_names, sizeof phase_names);
   int spare = team_spare();
   phase_begin(&result->phases[FIT_START]);
-  team_spare_set((task->threads + 1) / 2); /* of them read, there is nothing to compute yet */
+  team_spare_set((task->threads + 1) /
+                 2); /* half of the threads read: there is nothing to compute yet */
   TRY(comm_agree(c, fit_sources_open(f)));
   TRY(fit_state_plan(f));
   if (!task->no_advice) advice_rows(f->fitted.n, task->k);

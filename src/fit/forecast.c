@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A fit whose state is planned, and then closed. */
+ * The forecast plans the state of a fit without running it, and then closes it. */
 #include "fit/forecast.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "fit/plan.h"
 #include "fit/start.h"
 
-/* Of a sweep: routing as the coder counts it for GPUs, and the passes of (N.20), or the products
- * with the codes and their transpose of (N.65). */
+/* The work of a sweep.  Routing is counted as the coder counts it for GPUs.  The descent is the
+ * passes of (N.20), or the products with the codes and with their transpose (N.65). */
 static void work_find(const struct fit *f, struct fit_forecast *forecast)
 {
   const struct fit_task *t = f->task;
@@ -41,8 +41,9 @@ static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
   work_find(f, forecast);
 }
 
-/* Beside the state: what fit_sources_open() took, the coder, which stays open, and on rank 0 atoms
- * on their way to state.h5.  Parts are read beside the sums of those before. */
+/* Bytes beside the state: the arrays of fit_sources_open(); the coder, which stays open; and on
+ * rank 0 the atoms that are being written to state.h5.  With several parts a part is read while the
+ * sums of earlier parts are in memory, so both count. */
 static int total_find(const struct fit *f, struct fit_forecast *forecast)
 {
   struct refit_memory *m = &forecast->m;

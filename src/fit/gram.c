@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The next round is on its way while one is used, between GPUs that are joined. */
+ * Rounds are explained in gram.h.  Between joined GPUs the next round is sent while the current one
+ * is used. */
 #include "fit/gram.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "comm/buffers.h"
 #include "device/device.h"
 
-enum { TOLD_BYTES = 64 << 20 /* less is not worth a line */ };
+enum { TOLD_BYTES = 64 << 20 /* no warning if less memory is affected */ };
 
 gidx gram_slab_bytes = 1 << 28;
 
@@ -30,7 +31,7 @@ static idx blocks_of(idx k)
   return (idx)ceil_div(k, NORMAL_BLOCK);
 }
 
-/* Blocks of a round at most. */
+/* The most blocks of a round. */
 static idx blocks_at_once(const struct comm *c, idx k)
 {
   return (idx)imin(imin(c->size, blocks_of(k)), imax(gram_slab_bytes / block_bytes(k), 1));
@@ -41,7 +42,7 @@ gidx gram_window_bytes(const struct comm *c, idx k)
   return blocks_at_once(c, k) * block_bytes(k);
 }
 
-/* Some MPI cannot share memory, and says so where it is asked for some. */
+/* Some MPI libraries cannot share memory.  Only a try shows it. */
 static int sharing_try(struct comm *c)
 {
   struct comm_shared some;
@@ -70,7 +71,7 @@ int gram_choose(struct comm *c, gidx bytes, const char *how, int on_cpu, int *sh
   return OK;
 }
 
-/* Rows of block `block`. */
+/* The number of matrix rows of block `block`. */
 static idx block_rows(const struct gram *g, idx block)
 {
   return (idx)imax(imin(g->k - (gidx)block * NORMAL_BLOCK, NORMAL_BLOCK), 0);
@@ -84,7 +85,8 @@ static struct normal_own own_find(const struct gram *g)
   return own;
 }
 
-/* Of what ranks share each counts an even part. */
+/* Allocate the memory of a round.  If the ranks of a node share it, a dry run counts an equal share
+ * for each rank. */
 static int slabs_alloc(struct gram *g, int is_shared)
 {
   gidx bytes = g->at_once * block_bytes(g->k);
@@ -103,7 +105,7 @@ int gram_alloc(struct gram *g, int is_shared)
   int many = size > 1;
   g->own = own_find(g);
   g->at_once = blocks_at_once(g->c, g->k);
-  /* Joined GPUs exchange without a host, and one rank exchanges nothing. */
+  /* Joined GPUs exchange without host memory, and one rank exchanges nothing. */
   TRY((many && !g->c->gpus ? buffer_alloc : buffer_alloc_device)(
       g->device, &g->rows, (gidx)g->own.count * g->k * (gidx)sizeof(real)));
   if (many) TRY(slabs_alloc(g, is_shared));
@@ -131,13 +133,13 @@ void gram_close(struct gram *g)
   *g = (struct gram){0};
 }
 
-/* Blocks first .. end - 1, of consecutive ranks, each of which has it `turn` blocks behind its
- * first. */
+/* A round has blocks first .. end - 1, one of each of some consecutive ranks: of each rank the
+ * block with index `turn` among its own. */
 struct round {
   idx first, end, turn;
 };
 
-/* The round that begins with a block; counts[] <- rows of each rank. */
+/* The round that begins with block `first`; counts[] <- the rows that each rank sends. */
 static struct round round_of(struct gram *g, idx first)
 {
   idx size = g->c->size, turn = first / size, most = (idx)imin(blocks_of(g->k), (turn + 1) * size);
@@ -149,7 +151,7 @@ static struct round round_of(struct gram *g, idx first)
   return o;
 }
 
-/* Own rows of the round. */
+/* The rows that this rank sends in the round. */
 static struct buffer own_view(const struct gram *g, const struct round *o)
 {
   gidx at = o->turn * block_bytes(g->k);
@@ -174,7 +176,7 @@ static int round_begin(struct gram *g, const struct round *o, struct buffer *sla
   return comm_allgather_begin(g->c, g->device, &part, 1, turn);
 }
 
-/* Each rank has all blocks of a round, and those of the next. */
+/* In each step every rank has all blocks of a round, and receives those of the next round. */
 static int rounds_exchange(struct gram *g, gram_use *use, void *self)
 {
   struct round next = round_of(g, 0);
@@ -190,7 +192,7 @@ static int rounds_exchange(struct gram *g, gram_use *use, void *self)
   return OK;
 }
 
-/* Blocks of ranks of other nodes come to one of this node's ranks each. */
+/* One rank of this node receives each block from another node, into the shared memory. */
 static int blocks_fetch(struct gram *g, const struct round *o, const struct buffer *own)
 {
   struct comm *c = g->c;
@@ -214,7 +216,7 @@ static int rounds_copy(struct gram *g, gram_use *use, void *self)
     o = round_of(g, o.end);
     const struct buffer own = own_view(g, &o);
     gidx at = (o.turn * c->size + c->rank - o.first) * block_bytes(g->k);
-    TRY(comm_shared_sync(c, &g->shared)); /* others may still read what is there */
+    TRY(comm_shared_sync(c, &g->shared)); /* others may still read the last round */
     if (own.bytes) memcpy((char *)g->slab[0].host + at, own.host, (size_t)own.bytes);
     if (g->nodes->has_others) TRY(blocks_fetch(g, &o, &own));
     TRY(comm_shared_sync(c, &g->shared));
@@ -230,7 +232,7 @@ int gram_pass(struct gram *g, gram_use *use, void *self)
   return comm_agree(g->c, OK);
 }
 
-/* *view <- the rows with a host side, which is made where they have none. */
+/* *view <- the own rows with a host side.  If they have none, it is allocated. */
 static int rows_view(struct gram *g, struct buffer *view)
 {
   *view = g->rows;
@@ -247,7 +249,7 @@ static int rows_fetch(struct gram *g, struct buffer *view)
   return device_get(g->device, view, 0, view->bytes);
 }
 
-/* All blocks of a turn at a time. */
+/* Each step gathers one block of every rank. */
 int gram_get(struct gram *g, real *all)
 {
   struct comm *c = g->c;

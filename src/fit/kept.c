@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory, rows, and the supports that stay; codes and moves: kept_moves.c. */
+ * Memory, rows, and the given supports, which stay as they are. kept_moves.c has the codes and the
+ * moves of atoms. */
 #include "fit/kept.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "refit/color.h"
 #include "refit/sums.h"
 
-enum { PIECE = 4096 }; /* rows that the encoder takes at a time */
+enum { PIECE = 4096 }; /* rows of one call of the encoder */
 
 static struct device_options options_of(const struct kept *w, const char *kind)
 {
@@ -35,7 +36,7 @@ static struct device_options options_of(const struct kept *w, const char *kind)
                                  .encoder = t->encoder != NULL};
 }
 
-/* The shapes that the update is given; s is known with the supports. */
+/* The shapes that the update needs.  The true s is set later, when the supports are known. */
 static void shapes_fill(struct kept *w)
 {
   const struct kept_task *t = w->task;
@@ -65,7 +66,8 @@ static int rows_alloc(struct kept *w, struct kept_rows *r, const struct row_sour
   return arena_alloc(a, &r->quality, n, sizeof *r->quality);
 }
 
-/* All but what grows with the entries, and the update. */
+/* Allocate all arrays whose size does not depend on the number of entries, without those of the
+ * update. */
 static int arrays_alloc(struct kept *w)
 {
   const struct kept_task *t = w->task;
@@ -127,7 +129,7 @@ static int longest_check(const struct kept_rows *r)
   return OK;
 }
 
-/* Supports of n own rows from `at` on, by the encoder. */
+/* Find the supports of n own rows from `at` on with the encoder. */
 static int piece_encode(struct kept *w, struct kept_rows *r, idx at, idx n, idx *lengths)
 {
   struct entry_list found = {0};
@@ -176,7 +178,8 @@ static int rows_take(struct kept *w, struct kept_rows *r)
   return OK;
 }
 
-/* An encoder may take rows as they are: the mean leaves them then afterwards. */
+/* Read rows and their supports.  An encoder may need rows with their mean: then the mean is
+ * subtracted after encoding. */
 static int rows_read(struct kept *w, struct kept_rows *r, const struct row_source *rows)
 {
   const struct kept_task *t = w->task;
@@ -192,7 +195,8 @@ static int rows_read(struct kept *w, struct kept_rows *r, const struct row_sourc
   return longest_check(r);
 }
 
-/* Where own entries begin among all, and what is known of all rows. */
+/* r->offset <- the number of entries of the ranks before this one. r->entries, r->terms and r->tss
+ * <- of the rows of all ranks. */
 static int rows_name(struct kept *w, struct kept_rows *r)
 {
   gidx terms = (gidx)r->terms;
@@ -206,7 +210,8 @@ static int rows_name(struct kept *w, struct kept_rows *r)
   return refit_tss(w->c, r->total, r->x, w->p, &r->tss);
 }
 
-/* The longest row of each sum block, on every rank; the longest of all bounds the update. */
+/* longest[] <- the length of the longest row of each sum block (ROW_BLOCK rows, N.0), on every
+ * rank. s <- the largest of them: the update allocates for it. */
 static int blocks_measure(struct kept *w)
 {
   const struct kept_rows *r = &w->rows;
@@ -231,7 +236,8 @@ static int blocks_measure(struct kept *w)
   return status;
 }
 
-/* Rows in whose support each atom is, of all ranks, and the hash of the supports. */
+/* density[k] <- the number of rows, over all ranks, whose support has each atom. inputs.supports <-
+ * the hash of the supports. */
 static int supports_name(struct kept *w)
 {
   const struct kept_rows *r = &w->rows;
@@ -261,7 +267,7 @@ static int atoms_name(struct kept *w, uint64_t *hash)
   return OK;
 }
 
-/* The encoder is on the device as long as rows are described by it. */
+/* The encoder is on the device only while it finds supports. */
 static int inputs_read(struct kept *w)
 {
   const struct kept_task *t = w->task;
@@ -284,7 +290,7 @@ static int devices_open(struct kept *w)
   return arrays_alloc(w);
 }
 
-/* What the codes that were given explain; of own rows. */
+/* r->quality <- how well the given codes describe the own rows. */
 static int given_quality(struct kept *w, struct kept_rows *r)
 {
   return device_quality(&w->host, &(struct quality_job){.n = r->n,

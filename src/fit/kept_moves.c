@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes are solved a sum block at a time; rows go to rank 0 the same way. */
+ * Codes are solved in pieces of rows.  Supports go to rank 0 in sum blocks (ROW_BLOCK rows,
+ * N.0). */
 #include "fit/kept_moves.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "refit/sparse_coder.h"
 #include "refit/sweep_end.h"
 
-enum { PIECE = 4096 }; /* rows that are solved at a time */
+enum { PIECE = 4096 }; /* rows of one call of the solver */
 
 static int rows_solve(struct kept *w, struct kept_rows *r)
 {
@@ -30,7 +31,7 @@ static int rows_solve(struct kept *w, struct kept_rows *r)
   return OK;
 }
 
-/* The metrics of the codes, on rank 0. */
+/* r->metrics <- the metrics of the codes, on rank 0. */
 static int rows_evaluate(struct kept *w, struct kept_rows *r)
 {
   struct metrics *m = &r->metrics;
@@ -46,7 +47,7 @@ static int rows_evaluate(struct kept *w, struct kept_rows *r)
   return OK;
 }
 
-/* What files will have is named. */
+/* w->contents <- the hashes of what the files will contain. */
 static int contents_name(struct kept *w)
 {
   const struct kept_rows *r = &w->rows;
@@ -101,12 +102,12 @@ int kept_move(struct kept *w)
   return OK;
 }
 
-/* A sum block on its way to rank 0. */
+/* The buffers that bring a sum block to rank 0. */
 struct block_way {
   struct entry_list all; /* on rank 0 */
   idx *counts;           /* [ranks] */
   gidx *start;           /* [ROW_BLOCK + 1] */
-  idx *mine, *lengths;   /* [ROW_BLOCK] of the rank that has it, on rank 0 */
+  idx *mine, *lengths;   /* mine: row lengths on the owner; lengths: on rank 0; both [ROW_BLOCK] */
   struct arena arena;
 };
 
@@ -121,7 +122,7 @@ static int block_way_open(struct block_way *o, const struct kept *w)
   return OK;
 }
 
-/* Rows first .. first + n - 1 of `owner` to rank 0. */
+/* Send rows first .. first + n - 1 of rank `owner` to rank 0. */
 static int block_gather(struct kept *w, struct block_way *o, int owner, gidx first, idx n)
 {
   const struct kept_rows *r = &w->rows;

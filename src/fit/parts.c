@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One word or one number. */
+ * The option is one word or one number. */
 #include "fit/parts.h"
 
 #include <ctype.h>

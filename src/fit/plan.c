@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The same allocations, run dry: for all rows, then for parts of a ladder. */
+ * The plan makes the same allocations as a fit, but dry: for all rows, and if these do not fit, for
+ * smaller and smaller parts. */
 #include "fit/plan.h"
 
 #include <stdio.h>
@@ -13,9 +14,9 @@
 #include "refit/layout.h"
 #include "refit/sweep_end.h"
 
-enum { LEAST_PART = 256 }; /* rows of a part that is chosen by memory: this times a power of 4 */
+enum { LEAST_PART = 256 }; /* the smallest part that memory can choose; all are 256 * 4^i rows */
 
-/* The coder of this job. */
+/* The shape of the coder of this job. */
 static struct sparse_coder_shape sparse_coder_shape_of(const struct fit *f)
 {
   enum { SWEEPS_EXPECTED = 20 };
@@ -28,7 +29,7 @@ static struct sparse_coder_shape sparse_coder_shape_of(const struct fit *f)
   return shape;
 }
 
-/* Bytes of its GPU that this rank takes at least, if it takes one. */
+/* f->gpu <- the fewest bytes that this rank needs on its GPU; 0: the plan has no GPU. */
 static int gpu_find(struct fit *f, gidx held)
 {
   struct device dry;
@@ -39,7 +40,7 @@ static int gpu_find(struct fit *f, gidx held)
   return OK;
 }
 
-/* Bytes that each rank holds beside the rows that it fits, and all of its GPU. */
+/* Find the bytes that each rank holds beside its fitted rows, and its bytes on a GPU. */
 static int beside_find(struct fit *f)
 {
   int size = f->c->size;
@@ -54,8 +55,8 @@ static int beside_find(struct fit *f)
   return OK;
 }
 
-/* *bytes <- the memory of this rank's GPU, without the part that a device keeps free; asking for it
- * takes time, so a job that fits any GPU does not. */
+/* *bytes <- the memory of this rank's GPU, without the part that a device keeps free.  A query
+ * takes time.  So a job that fits any GPU makes none, and gets INT64_MAX. */
 static int gpu_memory(const struct fit *f, gidx *bytes)
 {
   static const gidx ANY_GPU = (gidx)1 << 30;
@@ -66,7 +67,7 @@ static int gpu_memory(const struct fit *f, gidx *bytes)
   return OK;
 }
 
-/* Is the rank's GPU large enough, as far as can be told before it is opened? */
+/* Is the rank's GPU large enough, as far as this can be known before it is opened? */
 static int gpu_check(const struct fit *f)
 {
   gidx present;
@@ -78,8 +79,8 @@ static int gpu_check(const struct fit *f)
   return OK;
 }
 
-/* Does a part of so many rows take three quarters of this rank's memory at most, since others use
- * it too?  ERR_MEMORY: it does not. */
+/* Does a part of `rows` rows take at most three quarters of this rank's memory and of its GPU?  The
+ * rest is left to other users.  ERR_MEMORY: it does not. */
 static int part_check(struct fit *f, gidx rows, gidx present)
 {
   struct refit_memory m;
@@ -92,9 +93,9 @@ static int part_check(struct fit *f, gidx rows, gidx present)
   return m.total <= present - present / 4 && f->gpu <= gpu - gpu / 4 ? OK : ERR_MEMORY;
 }
 
-/* *rows <- of the largest part that this rank holds where all atoms move at once, fewer than now;
- * 0: it holds none.  By powers of 4, so that ranks and machines that differ a little choose the
- * same. */
+/* *rows <- the largest part with fewer rows than now that this rank can hold, if all atoms move at
+ * once; 0: there is none.  Sizes differ by factors of 4, so that ranks and machines that differ a
+ * little choose the same size. */
 static int parts_find(struct fit *f, gidx *rows)
 {
   gidx present = memory_per_process(f->c->local_size), most = f->part_rows;
@@ -109,8 +110,8 @@ static int parts_find(struct fit *f, gidx *rows)
   return OK;
 }
 
-/* All rows do not fit into memory: why[capacity] <- what was short, *rows <- of the largest part
- * that every rank holds, 0: none.  Collective. */
+/* Called if all rows do not fit into memory. why[capacity] <- what was short; *rows <- the largest
+ * part that every rank can hold, 0: none.  Collective. */
 static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
 {
   gidx *all;
@@ -119,7 +120,7 @@ static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
   f->refit_task.colors = 0;
   f->refit_task.no_steps = 1;
   if (!fit_moves_all(f->how)) f->how = UPDATE_JOINT;
-  TRY(fit_gram_plan(f, 0)); /* of rows it takes as many as there is room for */
+  TRY(fit_gram_plan(f, 0)); /* without lists: the part takes the memory that is left */
   int status = arena_alloc(&f->arena, &all, f->c->size, sizeof *all);
   if (!status) status = parts_find(f, rows);
   TRY(comm_agree(f->c, status));
@@ -135,7 +136,8 @@ static int minibatch_advise(enum fit_update how, const char *why, gidx rows)
   FAIL(ERR_MEMORY, "%s; no '--minibatch' fits either: lower --atoms, or hold out fewer rows", why);
 }
 
-/* The job does not fit into memory; which parts would?  Collective; ERR_MEMORY. */
+/* Fail, because the job does not fit into memory.  The message says which parts would fit.
+ * Collective; ERR_MEMORY. */
 static int memory_fail(struct fit *f)
 {
   char why[1024];
@@ -188,8 +190,8 @@ gidx fit_shared_bytes(const struct fit *f, gidx rows)
   return gram + all_rows_list_bytes(rows, f->result->top_s);
 }
 
-/* Without a GPU in the plan, or with one that is not there, all is on the CPU; so is what conjugate
- * gradients read, in any case. */
+/* The update runs on a CPU if the plan has no GPU, if the GPU is not present, or if it is conjugate
+ * gradients. */
 int fit_gram_plan(struct fit *f, gidx rows)
 {
   const struct fit_task *t = f->task;
@@ -204,7 +206,7 @@ int fit_gram_plan(struct fit *f, gidx rows)
   return OK;
 }
 
-/* Does the job fit into memory?  Collective; ERR_MEMORY says what is short. */
+/* Does the job fit into memory?  ERR_MEMORY: the message says what is short.  Collective. */
 static int memory_plan(struct fit *f)
 {
   TRY(comm_agree(f->c, fit_task_plan(f)));
@@ -213,8 +215,8 @@ static int memory_plan(struct fit *f)
   return comm_agree(f->c, gpu_check(f));
 }
 
-/* Does it gain that every rank has all rows?  Where atoms take their steps class by class on GPUs,
- * ranks would have to tell each other of every class. */
+/* Can it pay that every rank has all rows?  It can if atoms take their steps class by class on
+ * GPUs: ranks that share the rows would exchange data after every class. */
 static int may_be_alone(const struct fit *f)
 {
   return f->all->size > 1 && f->how == UPDATE_ATOMS && strcmp(f->task->device, "cpu") != 0;
@@ -227,7 +229,7 @@ static int has_gpu(const struct fit *f)
          resident_fits(&shape, &f->shape, f->held.n, f->task->directions);
 }
 
-/* Has every rank all rows (resident.h)? */
+/* f->c <- a communicator of this rank alone, if every rank can hold all rows (refit/resident.h). */
 static int alone_plan(struct fit *f)
 {
   TRY(comm_alone(f->all, &f->alone));
@@ -242,7 +244,7 @@ int fit_ranks_plan(struct fit *f)
   return may_be_alone(f) ? alone_plan(f) : OK;
 }
 
-/* Nothing is read before it is known that it fits. */
+/* The plan comes first: nothing is read until all of it is known to fit. */
 int fit_state_plan(struct fit *f)
 {
   TRY(fit_ranks_plan(f));

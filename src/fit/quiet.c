@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The sink keeps the best atoms, and saves nothing of a sweep in work. */
+ * The sink keeps the best atoms in memory.  It saves nothing inside a sweep. */
 #include "fit/quiet.h"
 
 #include <stdlib.h>

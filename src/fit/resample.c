@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank offers its worst rows; all ranks choose the same ones of them, and their owners send
- * them. */
+ * Each rank offers its worst rows.  All ranks choose the same rows from these offers.  The ranks
+ * that have the chosen rows send them. */
 #include "fit/resample.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ struct revival {
   struct refit_state *f;
   const real *energy; /* [n]; NULL: of the state's residuals */
   idx max;
-  struct offer *mine, *all; /* [max], [size][max]; all: then the chosen ones first */
+  struct offer *mine, *all; /* all: later the chosen rows, first max entries */
   idx *counts;              /* [size] */
   idx *dead;                /* [max] */
   float *own, *rows;        /* [max][p] */
@@ -43,7 +43,7 @@ static int offer_before(struct offer a, struct offer b)
   return a.energy > b.energy || (a.energy == b.energy && a.row < b.row);
 }
 
-/* Insert an offer into a sorted list, whose last one falls off. */
+/* Insert an offer into a sorted list of `max` offers; the last offer is dropped. */
 static void offer_insert(struct offer *list, idx max, struct offer o)
 {
   idx at = max;
@@ -71,8 +71,8 @@ static int rows_choose(struct revival *r)
   return OK;
 }
 
-/* rows[..][p] <- the chosen rows, those of a rank after those of the ranks before it, in the order
- * of choice.  Collective. */
+/* rows[..][p] <- the chosen rows on every rank: rank after rank, and for each rank in the order of
+ * choice.  Collective. */
 static int rows_send(struct revival *r)
 {
   struct refit_state *f = r->f;
@@ -93,7 +93,7 @@ static int rows_send(struct revival *r)
   return comm_allgather(f->c, r->own, r->counts, (size_t)f->p * sizeof *r->own, r->rows);
 }
 
-/* The place of choice j in rows. */
+/* The position of choice j in rows[]. */
 static idx position_of(const struct revival *r, idx j)
 {
   const struct refit_state *f = r->f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rows, fitted part by part and held out, and the atoms that a fit begins with. */
+ * The rows of a fit (fitted, in parts, and held out), and the atoms that it begins with. */
 #include "fit/start.h"
 
 #include <stdio.h>
@@ -30,8 +30,7 @@ static int table_write(void *self, gidx first, gidx count, const float *values)
   return OK;
 }
 
-/* The supports of a state that is about to be routed: each row has the first atoms, with codes
- * 0. */
+/* Supports for a state that is not routed yet: every row has atoms 0 .. s - 1 with codes 0. */
 static int no_starts(void *self, gidx first, gidx count, gidx *out)
 {
   const struct fit *f = self;
@@ -50,7 +49,6 @@ static int no_entries(void *self, gidx first, gidx count, idx *atoms, float *sco
   return OK;
 }
 
-/* The rows of part `part` are those to be in memory. */
 void fit_part_choose(struct fit *f, gidx part)
 {
   gidx first = part * f->part_rows, n = imin(f->part_rows, f->fitted.n - first);
@@ -59,7 +57,7 @@ void fit_part_choose(struct fit *f, gidx part)
   f->no_supports.entries = n * f->result->top_s;
 }
 
-/* *fitted, *held <- the rows to fit and those to judge by, which read through *split. */
+/* *fitted, *held <- the rows to fit and the rows to evaluate.  Both read through *split. */
 static int rows_split(const struct fit_task *t, struct row_split *split, struct row_source *fitted,
                       struct row_source *held)
 {
@@ -126,7 +124,6 @@ int fit_sources_open(struct fit *f)
   return OK;
 }
 
-/* Draw the start from the fitted rows, and bring it to all ranks. */
 int fit_start_draw(struct fit *f)
 {
   const struct fit_task *t = f->task;
@@ -137,7 +134,6 @@ int fit_start_draw(struct fit *f)
   return comm_broadcast(f->all, f->table, t->k, (size_t)(t->d * f->fitted.p) * sizeof *f->table);
 }
 
-/* Take the atoms and lines of an earlier run. */
 int fit_start_take(struct fit *f)
 {
   const struct fit_point *start = f->task->start;
@@ -154,7 +150,8 @@ int fit_start_take(struct fit *f)
   return OK;
 }
 
-/* Where ranks exchange lists and Gram rows their GPUs do. */
+/* Prepare the exchange between ranks: in the joint update GPUs exchange lists and Gram rows
+ * directly, if they can. */
 static int devices_join(struct fit *f)
 {
   if (comm_is_alone(f->c)) return sparse_coder_join(&f->coder, f->all);
@@ -163,7 +160,6 @@ static int devices_join(struct fit *f)
   return comm_devices_open(f->c, f->c, &f->coder.device, lists);
 }
 
-/* Read the rows of a part, and hand them to the coder. */
 int fit_part_load(struct fit *f, gidx part)
 {
   struct refit_state *state = &f->state;
@@ -184,7 +180,7 @@ int fit_part_load(struct fit *f, gidx part)
                                      state->atoms, state->score));
 }
 
-/* Where all ranks have all rows, all or none take their steps on a GPU. */
+/* If every rank has all rows, either all ranks take the steps on a GPU or none does. */
 static int steps_open(struct fit *f)
 {
   struct resident *r = &f->resident;
@@ -213,7 +209,8 @@ static int state_open(struct fit *f)
   return OK;
 }
 
-/* The same, with what helps where memory is short after all: others use a GPU too. */
+/* Open the state.  The plan cannot see other users of the GPU, so its memory may still be too
+ * small: then the message says what helps. */
 int fit_state_start(struct fit *f)
 {
   char why[1024];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Atoms move, those that no row used are replaced, and all are rounded; then the sweep ends. */
+ * A sweep: atoms move, unused atoms are replaced, and all atoms are rounded.  Then the sweep ends
+ * (sweep_end.c). */
 #include "fit/sweep.h"
 
 #include <math.h>
@@ -18,7 +19,8 @@
 #include "refit/color.h"
 #include "refit/frames.h"
 
-/* Do atoms go on in this sweep: was every one before it a gain for the fitted rows? */
+/* Are atoms relaxed in this sweep (N.21)?  Only while every earlier sweep has improved the fitted
+ * rows. */
 static int relaxes(const struct fit *f)
 {
   if (f->task->relaxation == 1 || f->parts > 1) return 0;
@@ -27,8 +29,8 @@ static int relaxes(const struct fit *f)
   return 1;
 }
 
-/* A task: atom a goes on if atoms do and it was not replaced, and is rounded as files hold it; its
- * move is the squared distance from what the table had of it. */
+/* A task of team_run().  Relax atom a, unless this sweep relaxes none or has replaced it, and round
+ * it to float32. moves[a] <- the squared distance from its row of the table. */
 static void atom_round(void *self, gidx a)
 {
   struct fit *f = self;
@@ -39,7 +41,7 @@ static void atom_round(void *self, gidx a)
   f->moves[a] = device_frame_end(&f->state.device, &end);
 }
 
-/* Atoms go on in their way where they do, and are rounded. */
+/* Relax and round all atoms. line->move <- the largest distance that an atom moved. */
 static void atoms_round(struct fit *f, struct fit_line *line)
 {
   real most = 0;
@@ -73,7 +75,8 @@ static int steps_poll(void *self, const struct sweep_point *at, int *stop)
   return f->sink->within(f->sink->self, &f->within, at, stop);
 }
 
-/* A sweep begins that may be left: *start <- what an earlier run has done of it. */
+/* Begin a sweep that can be stopped inside. *start <- the steps of it that an earlier run has
+ * done. */
 static int within_begin(struct fit *f, uint64_t classes, struct sweep_start *start)
 {
   f->within = (struct fit_within){.sweep = f->sweep - 1,
@@ -84,7 +87,7 @@ static int within_begin(struct fit *f, uint64_t classes, struct sweep_start *sta
   return comm_agree(f->c, f->sink->begins(f->sink->self, &f->within, start));
 }
 
-/* What follows when atoms have moved, roughly. */
+/* The estimated seconds of coding, which follows the move of the atoms. */
 static double coding_seconds(const struct fit *f)
 {
   return sparse_coder_seconds(&f->coder, (gidx)f->state.n + f->validation.n, 1);
@@ -110,7 +113,8 @@ static struct update_rows coded_rows(struct fit *f)
   return (struct update_rows){&f->coded.atoms, &f->coded.codes, &f->coded.x};
 }
 
-/* All atoms at once.  Of T parts, those before the last T count less and less. */
+/* Update all atoms at once. beta is the weight of earlier rows: 1 - 1 / T from sweep T on, where T
+ * is the number of parts. */
 static int atoms_solve(struct fit *f)
 {
   const struct update_rows rows = coded_rows(f);
@@ -121,8 +125,9 @@ static int atoms_solve(struct fit *f)
   return update_apply(&f->update, f->task->passes, f->steps);
 }
 
-/* The same, or as an earlier run has left them behind that; then the sweep may be left.  Not by
- * parts, whose sums would have to be kept too. */
+/* Update all atoms at once; or take them from *start, if an earlier run has already updated them in
+ * this sweep.  Then the sink may stop the sweep.  With several parts neither is possible: the sums
+ * would have to be saved too. */
 static int atoms_update(struct fit *f, struct sweep_counts *counts)
 {
   struct sweep_start start = {0};
@@ -135,7 +140,8 @@ static int atoms_update(struct fit *f, struct sweep_counts *counts)
   return f->parts > 1 ? OK : f->sink->within(f->sink->self, &f->within, &at, &f->stopped);
 }
 
-/* The atoms as they were when rows were coded, each with the one most like it. */
+/* near[a], likeness[a] <- the atom most like atom a, and their cosine.  The atoms are those with
+ * which the rows were coded. */
 static int near_duplicates_find(struct fit *f)
 {
   gidx first, count;
@@ -156,7 +162,7 @@ int fit_replaces_duplicates(const struct fit *f)
   return t->d == 1 && t->duplicate_cosine < 1 && t->resample_fraction > 0;
 }
 
-/* Is there an atom almost like atom a that has more rows, or as many and comes first? */
+/* Is there an atom almost equal to atom a that has more rows, or as many rows and a lower index? */
 static int is_near_duplicate(const struct fit *f, idx a)
 {
   idx b = f->near[a];
@@ -165,7 +171,7 @@ static int is_near_duplicate(const struct fit *f, idx a)
   return other > own || (other == own && b < a);
 }
 
-/* *energy <- [n] of the rows' residuals, where all atoms move at once. */
+/* *energy <- [n] residual energies of the rows, if all atoms move at once; otherwise NULL. */
 static int energies_find(struct fit *f, const real **energy)
 {
   const struct update_rows rows = coded_rows(f);
@@ -177,7 +183,7 @@ static int energies_find(struct fit *f, const real **energy)
   return OK;
 }
 
-/* What earlier parts said of replaced atoms is forgotten. */
+/* Forget what earlier parts added to the sums of replaced atoms. */
 static int sums_clear(struct fit *f)
 {
   if (f->how == UPDATE_JOINT) return update_clear(&f->update, f->dead);
@@ -185,7 +191,8 @@ static int sums_clear(struct fit *f)
   return OK;
 }
 
-/* Replace atoms that no row used in a whole pass, or in the last parts. */
+/* Replace atoms that no row used in a whole pass, or in the last FIT_PATIENCE parts if that is
+ * less. */
 static int atoms_resample(struct fit *f, struct fit_line *line)
 {
   const struct fit_task *t = f->task;
@@ -244,8 +251,8 @@ real fit_gain(const struct fit *f, gidx sweep)
   return isfinite(best) ? best - fit_worth(&lines[fit_best(lines, before)]) : nan_canonical();
 }
 
-/* Does the fit end after this sweep, since too little was gained?  At the end of a pass alone: then
- * every row has had its say equally often. */
+/* Does the fit end after this sweep, because the gain is too small? fit_gain() is NaN inside a
+ * pass.  So this is true only at the end of a pass, when all rows have been used equally often. */
 static int is_settled(const struct fit *f, gidx sweep)
 {
   return fit_gain(f, sweep) < f->task->tolerance;
@@ -262,7 +269,6 @@ int fit_start_check(const struct fit *f)
   return OK;
 }
 
-/* Does the fit go on?  If not, *end says why. */
 int fit_goes_on(const struct fit *f, enum fit_end *end)
 {
   const struct fit_task *t = f->task;

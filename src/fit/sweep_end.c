@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fitted rows are routed and coded in batches, between which the job may be stopped. */
+ * Fitted rows are routed and coded in batches.  The job may be stopped between two batches. */
 #include "fit/sweep_end.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "fit/fit_impl.h"
 #include "refit/row_batches.h"
 
-/* The codes become the state's. */
+/* Copy the codes into the state. */
 static int codes_take(struct fit *f)
 {
   struct refit_state *state = &f->state;
@@ -21,7 +21,7 @@ static int codes_take(struct fit *f)
   return OK;
 }
 
-/* Bring what became of this rank's rows to where it is needed. */
+/* Copy the results for this rank's rows to the places that need them. */
 static int codes_fetch(struct fit *f)
 {
   int codes = f->how == UPDATE_CONJUGATE ? CODED_CODES : 0;
@@ -29,8 +29,8 @@ static int codes_fetch(struct fit *f)
   return fit_moves_all(f->how) || f->resident.is_on ? OK : codes_take(f);
 }
 
-/* Route and code the rows in memory, and judge by them, and by the held-out rows; unless that is
- * stopped. */
+/* Route and code the rows in memory, and evaluate them and the held-out rows, unless the job is
+ * stopped meanwhile. */
 static int rows_encode(struct fit *f, struct fit_line *line)
 {
   struct refit_state *state = &f->state;
@@ -58,15 +58,16 @@ static int rows_encode(struct fit *f, struct fit_line *line)
   return fit_validation_run(&f->validation, &f->sink->coding, &line->held, &f->stopped);
 }
 
-/* Count how long atoms are idle, by the rows in memory. */
+/* idle[a] <- the number of sweeps, up to this one, in which no row used atom a. */
 static void idle_count(struct fit *f)
 {
   for (idx a = 0; a < f->task->k; a++)
     f->idle[a] = refit_atom_rows(&f->state, a) ? 0 : f->idle[a] + 1;
 }
 
-/* Of rows that are all the same the explained variance is no number.  A part of them is passed
- * over, since others follow; else nothing is left to judge by. */
+/* The explained variance is not defined if all fitted rows are equal.  With several parts, such a
+ * part does not count: others follow.  Without parts and held-out rows there is nothing to
+ * evaluate, and the fit fails. */
 static int worth_check(const struct fit *f, const struct fit_line *line)
 {
   CHECK(f->held.n > 0 || f->parts > 1 || !isnan(line->fitted), ERR_INPUT,
@@ -90,7 +91,7 @@ gidx fit_best(const struct fit_line *lines, gidx sweep)
   return best;
 }
 
-/* Hand the state to the sink. */
+/* Send the state to the sink. */
 static int sweep_show(struct fit *f)
 {
   struct fit_sweep done = {.point = {.sweep = f->sweep,
@@ -110,7 +111,6 @@ static int sweep_show(struct fit *f)
   return f->sink->sweep(f->sink->self, &done);
 }
 
-/* Judge the state, whose atoms are rounded, and hand it to the sink. */
 int fit_sweep_close(struct fit *f)
 {
   struct fit_line *line = &f->lines[f->sweep];
@@ -128,7 +128,6 @@ int fit_sweep_close(struct fit *f)
   return OK;
 }
 
-/* The state that an earlier run left: do the rows give what it said? */
 int fit_sweep_reopen(struct fit *f)
 {
   const struct fit_point *start = f->task->start;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A rank adds all rows to its own part of the sums; then it descends in its own columns.  Where
- * supports differ in length sum blocks go past all ranks, one after another. */
+ * A rank adds the rows of all ranks to its own rows of the Gram matrix and its own columns of the
+ * target.  Then it updates its own columns of the atoms.  If supports differ in length (ragged),
+ * each sum block (ROW_BLOCK rows, N.0) in turn is sent to all ranks. */
 #include "fit/update.h"
 
 #include <math.h>
@@ -12,9 +13,9 @@
 #include "base/sums.h"
 #include "model/state.h"
 
-enum { ROWS_AT_ONCE = 1 << 20 }; /* of several ranks */
+enum { ROWS_AT_ONCE = 1 << 20 }; /* rows of one call, with several ranks */
 
-/* The columns of a rank. */
+/* *begin, *count <- the columns of a rank. */
 static void columns_partition(const struct update *u, int rank, idx *begin, idx *count)
 {
   gidx first, n;
@@ -23,7 +24,7 @@ static void columns_partition(const struct update *u, int rank, idx *begin, idx 
   *count = (idx)n;
 }
 
-/* The buffers of a sum block on its way. */
+/* The buffers of a sum block that is sent to all ranks. */
 static int block_alloc(struct update *u)
 {
   gidx s = u->f->s, p = u->f->p;
@@ -37,13 +38,13 @@ static int is_shared(const struct update *u)
   return u->f->task && u->f->task->shares_gram;
 }
 
-/* Are all rows added by each rank? */
+/* Does each rank have the data of all rows (all_rows.h)? */
 static int has_all(const struct update *u)
 {
   return u->f->c->size > 1 && !u->is_ragged;
 }
 
-/* Sums have a host side where they are gathered. */
+/* Sums that several ranks gather need a host side. */
 static int buffers_alloc(struct update *u, gidx columns)
 {
   const struct refit_state *f = u->f;
@@ -62,7 +63,7 @@ static int buffers_alloc(struct update *u, gidx columns)
                              device_normal_bytes(dev, rows, f->s, f->k, (idx)columns));
 }
 
-/* Where a sum block is padded. */
+/* The buffers in which a sum block is padded. */
 static int ragged_alloc(struct update *u)
 {
   gidx entries = (gidx)ROW_BLOCK * u->f->s;
@@ -106,7 +107,7 @@ int update_plan_ragged(const struct refit_state *f, struct device *dev, gidx *by
   return plan(f, dev, 1, bytes);
 }
 
-/* What update_get() lends beside. */
+/* Bytes of the copies that update_get() lends. */
 static gidx lent_bytes(const struct refit_state *f, int is_gpu)
 {
   int is_alone = f->c->size == 1;
@@ -161,7 +162,7 @@ void update_free(struct update *u)
   *u = (struct update){0};
 }
 
-/* *out <- n items of `owner` on every rank. */
+/* *out <- n items of rank `owner`, on every rank. */
 static int block_send(struct update *u, int owner, const void *mine, gidx n, size_t unit, void *out)
 {
   memset(u->counts, 0, (size_t)u->f->c->size * sizeof *u->counts);
@@ -169,7 +170,7 @@ static int block_send(struct update *u, int owner, const void *mine, gidx n, siz
   return comm_allgather(u->f->c, mine, u->counts, unit, out);
 }
 
-/* Add n rows from `row` on, of s atoms each; is_own: x has own columns alone. */
+/* Add n rows from `row` on, of s atoms each. is_own: x has only the columns of this rank. */
 static int rows_add(struct update *u, const struct update_rows *rows, gidx row, idx n, idx s,
                     int is_own)
 {
@@ -191,7 +192,7 @@ static int rows_add(struct update *u, const struct update_rows *rows, gidx row, 
   return device_normal_add(u->device, &job);
 }
 
-/* The block that has come goes to the device, and is added. */
+/* Copy the received block to the device, and add it. */
 static int block_take(struct update *u, idx n, gidx s)
 {
   const struct update_rows block = {&u->slots, &u->codes, &u->rows};
@@ -202,7 +203,7 @@ static int block_take(struct update *u, idx n, gidx s)
   return rows_add(u, &block, 0, n, (idx)s, 0);
 }
 
-/* A row of the block is filled up with atoms that it does not have, with codes of 0. */
+/* Pad row i of the block to s atoms: with atoms that it does not have, and codes 0. */
 static void row_pad(struct update *u, const struct update_ragged *rows, gidx row, idx i, idx s)
 {
   idx m = (idx)(rows->start[row + 1] - rows->start[row]), spare = 0;
@@ -218,7 +219,7 @@ static void row_pad(struct update *u, const struct update_ragged *rows, gidx row
   }
 }
 
-/* A sum block of `owner`, padded to s atoms a row, goes past all ranks. */
+/* Send a sum block of `owner`, padded to s atoms per row, to all ranks, and add it. */
 static int block_add_ragged(struct update *u, const struct update_ragged *rows, int owner,
                             gidx first, idx n)
 {
@@ -295,7 +296,7 @@ static int columns_gather(struct update *u, const real *own, real *out)
   return OK;
 }
 
-/* own[n][columns] <- of all[n][p]. */
+/* own[n][columns] <- the columns of this rank of all[n][p]. */
 static void columns_take(const struct update *u, const real *all, real *own, idx n)
 {
   idx columns = u->end - u->begin;
@@ -304,7 +305,7 @@ static void columns_take(const struct update *u, const real *all, real *own, idx
            (size_t)columns * sizeof *own);
 }
 
-/* Atoms with codes get unit norm; one that cannot is as it was. */
+/* Scale atoms with codes to unit norm.  An atom that cannot be scaled keeps its old value. */
 static void frames_scale(const struct update *u, struct atom_step *steps)
 {
   const struct refit_state *f = u->f;
@@ -323,7 +324,7 @@ static void frames_scale(const struct update *u, struct atom_step *steps)
   }
 }
 
-/* Own columns of some atoms descend on the device. */
+/* Passes of the descent over atoms first .. first + count - 1, in the columns of this rank. */
 static int some_descend(void *self, const struct buffer *gram, idx first, idx count)
 {
   struct update *u = self;
@@ -357,7 +358,7 @@ static int atoms_get(struct update *u)
   return device_get(u->device, &u->diagonal, 0, u->f->k * (gidx)sizeof(real));
 }
 
-/* One rank makes all passes at once; several pass the matrix on in each. */
+/* One rank makes all passes in one call.  Several ranks exchange the whole matrix once per pass. */
 static int atoms_descend(struct update *u, idx passes)
 {
   int is_alone = u->f->c->size == 1;
@@ -378,7 +379,8 @@ int update_apply(struct update *u, idx passes, struct atom_step *steps)
   return OK;
 }
 
-/* Columns begin .. end - 1 of all frames, and what they add to the energies. */
+/* Copy columns begin .. end - 1 of all frames to the device, and add their share to the
+ * energies. */
 static int columns_energies(struct update *u, const struct update_rows *rows, idx begin, idx end)
 {
   const struct refit_state *f = u->f;
@@ -404,7 +406,7 @@ int update_energies(struct update *u, const struct update_rows *rows)
 {
   const idx p = u->f->p, step = (idx)imax(u->end - u->begin, 1);
   const gidx bytes = u->f->n * (gidx)sizeof(real);
-  if (u->energy.bytes < bytes) { /* a part that is longer than that at the start */
+  if (u->energy.bytes < bytes) { /* this part has more rows than the first */
     buffer_free(u->device, &u->energy);
     TRY(buffer_alloc(u->device, &u->energy, bytes));
   }
@@ -428,7 +430,7 @@ int update_clear(struct update *u, const unsigned char *forget)
   return device_normal_clear(u->device, &job);
 }
 
-/* *view <- the target with a host side, which is made where it has none. */
+/* *view <- the target with a host side.  If it has none, it is allocated. */
 static int target_view(struct update *u, struct buffer *view)
 {
   *view = u->target;
@@ -439,7 +441,7 @@ static int target_view(struct update *u, struct buffer *view)
   return OK;
 }
 
-/* Where rank 0 has the whole matrix; one CPU has it already. */
+/* *all <- the place of the whole matrix on rank 0.  A single CPU rank has the matrix already. */
 static int gram_lend(struct update *u, real **all)
 {
   int is_here = u->f->c->size == 1 && u->gram.rows.host;
@@ -468,7 +470,7 @@ int update_get(struct update *u, const real **gram, const real **target)
   return columns_gather(u, own.host, u->before);
 }
 
-/* Rows first .. first + n - 1 of what rank 0 has, [..][p], in `piece` on every rank. */
+/* piece[n][p] on every rank <- rows first .. first + n - 1 of all[..][p], which rank 0 has. */
 static int piece_take(struct update *u, const real *all, gidx first, gidx n, real *piece)
 {
   size_t unit = (size_t)u->f->p * sizeof *piece;

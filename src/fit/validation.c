@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * They are read once; the coder does the rest. */
+ * The rows are read once.  The coder does the rest. */
 #include "fit/validation.h"
 
 #include "base/num.h"
@@ -33,7 +33,7 @@ static int arrays_make(struct fit_validation *j)
   return validation_arrays(j, &j->coder->shape);
 }
 
-/* Are the rows of all ranks not all the same? */
+/* Fail if the rows of all ranks are equal. */
 static int variance_check(const struct fit_validation *j)
 {
   CHECK(

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests and rows of files as the plan sees them: those that no step has taken so far. */
+ * Choose the rows of the next step among the requests and file rows that no step has taken yet. */
 #include "serve/choose.h"
 
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
 
-/* Is a request given up, starting with the coming plan? */
+/* Is a request given up before the next step is planned? */
 static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
 {
-  if (r->error) return 1; /* refused before: no memory, or cancelled while in work */
+  if (r->error) return 1; /* refused earlier: no memory, or cancelled while steps had its rows */
   if (r->is_cancelled)
     request_refuse(r, ERROR_CANCELLED, "cancelled");
   else if (r->steps)
-    return 0; /* steps in work hold its rows: decide later */
+    return 0; /* steps still hold its rows: decide later */
   else if (r->header.deadline && !r->taken && now - r->arrived > r->header.deadline)
     request_refuse(r, ERROR_LATE, "its deadline passed before it was admitted");
   else if (s->is_closing && (now > s->closes || (r->header.class == CLASS_BULK && !r->taken)))
@@ -42,7 +42,8 @@ static void streams_release(struct serve *s)
   }
 }
 
-/* Who is given up leaves the queue now, or with the last step that has rows of it. */
+/* Remove requests that are given up.  If steps still have rows of a request, it stays in the queue
+ * until the last of them ends. */
 static void queue_prune(struct serve *s, struct request_queue *q)
 {
   uint64_t now = clock_ns();
@@ -73,7 +74,7 @@ static void part_add(struct serve *s, struct step *step, const struct step_part 
     p->taken += (idx)n;
 }
 
-/* Rows of the file, which may go over to its next piece. */
+/* Add n rows of the file; they may be in several pieces. */
 static void file_add(struct serve *s, struct step *step, gidx n)
 {
   for (struct piece *p = s->front.pieces; n > 0; p = p->next) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A call has a piece of each stream at most; a longer one goes over to the next call. */
+ * A call has at most one piece of each stream.  Further pieces of a stream wait for the next
+ * call. */
 #include "serve/mixing.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "base/num.h"
 #include "base/status.h"
 
-enum { MOST = 1024 }; /* tokens of a call */
+enum { MOST = 1024 }; /* most tokens of a call */
 
 static gidx state_floats(const struct gated_delta *m)
 {
@@ -93,7 +94,7 @@ void mixing_close(struct mixing *m)
   arena_free(&m->arena);
 }
 
-/* Numbers of a piece's tokens, `width` each, from where they are in an array of the request. */
+/* Copy the numbers of piece i, `width` for each token, from an array of its request to a buffer. */
 static void numbers_copy(const struct mixing *m, idx i, const float *from, gidx width,
                          struct buffer *to)
 {
@@ -119,7 +120,7 @@ static int tokens_put(struct mixing *m)
   return device_put(&m->device, &m->beta, 0, tokens * net->heads * 4);
 }
 
-/* Rows to their requests. */
+/* Copy the computed rows to their requests. */
 static void rows_take(struct mixing *m)
 {
   idx p = m->source->net.heads * m->source->net.dv;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Under the lock requests are chosen; without it rows and results are copied, by the copier where
- * the lane has something to compute meanwhile. */
+ * Requests are chosen with the lock held.  Rows and results are copied without it: by the copier
+ * thread, if the lane can compute at the same time. lane.h explains the lane and its slots. */
 #include "serve/step.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/team.h"
 #include "serve/choose.h"
 
-enum { COPY_ROWS = 1024 }; /* that a thread copies at a time */
+enum { COPY_ROWS = 1024 }; /* rows of one task of a thread */
 
 /* Rows of one step that threads copy into the lane, or results that they copy out of it. */
 struct copying {
@@ -20,13 +20,14 @@ struct copying {
   const struct support_block *results;
 };
 
-/* Rows of files that a GPU reads where they are. */
+/* Does a GPU read these rows directly from the file's buffer? */
 static int is_direct(const struct serve *s, const struct step_part *part)
 {
   return part->piece && ranks_take_rows(&s->ranks);
 }
 
-/* Rows first .. of the step, from wherever they are; of files less the mean already. */
+/* A task of spare_run().  Copy rows i * COPY_ROWS .. of the step to the slot, and subtract the mean
+ * from rows of requests; the file's rows are centered already. */
 static void rows_copy(void *self, gidx i)
 {
   const struct copying *c = self;
@@ -43,7 +44,8 @@ static void rows_copy(void *self, gidx i)
   }
 }
 
-/* Rows of the step to the device: runs of those that are in the slot, and what is direct. */
+/* Send the rows of the step to the device: runs of rows in the slot, and rows that are read
+ * directly. */
 static int step_put(struct serve *s, const struct step *step)
 {
   struct lane *lane = s->ranks.lane;
@@ -58,7 +60,7 @@ static int step_put(struct serve *s, const struct step *step)
   return lane_put(lane, step->slot, put, step->rows - put);
 }
 
-/* Make room for replies, and copy rows.  Who gets no memory is refused. */
+/* Allocate replies, and copy rows.  A request whose reply cannot be allocated is refused. */
 static int step_gather(struct serve *s, struct step *step)
 {
   struct copying c = {s, step, NULL};
@@ -89,7 +91,7 @@ static void results_copy(void *self, gidx i)
   }
 }
 
-/* Results to whoever asked for them. */
+/* Copy results to the requests and pieces that have rows in the step. */
 static void step_fill(struct serve *s, const struct step *step, const struct support_block *block)
 {
   struct copying c = {s, step, block};
@@ -105,7 +107,8 @@ static void step_fill(struct serve *s, const struct step *step, const struct sup
   if (has_piece) spare_run(ceil_div(step->rows, COPY_ROWS), results_copy, &c);
 }
 
-/* Bulk requests that have all rows, or are given up, leave their queue; under the lock. */
+/* Remove bulk requests that have all results, or are given up, from their queue.  Call with the
+ * lock held. */
 static void bulk_finish(struct serve *s)
 {
   struct request_queue *q = &s->front.bulk;
@@ -133,11 +136,12 @@ static void parts_count(struct serve *s, const struct step *step)
   c->file_rows += files;
 }
 
-/* Answer what is done by this step, and in no queue of the plan of step `gone`. */
+/* Answer finished requests. `number`: the step that finished them. `gone`: the first step whose
+ * plan does not have them. */
 static void answer(struct serve *s, gidx number, gidx gone)
 {
   for (struct request *r = s->finished.first; r; r = r->next)
-    recorder_gone(&s->recorder, gone, r); /* unless it was before */
+    recorder_gone(&s->recorder, gone, r); /* if it is not recorded yet */
   if (s->finished.first) front_answer(&s->front, &s->finished, (uint64_t)number);
 }
 
@@ -146,7 +150,8 @@ static void pieces_return(struct serve *s)
   feed_return(&s->front, s->is_closing, s->is_closing && clock_ns() > s->closes);
 }
 
-/* Its results are where they belong: live requests are done, and bulk ones that have all rows. */
+/* End a step whose results are copied: its live requests are done, and so are bulk requests that
+ * have all results. */
 static void step_end(struct serve *s, struct step *step)
 {
   struct front *f = &s->front;
@@ -160,19 +165,19 @@ static void step_end(struct serve *s, struct step *step)
   answer(s, step->number, step->number + (step->rows > 0));
 }
 
-/* A slot of the lane that no step in work has. */
+/* A slot of the lane that no step in work uses. */
 static int slot_find(const struct serve *s)
 {
   int used[LANE_SLOTS] = {0};
-  for (int i = s->results.n > 0; i < s->in_work; i++) /* that of a step which ends is free */
+  for (int i = s->results.n > 0; i < s->in_work; i++) /* the slot of a step that ends is free */
     used[s->steps[(s->oldest + i) % MAX_STEPS].slot] = 1;
   int slot = 0;
   while (slot < LANE_SLOTS - 1 && used[slot]) slot++;
   return slot;
 }
 
-/* Rows of tokens, in the order of steps.  A request that has none is given up, and so is what comes
- * behind it in its stream. */
+/* Compute the rows of tokens, in the order of steps.  If that fails for a request, it is given up,
+ * with all later requests of its stream. */
 static int tokens_mix(struct serve *s, const struct step *step)
 {
   if (!s->mixing.source) return OK;
@@ -191,8 +196,8 @@ static int tokens_mix(struct serve *s, const struct step *step)
   return OK;
 }
 
-/* *step <- a new one, whose rows are to be copied; NULL: there is none.  One without rows is done
- * at once. */
+/* *step <- a new step whose rows must still be copied; NULL: there is none.  A step without rows is
+ * finished here. */
 static int step_begin(struct serve *s, struct step **step, int *is_there)
 {
   struct step *new = &s->steps[(s->oldest + s->in_work) % MAX_STEPS];
@@ -203,7 +208,7 @@ static int step_begin(struct serve *s, struct step **step, int *is_there)
   if (s->is_closing) pieces_return(s);
   pthread_mutex_unlock(&s->front.lock);
   TRY(status);
-  answer(s, s->number, s->number); /* what was given up */
+  answer(s, s->number, s->number); /* requests that were given up */
   if (!*is_there) return OK;
   TRY(tokens_mix(s, new));
   new->slot = slot_find(s);
@@ -219,7 +224,7 @@ static int step_begin(struct serve *s, struct step **step, int *is_there)
   return OK;
 }
 
-/* The job of the copier. */
+/* The function that the copier thread runs. */
 static int copy_run(void *serve)
 {
   struct serve *s = serve;
@@ -227,12 +232,12 @@ static int copy_run(void *serve)
   return s->gathered ? step_gather(s, s->gathered) : OK;
 }
 
-/* A pass of the lane, which begins with a step unless that is NULL; rows and results are copied
- * meanwhile. */
+/* One pass of the lane, which starts step `begun` unless it is NULL.  Meanwhile the copier copies
+ * rows and results. */
 static int pass_run(struct serve *s, const struct step *begun)
 {
   int copies = s->filled || s->gathered;
-  if (copies && s->ranks.c->size > 1) { /* the main thread alone speaks to other ranks */
+  if (copies && s->ranks.c->size > 1) { /* only the main thread may call MPI */
     TRY(copy_run(s));
     copies = 0;
   }
@@ -242,7 +247,8 @@ static int pass_run(struct serve *s, const struct step *begun)
   return status ? status : copied;
 }
 
-/* The results of the oldest step are there: *ended, if no other is in work its end is now. */
+/* *ended <- the oldest step if its results are complete; NULL if not.  If no other step is in work,
+ * the step is finished here, and *ended is NULL too. */
 static int step_advance(struct serve *s, struct step **ended)
 {
   TRY(ranks_advance(&s->ranks, &s->results));
@@ -266,7 +272,7 @@ int step_run(struct serve *s, int *is_idle)
   if (!s->is_prepared || begun) TRY(step_begin(s, &new, &is_there));
   *is_idle = !had && !is_there && !s->is_behind;
   if (!s->in_work) return OK;
-  if (new && s->in_work == 1) { /* nothing else is in work: it begins at once */
+  if (new && s->in_work == 1) { /* no other step is in work: begin at once */
     TRY(step_gather(s, new));
     begun = new;
     new = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Streams are found by chains, and slots by a ring: a token may come for one of 65,536. */
+ * A hash table finds the stream of a request.  A ring orders the slots by the time of their last
+ * request.  So both stay fast with 65,536 streams. */
 #include "serve/stream.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 
-/* ns: a stream that was silent for so long is given to a new one where there is no other. */
+/* ns: if no slot is free, a stream without requests for this long loses its slot to a new one */
 static const uint64_t silence = 60000000000u;
 
 gidx streams_bytes(idx count)
@@ -41,7 +42,7 @@ void streams_free(struct streams *streams)
   *streams = (struct streams){0};
 }
 
-/* Where the chain of a stream begins. */
+/* The head of the hash chain of a stream. */
 static idx *chain_of(const struct streams *streams, const struct net_peer *peer, uint64_t number)
 {
   uint64_t hash = hash64(peer->name, peer->bytes) + mix64(number);
@@ -60,7 +61,7 @@ static struct stream *stream_find(struct streams *streams, const struct net_peer
   return NULL;
 }
 
-/* A slot becomes the newest of the ring, or the oldest. */
+/* Move a slot to the newest end of the ring, or to the oldest. */
 static void ring_move(struct streams *streams, const struct stream *which, int is_newest)
 {
   idx slot = (idx)(which - streams->all), head = streams->count;
@@ -72,7 +73,7 @@ static void ring_move(struct streams *streams, const struct stream *which, int i
   all[s->older].newer = all[s->newer].older = slot;
 }
 
-/* A stream that was found is used no more: its slot is the next one that is taken. */
+/* End a stream that is in the table.  Its slot becomes the first to be used again. */
 static void stream_drop(struct streams *streams, struct stream *s)
 {
   idx slot = (idx)(s - streams->all), *at = chain_of(streams, &s->peer, s->number);
@@ -82,7 +83,7 @@ static void stream_drop(struct streams *streams, struct stream *s)
   ring_move(streams, s, 0);
 }
 
-/* A slot that is free, or of the stream that was silent for longest; NULL: there is none. */
+/* A free slot, or else the slot of the stream that has been silent longest; NULL: there is none. */
 static struct stream *stream_room(struct streams *streams, uint64_t now)
 {
   struct stream *all = streams->all;
@@ -96,7 +97,7 @@ static struct stream *stream_room(struct streams *streams, uint64_t now)
   return NULL;
 }
 
-/* Begin a stream, anew where it is used. */
+/* Begin a stream in slot s.  If the slot is in use, the same stream begins again. */
 static void stream_begin(struct streams *streams, struct stream *s, const struct request *r)
 {
   idx *chain = chain_of(streams, &r->peer, r->header.step), slot = (idx)(s - streams->all);
@@ -110,7 +111,7 @@ static void stream_begin(struct streams *streams, struct stream *s, const struct
                        .chained = chained};
 }
 
-/* Why a stream does not go on with a request; NULL: it does. */
+/* The reason why a stream cannot take a request at `position`; NULL: it can. */
 static const char *refusal(const struct stream *s, uint64_t position)
 {
   if (!s || s->is_ended) return "there is no such stream: send it from token 0 on";
