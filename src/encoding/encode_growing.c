@@ -205,8 +205,7 @@ int encode_growing_record(struct encode_files *f, const struct encode_result *re
   if (status && f->journal.file && !f->journal.number) output_remove(f->journal.name);
   TRY(status);
   ranges_keep();
-  if (!f->job.resume)
-    output_left_discard(f->job.place.file); /* with --force: the old result is replaced only now */
+  if (!f->job.resume) output_left_discard(f->job.place.file); /* --force replaces it only now */
   sidecars_publish();
   log_info("record  %lld of %lld rows%s, in '%s'", (long long)r.part.n, (long long)f->n,
            f->joins ? " of this range" : "", f->file.result.file.name);

@@ -41,8 +41,7 @@ static int lists_alloc(struct all_rows *a, gidx most)
 {
   gidx bytes = most * a->f->s * (gidx)sizeof(idx);
   int (*alloc)(struct device *, struct buffer *, gidx) =
-      a->f->c->gpus ? buffer_alloc_device
-                    : buffer_alloc; /* joined GPUs exchange without host memory */
+      a->f->c->gpus ? buffer_alloc_device : buffer_alloc; /* joined GPUs use no host memory */
   TRY(alloc(a->device, &a->slots, bytes));
   return alloc(a->device, &a->codes, bytes);
 }

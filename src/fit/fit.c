@@ -67,8 +67,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   memcpy(result->phases, phase_names, sizeof phase_names);
   int spare = team_spare();
   phase_begin(&result->phases[FIT_START]);
-  team_spare_set((task->threads + 1) /
-                 2); /* half of the threads read: there is nothing to compute yet */
+  team_spare_set((task->threads + 1) / 2); /* half of the threads read; none computes yet */
   TRY(comm_agree(c, fit_sources_open(f)));
   TRY(fit_state_plan(f));
   if (!task->no_advice) advice_rows(f->fitted.n, task->k);

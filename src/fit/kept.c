@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory, rows, and the given supports, which stay as they are. kept_moves.c has the codes and the
+ * Memory, rows, and the given supports, which stay as they are.  kept_moves.c has the codes and the
  * moves of atoms. */
 #include "fit/kept.h"
 
@@ -195,7 +195,7 @@ static int rows_read(struct kept *w, struct kept_rows *r, const struct row_sourc
   return longest_check(r);
 }
 
-/* r->offset <- the number of entries of the ranks before this one. r->entries, r->terms and r->tss
+/* r->offset <- the number of entries of the ranks before this one.  r->entries, r->terms and r->tss
  * <- of the rows of all ranks. */
 static int rows_name(struct kept *w, struct kept_rows *r)
 {
@@ -211,7 +211,7 @@ static int rows_name(struct kept *w, struct kept_rows *r)
 }
 
 /* longest[] <- the length of the longest row of each sum block (ROW_BLOCK rows, N.0), on every
- * rank. s <- the largest of them: the update allocates for it. */
+ * rank.  s <- the largest of them: the update allocates for it. */
 static int blocks_measure(struct kept *w)
 {
   const struct kept_rows *r = &w->rows;

@@ -110,7 +110,7 @@ static int parts_find(struct fit *f, gidx *rows)
   return OK;
 }
 
-/* Called if all rows do not fit into memory. why[capacity] <- what was short; *rows <- the largest
+/* Called if all rows do not fit into memory.  why[capacity] <- what was short; *rows <- the largest
  * part that every rank can hold, 0: none.  Collective. */
 static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
 {

@@ -30,7 +30,7 @@ static int relaxes(const struct fit *f)
 }
 
 /* A task of team_run().  Relax atom a, unless this sweep relaxes none or has replaced it, and round
- * it to float32. moves[a] <- the squared distance from its row of the table. */
+ * it to float32.  moves[a] <- the squared distance from its row of the table. */
 static void atom_round(void *self, gidx a)
 {
   struct fit *f = self;
@@ -41,7 +41,7 @@ static void atom_round(void *self, gidx a)
   f->moves[a] = device_frame_end(&f->state.device, &end);
 }
 
-/* Relax and round all atoms. line->move <- the largest distance that an atom moved. */
+/* Relax and round all atoms.  line->move <- the largest distance that an atom moved. */
 static void atoms_round(struct fit *f, struct fit_line *line)
 {
   real most = 0;
@@ -75,7 +75,7 @@ static int steps_poll(void *self, const struct sweep_point *at, int *stop)
   return f->sink->within(f->sink->self, &f->within, at, stop);
 }
 
-/* Begin a sweep that can be stopped inside. *start <- the steps of it that an earlier run has
+/* Begin a sweep that can be stopped inside.  *start <- the steps of it that an earlier run has
  * done. */
 static int within_begin(struct fit *f, uint64_t classes, struct sweep_start *start)
 {
@@ -251,7 +251,7 @@ real fit_gain(const struct fit *f, gidx sweep)
   return isfinite(best) ? best - fit_worth(&lines[fit_best(lines, before)]) : nan_canonical();
 }
 
-/* Does the fit end after this sweep, because the gain is too small? fit_gain() is NaN inside a
+/* Does the fit end after this sweep, because the gain is too small?  fit_gain() is NaN inside a
  * pass.  So this is true only at the end of a pass, when all rows have been used equally often. */
 static int is_settled(const struct fit *f, gidx sweep)
 {

@@ -170,7 +170,7 @@ static int block_send(struct update *u, int owner, const void *mine, gidx n, siz
   return comm_allgather(u->f->c, mine, u->counts, unit, out);
 }
 
-/* Add n rows from `row` on, of s atoms each. is_own: x has only the columns of this rank. */
+/* Add n rows from `row` on, of s atoms each.  is_own: x has only the columns of this rank. */
 static int rows_add(struct update *u, const struct update_rows *rows, gidx row, idx n, idx s,
                     int is_own)
 {

@@ -12,7 +12,8 @@
 #include "io/place.h"
 #include "io/temporary.h"
 
-/* Would the dump pass for a result, a deck, a log, a page, a lock or a temporary? */
+/* Could the dump be mistaken for a result, an input deck, a log, a page, a lock or a temporary
+ * file? */
 static int is_taken(const char *path)
 {
   static const char *const ends[] = {".h5", ".in", ".log", ".json", ".lock", ".tmp"};
@@ -36,7 +37,7 @@ int artifact_dump_claim(struct artifact_path *place, const char *path, int force
   return output_claim(atoms, force, place->path[1]);
 }
 
-/* Write, as one step of the watchdog; 1 when it went well. */
+/* Write, as one step of the watchdog.  Returns 1 if all was written. */
 static int text_write(const void *text, size_t bytes, FILE *file)
 {
   int step = watchdog_begin(ERR_IO, "writing the artifact", NULL);

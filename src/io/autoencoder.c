@@ -15,13 +15,13 @@
 #include "io/inputs.h"
 #include "io/npz.h"
 
-/* Where a class of a program has what; NULL: nowhere. */
+/* The names of the tensors of a class of a program; NULL: the class has no such tensor. */
 struct form {
   const char *program, *architecture;
   const char *decoder, *mean, *weights, *bias, *threshold;
-  int decoder_turned, weights_turned; /* stored (P, K) and (P, K) */
-  int centered;                       /* its encoder takes rows less the mean */
-  int kind;                           /* enum encoder_kind; -1: none that is known here */
+  int decoder_turned, weights_turned; /* 1: stored transposed, as (P, K) */
+  int centered;                       /* 1: its encoder subtracts the mean from rows */
+  int kind;                           /* enum encoder_kind; -1: this program does not know it */
 };
 #define LENS(name, threshold, kind)                                                                \
   {                                                                                                \
@@ -51,7 +51,8 @@ static const struct form forms[] = {
      ENCODER_JUMPRELU},
 };
 
-/* The files of a folder by program.  One without settings has a single class. */
+/* The files of each program in its folders.  A program without a settings file has a single
+ * class. */
 static const struct {
   const char *program, *settings, *weights, *class_key, *top_key;
 } programs[] = {
@@ -85,7 +86,7 @@ static int inner_find(const char *folder, char *name)
   return found;
 }
 
-/* Say what to do with a folder that is none of the known ones. */
+/* Say what to do with a folder of no known form. */
 static int folder_fail(const char *folder)
 {
   char path[4096], inner[256];
@@ -109,7 +110,7 @@ static int folder_fail(const char *folder)
        folder);
 }
 
-/* Fill in program and both paths; *which <- its row of programs[]. */
+/* Set the program and both paths; *which <- the index of the program in programs[]. */
 static int files_find(struct autoencoder *a, const char *folder, int *which)
 {
   int i = 0;
@@ -124,7 +125,8 @@ static int files_find(struct autoencoder *a, const char *folder, int *which)
   return OK;
 }
 
-/* The form of a class.  One that is not known has its decoder where others of its program do. */
+/* *form <- the form of the class.  If the class is not known, only the decoder is used; it has the
+ * same name in all classes of a program. */
 static int form_find(struct autoencoder *a, int which, struct form *form)
 {
   TRY(autoencoder_class_find(&a->settings, a->program, &a->architecture));
@@ -147,7 +149,7 @@ static int form_find(struct autoencoder *a, int which, struct form *form)
   return OK;
 }
 
-/* *found <- the tensor of a name, which has to be of the same type as the others. */
+/* *found <- the tensor with a name.  All tensors must have the same type. */
 static int tensor_get(struct autoencoder *a, const char *name, const struct tensor **found)
 {
   char list[256] = "";
@@ -202,7 +204,7 @@ static void turn(const float *in, idx k, idx p, float *out)
     for (idx i = 0; i < k; i++) out[(gidx)i * p + c] = in[(gidx)c * k + i];
 }
 
-/* *out[k][p] <- a matrix, stored (K, P), or turned. */
+/* *out[k][p] <- a matrix that is stored as (K, P), or if `turned` as (P, K). */
 static int matrix_read(struct autoencoder *a, const char *name, int turned, float **out)
 {
   const struct tensor *t;
@@ -227,7 +229,8 @@ static int matrix_read(struct autoencoder *a, const char *name, int turned, floa
   return OK;
 }
 
-/* Atoms and columns: of the decoder, the mean's length deciding which is which. */
+/* Set the numbers of atoms and columns, from the shape of the decoder.  The length of the mean
+ * shows which of its dimensions is which. */
 static int shape_find(struct autoencoder *a, const struct form *form)
 {
   const struct tensor *decoder, *mean;
@@ -237,7 +240,7 @@ static int shape_find(struct autoencoder *a, const struct form *form)
         "'%s' and '%s' of '%s' have %d and %d dimensions, not 2 and 1", form->decoder, form->mean,
         a->weights_path, decoder->rank, mean->rank);
   gidx k = decoder->shape[form->decoder_turned], p = decoder->shape[!form->decoder_turned];
-  if (p != mean->shape[0] && k == mean->shape[0]) { /* matrix_read() says so */
+  if (p != mean->shape[0] && k == mean->shape[0]) { /* matrix_read() reports the error */
     gidx swap = k;
     k = p;
     p = swap;
@@ -253,7 +256,7 @@ static int shape_find(struct autoencoder *a, const struct form *form)
   return OK;
 }
 
-/* Compare with what the settings say, where they do. */
+/* Compare the shape with the settings, as far as they give it. */
 static int shape_check(const struct autoencoder *a)
 {
   static const char *const columns[] = {"d_in", "trainer.activation_dim", "d_out"};
@@ -269,7 +272,8 @@ static int shape_check(const struct autoencoder *a)
   return OK;
 }
 
-/* Is a tensor one of those of a class?  AutoEncoderTopK keeps a threshold that it does not use. */
+/* Does a class have a tensor of this name?  AutoEncoderTopK stores a threshold that it does not
+ * use. */
 static int is_of_form(const struct form *form, const char *name)
 {
   const char *const names[] = {form->decoder, form->mean, form->weights, form->bias,
@@ -279,8 +283,8 @@ static int is_of_form(const struct form *form, const char *name)
   return !strcmp(form->architecture, "AutoEncoderTopK") && !strcmp(name, "threshold");
 }
 
-/* Refuse tensors that no form knows: what they compute is left out.  Whole numbers count steps and
- * codes. */
+/* Refuse tensors that no form knows, because what they compute would be lost.  Tensors of integers
+ * are accepted: they only count steps and codes. */
 static int tensors_check(const struct autoencoder *a, const struct form *form)
 {
   for (gidx i = 0; i < a->tensors.count; i++) {
@@ -295,7 +299,7 @@ static int tensors_check(const struct autoencoder *a, const struct form *form)
   return OK;
 }
 
-/* A threshold for each atom; one for all is repeated. */
+/* Read a threshold for each atom.  A single threshold is repeated for all atoms. */
 static int threshold_read(struct autoencoder *a, const char *name)
 {
   const struct tensor *t;
@@ -314,7 +318,8 @@ static int threshold_read(struct autoencoder *a, const char *name)
   return OK;
 }
 
-/* *top <- codes per row, for classes with a fixed number; the setting has two possible names. */
+/* *top <- the number of codes per row, for classes in which it is fixed.  Programs have different
+ * names for this setting. */
 static int top_find(const struct autoencoder *a, const char *key, int is_needed, gidx *top)
 {
   const char *const names[] = {key, "activation_fn_kwargs.k", "max_iterations"};
@@ -338,7 +343,8 @@ static int top_find(const struct autoencoder *a, const char *key, int is_needed,
   return OK;
 }
 
-/* AutoEncoderTopK keeps its k beside the weights too, and takes that one. */
+/* AutoEncoderTopK also stores k among the weights.  Its own program uses that one, so both must
+ * agree. */
 static int top_compare(const struct autoencoder *a, gidx top)
 {
   const struct tensor *t = tensor_find(&a->tensors, "k");
@@ -383,8 +389,9 @@ static void values_scale(float *values, gidx n, double factor)
   for (gidx i = 0; values && i < n; i++) values[i] = (float)((double)values[i] * factor);
 }
 
-/* Fold the factor of the activations in, as SAELens does at the end of a training: the encoder then
- * takes activations as they are, and the decoder gives such. */
+/* Fold the scale factor of the activations into the weights, as SAELens does at the end of a
+ * training.  Then the encoder takes activations as they are, and the decoder gives them at the same
+ * scale. */
 static int factor_fold(struct autoencoder *a, const char *folder)
 {
   gidx k = a->encoder.k, p = a->encoder.p;

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "io/inputs.h"
 
-/* Settings that are refused if they are true, since a dictionary, a mean and codes cannot express
+/* Settings that are refused if they are true, because a dictionary, a mean and codes cannot express
  * them. */
 static const struct {
   const char *name, *advice;
@@ -137,7 +137,7 @@ static int reshape_check(const struct settings *s)
   return OK;
 }
 
-/* Refuse an autoencoder whose targets come from another place than its rows. */
+/* Refuse an autoencoder that predicts activations of another place in the model than its rows. */
 static int targets_check(const struct settings *s)
 {
   static const char *const pairs[][2] = {{"hook_name", "hook_name_out"},
@@ -183,7 +183,8 @@ static int activation_find(const struct settings *s, const char **name)
   return OK;
 }
 
-/* Settings without a class are those of an old "standard" autoencoder, unless they cannot be. */
+/* If no class is given, it is an old "standard" autoencoder.  Check that the settings can be of
+ * one. */
 static int classless_check(const struct settings *s)
 {
   CHECK(settings_find(s, "d_in") || settings_find(s, "d_sae"), ERR_INPUT,
@@ -195,7 +196,8 @@ static int classless_check(const struct settings *s)
   return OK;
 }
 
-/* The class in settings of SAELens; older versions give it by an activation function. */
+/* *name <- the class in settings of SAELens.  Older versions give an activation function
+ * instead. */
 static int lens_class(const struct settings *s, const char **name)
 {
   const char *own = settings_find(s, "architecture"), *function = NULL;
@@ -228,13 +230,13 @@ static int has_word(const char *text, const char *word)
 
 int autoencoder_class_find(const struct settings *s, const char *program, const char **name)
 {
-  *name = "jumprelu"; /* of Gemma Scope, which has no settings */
+  *name = "jumprelu"; /* Gemma Scope has no settings, and only this class */
   if (!s->whole) return OK;
   if (!strcmp(program, "saelens")) {
     TRY(lens_class(s, name));
   } else if (!strcmp(program, "sparsify")) {
     *name = settings_find(s, "activation");
-    if (!*name) *name = "topk"; /* older ones knew no other */
+    if (!*name) *name = "topk"; /* older versions had no other */
   } else
     *name = settings_find(s, "trainer.dict_class");
   int predicts = *name && (has_word(*name, "transcoder") || has_word(*name, "crosscoder"));
@@ -244,7 +246,7 @@ int autoencoder_class_find(const struct settings *s, const char *program, const 
   return OK;
 }
 
-/* *way <- how activations are normalised; older SAELens says true or false. */
+/* *way <- how activations are normalised.  Older versions of SAELens have true or false here. */
 static int normalization_find(const struct settings *s, const char **way)
 {
   *way = settings_find(s, "normalize_activations");

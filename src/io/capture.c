@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Everything but the values is read and checked when a capture is opened; a pool is not copied but
- * read block by block when needed. */
+ * Opening a capture reads and checks everything except the values.  A pool of blocks is never
+ * copied as a whole: blocks are read when they are needed. */
 #include "io/capture.h"
 
 #include <math.h>
@@ -16,7 +16,8 @@
 
 enum { MAX_POOL_BLOCK = 1 << 16 };
 
-/* The sequences of the queries: all are one where nothing is said. */
+/* Find the sequences of the queries.  If the file does not give them, all queries are one
+ * sequence. */
 static int queries_find(struct capture_input *c)
 {
   struct capture_source *s = &c->source;
@@ -25,7 +26,8 @@ static int queries_find(struct capture_input *c)
   return capture_sequences_read(&c->h5, &c->arena, "/q_start", s->n, &s->sequences, &c->start);
 }
 
-/* Where the positions of each sequence begin: where its queries do, if nothing is said. */
+/* Find where the positions of each sequence begin.  If the file does not say it, they begin where
+ * its queries begin. */
 static int positions_find(struct capture_input *c)
 {
   gidx n = c->k.shape[0], sequences = c->source.sequences;
@@ -50,7 +52,7 @@ static int positions_find(struct capture_input *c)
   return OK;
 }
 
-/* The first position of a sequence that any of its queries sees. */
+/* The first position of a sequence that any of its queries can see. */
 static gidx seen_from(const struct capture_input *c, gidx sequence)
 {
   gidx queries = c->start[sequence + 1] - c->start[sequence], from, end;
@@ -60,8 +62,8 @@ static gidx seen_from(const struct capture_input *c, gidx sequence)
 }
 
 /* Check that the blocks of a sequence are in the pool and cover its length.  No block that its
- * queries see may occur twice; for earlier positions a server may have put one block in all places.
- * owner[blocks]: 1 + the last entry of the whole table that named the block. */
+ * queries see may occur twice.  Earlier positions may all have the same block, because a server may
+ * have freed theirs.  owner[blocks]: 1 + the last entry of the whole table that named the block. */
 static int table_check(const struct capture_input *c, gidx sequence, gidx blocks, gidx *owner)
 {
   gidx length = c->length[sequence], needed = ceil_div(imax(length, 0), c->block), seen;
@@ -185,7 +187,7 @@ static int factors_check(const struct capture_input *c)
   return OK;
 }
 
-/* Names of these attributes in other programs.  They are refused, since a setting that is ignored
+/* The names that other programs give to these attributes.  A file with one is refused: ignoring it
  * would change every weight. */
 static int names_check(const struct capture_input *c)
 {
@@ -239,7 +241,7 @@ static int queries_read(void *self, gidx first, idx count, float *q)
   return OK;
 }
 
-/* Of keys that were read. */
+/* Note the sizes of keys that were read. */
 static void keys_note(struct capture_input *c, const void *k, enum capture_type type, gidx count)
 {
   const struct attention *a = &c->source.attention;
@@ -261,7 +263,7 @@ static int tokens_read(void *self, gidx sequence, gidx first, idx count, idx *to
   return h5_array_read(&c->token, c->kv_start[sequence] + first, count, TYPE_I32, token);
 }
 
-/* The tokens of all positions, one sequence after another, where the file has them. */
+/* Open the tokens of all positions, one sequence after another, if the file has them. */
 static int tokens_open(struct capture_input *c)
 {
   gidx positions = c->kv_start[c->source.sequences];
@@ -277,7 +279,8 @@ static int tokens_open(struct capture_input *c)
   return OK;
 }
 
-/* out <- cells of one block: a whole block directly, a part of one through the buffer `room`. */
+/* out <- `count` cells of a block, from cell `from` on.  A whole block is read directly, a part
+ * through the buffer `room`. */
 static int cells_read(const struct h5_array *a, idx block, idx from, idx count, float *room,
                       float *out)
 {
@@ -306,7 +309,8 @@ static int pool_read(void *self, gidx sequence, gidx first, idx count, float *k,
   return OK;
 }
 
-/* The same of units; cells of a pool that no sequence has may hold anything. */
+/* Note the sizes of the keys of units first .. first + count - 1.  In a pool only the cells that
+ * belong to a sequence count, because the others may hold anything. */
 static void cells_note(struct capture_input *c, gidx first, gidx count, const void *k)
 {
   const struct attention *a = &c->source.attention;
@@ -328,7 +332,7 @@ static int cells_all_read(void *self, gidx first, gidx count, void *k, void *v)
   return h5_array_read(&c->v, first, count, as, v);
 }
 
-/* Keys and values of two types are read as f32. */
+/* If keys and values have different types, both are read as f32. */
 static void cells_describe(struct capture_input *c, int is_pool)
 {
   enum h5_type type = c->k.type == c->v.type ? c->k.type : TYPE_F32;
@@ -343,7 +347,8 @@ static void cells_describe(struct capture_input *c, int is_pool)
                                            .read = cells_all_read};
 }
 
-/* Rows of another mixer are not made while they are read: their states would have to be kept. */
+/* Refuse a capture of another mixer: its rows depend on states, which reading in pieces would have
+ * to keep. */
 static int mixer_check(const struct capture_input *c)
 {
   char mixer[64];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A chunk has as many blocks of the pool as fit a megabyte, at most all blocks of the capture. */
+ * A chunk has as many blocks of the pool as fit into a megabyte, but not more than the capture
+ * has. */
 #include "io/capture_output.h"
 
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static gidx type_bytes(enum h5_type type)
   return type == TYPE_F32 ? 4 : 2;
 }
 
-/* Create /kv/k or /kv/v, which grows by blocks of `bytes` bytes. */
+/* Create /kv/k or /kv/v, which grows by blocks of `bytes` bytes each. */
 static int pool_create(struct capture_output *f, const struct capture_shape *s, const char *object,
                        enum h5_type type, idx d, gidx bytes, struct h5_array *a)
 {

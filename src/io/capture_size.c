@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * These norms need not be reproducible to the bit, so eight accumulators are used, and reading
- * remains the slower part. */
+ * These norms need not be reproducible to the bit.  So they are summed in eight accumulators, which
+ * makes summing faster than reading. */
 #include "io/capture_size.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { ACCUMULATORS = 8, PIECE = 256 };
 
-/* f64, since the square of a float may be beyond its range. */
+/* in f64, because the square of a float may exceed the range of f32 */
 static real square_sum(const float *x, idx d)
 {
   real sum[ACCUMULATORS] = {0}, total = 0;
@@ -22,7 +22,7 @@ static real square_sum(const float *x, idx d)
   return total;
 }
 
-/* The same of any type. */
+/* The squared norm of d values of any type, from index `at` on. */
 static real vector_square(const void *values, enum capture_type type, gidx at, idx d)
 {
   float wide[PIECE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading turns the lists into the class of each atom, and that into lists again, so that any order
- * that a file may have becomes the one order. */
+ * Reading turns the lists into the class of each atom, and then into lists again.  So the order of
+ * the lists in a file does not matter. */
 #include "io/classes.h"
 
 #include <stdio.h>
@@ -56,8 +56,8 @@ static int vector_read(const struct h5_file *f, const char *object, enum h5_type
 struct lists {
   const gidx *start;     /* [count + 1] */
   const idx *atoms;      /* [placed] */
-  const idx *color;      /* [k] /color; NULL when it is not there */
-  gidx count, placed, k; /* classes, atoms in classes, atoms; k -1: not known */
+  const idx *color;      /* [k] /color; NULL: the file has none */
+  gidx count, placed, k; /* numbers of classes, atoms in classes, atoms (-1: not known) */
 };
 
 /* Read the lists, and check that the offsets fit the atoms. */
@@ -128,7 +128,8 @@ int classes_read(struct classes *c, const struct h5_file *file, idx k)
   return status;
 }
 
-/* Our own files have no empty class, and classes in ascending order. */
+/* Files of Sagitta have no empty class, and the atoms of each class are in ascending order.  Check
+ * it. */
 static int ours_check(const struct lists *l, const char *path)
 {
   for (gidx c = 0; c < l->count; c++) {

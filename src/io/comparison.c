@@ -15,7 +15,7 @@
 #include "model/results.h"
 
 enum { SLACK_BYTES = 4 << 20 };
-#define COSINE_SLACK 1e-3 /* atoms have norm 1 to UNIT_TOLERANCE */
+#define COSINE_SLACK 1e-3 /* atoms have norm 1 only within UNIT_TOLERANCE */
 
 static const struct object_row object_rows[] = {
     {"/first/nearest", TYPE_I32, "K", 1, "nearest atom of the second dictionary"},
@@ -159,7 +159,7 @@ static int pairs_read(const struct verify *v, struct arena *arena, struct pairs 
   return vector_read(v->file, "/pairs/density", p->k, TYPE_I64, p->density);
 }
 
-/* No two atoms have the same match, and min(K, L) have one. */
+/* Check that no two atoms have the same match, and that min(K, L) atoms have one. */
 static int pairs_check(const struct pairs *p, struct arena *arena)
 {
   idx *owner, count = 0;

@@ -14,28 +14,27 @@
 #include "base/status.h"
 #include "io/h5/listing.h"
 
-enum { LINES_MOST = 16 /* of a dataset */, PIECE_BYTES = 1 << 20 };
-/* A file with more chunks than this is malicious, made to take forever: 10^9 rows of 64 codes have
- * 244,141. */
+enum { LINES_MOST = 16 /* lines per dataset */, PIECE_BYTES = 1 << 20 };
+/* The most chunks of a file.  A file with more is made to keep the program busy forever: 10^9 rows
+ * of 64 codes have only 244,141 chunks. */
 enum { CHUNKS_MOST = 1 << 24 };
 
-/* A dataset being read. */
+/* A dataset whose chunks are read. */
 struct reading {
   const struct verify *v;
   const struct h5_array *a;
   const unsigned char *leaves; /* the hash of each unit; NULL: not known */
   gidx unit;                   /* entries that are read together: those of a chunk */
-  gidx begin, runs; /* the beginning of the present run of damaged chunks, -1: none; number of
-                     * damaged chunks */
+  gidx begin, runs; /* first entry of the current run of damaged chunks, -1: none; number of runs */
 };
 
-/* All datasets. */
+/* The damage in all datasets of a file. */
 struct damage {
-  gidx units, bad; /* of all datasets that have bad ones */
-  char first[600]; /* the first run */
+  gidx units, bad; /* units of the datasets that have damage, and damaged units */
+  char first[600]; /* the first run, as text */
 };
 
-/* rows[2] <- the first and the last row of entries first .. last of supports; 0: not known. */
+/* rows[2] <- the first and last row of entries first .. last of supports; 0: not known. */
 static int rows_find(const struct verify *v, gidx first, gidx last, gidx *rows)
 {
   struct h5_array starts;
@@ -56,7 +55,7 @@ static int rows_find(const struct verify *v, gidx first, gidx last, gidx *rows)
   return !status;
 }
 
-/* text[] <- which entries first .. last are. */
+/* text[capacity] <- the range first .. last of entries, and of rows if these are known. */
 static void run_write(const struct reading *r, gidx first, gidx last, char *text, size_t capacity)
 {
   const struct h5_array *a = r->a;
@@ -81,7 +80,8 @@ static void run_end(struct reading *r, gidx end, struct damage *d)
   r->begin = -1;
 }
 
-/* Can entries first .. first + n - 1, a unit, be read, and are they what was written? */
+/* Read entries first .. first + n - 1, which are one unit.  Fails if they cannot be read, or are
+ * not what was written. */
 static int unit_read(const struct reading *r, gidx first, gidx n, void *piece)
 {
   unsigned char leaf[SHA256_BYTES];

@@ -37,7 +37,7 @@ static int atoms_confirm(void *self)
   return OK;
 }
 
-/* As export writes it: in float64. */
+/* Read the mean in float64, as export writes it. */
 static int tensor_read(struct dictionary_input *f, const struct flat_file *file,
                        const struct tensor *t)
 {
@@ -51,7 +51,7 @@ static int tensor_read(struct dictionary_input *f, const struct flat_file *file,
   return flat_bytes(file, file->values + t->begin, (size_t)p * sizeof *f->mean, f->mean);
 }
 
-/* The mean beside the atoms of a file of safetensors. */
+/* Read the mean from the safetensors file that has the atoms. */
 static int tensor_open(struct dictionary_input *f)
 {
   struct flat_file file;
@@ -83,7 +83,7 @@ int nonnegative_read(const struct h5_file *f, int *nonnegative)
   return OK;
 }
 
-/* *value <- a number of the fit that made the atoms; 0 where the file does not say it. */
+/* *value <- a number of the fit that made the atoms; 0: the file does not have it. */
 static int fitted_read(const struct h5_file *f, const char *name, idx *value)
 {
   gidx wide = 0;
@@ -96,7 +96,7 @@ static int fitted_read(const struct h5_file *f, const char *name, idx *value)
   return OK;
 }
 
-/* *norm <- that of the median row of the fit; 0 where the file does not say it. */
+/* *norm <- the norm of the median row of the fit; 0: the file does not have it. */
 static int norm_read(const struct h5_file *f, real *norm)
 {
   int there;
@@ -130,7 +130,7 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
                                    .self = s,
                                    .read = atoms_read};
   f->file = s->file;
-  int is_ours = !s->object || !strcmp(s->object, "atoms"); /* of tensors */
+  int is_ours = !s->object || !strcmp(s->object, "atoms"); /* the tensor of export */
   if (s->format == INPUT_SAFETENSORS && is_ours) TRY(tensor_open(f));
   if (s->format != INPUT_H5) return mean_values_check(f->mean, f->source.p, f->file);
   int has_mean;
@@ -170,8 +170,8 @@ int dictionary_output_create(struct matrix_output *f, const char *path, idx k, i
   return OK;
 }
 
-/* The atoms of a foreign dictionary need not have norm 1, since they may be scaled when it is
- * used. */
+/* Check values of /atoms.  The atoms of a dictionary of another program need not have norm 1: they
+ * may be scaled when they are used. */
 static int block_check(const struct verify *v, const struct value_block *b)
 {
   const struct h5_array *a = b->array;
@@ -184,7 +184,8 @@ static int block_check(const struct verify *v, const struct value_block *b)
   return OK;
 }
 
-/* The mean of supports is checked here too: it is the same dataset. */
+/* Check a dictionary file.  The mean of a supports file is checked here too: it is the same
+ * dataset. */
 static int file_check(struct verify *v)
 {
   int has_atoms, has_mean;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The two lists of objects are merged by path; of each pair the links, the attributes and the data
- * are compared, until a difference is found. */
+ * The two lists of objects are merged by path.  The links, attributes and data of each pair are
+ * compared, until a difference is found. */
 #include "io/diff.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 struct diff {
   const struct h5_file *a, *b;
   FILE *out;         /* NULL: nothing is printed */
-  struct json *json; /* NULL: nothing is told */
+  struct json *json; /* NULL: no JSON is written */
   int differs;
 };
 
@@ -27,7 +27,7 @@ struct diff {
     (d)->differs = 1;                                                                              \
   } while (0)
 
-/* Begin what programs are told of it: in which files, what differs, and where. */
+/* Begin the JSON of a difference: the two files, what differs, and in which object. */
 static void difference_begin(const struct diff *d, const char *what, const char *object)
 {
   json_object(d->json, "difference");
@@ -39,7 +39,7 @@ static void difference_begin(const struct diff *d, const char *what, const char 
   json_text(d->json, "object", object);
 }
 
-/* The same for an item that is a text in both files. */
+/* Write the JSON of an item that is a text in both files. */
 static void texts_json(const struct diff *d, const char *what, const char *object, const char *a,
                        const char *b)
 {
@@ -50,7 +50,7 @@ static void texts_json(const struct diff *d, const char *what, const char *objec
   json_end(d->json);
 }
 
-/* index[v->rank] <- where item i of an array is. */
+/* index[v->rank] <- the indices of item i of an array. */
 static void index_of(const struct h5_values *v, gidx i, gidx *index)
 {
   for (int k = v->rank - 1; k >= 0; k--) {
@@ -59,7 +59,7 @@ static void index_of(const struct h5_values *v, gidx i, gidx *index)
   }
 }
 
-/* out <- " [3, 17]", where item i of an array is; nothing for a scalar. */
+/* out <- the indices of item i as text, such as " [3, 17]"; "" for a scalar. */
 static void index_print(const struct h5_values *v, gidx i, char *out, int capacity)
 {
   char text[512];
@@ -152,7 +152,8 @@ static int pair_compare(struct diff *d, const char *object, const char *attribut
   return status;
 }
 
-/* An object, or with `object` not NULL an attribute of it, that one file lacks. */
+/* Report something that only one file has: an object, or if `object` is not NULL the attribute
+ * `name` of it. */
 static void only_differs(struct diff *d, const char *object, const char *name, int in_first)
 {
   char path[512];
@@ -167,10 +168,10 @@ static void only_differs(struct diff *d, const char *object, const char *name, i
 typedef int visit_pair(struct diff *d, const char *object, const struct h5_entry *a,
                        const struct h5_entry *b);
 
-/* Visit the pairs of two sorted lists until the first difference; an entry in only one list is a
- * difference.  object: NULL for lists of objects, of which /run and /hashes are skipped; otherwise
- * the object whose attributes are listed.  Of attributes, marks of input files are skipped, and so
- * are hashes in Sagitta's files, since the hashed data themselves are compared. */
+/* Visit the pairs of two sorted lists until the first difference; an entry of only one list is a
+ * difference.  object: NULL for lists of objects, or the object whose attributes are listed.  Of
+ * objects, /run and /hashes are skipped.  Of attributes, marks of input files are skipped; so are
+ * hashes in Sagitta's files, because the data that they describe are compared. */
 static int lists_merge_by_path(struct diff *d, const char *object, const struct h5_listing *a,
                                const struct h5_listing *b, visit_pair *visit)
 {

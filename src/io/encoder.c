@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Five datasets and attributes.  Matrices are read whole where they are written again, and not at
- * all by who encodes, who takes the one of the encoder in pieces. */
+ * An encoder is five datasets and some attributes.  encoder_read() reads its matrices whole, for
+ * commands that write them again.  encoder_input_open() reads the encoder's matrix in pieces, to
+ * encode rows; it does not read the decoder. */
 #include "io/encoder.h"
 
 #include <math.h>
@@ -75,7 +76,8 @@ int encoder_write(struct matrix_output *f, const struct stored_encoder *s)
   return vector_write(h5, GROUP "/threshold", e->k, e->threshold);
 }
 
-/* What they are called; other encoders of ours have other architectures. */
+/* Program and architecture in the files of detectors (found_encoder).  Other encoders that Sagitta
+ * makes have other architectures. */
 #define DETECTORS_PROGRAM "sagitta"
 #define DETECTORS_ARCHITECTURE "jumprelu"
 
@@ -127,7 +129,7 @@ int detectors_write(struct matrix_output *f, const struct detectors *d)
   return status;
 }
 
-/* *out <- a text, "" where there is none. */
+/* *out <- a text attribute; "": there is none. */
 static int text_read(const struct h5_file *f, const char *name, struct arena *arena,
                      const char **out)
 {
@@ -140,7 +142,7 @@ static int text_read(const struct h5_file *f, const char *name, struct arena *ar
   return OK;
 }
 
-/* A dataset of k entries, of p values each, if there is one. */
+/* Open a dataset of k entries, of p values each, if it exists. p 0: one value each. */
 static int values_open(const struct h5_file *f, const char *path, gidx k, gidx p,
                        struct h5_array *a, int *there)
 {
@@ -154,7 +156,7 @@ static int values_open(const struct h5_file *f, const char *path, gidx k, gidx p
   return OK;
 }
 
-/* *out <- its values, or NULL where there is none. */
+/* *out <- the values of a dataset; NULL: it does not exist. */
 static int values_read(const struct h5_file *f, const char *path, gidx k, gidx p,
                        struct arena *arena, const float **out)
 {
@@ -192,7 +194,7 @@ static int kind_read(const struct h5_file *f, struct encoder *e)
   return OK;
 }
 
-/* Thresholds of ENCODER_ACTIVE, whose bias is 0. */
+/* Read the thresholds of ENCODER_ACTIVE.  Its bias is 0. */
 static int active_read(const struct h5_file *f, struct arena *arena, struct encoder *e)
 {
   struct found_encoder *a = &e->active;
@@ -231,7 +233,7 @@ static int vectors_read(const struct h5_file *f, struct arena *arena, struct enc
   return OK;
 }
 
-/* All but the matrices. */
+/* Read everything except the matrices. */
 static int facts_read(const struct h5_file *f, struct arena *arena, struct stored_encoder *s,
                       int *there)
 {
@@ -283,7 +285,7 @@ int encoder_read(const struct h5_file *f, struct arena *arena, struct stored_enc
   return s->has_encoder ? values_read(f, weights_of(e), e->k, e->p, arena, &e->weights) : OK;
 }
 
-/* All but the values of the matrices, which are not read. */
+/* Read and check everything except the values of the matrices. */
 static int encoder_facts_read(const struct h5_file *f, struct arena *arena,
                               struct stored_encoder *s, int *there)
 {
@@ -299,7 +301,8 @@ static int encoder_facts_read(const struct h5_file *f, struct arena *arena,
   return status;
 }
 
-/* What can be checked without the matrix.  A threshold may be infinite: its atom is silent. */
+/* Check values that need no matrix.  A threshold may be infinite: then the atom never has a
+ * code. */
 static int values_check(const struct encoder *e, const char *path)
 {
   TRY(rows_check(e->bias, 1, e->k, 0, GROUP "/bias"));
@@ -319,7 +322,7 @@ static int weights_read(void *self, idx first, idx count, float *out)
   return OK;
 }
 
-/* Say what a dictionary lacks, and what to do. */
+/* Say what a dictionary lacks, and what to do about it. */
 static int encoder_missing(const struct dictionary_input *d, const struct stored_encoder *s,
                            int there)
 {

@@ -47,7 +47,7 @@ void entry_hashes_add(struct entry_hashes *h, gidx i)
   if (!h->entries || of->status || !of->array.is_native) return;
   of->status = h5_array_hash(&of->array, h->first, h->entries, of->values);
   if (!of->status) return;
-  status_take(of->message, sizeof of->message); /* of this thread */
+  status_take(of->message, sizeof of->message); /* the message belongs to this thread */
 }
 
 int entry_hashes_status(const struct entry_hashes *h)

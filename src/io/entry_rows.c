@@ -9,8 +9,8 @@
 
 enum { LANES = 4 };
 typedef int32_t lanes __attribute__((vector_size(4 * LANES)));
-static const int32_t SIZE = 0x7fffffff, MOST = 0x7f7fffff; /* of a float: its bits without the sign,
-                                                            * and those of the largest */
+/* The bits of a float without its sign, and the bits of the largest finite float. */
+static const int32_t SIZE = 0x7fffffff, MOST = 0x7f7fffff;
 
 static lanes load(const void *at)
 {
@@ -24,14 +24,14 @@ static int32_t any(lanes v)
   return v[0] | v[1] | v[2] | v[3];
 }
 
-/* Negative lanes: a float is none, or it is negative and must not be. */
+/* Lanes are negative if a float is not finite, or if it is negative although it must not be. */
 static lanes float_wrong(const struct entry_rules *r, lanes v)
 {
   lanes size = v & SIZE, wrong = MOST - size;
   return r->nonnegative ? wrong | (v & (size != 0)) : wrong;
 }
 
-/* Of four entries: negative lanes are wrong, and so are those of *other that are not 0. */
+/* Check four entries.  A negative lane is an error; a lane of *other that is not 0 is one too. */
 static lanes entries_wrong(const struct entry_rules *r, const idx *atoms, const float *values,
                            const float *scores, lanes *other)
 {
@@ -40,7 +40,7 @@ static lanes entries_wrong(const struct entry_rules *r, const idx *atoms, const 
   return atom | (r->k - 1 - (atom & SIZE)) | float_wrong(r, value) | float_wrong(r, score);
 }
 
-/* Of four entries, each with the one before it. */
+/* Check the order of four entries, each against the entry before it. */
 static lanes order_wrong(enum entry_order order, const idx *atoms, const float *scores)
 {
   lanes before = load(atoms - 1), atom = load(atoms);
@@ -56,7 +56,7 @@ int entry_row_is_plain(const struct entry_rules *r, const idx *atoms, const floa
   gidx count = 0;
   if (n <= LANES) return 0;
   for (gidx i = 0; i < n; i += LANES) {
-    gidx at = imin(i, n - LANES); /* some are looked at twice */
+    gidx at = imin(i, n - LANES); /* the last few may be checked twice */
     wrong |= entries_wrong(r, atoms + at, values + at, scores + at, &other);
   }
   for (gidx i = 1; i < n; i += LANES) {

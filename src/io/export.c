@@ -11,7 +11,7 @@
 #include "io/temporary.h"
 #include "io/tensors_write.h"
 
-#define LENS_VERSION "6.54.12" /* of SAELens, whose settings these are */
+#define LENS_VERSION "6.54.12" /* the version of SAELens that has these settings */
 
 struct export_files export_files_of(enum export_form form)
 {
@@ -24,7 +24,8 @@ struct export_files export_files_of(enum export_form form)
   return files[form];
 }
 
-/* The mean in float32; zeros without a mean. */
+/* m->mean32 <- the mean in float32; zeros if there is none.  m->rounded counts the values that
+ * change. */
 static int mean_narrow(struct export_model *m, struct arena *arena)
 {
   float *mean;
@@ -37,7 +38,7 @@ static int mean_narrow(struct export_model *m, struct arena *arena)
   return OK;
 }
 
-/* An encoder that is the decoder itself. */
+/* Make an encoder whose matrix is the decoder. */
 static int encoder_tie(struct export_model *m, struct arena *arena)
 {
   float *bias;
@@ -66,7 +67,7 @@ static int imported_plan(struct export_model *m)
         "'--to safetensors'",
         s->architecture, s->program);
   m->encoder = *e;
-  if (m->pursues) { /* as SAELens does where its settings do not say otherwise */
+  if (m->pursues) { /* the defaults of SAELens */
     m->stops = !strstr(s->settings, "\"stop_on_duplicate_support\": false");
     m->top = e->top ? e->top : m->p;
   }
@@ -146,7 +147,7 @@ static void sparsify_settings(struct json *j, const struct export_model *m)
   json_end(j);
 }
 
-/* cfg.json, or mean.npy. */
+/* Write cfg.json or mean.npy. */
 static int rest_fill(const struct export_model *m, FILE *out, const char *path)
 {
   struct json j = {.out = out};
@@ -162,7 +163,8 @@ static int rest_fill(const struct export_model *m, FILE *out, const char *path)
   return OK;
 }
 
-/* The tensors of an autoencoder by name, as its own program has them; returns how many. */
+/* list[] <- the tensors of an autoencoder with the names that its own program uses.  Returns their
+ * number. */
 static int tensors_list(const struct export_model *m, struct tensor_out *list)
 {
   const struct encoder *e = &m->encoder;

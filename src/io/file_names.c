@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * scandir() reads to the end of the folder, or fails. */
+ * scandir() either returns all names of the folder, or fails. */
 #include "io/file_names.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One part after the other, as far as they are there. */
+ * The parts are written one after another, if they exist. */
 #include "io/fit_extra.h"
 
 #include "base/status.h"

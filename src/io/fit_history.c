@@ -8,7 +8,7 @@
 #include "base/num.h"
 #include "base/status.h"
 
-#define HELD_GROUP "/held_out" /* the rows that a fit is judged by */
+#define HELD_GROUP "/held_out" /* the held-out rows, which evaluate the fit */
 
 static const struct object_row object_rows[] = {
     {"/fit/history", TYPE_F64, "S+1 H", 0, "the start and every sweep"},
@@ -58,7 +58,7 @@ int fit_start_read(const struct h5_file *h5, struct fit_start *start)
   return identity_read(h5, INPUTS_GROUP, &start->inputs);
 }
 
-/* Add lines[sweeps + 1], and the number of sweeps. */
+/* Write lines[sweeps + 1] and the number of sweeps. */
 static int history_write(struct matrix_output *f, const struct history_line *lines, gidx sweeps)
 {
   const struct h5_file *h5 = &f->result.h5;
@@ -69,7 +69,7 @@ static int history_write(struct matrix_output *f, const struct history_line *lin
   return OK;
 }
 
-/* The members of a step, of which each is a vector. */
+/* The datasets of the steps of all atoms: one for each member of struct atom_step. */
 static const struct member {
   const char *object;
   enum h5_type type;

@@ -38,7 +38,7 @@ int flat_close(struct flat_file *f)
   return status;
 }
 
-/* The file ends at this byte, where more is needed. */
+/* Report that the file ends at byte `at`, although more is needed. */
 static int end_fail(const struct flat_file *f, gidx at)
 {
   CHECK(at > 0, ERR_INPUT, "'%s' is empty: copy it again, or make it anew", f->path);

@@ -15,8 +15,8 @@
 #include "base/watchdog.h"
 #include "io/journal.h"
 
-/* How a file is called that is read, or what Python imports, and how it reads the file OLD as t: a
- * table of arrays, or one array. */
+/* A file format.  name: what messages call it. imports and read: the Python module, and the
+ * expression that reads the file OLD as t, which is a table of arrays or one array. */
 struct format {
   const char *name, *ending, *imports, *read;
   int is_table;
@@ -33,13 +33,13 @@ static const struct format parquet = {"a Parquet file", NULL, "pandas",
 static const struct format raw = {"a file of bare numbers", NULL, "numpy",
                                   "numpy.fromfile(\"OLD\", \"f4\").reshape(-1, COLUMNS)", 0};
 
-/* How a file begins. */
+/* The first bytes of a file. */
 struct head {
   unsigned char bytes[16];
   int is_hdf5;
 };
 
-/* The format of a file that begins so; NULL: none of these. */
+/* The format of a file with these first bytes; NULL: no known one. */
 static const struct format *format_find(const char *path, const struct head *h)
 {
   const unsigned char *head = h->bytes;
@@ -54,7 +54,7 @@ static const struct format *format_find(const char *path, const struct head *h)
   return text_ends_in(path, ".bin") ? &raw : NULL;
 }
 
-/* Is HDF5's signature at byte 0, 512, 1024, 2048, ..., which are the places it may have? */
+/* Find HDF5's signature.  The format allows it at byte 0, 512, 1024, 2048, and so on. */
 static int signature_find(int file)
 {
   static const char signature[] = "\x89HDF\r\n\x1a\n";
@@ -65,7 +65,7 @@ static int signature_find(int file)
   return 0;
 }
 
-/* Look at a file.  Returns how much was read, -1 for a failure. */
+/* Read the first bytes of a file.  Returns their number; -1: failure. */
 static ssize_t head_read(const char *path, struct head *h)
 {
   *h = (struct head){{0}, 0};
@@ -80,7 +80,8 @@ static ssize_t head_read(const char *path, struct head *h)
   return got;
 }
 
-/* The format that the end of the name says; without one, that of the first bytes. */
+/* The format that the end of the name says.  If the name has no such end, the format of the first
+ * bytes. */
 static const struct format *format_named(const char *path)
 {
   const char *name = strrchr(path, '/');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One table says which attribute has which hash. */
+ * A table gives the attribute of each hash. */
 #include "io/identity.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files are in a list, in the order in which they were opened, so that ranks that opened the same
- * files have them in the same order. */
+ * Open files are in a list, in the order of opening.  So ranks that open the same files have them
+ * in the same order. */
 #include "io/input_file.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "base/watchdog.h"
 
 static struct input_file *all;                          /* owned */
-static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* locks the list */
 
 int input_file_begin(struct input_file **input, const char *path, int descriptor,
                      const struct file_facts *facts)
@@ -126,7 +126,7 @@ void input_file_compared(struct input_file *f)
   f->compared = 1;
 }
 
-/* *hash <- that of the bytes from `at` on, INPUT_END_BYTES of them or as many as there are. */
+/* *hash <- the hash of INPUT_END_BYTES bytes from `at` on, or of fewer if the file ends before. */
 static int bytes_hash(const struct input_file *f, off_t at, char *bytes, uint64_t *hash)
 {
   size_t size = 0;

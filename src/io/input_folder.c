@@ -13,7 +13,7 @@
 #include "base/watchdog.h"
 #include "io/inputs.h"
 
-enum { NAMES_SHOWN = 8 }; /* of a folder that lacks a file */
+enum { NAMES_SHOWN = 8 }; /* names that a message lists */
 
 int input_in_folder(const char *name, const char *file, char *path)
 {
@@ -32,7 +32,7 @@ int input_in_folder(const char *name, const char *file, char *path)
 
 static const char *const data_ends[] = {".safetensors", ".npy", ".h5"};
 
-/* A folder's names of data, by their ends. */
+/* How many files of a folder have each of the endings in data_ends[]. */
 struct folder_count {
   int files[LENGTH(data_ends)];
 };
@@ -63,7 +63,8 @@ static void folder_list(const char *folder, char *list, size_t capacity, struct 
   free(names);
 }
 
-/* mend <- how all files of a folder are named, where rows may be in several. */
+/* mend <- the text that names all data files of a folder, if rows can come from several files;
+ * otherwise "". */
 static void folder_advice(const char *folder, const char *file, const struct folder_count *found,
                           char *mend, size_t capacity)
 {

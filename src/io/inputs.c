@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The name is split at its path; one struct serves all file formats. */
+ * A name FILE:PATH is split into file and path of the dataset.  One struct serves all file
+ * formats. */
 #include "io/inputs.h"
 
 #include <fcntl.h>
@@ -25,8 +26,8 @@ int input_is_there(const char *path)
   return found;
 }
 
-/* Where the path begins in FILE:PATH, after the last colon before which there is a file; without
- * any such file in FILE:/PATH, and NULL: nowhere. */
+/* Returns the colon between FILE and PATH: the last one that follows the name of an existing file.
+ * If there is none, the last colon in front of a slash.  NULL: the name has no PATH. */
 static char *split_find(char *name)
 {
   char *split = NULL;
@@ -68,7 +69,7 @@ enum input_format input_format_of(const char *file)
   return strcmp(ending, ".safetensors") == 0 ? INPUT_SAFETENSORS : INPUT_H5;
 }
 
-/* Fill in file, object, format and name. */
+/* Set file, object, format and name of *s. */
 static int name_split(struct input_array *s, const char *name,
                       const struct input_standard *standard)
 {
@@ -86,8 +87,8 @@ static int name_split(struct input_array *s, const char *name,
   return OK;
 }
 
-/* out <- "'/a' (100 x 5 float32), ...": the matrices of a file, for the message that the dataset is
- * not there. */
+/* out <- the matrices of a file, such as "'/a' (100 x 5 float32), ...".  The message about a
+ * missing dataset lists them. */
 static void matrices_list(const struct h5_file *f, char *out, int capacity)
 {
   struct h5_listing list = {0};
@@ -127,7 +128,8 @@ static int array_open(struct input_array *s, const struct input_standard *standa
   return OK;
 }
 
-/* A capture has no rows, but rows can be computed from it; it has no other matrices. */
+/* Fail if the file is a capture and rows are wanted: it has none, but they can be computed from
+ * it. */
 static int no_capture(const struct input_array *s, const struct input_standard *standard)
 {
   int has_q, has_k, has_pool, wants_rows = s->object == standard->object;
@@ -143,7 +145,7 @@ static int no_capture(const struct input_array *s, const struct input_standard *
   return OK;
 }
 
-/* text[capacity] <- the type as it is stored, in the words of the page about the file. */
+/* text[capacity] <- the stored type, in the words of `sagitta inspect`. */
 static void type_text(const struct input_array *s, char *text, int capacity)
 {
   struct h5_values v;
@@ -219,7 +221,8 @@ int input_array_pause(struct input_array *s)
   return s->format == INPUT_H5 ? h5_close_beside(&s->h5, &s->array) : flat_close(&s->flat);
 }
 
-/* Is the array that was opened again the one that is known? */
+/* After the array was opened again: is it still the same?  is_known: s->facts are those of the
+ * first time. */
 static int same_check(struct input_array *s, int is_known)
 {
   struct input_file *file = input_array_file(s);
@@ -235,7 +238,8 @@ static int same_check(struct input_array *s, int is_known)
   return OK;
 }
 
-/* It cannot be opened any more: because it changed? */
+/* After the array could not be opened again: if the file has changed, the error says that
+ * instead. */
 static int changed_check(const struct input_array *s, int status)
 {
   char reason[2048];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A page about any HDF5 file: what it is, its objects, its attributes, and what its kind shows
- * beside them; inspect_npy.c has those of .npy and safetensors. */
+ * A page about any HDF5 file: what it is, its objects, its attributes, and what its kind adds.
+ * inspect_npy.c has the pages of .npy and safetensors files. */
 #include "io/inspect.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "io/inspect_npy.h"
 #include "io/record.h"
 
-enum { VALUES_SHOWN = 8 }; /* of an attribute */
+enum { VALUES_SHOWN = 8 }; /* values that are shown of an attribute */
 
 void size_print(double bytes, char *out, int capacity)
 {
@@ -42,7 +42,7 @@ static int head_print(const struct h5_file *f, FILE *out)
   return OK;
 }
 
-/* Print the line of a dataset.  One that cannot be read says so, and the page goes on. */
+/* Print the line of a dataset.  If it cannot be read, the line says so, and the page continues. */
 static int dataset_print(const struct h5_file *f, const char *path, FILE *out)
 {
   struct h5_values v;
@@ -69,7 +69,7 @@ static int objects_print(const struct h5_file *f, const struct h5_listing *list,
   text_print(out, "\n  %-*s %-18s %-10s %10s\n", NAME_WIDTH, "dataset", "shape", "type", "stored");
   for (gidx i = 0; i < list->count; i++) {
     const struct h5_entry *e = &list->entries[i];
-    if (h5_is_leaves(f, e->path)) continue; /* `verify` compares them */
+    if (h5_is_leaves(f, e->path)) continue; /* hashes are compared by `verify` */
     if (e->kind == ENTRY_DATASET) TRY(dataset_print(f, e->path, out));
     if (e->kind == ENTRY_SOFT || e->kind == ENTRY_EXTERNAL)
       text_print(out, "  %-*s link to %s, not followed\n", NAME_WIDTH, e->path, e->target);
@@ -77,7 +77,7 @@ static int objects_print(const struct h5_file *f, const struct h5_listing *list,
   return OK;
 }
 
-/* Print the lines of a text below the name, without the empty ones. */
+/* Print the lines of a text, without the empty ones, below the attribute's name. */
 static void lines_print(char *text, FILE *out)
 {
   for (char *line; (line = strsep(&text, "\n"));) {
@@ -85,7 +85,8 @@ static void lines_print(char *text, FILE *out)
   }
 }
 
-/* A hash of contents is an integer: text <- what logs and messages say. */
+/* Hashes of contents are stored as integers.  text <- the 16 hexadecimal digits that logs and
+ * messages show. */
 static void hash_print(const char *name, char *text, size_t capacity)
 {
   if (name_is_hash(name))
@@ -120,7 +121,7 @@ static int attributes_print(const struct h5_file *f, const char *object, FILE *o
   int shown = 0;
   for (gidx i = 0; i < names.count && status == OK; i++) {
     const char *name = names.entries[i].path;
-    if (f->version && hash_names(name)) continue; /* `verify` compares them */
+    if (f->version && hash_names(name)) continue; /* hashes are compared by `verify` */
     if (!shown++) text_print(out, "\n%s\n", object);
     status = attribute_print(f, object, name, out);
   }
@@ -128,7 +129,7 @@ static int attributes_print(const struct h5_file *f, const char *object, FILE *o
   return status;
 }
 
-/* A file that says nothing of itself: what may be done with it. */
+/* Print a hint about a file without attributes of Sagitta: what can be done with it. */
 static void hint_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
 {
   gidx datasets = 0;
@@ -142,14 +143,13 @@ static void hint_print(const struct h5_file *f, const struct h5_listing *list, F
                f->path);
 }
 
-/* Print what the kinds show above the list, the list, what they show below it, and the attributes
- * of all objects but those that a kind has printed already. */
+/* Print what each kind shows above the list of objects, the list, what each kind shows below it,
+ * and the attributes of the objects that no kind has printed yet. */
 static int contents_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
 {
   const char *group = NULL;
   int knows =
-      f->version <= FORMAT_VERSION; /* objects of the same names may mean something else in files of
-                                     * other programs */
+      f->version <= FORMAT_VERSION; /* in newer files the same names may mean something else */
   TRY(head_print(f, out));
   for (int k = 0; k < file_kind_count && knows; k++)
     if (file_kinds[k]->show_above) TRY(file_kinds[k]->show_above(f, out));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One pass over the dictionary, one over the supports; tokens are read only around the rows
- * shown. */
+ * One pass over the dictionary, and one over the supports.  Tokens are read only near the rows that
+ * are shown. */
 #include "io/inspect_atom.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@
 #include "model/route.h"
 #include "model/top.h"
 
-enum { PIECE = 256, AROUND = 8 }; /* atoms read at a time; tokens on each side */
+enum { PIECE = 256, AROUND = 8 }; /* atoms read at a time; tokens on each side of a row */
 
 /* The results about an atom. */
 struct atom_summary {
@@ -32,20 +32,20 @@ struct atom_summary {
   struct dictionary_input dictionary;
   struct supports_input supports;
   struct seeds_record seeds; /* stability NULL: it is not known */
-  const float *firing;       /* [k] above which a code fires; NULL: it is not known */
-  gidx fires;                /* rows whose code does */
+  const float *firing;       /* [k] codes above it fire (N.36); NULL: not known */
+  gidx fires;                /* number of rows in which the atom fires */
   struct entry *nearest;     /* [count] */
-  struct top_rows top;       /* of this atom alone */
-  float *codes;              /* [n_codes] those that are not 0; owned */
+  struct top_rows top;       /* the rows with the largest codes of this atom */
+  float *codes;              /* [n_codes] codes of the atom that are not 0; owned */
   gidx n_codes, capacity, density;
-  struct tokens tokens; /* its file may be closed: then only words are open */
+  struct tokens tokens; /* the file may be closed, with only the words of its tokens left open */
   struct sources_names names;
   struct sources sources;
   struct arena arena;
 };
 
-/* The cosine of an atom and another one, as (N.22), of frames the largest norm of a vector's
- * projection. */
+/* The cosine of an atom and another one, as in (N.22).  For frames (d > 1) it is the largest norm
+ * of the projection of a unit vector of one frame onto the other. */
 static struct entry cosine_find(const struct atom_summary *w, const float *own, const float *other,
                                 idx atom)
 {
@@ -124,7 +124,7 @@ static int block_scan(struct atom_summary *w, const struct supports *s)
   return OK;
 }
 
-/* The terms of rows' atoms for their hash. */
+/* The sum of the hash terms of the atoms of some rows. */
 static uint64_t rows_terms(const struct supports *s)
 {
   uint64_t terms = 0;
@@ -190,7 +190,7 @@ static real percent_of(const struct atom_summary *w, gidx rows)
   return n ? 100.0 * (double)rows / (double)n : 0;
 }
 
-/* In how many of these rows the code says that the atom's feature is there. */
+/* Print the number of rows in which the atom fires, so that its feature counts as present. */
 static void fires_print(const struct atom_summary *w, FILE *out)
 {
   if (!w->firing) return;
@@ -226,14 +226,16 @@ static int has_words(const struct atom_summary *w)
   return w->tokens.n || w->sources.has_tokens;
 }
 
-/* The tokens around a row: from the file of rows, or if it has none, from the capture. */
+/* Print the tokens around a row.  They come from the file of rows, or if it has none, from the
+ * capture. */
 static int words_print(struct atom_summary *w, gidx row, FILE *out)
 {
   if (w->tokens.n) return tokens_print(&w->tokens, row, AROUND, out);
   return w->sources.has_tokens ? sources_context(&w->sources, &w->tokens, row, AROUND, out) : OK;
 }
 
-/* *list <- the sources of the atom in a row, whose pair is found in its supports. */
+/* *list <- the sources of the atom in a row.  list->pair <- the place of the atom among the entries
+ * of the supports. */
 static int list_find(const struct atom_summary *w, gidx row, struct source_list *list)
 {
   const struct support_source *s = &w->supports.source;
@@ -340,7 +342,7 @@ static int entries_json(struct atom_summary *w, struct json *j)
   return rows_json(w, j);
 }
 
-/* A folder that lacks one of the files is that of another command. */
+/* Fail if the folder lacks a file that this page needs: it is the folder of another command. */
 static int folder_check(const char *folder)
 {
   static const struct {

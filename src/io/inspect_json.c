@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An object for HDF5: its datasets, its links, the attributes of all objects; inspect_npy.c has
- * those of .npy and safetensors. */
+ * The JSON of an HDF5 file: its datasets, its links, and the attributes of all objects.
+ * inspect_npy.c has the JSON of .npy and safetensors files. */
 #include "io/inspect_json.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static int head_json(const struct h5_file *f, struct json *j)
   return OK;
 }
 
-/* The entries of a dataset.  One that cannot be read says why. */
+/* Add the facts of a dataset.  If it cannot be read, the reason is added instead. */
 static int dataset_json(const struct h5_file *f, const char *path, struct json *j)
 {
   struct h5_values v;
@@ -87,7 +87,7 @@ static void links_json(const struct h5_listing *list, struct json *j)
   json_end(j);
 }
 
-/* A hash of contents is what logs and messages say, 16 hexadecimal digits. */
+/* Hashes of contents are written as 16 hexadecimal digits, as logs and messages show them. */
 static int hash_json(const struct h5_values *v, const char *name, struct json *j)
 {
   char text[64];
@@ -121,14 +121,14 @@ static int attribute_json(const struct h5_file *f, const char *object, const cha
   return status;
 }
 
-/* The attributes of an object that has some. */
+/* Add the attributes of an object, if it has any. */
 static int attributes_json(const struct h5_file *f, const char *object, struct json *j)
 {
   struct h5_listing names = {0};
   int status = h5_list_attributes(f, object, &names), told = 0;
   for (gidx i = 0; i < names.count && status == OK; i++) {
     const char *name = names.entries[i].path;
-    if (f->version && hash_names(name)) continue; /* `verify` compares them */
+    if (f->version && hash_names(name)) continue; /* hashes are compared by `verify` */
     if (!told++) json_object(j, object);
     status = attribute_json(f, object, name, j);
   }

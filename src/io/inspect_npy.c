@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One pass over the values, as the float32 that a job makes of them. */
+ * One pass over the values, converted to float32 as a job converts them. */
 #include "io/inspect_npy.h"
 
 #include <math.h>
@@ -97,8 +97,8 @@ static void shape_text(int rank, const gidx *n, char *text, size_t capacity)
         (size_t)snprintf(text + used, capacity - used, "%s%lld", i ? " x " : "", (long long)n[i]);
 }
 
-/* *s <- what the values are like.  *is_surveyed: not of an array without any, or of a shape that is
- * not known. */
+/* *s <- a survey of the values.  *is_surveyed <- 0: the array is empty, or its shape is not
+ * supported. */
 static int array_survey(const struct flat_file *f, struct survey *s, int *is_surveyed)
 {
   int is_known = f->rank >= 1 && f->rank <= LENGTH(f->shape);
@@ -125,7 +125,7 @@ static int contents_print(const struct flat_file *f, FILE *out)
   return OK;
 }
 
-/* The shape of an array, null where it is not known, and what it is to a job. */
+/* Add the shape of an array (null: not supported), and what it can be for a job. */
 static void array_json(int rank, const gidx *n, struct json *j)
 {
   char text[256];

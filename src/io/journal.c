@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All numbers have 64 bits in the byte order of this machine; on a machine of the other order the
- * head fails its hash. */
+ * All numbers have 64 bits, in the byte order of the machine.  On a machine of the other byte order
+ * the hash of the head does not match. */
 #include "io/journal.h"
 
 #include <dirent.h>
@@ -30,11 +30,11 @@ static const gidx MOST = (gidx)1 << 48;
 /* The beginning of a record. */
 struct record_head {
   gidx number, rows, bytes;
-  unsigned char leaves[SHA256_BYTES]; /* of the chunks' hashes */
-  unsigned char hash[SHA256_BYTES];   /* of what is before it, and of the record */
+  unsigned char leaves[SHA256_BYTES]; /* hash of the chunks' hashes */
+  unsigned char hash[SHA256_BYTES];   /* hash of the bytes in front of it, and of the record */
 };
 
-/* out[bytes], or what there is of it; the rest is zero. */
+/* out[bytes] <- bytes of the file from `at` on.  Bytes after the end of the file are 0. */
 static int bytes_read(const struct journal *j, gidx at, gidx bytes, void *out)
 {
   int step = watchdog_begin(ERR_IO, "reading", j->name), error = 0;
@@ -86,7 +86,7 @@ static gidx record_at(const struct journal *j, gidx number)
   return first + number % RECORDS * round_up((gidx)sizeof(struct record_head) + j->head.most, PAGE);
 }
 
-/* Chunks of an array that have rows. */
+/* The number of chunks of an array that have any of the first `rows` rows. */
 static gidx chunks_of(const struct journal *j, int a, gidx rows)
 {
   return ceil_div(rows, j->head.chunk_rows[a]);
@@ -138,7 +138,7 @@ int journal_create(struct journal *j, const char *name, int arrays, const gidx *
   return bytes_write(j, 0, sizeof j->head, &j->head);
 }
 
-/* The head is what was written. */
+/* Read the head, and check its hash. */
 static int head_read(struct journal *j)
 {
   const struct journal_head *h = &j->head;
@@ -162,7 +162,7 @@ int journal_leaves(const struct journal *j, int a, unsigned char *leaves)
   return bytes_read(j, leaves_at(j, a), chunks_of(j, a, j->rows) * SHA256_BYTES, leaves);
 }
 
-/* *same <- whether the hashes of its chunks are those of a record. */
+/* *same <- whether the hashes of the chunks match those of a record. */
 static int leaves_check(struct journal *j, const struct record_head *h, int *same)
 {
   unsigned char *leaves[JOURNAL_ARRAYS] = {NULL}, hash[SHA256_BYTES];
@@ -190,7 +190,8 @@ static int head_fits(const struct journal *j, const struct record_head *h)
   return fits;
 }
 
-/* Read the record at a place into *j if it is valid and newer than the record in *j. */
+/* Read the record in one of the two places into *j, if it is valid and newer than the record in
+ * *j. */
 static int record_take(struct journal *j, gidx place)
 {
   struct record_head h;
@@ -230,7 +231,7 @@ int journal_is_current(const struct journal *j)
          open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
 }
 
-/* Open and lock; the system's error, 0: it is ours. */
+/* Open and lock the file.  Returns 0, or the system's error. */
 static int file_claim(struct journal *j, int makes, int *has_lock)
 {
   enum { TRIES = 1000 }; /* another job may remove the name meanwhile */
@@ -248,7 +249,7 @@ static int file_claim(struct journal *j, int makes, int *has_lock)
   return EWOULDBLOCK;
 }
 
-/* One that is damaged, or was not written to its end, has nothing. */
+/* Read a journal that this run has locked.  A damaged or incomplete one counts as empty. */
 static int claimed_read(struct journal *j)
 {
   struct stat facts;
@@ -338,7 +339,7 @@ int journal_is(const char *name)
   return text_ends_in(name, JOURNAL_END);
 }
 
-/* other[4096] <- a name with the other END. */
+/* other[4096] <- the name with `other_end` instead of `end`. */
 static void name_change(const char *name, const char *end, const char *other_end, char *other)
 {
   snprintf(other, 4096, "%.*s%s", (int)(strlen(name) - strlen(end)), name, other_end);
@@ -359,7 +360,8 @@ void journal_of(const char *growing, char *name)
   name_change(growing, GROWING_END, JOURNAL_END, name);
 }
 
-/* *is_there <- of the other one of two.  A failure to look is no sign that it is lost. */
+/* *is_there <- does the other file of the pair exist?  If that cannot be known, it is an error: the
+ * file must not be taken for lost. */
 static int other_find(const char *path, int *is_there)
 {
   struct stat facts;
@@ -368,7 +370,8 @@ static int other_find(const char *path, int *is_there)
   return OK;
 }
 
-/* A journal or growing file of the result was found: is the other there? */
+/* A journal or a growing file of the result was found.  Check that the other one of the pair exists
+ * too. */
 static int found_take(const char *found, char *name)
 {
   char other[4096];
@@ -378,7 +381,7 @@ static int found_take(const char *found, char *name)
   else
     journal_of(found, other);
   TRY(other_find(other, &is_there));
-  if (!is_journal && !is_there && ranges_are(found)) return OK; /* place.c asks for those */
+  if (!is_journal && !is_there && ranges_are(found)) return OK; /* place.c reports those */
   CHECK(is_journal || is_there, ERR_CREATE,
         "'%s' has lost its journal, '%s': restore that, or remove the file", found, other);
   if (!is_journal) return OK;

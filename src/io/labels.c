@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A whole dataset is read at once. */
+ * The labels are one dataset, which is read whole. */
 #include "io/labels.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static int array_read(const struct h5_array *a, const char *name, gidx n, struct
     CHECK((*labels)[i] >= 0, ERR_INPUT,
           "'%s' has the label %lld in row %lld: labels are at least 0, number them from there",
           name, (long long)(*labels)[i], (long long)i);
-  for (gidx i = 0; i < n; i++) /* HDF5 makes this number of all larger ones */
+  for (gidx i = 0; i < n; i++) /* HDF5 converts all larger numbers to this one */
     CHECK((*labels)[i] < INT64_MAX, ERR_INPUT,
           "'%s' has a label of 2^63 - 1 or more in row %lld, which int64 does not tell apart: "
           "number labels from 0",

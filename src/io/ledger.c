@@ -121,7 +121,7 @@ static int file_check(struct verify *v)
   struct arena arena = {0};
   struct ledger l;
   struct ledger_facts said;
-  if (!v->is_ours) return OK; /* others have no such tables */
+  if (!v->is_ours) return OK; /* files of other programs have no such tables */
   TRY(h5_exists(v->file, object_rows[0].path, &there));
   if (!there) return OK;
   for (int t = 0; t < LEDGER_TABLES; t++)

@@ -33,7 +33,7 @@ int mean_read(const struct h5_file *f, gidx p, real **mean, gidx *length)
   return OK;
 }
 
-/* Rows are float32, and so no mean of theirs is beyond it. */
+/* Rows are float32, so their mean cannot exceed the range of float32. */
 static int is_in_range(real x)
 {
   return fabs(x) <= FLT_MAX;

@@ -21,7 +21,7 @@ static const struct object_row object_rows[] = {
 };
 const struct object_table metrics_objects = {object_rows, LENGTH(object_rows)};
 
-/* NAME_formula, the attribute beside a metric. */
+/* out <- "NAME_formula", the name of the attribute with the formula of a metric. */
 static void formula_name(const char *metric, char *out, size_t capacity)
 {
   snprintf(out, capacity, "%s_formula", metric);
@@ -105,7 +105,7 @@ static int equal_check(const char *name, real value, real counted)
   return OK;
 }
 
-/* The metrics that need codes. */
+/* Check the metrics that need codes. */
 static int fit_check(const struct metrics *m, const struct support_counts *counts)
 {
   real nan = nan_canonical(), n = (real)counts->n;
@@ -117,7 +117,7 @@ static int fit_check(const struct metrics *m, const struct support_counts *count
   return OK;
 }
 
-/* The first difference between an i64 array of the file and what was counted. */
+/* Report the first difference between an i64 array of the file and the counted numbers. */
 static int counts_compare(const struct verify *v, const char *object, gidx count,
                           const gidx *counted)
 {

@@ -46,7 +46,7 @@ static int count_read(const struct mixer_input *c, const char *name, idx *count)
   return OK;
 }
 
-/* Heads and columns, by /x and attributes. */
+/* Find the numbers of heads and columns from /x and the attributes. */
 static int channels_find(struct mixer_input *c)
 {
   struct gated_delta *m = &c->source.net;
@@ -61,7 +61,7 @@ static int channels_find(struct mixer_input *c)
   return OK;
 }
 
-/* The same by /q, /k and /v. */
+/* Find them from /q, /k and /v. */
 static int heads_find(struct mixer_input *c)
 {
   struct gated_delta *m = &c->source.net;
@@ -148,7 +148,7 @@ static int attributes_read(struct mixer_input *c)
   return OK;
 }
 
-/* *slots <- one for each sequence, -1 where the file says nothing. */
+/* *slots <- the slot of each sequence; -1: the file names none. */
 static int slots_read(struct mixer_input *c, const char *object, const idx **slots)
 {
   gidx n = c->source.sequences;
@@ -171,7 +171,8 @@ static int slots_read(struct mixer_input *c, const char *object, const idx **slo
   return OK;
 }
 
-/* The slots of sequences are in the pool, and no two write one. */
+/* Check that the slots of sequences are in the pool, and that no slot is written by two
+ * sequences. */
 static int slots_check(struct mixer_input *c)
 {
   struct mixer_source *s = &c->source;
@@ -218,7 +219,7 @@ static int pool_open(struct mixer_input *c)
   return slots_check(c);
 }
 
-/* Channels of tokens, wherever they lie. */
+/* x <- the channels of some tokens, from /x, or from /q, /k and /v. */
 static int channels_read(void *self, gidx first, gidx count, float *x)
 {
   struct mixer_input *c = self;
@@ -236,7 +237,8 @@ static int channels_read(void *self, gidx first, gidx count, float *x)
   return OK;
 }
 
-/* Where a value is out of range: its token, and which of so many values of it. */
+/* Report the first value that is out of range: its token (also in *key), and its number among the
+ * `width` values of the token. */
 static int values_check(const struct mixer_input *c, const char *object, const float *values,
                         gidx first, gidx count, gidx width, float least, float most,
                         const char *why, gidx *key)

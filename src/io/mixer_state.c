@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Objects have the names that they have in a capture, so that the next one can take them over. */
+ * Objects have the same names as in a capture, so that the next capture can copy them. */
 #include "io/mixer_state.h"
 
 #include "base/status.h"
@@ -38,7 +38,7 @@ int state_output_finish(struct state_output *f, const struct run_fact *facts, in
   return result_publish(&f->result, facts, n_facts);
 }
 
-/* A slot that no sequence has may hold anything. */
+/* Nothing to check: slots without a sequence may hold anything. */
 static int file_check(struct verify *v)
 {
   (void)v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A strict reader of the header, which is the text of a Python dictionary of three known keys, each
- * once, in any order.  Each function that reads a value moves *at past it. */
+ * A strict reader of the header.  The header is the text of a Python dictionary with three known
+ * keys, each once, in any order.  Each function that reads a value moves *at past it. */
 #include "io/npy.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static int word_skip(const char **at, const char *word)
   return is_there;
 }
 
-/* Refuse Fortran order. */
+/* Read fortran_order, and refuse Fortran order. */
 static int order_read(struct flat_file *f, const char **at)
 {
   int is_fortran = word_skip(at, "True");
@@ -38,7 +38,7 @@ static int order_read(struct flat_file *f, const char **at)
   return OK;
 }
 
-/* A type that is a single word; one of several fields is refused at once. */
+/* Read a type that is a single word.  A type with several fields is refused at once. */
 static int type_read(struct flat_file *f, const char **at)
 {
   const char *descr = *at, *letters = descr + 1;
@@ -60,7 +60,8 @@ static int type_read(struct flat_file *f, const char **at)
   return OK;
 }
 
-/* A number of a shape: digits without a sign, and without zeros in front.  Python 2 wrote 600L. */
+/* Read one size of a shape: digits without sign and leading zeros.  Python 2 added an L, as in
+ * 600L. */
 static int size_read(const char **at, long long *size)
 {
   size_t digits = strspn(*at, "0123456789");
@@ -83,7 +84,7 @@ static int shape_read(struct flat_file *f, const char **at)
     values *= good ? (double)size : 1;
     if (good && f->rank < LENGTH(f->shape)) f->shape[f->rank] = size;
     blanks_skip(at);
-    /* Only after the last of several sizes is no comma needed: (3) is a number. */
+    /* Only the last of several sizes needs no comma: (3) is a number, not a shape. */
     good = good && values < 0x1p60 && (word_skip(at, ",") || (**at == ')' && f->rank > 0));
     blanks_skip(at);
   }
@@ -132,14 +133,14 @@ static int header_parse(struct flat_file *f, const char *header)
   return OK;
 }
 
-/* header <- the text of the header.  Before it are the magic, the version, and the length of the
- * header in 2 bytes (version 1) or 4. */
+/* header <- the text of the header.  In the file, magic, version, and the length of the header (2
+ * bytes in version 1, otherwise 4) come first. */
 static int header_read(struct flat_file *f, gidx at, char *header)
 {
   unsigned char head[12] = {0};
   TRY(flat_bytes(f, at, 10, head));
   int is_npy = memcmp(head, "\x93NUMPY", 6) == 0;
-  if (!is_npy && at == 0) TRY(format_check(f->path)); /* else it is in an archive */
+  if (!is_npy && at == 0) TRY(format_check(f->path)); /* at > 0: the array is in an archive */
   CHECK(is_npy, ERR_INPUT, "'%s' is not a NumPy file" ANEW, f->path);
   CHECK(head[6] >= 1 && head[6] <= 3, ERR_INPUT,
         "'%s' has version %d of the NumPy format, 1 to 3 are read" ANEW, f->path, head[6]);
@@ -165,7 +166,8 @@ int npy_header(struct flat_file *f, gidx at, char *dtype)
   return OK;
 }
 
-/* numpy.save() to an open file appends arrays; numpy.load() reads the first. */
+/* numpy.save() to an open file appends arrays, but numpy.load() reads only the first.  So a file
+ * with several is refused. */
 static int single_check(const struct flat_file *f)
 {
   char magic[6] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The directory is at the end of the archive, and says where its members are; large files have
- * 64-bit numbers instead of the 32-bit ones (APPNOTE of PKWARE, 4.3 and 4.5.3). */
+ * The directory at the end of the archive says where its members are.  Large archives have 64-bit
+ * numbers instead of 32-bit ones (APPNOTE of PKWARE, 4.3 and 4.5.3). */
 #include "io/npz.h"
 
 #include <stdlib.h>
@@ -11,17 +11,17 @@
 #include "io/npy.h"
 
 enum {
-  END_BYTES = 22, /* of the record after the directory, without its comment */
+  END_BYTES = 22, /* the end record, which follows the directory; without its comment */
   MAX_COMMENT = 65535,
-  LOCATOR_BYTES = 20, /* of what says where the record of 64 bits is, */
+  LOCATOR_BYTES = 20, /* the locator: says where the 64-bit end record is */
   WIDE_END_BYTES = 56,
-  ENTRY_BYTES = 46, /* of a member in the directory, and */
-  LOCAL_BYTES = 30, /* before its bytes; both without name and more */
+  ENTRY_BYTES = 46, /* a member's entry in the directory, without name and extra field */
+  LOCAL_BYTES = 30, /* the header in front of a member's bytes, without these too */
   MAX_DIRECTORY = 64 << 20,
   MAX_MEMBER_NAME = 4096,
   PIECE_BYTES = 1 << 20
 };
-static const uint32_t WIDE = 0xffffffff; /* the number is among those of 64 bits */
+static const uint32_t WIDE = 0xffffffff; /* the number is stored elsewhere, with 64 bits */
 
 static uint32_t number2(const unsigned char *at)
 {
@@ -48,12 +48,13 @@ static int damage_fail(const struct flat_file *f, const char *what)
   FAIL(ERR_INPUT, "'%s' is damaged, or no archive of NumPy: %s" ANEW, f->path, what);
 }
 
-/* Where the directory is. */
+/* The place of the directory in the file. */
 struct directory {
   gidx at, bytes;
 };
 
-/* The same from the record of 64 bits, whose place is said before the record of 32. */
+/* *d <- the place from the 64-bit end record.  Its locator is in front of the 32-bit record, at
+ * `end`. */
 static int wide_find(const struct flat_file *f, gidx end, struct directory *d)
 {
   unsigned char locator[LOCATOR_BYTES], record[WIDE_END_BYTES];
@@ -73,7 +74,8 @@ static int wide_find(const struct flat_file *f, gidx end, struct directory *d)
   return OK;
 }
 
-/* Find the record at the end of the file: its comment is what follows, to the last byte. */
+/* *d <- the place from the end record.  The record is valid if its comment reaches exactly to the
+ * end of the file. */
 static int directory_find(const struct flat_file *f, struct directory *d)
 {
   gidx size = f->input->facts.size, tail = imin(size, END_BYTES + MAX_COMMENT),
@@ -97,11 +99,11 @@ static int directory_find(const struct flat_file *f, struct directory *d)
   return OK;
 }
 
-/* A member, as the directory has it. */
+/* A member, as its directory entry describes it. */
 struct member {
-  char *name; /* not ended */
+  char *name; /* no 0 byte at its end */
   uint32_t name_bytes, checksum;
-  uint64_t bytes, stored, local; /* its size, that in the file, and where it begins there */
+  uint64_t bytes, stored, local; /* its size, its size in the archive, offset of its header */
 };
 
 /* Read the 64-bit numbers from the extra field after the name. */
@@ -170,7 +172,7 @@ static int member_find(const struct flat_file *f, const struct member *m, gidx e
   return OK;
 }
 
-/* The checksum of ZIP, CRC-32: *sum goes on with these bytes. */
+/* Add bytes to *sum, the CRC-32 of ZIP. */
 static void checksum_add(const uint32_t *table, const unsigned char *bytes, gidx count,
                          uint32_t *sum)
 {
@@ -202,7 +204,7 @@ static int checksum_check(const struct flat_file *f, const struct member *m, gid
   return OK;
 }
 
-/* Make a member a tensor: what its own header says has to fill it. */
+/* Make a member a tensor.  The array that its header describes must fill it exactly. */
 static int tensor_fill(const struct flat_file *f, const struct member *m, gidx begin,
                        struct tensor *t)
 {
@@ -232,7 +234,7 @@ static int is_npy(const struct member *m)
          !memchr(m->name, '\0', m->name_bytes);
 }
 
-/* Members must not overlap, and none be there twice. */
+/* Check that members do not overlap, and that no name occurs twice. */
 static int members_check(const struct flat_file *f, const struct tensor_table *t)
 {
   for (gidx i = 0; i < t->count; i++)

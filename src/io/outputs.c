@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * HDF5 writes into an empty file that this run made itself. */
+ * HDF5 writes into an empty file that this run has created itself. */
 #include "io/outputs.h"
 
 #include <errno.h>
@@ -18,7 +18,8 @@
 #include "io/attributes.h"
 #include "io/verify.h"
 
-/* Has the folder's file system this many bytes free, and promised no others? */
+/* Check that the folder's file system has `bytes` bytes free.  With is_promised it always fails:
+ * the file system refused to reserve them, because free bytes belong to other files. */
 static int space_check(const char *folder, gidx bytes, int is_promised)
 {
   struct statvfs facts;
@@ -103,7 +104,7 @@ static int chunks_leave(const char *name, gidx base, gidx end)
     if (put <= 0) error = put ? errno : EIO;
     at += put;
   }
-  if (file >= 0 && close(file) && !error) error = errno; /* over a network this is what fails */
+  if (file >= 0 && close(file) && !error) error = errno; /* where network file systems report it */
   return error;
 }
 
@@ -129,7 +130,8 @@ static int facts_write(const struct h5_file *f, const struct run_fact *facts, in
   return OK;
 }
 
-/* Bring a file or folder to the disk.  Folders of some file systems cannot be synced: EINVAL. */
+/* Flush a file or folder to the disk.  Some file systems cannot sync folders and return EINVAL,
+ * which is no error here. */
 static int sync_path(const char *path, int flags)
 {
   int step = watchdog_begin(ERR_IO, "bringing to the disk", path);
@@ -172,7 +174,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   TRY(attributes_digest(&r->h5));
   TRY(h5_whole(&r->h5));
   TRY(h5_close(&r->h5));
-  TRY(push_path(r->file.name)); /* while it is read */
+  TRY(push_path(r->file.name)); /* the disk writes while the file is read below */
   TRY(file_verify_rest(r->file.name, r->counts));
   TRY(sync_path(r->file.name, 0));
   TRY(temporary_publish(&r->file));

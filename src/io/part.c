@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A table lists the numbers of a part, which are attributes; its shift and sums are datasets. */
+ * The numbers of a part are attributes, which a table lists.  Its shift and its sums are
+ * datasets. */
 #include "io/part.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ static const struct object_row object_rows[] = {
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
-/* A number of struct encode_part: all have 64 bits. */
+/* The numbers of struct encode_part.  All have 64 bits. */
 static const struct {
   const char *name;
   size_t offset;
@@ -112,7 +113,7 @@ static int numbers_read(const struct h5_file *f, struct encode_part *part)
   return OK;
 }
 
-/* *out <- all values of a matrix of reals, or with n 0 of a vector of p, from the arena. */
+/* *out <- all values of a dataset of reals, from the arena: [n][p], or if n is 0, [p]. */
 static int reals_read(const struct h5_file *f, const char *object, gidx n, gidx p,
                       struct arena *arena, real **out)
 {
@@ -129,7 +130,7 @@ static int reals_read(const struct h5_file *f, const char *object, gidx n, gidx 
   return status;
 }
 
-/* The norms of the rows of a part, if it knows them. */
+/* Read the norms of the rows of a part, if it has them. */
 static int norms_read(const struct h5_file *f, struct encode_part *part, struct arena *arena)
 {
   struct h5_array a = {0};
@@ -162,7 +163,7 @@ static int sums_read(const struct h5_file *f, struct encode_part *part, struct a
                     &part->sums.values);
 }
 
-/* The sums and counts give the metrics of the part. */
+/* Check that the sums and counts give the metrics of the part. */
 static int sums_check(struct verify *v, const struct encode_part *part)
 {
   struct metrics m = {0};
@@ -237,7 +238,7 @@ static int density_read(struct part_input *p, const struct h5_file *f)
   return status;
 }
 
-/* The objects that only parts have. */
+/* Read the objects that only parts have. */
 static int own_read(struct part_input *p, const struct h5_file *f)
 {
   const struct supports_input *s = &p->supports;
@@ -249,8 +250,8 @@ static int own_read(struct part_input *p, const struct h5_file *f)
   return OK;
 }
 
-/* Its numbers are read, which are hashed with the other attributes; datasets are as they are
- * read. */
+/* Check the hash of the attributes, because the numbers among them are read at once.  Datasets are
+ * checked when they are read. */
 static int numbers_verify(const struct h5_file *f, const char *path)
 {
   return f->version < H5_SEALED_FROM ? file_verify(path, NULL) : attributes_check(f);
@@ -284,7 +285,7 @@ static int part_open(struct part_input *p, const char *path, int may_be_whole, i
                                      .solved = s->solved};
   TRY(h5_attribute_exists(f, "/", "normalized", &p->normalized));
   TRY(h5_read_real(f, "/metrics", "max_decoder_cosine", &p->max_decoder_cosine));
-  TRY(identity_read(f, INPUTS_GROUP, &s->inputs)); /* of a scaled dictionary too */
+  TRY(identity_read(f, INPUTS_GROUP, &s->inputs)); /* the hash of a scaled dictionary too */
   return p->is_whole ? OK : density_read(p, f);
 }
 
@@ -310,7 +311,7 @@ void part_input_close(struct part_input *p)
   *p = (struct part_input){0};
 }
 
-/* The same of rows of any length: as many at a time as have few entries. */
+/* Copy rows that differ in length, a block of rows with few enough entries at a time. */
 static int ragged_copy(const struct part_input *p, const struct support_sink *sink, gidx first)
 {
   const struct support_source *source = &p->supports.source;
@@ -333,7 +334,7 @@ static int ragged_copy(const struct part_input *p, const struct support_sink *si
   return status;
 }
 
-/* In whole sum blocks (io/supports_ranks.h). */
+/* Copy whole sum blocks (ROW_BLOCK rows, N.0), as io/supports_ranks.h needs them. */
 static int blocks_copy(const struct part_input *p, const struct support_sink *sink, gidx first,
                        struct arena *arena)
 {
@@ -369,12 +370,12 @@ int part_copy(const struct part_input *p, const struct support_sink *sink, gidx 
   return status;
 }
 
-/* A part on its way to a sink. */
+/* A part that is copied to a sink. */
 struct part_taking {
   const struct part_input *part;
   const struct support_sink *sink;
-  gidx first;  /* of its rows */
-  gidx *start; /* of a block, from 0 on; owned */
+  gidx first;  /* the sink's row of the part's first row */
+  gidx *start; /* row offsets of a block, from 0 on; owned */
   gidx capacity;
 };
 

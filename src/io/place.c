@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A claim is an entry of a fixed table, with the lock's descriptor. */
+ * A claim is an entry of a fixed table.  It has the descriptor of its lock. */
 #include "io/place.h"
 
 #include <dirent.h>
@@ -25,18 +25,18 @@
 
 enum { MAX_CLAIMS = 16, MAX_LISTED = 20000, MAX_WARNINGS = 4, LOCK_TRIES = 1000 };
 
-/* Results are claimed once; their companions, used.in, run.log, run.json and what the first two
- * become of a run that fails, may belong to several. */
+/* A result is claimed once.  Its companions may belong to several results of a run: used.in,
+ * run.log, run.json, and the names that the first two get if the run fails. */
 enum claim_kind { CLAIM_RESULT, CLAIM_USED, CLAIM_LOG, CLAIM_PAGE, CLAIM_FAILED };
 static struct claim {
   char path[sizeof((struct output_path *)0)->file];
   enum claim_kind kind;
   int lock;        /* -1: none */
-  char left[4096]; /* of a result, the journal that a stopped job left (journal.h); "": none */
+  char left[4096]; /* for a result: the journal that a stopped job left (journal.h); "": none */
 } claims[MAX_CLAIMS];
 static int n_claims, shared = -1; /* the lock of output_claim_shared() */
 
-/* Create a folder and those above it, as far as they are missing. */
+/* Create a folder, and the missing ones above it. */
 static int folder_make(const char *folder)
 {
   char path[4096];
@@ -71,7 +71,7 @@ static const char *name_of(const char *path)
   return slash ? slash + 1 : path;
 }
 
-/* out[4096] <- the path with its folder resolved. */
+/* out[4096] <- the path with symbolic links of its folder resolved. */
 static int path_resolve(const char *path, char *out)
 {
   char folder[4096];
@@ -95,8 +95,9 @@ static int lock_is_current(int lock, const char *path)
          held.st_ino == named.st_ino;
 }
 
-/* *out <- a lock on the empty file at path, -1 on a file system without locks.  Of one that is
- * shared the name stays: others may hold it. */
+/* *out <- a lock on the empty file at `path`; -1: the file system has no locks.  The file of an
+ * exclusive lock is removed at the end of the run.  The file of a shared lock stays, because other
+ * runs may hold it. */
 static int lock_take(const char *path, const char *what, int how, int *out)
 {
   for (int i = 0; i < LOCK_TRIES; i++) {
@@ -134,7 +135,7 @@ int output_claim_shared(const char *path)
   TRY(path_resolve(path, resolved));
   lock_name(resolved, lock);
   int step = watchdog_begin(ERR_IO, "claiming", path);
-  /* One that fails may have it alone for a moment (ranges_give_up()). */
+  /* a job that ends without a record may hold it exclusively for a moment (ranges_give_up()) */
   const struct timespec moment = {.tv_nsec = 10000000};
   int status = lock_take(lock, resolved, LOCK_SH, &shared);
   for (int i = 0; i < 50 && status == ERR_CREATE; i++) {
@@ -146,8 +147,8 @@ int output_claim_shared(const char *path)
   return status;
 }
 
-/* Enter a resolved path.  Of the companions run.log alone needs a lock: whoever writes one of them
- * holds it. */
+/* Add a resolved path to the table.  Of the companions only run.log gets a lock: a run that writes
+ * any of them holds it. */
 static int claim_add(const char *path, enum claim_kind kind)
 {
   char lock[4096];
@@ -232,7 +233,7 @@ int output_claim(const char *path, int force, char *resolved)
   return status;
 }
 
-/* Fill in the names as they are written. */
+/* Set the names in *place, not resolved yet. */
 static int path_name(struct output_path *place, const char *output, const char *name)
 {
   size_t capacity = sizeof place->file;
@@ -259,7 +260,7 @@ static int path_name(struct output_path *place, const char *output, const char *
   return OK;
 }
 
-/* Claim a companion; path <- where it is. */
+/* Claim a companion.  path <- its resolved path. */
 static int sidecar_claim(char *path, enum claim_kind kind)
 {
   char written[sizeof claims[0].path];
@@ -323,7 +324,8 @@ int outputs_check_inputs(const char *const *inputs, int count, const char *deck)
   return OK;
 }
 
-/* Warn of the temporaries of one name; the search of a folder with very many files ends early. */
+/* Warn about temporary files of one result that crashed runs left.  In a very large folder the
+ * search ends early. */
 static void leftovers_find(const char *path)
 {
   char folder[4096], found[4096 + 256];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The text is before the first segment, where no chunk is, and where all bytes are written only
- * when the result is published. */
+ * The options that all jobs of a growing file share are text at the beginning of the file.  There
+ * it is in front of the first segment, so no chunk is in its way.  HDF5's own bytes are written
+ * there only when the result is published. */
 #include "io/ranges.h"
 
 #include <dirent.h>
@@ -26,9 +27,9 @@
 static const char magic[] = "sagitta ranges\n";
 enum { DIGITS = 16, MOST = 1 << 16 };
 
-static int publishes; /* this run does */
+static int publishes; /* 1: this run publishes a growing file */
 
-/* What this run is to remove if it ends without a record; "": nothing. */
+/* Files that this run removes if it ends without a record; "": none. */
 static char made[4096], journal_claimed[4096];
 static int held = -1; /* the open journal, with its lock */
 
@@ -49,8 +50,7 @@ void range_journal(const char *growing, gidx first, gidx end, char *journal)
            (int)(strlen(growing) - strlen(GROWING_END)), growing, (long long)first, (long long)end);
 }
 
-/* text[MOST] <- the beginning of a file, or less if it is shorter.  Returns the system's error, or
- * 0. */
+/* text[MOST] <- the first bytes of a file.  Returns 0, or the system's error. */
 static int beginning_read(const char *name, char *text)
 {
   int step = watchdog_begin(ERR_IO, "reading", name);
@@ -79,8 +79,8 @@ int ranges_text(const char *growing, char **text, gidx *id)
   return OK;
 }
 
-/* Write the beginning into the temporary file, and give it the name if nothing has that.  *error <-
- * the system's. */
+/* Write the text into the temporary file, and link it to the result's name if no file has that.
+ * *error <- the system's error, or 0. */
 static int beginning_link(const struct temporary *t, FILE *file, const char *text, int *error)
 {
   char head[64];
@@ -117,7 +117,7 @@ int ranges_create(const char *growing, const char *text)
   return OK;
 }
 
-/* Rows of "FIRST-END.journal"; 0: it is none. */
+/* Parse "FIRST-END.journal".  Returns 0 if the text has another form. */
 static int rows_read(const char *text, gidx *first, gidx *end)
 {
   char *behind;
@@ -128,7 +128,7 @@ static int rows_read(const char *text, gidx *first, gidx *end)
   return strcmp(behind, JOURNAL_END) == 0 && *first < *end;
 }
 
-/* Journals and growing files of a folder. */
+/* The names of journals and growing files in a folder. */
 struct names {
   struct dirent **all; /* [count] */
   int count;
@@ -139,7 +139,7 @@ static int is_wanted(const struct dirent *entry)
   return journal_is(entry->d_name) || journal_is_growing(entry->d_name);
 }
 
-/* names_free() follows also when it fails; of a folder that is not there there are none. */
+/* List the names.  A missing folder has none.  Call names_free() also after a failure. */
 static int names_list(struct names *names, const char *path)
 {
   char folder[4096];
@@ -160,14 +160,14 @@ static void names_free(struct names *names)
   free(names->all);
 }
 
-/* What follows "NAME." in a name; NULL: it is not of that. */
+/* The rest of a name that begins with "NAME."; NULL: it begins otherwise. */
 static const char *tail_of(const struct dirent *entry, const char *name, size_t length)
 {
   int is = strncmp(entry->d_name, name, length) == 0 && entry->d_name[length] == '.';
   return is ? entry->d_name + length + 1 : NULL;
 }
 
-/* The growing file, or a journal, of several jobs was found. */
+/* Note the growing file of several jobs, when it or one of its journals is found. */
 static int growing_note(struct range_list *list, const char *growing)
 {
   CHECK(!*list->growing || !strcmp(list->growing, growing), ERR_CREATE,
@@ -177,7 +177,8 @@ static int growing_note(struct range_list *list, const char *growing)
   return OK;
 }
 
-/* A name in the folder that begins as the result's, and that of its growing file: a journal? */
+/* Add the journal of a range to the list, if this name is one. `tail` is the name without the
+ * result's name. */
 static int journal_take(struct range_list *list, const char *growing, const char *tail)
 {
   gidx first, end;
@@ -189,8 +190,9 @@ static int journal_take(struct range_list *list, const char *growing, const char
   return OK;
 }
 
-/* The growing file of the journals, which are known, or of a single job?  Others are in no way: a
- * job that works has a journal. */
+/* Note a growing file, if this name is one: that of the journals found before, or that of a single
+ * job.  A growing file of several jobs without any journal is ignored, because every job at work
+ * has a journal. */
 static int growing_take(struct range_list *list, const char *growing, const char *tail)
 {
   if (strcmp(tail + DIGITS, GROWING_END) != 0) return OK;
@@ -248,8 +250,8 @@ void ranges_free(struct range_list *list)
   *list = (struct range_list){0};
 }
 
-/* Is one of its journals in the folder?  The text is gone where it was to become a file of
- * HDF5's. */
+/* Does the folder have a journal of this growing file?  This is how it is recognised when HDF5 has
+ * overwritten its text. */
 static int has_journals(const char *growing)
 {
   struct names names;
@@ -295,7 +297,7 @@ void ranges_give_up(int lock)
   struct journal j = {.file = held};
   strcpy(j.name, journal_claimed);
   if (held >= 0 && journal_is_current(&j)) output_remove(journal_claimed);
-  /* Another job may have begun with the file: then it has the lock, too. */
+  /* If another job has begun to use the file, it holds the lock too, and the file stays. */
   if (*made && lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 && !has_journals(made))
     output_remove(made);
   ranges_keep();

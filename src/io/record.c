@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A fixed number of 64-bit numbers, then arrays whose lengths follow from these. */
+ * A record is a fixed number of 64-bit numbers, then arrays whose lengths are among these. */
 #include "io/record.h"
 
 #include <stdio.h>
@@ -23,7 +23,8 @@ struct numbers {
   gidx nodes, bins, means, identity; /* lengths; nodes 0: there are no sums, and no shift */
 };
 
-/* Bytes of the arrays, in their order: shift, sums, norms, density, mean, identity. */
+/* Bytes of a record.  Its arrays follow the numbers in this order: shift, sums, norms, density,
+ * mean, identity. */
 static gidx bytes_of(const struct numbers *n)
 {
   gidx width = part_width((idx)n->p), shift = n->nodes ? n->p : 0;
@@ -74,7 +75,7 @@ gidx record_most(const struct record *r, gidx rows)
   struct numbers n = numbers_of(r);
   if (n.nodes) n.nodes = block_tree_depth(r->part.first / ROW_BLOCK, ceil_div(rows, ROW_BLOCK));
   if (n.nodes) n.bins = NORM_BINS;
-  n.identity += 4096; /* for hashes that are not known yet */
+  n.identity += 4096; /* space for hashes that are not known yet */
   return bytes_of(&n);
 }
 
@@ -118,7 +119,7 @@ static int numbers_read(const struct journal *j, struct numbers *n)
   return OK;
 }
 
-/* *out <- count numbers of 64 bits, from the arena. */
+/* *out <- `count` 64-bit numbers from *at on, copied to the arena. *at moves past them. */
 static int take(const unsigned char **at, gidx count, struct arena *arena, void *out)
 {
   void *array;
@@ -140,7 +141,7 @@ static int sums_take(const unsigned char **at, const struct numbers *n, struct e
   return take(at, n->nodes * part_width((idx)n->p), arena, &part->sums.values);
 }
 
-/* Bins that are none of (norms.h) were not written so. */
+/* Read the norms of rows.  ERR_INPUT: their bins are not valid (norms.h). */
 static int norms_take(const unsigned char **at, const struct numbers *n, const char *name,
                       struct encode_part *part, struct arena *arena)
 {
@@ -213,8 +214,8 @@ int record_identity(const char *name, char **text, gidx *numbers)
   return status;
 }
 
-/* numbers <- rows that are done of a range, none perhaps, and all; *text <- its identity, if it was
- * NULL; the caller frees it. */
+/* numbers[0] <- the rows of a range that are done, or 0; numbers[1] <- all its rows.  *text <- the
+ * identity of its job, if *text is NULL.  The caller frees it. */
 static void range_take(const struct range *r, char **text, gidx numbers[2])
 {
   char *again = NULL;
@@ -231,7 +232,7 @@ static void ranges_path(const char *growing, char *path)
   snprintf(path, 4096, "%.*s", (int)strlen(growing) - TAIL, growing);
 }
 
-/* Of a growing file of several jobs. */
+/* Print the page of a growing file of several jobs. */
 static int ranges_print(const char *growing, FILE *out)
 {
   char path[4096], *text = NULL;
@@ -273,8 +274,8 @@ int record_print(const char *name, FILE *out)
   return OK;
 }
 
-/* The 16 digits that end NAME.<digits>, before `end` and, of a range, before its rows: they say of
- * which job, or jobs, the file is. */
+/* Add the id of the job, or jobs: the 16 hexadecimal digits in NAME.<digits>END, or in
+ * NAME.<digits>.FIRST-ENDEND for the journal of a range. */
 static void id_json(const char *name, const char *end, struct json *j)
 {
   enum { DIGITS = 16 };
@@ -287,7 +288,7 @@ static void id_json(const char *name, const char *end, struct json *j)
   json_text(j, "id", id);
 }
 
-/* The ranges of a growing file of several jobs. */
+/* Add the ranges of a growing file of several jobs. */
 static int ranges_json(const char *growing, struct json *j)
 {
   char path[4096], *text = NULL;

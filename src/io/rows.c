@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shards are read through inputs.c, and rows are written through matrix.c; checking looks for
+ * Shards are read through inputs.c, and rows are written through matrix.c.  A check looks for
  * values that are not finite. */
 #include "io/rows.h"
 
@@ -28,7 +28,7 @@ static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 /* The shard that has a row. */
 static const struct rows_shard *shard_find(const struct rows_input *f, gidx row)
 {
-  int low = 0, high = f->count; /* shards before low begin at the row or before it */
+  int low = 0, high = f->count; /* shards 0 .. low - 1 do not begin after the row */
   while (low < high) {
     int middle = low + (high - low) / 2;
     if (f->shards[middle].first <= row)
@@ -63,7 +63,7 @@ static const char *row_offsets(void *self, gidx *row)
   return s->input->name;
 }
 
-/* Add rows of an input, which the new shard owns. */
+/* Add rows of an input as a shard, which then owns the input. */
 static int shard_add(struct rows_input *f, struct input_array *input, gidx from, gidx count)
 {
   if (f->count == f->capacity) {
@@ -93,7 +93,7 @@ static int shape_check(struct rows_input *f, const struct input_array *s)
   return OK;
 }
 
-/* Open an input and check its shape; *input is for the caller, also when this fails. */
+/* Open an input and check its shape.  The caller must close *input, also after a failure. */
 static int input_open(struct rows_input *f, const char *name, int follows,
                       struct input_array **input)
 {
@@ -102,7 +102,8 @@ static int input_open(struct rows_input *f, const char *name, int follows,
   return shape_check(f, *input);
 }
 
-/* path[MAX_NAME] <- a source of a virtual dataset, which has to be below the folder of its file. */
+/* path[MAX_NAME] <- the file of a source of a virtual dataset.  It must be below the folder of the
+ * dataset's own file. */
 static int source_path(const struct input_array *all, const struct h5_source *source, char *path)
 {
   char folder[4096];
@@ -118,7 +119,7 @@ static int source_path(const struct input_array *all, const struct h5_source *so
   if (found && !below) error = errno;
   watchdog_end(step);
   size_t depth = below ? strlen(below) : 0;
-  if (depth == 1) depth = 0; /* the root */
+  if (depth == 1) depth = 0; /* the folder is the root */
   int is_below = found && below && strncmp(found, below, depth) == 0 && found[depth] == '/';
   int there = found && below;
   free(found);
@@ -171,7 +172,7 @@ static int name_open(struct rows_input *f, const char *name)
   return OK;
 }
 
-/* A shard cannot be opened: the message says which one, and which pattern or list named it. */
+/* Report that shard i cannot be opened, and which pattern or list names it. */
 static int shard_fail(const struct rows_input *f, int i, int status)
 {
   char reason[2048], line[32] = "";
@@ -184,7 +185,7 @@ static int shard_fail(const struct rows_input *f, int i, int status)
                      n->origin ? n->origin : "", n->origin ? "'" : "");
 }
 
-/* The order of two shards by where their rows are stored. */
+/* Compare two shards by the place where their rows are stored. */
 static int offset_order(const void *a, const void *b)
 {
   const struct rows_shard *x = *(const struct rows_shard *const *)a;
@@ -193,8 +194,8 @@ static int offset_order(const void *a, const void *b)
   return order ? order : x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* list[] <- all shards with rows of both, or of one with b NULL, in the order of their places;
- * returns how many. */
+/* list[] <- all shards of a and b that have rows (b may be NULL), by the place of their rows.
+ * Returns their number. */
 static int offsets_sort(const struct rows_input *a, const struct rows_input *b,
                         const struct rows_shard **list)
 {
@@ -207,7 +208,7 @@ static int offsets_sort(const struct rows_input *a, const struct rows_input *b,
   return count;
 }
 
-/* *twice <- a shard some of whose rows are those of another, NULL: none. */
+/* *twice <- a shard that shares rows with another one; NULL: none. */
 static int overlap_find(const struct rows_input *a, const struct rows_input *b,
                         const struct rows_shard **twice)
 {
@@ -236,13 +237,13 @@ int rows_inputs_disjoint(const struct rows_input *a, const char *option_a,
 
 static int name_survey(void *self, int i, struct input_array **input)
 {
-  struct rows_input alone = {0}; /* columns are compared when all are known */
+  struct rows_input alone = {0}; /* numbers of columns are compared later, when all are known */
   const struct rows_input *f = self;
   int status = input_open(&alone, f->names.list[i].name, 1, input);
   return status ? shard_fail(f, i, status) : OK;
 }
 
-/* Add what ranks found out; what is virtual each opens itself. */
+/* Add the inputs that the ranks have surveyed.  Each rank opens virtual datasets itself. */
 static int surveyed_add(struct rows_input *f, const struct survey *s)
 {
   int pooled = 0;
@@ -268,7 +269,7 @@ static int pooled_open(struct rows_input *f, struct comm *c)
   return status;
 }
 
-/* Ranks have as many names. */
+/* Check that all ranks have the same number of names. */
 static int names_agree(const struct rows_input *f, struct comm *c, int status)
 {
   gidx n = f->names.count;
@@ -290,7 +291,7 @@ static int names_open(struct rows_input *f)
   return OK;
 }
 
-/* The name of the whole source, and its files. */
+/* Set the name of the whole source, and the list of its files. */
 static int names_fill(struct rows_input *f)
 {
   const char *first = f->shards[0].input->name;
@@ -330,7 +331,8 @@ int rows_input_open(struct rows_input *f, struct comm *c, const char *text)
   return OK;
 }
 
-/* The last of the numbers of a file is its inode. */
+/* A hash of size, time and place of each file.  With has_inodes 0 the inode numbers are left
+ * out. */
 static uint64_t files_mark(const struct rows_input *f, int has_inodes)
 {
   uint64_t mark = 1;

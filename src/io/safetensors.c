@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A strict reader of the header, JSON of known depth: an object of tensors, each an object of three
- * known keys, and of texts under __metadata__. */
+ * A strict reader of the header.  It is JSON of fixed depth: an object of tensors, each of which is
+ * an object of three known keys, and an object of texts, __metadata__. */
 #include "io/safetensors.h"
 
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 enum { MAX_HEADER = 100 * 1000 * 1000, MAX_RANK = 8, LENGTH_BYTES = 8, MAX_LISTED = 8 };
 
-/* numbers[*count] <- a list of at most `most` numbers; those beyond `capacity` are not kept. */
+/* numbers[*count] <- a list of at most `most` numbers.  Numbers after the first `capacity` are not
+ * stored. */
 static int numbers_read(struct json_reader *r, int most, int capacity, gidx *numbers, int *count)
 {
   JSON_GOOD(r, json_sign(r, '['), "a list is missing");
@@ -31,7 +32,7 @@ static int numbers_read(struct json_reader *r, int most, int capacity, gidx *num
   return OK;
 }
 
-/* Texts by name, which say nothing that is needed. */
+/* Skip __metadata__, an object of texts.  Nothing in it is needed. */
 static int metadata_read(struct json_reader *r, struct tensor_table *t)
 {
   char *key, *text;
@@ -128,7 +129,8 @@ static int begin_order(const void *a, const void *b)
   return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* The tensors follow each other, from the first byte of `bytes` to the last. */
+/* Check that the tensors follow each other without gaps, from the first of the `bytes` bytes to the
+ * last. */
 static int offsets_check(struct tensor_table *t, const char *path, gidx bytes)
 {
   gidx at = 0;
@@ -158,7 +160,7 @@ int tensor_type(const struct tensor *t, enum h5_type *type)
   return 0;
 }
 
-/* Of the types that are read: are there as many bytes as the shape wants? */
+/* Check that each tensor of a type that can be read has as many bytes as its shape needs. */
 static int shapes_check(const struct tensor_table *t, const char *path)
 {
   for (gidx i = 0; i < t->count; i++) {
@@ -174,7 +176,7 @@ static int shapes_check(const struct tensor_table *t, const char *path)
   return OK;
 }
 
-/* *length <- the bytes of the header. */
+/* *length <- the number of bytes of the header. */
 static int length_read(const struct flat_file *f, uint64_t *length)
 {
   unsigned char head[LENGTH_BYTES];
@@ -247,7 +249,7 @@ int tensor_array(struct flat_file *f, const struct tensor *tensor)
   CHECK(tensor_type(tensor, &f->type), ERR_INPUT,
         "'%s' of '%s' holds values of type %s: save it as F16, BF16, F32 or F64", tensor->name,
         f->path, tensor->dtype);
-  f->swap = *(const unsigned char *)&probe == 0; /* stored little-endian */
+  f->swap = *(const unsigned char *)&probe == 0; /* files are little-endian */
   f->rank = tensor->rank;
   memcpy(f->shape, tensor->shape, sizeof f->shape);
   f->data = f->values + tensor->begin;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The table of kinds, found by name or path; shapes are read word by word. */
+ * The table of file kinds.  A kind is found by name, an object by path.  Shapes are parsed word by
+ * word. */
 #include "io/schema.h"
 
 #include <stdio.h>
@@ -90,7 +91,7 @@ gidx dimension_value(const struct dimensions *d, const char *name)
   return -1;
 }
 
-/* Words up to the next '|'. */
+/* The number of words up to the next '|'. */
 static int words_count(const char *words)
 {
   int count = 1;
@@ -98,7 +99,7 @@ static int words_count(const char *words)
   return count;
 }
 
-/* The alternative of a shape that has this rank, or NULL. */
+/* The alternative of a shape with this rank; NULL: there is none. */
 static const char *alternative(const char *shape, int rank)
 {
   while (shape && words_count(shape) != rank) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Three vectors with an entry for each choice, and attributes. */
+ * The values are attributes, and three vectors with an entry for each choice. */
 #include "io/score_cuts.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ int cuts_write(const struct h5_file *f, const struct score_cuts *cuts)
   return h5_attribute_long(f, GROUP, "rows_hash", (gidx)cuts->rows);
 }
 
-/* n values, or as many as there are where n is 0. */
+/* Read a vector of *n values.  If *n is 0, all its values are read, and *n <- their number. */
 static int vector_read(const struct h5_file *f, const char *path, enum h5_type type, gidx *n,
                        void *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One row of cosines per seed; an atom's stability is computed from them, and the check recomputes
- * it. */
+ * Each seed has one row of cosines.  The stability of an atom is computed from them, and the check
+ * computes it again. */
 #include "io/seeds.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "io/check.h"
 
 #define GROUP "/seeds"
-#define COSINE_SLACK 1e-3 /* atoms have norm 1 to UNIT_TOLERANCE */
+#define COSINE_SLACK 1e-3 /* atoms have norm 1 only within UNIT_TOLERANCE */
 
 static const struct object_row object_rows[] = {
     {"/stability", TYPE_F32, "K", 0, "largest cosine of an atom and its pair of another seed"},
@@ -30,7 +30,7 @@ int seeds_write(const struct h5_file *f, const struct seeds_record *r)
   return r->stability ? object_write_vector(f, "/stability", r->k, r->stability) : OK;
 }
 
-/* out[count][k], or [k] where count is 0. */
+/* Read out[count][k], or if count is 0, out[k]. */
 static int values_read(const struct h5_file *f, const char *path, gidx count, gidx k, float *out)
 {
   struct h5_array a;
@@ -44,7 +44,7 @@ static int values_read(const struct h5_file *f, const char *path, gidx count, gi
   return status;
 }
 
-/* How many seeds have a row of cosines. */
+/* Find how many seeds have a row of cosines. */
 static int done_read(const struct h5_file *f, struct seeds_record *r)
 {
   struct h5_array a;
@@ -111,7 +111,8 @@ int seeds_check(const struct verify *v)
   return OK;
 }
 
-/* *s <- all that the file says, except the quarters; seeds is 0 if it has none yet. */
+/* *s <- everything that the file has, except the quarters.  s->seeds is 0 if no seed is done
+ * yet. */
 static int stability_of(const struct h5_file *f, struct arena *arena, struct stability *s)
 {
   struct h5_array a;

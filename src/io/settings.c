@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Names of nested objects are put together in memory of their own; values stay where they are. */
+ * Values are copied, each together with its name.  The name of a value in nested objects is its
+ * path, with dots. */
 #include "io/settings.h"
 
 #include <math.h>
@@ -11,10 +12,10 @@
 
 enum { MAX_BYTES = 1 << 20, MAX_DEPTH = 16, MAX_PATH = 512 };
 
-struct place { /* of the object that is being read */
+struct place { /* the value that is being read: its path */
   char path[MAX_PATH];
-  int depth, lists; /* objects and lists around it, and lists alone */
-  int is_item;      /* of a list */
+  int depth, lists; /* depth: objects and lists around it; lists: only the lists */
+  int is_item;      /* 1: it is an item of a list */
 };
 
 static int value_read(struct json_reader *r, struct settings *s, struct place *at);
@@ -31,7 +32,7 @@ static int word_read(struct json_reader *r, char **word)
   return OK;
 }
 
-/* Note a value that is read, of which `begin` is the first byte. */
+/* Add a value that was read.  value.begin is the offset of its first byte. */
 static int setting_add(struct json_reader *r, struct settings *s, const struct place *at,
                        struct setting value, size_t length)
 {
@@ -100,7 +101,8 @@ static int object_read(struct json_reader *r, struct settings *s, struct place *
   return OK;
 }
 
-/* A value that is noted, unless it is a bare one of a list. */
+/* Read a value, and add it to the settings.  Items of lists that are not objects or lists are not
+ * added. */
 static int value_read(struct json_reader *r, struct settings *s, struct place *at)
 {
   char *text;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Among open files without users, the least recently used one is closed. */
+ * A pool keeps a limited number of files open.  If all places are taken, the file that was used
+ * longest ago and has no reader is closed. */
 #include "io/shard_pool.h"
 
 #include <stdlib.h>
@@ -9,13 +10,13 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* The part of a survey that a rank makes. */
+/* What one rank does in a survey, in which each rank opens some of the files. */
 struct surveyor {
   struct survey *s;
   struct comm *c;
-  idx *counts, *sizes; /* [size] arrays and bytes of texts of each rank */
-  char *own;           /* texts */
-  gidx used, capacity; /* bytes of them */
+  idx *counts, *sizes; /* [size] of each rank: number of arrays, and bytes of texts */
+  char *own;           /* texts of this rank */
+  gidx used, capacity; /* their bytes */
   struct arena arena;
 };
 
@@ -70,7 +71,7 @@ static int survey_alloc(struct surveyor *v)
   return arena_alloc(&v->arena, &v->sizes, size, sizeof *v->sizes);
 }
 
-/* Everyone gets the facts, then the texts. */
+/* All ranks get the facts of all files, then the texts. */
 static int facts_exchange(struct surveyor *v)
 {
   struct survey *s = v->s;
@@ -126,7 +127,7 @@ void survey_free(struct survey *s)
   *s = (struct survey){0};
 }
 
-/* The array of these facts, whose file is not open. */
+/* Make the array that these facts describe.  Its file is not open. */
 static int array_make(struct pool_array *a, const struct pool_facts *f, const char *file)
 {
   const char *object = f->object > 1 ? file + f->file : NULL;
@@ -190,7 +191,7 @@ int pool_close(struct shard_pool *pool)
   return status;
 }
 
-/* Close the file that was not read for longest, unless all are being read. */
+/* Close the file that was read longest ago, among those without a reader. */
 static int oldest_pause(struct shard_pool *pool)
 {
   struct pool_array *oldest = NULL;
@@ -204,7 +205,8 @@ static int oldest_pause(struct shard_pool *pool)
   return input_array_pause(oldest->input);
 }
 
-/* Is it the file that the surveyor saw?  Parts of a second count where it is no copy. */
+/* Check that the file is the one that the surveying rank saw.  A file with the same inode must also
+ * have the same fraction of a second as its time; a copy on another machine need not. */
 static int mark_check(const struct shard_pool *pool, const struct pool_array *a)
 {
   const struct input_array *in = a->input;

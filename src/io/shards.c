@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * glob(3) finds the files of a pattern; they are sorted here, since glob's order depends on the
- * locale. */
+ * glob(3) finds the files of a pattern.  They are sorted here, because the order of glob() depends
+ * on the locale. */
 #include "io/shards.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 enum { MAX_LIST = 64 << 20, MAX_SHARDS = 1 << 20 };
 
-/* Keep a text until the end. */
+/* Keep a copy of a text until shards_close(). */
 static int text_keep(struct shard_names *s, const char *text, char **kept)
 {
   char **texts = realloc(s->texts, ((size_t)s->n_texts + 1) * sizeof *texts);
@@ -69,7 +69,7 @@ static int bytes_order(const void *a, const void *b)
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* *found <- what matches; gl_pathc 0 where nothing does. */
+/* *found <- the files that match.  If none does, gl_pathc is 0. */
 static int pattern_match(const char *pattern, glob_t *found)
 {
   int step = watchdog_begin(ERR_IO, "looking for", pattern);
@@ -114,7 +114,7 @@ static int pattern_add(struct shard_names *s, const char *pattern, const char *o
   return OK;
 }
 
-/* A name that is no list. */
+/* Add a name that is not a list: a file or a pattern. */
 static int entry_add(struct shard_names *s, const char *name, const char *list, int line)
 {
   char *kept;
@@ -157,7 +157,7 @@ static int line_add(struct shard_names *s, const char *list, int number, char *l
 static int text_add(struct shard_names *s, const char *list, char *text)
 {
   int before = s->count, number = 1;
-  if (strncmp(text, "\xef\xbb\xbf", 3) == 0) text += 3; /* the byte order mark of editors */
+  if (strncmp(text, "\xef\xbb\xbf", 3) == 0) text += 3; /* a byte order mark */
   for (char *line; (line = strsep(&text, "\n")); number++) TRY(line_add(s, list, number, line));
   CHECK(s->count > before, ERR_INPUT, "the list '%s' names no files: it has one in each line",
         list);
@@ -197,7 +197,7 @@ int shards_open(struct shard_names *s, const char *text)
   for (char *name; !status && (name = strsep(&rest, "\n"));)
     status = *name == '@' ? list_add(s, name + 1) : entry_add(s, name, NULL, 0);
   free(copy);
-  if (s->count > 1) proc_files_allow(); /* shards stay open */
+  if (s->count > 1) proc_files_allow(); /* because all shards stay open */
   return status;
 }
 

@@ -13,7 +13,7 @@ static size_t digits_of(const char *text)
   return strspn(text, "0123456789");
 }
 
-/* Do two texts differ in their numbers alone? */
+/* Are two texts equal except for the digits of their numbers? */
 static int is_numbered_alike(const char *a, const char *b)
 {
   for (; *a || *b; a++, b++) {
@@ -24,7 +24,7 @@ static int is_numbered_alike(const char *a, const char *b)
   return 1;
 }
 
-/* The order of two runs of digits as numbers of any length. */
+/* Compare two strings of digits as numbers of any length. */
 static int numbers_order(const char *a, size_t m, const char *b, size_t n)
 {
   for (; m > 1 && *a == '0'; m--) a++;
@@ -32,7 +32,7 @@ static int numbers_order(const char *a, size_t m, const char *b, size_t n)
   return m != n ? (m > n) - (m < n) : strncmp(a, b, m);
 }
 
-/* Does the first number in which two names differ, and nothing but numbers, fall? */
+/* Do two names differ only in numbers, and does the first number that differs fall? */
 static int does_fall(const char *a, const char *b)
 {
   if (!is_numbered_alike(a, b)) return 0;
@@ -52,7 +52,8 @@ static const char *file_of(const char *name)
   return slash ? slash + 1 : name;
 }
 
-/* By how much the first number in which two names differ rises; 0: it does not, or by too much. */
+/* By how much does the first number in which two names differ rise?  0: the names differ in other
+ * ways, or the number is too long.  Negative: it falls. */
 static long long rise_of(const char *a, const char *b)
 {
   size_t at = 0;
@@ -64,7 +65,8 @@ static long long rise_of(const char *a, const char *b)
   return strtoll(b, NULL, 10) - strtoll(a, NULL, 10);
 }
 
-/* Of names first .. end - 1 of a pattern, whose numbers rise by one step or by several. */
+/* Warn about a gap in names first .. end - 1 of a pattern.  A gap is a place where the number rises
+ * by several steps; all other rises are one step. */
 static void gaps_warn(const struct shard_name *list, int first, int end)
 {
   long long least = LLONG_MAX, most = 0;
@@ -76,7 +78,7 @@ static void gaps_warn(const struct shard_name *list, int first, int end)
     if (rise > most) most = rise, at = i;
   }
   for (int i = first + 1; i < end; i++)
-    if (rise_of(list[i - 1].name, list[i].name) % least) return; /* they are no numbers of files */
+    if (rise_of(list[i - 1].name, list[i].name) % least) return; /* they do not count files */
   if (most > least)
     log_warn("of '%s' '%s' is followed by '%s': if files are missing between, bring them",
              list[at].origin, file_of(list[at - 1].name), file_of(list[at].name));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One pair for each run. */
+ * A run has one pair of sidecar files: used.in and run.log. */
 #include "io/sidecars.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static int is_there(const char *path)
   return !failed;
 }
 
-/* The end of an earlier log, NULL when it cannot be gone on with: it is missing, or no file. */
+/* Open an earlier log to append to it.  NULL: it is missing, or not a file. */
 static FILE *log_append(const char *path)
 {
   struct stat facts;

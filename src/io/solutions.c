@@ -29,7 +29,8 @@ static const struct object_row object_rows[] = {
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
-/* The array of a member of struct arrow_outcome, which is a real, a gidx, or an int of 4 bytes. */
+/* The arrays of struct arrow_outcome: one for each member, which is a real, a gidx, or an int of 4
+ * bytes. */
 static const struct outcome_row {
   const char *path;
   size_t offset, bytes;
@@ -56,7 +57,7 @@ gidx solutions_bytes(const struct systems_shape *s)
   return (gidx)(8 * reals * (1 + 0x1p-10)) + SLACK_BYTES;
 }
 
-/* Write the outcomes of a block; column has space for one member of each. */
+/* Write the outcomes of a block. `column` has space for one member of all of them. */
 static int outcomes_write(struct solutions_output *r, const struct solution_block *block,
                           char *column)
 {
@@ -70,7 +71,7 @@ static int outcomes_write(struct solutions_output *r, const struct solution_bloc
   return OK;
 }
 
-/* All but the steps of rows. */
+/* Write all arrays except the steps of rows. */
 static int rest_write(struct solutions_output *r, const struct solution_block *block)
 {
   const gidx *border = r->shape->border;
@@ -127,7 +128,7 @@ int solutions_output_finish(struct solutions_output *r, const struct identity *i
   return OK;
 }
 
-/* The outcomes of some systems, a column for each array. */
+/* The outcomes of some systems: one column for each array. */
 struct outcomes {
   real log_det[PIECE], m[PIECE], ridge_t[PIECE], ridge_b[PIECE];
   gidx e[PIECE], failed_at[PIECE];
@@ -145,7 +146,7 @@ static int column_read(const struct verify *v, const char *object, enum h5_type 
   return status;
 }
 
-/* Check outcome i of the columns: its members have to agree with each other. */
+/* Check outcome i.  Its members must agree with each other. */
 static int outcome_check(const struct verify *v, const struct outcomes *o, gidx i, gidx system)
 {
   struct det_pair pair = {o->m[i], o->e[i]};
@@ -227,11 +228,11 @@ void solutions_input_close(struct solutions_input *f)
   h5_close(&f->h5);
 }
 
-/* The arrays of such a file, and room for some solutions. */
+/* The open arrays of a file of solutions, and space for a piece of them. */
 struct copying {
   struct h5_array step_t, step_b, outcomes[OUTCOME_ARRAYS];
   struct arrow_outcome *all; /* [SYSTEMS_PIECE] */
-  char *column;              /* one member of each */
+  char *column;              /* one member of each outcome */
   real *t, *b;
   struct arena arena;
 };

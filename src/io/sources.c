@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Only the list that is shown is read; tokens are read one by one. */
+ * Only the list of sources that is shown is read.  Tokens are read one at a time. */
 #include "io/sources.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { MAX_AROUND = 32 };
 
-/* The capture of an open list: its rows and sequences have to be those. */
+/* Open the capture of an open attribution.  Its rows and sequences must be the same. */
 static int capture_open(struct sources *s, const char *name)
 {
   const struct capture_source *c = &s->capture.source;
@@ -55,7 +55,8 @@ static int list_open(struct sources *s, const char *name, const struct support_s
   return OK;
 }
 
-/* A file that was not named and does not belong to the supports is closed, with a warning. */
+/* Close a file that does not belong to the supports, with a warning.  If the user named it, this is
+ * an error. */
 static int pass_over(struct sources *s, const struct sources_names *names, int status)
 {
   if (!status || status == ERR_MEMORY || names->attribution) return status;
@@ -116,7 +117,7 @@ int sources_context(struct sources *s, const struct tokens *words, gidx row, int
   TRY(attribution_input_sequence(&s->file, row, &sequence));
   gidx queries = c->start[sequence + 1] - c->start[sequence];
   gidx at = row - c->start[sequence] + c->length[sequence] - queries;
-  if (at < 0) return OK; /* before the first position */
+  if (at < 0) return OK; /* the row is before the first position */
   gidx most = imin(around, MAX_AROUND), first = imax(at - most, 0);
   gidx count = imin(at + most + 1, c->length[sequence]) - first;
   TRY(c->tokens(c->self, sequence, first, (idx)count, token));
@@ -125,7 +126,7 @@ int sources_context(struct sources *s, const struct tokens *words, gidx row, int
   return OK;
 }
 
-/* The list of a pair. */
+/* The list of sources of a pair. */
 struct listed {
   gidx sequence, *source;
   float *value;
@@ -140,7 +141,7 @@ static int list_read(struct sources *s, const struct source_list *l, struct list
                                 &out->sum);
 }
 
-/* The word of a position, or nothing; *text is the caller's. */
+/* *text <- the word at a position, or "".  The caller frees it. */
 static int word_make(struct sources *s, const struct source_list *l, gidx sequence, gidx position,
                      char **text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Read like any other input, so a folder and FILE:/PATH are valid names too. */
+ * The file is read like any other input.  So its name may also be a folder, or FILE:/PATH. */
 #include "io/stability.h"
 
 #include "base/status.h"

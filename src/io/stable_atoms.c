@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The hash of all atoms says whether the comparison is of them. */
+ * A comparison has the hash of the dictionary that it is about.  It must be the hash of these
+ * atoms. */
 #include "io/stable_atoms.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 
 enum { NAME = 4096 };
 
-/* best[k] <- the larger of it and the cosines of one comparison. */
+/* best[k] <- the larger of best[k] and the cosines of one comparison. */
 static int comparison_add(const struct atom_source *source, uint64_t hash, const char *name,
                           struct arena *arena, float *best)
 {
@@ -31,7 +32,7 @@ int stable_atoms_compare(const struct atom_source *source, const float *atoms, c
 {
   CHECK(source->d == 1, ERR_INPUT, "'%s' has frames of %d vectors, and these are not compared",
         source->name, source->d);
-  for (idx i = 0; i < source->k; i++) best[i] = 0; /* an atom without a pair has none */
+  for (idx i = 0; i < source->k; i++) best[i] = 0; /* the value of an atom without a pair */
   uint64_t hash =
       content_hash(items_terms(atoms, source->k, source->p, 0), source->k, 1, source->p);
   for (const char *at = names, *end; *at; at = *end ? end + 1 : end) {

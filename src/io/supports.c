@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks of rows of any size are written chunk by chunk, and a chunk has whole rows.  So the order
- * of chunks in the file does not depend on the blocks. */
+ * Rows are written chunk by chunk, and a chunk has whole rows.  So the order of chunks in the file
+ * does not depend on the size of the blocks that are written. */
 #include "io/supports.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ const struct file_kind supports_kind = {
     supports_check, NULL,
     metrics_show,   NULL};
 
-/* CHUNKS: chunks of an array that are written at once. */
+/* CHUNKS: chunks of an array that are written in one call. */
 enum { CHUNK_VALUES = 1 << 18, CHUNKS = 8, SLACK_BYTES = 1 << 20 };
 enum { SLAB_INDICES, SLAB_SCORE, SLAB_DATA, SLAB_CODES, SLAB_INDPTR };
 enum { CHUNK_ROOM = 64 }; /* bytes of a chunk's hash and of its line in HDF5's index */
@@ -49,14 +49,14 @@ static gidx array_bytes(double values, int width)
   return (gidx)(values * width * (1 + 0x1p-10)) + 2 * SLACK_BYTES;
 }
 
-/* Are there code blocks beside `data`? */
+/* Does the file have code blocks in /supports/codes, besides `data`? */
 static int stores_codes(const struct supports_shape *shape)
 {
   return shape->has_codes && shape->d > 1;
 }
 
-/* Rows of s atoms that are more than a sum block lie where their shape says; else *has_slabs is
- * 0. */
+/* If every row has s atoms and there are more rows than a sum block (ROW_BLOCK, N.0), all chunks
+ * have places that follow from the shape ("slabs").  Otherwise *has_slabs <- 0. */
 static int slabs_plan(const struct supports_shape *shape, struct h5_slabs *slabs, int *has_slabs)
 {
   gidx width = 4 * (gidx)shape->s, codes = stores_codes(shape) ? width * shape->d : 0;
@@ -76,16 +76,16 @@ gidx supports_bytes(const struct supports_shape *shape)
   struct h5_slabs slabs;
   int has_slabs;
   int failed = slabs_plan(shape, &slabs, &has_slabs);
-  if (failed) status_clear(); /* whoever writes is told */
+  if (failed) status_clear(); /* the caller that writes reports the error */
   if (!failed && has_slabs) return slabs.end + SLACK_BYTES;
-  int is_known = !shape->encoder || shape->s < shape->k; /* else rows may be of any length */
+  int is_known = !shape->encoder || shape->s < shape->k; /* otherwise rows may have any length */
   double nnz = is_known ? (double)shape->n * shape->s : 0;
   gidx bytes = SLACK_BYTES + array_bytes((double)shape->n + 1, 8) + array_bytes(shape->k, 8) +
                array_bytes(shape->p, 8) + 3 * array_bytes(nnz, 4);
   return bytes + (stores_codes(shape) ? array_bytes(nnz * shape->d, 4) : 0);
 }
 
-/* Rows whose entries fill a chunk, of about a megabyte where HDF5 says where it is. */
+/* The rows of a chunk.  Without slabs its entries are about a megabyte. */
 static gidx chunk_rows(const struct supports_output *f)
 {
   const struct supports_shape *shape = &f->shape;
@@ -94,7 +94,7 @@ static gidx chunk_rows(const struct supports_output *f)
   return width < CHUNK_VALUES ? CHUNK_VALUES / width : 1;
 }
 
-/* Write some chunks of rows, or less. */
+/* Write the rows of one or a few chunks, or less than a chunk. */
 static int rows_write(struct supports_output *f, const struct support_block *block)
 {
   idx d = f->shape.d;
@@ -107,14 +107,14 @@ static int rows_write(struct supports_output *f, const struct support_block *blo
   }
   struct h5_array *const arrays[] = {&f->indices, &f->score, &f->data, &f->codes};
   const void *values[] = {block->atoms, block->score, data, block->codes};
-  int n = stores_codes(&f->shape) && !f->has_slabs ? 4 : 3; /* which have chunks of as many */
+  int n = stores_codes(&f->shape) && !f->has_slabs ? 4 : 3; /* arrays with chunks of equal size */
   TRY(h5_arrays_write(arrays, n, first, count, values));
   if (n == 4 || !stores_codes(&f->shape)) return OK;
   return h5_array_write(&f->codes, first, count, block->codes);
 }
 
-/* Write rows of any length.  What a chunk ends with is written before more, so that chunks of the
- * arrays alternate here too. */
+/* Write rows of any length.  Each array is written up to the end of its chunk in turn.  So chunks
+ * of the arrays alternate here too. */
 static int ragged_write(struct supports_output *f, const struct support_block *block)
 {
   const gidx *start = block->start, chunk = f->indices.chunk_rows;
@@ -138,7 +138,7 @@ int supports_output_arrays(struct supports_output *f, struct h5_array *arrays[SU
   return stores_codes(&f->shape) ? SUPPORTS_ARRAYS : SUPPORTS_ARRAYS - 1;
 }
 
-/* Rows that ranks write need not follow those of this rank before. */
+/* Move to a row: rows that a rank writes need not follow each other. */
 static int row_seek(struct supports_output *f, gidx row)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
@@ -147,7 +147,7 @@ static int row_seek(struct supports_output *f, gidx row)
   return OK;
 }
 
-/* Write a block of rows, those of some chunks at a time. */
+/* Write a block of rows, a few chunks at a time. */
 static int sink_write(void *self, const struct support_block *block)
 {
   struct supports_output *f = self;
@@ -192,7 +192,7 @@ static int attributes_write(const struct h5_file *h5, const struct supports_shap
   return OK;
 }
 
-/* Begin the offsets of rows of any length, which are known as they are written. */
+/* Begin the offsets of rows of any length.  Each is written with its row. */
 static int indptr_begin(struct supports_output *f)
 {
   gidx count = f->shape.n + 1, zero = 0;
@@ -200,7 +200,8 @@ static int indptr_begin(struct supports_output *f)
   return h5_array_write(&f->indptr, 0, 1, &zero);
 }
 
-/* Entries of a chunk, and in *nnz those of all rows, or that it is not known. */
+/* The entries of a chunk.  *nnz <- the entries of all rows, or H5_GROWS if their number is not
+ * known. */
 static gidx chunk_entries(const struct supports_output *f, gidx *nnz)
 {
   const struct supports_shape *shape = &f->shape;
@@ -265,7 +266,7 @@ static int output_create(struct supports_output *f, const char *path,
   return arrays_create(f);
 }
 
-/* Open f->result.file. */
+/* Open the existing file f->result.file, and its arrays. */
 static int placed_open(struct supports_output *f)
 {
   const struct temporary *file = &f->result.file;
@@ -292,7 +293,7 @@ int supports_growing_create(struct supports_output *f, const char *path,
   return placed_open(f);
 }
 
-/* The end of the chunks of the first rows, which are whole sum blocks. */
+/* The offset in the file after the chunks of the first `rows` rows, which are whole sum blocks. */
 static gidx rows_end(const struct supports_output *f, gidx rows)
 {
   int a = stores_codes(&f->shape) ? SLAB_CODES : SLAB_DATA;
@@ -406,11 +407,11 @@ static int offsets_write(const struct supports_output *f, struct h5_array *a, gi
   return OK;
 }
 
-/* They are what was written, on the disk. */
+/* Read offsets from the disk again, and compare them with the right ones. */
 static int offsets_compare(const struct supports_output *f, const struct h5_array *a, gidx row,
                            gidx end)
 {
-  gidx offsets[PIECE], again[PIECE + 1]; /* with room for a checksum */
+  gidx offsets[PIECE], again[PIECE + 1]; /* with space for a checksum */
   for (gidx n; row < end; row += n) {
     n = offsets_fill(f, row, end, offsets);
     TRY(h5_placed_read(a, row, n, again));
@@ -424,7 +425,7 @@ static int offsets_compare(const struct supports_output *f, const struct h5_arra
 int supports_offsets_write(struct supports_output *f, gidx first, gidx end)
 {
   struct h5_array a;
-  if (end == f->shape.n) end++; /* where the last row ends */
+  if (end == f->shape.n) end++; /* one more offset: the end of the last row */
   int status = offsets_create(f, &a);
   if (!status) status = h5_placed_begin(&a);
   if (!status) status = h5_placed_seek(&a, first);
@@ -437,7 +438,7 @@ int supports_offsets_write(struct supports_output *f, gidx first, gidx end)
   return status ? status : closed;
 }
 
-/* They are in the file, and HDF5 learns of them. */
+/* The offsets are in the file already.  Register their chunks with HDF5. */
 static int offsets_join(const struct supports_output *f, struct h5_array *a)
 {
   gidx offsets[PIECE], count = f->shape.n + 1, unit = f->slabs.chunk_rows[SLAB_INDPTR];

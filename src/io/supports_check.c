@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One pass over /supports, in blocks of rows and inside them in pieces of entries, since rows of a
- * foreign file can be long.  Spare threads divide the rows of a piece among themselves; each reads
- * and checks its own rows.  Meanwhile others count the atoms of the piece before, and hash it. */
+ * One pass over /supports, in blocks of rows, and inside them in pieces of entries, because rows of
+ * other programs can be long.  Threads divide the rows of a piece; each reads and checks its own
+ * rows.  At the same time other threads count the atoms of the previous piece and hash it. */
 #include "io/supports.h"
 #include "io/supports_input.h"
 
@@ -27,20 +27,20 @@
 
 enum {
   ROWS = 1 << 16,
-  PIECE = 1 << 18,      /* entries, for each of several threads: a chunk of ours */
-  ALONE = 1 << 15,      /* the same for one */
-  LONG_PIECE = 1 << 22, /* of many chunks */
-  MAX_PIECE = 1 << 21,  /* numbers of all threads, of an array */
+  PIECE = 1 << 18,      /* entries per thread, with several threads: a chunk of Sagitta's files */
+  ALONE = 1 << 15,      /* entries, with one thread */
+  LONG_PIECE = 1 << 22, /* entries, if chunks should rarely be read twice */
+  MAX_PIECE = 1 << 21,  /* numbers of an array, of all threads together */
   MAX_PARTS = 16        /* threads */
 };
 
 /* The state of one thread for its rows. */
 struct support_part {
   gidx nonzero;
-  idx atom_before; /* of the entry before this one */
+  idx atom_before; /* atom of the previous entry */
   float score_before;
-  gidx end;   /* of its entries of the piece, which begin where those of the part before end */
-  gidx wrong; /* the first that is wrong, its status, and what there is to say of it */
+  gidx end;   /* end of its entries in the piece; they begin where those of the previous part end */
+  gidx wrong; /* the first wrong entry, its status and its message */
   int status;
   char message[512];
 };
@@ -48,37 +48,37 @@ struct support_part {
 struct support_pass {
   const struct verify *v;
   struct arena arena;
-  const struct support_block *given; /* rows in memory; NULL: all is read from the file */
-  const float *given_data;           /* what /supports/data has of them */
+  const struct support_block *given; /* rows in memory; NULL: everything is read from the file */
+  const float *given_data;           /* their values of /supports/data */
   struct h5_array indptr, indices, data, score, codes;
-  int has_data, has_score;         /* arrays that are there, data in a float type */
-  int has_codes;                   /* /supports/codes is there */
-  int is_solved;                   /* codes were solved, as the file says */
-  int is_nonnegative;              /* codes, or else scores, are at least 0, as the file says */
-  gidx k, top_s, rounds, d;        /* top_s -1: rows may have any length */
-  const char *encoder;             /* whose rows may have fewer than top_s; NULL: none */
-  int ascends;                     /* a row's atoms ascend, as of encoders but topk */
-  struct entry_rules rules;        /* of rows of a file of ours; begins NULL: of another */
-  gidx *offsets, *offsets_before;  /* [ROWS + 1] of the block at hand, and of that before */
-  gidx piece;                      /* entries that the next have room for */
+  int has_data, has_score;  /* the arrays exist, and data has a float type */
+  int has_codes;            /* /supports/codes is there */
+  int is_solved;            /* the file says that codes were solved */
+  int is_nonnegative;       /* the file says that codes, or without codes scores, are at least 0 */
+  gidx k, top_s, rounds, d; /* top_s -1: rows may have any length */
+  const char *encoder;      /* its name: rows may have fewer than top_s entries; NULL: none */
+  int ascends;              /* the atoms of a row are in ascending order */
+  struct entry_rules rules; /* of rows of Sagitta's files; begins NULL: the file is not one */
+  gidx *offsets, *offsets_before;  /* [ROWS + 1] of the current block, and of the previous one */
+  gidx piece;                      /* capacity of the next arrays, in entries */
   idx *atoms;                      /* [piece] */
   float *values, *scores, *blocks; /* [piece], blocks [piece][d] */
-  struct support_arrays {          /* the same of the piece before */
+  struct support_arrays {          /* the same arrays of the previous piece */
     idx *atoms;
     float *values, *scores, *blocks;
   } before;
-  struct entry_hashes hashes; /* of the piece before, while one is checked */
+  struct entry_hashes hashes; /* hash the previous piece while this one is checked */
   struct entry_counts atom_counts;
   struct support_counts counts;
   int n_parts;
   struct support_part parts[MAX_PARTS];
-  /* The piece at hand. */
+  /* The current piece. */
   gidx first, count; /* entries */
-  gidx row, n;       /* rows, and those that have entries of it are in this block of n */
-  gidx given_rows;   /* to the taker */
+  gidx row, n;       /* first row of the block that has its entries, and the rows of that block */
+  gidx given_rows;   /* rows that the taker (verify.h) has received */
 };
 
-/* Is position j the first of a round (N.3r)? */
+/* Does a routing round (N.3r) begin at position j of a row? */
 static int round_begins(const struct support_pass *s, gidx j)
 {
   for (idx r = 0; r < s->rounds; r++)
@@ -86,9 +86,10 @@ static int round_begins(const struct support_pass *s, gidx j)
   return 0;
 }
 
-/* Of an encoder that takes no largest scores, atoms ascend (N.24).  Else inside a round entries are
- * in the order of (N.2): larger score first, and of equal scores the smaller atom first.  The
- * scores of frames are rounded after the selection, so their ties tell nothing. */
+/* Check the order of an entry and the previous one.  If an encoder keeps all scores above a
+ * threshold, atoms ascend (N.24).  Otherwise the entries of a round are in the order of (N.2): the
+ * larger score first, and of equal scores the smaller atom first.  Scores of frames are rounded
+ * after the selection, so their ties may be in any order. */
 static int order_check(const struct support_pass *s, struct support_part *part, gidx row, gidx j,
                        idx atom, float score)
 {
@@ -125,7 +126,7 @@ static int codes_check(const struct support_pass *s, struct support_part *part, 
   return OK;
 }
 
-/* Check entry i of the piece, which is at position j of its row. */
+/* Check entry i of the piece.  It is at position j of its row. */
 static int entry_check(const struct support_pass *s, struct support_part *part, gidx row, gidx j,
                        gidx i)
 {
@@ -148,7 +149,7 @@ static int entry_check(const struct support_pass *s, struct support_part *part, 
   return OK;
 }
 
-/* The same of rows that are in memory. */
+/* Copy entries of rows that are in memory. */
 static void entries_copy(const struct support_pass *s, gidx at, gidx count)
 {
   const struct support_block *b = s->given;
@@ -160,7 +161,7 @@ static void entries_copy(const struct support_pass *s, gidx at, gidx count)
     memcpy(s->blocks + at * d, b->codes + first * d, (size_t)(count * d) * sizeof *s->blocks);
 }
 
-/* Read entries of the piece, `at` of which are before them. */
+/* Read `count` entries of the piece, from its entry `at` on. */
 static int entries_read(const struct support_pass *s, gidx at, gidx count)
 {
   gidx first = s->first + at;
@@ -200,7 +201,7 @@ static int offsets_check(struct support_pass *s, gidx row, gidx n)
 /* The row of the block that has entry e. */
 static gidx row_of(const struct support_pass *s, gidx e)
 {
-  gidx low = 0, high = s->n; /* it begins at low or behind, and ends before high */
+  gidx low = 0, high = s->n; /* it is in low .. high - 1 */
   while (high - low > 1) {
     gidx middle = (low + high) / 2;
     if (s->offsets[middle] <= e)
@@ -211,7 +212,7 @@ static gidx row_of(const struct support_pass *s, gidx e)
   return low;
 }
 
-/* Check entries e .. end - 1, which row r of the block has, one by one. */
+/* Check entries e .. end - 1, which belong to row r of the block, one by one. */
 static int entries_check(const struct support_pass *s, struct support_part *part, gidx r, gidx e,
                          gidx end)
 {
@@ -240,7 +241,7 @@ static int row_codes_check(const struct support_pass *s, struct support_part *pa
   return OK;
 }
 
-/* A thread's entries of the piece. */
+/* Check the entries of a part: from `begin` to part->end. */
 static int part_check(const struct support_pass *s, struct support_part *part, gidx begin)
 {
   if (begin == part->end) return OK;
@@ -263,7 +264,7 @@ static int before_tasks(const struct support_pass *s)
   return s->hashes.count + s->atom_counts.shares;
 }
 
-/* Hash an array of the piece before, or count atoms of it. */
+/* A task about the previous piece: hash one of its arrays, or count atoms of it. */
 static void before_run(void *self, gidx i)
 {
   struct support_pass *s = self;
@@ -273,7 +274,7 @@ static void before_run(void *self, gidx i)
     entry_counts_add(&s->atom_counts, i - s->hashes.count);
 }
 
-/* The same, or check a part of this piece. */
+/* A task about the previous piece, or the check of a part of this piece. */
 static void task_run(void *self, gidx task)
 {
   struct support_pass *s = self;
@@ -288,8 +289,8 @@ static void task_run(void *self, gidx task)
   status_take(part->message, sizeof part->message);
 }
 
-/* Share out the piece by rows, unless there is a row in it that is longer than a piece: the first
- * part has all of that. */
+/* Divide the piece into parts of whole rows.  If a row is longer than the piece, the first part is
+ * the whole piece. */
 static void parts_cut(struct support_pass *s)
 {
   gidx end = s->first + s->count, last = row_of(s, end - 1);
@@ -300,8 +301,8 @@ static void parts_cut(struct support_pass *s)
   }
 }
 
-/* As many entries of the piece as were checked are the piece before, and the next one goes where
- * that was. */
+/* The first `count` entries of this piece become the previous piece.  The next piece takes the
+ * memory of the old one. */
 static void piece_swap(struct support_pass *s, gidx count)
 {
   struct support_arrays now = {s->atoms, s->values, s->scores, s->blocks};
@@ -317,22 +318,22 @@ static void piece_swap(struct support_pass *s, gidx count)
   s->before = now;
 }
 
-/* The result for the piece before. */
+/* The status of the tasks about the previous piece. */
 static int before_status(const struct support_pass *s)
 {
   TRY(entry_counts_status(&s->atom_counts));
   return entry_hashes_status(&s->hashes);
 }
 
-/* The last piece, too. */
+/* Run the tasks about the last piece. */
 static int before_end(struct support_pass *s)
 {
   spare_run(before_tasks(s), before_run, s);
   return before_status(s);
 }
 
-/* The rows up to this one of the block, of which the piece before has the entries, go to the taker;
- * parts_open() has seen to it that no row is longer than a piece. */
+/* Give rows up to `end` of the block to the taker.  The previous piece has their entries:
+ * parts_open() makes a piece longer than any row. */
 static int rows_give(struct support_pass *s, gidx end)
 {
   const struct verify_taker *taker = s->v->taker;
@@ -349,7 +350,7 @@ static int rows_give(struct support_pass *s, gidx end)
   return taker->take(taker->self, &rows);
 }
 
-/* Of the wrong entries the first one is told. */
+/* Check a piece.  If several entries are wrong, the first one is reported. */
 static int piece_check(struct support_pass *s)
 {
   parts_cut(s);
@@ -365,8 +366,9 @@ static int piece_check(struct support_pass *s)
   return rows_give(s, row_of(s, s->first + s->count - 1) + 1);
 }
 
-/* The offsets of the piece before, which is still counted, stay: they are those of the block at
- * hand, unless that has no entries. */
+/* Exchange the two arrays of offsets, because tasks about the previous piece still need its
+ * offsets.  If the current block has no entries, that piece is of an earlier block, and nothing is
+ * exchanged. */
 static void offsets_swap(struct support_pass *s)
 {
   gidx *offsets = s->offsets_before;
@@ -388,10 +390,11 @@ static int rows_check_block(struct support_pass *s, gidx row, gidx n)
     if (whole > s->first) s->count = whole - s->first;
     TRY(piece_check(s));
   }
-  return rows_give(s, n); /* those at its end that have no entries */
+  return rows_give(s, n); /* the last rows may have no entries */
 }
 
-/* Of rows that were checked already: the offsets, and the counts. */
+/* Take the counts of rows that were checked when they were written.  Only the offsets are checked
+ * again. */
 static int rows_take(struct support_pass *s, gidx row, gidx n)
 {
   const struct support_counts *counts = s->v->counts;
@@ -400,7 +403,7 @@ static int rows_take(struct support_pass *s, gidx row, gidx n)
   return offsets_check(s, row, n);
 }
 
-/* The last piece, and the sums of all. */
+/* Finish the last piece, and add up the counts. */
 static int pieces_end(struct support_pass *s)
 {
   TRY(before_end(s));
@@ -426,7 +429,8 @@ static int all_rows_check(struct support_pass *s)
   return is_known ? OK : pieces_end(s);
 }
 
-/* Check the encoding and shape of the CSR group, and what the root of a file of ours says. */
+/* Check the encoding and the shape of the CSR group, and for a file of Sagitta the attributes of
+ * the root. */
 static int attributes_check(struct support_pass *s, struct dimensions *dims)
 {
   const struct h5_file *f = s->v->file;
@@ -462,7 +466,7 @@ static int attributes_check(struct support_pass *s, struct dimensions *dims)
   return OK;
 }
 
-/* Room for a piece. */
+/* Allocate the arrays of a piece. */
 static int arrays_alloc(struct support_pass *s)
 {
   TRY(arena_alloc(&s->arena, &s->atoms, s->piece, sizeof *s->atoms));
@@ -490,7 +494,7 @@ static int parts_open(struct support_pass *s)
   s->n_parts = (int)imax(1, imin(team_spare(), MAX_PARTS));
   s->piece = s->n_parts > 1 ? imin((gidx)PIECE * s->n_parts, MAX_PIECE / s->d) : ALONE;
   if (s->v->taker) s->piece = imax(imax(s->piece, PIECE), s->top_s);
-  if (s->v->taker && s->encoder) { /* where a piece ends in a chunk, that is read twice */
+  if (s->v->taker && s->encoder) { /* pieces are long: chunks at their ends are read twice */
     s->n_parts = 1;
     s->piece = imax(LONG_PIECE, s->top_s);
   }
@@ -540,7 +544,7 @@ static int supports_run(struct support_pass *s, struct verify *v)
   return OK;
 }
 
-/* The attributes that a file of this shape by Sagitta has. */
+/* Set the attributes that a file of Sagitta with this shape has. */
 static int given_open(struct support_pass *s, const struct supports_shape *shape, idx rounds)
 {
   s->has_data = s->has_score = 1;

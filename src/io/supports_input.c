@@ -15,8 +15,9 @@
 #include "io/h5/values.h"
 #include "io/mean.h"
 
-/* Atoms that a file may name without storing anything about them, and for each entry; atoms whose
- * densities a byte can hold when deflate packs them. */
+/* A file with many atoms must store something about them.  FREE_ATOMS: atoms that need nothing;
+ * ENTRY_ATOMS: atoms for each stored entry; PACKED_ATOMS: atoms whose densities one byte can hold
+ * after deflate. */
 enum { FREE_ATOMS = 1 << 20, ENTRY_ATOMS = 64, PACKED_ATOMS = 250 };
 #define MAX_ROWS (INT64_C(1) << 48)
 
@@ -45,14 +46,15 @@ static int entries_read(void *self, gidx first, gidx count, idx *atoms, float *s
   return OK;
 }
 
-/* How codes of another program become a CSR matrix that is read: m is one of SciPy, or dense. */
+/* Advice for codes of another program: how to save them as a CSR matrix that can be read.  CODES is
+ * a SciPy matrix or a dense array. */
 #define CSR_MEND                                                                                   \
   "save them as a CSR matrix: python3 -c 'import h5py, numpy, scipy.sparse as s; m = "             \
   "s.csr_matrix(CODES); g = h5py.File(\"NEW.h5\", \"w\").create_group(\"supports\"); "             \
   "g.attrs[\"shape\"] = m.shape; [g.create_dataset(k, data=getattr(m, k)) for k in (\"data\", "    \
   "\"indices\", \"indptr\")]', where CODES reads yours"
 
-/* Open an array of the group; *a stays closed when the array is neither there nor needed. */
+/* Open an array of the group.  If it does not exist and is not needed, *a stays closed. */
 static int array_open(struct supports_input_state *s, const char *name, int needed,
                       struct h5_array *a)
 {
@@ -85,7 +87,7 @@ static void groups_list(const struct h5_file *f, char *found, size_t capacity)
   h5_listing_free(&list);
 }
 
-/* Is the group one, with a shape?  Other programs may have a dense array there. */
+/* Check that the name is a group with a shape.  Other programs may have a dense array there. */
 static int group_check(const struct supports_input_state *s)
 {
   struct h5_array dense = {0};
@@ -148,7 +150,7 @@ static int whole_check(const struct supports_input_state *s, const struct h5_arr
   return OK;
 }
 
-/* *stores <- whether the file stores a density for each atom, packed or not. */
+/* *stores <- 1: the file really stores a density for each atom, compressed or not. */
 static int density_find(const struct h5_file *f, gidx k, int *stores)
 {
   struct h5_values v = {0};
@@ -157,7 +159,7 @@ static int density_find(const struct h5_file *f, gidx k, int *stores)
   int status = h5_values_open(f, "/metrics/density", NULL, &v);
   *stores = !status && v.rank == 1 && v.shape[0] == k && v.stored >= k / PACKED_ATOMS;
   h5_values_close(&v);
-  if (status) status_clear(); /* one that cannot be opened stores nothing */
+  if (status) status_clear(); /* if it cannot be opened, it stores nothing */
   return OK;
 }
 
@@ -223,7 +225,7 @@ int supports_encoder_read(const struct h5_file *f, const char **encoder)
   return OK;
 }
 
-/* Read the attributes of a file that Sagitta wrote; a file of another program has none. */
+/* Read the attributes of a file that Sagitta wrote.  Files of other programs have none. */
 static int facts_read(struct supports_input *f)
 {
   const struct h5_file *h5 = &f->state->h5;
@@ -254,7 +256,7 @@ static int facts_read(struct supports_input *f)
   TRY(identity_read(h5, INPUTS_GROUP, &f->inputs));
   TRY(identity_read(h5, CONTENTS_GROUP, &f->contents));
   TRY(h5_attribute_exists(h5, "/", "normalized", &normalized));
-  if (normalized) f->inputs.dictionary = 0; /* not as it is read */
+  if (normalized) f->inputs.dictionary = 0; /* the hash is of the scaled dictionary */
   f->normalized = normalized;
   CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
             isfinite(f->rho) && f->sweeps >= 0 && f->sweeps < INT32_MAX,
@@ -270,7 +272,7 @@ static int facts_read(struct supports_input *f)
   return OK;
 }
 
-/* A file that is no HDF5 has a mend that suits codes. */
+/* Report a file that is not HDF5, with advice about codes. */
 static int file_check(const char *path)
 {
   size_t length = strlen(path);

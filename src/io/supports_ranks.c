@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank has the hashes of its own chunks and zeros for all others, so a reduction by OR gives
- * all. */
+ * Each rank knows the hashes of its own chunks, and has zeros for the others.  So a reduction by OR
+ * gives all hashes to all ranks. */
 #include "io/supports_ranks.h"
 
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #include "io/h5/array_write.h"
 #include "io/h5/placed.h"
 
-static const gidx MOST = 256 << 20; /* bytes that wait for the disk, or to be checked */
+static const gidx MOST = 256 << 20; /* most bytes that wait for the check, or for the disk */
 
-/* Is a page of memory written back as a whole, even if ranks on two machines each write a part of
- * it? */
+/* Does the file system write a memory page back as a whole?  Then two machines that each write a
+ * part of it would overwrite each other. */
 static int writes_back_whole(const char *path)
 {
   static const unsigned long kinds[] = {0x6969, 0x517b, 0xfe534d42, 0xff534d42}; /* NFS, SMB */
@@ -31,8 +31,8 @@ static int writes_back_whole(const char *path)
   return has;
 }
 
-/* Rank 0: may ranks write at once, as far as it knows?  Where a segment is a sum block it begins a
- * page, and has one writer. */
+/* On rank 0: may several ranks write at once?  On file systems that write whole pages, only if a
+ * segment is one sum block (ROW_BLOCK rows, N.0): it begins at a page and has one writer. */
 static int may_write(const struct supports_output *f)
 {
   if (!f->has_slabs) return 0;
@@ -51,7 +51,7 @@ int supports_placed_begin(struct supports_output *f, idx rounds)
   return OK;
 }
 
-/* A rank that does not see the file is no failure. */
+/* Open the file on this rank.  If the rank cannot see it, that is no failure, but *missing <- 1. */
 static int file_open(struct supports_output *f, const char *name,
                      const struct supports_shape *shape, gidx *missing)
 {
@@ -85,17 +85,17 @@ int supports_ranks_begin(struct supports_output *f, struct comm *c,
   return OK;
 }
 
-/* A sum block of this rank, read again. */
+/* A sum block of this rank that is read from the file again. */
 struct rows_again {
   struct h5_array *arrays[SUPPORTS_ARRAYS]; /* indices, score, data, codes */
   int count;
-  void *values[SUPPORTS_ARRAYS]; /* of a sum block; owned */
-  gidx first, n;                 /* entries */
+  void *values[SUPPORTS_ARRAYS]; /* [one sum block]; owned */
+  gidx first, n;                 /* its entries */
   int status[SUPPORTS_ARRAYS];
   char message[SUPPORTS_ARRAYS][512];
 };
 
-/* A thread reads an array. */
+/* A task: read one of the arrays. */
 static void array_read(void *self, gidx i)
 {
   struct rows_again *r = self;
@@ -122,7 +122,7 @@ static int block_check(struct rows_again *r, struct support_pass *pass,
   return supports_rows_check(pass, &block, r->values[2]);
 }
 
-/* Read all rows of this rank among rows first .. end - 1 again. */
+/* Read the sum blocks of this rank in rows first .. end - 1 again, and check them. */
 static int blocks_check(struct rows_again *r, struct support_pass *pass,
                         const struct supports_shape *shape, gidx first, gidx end)
 {
@@ -137,7 +137,7 @@ static int blocks_check(struct rows_again *r, struct support_pass *pass,
   return OK;
 }
 
-/* This rank's rows before f->taken that are not checked were read again, and are. */
+/* Check this rank's rows f->checked ..  f->taken - 1. */
 static int rows_check(struct supports_output *f)
 {
   struct rows_again r = {0};
@@ -149,8 +149,8 @@ static int rows_check(struct supports_output *f)
   return status;
 }
 
-/* The same beside the writing.  They are on their way to the disk, and waited for only where there
- * are many, so that little is left for the sync before a record. */
+/* Check rows in a thread while others are written.  The disk receives them meanwhile.  The thread
+ * waits for it only if many bytes are unsynced, so that the sync before a record is short. */
 static int beside_check(void *self)
 {
   struct supports_output *f = self;
@@ -160,7 +160,7 @@ static int beside_check(void *self)
   return h5_placed_sync(&f->indices);
 }
 
-/* Give the thread the rows written so far, once it is done with those that it got before. */
+/* Give the rows written so far to the checking thread, when it has finished the earlier ones. */
 static int check_begin(struct supports_output *f, gidx end)
 {
   if (!f->checker.state) TRY(worker_open(&f->checker));
@@ -195,7 +195,7 @@ void supports_placed_rest(struct supports_output *f)
 int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end)
 {
   static const gidx least = 8 << 20;
-  enum { TIMES = 64 }; /* of a large file */
+  enum { TIMES = 64 }; /* number of checks of a large file */
   gidx due = imin(imax((f->slabs.end - f->slabs.base) / TIMES, least), MOST);
   f->unchecked += rows * (f->slabs.slab / ROW_BLOCK);
   TRY(h5_placed_push(&f->indices, (end - rows) / ROW_BLOCK, end / ROW_BLOCK));
@@ -204,7 +204,7 @@ int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end)
   return f->unchecked >= due && is_whole && !is_busy ? check_begin(f, end) : OK;
 }
 
-/* All know the chunks of rows first .. end - 1. */
+/* All ranks get the hashes and counts of the chunks of rows first .. end - 1. */
 static int hashes_join(struct supports_output *f, struct comm *c, gidx first, gidx end)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
@@ -221,7 +221,7 @@ static int hashes_join(struct supports_output *f, struct comm *c, gidx first, gi
   return OK;
 }
 
-/* Rank 0 alone has written. */
+/* The same, if only rank 0 has written. */
 static void hashes_take(struct supports_output *f)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
@@ -233,7 +233,7 @@ static void hashes_take(struct supports_output *f)
   }
 }
 
-/* Rank 0 does not read again the rows that ranks have checked. */
+/* Add the counts of checked rows, so that rank 0 need not read these rows again. */
 int supports_counts_add(struct supports_output *f, const struct support_counts *more)
 {
   struct support_counts *counts = &f->counts;
@@ -249,7 +249,7 @@ int supports_counts_add(struct supports_output *f, const struct support_counts *
   return OK;
 }
 
-/* Rank 0 has the file as if it had written all. */
+/* On every rank: end the arrays as if this rank had written all chunks. */
 static int arrays_end(struct supports_output *f, gidx rows)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Frames in float64, and beside them what dictionary.h5 says of a run and of the steps of atoms. */
+ * Frames in float64, and what dictionary.h5 also has of a run and of the steps of atoms. */
 #include "io/sweep.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ int sweep_facts_read(const char *path, struct sweep_facts *facts)
   return h5_close_after(&f, facts_read(&f, facts));
 }
 
-/* All of an array of this shape into out. */
+/* out <- a whole array, which must have this shape. */
 static int frames_read(const struct h5_file *f, int rank, const gidx *shape, real *out)
 {
   struct h5_array a;
@@ -106,7 +106,8 @@ int sweep_read(const char *path, idx k, idx d, idx p, real *frames, struct atom_
   return h5_close_after(&f, all_read(&f, k, d, p, frames, steps));
 }
 
-/* A foreign file may have such an array, of which nothing is promised. */
+/* Check frames.  A file of another program may have such an array too, so only finite values are
+ * required. */
 static int frames_check(const struct verify *v, const struct value_block *b)
 {
   for (gidx i = 0; i < b->count * b->width; i++)

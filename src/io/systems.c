@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes are read whole and checked before any block; blocks are read when they are needed. */
+ * All shapes are read and checked when the file is opened.  Blocks of systems are read when they
+ * are needed. */
 #include "io/systems.h"
 
 #include <math.h>
@@ -14,7 +15,8 @@
 #include "io/verify.h"
 
 enum { SLACK_BYTES = 8 << 20, PIECE = 1 << 14 };
-/* Pieces of an array that threads read, and of all; entries of one, about. */
+/* MOST_PIECES: the most pieces of one array that threads read; MAX_PIECES: of all arrays;
+ * LEAST_PIECE: about the fewest entries of a piece. */
 enum { MOST_PIECES = 128, MAX_PIECES = SYSTEM_ARRAYS * (MOST_PIECES + 1), LEAST_PIECE = 1 << 15 };
 
 static const struct object_row object_rows[] = {
@@ -35,14 +37,14 @@ static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 static const char *const array_names[SYSTEM_ARRAYS] = {
     "/systems/D_blocks", "/systems/B_blocks", "/systems/g_t", "/systems/hbb", "/systems/g_b"};
 
-/* [count + 1] where each system begins in one of the arrays. */
+/* [count + 1] the offset of each system in one of the arrays. */
 static const gidx *sums_of(const struct systems_shape *s, int array)
 {
   const gidx *const sums[SYSTEM_ARRAYS] = {s->h, s->b, s->g, s->c, s->border};
   return sums[array];
 }
 
-/* Open a vector of the file; count -1: of any length. */
+/* Open a vector of `count` entries; count -1: of any length. */
 static int vector_open(const struct h5_file *f, const char *object, gidx count, struct h5_array *a)
 {
   TRY(h5_array_open(f, object, a));
@@ -104,7 +106,7 @@ static int shape_read(struct systems_input *f)
   return OK;
 }
 
-/* Open the arrays, and check that they are as long as the shapes say. */
+/* Open the arrays, and check that their lengths follow from the shapes. */
 static int arrays_open(struct systems_input *f)
 {
   const struct systems_shape *s = &f->shape;
@@ -128,15 +130,16 @@ static int arrays_open(struct systems_input *f)
   return status;
 }
 
-/* A block's part of an array, in pieces that end where chunks do. */
+/* The part of an array that a block of systems needs.  It is read in pieces that end where chunks
+ * end. */
 struct part {
   const struct h5_array *array;
-  gidx first, end, unit; /* entries; of a piece but the first */
+  gidx first, end, unit; /* first, end: entries; unit: entries of a piece */
   real *out;
 };
 struct parts {
   struct part part[SYSTEM_ARRAYS];
-  gidx until[SYSTEM_ARRAYS]; /* pieces of this array and of those before it */
+  gidx until[SYSTEM_ARRAYS]; /* until[a]: pieces of arrays 0 .. a */
   int status[MAX_PIECES];
 };
 
@@ -158,7 +161,7 @@ static void part_run(void *self, gidx i)
 {
   struct parts *all = self;
   all->status[i] = part_read(all, i);
-  status_clear(); /* of this thread */
+  status_clear(); /* the error belongs to this thread */
 }
 
 /* Cut a block's range of an array into a limited number of pieces; returns their number. */
@@ -171,7 +174,7 @@ static gidx part_cut(struct part *p, gidx most)
   return ceil_div(p->end, p->unit) - p->first / p->unit;
 }
 
-/* By the threads that are spare (base/team.h). */
+/* Read a block, with the spare threads (base/team.h). */
 static int block_read(void *self, const struct systems_block *to)
 {
   struct systems_input *f = self;
@@ -187,7 +190,7 @@ static int block_read(void *self, const struct systems_block *to)
     all.until[i] = count;
   }
   if (threads > 1) spare_run(count, part_run, &all);
-  for (gidx i = 0; i < count; i++) /* again where it failed, to say so here, in their order */
+  for (gidx i = 0; i < count; i++) /* read again what failed, for the error in this thread */
     if (threads == 1 || all.status[i]) TRY(part_read(&all, i));
   return OK;
 }
@@ -226,7 +229,7 @@ int systems_part_open(struct systems_input *f, const char *path)
   return vector_read(&f->h5, "/systems/color", TYPE_I32, count, f->color);
 }
 
-/* The terms of some runs of an array's entries, spread over all. */
+/* *sum <- the terms of some runs of entries, spread over the whole array. */
 static int sample_terms(const struct h5_array *a, uint64_t *sum)
 {
   enum { RUNS = 64, VALUES = 512 };
@@ -257,7 +260,7 @@ int systems_input_mark(const struct systems_input *f, uint64_t *mark)
   return OK;
 }
 
-/* Room for the most of a copied piece. */
+/* Allocate space for the largest piece that is copied. */
 static int piece_alloc(const struct systems_shape *s, struct arena *arena, real **values,
                        gidx **rows)
 {
@@ -354,7 +357,7 @@ int systems_output_create(struct systems_output *r, const char *path,
   return OK;
 }
 
-/* What is known of each system, of the first of them. */
+/* Write the vectors about systems, for the first `count` of them. */
 static int vectors_write(const struct systems_output *r, gidx count)
 {
   const struct systems_shape *s = r->shape;
@@ -402,7 +405,7 @@ static int finite_check(const struct h5_array *a)
   return OK;
 }
 
-/* Check that global rows rise inside each system. */
+/* Check that global rows ascend inside each system. */
 static int rows_check(const struct verify *v, const struct systems_shape *s)
 {
   static gidx row[PIECE];

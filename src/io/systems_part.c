@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Four attributes, or one. */
+ * A part has four attributes; a complete result has one. */
 #include "io/systems_part.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ int systems_part_is(const struct h5_file *f, const struct file_kind *kind, int *
   return f->version ? h5_attribute_is(f, "/", "kind", kind->name, is_part) : OK;
 }
 
-/* *part <- from a complete result. */
+/* *part <- the part that a complete result is. */
 static int whole_read(const struct h5_file *f, struct systems_part *part)
 {
   int there;

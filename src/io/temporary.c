@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A fixed array lists the files to remove or rename at the end, so that a signal handler can do
- * it. */
+ * A fixed array lists the files that must be removed or renamed at the end of the process.  So a
+ * signal handler can do that. */
 #include "io/temporary.h"
 
 #include <errno.h>
@@ -17,18 +17,18 @@
 #include "base/stop.h"
 #include "base/watchdog.h"
 
-/* KEPT: the slot of a file that has none any more. */
+/* KEPT: the value of t->slot for a file that needs no slot any more. */
 enum { MAX_SLOTS = 32, DIGITS = 16, KEPT = -1 };
 
-/* A slot counts from when its names are complete, as a signal may come at any time. */
+/* A signal may come at any time.  So is_taken is set last, when the names are complete. */
 static struct slot {
   _Atomic int is_taken;
-  int is_shown; /* it has its final name, until the run fails */
+  int is_shown; /* it has its final name, unless the run fails */
   char name[sizeof((struct temporary *)0)->name], failed[sizeof((struct temporary *)0)->name];
 } slots[MAX_SLOTS];
 
-/* End the process as the signal would have.  Of what temporaries_end() calls, rename() and unlink()
- * are safe here. */
+/* End the process as the signal would have done.  temporaries_end() calls rename() and unlink(),
+ * which are safe in a signal handler. */
 static void signal_end(int number)
 {
   temporaries_end(1);
@@ -41,9 +41,9 @@ static void exit_end(void)
   temporaries_end(1);
 }
 
-/* Does a signal end the process, so that temporaries have to go?  Libraries that MPI loads may have
- * taken those that end any program, as LLVM does, whose handlers would end it too; of others they
- * may make use. */
+/* Would this signal end the process, so that the handler must remove temporary files?  Libraries
+ * that MPI loads may have set handlers: LLVM sets some for signals that end programs, and these
+ * would end the process too.  Handlers of other signals are left alone. */
 static int is_end(int number)
 {
   struct sigaction now;
@@ -67,7 +67,7 @@ static void endings_watch(void)
   }
 }
 
-/* The names fit: the callers checked. */
+/* Take a slot for a file.  The callers have checked that the names fit. */
 static int slot_take(const char *name, const char *failed, int *slot)
 {
   endings_watch();
@@ -101,8 +101,8 @@ int temporary_guard(const char *name)
   return slot_take(name, NULL, &slot);
 }
 
-/* The name has 64 random bits, so no other file has it, even before this file is made.  So it is
- * listed before the file is created, and a signal in between leaves no unlisted file. */
+/* The name has 64 random bits, so no other file has it.  Therefore it can be listed before the file
+ * is created, and a signal between the two steps leaves no unlisted file. */
 int temporary_create(struct temporary *t, const char *path, const char *failed, FILE **out)
 {
   uint64_t bits;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Headers are padded with blanks, so that values begin at a multiple of 8 bytes (64 for .npy). */
+ * Headers are padded with blanks, so that values begin at a multiple of 8 bytes (in .npy files
+ * 64). */
 #include "io/tensors_write.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ static int type_bytes(const char *dtype)
   return !strcmp(dtype, "F64") ? 8 : !strcmp(dtype, "F32") ? 4 : 2;
 }
 
-/* The bits of value i as they are stored. */
+/* The stored bits of value i. */
 static uint64_t bits_at(const struct tensor_out *t, gidx i)
 {
   uint64_t wide = 0;
@@ -56,7 +57,7 @@ static int values_write(FILE *out, const char *path, const struct tensor_out *t)
   return OK;
 }
 
-/* text <- the shape, as "16, 24". */
+/* text <- the shape, with `between` between the sizes, such as "16, 24". */
 static void shape_print(const struct tensor_out *t, const char *between, char *text)
 {
   *text = '\0';

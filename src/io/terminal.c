@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reproducible results are attributes and arrays of /terminal.  Estimates, and values that a LAPACK
- * computed, go below /run, which `diff` skips. */
+ * Reproducible results are attributes and arrays of /terminal.  Estimates, and values that LAPACK
+ * computes, go below /run, which `diff` skips. */
 #include "io/terminal.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 const struct file_kind terminal_kind = {"terminal",    {&objects}, terminal_check,
                                         terminal_show, NULL,       terminal_json};
 
-/* Write a log determinant, and the pair that it comes from. */
+/* Write a log determinant, and the pair of mantissa and exponent that gives it. */
 static int pair_write(const struct h5_file *f, const char *name, struct det_pair pair, real value)
 {
   char text[64];

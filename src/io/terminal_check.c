@@ -17,7 +17,7 @@ static int same_bits(real a, real b)
   return memcmp(&a, &b, sizeof a) == 0;
 }
 
-/* *pair <- that of a log determinant, which has to follow from it. */
+/* *pair <- the pair of a log determinant.  Check that it gives the log determinant. */
 static int pair_read(const struct verify *v, const char *name, struct det_pair *pair)
 {
   char text[64];
@@ -55,10 +55,10 @@ static int evidence_check(const struct verify *v)
   return OK;
 }
 
-/* The state that the checks share. */
+/* The data that the checks share. */
 struct terminal_pass {
   const struct verify *v;
-  gidx k, b, m; /* atoms, largest border, pairs */
+  gidx k, b, m; /* numbers of atoms, of rows of the largest border block, and of pairs */
   gidx *border; /* [k + 1] */
   real *block;  /* [b][b] */
   struct arena arena;
@@ -82,7 +82,7 @@ static int border_check(struct terminal_pass *c)
   return OK;
 }
 
-/* The block has rows x columns finite entries, and NaN around them. */
+/* Check that the block has rows x columns finite entries, and NaN everywhere else. */
 static int block_check(const struct terminal_pass *c, gidx at, gidx rows, gidx columns)
 {
   for (gidx i = 0; i < c->b; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The evidence, what the data do not determine, the least determined atoms, the strongest
- * couplings, and the artifact's hash. */
+ * Shows the evidence, the directions that the data do not determine, the least determined atoms,
+ * the strongest couplings, and the hash of the artifact. */
 #include "io/terminal.h"
 
 #include <math.h>
@@ -99,8 +99,8 @@ static int weak_print(const struct h5_file *f, FILE *out)
   return OK;
 }
 
-/* out <- an array of the weakest directions, columns values each; *count <- how many, which has to
- * be the same as of the array before unless it is negative. */
+/* out <- an array about the weakest directions, with `columns` values for each.  *count: their
+ * number; if it is negative it is set, otherwise it must match. */
 static int directions_read(const struct h5_file *f, const char *name, enum h5_type type,
                            gidx columns, gidx *count, void *out)
 {
@@ -119,7 +119,8 @@ static int directions_read(const struct h5_file *f, const char *name, enum h5_ty
   return status;
 }
 
-/* The weakest directions: eigenvalue of S, the atoms that carry most of it, and how much. */
+/* The weakest directions: the eigenvalue of S, the atoms with the largest shares of the direction,
+ * and these shares. */
 struct directions {
   gidx count;
   real value[SHOWN], share[SHOWN][CARRIERS];
@@ -182,7 +183,7 @@ struct ranked {
   gidx atom;
 };
 
-/* Insert into top[SHOWN], which falls by value. */
+/* Insert into top[SHOWN], which is sorted by descending value. */
 static void rank_insert(struct ranked *top, struct ranked new)
 {
   for (int i = 0; i < SHOWN; i++)
@@ -314,7 +315,7 @@ static int couplings_json(const struct h5_file *f, struct json *j)
   return OK;
 }
 
-/* Is this a finished pass?  Others have nothing to show. */
+/* *there <- is this a finished pass?  Other files have nothing to show. */
 static int pass_exists(const struct h5_file *f, int *there)
 {
   int has_borders, has_run;

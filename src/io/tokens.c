@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Few tokens are read at a time, so the hashes of whole datasets are left to `verify`. */
+ * Only a few tokens are read at a time.  Hashes of whole datasets are therefore left to
+ * `verify`. */
 #include "io/tokens.h"
 
 #include <stdlib.h>
@@ -48,7 +49,8 @@ int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name)
   return OK;
 }
 
-/* Of a type such as <i4 or |u1, of this byte order: the bytes of a number; 0: of another. */
+/* The bytes of an integer of type `dtype`, such as <i4 or |u1.  0: another type, or another byte
+ * order. */
 static int whole_bytes(const char *dtype)
 {
   const unsigned short probe = 1;
@@ -93,7 +95,8 @@ int tokens_open_alone(struct tokens *t, const char *file, gidx n, const char *na
   return OK;
 }
 
-/* An integer of a .npy; 2^63 and more is not a valid token. */
+/* The value of an integer in a .npy file; negative if it is 2^63 or more, which is not a valid
+ * token. */
 static gidx whole_number(const unsigned char *at, const char *dtype)
 {
   const unsigned short probe = 1;
@@ -110,7 +113,7 @@ static int numbers_read(const struct tokens *t, gidx first, gidx n, gidx *token)
   if (!t->flat.file) return h5_array_read(&t->token, first, n, TYPE_I64, token);
   gidx bytes = whole_bytes(t->dtype);
   unsigned char *raw =
-      (unsigned char *)(token + n) - n * bytes; /* the end, which is read in time */
+      (unsigned char *)(token + n) - n * bytes; /* the end: read before it is overwritten */
   TRY(flat_bytes(&t->flat, t->flat.data + first * bytes, (size_t)(n * bytes), raw));
   for (gidx i = 0; i < n; i++) {
     token[i] = whole_number(raw + i * bytes, t->dtype);
@@ -122,7 +125,8 @@ static int numbers_read(const struct tokens *t, gidx first, gidx n, gidx *token)
   return OK;
 }
 
-/* *there <- is this one HDF5 file with /token?  Its name goes on in *path, which is owned. */
+/* *there <- 1: the rows are one HDF5 file that has /token.  *path <- its name; the caller frees
+ * it. */
 static int token_find(const char *rows, char **path, int *there)
 {
   struct h5_file file = {0};
@@ -141,7 +145,7 @@ int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const ch
   char *path = NULL;
   int there = 0;
   TRY(run_option_find(result, "rows", &rows));
-  if (!rows || *rows == '@' || strpbrk(rows, "*?[\n")) return OK; /* many files */
+  if (!rows || *rows == '@' || strpbrk(rows, "*?[\n")) return OK; /* rows of many files */
   int status = token_find(rows, &path, &there);
   free(path);
   if (!status && there) status = tokens_open(t, rows, n, name);
@@ -153,9 +157,9 @@ int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const ch
   return OK;
 }
 
-enum { NOTED = 1 << 16, MAX_NOTED = 1 << 24 }; /* rows at a time, and in all */
+enum { NOTED = 1 << 16, MAX_NOTED = 1 << 24 }; /* rows per read, and rows in all */
 
-/* Do the rows' tokens have words? */
+/* Check that the tokens of rows have words. */
 static int words_check(struct tokens *t, const char *path, struct vocabulary_use *use, gidx *token)
 {
   gidx end = imin(t->n, MAX_NOTED);
@@ -172,7 +176,7 @@ int tokens_name(struct tokens *t, const char *vocabulary)
 {
   struct vocabulary_use use = {0};
   TRY(vocabulary_read(&t->words, vocabulary));
-  if (!t->n) return OK; /* words are of the tokens of sources alone */
+  if (!t->n) return OK; /* words are needed only for tokens of sources */
   gidx *token = malloc(NOTED * sizeof *token);
   CHECK(token, ERR_MEMORY, "cannot allocate %d tokens", NOTED);
   int status = words_check(t, vocabulary, &use, token);

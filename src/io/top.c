@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two matrices; the check tests the order of each list. */
+ * The lists are two matrices.  The check tests the order of each list. */
 #include "io/top.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ int top_write(const char *path, const struct top_rows *top, gidx n_rows,
   return OK;
 }
 
-/* The lists of atoms first .. first + t->k - 1. */
+/* Check the lists of atoms first .. first + t->k - 1. */
 static int lists_check(const struct top_rows *t, idx first, gidx n_rows)
 {
   for (gidx i = 0; i < (gidx)t->k * t->r; i++) {

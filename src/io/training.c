@@ -119,7 +119,8 @@ int training_state_write(struct matrix_output *f, const struct train_point *poin
   return learns_offset ? offset_write(h5, point, p) : OK;
 }
 
-/* The mean that steps subtract, and the offset, if one is learned. */
+/* Read the mean that training steps subtract.  If an offset is learned, read it too; then the mean
+ * is in /train/mean. */
 static int mean_read(const struct h5_file *f, const struct train_state *s, idx p, real *mean,
                      int *has_mean)
 {
@@ -155,7 +156,7 @@ static int state_read(const struct h5_file *f, struct train_state *s, idx k, idx
   return mean_read(f, s, p, mean, has_mean);
 }
 
-/* All of it, into the arena. */
+/* Read everything, into the arena. */
 static int all_read(const struct h5_file *f, struct arena *arena, idx k, idx p,
                     struct train_point *point, struct train_state *s)
 {

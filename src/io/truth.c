@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Entries are written as they come; the check tests offsets, features and magnitudes. */
+ * Entries are written in the order in which they are generated.  The check tests offsets, features
+ * and magnitudes. */
 #include "io/truth.h"
 
 #include <math.h>
@@ -81,17 +82,17 @@ int truth_output_finish(struct truth_output *t, uint64_t rows_hash, const struct
   return result_publish(&t->result, facts, n_facts);
 }
 
-/* The state of a check, which reads piece by piece. */
+/* The data of a check, which reads pieces. */
 struct truth_pass {
   struct h5_array indptr, indices, data;
-  gidx features, row; /* features; the row of the next entry */
-  idx before;         /* feature of the entry before, of the same row */
+  gidx features, row; /* features: their number; row: the row of the next entry */
+  idx before;         /* feature of the previous entry of the row */
   gidx starts[PIECE + 1];
   idx atoms[PIECE];
   float codes[PIECE];
 };
 
-/* The entries of one row, from `begin` on. */
+/* Check the entries begin .. end - 1 of one row. */
 static int row_check(struct truth_pass *t, gidx row, gidx begin, gidx end)
 {
   idx before = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * First what the file says it is, then every byte and so every checksum, then types and shapes by
- * the tables, then the contents kind by kind. */
+ * The order of checks: the identity of the file; every byte, and so every checksum; types and
+ * shapes, by the tables; then the contents, kind by kind. */
 #include "io/verify.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ static int kind_check(struct verify *v)
   return OK;
 }
 
-/* Is the file ours, and of which kind?  Texts have no checksum: one that looks like ours but does
- * not say so has a damaged attribute, and is refused. */
+/* Did Sagitta write the file, and of which kind is it?  Text attributes have no checksum.  A file
+ * that has the other marks of Sagitta, but not its format attribute, is damaged and is refused. */
 static int identity_check(struct verify *v)
 {
   const struct h5_file *f = v->file;
@@ -43,9 +43,10 @@ static int identity_check(struct verify *v)
   return OK;
 }
 
-enum { LARGE_BYTES = 4 << 20 }; /* of which threads read the chunks */
+enum { LARGE_BYTES = 4 << 20 }; /* threads read the chunks of datasets from this size on */
 
-/* Read all values, unless their hash is known to be right, and of texts the bytes too. */
+/* Read all values, unless their hash is already known to match.  Of texts, the bytes are read
+ * too. */
 static int values_read(struct verify *v, struct h5_values *values, int is_known)
 {
   char text[64];
@@ -63,8 +64,8 @@ static int values_read(struct verify *v, struct h5_values *values, int is_known)
   return OK;
 }
 
-/* A dataset of the tables has its hash, which is compared while it is read, and that of each
- * chunk. */
+/* Check that a dataset of the tables has hashes: one of the whole, which is compared while it is
+ * read, and one of each chunk. */
 static int hash_check(struct verify *v, const char *object, const struct h5_values *values)
 {
   int is_sealed = v->file->version >= H5_SEALED_FROM && object_find(object);
@@ -73,7 +74,7 @@ static int hash_check(struct verify *v, const char *object, const struct h5_valu
   return h5_values_leaves(values);
 }
 
-/* Read a dataset, or with attribute not NULL that attribute of the object. */
+/* Read a dataset, or if `attribute` is not NULL, that attribute of the object. */
 static int object_read(struct verify *v, const char *object, const char *attribute, int is_known)
 {
   struct h5_values values;
@@ -91,7 +92,7 @@ static int object_read(struct verify *v, const char *object, const char *attribu
   return status;
 }
 
-/* The entries of supports are left to the threads that check them. */
+/* Read an object and its attributes.  Threads that check supports read the entries of supports. */
 static int entry_read(struct verify *v, const struct h5_entry *entry)
 {
   int has_offsets = v->counts && v->counts->has_offsets && !strcmp(entry->path, OFFSETS_PATH);
@@ -138,8 +139,8 @@ static int row_check(struct verify *v, const struct object_row *row)
   return status;
 }
 
-/* A file of Sagitta has the objects of its kind; in other files the objects of all kinds are looked
- * for. */
+/* Check the tables of object types.  A file of Sagitta must have the objects of its kind.  In other
+ * files, objects of all kinds are checked if they exist. */
 static int tables_check(struct verify *v)
 {
   for (int k = 0; k < file_kind_count; k++) {

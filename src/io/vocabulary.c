@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The file is read whole, and words are parts of it; those of JSON are decoded where they stand.
+ * The file is read whole, and words point into it.  Words in JSON are decoded in place.
  *
  * Tokenizers mark in their words where blanks are.  The words kept here use the marks of WordPiece:
- * "##" in front of a word that continues the one before; a blank precedes all other words. */
+ * "##" in front of a word that continues the previous one; all other words follow a blank. */
 #include "io/vocabulary.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 enum { MAX_BYTES = 1 << 30, MAX_TOKEN = 1 << 28 };
 
-/* Let v have n words at least; new ones are NULL. */
+/* Make space for at least n words in v.  New ones are NULL. */
 static int words_reserve(struct vocabulary *v, gidx *capacity, gidx n)
 {
   if (n <= *capacity) return OK;
@@ -31,7 +31,8 @@ static int words_reserve(struct vocabulary *v, gidx *capacity, gidx n)
   return OK;
 }
 
-/* Blanks that would end a line of a page become \n, \r and \t. */
+/* Set the word of a token.  Line feeds, returns and tabs become \n, \r and \t, because they would
+ * break the lines of a page. */
 static int word_add(struct vocabulary *v, gidx *capacity, gidx token, const char *word)
 {
   static const char blanks[] = "\n\r\t", letters[] = "nrt";
@@ -54,14 +55,14 @@ static int lines_read(struct vocabulary *v, char *text)
   gidx capacity = 0;
   v->is_text = 1;
   for (char *line; (line = strsep(&text, "\n"));) {
-    if (!text && !*line) break; /* after the last line feed */
+    if (!text && !*line) break; /* nothing follows the last line feed */
     line[strcspn(line, "\r")] = '\0';
     TRY(word_add(v, &capacity, v->n, line));
   }
   return OK;
 }
 
-/* Does a text begin as JSON does, and not as a word such as "[PAD]"? */
+/* Does a text begin like JSON, and not like a word such as "[PAD]"? */
 static int is_json(const char *text)
 {
   static const char blanks[] = " \t\r\n";
@@ -73,10 +74,10 @@ static int is_json(const char *text)
   return *text == '"' && end > text && (end[-1] == '}' || end[-1] == ']');
 }
 
-/* Contents of a tokenizer.json besides the numbers of words. */
+/* What is read from a tokenizer.json, besides the words and their numbers. */
 struct tokenizer {
   struct vocabulary added; /* words without marks */
-  gidx capacity;           /* of these, and of all others */
+  gidx capacity;           /* words that v, and below that `added`, have space for */
   gidx added_capacity;
   int has_words, has_parts, has_model, is_bytes;
 };
@@ -90,7 +91,7 @@ static int entry_read(struct vocabulary *v, struct tokenizer *t, struct json_rea
   return word_add(v, &t->capacity, token, word);
 }
 
-/* The rest of an object that gives words their numbers. */
+/* Read the rest of an object whose keys are words and whose values are their numbers. */
 static int entries_read(struct vocabulary *v, struct tokenizer *t, struct json_reader *r)
 {
   char *word;
@@ -102,7 +103,8 @@ static int entries_read(struct vocabulary *v, struct tokenizer *t, struct json_r
   return OK;
 }
 
-/* The rest of a list of words, or, as Unigram has it, of words with scores. */
+/* Read the rest of a list of words.  With `scored` the items are pairs of word and score, as
+ * Unigram has them. */
 static int list_read(struct vocabulary *v, struct tokenizer *t, struct json_reader *r, int scored)
 {
   char *word;
@@ -186,7 +188,7 @@ static int part_read(struct vocabulary *v, struct tokenizer *t, struct json_read
   return OK;
 }
 
-/* The rest of an object that gives words their numbers, or is a tokenizer.json. */
+/* Read the rest of an object: a tokenizer.json, or words with their numbers. */
 static int object_read(struct vocabulary *v, struct tokenizer *t, struct json_reader *r)
 {
   char *key;
@@ -206,8 +208,8 @@ static int object_read(struct vocabulary *v, struct tokenizer *t, struct json_re
   return OK;
 }
 
-/* The byte that a character of a byte-level vocabulary stands for: those that print are themselves,
- * the others follow from 256 on, as GPT-2 has it; -1: none. */
+/* The byte that a character of a byte-level vocabulary stands for, as in GPT-2: printable bytes
+ * stand for themselves, the others have the codes from 256 on. -1: none. */
 static int byte_of(unsigned code)
 {
   unsigned other = 256;
@@ -219,10 +221,12 @@ static int byte_of(unsigned code)
   return -1;
 }
 
-/* How many bytes of a character that began are there, and is it whole? */
+/* The bytes of the UTF-8 character at `at` that are present.  *whole <- are these all of its
+ * bytes? */
 static size_t part_of_character(const unsigned char *at, size_t left, int *whole)
 {
-  static const unsigned char first[] = {0, 0x80, 0xc2, 0xe0, 0xf0, 0xf5}; /* of 1, none, 2, 3, 4 */
+  /* The smallest first bytes of: 1 byte, no character, 2, 3, 4 bytes, no character. */
+  static const unsigned char first[] = {0, 0x80, 0xc2, 0xe0, 0xf0, 0xf5};
   static const size_t lengths[] = {1, 0, 2, 3, 4, 0};
   int kind = LENGTH(first) - 1;
   while (*at < first[kind]) kind--;
@@ -233,7 +237,8 @@ static size_t part_of_character(const unsigned char *at, size_t left, int *whole
   return n;
 }
 
-/* to <- bytes as UTF-8, each part that is none as U+FFFD; three times as long at most. */
+/* to <- the bytes as UTF-8.  Bytes that are not valid become U+FFFD. `to` needs three times the
+ * space. */
 static void utf8_make(const unsigned char *bytes, size_t n, char *to)
 {
   for (size_t i = 0, length; i < n; i += length) {
@@ -245,7 +250,7 @@ static void utf8_make(const unsigned char *bytes, size_t n, char *to)
   *to = '\0';
 }
 
-/* to <- a word of a byte-level vocabulary as text; one that has other characters stays. */
+/* to <- a word of a byte-level vocabulary, as text.  A word with other characters is copied. */
 static void bytes_spell(const char *word, char *to)
 {
   const char *all = word;
@@ -264,7 +269,7 @@ static void bytes_spell(const char *word, char *to)
   utf8_make(bytes, (size_t)(end - bytes), to);
 }
 
-/* to <- a piece of SentencePiece as text: U+2581 is a blank, <0x0A> a byte. */
+/* to <- a piece of SentencePiece, as text: U+2581 is a blank, and <0x0A> a byte. */
 static void piece_spell(const char *word, char *to)
 {
   static const char blank[] = "\xe2\x96\x81";
@@ -295,7 +300,7 @@ static speller *speller_of(const struct vocabulary *v, int is_bytes)
   return is_bytes ? bytes_spell : has_blanks ? piece_spell : NULL;
 }
 
-/* Token i <- a text that brings its own blanks. */
+/* Set token i to a text that has its own blanks. */
 static int text_set(struct vocabulary *v, gidx *capacity, gidx i, const char *text)
 {
   int is_apart = text[0] == ' ' && text[1] && text[1] != ' ' && strncmp(text + 1, "##", 2) != 0;
@@ -310,7 +315,7 @@ static int text_set(struct vocabulary *v, gidx *capacity, gidx i, const char *te
 
 static int word_spell(struct vocabulary *v, struct tokenizer *t, gidx i, speller *spell)
 {
-  size_t bytes = 4 * strlen(v->word[i]) + 8; /* three for each byte, behind which these stand */
+  size_t bytes = 4 * strlen(v->word[i]) + 8; /* text: up to three per byte, then the bytes */
   char *text = malloc(bytes);
   CHECK(text, ERR_MEMORY, "cannot allocate %zu bytes", bytes);
   spell(v->word[i], text);
@@ -319,7 +324,7 @@ static int word_spell(struct vocabulary *v, struct tokenizer *t, gidx i, speller
   return status;
 }
 
-/* Words of a tokenizer as texts with the marks that are kept here. */
+/* Convert the words of a tokenizer to texts with the marks explained at the top. */
 static int words_spell(struct vocabulary *v, struct tokenizer *t)
 {
   speller *spell = speller_of(v, t->is_bytes);
@@ -396,7 +401,8 @@ int vocabulary_note(struct vocabulary_use *u, const struct vocabulary *v, const 
   return OK;
 }
 
-/* Has it words for few of its tokens, by design?  Then an empty line is no word that was torn. */
+/* Does the vocabulary have words for only few of its tokens, by design?  Then an empty line is not
+ * a word that was torn. */
 static int is_sparse(const struct vocabulary *v)
 {
   gidx empty = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Requests are chosen with the lock held.  Rows and results are copied without it: by the copier
- * thread, if the lane can compute at the same time. lane.h explains the lane and its slots. */
+ * thread, if the lane can compute at the same time.  lane.h explains the lane and its slots. */
 #include "serve/step.h"
 
 #include <string.h>
