@@ -51,8 +51,7 @@ static const struct form forms[] = {
      ENCODER_JUMPRELU},
 };
 
-/* The files of each program in its folders.  A program without a settings file has a single
- * class. */
+/* The files of each program.  A program without a settings file has a single class. */
 static const struct {
   const char *program, *settings, *weights, *class_key, *top_key;
 } programs[] = {
@@ -125,8 +124,7 @@ static int files_find(struct autoencoder *a, const char *folder, int *which)
   return OK;
 }
 
-/* *form <- the form of the class.  If the class is not known, only the decoder is used; it has the
- * same name in all classes of a program. */
+/* *form <- the form of the class.  Of an unknown class only the decoder is used. */
 static int form_find(struct autoencoder *a, int which, struct form *form)
 {
   TRY(autoencoder_class_find(&a->settings, a->program, &a->architecture));
@@ -272,8 +270,7 @@ static int shape_check(const struct autoencoder *a)
   return OK;
 }
 
-/* Does a class have a tensor of this name?  AutoEncoderTopK stores a threshold that it does not
- * use. */
+/* Does a class have this tensor?  AutoEncoderTopK stores a threshold that it does not use. */
 static int is_of_form(const struct form *form, const char *name)
 {
   const char *const names[] = {form->decoder, form->mean, form->weights, form->bias,
@@ -318,8 +315,7 @@ static int threshold_read(struct autoencoder *a, const char *name)
   return OK;
 }
 
-/* *top <- the number of codes per row, for classes in which it is fixed.  Programs have different
- * names for this setting. */
+/* *top <- the fixed number of codes per row, if the class has one.  The setting has two names. */
 static int top_find(const struct autoencoder *a, const char *key, int is_needed, gidx *top)
 {
   const char *const names[] = {key, "activation_fn_kwargs.k", "max_iterations"};
@@ -343,8 +339,7 @@ static int top_find(const struct autoencoder *a, const char *key, int is_needed,
   return OK;
 }
 
-/* AutoEncoderTopK also stores k among the weights.  Its own program uses that one, so both must
- * agree. */
+/* AutoEncoderTopK also stores k among the weights, and uses that one: both must agree. */
 static int top_compare(const struct autoencoder *a, gidx top)
 {
   const struct tensor *t = tensor_find(&a->tensors, "k");
@@ -389,9 +384,8 @@ static void values_scale(float *values, gidx n, double factor)
   for (gidx i = 0; values && i < n; i++) values[i] = (float)((double)values[i] * factor);
 }
 
-/* Fold the scale factor of the activations into the weights, as SAELens does at the end of a
- * training.  Then the encoder takes activations as they are, and the decoder gives them at the same
- * scale. */
+/* Fold the scale factor of activations into the weights, as SAELens does after training.  Then the
+ * encoder takes activations as they are, and the decoder gives them at the same scale. */
 static int factor_fold(struct autoencoder *a, const char *folder)
 {
   gidx k = a->encoder.k, p = a->encoder.p;

@@ -24,8 +24,7 @@ struct export_files export_files_of(enum export_form form)
   return files[form];
 }
 
-/* m->mean32 <- the mean in float32; zeros if there is none.  m->rounded counts the values that
- * change. */
+/* m->mean32 <- the mean in float32, or zeros.  m->rounded counts the values that change. */
 static int mean_narrow(struct export_model *m, struct arena *arena)
 {
   float *mean;
@@ -163,8 +162,7 @@ static int rest_fill(const struct export_model *m, FILE *out, const char *path)
   return OK;
 }
 
-/* list[] <- the tensors of an autoencoder with the names that its own program uses.  Returns their
- * number. */
+/* list[] <- the tensors with the names of the program that uses them.  Returns their number. */
 static int tensors_list(const struct export_model *m, struct tensor_out *list)
 {
   const struct encoder *e = &m->encoder;

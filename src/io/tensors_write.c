@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Headers are padded with blanks, so that values begin at a multiple of 8 bytes (in .npy files
- * 64). */
+ * Headers are padded with blanks, so that values begin at a multiple of 8 bytes; of 64 in .npy. */
 #include "io/tensors_write.h"
 
 #include <string.h>
