@@ -5,7 +5,7 @@
  *         clusters, ..
  * block   tensor_threads(WGMMA)
  * shared  dynamic, tensor_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
- * sums    each is over the rows of a batch.  A chunk of TRIAD_CHUNK_ROWS rows is summed from 0 as in
+ * sums    over the rows of a batch.  A chunk of TRIAD_CHUNK_ROWS rows is summed from 0 as in
  *         tensor_product.  The chunks are added in f64, in ascending order */
 #define IS_GRADIENT 1
 #include "tensor_tile.h"
