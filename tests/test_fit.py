@@ -394,6 +394,21 @@ def check_atoms_first(folder):
            f"{atoms} atoms, {ranks} ranks: exit {done.returncode} {done.stderr[-300:]}")
 
 
+@claim("options that the update does not read are refused, or named where auto took the update")
+def check_unread(folder):
+    path, _ = planted(folder, "unread", 400, 12, 8, 3, True)
+    words = ["--atoms", 12, "--top-s", 3, "--sweeps", 1, "--force"]
+    for update, option, code in (("joint", "directions", 2), ("conjugate", "directions", 2),
+                                 ("atoms", "passes", 2), ("auto", "directions", 0),
+                                 ("joint", "passes", 0), ("atoms", "directions", 0)):
+        for more in ([], ["--dry-run"]):
+            done = fit(os.path.join(folder, "unread"), path, *words, "--update", update,
+                       f"--{option}", 2, *more)
+            told = f"'--{option}' does" in done.stderr
+            ok(done.returncode == code and (told == (code == 2 or update == "auto") or more),
+               f"--update {update} --{option} {more}: {done.returncode} {done.stderr[-300:]}")
+
+
 @claim("without a GPU fit --device cuda is refused, auto is the CPU")
 def check_device(folder):
     path, _ = planted(folder, "device", 1500, 24, 20, 3, True)
@@ -425,6 +440,7 @@ def main():
         check_left(folder)
         check_refit(folder)
         check_refused(folder)
+        check_unread(folder)
         check_device(folder)
         check_constant(folder)
         check_atoms_first(folder)

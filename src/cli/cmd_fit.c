@@ -215,6 +215,23 @@ static const struct option_set fit_set = {
     .has_config = 1,
 };
 
+/* An option that the update does not read is refused, or named where auto took the update. */
+static int update_options_check(const struct fit_job *j, enum fit_update update)
+{
+  static const struct option_advice of_all = {"directions", "all atoms move at once"};
+  static const struct option_advice of_each = {"passes", "each atom is solved by itself"};
+  const struct option_advice *bad = fit_moves_all(update) ? &of_all : &of_each;
+  if (update == UPDATE_AUTO || !options_first_set(j->run->command->options, j->o, bad, 1))
+    return OK;
+  CHECK(!strcmp(j->o->update, "auto"), ERR_USAGE,
+        "'--%s' does not go with '--update %s': %s; leave it out", bad->key, j->o->update,
+        bad->advice);
+  if (j->run->comm.rank == 0)
+    log_warn("'--%s' does nothing: '--update auto' took '%s', and %s", bad->key,
+             fit_update_name(update), bad->advice);
+  return OK;
+}
+
 static int inputs_open(struct fit_job *j)
 {
   const struct fit_options *o = j->o;
@@ -246,6 +263,7 @@ static int inputs_open(struct fit_job *j)
   TRY(fit_parts_parse(&j->parts, o->minibatch));
   CHECK(j->parts.rows <= 0 || strcmp(o->update, "atoms"), ERR_USAGE,
         "'--minibatch' has no '--update atoms'");
+  TRY(update_options_check(j, fit_update_of(o->update)));
   return arena_alloc(&j->arena, &j->mean, j->rows.source.p, sizeof *j->mean);
 }
 
@@ -375,6 +393,7 @@ static int outputs_open(struct fit_job *j)
   if (j->run->comm.rank == 0) fit_top_s_log(j);
   if (j->run->comm.rank == 0) fit_parts_log(&j->parts);
   if (j->run->comm.rank == 0) log_info("update  %s", fit_update_says(t->update));
+  TRY(update_options_check(j, t->update));
   advice_shape(t->rows);
   advice_top_s((idx)imax(t->top_s, j->o->encode_s), t->k);
   TRY(fit_seeds_open(j));
