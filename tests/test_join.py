@@ -5,6 +5,7 @@ bytes of one job, and merge reads two chunks of each range and array.  Ranges th
 done, missing, of other inputs or options, or end within a segment are refused, with what to type.
 So are journals of another file, files that were cut, and jobs that begin while merge works."""
 import glob
+import json
 import os
 import random
 import re
@@ -360,10 +361,9 @@ def check_work(folder):
         ok(is_code == code, f"{fault}: {is_code} {text[-600:]}")
         ok(code == 0 or "if no job is at work there, remove it" in text, f"{fault}: {text[-600:]}")
     is_code, text = job_end(job_start("encode", *range_of(folder, out, 6 * BLOCK, N),
-                                      LD_PRELOAD=FAULTS, FAULT="lock:1+", FAULT_OF=LOCKED), 60)
+                                      LD_PRELOAD=FAULTS, FAULT="lock:1+"), 60)
     ok(is_code == 0 and "is without a lock" in text, f"no locks: {is_code} {text[-600:]}")
-    is_code, text = job_end(job_start("merge", out, LD_PRELOAD=FAULTS, FAULT="lock:1+",
-                                      FAULT_OF=LOCKED), 60)
+    is_code, text = job_end(job_start("merge", out, LD_PRELOAD=FAULTS, FAULT="lock:1+"), 60)
     ok(is_code == 0 and "is without a lock" in text, f"no locks: {is_code} {text[-600:]}")
     equal(whole_of(folder, "encode"), f"{out}/supports.h5", "no locks")
 
@@ -539,6 +539,12 @@ def check_leaves(folder):
         os.remove(journal)
     ok(code == -signal.SIGKILL and len(left(out)) == 1, f"{code} {left(out)}")
     need(joined(folder, out, 2 * BLOCK, N), "of other options, beside a file without journals")
+    for path in glob.glob(f"{out}/*.growing"):
+        ranges = [[2 * BLOCK, N - 2 * BLOCK]] if glob.glob(f"{path[:-8]}.*.journal") else []
+        said = done(sagitta("inspect", path), path)
+        ok(said.stdout.count("are recorded") == len(ranges), f"{ranges}: {said.stdout}")
+        page = json.loads(done(sagitta("inspect", path, "--json"), path).stdout)["files"][0]
+        ok([[r["first_row"], r["rows_done"]] for r in page["ranges"]] == ranges, f"{page}")
     os.remove(f"{out}/{[f for f in left(out) if f.endswith('growing')][0]}")
     shutil.rmtree(out)
     for call, of in ((1, "*.growing"), (2, "*.growing"), (1, "*.journal"), (2, "*.journal")):

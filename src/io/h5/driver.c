@@ -377,12 +377,14 @@ static herr_t disk_truncate(H5FD_t *base, hid_t list, hbool_t closing)
   return done;
 }
 
-/* Where the file system knows no locks there are none. */
+/* Where the file system knows no locks there are none: this one keeps out other programs, and of
+ * runs each has claimed its outputs, or was warned (io/place.h). */
 static herr_t disk_flock(H5FD_t *base, int how)
 {
   struct disk_file *f = (struct disk_file *)base;
   int step = watchdog_begin(ERR_IO, "locking", f->path);
-  int failed = flock(f->file, how) && errno != ENOSYS;
+  int error = flock(f->file, how) ? errno : 0;
+  int failed = error && error != ENOSYS && error != ENOLCK && error != EOPNOTSUPP;
   watchdog_end(step);
   return failed ? disk_fail(H5E_BADFILE, "unable to lock file") : 0;
 }
