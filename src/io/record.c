@@ -232,14 +232,23 @@ static void ranges_path(const char *growing, char *path)
   snprintf(path, 4096, "%.*s", (int)strlen(growing) - TAIL, growing);
 }
 
+/* Find the ranges that are recorded of this growing file, without those of another beside it. */
+static int ranges_of(const char *growing, struct range_list *list)
+{
+  char path[4096];
+  ranges_path(growing, path);
+  int status = ranges_find(list, path);
+  if (strcmp(list->growing, growing) != 0) list->count = 0;
+  return status;
+}
+
 /* Print the page of a growing file of several jobs. */
 static int ranges_print(const char *growing, FILE *out)
 {
-  char path[4096], *text = NULL;
+  char *text = NULL;
   struct range_list list;
   gidx numbers[2];
-  ranges_path(growing, path);
-  int status = ranges_find(&list, path);
+  int status = ranges_of(growing, &list);
   text_print(out, "%s\n  a result that jobs with --join write; `sagitta merge` publishes it\n",
              growing);
   for (int i = 0; i < list.count && !status; i++) {
@@ -291,10 +300,9 @@ static void id_json(const char *name, const char *end, struct json *j)
 /* Add the ranges of a growing file of several jobs. */
 static int ranges_json(const char *growing, struct json *j)
 {
-  char path[4096], *text = NULL;
+  char *text = NULL;
   struct range_list list;
-  ranges_path(growing, path);
-  int status = ranges_find(&list, path);
+  int status = ranges_of(growing, &list);
   if (!status) {
     json_text(j, "file", growing);
     json_text(j, "type", "growing");
