@@ -66,5 +66,34 @@ for range in 8192: 8000:12288 12288:8192; do
   claim_check "$([ $? -eq 2 ]; echo $?)" "$range is refused: $(tail -n 1 "$work/log")"
 done
 claim_end
+
+claim_begin 'with --join tasks write one file, which merge.sbatch publishes, once or twice'
+"$sagitta" synth --n-rows 9000 --columns 8 --atoms 16 --output many --quiet
+printf 'rows = many/rows.h5\ndictionary = many/dictionary.h5\ntop-s = 2\n' > join.in
+merge() # WORDS...
+{
+  env SAGITTA="$sagitta" bash "$source/scripts/slurm/merge.sbatch" "$@" > "$work/log" 2>&1
+}
+! merge joined/ && ! [ -e joined ]
+claim_check $? "no folder: $(tail -n 2 "$work/log")"
+for TASK in 0 1 2; do
+  if [ $TASK -eq 2 ]; then
+    ! merge joined/ && grep -q 'row-range 8192:9000' "$work/log"
+    claim_check $? "what is missing is named: $(tail -n 2 "$work/log")"
+  fi
+  ! again '' 0 encode_array.sbatch join.in 4096 joined/ --join
+  claim_check "$ended" "task $TASK ends with $ended: $(tail -n 2 "$work/log")"
+done
+for time in first second; do
+  merge joined/
+  claim_check $? "$time: $(tail -n 2 "$work/log")"
+done
+grep -q 'nothing is left to merge' "$work/log"
+claim_check $? "the second says so: $(tail -n 2 "$work/log")"
+"$sagitta" encode join.in --output once --quiet && "$sagitta" diff once joined
+claim_check $? 'the result is that of one job'
+merge parts/ again/ && "$sagitta" diff whole again
+claim_check $? "parts are merged as before: $(tail -n 2 "$work/log")"
+claim_end
 echo "1..$count"
 exit $status
