@@ -5,19 +5,19 @@
  * the n-th read does not fail, but takes STALL_SECONDS, of stall-open and so on the n-th call of
  * that kind, of stall-any that of any kind; of kind stop-init, stop-dup and stop-finalize the
  * process is stopped at that call of MPI, of stop-inside and kill-inside stopped or killed n
- * microseconds after MPI_Finalize() began, of term-init gets SIGTERM when MPI begins, and says
- * that MPI has begun, of stop-exit stopped when it exits; of kind jump the wall clock is a day
- * ahead from the n-th look at it on; of kind linger the n-th long read takes a little time, and
- * the end of the process more; of kind late the n-th look at the clock by another thread than
- * the first does; of kind wake the n-th waiting of such a thread for something to do, and the
- * end of the process more; of the kinds of change_names the file is changed at the n-th read of
- * it, just before; of kind gate the n-th call of any kind makes the file FAULT_GATE and waits
- * until it is gone; of kind signal the process gets FAULT_SIGNAL at it; of kind interrupt every
- * second call fails with EINTR; of kinds own-thread and omp-thread the n-th thread of the
- * program or of OpenMP is not started; of kind lose the n-th pwrite only says that it was made; of
- * kind room no room is promised to a file; of kinds look, list and entry lstat(), opendir() and
- * readdir() fail, the last two of a folder whose path ends in FAULT_OF; of kind lock flock() does,
- * as where a file system knows no locks; of kind push sync_file_range() does.
+ * microseconds after MPI_Finalize() began, of term-init gets SIGTERM when MPI begins, and says that
+ * MPI has begun, of stop-exit stopped when it exits; of kinds jump and back the wall clock is a day
+ * ahead or behind from the n-th look at it on; of kind linger the n-th long read takes a little
+ * time, and the end of the process more; of kind late the n-th look at the clock by another thread
+ * than the first does; of kind wake the n-th waiting of such a thread for something to do, and the
+ * end of the process more; of the kinds of change_names the file is changed at the n-th read of it,
+ * just before; of kind gate the n-th call of any kind makes the file FAULT_GATE and waits until it
+ * is gone; of kind signal the process gets FAULT_SIGNAL at it; of kind interrupt every second call
+ * fails with EINTR; of kinds own-thread and omp-thread the n-th thread of the program or of OpenMP
+ * is not started; of kind lose the n-th pwrite only says that it was made; of kind room no room is
+ * promised to a file; of kinds look, list and entry lstat(), opendir() and readdir() fail, the last
+ * two of a folder whose path ends in FAULT_OF; of kind lock flock() does, as where a file system
+ * knows no locks; of kind push sync_file_range() does.
  * Of kind close files that are only read do not count.
  * With FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
  * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
@@ -97,6 +97,7 @@ enum kind {
   LOCK,
   PUSH,
   CLOSE,
+  BACK,
   KINDS,
   CHANGE
 };
@@ -108,7 +109,7 @@ static const char *const kinds[KINDS] = {
     "open",        "stop-init",   "term-init",    "stop-dup",    "stop-finalize", "stop-inside",
     "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose",
     "room",        "look",        "list",         "entry",       "lock",          "push",
-    "close"};
+    "close",       "back"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -342,6 +343,10 @@ int clock_gettime(clockid_t clock, struct timespec *now)
   if (armed == JUMP && clock == CLOCK_REALTIME && !error) {
     fails(JUMP);
     if (left <= 0) now->tv_sec += DAY;
+  }
+  if (armed == BACK && clock == CLOCK_REALTIME && !error) {
+    fails(BACK);
+    if (left <= 0) now->tv_sec -= DAY;
   }
   return error;
 }

@@ -95,6 +95,7 @@ SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_scale_try.py %D%/test_slurm.sh 
   %D%/test_solve_input.py \
   %D%/test_solve.py \
   %D%/test_solve_values.py \
+  %D%/test_soak_growing.py \
   %D%/test_soak_rows.py \
   %D%/test_units.py \
   %D%/test_refit_once.py %D%/test_refit_publish.py \
@@ -229,12 +230,12 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/slurm_nodes.sh %D%/peer.py %D%/run.sh %D%
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS += %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapack.so \
-  %D%/fault_window.so %D%/rest.so %D%/slow.so
+  %D%/fault_window.so %D%/rest.so %D%/slow.so %D%/forget.so
 CLEANFILES += $(check_DATA)
 # Thousands of faults, for half an hour and not for make check.
 EXTRA_DIST += %D%/soak_sizes %D%/soak_live %D%/soak_faults %D%/soak_planted %D%/soak_rows.py %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py %D%/soak_settings.py \
-  %D%/soak_try.py
-EXTRA_DIST += %D%/rest.c %D%/slow.c %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
+  %D%/soak_try.py %D%/soak_growing.py
+EXTRA_DIST += %D%/rest.c %D%/slow.c %D%/forget.c %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
 EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py \
   %D%/seal.py %D%/train_place.py
 %D%/rest.so: %D%/rest.c
@@ -244,6 +245,9 @@ EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py 
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
 %D%/fault.so: %D%/fault.c %D%/rest.c
+	@$(MKDIR_P) %D%
+	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
+%D%/forget.so: %D%/forget.c %D%/rest.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
 %D%/fault_lapack.so: %D%/fault_lapack.c %D%/rest.c

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: acts at random on results that grow in a file of their own (tests/soak_growing.py) leave
+nothing wrong, hung or lost; and where one is planted, each of the three is found."""
+import os
+import shutil
+import tempfile
+
+import h5py
+
+import soak_growing
+from soak_growing import Data, Life, Soak, options_read
+from tap import FULL, claim, done_testing, ok, skip_all
+
+ACTS = 500 if FULL else 20
+
+
+@claim("acts at random: nothing wrong, hung or lost")
+def check_acts():
+    soak = Soak(options_read(["--tries", str(ACTS), "--seed", "3"])).run()
+    soak.table_print()
+    ok(sum(soak.kinds.values()) == ACTS, f"{soak.kinds}")
+    ok(not soak.bad, f"{soak.bad[:2]}")
+
+
+def life_of(folder, name, joins):
+    """A life of which one job is done, of several ranges or killed in the one piece."""
+    life = Life(Data(f"{folder}/{name}", 20), options_read(["--seed", "1"]), name)
+    life.joins, life.setting, life.cut = joins, "plain", [0, 4 * soak_growing.BLOCK, soak_growing.N]
+    life.result = f"{life.out}/{'supports' if joins else 'x'}.h5"
+    return life
+
+
+def judged(life, work, plant, before=None):
+    before = life.recorded() if before is None else before
+    code, text = life.end(life.start(work, 0))
+    plant(life)
+    life.judge(before, work, code, text, {0})
+    return [outcome for outcome, _ in life.bad]
+
+
+def byte_change(life):
+    """Of a row, in the middle of the result."""
+    with h5py.File(life.result) as f:
+        at = f["supports/data"].id.get_chunk_info(3).byte_offset + 5
+    with open(life.result, "r+b") as f:
+        f.seek(at)
+        byte = f.read(1)
+        f.seek(at)
+        f.write(bytes([byte[0] ^ 1]))
+
+
+@claim("planted faults are found: other bytes, a result or a record that is gone, a hang")
+def check_planted(folder):
+    for name, joins, plant, found in (
+            ("none", False, lambda life: None, []),
+            ("bytes", False, byte_change, ["wrong", "wrong"]),
+            ("result", False, lambda life: os.remove(life.result), ["wrong"]),
+            ("record", True, lambda life: [os.remove(f"{life.out}/{n}")
+                                           for n in life.recorded()], ["wrong"])):
+        os.makedirs(f"{folder}/{name}")
+        life = life_of(folder, name, joins)
+        work = life.range_work(*life.cut[:2]) if joins else life.whole_work()
+        is_found = judged(life, work, plant)
+        ok(is_found[:len(found)] == found and bool(is_found) == bool(found), f"{name}: {life.bad}")
+    life.bad = []
+    done = judged(life, life.range_work(*life.cut[:2]), lambda life: None)
+    ok(not done and life.recorded(), f"a range: {life.bad}")
+    path = f"{life.out}/{next(iter(life.recorded()))}"
+    shutil.move(path, f"{folder}/record")
+    judged(life, life.range_work(*life.cut[1:]), lambda life: None,
+           {os.path.basename(path): soak_growing.BLOCK})
+    ok([o for o, _ in life.bad] == ["lost"], f"{life.bad}")
+    life.bad, life.data.patience = [], 0.01
+    judged(life, life.range_work(*life.cut[:2]), lambda life: None)
+    ok(life.bad and life.bad[0][0] == "hung", f"{life.bad}")
+
+
+def main():
+    if os.environ.get("SANITIZED"):
+        skip_all("the sanitizers come first among what is preloaded")
+    check_acts()
+    with tempfile.TemporaryDirectory() as folder:
+        check_planted(folder)
+    done_testing()
+
+
+main()
