@@ -336,11 +336,9 @@ static int outputs_open(struct train_job *j)
   const struct run_inputs inputs = {.name = {j->atoms ? j->dictionary.file : NULL},
                                     .rows = &j->rows,
                                     .holdout = j->o->holdout ? &j->holdout : NULL};
-  f->k = j->task.sizes.k;
+  const struct train_sizes *z = f->sizes = &j->task.sizes;
   f->p = j->rows.source.p;
-  f->l0 = j->task.sizes.l0;
-  f->learns_offset = j->task.sizes.learns_offset;
-  f->top_s = (idx)imin(f->l0 > 0 ? imin((gidx)ceil(f->l0), MAX_TOP_S) : j->o->asked.sizes.s, f->k);
+  f->top_s = (idx)imin(z->l0 > 0 ? imin((gidx)ceil(z->l0), MAX_TOP_S) : j->o->asked.sizes.s, z->k);
   TRY(comm_agree(&run->comm, identity_begin(j)));
   f->job = (struct job){.run = run, .output = j->o->output, .resume = j->o->resume};
   TRY(train_files_open(f, &inputs));

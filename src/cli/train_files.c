@@ -4,10 +4,6 @@
  * that can be saved. */
 #include "cli/train_files.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
@@ -20,7 +16,8 @@ static int file_read(void *self, const char *path, int is_end)
 {
   struct train_files *f = self;
   f->job.is_complete = is_end;
-  return training_read(path, &f->arena, f->k, f->p, &f->start, is_end ? NULL : &f->state_read);
+  return training_read(path, &f->arena, f->sizes->k, f->p, &f->start,
+                       is_end ? NULL : &f->state_read);
 }
 
 static int distribute(void *self, struct comm *c)
@@ -28,57 +25,35 @@ static int distribute(void *self, struct comm *c)
   struct train_files *f = self;
   struct train_state *s = &f->state_read;
   struct train_point *p = &f->start;
-  gidx k = f->k, columns = f->p;
+  struct train_array arrays[TRAIN_STATE_ARRAYS];
   TRY(comm_broadcast(c, p, 1, sizeof *p));
   if (!f->job.is_resumed) return OK;
   TRY(comm_broadcast(c, s, 1, sizeof *s));
-  for (int i = 0; i < TRAIN_ARRAYS; i++) {
-    float **const arrays[] = {&s->w[i], &s->m[i], &s->v[i]};
-    size_t row = (size_t)(i == TRAIN_BIAS ? 1 : columns) * sizeof(float);
-    for (int j = 0; j < LENGTH(arrays); j++) TRY(job_array_send(c, &f->arena, arrays[j], k, row));
-  }
-  for (int i = 0; i < LENGTH(s->offset); i++)
-    TRY(job_array_send(c, &f->arena, &s->offset[i], columns, sizeof(float)));
-  TRY(job_array_send(c, &f->arena, &s->idle, k, sizeof *s->idle));
-  TRY(job_array_send(c, &f->arena, &p->mean, columns, sizeof *p->mean));
+  train_state_arrays(s, f->sizes->k, f->p, arrays);
+  for (int i = 0; i < LENGTH(arrays); i++)
+    TRY(job_array_send(c, &f->arena, arrays[i].at, arrays[i].count, arrays[i].size));
+  TRY(job_array_send(c, &f->arena, &p->mean, f->p, sizeof *p->mean));
   p->state = s;
   return job_array_send(c, &f->arena, &p->lines, p->count, sizeof *p->lines);
-}
-
-/* The encoder, for rows that are not scaled. */
-static struct stored_encoder encoder_of(struct train_files *f, const struct train_point *p)
-{
-  int is_batch = f->l0 > 0;
-  float threshold = ldexpf(batch_threshold_value(&p->state->threshold), -p->scale);
-  for (idx a = 0; a < f->k; a++) {
-    f->bias[a] = ldexpf(p->state->w[TRAIN_BIAS][a], -p->scale);
-    f->threshold[a] = threshold;
-  }
-  return encoder_own(&(struct encoder){.kind = is_batch ? ENCODER_BATCHTOPK : ENCODER_TOPK,
-                                       .k = f->k,
-                                       .p = f->p,
-                                       .top = f->top_s,
-                                       .centered = 1,
-                                       .weights = p->state->w[TRAIN_ENCODER],
-                                       .bias = f->bias,
-                                       .threshold = is_batch ? f->threshold : NULL});
 }
 
 static int file_write(void *self, const char *path, int is_end)
 {
   struct train_files *f = self;
   const struct train_point *p = &f->point;
-  struct stored_encoder encoder = encoder_of(f, p);
+  const struct encoder encoder = train_encoder(p, f->sizes, f->p, f->top_s, f->bias, f->threshold);
+  const struct stored_encoder stored = encoder_own(&encoder);
+  idx k = f->sizes->k;
   TRY(identity_text_rows(&f->job.run->identity, p->rows_hash, p->held_out_hash));
-  TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
+  TRY(dictionary_output_create(&f->file, path, k, 1, f->p));
   const struct h5_file *h5 = &f->file.result.h5;
   TRY(nonnegative_write(h5, 1));
   TRY(h5_attribute_long(h5, "/", "top_s", f->top_s));
-  TRY(matrix_output_write(&f->file, 0, f->k, p->state->w[TRAIN_DECODER]));
+  TRY(matrix_output_write(&f->file, 0, k, p->state->w[TRAIN_DECODER]));
   if (p->described) TRY(object_write_vector(h5, "/mean", f->p, p->described));
-  TRY(encoder_write(&f->file, &encoder));
+  TRY(encoder_write(&f->file, &stored));
   TRY(training_write(&f->file, p));
-  if (!is_end) TRY(training_state_write(&f->file, p, f->k, f->p, f->learns_offset));
+  if (!is_end) TRY(training_state_write(&f->file, p, k, f->p, f->sizes->learns_offset));
   return job_file_finish(&f->job, &f->file);
 }
 
@@ -89,8 +64,9 @@ int train_files_open(struct train_files *f, const struct run_inputs *inputs)
                                        .read = file_read,
                                        .distribute = distribute,
                                        .write = file_write};
-  int status = arena_alloc(&f->arena, &f->bias, f->k, sizeof *f->bias);
-  if (!status) status = arena_alloc(&f->arena, &f->threshold, f->k, sizeof *f->threshold);
+  idx k = f->sizes->k;
+  int status = arena_alloc(&f->arena, &f->bias, k, sizeof *f->bias);
+  if (!status) status = arena_alloc(&f->arena, &f->threshold, k, sizeof *f->threshold);
   TRY(comm_agree(&f->job.run->comm, status));
   return job_open(&f->job, &type, f, inputs);
 }
@@ -106,28 +82,13 @@ void train_files_free(struct train_files *f)
 static const real POLL_SECONDS = 0.25, LEAST_SECONDS = 1;
 enum { LEAST_STEPS = 16 };
 
-/* Keep the lines for run.json. */
-static int lines_take(struct train_job *j, const struct train_point *p)
-{
-  j->inputs.rows = p->rows_hash;
-  j->step = p->step;
-  j->count = p->count;
-  return lines_copy(&j->arena, &j->lines, &j->lines_max, p->lines, p->count, sizeof *j->lines);
-}
-
 /* train_run() calls this with each line, and with each state that can be saved. */
 static int point_take(void *self, const struct train_point *p, enum train_reason why)
 {
   struct train_job *j = self;
-  struct comm *c = &j->run->comm;
-  while (j->shown < p->count)
-    if (c->rank == 0)
-      train_line_log(j, p);
-    else
-      j->shown++;
+  train_lines_log(j, p);
   if (why == TRAIN_LINE) return OK;
-  if (why == TRAIN_END && c->rank == 0) train_outcome_check(j, p);
-  TRY(comm_agree(c, lines_take(j, p)));
+  TRY(comm_agree(&j->run->comm, train_point_note(j, p, why)));
   j->files.point = *p;
   return job_publish(&j->files.job, why == TRAIN_END);
 }

@@ -14,10 +14,9 @@
 #include "train/train.h"
 
 struct train_files {
-  struct job job; /* of dictionary.h5; more[0] is state.h5 */
-  idx k, p, top_s;
-  int learns_offset;        /* the state has an offset that is learned, not just the mean */
-  real l0;                  /* mean codes per row if there is a threshold; 0: top_s in each */
+  struct job job;                  /* of dictionary.h5; more[0] is state.h5 */
+  const struct train_sizes *sizes; /* borrowed */
+  idx p, top_s;
   struct train_point start; /* where a resumed run starts; on every rank */
   struct train_state state_read;
   float *bias, *threshold;   /* [k] for rows that are not scaled */
@@ -26,7 +25,7 @@ struct train_files {
   struct arena arena;
 };
 
-/* Open the job; the caller has set it, and k, p and top_s.  With resume read the files.  ERR_INPUT
+/* Open the job; the caller has set it, sizes, p and top_s.  With resume read the files.  ERR_INPUT
  * when they are of another job than files->job.run->identity.  Collective. */
 int train_files_open(struct train_files *files, const struct run_inputs *inputs);
 void train_files_free(struct train_files *files);

@@ -98,7 +98,8 @@ int train_plan_show(struct train_job *j)
   return facts_end(&o);
 }
 
-void train_line_log(struct train_job *j, const struct train_point *p)
+/* Log the next line that was not logged, with the pace. */
+static void line_log(struct train_job *j, const struct train_point *p)
 {
   const struct train_line *l = &p->lines[j->shown++];
   gidx all = j->task.steps ? j->task.steps : j->task.epochs * j->result.steps_each;
@@ -113,7 +114,16 @@ void train_line_log(struct train_job *j, const struct train_point *p)
            (long long)all, l->held, codes, l->fitted, (long long)l->dead, pace);
 }
 
-void train_outcome_check(const struct train_job *j, const struct train_point *p)
+void train_lines_log(struct train_job *j, const struct train_point *p)
+{
+  while (j->shown < p->count)
+    if (j->run->comm.rank == 0)
+      line_log(j, p);
+    else
+      j->shown++;
+}
+
+static void outcome_check(const struct train_job *j, const struct train_point *p)
 {
   const struct train_line *last = &p->lines[p->count - 1];
   int has_held_out = j->result.held_out_rows > 0;
@@ -123,6 +133,15 @@ void train_outcome_check(const struct train_job *j, const struct train_point *p)
                    "what was learned explains %.6g of the %s rows, and no atoms at all explain 0: "
                    "lower --lr, which is %g, or take more steps",
                    explained, has_held_out ? "unseen" : "last", j->task.rate.most);
+}
+
+int train_point_note(struct train_job *j, const struct train_point *p, enum train_reason why)
+{
+  if (why == TRAIN_END && j->run->comm.rank == 0) outcome_check(j, p);
+  j->inputs.rows = p->rows_hash;
+  j->step = p->step;
+  j->count = p->count;
+  return lines_copy(&j->arena, &j->lines, &j->lines_max, p->lines, p->count, sizeof *j->lines);
 }
 
 /* How many codes a row has. */

@@ -52,11 +52,12 @@ struct train_job {
  * lines, or with --json as an object. */
 int train_plan_show(struct train_job *j);
 
-/* Log the next line that was not logged, with the pace. */
-void train_line_log(struct train_job *j, const struct train_point *point);
-/* Warn if nothing was learned: with steps that are too long, training may end with finite values,
- * but explain less than no atoms. */
-void train_outcome_check(const struct train_job *j, const struct train_point *point);
+/* Log the lines that were not logged.  On every rank. */
+void train_lines_log(struct train_job *j, const struct train_point *point);
+/* Keep for run.json what a point says.  At the end, warn if nothing was learned: with steps that
+ * are too long, training may end with finite values, but explain less than no atoms.  On every
+ * rank. */
+int train_point_note(struct train_job *j, const struct train_point *point, enum train_reason why);
 /* Print the report at the end. */
 void train_report(const struct train_job *j);
 

@@ -19,18 +19,28 @@ gidx train_numbers(idx k, idx p, int array)
   return array == TRAIN_BIAS ? k : (gidx)k * p;
 }
 
-int train_state_alloc(struct train_state *s, struct arena *arena, idx k, idx p)
+void train_state_arrays(struct train_state *s, idx k, idx p,
+                        struct train_array arrays[TRAIN_STATE_ARRAYS])
 {
-  *s = (struct train_state){0};
   for (int i = 0; i < TRAIN_ARRAYS; i++) {
     gidx n = train_numbers(k, p, i);
-    TRY(arena_alloc(arena, &s->w[i], n, sizeof(float)));
-    TRY(arena_alloc(arena, &s->m[i], n, sizeof(float)));
-    TRY(arena_alloc(arena, &s->v[i], n, sizeof(float)));
+    *arrays++ = (struct train_array){&s->w[i], n, sizeof(float)};
+    *arrays++ = (struct train_array){&s->m[i], n, sizeof(float)};
+    *arrays++ = (struct train_array){&s->v[i], n, sizeof(float)};
   }
   for (int i = 0; i < LENGTH(s->offset); i++)
-    TRY(arena_alloc(arena, &s->offset[i], p, sizeof(float)));
-  return arena_alloc(arena, &s->idle, k, sizeof *s->idle);
+    *arrays++ = (struct train_array){&s->offset[i], p, sizeof(float)};
+  *arrays = (struct train_array){&s->idle, k, sizeof *s->idle};
+}
+
+int train_state_alloc(struct train_state *s, struct arena *arena, idx k, idx p)
+{
+  struct train_array arrays[TRAIN_STATE_ARRAYS];
+  *s = (struct train_state){0};
+  train_state_arrays(s, k, p, arrays);
+  for (int i = 0; i < LENGTH(arrays); i++)
+    TRY(arena_alloc(arena, arrays[i].at, arrays[i].count, arrays[i].size));
+  return OK;
 }
 
 void train_atoms_draw(float *atoms, idx k, idx p, uint64_t seed)

@@ -33,6 +33,15 @@ struct train_state {
   struct batch_threshold threshold; /* of the scores of scaled rows, if l0 is not 0 */
 };
 int train_state_alloc(struct train_state *s, struct arena *arena, idx k, idx p);
+/* The arrays of a state. */
+enum { TRAIN_STATE_ARRAYS = 3 * TRAIN_ARRAYS + 4 };
+struct train_array {
+  void *at; /* of the pointer in the state */
+  gidx count;
+  size_t size;
+};
+void train_state_arrays(struct train_state *s, idx k, idx p,
+                        struct train_array arrays[TRAIN_STATE_ARRAYS]);
 /* Size of an array: k p, k p, k. */
 gidx train_numbers(idx k, idx p, int array);
 

@@ -356,3 +356,21 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
   free(j);
   return OK;
 }
+
+struct encoder train_encoder(const struct train_point *at, const struct train_sizes *z, idx p,
+                             idx top, float *bias, float *threshold)
+{
+  float least = ldexpf(batch_threshold_value(&at->state->threshold), -at->scale);
+  for (idx a = 0; a < z->k; a++) {
+    bias[a] = ldexpf(at->state->w[TRAIN_BIAS][a], -at->scale);
+    threshold[a] = least;
+  }
+  return (struct encoder){.kind = z->l0 > 0 ? ENCODER_BATCHTOPK : ENCODER_TOPK,
+                          .k = z->k,
+                          .p = p,
+                          .top = top,
+                          .centered = 1,
+                          .weights = at->state->w[TRAIN_ENCODER],
+                          .bias = bias,
+                          .threshold = z->l0 > 0 ? threshold : NULL};
+}

@@ -16,6 +16,7 @@
 #include "base/stop.h"
 #include "comm/comm.h"
 #include "model/dictionary.h"
+#include "model/encoder.h"
 #include "model/precision.h"
 #include "model/points.h"
 #include "model/rows.h"
@@ -98,5 +99,10 @@ int train_task_check(const struct train_task *task);
  * work. */
 int train_run(const struct train_task *task, struct comm *c, const struct train_sink *sink,
               struct train_result *result);
+
+/* The encoder of a point, for rows of p columns that are not scaled: it takes `top` codes, or with
+ * z->l0 those above the threshold.  bias[k] and threshold[k] are filled. */
+struct encoder train_encoder(const struct train_point *point, const struct train_sizes *z, idx p,
+                             idx top, float *bias, float *threshold);
 
 #endif
