@@ -41,23 +41,27 @@ static int pair_check(const struct previous *dictionary, const struct previous *
   return OK;
 }
 
-static int shape_check(const struct fit_files *f, const struct atom_source *atoms)
+/* atoms[k][p] <- those of a file; *mean, unless mean is NULL, <- a copy of its mean, if any. */
+static int atoms_take(struct fit_files *f, const struct dictionary_input *in, float *atoms,
+                      const real **mean)
 {
-  CHECK(atoms->k == f->k && atoms->d == 1 && atoms->p == f->p, ERR_INPUT,
-        "'%s' has %d atoms of %d columns, not %d of %d", atoms->name, atoms->k, atoms->p, f->k,
+  const struct atom_source *source = &in->source;
+  real *copy;
+  CHECK(source->k == f->k && source->d == 1 && source->p == f->p, ERR_INPUT,
+        "'%s' has %d atoms of %d columns, not %d of %d", source->name, source->k, source->p, f->k,
         f->p);
+  TRY(source->read(source->self, 0, f->k, atoms));
+  if (!in->mean || !mean) return OK;
+  TRY(arena_alloc(&f->arena, &copy, f->p, sizeof *copy));
+  *mean = memcpy(copy, in->mean, (size_t)f->p * sizeof *copy);
   return OK;
 }
 
-static int atoms_read(const struct fit_files *f, const char *path, float *atoms, real *mean,
-                      int *has_mean)
+static int atoms_read(struct fit_files *f, const char *path, float *atoms, const real **mean)
 {
   struct dictionary_input in = {0};
   int status = dictionary_input_open(&in, path);
-  if (!status) status = shape_check(f, &in.source);
-  if (!status) status = in.source.read(in.source.self, 0, f->k, atoms);
-  *has_mean = in.mean != NULL;
-  if (!status && in.mean) memcpy(mean, in.mean, (size_t)f->p * sizeof *mean);
+  if (!status) status = atoms_take(f, &in, atoms, mean);
   dictionary_input_close(&in);
   return status;
 }
@@ -68,15 +72,11 @@ static int start_read(struct fit_files *f, const struct previous *from,
 {
   struct fit_point *start = &f->start;
   float *atoms;
-  real *mean;
-  int has_mean, ignored;
   f->job.is_resumed = 1;
   *start = from->record.point;
   TRY(arena_alloc(&f->arena, &atoms, (gidx)f->k * f->p, sizeof *atoms));
-  TRY(arena_alloc(&f->arena, &mean, f->p, sizeof *mean));
-  TRY(atoms_read(f, from->path, atoms, mean, &has_mean));
+  TRY(atoms_read(f, from->path, atoms, &start->mean));
   start->atoms = atoms;
-  start->mean = has_mean ? mean : NULL;
   if (f->has_parts) TRY(fit_sums_read(from->path, &f->arena, f->k, f->p, f->is_conjugate, start));
   gidx best = fit_best(start->lines, start->sweep);
   if (best == start->sweep) memcpy(f->best, atoms, (size_t)f->k * (size_t)f->p * sizeof *atoms);
@@ -84,7 +84,7 @@ static int start_read(struct fit_files *f, const struct previous *from,
   CHECK(dictionary->record.best == best, ERR_INPUT,
         "'%s' has the atoms of sweep %lld, and those of sweep %lld were the best", dictionary->path,
         (long long)dictionary->record.best, (long long)best);
-  return atoms_read(f, dictionary->path, f->best, mean, &ignored);
+  return atoms_read(f, dictionary->path, f->best, NULL);
 }
 
 /* Rank 0: find what an earlier run left. */
@@ -160,30 +160,26 @@ void fit_files_free(struct fit_files *f)
   *f = (struct fit_files){0};
 }
 
-/* Set what the files and run.json say of this point. */
-static int reached_set(struct fit_files *f, const struct fit_point *point, gidx best)
+/* Set what the files and run.json say of this point, whose lines become a copy. */
+static int reached_set(struct fit_files *f, struct fit_point *point, gidx best)
 {
   TRY(lines_copy(&f->arena, &f->lines, &f->lines_max, point->lines, point->sweep + 1,
                  sizeof *f->lines));
-  f->reached = (struct fit_point){.sweep = point->sweep, .lines = f->lines, .norm = point->norm};
-  f->reached.rows_hash = point->rows_hash;
-  f->reached.held_out_hash = point->held_out_hash;
+  point->lines = f->lines;
+  f->reached = *point;
+  f->reached.atoms = f->best;
+  f->reached.gram = f->reached.target = f->reached.weight = NULL;
+  f->reached.idle = NULL;
   f->reached_best = best;
   return OK;
 }
 
-/* Publish atoms with what is known now, and the sums. */
-static int atoms_write(struct fit_files *f, const char *path, const float *atoms,
-                       const struct fit_point *sums)
+static int point_write(struct fit_files *f, const char *path, const struct fit_point *point)
 {
-  struct fit_record record = {f->reached, f->reached_best, f->rounds, f->top_s};
-  record.point.gram = sums->gram;
-  record.point.target = sums->target;
-  record.point.weight = sums->weight;
-  record.point.idle = sums->idle;
+  const struct fit_record record = {*point, f->reached_best, f->rounds, f->top_s};
   TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
   TRY(nonnegative_write(&f->file.result.h5, f->nonnegative));
-  TRY(matrix_output_write(&f->file, 0, f->k, atoms));
+  TRY(matrix_output_write(&f->file, 0, f->k, point->atoms));
   if (f->mean) TRY(object_write_vector(&f->file.result.h5, "/mean", f->p, f->mean));
   TRY(fit_record_write(&f->file, &record, f->k, f->p));
   TRY(fit_extra_write(&f->file, f->extra));
@@ -197,8 +193,8 @@ static int sweep_write(struct fit_files *f)
   const struct fit_point *point = &f->sweep_now.point;
   const char *state = f->job.more[FIT_STATE].file;
   int is_best = f->sweep_now.best == point->sweep;
-  if (!is_best || point->idle) TRY(atoms_write(f, state, point->atoms, point));
-  if (is_best) TRY(atoms_write(f, f->job.place.file, point->atoms, &f->reached));
+  if (!is_best || point->idle) TRY(point_write(f, state, point));
+  if (is_best) TRY(point_write(f, f->job.place.file, &f->reached));
   if (is_best) output_remove(f->job.more[FIT_SUPPORTS].file);
   sweep_files_end(&f->sweep);
   if (is_best && !point->idle) output_remove(state);
@@ -220,25 +216,22 @@ static int snapshot(void *self)
 {
   struct fit_files *f = self;
   struct fit_sweep *s = &f->sweep_now;
-  int is_best = s->best == s->point.sweep;
+  int is_best = s->best == s->point.sweep, rank = f->job.run->comm.rank;
   gidx count = (gidx)f->k * f->p;
-  if (!is_best && f->job.run->comm.rank) return OK;
+  if (!is_best && rank) return OK;
   if (!is_best && !f->other) TRY(arena_alloc(&f->arena, &f->other, count, sizeof *f->other));
   float *copy = is_best ? f->best : f->other;
   memcpy(copy, s->point.atoms, (size_t)count * sizeof *copy);
-  if (f->job.run->comm.rank) return OK;
-  TRY(reached_set(f, &s->point, s->best));
   s->point.atoms = copy;
-  return OK;
+  return rank ? OK : reached_set(f, &s->point, s->best);
 }
 
 int fit_files_end(struct fit_files *f)
 {
   struct comm *c = &f->job.run->comm;
   int is_whole = f->reached.sweep == f->written && !fit_extra_is_there(f->extra);
-  return comm_agree(c, c->rank || is_whole || !f->lines
-                           ? OK
-                           : atoms_write(f, f->job.place.file, f->best, &f->reached));
+  return comm_agree(
+      c, c->rank || is_whole || !f->lines ? OK : point_write(f, f->job.place.file, &f->reached));
 }
 
 int fit_files_claim(struct fit_files *f, gidx *minibatch)
@@ -269,12 +262,6 @@ int fit_files_open(struct fit_files *f, const struct run_inputs *inputs)
   return comm_agree(c, reached_set(f, &f->start, fit_best(f->start.lines, f->start.sweep)));
 }
 
-static void sweep_note(struct fit_job *j, const struct fit_point *at, gidx best)
-{
-  j->best = at->lines[best];
-  if (at->mean) memcpy(j->mean, at->mean, (size_t)j->rows.source.p * sizeof *j->mean);
-}
-
 /* Let files that are published from here on name the rows.  A fit by parts has other rows in each
  * sweep, so it names only the held-out rows. */
 static int inputs_name(struct fit_job *j, uint64_t rows, uint64_t held)
@@ -294,7 +281,7 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   TRY(job_wait(&j->files.job));
   j->written = j->result.phases[FIT_WRITE];
   TRY(comm_agree(c, inputs_name(j, s->point.rows_hash, s->point.held_out_hash)));
-  sweep_note(j, &s->point, s->best);
+  fit_point_note(j, &s->point, s->best);
   j->seconds = log_seconds() - j->begun;
   j->has_sweep = 1;
   j->files.sweep_now = *s;
@@ -355,7 +342,7 @@ void fit_files_sink(struct fit_job *j)
   job->of = j;
   j->sink = (struct fit_sink){j,           sweep_take,     stop_poll,      within_begin,
                               within_poll, job_stops(job), job_wishes(job)};
-  if (start) sweep_note(j, start, fit_best(start->lines, start->sweep));
+  if (start) fit_point_note(j, start, fit_best(start->lines, start->sweep));
 }
 
 int fit_files_settle(struct fit_job *j, int status)

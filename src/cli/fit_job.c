@@ -211,6 +211,12 @@ int fit_plan_show(const struct fit_job *j, const struct fit_forecast *f)
   return facts_end(&o);
 }
 
+void fit_point_note(struct fit_job *j, const struct fit_point *at, gidx best)
+{
+  j->best = at->lines[best];
+  if (at->mean) memcpy(j->mean, at->mean, (size_t)j->rows.source.p * sizeof *j->mean);
+}
+
 void fit_line_log(const struct fit_job *j, const struct fit_sweep *s)
 {
   const struct fit_point *at = &s->point;

@@ -82,6 +82,9 @@ int fit_plan_show(const struct fit_job *j, const struct fit_forecast *forecast);
 /* Log a sweep, with the pace and the most that the rest can take. */
 void fit_line_log(const struct fit_job *j, const struct fit_sweep *sweep);
 
+/* Keep what the report says of a point, whose best sweep this is. */
+void fit_point_note(struct fit_job *j, const struct fit_point *at, gidx best);
+
 /* Print the report at the end, when all rows are encoded. */
 void fit_report(struct fit_job *j);
 
