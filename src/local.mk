@@ -186,7 +186,7 @@ libsagitta_a_SOURCES += %D%/device/cpu/lanczos.c
 
 # comm: what ranks say to each other
 libsagitta_a_SOURCES += \
-  %D%/comm/shared.h %D%/comm/shared.c %D%/comm/comm.h %D%/comm/comm_impl.h %D%/comm/mpi_impl.h %D%/comm/comm.c %D%/comm/collectives.c %D%/comm/failure.h %D%/comm/failure.c \
+  %D%/comm/shared.h %D%/comm/shared.c %D%/comm/lines.h %D%/comm/lines.c %D%/comm/comm.h %D%/comm/comm_impl.h %D%/comm/mpi_impl.h %D%/comm/comm.c %D%/comm/collectives.c %D%/comm/failure.h %D%/comm/failure.c \
   %D%/comm/launcher.h %D%/comm/launcher.c %D%/comm/watch.h %D%/comm/watch.c %D%/comm/nccl.h %D%/comm/buffers.h %D%/comm/buffers.c
 if NCCL
 libsagitta_a_SOURCES += %D%/comm/nccl.c
@@ -227,7 +227,7 @@ libsagitta_a_SOURCES += \
   %D%/io/attributes.h %D%/io/attributes.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c %D%/io/damage.h %D%/io/damage.c \
   %D%/io/inspect.h %D%/io/inspect.c %D%/io/inspect_json.h %D%/io/inspect_json.c \
-  %D%/io/run_option.h %D%/io/run_option.c %D%/io/writer.h %D%/io/writer.c %D%/io/vocabulary.h %D%/io/vocabulary.c %D%/io/tokens.h %D%/io/tokens.c %D%/io/sources.h %D%/io/sources.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
+  %D%/io/run_option.h %D%/io/run_option.c %D%/io/writer.h %D%/io/writer.c %D%/io/input_agreement.h %D%/io/input_agreement.c %D%/io/vocabulary.h %D%/io/vocabulary.c %D%/io/tokens.h %D%/io/tokens.c %D%/io/sources.h %D%/io/sources.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
   %D%/io/inspect_npy.h %D%/io/inspect_npy.c %D%/io/diff.h %D%/io/diff.c \
   %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
@@ -379,7 +379,7 @@ libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c \
 # job: the life of a job that can be resumed
 libsagitta_a_SOURCES += %D%/job/identity.h %D%/job/identity.c \
   %D%/job/process.h %D%/job/process.c %D%/job/threads.h %D%/job/threads.c \
-  %D%/job/run.h %D%/job/run.c %D%/job/agreement.h %D%/job/agreement.c \
+  %D%/job/run.h %D%/job/run.c \
   %D%/job/job.h %D%/job/job.c %D%/job/checkpoint.h %D%/job/checkpoint.c \
   %D%/job/summary.h %D%/job/summary.c
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/stop.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "results/systems_output.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
 #include "job/summary.h"

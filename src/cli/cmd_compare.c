@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/command.h"
 #include "job/summary.h"
 #include "job/threads.h"

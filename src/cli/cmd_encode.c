@@ -14,7 +14,7 @@
 #include "base/team.h"
 #include "job/checkpoint.h"
 #include "model/advice.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
 #include "encoding/encode_files.h"

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "model/advice.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/command.h"
 #include "encode/content.h"
 #include "job/summary.h"

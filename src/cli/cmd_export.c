@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "model/advice.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/command.h"
 #include "job/summary.h"
 #include "job/threads.h"

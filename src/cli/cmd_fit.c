@@ -13,7 +13,7 @@
 #include "base/stop.h"
 #include "job/checkpoint.h"
 #include "model/advice.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/encode_report.h"
 #include "cli/fit_choose.h"
 #include "cli/fit_find.h"
@@ -242,7 +242,7 @@ static int inputs_open(struct fit_job *j)
         "'--l0' is a number of atoms on average: add '--find features', or give '--top-s', the "
         "number of each row");
   CHECK(o->asked.k, ERR_USAGE, "'--atoms' is missing: how many to learn");
-  if (!o->dry_run) TRY(job_folder_check(&o->output));
+  if (!o->dry_run) TRY(output_folder_check(&o->output));
   const struct device_options harvests = {.p = 1,
                                           .d = 1,
                                           .threads = threads_default(j->run, o->asked.threads),

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/command.h"
 #include "encode/content.h"
 #include "cli/report.h"

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/command.h"
 #include "job/summary.h"
 #include "harvest/pack.h"

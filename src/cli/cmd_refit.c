@@ -17,7 +17,7 @@
 #include "job/summary.h"
 #include "job/threads.h"
 #include "comm/buffers.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "model/directions.h"
 #include "refit/frames.h"
 #include "refit/sums.h"
@@ -110,7 +110,7 @@ static int options_check(const struct refit_options *o)
 {
   CHECK(!(o->reroute && o->names.classes), ERR_USAGE,
         "'--classes' and '--reroute' exclude each other: new supports need new classes");
-  return job_folder_check(&o->output);
+  return output_folder_check(&o->output);
 }
 
 /* Complete the task, for what happens at the ends of sweeps. */

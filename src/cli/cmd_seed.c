@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/team.h"
 #include "model/advice.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/command.h"
 #include "job/summary.h"
 #include "job/threads.h"
@@ -76,7 +76,6 @@ static const struct option_set seed_set = {
 struct seed_run {
   struct rows_input rows;
   struct seed_task task;
-  struct matrix_sink sink;
   struct output_path place;
   struct matrix_output file; /* rank 0 */
   struct seed_result result;
@@ -101,16 +100,10 @@ static int mean_find(struct run *run, const struct seed_options *o, struct seed_
   return OK;
 }
 
-static int atoms_write(void *self, gidx first, gidx count, const float *values)
-{
-  return matrix_output_write(self, first, count, values);
-}
-
 static void task_fill(const struct seed_options *o, struct seed_run *job)
 {
-  job->sink = (struct matrix_sink){&job->file, atoms_write};
   job->task = (struct seed_task){.rows = &job->rows.source,
-                                 .sink = &job->sink,
+                                 .sink = &job->file.sink,
                                  .k = o->atoms,
                                  .d = o->frame,
                                  .seed = (uint64_t)o->seed};

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/encode_report.h"
 #include "encoding/serve_job.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "job/threads.h"
 #include "model/route.h"
 #include "net/net.h"

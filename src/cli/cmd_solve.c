@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/stop.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "job/checkpoint.h"

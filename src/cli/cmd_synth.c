@@ -254,11 +254,6 @@ struct synth_run {
   struct rows_result rows_file;
 };
 
-static int values_write(void *self, gidx first, gidx count, const float *values)
-{
-  return matrix_output_write(self, first, count, values);
-}
-
 static int truth_write(void *self, const struct support_block *block)
 {
   struct rows_result *r = self;
@@ -321,7 +316,7 @@ static int dictionary_make(struct run *run, struct synth *s, int start, struct m
   struct comm *c = &run->comm;
   double begun = log_seconds();
   TRY(comm_agree(c, c->rank ? OK : dictionary_output_create(file, place->file, g->k, g->d, g->p)));
-  TRY(synth_atoms(s, start, &(const struct matrix_sink){file, values_write}));
+  TRY(synth_atoms(s, start, &file->sink));
   TRY(comm_agree(c, c->rank ? OK : file_finish(run, file)));
   const char *name = start ? "start_file" : "dictionary_file";
   TRY(comm_agree(c, c->rank ? OK : entries_json(name, place, 0, s)));
@@ -341,8 +336,7 @@ static int rows_make(struct run *run, struct synth_run *job)
   double begun = log_seconds();
   const struct support_sink truth = {result, truth_write};
   TRY(comm_agree(c, c->rank ? OK : rows_result_open(result, job->rows.file, t)));
-  TRY(synth_rows(&job->synth, &(const struct matrix_sink){&result->file, values_write},
-                 t->kind == SYNTH_PLANTED ? &truth : NULL));
+  TRY(synth_rows(&job->synth, &result->file.sink, t->kind == SYNTH_PLANTED ? &truth : NULL));
   TRY(comm_agree(c, c->rank ? OK : rows_result_close(run, result, t->kind)));
   TRY(comm_agree(c, c->rank ? OK : entries_json("rows_file", &job->rows, t->n, &job->synth)));
   log_info("rows    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)t->n,

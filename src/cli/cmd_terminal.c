@@ -8,7 +8,7 @@
 #include "base/num.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/report.h"

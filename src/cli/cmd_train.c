@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "model/advice.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "encode/content.h"
 #include "cli/report.h"
 #include "job/summary.h"
@@ -261,7 +261,7 @@ static int inputs_open(struct train_job *j)
         "number of each row");
   CHECK(!is_batch(o) || o->asked.steps || o->asked.epochs, ERR_USAGE,
         "'--selection batch' learns its threshold in steps: give '--epochs' of 1 or more");
-  if (!o->dry_run) TRY(job_folder_check(&o->output));
+  if (!o->dry_run) TRY(output_folder_check(&o->output));
   TRY(rows_input_open(&j->rows, c, o->rows));
   if (o->holdout) TRY(rows_input_open(&j->holdout, c, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));

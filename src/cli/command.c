@@ -2,7 +2,10 @@
  * Option tables that commands share. */
 #include "cli/command.h"
 
+#include <string.h>
+
 #include "base/cores.h"
+#include "base/status.h"
 
 const struct option_row general_rows[GENERAL_ROWS] = {
     {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
@@ -78,4 +81,14 @@ struct device_options own_codes_device(const struct own_codes_options *o)
                                  .variant = o->cpu_variant,
                                  .kind = o->device,
                                  .kernels = o->kernels};
+}
+
+int output_folder_check(const struct output_options *output)
+{
+  const char *folder = output->output;
+  size_t length = folder ? strlen(folder) : 0;
+  CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(length < 3 || strcmp(folder + length - 3, ".h5") != 0, ERR_USAGE,
+        "'--output' is '%s', but two files are made: give a folder", folder);
+  return OK;
 }

@@ -24,6 +24,8 @@ struct compute_options {
 extern const struct option_row general_rows[], compute_rows[];
 extern const struct option_row output_rows[], folder_rows[]; /* --output as a folder or a file; as a
                                                               * folder only */
+/* ERR_USAGE: --output is no folder. */
+int output_folder_check(const struct output_options *output);
 enum { GENERAL_ROWS = 5, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
 
 /* Options for finding codes in one process: `verify --rows` and sagitta-bench. */

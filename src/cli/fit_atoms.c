@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "fit/quiet.h"
 #include "job/checkpoint.h"
 #include "io/supports_input.h"

@@ -12,7 +12,7 @@
 #include "cli/fit_job.h"
 #include "io/inputs.h"
 #include "io/part.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "job/checkpoint.h"
 
 /* What dictionary.h5 or state.h5 says. */
@@ -126,7 +126,7 @@ static int stopped_check(struct fit_files *f, const struct job *job)
 {
   const char *supports = job->more[FIT_SUPPORTS].file;
   struct previous previous;
-  if (input_is_there(supports) && !job_part_is_left(supports, part_kind.name, 0)) return OK;
+  if (input_is_there(supports) && !part_is_left(supports, part_kind.name, 0)) return OK;
   int status = previous_read(f, job->place.file, &previous);
   status_clear();
   return !status && previous.there ? job_part_refuse(previous.path) : OK;
@@ -295,20 +295,15 @@ static int stop_poll(void *self, int *stop)
   return job_poll(&j->files.job, stop);
 }
 
-static struct sweep_facts within_facts(const struct fit_within *now)
-{
-  return (struct sweep_facts){
-      .sweeps = now->sweep,
-      .classes = now->classes,
-      .start = {.inputs.rows = now->rows_hash, .held.rows = now->held_out_hash}};
-}
-
 /* fit_run() calls these at the start of a sweep that can be saved, and inside it. */
 static int within_begin(void *self, const struct fit_within *now, struct sweep_start *start)
 {
   struct fit_job *j = self;
-  const struct sweep_facts facts = within_facts(now);
   struct sweep_files *files = &j->files.sweep;
+  const struct sweep_facts facts = {
+      .sweeps = now->sweep,
+      .classes = now->classes,
+      .start = {.inputs.rows = now->rows_hash, .held.rows = now->held_out_hash}};
   files->k = j->task.k;
   files->d = j->task.d;
   files->p = j->rows.source.p;
@@ -317,12 +312,10 @@ static int within_begin(void *self, const struct fit_within *now, struct sweep_s
   return sweep_files_begin(files, &facts, now->atoms, start);
 }
 
-static int within_poll(void *self, const struct fit_within *now, const struct sweep_point *at,
-                       int *stop)
+static int within_poll(void *self, const struct sweep_point *at, int *stop)
 {
   struct fit_job *j = self;
-  const struct sweep_facts facts = within_facts(now);
-  return sweep_files_poll(&j->files.sweep, &facts, at, stop);
+  return sweep_files_poll(&j->files.sweep, at, stop);
 }
 
 /* May the job stop while rows are routed and coded?  Only if there is a file to resume from. */

@@ -23,7 +23,7 @@
 #include "job/summary.h"
 #include "job/threads.h"
 #include "io/supports.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "model/identity.h"
 #include "model/route.h"
 
@@ -175,7 +175,7 @@ static int inputs_open(struct find_job *j)
   TRY(options_check(j->run->command->options, o));
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->asked.k, ERR_USAGE, "'--atoms' is missing: how many to learn");
-  if (!o->dry_run) TRY(job_folder_check(&o->output));
+  if (!o->dry_run) TRY(output_folder_check(&o->output));
   TRY(rows_input_open(&j->rows, &j->run->comm, o->rows));
   if (!o->holdout) return OK;
   TRY(rows_input_open(&j->holdout, &j->run->comm, o->holdout));

@@ -20,7 +20,7 @@
 #include "comm/buffers.h"
 #include "fit/kept_moves.h"
 #include "io/encoder.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "model/route.h"
 #include "refit/sums.h"
 
@@ -472,7 +472,7 @@ static int keep_open(struct keep_job *j)
   counts.keep = 1; /* --encoder implies this, and codes of the encoder's sign */
   if (o->encoder && !strcmp(o->codes, "auto")) counts.codes = "nonnegative";
   TRY(comm_agree(j->c, identity_text_begin(&j->run->identity, j->run->command->options, &counts)));
-  TRY(comm_agree(j->c, job_folder_check(&o->output)));
+  TRY(comm_agree(j->c, output_folder_check(&o->output)));
   TRY(inputs_agree(j->c, inputs_open(j)));
   TRY(files_open(j));
   TRY(comm_agree(j->c, j->c->rank ? OK : sweep_check(j)));

@@ -28,7 +28,7 @@
 #include "job/threads.h"
 #include "comm/launcher.h"
 #include "io/input_file.h"
-#include "job/agreement.h"
+#include "job/run.h"
 #include "job/summary.h"
 
 enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the rank that reports */

@@ -18,7 +18,7 @@
 #include "base/team.h"
 #include "cli/refit_job.h"
 #include "io/inputs.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "job/checkpoint.h"
 #include "job/summary.h"
 #include "refit/frames.h"
@@ -102,11 +102,6 @@ void refit_files_free(struct refit_files *f)
   memset(f, 0, sizeof *f);
 }
 
-static int values_write(void *self, gidx first, gidx count, const float *values)
-{
-  return matrix_output_write(self, first, count, values);
-}
-
 static int dictionary_write(struct refit_files *f)
 {
   struct matrix_output *file = &f->dictionary_file;
@@ -114,8 +109,7 @@ static int dictionary_write(struct refit_files *f)
   const struct refit_task *task = state->task;
   TRY(dictionary_output_create(file, f->job.place.file, state->k, state->d, state->p));
   TRY(nonnegative_write(&file->result.h5, task->nonnegative));
-  f->frames_sink = (struct matrix_sink){file, values_write};
-  TRY(refit_state_frames_write(state, &f->frames_sink));
+  TRY(refit_state_frames_write(state, &file->sink));
   if (task->mean) TRY(object_write_vector(&file->result.h5, "/mean", state->p, task->mean));
   TRY(fit_write(file, &f->published, f->lines, f->result.steps, state->k));
   return job_file_finish(&f->job, file);
@@ -265,18 +259,17 @@ static int contents_check(const char *file, const struct identity *wanted,
 
 static int previous_take(struct refit_files *f, struct refit_state *state)
 {
-  struct refit_previous *previous = &f->previous;
   const char *file = f->job.place.shown;
   struct comm *c = &f->job.run->comm;
   struct identity found;
   TRY(comm_agree(c, c->rank ? OK : refit_files_check(f)));
   TRY(inputs_agree(c, previous_open(f)));
-  TRY(comm_broadcast(c, &previous->is_pair, 1, sizeof previous->is_pair));
-  if (f->has_supports && !previous->is_pair)
+  TRY(comm_broadcast(c, &f->previous.is_pair, 1, sizeof f->previous.is_pair));
+  if (f->has_supports && !f->previous.is_pair)
     log_warn("'%s' is not used: the supports of sweep %lld of '%s' are made again",
              f->job.more[REFIT_SUPPORTS].shown, (long long)f->facts.sweeps, file);
-  TRY(refit_state_replace(state, &previous->dictionary.source,
-                          previous->is_pair ? &previous->supports.source : NULL, &found));
+  TRY(refit_state_replace(state, &f->previous.dictionary.source,
+                          f->previous.is_pair ? &f->previous.supports.source : NULL, &found));
   return comm_agree(c, contents_check(file, &f->facts.contents, &found));
 }
 
@@ -358,13 +351,13 @@ int refit_sweep_begin(struct refit_job *j)
   files->d = f->d;
   files->p = f->p;
   files->write = &j->phases[REFIT_WRITE];
-  j->in_work = (struct sweep_facts){.sweeps = facts->sweeps, .start = facts->start};
-  j->in_work.classes = classes_hash(j->classes.color, f->k);
-  if (facts->sweeps) j->in_work.contents = facts->contents;
+  struct sweep_facts now = {.sweeps = facts->sweeps, .start = facts->start};
+  now.classes = classes_hash(j->classes.color, f->k);
+  if (facts->sweeps) now.contents = facts->contents;
   TRY(identity_text_hash(&j->run->identity, "held_out_hash", facts->start.held.rows));
   if (j->resident.is_on) return OK; /* a GPU makes a whole sweep in the time of reading */
   if (files->there) TRY(refit_frames_table(f));
-  return sweep_files_begin(files, &j->in_work, f->table, &j->begun);
+  return sweep_files_begin(files, &now, f->table, &j->begun);
 }
 
 int refit_job_resume(struct refit_job *j)

@@ -17,7 +17,6 @@
 #include "io/fit_history.h"
 #include "io/supports.h"
 #include "job/checkpoint.h"
-#include "model/sink.h"
 #include "refit/refit.h"
 #include "refit/state_copy.h"
 
@@ -30,19 +29,16 @@ struct refit_result {
   const struct atom_step *steps; /* [k] */
 };
 
-/* The results of the earlier run. */
-struct refit_previous {
-  struct dictionary_input dictionary;
-  struct supports_input supports;
-  int is_pair; /* the supports are those of the dictionary's sweep */
-};
-
 struct refit_files {
   struct job job; /* of dictionary.h5; more[0] is supports.h5; every rank has the paths */
   gidx sweeps;    /* sweeps in all, at the end; set by the caller */
   struct sweep_files sweep;
   int has_supports; /* resumed: supports.h5 is there, too */
-  struct refit_previous previous;
+  struct {          /* the results of the earlier run */
+    struct dictionary_input dictionary;
+    struct supports_input supports;
+    int is_pair; /* the supports are those of the dictionary's sweep */
+  } previous;
   struct fit_facts facts;     /* sweeps done so far, 0 for a fresh run; the caller sets .start */
   struct history_line *lines; /* rank 0: the start, then one line per sweep */
   struct phase *write;        /* borrowed: publishing is counted here */
@@ -55,7 +51,6 @@ struct refit_files {
   struct state_copy copy;
   /* Being written, on rank 0. */
   struct matrix_output dictionary_file;
-  struct matrix_sink frames_sink;
   struct supports_output supports_file;
 };
 

@@ -148,7 +148,7 @@ static int steps_open(struct refit_job *j)
 static int steps_poll(void *self, const struct sweep_point *at, int *stop)
 {
   struct refit_job *j = self;
-  TRY(sweep_files_poll(&j->files.sweep, &j->in_work, at, stop));
+  TRY(sweep_files_poll(&j->files.sweep, at, stop));
   j->run->max_seconds = j->o->max_seconds;
   return OK;
 }

@@ -45,8 +45,7 @@ struct refit_job {
   struct coded coded;               /* the state's rows, when they stay on a GPU */
   struct resident resident;
   struct classes classes;
-  struct sweep_start begun;   /* what the resumed run has done of the next sweep */
-  struct sweep_facts in_work; /* the sweep in progress */
+  struct sweep_start begun; /* what the resumed run has done of the next sweep */
   struct arena arena;
   struct atom_step *steps; /* [k] */
   gidx *density;           /* [k] */

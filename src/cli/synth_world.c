@@ -109,11 +109,6 @@ static int plan_print(const struct run *run, const struct world_task *t)
   return OK;
 }
 
-static int rows_write(void *self, gidx first, gidx count, const float *values)
-{
-  return matrix_output_write(self, first, count, values);
-}
-
 /* Create all files, and write the features; rank 0. */
 static int files_begin(struct world_run *r)
 {
@@ -169,8 +164,7 @@ static int files_make(struct run *run, const struct output_options *output, stru
            r->task.world.trees, log_seconds() - begun);
   begun = log_seconds();
   TRY(comm_agree(c, c->rank ? OK : files_begin(r)));
-  TRY(world_rows(&r->job, &(const struct matrix_sink){&r->rows_file, rows_write},
-                 &r->truth_file.sink));
+  TRY(world_rows(&r->job, &r->rows_file.sink, &r->truth_file.sink));
   TRY(comm_agree(c, c->rank ? OK : files_end(run, r)));
   TRY(comm_agree(c, c->rank ? OK : summary_json(r)));
   log_info("rows    rows=%lld columns=%d l0=%.4g seconds=%.2f fingerprint=%016llx",

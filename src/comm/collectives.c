@@ -331,6 +331,14 @@ int comm_or(struct comm *c, uint64_t *words, gidx count)
   return values_join(c, words, count, MPI_UINT64_T, MPI_BOR);
 }
 
+int comm_is_same(struct comm *c, uint64_t value, int *same)
+{
+  uint64_t bits[] = {value, ~value}; /* a bit that differs is then set in both words */
+  TRY(comm_or(c, bits, LENGTH(bits)));
+  *same = (bits[0] & bits[1]) == 0;
+  return OK;
+}
+
 int comm_allgather_long(struct comm *c, gidx value, gidx *values)
 {
   TRY(comm_check(c));

@@ -107,6 +107,8 @@ int comm_sum(struct comm *c, gidx *values, gidx count);
 
 /* words[count] <- the bits that any rank has, on every rank.  Collective. */
 int comm_or(struct comm *c, uint64_t *words, gidx count);
+/* *same <- is the value the same on all ranks?  Collective. */
+int comm_is_same(struct comm *c, uint64_t value, int *same);
 
 /* values[size] <- the value of every rank, in rank order, on every rank; without the ranks meeting
  * first, as in lockstep.  Collective. */

@@ -193,7 +193,7 @@ static int part_take(struct encode_files *f, uint64_t dictionary)
 {
   struct part_input *before = &f->before;
   const struct job *job = &f->job;
-  if (!job->resume || !job_part_is_left(job->place.file, part_kind.name, f->n)) return OK;
+  if (!job->resume || !part_is_left(job->place.file, part_kind.name, f->n)) return OK;
   TRY(part_input_open(before, job->place.file));
   if (before->supports.inputs.dictionary == dictionary) {
     TRY(job_file_check(job, &job->place));

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "encoding/backlog_check.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "job/summary.h"
 #include "job/threads.h"
 #include "serve/mixing.h"

@@ -13,7 +13,7 @@
 #include "io/ledger.h"
 #include "io/rows.h"
 #include "io/writer.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "job/summary.h"
 #include "serve/replay.h"
 

@@ -20,7 +20,7 @@
 #include "encoding/encode_saves.h"
 #include "io/inputs.h"
 #include "io/rows.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "job/summary.h"
 #include "model/access.h"
 #include "model/advice.h"
@@ -203,7 +203,7 @@ static int before_find(struct served *s, const struct output_path *place, int *i
   gidx n = s->rows.source.n;
   int is_there = input_is_there(place->file) && !t->force;
   TRY(output_check_left(place->file, t->force));
-  int is_left = is_there && job_part_is_left(place->file, part_kind.name, n);
+  int is_left = is_there && part_is_left(place->file, part_kind.name, n);
   if (is_left && !t->resume) return job_part_refuse(place->file);
   if (is_there && !t->resume) TRY(output_check_free(place->file, 0));
   TRY(encode_files_resume(&s->files, &s->run, place, is_left, t->facts.dictionary));

@@ -95,7 +95,7 @@ struct fit_sink {
    * collective; the same on every rank. */
   int (*begins)(void *self, const struct fit_within *now, struct sweep_start *start);
   /* Inside a sweep, at *at: *stop <- 1: end here.  Collective. */
-  int (*within)(void *self, const struct fit_within *now, const struct sweep_point *at, int *stop);
+  int (*within)(void *self, const struct sweep_point *at, int *stop);
   /* Asked while rows are routed and coded; a stop then loses the work since the last call of
    * sweep() or within(). */
   struct stops coding;

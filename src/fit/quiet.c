@@ -49,10 +49,8 @@ static int within_begin(void *self, const struct fit_within *now, struct sweep_s
   return OK;
 }
 
-static int within_ask(void *self, const struct fit_within *now, const struct sweep_point *at,
-                      int *stop)
+static int within_ask(void *self, const struct sweep_point *at, int *stop)
 {
-  (void)now;
   (void)at;
   return stop_ask_all(self, stop);
 }

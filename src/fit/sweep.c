@@ -69,12 +69,6 @@ static int atoms_color(struct fit *f)
   return OK;
 }
 
-static int steps_poll(void *self, const struct sweep_point *at, int *stop)
-{
-  struct fit *f = self;
-  return f->sink->within(f->sink->self, &f->within, at, stop);
-}
-
 /* Begin a sweep that can be stopped inside.  *start <- the steps of it that an earlier run has
  * done. */
 static int within_begin(struct fit *f, uint64_t classes, struct sweep_start *start)
@@ -102,7 +96,7 @@ static int atoms_step(struct fit *f, struct sweep_counts *counts)
   struct sweep_task task = {.classes = &f->classes,
                             .q = f->task->directions,
                             .what = what,
-                            .watch = {steps_poll, f},
+                            .watch = {f->sink->within, f->sink->self},
                             .after = coding_seconds(f)};
   TRY(within_begin(f, classes_hash(f->classes.color, f->task->k), &task.start));
   return refit_sweep(&f->state, &task, f->steps_phases, f->steps, counts, &f->stopped);
@@ -137,7 +131,7 @@ static int atoms_update(struct fit *f, struct sweep_counts *counts)
   if (start.atoms) TRY(refit_frames_send(&f->state));
   for (idx a = 0; a < f->task->k; a++) counts->accepted += f->steps[a].accepted;
   const struct sweep_point at = {f->task->k, f->state.frames, f->steps, coding_seconds(f)};
-  return f->parts > 1 ? OK : f->sink->within(f->sink->self, &f->within, &at, &f->stopped);
+  return f->parts > 1 ? OK : f->sink->within(f->sink->self, &at, &f->stopped);
 }
 
 /* near[a], likeness[a] <- the atom most like atom a, and their cosine.  The atoms are those with

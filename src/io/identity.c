@@ -20,14 +20,28 @@ static const struct {
     {"encoder_hash", offsetof(struct identity, encoder)},
 };
 
+static uint64_t hash_of(const struct identity *identity, int i)
+{
+  uint64_t hash;
+  memcpy(&hash, (const char *)identity + hash_rows[i].offset, sizeof hash);
+  return hash;
+}
+
 int identity_write(const struct h5_file *f, const char *group, const struct identity *identity)
 {
   for (int i = 0; i < IDENTITY_HASHES; i++) {
-    gidx hash;
-    memcpy(&hash, (const char *)identity + hash_rows[i].offset, sizeof hash);
-    if (hash) TRY(h5_attribute_long(f, group, hash_rows[i].name, hash));
+    uint64_t hash = hash_of(identity, i);
+    if (hash) TRY(h5_attribute_long(f, group, hash_rows[i].name, (gidx)hash));
   }
   return OK;
+}
+
+void identity_json(const struct identity *identity, struct json *out)
+{
+  for (int i = 0; i < IDENTITY_HASHES; i++) {
+    uint64_t hash = hash_of(identity, i);
+    if (hash) json_hash(out, hash_rows[i].name, hash);
+  }
 }
 
 int identity_read(const struct h5_file *f, const char *group, struct identity *identity)

@@ -7,6 +7,7 @@
 #ifndef IO_IDENTITY_H
 #define IO_IDENTITY_H
 
+#include "base/json.h"
 #include "io/h5/h5.h"
 #include "model/identity.h"
 
@@ -15,6 +16,8 @@
 
 /* Unknown hashes (0) are not written. */
 int identity_write(const struct h5_file *f, const char *group, const struct identity *identity);
+/* The same as entries of an object. */
+void identity_json(const struct identity *identity, struct json *out);
 /* A hash that the file lacks is read as 0. */
 int identity_read(const struct h5_file *f, const char *group, struct identity *identity);
 

@@ -18,10 +18,15 @@ gidx matrix_bytes(gidx values)
   return (gidx)bytes_of((double)values);
 }
 
+static int values_write(void *self, gidx first, gidx count, const float *values)
+{
+  return matrix_output_write(self, first, count, values);
+}
+
 int matrix_output_create(struct matrix_output *f, const char *path, const struct file_kind *kind,
                          const char *object, int rank, const gidx *shape)
 {
-  memset(f, 0, sizeof *f);
+  *f = (struct matrix_output){.sink = {f, values_write}};
   double values = 1;
   for (int i = 0; i < rank; i++) values *= (double)shape[i];
   double bytes = bytes_of(values);

@@ -7,10 +7,12 @@
 
 #include "io/outputs.h"
 #include "io/schema.h"
+#include "model/sink.h"
 
 struct matrix_output {
   struct result_file result;
   struct h5_array array;
+  struct matrix_sink sink; /* of the array, once the file is created; the struct then stays */
 };
 /* An upper bound of the bytes on disk of a file with this many values. */
 gidx matrix_bytes(gidx values);

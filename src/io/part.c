@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "io/inputs.h"
 #include "base/sums.h"
 #include "io/attributes.h"
 #include "io/check.h"
@@ -405,4 +406,23 @@ int part_copy_once(struct part_input *p, const struct support_sink *sink, gidx f
                                   &(struct verify_taker){.self = &t, .take = rows_take});
   free(t.start);
   return status;
+}
+
+static int left_check(const struct h5_file *f, const char *kind, gidx whole, int *is_left)
+{
+  gidx rows = 0;
+  TRY(h5_attribute_is(f, "/", "kind", kind, is_left));
+  if (*is_left && whole) TRY(h5_read_long(f, "/part", "rows", &rows));
+  *is_left = *is_left && (!whole || rows < whole);
+  return OK;
+}
+
+int part_is_left(const char *path, const char *kind, gidx whole)
+{
+  struct h5_file f = {0};
+  int is = 0, status = input_is_there(path) ? h5_open(&f, path) : ERR_IO;
+  if (!status) status = left_check(&f, kind, whole, &is);
+  h5_close(&f);
+  status_clear();
+  return !status && is;
 }

@@ -50,4 +50,8 @@ int part_copy_once(struct part_input *p, const struct support_sink *sink, gidx f
 /* Write the supports of a part to a sink, beginning with its row `first`. */
 int part_copy(const struct part_input *p, const struct support_sink *sink, gidx first);
 
+/* Is the file a part of this kind, which a stopped job left, of fewer than `whole` rows unless that
+ * is 0?  0 if it cannot be read. */
+int part_is_left(const char *path, const char *kind, gidx whole);
+
 #endif

@@ -12,7 +12,7 @@
 #include "base/pace.h"
 #include "base/status.h"
 #include "io/sidecars.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "job/summary.h"
 
 /* file[capacity] <- the path of the file beside `shown` that asks a job to stop. */

@@ -14,12 +14,6 @@
 #include "base/text.h"
 #include "io/writer.h"
 
-/* Keys of inputs contain '_'; option keys do not. */
-static int is_input(const struct key_line *line)
-{
-  return strchr(line->key, '_') != NULL;
-}
-
 int identity_text_begin(struct identity_text *t, const struct option_set *set, const void *resolved)
 {
   static const char what[] = "the identity of a job";
@@ -104,34 +98,27 @@ static void side_show(const char *key, const struct key_line *line, char *out, s
     snprintf(out, capacity, "%s%s %.*s", dashes, key, line->length, line->value);
 }
 
-/* Does the other text lack this line?  A missing input does not count. */
-static int line_differs(const struct key_line *line, const char *other, struct key_line *found,
-                        int *there)
+/* Do two texts differ in this key?  A missing input, whose key has a '_', does not count. */
+static int key_differs(const char *key, const char *was, const char *is,
+                       struct identity_difference *d)
 {
-  *there = key_line_find(other, line->key, found);
-  if (!*there) return !is_input(line);
-  return !key_line_is(found, line->value, line->length);
-}
-
-/* Does `from`, the present or the earlier text, have a line that the other text lacks? */
-static int side_differs(const char *from, const char *other, int is_now,
-                        struct identity_difference *d)
-{
-  struct key_line line, found;
-  int there;
-  while ((from = key_line_take(from, &line))) {
-    if (!line_differs(&line, other, &found, &there)) continue;
-    const struct key_line *theirs = there ? &found : NULL;
-    side_show(line.key, is_now ? theirs : &line, d->was, sizeof d->was);
-    side_show(line.key, is_now ? &line : theirs, d->is, sizeof d->is);
-    return 1;
-  }
-  return 0;
+  struct key_line then, now;
+  int in_was = key_line_find(was, key, &then), in_is = key_line_find(is, key, &now);
+  int same = in_was && in_is ? key_line_is(&then, now.value, now.length) : strchr(key, '_') != NULL;
+  if (same) return 0;
+  side_show(key, in_was ? &then : NULL, d->was, sizeof d->was);
+  side_show(key, in_is ? &now : NULL, d->is, sizeof d->is);
+  return 1;
 }
 
 int identity_text_differs(const char *was, const char *is, struct identity_difference *d)
 {
-  return side_differs(is, was, 1, d) || side_differs(was, is, 0, d);
+  struct key_line line;
+  for (const char *at = is; (at = key_line_take(at, &line));)
+    if (key_differs(line.key, was, is, d)) return 1;
+  for (const char *at = was; (at = key_line_take(at, &line));)
+    if (key_differs(line.key, was, is, d)) return 1;
+  return 0;
 }
 
 int identity_text_check(const struct identity_text *now, const char *path, const char *shown)

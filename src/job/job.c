@@ -9,11 +9,11 @@
 #include "base/key_lines.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "io/h5/h5.h"
 #include "io/inputs.h"
 #include "io/matrix.h"
+#include "io/part.h"
 #include "io/writer.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "job/summary.h"
 
 int job_part_refuse(const char *path)
@@ -22,25 +22,6 @@ int job_part_refuse(const char *path)
        "'%s' is there already, of a job that stopped: add --resume to continue it, or --force to "
        "begin again",
        path);
-}
-
-static int part_check(const struct h5_file *f, const char *kind, gidx whole, int *is_left)
-{
-  gidx rows = 0;
-  TRY(h5_attribute_is(f, "/", "kind", kind, is_left));
-  if (*is_left && whole) TRY(h5_read_long(f, "/part", "rows", &rows));
-  *is_left = *is_left && (!whole || rows < whole);
-  return OK;
-}
-
-int job_part_is_left(const char *path, const char *kind, gidx whole)
-{
-  struct h5_file f = {0};
-  int is = 0, status = input_is_there(path) ? h5_open(&f, path) : ERR_IO;
-  if (!status) status = part_check(&f, kind, whole, &is);
-  h5_close(&f);
-  status_clear();
-  return !status && is;
 }
 
 /* What an earlier run left of the result. */
@@ -67,16 +48,6 @@ static int earlier_open(struct job *job)
         reason);
   TRY(job_file_check(job, place));
   return job->type->find ? job->type->find(job->self, job) : OK;
-}
-
-int job_folder_check(const struct output_options *output)
-{
-  const char *folder = output->output;
-  size_t length = folder ? strlen(folder) : 0;
-  CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
-  CHECK(length < 3 || strcmp(folder + length - 3, ".h5") != 0, ERR_USAGE,
-        "'--output' is '%s', but two files are made: give a folder", folder);
-  return OK;
 }
 
 int job_claim(struct job *job)
@@ -140,8 +111,7 @@ static int earlier_find(struct job *job)
   if (type->more[0]) return several_find(job);
   if (type->has_rows && !*job->left) strcpy(job->left, output_left(place->file));
   if (!job->output.force && !job->resume) {
-    if (*job->left ||
-        job_part_is_left(place->file, type->part->name, type->has_rows ? job->total : 0))
+    if (*job->left || part_is_left(place->file, type->part->name, type->has_rows ? job->total : 0))
       return job_part_refuse(left_name(job));
     TRY(output_check_free(place->file, 0));
   }

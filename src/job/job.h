@@ -106,8 +106,6 @@ struct job {
   int is_save_asked;    /* on every rank: the algorithm has stopped only for a checkpoint */
 };
 
-/* B, C: '--output' must be a folder.  ERR_USAGE.  Not collective. */
-int job_folder_check(const struct output_options *output);
 /* Claim the output paths, for a command that reads existing files before it opens the job;
  * job->type must be set.  Rank 0. */
 int job_claim(struct job *job);
@@ -135,9 +133,7 @@ int job_file_finish(const struct job *job, struct matrix_output *file);
 /* A: check that no input has changed; then rank 0 calls publish(self) for what is done. */
 int job_finish(struct job *job, int (*publish)(void *self), void *self);
 
-/* Is the file what a stopped job left: a part of this kind, of fewer than `whole` rows
- * unless that is 0?  0 if it cannot be read.  And: fail with ERR_CREATE.  Not collective. */
-int job_part_is_left(const char *path, const char *kind, gidx whole);
+/* Fail with ERR_CREATE: a stopped job left the file.  Not collective. */
 int job_part_refuse(const char *path);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/options_write.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "io/identity.h"
 #include "io/metrics.h"
 #include "io/sidecars.h"
 #include "io/temporary.h"
@@ -203,16 +204,11 @@ static void phases_json(struct json *j)
 /* Write the command's own entries; and all others, unless these replace them. */
 static void entries_json(const struct run *run, struct json *j)
 {
-  static const char *const names[] = {"rows_hash",  "dictionary_hash", "supports_hash",
-                                      "codes_hash", "classes_hash",    "encoder_hash"};
-  const uint64_t hashes[] = {noted.inputs.rows,  noted.inputs.dictionary, noted.inputs.supports,
-                             noted.inputs.codes, noted.inputs.classes,    noted.inputs.encoder};
   if (noted.own.out && !fflush(noted.own.out)) fputs(noted.own_text, j->out);
   if (noted.format) return;
   json_text(j, "device", *noted.device ? noted.device : NULL);
   json_object(j, "inputs");
-  for (int i = 0; i < LENGTH(names); i++)
-    if (hashes[i]) json_hash(j, names[i], hashes[i]);
+  identity_json(&noted.inputs, j);
   json_end(j);
   if (noted.has_metrics) metrics_json(&noted.metrics, noted.has_codes, j);
   json_real(j, "seconds", log_seconds());

@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "model/access.h"
+#include "model/identity.h"
 
 static const gidx PART_REALS = (gidx)1 << 24; /* of a batch's records, unless it is one record */
 
@@ -330,4 +331,13 @@ int all_systems_write(struct all_systems *a, const struct system_sink *sink, uin
   }
   worker_close(&worker);
   return OK;
+}
+
+uint64_t all_systems_hash(const struct all_systems *all)
+{
+  const struct systems_shape *s = &all->shape;
+  uint64_t sum = fingerprint(all->atom, s->count, sizeof *all->atom, 0) +
+                 3 * fingerprint(all->color, s->count, sizeof *all->color, 0) +
+                 5 * fingerprint(s->row, s->count + 1, sizeof *s->row, 0);
+  return content_hash(sum, s->count, 1, 1);
 }

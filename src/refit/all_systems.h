@@ -46,4 +46,7 @@ int all_systems_skip(struct all_systems *a, const idx *k, gidx count);
  * position after the last system written. */
 int all_systems_write(struct all_systems *a, const struct system_sink *sink, uint64_t *fingerprint);
 
+/* A hash of the classes, from the systems that they give.  Not collective. */
+uint64_t all_systems_hash(const struct all_systems *a);
+
 #endif

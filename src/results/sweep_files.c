@@ -6,7 +6,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "io/inputs.h"
-#include "job/agreement.h"
+#include "io/input_agreement.h"
 #include "job/checkpoint.h"
 
 int sweep_files_claim(struct sweep_files *f)
@@ -64,6 +64,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
 {
   const struct sweep_facts *then = &f->found;
   *start = (struct sweep_start){.atoms = 0};
+  f->now = *now;
   job_save_later(f->job);
   f->saved_atoms = 0;
   if (!f->there) return OK;
@@ -104,32 +105,28 @@ static int asked_find(struct sweep_files *f, const struct sweep_point *at, uint6
   return comm_or(&run->comm, asked, 1);
 }
 
-static int sweep_write(struct sweep_files *f, const struct sweep_facts *facts,
-                       const struct sweep_point *at)
+static int sweep_write(struct sweep_files *f, const struct sweep_point *at)
 {
   TRY(sweep_output_create(&f->file, f->place.file, f->k, f->d, f->p));
-  TRY(sweep_output_write(&f->file, facts, at->frames, at->steps, f->k));
+  TRY(sweep_output_write(&f->file, &f->now, at->frames, at->steps, f->k));
   return job_file_finish(f->job, &f->file);
 }
 
-int sweep_files_poll(struct sweep_files *f, const struct sweep_facts *now,
-                     const struct sweep_point *at, int *stop)
+int sweep_files_poll(struct sweep_files *f, const struct sweep_point *at, int *stop)
 {
   struct run *run = f->job->run;
-  struct sweep_facts facts = *now;
   uint64_t asked;
   TRY(asked_find(f, at, &asked));
   if (!asked) return OK;
-  facts.atoms = at->atoms;
   TRY(job_wait(f->job)); /* until then the writer uses the list of inputs, and HDF5 */
   if (f->write) phase_begin(f->write);
   TRY(inputs_confirm(&run->comm));
-  TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, &facts, at)));
+  f->now.atoms = f->saved_atoms = at->atoms;
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, at)));
   if (f->write) phase_end(f->write, 0);
   job_save_later(f->job);
-  f->saved_atoms = at->atoms;
   f->times_saved++;
-  log_info("saved   %lld atoms of sweep %lld", (long long)at->atoms, (long long)now->sweeps + 1);
+  log_info("saved   %lld atoms of sweep %lld", (long long)at->atoms, (long long)f->now.sweeps + 1);
   asked &= ~STOPS_SAVE;
   *stop = asked != 0;
   if (asked) job_stopped(f->job, asked);

@@ -21,6 +21,7 @@ struct sweep_files {
   struct output_path place; /* rank 0 */
   int there;                /* an earlier run left a file; on every rank, as found is */
   struct sweep_facts found;
+  struct sweep_facts now;    /* the sweep in work */
   gidx saved_atoms;          /* atoms of the sweep that the file has, of either run */
   int times_saved;           /* by this run; on every rank */
   struct matrix_output file; /* being written, rank 0 */
@@ -43,8 +44,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
 /* Between two atoms, or after the last: save the sweep if that is due, if a long step follows, or
  * if the job is asked to stop.  Waits until the writer has ended.  *stop <- 1: the job ends here.
  * Collective. */
-int sweep_files_poll(struct sweep_files *f, const struct sweep_facts *now,
-                     const struct sweep_point *at, int *stop);
+int sweep_files_poll(struct sweep_files *f, const struct sweep_point *at, int *stop);
 
 /* Remove the file of a sweep that is now published.  Not collective. */
 void sweep_files_end(struct sweep_files *f);

@@ -5,22 +5,15 @@
 
 #include <stdio.h>
 
-#include "base/fingerprint.h"
 #include "base/status.h"
-
-/* Set how far an earlier run came.  A complete result has 0 systems as its part. */
-static int part_found(struct job *job, const struct systems_part *part)
-{
-  job->done = part->systems;
-  job->is_complete = part->systems == 0;
-  return OK;
-}
 
 static int solved_open(void *self, const char *path)
 {
   struct solve_output *f = self;
   TRY(solutions_input_open(&f->before, path));
-  return part_found(&f->job, &f->before.part);
+  f->job.done = f->before.part.systems; /* of a complete result 0 */
+  f->job.is_complete = f->job.done == 0;
+  return OK;
 }
 
 static int systems_identify(void *self, struct identity_text *identity)
@@ -90,18 +83,10 @@ static int assembled_open(void *self, const char *path)
 {
   struct assemble_output *o = self;
   TRY(systems_part_open(&o->before, path));
-  o->job.total = o->before.part.systems ? o->before.part.total : 0;
-  return part_found(&o->job, &o->before.part);
-}
-
-/* A hash of the classes, from the systems that they give. */
-static uint64_t mark_of(const struct all_systems *all)
-{
-  const struct systems_shape *s = &all->shape;
-  uint64_t sum = fingerprint(all->atom, s->count, sizeof *all->atom, 0) +
-                 3 * fingerprint(all->color, s->count, sizeof *all->color, 0) +
-                 5 * fingerprint(s->row, s->count + 1, sizeof *s->row, 0);
-  return content_hash(sum, s->count, 1, 1);
+  o->job.done = o->before.part.systems;
+  o->job.is_complete = o->job.done == 0;
+  o->job.total = o->job.is_complete ? 0 : o->before.part.total;
+  return OK;
 }
 
 /* Fill in what the systems depend on besides options. */
@@ -109,7 +94,7 @@ static int classes_identify(void *self, struct identity_text *t)
 {
   struct assemble_output *o = self;
   const struct refit_state *f = o->all->fit;
-  o->mark = mark_of(o->all);
+  o->mark = all_systems_hash(o->all);
   TRY(identity_text_contents(t, &f->inputs));
   TRY(identity_text_hash(t, "mean_hash", mean_hash(f->task->mean, f->p)));
   TRY(identity_text_input(t, "supports_rho", "%.17g", f->rho));

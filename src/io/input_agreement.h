@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Do all ranks see the same input files, and are these what they were?
+ *
+ * Floor: io. */
+#ifndef IO_INPUT_AGREEMENT_H
+#define IO_INPUT_AGREEMENT_H
+
+#include "comm/comm.h"
+
+/* Make the status of opening inputs common, and check that all ranks see the same files: ERR_INPUT
+ * names the rank and the file.  Every parallel command opens its inputs in the argument of such a
+ * call, before any collective operation whose counts depend on them.  Collective. */
+int inputs_agree(struct comm *c, int status);
+
+/* Before a result is published: ERR_IO if an input of any rank changed while it was read.
+ * result_publish() fails without this call.  Collective. */
+int inputs_confirm(struct comm *c);
+
+#endif
