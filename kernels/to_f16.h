@@ -64,9 +64,10 @@ static __device__ inline void piece_to_f16(const float *v, int c, int p, int pow
   *(uint4 *)out = *(const uint4 *)q;
 }
 
-/* A whole vector by piece_to_f16(); sums must be zeros.  If is_mean, returns an upper bound of the
- * mean of the norms of its first 1, 2, .. columns, over all columns of the stages: columns that the
- * warp does together get the norm at the last of them.  Otherwise returns 0. */
+/* Convert a whole vector by piece_to_f16(); sums must be zeros.  If is_mean, returns an upper bound
+ * of the mean of norm(1), norm(2), ..  norm(columns), where norm(c) is the norm of the first c
+ * columns.  It is a bound because the columns of one step of the warp all get the norm after that
+ * step.  Otherwise returns 0. */
 static __device__ inline double vector_to_f16(const float *v, int p, int power, char *out,
                                               int items, int item, double sums[3],
                                               const int is_mean)

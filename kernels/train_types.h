@@ -53,7 +53,7 @@ struct train_widen_args {
   long long base, count;
 };
 
-/* struct train_errors_job of device/train.h. */
+/* As struct train_errors_job of device/train.h. */
 struct train_errors_args {
   float *error, *left; /* [n] rows of p numbers; those of error are `stride` apart */
   const float *x;
@@ -68,7 +68,8 @@ struct train_scale_args {
   float factor;
 };
 
-/* struct train_transpose_job.  The entries of a row are counted in chunk row / chunk_rows. */
+/* As struct train_transpose_job of device/train.h.  The entries of a row are counted in chunk row /
+ * chunk_rows. */
 struct train_transpose_args {
   const long long *start; /* [n + 1] first entry of each row */
   const int *index;
@@ -82,7 +83,7 @@ struct train_transpose_args {
   float *turned_value, *turned_slope;
 };
 
-/* struct train_idle_job. */
+/* As struct train_idle_job of device/train.h. */
 struct train_idle_args {
   const long long *start; /* [n + 1]; 0: no entries */
   const int *index;
@@ -92,7 +93,7 @@ struct train_idle_args {
   int *any;
 };
 
-/* device_train_tangent() and device_train_normalize(); the latter changes only `vectors`. */
+/* For device_train_tangent(), and for device_train_normalize(), which changes only `vectors`. */
 struct train_atoms_args {
   const float *atoms; /* [count][p] */
   float *vectors;     /* [count][p] */

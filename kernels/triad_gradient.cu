@@ -5,24 +5,26 @@
  *         share of its team (struct triad_teams)
  * block   triad_threads()
  * shared  triad_gradient_shared(): SLOTS stages, and the sums of a chunk
- * sums    chunks of TRIAD_CHUNK_ROWS depths, a chain of fma each, are added in f64, ascending.  The
- *         total of a block's tile so far is in global memory, mostly in the cache
+ * sums    over depths, which are the rows of a batch.  A chunk of TRIAD_CHUNK_ROWS depths is a
+ *         chain of fma.  Chunks are added in f64, in ascending order, to totals in global memory,
+ *         which are mostly in the cache
  *
- * The sums of a chunk stay in shared memory; during the next chunk they are added, a few per stage,
- * to the totals.  A thread's totals are its own: no other thread adds to them, and it waits for
- * none. */
+ * The sums of a chunk stay in shared memory until the next chunk.  Then a few of them are added to
+ * the totals at each stage.  Each total belongs to one thread, so threads do not wait for each
+ * other. */
 #include "triad_teams.h"
 
-enum { CHUNK = TRIAD_CHUNK_ROWS, TOGETHER = 4 /* sums that are added after as many stages */ };
+enum { CHUNK = TRIAD_CHUNK_ROWS, TOGETHER = 4 /* sums added per TOGETHER stages */ };
 
 static_assert((int)OWN * (int)DEPTHS <= (int)CHUNK && (int)OWN % (int)TOGETHER == 0,
               "a stage of the next chunk for each sum");
 
-/* A thread's sums of the last chunk, and totals of all chunks before it; both are THREADS apart. */
+/* A thread's sums of the last chunk, and its totals of the chunks before that; in both arrays its
+ * items are THREADS apart. */
 struct sums {
   float *kept;
   double *all;
-  int added; /* kept sums that are added already; OWN: all are */
+  int added; /* number of kept sums that are already in the totals, at most OWN */
 };
 
 static __device__ inline void chunk_keep(struct sums *s, const float (*acc)[COLUMNS_OWN])
@@ -122,8 +124,8 @@ static __device__ inline void tile_end(const struct triad_args *t, struct place 
   }
 }
 
-/* Depths of the chunk that begins at `first`, up to `stop`; kept sums are added at the same
- * time. */
+/* Sum depths begin .. stop - 1 of the chunk that begins at `first`.  At the same time add the kept
+ * sums of the previous chunk to the totals. */
 static __device__ inline void chunk_add(struct pipe *pipe, struct sums *s, int first, int begin,
                                         int stop, float (*acc)[COLUMNS_OWN])
 {

@@ -9,7 +9,7 @@ import os
 import sys
 
 NAME = "sagitta"
-# beginnings of the names of the other one's metadata, in any case of letters
+# names of the other distribution's metadata begin so, in lower or upper case
 OTHER = ("sagitta-", "sagitta.egg")
 # the first lines of our package
 MARK = b"SPDX-License-Identifier: BSD-3-Clause\n\"\"\"Fit dictionaries"
@@ -30,7 +30,7 @@ def _folder():
 
 
 def _others(folder):
-    """The metadata that pip keeps there for the other distribution."""
+    """The metadata of the other distribution that pip keeps in the folder."""
     return [os.path.join(folder, name) for name in os.listdir(folder)
             if name.lower().startswith(OTHER)]
 
@@ -66,7 +66,7 @@ class _Watch:
         try:
             found = PathFinder.find_spec(NAME)
             text = found and said_of(found.origin)
-        except OSError:  # about a folder that cannot be read nothing is known
+        except OSError:  # a folder cannot be read: give no warning
             text = None
         if text:
             import warnings

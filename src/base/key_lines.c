@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A line is not copied, but its key. */
+ * Only the key of a line is copied.  The value stays in the text. */
 #include "base/key_lines.h"
 
 #include <stdio.h>

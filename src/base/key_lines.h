@@ -10,9 +10,11 @@ struct key_line {
   const char *value; /* [length] in the text */
   int length;
 };
-/* Take the line at `at`; returns where the next one is, NULL: there is no line. */
+/* *line <- the line at `at`.  Returns the start of the next line; NULL: there is no line at
+ * `at`. */
 const char *key_line_take(const char *at, struct key_line *line);
-/* Is there a line with this key?  Does a line have this value? */
+/* key_line_find(): is there a line with this key?  If so, *line <- it.  key_line_is(): does a line
+ * have this value? */
 int key_line_find(const char *text, const char *key, struct key_line *line);
 int key_line_is(const struct key_line *line, const char *value, int length);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Directly from the formulas, row after row.  The factors of the rows are not kept: they are
- * computed again for the steps. */
+ * Arrow systems are solved by the formulas as they are written, row after row.  The factors of the
+ * rows are not kept, but computed again for the steps. */
 #include "model/arrow.h"
 
 #include <math.h>
@@ -117,7 +117,7 @@ static real deficit(const real *a, idx n)
   return min < 0 ? -min : 0;
 }
 
-/* Suggested addition to a diagonal block (N.14); unit: that of the blocks. */
+/* Suggested addition to a diagonal block (N.14).  unit: the unit of the ridge of such blocks. */
 static real bump_row(const real *a, idx n, real unit)
 {
   real max = unit;

@@ -13,7 +13,7 @@ enum { AT_ONCE = 32 }; /* columns that join a list at a time */
 /* The best columns of a row so far: a heap with the worst of them at its root. */
 struct best {
   idx count;
-  gidx value[AT_ONCE]; /* cost less v */
+  gidx value[AT_ONCE]; /* the cost minus the dual variable v of the column */
   idx column[AT_ONCE];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All positive scores, or those above thresholds, by atom; with topk the largest ones, in their
- * order. */
+ * Which atoms of a row get a code: those with a positive score, or with a score above a threshold,
+ * in the order of atoms; with topk those with the largest scores, the largest first. */
 #include "model/encoder.h"
 
 #include <stdlib.h>
@@ -51,8 +51,8 @@ uint64_t encoder_hash(const struct encoder *e, uint64_t weights_terms)
                       (top << 4) + (e->rescaled << 3) + (e->centered << 2) + (int)e->kind);
 }
 
-/* Insert an atom into a sorted list of the largest scores, which has n of at most `top`; returns
- * how many it has. */
+/* Insert an atom into the sorted list of the largest scores, which has n entries and at most `top`.
+ * Returns its new number of entries. */
 static idx list_insert(const float *scores, idx atom, idx top, idx *atoms, idx n)
 {
   if (n == top && scores[atoms[n - 1]] >= scores[atom]) return n;
@@ -117,8 +117,8 @@ int entries_append(struct entry_list *l, const struct entry_list *more)
   return 1;
 }
 
-/* Merge a row's n entries from `at` on with those of another list; returns how many there are
- * then. */
+/* Merge a row's n entries of list a, from `at` on, with its entries of list b.  Returns the number
+ * of merged entries, at most `top`. */
 static idx row_merge(struct entry_list *to, const struct entry_list *a, gidx at, idx n,
                      const struct entry_list *b, gidx b_at, idx b_n, idx top)
 {

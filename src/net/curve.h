@@ -18,7 +18,7 @@ int curve_make(char *public, char *secret);
 /* The public key of a secret key.  ERR_INPUT: it is no key. */
 int curve_public(char *public, const char *secret);
 
-/* A key of a client that is known, or was. */
+/* A key of a client that was known when it was last looked up, or once before. */
 enum { GATE_KEYS = 256 };
 struct gate_key {
   char key[KEY_BYTES + 1];

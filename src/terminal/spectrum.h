@@ -14,7 +14,7 @@ int terminal_spectrum_bytes(const struct terminal *w, gidx *bytes);
 
 /* List the near duplicates among the atoms. */
 int terminal_duplicates(struct terminal *w);
-/* *bytes <- the most that this takes; and on a GPU. */
+/* *bytes <- the most bytes that this takes: on the host, and on a GPU. */
 int terminal_duplicates_bytes(const struct terminal *w, gidx *bytes);
 int terminal_duplicates_device(const struct terminal *w, gidx *bytes);
 

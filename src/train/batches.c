@@ -247,7 +247,7 @@ int batches_hash(struct batches *b, uint64_t *hash)
   if (!status) status = partition_hash(b, &reader, first, count, &terms, &varies);
   row_reader_close(&reader);
   arena_free(&arena);
-  TRY(comm_agree(b->c, status)); /* lower ranks have lower rows */
+  TRY(comm_agree(b->c, status)); /* the lowest rank with an error has the first bad row */
   gidx sum = (gidx)terms;
   TRY(ranks_join(b, count, varies, &sum));
   *hash = content_hash((uint64_t)sum, b->rows->n, b->rows->p, 1);

@@ -189,7 +189,7 @@ class Folder:
         self._gone()
 
 
-# by Run, its temporary Folder, which is deleted together with it
+# the temporary Folder of each Run, which is deleted together with the Run
 OWNED = weakref.WeakKeyDictionary()
 
 

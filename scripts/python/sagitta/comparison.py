@@ -44,8 +44,8 @@ class Comparison:
 
 
 def _file_of(d, folder, name):
-    """A path that names the dictionary to the program: of a Run or a path its own, else of a file
-    that is written here."""
+    """The path of the dictionary for the program.  A Run and a path have one; anything else is
+    written to a file in the folder."""
     if isinstance(d, Run):
         return d.path
     if is_path(d):

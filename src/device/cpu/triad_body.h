@@ -6,8 +6,8 @@
 
 #include "device/cpu/triad_loops.h"
 
-/* A tile has one register for each row and vector; one more for each vector of the panel is
- * left. */
+/* A tile of the output takes TRIAD_ROWS * TRIAD_VECTORS registers.  Enough are left for the
+ * TRIAD_VECTORS vectors of the panel. */
 enum {
   TRIAD_ROWS = F32_LANES == 16 ? 6 : 4,
   TRIAD_VECTORS = F32_LANES == 16 ? 4 : 3,
