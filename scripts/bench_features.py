@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What dictionaries find, beside what they explain: fits with several numbers of atoms a row, all
-encoded with one, and autoencoders in PyTorch beside them.
+"""Measure what the atoms of dictionaries find, and how much variance they explain: for fits with
+different numbers of atoms per row, and for autoencoders in PyTorch.  All encode with the same
+number of atoms per row.
 
 usage: scripts/bench_features.py --rows FILE [options] BUILD > features.jsonl
 
 FILE is HDF5, with /rows and /token; the first --fit-rows rows are fitted, all that follow are
-unseen.  BUILD is the folder with the program.  For each number of --top-s two seeds are fitted, and
-a line of JSON says of the first, and of both:
+unseen.  BUILD is the folder with the program.  For each number of --top-s two seeds are fitted.  A
+line of JSON has the figures of the first seed; pw_mcc and above compare the two:
 
-  explained      explained variance of the unseen rows, with --encode-s atoms a row
+  explained      explained variance of the unseen rows, with --encode-s atoms per row
   pw_mcc, above  mean cosine of the atoms of both seeds, one to one, and the share above 0.9
-  label          F1 of an atom's code and a threshold for the unseen rows' tokens (N.33)
-  detector       the same of an atom's detector; of an autoencoder, of its encoder's scores
-  seconds        of the first fit, from file to dictionary
+  label          F1 of atoms as detectors of the tokens of unseen rows: an atom's code is compared
+                 with a threshold (N.33)
+  detector       the same for an atom's detector; for an autoencoder, for its encoder's scores
+  seconds        time of the first fit, from file to dictionary
 
 A table of them goes to standard error."""
 import argparse
@@ -54,7 +56,7 @@ def options_read():
 
 
 def rows_split(o, folder):
-    """fit.h5 and unseen.h5."""
+    """Write the fitted rows to fit.h5, and the others to unseen.h5."""
     with h5py.File(o.rows) as f:
         for name, part in (("fit", slice(0, o.fit_rows)), ("unseen", slice(o.fit_rows, None))):
             with h5py.File(f"{folder}/{name}.h5", "w", libver=("earliest", "v110")) as out:
@@ -62,7 +64,7 @@ def rows_split(o, folder):
 
 
 def run(o, *words, seconds=None):
-    """What a command prints as JSON."""
+    """Run a command, and return the JSON that it prints."""
     begun = time.time()
     done = subprocess.run([os.path.join(o.build, "sagitta"), *map(str, words), "--json", "--quiet"],
                           capture_output=True, text=True, check=False)
@@ -74,7 +76,7 @@ def run(o, *words, seconds=None):
 
 
 def judged(o, folder, dictionary, codes, encoder):
-    """The figures of the unseen rows."""
+    """Evaluate the unseen rows; returns their figures."""
     page = run(o, "evaluate", "--rows", f"{folder}/unseen.h5", "--dictionary", dictionary,
                "--codes", codes, "--labels", f"{folder}/unseen.h5", "--encoder", encoder)
     one = page["evaluated"][0]

@@ -1,30 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Autoencoders in PyTorch beside `sagitta fit`: how much of unseen rows they explain after how
-many seconds.
+"""Train autoencoders in PyTorch, to compare them with `sagitta fit`: how much of the variance of
+unseen rows they explain after how many seconds.
 
 usage: scripts/bench_sae.py --rows FILE[:/NAME] [options] > peers.jsonl
 
-topk  Gao et al. 2024 (arXiv 2406.04093): the s largest latents, never negative; decoder of unit
-      norm, whose gradient along itself is taken away; a bias before; Adam, linear warm-up and
-      decay; an auxiliary loss by which latents that are dead describe what is left over.
-batchtopk   Bussmann et al. 2024 (arXiv 2412.06410): the largest scores of the batch, --top-s a row
-            on average, and the threshold of a running mean for unseen rows; else as topk.
-matryoshka  Bussmann et al. 2025 (arXiv 2503.17547): the same; the first --nested atoms alone have
-            to describe rows, too.
+topk  Gao et al. 2024 (arXiv 2406.04093): the s largest latents, never negative.  The decoder has
+      unit norm: the part of its gradient along the atoms is removed.  A bias is subtracted from
+      rows first.  Adam with linear warm-up and decay.  In an auxiliary loss dead latents describe
+      the error.
+batchtopk   Bussmann et al. 2024 (arXiv 2412.06410): the largest scores of the batch, --top-s per
+            row on average; for unseen rows a threshold, a running mean.  Otherwise as topk.
+matryoshka  Bussmann et al. 2025 (arXiv 2503.17547): as batchtopk, but the first atoms alone, as
+            many as each width of --nested, must also describe the rows.
 mp    matching pursuit (arXiv 2506.03093): s steps, each of which takes the atom that fits the
-      residual best; one dictionary of unit norm for both directions; the same training.
+      residual best.  Encoder and decoder are one dictionary of unit norm.  Trained as topk.
 
-The first --fit-rows rows are fitted, all that follow are unseen.  A line of JSON after every
---every epochs: name, epoch, seconds, training, since_start, unseen, l0 (codes a row of the unseen),
-fitted, dead.  Explained variance is 1 - RSS / TSS, TSS about the column means of the same rows
-(doc/numerics.md, section 7).  `seconds` begin when the rows are on the device and have all that
-follows in them; `training` is the same without the time that these lines take; `since_start` begins
-with the process.
+The first --fit-rows rows are fitted, all that follow are unseen.  Every --every epochs a line of
+JSON is printed: name, epoch, seconds, training, since_start, unseen, l0 (codes per unseen row),
+fitted, dead.  Explained variance is 1 - RSS / TSS, with TSS about the column means of the same rows
+(doc/numerics.md, section 7).  `seconds` counts from the moment when the rows are on the device;
+`training` is the same without the time for these lines; `since_start` counts from the start of the
+process.
 
---save FOLDER leaves the trained autoencoder for `sagitta import`, of rows that are not scaled: topk
-as sparsify does (cfg.json, sae.safetensors), batchtopk and matryoshka as SAELens does, a
-jumprelu."""
+--save FOLDER writes the trained autoencoder for `sagitta import`.  It then takes rows that are not
+scaled.  topk is written as sparsify does it (cfg.json, sae.safetensors), batchtopk and matryoshka
+as SAELens does it, as a jumprelu."""
 import time
 
 START = time.perf_counter()  # before PyTorch, whose import takes seconds
@@ -36,7 +37,7 @@ import sys  # noqa: E402
 
 from sae_peers import PEERS, Pursuit, save  # noqa: E402
 
-BLOCK = 8192  # rows that are judged at a time
+BLOCK = 8192  # rows that are evaluated at a time
 
 
 def options_read():
@@ -87,14 +88,15 @@ def explained(rss, rows):
 
 
 def share_of(step, steps, warm_up, decay):
-    """Of the learning rate: linear from 0, 1, and linear to 0."""
+    """The factor of the learning rate at a step: rises linearly from 0 to 1, stays, and falls
+    linearly to 0."""
     up = (step + 1) / max(1, warm_up * steps)
     down = (steps - step) / max(1, decay * steps)
     return min(1.0, up, down)
 
 
 class Clock:
-    """Seconds since it was made, in all and without what was left out."""
+    """Seconds since the clock was made: all, and without the work of leave_out()."""
 
     def __init__(self, torch, device):
         self.wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
@@ -113,7 +115,7 @@ class Clock:
 
 
 def judge(torch, peer, rows):
-    """Explained variance, summed in float64, and codes a row."""
+    """The explained variance, summed in float64, and the number of codes per row."""
     rss = torch.zeros((), dtype=torch.float64, device=rows.device)
     used = torch.zeros((), dtype=torch.int64, device=rows.device)
     with torch.no_grad():
@@ -142,11 +144,11 @@ def line_print(name, epoch, clock, peer, fitted, unseen):
 def train(torch, kind, name, fitted, unseen, o):
     clock = Clock(torch, o.device)
     torch.manual_seed(o.seed)
-    scale = (fitted - fitted.mean(0)).square().mean().sqrt()  # so that the mean has an error of 1
+    scale = (fitted - fitted.mean(0)).square().mean().sqrt()  # the mean row then has an error of 1
     fitted, unseen = fitted / scale, unseen / scale
     peer = kind(torch, fitted, o)
     fused = dict(fused=True) if o.device.startswith("cuda") else {}
-    lr = o.lr or 0.128 / math.sqrt(o.atoms)  # 0.008 did best for 256 atoms; the root as Gao et al.
+    lr = o.lr or 0.128 / math.sqrt(o.atoms)  # 0.008 is best for 256 atoms; root: Gao et al.
     optimizer = torch.optim.Adam(peer.parameters(), lr=lr, betas=(0.9, 0.999), eps=1e-8, **fused)
     steps_each = math.ceil(len(fitted) / o.batch)
     rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: share_of(
@@ -168,7 +170,7 @@ def train(torch, kind, name, fitted, unseen, o):
 
 
 def nested_of(o):
-    """The widths that have to describe rows."""
+    """The numbers of first atoms that must describe rows on their own."""
     if o.peer != "matryoshka":
         return [o.atoms]
     widths = [int(w) for w in o.nested.split(",")] if o.nested else [o.atoms // 32, o.atoms // 8,

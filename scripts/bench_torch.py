@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch's X @ D.T and topk of the magnitudes beside `sagitta-bench route`, on one GPU and in one
-process: scripts/bench_torch.py [BUILD], where `make sagitta sagitta-bench.so` made both; with one
-more word, `terminal`, PyTorch's Cholesky factor in f64, its solve of unit vectors and the product
-of the result with itself beside `sagitta-bench terminal`; with `train`, its products beside
-`sagitta-bench dense`, and its step of a TopK autoencoder beside `sagitta-bench train`; with
-`attention`, scaled_dot_product_attention beside `sagitta-bench harvest`; with `mixer`, fla's
-recurrent kernel of gated delta nets (PYTHONPATH has fla-core) beside `sagitta-bench mixer`.
+"""Compare PyTorch with sagitta-bench, on one GPU and in one process.
 
-For each shape: milliseconds (median of 5 after a warm-up; sagitta's as it measures them) and, for
-PyTorch, how many rows have another support than `sagitta route` gives for the same data."""
+usage: scripts/bench_torch.py [BUILD] [terminal | train | attention | mixer]
+
+BUILD is a folder in which `make sagitta sagitta-bench.so` was run.  The comparisons are:
+
+  (no word)  X @ D.T and topk of the magnitudes: `sagitta-bench route`
+  terminal   the Cholesky factor in f64, its inverse by a solve of unit vectors, and the product of
+             that with itself: `sagitta-bench terminal`
+  train      products: `sagitta-bench dense`; a step of a TopK autoencoder: `sagitta-bench train`
+  attention  scaled_dot_product_attention: `sagitta-bench harvest`
+  mixer      fla's recurrent kernel of gated delta nets (fla-core in PYTHONPATH):
+             `sagitta-bench mixer`
+
+For each shape it prints milliseconds: the median of 5 after a warm-up; for sagitta what
+sagitta-bench measures.  For PyTorch's routing it also prints how many rows have another support
+than `sagitta route` finds for the same data."""
 import ctypes
 import multiprocessing
 import os
@@ -22,7 +29,7 @@ import tempfile
 import torch
 
 REAL = os.path.join(os.path.dirname(__file__), "../input/minilm-l3-kjv-8k.h5")
-# Rows, atoms, columns, atoms a row, a file of rows (else random ones).
+# Rows, atoms, columns, atoms per row, a file of rows (None: random rows).
 SHAPES = [(16384, 32768, 64, 4, None), (16384, 32768, 768, 32, None),
     (16384, 131072, 768, 32, None), (16384, 32768, 4096, 32, None), (16384, 16384, 384, 32, None),
     (8192, 16384, 384, 32, REAL)]
@@ -30,7 +37,7 @@ CHUNK = 1 << 29  # scores at a time
 
 
 def types():
-    """Name, number type, may products be rounded to tf32?"""
+    """For each variant: name, number type, and whether products may be rounded to tf32."""
     yield "fp32", torch.float32, False
     yield "tf32", torch.float32, True
     yield "bf16", torch.bfloat16, False
@@ -53,7 +60,7 @@ def milliseconds(work):
 
 
 def sagitta_support(program, rows, atoms, top_s):
-    """Sorted atoms of each row, exact."""
+    """The exact support of each row, sorted."""
     import h5py
     with tempfile.TemporaryDirectory() as folder:
         at = {name: os.path.join(folder, name + ".h5") for name in ("rows", "atoms", "out")}
@@ -69,7 +76,8 @@ def sagitta_support(program, rows, atoms, top_s):
 
 
 def call(library, *words):
-    """What the program's main prints, called in this process with some words: once."""
+    """Call the main function of sagitta-bench in this process with these words, and return what it
+    prints.  This can be done only once in a process."""
     loaded, libc = ctypes.CDLL(library), ctypes.CDLL(None)
     words = [b"sagitta-bench", *(str(word).encode() for word in words)]
     kept = os.dup(1)
@@ -89,7 +97,7 @@ def call(library, *words):
 
 
 def apart(function, *arguments):
-    """Call it in a process of its own: a process can begin MPI once."""
+    """Call the function in a process of its own, because a process can start MPI only once."""
     process = multiprocessing.get_context("spawn").Process(target=function, args=arguments)
     process.start()
     process.join()
@@ -98,7 +106,7 @@ def apart(function, *arguments):
 
 
 def sagitta_milliseconds(library, n, k, p, s, file):
-    """Direct and certified."""
+    """Milliseconds of direct and of certified routing."""
     done = call(library, "route", "--device", "cuda", "--n-rows", n, "--atoms", k,
         "--columns", p, "--top-s", s, "--repeats", 5, *(["--rows", file] if file else []))
     return [1e3 * float(re.search(rf"^{name} +([0-9.]+)", done, re.M).group(1))
@@ -107,8 +115,8 @@ def sagitta_milliseconds(library, n, k, p, s, file):
 
 
 def data_make(n, k, p, file):
-    """Rows and atoms, which are made of the rows of a file as `sagitta-bench route` makes them: the
-    rows themselves, then sums of two."""
+    """Rows and atoms.  With a file the atoms are made of its rows as `sagitta-bench route` makes
+    them: first the rows themselves, then sums of two rows."""
     torch.manual_seed(1)
     if not file:
         return torch.randn(n, p, device="cuda"), torch.randn(k, p, device="cuda")
@@ -177,9 +185,9 @@ def own_milliseconds(done, name):
 
 
 def dense_run(library, precision, is_stored, m, k, n):
-    """x[m][k] with W[n][k]: forward, back and gradient.  Operands and results of bf16 and f16 are
-    that short in PyTorch's memory; sagitta's are f32 there, and are rounded on the way, or they are
-    stored so too, but for the gradient."""
+    """Products of x[m][k] and W[n][k]: forward, backward and gradient.  PyTorch's operands and
+    results have the short type in memory.  Sagitta's are f32 in memory and rounded in the kernel;
+    or, with is_stored, all except the gradient have the short type in memory too."""
     short = {"bf16": torch.bfloat16, "f16": torch.float16}.get(precision, torch.float32)
     x, w, y = (torch.randn(*shape, device="cuda").to(short) for shape in ((m, k), (n, k), (m, n)))
     work = {"forward": lambda: x @ w.T, "back": lambda: y @ w, "gradient": lambda: y.T @ x}
@@ -195,8 +203,8 @@ def dense_run(library, precision, is_stored, m, k, n):
 
 
 class Step:
-    """A step of Adam on a TopK autoencoder with unit atoms, as scripts/bench_sae.py takes it; the
-    decoder's product is dense, or the sum of the atoms that a row names (embedding_bag)."""
+    """A step of Adam on a TopK autoencoder with unit atoms, as in scripts/bench_sae.py.  The
+    decoder is a dense product, or a sum of the atoms of each row (embedding_bag)."""
 
     def __init__(self, m, p, k, s, is_sparse):
         self.x, self.s, self.is_sparse = torch.randn(m, p, device="cuda"), s, is_sparse
@@ -228,7 +236,7 @@ class Step:
 
 
 def step_run(library, precision, is_sparse, m, p, k, s):
-    """Of bf16 and f16 PyTorch's is that of autocast."""
+    """Time a step.  In bf16 and f16 PyTorch uses autocast."""
     done = call(library, "train", "--device", "cuda", "--n-rows", m, "--columns", p,
         "--atoms", k, "--top-s", s, "--repeats", 9, "--precision", precision)
     own = own_milliseconds(done, "step")
@@ -259,8 +267,8 @@ def train(library):
 
 
 def attention_run(library, cells, heads, kv_heads, columns, positions, queries, streams):
-    """Causal attention of all positions, or of the last query alone; a peer in short numbers has
-    its queries and results in them too."""
+    """Causal attention of all positions, or of the last query only.  If PyTorch computes in a short
+    type, its queries and results have that type too."""
     done = call(library, "harvest", "--device", "cuda", "--repeats", 9, "--heads", heads,
         "--kv-heads", kv_heads, "--head-columns", columns, "--positions", positions, "--queries",
         queries, "--streams", streams, "--cells", cells)
@@ -290,8 +298,9 @@ def attention(library):
 
 
 def mixer_run(library, streams, tokens, heads=32, key_heads=16, columns=128):
-    """fla's kernel has the norms of q and k in it, and is launched by a graph; `states` has not,
-    `call` has, and the convolution."""
+    """fla's kernel also computes the norms of q and k, and is launched as a CUDA graph.  Of
+    sagitta's figures, `states` is without these norms; `call` has them, and also the
+    convolution."""
     from fla.ops.gated_delta_rule import fused_recurrent_gated_delta_rule
     done = call(library, "mixer", "--device", "cuda", "--repeats", 9, "--heads", heads,
         "--key-heads", key_heads, "--head-columns", columns, "--streams", streams, "--tokens",

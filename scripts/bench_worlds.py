@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What fits and autoencoders find where the truth is known, against the number of codes a row.
+"""Measure what fits and autoencoders find in data with known features, for several numbers of codes
+per row.
 
 usage: scripts/bench_worlds.py [options] BUILD > worlds.jsonl
 
-A world of known features is made (`synth --kind world`), with rows to fit and rows that nobody has
-seen.  For each method and each number of codes a row it prints a line of JSON of the unseen rows:
+Data with known features are generated (`synth --kind world`): rows to fit, and unseen rows.  For
+each method and each number of codes per row a line of JSON has these figures of the unseen rows:
 
-  l0          codes a row
+  l0          codes per row
   f1          F1 of "the atom fires" against "its feature fires", mean of all atoms
   mcc         mean absolute cosine of atoms and features, one to one
-  uniqueness  distinct features of the atoms, over the atoms
+  uniqueness  number of features that are nearest to some atom, divided by the number of atoms
   explained   explained variance
-  seconds     of the fit, from file to dictionary
+  seconds     time of the fit, from file to dictionary
 
-Methods: codes, stable and features are `fit --find ...`, stable with a quarter of the codes a row;
-topk, batch and nested are `train`, of a number a row, of a number a row on average, and that with
-nested widths (Matryoshka).
+Methods: codes, stable and features are `fit --find ...`, where stable fits with a quarter of the
+codes per row.  topk, batch and nested are `train`: with a fixed number of codes in each row, with a
+fixed average, and with that and nested widths (Matryoshka).
 --picture draws F1 and explained variance against l0; it needs matplotlib."""
 import argparse
 import json
@@ -52,7 +53,7 @@ def options_read():
 
 
 def run(o, *words):
-    """What a command prints as JSON."""
+    """Run a command, and return the JSON that it prints."""
     done = subprocess.run([os.path.join(o.build, "sagitta"), *map(str, words), "--json", "--quiet"],
                           capture_output=True, text=True, check=False)
     if done.returncode:
@@ -67,7 +68,7 @@ def world_make(o, folder):
 
 
 def words_of(o, method, l0):
-    """The command that makes a dictionary."""
+    """The words of the command that makes a dictionary."""
     whole = max(1, round(l0))
     if method in ("codes", "stable"):
         fitted = whole if method == "codes" else max(1, whole // 4)

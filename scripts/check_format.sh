@@ -1,10 +1,10 @@
 #!/bin/sh
 # Check the form of source files: clang-format, the first lines, the width.
-# Prints TAP; part of `make check`, and can be run by hand.  `make format` mends the most.
+# Prints TAP; part of `make check`, and can be run by hand.  `make format` repairs most errors.
 cd "${srcdir:-$(dirname "$0")/..}" || exit 99
 . scripts/tap.sh
 
-# Generated files are not ours to format.
+# Generated files are not checked.
 sources=$(find src kernels tests \( -name '*.[ch]' -o -name '*.cu' \) ! -path src/config.h \
   ! -path src/cli/revision.h 2> /dev/null | LC_ALL=C sort)
 programs=$(find scripts tests -type f ! -path '*/autotools/*' ! -path '*/__pycache__/*' \
@@ -22,7 +22,7 @@ first=$(awk '
 ' $sources)
 report 'source files begin with the licence and what they are' "$first"
 
-# The first line after #! and the licence, if these are there.
+# The first line after #! and the licence, if the file has these.
 # shellcheck disable=SC2086
 report 'scripts and their tests begin with what they are' "$(awk '
   FNR == 1 { seen = 0 }
@@ -37,7 +37,7 @@ report 'lines have at most 100 columns and no tabs' "$(LC_ALL=C.UTF-8 awk '
   FILENAME !~ /scripts/ && /\t/ { print FILENAME ":" FNR ": a tab" }
   /[ \t]$/ { print FILENAME ":" FNR ": a blank at the end" }' $sources $programs)"
 
-# Versions differ in what they call right; ours is Debian 12's.
+# Versions of clang-format differ.  The one of Debian 12 is used.
 formatter=
 for name in clang-format-14 clang-format; do
   case $($name --version 2> /dev/null) in *'version 14.'*) formatter=$name; break ;; esac

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Count what rebuilding the house is to make fewer, and check that no count has risen.
+# Count things that should become fewer in this source tree, and check that no count has risen.
 # Prints TAP, each count with its ceiling; part of `make check`, and can be run by hand.
-# A change that lowers a count lowers its ceiling here, too; of what grows with most changes the
-# ceiling has some room.
+# A change that lowers a count must lower its ceiling here too.  Ceilings of counts that grow with
+# most changes leave some space.
 cd "${srcdir:-$(dirname "$0")/..}" || exit 99
 . scripts/tap.sh
 
@@ -15,14 +15,14 @@ at_most() # CEILING COUNT WHAT
   report "$3: $2, at most $1" "$([ "$2" -le "$1" ] || echo "$2 is more than $1")"
 }
 
-uses() # PATTERN FILES...: how often an extended regular expression is there
+uses() # PATTERN FILES...: the number of matches of an extended regular expression
 {
   pattern=$1
   shift
   cat "$@" | grep -oE -- "$pattern" | wc -l
 }
 
-lines() # FILES...: those that are there
+lines() # FILES...: the number of lines of the files that exist
 {
   cat "$@" 2> /dev/null | wc -l
 }
@@ -32,14 +32,14 @@ words() # FILES...
   cat "$@" | wc -w
 }
 
-long() # FILE: lines, which are sentences, of more than 30 words
+long() # FILE: the number of sentences (one per line) with more than 30 words
 {
   awk '/^[|`#]/ || /^ *```/ { next } NF > 30' "$1" | wc -l
 }
 
 outside=$(printf '%s\n' "$sources" | grep -v '^src/comm/')
 cli=src/cli
-# One option table: what a job depends on is its identity, and in no text of fixed length.
+# There is one table of options.  It gives the identity of a job, which has no fixed length.
 # shellcheck disable=SC2086
 at_most 0 "$(uses '\<options_tell\>' $sources)" 'options_tell in src'
 # shellcheck disable=SC2086
@@ -52,19 +52,20 @@ at_most 3063 "$(lines $(ls src/job/*.[ch] | grep -vE '/(run[.]h|threads[.]|proce
   src/encoding/encode_files.[ch] \
   $cli/fit_files.[ch] $cli/refit_files.[ch] \
   $cli/train_files.[ch])" 'lines of the life of a job that can be resumed'
-# The failure protocol of comm: its states are changed in src/comm/failure.c alone.
+# The failure protocol of comm: only src/comm/failure.c changes its states.
 # shellcheck disable=SC2086
 at_most 0 "$(uses '\<LOCALLY\>' $sources)" 'LOCALLY in src'
 # shellcheck disable=SC2086
 at_most 0 "$(uses '\<(comm|c|rows|alone|group|like|part)(->|\.)(failed|agreed|met|failure)\>' \
   $outside)" 'states of communicators that others read or write'
-# What was, or is to be, cut.
+# Things that were removed, or should be.
 at_most 59 "$(find src/cli -name '*.[ch]' ! -name revision.h | wc -l)" 'files of src/cli'
 # shellcheck disable=SC2086
 at_most 0 "$(uses '^int setenv\(' $sources)" 'functions of the C library that are ours'
 at_most 1460 "$(lines src/io/autoencoder.[ch] src/io/settings.[ch] src/io/export.[ch] \
   src/io/tensors_write.[ch] src/io/npz.[ch])" 'lines of import and export in C'
-# What one more of a kind takes: how many files name one that is there, in the middle of all.
+# How many files one more command, kernel or option would change: the median number of files that
+# name an existing one.
 middle() # NAMES; stdin: a line "FILE NAME" for each use
 {
   LC_ALL=C sort -u | awk -v names="$1" '
@@ -79,7 +80,8 @@ at_most 3 "$(grep -oHE '\<command_[a-z]+\>|COMMAND\([a-z]+\)|cmd_[a-z]+[.]c|sagi
   $sources src/cli/commands.def src/local.mk scripts/local.mk |
   sed 's/:\(command_\|COMMAND(\|cmd_\|sagitta-\)/ /; s/[).][c1]*$//' | middle "$commands")" \
   'files that name a command'
-# By its own name, in upper case, by that of its file, and by that of the struct of its arguments.
+# A file names a kernel by its name, in lower or upper case, by its file, or by the struct of its
+# arguments.
 kernels=$(sed -n 's/^  X([A-Z0-9_]*, \([a-z0-9_]*\),.*/\1/p' src/device/cuda/kernels.h |
   tr '\n' ' ')
 at_most 5 "$({
@@ -89,7 +91,8 @@ at_most 5 "$({
     awk '{ print $1, tolower($2) }'
   for name in $kernels; do echo "kernels/$name.cu $name"; done
 } | middle "$kernels")" 'files that name a kernel'
-# Of two words, since others mean more than one thing; sagitta-bench has options of its own.
+# Only members with two words, because single words also mean other things.  sagitta-bench has
+# options of its own.
 options=$(grep -ohE '^ *\{"[a-z0-9-]+", OPTION_[A-Z]+, AT\([a-z0-9_.]+\)' src/cli/*.c |
   sed 's/.*AT(\(.*\))/\1/; s/.*[.]//' | grep _ | sort -u | tr '\n' ' ')
 programs=$(printf '%s\n' "$sources" | grep -v '^src/bench/')
@@ -109,7 +112,8 @@ paths=$(grep -ohE '\{"/[A-Za-z0-9_/]+", TYPE_' src/io/*.c | cut -d'"' -f2 | sort
 # shellcheck disable=SC2086
 at_most 28 "$(grep -oHE '"/[A-Za-z0-9_/]+"' $sources | tr -d '"' | LC_ALL=C sort -u | cut -d: -f2 |
   sort | uniq -d | grep -cxF "$paths")" 'datasets whose path stands in more than one file'
-# The way to a launch: of these, which are there, each calls the next, by the name behind @.
+# The frames from main to a launch.  Each listed function must exist and call the next one, under
+# the name after @ if there is one.
 frames() # CEILING WHAT FILE:FUNCTION[@CALLED]...
 {
   ceiling=$1 what=$2 from='' body='' broken=''
@@ -138,11 +142,11 @@ frames 13 'frames from main to a launch of fit' cli/main.c:main \
   'cli/cmd_fit.c:fit_command@command->run' fit/fit.c:fit_run fit/sweep_end.c:fit_sweep_close \
   fit/sweep_end.c:rows_encode refit/sparse_coder.c:sparse_coder_run \
   refit/sparse_coder.c:rows_run refit/sparse_coder.c:round_route $route
-# Names that are not those of the field; held_out and sparse_coder are, and some are of OpenMP.
+# Words that are not terms of the field.  held_out and sparse_coder are; some names are OpenMP's.
 words='turns?|places?|tells?|told|look|held|judges?|coder|lots?|pages?|walk|decks?|seal|intake'
 words="$words|former|forget|bring|revive|twins?|share|partners?|companions?|mend"
-# Keys of JSON, whole in quotes, are what other programs read, and have its format_version: they are
-# not ours to rename here.  What is done in_place is so in every textbook.
+# Keys of JSON (whole strings in quotes) cannot be renamed here: other programs read them, and they
+# have a format_version.  in_place is a term of every textbook.
 # shellcheck disable=SC2086
 at_most 0 "$(cat $sources | sed 's/"[a-z0-9_]*"//g' | grep -oE '\<[A-Za-z0-9_]+\>' | grep '_' |
   sed 's/held_out//; s/sparse_coder//; s/^in_place$//' | grep -v '^omp_get_' | LC_ALL=C sort -u |

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Check that no file includes itself by way of others, that source files have headers of theirs,
-# that no kernel is left out of what is built, and that make makes no script of another.
+# Check that no file includes itself through other files, that source files have headers, that no
+# kernel is left out of the build, and that make does not overwrite a script with another one.
 # Prints TAP; part of `make check`, and can be run by hand.
 cd "${srcdir:-$(dirname "$0")/..}" || exit 99
 . scripts/tap.sh
@@ -9,18 +9,19 @@ sources=$(find src kernels \( -name '*.[ch]' -o -name '*.cu' \) ! -path src/conf
   ! -path src/cli/revision.h ! -name kernel_texts.c 2> /dev/null | LC_ALL=C sort)
 report 'there are sources to check' "$([ -n "$sources" ] || echo "none below $PWD")"
 
-# The program has the texts of kernels in it, and what is missing is seen on a GPU alone.
+# The program contains the texts of kernels.  A missing one would only be noticed on a GPU.
 report 'kernels/local.mk names every kernel and header' "$(
   for file in kernels/*.cu kernels/*.h; do
     grep -Eq "%D%/$(basename "$file")( |\$)" kernels/local.mk || echo "$file"
   done)"
 
-# A file and a header that it includes, both as paths from here; kernels name theirs without one.
+# Each file and a header that it includes, both as paths from here.  Kernels include headers without
+# a path.
 # shellcheck disable=SC2086
 awk '/^[ \t]*#[ \t]*include[ \t]*"/ {
   split($0, part, "\"")
   at = part[2] ~ /\// ? "src/" part[2] : FILENAME ~ /^kernels/ ? "kernels/" part[2] : ""
-  if (at == "") { # beside the file, or a kernel header
+  if (at == "") { # in the folder of the file, or a kernel header
     at = FILENAME
     sub(/[^\/]*$/, part[2], at)
     if (system("test -f " at)) at = "kernels/" part[2]
@@ -33,8 +34,9 @@ report 'no file includes itself, alone or by way of others' "$(
     sed 's/^tsort: [^ ]*: input contains a loop:/a loop:/; s/^tsort: /  /')"
 rm -f "${TMPDIR:-/tmp}/sagitta-includes.$$"
 
-# Files NAME.c without NAME.h beside them or, as the operations of a device have theirs, a folder
-# above; scripts/headless.txt names each, with its reason: a family by one pattern.
+# Files NAME.c must have NAME.h in their folder or, as for the operations of a device, one folder
+# above.  scripts/headless.txt lists those that have none, each with a reason; a pattern may stand
+# for a family.
 has_header() # FILE
 {
   [ -f "${1%.c}.h" ] || [ -f "$(dirname "$(dirname "$1")")/$(basename "$1" .c).h" ]
@@ -62,7 +64,7 @@ count_headless=$(printf '%s\n' "$headless" | grep -vc '/cmd_[a-z]*[.]c$')
 report "no more than $max files but commands are without a header of their own" \
   "$([ "$count_headless" -le "${max:-0}" ] || echo "there are $count_headless")"
 
-# By a rule of its own make copies NAME.sh over NAME where that is older: a clone in which it is.
+# A built-in rule of make copies NAME.sh over NAME if NAME is older, as it may be in a clone.
 report 'no script NAME stands beside a NAME.sh' "$(find scripts tests -name '*.sh' |
   while read -r file; do [ ! -e "${file%.sh}" ] || echo "$file"; done)"
 echo "1..$count"

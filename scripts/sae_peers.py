@@ -8,7 +8,7 @@ import os
 
 
 class Peer:
-    """A dictionary of unit atoms and a bias before; step by step trained on scaled rows."""
+    """A dictionary of unit atoms, and a bias that is subtracted first; trained on scaled rows."""
 
     def __init__(self, torch, rows, o):
         self.torch, self.o = torch, o
@@ -21,7 +21,7 @@ class Peer:
         self.idle = torch.zeros(o.atoms, dtype=torch.int64, device=rows.device)
 
     def used(self, chosen, codes):
-        """Count rows since an atom was last taken."""
+        """Count the rows since each atom was last used."""
         fired = self.torch.zeros_like(self.idle)
         fired.scatter_add_(0, chosen.reshape(-1), (codes.detach() != 0).long().reshape(-1))
         self.idle = self.torch.where(fired > 0, 0, self.idle + len(chosen))
@@ -30,7 +30,7 @@ class Peer:
         return self.idle >= self.o.dead_rows
 
     def dead_loss(self, scores, left):
-        """How badly the dead describe what is left over, next to its own size."""
+        """The squared error of dead atoms as a description of the residual, relative to it."""
         torch, dead = self.torch, self.dead()
         k = min(self.o.k_aux, int(dead.sum()))
         if not k:
@@ -40,7 +40,7 @@ class Peer:
         return self.o.aux * ((codes @ self.atoms - left) ** 2).mean() / (left ** 2).mean()
 
     def before_step(self):
-        """What of the gradient would only change an atom's length goes."""
+        """Remove the part of the gradient that would only change the lengths of atoms."""
         grad, atoms = self.atoms.grad, self.atoms.detach()
         grad -= (grad * atoms).sum(1, keepdim=True) * atoms
 
@@ -100,8 +100,8 @@ class Pursuit(Peer):
 
 
 class BatchTopK(TopK):
-    """The batch's largest scores, --top-s a row on average; unseen rows by the threshold of a
-    running mean."""
+    """The largest scores of the batch, --top-s per row on average.  For unseen rows a threshold is
+    used, which is a running mean."""
 
     def __init__(self, torch, rows, o):
         super().__init__(torch, rows, o)
@@ -138,7 +138,7 @@ class BatchTopK(TopK):
 
 
 class Matryoshka(BatchTopK):
-    """The same, where the first --nested atoms alone have to describe rows, too."""
+    """As BatchTopK, but for each width of --nested the first atoms alone also describe rows."""
 
 
 PEERS = {"topk": (TopK, "TopK autoencoder"), "batchtopk": (BatchTopK, "BatchTopK autoencoder"),
@@ -162,8 +162,8 @@ def tensors_write(path, values):
 
 
 def save(peer, scale, folder):
-    """The autoencoder of rows that are not scaled: TopK as sparsify saves its own, one with a
-    threshold as SAELens does."""
+    """Write the autoencoder, converted to rows that are not scaled: TopK in the form of sparsify,
+    one with a threshold in the form of SAELens."""
     os.makedirs(folder, exist_ok=True)
     k, p = peer.atoms.shape
     after, before = scale * peer.bias, scale * peer.shift

@@ -2,44 +2,44 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: scripts/scale_model.py [--rows N] [--columns P] [--atoms K] [--top-s S] [--gpus COUNT]
 
-Prints what a large certified encode takes on grids of GPUs, from rates that are stated below; what
-it says of one GPU and of two, and of grids of CPU ranks, beside what was measured: three tables of
-doc/scale.md.  Seconds; a model, which counts each part as if nothing else went on, but for files,
-which are read and written beside the thread that computes; what was written is read again at the
-end."""
+Predicts how many seconds a large certified encode takes on grids of GPUs, from the rates below.  It
+prints three tables of doc/scale.md: the prediction; predicted and measured seconds of one GPU and
+of two; and the same of grids of CPU ranks.  The model adds the times of all parts, except files:
+these are read and written by threads of their own at the same time.  At the end the written files
+are read again."""
 import argparse
 
-# Rates of a cluster of H200, eight a host; each as it was measured, or as it is sold.
+# Rates per second in a cluster of hosts with eight H200; measured, or from the vendor.
 PRODUCT = 280e12  # multiply-adds of a GPU in fp16, at its power limit
-EXACT = 1.05e12  # multiply-adds of a GPU in exact scores, which gather 4 bytes each from its memory
-HOST = 50e9  # bytes that come to a host from others; and to a GPU from its host
-PAIR = 10e9  # bytes between GPUs of a group, as two H200 have them
-ASKED = 25e9  # the same of atoms between hosts, half of what a host's network carries
-ROOT = 10e9  # bytes that come to rank 0
-LATENCY = 80e-6  # of a collective operation over hosts
-READ = 8e9  # bytes a second of a rank whose threads read, beside another of its host
-WRITE, CHECK = 1.5e9, 1.25e9  # the same of a rank, with hashes: written, and read again
-HOST_FILE = 2e9  # of a host to and from a file that all write: taken, not measured
-START = 2.2  # MPI, CUDA and NCCL, as four GPUs take
+EXACT = 1.05e12  # multiply-adds of a GPU in exact scores, each of which gathers 4 bytes of memory
+HOST = 50e9  # bytes that a host receives from other hosts; and a GPU from its host
+PAIR = 10e9  # bytes between GPUs of a group, measured with two H200
+ASKED = 25e9  # bytes of fetched atoms between hosts: half of the rate of a host's network
+ROOT = 10e9  # bytes that rank 0 receives
+LATENCY = 80e-6  # seconds of a collective operation over hosts
+READ = 8e9  # bytes that a rank reads with several threads, while another rank of its host does too
+WRITE, CHECK = 1.5e9, 1.25e9  # bytes that a rank writes, and reads again, with hashes
+HOST_FILE = 2e9  # bytes of a host to and from a file that all ranks write: assumed, not measured
+START = 2.2  # seconds to start MPI, CUDA and NCCL, measured with four GPUs
 BLOCK, GPUS_A_HOST = 16384, 8
 QUALITY = 32  # bytes of struct row_quality
 
-# Candidates a row by the ranks that share the atoms, K = 65,536, P = 768, s = 32; then 1.8 times as
-# many with each doubling.
+# Candidates per row for each number of ranks that share the atoms; K = 65,536, P = 768, s = 32.
+# Each further doubling gives 1.8 times as many.
 CANDIDATES = {1: 289, 2: 549, 4: 1012, 8: 1836, 16: 3308}
 
-# One H100 and two (2x1) of one host, planted rows in memory; seconds of the log of rank 0.
+# One H100, and two (2x1) of one host; planted rows in memory; seconds from the log of rank 0.
 GPU_SHAPE = {"n": 2097152, "p": 768, "k": 65536, "s": 32}
 GPU_CANDIDATES = 33.5
 GPU_MEASURED = {"product, exact scores": (0.43, 0.23), "results to rank 0": (0.11, 0.11),
                 "rows read": (0.40, 0.38), "results written": (0.56, 0.52),
                 "results read again": (0.65, 0.68)}
 
-# Machine G of doc/bench.md, one thread a rank: 32,768 real rows, P = 384, K = 8,192.  Three
-# rates are from the rows 1x1, 8x1 and 1x8 themselves, the others of the table are predicted.
+# Machine G of doc/bench.md, one thread per rank: 32,768 real rows, P = 384, K = 8,192.  Three rates
+# are computed from the lines 1x1, 8x1 and 1x8; the other lines of the table are predicted.
 CPU_SHAPE = {"n": 32768, "p": 384, "k": 8192}
-CPU_START, CPU_DICTIONARY = 0.10, 0.06  # seconds: a process, and laying out the dictionary
-CPU_PRODUCT, CPU_EXACT = 1.24e11, 2.06e9  # multiply-adds, all that grows with N alone included
+CPU_START, CPU_DICTIONARY = 0.10, 0.06  # seconds to start a process, and to lay out the dictionary
+CPU_PRODUCT, CPU_EXACT = 1.24e11, 2.06e9  # multiply-adds, with all other work per row
 CPU_MEASURED = {"1x1": (63.3, 1.38), "2x1": (63.3, 1.61), "4x1": (63.3, 1.82), "8x1": (63.3, 2.50),
                 "1x2": (118.6, 1.93), "1x4": (237.6, 2.85), "1x8": (496, 4.72)}
 
@@ -49,11 +49,11 @@ def candidates(ranks):
 
 
 def parts(shape, groups, atoms, calls, writers=1):
-    """Seconds of each part on groups x atoms GPUs, with so many collective operations a turn; of
-    one writer rank 0 gets all results, of several what metrics need."""
+    """Seconds of each part on groups x atoms GPUs, with `calls` collective operations per block.
+    If there is one writer, rank 0 receives all results; otherwise only what the metrics need."""
     n, p, k, s = shape["n"], shape["p"], shape["k"], shape["s"]
     ranks, row, several = groups * atoms, 4 * p, atoms > 1
-    far = atoms > GPUS_A_HOST  # a group is several hosts
+    far = atoms > GPUS_A_HOST  # a group spans several hosts
     others = (atoms - 1) / atoms
     rows = n / groups * row * others / (HOST if far else PAIR) if several else 0
     fetched = n / ranks * s * row * others / (ASKED if far else PAIR)
@@ -68,7 +68,7 @@ def parts(shape, groups, atoms, calls, writers=1):
 
 
 def file_rate(rate, writers):
-    """Of all writers together, where each by itself has this rate."""
+    """The rate of all writers together, if a single writer has this rate."""
     hosts = max(writers / GPUS_A_HOST, 1)
     return rate if writers == 1 else min(writers * rate, hosts * HOST_FILE)
 
@@ -86,7 +86,7 @@ def again(shape, writers=1):
 
 
 def start(shape, ranks):
-    """Of everything; the dictionary is read once and goes to every rank of every host."""
+    """Seconds until all ranks have started.  The dictionary is read once and sent to every rank."""
     held = 4 * shape["k"] * shape["p"]
     return START + held / ranks / READ + held * min(ranks, GPUS_A_HOST) / HOST
 
@@ -144,7 +144,7 @@ def cpu_predicted(groups, atoms, count):
 
 
 def cpu_ratios():
-    """Three of the rates are from the grids 1x1, 8x1 and 1x8."""
+    """Predicted over measured seconds.  The grids 1x1, 8x1 and 1x8 gave three of the rates."""
     ratios = [seconds / cpu_predicted(*map(int, grid.split("x")), count)
               for grid, (count, seconds) in CPU_MEASURED.items()]
     print(f"grids of 1x1 to 8x1 and to 1x8 take {min(ratios):.2f} to {max(ratios):.2f} of the "

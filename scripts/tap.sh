@@ -1,5 +1,5 @@
 #!/bin/sh
-# For scripts that print TAP: a claim holds when nothing is in breach of it, one line each.
+# Functions for scripts that print TAP.  A claim holds if there are no breaches, one line for each.
 count=0
 status=0
 
@@ -15,7 +15,8 @@ report() # CLAIM BREACHES
   fi
 }
 
-# A claim of many checks: it begins, each check speaks only if it fails, and the next one ends it.
+# A claim of many checks.  claim_begin begins it and ends the previous one; a check prints only if
+# it fails.
 claim=
 
 claim_begin() # CLAIM

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A free thread takes the next task.  Spare threads are started when a loop first needs them, help
- * any loop that wants help, and end with the process. */
+ * The next task of a loop goes to a thread that is free.  Spare threads (helpers) are started when
+ * a loop first needs them, help any loop, and end with the process. */
 #include "base/team.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ static struct {
   pthread_mutex_t mutex;
   pthread_cond_t come;      /* a loop wants a helper */
   struct spare_loop *first; /* of the loops in progress */
-  int threads, asked;       /* how many threads there are; how many the loops have room for */
+  int threads, asked;       /* helper threads; helpers that the loops in progress want */
 } helpers = {.mutex = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER};
 
 static void loop_help(struct spare_loop *l)
@@ -66,8 +66,9 @@ static void *helper_main(void *unused)
   return unused;
 }
 
-/* With the mutex held: let helpers join a loop.  New ones are started while there are fewer than
- * two such loops take.  Without helpers the loop is still done. */
+/* With the mutex held: let helpers join a loop.  Helper threads are started as long as the loops in
+ * progress want more, but not more than twice as many as this loop wants.  If none can be started,
+ * the caller does the whole loop. */
 static void loop_begin(struct spare_loop *l)
 {
   helpers.asked += l->most;
@@ -91,7 +92,7 @@ static void loop_end(struct spare_loop *l)
   while (l->inside > 0) pthread_cond_wait(&l->left, &helpers.mutex);
 }
 
-/* Start a loop with room for so many helpers, and wake them. */
+/* Start a loop with at most `most` helpers, and wake them. */
 static void loop_start(struct spare_loop *l, gidx most)
 {
   l->wanted = l->most = most > 0 ? (int)most : 0;

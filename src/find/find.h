@@ -22,16 +22,16 @@
 #include "model/points.h"
 #include "model/rows.h"
 
-enum { FIND_HELD_MOST = 65536 }; /* rows that are held out at most, about */
+enum { FIND_HELD_MOST = 65536 }; /* about the most rows that are held out */
 
 /* How rows are used and atoms are moved; the defaults are those of find_recipe(). */
 struct find_recipe {
   struct find_plan plan; /* rows, stages and batches are filled in by find_run() */
   int looks;             /* further choices of atoms in an update */
   int end_looks;
-  int relative;    /* scores are relative to the norm of what is left of a row, */
-  real floor;      /* which counts as at least this part of the rows' mean square */
-  real last_floor; /* the same, where the last updates weight rows */
+  int relative; /* 1: scores are divided by the norm of the row's residual; its square counts as */
+  real floor;   /* at least this share of the mean square of the rows */
+  real last_floor; /* the same floor, for the weights of rows in the last updates */
   real rho;        /* draws codes to the means of their atoms, in updates */
   real last_rho;   /* the same, in the last updates */
   real ridge;      /* holds atoms where they are, in the unit of find_unit() */
@@ -40,13 +40,13 @@ struct find_recipe {
   real apart;      /* cosine above which it is dropped at the end */
 };
 struct find_recipe find_recipe(idx k, real l0);
-/* The weight of a row in an update.  left: the square of what is left of it; square: the mean
- * square of the rows. */
+/* The weight of a row in an update. left: the squared norm of its residual; square: the mean square
+ * of the rows. */
 real find_row_weight(const struct find_recipe *recipe, const struct find_step *step, real left,
                      real square);
 /* The penalty that draws codes in an update. */
 real find_rho(const struct find_recipe *recipe, const struct find_step *step);
-/* The ridge of an update over so many rows; square: as above. */
+/* The ridge of an update over `rows` rows; square: the mean square of the rows. */
 real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows,
                 real square);
 

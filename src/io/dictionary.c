@@ -130,7 +130,7 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
                                    .self = s,
                                    .read = atoms_read};
   f->file = s->file;
-  int is_ours = !s->object || !strcmp(s->object, "atoms"); /* the tensor of export */
+  int is_ours = !s->object || !strcmp(s->object, "atoms"); /* export calls it so */
   if (s->format == INPUT_SAFETENSORS && is_ours) TRY(tensor_open(f));
   if (s->format != INPUT_H5) return mean_values_check(f->mean, f->source.p, f->file);
   int has_mean;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two passes over the jobs: the first gives each at most the cap, the second what is left. */
+ * Rows are given in two passes over the jobs: in the first each job gets at most the cap, in the
+ * second the remaining rows are given. */
 #include "model/admission.h"
 
 #include "base/num.h"
@@ -58,7 +59,8 @@ static void limits_find(const struct admission_knobs *k, const struct admission_
   plan->cap = imin(m, imax(k->quantum, k->job_cap ? k->job_cap : even));
 }
 
-/* Give jobs of one kind rows, in order, until each has at most `most`; *room is what is left. */
+/* Give rows to jobs of one kind in order, to each until it has `most`. *room: rows still to
+ * give. */
 static void jobs_admit(const struct admission_queues *q, int files, gidx most, gidx *room,
                        gidx *rows)
 {

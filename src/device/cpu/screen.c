@@ -18,7 +18,8 @@
 enum { BLOCK_BYTES = 384 * 1024, BLOCK_ROWS = 768 };
 /* A row's list has space for this many candidates, plus four times top_k. */
 enum { CANDIDATES = 1024 };
-/* An automatic filter is turned off for good once one of MAX_LEFT rows took the direct path. */
+/* An automatic filter is turned off for good when more than one row in MAX_LEFT takes the direct
+ * path. */
 enum { MAX_LEFT = 4 };
 
 static void screen_plan_make(struct screen_plan *plan, const struct cpu_state *s,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One dlopen() in all, and one dlsym() per call, which takes less time than the calls
- * themselves. */
+ * dlopen() is called once, and dlsym() at each call of a function, which takes less time than the
+ * function. */
 #include "device/cuda/runtime_late.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *runtime;
 static char missing[512]; /* the reason why there is none */
 
-/* Open that of the headers' version; DT_RPATH names the folders of NVIDIA's wheels. */
+/* Open the CUDA runtime of the version of the headers.  DT_RPATH names the folders of NVIDIA's
+ * wheels. */
 static void library_open(void)
 {
   char name[32];
